@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Why a trigger is refused: an errno for the writer, entries for `error_log`.
+//!
+//! C counterpart: the `ERRORS` table and `hist_err()` of
+//! [`kernel/trace/trace_events_hist.c`](srctree/kernel/trace/trace_events_hist.c).
+//! The pure rooms return a [`Refusal`]; only the glue turns it into an errno and into entries of
+//! `tracing_log_err()`.
+//!
+//! Context: any.
+
+#![cfg_attr(not(CONFIG_RUST), forbid(unsafe_code))]
+#![cfg_attr(
+    CONFIG_RUST,
+    allow(
+        unreachable_pub,
+        reason = "the root of the module keeps its rooms private"
+    )
+)]
+
+use core::ffi::CStr;
+
+/// Declares [`ErrKind`] and its table of texts from one list, so that they cannot disagree.
+macro_rules! err_kinds {
+    ($($(#[$doc:meta])* $kind:ident: $text:literal,)*) => {
+        /// What an entry of `error_log` says.
+        ///
+        /// The number of a kind (`kind as u8`) is its index in [`ErrKind::TEXTS`].
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[repr(u8)]
+        pub enum ErrKind {
+            $($(#[$doc])* $kind,)*
+        }
+
+        impl ErrKind {
+            /// The texts of all kinds, in the order of their numbers.
+            pub const TEXTS: &'static [&'static CStr] = &[$($text,)*];
+
+            /// The text of this kind as `error_log` shows it.
+            pub const fn text(self) -> &'static CStr {
+                match self {
+                    $(Self::$kind => $text,)*
+                }
+            }
+        }
+    };
+}
+
+err_kinds! {
+    /// Never logged; keeps the numbers those of the C table.
+    NoError: c"No error",
+    /// The name is a variable of this event already.
+    DuplicateVar: c"Variable already defined",
+    /// `$v` names variables of two events.
+    VarNotUnique: c"Variable name not unique, need to use fully qualified name (subsys.event.var) for variable",
+    /// More variables than [`crate::limits::VARS_MAX`].
+    TooManyVars: c"Too many variables defined",
+    /// A list item of a variable token has no `=`.
+    MalformedAssignment: c"Malformed assignment",
+    /// A named trigger of another shape has this name.
+    NamedMismatch: c"Named hist trigger doesn't match existing named trigger (includes variables)",
+    /// The event has this very trigger; goes with [`Errno::Eexist`].
+    TriggerEexist: c"Hist trigger already exists",
+    /// `cont` or `clear` found no trigger; goes with [`Errno::Enoent`].
+    TriggerEnoentClear: c"Can't clear or continue a nonexistent hist trigger",
+    /// `clock=` names none of the trace clocks.
+    SetClockFail: c"Couldn't set trace_clock",
+    /// The modifier is unknown, or not allowed where it stands.
+    BadFieldModifier: c"Invalid field modifier",
+    /// An expression has a fourth operator.
+    TooManySubexpr: c"Too many subexpressions (3 max)",
+    /// Only one side of an operator counts microseconds.
+    TimestampMismatch: c"Timestamp units in expression don't match",
+    /// Implicit variables of actions ran out.
+    TooManyFieldVars: c"Too many field variables defined",
+    /// The event of an action's parameter is unknown.
+    EventFileNotFound: c"Event file not found",
+    /// No trigger with the same keys on the other event.
+    HistNotFound: c"Matching event histogram not found",
+    /// The helper trigger of an action's parameter was refused.
+    HistCreateFail: c"Couldn't create histogram for field",
+    /// The helper trigger has no such variable.
+    SynthVarNotFound: c"Couldn't find synthetic variable",
+    /// The action names no known synthetic event.
+    SynthEventNotFound: c"Couldn't find synthetic event",
+    /// A parameter does not fit the type of the synthetic field.
+    SynthTypeMismatch: c"Param type doesn't match synthetic event field type",
+    /// Fewer parameters than the synthetic event has fields.
+    SynthCountMismatch: c"Param count doesn't match synthetic event field count",
+    /// The field behind an implicit variable is not valid.
+    FieldVarParseFail: c"Couldn't parse field variable",
+    /// An implicit variable clashes or finds no room.
+    VarCreateFindFail: c"Couldn't create or find variable",
+    /// The argument of `onmax` or `onchange` has no `$`.
+    OnxNotVar: c"For onmax(x) or onchange(x), x must be a variable",
+    /// The tracked variable is not defined by this trigger.
+    OnxVarNotFound: c"Couldn't find onmax or onchange variable",
+    /// No room for the tracked value.
+    OnxVarCreateFail: c"Couldn't create onmax or onchange variable",
+    /// `save()` names a field that cannot be saved.
+    FieldVarCreateFail: c"Couldn't create field variable",
+    /// More parameters than an action takes.
+    TooManyParams: c"Too many action params",
+    /// A `$v` parameter is defined nowhere.
+    ParamNotFound: c"Couldn't find param",
+    /// A parameter is too short to be one.
+    InvalidParam: c"Invalid action param",
+    /// A handler without an action.
+    ActionNotFound: c"No action found",
+    /// `save()` of nothing.
+    NoSaveParams: c"No params found for save()",
+    /// A second `save()`; goes with [`Errno::Eexist`].
+    TooManySaveActions: c"Can't have more than one save() action per hist",
+    /// The handler does not go with the action.
+    ActionMismatch: c"Handler doesn't support action",
+    /// A parenthesis stays open.
+    NoClosingParen: c"No closing paren found",
+    /// `onmatch()` without `system.`.
+    SubsysNotFound: c"Missing subsystem",
+    /// `onmatch()` of an unknown event.
+    InvalidSubsysEvent: c"Invalid subsystem or event name",
+    /// A key refers to a variable of another trigger.
+    InvalidRefKey: c"Using variable references in keys not supported",
+    /// A reference leads nowhere.
+    VarNotFound: c"Couldn't find variable",
+    /// The event has no such field.
+    FieldNotFound: c"Couldn't find field",
+    /// Nothing stands after `=`.
+    EmptyAssignment: c"Empty assignment",
+    /// A sort field ends in neither direction.
+    InvalidSortModifier: c"Invalid sort modifier",
+    /// An item of `sort=` is empty.
+    EmptySortField: c"Empty sort field",
+    /// A third sort field.
+    TooManySortFields: c"Too many sort fields (Max = 2)",
+    /// A sort field is neither key nor value.
+    InvalidSortField: c"Sort field must be a key or a val",
+    /// A string in arithmetic.
+    InvalidStrOperand: c"String type can not be an operand in expression",
+    /// A token starts with a digit and is no number.
+    ExpectNumber: c"Expecting numeric literal",
+    /// Text follows `-(..)`.
+    UnaryMinusSubexpr: c"Unary minus not supported in sub-expressions",
+    /// A constant divisor is 0; goes with [`Errno::Edom`].
+    DivisionByZero: c"Division by zero",
+    /// `nohitcount` would leave no column; goes with [`Errno::Enoent`].
+    NeedNohcVal: c"Non-hitcount value is required for 'nohitcount'",
+    // From here on the entries are our own: C has no counterpart.
+    /// A string or the name of a task as a value: there is nothing to sum.
+    StringValue: c"String type can not be a value",
+}
+
+/// The errno of a refusal, positive as in `errno.h`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(i32)]
+pub enum Errno {
+    /// No such entry.
+    Enoent = 2,
+    /// Too long.
+    E2big = 7,
+    /// Out of memory; C answers so for fields that no column can hold.
+    Enomem = 12,
+    /// In use.
+    Ebusy = 16,
+    /// Exists already.
+    Eexist = 17,
+    /// Invalid argument.
+    Einval = 22,
+    /// Division by zero.
+    Edom = 33,
+    /// Number out of range.
+    Erange = 34,
+}
+
+impl Errno {
+    /// The number, positive.
+    pub const fn code(self) -> i32 {
+        // CAST: `repr(i32)`, all discriminants fit.
+        self as i32
+    }
+}
+
+/// One entry for `error_log`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// What is said; `kind as u8` is the index into [`ErrKind::TEXTS`].
+    pub kind: ErrKind,
+    /// Column of the caret in the logged command (`hist:...` or `rhist:...`, prefix included).
+    pub at: u16,
+}
+
+/// Why a command is refused.
+///
+/// The glue logs [`Refusal::entries`] in order and returns [`Refusal::errno`]. A refusal without
+/// entries is one that C does not explain either.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// What the writer gets.
+    pub errno: Errno,
+    entries: [Option<Entry>; 2],
+}
+
+impl Refusal {
+    /// An errno and nothing else.
+    pub const fn silent(errno: Errno) -> Self {
+        Self {
+            errno,
+            entries: [None, None],
+        }
+    }
+
+    /// An errno with one entry, its caret at column `at`.
+    pub const fn new(errno: Errno, kind: ErrKind, at: u16) -> Self {
+        Self {
+            errno,
+            entries: [Some(Entry { kind, at }), None],
+        }
+    }
+
+    /// The same refusal with `first` logged before what it says already.
+    pub const fn after(self, first: Entry) -> Self {
+        Self {
+            errno: self.errno,
+            entries: [Some(first), self.entries[0]],
+        }
+    }
+
+    /// The entries to log, in order.
+    pub fn entries(&self) -> impl Iterator<Item = Entry> + '_ {
+        self.entries.iter().flatten().copied()
+    }
+}

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The edge to C: everything that names a C structure or a generated binding is in here.
+//!
+//! The rest of the module sees safe views of the kernel's objects, and proofs, as values, of the
+//! locks and contexts that they need. The views decide nothing about histograms.
+
+mod bindings;
+pub(crate) mod command;
+pub(crate) mod error_log;
+pub(crate) mod event;
+pub(crate) mod event_files;
+pub(crate) mod filter;
+pub(crate) mod guard;
+pub(crate) mod memory;
+mod module_notifier;
+pub(crate) mod poll;
+pub(crate) mod readme;
+pub(crate) mod seq;
+pub(crate) mod stack;
+pub(crate) mod symbols;
+pub(crate) mod task;
+
+/// The module that this code is in.
+///
+/// The kernel crate has it under a name that depends on the version.
+fn this_module() -> *mut bindings::module {
+    extern "C" {
+        // Only its address is of use here.
+        static __this_module: u8;
+    }
+
+    (&raw const __this_module).cast_mut().cast()
+}

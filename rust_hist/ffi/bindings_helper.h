@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Input of bindgen: the kernel's private tracing headers, and our own helpers.
+ */
+#include <linux/fs.h>
+#include <linux/module.h>
+#include <linux/notifier.h>
+#include <linux/seq_file.h>
+#include <linux/stacktrace.h>
+
+#include "helpers.h"

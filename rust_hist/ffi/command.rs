@@ -1,0 +1,486 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! A trigger command of our own, and the triggers that it makes.
+//!
+//! C counterpart: [`kernel/trace/trace_events_trigger.c`](srctree/kernel/trace/trace_events_trigger.c).
+//!
+//! The core calls everything here but [`Trigger::hit`] and [`Trigger::miss`] with `event_mutex` held.
+//! Those two run in the context of the event, which may be an NMI, while the trigger is on its event
+//! file, and for up to a tracepoint grace period after it was taken off.
+//!
+//! Every trigger holds a reference on the module, which the core drops after it has freed the trigger.
+//! A trigger on an event of a module goes when that module goes, which the core does not see to.
+
+use super::{
+    bindings,
+    event::{
+        EventFile,
+        Hit,
+        ModuleId, //
+    },
+    filter::FilterText,
+    guard::{
+        EventMutex,
+        EventMutexHeld,
+        PreemptGuard,
+        PreemptOff, //
+    },
+    module_notifier::ModuleWatch,
+    seq::SeqWriter, //
+};
+use core::{
+    cell::UnsafeCell,
+    ffi::CStr,
+    marker::PhantomData,
+    ptr::NonNull, //
+};
+use kernel::{
+    error::{
+        from_result,
+        to_result, //
+    },
+    prelude::*,
+    types::Opaque, //
+};
+
+// CAST: the number of a bit in a flag word.
+const TRIGGER_COND: c_ulong = bindings::EVENT_FILE_FL_TRIGGER_COND_BIT as c_ulong;
+
+/// What a kind of trigger does; the implementor is the data of one trigger.
+pub(crate) trait Trigger: Sized + Send + Sync + 'static {
+    /// The bit that tells nodes of this kind from all others on a trigger list.
+    const TYPE: u32;
+
+    /// Carries out one line that was written to a `trigger` file.
+    fn parse(
+        command: &Command<Self>,
+        file: &EventFile,
+        line: Line<'_>,
+        held: &EventMutexHeld,
+    ) -> Result;
+
+    /// Removes all triggers of this kind from `file`, which is being opened with truncation.
+    fn remove_all(file: &EventFile, held: &EventMutexHeld);
+
+    /// Handles one record.
+    fn hit(&self, hit: &Hit<'_>);
+
+    /// Handles a call without a record, which a race with the set-up of the event can cause.
+    fn miss(&self, preempt: &PreemptOff<'_>);
+
+    /// Takes a trigger off its event file, whose event goes away with its module.
+    fn event_going(trigger: Attached<'_, Self>, file: &EventFile, held: &EventMutexHeld);
+
+    /// Writes the line of the `trigger` file.
+    fn print(trigger: &Attached<'_, Self>, out: &mut SeqWriter<'_>) -> core::fmt::Result;
+}
+
+/// One line for a command, split by the core at the first separator.
+pub(crate) struct Line<'a> {
+    /// Whether the line began with `!`.
+    pub(crate) remove: bool,
+    /// What follows the name of the command, blanks at both ends stripped; `None` if nothing does.
+    pub(crate) params: Option<&'a CStr>,
+}
+
+/// A registered trigger command.
+///
+/// # Invariants
+///
+/// - `command` is initialised and, but while it is being made or dropped, on the core's list.
+/// - `nodes` are the nodes of the command that are on event files. It is used under `event_mutex`.
+#[repr(C)]
+pub(crate) struct Command<T: Trigger> {
+    command: Opaque<bindings::event_command>,
+    nodes: UnsafeCell<KVec<*mut bindings::event_trigger_data>>,
+    _kind: PhantomData<T>,
+}
+
+/// What the private data of a node points at.
+///
+/// # Invariants
+///
+/// `file` is the event file that the node is for, or on. It is valid as long as the node is on it.
+struct Private<T> {
+    file: *mut bindings::trace_event_file,
+    data: T,
+}
+
+// SAFETY: the core protects its list by its locks, ours is used under `event_mutex`, and everything
+// else is constant.
+unsafe impl<T: Trigger> Send for Command<T> {}
+
+// SAFETY: as above.
+unsafe impl<T: Trigger> Sync for Command<T> {}
+
+impl<T: Trigger> Command<T> {
+    /// The core tells a command from a post trigger, which it runs without the record, by flags.
+    // CAST: a small flag.
+    const FLAGS: i32 = bindings::event_command_flags_EVENT_CMD_FL_NEEDS_REC as i32;
+
+    /// The name of the command.
+    pub(crate) fn name(&self) -> &'static CStr {
+        // SAFETY: `Registration::new` set the name, a static string.
+        unsafe { CStr::from_char_ptr((*self.command.get()).name) }
+    }
+
+    /// The nodes that are on event files.
+    #[expect(clippy::mut_from_ref, reason = "the proof stands for the lock")]
+    fn nodes<'a>(
+        &'a self,
+        _held: &'a EventMutexHeld,
+    ) -> &'a mut KVec<*mut bindings::event_trigger_data> {
+        // SAFETY: by the type invariant the list is used under `event_mutex`, and no function of
+        // this file keeps the reference while it calls another one that asks for it.
+        unsafe { &mut *self.nodes.get() }
+    }
+
+    /// Removes the triggers on events of `module`, which is going away.
+    pub(super) fn module_going(&self, module: ModuleId) {
+        let mutex = EventMutex::lock();
+        let held = mutex.held();
+        let find = |&&node: &&*mut bindings::event_trigger_data| {
+            // SAFETY: the node is on its file, so both are live.
+            unsafe { Self::file_of(node) }.is_of_module(module)
+        };
+        while let Some(&node) = self.nodes(held).iter().find(find) {
+            // SAFETY: as above.
+            let file = unsafe { Self::file_of(node) };
+            // SAFETY: as above, and the node is one of this command.
+            T::event_going(unsafe { Attached::from_raw(node) }, file, held);
+        }
+    }
+
+    /// The event file of a node.
+    ///
+    /// # Safety
+    ///
+    /// `node` must be a node of this command on an event file, and `event_mutex` held for `'a`.
+    unsafe fn file_of<'a>(node: *mut bindings::event_trigger_data) -> &'a EventFile {
+        // SAFETY: `Prepared::new` stored a `Private` there, whose file is live by its invariant.
+        unsafe { EventFile::from_raw((*(*node).private_data.cast::<Private<T>>()).file) }
+    }
+
+    fn filled(name: &'static CStr, module: &'static ThisModule) -> bindings::event_command {
+        bindings::event_command {
+            name: name.as_char_ptr().cast_mut(),
+            trigger_type: T::TYPE,
+            flags: Self::FLAGS,
+            owner: module.as_ptr().cast(),
+            parse: Some(Self::parse_callback),
+            unreg_all: Some(Self::unreg_all_callback),
+            set_filter: Some(bindings::set_trigger_filter),
+            trigger: Some(Self::trigger_callback),
+            free: Some(Self::free_callback),
+            print: Some(Self::print_callback),
+            ..Default::default()
+        }
+    }
+
+    /// # Safety
+    ///
+    /// For the trigger core, with `event_mutex` held and the arguments of `event_command::parse`.
+    unsafe extern "C" fn parse_callback(
+        command: *mut bindings::event_command,
+        file: *mut bindings::trace_event_file,
+        glob: *mut c_char,
+        _cmd: *mut c_char,
+        params: *mut c_char,
+    ) -> c_int {
+        // SAFETY: `command` is the one that we registered, which is inside a `Command`.
+        let command = unsafe { &*command.cast::<Self>() };
+        // SAFETY: the core calls with the mutex held, for the whole call.
+        let held = unsafe { EventMutexHeld::assume() };
+        // SAFETY: the file is live while the mutex is held.
+        let file = unsafe { EventFile::from_raw(file) };
+        let line = Line {
+            // SAFETY: `glob` is a string.
+            remove: unsafe { glob.read() } == b'!' as c_char,
+            // SAFETY: `params` is null or a string of the core's that nobody changes meanwhile.
+            params: (!params.is_null()).then(|| unsafe { CStr::from_char_ptr(params) }),
+        };
+        from_result(|| T::parse(command, file, line, &held).map(|()| 0))
+    }
+
+    /// # Safety
+    ///
+    /// For the trigger core, with `event_mutex` held and a live file.
+    unsafe extern "C" fn unreg_all_callback(file: *mut bindings::trace_event_file) {
+        // SAFETY: the core calls with the mutex held, for the whole call.
+        let held = unsafe { EventMutexHeld::assume() };
+        // SAFETY: the file is live while the mutex is held.
+        T::remove_all(unsafe { EventFile::from_raw(file) }, &held);
+    }
+
+    /// # Safety
+    ///
+    /// For the trigger core, with a node of ours that is, or just was, on the list of its file.
+    unsafe extern "C" fn trigger_callback(
+        data: *mut bindings::event_trigger_data,
+        buffer: *mut bindings::trace_buffer,
+        rec: *mut c_void,
+        event: *mut bindings::ring_buffer_event,
+    ) {
+        // SAFETY: the node is freed only after the grace period that this call holds up, and its
+        // private data with it; `Prepared::new` stored a `Private` there.
+        let private = unsafe { &*(*data).private_data.cast::<Private<T>>() };
+        // SAFETY: these are the arguments of a trigger function, and the event that calls it.
+        match unsafe { Hit::from_raw(private.file, buffer, rec, event) } {
+            Some(hit) => private.data.hit(&hit),
+            None => private.data.miss(&PreemptGuard::new().proof()),
+        }
+    }
+
+    /// # Safety
+    ///
+    /// For the trigger core, with `event_mutex` held and a node of ours that it took off its list.
+    unsafe extern "C" fn free_callback(data: *mut bindings::event_trigger_data) {
+        // SAFETY: the core calls with the mutex held, for the whole call.
+        let held = unsafe { EventMutexHeld::assume() };
+        // SAFETY: the node is one of a command that is registered.
+        let command = unsafe { &*(*data).cmd_ops.cast::<Self>() };
+        command.nodes(&held).retain(|&mut node| node != data);
+        // SAFETY: the node is off its lists, and nobody else frees it.
+        unsafe { bindings::trigger_data_free(data) };
+    }
+
+    /// # Safety
+    ///
+    /// For the trigger core, with `event_mutex` held, a live `seq_file` and a node of ours.
+    unsafe extern "C" fn print_callback(
+        m: *mut bindings::seq_file,
+        data: *mut bindings::event_trigger_data,
+    ) -> c_int {
+        // SAFETY: the node is live while the mutex is held.
+        let trigger = unsafe { Attached::<T>::from_raw(data) };
+        // SAFETY: `m` is live and this call is its only user.
+        let mut out = unsafe { SeqWriter::from_raw(m) };
+        // A full buffer is no error here: the core sees it and calls again with a larger one.
+        let _ = T::print(&trigger, &mut out);
+        0
+    }
+
+    /// # Safety
+    ///
+    /// For the trigger core, once, after the grace period, with a node of ours.
+    unsafe extern "C" fn private_free_callback(data: *mut bindings::event_trigger_data) {
+        // SAFETY: `Prepared::new` stored the box here, and nobody reaches it any more.
+        drop(unsafe { KBox::from_raw((*data).private_data.cast::<Private<T>>()) });
+    }
+}
+
+/// Keeps a command registered until it is dropped.
+pub(crate) struct Registration<T: Trigger> {
+    // The watch uses the command, so it is dropped first.
+    _watch: ModuleWatch<T>,
+    command: Pin<KBox<Command<T>>>,
+}
+
+impl<T: Trigger> Registration<T> {
+    /// Registers the command; `EBUSY` if there is one of that name.
+    pub(crate) fn new(name: &'static CStr, module: &'static ThisModule) -> Result<Self> {
+        let command = KBox::pin(
+            Command {
+                command: Opaque::new(Command::<T>::filled(name, module)),
+                nodes: UnsafeCell::new(KVec::new()),
+                _kind: PhantomData,
+            },
+            GFP_KERNEL,
+        )?;
+        // SAFETY: the watch is dropped before the box.
+        let watch = unsafe { ModuleWatch::new(&*command) }?;
+        // SAFETY: the box keeps the command alive and in place until `drop` took it back.
+        to_result(unsafe { bindings::register_event_command(command.command.get()) })?;
+        // INVARIANT: it is on the list now.
+        Ok(Self {
+            _watch: watch,
+            command,
+        })
+    }
+}
+
+impl<T: Trigger> Drop for Registration<T> {
+    fn drop(&mut self) {
+        // SAFETY: registered by `new`. No trigger is left: each of them pins the module.
+        let ret = unsafe { bindings::unregister_event_command(self.command.command.get()) };
+        if ret != 0 {
+            pr_err!("the trigger command was not registered any more: {}\n", ret);
+        }
+    }
+}
+
+/// A complete trigger that is not on an event file; dropping it frees it.
+///
+/// # Invariants
+///
+/// `node` is a node of the command of `T` that nobody else knows, its private data a boxed
+/// [`Private`].
+pub(crate) struct Prepared<T: Trigger> {
+    node: NonNull<bindings::event_trigger_data>,
+    _data: PhantomData<KBox<Private<T>>>,
+}
+
+impl<T: Trigger> Prepared<T> {
+    /// Allocates a node for `data` and `file`, which takes a reference on the module.
+    pub(crate) fn new(command: &Command<T>, data: T, file: &EventFile) -> Result<Self> {
+        let cmd = command.command.get();
+        // INVARIANT: the node is for this file.
+        let private = Private {
+            file: file.as_ptr(),
+            data,
+        };
+        let private = KBox::into_raw(KBox::new(private, GFP_KERNEL)?);
+        // SAFETY: `cmd` is registered; the name is unused, a null parameter means no count.
+        let node = unsafe {
+            bindings::trigger_data_alloc(cmd, (*cmd).name, core::ptr::null_mut(), private.cast())
+        };
+        let Some(node) = NonNull::new(node) else {
+            // SAFETY: this is the box from above, which the core did not keep.
+            drop(unsafe { KBox::from_raw(private) });
+            return Err(ENOMEM);
+        };
+        // SAFETY: the node is ours alone.
+        unsafe { (*node.as_ptr()).private_data_free = Some(Command::<T>::private_free_callback) };
+        // INVARIANT: just made so.
+        Ok(Self {
+            node,
+            _data: PhantomData,
+        })
+    }
+
+    /// The event file that the trigger is for.
+    fn file(&self) -> *mut bindings::trace_event_file {
+        // SAFETY: by the type invariant.
+        unsafe { (*self.node.as_ref().private_data.cast::<Private<T>>()).file }
+    }
+
+    /// The command that the trigger is of.
+    fn command(&self) -> &Command<T> {
+        // SAFETY: `new` was given a registered command, which a node pins.
+        unsafe { &*self.node.as_ref().cmd_ops.cast::<Command<T>>() }
+    }
+
+    /// Creates the trigger stopped.
+    pub(crate) fn set_paused(&mut self) {
+        // SAFETY: the node is ours alone.
+        unsafe { (*self.node.as_ptr()).paused = true };
+    }
+
+    /// Gives the trigger the filter `if ...`; the filter parser logs its own errors.
+    ///
+    /// The core's parser writes to the text.
+    pub(crate) fn set_filter(&mut self, text: &mut FilterText, _held: &EventMutexHeld) -> Result {
+        // SAFETY: the text is a string that the call may change, the node is ours, the file live.
+        to_result(unsafe {
+            bindings::set_trigger_filter(text.as_mut_ptr(), self.node.as_ptr(), self.file())
+        })
+    }
+
+    /// Puts the trigger at the end of the list of its file and makes the event call its triggers.
+    ///
+    /// This is the single visible step. When it fails the file is as it was.
+    pub(crate) fn attach(self, held: &EventMutexHeld) -> Result {
+        let file = self.file();
+        self.command().nodes(held).reserve(1, GFP_KERNEL)?;
+        // SAFETY: the file is live and `event_mutex` is held.
+        let ret = unsafe { bindings::trace_event_trigger_enable_disable(file, 1) };
+        if ret < 0 {
+            // SAFETY: as above; the count was raised nevertheless.
+            unsafe { bindings::trace_event_trigger_enable_disable(file, 0) };
+            return Err(Error::from_errno(ret));
+        }
+        // SAFETY: the flags of a live file; the function is atomic. The bit comes before the node,
+        // so that the node is not called without a record.
+        unsafe { bindings::set_bit(TRIGGER_COND, &raw mut (*file).flags) };
+        let node = self.node.as_ptr();
+        // There is room for it; the list lets us know by a result nevertheless.
+        let _ = self.command().nodes(held).push_within_capacity(node);
+        core::mem::forget(self);
+        // SAFETY: the node is complete and on no list; the writers of this one hold `event_mutex`.
+        unsafe {
+            bindings::hist_helper_list_add_tail_rcu(
+                &raw mut (*node).list,
+                &raw mut (*file).triggers,
+            )
+        };
+        Ok(())
+    }
+}
+
+impl<T: Trigger> Drop for Prepared<T> {
+    fn drop(&mut self) {
+        // SAFETY: by the type invariant nobody else knows the node; its data goes with it.
+        unsafe { bindings::trigger_data_free(self.node.as_ptr()) };
+    }
+}
+
+/// A trigger on its event file, borrowed under `event_mutex`.
+///
+/// # Invariants
+///
+/// `node` is a live node of the command of `T`, and `event_mutex` is held for `'a`.
+pub(crate) struct Attached<'a, T: Trigger> {
+    node: *mut bindings::event_trigger_data,
+    _data: PhantomData<&'a T>,
+}
+
+impl<'a, T: Trigger> Attached<'a, T> {
+    /// # Safety
+    ///
+    /// `node` must be a live node of the command of `T`, and `event_mutex` held for `'a`.
+    unsafe fn from_raw(node: *mut bindings::event_trigger_data) -> Self {
+        // INVARIANT: by the contract.
+        Self {
+            node,
+            _data: PhantomData,
+        }
+    }
+
+    /// The triggers of this kind on `file`, in the order of their creation.
+    pub(crate) fn all(
+        file: &'a EventFile,
+        held: &'a EventMutexHeld,
+    ) -> impl Iterator<Item = Attached<'a, T>> {
+        file.trigger_nodes(held)
+            // SAFETY: the node is on the list, the command of a node is set when it is made.
+            .filter(|&node| unsafe { (*(*node).cmd_ops).trigger_type } == T::TYPE)
+            // SAFETY: the type says that it is one of ours; the mutex keeps it on the list.
+            .map(|node| unsafe { Self::from_raw(node) })
+    }
+
+    /// The data of the trigger.
+    pub(crate) fn data(&self) -> &'a T {
+        // SAFETY: by the type invariant, and `Prepared::new` stored a `Private` there.
+        unsafe { &(*(*self.node).private_data.cast::<Private<T>>()).data }
+    }
+
+    /// Whether hits are let through.
+    pub(crate) fn is_paused(&self) -> bool {
+        // SAFETY: by the type invariant; writers of the flag hold `event_mutex`.
+        unsafe { (*self.node).paused }
+    }
+
+    /// Stops or continues the trigger; a hit that is under way is not waited for.
+    pub(crate) fn set_paused(&self, paused: bool) {
+        // SAFETY: by the type invariant. The core reads the flag without a lock, a byte that
+        // is written whole.
+        unsafe { (&raw mut (*self.node).paused).write_volatile(paused) };
+    }
+
+    /// Takes the trigger off its file and has it freed after the grace period.
+    pub(crate) fn remove(self, held: &EventMutexHeld) {
+        // SAFETY: by the type invariant; the node is on its file.
+        let file = unsafe { Command::<T>::file_of(self.node) }.as_ptr();
+        // SAFETY: the node is one of a registered command, which it pins.
+        let command = unsafe { &*(*self.node).cmd_ops.cast::<Command<T>>() };
+        command.nodes(held).retain(|&mut node| node != self.node);
+        // SAFETY: the node is on the list of the file, whose writers hold `event_mutex` as we do.
+        unsafe { bindings::hist_helper_list_del_rcu(&raw mut (*self.node).list) };
+        // SAFETY: the file is live; this lowers what `attach` raised.
+        unsafe { bindings::trace_event_trigger_enable_disable(file, 0) };
+        // SAFETY: the file is live and `event_mutex` held.
+        unsafe { bindings::update_cond_flag(file) };
+        // SAFETY: the node is off its lists, and the value that stands for it is consumed.
+        unsafe { bindings::trigger_data_free(self.node) };
+    }
+}

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Entries of an instance's `error_log`.
+//!
+//! C counterpart: `tracing_log_err()` in [`kernel/trace/trace.c`](srctree/kernel/trace/trace.c).
+
+use super::{
+    bindings,
+    event::Instance, //
+};
+use core::ffi::CStr;
+use kernel::prelude::*;
+
+/// Adds an entry to the log of `instance`: where it happened, the command, what is wrong, and the
+/// column of the command that the `^` points at.
+///
+/// The log copies all of it, so nothing points into the module. It has no way to fail: without
+/// memory there is an entry less.
+pub(crate) fn report(
+    instance: Instance<'_>,
+    location: &CStr,
+    command: &CStr,
+    text: &'static CStr,
+    column: u16,
+) {
+    let mut texts = [text.as_char_ptr()];
+    // SAFETY: the instance is live; the strings are read and copied before the call returns, and 0
+    // is the index of the only text.
+    unsafe {
+        bindings::tracing_log_err(
+            instance.as_ptr(),
+            location.as_char_ptr(),
+            command.as_char_ptr().cast_mut(),
+            texts.as_mut_ptr(),
+            0,
+            column,
+        )
+    };
+}

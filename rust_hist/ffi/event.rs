@@ -1,0 +1,397 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Views of a trace event, of its file in one instance, and of a record being written.
+//!
+//! C headers: [`include/linux/trace_events.h`](srctree/include/linux/trace_events.h),
+//! [`kernel/trace/trace.h`](srctree/kernel/trace/trace.h).
+//!
+//! An event file lives as long as somebody holds a reference or `event_mutex` with the file not yet
+//! freed; the views are borrowed for that time and never stored.
+
+use super::{
+    bindings,
+    guard::{
+        EventMutexHeld,
+        PreemptOff, //
+    }, //
+};
+use core::{
+    ffi::CStr,
+    marker::PhantomData, //
+};
+use kernel::{
+    error::to_result,
+    prelude::*,
+    types::Opaque, //
+};
+
+/// One event of one instance: what `events/<system>/<event>/` stands for.
+#[repr(transparent)]
+pub(crate) struct EventFile(Opaque<bindings::trace_event_file>);
+
+impl EventFile {
+    /// Borrows the C object.
+    ///
+    /// # Safety
+    ///
+    /// `ptr` must point at an event file that stays allocated for `'a`, and `event_mutex` must be
+    /// held for `'a`.
+    pub(super) unsafe fn from_raw<'a>(ptr: *mut bindings::trace_event_file) -> &'a Self {
+        // SAFETY: by the contract; `EventFile` is a transparent wrapper.
+        unsafe { &*ptr.cast::<Self>() }
+    }
+
+    /// The C object.
+    pub(super) fn as_ptr(&self) -> *mut bindings::trace_event_file {
+        self.0.get()
+    }
+
+    /// The event that this is a file of.
+    fn call(&self) -> *mut bindings::trace_event_call {
+        // SAFETY: the object is live, and `event_call` is set before the file can be found.
+        unsafe { (*self.as_ptr()).event_call }
+    }
+
+    /// The name of the event, if it has one.
+    pub(crate) fn name(&self) -> Option<&CStr> {
+        // SAFETY: `call` is live while its file is; the helper only reads it.
+        let name = unsafe { bindings::hist_helper_trace_event_name(self.call()) };
+        // SAFETY: the event owns the name for as long as it lives, or there is none.
+        unsafe { c_str(name) }
+    }
+
+    /// The system of the event, if it has one.
+    pub(crate) fn system(&self) -> Option<&CStr> {
+        // SAFETY: `call` and its class are live while the file is.
+        let system = unsafe { (*(*self.call()).class).system };
+        // SAFETY: the class owns the name for as long as it lives, or there is none.
+        unsafe { c_str(system) }
+    }
+
+    /// The instance that the file belongs to.
+    pub(crate) fn instance(&self) -> Instance<'_> {
+        // SAFETY: the object is live; `tr` is set once, when the file is made.
+        Instance(unsafe { (*self.as_ptr()).tr }, PhantomData)
+    }
+
+    /// The module whose code the event is in; null for the kernel image and for dynamic events.
+    fn module(&self) -> *mut bindings::module {
+        let call = self.call();
+        // SAFETY: `call` is live while its file is.
+        if unsafe { (*call).flags } & FLAG_DYNAMIC != 0 {
+            // The place holds a reference count, not a module.
+            return core::ptr::null_mut();
+        }
+        // SAFETY: as above; the flag says that this member of the union is the valid one.
+        unsafe { *(*call).__bindgen_anon_2.module.as_ref() }.cast()
+    }
+
+    /// Whether the event comes from the code of `module`.
+    pub(super) fn is_of_module(&self, module: ModuleId) -> bool {
+        core::ptr::eq(self.module(), module.0)
+    }
+
+    /// Whether the event is about to go away with its module.
+    pub(crate) fn is_going(&self) -> bool {
+        let module = self.module();
+        // SAFETY: the module is live while an event of it is; its state is a word of its own.
+        !module.is_null() && unsafe { (*module).state } == bindings::module_state_MODULE_STATE_GOING
+    }
+
+    /// Looks up a field by name: the event's own, then the generic, then the common ones.
+    pub(crate) fn field(&self, name: &CStr, _held: &EventMutexHeld) -> Option<FieldView<'_>> {
+        // SAFETY: the event is live and its fields do not change under `event_mutex`; the name is
+        // only compared.
+        let field =
+            unsafe { bindings::trace_find_event_field(self.call(), name.as_char_ptr().cast_mut()) };
+        // SAFETY: what was found lives as long as the event or the kernel.
+        unsafe { field.as_ref() }.map(FieldView)
+    }
+
+    /// Visits the nodes of the trigger list, in order, under `event_mutex`.
+    pub(super) fn trigger_nodes(&self, _held: &EventMutexHeld) -> TriggerNodes<'_> {
+        // SAFETY: the object is live, this only takes the address of its member.
+        let head = unsafe { &raw mut (*self.as_ptr()).triggers };
+        // SAFETY: the list head is initialised when the file is made.
+        let next = unsafe { (*head).next };
+        TriggerNodes {
+            head,
+            next,
+            _file: PhantomData,
+        }
+    }
+}
+
+// CAST: a flag of the C enumeration, whose value fits the `int` that holds it.
+const FLAG_DYNAMIC: i32 = bindings::TRACE_EVENT_FL_DYNAMIC as i32;
+
+/// Borrows a C string that may be missing.
+///
+/// # Safety
+///
+/// `ptr` must be null, or point at a NUL-terminated string that stays unchanged for `'a`.
+unsafe fn c_str<'a>(ptr: *const c_char) -> Option<&'a CStr> {
+    if ptr.is_null() {
+        return None;
+    }
+    // SAFETY: by the contract of this function.
+    Some(unsafe { CStr::from_char_ptr(ptr) })
+}
+
+/// The trigger nodes of an event file; finds its next before it yields, so the yielded may go.
+pub(super) struct TriggerNodes<'a> {
+    head: *mut bindings::list_head,
+    next: *mut bindings::list_head,
+    _file: PhantomData<&'a EventFile>,
+}
+
+impl Iterator for TriggerNodes<'_> {
+    type Item = *mut bindings::event_trigger_data;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let node = self.next;
+        if core::ptr::eq(node, self.head) {
+            return None;
+        }
+        // SAFETY: `node` is on the list, whose writers hold `event_mutex` as we do.
+        self.next = unsafe { (*node).next };
+        // SAFETY: every node of this list is the `list` member of an `event_trigger_data`.
+        Some(unsafe { kernel::container_of!(node, bindings::event_trigger_data, list) })
+    }
+}
+
+/// The address of a module, for comparison only.
+#[derive(Clone, Copy)]
+pub(super) struct ModuleId(pub(super) *const bindings::module);
+
+/// What the kernel knows of one field of an event.
+#[derive(Clone, Copy)]
+pub(crate) struct FieldView<'a>(&'a bindings::ftrace_event_field);
+
+/// How the kernel classes a field; the names of `enum { FILTER_OTHER, ... }`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FieldClass {
+    /// A number, or anything that no other class describes.
+    Other,
+    /// A `char` array inside the record.
+    StaticString,
+    /// A `__data_loc char[]`.
+    DynString,
+    /// A `__rel_loc char[]`.
+    RelDynString,
+    /// A `char *`.
+    PtrString,
+    /// The address of a function.
+    TraceFn,
+    /// The generic field that stands for the name of the current task.
+    Comm,
+    /// The generic field that stands for the number of the CPU.
+    Cpu,
+    /// The generic field that stands for a stack trace.
+    Stacktrace,
+}
+
+impl<'a> FieldView<'a> {
+    /// The type of the field, as its `format` shows it.
+    pub(crate) fn type_text(&self) -> &'a [u8] {
+        // SAFETY: a field has a type, which lives as long as the field.
+        unsafe { c_str(self.0.type_) }.map_or(b"", CStr::to_bytes)
+    }
+
+    /// Where the field begins in a record.
+    pub(crate) fn offset(&self) -> u32 {
+        u32::try_from(self.0.offset).unwrap_or(u32::MAX)
+    }
+
+    /// How many bytes of the fixed part of a record it takes.
+    pub(crate) fn size(&self) -> u32 {
+        u32::try_from(self.0.size).unwrap_or(0)
+    }
+
+    /// Whether it is a signed number.
+    pub(crate) fn is_signed(&self) -> bool {
+        self.0.is_signed() != 0
+    }
+
+    /// The class of the field.
+    pub(crate) fn class(&self) -> FieldClass {
+        match u32::try_from(self.0.filter_type).unwrap_or(bindings::FILTER_OTHER) {
+            bindings::FILTER_STATIC_STRING => FieldClass::StaticString,
+            bindings::FILTER_DYN_STRING => FieldClass::DynString,
+            bindings::FILTER_RDYN_STRING => FieldClass::RelDynString,
+            bindings::FILTER_PTR_STRING => FieldClass::PtrString,
+            bindings::FILTER_TRACE_FN => FieldClass::TraceFn,
+            bindings::FILTER_COMM => FieldClass::Comm,
+            bindings::FILTER_CPU => FieldClass::Cpu,
+            bindings::FILTER_STACKTRACE => FieldClass::Stacktrace,
+            _ => FieldClass::Other,
+        }
+    }
+}
+
+/// A trace instance: a `trace_array`.
+#[derive(Clone, Copy)]
+pub(crate) struct Instance<'a>(*mut bindings::trace_array, PhantomData<&'a EventFile>);
+
+impl Instance<'_> {
+    /// The C object.
+    pub(super) fn as_ptr(&self) -> *mut bindings::trace_array {
+        self.0
+    }
+
+    /// Switches the clock of the instance, which empties its buffers.
+    pub(crate) fn set_clock(&self, name: &CStr) -> Result {
+        // SAFETY: the instance is live while a file of it is; the name is only read.
+        to_result(unsafe { bindings::tracing_set_clock(self.0, name.as_char_ptr()) })
+    }
+
+    /// Asks for records to be written in place, where they have their final time stamp, and not
+    /// first into the scratch buffer of the CPU; until [`Instance::allow_scratch`].
+    ///
+    /// Takes `trace_types_lock`: not for paths that free triggers.
+    pub(crate) fn refuse_scratch(&self) {
+        let _lock = TraceTypes::lock();
+        // SAFETY: the instance is live, and the lock protects the count.
+        unsafe { (*self.0).no_filter_buffering_ref += 1 };
+    }
+
+    /// Takes back one [`Instance::refuse_scratch`].
+    pub(crate) fn allow_scratch(&self) {
+        let _lock = TraceTypes::lock();
+        // SAFETY: as above; the count is above zero because each call undoes one `refuse_scratch`.
+        unsafe { (*self.0).no_filter_buffering_ref -= 1 };
+    }
+}
+
+/// `trace_types_lock`, held by this task until the guard is dropped.
+struct TraceTypes;
+
+impl TraceTypes {
+    fn lock() -> Self {
+        // SAFETY: the mutex is part of the kernel image, initialised at build time.
+        unsafe { bindings::mutex_lock(&raw mut bindings::trace_types_lock) };
+        Self
+    }
+}
+
+impl Drop for TraceTypes {
+    fn drop(&mut self) {
+        // SAFETY: `lock` took the mutex.
+        unsafe { bindings::mutex_unlock(&raw mut bindings::trace_types_lock) };
+    }
+}
+
+/// A record that is being written, as a trigger function sees it.
+pub(crate) struct Hit<'a> {
+    file: *mut bindings::trace_event_file,
+    buffer: *mut bindings::trace_buffer,
+    event: *mut bindings::ring_buffer_event,
+    data: &'a [u8],
+    preempt: PreemptOff<'a>,
+}
+
+impl<'a> Hit<'a> {
+    /// Views the arguments of a trigger function, unless there is no record.
+    ///
+    /// # Safety
+    ///
+    /// The arguments must be the event file that a trigger function is called for and what the
+    /// tracing core calls it with, and stay valid for `'a`.
+    #[inline(always)]
+    pub(super) unsafe fn from_raw(
+        file: *mut bindings::trace_event_file,
+        buffer: *mut bindings::trace_buffer,
+        rec: *mut c_void,
+        event: *mut bindings::ring_buffer_event,
+    ) -> Option<Self> {
+        if event.is_null() || rec.is_null() {
+            return None;
+        }
+        // SAFETY: `event` was reserved in the buffer of the instance, in the buffer that stands in
+        // while tracing is off, or is this CPU's scratch record. The first two turn preemption off
+        // until the commit, the third until it is given back; all of them come after the triggers.
+        let preempt = unsafe { PreemptOff::assume() };
+        // SAFETY: `event` heads a record that the core has filled.
+        let len = unsafe { record_len(event) };
+        // SAFETY: the record's data is `len` bytes at `rec`; it belongs to this context until the
+        // commit, and the core does not write to it while triggers run.
+        let data = unsafe { core::slice::from_raw_parts(rec.cast::<u8>(), len) };
+        Some(Self {
+            file,
+            buffer,
+            event,
+            data,
+            preempt,
+        })
+    }
+
+    /// The bytes of the record.
+    #[inline(always)]
+    pub(crate) fn data(&self) -> &'a [u8] {
+        self.data
+    }
+
+    /// The proof that preemption is off.
+    #[inline(always)]
+    pub(crate) fn preempt_off(&self) -> &PreemptOff<'a> {
+        &self.preempt
+    }
+
+    /// Whether the clock of the instance counts nanoseconds.
+    #[inline(always)]
+    pub(crate) fn clock_in_ns(&self) -> bool {
+        // SAFETY: the file and its instance are live while an event of theirs is being written.
+        unsafe { bindings::trace_clock_in_ns((*self.file).tr) }
+    }
+
+    /// The time stamp that the record has, or the time now if it is in the scratch buffer.
+    #[inline(always)]
+    pub(crate) fn time_stamp(&self) -> u64 {
+        // SAFETY: `buffer` and `event` are those of the record being written.
+        unsafe { bindings::tracing_event_time_stamp(self.buffer, self.event) }
+    }
+}
+
+/// How many bytes of data a record has.
+///
+/// # Safety
+///
+/// `event` must head a record that this CPU is writing, with preemption off.
+#[inline(always)]
+unsafe fn record_len(event: *mut bindings::ring_buffer_event) -> usize {
+    // SAFETY: preemption is off; the helper reads one pointer of this CPU.
+    if core::ptr::eq(event, unsafe { bindings::hist_helper_scratch_record() }) {
+        // SAFETY: the scratch record has its length, of the data alone, in the first word.
+        return unsafe { first_word(event) };
+    }
+    let mut event = event;
+    // SAFETY: by the contract, `event` is a readable header.
+    let mut type_len = unsafe { (*event).type_len() };
+    if type_len >= TYPE_TIME_EXTEND {
+        // SAFETY: a time stamp comes first, of two words; the record's own header follows.
+        event = unsafe { event.cast::<u32>().add(2).cast() };
+        // SAFETY: as said, this is the header of the record.
+        type_len = unsafe { (*event).type_len() };
+    }
+    if type_len != 0 {
+        // CAST: a five bit number, which counts words.
+        return (type_len as usize) << 2;
+    }
+    // SAFETY: a header without a length has it in the first word, which counts itself.
+    unsafe { first_word(event) }.saturating_sub(size_of::<u32>())
+}
+
+const TYPE_TIME_EXTEND: u32 = bindings::ring_buffer_type_RINGBUF_TYPE_TIME_EXTEND;
+
+/// The first word after the header of a record.
+///
+/// # Safety
+///
+/// `event` must head a record whose header has no length.
+#[inline(always)]
+unsafe fn first_word(event: *mut bindings::ring_buffer_event) -> usize {
+    // SAFETY: by the contract, the record has that word.
+    let word = unsafe { (*event).array.as_ptr().read() };
+    // CAST: the length of a record is below the size of a sub-buffer.
+    word as usize
+}

@@ -1,0 +1,416 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Files of our own in the directory of every event, read record by record.
+//!
+//! C counterpart: `event_hist_fops` in
+//! [`kernel/trace/trace_events_hist.c`](srctree/kernel/trace/trace_events_hist.c), and
+//! [`fs/seq_file.c`](srctree/fs/seq_file.c).
+//!
+//! A read belongs to the open file. What it shows is copied when it begins at offset 0; later reads
+//! go on in that copy, however the event changes, until the event itself is gone.
+//!
+//! Who may touch what: [`EventTable::Opened`] is shared by all users of the open file; the copy
+//! belongs to whoever holds the lock of its `seq_file`, which the core takes around each run of
+//! `start`, `show`, `next` and `stop`.
+
+use super::{
+    bindings,
+    event::EventFile,
+    guard::{
+        EventMutex,
+        EventMutexHeld, //
+    },
+    poll::{
+        PollEvents,
+        Poller, //
+    },
+    seq::SeqWriter, //
+};
+use crate::sync::{
+    Atomic,
+    Relaxed, //
+};
+use core::{
+    cell::UnsafeCell,
+    ffi::CStr,
+    fmt,
+    marker::PhantomData,
+    ptr::NonNull, //
+};
+use kernel::{
+    bindings as base,
+    error::to_result,
+    prelude::*, //
+};
+
+/// What one kind of file shows.
+pub(crate) trait EventTable: Sized + 'static {
+    /// What an open file keeps besides the copy.
+    type Opened: Send + Sync;
+    /// What a reader goes through.
+    type Copy: Send;
+
+    /// Whether `poll()` waits for anything.
+    const POLLS: bool;
+
+    /// Called when the file is opened.
+    fn open(file: &EventFile, held: &EventMutexHeld) -> Result<Self::Opened>;
+
+    /// Copies what the file shows now.
+    fn copy(opened: &Self::Opened, event: LockedEvent<'_>) -> Result<Self::Copy>;
+
+    /// How many records the copy has.
+    fn records(copy: &Self::Copy) -> usize;
+
+    /// Writes one record.
+    fn show(copy: &Self::Copy, index: usize, out: &mut SeqWriter<'_>) -> fmt::Result;
+
+    /// What is ready. Called with the poller on the wait queue.
+    fn poll(opened: &Self::Opened, file: &EventFile, held: &EventMutexHeld) -> PollEvents;
+}
+
+/// The event of an open file, with `event_mutex` held until this is dropped.
+pub(crate) struct LockedEvent<'a> {
+    event: NonNull<bindings::trace_event_file>,
+    mutex: EventMutex,
+    _open: PhantomData<&'a ()>,
+}
+
+impl LockedEvent<'_> {
+    /// Locks `event_mutex` and finds the event of `file`; `ENODEV` if it is gone.
+    ///
+    /// # Safety
+    ///
+    /// `file` must be open, of an event file, for the life of the value.
+    unsafe fn lock(file: *mut base::file) -> Result<Self> {
+        let mutex = EventMutex::lock();
+        // SAFETY: by the contract, and the mutex is held.
+        let event = unsafe { bindings::hist_helper_event_file_file(file) };
+        let event = NonNull::new(event).ok_or(ENODEV)?;
+        Ok(Self {
+            event,
+            mutex,
+            _open: PhantomData,
+        })
+    }
+
+    /// The event file.
+    pub(crate) fn file(&self) -> &EventFile {
+        // SAFETY: the event was not freed when the mutex was taken, and so it cannot be now.
+        unsafe { EventFile::from_raw(self.event.as_ptr()) }
+    }
+
+    /// The proof that `event_mutex` is held.
+    pub(crate) fn held(&self) -> &EventMutexHeld {
+        self.mutex.held()
+    }
+}
+
+/// What hangs on an open file.
+///
+/// # Invariants
+///
+/// `file` is the open file that owns the value. `copy` is touched only under the lock of its
+/// `seq_file`.
+struct OpenState<T: EventTable> {
+    file: *mut base::file,
+    /// Set by a read at offset 0, taken by the `start` that follows.
+    refresh: Atomic<u32>,
+    opened: T::Opened,
+    poller: Poller,
+    copy: UnsafeCell<Option<T::Copy>>,
+}
+
+/// The callbacks of one kind of file.
+pub(crate) struct Callbacks<T: EventTable>(PhantomData<T>);
+
+impl<T: EventTable> Callbacks<T> {
+    const SEQ: base::seq_operations = base::seq_operations {
+        start: Some(Self::start),
+        stop: Some(Self::stop),
+        next: Some(Self::next),
+        show: Some(Self::show),
+    };
+
+    /// The file operations, which pin the module while a file is open.
+    fn file_operations() -> base::file_operations {
+        base::file_operations {
+            owner: super::this_module(),
+            open: Some(Self::open),
+            read: Some(Self::read),
+            llseek: Some(base::seq_lseek),
+            release: Some(Self::release),
+            poll: T::POLLS.then_some(Self::poll),
+            ..Default::default()
+        }
+    }
+
+    /// # Safety
+    ///
+    /// For the VFS, with an inode whose private data is an event file.
+    unsafe extern "C" fn open(inode: *mut base::inode, file: *mut base::file) -> c_int {
+        // SAFETY: by the contract. This checks the lock-down and takes references on the instance
+        // and on the event file.
+        let ret = unsafe { bindings::tracing_open_file_tr(inode, file) };
+        if ret != 0 {
+            return ret;
+        }
+        // SAFETY: the file is being opened, with the references above.
+        let opened = unsafe { Self::open_locked(file) };
+        if opened.is_err() {
+            // SAFETY: gives back what was taken above.
+            unsafe { bindings::tracing_release_file_tr(inode, file) };
+        }
+        opened.map_or_else(|error| error.to_errno(), |()| 0)
+    }
+
+    /// # Safety
+    ///
+    /// `file` must be an event file being opened, with references on event file and instance.
+    unsafe fn open_locked(file: *mut base::file) -> Result {
+        let opened = {
+            // SAFETY: by the contract.
+            let event = unsafe { LockedEvent::lock(file) }?;
+            T::open(event.file(), event.held())?
+        };
+        let state = KBox::new(
+            OpenState::<T> {
+                file,
+                refresh: Atomic::new(0),
+                opened,
+                poller: Poller::new(),
+                copy: UnsafeCell::new(None),
+            },
+            GFP_KERNEL,
+        )?;
+        // SAFETY: the file is being opened; the operations are constant.
+        to_result(unsafe { base::seq_open(file, &Self::SEQ) })?;
+        // SAFETY: `seq_open` stored a `seq_file` there, which nobody else can use yet.
+        unsafe { (*Self::seq_of(file)).private = KBox::into_raw(state).cast() };
+        Ok(())
+    }
+
+    /// The `seq_file` of an open file.
+    ///
+    /// # Safety
+    ///
+    /// `file` must have been through `seq_open`.
+    unsafe fn seq_of(file: *mut base::file) -> *mut base::seq_file {
+        // SAFETY: by the contract, the private data is a `seq_file`.
+        unsafe { (*file).private_data }.cast()
+    }
+
+    /// What hangs on an open file.
+    ///
+    /// # Safety
+    ///
+    /// `m` must be the `seq_file` of a file of this kind that stays open for `'a`.
+    unsafe fn state<'a>(m: *mut base::seq_file) -> &'a OpenState<T> {
+        // SAFETY: `open_locked` stored it, and `release` alone takes it back.
+        unsafe { &*(*m).private.cast::<OpenState<T>>() }
+    }
+
+    /// # Safety
+    ///
+    /// For the VFS, with an open file.
+    unsafe extern "C" fn read(
+        file: *mut base::file,
+        to: *mut c_char,
+        size: usize,
+        at: *mut base::loff_t,
+    ) -> isize {
+        // SAFETY: the file is open.
+        let state = unsafe { Self::state(Self::seq_of(file)) };
+        // SAFETY: the VFS passes the offset of this read.
+        if unsafe { at.read() } == 0 {
+            // ORDERING: only says that some read began anew; the lock of the `seq_file` orders what
+            // follows from it.
+            state.refresh.store(1, Relaxed);
+        }
+        // SAFETY: the arguments are those of a read.
+        unsafe { base::seq_read(file, to, size, at) }
+    }
+
+    /// # Safety
+    ///
+    /// For `seq_file.c`, with its lock held.
+    unsafe extern "C" fn start(m: *mut base::seq_file, at: *mut base::loff_t) -> *mut c_void {
+        // SAFETY: the file is open.
+        let state = unsafe { Self::state(m) };
+        // SAFETY: the lock of the `seq_file` is held.
+        let copy = unsafe { &mut *state.copy.get() };
+        // SAFETY: the file is open.
+        let event = match unsafe { LockedEvent::lock(state.file) } {
+            Ok(event) => event,
+            // SAFETY: the function only makes a pointer of a number.
+            Err(error) => return error.to_ptr(),
+        };
+        // SAFETY: the core passes the number of the record.
+        let at = unsafe { at.read() };
+        // ORDERING: see `read`.
+        if copy.is_none() || at == 0 && state.refresh.xchg(0, Relaxed) != 0 {
+            // The old one goes first: two at once are never needed.
+            *copy = None;
+            match T::copy(&state.opened, event) {
+                Ok(new) => *copy = Some(new),
+                Err(error) => return error.to_ptr(),
+            }
+        }
+        Self::token(copy.as_ref(), at)
+    }
+
+    /// A non-null token for record `at`, null past the last.
+    fn token(copy: Option<&T::Copy>, at: i64) -> *mut c_void {
+        match (copy, usize::try_from(at)) {
+            (Some(copy), Ok(index)) if index < T::records(copy) => {
+                core::ptr::without_provenance_mut(index + 1)
+            }
+            _ => core::ptr::null_mut(),
+        }
+    }
+
+    /// # Safety
+    ///
+    /// For `seq_file.c`, with its lock held.
+    unsafe extern "C" fn next(
+        m: *mut base::seq_file,
+        _token: *mut c_void,
+        at: *mut base::loff_t,
+    ) -> *mut c_void {
+        // SAFETY: the file is open, and the lock of the `seq_file` held.
+        let copy = unsafe { &*Self::state(m).copy.get() };
+        // SAFETY: the core passes the number of the record, for us to raise.
+        let next = unsafe { at.read() }.saturating_add(1);
+        // SAFETY: as above.
+        unsafe { at.write(next) };
+        Self::token(copy.as_ref(), next)
+    }
+
+    /// # Safety
+    ///
+    /// For `seq_file.c`.
+    unsafe extern "C" fn stop(_m: *mut base::seq_file, _token: *mut c_void) {}
+
+    /// # Safety
+    ///
+    /// For `seq_file.c`, with its lock held and a token from `start` or `next`.
+    unsafe extern "C" fn show(m: *mut base::seq_file, token: *mut c_void) -> c_int {
+        // SAFETY: the file is open, and the lock of the `seq_file` held.
+        let copy = unsafe { &*Self::state(m).copy.get() };
+        // SAFETY: the core calls from one reader, who holds the lock.
+        let mut out = unsafe { SeqWriter::from_raw(m) };
+        if let (Some(copy), Some(index)) = (copy, token.addr().checked_sub(1)) {
+            // A full page is no error here: the core notices, and asks for the record again.
+            let _ = T::show(copy, index, &mut out);
+        }
+        0
+    }
+
+    /// # Safety
+    ///
+    /// For the VFS, with an open file.
+    unsafe extern "C" fn poll(
+        file: *mut base::file,
+        table: *mut base::poll_table_struct,
+    ) -> base::__poll_t {
+        // SAFETY: the file is open.
+        let state = unsafe { Self::state(Self::seq_of(file)) };
+        state.poller.announce();
+        // SAFETY: the file is open.
+        let Ok(event) = (unsafe { LockedEvent::lock(file) }) else {
+            return PollEvents::ERROR.bits();
+        };
+        // SAFETY: the arguments are those of a poll; the wait queue is part of the kernel image.
+        unsafe { base::poll_wait(file, &raw mut bindings::hist_poll_wq, table) };
+        T::poll(&state.opened, event.file(), event.held()).bits()
+    }
+
+    /// # Safety
+    ///
+    /// For the VFS, with a file that is closed by its last user.
+    unsafe extern "C" fn release(inode: *mut base::inode, file: *mut base::file) -> c_int {
+        // SAFETY: the file has been through `open`.
+        let state = unsafe { (*Self::seq_of(file)).private };
+        // SAFETY: `open_locked` stored the box, nobody else uses the file any more.
+        drop(unsafe { KBox::from_raw(state.cast::<OpenState<T>>()) });
+        // SAFETY: the counterpart of `tracing_open_file_tr`.
+        unsafe { bindings::tracing_release_file_tr(inode, file) };
+        // SAFETY: the counterpart of `seq_open`.
+        unsafe { base::seq_release(inode, file) }
+    }
+}
+
+/// How many files a module can have in each directory.
+const FILES_MAX: usize = bindings::EVENT_DIR_FILES_MAX as usize;
+
+/// The list that the core uses in place.
+struct Files {
+    entries: [bindings::event_dir_file; FILES_MAX],
+    operations: [base::file_operations; FILES_MAX],
+    len: usize,
+}
+
+/// Collects files for [`Registration::new`].
+pub(crate) struct Builder(Pin<KBox<Files>>);
+
+impl Builder {
+    /// An empty list.
+    pub(crate) fn new() -> Result<Self> {
+        let files = Files {
+            entries: Default::default(),
+            operations: Default::default(),
+            len: 0,
+        };
+        Ok(Self(KBox::pin(files, GFP_KERNEL)?))
+    }
+
+    /// Adds a file of the kind `T`, which its owner and group may read.
+    pub(crate) fn add<T: EventTable>(mut self, name: &'static CStr) -> Result<Self> {
+        let files = &mut *self.0;
+        let index = files.len;
+        let operations = files.operations.get_mut(index).ok_or(ENOSPC)?;
+        *operations = Callbacks::<T>::file_operations();
+        let entry = files.entries.get_mut(index).ok_or(ENOSPC)?;
+        entry.name = name.as_char_ptr();
+        entry.mode = MODE;
+        entry.fops = operations;
+        files.len += 1;
+        Ok(self)
+    }
+}
+
+/// Readable by owner and group, as all files that show what the kernel does.
+const MODE: base::umode_t = 0o440;
+
+/// Keeps files in all event directories until it is dropped.
+///
+/// # Invariants
+///
+/// The files are registered.
+pub(crate) struct Registration(#[expect(dead_code, reason = "the core uses it in place")] Builder);
+
+// SAFETY: the list is constant while it is registered.
+unsafe impl Send for Registration {}
+
+// SAFETY: as above.
+unsafe impl Sync for Registration {}
+
+impl Registration {
+    /// Makes the files appear; `EBUSY` if another module has its own there.
+    pub(crate) fn new(files: Builder) -> Result<Self> {
+        // CAST: at most `FILES_MAX`.
+        let len = files.0.len as c_int;
+        // SAFETY: the box keeps the list alive and in place until `drop` took it back, and the
+        // operations name this module as their owner.
+        to_result(unsafe { bindings::event_dir_files_register(files.0.entries.as_ptr(), len) })?;
+        // INVARIANT: registered.
+        Ok(Self(files))
+    }
+}
+
+impl Drop for Registration {
+    fn drop(&mut self) {
+        // SAFETY: registered by `new`. No file is open: each of them pins the module.
+        unsafe { bindings::event_dir_files_unregister() };
+    }
+}

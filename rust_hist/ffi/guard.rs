@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Proofs, as zero-size values, of the context that a function runs in.
+//!
+//! C counterpart: [`include/linux/preempt.h`](srctree/include/linux/preempt.h),
+//! [`kernel/trace/trace_events.c`](srctree/kernel/trace/trace_events.c) for `event_mutex`.
+//!
+//! Lock order of the tracing core, outermost first: `event_mutex`, `trigger_cmd_mutex`,
+//! `trace_types_lock`. Nothing here takes the second; the third is taken in `event::TraceArray` only,
+//! never on a path that frees triggers, because the removal of an instance already holds it there.
+
+use super::bindings;
+use core::marker::PhantomData;
+use kernel::types::NotThreadSafe;
+
+/// Proof that this task holds `event_mutex`.
+///
+/// # Invariants
+///
+/// `event_mutex` is held by the current task while a reference to the value exists.
+pub(crate) struct EventMutexHeld(NotThreadSafe);
+
+impl EventMutexHeld {
+    /// Says that the caller holds `event_mutex`; for callbacks that the tracing core calls so.
+    ///
+    /// # Safety
+    ///
+    /// `event_mutex` must be held by this task, and stay held until the value is dropped.
+    pub(super) unsafe fn assume() -> Self {
+        // INVARIANT: by the contract of this function.
+        Self(NotThreadSafe)
+    }
+}
+
+/// `event_mutex`, held by this task until the guard is dropped.
+pub(crate) struct EventMutex(EventMutexHeld);
+
+impl EventMutex {
+    /// Takes `event_mutex`. Sleeps; the caller holds no lock that comes after it.
+    pub(crate) fn lock() -> Self {
+        // SAFETY: `event_mutex` is a mutex of the kernel image, initialised at build time.
+        unsafe { bindings::mutex_lock(&raw mut bindings::event_mutex) };
+        // INVARIANT: taken above, and given back only by `drop`.
+        Self(EventMutexHeld(NotThreadSafe))
+    }
+
+    /// The proof that goes with the guard.
+    pub(crate) fn held(&self) -> &EventMutexHeld {
+        &self.0
+    }
+}
+
+impl Drop for EventMutex {
+    fn drop(&mut self) {
+        // SAFETY: by the type invariant of the field, this task holds the mutex.
+        unsafe { bindings::mutex_unlock(&raw mut bindings::event_mutex) };
+    }
+}
+
+/// Proof that preemption is off: the task stays on this CPU, and no other task runs on it.
+///
+/// Interrupts and NMIs may still come at any point.
+///
+/// # Invariants
+///
+/// Preemption is off while a value of this type exists.
+pub(crate) struct PreemptOff<'a>(PhantomData<&'a ()>, NotThreadSafe);
+
+impl PreemptOff<'_> {
+    /// Says that preemption is off.
+    ///
+    /// # Safety
+    ///
+    /// Preemption must be off now and until the value is dropped.
+    #[inline(always)]
+    pub(super) unsafe fn assume() -> Self {
+        // INVARIANT: by the contract of this function.
+        Self(PhantomData, NotThreadSafe)
+    }
+
+    /// The number of this CPU, valid as long as the proof.
+    #[inline(always)]
+    pub(crate) fn cpu(&self) -> u32 {
+        // SAFETY: the function only reads the number of the CPU that it runs on, which the type
+        // invariant keeps from changing.
+        unsafe { bindings::raw_smp_processor_id() }
+    }
+}
+
+/// Turns preemption off until it is dropped.
+pub(crate) struct PreemptGuard(NotThreadSafe);
+
+impl PreemptGuard {
+    /// Turns preemption off.
+    pub(crate) fn new() -> Self {
+        // SAFETY: the count that this raises is lowered again by `drop`, on the same task.
+        unsafe { bindings::hist_helper_preempt_disable() };
+        Self(NotThreadSafe)
+    }
+
+    /// The proof that goes with the guard.
+    pub(crate) fn proof(&self) -> PreemptOff<'_> {
+        // SAFETY: `new` turned preemption off, and the proof cannot outlive the guard.
+        unsafe { PreemptOff::assume() }
+    }
+}
+
+impl Drop for PreemptGuard {
+    fn drop(&mut self) {
+        // SAFETY: this lowers the count that `new` raised.
+        unsafe { bindings::hist_helper_preempt_enable() };
+    }
+}
+
+/// Waits until every trigger function that was running when this was called has returned.
+///
+/// Sleeps for a tracepoint grace period; `event_mutex` may be held.
+pub(crate) fn wait_for_hits() {
+    // SAFETY: the function has no requirement but that the caller may sleep, which our callers,
+    // all of them in process context with at most mutexes held, may.
+    unsafe { bindings::hist_helper_tracepoint_synchronize_unregister() };
+}

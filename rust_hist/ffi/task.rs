@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The task that runs now.
+//!
+//! C header: [`include/linux/sched.h`](srctree/include/linux/sched.h)
+
+use super::{
+    bindings,
+    guard::PreemptOff, //
+};
+
+/// The length of a task's name, its terminating NUL included.
+pub(crate) const COMM_LEN: usize = 16;
+
+const _: () = assert!(COMM_LEN == bindings::TASK_COMM_LEN as usize);
+
+/// Copies the name of the current task, which may change while it is read.
+#[inline(always)]
+pub(crate) fn comm(to: &mut [u8; COMM_LEN], _preempt: &PreemptOff<'_>) {
+    // SAFETY: there always is a current task, and it lives while it runs.
+    let from = unsafe { bindings::hist_helper_current_comm() };
+    // SAFETY: both arrays have `COMM_LEN` bytes, and do not overlap. A rename that comes in between
+    // may tear the name, as for every reader of it; its last byte is always NUL.
+    unsafe { core::ptr::copy_nonoverlapping(from.cast::<u8>(), to.as_mut_ptr(), COMM_LEN) };
+}
+
+/// Whether this CPU runs its idle task.
+#[inline(always)]
+pub(crate) fn is_idle(_preempt: &PreemptOff<'_>) -> bool {
+    // SAFETY: there always is a current task, and it lives while it runs.
+    unsafe { bindings::hist_helper_current_pid() == 0 }
+}

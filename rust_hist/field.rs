@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What the language knows of an event: its fields, and what surrounds a hit.
+//!
+//! C counterpart: `struct ftrace_event_field` and the `FILTER_*` kinds of
+//! [`include/linux/trace_events.h`](srctree/include/linux/trace_events.h).
+//! [`Resolver`] is asked while a trigger is created, [`Env`] at every hit. The glue implements both
+//! over the kernel, tests over tables.
+//!
+//! Context: [`Resolver`] process context, [`Env`] any.
+
+#![cfg_attr(not(CONFIG_RUST), forbid(unsafe_code))]
+#![cfg_attr(
+    CONFIG_RUST,
+    allow(
+        unreachable_pub,
+        reason = "the root of the module keeps its rooms private"
+    )
+)]
+
+use crate::limits::COMM_LEN;
+
+/// How the bytes of a field are to be read: `filter_type` of the event field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FieldKind {
+    /// A number, a struct, an array, a pointer: what `FILTER_OTHER` and `FILTER_CPUMASK` say.
+    Other,
+    /// `char x[N]` inside the record (`FILTER_STATIC_STRING`).
+    StaticString,
+    /// `__data_loc char[]` (`FILTER_DYN_STRING`).
+    DynString,
+    /// `__rel_loc char[]` (`FILTER_RDYN_STRING`).
+    RelDynString,
+    /// `char *`, which nobody may follow (`FILTER_PTR_STRING`).
+    PtrString,
+    /// A function's address in the function tracer's own events (`FILTER_TRACE_FN`).
+    Function,
+    /// The CPU, on the generic field `cpu` or `CPU` (`FILTER_CPU`).
+    Cpu,
+    /// The task's name, on the generic field `comm` or `COMM` (`FILTER_COMM`).
+    Comm,
+    /// A stack: with a size a `long[]` of a synthetic event, without one the generic field
+    /// `stacktrace` or `STACKTRACE` (`FILTER_STACKTRACE`).
+    Stack,
+}
+
+/// One field of an event, as `trace_find_event_field()` finds it.
+///
+/// The texts belong to the event; nothing of them is kept after the trigger is compiled.
+#[derive(Clone, Copy, Debug)]
+pub struct FieldDesc<'e> {
+    /// The type as the event's `format` file shows it.
+    pub type_name: &'e [u8],
+    /// Where the field starts in the record.
+    pub offset: u32,
+    /// Its bytes there; 0 for the generic fields (`cpu`, `comm`, `stacktrace` ...).
+    pub size: u32,
+    /// Whether a number of it is signed.
+    pub signed: bool,
+    /// How to read it.
+    pub kind: FieldKind,
+}
+
+/// Finds fields by name for one event.
+pub trait Resolver {
+    /// The field called `name`: the event's own first, then the generic ones, then the common ones.
+    ///
+    /// `name` is any bytes without NUL.
+    fn field(&self, name: &[u8]) -> Option<FieldDesc<'_>>;
+}
+
+/// What a hit is surrounded by.
+///
+/// Every method may be called from NMI: no lock, no sleep, no allocation.
+pub trait Env {
+    /// The ring buffer's stamp of the record at hand, in the units of the trace clock.
+    fn timestamp(&self) -> u64;
+
+    /// Whether that clock counts nanoseconds, so that `.usecs` can convert.
+    fn clock_in_ns(&self) -> bool;
+
+    /// The CPU this runs on.
+    fn cpu(&self) -> u32;
+
+    /// Writes the current task's name, ended by a NUL where there is room.
+    fn comm(&self, out: &mut [u8; COMM_LEN]);
+
+    /// Writes the return addresses of the kernel stack, innermost first, as many as fit, without
+    /// the frames of the tracer itself. Words beyond the last frame are left as they are.
+    fn stacktrace(&self, out: &mut [u64]);
+}

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The `hist` file: all tables of an event, as they were when the read began.
+//!
+//! C counterpart: `hist_show()` and `event_hist_poll()`.
+//!
+//! Rows are copied under `event_mutex`, which keeps the triggers but stops no hit, and sorted and
+//! written without it.
+
+use super::{
+    text::{
+        KernelNames,
+        TextBuf, //
+    },
+    Definition,
+    HistTrigger, //
+};
+use crate::{
+    ffi::{
+        command::Attached,
+        event::EventFile,
+        event_files::{
+            EventTable,
+            LockedEvent, //
+        },
+        guard::EventMutexHeld,
+        memory,
+        poll::PollEvents,
+        seq::SeqWriter, //
+    },
+    render::{
+        self,
+        Stats,
+        Table, //
+    },
+    sync::{
+        Atomic,
+        Relaxed, //
+    },
+    tracing_map::{
+        Account,
+        Rows,
+        Shape, //
+    }, //
+};
+use core::fmt;
+use kernel::{
+    prelude::*,
+    sync::Arc, //
+};
+
+/// The kind of file.
+pub(crate) struct HistFile;
+
+/// The hits of all triggers of the event that the open file knows of.
+///
+/// Both change under `event_mutex` only.
+pub(crate) struct Seen {
+    /// When it was last read; 0 before.
+    read: Atomic<u64>,
+    /// When it was last opened, read or polled.
+    asked: Atomic<u64>,
+}
+
+/// One trigger as it was copied.
+pub(crate) struct Copied {
+    /// Up to the first row.
+    header: TextBuf,
+    definition: Arc<Definition>,
+    shape: Shape,
+    account: Account,
+    stats: Stats,
+    words: KVVec<u64>,
+    len: usize,
+    /// The rows as they are to be shown, by index.
+    order: KVVec<u32>,
+}
+
+/// The hits of all triggers of an event.
+fn hits(file: &EventFile, held: &EventMutexHeld) -> u64 {
+    Attached::<HistTrigger>::all(file, held)
+        .map(|trigger| trigger.data().map.held(held).account().hits)
+        .fold(0, u64::wrapping_add)
+}
+
+impl Copied {
+    /// Copies the rows of a trigger, of which `n` come before it in the file.
+    ///
+    /// PARITY: `hist_trigger_show()` shows no rows when there is no memory for them.
+    fn new(n: usize, trigger: &Attached<'_, HistTrigger>, held: &EventMutexHeld) -> Result<Self> {
+        let data = trigger.data();
+        let map = data.map.held(held);
+        let shape = *map.shape();
+        // Taken before the rows, so that it is never ahead of them by a key.
+        let account = map.account();
+        let used = map.used();
+        let mut words = used
+            .checked_mul(shape.row_words())
+            .and_then(|len| memory::zeros(len).ok())
+            .unwrap_or_default();
+        let len = map.copy_rows(used, &mut words);
+
+        Ok(Self {
+            header: header(n, trigger).map_err(|_| ENOMEM)?,
+            definition: data.definition.clone(),
+            shape,
+            account,
+            stats: Stats::default(),
+            words,
+            len,
+            order: KVVec::new(),
+        })
+    }
+
+    fn rows(&self) -> Rows<'_> {
+        Rows::new(&self.shape, &self.words, self.len)
+    }
+
+    /// Puts the rows in order; without memory for that there are none.
+    fn sort(&mut self) {
+        let mut order = memory::zeros(self.len).unwrap_or_default();
+        if order.len() != self.len {
+            self.len = 0;
+        }
+        render::order(&self.definition.program, &self.rows(), &mut order);
+        self.stats = Stats::of(&self.rows());
+        self.order = order;
+    }
+
+    /// Header, rows, totals.
+    fn records(&self) -> usize {
+        self.len.saturating_add(2)
+    }
+
+    fn show(&self, index: usize, out: &mut SeqWriter<'_>) -> fmt::Result {
+        let Some(place) = index.checked_sub(1) else {
+            return out.bytes(self.header.as_bytes());
+        };
+        let Some(&row) = self.order.get(place) else {
+            return render::totals(&self.account, self.len, out);
+        };
+        let table = Table {
+            program: &self.definition.program,
+            text: &self.definition.text,
+            stats: &self.stats,
+            symbols: &KernelNames,
+        };
+        // CAST: a row's index.
+        match self.rows().get(row as usize) {
+            Some(row) => table.entry(&row, out),
+            None => Ok(()),
+        }
+    }
+}
+
+/// What comes before the rows of a trigger.
+fn header(
+    n: usize,
+    trigger: &Attached<'_, HistTrigger>,
+) -> core::result::Result<TextBuf, fmt::Error> {
+    let definition = &trigger.data().definition;
+    let mut text = TextBuf::new();
+    render::begin(n, &mut text)?;
+    definition.program.write_line(
+        definition.prefix,
+        &definition.text,
+        trigger.is_paused(),
+        &mut text,
+    )?;
+    render::end_header(&mut text)?;
+    Ok(text)
+}
+
+impl EventTable for HistFile {
+    type Opened = Seen;
+    type Copy = KVec<Copied>;
+
+    const POLLS: bool = true;
+
+    fn open(file: &EventFile, held: &EventMutexHeld) -> Result<Seen> {
+        Ok(Seen {
+            read: Atomic::new(0),
+            asked: Atomic::new(hits(file, held)),
+        })
+    }
+
+    fn copy(seen: &Seen, event: LockedEvent<'_>) -> Result<KVec<Copied>> {
+        let (file, held) = (event.file(), event.held());
+        // Taken before the rows: a hit in between is one that the reader is told of again.
+        let hits = hits(file, held);
+        let mut tables = KVec::new();
+        for (n, trigger) in Attached::all(file, held).enumerate() {
+            tables.push(Copied::new(n, &trigger, held)?, GFP_KERNEL)?;
+        }
+        // ORDERING: `event_mutex` orders these two.
+        seen.read.store(hits, Relaxed);
+        // ORDERING: as above.
+        seen.asked.store(hits, Relaxed);
+        drop(event);
+
+        for table in &mut tables {
+            table.sort();
+        }
+        Ok(tables)
+    }
+
+    fn records(tables: &KVec<Copied>) -> usize {
+        tables
+            .iter()
+            .map(Copied::records)
+            .fold(0, usize::saturating_add)
+    }
+
+    fn show(tables: &KVec<Copied>, index: usize, out: &mut SeqWriter<'_>) -> fmt::Result {
+        let mut index = index;
+        for table in tables {
+            match index.checked_sub(table.records()) {
+                Some(rest) => index = rest,
+                None => return table.show(index, out),
+            }
+        }
+        Ok(())
+    }
+
+    fn poll(seen: &Seen, file: &EventFile, held: &EventMutexHeld) -> PollEvents {
+        let hits = hits(file, held);
+        let mut ready = PollEvents::NONE;
+        // ORDERING: `event_mutex` orders both words.
+        if seen.read.load(Relaxed) != hits {
+            ready = ready.and(PollEvents::READABLE);
+        }
+        // ORDERING: as above.
+        if seen.asked.xchg(hits, Relaxed) != hits {
+            ready = ready.and(PollEvents::PRIORITY);
+        }
+        ready
+    }
+}

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Where the pure rooms write text: the page of a reader, or a buffer that grows.
+
+use crate::{
+    ffi::{
+        seq::SeqWriter,
+        symbols::{
+            self,
+            Style, //
+        }, //
+    },
+    program::Out,
+    render::Symbols, //
+};
+use core::fmt;
+use kernel::prelude::*;
+
+impl Out for SeqWriter<'_> {
+    fn write_bytes(&mut self, bytes: &[u8]) -> fmt::Result {
+        self.bytes(bytes)
+    }
+}
+
+/// A text in memory of its own. Writing fails when there is no memory.
+pub(crate) struct TextBuf(KVec<u8>);
+
+impl TextBuf {
+    /// An empty text.
+    pub(super) fn new() -> Self {
+        Self(KVec::new())
+    }
+
+    /// The text so far.
+    pub(super) fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl fmt::Write for TextBuf {
+    fn write_str(&mut self, s: &str) -> fmt::Result {
+        self.write_bytes(s.as_bytes())
+    }
+}
+
+impl Out for TextBuf {
+    fn write_bytes(&mut self, bytes: &[u8]) -> fmt::Result {
+        self.0
+            .extend_from_slice(bytes, GFP_KERNEL)
+            .map_err(|_| fmt::Error)
+    }
+}
+
+/// The names that the running kernel has.
+pub(super) struct KernelNames;
+
+impl Symbols for KernelNames {
+    fn symbol<W: Out>(&self, addr: u64, out: &mut W) -> fmt::Result {
+        symbols::with_symbol(addr, Style::Name, |name| out.write_bytes(name))
+    }
+
+    fn symbol_offset<W: Out>(&self, addr: u64, out: &mut W) -> fmt::Result {
+        symbols::with_symbol(addr, Style::Offset, |name| out.write_bytes(name))
+    }
+
+    fn syscall(&self, nr: u64) -> Option<&[u8]> {
+        symbols::syscall(nr)
+    }
+}

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The trigger language: text in, specification out.
+//!
+//! C counterpart: `event_hist_trigger_parse()` and `parse_hist_trigger_attrs()` of
+//! [`kernel/trace/trace_events_hist.c`](srctree/kernel/trace/trace_events_hist.c).
+//!
+//! [`parse`] takes the text behind `hist:` apart without knowing the event: a [`HistSpec`] is
+//! pieces of that text. What needs the event's fields is decided by
+//! [`crate::program::Program::compile`]. The text is bytes; it need not be UTF-8.
+//!
+//! - `lang/lex.rs`: splitting, blanks, numbers, as the kernel's string functions do it;
+//! - `lang/spec.rs`: [`Command`] (the text and its carets) and [`HistSpec`];
+//! - `lang/parse.rs`: the parameters, the filter, one field with its modifier.
+//!
+//! Context: process.
+
+#![cfg_attr(not(CONFIG_RUST), forbid(unsafe_code))]
+#![cfg_attr(
+    CONFIG_RUST,
+    allow(
+        unreachable_pub,
+        reason = "the root of the module keeps its rooms private"
+    )
+)]
+
+pub mod lex;
+mod parse;
+mod spec;
+
+pub(crate) use self::parse::CLOCK;
+pub use self::{
+    parse::parse,
+    spec::{
+        Command,
+        FieldSpec,
+        HistSpec,
+        Usage, //
+    },
+};

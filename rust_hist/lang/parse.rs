@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Text to specification: the filter, the parameters, one field.
+//!
+//! C counterpart: `event_hist_trigger_parse()`, `parse_hist_trigger_attrs()`, `parse_atom()` and
+//! `parse_field()` of
+//! [`kernel/trace/trace_events_hist.c`](srctree/kernel/trace/trace_events_hist.c).
+//! The order of the checks decides which refusal a text with two mistakes gets; it is that of C.
+//!
+//! Context: process.
+
+#![cfg_attr(not(CONFIG_RUST), forbid(unsafe_code))]
+#![cfg_attr(
+    CONFIG_RUST,
+    allow(
+        unreachable_pub,
+        reason = "the root of the module keeps its rooms private"
+    )
+)]
+
+use core::num::NonZeroU64;
+
+use crate::{
+    error::{
+        Entry,
+        ErrKind,
+        Errno,
+        Refusal, //
+    },
+    limits::{
+        BITS_MAX,
+        BITS_MIN, //
+    },
+    program::{
+        Modifier,
+        Span, //
+    },
+};
+
+use super::{
+    lex::{
+        is_blank,
+        number,
+        position,
+        trim,
+        Split, //
+    },
+    spec::{
+        Command,
+        FieldSpec,
+        HistSpec,
+        Usage, //
+    },
+};
+
+/// The clock that a trigger with stamps runs on.
+pub(crate) const CLOCK: &[u8] = b"global";
+
+/// The word between the parameters and the filter.
+const IF: &[u8] = b"if";
+
+/// Parses what stands behind `PREFIX:`.
+///
+/// `prefix` is the command's name, which carets count along. `text` ends at its first NUL, if it
+/// has one, as it does for C.
+pub fn parse<'t>(prefix: &'t [u8], text: &'t [u8]) -> Result<HistSpec<'t>, Refusal> {
+    let text = position(text, 0)
+        .and_then(|nul| text.get(..nul))
+        .unwrap_or(text);
+
+    if text.is_empty() {
+        return Err(Refusal::silent(Errno::Einval));
+    }
+
+    let (params, filter) = split_filter(text)?;
+    let mut spec = HistSpec::new(Command::new(prefix, text, params), filter);
+    let mut keys = None;
+
+    for token in Split::new(text, params, b':') {
+        parameter(&mut spec, &mut keys, token)?;
+    }
+
+    spec.keys = keys.ok_or(Refusal::silent(Errno::Einval))?;
+    Ok(spec)
+}
+
+/// Cuts the text at the first word `if` between blanks. The filter is what stands behind the one
+/// blank that ends this word.
+fn split_filter(text: &[u8]) -> Result<(Span, Option<Span>), Refusal> {
+    let whole = Span::whole(text);
+
+    for (at, window) in text.windows(IF.len()).enumerate() {
+        if window != IF {
+            continue;
+        }
+
+        let Some(before) = at.checked_sub(1) else {
+            return Err(Refusal::silent(Errno::Einval));
+        };
+
+        if !text.get(before).copied().is_some_and(is_blank) {
+            continue;
+        }
+
+        let [blank, _, ..] = whole.behind(at).behind(IF.len()).of(text) else {
+            return Err(Refusal::silent(Errno::Einval));
+        };
+
+        if !is_blank(*blank) {
+            continue;
+        }
+
+        let condition = trim(text, whole.behind(at));
+        let filter = condition.behind(IF.len()).behind(1);
+
+        // Nothing but blanks stood behind the word.
+        if filter.is_empty() {
+            return Err(Refusal::silent(Errno::Einval));
+        }
+        return Ok((trim(text, whole.first(before)), Some(filter)));
+    }
+
+    Ok((whole, None))
+}
+
+/// Parses one token between colons.
+fn parameter(spec: &mut HistSpec<'_>, keys: &mut Option<Span>, token: Span) -> Result<(), Refusal> {
+    let command = spec.command;
+    let bytes = token.of(command.text());
+
+    match position(bytes, b'=') {
+        Some(at) => {
+            let left = token.first(at);
+            let right = token.behind(at).behind(1);
+
+            if right.is_empty() {
+                return Err(command.refuse(ErrKind::EmptyAssignment, token));
+            }
+            assignment(spec, keys, left.of(command.text()), right)
+        }
+        None => flag(spec, bytes),
+    }
+}
+
+/// Parses a token without `=`.
+fn flag(spec: &mut HistSpec<'_>, word: &[u8]) -> Result<(), Refusal> {
+    match word {
+        b"nohitcount" | b"NOHC" => spec.nohitcount = true,
+        b"pause" => spec.pause = true,
+        b"cont" | b"continue" => spec.cont = true,
+        b"clear" => spec.clear = true,
+        _ => return Err(Refusal::silent(Errno::Einval)),
+    }
+    Ok(())
+}
+
+/// Parses `LEFT=right`. Of several with one meaning the last counts.
+fn assignment(
+    spec: &mut HistSpec<'_>,
+    keys: &mut Option<Span>,
+    left: &[u8],
+    right: Span,
+) -> Result<(), Refusal> {
+    let text = spec.command.text();
+
+    match left {
+        b"key" | b"keys" => *keys = Some(right),
+        b"val" | b"vals" | b"values" => spec.vals = Some(right),
+        b"sort" => spec.sort = Some(right),
+        b"size" => spec.bits = map_bits(right.of(text)).map_err(Refusal::silent)?,
+        // The one clock there is can be named, since the printed line names it.
+        b"clock" if trim(text, right).of(text) == CLOCK => {}
+        _ => return Err(Refusal::silent(Errno::Einval)),
+    }
+    Ok(())
+}
+
+/// log2 of the map's size for `size=text`, rounded up.
+fn map_bits(text: &[u8]) -> Result<u32, Errno> {
+    let size = number(text)?;
+    let bits = match size.checked_sub(1) {
+        Some(last) => u64::BITS.saturating_sub(last.leading_zeros()),
+        None => 0,
+    };
+
+    if (BITS_MIN..=BITS_MAX).contains(&bits) {
+        Ok(bits)
+    } else {
+        Err(Errno::Einval)
+    }
+}
+
+impl<'t> HistSpec<'t> {
+    /// Parses one item of `keys=` or `vals=`.
+    pub(crate) fn field(&self, item: Span, usage: Usage) -> Result<FieldSpec, Refusal> {
+        let command = &self.command;
+
+        // Expressions and constants would be fields by these names.
+        if command
+            .bytes(item)
+            .any(|byte| matches!(byte, b'-' | b'+' | b'/' | b'*'))
+        {
+            return Err(command.refuse(ErrKind::FieldNotFound, item));
+        }
+        if item
+            .of(command.text())
+            .first()
+            .is_some_and(u8::is_ascii_digit)
+        {
+            let kind = match number(item.of(command.text())) {
+                Ok(_) => ErrKind::FieldNotFound,
+                Err(_) => ErrKind::ExpectNumber,
+            };
+
+            return Err(command.refuse(kind, item));
+        }
+
+        let (item, atom) = self.qualified(item);
+        let note = self.reference(atom);
+        let (name, modifier) = self.name_and_modifier(atom);
+        let modifier = match modifier {
+            Some(modifier) => self.modifier(name, modifier, usage).map_err(|at| {
+                let refusal = command.refuse(ErrKind::BadFieldModifier, at);
+
+                note.map_or(refusal, |note| refusal.after(note))
+            })?,
+            None => Modifier::None,
+        };
+
+        Ok(FieldSpec {
+            item,
+            atom,
+            name,
+            modifier,
+            note,
+        })
+    }
+
+    /// Takes `system.event.` off an item with two dots: what is left for carets, and the rest.
+    ///
+    /// PARITY: `parse_atom()` drops the two names unless a variable follows.
+    fn qualified(&self, item: Span) -> (Span, Span) {
+        let mut parts = Split::new(self.command.text(), item, b'.');
+
+        match (parts.next(), parts.next(), parts.rest()) {
+            (Some(system), Some(_event), Some(atom)) => (system, atom),
+            _ => (item, item),
+        }
+    }
+
+    /// What is to be said of an atom that refers to a variable, of which there is none.
+    fn reference(&self, atom: Span) -> Option<Entry> {
+        match atom.of(self.command.text()) {
+            [b'$', _, ..] => Some(Entry {
+                kind: ErrKind::VarNotFound,
+                at: self.command.column(atom.behind(1)),
+            }),
+            _ => None,
+        }
+    }
+
+    /// Splits an atom at its first dot.
+    pub(crate) fn name_and_modifier(&self, atom: Span) -> (Span, Option<Span>) {
+        let mut parts = Split::new(self.command.text(), atom, b'.');
+        let name = parts.next().unwrap_or(atom);
+
+        (name, parts.rest())
+    }
+
+    /// Parses a modifier, or says which piece of it is wrong.
+    pub(crate) fn modifier(
+        &self,
+        name: Span,
+        modifier: Span,
+        usage: Usage,
+    ) -> Result<Modifier, Span> {
+        const WORDS: [(&[u8], Modifier); 8] = [
+            (b"hex", Modifier::Hex),
+            (b"sym", Modifier::Sym),
+            (b"symXoffset", Modifier::SymOffset),
+            (b"execname", Modifier::Execname),
+            (b"syscall", Modifier::Syscall),
+            (b"stacktrace", Modifier::Stacktrace),
+            (b"log2", Modifier::Log2),
+            (b"usecs", Modifier::Usecs),
+        ];
+        let command = &self.command;
+
+        for (word, meaning) in WORDS {
+            if command.is(modifier, word)
+                && (meaning != Modifier::Execname || command.is(name, b"common_pid"))
+            {
+                return Ok(meaning);
+            }
+        }
+
+        if command.begins(modifier, b"bucket") {
+            return self.buckets(modifier);
+        }
+        // PARITY: `parse_field()` does not look behind these two words.
+        if usage == Usage::Value && command.begins(modifier, b"percent") {
+            return Ok(Modifier::Percent);
+        }
+        if usage == Usage::Value && command.begins(modifier, b"graph") {
+            return Ok(Modifier::Graph);
+        }
+        Err(modifier)
+    }
+
+    /// Parses `bucket=N` or `buckets=N`.
+    fn buckets(&self, modifier: Span) -> Result<Modifier, Span> {
+        let mut rest = modifier.behind(b"bucket".len());
+
+        if self.command.begins(rest, b"s") {
+            rest = rest.behind(1);
+        }
+        if !self.command.begins(rest, b"=") {
+            return Err(rest);
+        }
+        rest = rest.behind(1);
+
+        number(rest.of(self.command.text()))
+            .ok()
+            .and_then(NonZeroU64::new)
+            .map(Modifier::Buckets)
+            .ok_or(rest)
+    }
+}

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The parsed command: pieces of its text, and the text itself with its carets.
+//!
+//! C counterpart: `struct hist_trigger_attrs`, `last_cmd` and `errpos()` of
+//! [`kernel/trace/trace_events_hist.c`](srctree/kernel/trace/trace_events_hist.c).
+//!
+//! Context: process.
+
+#![cfg_attr(not(CONFIG_RUST), forbid(unsafe_code))]
+#![cfg_attr(
+    CONFIG_RUST,
+    allow(
+        unreachable_pub,
+        reason = "the root of the module keeps its rooms private"
+    )
+)]
+
+use crate::{
+    error::{
+        Entry,
+        ErrKind,
+        Errno,
+        Refusal, //
+    },
+    limits::BITS_DEFAULT,
+    program::{
+        Modifier,
+        Span, //
+    },
+};
+
+use super::lex::Split;
+
+/// The words that parsing rewrites before it looks for operators, so that their dash is none.
+const SYM: &[u8] = b".sym";
+const OFFSET: &[u8] = b"-offset";
+
+/// A command as `error_log` shows it: the prefix, a colon, the text.
+#[derive(Clone, Copy, Debug)]
+pub struct Command<'t> {
+    prefix: &'t [u8],
+    text: &'t [u8],
+    /// Where the parameters end and the filter begins.
+    params: Span,
+}
+
+impl<'t> Command<'t> {
+    pub(super) fn new(prefix: &'t [u8], text: &'t [u8], params: Span) -> Self {
+        Self {
+            prefix,
+            text,
+            params,
+        }
+    }
+
+    /// The text behind the prefix and the colon.
+    pub fn text(&self) -> &'t [u8] {
+        self.text
+    }
+
+    /// Byte `at` of the text, with the dash of `.sym-offset` in the parameters read as `X`.
+    ///
+    /// PARITY: `event_hist_trigger_parse()` overwrites that dash, so typing the `X` works too, and
+    /// a caret for a piece with such a dash finds nothing.
+    pub(super) fn byte(&self, at: usize) -> u8 {
+        let byte = self.text.get(at).copied().unwrap_or(0);
+
+        if byte != b'-' || !(self.params.start..self.params.end).contains(&at) {
+            return byte;
+        }
+        let before = self.text.get(..at).unwrap_or(&[]);
+        let from = self.text.get(at..).unwrap_or(&[]);
+
+        if before.ends_with(SYM) && from.starts_with(OFFSET) {
+            b'X'
+        } else {
+            byte
+        }
+    }
+
+    /// The bytes of `span` as [`Command::byte`] reads them.
+    pub(super) fn bytes(&self, span: Span) -> impl Iterator<Item = u8> + Clone + '_ {
+        (span.start..span.end.min(self.text.len())).map(|at| self.byte(at))
+    }
+
+    /// Whether the bytes of `span` are `word`.
+    pub(super) fn is(&self, span: Span, word: &[u8]) -> bool {
+        self.bytes(span).eq(word.iter().copied())
+    }
+
+    /// Whether the bytes of `span` begin with `word`.
+    pub(super) fn begins(&self, span: Span, word: &[u8]) -> bool {
+        self.bytes(span.first(word.len())).eq(word.iter().copied())
+    }
+
+    /// The column of the first place in the command where `needle` stands; 0 if it stands nowhere.
+    fn find(&self, needle: impl Iterator<Item = u8> + Clone) -> u16 {
+        let mut command = self.prefix.iter().chain(b":").chain(self.text).copied();
+        let mut at = 0u16;
+
+        loop {
+            let mut here = command.clone();
+
+            if needle.clone().all(|byte| here.next() == Some(byte)) {
+                return at;
+            }
+            if command.next().is_none() {
+                return 0;
+            }
+            at = at.saturating_add(1);
+        }
+    }
+
+    /// The column of the caret for the piece `span`: where its bytes stand first.
+    ///
+    /// PARITY: `errpos()` knows the piece's bytes alone, not its place; the caret of `sort=b` for
+    /// an unknown `b` may point into the word before.
+    pub fn column(&self, span: Span) -> u16 {
+        self.find(self.bytes(span))
+    }
+
+    /// As [`Command::column`], for a word that need not be typed.
+    pub fn column_of(&self, word: &[u8]) -> u16 {
+        self.find(word.iter().copied())
+    }
+
+    /// The refusal that C answers to most mistakes: EINVAL, and `kind` with the caret at `span`.
+    pub fn refuse(&self, kind: ErrKind, span: Span) -> Refusal {
+        Refusal::new(Errno::Einval, kind, self.column(span))
+    }
+}
+
+/// Where a field is used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Usage {
+    /// In `keys=`.
+    Key,
+    /// In `vals=`.
+    Value,
+}
+
+/// One field with its modifier, not yet looked up.
+#[derive(Clone, Copy, Debug)]
+pub struct FieldSpec {
+    /// What the caret of a later refusal points at.
+    pub item: Span,
+    /// The piece that names and modifies the field.
+    pub atom: Span,
+    /// The field's name.
+    pub name: Span,
+    /// Its modifier.
+    pub modifier: Modifier,
+    /// What is to be logged before the refusal if the field is not found.
+    pub note: Option<Entry>,
+}
+
+/// A parsed trigger command: pieces of its text.
+#[derive(Clone, Copy, Debug)]
+pub struct HistSpec<'t> {
+    pub(crate) command: Command<'t>,
+    pub(crate) keys: Span,
+    pub(crate) vals: Option<Span>,
+    pub(crate) sort: Option<Span>,
+    pub(crate) filter: Option<Span>,
+    pub(crate) bits: u32,
+    pub(crate) pause: bool,
+    pub(crate) cont: bool,
+    pub(crate) clear: bool,
+    pub(crate) nohitcount: bool,
+}
+
+impl<'t> HistSpec<'t> {
+    /// A specification of which only the text and the filter are known.
+    pub(super) fn new(command: Command<'t>, filter: Option<Span>) -> Self {
+        Self {
+            command,
+            keys: Span::default(),
+            vals: None,
+            sort: None,
+            filter,
+            bits: BITS_DEFAULT,
+            pause: false,
+            cont: false,
+            clear: false,
+            nohitcount: false,
+        }
+    }
+
+    /// The items of a list in the text.
+    pub(crate) fn items(&self, list: Span) -> Split<'t> {
+        Split::new(self.command.text(), list, b',')
+    }
+
+    /// Whether `span` is `word`.
+    pub(crate) fn is(&self, span: Span, word: &[u8]) -> bool {
+        self.command.is(span, word)
+    }
+}

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The part of a row between the braces.
+//!
+//! C counterpart: `hist_trigger_print_key()`.
+
+use super::{
+    text::{
+        decimal,
+        hex,
+        left,
+        left_with,
+        right,
+        spaces,
+        string, //
+    },
+    Symbols,
+    Table,
+    COMM_WORDS, //
+};
+use crate::limits::STACK_DEPTH;
+use crate::program::{
+    Key,
+    Kind,
+    Modifier,
+    Op,
+    Out, //
+};
+use crate::tracing_map::Row;
+use core::fmt;
+
+const NUMBER_WIDTH: usize = 10;
+const STRING_WIDTH: usize = 50;
+const SYMBOL_WIDTH: usize = 45;
+const SYMBOL_OFFSET_WIDTH: usize = 55;
+const COMM_WIDTH: usize = 16;
+const SYSCALL_WIDTH: usize = 30;
+const SYSCALL_NUMBER_WIDTH: usize = 3;
+const LOG2_WIDTH: usize = 2;
+const FRAME_INDENT: usize = 9;
+
+impl<S: Symbols> Table<'_, S> {
+    /// Writes the key of a row with its braces.
+    pub(super) fn key<W: Out>(&self, row: &Row<'_>, out: &mut W) -> fmt::Result {
+        let mut stacks = false;
+
+        out.write_bytes(b"{ ")?;
+        for (i, key) in self.program.keys().iter().enumerate() {
+            if i > 0 {
+                out.write_bytes(b", ")?;
+            }
+            let words = row
+                .key
+                .get(key.first_word()..)
+                .and_then(|rest| rest.get(..key.words()))
+                .unwrap_or(&[]);
+
+            if key.field().kind() == Kind::Stack {
+                self.stack(key, words, out)?;
+                stacks = true;
+            } else {
+                out.write_bytes(key.field().name(self.text))?;
+                out.write_bytes(b": ")?;
+                self.part(key, words, row.aux, out)?;
+            }
+        }
+        // The last frame of a stack has ended its line.
+        out.write_bytes(if stacks { b"}" } else { b" }" })
+    }
+
+    /// Writes a part of the key that is not a stack.
+    fn part<W: Out>(&self, key: &Key, words: &[u64], aux: &[u64], out: &mut W) -> fmt::Result {
+        let v = words.first().copied().unwrap_or(0);
+
+        match key.field().modifier() {
+            Modifier::Hex => out.write_bytes(hex(v).as_bytes()),
+            Modifier::Sym => {
+                address(v, out)?;
+                left_with(SYMBOL_WIDTH, out, |out| self.symbols.symbol(v, out))
+            }
+            Modifier::SymOffset => {
+                address(v, out)?;
+                left_with(SYMBOL_OFFSET_WIDTH, out, |out| {
+                    self.symbols.symbol_offset(v, out)
+                })
+            }
+            Modifier::Execname => {
+                let comm = aux.get(..COMM_WORDS).unwrap_or(&[]);
+                left_with(COMM_WIDTH, out, |out| string(comm, out))?;
+                in_brackets(v, NUMBER_WIDTH, out)
+            }
+            Modifier::Syscall => {
+                let name = self.symbols.syscall(v).unwrap_or(b"unknown_syscall");
+                left(name, SYSCALL_WIDTH, out)?;
+                in_brackets(v, SYSCALL_NUMBER_WIDTH, out)
+            }
+            Modifier::Log2 => {
+                out.write_bytes(b"~ 2^")?;
+                left(decimal(v).as_bytes(), LOG2_WIDTH, out)
+            }
+            Modifier::Buckets(width) => {
+                out.write_bytes(b"~ ")?;
+                out.write_bytes(decimal(v).as_bytes())?;
+                out.write_bytes(b"-")?;
+                let last = v.wrapping_add(width.get()).wrapping_sub(1);
+                out.write_bytes(decimal(last).as_bytes())
+            }
+            Modifier::None
+            | Modifier::Usecs
+            | Modifier::Percent
+            | Modifier::Graph
+            | Modifier::Stacktrace => match key.field().kind() {
+                Kind::String => left_with(STRING_WIDTH, out, |out| string(words, out)),
+                Kind::Number | Kind::Stack => right(decimal(v).as_bytes(), NUMBER_WIDTH, out),
+            },
+        }
+    }
+
+    /// Writes a stack, one frame a line.
+    fn stack<W: Out>(&self, key: &Key, frames: &[u64], out: &mut W) -> fmt::Result {
+        if key.field().op() == Op::Stacktrace {
+            out.write_bytes(b"common_stacktrace:\n")?;
+        } else {
+            out.write_bytes(key.field().name(self.text))?;
+            out.write_bytes(b".stacktrace")?;
+        }
+        for &frame in frames
+            .iter()
+            .take(STACK_DEPTH)
+            .take_while(|&&frame| frame != 0)
+        {
+            spaces(FRAME_INDENT, out)?;
+            self.symbols.symbol_offset(frame, out)?;
+            out.write_bytes(b"\n")?;
+        }
+        Ok(())
+    }
+}
+
+/// Writes the address in front of a symbol.
+fn address<W: Out>(v: u64, out: &mut W) -> fmt::Result {
+    out.write_bytes(b"[")?;
+    out.write_bytes(hex(v).as_bytes())?;
+    out.write_bytes(b"] ")
+}
+
+/// Writes the number behind a name.
+fn in_brackets<W: Out>(v: u64, width: usize, out: &mut W) -> fmt::Result {
+    out.write_bytes(b"[")?;
+    right(decimal(v).as_bytes(), width, out)?;
+    out.write_bytes(b"]")
+}

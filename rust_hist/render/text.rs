@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Numbers and padding, as `printf()` writes them.
+//!
+//! A row is some ten pieces of text and a table may have a hundred thousand rows, so these write
+//! bytes directly instead of going through `core::fmt`.
+
+use crate::program::Out;
+use core::fmt;
+
+/// The digits of a number.
+///
+/// # Invariants
+///
+/// `bytes[start..]` are ASCII digits, at least one.
+pub(super) struct Digits {
+    bytes: [u8; 20],
+    start: usize,
+}
+
+impl Digits {
+    /// Returns the digits.
+    pub(super) fn as_bytes(&self) -> &[u8] {
+        self.bytes.get(self.start..).unwrap_or(&[])
+    }
+}
+
+/// Fills the places from the right with what `next` returns, up to the last digit.
+fn digits(mut next: impl FnMut() -> (u8, bool)) -> Digits {
+    let mut digits = Digits {
+        bytes: [b'0'; 20],
+        start: 20,
+    };
+
+    for place in digits.bytes.iter_mut().rev() {
+        let (digit, last) = next();
+        *place = digit;
+        // INVARIANT: one digit more, at `start`.
+        // OVERFLOW: there are as many places as `start` counts down from.
+        digits.start = digits.start.wrapping_sub(1);
+        if last {
+            break;
+        }
+    }
+    digits
+}
+
+/// Returns `v` as `%llu` writes it.
+pub(super) fn decimal(mut v: u64) -> Digits {
+    digits(|| {
+        // CAST: less than 10.
+        let digit = b'0' | (v % 10) as u8;
+        v /= 10;
+        (digit, v == 0)
+    })
+}
+
+/// Returns `v` as `%llx` writes it.
+pub(super) fn hex(mut v: u64) -> Digits {
+    digits(|| {
+        // CAST: less than 16.
+        let nibble = (v % 16) as u8;
+        let digit = match nibble {
+            0..=9 => b'0' | nibble,
+            _ => nibble.wrapping_add(b'a' - 10),
+        };
+        v /= 16;
+        (digit, v == 0)
+    })
+}
+
+/// Writes `n` spaces.
+pub(super) fn spaces<W: Out>(mut n: usize, out: &mut W) -> fmt::Result {
+    const SPACES: &[u8] = &[b' '; 64];
+
+    while n > 0 {
+        let some = SPACES.get(..n).unwrap_or(SPACES);
+        out.write_bytes(some)?;
+        n = n.saturating_sub(some.len());
+    }
+    Ok(())
+}
+
+/// Writes `bytes` at the right end of a field, as `%Ns` does.
+pub(super) fn right<W: Out>(bytes: &[u8], width: usize, out: &mut W) -> fmt::Result {
+    spaces(width.saturating_sub(bytes.len()), out)?;
+    out.write_bytes(bytes)
+}
+
+/// Writes `bytes` at the left end of a field, as `%-Ns` does.
+pub(super) fn left<W: Out>(bytes: &[u8], width: usize, out: &mut W) -> fmt::Result {
+    out.write_bytes(bytes)?;
+    spaces(width.saturating_sub(bytes.len()), out)
+}
+
+/// Writes what `write` writes at the left end of a field.
+pub(super) fn left_with<W: Out>(
+    width: usize,
+    out: &mut W,
+    write: impl FnOnce(&mut Counted<'_, W>) -> fmt::Result,
+) -> fmt::Result {
+    let mut counted = Counted { out, len: 0 };
+    write(&mut counted)?;
+    let len = counted.len;
+    spaces(width.saturating_sub(len), out)
+}
+
+/// Writes the string in `words`, which a NUL ends if it is shorter.
+pub(super) fn string<W: Out>(words: &[u64], out: &mut W) -> fmt::Result {
+    for word in words {
+        let bytes = word.to_ne_bytes();
+        let len = bytes.iter().position(|&byte| byte == 0);
+
+        if len != Some(0) {
+            let part = len.and_then(|len| bytes.get(..len)).unwrap_or(&bytes);
+            out.write_bytes(part)?;
+        }
+        if len.is_some() {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Passes on what is written and counts its bytes.
+pub(super) struct Counted<'a, W> {
+    out: &'a mut W,
+    len: usize,
+}
+
+impl<W: Out> fmt::Write for Counted<'_, W> {
+    fn write_str(&mut self, s: &str) -> fmt::Result {
+        self.write_bytes(s.as_bytes())
+    }
+}
+
+impl<W: Out> Out for Counted<'_, W> {
+    fn write_bytes(&mut self, bytes: &[u8]) -> fmt::Result {
+        self.len = self.len.saturating_add(bytes.len());
+        self.out.write_bytes(bytes)
+    }
+}

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The part of a row after the braces: hit count and sums.
+//!
+//! C counterpart: `hist_trigger_print_val()`.
+
+use super::{
+    text::{
+        decimal,
+        hex,
+        right,
+        spaces, //
+    },
+    Symbols,
+    Table, //
+};
+use crate::limits::SUMS_MAX;
+use crate::program::{
+    Modifier,
+    Out, //
+};
+use crate::tracing_map::{
+    Row,
+    Rows, //
+};
+use core::fmt;
+
+const VALUE_WIDTH: usize = 10;
+const PERCENT_WIDTH: usize = 3;
+const BAR: &[u8; 20] = b"####################";
+
+/// What percentages and bars of one column relate to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Column {
+    total: u64,
+    max: u64,
+}
+
+/// Total and maximum of each column. A plain value.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stats {
+    columns: [Column; SUMS_MAX],
+}
+
+impl Stats {
+    /// Returns those of `rows`.
+    pub fn of(rows: &Rows<'_>) -> Self {
+        let mut stats = Self::default();
+
+        for row in rows.iter() {
+            for (column, &v) in stats.columns.iter_mut().zip(row.sums) {
+                column.total = column.total.wrapping_add(v);
+                column.max = column.max.max(v);
+            }
+        }
+        stats
+    }
+
+    fn column(&self, i: usize) -> Column {
+        self.columns.get(i).copied().unwrap_or_default()
+    }
+}
+
+/// Returns `v` in hundredths of a percent of `whole`; `None` if the whole is too small to tell.
+///
+/// Where the product would overflow, the whole is divided instead, as in C; and like there the
+/// result is cut to 32 bits, of which the highest number means "cannot tell".
+fn hundredths(v: u64, whole: u64) -> Option<u32> {
+    const ALL: u64 = 10_000;
+
+    let part = if v < u64::MAX / ALL {
+        // OVERFLOW: checked.
+        v.wrapping_mul(ALL).checked_div(whole)
+    } else {
+        v.checked_div(whole / ALL)
+    };
+
+    match part {
+        // CAST: cut as C does; a part that is not larger than its whole fits.
+        Some(part) => Some(part as u32).filter(|&part| part != u32::MAX),
+        None if v == 0 => Some(0),
+        None => None,
+    }
+}
+
+/// Writes the share of `v` in percent.
+fn percent<W: Out>(v: u64, total: u64, out: &mut W) -> fmt::Result {
+    let Some(part) = hundredths(v, total) else {
+        return out.write_bytes(b"[ERROR]");
+    };
+
+    out.write_bytes(b" ")?;
+    right(
+        decimal(u64::from(part / 100)).as_bytes(),
+        PERCENT_WIDTH,
+        out,
+    )?;
+    out.write_bytes(if part % 100 < 10 { b".0" } else { b"." })?;
+    out.write_bytes(decimal(u64::from(part % 100)).as_bytes())
+}
+
+/// Writes a bar whose full length stands for `max`.
+fn graph<W: Out>(v: u64, max: u64, out: &mut W) -> fmt::Result {
+    let Some(part) = hundredths(v, max) else {
+        return right(b"[ERROR]", BAR.len(), out);
+    };
+
+    // OVERFLOW: wraps as in C, where it is a 32-bit product too.
+    // CAST: 20, and a number of 32 bits.
+    let len = (part.wrapping_mul(BAR.len() as u32) / 10_000) as usize;
+    let bar = BAR.get(..len).unwrap_or(BAR);
+    out.write_bytes(bar)?;
+    spaces(BAR.len().saturating_sub(bar.len()), out)
+}
+
+impl<S: Symbols> Table<'_, S> {
+    /// Writes the values of a row: the hit count, unless hidden, and those that the trigger names.
+    pub(super) fn values<W: Out>(&self, row: &Row<'_>, out: &mut W) -> fmt::Result {
+        if !self.program.nohitcount() {
+            self.value(0, b"hitcount", Modifier::None, row, out)?;
+        }
+        for (i, field) in (1..).zip(self.program.vals()) {
+            out.write_bytes(b" ")?;
+            self.value(i, field.name(self.text), field.modifier(), row, out)?;
+        }
+        Ok(())
+    }
+
+    fn value<W: Out>(
+        &self,
+        i: usize,
+        name: &[u8],
+        modifier: Modifier,
+        row: &Row<'_>,
+        out: &mut W,
+    ) -> fmt::Result {
+        let v = row.sums.get(i).copied().unwrap_or(0);
+        let column = self.stats.column(i);
+
+        out.write_bytes(b" ")?;
+        out.write_bytes(name)?;
+        match modifier {
+            Modifier::Percent => {
+                out.write_bytes(b" (%):")?;
+                percent(v, column.total, out)
+            }
+            Modifier::Graph => {
+                out.write_bytes(b": ")?;
+                graph(v, column.max, out)
+            }
+            Modifier::Hex => {
+                out.write_bytes(b": ")?;
+                right(hex(v).as_bytes(), VALUE_WIDTH, out)
+            }
+            _ => {
+                out.write_bytes(b": ")?;
+                right(decimal(v).as_bytes(), VALUE_WIDTH, out)
+            }
+        }
+    }
+}

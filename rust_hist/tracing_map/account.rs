@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What each CPU writes on a hit: its account and its part of the sums.
+//!
+//! A shard belongs to one CPU, or on a machine with very many CPUs to a few neighbours. Interrupts
+//! and NMIs that nest on the CPU write to the same words, by single instructions or atomics, and so
+//! lose nothing. A reader adds the shards up.
+
+use super::{
+    Elt,
+    KeyHash,
+    Map,
+    Shape, //
+};
+use crate::sync::{
+    local_add,
+    local_inc,
+    Atomic,
+    Relaxed, //
+};
+use core::ops::Deref;
+
+use super::shape::ACCOUNT_WORDS;
+
+/// How one call of a trigger ended. Each call ends in exactly one of these ways.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// The key's element counted it.
+    Hit,
+    /// The key was new and all elements were taken.
+    DroppedFull,
+    /// It interrupted too many others on its CPU.
+    DroppedNested,
+    /// A value that it needs is not set.
+    Ignored,
+}
+
+impl Ending {
+    const ALL: [Self; 4] = [
+        Self::Hit,
+        Self::DroppedFull,
+        Self::DroppedNested,
+        Self::Ignored,
+    ];
+
+    #[inline(always)]
+    fn word(self) -> usize {
+        match self {
+            Self::Hit => 0,
+            Self::DroppedFull => 1,
+            Self::DroppedNested => 2,
+            Self::Ignored => 3,
+        }
+    }
+}
+
+/// The endings of all calls, added up over the CPUs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Account {
+    /// Calls that an element counted.
+    pub hits: u64,
+    /// Calls dropped because the table was full.
+    pub dropped_full: u64,
+    /// Calls dropped because they nested too deep.
+    pub dropped_nested: u64,
+    /// Calls ignored because a value was not set.
+    pub ignored: u64,
+}
+
+impl Account {
+    /// Returns the calls lost, whatever the reason.
+    pub fn dropped(&self) -> u64 {
+        self.dropped_full.wrapping_add(self.dropped_nested)
+    }
+
+    /// Returns all calls.
+    pub fn calls(&self) -> u64 {
+        self.hits
+            .wrapping_add(self.dropped())
+            .wrapping_add(self.ignored)
+    }
+
+    fn add(&mut self, ending: Ending, n: u64) {
+        let total = match ending {
+            Ending::Hit => &mut self.hits,
+            Ending::DroppedFull => &mut self.dropped_full,
+            Ending::DroppedNested => &mut self.dropped_nested,
+            Ending::Ignored => &mut self.ignored,
+        };
+        *total = total.wrapping_add(n);
+    }
+}
+
+/// The part of a map that one CPU writes on every hit.
+///
+/// It must be used on the CPU that it was asked for, without migrating in between: a CPU's own shard
+/// is written by instructions that are atomic only against that CPU's interrupts.
+#[derive(Clone, Copy)]
+pub struct Shard<'a> {
+    words: &'a [Atomic<u64>],
+    /// Where the account is; the sums are behind it.
+    at: usize,
+    sums: usize,
+    per_cpu: bool,
+}
+
+impl<'a> Shard<'a> {
+    /// Returns the shard of `cpu`.
+    #[inline(always)]
+    pub(super) fn new(words: &'a [Atomic<u64>], shape: &Shape, cpu: u32) -> Self {
+        // CAST: `u32` fits in `usize` on every architecture that Linux supports.
+        let index = (cpu as usize).wrapping_shr(shape.cpu_shift);
+
+        Self {
+            words,
+            // OVERFLOW: below the number of words for a CPU of the shape, see `Shape::new`; nothing
+            // is found for another one.
+            at: index
+                .wrapping_mul(shape.shard_words)
+                .wrapping_add(shape.shards_at),
+            sums: shape.sums,
+            per_cpu: shape.per_cpu(),
+        }
+    }
+
+    /// Returns the word at `at` of the shard.
+    #[inline(always)]
+    fn word(&self, at: usize) -> Option<&'a Atomic<u64>> {
+        self.words.get(self.at.wrapping_add(at))
+    }
+
+    /// Returns where the sums of an element are.
+    #[inline(always)]
+    fn sums_at(&self, elt: Elt) -> usize {
+        elt.index()
+            .wrapping_mul(self.sums)
+            .wrapping_add(ACCOUNT_WORDS)
+    }
+
+    /// Adds to the word at `at` of the shard.
+    #[inline(always)]
+    fn add_at(&self, at: usize, v: u64) {
+        if let Some(word) = self.word(at) {
+            if self.per_cpu {
+                local_add(word, v);
+            } else {
+                // ORDERING: a number by itself; readers want the sum, not an order.
+                word.fetch_add(v, Relaxed);
+            }
+        }
+    }
+
+    /// Adds one to the word at `at` of the shard.
+    #[inline(always)]
+    fn inc_at(&self, at: usize) {
+        if let Some(word) = self.word(at) {
+            if self.per_cpu {
+                local_inc(word);
+            } else {
+                // ORDERING: as in `add_at`.
+                word.fetch_add(1, Relaxed);
+            }
+        }
+    }
+
+    /// Counts a call that ended in this way.
+    #[inline(always)]
+    pub fn count(&self, ending: Ending) {
+        self.inc_at(ending.word());
+    }
+
+    /// Counts a call that hit an element, in the account and in the element's hit count, and adds
+    /// `values` to its further sums, wrapping around. There is no sum past those of the shape.
+    #[inline(always)]
+    pub fn hit(&self, elt: Elt, values: &[u64]) {
+        let at = self.sums_at(elt);
+
+        self.inc_at(at);
+        for (i, &v) in (1..self.sums).zip(values) {
+            self.add_at(at.wrapping_add(i), v);
+        }
+        self.count(Ending::Hit);
+    }
+}
+
+impl<S, H> Map<S, H>
+where
+    S: Deref<Target = [Atomic<u64>]>,
+    H: KeyHash,
+{
+    /// Returns what `cpu` writes on a hit. The caller is on that CPU and stays there.
+    #[inline(always)]
+    pub fn shard(&self, cpu: u32) -> Shard<'_> {
+        Shard::new(self.words(), self.shape(), cpu)
+    }
+
+    /// Adds up the account of all CPUs. Calls in progress may be in it or not.
+    pub fn account(&self) -> Account {
+        let mut account = Account::default();
+
+        for ending in Ending::ALL {
+            account.add(ending, self.over_shards(ending.word()));
+        }
+        account
+    }
+
+    /// Returns sum `i` of an element, added up over the CPUs; 0 past the sums of the shape.
+    pub fn sum(&self, elt: Elt, i: usize) -> u64 {
+        if i >= self.shape().sums {
+            return 0;
+        }
+        // OVERFLOW: less than the words of a shard.
+        self.over_shards(
+            elt.index()
+                .wrapping_mul(self.shape().sums)
+                .wrapping_add(ACCOUNT_WORDS)
+                .wrapping_add(i),
+        )
+    }
+
+    /// Adds up the word at `at` of each shard, wrapping around.
+    fn over_shards(&self, at: usize) -> u64 {
+        let shape = self.shape();
+        let words = self.words();
+        // OVERFLOW: below the number of words up to the last shard; one round more is not used.
+        let mut at = shape.shards_at.wrapping_add(at);
+        let mut sum: u64 = 0;
+
+        for _ in 0..shape.shards {
+            if let Some(word) = words.get(at) {
+                // ORDERING: a number by itself; exact once the calls that add to it are over.
+                sum = sum.wrapping_add(word.load(Relaxed));
+            }
+            at = at.wrapping_add(shape.shard_words);
+        }
+        sum
+    }
+}

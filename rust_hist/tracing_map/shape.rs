@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! How much memory a map takes, and where in it everything lies.
+//!
+//! ```text
+//! control | slots (2 << bits) | keys | aux | shard 0: account, sums | shard 1: account, sums | ...
+//! ```
+//!
+//! All in 64-bit words of one block. Control is written only when a new key comes; slots, keys and
+//! aux once for each key. What every hit writes is in the shard of its CPU, and no two shards share
+//! a pair of cache lines.
+
+use super::Elt;
+use crate::limits::{
+    BITS_MAX,
+    KEY_WORDS_MAX,
+    SUMS_MAX, //
+};
+
+/// Words in a pair of 64-byte cache lines, which x86 prefetches together.
+const LINE_PAIR: usize = 16;
+
+/// Words before the slots; see `pool`.
+pub(super) const CONTROL_WORDS: usize = LINE_PAIR;
+
+/// Words of an account at the head of a shard; see `account`.
+pub(super) const ACCOUNT_WORDS: usize = LINE_PAIR;
+
+/// Most words of an element's aux area: all variables, a saved row and names fit.
+const AUX_WORDS_MAX: usize = 512;
+
+/// Bytes that the C implementation takes for an entry, less its key: 242 were measured with a key
+/// of 8 bytes and one value.
+const C_BYTES_LESS_KEY: usize = 234;
+
+/// How many times the memory of the C implementation a map may take.
+const C_TIMES_MAX: usize = 3;
+
+/// The dimensions of a map.
+///
+/// A plain value without lock or lifetime; it never changes once built.
+///
+/// # Invariants
+///
+/// - `shards << cpu_shift` is at least the number of CPUs that it was built for.
+/// - `cpu_shift` is 0 iff each CPU has a shard of its own.
+/// - The offsets and `words` describe the layout above for these dimensions.
+///
+/// # Examples
+///
+/// ```
+/// use rust_hist::tracing_map::{Dimensions, Shape};
+///
+/// let dimensions = Dimensions { bits: 11, key_words: 1, aux_words: 0, sums: 2 };
+/// let shape = Shape::new(dimensions, 4).ok_or("out of range")?;
+/// assert_eq!(shape.elts(), 2048);
+/// assert!(shape.words() * 8 <= 242 * 2048);
+/// # Ok::<(), &str>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shape {
+    pub(super) elts: usize,
+    pub(super) slot_mask: usize,
+    pub(super) hash_shift: u32,
+    pub(super) key_words: usize,
+    pub(super) aux_words: usize,
+    pub(super) sums: usize,
+    pub(super) shards: usize,
+    pub(super) cpu_shift: u32,
+    pub(super) keys_at: usize,
+    pub(super) aux_at: usize,
+    pub(super) shards_at: usize,
+    pub(super) shard_words: usize,
+    words: usize,
+}
+
+/// What a map has to hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Dimensions {
+    /// The number of elements, as a power of two. The language allows none below 2^7; a model check
+    /// wants two.
+    pub bits: u32,
+    /// 64-bit words of a key.
+    pub key_words: usize,
+    /// 64-bit words that an element holds beside key and sums.
+    pub aux_words: usize,
+    /// Sums of an element; the first one is the hit count.
+    pub sums: usize,
+}
+
+impl Shape {
+    /// Returns the shape of a map for CPUs 0 to `nr_cpus - 1`, or `None` if a dimension is out of
+    /// range.
+    ///
+    /// Each CPU gets a shard of its own as long as the map then takes at most three times the memory
+    /// that the C implementation needs; past that, 2, 4, ... neighbouring CPUs share one. With an
+    /// 8-byte key and one value that is the case on more than 43 CPUs.
+    pub fn new(dimensions: Dimensions, nr_cpus: u32) -> Option<Self> {
+        let Dimensions {
+            bits,
+            key_words,
+            aux_words,
+            sums,
+        } = dimensions;
+
+        if bits > BITS_MAX
+            || !(1..=KEY_WORDS_MAX).contains(&key_words)
+            || aux_words > AUX_WORDS_MAX
+            || !(1..=SUMS_MAX).contains(&sums)
+        {
+            return None;
+        }
+
+        let elts = 1usize.checked_shl(bits)?;
+        let slots = elts.checked_mul(2)?;
+
+        let keys_at = slots.checked_add(CONTROL_WORDS)?;
+        let aux_at = elts.checked_mul(key_words)?.checked_add(keys_at)?;
+        let shards_at = elts
+            .checked_mul(aux_words)?
+            .checked_add(aux_at)?
+            .checked_next_multiple_of(LINE_PAIR)?;
+        let shard_words = elts
+            .checked_mul(sums)?
+            .checked_add(ACCOUNT_WORDS)?
+            .checked_next_multiple_of(LINE_PAIR)?;
+
+        let budget = (C_BYTES_LESS_KEY / 8)
+            .checked_add(key_words)?
+            .checked_mul(C_TIMES_MAX)?
+            .checked_mul(elts)?;
+        let affordable = budget
+            .saturating_sub(shards_at)
+            .checked_div(shard_words)
+            .map_or(1, |shards| shards.max(1));
+
+        // CAST: `u32` fits in `usize` on every architecture that Linux supports.
+        let last_cpu = nr_cpus.checked_sub(1)? as usize;
+        let cpu_shift = (0..u32::BITS).find(|&shift| last_cpu.wrapping_shr(shift) < affordable)?;
+        let shards = last_cpu.wrapping_shr(cpu_shift).checked_add(1)?;
+
+        // INVARIANT: `last_cpu >> cpu_shift` is the last shard, and the shift stays 0 iff all CPUs
+        // are affordable.
+        Some(Self {
+            elts,
+            slot_mask: slots.checked_sub(1)?,
+            hash_shift: u32::BITS.checked_sub(bits.checked_add(1)?)?,
+            key_words,
+            aux_words,
+            sums,
+            shards,
+            cpu_shift,
+            keys_at,
+            aux_at,
+            shards_at,
+            shard_words,
+            words: shards.checked_mul(shard_words)?.checked_add(shards_at)?,
+        })
+    }
+
+    /// Returns how many 64-bit words of memory the map needs, all of them 0 in the beginning.
+    pub fn words(&self) -> usize {
+        self.words
+    }
+
+    /// Returns how many keys the map can hold.
+    pub fn elts(&self) -> usize {
+        self.elts
+    }
+
+    /// Returns how many shards the sums are kept in.
+    pub fn shards(&self) -> usize {
+        self.shards
+    }
+
+    /// Says whether each CPU has a shard of its own.
+    pub fn per_cpu(&self) -> bool {
+        self.cpu_shift == 0
+    }
+
+    /// Returns the words of a row copied out of the map: key, aux, sums.
+    pub fn row_words(&self) -> usize {
+        // OVERFLOW: their limits are below 2^10.
+        self.key_words
+            .wrapping_add(self.aux_words)
+            .wrapping_add(self.sums)
+    }
+
+    /// Returns where the key of an element is.
+    #[inline(always)]
+    pub(super) fn key_at(&self, elt: Elt) -> usize {
+        // OVERFLOW: below the number of words, since the index is less than that of elements.
+        elt.index()
+            .wrapping_mul(self.key_words)
+            .wrapping_add(self.keys_at)
+    }
+}

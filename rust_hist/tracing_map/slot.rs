@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What one slot of the table says.
+
+use super::Elt;
+
+/// The content of a slot: the hash of a key and the element that holds it, in one word.
+///
+/// A plain value; the table holds it as an `Atomic<u64>`.
+///
+/// # Invariants
+///
+/// The word is 0 iff the slot is free; else its lower half is the index of an element plus one, and
+/// its upper half the hash of that element's key.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct Slot(pub(super) u64);
+
+impl Slot {
+    /// A slot that no key has taken. Memory that is all 0 is a table of free slots.
+    pub(super) const FREE: Self = Self(0);
+
+    /// Returns the slot of the key in `elt`.
+    #[inline(always)]
+    pub(super) fn new(hash: u32, elt: Elt) -> Self {
+        // INVARIANT: an index is less than 2^17, so one more is neither 0 nor too wide.
+        // OVERFLOW: the same.
+        Self((u64::from(hash) << 32) | u64::from(elt.0).wrapping_add(1))
+    }
+
+    /// Says whether no key has taken the slot.
+    #[inline(always)]
+    pub(super) fn is_free(self) -> bool {
+        self.0 == 0
+    }
+
+    /// Returns the element of a slot that is not free, if its key has this hash.
+    #[inline(always)]
+    pub(super) fn elt_if(self, hash: u32) -> Option<Elt> {
+        if (self.0 >> 32) == u64::from(hash) {
+            // OVERFLOW: the lower half of a slot that is not free is not 0.
+            // CAST: the lower half, which is meant.
+            Some(Elt((self.0 as u32).wrapping_sub(1)))
+        } else {
+            None
+        }
+    }
+
+    /// Returns the element, `None` if the slot is free.
+    #[inline(always)]
+    pub(super) fn elt(self) -> Option<Elt> {
+        // CAST: the lower half, which is meant.
+        (self.0 as u32).checked_sub(1).map(Elt)
+    }
+}
