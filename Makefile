@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: GPL-2.0
+#
+# The verbs for people. kbuild reads Kbuild, not this file; the work is done by scripts/.
+
+# A kernel of one's own: KSRC= its source, or KDIR= its built tree.
+export KSRC KDIR
+
+FLAVOUR ?= dropin
+VERSION ?= 7.2
+WHERE = $(FLAVOUR) $(VERSION)
+
+.PHONY: help demo test lint host-test kernel module vm check-kdir setup fmt clippy checkpatch clean distclean
+
+help:
+	@echo 'make demo        build a test kernel and the module, boot them, show histograms of live events'
+	@echo 'make test        run everything that must pass; LINT=1 adds the checks of the source, TESTS="a b" runs some'
+	@echo 'make host-test   unit, property and model-check tests on this machine, without a guest'
+	@echo 'make lint        formatting, clippy, checkpatch, layers, warning-free module builds'
+	@echo
+	@echo 'make setup       install what is missing, get the kernel source'
+	@echo 'make kernel      build the test kernel   (FLAVOUR=dropin|reference VERSION=7.2|7.3)'
+	@echo 'make module      build rust_hist.ko for it, or for KDIR='
+	@echo 'make vm          a shell in the guest, with the module loaded'
+	@echo 'make check-kdir KDIR=DIR   name every option and symbol that a built kernel lacks'
+	@echo 'make fmt         format the Rust sources'
+	@echo 'make clean       remove what was built of the module and the tests'
+	@echo 'make distclean   remove the whole cache: sources, kernels, root file system'
+	@echo
+	@echo 'KSRC=DIR uses a kernel source of your own, KDIR=DIR a built tree.'
+
+demo:
+	@scripts/demo
+
+test:
+	@scripts/test $(if $(LINT),--lint) $(TESTS)
+
+lint:
+	@scripts/test layers parity fmt checkpatch module-7.2 module-7.3 clippy
+
+host-test:
+	@scripts/test host loom
+
+kernel:
+	@scripts/setup
+	@scripts/kernel build $(WHERE)
+
+module:
+	@scripts/setup
+	@scripts/kernel module $(WHERE)
+
+vm:
+	@scripts/setup vm
+	@scripts/vm --kernel $(FLAVOUR) --version $(VERSION)
+
+check-kdir:
+	@scripts/check-kdir '$(KDIR)'
+
+setup:
+	@scripts/setup all
+
+fmt:
+	@git ls-files '*.rs' | xargs rustfmt --edition 2021 --config-path .rustfmt.toml
+
+clippy:
+	@scripts/test clippy
+
+checkpatch:
+	@scripts/test checkpatch
+
+clean:
+	@scripts/clean
+
+distclean:
+	@scripts/clean all

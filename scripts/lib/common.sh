@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: GPL-2.0
+# Sourced by the host scripts: where things are, how to speak, how to run a long step.
+
+ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd -P)
+CACHE=${RUST_HIST_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/rust_hist}
+LOGS=$CACHE/log
+VERSIONS="7.2 7.3"
+FLAVOURS="dropin reference"
+DEFAULT_VERSION=7.2
+DEFAULT_FLAVOUR=dropin
+JOBS=${JOBS:-$(nproc)}
+
+# Packages and locally installed tools may stand where root's PATH does not look.
+export PATH=$PATH:/usr/sbin:/sbin:$HOME/.cargo/bin
+
+mkdir -p "$LOGS"
+
+say() { printf '%s\n' "rust_hist: $*" >&2; }
+
+# One sentence that says what is wrong, one that says what to do about it.
+die() {
+	printf 'rust_hist: error: %s\n' "$1" >&2
+	shift
+	while [ $# -gt 0 ]; do
+		printf 'rust_hist:   %s\n' "$1" >&2
+		shift
+	done
+	exit 1
+}
+
+is_version() { case " $VERSIONS " in *" $1 "*) ;; *) return 1 ;; esac; }
+is_flavour() { case " $FLAVOURS " in *" $1 "*) ;; *) return 1 ;; esac; }
+
+# What to put before a command that needs root.
+SUDO=()
+[ "$(id -u)" = 0 ] || SUDO=(sudo)
+need_root() {
+	[ "$(id -u)" = 0 ] || command -v sudo >/dev/null ||
+		die "installing packages needs root, and there is no sudo." "Run as root, or install sudo."
+}
+
+# key WORD...: a short name for exactly this content.
+key() { printf '%s\0' "$@" | sha256sum | cut -c1-16; }
+
+# need_space DIR MIB WHAT
+need_space() {
+	local have
+	have=$(df -Pm "$1" | awk 'NR == 2 { print $4 }')
+	[ "$have" -ge "$2" ] ||
+		die "$3 needs $2 MiB in $1, and only $have MiB are free." \
+			"Free some space, or set RUST_HIST_CACHE to a directory on a larger disk."
+}
+
+# step TITLE LOG LINES CMD...: run a long command with its output in LOG. LINES is about how many
+# lines it will write (0: unknown), for the percentage. With MAY_FAIL=1 a failure is told in one line.
+step() {
+	local title=$1 log=$2 lines=$3 pid rc=0 start=$SECONDS last=$SECONDS now n far tty=
+	shift 3
+	mkdir -p "$(dirname "$log")"
+	say "$title (log: $log)"
+	[ -t 2 ] && tty=1
+	setsid "$@" >"$log" 2>&1 </dev/null &
+	pid=$!
+	trap 'kill -- -'"$pid"' 2>/dev/null; exit 130' INT TERM
+	while kill -0 "$pid" 2>/dev/null; do
+		now=$SECONDS
+		if [ $((now - last)) -ge "$([ -n "$tty" ] && echo 2 || echo 30)" ]; then
+			last=$now
+			n=$(wc -l <"$log")
+			far="$n lines"
+			[ "$lines" -gt 0 ] && far="$((n >= lines ? 99 : n * 100 / lines))%"
+			printf '%srust_hist:   %s: %s, %d:%02d%s' "${tty:+$'\r'}" "$title" "$far" \
+				$(((now - start) / 60)) $(((now - start) % 60)) "${tty:+$'\e[K'}" >&2
+			[ -n "$tty" ] || echo >&2
+		fi
+		sleep 0.2
+	done
+	wait "$pid" || rc=$?
+	trap - INT TERM
+	[ -n "$tty" ] && printf '\r\e[K' >&2
+	if [ "$rc" -ne 0 ] && [ "${MAY_FAIL:-}" = 1 ]; then
+		say "$title: not all of it worked, see the log; going on"
+		return "$rc"
+	fi
+	if [ "$rc" -ne 0 ]; then
+		printf 'rust_hist: %s failed; what the log says:\n' "$title" >&2
+		{ grep -nE '(^|[^a-z])([Ee]rror|E):|error\[|\*\*\*|FAILED|No such file' "$log" | tail -15
+			echo '   ...'
+			tail -8 "$log"; } | sed 's/^/   /' >&2
+		say "the whole log: $log"
+		return "$rc"
+	fi
+	say "$title: done in $((SECONDS - start)) s"
+}
