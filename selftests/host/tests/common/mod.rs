@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Memory and hashes for maps under test.
+
+#![allow(dead_code, reason = "not every test uses all of it")]
+
+use rust_hist::sync::Atomic;
+use rust_hist::tracing_map::{Dimensions, KeyHash, Map, Shape};
+
+/// The memory of a map on the host.
+pub(crate) type Words = Vec<Atomic<u64>>;
+
+/// Returns a shape or says why the test is wrong.
+pub(crate) fn shape(
+    bits: u32,
+    key_words: usize,
+    aux_words: usize,
+    sums: usize,
+    nr_cpus: u32,
+) -> Shape {
+    let dimensions = Dimensions {
+        bits,
+        key_words,
+        aux_words,
+        sums,
+    };
+    Shape::new(dimensions, nr_cpus).expect("dimensions in range")
+}
+
+/// Returns an empty map.
+pub(crate) fn map<H: KeyHash>(shape: Shape) -> Map<Words, H> {
+    let words = (0..shape.words()).map(|_| Atomic::<u64>::new(0)).collect();
+    Map::new(shape, words).expect("as many words as the shape asks for")
+}
+
+/// All keys begin at the same slot, and have the same hash.
+pub(crate) struct Same;
+
+impl KeyHash for Same {
+    fn hash(_key: &[u64]) -> u32 {
+        0xffff_ffff
+    }
+}
+
+/// Keys begin at one of four slots; the last one wraps around.
+pub(crate) struct Quarters;
+
+impl KeyHash for Quarters {
+    fn hash(key: &[u64]) -> u32 {
+        (key[0] as u32) << 30 | (key[0] as u32 & 0xf0)
+    }
+}

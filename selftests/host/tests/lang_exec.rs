@@ -1,0 +1,443 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What a program makes of records, whole ones and forged ones.
+
+#![cfg(not(loom))]
+
+mod lang_common;
+
+use lang_common::*;
+use proptest::prelude::*;
+use rust_hist::{
+    limits::{
+        KEY_WORDS_MAX,
+        VALS_MAX, //
+    },
+    program::Program, //
+};
+
+/// A record of [`ZOO`] with known contents.
+fn zoo() -> Vec<u8> {
+    let mut record = vec![0u8; 160];
+    let mut put = |at: usize, bytes: &[u8]| record[at..at + bytes.len()].copy_from_slice(bytes);
+
+    put(4, &42i32.to_ne_bytes());
+    put(8, &[200, 0x80]);
+    put(10, &60_000u16.to_ne_bytes());
+    put(12, &(-2i16).to_ne_bytes());
+    put(16, &4_000_000_000u32.to_ne_bytes());
+    put(20, &(-3i32).to_ne_bytes());
+    put(24, &u64::MAX.to_ne_bytes());
+    put(32, &(-4i64).to_ne_bytes());
+    // "filename" at 100, six bytes with its NUL.
+    put(40, &(100u32 | 6 << 16).to_ne_bytes());
+    put(100, b"hello\0");
+    // "label" at 110, counted from 52, three bytes without a NUL.
+    put(48, &(58u32 | 3 << 16).to_ne_bytes());
+    put(110, b"abc");
+    put(56, &0x1234u64.to_ne_bytes());
+    // "stack" at 120: a count and two frames.
+    put(64, &(120u32 | 24 << 16).to_ne_bytes());
+    put(120, &2u64.to_ne_bytes());
+    put(128, &11u64.to_ne_bytes());
+    put(136, &22u64.to_ne_bytes());
+    put(144, &33u64.to_ne_bytes());
+    put(68, b"sevenXY");
+    record
+}
+
+/// The key of `keys` over `record`.
+fn key_over(record: &[u8], keys: &str) -> Vec<u64> {
+    let program = compile(&ZOO, format!("keys={keys}").as_bytes()).expect(keys);
+    let mut buf = [0xdead_beef_dead_beef; KEY_WORDS_MAX];
+
+    program.key(record, &AROUND, &mut buf).to_vec()
+}
+
+fn key(keys: &str) -> Vec<u64> {
+    key_over(&zoo(), keys)
+}
+
+fn values(vals: &str) -> Vec<u64> {
+    let program = compile(&ZOO, format!("keys=u8:vals={vals}").as_bytes()).expect(vals);
+    let mut buf = [0xdead_beef; VALS_MAX];
+
+    program.values(&zoo(), &AROUND, &mut buf).to_vec()
+}
+
+/// `text` as the words of a slot of `words` words.
+fn slot(text: &[u8], words: usize) -> Vec<u64> {
+    let mut bytes = text.to_vec();
+
+    bytes.resize(words * 8, 0);
+    bytes
+        .chunks(8)
+        .map(|c| u64::from_ne_bytes(c.try_into().expect("eight")))
+        .collect()
+}
+
+#[test]
+fn h_key_01_numbers_are_widened_by_their_sign() {
+    assert_eq!(key("u8"), [200]);
+    assert_eq!(key("s8"), [(-128i64) as u64]);
+    assert_eq!(key("u16"), [60_000]);
+    assert_eq!(key("s16"), [(-2i64) as u64]);
+    assert_eq!(key("u32"), [4_000_000_000]);
+    assert_eq!(key("s32"), [(-3i64) as u64]);
+    assert_eq!(key("u64"), [u64::MAX]);
+    assert_eq!(key("s64"), [(-4i64) as u64]);
+    assert_eq!(key("pointed"), [0x1234]);
+    assert_eq!(key("common_pid"), [42]);
+    assert_eq!(key("u8,s8,pointed"), [200, (-128i64) as u64, 0x1234]);
+    assert_eq!(values("s32,u16"), [(-3i64) as u64, 60_000]);
+    assert_eq!(values("hitcount"), [] as [u64; 0]);
+    assert_eq!(values("hitcount,hitcount"), [1]);
+    assert_eq!(values("hitcount.percent,u8"), [1, 200]);
+}
+
+#[test]
+fn h_key_02_to_04_strings() {
+    assert_eq!(key("filename"), slot(b"hello", 32));
+    assert_eq!(key("label"), slot(b"abc", 32));
+    assert_eq!(key("seven"), slot(b"sevenXY", 1));
+    assert_eq!(
+        key("seven,filename,u8"),
+        [slot(b"sevenXY", 1), slot(b"hello", 32), vec![200]].concat()
+    );
+}
+
+#[test]
+fn h_key_02_a_full_static_string_gets_its_nul() {
+    let mut record = vec![0u8; 64];
+
+    record[8..24].copy_from_slice(b"0123456789abcdef");
+
+    let program = compile(&SWITCH, b"keys=prev_comm").expect("compiles");
+    let mut buf = [7; KEY_WORDS_MAX];
+
+    assert_eq!(
+        program.key(&record, &AROUND, &mut buf),
+        slot(b"0123456789abcde", 2)
+    );
+}
+
+#[test]
+fn h_key_03_long_strings_are_cut_at_255() {
+    for len in [254u32, 255, 256, 257, 1000] {
+        let mut record = zoo();
+
+        record.resize(100, 0);
+        record.resize(100 + 2000, b'x');
+        record[40..44].copy_from_slice(&(100 | len << 16).to_ne_bytes());
+
+        let expected = "x".repeat(len.min(255) as usize);
+
+        assert_eq!(
+            key_over(&record, "filename"),
+            slot(expected.as_bytes(), 32),
+            "{len}"
+        );
+    }
+}
+
+#[test]
+fn b_30_records_that_end_early() {
+    let record = zoo();
+
+    // Numbers read as zero as soon as a byte is missing.
+    assert_eq!(key_over(&record[..28], "u64"), [0]);
+    assert_eq!(key_over(&record[..28], "s32"), [(-3i64) as u64]);
+    assert_eq!(key_over(&[], "u8,common_pid"), [0, 0]);
+    // Strings have what is inside.
+    assert_eq!(key_over(&record[..103], "filename"), slot(b"hel", 32));
+    assert_eq!(key_over(&record[..100], "filename"), slot(b"", 32));
+    assert_eq!(key_over(&record[..41], "filename"), slot(b"", 32));
+    assert_eq!(key_over(&record[..112], "label"), slot(b"ab", 32));
+    assert_eq!(key_over(&record[..70], "seven"), slot(b"se", 1));
+    assert_eq!(
+        key_over(&record[..140], "stack"),
+        slot(&11u64.to_ne_bytes(), 31)
+    );
+    assert_eq!(key_over(&record[..124], "stack"), slot(b"", 31));
+}
+
+#[test]
+fn b_10_stack_fields_are_clamped() {
+    assert_eq!(key("stack"), [vec![11, 22], vec![0; 29]].concat());
+    assert_eq!(key("stack.stacktrace"), key("stack"));
+
+    let mut record = zoo();
+
+    record[120..128].copy_from_slice(&u64::MAX.to_ne_bytes());
+    assert_eq!(
+        key_over(&record, "stack"),
+        [vec![11, 22, 33, 0], vec![0; 27]].concat()
+    );
+    record.resize(4096, 1);
+    assert_eq!(key_over(&record, "stack").len(), 31);
+    assert_eq!(key_over(&record, "u8,stack,u16").last(), Some(&60_000));
+}
+
+#[test]
+fn h_mod_09_log2_is_rounded_up() {
+    for (value, log2) in [
+        (0, 0),
+        (1, 0),
+        (2, 1),
+        (3, 2),
+        (4, 2),
+        (5, 3),
+        (1 << 63, 63),
+        ((1 << 63) + 1, 64),
+        (u64::MAX, 64),
+    ] {
+        let mut record = zoo();
+
+        record[24..32].copy_from_slice(&u64::to_ne_bytes(value));
+        assert_eq!(key_over(&record, "u64.log2"), [log2], "{value}");
+    }
+    assert_eq!(key("s8.log2"), [64]);
+    assert_eq!(key("common_cpu.log2"), [2]);
+    assert_eq!(key("hitcount.log2,hitcount.buckets=5"), [0, 0]);
+}
+
+#[test]
+fn h_mod_10_buckets_are_their_lower_ends() {
+    for (value, width, low) in [
+        (0, 10, 0),
+        (9, 10, 0),
+        (10, 10, 10),
+        (u64::MAX, 10, u64::MAX - 5),
+        (u64::MAX, u64::MAX, u64::MAX),
+        (7, 1, 7),
+    ] {
+        let mut record = zoo();
+
+        record[24..32].copy_from_slice(&u64::to_ne_bytes(value));
+        assert_eq!(
+            key_over(&record, &format!("u64.buckets={width}")),
+            [low],
+            "{value}"
+        );
+    }
+}
+
+#[test]
+fn h_mod_02_other_modifiers_compute_nothing() {
+    for m in ["hex", "sym", "sym-offset", "syscall", "usecs"] {
+        assert_eq!(key(&format!("u64.{m}")), [u64::MAX], "{m}");
+    }
+    assert_eq!(key("common_pid.execname"), [42]);
+    assert_eq!(key("seven.hex"), slot(b"sevenXY", 1));
+}
+
+#[test]
+fn h_mod_11_and_h_spf_02_timestamps() {
+    assert_eq!(key("common_timestamp"), [1_234_567_890]);
+    // To the nearest microsecond, and one `.usecs` switches all stamps of the trigger.
+    assert_eq!(
+        key("common_timestamp.usecs,common_timestamp"),
+        [1_234_568; 2]
+    );
+    assert_eq!(values("common_timestamp"), [1_234_567_890]);
+
+    let program = compile(&ZOO, b"keys=common_timestamp.usecs").expect("compiles");
+    let mut buf = [0; KEY_WORDS_MAX];
+    let counter = Around {
+        in_ns: false,
+        ..AROUND
+    };
+
+    assert_eq!(program.key(&[], &counter, &mut buf), [1_234_567_890]);
+
+    let end = Around {
+        ts: u64::MAX,
+        ..AROUND
+    };
+
+    // As the addition in C, which wraps.
+    assert_eq!(program.key(&[], &end, &mut buf), [0]);
+}
+
+#[test]
+fn h_spf_03_05_06_surroundings() {
+    for name in ["common_cpu", "cpu", "CPU"] {
+        assert_eq!(key(name), [3]);
+    }
+    for name in ["common_comm", "comm", "COMM"] {
+        assert_eq!(key(name), slot(b"sh", 32));
+    }
+
+    let mut stack = AROUND.frames.to_vec();
+
+    stack.resize(31, 0);
+    assert_eq!(key("stacktrace"), stack);
+    assert_eq!(key("u8,common_stacktrace"), [vec![200], stack].concat());
+
+    // A name without room for a NUL.
+    let program = compile(&ZOO, b"keys=common_comm").expect("compiles");
+    let mut buf = [9; KEY_WORDS_MAX];
+    let long = Around {
+        comm: "0123456789abcdef",
+        ..AROUND
+    };
+
+    assert_eq!(
+        program.key(&[], &long, &mut buf),
+        slot(b"0123456789abcdef", 32)
+    );
+}
+
+/// A column of [`ZOO`] that may be a key.
+fn column() -> impl Strategy<Value = &'static str> {
+    prop::sample::select(vec![
+        "u8",
+        "s8",
+        "u16",
+        "s16",
+        "u32",
+        "s32",
+        "u64",
+        "s64",
+        "filename",
+        "label",
+        "pointed",
+        "stack",
+        "seven",
+        "u64.log2",
+        "s32.buckets=7",
+        "common_pid",
+        "common_comm",
+        "stacktrace",
+    ])
+}
+
+/// A straightforward model of one key slot. Little-endian, as the machines these tests run on.
+fn model(record: &[u8], column: &str) -> Vec<u64> {
+    let byte = |at: usize| record.get(at).copied();
+    let number = |at: usize, size: usize| -> u64 {
+        let mut bytes = [0u8; 8];
+
+        for (i, to) in bytes.iter_mut().enumerate().take(size) {
+            match byte(at + i) {
+                Some(b) => *to = b,
+                None => return 0,
+            }
+        }
+        u64::from_le_bytes(bytes)
+    };
+    let signed = |at: usize, size: usize| {
+        let shift = 64 - 8 * size as u32;
+
+        (((number(at, size) << shift) as i64) >> shift) as u64
+    };
+    let text = |at: usize, len: usize, words: usize| {
+        let bytes: Vec<u8> = (at..at + len.min(words * 8 - 1)).map_while(byte).collect();
+
+        slot(&bytes, words)
+    };
+    let word = match column {
+        "filename" => number(40, 4),
+        "label" => number(48, 4),
+        _ => number(64, 4),
+    };
+    let (low, high) = ((word & 0xffff) as usize, (word >> 16) as usize);
+
+    match column {
+        "u8" => vec![number(8, 1)],
+        "s8" => vec![signed(9, 1)],
+        "u16" => vec![number(10, 2)],
+        "s16" => vec![signed(12, 2)],
+        "u32" => vec![number(16, 4)],
+        "s32" => vec![signed(20, 4)],
+        "u64" => vec![number(24, 8)],
+        "s64" => vec![signed(32, 8)],
+        "pointed" => vec![number(56, 8)],
+        "common_pid" => vec![signed(4, 4)],
+        "u64.log2" => vec![(0..=64)
+            .find(|&n| n == 64 || 1u64 << n >= number(24, 8))
+            .expect("64 at last")],
+        "s32.buckets=7" => vec![signed(20, 4) / 7 * 7],
+        "filename" => text(low, high, 32),
+        "label" => text(52 + low, high, 32),
+        "seven" => text(68, 7, 1),
+        "common_comm" => slot(b"sh", 32),
+        "stacktrace" => {
+            let mut frames = AROUND.frames.to_vec();
+
+            frames.resize(31, 0);
+            frames
+        }
+        "stack" => {
+            let count = number(low, 8).min(31) as usize;
+
+            (0..31)
+                .map(|i| match i < count {
+                    true => number(low + 8 + 8 * i, 8),
+                    false => 0,
+                })
+                .collect()
+        }
+        other => unreachable!("{other} is no column of the model"),
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(4096))]
+
+    /// Any bytes as a record of any length: the key is what the model says, no read leaves the
+    /// record, and nothing beyond the key is written.
+    #[test]
+    fn any_record(
+        record in prop::collection::vec(any::<u8>(), 0..400),
+        near in prop::collection::vec(0u32..420, 3),
+        lens in prop::collection::vec(0u32..300, 3),
+        frames in 0u64..40,
+        columns in prop::collection::vec(column(), 1..=3),
+    ) {
+        let mut record = record;
+
+        // Half-way sensible locations are worth more than random ones.
+        for (i, at) in [40usize, 48, 64].into_iter().enumerate() {
+            if let Some(word) = record.get_mut(at..at + 4) {
+                word.copy_from_slice(&(near[i] | lens[i] << 16).to_ne_bytes());
+            }
+        }
+        if let Some(count) = record.get_mut(near[2] as usize..near[2] as usize + 8) {
+            count.copy_from_slice(&frames.to_ne_bytes());
+        }
+
+        let text = format!("keys={}", columns.join(","));
+        let expected: Vec<u64> = columns.iter().flat_map(|c| model(&record, c)).collect();
+
+        match compile(&ZOO, text.as_bytes()) {
+            Err(_) => prop_assert!(expected.len() > KEY_WORDS_MAX),
+            Ok(program) => {
+                let mark = 0x5555_aaaa_5555_aaaa;
+                let mut buf = [mark; KEY_WORDS_MAX];
+                let key = program.key(&record, &AROUND, &mut buf).to_vec();
+
+                prop_assert_eq!(&key, &expected);
+                prop_assert!(buf[key.len()..].iter().all(|&w| w == mark));
+            }
+        }
+    }
+
+    /// The same key from any earlier contents of the buffer: nothing is left over in it.
+    #[test]
+    fn nothing_is_left_over(
+        record in prop::collection::vec(any::<u8>(), 0..400),
+        a in any::<u64>(),
+        columns in prop::collection::vec(column(), 1..=3),
+    ) {
+        let text = format!("keys={}", columns.join(","));
+
+        if let Ok(program) = compile(&ZOO, text.as_bytes()) {
+            let key = |program: &Program, fill: u64| {
+                program.key(&record, &AROUND, &mut [fill; KEY_WORDS_MAX]).to_vec()
+            };
+
+            prop_assert_eq!(key(&program, a), key(&program, !a));
+        }
+    }
+}

@@ -1,0 +1,791 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What the trigger language accepts and how it prints it, what it refuses and why.
+//!
+//! The names of the tests are ids of the behaviour inventory.
+
+#![cfg(not(loom))]
+
+mod lang_common;
+
+use lang_common::*;
+use rust_hist::{
+    error::{
+        ErrKind::*,
+        Errno::{
+            Einval,
+            Enoent,
+            Enomem,
+            Erange, //
+        },
+    },
+    lang,
+    program::Update, //
+};
+
+#[test]
+fn h_cmd_01_blanks_at_the_ends_go_before_a_filter_only() {
+    accepts(
+        &KMALLOC,
+        "  keys=node  if node > 1",
+        &format!("keys=node{TAIL} if node > 1"),
+    );
+    refuses(
+        &KMALLOC,
+        "hist:keys=^node :vals=bytes_req",
+        Einval,
+        FieldNotFound,
+    );
+    refuses_silently(&KMALLOC, " keys=node x", Einval);
+}
+
+#[test]
+fn h_cmd_02_order_of_tokens_is_free() {
+    accepts(
+        &KMALLOC,
+        "size=256:pause:sort=bytes_req:vals=bytes_req:keys=node",
+        "keys=node:vals=hitcount,bytes_req:sort=bytes_req:size=256",
+    );
+    for word in [
+        "junk",
+        "nohitcoun",
+        "Pause",
+        "keys",
+        "",
+        "onmatch(a.b)",
+        "onmax($x).save(a)",
+    ] {
+        refuses_silently(&KMALLOC, &format!("keys=node:{word}"), Einval);
+        refuses_silently(&KMALLOC, &format!("{word}:keys=node"), Einval);
+    }
+}
+
+#[test]
+fn h_cmd_03_keys_are_mandatory() {
+    refuses_silently(&KMALLOC, "", Einval);
+    refuses_silently(&KMALLOC, "vals=bytes_req", Einval);
+    refuses_silently(&KMALLOC, "pause", Einval);
+    refuses_silently(&KMALLOC, "vals=junk", Einval);
+    keys(&KMALLOC, "node", "node");
+    accepts(&KMALLOC, "key=node", &format!("keys=node{TAIL}"));
+}
+
+#[test]
+fn h_cmd_04_values() {
+    for word in ["val", "vals", "values"] {
+        accepts(
+            &KMALLOC,
+            &format!("keys=node:{word}=bytes_req"),
+            "keys=node:vals=hitcount,bytes_req:sort=hitcount:size=2048",
+        );
+        refuses(
+            &KMALLOC,
+            &format!("hist:keys=node:^{word}="),
+            Einval,
+            EmptyAssignment,
+        );
+    }
+    refuses(&KMALLOC, "hist:^keys=", Einval, EmptyAssignment);
+    refuses(&KMALLOC, "hist:keys=node:^size=", Einval, EmptyAssignment);
+    refuses(&KMALLOC, "hist:keys=node:^x=", Einval, EmptyAssignment);
+    // The first mistake counts, and the caret goes to the first place with the same bytes.
+    refuses(&KMALLOC, "hist:^keys=:keys=", Einval, EmptyAssignment);
+    refuses(&KMALLOC, "hist:^keys=node:keys=", Einval, EmptyAssignment);
+}
+
+#[test]
+fn h_cmd_05_one_to_three_keys() {
+    keys(&KMALLOC, "node,ptr,call_site", "node,ptr,call_site");
+    keys(&KMALLOC, "node,node", "node,node");
+    refuses_silently(&KMALLOC, "keys=node,ptr,call_site,bytes_req", Einval);
+    refuses_silently(&KMALLOC, "keys=node,ptr,call_site,", Einval);
+    refuses(
+        &KMALLOC,
+        "hist:keys=node,ptr,^junk,bytes_req",
+        Einval,
+        FieldNotFound,
+    );
+}
+
+#[test]
+fn h_cmd_06_key_bytes() {
+    let p = keys(
+        &ZOO,
+        "filename,common_stacktrace",
+        "filename,common_stacktrace",
+    );
+
+    assert_eq!(p.key_words(), 63);
+    refuses_silently(&ZOO, "keys=filename,second", Einval);
+    refuses_silently(&ZOO, "keys=filename,common_comm", Einval);
+    refuses_silently(&ZOO, "keys=filename,common_stacktrace,u8", Einval);
+    refuses_silently(&ZOO, "keys=common_stacktrace,stacktrace,u64,u8", Einval);
+    keys(
+        &ZOO,
+        "common_stacktrace,stacktrace,u64",
+        "common_stacktrace,common_stacktrace,u64",
+    );
+    refuses_silently(&ZOO, "keys=big", Einval);
+
+    let p = keys(&ZOO, "seven,u8", "seven,u8");
+
+    assert_eq!(p.key_words(), 2);
+    assert_eq!(p.keys()[1].first_word(), 1);
+}
+
+#[test]
+fn h_cmd_07_two_values_besides_the_hitcount() {
+    let ok = [
+        ("hitcount", "hitcount"),
+        ("bytes_req,bytes_alloc", "hitcount,bytes_req,bytes_alloc"),
+        (
+            "hitcount,bytes_req,bytes_alloc",
+            "hitcount,bytes_req,bytes_alloc",
+        ),
+        (
+            "bytes_req,hitcount,bytes_alloc",
+            "hitcount,bytes_req,bytes_alloc",
+        ),
+        (
+            "bytes_req,bytes_alloc,hitcount",
+            "hitcount,bytes_req,bytes_alloc",
+        ),
+        (
+            "hitcount,bytes_req,bytes_alloc,hitcount",
+            "hitcount,bytes_req,bytes_alloc",
+        ),
+        ("hitcount,hitcount", "hitcount,hitcount"),
+        ("hitcount,bytes_req,hitcount", "hitcount,bytes_req,hitcount"),
+        ("hitcount,hitcount,hitcount", "hitcount,hitcount,hitcount"),
+    ];
+
+    for (vals, printed) in ok {
+        accepts(
+            &KMALLOC,
+            &format!("keys=node:vals={vals}"),
+            &format!("keys=node:vals={printed}:sort=hitcount:size=2048"),
+        );
+    }
+    for vals in [
+        "bytes_req,bytes_alloc,node",
+        "bytes_req,bytes_alloc,junk",
+        "bytes_req,bytes_alloc,",
+        "bytes_req,bytes_alloc,hitcount,node",
+        "hitcount,hitcount,hitcount,bytes_req",
+    ] {
+        refuses_silently(&KMALLOC, &format!("keys=node:vals={vals}"), Einval);
+    }
+    refuses(
+        &KMALLOC,
+        "hist:keys=node:vals=bytes_req,^junk",
+        Einval,
+        FieldNotFound,
+    );
+    // Values are looked at before keys.
+    refuses(&KMALLOC, "hist:keys=junk:vals=^foo", Einval, FieldNotFound);
+    refuses(
+        &KMALLOC,
+        "^hist:keys=node:vals=,node",
+        Einval,
+        FieldNotFound,
+    );
+}
+
+#[test]
+fn h_cmd_08_sort_keys() {
+    let ok = [
+        ("hitcount", "hitcount"),
+        ("hitcount.ascending", "hitcount"),
+        ("hitcount.descending", "hitcount.descending"),
+        ("bytes_req", "bytes_req"),
+        ("bytes_req.descending,node", "bytes_req.descending,node"),
+        (
+            "node.ascending,hitcount.descending",
+            "node,hitcount.descending",
+        ),
+        ("node,node", "node,node"),
+    ];
+
+    for (sort, printed) in ok {
+        accepts(
+            &KMALLOC,
+            &format!("keys=node:vals=bytes_req:sort={sort}"),
+            &format!("keys=node:vals=hitcount,bytes_req:sort={printed}:size=2048"),
+        );
+    }
+    refuses(
+        &KMALLOC,
+        "hist:keys=common_pid:vals=bytes_req:sort=common_pid,^junk",
+        Einval,
+        InvalidSortField,
+    );
+    refuses(
+        &KMALLOC,
+        "hist:keys=common_pid:vals=bytes_req:^sort=",
+        Einval,
+        EmptyAssignment,
+    );
+    refuses(
+        &KMALLOC,
+        "hist:keys=common_pid:vals=bytes_req:^sort=common_pid,",
+        Einval,
+        EmptySortField,
+    );
+    refuses(
+        &KMALLOC,
+        "hist:keys=common_pid:^sort=,common_pid",
+        Einval,
+        EmptySortField,
+    );
+    refuses(
+        &KMALLOC,
+        "hist:keys=common_pid:^sort=.descending",
+        Einval,
+        EmptySortField,
+    );
+    refuses(
+        &KMALLOC,
+        "hist:keys=common_pid:vals=bytes_req:sort=common_pid.^junk",
+        Einval,
+        InvalidSortModifier,
+    );
+    refuses(
+        &KMALLOC,
+        "hist:keys=common_pid:sort=hitcount.^junk",
+        Einval,
+        InvalidSortModifier,
+    );
+    refuses(
+        &KMALLOC,
+        "^hist:keys=common_pid:sort=hitcount.",
+        Einval,
+        InvalidSortModifier,
+    );
+    refuses(
+        &KMALLOC,
+        "hist:keys=node:sort=hitcount.^hex",
+        Einval,
+        InvalidSortModifier,
+    );
+    refuses(
+        &KMALLOC,
+        "hist:keys=common_pid:vals=bytes_req,bytes_alloc:^sort=common_pid,bytes_req,bytes_alloc",
+        Einval,
+        TooManySortFields,
+    );
+    refuses(
+        &KMALLOC,
+        "hist:keys=node:^sort=node,node,",
+        Einval,
+        TooManySortFields,
+    );
+}
+
+#[test]
+fn h_cmd_09_sort_keys_are_columns() {
+    refuses(
+        &KMALLOC,
+        "hist:keys=node:sort=^ptr",
+        Einval,
+        InvalidSortField,
+    );
+    // Two columns of one name: the value comes first.
+    let p = accepts(
+        &KMALLOC,
+        "keys=node:vals=node:sort=node",
+        "keys=node:vals=hitcount,node:sort=node:size=2048",
+    );
+
+    assert_eq!(p.sort_keys()[0].column, rust_hist::program::Column::Sum(1));
+    // The caret finds the bytes where they stand first, be it in the prefix.
+    refuses(
+        &KMALLOC,
+        "h^ist:keys=node:sort=is",
+        Einval,
+        InvalidSortField,
+    );
+    refuses(
+        &KMALLOC,
+        "hist:ke^ys=node:sort=ys",
+        Einval,
+        InvalidSortField,
+    );
+}
+
+#[test]
+fn h_cmd_10_the_printed_sort_is_valid_input() {
+    for (item, modifier) in [
+        ("bytes_req", "log2"),
+        ("bytes_req", "buckets=16"),
+        ("bytes_req", "hex"),
+        ("call_site", "sym"),
+        ("call_site", "sym-offset"),
+        ("common_pid", "execname"),
+        ("node", "syscall"),
+    ] {
+        let printed = format!(
+            "keys={item}.{modifier}:vals=hitcount:sort={item}.{modifier}.descending:size=2048"
+        );
+
+        accepts(
+            &KMALLOC,
+            &format!("keys={item}.{modifier}:sort={item}.descending"),
+            &printed,
+        );
+        accepts(
+            &KMALLOC,
+            &format!("keys={item}.{modifier}:sort={item}.{modifier}.descending"),
+            &printed,
+        );
+    }
+    accepts(
+        &KMALLOC,
+        "keys=node:vals=bytes_req.percent,bytes_alloc.graph:sort=bytes_req,bytes_alloc.descending",
+        "keys=node:vals=hitcount,bytes_req.percent,bytes_alloc.graph:\
+         sort=bytes_req.percent,bytes_alloc.graph.descending:size=2048",
+    );
+    // Only the column's own modifier.
+    refuses(
+        &KMALLOC,
+        "hist:keys=bytes_req.log2:sort=bytes_req.^hex",
+        Einval,
+        InvalidSortModifier,
+    );
+    refuses(
+        &KMALLOC,
+        "hist:keys=bytes_req.buckets=16:sort=bytes_req.^buckets=17",
+        Einval,
+        InvalidSortModifier,
+    );
+    refuses(
+        &KMALLOC,
+        "hist:keys=bytes_req.hex:sort=bytes_req.hex.^junk",
+        Einval,
+        InvalidSortModifier,
+    );
+    refuses(
+        &KMALLOC,
+        "hist:keys=bytes_req:sort=bytes_req.^log2",
+        Einval,
+        InvalidSortModifier,
+    );
+}
+
+#[test]
+fn h_cmd_11_size() {
+    for (size, bits) in [
+        ("128", 7),
+        ("65", 7),
+        ("129", 8),
+        ("0x100", 8),
+        ("0400", 8),
+        ("+256", 8),
+        ("2048", 11),
+        ("131072", 17),
+        ("65537", 17),
+        ("256\n", 8),
+    ] {
+        let p = compile(&KMALLOC, format!("keys=node:size={size}").as_bytes()).expect(size);
+
+        assert_eq!(p.size_bits(), bits, "{size}");
+    }
+    assert_eq!(
+        compile(&KMALLOC, b"keys=node").map(|p| p.size_bits()),
+        Ok(11)
+    );
+    for size in [
+        "0",
+        "1",
+        "64",
+        "131073",
+        "0xffffffffffffffff",
+        "x",
+        "-128",
+        "12a",
+        "0x",
+        "0xg",
+        "08",
+        " 128",
+        "128 ",
+        "128\n\n",
+        "++128",
+        "\n",
+    ] {
+        refuses_silently(&KMALLOC, &format!("keys=node:size={size}"), Einval);
+    }
+    refuses_silently(&KMALLOC, "keys=node:size=18446744073709551616", Erange);
+    refuses_silently(&KMALLOC, "keys=node:size=0x10000000000000000", Erange);
+    refuses_silently(&KMALLOC, "keys=node:size=18446744073709551616x", Erange);
+    // It is looked at before the fields.
+    refuses_silently(&KMALLOC, "keys=junk:size=1", Einval);
+}
+
+#[test]
+fn h_cmd_12_to_15_pause_cont_clear() {
+    let update = |text: &str| {
+        let p = compile(&KMALLOC, format!("keys=node{text}").as_bytes()).expect(text);
+
+        (p.update(), p.needs_existing(), p.starts_paused())
+    };
+
+    assert_eq!(update(""), (None, false, false));
+    assert_eq!(update(":pause"), (Some(Update::Pause), false, true));
+    assert_eq!(update(":cont"), (Some(Update::Continue), true, false));
+    assert_eq!(update(":continue"), (Some(Update::Continue), true, false));
+    assert_eq!(update(":clear"), (Some(Update::Clear), true, false));
+    assert_eq!(update(":clear:cont"), (Some(Update::Continue), true, false));
+    assert_eq!(
+        update(":clear:cont:pause"),
+        (Some(Update::Pause), true, true)
+    );
+    assert_eq!(
+        line_of(
+            &compile(&KMALLOC, b"keys=node:pause").expect("pause"),
+            b"keys=node:pause"
+        ),
+        format!("hist:keys=node{TAIL} [paused]").into_bytes()
+    );
+}
+
+#[test]
+fn h_cmd_17_nohitcount() {
+    for word in ["nohitcount", "NOHC"] {
+        accepts(
+            &KMALLOC,
+            &format!("keys=node:vals=bytes_req:{word}"),
+            "keys=node:vals=bytes_req:sort=hitcount:size=2048:nohitcount",
+        );
+        accepts(
+            &KMALLOC,
+            &format!("keys=node:{word}:vals=hitcount.percent"),
+            "keys=node:vals=hitcount.percent:sort=hitcount:size=2048:nohitcount",
+        );
+        refuses(
+            &KMALLOC,
+            &format!("^hist:keys=node:{word}"),
+            Enoent,
+            NeedNohcVal,
+        );
+        refuses(
+            &KMALLOC,
+            &format!("^hist:keys=node:vals=hitcount:{word}"),
+            Enoent,
+            NeedNohcVal,
+        );
+        refuses(
+            &KMALLOC,
+            &format!("^hist:keys=junk:{word}"),
+            Enoent,
+            NeedNohcVal,
+        );
+    }
+    // A second plain hitcount is a column of its own, and stays one when it is read back.
+    accepts(
+        &KMALLOC,
+        "keys=node:vals=hitcount,hitcount:nohitcount",
+        "keys=node:vals=hitcount,hitcount:sort=hitcount:size=2048:nohitcount",
+    );
+    accepts(
+        &KMALLOC,
+        "keys=node:vals=hitcount,bytes_req,hitcount:nohitcount",
+        "keys=node:vals=hitcount,bytes_req,hitcount:sort=hitcount:size=2048:nohitcount",
+    );
+}
+
+#[test]
+fn h_cmd_18_to_22_wait_for_their_time() {
+    for token in [
+        "x=node",
+        "x=node,y=ptr",
+        "ts0=common_timestamp.usecs",
+        "name=foo",
+        "clock=mono",
+        "clock=junk",
+        "onmatch(a.b).trace(c)",
+        "onmax($x).save(node)",
+        "onchange($x).snapshot()",
+    ] {
+        refuses_silently(&KMALLOC, &format!("keys=node:{token}"), Einval);
+        refuses_silently(&KMALLOC, &format!("{token}:keys=junk"), Einval);
+    }
+    // The clock that a printed line names.
+    accepts(
+        &KMALLOC,
+        "keys=node:clock= global",
+        &format!("keys=node{TAIL}"),
+    );
+}
+
+#[test]
+fn h_cmd_23_the_last_one_wins() {
+    accepts(
+        &KMALLOC,
+        "keys=junk:keys=node:vals=foo:vals=ptr:sort=bar:sort=ptr:size=128:size=256",
+        "keys=node:vals=hitcount,ptr:sort=ptr:size=256",
+    );
+    refuses_silently(&KMALLOC, "keys=node:size=1:size=256", Einval);
+}
+
+#[test]
+fn h_cmd_24_filter() {
+    let filter = |text: &'static str| {
+        let p = compile(&KMALLOC, text.as_bytes()).expect(text);
+
+        p.filter(text.as_bytes()).map(<[u8]>::to_vec)
+    };
+
+    assert_eq!(filter("keys=node"), None);
+    assert_eq!(
+        filter("keys=node if node > 1").as_deref(),
+        Some(&b"node > 1"[..])
+    );
+    assert_eq!(
+        filter("keys=node\tif\tnode>1").as_deref(),
+        Some(&b"node>1"[..])
+    );
+    assert_eq!(
+        filter("keys=node if  node > 1  ").as_deref(),
+        Some(&b" node > 1"[..])
+    );
+    assert_eq!(
+        filter("keys=node if ptr == 1 if node == 2").as_deref(),
+        Some(&b"ptr == 1 if node == 2"[..])
+    );
+    for text in [
+        "if node > 1",
+        "ifkeys=node",
+        "keys=node if",
+        "keys=node if ",
+        "keys=node ifx",
+    ] {
+        refuses_silently(&KMALLOC, text, Einval);
+    }
+    assert_eq!(filter("keys=node if a").as_deref(), Some(&b"a"[..]));
+    // Not words of their own.
+    refuses(
+        &KMALLOC,
+        "hist:keys=^node ifx node > 1",
+        Einval,
+        FieldNotFound,
+    );
+    refuses(
+        &KMALLOC,
+        "hist:keys=^nodeif node > 1",
+        Einval,
+        FieldNotFound,
+    );
+    // The text is kept as typed.
+    accepts(
+        &KMALLOC,
+        "keys=node if (  bytes_req  >  1)&&ptr!=0",
+        &format!("keys=node{TAIL} if (  bytes_req  >  1)&&ptr!=0"),
+    );
+    accepts(
+        &KMALLOC,
+        "keys=node if call_site.function == foo.sym-offset",
+        &format!("keys=node{TAIL} if call_site.function == foo.sym-offset"),
+    );
+}
+
+#[test]
+fn h_cmd_25_blanks_inside_are_part_of_the_name() {
+    refuses(&KMALLOC, "hist:keys=^node :vals=ptr", Einval, FieldNotFound);
+    refuses(&KMALLOC, "hist:keys=node,^ ptr", Einval, FieldNotFound);
+    refuses_silently(&KMALLOC, "keys=node: vals=ptr", Einval);
+    refuses_silently(&KMALLOC, "keys =node", Einval);
+}
+
+#[test]
+fn h_cmd_26_to_30_identity() {
+    let same = |a: &str, b: &str| {
+        let pa = compile(&KMALLOC, a.as_bytes()).expect(a);
+        let pb = compile(&KMALLOC, b.as_bytes()).expect(b);
+        let ab = pa.same_trigger(a.as_bytes(), &pb, b.as_bytes());
+
+        assert_eq!(ab, pb.same_trigger(b.as_bytes(), &pa, a.as_bytes()));
+        ab
+    };
+
+    for (a, b) in [
+        ("keys=node", "key=node:vals=hitcount:sort=hitcount"),
+        ("keys=node", "keys=node:size=4096"),
+        ("keys=node:vals=ptr", "keys=node:vals=ptr:nohitcount"),
+        ("keys=node", "keys=node:pause"),
+        ("keys=node", "keys=node:clear"),
+        ("keys=ptr.buckets=16", "keys=ptr.bucket=0x10"),
+        (
+            "keys=common_timestamp",
+            "keys=common_timestamp:clock=global",
+        ),
+        ("keys=stacktrace", "keys=common_stacktrace"),
+        ("keys=node if ptr > 0", "keys=node   if ptr > 0"),
+        (
+            "keys=node:sort=ptr:sort=node",
+            "keys=node:sort=node.ascending",
+        ),
+        ("keys=ptr.sym-offset", "keys=ptr.symXoffset"),
+    ] {
+        assert!(same(a, b), "{a} and {b}");
+    }
+    for (a, b) in [
+        ("keys=node", "keys=ptr"),
+        ("keys=node", "keys=node,ptr"),
+        ("keys=node,ptr", "keys=ptr,node"),
+        ("keys=node", "keys=node.hex"),
+        ("keys=node", "keys=node:vals=ptr"),
+        ("keys=node:vals=ptr", "keys=node:vals=ptr.hex"),
+        (
+            "keys=node:vals=ptr,bytes_req",
+            "keys=node:vals=bytes_req,ptr",
+        ),
+        ("keys=node:sort=node", "keys=node"),
+        ("keys=node:sort=node", "keys=node:sort=node.descending"),
+        ("keys=node:sort=node", "keys=node:sort=node,hitcount"),
+        ("keys=ptr.buckets=16", "keys=ptr.buckets=17"),
+        ("keys=node if ptr > 0", "keys=node"),
+        ("keys=node if ptr > 0", "keys=node if ptr >0"),
+        ("keys=cpu", "keys=common_cpu"),
+        ("keys=cpu", "keys=CPU"),
+        ("keys=comm", "keys=common_comm"),
+        ("keys=common_timestamp", "keys=common_timestamp.usecs"),
+    ] {
+        assert!(!same(a, b), "{a} and {b}");
+    }
+
+    // A field of another event differs by its type even if its size and sign are the same.
+    const OTHER: Event = Event(&[(
+        "node",
+        "pid_t",
+        8,
+        4,
+        true,
+        rust_hist::field::FieldKind::Other,
+    )]);
+    let text = b"keys=node";
+    let (a, b) = (
+        compile(&KMALLOC, text).expect("a"),
+        compile(&OTHER, text).expect("b"),
+    );
+
+    assert!(!a.same_shape(text, &b, text));
+}
+
+#[test]
+fn h_cmd_35_the_line() {
+    accepts(
+        &KMALLOC,
+        "keys=node,common_timestamp.usecs:vals=ptr.hex,hitcount.percent:NOHC:size=1000:\
+         sort=common_timestamp.descending if ptr",
+        "keys=node,common_timestamp.usecs:vals=ptr.hex,hitcount.percent:\
+         sort=common_timestamp.usecs.descending:size=1024:clock=global:nohitcount if ptr",
+    );
+
+    let mut out = Text::default();
+    let text = b"keys=node";
+    let p = compile(&KMALLOC, text).expect("plain");
+
+    p.write_line(b"rhist", text, true, &mut out)
+        .expect("prints");
+    assert_eq!(
+        out.0,
+        format!("rhist:keys=node{TAIL} [paused]\n").into_bytes()
+    );
+}
+
+#[test]
+fn carets_count_the_prefix() {
+    let refusal = lang::parse(b"rhist", b"keys=")
+        .map(|_| ())
+        .expect_err("empty");
+
+    assert_eq!(refusal.entries().next().map(|e| e.at), Some(6));
+}
+
+#[test]
+fn h_cmd_38_what_no_column_holds() {
+    for name in ["odd", "func", "func.log2", "odd.log2", "odd.sym"] {
+        refuses_silently(&ZOO, &format!("keys={name}"), Enomem);
+        refuses_silently(&ZOO, &format!("keys=u8:vals={name}"), Enomem);
+    }
+    refuses_silently(&SYS_ENTER, "keys=args", Enomem);
+    refuses(&ZOO, "hist:keys=^empty", Einval, FieldNotFound);
+}
+
+#[test]
+fn any_bytes_may_be_in_the_text() {
+    let text = b"keys=node if ptr == \"\xff\xfe\"";
+    let p = compile(&KMALLOC, text).expect("filters are not read here");
+    let line = line_of(&p, text);
+
+    assert!(behind_prefix(&line).ends_with(b" if ptr == \"\xff\xfe\""));
+
+    let refusal = compile(&KMALLOC, b"keys=no\xffde")
+        .map(|_| ())
+        .expect_err("no such field");
+
+    assert_eq!(
+        refusal
+            .entries()
+            .map(|e| (e.kind, e.at))
+            .collect::<Vec<_>>(),
+        [(FieldNotFound, 10)]
+    );
+    // The text ends at a NUL.
+    assert!(compile(&KMALLOC, b"keys=node\0:junk").is_ok());
+}
+
+#[test]
+fn ten_thousand_characters() {
+    let long = "a".repeat(10_000);
+
+    refuses(
+        &KMALLOC,
+        &format!("hist:keys=^{long}"),
+        Einval,
+        FieldNotFound,
+    );
+    refuses(
+        &KMALLOC,
+        &format!("hist:keys=ptr.^{long}"),
+        Einval,
+        BadFieldModifier,
+    );
+    refuses_silently(&KMALLOC, &format!("keys=node:{long}"), Einval);
+    refuses_silently(
+        &KMALLOC,
+        &format!("keys=node:size={}", "9".repeat(10_000)),
+        Erange,
+    );
+    refuses_silently(&KMALLOC, &format!("keys={}", "node,".repeat(2_000)), Einval);
+
+    let text = format!("keys=node{}", ":pause".repeat(1_666));
+
+    assert!(compile(&KMALLOC, text.as_bytes()).is_ok());
+
+    let text = format!("keys=node if {long}");
+
+    accepts(&KMALLOC, &text, &format!("keys=node{TAIL} if {long}"));
+}
+
+#[test]
+fn the_number_of_an_entry_is_the_index_of_its_text() {
+    use rust_hist::error::ErrKind;
+
+    for (kind, text) in [
+        (NoError, "No error"),
+        (DuplicateVar, "Variable already defined"),
+        (TriggerEexist, "Hist trigger already exists"),
+        (BadFieldModifier, "Invalid field modifier"),
+        (FieldNotFound, "Couldn't find field"),
+        (InvalidSortField, "Sort field must be a key or a val"),
+        (
+            NeedNohcVal,
+            "Non-hitcount value is required for 'nohitcount'",
+        ),
+        (StringValue, "String type can not be a value"),
+    ] {
+        assert_eq!(kind.text().to_str(), Ok(text));
+        assert_eq!(ErrKind::TEXTS.get(kind as usize), Some(&kind.text()));
+    }
+    assert_eq!(ErrKind::TEXTS.last(), Some(&StringValue.text()));
+}

@@ -1,0 +1,378 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The tracing map, one context at a time: limits, contents, memory, hash.
+
+#![cfg(not(loom))]
+
+mod common;
+
+use common::{map, shape, Quarters, Same, Words};
+use rust_hist::sync::{Atomic, Relaxed};
+use rust_hist::tracing_map::{
+    Account, Dimensions, Elt, Ending, Fibonacci, KeyHash, Map, Rows, Shape,
+};
+use std::collections::HashSet;
+
+fn dimensions(bits: u32, key_words: usize, aux_words: usize, sums: usize) -> Dimensions {
+    Dimensions {
+        bits,
+        key_words,
+        aux_words,
+        sums,
+    }
+}
+
+fn hit<H: KeyHash>(map: &Map<Words, H>, cpu: u32, key: &[u64]) -> Option<Elt> {
+    let elt = map.insert(key, |_| ());
+    let shard = map.shard(cpu);
+    match elt {
+        Some(elt) => shard.hit(elt, &[]),
+        None => shard.count(Ending::DroppedFull),
+    }
+    elt
+}
+
+#[test]
+fn dimensions_out_of_range_are_refused() {
+    assert!(Shape::new(dimensions(17, 63, 512, 3), 1).is_some());
+    assert!(Shape::new(dimensions(18, 1, 0, 1), 1).is_none());
+    assert!(Shape::new(dimensions(7, 0, 0, 1), 1).is_none());
+    assert!(Shape::new(dimensions(7, 64, 0, 1), 1).is_none());
+    assert!(Shape::new(dimensions(7, 1, 513, 1), 1).is_none());
+    assert!(Shape::new(dimensions(7, 1, 0, 0), 1).is_none());
+    assert!(Shape::new(dimensions(7, 1, 0, 4), 1).is_none());
+    assert!(Shape::new(dimensions(7, 1, 0, 1), 0).is_none());
+}
+
+#[test]
+fn too_little_memory_is_refused() {
+    let shape = shape(7, 1, 0, 1, 1);
+    let words = |n: usize| -> Words { (0..n).map(|_| Atomic::<u64>::new(0)).collect() };
+
+    assert!(Map::<_, Fibonacci>::new(shape, words(shape.words() - 1)).is_none());
+    assert!(Map::<_, Fibonacci>::new(shape, words(shape.words())).is_some());
+}
+
+#[test]
+fn memory_stays_below_that_of_c() {
+    // Measured: 242 bytes an entry with a key of 8 bytes and one value.
+    for bits in 7..=17 {
+        for cpus in 1..=4 {
+            let shape = shape(bits, 1, 0, 2, cpus);
+            assert!(shape.per_cpu());
+            assert!(shape.words() * 8 <= 242 << bits, "{bits} bits, {cpus} CPUs");
+        }
+        for cpus in [8, 64, 512, 8192] {
+            let shape = shape(bits, 1, 0, 2, cpus);
+            assert!(
+                shape.words() * 8 <= (3 * 242) << bits,
+                "{bits} bits, {cpus} CPUs"
+            );
+        }
+    }
+}
+
+#[test]
+fn cpus_share_shards_past_the_bound() {
+    assert_eq!(shape(11, 1, 0, 2, 40).shards(), 40);
+    let many = shape(11, 1, 0, 2, 512);
+    assert!(!many.per_cpu());
+    assert_eq!(many.shards(), 32);
+
+    let map = map::<Fibonacci>(many);
+    for cpu in 0..512 {
+        assert!(hit(&map, cpu, &[7]).is_some());
+    }
+    let elt = map.lookup(&[7]).expect("inserted");
+    assert_eq!(map.sum(elt, 0), 512);
+    assert_eq!(map.account().hits, 512);
+}
+
+#[test]
+fn a_key_of_another_length_is_no_key() {
+    let map = map::<Fibonacci>(shape(7, 2, 0, 1, 1));
+
+    assert!(map.insert(&[1], |_| ()).is_none());
+    assert!(map.insert(&[1, 2, 3], |_| ()).is_none());
+    assert!(map.insert(&[1, 2], |_| ()).is_some());
+    assert!(map.lookup(&[1]).is_none());
+    assert_eq!(map.used(), 1);
+}
+
+#[test]
+fn zero_is_a_key_like_any_other() {
+    let map = map::<Fibonacci>(shape(7, 1, 0, 1, 1));
+
+    assert!(map.lookup(&[0]).is_none());
+    let zero = map.insert(&[0], |_| ()).expect("empty map");
+    let one = map.insert(&[1], |_| ()).expect("empty map");
+    assert_ne!(zero, one);
+    assert_eq!(map.lookup(&[0]), Some(zero));
+}
+
+#[test]
+fn each_call_is_accounted_for_once() {
+    let map = map::<Fibonacci>(shape(7, 1, 0, 1, 2));
+    for key in 0..200 {
+        hit(&map, (key % 2) as u32, &[key]);
+    }
+    map.shard(0).count(Ending::DroppedNested);
+    map.shard(1).count(Ending::Ignored);
+    map.shard(1).count(Ending::Ignored);
+
+    let account = map.account();
+    assert_eq!(
+        account,
+        Account {
+            hits: 128,
+            dropped_full: 72,
+            dropped_nested: 1,
+            ignored: 2,
+        }
+    );
+    assert_eq!(account.dropped(), 73);
+    assert_eq!(account.calls(), 203);
+}
+
+fn full_table_keeps_its_keys<H: KeyHash>(bits: u32) {
+    let elts = 1u64 << bits;
+    let map = map::<H>(shape(bits, 1, 0, 1, 1));
+
+    for key in 0..elts {
+        assert!(hit(&map, 0, &[key]).is_some());
+    }
+    for _ in 0..3 {
+        for key in elts..3 * elts {
+            assert!(hit(&map, 0, &[key]).is_none());
+            assert!(map.lookup(&[key]).is_none());
+        }
+        for key in 0..elts {
+            assert!(hit(&map, 0, &[key]).is_some());
+        }
+    }
+    for key in 0..elts {
+        let elt = map.lookup(&[key]).expect("inserted");
+        assert_eq!(map.sum(elt, 0), 4);
+    }
+    assert_eq!(map.published().count() as u64, elts);
+}
+
+#[test]
+fn full_table_keeps_its_keys_whatever_their_probe_paths() {
+    for bits in 0..=7 {
+        full_table_keeps_its_keys::<Fibonacci>(bits);
+        full_table_keeps_its_keys::<Same>(bits);
+        full_table_keeps_its_keys::<Quarters>(bits);
+    }
+}
+
+#[test]
+fn sums_wrap_and_stay_apart() {
+    let map = map::<Fibonacci>(shape(7, 1, 0, 3, 2));
+    let a = map.insert(&[1], |_| ()).expect("empty map");
+    let b = map.insert(&[2], |_| ()).expect("empty map");
+
+    map.shard(0).hit(a, &[u64::MAX]);
+    map.shard(1).hit(a, &[3]);
+    // There is no sum 3: what is meant for it touches nothing.
+    map.shard(1).hit(a, &[0, 0, 7]);
+    map.shard(1).hit(b, &[0, 5, 7]);
+
+    assert_eq!((map.sum(a, 0), map.sum(a, 1), map.sum(a, 2)), (3, 2, 0));
+    assert_eq!((map.sum(b, 0), map.sum(b, 1), map.sum(b, 2)), (1, 0, 5));
+    assert_eq!((map.sum(a, 3), map.sum(b, 3)), (0, 0));
+    assert_eq!(map.account().calls(), 4);
+}
+
+#[test]
+fn aux_words_are_written_for_new_keys_only() {
+    let map = map::<Fibonacci>(shape(7, 1, 2, 1, 1));
+    for (key, aux) in [(1, 10), (2, 20), (1, 30)] {
+        map.insert(&[key], |words| {
+            assert_eq!(words.len(), 2);
+            words[0].store(aux, Relaxed);
+            words[1].store(aux + 1, Relaxed);
+        });
+    }
+
+    let aux = |key: u64| -> Vec<u64> {
+        let elt = map.lookup(&[key]).expect("inserted");
+        map.aux(elt).iter().map(|word| word.load(Relaxed)).collect()
+    };
+    assert_eq!(aux(1), [10, 11]);
+    assert_eq!(aux(2), [20, 21]);
+}
+
+/// An interrupt that inserts the same key between the taking and the publishing of an element.
+#[test]
+fn an_inserter_interrupted_by_its_own_key_gives_its_element_back() {
+    let map = map::<Fibonacci>(shape(1, 1, 0, 1, 1));
+    let mut inner = None;
+    let outer = map.insert(&[1], |_| inner = map.insert(&[1], |_| ()));
+
+    assert!(outer.is_some());
+    assert_eq!(outer, inner);
+    assert_eq!(map.published().count(), 1);
+    // The element given back is there for the next key, and no third one.
+    assert!(map.insert(&[2], |_| ()).is_some());
+    assert!(map.insert(&[3], |_| ()).is_none());
+    assert!(map.lookup(&[1]).is_some() && map.lookup(&[2]).is_some());
+}
+
+#[test]
+fn elements_given_back_are_all_used_again() {
+    const DEPTH: u64 = 6;
+
+    fn nested(map: &Map<Words>, depth: u64) -> Option<Elt> {
+        map.insert(&[1000], |_| {
+            if depth > 1 {
+                assert!(nested(map, depth - 1).is_some());
+            }
+        })
+    }
+
+    let map = map(shape(3, 1, 0, 1, 1));
+    assert!(nested(&map, DEPTH).is_some());
+    assert_eq!(map.used() as u64, DEPTH);
+
+    for key in 0..7 {
+        assert!(map.insert(&[key], |_| ()).is_some(), "key {key}");
+    }
+    assert!(map.insert(&[7], |_| ()).is_none());
+    assert_eq!(map.published().collect::<HashSet<_>>().len(), 8);
+    assert!((0..7).all(|key| map.lookup(&[key]).is_some()));
+}
+
+/// Interrupts that take the last element, and one more that finds none.
+#[test]
+fn interrupts_can_take_the_last_element() {
+    let map = map::<Same>(shape(1, 1, 0, 1, 1));
+    let mut third = None;
+
+    // The first takes element 0, its interrupt element 1 for another key, and the interrupt of that
+    // finds none for a third.
+    let outer = map.insert(&[1], |_| {
+        assert!(map
+            .insert(&[2], |_| third = map.insert(&[3], |_| ()))
+            .is_some());
+    });
+    assert!(outer.is_some());
+    assert!(third.is_none());
+    assert!(map.lookup(&[1]).is_some() && map.lookup(&[2]).is_some());
+}
+
+#[test]
+fn rows_are_what_the_map_holds() {
+    let map = map::<Fibonacci>(shape(7, 2, 1, 2, 3));
+    for i in 0..100u64 {
+        let elt = map
+            .insert(&[i, i * i], |aux| aux[0].store(i + 7, Relaxed))
+            .expect("room for all");
+        for cpu in 0..3 {
+            map.shard(cpu).hit(elt, &[i * u64::from(cpu)]);
+        }
+    }
+
+    let limit = map.used();
+    assert_eq!(limit, 100);
+    let mut words = vec![0; limit * map.shape().row_words()];
+    let len = map.copy_rows(limit, &mut words);
+    let rows = Rows::new(map.shape(), &words, len);
+
+    assert_eq!(rows.len(), 100);
+    let mut seen = HashSet::new();
+    for row in rows.iter() {
+        let i = row.key[0];
+        assert_eq!(row.key, [i, i * i]);
+        assert_eq!(row.aux, [i + 7]);
+        assert_eq!(row.sums, [3, 3 * i]);
+        assert!(seen.insert(i));
+    }
+    assert_eq!(seen.len(), 100);
+    assert!(rows.get(100).is_none());
+}
+
+#[test]
+fn rows_past_the_limit_or_the_memory_are_left_out() {
+    let map = map::<Fibonacci>(shape(7, 1, 0, 1, 1));
+    for key in 0..50 {
+        map.insert(&[key], |_| ());
+    }
+
+    let mut words = vec![0; 50 * 2];
+    assert_eq!(map.copy_rows(20, &mut words), 20);
+    let rows = Rows::new(map.shape(), &words, 20);
+    assert!(rows.iter().all(|row| row.key[0] < 20));
+
+    assert_eq!(map.copy_rows(50, &mut words[..2 * 10 + 1]), 10);
+    assert_eq!(map.copy_rows(50, &mut []), 0);
+    assert_eq!(Rows::new(map.shape(), &words[..5], 50).len(), 2);
+}
+
+/// Returns the longest run of taken slots that a lookup of one of `keys` has to pass.
+fn longest_probe(keys: impl Iterator<Item = Vec<u64>>, bits: u32) -> usize {
+    let slots = 2usize << bits;
+    let mut taken = vec![false; slots];
+    let mut longest = 0;
+
+    for key in keys.take(1 << bits) {
+        let home = (Fibonacci::hash(&key) >> (32 - (bits + 1))) as usize;
+        let mut n = 0;
+        while taken[(home + n) % slots] {
+            n += 1;
+        }
+        taken[(home + n) % slots] = true;
+        longest = longest.max(n);
+    }
+    longest
+}
+
+/// Returns key number `i` of a family.
+type Family = fn(u64) -> Vec<u64>;
+
+/// Half-full tables of the keys that people use. Random hashes give about 20 to 40 here.
+#[test]
+fn probe_paths_are_short() {
+    for bits in [7, 11, 14] {
+        for shift in [0, 3, 4, 6, 12, 16, 21, 32, 40, 47] {
+            let longest = longest_probe((0u64..).map(|i| vec![i << shift]), bits);
+            assert!(longest <= 40, "stride 2^{shift}, {bits} bits: {longest}");
+        }
+        let families: [(&str, Family); 7] = [
+            ("kernel text", |i| vec![0xffff_ffff_8100_0000 + i * 0x35]),
+            ("slab objects", |i| vec![0xffff_8881_0000_0000 + i * 192]),
+            ("pid and cpu", |i| vec![1000 + i / 4, i % 4]),
+            ("grid", |i| vec![i % 256, i / 256]),
+            ("grid of pages", |i| vec![(i % 64) << 12, (i / 64) << 12]),
+            ("names", |i| {
+                let name = format!("kworker/u8:{i:<10}");
+                name.as_bytes()
+                    .chunks(8)
+                    .map(|c| c.iter().fold(0, |w, &b| w << 8 | u64::from(b)))
+                    .collect()
+            }),
+            ("stacks", |i| {
+                (0..31)
+                    .map(|d| 0xffff_ffff_8100_0000 + (i >> (d % 4)) * 16 * (d + 1))
+                    .collect()
+            }),
+        ];
+        for (name, family) in families {
+            let longest = longest_probe((0..).map(family), bits);
+            assert!(longest <= 60, "{name}, {bits} bits: {longest}");
+        }
+    }
+}
+
+#[test]
+fn each_bit_of_a_key_changes_its_hash() {
+    for words in 1..=4 {
+        let key = vec![0x0123_4567_89ab_cdef; words];
+        let hash = Fibonacci::hash(&key);
+        for bit in 0..64 * words {
+            let mut other = key.clone();
+            other[bit / 64] ^= 1 << (bit % 64);
+            assert_ne!(Fibonacci::hash(&other), hash, "bit {bit} of {words} words");
+        }
+    }
+}

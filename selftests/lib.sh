@@ -1,0 +1,271 @@
+# SPDX-License-Identifier: GPL-2.0
+#
+# What the tests in test.d share. The working directory is that of tracefs, or of an instance.
+#
+# From 'run': TRACEFS (its top), HIST (the trigger: hist or rhist), HIST_FILE and HIST_STATS (the
+# per-event files), RUST (1 if the trigger is that of the module, 0 if it is the C code's).
+# EVENT is always SYSTEM/NAME. TEXT is a trigger without its name: keys=pid, not hist:keys=pid.
+
+LC_ALL=C
+export LC_ALL
+
+# --- results ---
+
+fail() {
+	echo "FAILED: $*"
+	exit 1
+}
+
+skip() {
+	echo "$*" >"$SKIPPED"
+	exit 4
+}
+
+# not CMD... - as '!' hides a failure from 'sh -e'
+not() {
+	if "$@"; then
+		fail "this should have failed: $*"
+	fi
+}
+
+# equal WHAT GOT WANTED
+equal() {
+	[ "$2" = "$3" ] || fail "$1: got '$2', wanted '$3'"
+}
+
+# between WHAT GOT LEAST MOST
+between() {
+	[ "$2" -ge "$3" ] && [ "$2" -le "$4" ] || fail "$1: got '$2', wanted $3 to $4"
+}
+
+# has PATTERN FILE - an extended regular expression
+has() {
+	grep -Eq -- "$1" "$2" || {
+		head -n 40 "$2"
+		fail "no line of $2 matches '$1'"
+	}
+}
+
+lacks() {
+	if grep -Eq -- "$1" "$2"; then
+		fail "a line of $2 matches '$1'"
+	fi
+}
+
+# until_true CMD... - tries for at most ten seconds
+until_true() {
+	tries=200
+	until "$@" >/dev/null 2>&1; do
+		tries=$((tries - 1))
+		[ "$tries" -gt 0 ] || fail "this did not come true: $*"
+		sleep 0.05
+	done
+}
+
+# --- writing, with the exact errno ---
+
+# write_file FILE BYTES [TRUNCATE] - one write(2); the errno's name, or nothing, is in ERRNO
+write_file() {
+	# The numbers of O_WRONLY|O_APPEND and O_WRONLY|O_TRUNC.
+	ERRNO=$(perl -e '
+		my %names = (1 => "EPERM", 2 => "ENOENT", 7 => "E2BIG", 12 => "ENOMEM", 13 => "EACCES", 16 => "EBUSY",
+			17 => "EEXIST", 19 => "ENODEV", 22 => "EINVAL", 28 => "ENOSPC", 33 => "EDOM", 34 => "ERANGE",
+			95 => "EOPNOTSUPP");
+		sub quit { my $n = $! + 0; print $names{$n} // "errno $n"; exit 0 }
+		my ($file, $bytes, $truncate) = @ARGV;
+		sysopen(my $f, $file, $truncate ? 01001 : 02001) or quit();
+		my $n = syswrite($f, $bytes);
+		defined $n or quit();
+		$n == length $bytes or print "only $n bytes were taken";' -- "$@")
+}
+
+# accepted FILE BYTES
+accepted() {
+	printf '%s' "$2" >>"$1" || {
+		tail -n 3 error_log
+		fail "'$2' was refused for $1"
+	}
+}
+
+# --- triggers ---
+
+trigger_file() { echo "events/$1/trigger"; }
+
+# place EVENT TEXT - makes a trigger
+place() { accepted "events/$1/trigger" "$HIST:$2"; }
+
+# unplace EVENT TEXT - removes one
+unplace() { accepted "events/$1/trigger" "!$HIST:$2"; }
+
+# lines EVENT - the triggers of an event as the file shows them
+lines() { grep -v '^#' "events/$1/trigger" || true; }
+
+# count_triggers EVENT
+count_triggers() { lines "$1" | wc -l; }
+
+# shows EVENT TEXT [STATE] - the only trigger of the event is printed like this
+shows() {
+	equal "the triggers of $1" "$(lines "$1")" "$HIST:$2 [${3:-active}]"
+}
+
+# accepts EVENT TEXT LINE [STATE] - it is taken, printed as LINE, and what is printed removes it
+accepts() {
+	place "$1" "$2"
+	shows "$1" "$3" "${4:-active}"
+	unplace "$1" "$3"
+	equal "the triggers of $1 after its removal" "$(lines "$1")" ""
+}
+
+# no_triggers EVENT
+no_triggers() { equal "the triggers of $1" "$(lines "$1")" ""; }
+
+# --- refusals ---
+
+# entries - what the error log holds, without time stamps
+entries() { sed 's/^\[ *[0-9.]*\] //' error_log; }
+
+# refused EVENT BYTES ERRNO - the command as it stands, with its name; says nothing of the log
+refused() { refusal any "$@"; }
+
+# refused_quietly EVENT TEXT ERRNO - nothing comes into the log
+refused_quietly() { refusal none "$1" "$HIST:$2" "$3"; }
+
+# check_error EVENT COMMAND ERRNO MESSAGE...
+#
+# COMMAND begins with 'hist:' and has a '^' where the caret of the last entry is to be; the name of
+# the trigger is put in. The log then has exactly an entry for each MESSAGE.
+check_error() { refusal log "$@"; }
+
+# One process for all of it, as an emulated guest takes its time to make one.
+refusal() {
+	perl -e '
+		use strict;
+		my ($mode, $event, $command, $errno, @messages) = @ARGV;
+		my ($hist, $dir) = ($ENV{HIST}, "events/$event");
+		my $caret;
+		sub fail { print "FAILED: @_\n"; exit 1 }
+		sub content { open(my $f, "<", shift) or return ""; local $/; my $c = <$f>; $c // "" }
+		# What a refused command must not change.
+		sub snapshot {
+			my $infos = join "", grep /^# trigger info/, split /^/, content("$dir/$ENV{HIST_FILE}");
+			content("$dir/trigger") . content("$dir/enable") . $infos;
+		}
+
+		if ($mode eq "log") {
+			$command =~ s/hist:/$hist:/;
+			$caret = index $command, "^";
+			$caret >= 0 or fail("the test gives no place for a caret: $command");
+			substr($command, $caret, 1) = "";
+		}
+		my $before = snapshot();
+		open(my $log, ">", "error_log") or fail("error_log: $!");
+		close $log;
+		sysopen(my $f, "$dir/trigger", 02001) or fail("$dir/trigger: $!");
+		my $n = syswrite($f, $command);
+		my $got = defined $n ? "success" : $! + 0;
+		close $f;
+		my %numbers = (ENOENT => 2, ENOMEM => 12, EBUSY => 16, EEXIST => 17, ENODEV => 19, EINVAL => 22, ERANGE => 34);
+		my $wanted = $numbers{$errno} // fail("no number for $errno");
+		$got eq $wanted or fail("the errno of \"$command\": got $got, wanted $wanted ($errno)");
+		my $after = snapshot();
+		$before eq $after or fail("\"$command\" changed the state of $event from:\n${before}to:\n$after");
+		exit if $mode eq "any";
+
+		# The log has a command without the sign of its removal.
+		my $shown = $command;
+		$caret-- if $shown =~ s/^!// && $caret;
+		my $want = "";
+		my $location = "$hist:" . $event =~ tr,/,:,r;
+		my @lines = split /^/, content("error_log");
+		my @heads = grep /: error: /, @lines;
+		my $text = join "", @lines;
+		s/^\[ *\d+\.\d+\] // for @heads;
+		my $heads = join "", @heads;
+		$want .= "$location: error: $_\n" for @messages;
+		$heads eq $want or fail("the log of \"$command\": wanted\n${want}got\n$text");
+		exit if $mode eq "none";
+		my $end = "  Command: $shown\n" . " " x (11 + $caret) . "^\n";
+		substr($text, -length $end) eq $end or fail("the last entry for \"$command\" should end in\n${end}but is\n$text");
+	' -- "$@"
+}
+
+# --- reading ---
+
+# table EVENT - the rows of its histograms
+table() { grep '^{' "events/$1/$HIST_FILE" || true; }
+
+# total EVENT TITLE - Hits, Entries or Dropped of its first histogram
+total() { sed -n "s/^    $2: //p" "events/$1/$HIST_FILE" | head -n 1; }
+
+# stat_of EVENT TITLE - a number of the account of its first trigger
+stat_of() { sed -n "s/^$2: //p" "events/$1/$HIST_STATS" | head -n 1; }
+
+# account EVENT - checks that every call is accounted for
+account() {
+	account=$(awk '
+		/^calls: /	{ calls = $2 }
+		/^hits: /	{ sum = $2 }
+		/^dropped_|^ignored: / { sum += $2 }
+		/^memory: /	{ n++; if (calls != sum) print "calls " calls ", accounted for " sum }
+		END		{ if (!n) print "no trigger" }' "events/$1/$HIST_STATS")
+	equal "the account of $1" "$account" ""
+}
+
+# --- sources of events ---
+
+MARK=ftrace/print
+
+# mark N [TEXT] - N records of the event ftrace:print
+mark() {
+	mark_n=$1
+	while [ "$mark_n" -gt 0 ]; do
+		printf '%s' "${2:-mark}" >trace_marker
+		mark_n=$((mark_n - 1))
+	done
+}
+
+# The event of the test module, each of whose fields is a function of the key, see selftests/module.
+SAMPLE=rust_hist_test/sample
+FIRE=/sys/kernel/debug/rust_hist_test/fire
+# The requirement for tests that use it: the module is loaded by 'run'.
+
+# fire COUNT [KEYS [START [CONTEXT]]] - keys START, START + 1, ... in turn, values 0 ... COUNT - 1
+fire() { echo "$1 ${2:-1} ${3:-0} ${4:-task}" >"$FIRE"; }
+
+
+# --- instances ---
+
+# instance NAME - makes one; 'run' removes it
+instance() { mkdir "$TRACEFS/instances/$1"; }
+
+# within DIRECTORY CMD... - runs a function of this file elsewhere
+within() {
+	within_from=$PWD
+	cd "$1"
+	shift
+	"$@"
+	cd "$within_from"
+}
+
+# --- the module ---
+
+MODULE=rust_hist
+# 'run' names a copy of its own.
+MODULE_FILE=${MODULE_FILE:-$(find "/lib/modules/$(uname -r)" -name $MODULE.ko | head -n 1)}
+
+# try_rmmod - the text of rmmod's refusal, or nothing
+try_rmmod() { rmmod "$MODULE" 2>&1 || true; }
+
+# unload - takes it out when what was on its way back has come back
+unload() { until_true rmmod "$MODULE"; }
+
+load() { insmod "$MODULE_FILE" "$@"; }
+
+# in_use - rmmod is refused because of a user
+in_use() {
+	case $(try_rmmod) in
+	*"in use"*) ;;
+	*) fail "rmmod was not refused with 'in use'" ;;
+	esac
+	[ -d "/sys/module/$MODULE" ] || fail "the module is gone"
+}

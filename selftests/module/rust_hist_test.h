@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* An event with a field of every kind, each a function of one number. */
+#undef TRACE_SYSTEM
+#define TRACE_SYSTEM rust_hist_test
+
+#if !defined(_RUST_HIST_TEST_H) || defined(TRACE_HEADER_MULTI_READ)
+#define _RUST_HIST_TEST_H
+
+#include <linux/tracepoint.h>
+
+TRACE_EVENT(sample,
+	TP_PROTO(u64 key, u64 val, const char *fixed, const char *text),
+	TP_ARGS(key, val, fixed, text),
+	TP_STRUCT__entry(
+		__field(u64, key)
+		__field(u64, val)
+		__field(u8, un8)
+		__field(s8, sn8)
+		__field(u16, un16)
+		__field(s16, sn16)
+		__field(u32, un32)
+		__field(s32, sn32)
+		__field(s64, sn64)
+		__array(char, fixed, 16)
+		__string(dyn, text)
+		__rel_string(rel, text)
+		__field(const char *, ptr)
+		__array(u8, blob, 24)
+	),
+	TP_fast_assign(
+		__entry->key = key;
+		__entry->val = val;
+		__entry->un8 = key;
+		__entry->sn8 = -key;
+		__entry->un16 = key * 3;
+		__entry->sn16 = -key * 3;
+		__entry->un32 = key * 5;
+		__entry->sn32 = -key * 5;
+		__entry->sn64 = -key * 7;
+		memcpy(__entry->fixed, fixed, 16);
+		__assign_str(dyn);
+		__assign_rel_str(rel);
+		__entry->ptr = test_text;
+		memset(__entry->blob, key, sizeof(__entry->blob));
+	),
+	TP_printk("key=%llu val=%llu dyn=%s", __entry->key, __entry->val, __get_str(dyn))
+);
+
+#endif
+
+#undef TRACE_INCLUDE_PATH
+#undef TRACE_INCLUDE_FILE
+#define TRACE_INCLUDE_PATH .
+#define TRACE_INCLUDE_FILE rust_hist_test
+#include <trace/define_trace.h>
