@@ -22,6 +22,7 @@ macro_rules! pure_rooms {
 }
 
 pure_rooms! {
+    alloc,
     error,
     field,
     lang,
