@@ -20,6 +20,8 @@
 
 use core::ffi::CStr;
 
+use crate::alloc::AllocError;
+
 /// Declares [`ErrKind`] and its table of texts from one list, so that they cannot disagree.
 macro_rules! err_kinds {
     ($($(#[$doc:meta])* $kind:ident: $text:literal,)*) => {
@@ -148,6 +150,34 @@ err_kinds! {
     // From here on the entries are our own: C has no counterpart.
     /// A string or the name of a task as a value: there is nothing to sum.
     StringValue: c"String type can not be a value",
+    /// A word that is neither flag nor handler.
+    UnknownWord: c"Unknown parameter",
+    /// A command without `keys=`.
+    NoKeys: c"No keys given",
+    /// A fourth key.
+    TooManyKeys: c"Too many keys (Max = 3)",
+    /// The keys take more bytes than a map's entry has for them.
+    KeyTooLong: c"Keys are too long (Max = 504 bytes)",
+    /// A third value besides the raw hitcount.
+    TooManyVals: c"Too many values (Max = 2)",
+    /// `size=` is no number, or none that a map can have.
+    InvalidSize: c"Size must be a number from 128 to 131072",
+    /// The word `if` with nothing before or behind it.
+    NoFilter: c"Incomplete filter",
+    /// A ninth handler.
+    TooManyActions: c"Too many handlers (Max = 8)",
+    /// An operator with nothing on one side.
+    MissingOperand: c"Operand missing in expression",
+    /// A minus sign before something else than a parenthesis.
+    UnaryMinusParens: c"Unary minus needs parentheses: -(..)",
+    /// A field of a size or type that no column can hold; goes with [`Errno::Enomem`].
+    UnsupportedField: c"Field type not supported",
+    /// A seventeenth variable is read; goes with [`Errno::Enomem`].
+    TooManyRefs: c"Too many variable references (Max = 16)",
+    /// Another trigger, a tracer or a reader has the snapshot; goes with [`Errno::Ebusy`].
+    SnapshotBusy: c"The snapshot of this instance is in use",
+    /// The kernel has no snapshots; goes with [`Errno::Enodev`].
+    NoSnapshot: c"Snapshots are not built into this kernel",
 }
 
 /// The errno of a refusal, positive as in `errno.h`.
@@ -164,6 +194,8 @@ pub enum Errno {
     Ebusy = 16,
     /// Exists already.
     Eexist = 17,
+    /// No such device: what is asked for is not there.
+    Enodev = 19,
     /// Invalid argument.
     Einval = 22,
     /// Division by zero.
@@ -179,6 +211,9 @@ impl Errno {
         self as i32
     }
 }
+
+/// Most entries of one refusal: why a reference leads nowhere, and what asked for it.
+const ENTRIES_MAX: usize = 6;
 
 /// One entry for `error_log`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -197,7 +232,7 @@ pub struct Entry {
 pub struct Refusal {
     /// What the writer gets.
     pub errno: Errno,
-    entries: [Option<Entry>; 2],
+    entries: [Option<Entry>; ENTRIES_MAX],
 }
 
 impl Refusal {
@@ -205,28 +240,39 @@ impl Refusal {
     pub const fn silent(errno: Errno) -> Self {
         Self {
             errno,
-            entries: [None, None],
+            entries: [None; ENTRIES_MAX],
         }
     }
 
     /// An errno with one entry, its caret at column `at`.
-    pub const fn new(errno: Errno, kind: ErrKind, at: u16) -> Self {
-        Self {
-            errno,
-            entries: [Some(Entry { kind, at }), None],
+    pub fn new(errno: Errno, kind: ErrKind, at: u16) -> Self {
+        Self::silent(errno).then(Entry { kind, at })
+    }
+
+    /// The same refusal with `last` logged after what it says already.
+    pub fn then(mut self, last: Entry) -> Self {
+        if let Some(free) = self.entries.iter_mut().find(|entry| entry.is_none()) {
+            *free = Some(last);
         }
+        self
     }
 
     /// The same refusal with `first` logged before what it says already.
-    pub const fn after(self, first: Entry) -> Self {
-        Self {
-            errno: self.errno,
-            entries: [Some(first), self.entries[0]],
-        }
+    pub fn after(self, first: Option<Entry>) -> Self {
+        let Some(first) = first else { return self };
+
+        self.entries()
+            .fold(Self::silent(self.errno).then(first), Self::then)
     }
 
     /// The entries to log, in order.
     pub fn entries(&self) -> impl Iterator<Item = Entry> + '_ {
         self.entries.iter().flatten().copied()
+    }
+}
+
+impl From<AllocError> for Refusal {
+    fn from(_: AllocError) -> Self {
+        Self::silent(Errno::Enomem)
     }
 }

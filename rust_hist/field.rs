@@ -18,7 +18,11 @@
     )
 )]
 
-use crate::limits::COMM_LEN;
+use crate::{
+    alloc::AllocError,
+    limits::COMM_LEN,
+    program::Cell, //
+};
 
 /// How the bytes of a field are to be read: `filter_type` of the event field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,12 +65,69 @@ pub struct FieldDesc<'e> {
     pub kind: FieldKind,
 }
 
-/// Finds fields by name for one event.
+/// A variable of another trigger, as [`crate::program::Program::export`] gives it.
+#[derive(Clone, Copy, Debug)]
+pub struct ForeignVar<'p> {
+    /// The resolver's number for the table that holds it.
+    pub table: u16,
+    /// Its place in an entry of that table.
+    pub cell: Cell,
+    /// The type's text.
+    pub type_name: &'p [u8],
+    /// Its bytes as C has them.
+    pub size: u32,
+    /// Whether it is a signed number.
+    pub signed: bool,
+    /// Whether it counts microseconds.
+    pub usecs: bool,
+    /// Its value, if that never changes.
+    pub constant: Option<u64>,
+}
+
+/// Why a variable cannot be found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lookup {
+    /// Two events have one of that name.
+    NotUnique,
+    /// No memory to note it.
+    Failed(AllocError),
+}
+
+impl From<AllocError> for Lookup {
+    fn from(e: AllocError) -> Self {
+        Self::Failed(e)
+    }
+}
+
+/// Knows one event: its fields, and the variables that a trigger on it can see.
 pub trait Resolver {
     /// The field called `name`: the event's own first, then the generic ones, then the common ones.
     ///
     /// `name` is any bytes without NUL.
     fn field(&self, name: &[u8]) -> Option<FieldDesc<'_>>;
+
+    /// Whether this is the event itself.
+    fn is_own(&self, system: &[u8], event: &[u8]) -> bool;
+
+    /// Whether the instance has this event.
+    fn event_exists(&self, system: &[u8], event: &[u8]) -> bool;
+
+    /// Whether a trigger of the event itself defines a variable `name`.
+    fn defines(&self, name: &[u8]) -> bool;
+
+    /// The variable `name` of a trigger on `system.event` in the same instance.
+    ///
+    /// A resolver that finds one gives its table a number, the same one each time.
+    fn var_of(
+        &mut self,
+        system: &[u8],
+        event: &[u8],
+        name: &[u8],
+    ) -> Result<Option<ForeignVar<'_>>, Lookup>;
+
+    /// The variable `name` of any trigger in the same instance, provided that one event alone has
+    /// it.
+    fn var(&mut self, name: &[u8]) -> Result<Option<ForeignVar<'_>>, Lookup>;
 }
 
 /// What a hit is surrounded by.

@@ -11,7 +11,9 @@
 //!
 //! - `lang/lex.rs`: splitting, blanks, numbers, as the kernel's string functions do it;
 //! - `lang/spec.rs`: [`Command`] (the text and its carets) and [`HistSpec`];
-//! - `lang/parse.rs`: the parameters, the filter, one field with its modifier.
+//! - `lang/parse.rs`: the parameters, the filter, one field with its modifier;
+//! - `lang/enable.rs`: the other commands, `enable_hist` and `disable_hist`;
+//! - `lang/load.rs`: the list of triggers that the module is loaded with.
 //!
 //! Context: process.
 
@@ -24,17 +26,25 @@
     )
 )]
 
+mod enable;
 pub mod lex;
+mod load;
 mod parse;
 mod spec;
 
 pub(crate) use self::parse::CLOCK;
 pub use self::{
+    enable::{
+        EnableSpec,
+        UNLIMITED as ENABLE_UNLIMITED, //
+    },
+    load::load_entries,
     parse::parse,
     spec::{
         Command,
         FieldSpec,
         HistSpec,
+        Update,
         Usage, //
     },
 };

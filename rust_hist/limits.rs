@@ -26,8 +26,18 @@ pub const VALS_MAX: usize = SUMS_MAX - 1;
 pub const SORT_KEYS_MAX: usize = 2;
 /// Most variables one trigger defines.
 pub const VARS_MAX: usize = 16;
+/// Most variables of other triggers that one trigger reads, its tracked ones included.
+pub const REFS_MAX: usize = 16;
+/// Most operators of one expression.
+pub const OPERATORS_MAX: u32 = 3;
+/// Most values of one expression that wait at a time.
+pub const STACK_MAX: usize = OPERATORS_MAX as usize + 1;
 /// Most handlers with their actions in one trigger.
 pub const ACTIONS_MAX: usize = 8;
+/// Most parameters of one action (`SYNTH_FIELDS_MAX`).
+pub const PARAMS_MAX: usize = 64;
+/// Rows of a tracked value: one to read, one to write, one for a writer that interrupts.
+pub const TRACK_ROWS: usize = 3;
 
 /// log2 of the smallest, the default and the largest map.
 pub const BITS_MIN: u32 = 7;

@@ -5,12 +5,12 @@
 //! C counterpart: `struct hist_trigger_data` and `struct hist_field` of
 //! [`kernel/trace/trace_events_hist.c`](srctree/kernel/trace/trace_events_hist.c).
 //!
-//! A [`Program`] is a plain value of fixed size. It holds no text and borrows nothing: names and the
-//! filter are [`Span`]s into the trigger's own text, which the owner keeps beside the program and
-//! hands to whatever prints or compares. The stages, one file each:
+//! A [`Program`] borrows nothing: names and the filter are [`Span`]s into the trigger's own text,
+//! which the owner keeps beside the program and hands to whatever prints or compares. Names that
+//! nobody typed, such as that of an expression, are in the program's own bytes. The stages:
 //!
 //! - `program/compile.rs`: [`Program::compile`] makes it from a [`crate::lang::HistSpec`] and the
-//!   fields of the event;
+//!   fields of the event; `program/expr.rs`, `program/var.rs` and `program/action.rs` do the parts;
 //! - `program/exec.rs`: [`Program::key`] and [`Program::values`] run it over a record;
 //! - `program/print.rs`: [`Program::write_line`] prints the trigger line;
 //! - `program/compare.rs`: [`Program::same_trigger`] says whether two texts mean one trigger.
@@ -31,6 +31,8 @@ mod compile;
 mod exec;
 mod print;
 
+pub use crate::lang::Update;
+
 pub use self::exec::{
     KeyBuf,
     ValBuf, //
@@ -41,12 +43,20 @@ use core::{
     num::NonZeroU64, //
 };
 
-use crate::limits::{
-    List,
-    KEYS_MAX,
-    SORT_KEYS_MAX,
-    VALS_MAX, //
+use crate::{
+    alloc::Vec,
+    field::ForeignVar,
+    limits::{
+        List,
+        KEYS_MAX,
+        SORT_KEYS_MAX,
+        TRACK_ROWS,
+        VALS_MAX, //
+    },
 };
+
+/// The words of a number in an entry: its value, and whether it is set.
+const NUMBER_WORDS: usize = 2;
 
 /// A piece of a text, as byte positions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -107,17 +117,8 @@ pub enum Name {
     Text(Span),
     /// A special field that goes by one name however it is typed.
     Fixed(&'static str),
-}
-
-impl Name {
-    /// The name's bytes; `text` is the trigger's own.
-    #[inline]
-    pub fn of<'t>(&self, text: &'t [u8]) -> &'t [u8] {
-        match self {
-            Name::Text(span) => span.of(text),
-            Name::Fixed(name) => name.as_bytes(),
-        }
-    }
+    /// Made by the compiler: bytes of the program itself.
+    Made(Span),
 }
 
 /// `field.MODIFIER`: how a column is computed or shown. A field has one at most.
@@ -214,6 +215,49 @@ pub enum Op {
         /// The place of that word.
         offset: u32,
     },
+    /// The name of the task that made the entry, as the entry keeps it; a string. Of variables
+    /// alone (`v=common_pid.execname`).
+    EntryComm,
+    /// A constant.
+    Const(u64),
+    /// The value of `refs()[n]`.
+    Ref(u8),
+    /// Computed by these instructions.
+    Expr(Code),
+}
+
+/// The instructions of one expression: a piece of [`Program::code`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Code {
+    start: u16,
+    len: u16,
+}
+
+impl Code {
+    /// The instructions; `code` is that of the program.
+    #[inline]
+    pub fn of<'p>(&self, code: &'p [Insn]) -> &'p [Insn] {
+        code.get(usize::from(self.start)..)
+            .and_then(|from| from.get(..usize::from(self.len)))
+            .unwrap_or(&[])
+    }
+}
+
+/// One instruction, in postfix order: at most [`crate::limits::STACK_MAX`] values wait at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Insn {
+    /// Puts a number down: a field with its own modifier, a constant or a reference.
+    Push(Field),
+    /// Negates the last value.
+    Neg,
+    /// Adds the last value to the one before it, and so on.
+    Add,
+    /// Subtracts the last value from the one before it.
+    Sub,
+    /// Multiplies the last two values.
+    Mul,
+    /// Divides the value before the last one by it, unsigned; a division by zero gives all ones.
+    Div,
 }
 
 /// What a column's bytes are.
@@ -227,31 +271,20 @@ pub enum Kind {
     Stack,
 }
 
-impl Op {
-    /// What this step produces.
-    #[inline]
-    pub fn kind(&self) -> Kind {
-        match self {
-            Op::One | Op::Num { .. } | Op::Timestamp | Op::Cpu => Kind::Number,
-            Op::Comm | Op::StaticString { .. } | Op::DynString { .. } | Op::RelDynString { .. } => {
-                Kind::String
-            }
-            Op::Stacktrace | Op::StackField { .. } => Kind::Stack,
-        }
-    }
-}
-
-/// A field in use: a key or a value.
+/// A field in use: a key, a value, a variable, an operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Field {
     name: Name,
     op: Op,
+    kind: Kind,
     modifier: Modifier,
-    /// The size and sign of the event's field, of which sorting and comparing make use.
+    /// Whether it counts microseconds, by its own modifier or by that of an operand.
+    usecs: bool,
+    /// The size, sign and type as C has them: those of the event's field, of the left operand, of
+    /// the variable.
     size: u32,
     signed: bool,
-    /// Fingerprint of the field's type text; 0 where there is no such text.
-    type_hash: u64,
+    type_name: Name,
 }
 
 impl Default for Field {
@@ -259,19 +292,45 @@ impl Default for Field {
         Self {
             name: Name::Fixed("hitcount"),
             op: Op::One,
+            kind: Kind::Number,
             modifier: Modifier::None,
+            usecs: false,
             size: 8,
             signed: false,
-            type_hash: 0,
+            type_name: Name::Fixed("u64"),
         }
     }
 }
 
 impl Field {
-    /// The displayed name, without modifier.
+    /// The displayed name, without modifier; [`Program::name_of`] gives its bytes.
     #[inline]
-    pub fn name<'t>(&self, text: &'t [u8]) -> &'t [u8] {
-        self.name.of(text)
+    pub fn name(&self) -> Name {
+        self.name
+    }
+
+    /// The type's text; [`Program::name_of`] gives its bytes.
+    #[inline]
+    pub fn type_name(&self) -> Name {
+        self.type_name
+    }
+
+    /// The bytes as the event or the left operand has them.
+    #[inline]
+    pub fn size(&self) -> u32 {
+        self.size
+    }
+
+    /// Whether it is a signed number.
+    #[inline]
+    pub fn is_signed(&self) -> bool {
+        self.signed
+    }
+
+    /// Whether it counts microseconds.
+    #[inline]
+    pub fn usecs(&self) -> bool {
+        self.usecs
     }
 
     /// How it is shown. [`Modifier::Stacktrace`] is that of every stack field, typed or not.
@@ -289,7 +348,7 @@ impl Field {
     /// What its bytes are.
     #[inline]
     pub fn kind(&self) -> Kind {
-        self.op.kind()
+        self.kind
     }
 }
 
@@ -377,15 +436,228 @@ impl Default for SortKey {
     }
 }
 
-/// The change a command asks of a trigger that exists already.
+/// The place of a variable's value in the extra words of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Update {
-    /// `pause`
-    Pause,
-    /// `cont` or `continue`
-    Continue,
-    /// `clear`
-    Clear,
+pub struct Cell {
+    /// Its first word. Even for a number, whose two words are exchanged as one.
+    pub at: u16,
+    /// Its words: two of a number; else one, and those of the string or the stack behind it.
+    pub words: u16,
+    /// What it holds.
+    pub kind: Kind,
+}
+
+/// A variable that the trigger defines.
+#[derive(Clone, Copy, Debug)]
+pub struct Var {
+    name: Span,
+    field: Field,
+    cell: Cell,
+}
+
+impl Var {
+    /// Its name in the trigger's own text.
+    #[inline]
+    pub fn name(&self) -> Span {
+        self.name
+    }
+
+    /// What a hit stores in it.
+    #[inline]
+    pub fn field(&self) -> &Field {
+        &self.field
+    }
+
+    /// Where it is stored.
+    #[inline]
+    pub fn cell(&self) -> Cell {
+        self.cell
+    }
+}
+
+/// A variable of another trigger that this one reads.
+#[derive(Clone, Copy, Debug)]
+pub struct Ref {
+    table: u16,
+    cell: Cell,
+    consume: bool,
+    name: Span,
+    event: Option<(Span, Span)>,
+}
+
+impl Ref {
+    /// The number that the resolver gave to the table that holds the variable.
+    #[inline]
+    pub fn table(&self) -> u16 {
+        self.table
+    }
+
+    /// The variable's place in an entry of that table.
+    #[inline]
+    pub fn cell(&self) -> Cell {
+        self.cell
+    }
+
+    /// Whether reading the variable unsets it.
+    #[inline]
+    pub fn consumes(&self) -> bool {
+        self.consume
+    }
+
+    /// The variable's name, without `$`.
+    #[inline]
+    pub fn name(&self) -> Span {
+        self.name
+    }
+
+    /// The system and the event before it, if they were typed.
+    #[inline]
+    pub fn event(&self) -> Option<(Span, Span)> {
+        self.event
+    }
+}
+
+/// What makes an action run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Handler {
+    /// `onmatch(system.event)`: every hit.
+    OnMatch {
+        /// The system.
+        system: Span,
+        /// The event.
+        event: Span,
+    },
+    /// `onmax($v)`: a new maximum.
+    OnMax {
+        /// What is typed between the parentheses.
+        arg: Span,
+        /// The index in [`Program::vars`].
+        var: u8,
+    },
+    /// `onchange($v)`: another value than before.
+    OnChange {
+        /// What is typed between the parentheses.
+        arg: Span,
+        /// The index in [`Program::vars`].
+        var: u8,
+    },
+}
+
+/// What an action does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Do {
+    /// `save(..)`: keeps these of [`Program::saves`] in the entry.
+    Save {
+        /// The first of them.
+        first: u16,
+        /// How many.
+        len: u16,
+    },
+    /// `snapshot()`
+    Snapshot,
+    /// `trace(event, ..)` or `event(..)`: no trigger that runs has it yet.
+    Trace {
+        /// The synthetic event.
+        event: Span,
+        /// Whether the word `trace` is typed.
+        keyword: bool,
+    },
+}
+
+/// A handler with its action.
+#[derive(Clone, Copy, Debug)]
+pub struct Action {
+    handler: Handler,
+    act: Do,
+    /// The word before the parenthesis, as typed.
+    word: Span,
+    /// Its parameters in [`Program::params`]: the first, and how many.
+    params: (u16, u16),
+    track: Option<Track>,
+}
+
+impl Action {
+    /// What makes it run.
+    #[inline]
+    pub fn handler(&self) -> Handler {
+        self.handler
+    }
+
+    /// What it does.
+    #[inline]
+    pub fn act(&self) -> Do {
+        self.act
+    }
+
+    /// Where the tracked value is kept; that of every handler but `onmatch`.
+    #[inline]
+    pub fn track(&self) -> Option<Track> {
+        self.track
+    }
+}
+
+/// The place of a tracked value in the extra words of an entry: a number's two words, then
+/// [`crate::limits::TRACK_ROWS`] rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Track {
+    /// Its first word, even.
+    pub at: u16,
+    /// The words of a row; 0 where nothing is saved.
+    pub row_words: u16,
+}
+
+impl Track {
+    /// All its words.
+    #[inline]
+    pub fn words(&self) -> usize {
+        usize::from(self.row_words)
+            .saturating_mul(TRACK_ROWS)
+            .saturating_add(NUMBER_WORDS)
+    }
+}
+
+/// A parameter of `save()`.
+#[derive(Clone, Copy, Debug)]
+pub struct Save {
+    name: Span,
+    field: Field,
+    at: u16,
+    words: u16,
+}
+
+impl Save {
+    /// The parameter as typed, which is its displayed name.
+    #[inline]
+    pub fn name(&self) -> Span {
+        self.name
+    }
+
+    /// What is saved.
+    #[inline]
+    pub fn field(&self) -> &Field {
+        &self.field
+    }
+
+    /// Its first word in the row.
+    #[inline]
+    pub fn at(&self) -> usize {
+        usize::from(self.at)
+    }
+
+    /// Its words there: one of a number, those of the string or the frames of the stack.
+    #[inline]
+    pub fn words(&self) -> usize {
+        usize::from(self.words)
+    }
+}
+
+/// What a command is compiled for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// To make a trigger.
+    New,
+    /// To find one that exists: its own variables do not get in its way.
+    Change,
 }
 
 /// A compiled trigger; see the head of this file.
@@ -398,20 +670,31 @@ pub enum Update {
 /// - `key_size <= KEY_SIZE_MAX`.
 /// - `sort` is not empty, and its columns are those of `keys` and `vals`.
 /// - `BITS_MIN <= bits <= BITS_MAX`.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub struct Program {
     keys: List<Key, KEYS_MAX>,
     vals: List<Field, VALS_MAX>,
     sort: List<SortKey, SORT_KEYS_MAX>,
+    vars: Vec<Var>,
+    refs: Vec<Ref>,
+    code: Vec<Insn>,
+    actions: Vec<Action>,
+    params: Vec<Span>,
+    saves: Vec<Save>,
+    /// Names and types that are nowhere in the text.
+    made: Vec<u8>,
     key_size: u32,
+    aux_words: u16,
     bits: u32,
+    name: Option<Span>,
+    clock: Option<Span>,
     filter: Option<Span>,
     timestamps: bool,
     usecs: bool,
     nohitcount: bool,
-    pause: bool,
-    cont: bool,
-    clear: bool,
+    update: Option<Update>,
+    needs_existing: bool,
+    starts_paused: bool,
 }
 
 impl Program {
@@ -431,6 +714,110 @@ impl Program {
     #[inline]
     pub fn sort_keys(&self) -> &[SortKey] {
         self.sort.as_slice()
+    }
+
+    /// The variables that it defines, in order.
+    #[inline]
+    pub fn vars(&self) -> &[Var] {
+        &self.vars
+    }
+
+    /// The variable called `name`; `text` is the trigger's own.
+    pub fn var(&self, name: &[u8], text: &[u8]) -> Option<&Var> {
+        self.vars().iter().find(|var| var.name.of(text) == name)
+    }
+
+    /// The variable called `name` as another trigger sees it. `table` is its resolver's number for
+    /// the table of this one.
+    pub fn export<'p>(&'p self, name: &[u8], text: &'p [u8], table: u16) -> Option<ForeignVar<'p>> {
+        let Var { field, cell, .. } = *self.var(name, text)?;
+
+        Some(ForeignVar {
+            table,
+            cell,
+            type_name: self.name_of(field.type_name, text),
+            size: field.size,
+            signed: field.signed,
+            usecs: field.usecs,
+            constant: match field.op {
+                Op::Const(value) => Some(value),
+                _ => None,
+            },
+        })
+    }
+
+    /// The variables of other triggers that it reads, each once.
+    #[inline]
+    pub fn refs(&self) -> &[Ref] {
+        &self.refs
+    }
+
+    /// The instructions of all its expressions.
+    #[inline]
+    pub fn code(&self) -> &[Insn] {
+        &self.code
+    }
+
+    /// Its handlers with their actions, in the order in which they run.
+    #[inline]
+    pub fn actions(&self) -> &[Action] {
+        &self.actions
+    }
+
+    /// The parameters of all its `save()`s.
+    #[inline]
+    pub fn saves(&self) -> &[Save] {
+        &self.saves
+    }
+
+    /// The bytes of a name; `text` is the trigger's own.
+    #[inline]
+    pub fn name_of<'p>(&'p self, name: Name, text: &'p [u8]) -> &'p [u8] {
+        match name {
+            Name::Text(span) => span.of(text),
+            Name::Fixed(name) => name.as_bytes(),
+            Name::Made(span) => span.of(&self.made),
+        }
+    }
+
+    /// The displayed name of a column, without modifier; `text` is the trigger's own.
+    #[inline]
+    pub fn field_name<'p>(&'p self, field: &Field, text: &'p [u8]) -> &'p [u8] {
+        self.name_of(field.name, text)
+    }
+
+    /// Extra words of an entry, an even number: the name of the task that made it, if
+    /// [`Program::needs_comm`]; the variables, numbers first; the tracked values.
+    #[inline]
+    pub fn aux_words(&self) -> usize {
+        usize::from(self.aux_words)
+    }
+
+    /// `name=`, by which triggers share their entries; `text` is the trigger's own.
+    #[inline]
+    pub fn name<'t>(&self, text: &'t [u8]) -> Option<&'t [u8]> {
+        self.name.map(|span| span.of(text))
+    }
+
+    /// `clock=`, if the command has one; `text` is the trigger's own.
+    #[inline]
+    pub fn clock<'t>(&self, text: &'t [u8]) -> Option<&'t [u8]> {
+        self.clock.map(|span| span.of(text))
+    }
+
+    /// The bytes that the program takes besides itself.
+    pub fn bytes(&self) -> usize {
+        [
+            self.vars.bytes(),
+            self.refs.bytes(),
+            self.code.bytes(),
+            self.actions.bytes(),
+            self.params.bytes(),
+            self.saves.bytes(),
+            self.made.bytes(),
+        ]
+        .iter()
+        .sum()
     }
 
     /// 64-bit words of the whole key.
@@ -483,34 +870,25 @@ impl Program {
         self.keys()
             .iter()
             .any(|key| key.field.modifier == Modifier::Execname)
+            || self.vars().iter().any(|var| var.field.op == Op::EntryComm)
     }
 
     /// What the command asks of a trigger like it that exists; `None`: nothing, it is a new one.
-    ///
-    /// Where several are asked, the first in the order of [`Update`] acts alone.
     #[inline]
     pub fn update(&self) -> Option<Update> {
-        if self.pause {
-            Some(Update::Pause)
-        } else if self.cont {
-            Some(Update::Continue)
-        } else if self.clear {
-            Some(Update::Clear)
-        } else {
-            None
-        }
+        self.update
     }
 
     /// Whether the command makes no sense without a trigger that exists: refuse it then with
     /// [`crate::error::ErrKind::TriggerEnoentClear`].
     #[inline]
     pub fn needs_existing(&self) -> bool {
-        self.cont || self.clear
+        self.needs_existing
     }
 
     /// Whether a new trigger starts stopped.
     #[inline]
     pub fn starts_paused(&self) -> bool {
-        self.pause
+        self.starts_paused
     }
 }

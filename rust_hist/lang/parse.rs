@@ -222,7 +222,7 @@ impl<'t> HistSpec<'t> {
             Some(modifier) => self.modifier(name, modifier, usage).map_err(|at| {
                 let refusal = command.refuse(ErrKind::BadFieldModifier, at);
 
-                note.map_or(refusal, |note| refusal.after(note))
+                refusal.after(note)
             })?,
             None => Modifier::None,
         };

@@ -30,7 +30,10 @@ use crate::{
     },
 };
 
-use super::lex::Split;
+use super::{
+    lex::Split,
+    parse::CLOCK, //
+};
 
 /// The words that parsing rewrites before it looks for operators, so that their dash is none.
 const SYM: &[u8] = b".sym";
@@ -131,6 +134,17 @@ impl<'t> Command<'t> {
     }
 }
 
+/// The change a command asks of a trigger that exists already.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Update {
+    /// `pause`
+    Pause,
+    /// `cont` or `continue`
+    Continue,
+    /// `clear`
+    Clear,
+}
+
 /// Where a field is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Usage {
@@ -162,6 +176,10 @@ pub struct HistSpec<'t> {
     pub(crate) keys: Span,
     pub(crate) vals: Option<Span>,
     pub(crate) sort: Option<Span>,
+    /// `name=` with what follows it.
+    pub(crate) name: Option<Span>,
+    /// What follows `clock=`, without blanks around.
+    pub(crate) clock: Option<Span>,
     pub(crate) filter: Option<Span>,
     pub(crate) bits: u32,
     pub(crate) pause: bool,
@@ -178,12 +196,47 @@ impl<'t> HistSpec<'t> {
             keys: Span::default(),
             vals: None,
             sort: None,
+            name: None,
+            clock: None,
             filter,
             bits: BITS_DEFAULT,
             pause: false,
             cont: false,
             clear: false,
             nohitcount: false,
+        }
+    }
+
+    /// What the command asks of a trigger like it that exists; `None`: nothing, it is a new one.
+    ///
+    /// Where several are asked, the first in the order of [`Update`] acts alone.
+    pub fn update(&self) -> Option<Update> {
+        if self.pause {
+            Some(Update::Pause)
+        } else if self.cont {
+            Some(Update::Continue)
+        } else if self.clear {
+            Some(Update::Clear)
+        } else {
+            None
+        }
+    }
+
+    /// The refusal of `name=`: a trigger of that name exists and is another one.
+    pub fn refuse_name(&self) -> Refusal {
+        self.command
+            .refuse(ErrKind::NamedMismatch, self.name.unwrap_or_default())
+    }
+
+    /// The refusal of `clock=`: there is no such clock.
+    pub fn refuse_clock(&self) -> Refusal {
+        match self.clock {
+            Some(clock) => self.command.refuse(ErrKind::SetClockFail, clock),
+            None => Refusal::new(
+                Errno::Einval,
+                ErrKind::SetClockFail,
+                self.command.column_of(CLOCK),
+            ),
         }
     }
 

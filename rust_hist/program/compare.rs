@@ -36,7 +36,7 @@ impl Program {
 
     /// As [`Program::same_trigger`], whatever the filters.
     pub fn same_shape(&self, text: &[u8], other: &Program, other_text: &[u8]) -> bool {
-        let same = |a: &Field, b: &Field| a.same(text, b, other_text);
+        let same = |a: &Field, b: &Field| self.same_field(a, text, other, b, other_text);
         let (keys, other_keys) = (self.keys(), other.keys());
         let (vals, other_vals) = (self.vals(), other.vals());
 
@@ -49,16 +49,21 @@ impl Program {
                 .all(|(a, b)| a.offset == b.offset && a.size == b.size && same(&a.field, &b.field))
             && self.sort_keys() == other.sort_keys()
     }
-}
 
-impl Field {
     /// Whether two fields are one; the place in the record does not count.
-    fn same(&self, text: &[u8], other: &Field, other_text: &[u8]) -> bool {
-        core::mem::discriminant(&self.op) == core::mem::discriminant(&other.op)
-            && self.modifier == other.modifier
-            && self.size == other.size
-            && self.signed == other.signed
-            && self.type_hash == other.type_hash
-            && self.name(text) == other.name(other_text)
+    fn same_field(
+        &self,
+        a: &Field,
+        text: &[u8],
+        other: &Program,
+        b: &Field,
+        other_text: &[u8],
+    ) -> bool {
+        core::mem::discriminant(&a.op) == core::mem::discriminant(&b.op)
+            && a.modifier == b.modifier
+            && a.size == b.size
+            && a.signed == b.signed
+            && self.name_of(a.type_name, text) == other.name_of(b.type_name, other_text)
+            && self.field_name(a, text) == other.field_name(b, other_text)
     }
 }

@@ -19,6 +19,7 @@
 )]
 
 use crate::{
+    alloc::Vec,
     error::{
         ErrKind,
         Errno,
@@ -56,6 +57,7 @@ use super::{
     Op,
     Order,
     Program,
+    Purpose,
     SortKey,
     Span, //
 };
@@ -74,26 +76,53 @@ const SPECIAL: [(&[u8], &str, Op); 5] = [
 
 impl Program {
     /// Compiles `spec` for the event whose fields `event` knows.
-    pub fn compile(spec: &HistSpec<'_>, event: &impl Resolver) -> Result<Self, Refusal> {
+    ///
+    /// What the handlers do is not settled yet: that is for [`Program::create_actions`].
+    pub fn compile(
+        spec: &HistSpec<'_>,
+        event: &mut impl Resolver,
+        _purpose: Purpose,
+    ) -> Result<Self, Refusal> {
+        let event = &*event;
         let mut program = Self {
             keys: List::new(),
             vals: List::new(),
             sort: List::new(),
+            vars: Vec::new(),
+            refs: Vec::new(),
+            code: Vec::new(),
+            actions: Vec::new(),
+            params: Vec::new(),
+            saves: Vec::new(),
+            made: Vec::new(),
             key_size: 0,
+            aux_words: 0,
             bits: spec.bits,
+            name: None,
+            clock: None,
             filter: spec.filter,
             timestamps: false,
             usecs: false,
             nohitcount: spec.nohitcount,
-            pause: spec.pause,
-            cont: spec.cont,
-            clear: spec.clear,
+            update: spec.update(),
+            needs_existing: spec.cont || spec.clear,
+            starts_paused: spec.pause,
         };
 
         program.compile_vals(spec, event)?;
         program.compile_keys(spec, event)?;
         program.compile_sort(spec)?;
         Ok(program)
+    }
+
+    /// Settles what the handlers do: the last step before the trigger is made. A command that
+    /// changes or removes a trigger does not come here.
+    pub fn create_actions(
+        &mut self,
+        _spec: &HistSpec<'_>,
+        _event: &mut impl Resolver,
+    ) -> Result<(), Refusal> {
+        Ok(())
     }
 
     fn compile_vals(&mut self, spec: &HistSpec<'_>, event: &impl Resolver) -> Result<(), Refusal> {
@@ -167,6 +196,7 @@ impl Program {
                 Field {
                     name: Name::Fixed("common_stacktrace"),
                     op: Op::Stacktrace,
+                    kind: Kind::Stack,
                     ..Field::default()
                 }
             } else {
@@ -195,10 +225,10 @@ impl Program {
     fn add_key(&mut self, field: Field) -> Result<(), Refusal> {
         let too_long = Refusal::silent(Errno::Einval);
         let bytes = match field.op {
-            Op::One | Op::Num { .. } | Op::Timestamp | Op::Cpu => 8,
-            Op::StaticString { len, .. } => usize::try_from(len).map_err(|_| too_long)?,
             Op::Comm | Op::DynString { .. } | Op::RelDynString { .. } => STR_SLOT,
+            Op::StaticString { len, .. } => usize::try_from(len).map_err(|_| too_long)?,
             Op::Stacktrace | Op::StackField { .. } => STACK_DEPTH * 8,
+            _ => 8,
         };
         let size = bytes.checked_next_multiple_of(8).ok_or(too_long)?;
         // CAST: at most KEY_SIZE_MAX by the invariant.
@@ -222,6 +252,19 @@ impl Program {
         Ok(())
     }
 
+    /// Keeps bytes that stand nowhere in the text.
+    fn make(&mut self, parts: &[&[u8]]) -> Result<Name, Refusal> {
+        let start = self.made.len();
+
+        for part in parts {
+            self.made.extend_from_slice(part)?;
+        }
+        Ok(Name::Made(Span {
+            start,
+            end: self.made.len(),
+        }))
+    }
+
     /// Looks the field of `parsed` up and settles how to read it.
     fn compile_field(
         &mut self,
@@ -243,6 +286,7 @@ impl Program {
             return Ok(Field {
                 name: Name::Fixed(fixed),
                 op: *op,
+                kind: kind(*op),
                 modifier,
                 ..Field::default()
             });
@@ -254,7 +298,7 @@ impl Program {
         let Some(desc) = desc else {
             let refusal = spec.command.refuse(ErrKind::FieldNotFound, parsed.name);
 
-            return Err(parsed.note.map_or(refusal, |note| refusal.after(note)));
+            return Err(refusal.after(parsed.note));
         };
         let own_stack = desc.kind == FieldKind::Stack && desc.size > 0;
 
@@ -268,6 +312,7 @@ impl Program {
             return Ok(Field {
                 name: Name::Fixed("common_stacktrace"),
                 op,
+                kind: Kind::Stack,
                 modifier,
                 ..Field::default()
             });
@@ -276,6 +321,7 @@ impl Program {
         Ok(Field {
             name: Name::Text(parsed.name),
             op,
+            kind: kind(op),
             modifier: if own_stack && modifier == Modifier::None {
                 Modifier::Stacktrace
             } else {
@@ -283,7 +329,8 @@ impl Program {
             },
             size: desc.size,
             signed: desc.signed,
-            type_hash: fingerprint(desc.type_name),
+            type_name: self.make(&[desc.type_name])?,
+            usecs: modifier == Modifier::Usecs,
         })
     }
 
@@ -333,7 +380,7 @@ impl Program {
             });
         }
 
-        let called = |field: &Field| field.name(text) == name.of(text);
+        let called = |field: &Field| self.field_name(field, text) == name.of(text);
         let (column, field) = if let Some(at) = self.vals().iter().position(called) {
             (Column::Sum(at.saturating_add(1)), self.vals().get(at))
         } else {
@@ -437,20 +484,26 @@ fn key_order(field: &Field) -> Order {
             size: field.size,
             signed: field.signed,
         },
-        Op::One | Op::Timestamp | Op::Cpu => Order::Number {
-            size: 8,
-            signed: false,
-        },
         Op::Comm | Op::StaticString { .. } | Op::DynString { .. } | Op::RelDynString { .. } => {
             Order::String
         }
         Op::Stacktrace | Op::StackField { .. } => Order::None,
+        _ => Order::Number {
+            size: 8,
+            signed: field.signed,
+        },
     }
 }
 
-/// FNV-1a of a type's text: tells types apart where size and sign do not.
-fn fingerprint(type_name: &[u8]) -> u64 {
-    type_name.iter().fold(0xcbf2_9ce4_8422_2325, |hash, &byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-    })
+/// What an operation of the event's fields produces.
+fn kind(op: Op) -> Kind {
+    match op {
+        Op::Comm
+        | Op::StaticString { .. }
+        | Op::DynString { .. }
+        | Op::RelDynString { .. }
+        | Op::EntryComm => Kind::String,
+        Op::Stacktrace | Op::StackField { .. } => Kind::Stack,
+        _ => Kind::Number,
+    }
 }

@@ -81,7 +81,14 @@ impl Program {
                     env.stacktrace(slot);
                 }
                 Op::StackField { offset } => put_stack(slot, record, location(record, offset).0),
-                Op::One | Op::Num { .. } | Op::Timestamp | Op::Cpu => {
+                Op::One
+                | Op::Num { .. }
+                | Op::Timestamp
+                | Op::Cpu
+                | Op::EntryComm
+                | Op::Const(_)
+                | Op::Ref(_)
+                | Op::Expr(_) => {
                     if let Some(word) = slot.first_mut() {
                         *word = self.number(&key.field, record, env);
                     }
@@ -112,7 +119,10 @@ impl Program {
             Op::Timestamp if self.usecs && env.clock_in_ns() => to_usecs(env.timestamp()),
             Op::Timestamp => env.timestamp(),
             Op::Cpu => u64::from(env.cpu()),
+            Op::Const(value) => value,
+            Op::Ref(_) | Op::Expr(_) => 0,
             Op::Comm
+            | Op::EntryComm
             | Op::StaticString { .. }
             | Op::DynString { .. }
             | Op::RelDynString { .. }

@@ -63,7 +63,7 @@ impl Program {
     fn write_keys(&self, text: &[u8], out: &mut impl Out) -> fmt::Result {
         for (i, key) in self.keys().iter().enumerate() {
             out.write_str(if i == 0 { ":keys=" } else { "," })?;
-            key.field.write(text, out)?;
+            self.write_field(&key.field, text, out)?;
         }
         Ok(())
     }
@@ -82,7 +82,7 @@ impl Program {
             if comma {
                 out.write_str(",")?;
             }
-            val.write(text, out)?;
+            self.write_field(val, text, out)?;
             comma = true;
         }
         Ok(())
@@ -98,7 +98,7 @@ impl Program {
             };
 
             match field {
-                Some(field) => field.write_sorted(text, out)?,
+                Some(field) => self.write_sorted(field, text, out)?,
                 None => out.write_str("hitcount")?,
             }
             if sort.descending {
@@ -107,28 +107,28 @@ impl Program {
         }
         Ok(())
     }
-}
-
-impl Field {
-    fn is_plain_hitcount(&self) -> bool {
-        self.op == Op::One && self.modifier == Modifier::None
-    }
 
     /// Prints the field as it may be typed in `keys=` and `vals=`.
     ///
     /// PARITY: `hist_field_print()` prints the name of a CPU field twice, calls the legacy `comm`
     /// `common_comm`, and leaves the modifier of `common_stacktrace` out.
-    fn write(&self, text: &[u8], out: &mut impl Out) -> fmt::Result {
-        out.write_bytes(self.name(text))?;
-        self.modifier.write(out)
+    fn write_field(&self, field: &Field, text: &[u8], out: &mut impl Out) -> fmt::Result {
+        out.write_bytes(self.field_name(field, text))?;
+        field.modifier.write(out)
     }
 
     /// Prints the field as it may be typed in `sort=`.
-    fn write_sorted(&self, text: &[u8], out: &mut impl Out) -> fmt::Result {
-        match self.modifier {
-            Modifier::Stacktrace => out.write_bytes(self.name(text)),
-            _ => self.write(text, out),
+    fn write_sorted(&self, field: &Field, text: &[u8], out: &mut impl Out) -> fmt::Result {
+        match field.modifier {
+            Modifier::Stacktrace => out.write_bytes(self.field_name(field, text)),
+            _ => self.write_field(field, text, out),
         }
+    }
+}
+
+impl Field {
+    fn is_plain_hitcount(&self) -> bool {
+        self.op == Op::One && self.modifier == Modifier::None
     }
 }
 

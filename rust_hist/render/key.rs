@@ -59,7 +59,7 @@ impl<S: Symbols> Table<'_, S> {
                 self.stack(key, words, out)?;
                 stacks = true;
             } else {
-                out.write_bytes(key.field().name(self.text))?;
+                out.write_bytes(self.program.field_name(key.field(), self.text))?;
                 out.write_bytes(b": ")?;
                 self.part(key, words, row.aux, out)?;
             }
@@ -121,7 +121,7 @@ impl<S: Symbols> Table<'_, S> {
         if key.field().op() == Op::Stacktrace {
             out.write_bytes(b"common_stacktrace:\n")?;
         } else {
-            out.write_bytes(key.field().name(self.text))?;
+            out.write_bytes(self.program.field_name(key.field(), self.text))?;
             out.write_bytes(b".stacktrace")?;
         }
         for &frame in frames

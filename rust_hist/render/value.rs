@@ -121,7 +121,7 @@ impl<S: Symbols> Table<'_, S> {
         }
         for (i, field) in (1..).zip(self.program.vals()) {
             out.write_bytes(b" ")?;
-            self.value(i, field.name(self.text), field.modifier(), row, out)?;
+            self.value(i, self.program.field_name(field, self.text), field.modifier(), row, out)?;
         }
         Ok(())
     }

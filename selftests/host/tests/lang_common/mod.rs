@@ -19,19 +19,23 @@ use rust_hist::{
         Env,
         FieldDesc,
         FieldKind,
+        ForeignVar,
+        Lookup,
         Resolver, //
     },
     lang,
     limits::COMM_LEN,
     program::{
         Out,
-        Program, //
+        Program,
+        Purpose, //
     },
 };
 
 type Row = (&'static str, &'static str, u32, u32, bool, FieldKind);
 
 /// An event as a table of its own fields.
+#[derive(Clone, Copy)]
 pub(crate) struct Event(pub(crate) &'static [Row]);
 
 use FieldKind::*;
@@ -66,6 +70,31 @@ impl Resolver for Event {
                 signed,
                 kind,
             })
+    }
+
+    fn is_own(&self, system: &[u8], event: &[u8]) -> bool {
+        system == b"own" && event == b"event"
+    }
+
+    fn event_exists(&self, system: &[u8], event: &[u8]) -> bool {
+        self.is_own(system, event)
+    }
+
+    fn defines(&self, _: &[u8]) -> bool {
+        false
+    }
+
+    fn var_of(
+        &mut self,
+        _: &[u8],
+        _: &[u8],
+        _: &[u8],
+    ) -> Result<Option<ForeignVar<'_>>, Lookup> {
+        Ok(None)
+    }
+
+    fn var(&mut self, _: &[u8]) -> Result<Option<ForeignVar<'_>>, Lookup> {
+        Ok(None)
     }
 }
 
@@ -175,7 +204,7 @@ impl Out for Text {
 
 /// Compiles what stands behind `hist:`.
 pub(crate) fn compile(event: &Event, text: &[u8]) -> Result<Program, Refusal> {
-    Program::compile(&lang::parse(b"hist", text)?, event)
+    Program::compile(&lang::parse(b"hist", text)?, &mut event.clone(), Purpose::New)
 }
 
 /// The trigger line of a program, without its newline.
