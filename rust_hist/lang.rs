@@ -38,7 +38,10 @@ pub use self::{
         EnableSpec,
         UNLIMITED as ENABLE_UNLIMITED, //
     },
-    load::load_entries,
+    load::{
+        load_entries,
+        LoadEntry, //
+    },
     parse::parse,
     spec::{
         Command,

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The text behind `enable_hist:` and `disable_hist:`.
+//!
+//! C counterpart: `event_enable_trigger_parse()` in
+//! [`kernel/trace/trace_events_trigger.c`](srctree/kernel/trace/trace_events_trigger.c).
+//!
+//! Context: process.
+
+#![cfg_attr(not(CONFIG_RUST), forbid(unsafe_code))]
+#![cfg_attr(
+    CONFIG_RUST,
+    allow(
+        unreachable_pub,
+        reason = "the root of the module keeps its rooms private"
+    )
+)]
+
+use super::lex::{
+    self,
+    Split, //
+};
+use crate::{
+    error::Errno,
+    program::Span, //
+};
+
+/// `SYSTEM:EVENT[:COUNT][ if FILTER]`, taken apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EnableSpec<'t> {
+    /// The system of the event that is acted on.
+    pub system: &'t [u8],
+    /// Its name.
+    pub event: &'t [u8],
+    /// What stands behind its name.
+    pub count: Option<&'t [u8]>,
+    /// What follows the first blank, blanks stripped before it; it begins with `if` if it is right.
+    rest: Option<&'t [u8]>,
+}
+
+/// How often without a count. A count of this value means the same, as in C.
+pub const UNLIMITED: u64 = u64::MAX;
+
+impl<'t> EnableSpec<'t> {
+    /// Takes the text apart, which has no blanks at its two ends.
+    pub fn parse(text: &'t [u8]) -> Result<Self, Errno> {
+        let blank = text.iter().position(|&b| lex::is_blank(b));
+        let end = blank.unwrap_or(text.len());
+        let all = Span::whole(text);
+        let mut parts = Split::new(text, all.first(end), b':').map(|span| span.of(text));
+        let rest = blank.map(|at| lex::trim(text, all.behind(at)).of(text));
+
+        Ok(Self {
+            system: parts.next().ok_or(Errno::Einval)?,
+            event: parts.next().ok_or(Errno::Einval)?,
+            count: parts.next(),
+            rest: rest.filter(|rest| !rest.is_empty()),
+        })
+    }
+
+    /// How often the trigger acts.
+    pub fn limit(&self) -> Result<u64, Errno> {
+        match self.count {
+            Some(count) => lex::number(count),
+            None => Ok(UNLIMITED),
+        }
+    }
+
+    /// What follows `if`, if anything does.
+    pub fn filter(&self) -> Result<Option<&'t [u8]>, Errno> {
+        let Some(rest) = self.rest else {
+            return Ok(None);
+        };
+        match rest.strip_prefix(b"if") {
+            Some([first, filter @ ..]) if lex::is_blank(*first) => Ok(Some(filter)),
+            _ => Err(Errno::Einval),
+        }
+    }
+}
