@@ -93,6 +93,174 @@ pub fn local_inc(word: &Atomic<u64>) {
     }
 }
 
+#[cfg(all(CONFIG_RUST, not(target_arch = "x86_64")))]
+compile_error!(
+    "rust_hist sets a variable and its state in one step, by an instruction that the kernel crate \
+     does not have and that sync.rs knows for x86_64 alone"
+);
+
+/// How often [`Pair::load`] reads without writing.
+const LOAD_TRIES: usize = 4;
+
+/// Two words side by side that change together: a value, and what is to be known of it.
+///
+/// A view of memory that somebody else owns; it needs no lock. `meta` must change with every change
+/// of the value and never come back to what it was, so that two equal looks at it prove that the
+/// value in between belongs to it: users keep a version there.
+///
+/// # Invariants
+///
+/// `words` starts at a multiple of 16 bytes, except under the model checker.
+#[derive(Clone, Copy)]
+pub struct Pair<'a> {
+    words: &'a [Atomic<u64>; 2],
+}
+
+/// What a [`Pair`] holds. A plain value.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Both {
+    /// The first word.
+    pub value: u64,
+    /// The second word.
+    pub meta: u64,
+}
+
+impl<'a> Pair<'a> {
+    /// Whether this CPU can do it. Nothing else here may be used where it cannot.
+    pub fn supported() -> bool {
+        #[cfg(all(target_arch = "x86_64", not(loom), not(miri)))]
+        {
+            const CX16: u32 = 1 << 13;
+
+            // SAFETY: all CPUs of this architecture have the instruction and the first leaf.
+            #[allow(unused_unsafe, reason = "safe in newer compilers")]
+            let features = unsafe { core::arch::x86_64::__cpuid(1) };
+            features.ecx & CX16 != 0
+        }
+        #[cfg(not(all(target_arch = "x86_64", not(loom), not(miri))))]
+        true
+    }
+
+    /// The first two of `words`; `None` if they do not start at a multiple of 16 bytes.
+    #[inline(always)]
+    pub fn new(words: &'a [Atomic<u64>]) -> Option<Self> {
+        let words = words.first_chunk::<2>()?;
+
+        if is_aligned(words) {
+            // INVARIANT: just checked.
+            Some(Self { words })
+        } else {
+            None
+        }
+    }
+
+    /// Reads both words as they were at one moment.
+    #[inline]
+    pub fn load(&self) -> Both {
+        for _ in 0..LOAD_TRIES {
+            // ORDERING: pairs with the full order of `cmpxchg`: whoever sees this meta sees the
+            // value that came with it, or a later one.
+            let meta = step::meta(self.words);
+            // ORDERING: pairs with `cmpxchg` too: if the value is a later one, the look at the meta
+            // below, which `Acquire` keeps behind, sees the later meta.
+            let value = step::value(self.words);
+            // ORDERING: see above.
+            if step::meta(self.words) == meta {
+                return Both { value, meta };
+            }
+        }
+        // Somebody changes it all the time: exchange it for itself, which takes both at once.
+        match self.cmpxchg(Both::default(), Both::default()) {
+            Ok(()) => Both::default(),
+            Err(held) => held,
+        }
+    }
+
+    /// Writes `new` if the words hold `old`; else says what they hold. Fully ordered either way.
+    #[inline]
+    pub fn cmpxchg(&self, old: Both, new: Both) -> Result<(), Both> {
+        // INVARIANT: of `Pair`.
+        let held = step::cmpxchg(self.words, old, new);
+
+        if held == old {
+            Ok(())
+        } else {
+            Err(held)
+        }
+    }
+}
+
+/// Whether the instruction for two words works here.
+#[cfg(not(loom))]
+#[inline(always)]
+fn is_aligned(words: &[Atomic<u64>; 2]) -> bool {
+    let [first, _] = words;
+    first.as_ptr().addr() % 16 == 0
+}
+
+/// The model checker's words are no words.
+#[cfg(loom)]
+fn is_aligned(_words: &[Atomic<u64>; 2]) -> bool {
+    true
+}
+
+/// The accesses to a pair. Its loads are all `Acquire`.
+#[cfg(all(target_arch = "x86_64", not(loom), not(miri)))]
+mod step {
+    use super::{
+        Acquire,
+        Atomic,
+        Both, //
+    };
+
+    /// Reads the first word.
+    #[inline(always)]
+    pub(super) fn value(words: &[Atomic<u64>; 2]) -> u64 {
+        let [value, _] = words;
+        // ORDERING: see `Pair::load`.
+        value.load(Acquire)
+    }
+
+    /// Reads the second word.
+    #[inline(always)]
+    pub(super) fn meta(words: &[Atomic<u64>; 2]) -> u64 {
+        let [_, meta] = words;
+        // ORDERING: see `Pair::load`.
+        meta.load(Acquire)
+    }
+
+    /// Writes `new` if `words` hold `old`; returns what they held. They must be aligned to 16 bytes.
+    #[inline(always)]
+    pub(super) fn cmpxchg(words: &[Atomic<u64>; 2], old: Both, new: Both) -> Both {
+        let [first, _] = words;
+        let ptr: *mut u64 = first.as_ptr();
+        let value: u64;
+        let meta: u64;
+
+        // SAFETY: `ptr` is that of an array of two live `Atomic<u64>`; all other accesses to them
+        // are atomic, which a locked instruction on 16 aligned bytes is against accesses of any
+        // size. It faults on other addresses, which `Pair` excludes. `rbx` is not for operands, so
+        // its content is kept in a register of the compiler's choice and put back.
+        unsafe {
+            core::arch::asm!(
+                "xchg {new_value}, rbx",
+                "lock cmpxchg16b [{ptr}]",
+                "mov rbx, {new_value}",
+                ptr = in(reg) ptr,
+                new_value = inout(reg) new.value => _,
+                in("rcx") new.meta,
+                inout("rax") old.value => value,
+                inout("rdx") old.meta => meta,
+                options(nostack),
+            );
+        }
+        Both { value, meta }
+    }
+}
+
+#[cfg(any(loom, miri, not(target_arch = "x86_64")))]
+use self::host::pair_model as step;
+
 /// The kernel's API over `core` or over the model checker.
 #[cfg(not(CONFIG_RUST))]
 mod host {
@@ -154,6 +322,9 @@ mod host {
         cell: T::Cell,
         #[cfg(loom)]
         turn: cells::AtomicU32,
+        /// What the word holds as a part of a pair; nobody uses it as that and alone.
+        #[cfg(loom)]
+        in_pair: core::sync::atomic::AtomicU64,
     }
 
     impl<T: AtomicType> Atomic<T> {
@@ -185,6 +356,8 @@ mod host {
                         cell: cells::$cell::new(v),
                         #[cfg(loom)]
                         turn: cells::AtomicU32::new(0),
+                        #[cfg(loom)]
+                        in_pair: core::sync::atomic::AtomicU64::new(0),
                     }
                 }
 
@@ -235,4 +408,104 @@ mod host {
 
     atomic_word!(u32, AtomicU32);
     atomic_word!(u64, AtomicU64);
+
+    /// Pairs for the model checker, whose threads change places at its own operations alone. Each
+    /// access is one step of the model, and no stale word is seen, as on the one architecture that
+    /// has the instruction.
+    #[cfg(loom)]
+    pub(super) mod pair_model {
+        use super::{
+            super::Both,
+            Atomic,
+            CoreOrdering, //
+        };
+
+        /// Lets others go first; what they did before their step is visible then.
+        fn turn(words: &[Atomic<u64>; 2]) {
+            let [first, _] = words;
+            first.turn.fetch_add(0, CoreOrdering::SeqCst);
+        }
+
+        /// Reads the first word.
+        pub(in super::super) fn value(words: &[Atomic<u64>; 2]) -> u64 {
+            let [value, _] = words;
+            turn(words);
+            value.in_pair.load(CoreOrdering::SeqCst)
+        }
+
+        /// Reads the second word.
+        pub(in super::super) fn meta(words: &[Atomic<u64>; 2]) -> u64 {
+            let [_, meta] = words;
+            turn(words);
+            meta.in_pair.load(CoreOrdering::SeqCst)
+        }
+
+        /// Writes `new` if `words` hold `old`; returns what they held.
+        pub(in super::super) fn cmpxchg(words: &[Atomic<u64>; 2], old: Both, new: Both) -> Both {
+            let [value, meta] = words;
+            turn(words);
+            let held = Both {
+                value: value.in_pair.load(CoreOrdering::SeqCst),
+                meta: meta.in_pair.load(CoreOrdering::SeqCst),
+            };
+            if held == old {
+                value.in_pair.store(new.value, CoreOrdering::SeqCst);
+                meta.in_pair.store(new.meta, CoreOrdering::SeqCst);
+            }
+            held
+        }
+    }
+
+    /// Pairs where nothing better is known.
+    #[cfg(all(not(loom), any(miri, not(target_arch = "x86_64"))))]
+    pub(super) mod pair_model {
+        extern crate std;
+
+        use super::{
+            super::Both,
+            Acquire,
+            Atomic,
+            Relaxed, //
+        };
+        use std::sync::{
+            Mutex,
+            PoisonError, //
+        };
+
+        static LOCK: Mutex<()> = Mutex::new(());
+
+        /// Reads the first word.
+        pub(in super::super) fn value(words: &[Atomic<u64>; 2]) -> u64 {
+            let _held = LOCK.lock().unwrap_or_else(PoisonError::into_inner);
+            let [value, _] = words;
+            // ORDERING: see `Pair::load`.
+            value.load(Acquire)
+        }
+
+        /// Reads the second word.
+        pub(in super::super) fn meta(words: &[Atomic<u64>; 2]) -> u64 {
+            let _held = LOCK.lock().unwrap_or_else(PoisonError::into_inner);
+            let [_, meta] = words;
+            // ORDERING: see `Pair::load`.
+            meta.load(Acquire)
+        }
+
+        /// Writes `new` if `words` hold `old`; returns what they held.
+        pub(in super::super) fn cmpxchg(words: &[Atomic<u64>; 2], old: Both, new: Both) -> Both {
+            let _held = LOCK.lock().unwrap_or_else(PoisonError::into_inner);
+            let [value, meta] = words;
+            // ORDERING: the lock orders these.
+            let held = Both {
+                value: value.load(Relaxed),
+                meta: meta.load(Relaxed),
+            };
+            if held == old {
+                // ORDERING: as above.
+                value.store(new.value, Relaxed);
+                // ORDERING: as above.
+                meta.store(new.meta, Relaxed);
+            }
+            held
+        }
+    }
 }

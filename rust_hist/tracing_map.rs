@@ -26,12 +26,14 @@
 )]
 
 mod account;
+mod cell;
 mod hash;
 mod pool;
 mod rows;
 mod shape;
 mod slot;
 pub mod sort;
+mod track;
 
 pub use self::{
     account::{
@@ -39,17 +41,29 @@ pub use self::{
         Ending,
         Shard, //
     },
+    cell::{
+        NumCell,
+        Taken,
+        TextCell, //
+    },
     hash::{
         Fibonacci,
         KeyHash, //
     },
     rows::{
+        copy_words,
         Row,
         Rows, //
     },
     shape::{
         Dimensions,
         Shape, //
+    },
+    track::{
+        RowWriter,
+        TrackCell,
+        Tracked,
+        When, //
     }, //
 };
 
@@ -61,6 +75,7 @@ use self::{
 use crate::sync::{
     Acquire,
     Atomic,
+    Pair,
     Relaxed,
     Release, //
 };
@@ -141,9 +156,13 @@ where
     S: Deref<Target = [Atomic<u64>]>,
     H: KeyHash,
 {
-    /// Returns an empty map in `storage`, which must be all 0; `None` if it is too small.
+    /// Returns an empty map in `storage`, which must be all 0; `None` if it is too small, or not
+    /// aligned to 16 bytes where elements have aux words.
     pub fn new(shape: Shape, storage: S) -> Option<Self> {
         if storage.len() < shape.words() {
+            return None;
+        }
+        if shape.aux_words > 0 && Pair::new(&storage).is_none() {
             return None;
         }
         Some(Self {

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A program run over one record: the key's words and the values.
+//! A program run over one record: the key's words, the variables that it needs, and the values.
 //!
 //! C counterpart: `event_hist_trigger()`, `add_to_key()` and the `hist_field_*()` functions of
 //! [`kernel/trace/trace_events_hist.c`](srctree/kernel/trace/trace_events_hist.c).
 //! A record may be shorter than its event's format says, and its location words may say anything:
 //! what lies outside reads as zero, or as the part of a string that is inside.
+//!
+//! `program/exec/entry.rs` does what comes when the entry is known: variables and actions.
 //!
 //! Context: any, NMI included. Never allocates, sleeps, locks or panics.
 
@@ -18,21 +20,42 @@
     )
 )]
 
+mod entry;
+
+pub use self::entry::{
+    track_row,
+    Kept, //
+};
+
 use crate::{
     field::Env,
     limits::{
         COMM_LEN,
         KEY_WORDS_MAX,
-        VALS_MAX, //
+        REFS_MAX,
+        STACK_MAX,
+        VALS_MAX,
+        VARS_MAX, //
     },
+    sync::Atomic,
+    tracing_map::{
+        NumCell,
+        Taken,
+        TextCell, //
+    }, //
 };
 
 use super::{
+    Cell,
+    Code,
     Field,
+    Insn,
+    Kind,
     Load,
     Modifier,
     Op,
-    Program, //
+    Program,
+    Ref, //
 };
 
 /// Room for the key of one hit.
@@ -41,7 +64,75 @@ pub type KeyBuf = [u64; KEY_WORDS_MAX];
 /// Room for the values of one hit.
 pub type ValBuf = [u64; VALS_MAX];
 
+/// Room for the numbers that one hit reads from other triggers' variables.
+pub type RefBuf = [u64; REFS_MAX];
+
+/// The tables of other triggers, as far as one trigger reads their variables.
+pub trait Tables {
+    /// The extra words of the entry with this key in the table of this number, if there is one.
+    fn aux(&self, table: u16, key: &[u64]) -> Option<&[Atomic<u64>]>;
+}
+
+/// There are no other tables.
+impl Tables for () {
+    fn aux(&self, _table: u16, _key: &[u64]) -> Option<&[Atomic<u64>]> {
+        None
+    }
+}
+
+/// A variable that the hit needs is not set for its key: the hit is ignored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Unset;
+
+/// What one hit knows of other triggers' variables. Lives as long as the hit.
+#[derive(Clone, Copy)]
+pub struct Refs<'h, T> {
+    numbers: &'h [u64],
+    key: &'h [u64],
+    tables: &'h T,
+}
+
+impl Refs<'static, ()> {
+    /// Those of a trigger that needs none.
+    pub fn none() -> Self {
+        Self {
+            numbers: &[],
+            key: &[],
+            tables: &(),
+        }
+    }
+}
+
+/// The numbers that one hit has stored in its own variables, by the index of the variable.
+///
+/// A handler compares these and not what the entry holds, where another hit may have come after.
+#[derive(Clone, Copy, Debug)]
+pub struct OwnVals([u64; VARS_MAX]);
+
+impl OwnVals {
+    fn get(&self, var: u8) -> u64 {
+        self.0.get(usize::from(var)).copied().unwrap_or(0)
+    }
+}
+
+impl Cell {
+    /// The words of the variable in those of an entry.
+    #[inline(always)]
+    fn of<'a>(&self, aux: &'a [Atomic<u64>]) -> &'a [Atomic<u64>] {
+        aux.get(usize::from(self.at)..)
+            .and_then(|from| from.get(..usize::from(self.words)))
+            .unwrap_or(&[])
+    }
+}
+
 impl Program {
+    /// Whether a hit needs nothing but [`Program::key`] and [`Program::values`].
+    #[inline(always)]
+    pub fn is_plain(&self) -> bool {
+        // Actions track variables, so there is none without one.
+        self.refs.is_empty() && self.vars.is_empty()
+    }
+
     /// Computes the key of the hit: `key_words()` words at the start of `buf`.
     ///
     /// Every one of these words is written; the others stay as they are.
@@ -56,25 +147,13 @@ impl Program {
             };
 
             match key.field.op {
-                Op::Comm => {
+                Op::Comm
+                | Op::StaticString { .. }
+                | Op::DynString { .. }
+                | Op::RelDynString { .. } => {
                     let mut comm = [0; COMM_LEN];
 
-                    env.comm(&mut comm);
-                    put_string(slot, comm.split(|&byte| byte == 0).next().unwrap_or(&[]));
-                }
-                Op::StaticString { offset, len } => {
-                    put_string(slot, bytes_at(record, index(offset), index(len)));
-                }
-                Op::DynString { offset } => {
-                    let (at, len) = location(record, offset);
-
-                    put_string(slot, bytes_at(record, at, len));
-                }
-                Op::RelDynString { offset } => {
-                    let (at, len) = location(record, offset);
-                    let base = index(offset).saturating_add(size_of::<u32>());
-
-                    put_string(slot, bytes_at(record, base.saturating_add(at), len));
+                    put_string(slot, string_at(&key.field, record, env, &mut comm));
                 }
                 Op::Stacktrace => {
                     slot.fill(0);
@@ -90,7 +169,8 @@ impl Program {
                 | Op::Ref(_)
                 | Op::Expr(_) => {
                     if let Some(word) = slot.first_mut() {
-                        *word = self.number(&key.field, record, env);
+                        // A key reads no variable of another trigger.
+                        *word = self.number(&key.field, record, env, &[]);
                     }
                 }
             }
@@ -99,18 +179,130 @@ impl Program {
         buf.get(..self.key_words()).unwrap_or(&[])
     }
 
+    /// Reads the variables of other triggers that the hit needs, in the entries of the same key.
+    ///
+    /// Those that are read once are taken, all of them or none. If one is not set, the hit is to be
+    /// ignored. A string or stack need only be set: it is copied when it is used.
+    #[inline]
+    pub fn resolve<'h, T: Tables>(
+        &self,
+        key: &'h [u64],
+        tables: &'h T,
+        buf: &'h mut RefBuf,
+    ) -> Result<Refs<'h, T>, Unset> {
+        if !self.refs.is_empty() {
+            self.read_refs(key, tables, buf)?;
+        }
+        Ok(Refs {
+            numbers: buf.get(..self.refs.len()).unwrap_or(&[]),
+            key,
+            tables,
+        })
+    }
+
+    #[inline(never)]
+    fn read_refs<T: Tables>(&self, key: &[u64], tables: &T, buf: &mut RefBuf) -> Result<(), Unset> {
+        for (reference, place) in self.refs().iter().zip(buf.iter_mut()) {
+            let words = reference.words(key, tables)?;
+
+            match reference.cell.kind {
+                Kind::Number => {
+                    *place = NumCell::new(words)
+                        .and_then(|cell| cell.read())
+                        .ok_or(Unset)?;
+                }
+                Kind::String | Kind::Stack => {
+                    TextCell::new(words).filter(TextCell::is_set).ok_or(Unset)?;
+                }
+            }
+        }
+        if self.refs().iter().any(Ref::consumes) {
+            self.take_refs(key, tables, buf)?;
+        }
+        Ok(())
+    }
+
+    /// Takes the numbers that are read once. All were set a moment ago; if one is not any more, those
+    /// taken before it are put back, and it is as if the hit had come a moment later.
+    #[inline(never)]
+    fn take_refs<T: Tables>(&self, key: &[u64], tables: &T, buf: &mut RefBuf) -> Result<(), Unset> {
+        let mut all = [None; REFS_MAX];
+
+        for ((reference, place), taken) in self.refs().iter().zip(buf).zip(all.iter_mut()) {
+            if !reference.consumes() {
+                continue;
+            }
+            *taken = reference
+                .number(key, tables)
+                .ok()
+                .and_then(|cell| cell.consume());
+            match taken {
+                Some(Taken { value, .. }) => *place = *value,
+                None => {
+                    for (reference, taken) in self.refs().iter().zip(&all) {
+                        if let (Ok(cell), Some(taken)) = (reference.number(key, tables), taken) {
+                            cell.restore(taken);
+                        }
+                    }
+                    return Err(Unset);
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// Computes the values of the hit besides the raw hitcount, in the order of `vals()`.
     #[inline]
-    pub fn values<'b>(&self, record: &[u8], env: &impl Env, buf: &'b mut ValBuf) -> &'b [u64] {
+    pub fn values<'b, T>(
+        &self,
+        record: &[u8],
+        env: &impl Env,
+        refs: &Refs<'_, T>,
+        buf: &'b mut ValBuf,
+    ) -> &'b [u64] {
         for (field, place) in self.vals().iter().zip(buf.iter_mut()) {
-            *place = self.number(field, record, env);
+            *place = self.number(field, record, env, refs.numbers);
         }
         buf.get(..self.vals().len()).unwrap_or(&[])
     }
 
     /// The number that a field comes to; 0 for what is no number, of which there is none here.
     #[inline]
-    fn number(&self, field: &Field, record: &[u8], env: &impl Env) -> u64 {
+    fn number(&self, field: &Field, record: &[u8], env: &impl Env, refs: &[u64]) -> u64 {
+        match field.op {
+            Op::Expr(code) => self.expression(code, record, env, refs),
+            _ => self.operand(field, record, env, refs),
+        }
+    }
+
+    /// The number that an expression comes to.
+    ///
+    /// All arithmetic is that of 64 bits and wraps around.
+    ///
+    /// PARITY: `div_by_mult_and_shift()` rounds some quotients up; here all are cut.
+    #[inline(never)]
+    fn expression(&self, code: Code, record: &[u8], env: &impl Env, refs: &[u64]) -> u64 {
+        let mut stack = Stack::default();
+
+        for insn in code.of(self.code()) {
+            let value = match insn {
+                Insn::Push(field) => self.operand(field, record, env, refs),
+                Insn::Neg => stack.pop().wrapping_neg(),
+                Insn::Add | Insn::Sub | Insn::Mul | Insn::Div => {
+                    let right = stack.pop();
+                    let left = stack.pop();
+
+                    insn.combine(left, right)
+                }
+            };
+            stack.push(value);
+        }
+        stack.pop()
+    }
+
+    /// The number that a field comes to that is not an expression.
+    #[inline]
+    fn operand(&self, field: &Field, record: &[u8], env: &impl Env, refs: &[u64]) -> u64 {
         let value = match field.op {
             // PARITY: `create_hist_field()` ignores `.log2` and `.buckets` of a hitcount, and
             // `hist_field_name()` then finds no name for it.
@@ -120,8 +312,9 @@ impl Program {
             Op::Timestamp => env.timestamp(),
             Op::Cpu => u64::from(env.cpu()),
             Op::Const(value) => value,
-            Op::Ref(_) | Op::Expr(_) => 0,
-            Op::Comm
+            Op::Ref(n) => refs.get(usize::from(n)).copied().unwrap_or(0),
+            Op::Expr(_)
+            | Op::Comm
             | Op::EntryComm
             | Op::StaticString { .. }
             | Op::DynString { .. }
@@ -135,6 +328,92 @@ impl Program {
             Modifier::Buckets(width) => value.wrapping_sub(value % width),
             _ => value,
         }
+    }
+}
+
+impl Ref {
+    /// The variable's words in the entry of this key.
+    #[inline]
+    fn words<'t, T: Tables>(&self, key: &[u64], tables: &'t T) -> Result<&'t [Atomic<u64>], Unset> {
+        let aux = tables.aux(self.table, key).ok_or(Unset)?;
+
+        Ok(self.cell.of(aux))
+    }
+
+    /// The variable as a number in the entry of this key.
+    #[inline]
+    fn number<'t, T: Tables>(&self, key: &[u64], tables: &'t T) -> Result<NumCell<'t>, Unset> {
+        NumCell::new(self.words(key, tables)?).ok_or(Unset)
+    }
+}
+
+impl Insn {
+    /// What two values come to; 0 for an instruction that has no use for two.
+    #[inline]
+    fn combine(&self, left: u64, right: u64) -> u64 {
+        match self {
+            Insn::Add => left.wrapping_add(right),
+            Insn::Sub => left.wrapping_sub(right),
+            Insn::Mul => left.wrapping_mul(right),
+            Insn::Div => left.checked_div(right).unwrap_or(u64::MAX),
+            Insn::Push(_) | Insn::Neg => 0,
+        }
+    }
+}
+
+/// The values of an expression that wait for their operator.
+#[derive(Default)]
+struct Stack {
+    values: [u64; STACK_MAX],
+    len: usize,
+}
+
+impl Stack {
+    /// Puts a value down; the compiler sees to it that there is room.
+    #[inline(always)]
+    fn push(&mut self, value: u64) {
+        if let Some(place) = self.values.get_mut(self.len) {
+            *place = value;
+            // OVERFLOW: it was the index of a place.
+            self.len = self.len.wrapping_add(1);
+        }
+    }
+
+    /// Takes the last value; 0 if there is none.
+    #[inline(always)]
+    fn pop(&mut self) -> u64 {
+        self.len = self.len.saturating_sub(1);
+        self.values.get(self.len).copied().unwrap_or(0)
+    }
+}
+
+/// The bytes of a string of the record or of the task, whose name goes to `comm`; nothing if the
+/// field is no such string. They may go on behind a NUL.
+#[inline]
+fn string_at<'r>(
+    field: &Field,
+    record: &'r [u8],
+    env: &impl Env,
+    comm: &'r mut [u8; COMM_LEN],
+) -> &'r [u8] {
+    match field.op {
+        Op::Comm => {
+            env.comm(comm);
+            comm.split(|&byte| byte == 0).next().unwrap_or(&[])
+        }
+        Op::StaticString { offset, len } => bytes_at(record, index(offset), index(len)),
+        Op::DynString { offset } => {
+            let (at, len) = location(record, offset);
+
+            bytes_at(record, at, len)
+        }
+        Op::RelDynString { offset } => {
+            let (at, len) = location(record, offset);
+            let base = index(offset).saturating_add(size_of::<u32>());
+
+            bytes_at(record, base.saturating_add(at), len)
+        }
+        _ => &[],
     }
 }
 

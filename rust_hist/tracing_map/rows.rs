@@ -111,7 +111,7 @@ impl<'a> Rows<'a> {
 }
 
 /// Copies words that no longer change, or whose changes the reader does not mind.
-fn copy(to: &mut [u64], from: &[Atomic<u64>]) {
+pub fn copy_words(from: &[Atomic<u64>], to: &mut [u64]) {
     for (to, from) in to.iter_mut().zip(from) {
         // ORDERING: `Map::published` read the element's slot with `Acquire`.
         *to = from.load(Relaxed);
@@ -127,8 +127,12 @@ where
     ///
     /// With `limit` from [`Map::used`] and `limit * row_words()` words, every key fits whose
     /// insertion was over when `used` was called. Hits go on meanwhile: each row is what its sums
-    /// were at some moment, not all at the same one.
-    pub fn copy_rows(&self, limit: usize, to: &mut [u64]) -> usize {
+    /// were at some moment, not all at the same one. Of the aux words `copy_aux` makes what the row
+    /// is to hold of them; [`copy_words`] is for those that do not change.
+    pub fn copy_rows<F>(&self, limit: usize, to: &mut [u64], copy_aux: F) -> usize
+    where
+        F: Fn(&[Atomic<u64>], &mut [u64]),
+    {
         let shape = self.shape();
         let mut rows = to.chunks_exact_mut(shape.row_words().max(1));
         let mut len: usize = 0;
@@ -140,14 +144,17 @@ where
             let Some(row) = rows.next() else {
                 break;
             };
-            self.copy_row(elt, row);
+            self.copy_row(elt, row, &copy_aux);
             // OVERFLOW: at most the number of slots.
             len = len.wrapping_add(1);
         }
         len
     }
 
-    fn copy_row(&self, elt: Elt, row: &mut [u64]) {
+    fn copy_row<F>(&self, elt: Elt, row: &mut [u64], copy_aux: &F)
+    where
+        F: Fn(&[Atomic<u64>], &mut [u64]),
+    {
         let shape = self.shape();
         let Some((key, rest)) = row.split_at_mut_checked(shape.key_words) else {
             return;
@@ -156,8 +163,8 @@ where
             return;
         };
 
-        copy(key, self.key(elt));
-        copy(aux, self.aux(elt));
+        copy_words(self.key(elt), key);
+        copy_aux(self.aux(elt), aux);
         for (i, sum) in sums.iter_mut().enumerate() {
             *sum = self.sum(elt, i);
         }

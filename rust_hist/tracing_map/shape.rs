@@ -6,15 +6,21 @@
 //! control | slots (2 << bits) | keys | aux | shard 0: account, sums | shard 1: account, sums | ...
 //! ```
 //!
-//! All in 64-bit words of one block. Control is written only when a new key comes; slots, keys and
-//! aux once for each key. What every hit writes is in the shard of its CPU, and no two shards share
+//! All in 64-bit words of one block. Control is written only when a new key comes; slots and keys once
+//! for each key; aux, too, but for the variables there. What every hit writes is in the shard of its CPU, and no two shards share
 //! a pair of cache lines.
 
 use super::Elt;
 use crate::limits::{
+    ACTIONS_MAX,
     BITS_MAX,
+    COMM_LEN,
     KEY_WORDS_MAX,
-    SUMS_MAX, //
+    PARAMS_MAX,
+    STR_SLOT,
+    SUMS_MAX,
+    TRACK_ROWS,
+    VARS_MAX, //
 };
 
 /// Words in a pair of 64-byte cache lines, which x86 prefetches together.
@@ -26,8 +32,15 @@ pub(super) const CONTROL_WORDS: usize = LINE_PAIR;
 /// Words of an account at the head of a shard; see `account`.
 pub(super) const ACCOUNT_WORDS: usize = LINE_PAIR;
 
-/// Most words of an element's aux area: all variables, a saved row and names fit.
-const AUX_WORDS_MAX: usize = 512;
+/// Most words of an element's aux area: a task's name, the variables and the saved rows fit, all of
+/// them strings.
+const AUX_WORDS_MAX: usize = 8192;
+
+const _: () = {
+    let string = STR_SLOT / 8;
+    let saved = PARAMS_MAX * string * TRACK_ROWS;
+    assert!(COMM_LEN / 8 + VARS_MAX * (string + 1) + ACTIONS_MAX * 2 + saved <= AUX_WORDS_MAX);
+};
 
 /// Bytes that the C implementation takes for an entry, less its key: 242 were measured with a key
 /// of 8 bytes and one value.
@@ -45,6 +58,7 @@ const C_TIMES_MAX: usize = 3;
 /// - `shards << cpu_shift` is at least the number of CPUs that it was built for.
 /// - `cpu_shift` is 0 iff each CPU has a shard of its own.
 /// - The offsets and `words` describe the layout above for these dimensions.
+/// - `aux_at` and `aux_words` are even, as [`crate::sync::Pair`] needs it.
 ///
 /// # Examples
 ///
@@ -82,7 +96,7 @@ pub struct Dimensions {
     pub bits: u32,
     /// 64-bit words of a key.
     pub key_words: usize,
-    /// 64-bit words that an element holds beside key and sums.
+    /// 64-bit words that an element holds beside key and sums, an even number.
     pub aux_words: usize,
     /// Sums of an element; the first one is the hit count.
     pub sums: usize,
@@ -94,7 +108,8 @@ impl Shape {
     ///
     /// Each CPU gets a shard of its own as long as the map then takes at most three times the memory
     /// that the C implementation needs; past that, 2, 4, ... neighbouring CPUs share one. With an
-    /// 8-byte key and one value that is the case on more than 43 CPUs.
+    /// 8-byte key and one value that is the case on more than 43 CPUs. What an element holds beside
+    /// key and sums, C needs as well.
     pub fn new(dimensions: Dimensions, nr_cpus: u32) -> Option<Self> {
         let Dimensions {
             bits,
@@ -106,6 +121,7 @@ impl Shape {
         if bits > BITS_MAX
             || !(1..=KEY_WORDS_MAX).contains(&key_words)
             || aux_words > AUX_WORDS_MAX
+            || aux_words % 2 != 0
             || !(1..=SUMS_MAX).contains(&sums)
         {
             return None;
@@ -115,7 +131,10 @@ impl Shape {
         let slots = elts.checked_mul(2)?;
 
         let keys_at = slots.checked_add(CONTROL_WORDS)?;
-        let aux_at = elts.checked_mul(key_words)?.checked_add(keys_at)?;
+        let aux_at = elts
+            .checked_mul(key_words)?
+            .checked_add(keys_at)?
+            .checked_next_multiple_of(2)?;
         let shards_at = elts
             .checked_mul(aux_words)?
             .checked_add(aux_at)?
@@ -127,6 +146,7 @@ impl Shape {
 
         let budget = (C_BYTES_LESS_KEY / 8)
             .checked_add(key_words)?
+            .checked_add(aux_words)?
             .checked_mul(C_TIMES_MAX)?
             .checked_mul(elts)?;
         let affordable = budget

@@ -13,7 +13,10 @@ use rust_hist::{
         KEY_WORDS_MAX,
         VALS_MAX, //
     },
-    program::Program, //
+    program::{
+        Program,
+        Refs, //
+    }, //
 };
 
 /// A record of [`ZOO`] with known contents.
@@ -62,7 +65,9 @@ fn values(vals: &str) -> Vec<u64> {
     let program = compile(&ZOO, format!("keys=u8:vals={vals}").as_bytes()).expect(vals);
     let mut buf = [0xdead_beef; VALS_MAX];
 
-    program.values(&zoo(), &AROUND, &mut buf).to_vec()
+    program
+        .values(&zoo(), &AROUND, &Refs::none(), &mut buf)
+        .to_vec()
 }
 
 /// `text` as the words of a slot of `words` words.

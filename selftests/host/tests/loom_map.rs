@@ -15,7 +15,7 @@ use common::{map, shape, Same, Words};
 use loom::sync::Arc;
 use loom::thread;
 use rust_hist::sync::{Acquire, Atomic, Relaxed, Release};
-use rust_hist::tracing_map::{Elt, Ending, Fibonacci, KeyHash, Map, Rows};
+use rust_hist::tracing_map::{copy_words, Elt, Ending, Fibonacci, KeyHash, Map, Rows};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Checks all interleavings with at most so many preemptions. The numbers below are as high as a run
@@ -26,10 +26,10 @@ fn check(preemptions: usize, test: impl Fn() + Sync + Send + 'static) {
     model.check(test);
 }
 
-/// A table of `1 << bits` elements with keys of one word and one aux word, in which CPUs share the
+/// A table of `1 << bits` elements with keys of one word and two aux words, in which CPUs share the
 /// only shard unless `cpus` says otherwise.
 fn small<H: KeyHash>(bits: u32, cpus: u32) -> Arc<Map<Words, H>> {
-    Arc::new(map(shape(bits, 1, 1, 1, cpus)))
+    Arc::new(map(shape(bits, 1, 2, 1, cpus)))
 }
 
 /// Inserts a key whose aux word says so too.
@@ -52,7 +52,7 @@ fn call<H: KeyHash>(map: &Map<Words, H>, cpu: u32, key: u64) -> Option<Elt> {
 fn rows<H: KeyHash>(map: &Map<Words, H>) -> BTreeMap<u64, u64> {
     let limit = map.used();
     let mut words = vec![0; limit * map.shape().row_words()];
-    let len = map.copy_rows(limit, &mut words);
+    let len = map.copy_rows(limit, &mut words, copy_words);
     let mut found = BTreeMap::new();
 
     for row in Rows::new(map.shape(), &words, len).iter() {
@@ -256,7 +256,7 @@ fn a_lookup_sees_a_whole_element_or_none() {
             assert_eq!(aux, [17, 18]);
         }
         let mut words = [0; 5];
-        let len = map.copy_rows(1, &mut words);
+        let len = map.copy_rows(1, &mut words, copy_words);
         for row in Rows::new(map.shape(), &words, len).iter() {
             assert_eq!((row.key, row.aux), (&[7, 8][..], &[17, 18][..]));
         }

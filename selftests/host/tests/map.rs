@@ -9,7 +9,7 @@ mod common;
 use common::{map, shape, Quarters, Same, Words};
 use rust_hist::sync::{Atomic, Relaxed};
 use rust_hist::tracing_map::{
-    Account, Dimensions, Elt, Ending, Fibonacci, KeyHash, Map, Rows, Shape,
+    copy_words, Account, Dimensions, Elt, Ending, Fibonacci, KeyHash, Map, Rows, Shape,
 };
 use std::collections::HashSet;
 
@@ -34,11 +34,12 @@ fn hit<H: KeyHash>(map: &Map<Words, H>, cpu: u32, key: &[u64]) -> Option<Elt> {
 
 #[test]
 fn dimensions_out_of_range_are_refused() {
-    assert!(Shape::new(dimensions(17, 63, 512, 3), 1).is_some());
+    assert!(Shape::new(dimensions(10, 63, 8192, 3), 1).is_some());
     assert!(Shape::new(dimensions(18, 1, 0, 1), 1).is_none());
     assert!(Shape::new(dimensions(7, 0, 0, 1), 1).is_none());
     assert!(Shape::new(dimensions(7, 64, 0, 1), 1).is_none());
-    assert!(Shape::new(dimensions(7, 1, 513, 1), 1).is_none());
+    assert!(Shape::new(dimensions(7, 1, 8194, 1), 1).is_none());
+    assert!(Shape::new(dimensions(7, 1, 3, 1), 1).is_none());
     assert!(Shape::new(dimensions(7, 1, 0, 0), 1).is_none());
     assert!(Shape::new(dimensions(7, 1, 0, 4), 1).is_none());
     assert!(Shape::new(dimensions(7, 1, 0, 1), 0).is_none());
@@ -263,7 +264,7 @@ fn interrupts_can_take_the_last_element() {
 
 #[test]
 fn rows_are_what_the_map_holds() {
-    let map = map::<Fibonacci>(shape(7, 2, 1, 2, 3));
+    let map = map::<Fibonacci>(shape(7, 2, 2, 2, 3));
     for i in 0..100u64 {
         let elt = map
             .insert(&[i, i * i], |aux| aux[0].store(i + 7, Relaxed))
@@ -276,7 +277,7 @@ fn rows_are_what_the_map_holds() {
     let limit = map.used();
     assert_eq!(limit, 100);
     let mut words = vec![0; limit * map.shape().row_words()];
-    let len = map.copy_rows(limit, &mut words);
+    let len = map.copy_rows(limit, &mut words, copy_words);
     let rows = Rows::new(map.shape(), &words, len);
 
     assert_eq!(rows.len(), 100);
@@ -284,7 +285,7 @@ fn rows_are_what_the_map_holds() {
     for row in rows.iter() {
         let i = row.key[0];
         assert_eq!(row.key, [i, i * i]);
-        assert_eq!(row.aux, [i + 7]);
+        assert_eq!(row.aux, [i + 7, 0]);
         assert_eq!(row.sums, [3, 3 * i]);
         assert!(seen.insert(i));
     }
@@ -300,12 +301,12 @@ fn rows_past_the_limit_or_the_memory_are_left_out() {
     }
 
     let mut words = vec![0; 50 * 2];
-    assert_eq!(map.copy_rows(20, &mut words), 20);
+    assert_eq!(map.copy_rows(20, &mut words, copy_words), 20);
     let rows = Rows::new(map.shape(), &words, 20);
     assert!(rows.iter().all(|row| row.key[0] < 20));
 
-    assert_eq!(map.copy_rows(50, &mut words[..2 * 10 + 1]), 10);
-    assert_eq!(map.copy_rows(50, &mut []), 0);
+    assert_eq!(map.copy_rows(50, &mut words[..2 * 10 + 1], copy_words), 10);
+    assert_eq!(map.copy_rows(50, &mut [], copy_words), 0);
     assert_eq!(Rows::new(map.shape(), &words[..5], 50).len(), 2);
 }
 

@@ -9,7 +9,7 @@ mod common;
 use common::{map, shape, Quarters, Same};
 use proptest::prelude::*;
 use rust_hist::sync::Relaxed;
-use rust_hist::tracing_map::{Ending, Fibonacci, KeyHash, Rows};
+use rust_hist::tracing_map::{copy_words, Ending, Fibonacci, KeyHash, Rows};
 use std::collections::HashMap;
 
 #[derive(Clone, Copy, Debug)]
@@ -77,7 +77,7 @@ fn words_of(key: u64) -> [u64; 3] {
 }
 
 fn check<H: KeyHash>(bits: u32, cpus: u32, ops: &[Op]) -> Result<(), TestCaseError> {
-    let shape = shape(bits, 3, 1, 2, cpus);
+    let shape = shape(bits, 3, 2, 2, cpus);
     let map = map::<H>(shape);
     let mut model = Model {
         limit: shape.elts(),
@@ -128,7 +128,7 @@ fn check<H: KeyHash>(bits: u32, cpus: u32, ops: &[Op]) -> Result<(), TestCaseErr
             Op::CopyRows => {
                 let limit = map.used();
                 let mut words = vec![0; limit * shape.row_words()];
-                let len = map.copy_rows(limit, &mut words);
+                let len = map.copy_rows(limit, &mut words, copy_words);
                 let rows: HashMap<Vec<u64>, (u64, u64, u64)> = Rows::new(&shape, &words, len)
                     .iter()
                     .map(|row| (row.key.to_vec(), (row.sums[0], row.sums[1], row.aux[0])))

@@ -8,7 +8,7 @@ mod common;
 
 use common::{map, shape, Quarters, Words};
 use rust_hist::sync::Relaxed;
-use rust_hist::tracing_map::{Ending, Fibonacci, KeyHash, Map, Rows};
+use rust_hist::tracing_map::{copy_words, Ending, Fibonacci, KeyHash, Map, Rows};
 use std::collections::{HashMap, HashSet};
 use std::sync::{
     atomic::{AtomicBool, Ordering},
@@ -73,20 +73,20 @@ fn work<H: KeyHash>(map: &Map<Words, H>, cpu: u32, seed: u64, calls: u64, keys: 
 fn rows_of<H: KeyHash>(map: &Map<Words, H>) -> Vec<(u64, u64, u64)> {
     let limit = map.used();
     let mut words = vec![0; limit * map.shape().row_words()];
-    let len = map.copy_rows(limit, &mut words);
+    let len = map.copy_rows(limit, &mut words, copy_words);
 
     Rows::new(map.shape(), &words, len)
         .iter()
         .map(|row| {
             assert_eq!(row.key, key_words(row.key[0]), "a torn key");
-            assert_eq!(row.aux, [row.key[0] + 1], "aux words of another key");
+            assert_eq!(row.aux, [row.key[0] + 1, 0], "aux words of another key");
             (row.key[0], row.sums[0], row.sums[1])
         })
         .collect()
 }
 
 fn stress<H: KeyHash>(bits: u32, nr_cpus: u32, threads: u32, calls: u64, keys: u64) {
-    let map = map::<H>(shape(bits, 2, 1, 2, nr_cpus));
+    let map = map::<H>(shape(bits, 2, 2, 2, nr_cpus));
     let start = Barrier::new(threads as usize + 1);
     let done = AtomicBool::new(false);
 
@@ -169,7 +169,7 @@ fn one_key() {
 #[test]
 fn shared_shards() {
     // CPUs 0 to 3 of so many share one shard, and add with atomics.
-    assert!(!shape(7, 2, 1, 2, 8192).per_cpu());
+    assert!(!shape(7, 2, 2, 2, 8192).per_cpu());
     stress::<Fibonacci>(7, 8192, 4, 200_000, 100);
 }
 

@@ -10,9 +10,9 @@ mod lang_common;
 
 use common::Words;
 use lang_common::{compile, Text, AROUND, SWITCH};
-use rust_hist::program::{Out, Program};
+use rust_hist::program::{Out, Program, Refs};
 use rust_hist::render::{self, Stats, Symbols, Table};
-use rust_hist::tracing_map::{Dimensions, Ending, Map, Rows, Shape};
+use rust_hist::tracing_map::{copy_words, Dimensions, Ending, Map, Rows, Shape};
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -103,13 +103,16 @@ fn run(text: &str, switches: &[Switch]) -> String {
         let mut vals = [0; rust_hist::limits::VALS_MAX];
         let shard = map.shard(cpu % 2);
         match map.insert(key, |_| ()) {
-            Some(elt) => shard.hit(elt, program.values(&record, &AROUND, &mut vals)),
+            Some(elt) => shard.hit(
+                elt,
+                program.values(&record, &AROUND, &Refs::none(), &mut vals),
+            ),
             None => shard.count(Ending::DroppedFull),
         }
     }
 
     let mut words = vec![0; map.used() * shape.row_words()];
-    let len = map.copy_rows(map.used(), &mut words);
+    let len = map.copy_rows(map.used(), &mut words, copy_words);
     let rows = Rows::new(&shape, &words, len);
     let stats = Stats::of(&rows);
     let table = Table {

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The variables of an element: a number, or a string or stack.
+//!
+//! C counterpart: `tracing_map_set_var()`, `tracing_map_read_var_once()` and the others.
+//!
+//! Memory that is all 0 is a variable that is not set. Nobody waits: not a reader for a writer that
+//! it may have interrupted, nor a writer for another one.
+//!
+//! Context: any, NMI included. A loop goes round again only because another context has changed the
+//! variable meanwhile, and the loops of readers are bounded.
+
+use crate::sync::{
+    Acquire,
+    Atomic,
+    Both,
+    Full,
+    Pair,
+    Release, //
+};
+
+/// How often a string or stack is read before it counts as not set.
+const READ_TRIES: usize = 4;
+
+/// The bit of a meta word that says whether the variable is set.
+const SET: u64 = 1;
+/// The bit of the meta word of a string that says whether somebody is writing it.
+const BUSY: u64 = 2;
+/// One version of a number; those of a string leave room for [`BUSY`].
+const NUM_VERSION: u64 = 2;
+const TEXT_VERSION: u64 = 4;
+
+/// A number that may be unset: a value, and a meta word with version and [`SET`].
+///
+/// A view of two words of an element's aux part, whose owner it borrows; it needs no lock. All that
+/// is done to it takes effect at one moment, that of the compare-exchange.
+///
+/// # Invariants
+///
+/// Each change takes the version one further, so equal meta words mean that nothing was done in
+/// between. It would have to change 2^63 times while one context stands still.
+#[derive(Clone, Copy)]
+pub struct NumCell<'a> {
+    pair: Pair<'a>,
+}
+
+/// What a number was when it was taken: see [`NumCell::consume`]. A plain value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Taken {
+    /// The number.
+    pub value: u64,
+    /// The cell behind it.
+    left: Both,
+}
+
+impl<'a> NumCell<'a> {
+    /// Words that it takes.
+    pub const WORDS: usize = 2;
+
+    /// The variable in the first two of `words`; `None` if [`Pair`] refuses them.
+    #[inline(always)]
+    pub fn new(words: &'a [Atomic<u64>]) -> Option<Self> {
+        Pair::new(words).map(|pair| Self { pair })
+    }
+
+    /// Exchanges what the cell holds for what `change` makes of it, which is `None` for nothing.
+    /// Returns what it was before and what it is now.
+    #[inline(always)]
+    fn change(&self, change: impl Fn(Both) -> Option<(u64, u64)>) -> Option<(Both, Both)> {
+        loop {
+            let old = self.pair.load();
+            let (value, set) = change(old)?;
+            // INVARIANT: the next version.
+            let meta = (old.meta & !SET).wrapping_add(NUM_VERSION) | set;
+            let new = Both { value, meta };
+
+            if self.pair.cmpxchg(old, new).is_ok() {
+                return Some((old, new));
+            }
+        }
+    }
+
+    /// Sets the number.
+    #[inline]
+    pub fn set(&self, value: u64) {
+        self.change(|_| Some((value, SET)));
+    }
+
+    /// Reads the number; `None` if it is not set.
+    #[inline]
+    pub fn read(&self) -> Option<u64> {
+        let Both { value, meta } = self.pair.load();
+
+        (meta & SET != 0).then_some(value)
+    }
+
+    /// Unsets the number and returns what it was; `None` if it is not set.
+    ///
+    /// Of all who want one write of it, one gets it.
+    #[inline]
+    pub fn consume(&self) -> Option<Taken> {
+        let (old, left) = self.change(|old| (old.meta & SET != 0).then_some((old.value, 0)))?;
+
+        Some(Taken {
+            value: old.value,
+            left,
+        })
+    }
+
+    /// Undoes a [`NumCell::consume`] of this cell, unless somebody has set the number since: the
+    /// later number is the one that counts, as if the other had never been taken.
+    #[inline]
+    pub fn restore(&self, taken: &Taken) {
+        self.change(|old| (old == taken.left).then_some((taken.value, SET)));
+    }
+}
+
+/// A string or stack that may be unset: a meta word with version, [`BUSY`] and [`SET`], and `n`
+/// words of content.
+///
+/// A view of an element's aux part, whose owner it borrows; it needs no lock.
+///
+/// # Invariants
+///
+/// - The content changes only while [`BUSY`] is set, by the one writer that has set it.
+/// - The version changes with each change of the content, before the content does.
+#[derive(Clone, Copy)]
+pub struct TextCell<'a> {
+    meta: &'a Atomic<u64>,
+    content: &'a [Atomic<u64>],
+}
+
+impl<'a> TextCell<'a> {
+    /// The variable in `words`; `None` if there are none.
+    #[inline(always)]
+    pub fn new(words: &'a [Atomic<u64>]) -> Option<Self> {
+        let (meta, content) = words.split_first()?;
+
+        Some(Self { meta, content })
+    }
+
+    /// Makes this context the only writer; `None` if there is another one.
+    #[inline(always)]
+    fn claim(&self) -> Option<u64> {
+        loop {
+            // ORDERING: pairs with `Release` in `release`, as the `cmpxchg` does.
+            let old = self.meta.load(Acquire);
+            if old & BUSY != 0 {
+                return None;
+            }
+            // INVARIANT: the next version, and busy.
+            let busy = (old & !(SET | BUSY)).wrapping_add(TEXT_VERSION) | BUSY;
+
+            // ORDERING: pairs with `Release` in `release`: what the last writer wrote comes before.
+            // What this one writes comes after by the `Release` of each word.
+            if self.meta.cmpxchg(old, busy, Full).is_ok() {
+                return Some(busy);
+            }
+        }
+    }
+
+    /// Ends what `claim` began.
+    #[inline(always)]
+    fn release(&self, busy: u64, set: u64) {
+        // INVARIANT: it was this context that set `BUSY`, and the content is complete.
+        // ORDERING: pairs with `Acquire` in `claim` and `read`; the content comes before.
+        self.meta.store(busy & !BUSY | set, Release);
+    }
+
+    /// Sets the variable to `words`, and zeros where there are no more of them.
+    ///
+    /// Where another context is about to write it, too, `false` is returned and nothing is done:
+    /// that is as if this write had come just before the other one, which nobody can tell.
+    #[inline]
+    pub fn write(&self, words: impl IntoIterator<Item = u64>) -> bool {
+        let Some(busy) = self.claim() else {
+            return false;
+        };
+        let mut words = words.into_iter();
+
+        for place in self.content {
+            // ORDERING: pairs with `Acquire` of the words in `read`: whoever sees it sees busy, too.
+            place.store(words.next().unwrap_or(0), Release);
+        }
+        self.release(busy, SET);
+        true
+    }
+
+    /// Unsets the variable, or does nothing where another context writes it, as above.
+    #[inline]
+    pub fn unset(&self) -> bool {
+        let Some(busy) = self.claim() else {
+            return false;
+        };
+        self.release(busy, 0);
+        true
+    }
+
+    /// Whether the variable is set, and nobody is writing it.
+    #[inline]
+    pub fn is_set(&self) -> bool {
+        // ORDERING: only a hint of what `read` would say.
+        self.meta.load(Acquire) & (SET | BUSY) == SET
+    }
+
+    /// Copies the content to `to`, or as much as fits; `None` if the variable is not set or is being
+    /// written all the time. What is in `to` then means nothing.
+    #[inline]
+    pub fn read(&self, to: &mut [u64]) -> Option<()> {
+        for _ in 0..READ_TRIES {
+            // ORDERING: pairs with `Release` in `release`; the content is as complete as the meta
+            // word says.
+            let meta = self.meta.load(Acquire);
+            if meta & (SET | BUSY) == 0 {
+                return None;
+            }
+            if meta & BUSY != 0 {
+                continue;
+            }
+            for (to, from) in to.iter_mut().zip(self.content) {
+                // ORDERING: pairs with `Release` in `write`: whoever sees a word of a later content
+                // sees below that it became busy.
+                *to = from.load(Acquire);
+            }
+            // ORDERING: the loads above come before by their `Acquire`.
+            if self.meta.load(Acquire) == meta {
+                return Some(());
+            }
+        }
+        None
+    }
+}

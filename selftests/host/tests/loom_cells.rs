@@ -1,0 +1,343 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The variables of an element under the model checker: X-12 and B-03 (read-once), X-13 and B-04
+//! (a tracked value with its row), X-14 and B-02 (strings), H-VAR-19 and H-NAM-05 (a shared table
+//! that is cleared while it is hit).
+//!
+//! Run with `RUSTFLAGS="--cfg loom" cargo test --test loom_cells`.
+
+#![cfg(loom)]
+
+mod common;
+
+use common::{map, shape, Words};
+use loom::sync::Arc;
+use loom::thread;
+use rust_hist::sync::{Acquire, Atomic, Release};
+use rust_hist::tracing_map::{Fibonacci, Map, NumCell, TextCell, TrackCell, Tracked, When};
+
+/// Checks all interleavings with at most so many preemptions.
+fn check(preemptions: usize, test: impl Fn() + Sync + Send + 'static) {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(preemptions);
+    model.check(test);
+}
+
+/// Words that are all 0.
+fn words(n: usize) -> Arc<Words> {
+    Arc::new((0..n).map(|_| Atomic::<u64>::new(0)).collect())
+}
+
+fn num(words: &[Atomic<u64>]) -> NumCell<'_> {
+    NumCell::new(words).expect("two words")
+}
+
+#[test]
+fn each_write_goes_to_one_consumer() {
+    check(4, || {
+        let cell = words(2);
+        num(&cell).set(1);
+        let consume = |cell: Arc<Words>| move || num(&cell).consume().map(|taken| taken.value);
+
+        let a = thread::spawn(consume(cell.clone()));
+        let b = thread::spawn(consume(cell.clone()));
+        let taken = [a, b].map(|thread| thread.join().expect("thread"));
+
+        let mut got: Vec<u64> = taken.into_iter().flatten().collect();
+        assert_eq!(got.pop(), Some(1), "nobody got it");
+        assert!(got.is_empty(), "both got it");
+        assert_eq!(num(&cell).read(), None);
+    });
+}
+
+/// What is written is taken once, or overwritten, or still there: nothing comes twice and the last
+/// write is not lost.
+#[test]
+fn no_write_is_lost_to_a_stale_flag() {
+    check(3, || {
+        let cell = words(2);
+        let writer = |cell: Arc<Words>, v: u64| move || num(&cell).set(v);
+        let consume = |cell: &Arc<Words>| num(cell).consume().map(|taken| taken.value);
+
+        let a = thread::spawn(writer(cell.clone(), 1));
+        let b = thread::spawn(writer(cell.clone(), 2));
+        let other = {
+            let cell = cell.clone();
+            thread::spawn(move || num(&cell).consume().map(|taken| taken.value))
+        };
+        let mine = consume(&cell);
+        for thread in [a, b] {
+            thread.join().expect("thread");
+        }
+        let theirs = other.join().expect("thread");
+        let left = consume(&cell);
+
+        let mut got: Vec<u64> = [mine, theirs, left].into_iter().flatten().collect();
+        assert!(!got.is_empty(), "both writes are gone");
+        got.sort_unstable();
+        got.dedup();
+        let all = [mine, theirs, left].into_iter().flatten().count();
+        assert_eq!(got.len(), all, "a write came twice");
+        assert_eq!(consume(&cell), None);
+    });
+}
+
+#[test]
+fn a_number_put_back_does_not_hide_a_later_one() {
+    check(4, || {
+        let cell = words(2);
+        num(&cell).set(1);
+        let other = {
+            let cell = cell.clone();
+            thread::spawn(move || num(&cell).set(2))
+        };
+        let third = {
+            let cell = cell.clone();
+            thread::spawn(move || num(&cell).consume().map(|taken| taken.value))
+        };
+
+        if let Some(taken) = num(&cell).consume() {
+            num(&cell).restore(&taken);
+        }
+        other.join().expect("thread");
+        let theirs = third.join().expect("thread");
+        let left = num(&cell).read();
+
+        // Without the one who puts back, the same: 2 is there, or has been taken.
+        match theirs {
+            Some(2) => assert_eq!(left, None),
+            Some(1) | None => assert_eq!(left, Some(2)),
+            other => panic!("nobody wrote {other:?}"),
+        }
+    });
+}
+
+#[test]
+fn a_reader_sees_a_number_that_was_written_and_the_latest_after_all() {
+    check(4, || {
+        let cell = words(2);
+        num(&cell).set(7);
+        let other = {
+            let cell = cell.clone();
+            thread::spawn(move || {
+                num(&cell).consume().expect("set");
+                num(&cell).set(8);
+            })
+        };
+        assert!(matches!(num(&cell).read(), None | Some(7) | Some(8)));
+        other.join().expect("thread");
+        assert_eq!(num(&cell).read(), Some(8));
+    });
+}
+
+/// One step of a hit with a row: the row says twice what the value is.
+fn track(cell: &[Atomic<u64>], when: When, value: u64) -> Tracked {
+    let cell = TrackCell::new(cell, 2).expect("eight words");
+    cell.update(when, value, |row| row.put(0, [value, !value]))
+}
+
+fn tracked(cell: &[Atomic<u64>]) -> Option<u64> {
+    let cell = TrackCell::new(cell, 2).expect("eight words");
+    let mut row = [0; 2];
+    let value = cell.read(&mut row);
+    if let Some(value) = value {
+        assert_eq!(row, [value, !value], "value and row of two hits");
+    }
+    value
+}
+
+#[test]
+fn the_maximum_is_exact_and_has_its_own_row() {
+    check(3, || {
+        let cell = words(8);
+        let writer = |cell: Arc<Words>, v: u64| {
+            move || {
+                assert_ne!(track(&cell, When::Larger, v), Tracked::Lost);
+            }
+        };
+
+        let a = thread::spawn(writer(cell.clone(), 5));
+        let b = thread::spawn(writer(cell.clone(), 9));
+        let seen = tracked(&cell);
+        assert!(matches!(seen, None | Some(5) | Some(9)));
+        for thread in [a, b] {
+            thread.join().expect("thread");
+        }
+
+        assert_eq!(tracked(&cell), Some(9));
+        assert_eq!(track(&cell, When::Larger, 9), Tracked::Same);
+        // Both rows were given back.
+        assert_eq!(track(&cell, When::Larger, 10), Tracked::Stored);
+        assert_eq!(tracked(&cell), Some(10));
+    });
+}
+
+#[test]
+fn a_row_is_not_written_again_under_its_reader() {
+    check(3, || {
+        let cell = words(8);
+        track(&cell, When::Larger, 1);
+        let other = {
+            let cell = cell.clone();
+            thread::spawn(move || {
+                for v in 2..5 {
+                    assert_eq!(track(&cell, When::Larger, v), Tracked::Stored);
+                }
+            })
+        };
+        assert!(matches!(tracked(&cell), Some(1..=4)));
+        other.join().expect("thread");
+        assert_eq!(tracked(&cell), Some(4));
+    });
+}
+
+#[test]
+fn a_change_is_seen_with_its_row() {
+    check(3, || {
+        let cell = words(8);
+        let writer = |cell: Arc<Words>, v: u64| move || track(&cell, When::Other, v);
+
+        let a = thread::spawn(writer(cell.clone(), 5));
+        let b = thread::spawn(writer(cell.clone(), 5));
+        let ends = [a, b].map(|thread| thread.join().expect("thread"));
+
+        // One of two equal values is a change, and one alone.
+        assert!(ends.contains(&Tracked::Stored) && ends.contains(&Tracked::Same));
+        assert_eq!(tracked(&cell), Some(5));
+        assert_eq!(track(&cell, When::Other, 5), Tracked::Same);
+        assert_eq!(track(&cell, When::Other, 0), Tracked::Stored);
+        assert_eq!(tracked(&cell), Some(0));
+    });
+}
+
+/// Three at once are one more than there are rows: one of them is lost, and says so.
+#[test]
+fn a_lost_row_is_told() {
+    check(3, || {
+        let cell = words(8);
+        let inner = {
+            let cell = cell.clone();
+            move |v: u64| track(&cell, When::Larger, v)
+        };
+        let view = TrackCell::new(&cell, 2).expect("eight words");
+        let mut ends = Vec::new();
+
+        let outer = view.update(When::Larger, 1, |row| {
+            row.put(0, [1, !1]);
+            let view = TrackCell::new(&cell, 2).expect("eight words");
+            ends.push(view.update(When::Larger, 2, |row| {
+                ends_in_loss(&inner, 3);
+                row.put(0, [2, !2]);
+            }));
+        });
+        assert_eq!(ends, [Tracked::Stored]);
+        assert_eq!(outer, Tracked::Same);
+        assert_eq!(tracked(&cell), Some(2));
+        assert_eq!(inner(3), Tracked::Stored);
+    });
+}
+
+fn ends_in_loss(update: &impl Fn(u64) -> Tracked, v: u64) {
+    assert_eq!(update(v), Tracked::Lost);
+}
+
+fn text(words: &[Atomic<u64>]) -> TextCell<'_> {
+    TextCell::new(words).expect("a word")
+}
+
+#[test]
+fn a_string_is_never_torn() {
+    check(3, || {
+        let cell = words(3);
+        let writer = |cell: Arc<Words>, v: u64| move || text(&cell).write([v, !v]);
+        let look = |cell: &[Atomic<u64>]| {
+            let mut seen = [0; 2];
+            text(cell).read(&mut seen).map(|()| {
+                assert_eq!(seen[1], !seen[0], "a torn string");
+                seen[0]
+            })
+        };
+
+        let a = thread::spawn(writer(cell.clone(), 1));
+        let b = thread::spawn(writer(cell.clone(), 2));
+        let seen = look(&cell);
+        assert!(matches!(seen, None | Some(1) | Some(2)));
+        let written = [a, b].map(|thread| thread.join().expect("thread"));
+
+        assert!(written.contains(&true), "both left it to the other");
+        assert!(matches!(look(&cell), Some(1) | Some(2)));
+    });
+}
+
+#[test]
+fn unsetting_a_string_excludes_its_writer() {
+    check(4, || {
+        let cell = words(2);
+        assert!(text(&cell).write([1]));
+        let other = {
+            let cell = cell.clone();
+            thread::spawn(move || text(&cell).write([2]))
+        };
+        let unset = text(&cell).unset();
+        let written = other.join().expect("thread");
+
+        assert!(unset || written);
+        let mut seen = [0];
+        match text(&cell).read(&mut seen) {
+            Some(()) => assert!(written && seen == [2]),
+            None => assert!(unset && !text(&cell).is_set()),
+        }
+    });
+}
+
+/// A table that two triggers share is exchanged for an empty one. A hit inserts, sets its variable
+/// and is done, wholly in one of the two; whoever looks for the variable finds what was set in the
+/// table that it looks in.
+#[test]
+fn a_shared_table_is_cleared_whole() {
+    type Table = Map<Words, Fibonacci>;
+
+    fn set(map: &Table, v: u64) {
+        let elt = map.insert(&[7], |_| ()).expect("room");
+        num(map.aux(elt)).set(v);
+        map.shard(0).hit(elt, &[]);
+    }
+
+    check(3, || {
+        let maps: Arc<[Table; 2]> =
+            Arc::new([map(shape(1, 1, 2, 1, 1)), map(shape(1, 1, 2, 1, 1))]);
+        let current = Arc::new(Atomic::<u32>::new(0));
+        let member = |v: u64| {
+            let (maps, current) = (maps.clone(), current.clone());
+            move || {
+                // ORDERING: pairs with `Release` in the clear.
+                let at = current.load(Acquire) as usize;
+                set(&maps[at], v);
+                at
+            }
+        };
+
+        let a = thread::spawn(member(1));
+        let clear = {
+            let current = current.clone();
+            // ORDERING: pairs with `Acquire` in the hits.
+            thread::spawn(move || current.store(1, Release))
+        };
+        // ORDERING: as in a hit.
+        let reader = &maps[current.load(Acquire) as usize];
+        let seen = reader
+            .lookup(&[7])
+            .and_then(|elt| num(reader.aux(elt)).read());
+        assert!(matches!(seen, None | Some(1)));
+        let b = member(2)();
+        let a = a.join().expect("thread");
+        clear.join().expect("thread");
+
+        for (at, map) in maps.iter().enumerate() {
+            let calls = usize::from(a == at) + usize::from(b == at);
+            assert_eq!(map.account().hits, calls as u64);
+            let value = map.lookup(&[7]).and_then(|elt| num(map.aux(elt)).read());
+            assert_eq!(value.is_some(), calls > 0);
+        }
+    });
+}
