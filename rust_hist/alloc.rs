@@ -85,6 +85,11 @@ impl<T> Vec<T> {
         }
     }
 
+    /// Drops the items from `len` on.
+    pub fn truncate(&mut self, len: usize) {
+        self.0.truncate(len);
+    }
+
     /// The bytes that it takes besides itself.
     pub fn bytes(&self) -> usize {
         self.0.capacity().saturating_mul(size_of::<T>())

@@ -172,12 +172,16 @@ err_kinds! {
     UnaryMinusParens: c"Unary minus needs parentheses: -(..)",
     /// A field of a size or type that no column can hold; goes with [`Errno::Enomem`].
     UnsupportedField: c"Field type not supported",
+    /// The argument of `onmax` or `onchange` is a string or a stack.
+    OnxNotNumber: c"For onmax(x) or onchange(x), x must be a number",
     /// A seventeenth variable is read; goes with [`Errno::Enomem`].
     TooManyRefs: c"Too many variable references (Max = 16)",
     /// Another trigger, a tracer or a reader has the snapshot; goes with [`Errno::Ebusy`].
     SnapshotBusy: c"The snapshot of this instance is in use",
     /// The kernel has no snapshots; goes with [`Errno::Enodev`].
     NoSnapshot: c"Snapshots are not built into this kernel",
+    /// A trigger that is to go has variables that another one reads; goes with [`Errno::Ebusy`].
+    TriggerInUse: c"Variables of this trigger are used by another trigger",
 }
 
 /// The errno of a refusal, positive as in `errno.h`.

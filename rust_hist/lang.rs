@@ -29,10 +29,16 @@
 mod enable;
 pub mod lex;
 mod load;
+pub(crate) mod expr;
 mod parse;
 mod spec;
 
-pub(crate) use self::parse::CLOCK;
+pub(crate) use self::parse::{
+    CLOCK,
+    ON_CHANGE,
+    ON_MATCH,
+    ON_MAX, //
+};
 pub use self::{
     enable::{
         EnableSpec,
@@ -45,7 +51,6 @@ pub use self::{
     parse::parse,
     spec::{
         Command,
-        FieldSpec,
         HistSpec,
         Update,
         Usage, //

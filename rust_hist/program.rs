@@ -26,10 +26,13 @@
     )
 )]
 
+mod action;
 mod compare;
 mod compile;
 mod exec;
+mod expr;
 mod print;
+mod var;
 
 pub use crate::lang::Update;
 
@@ -483,6 +486,10 @@ pub struct Ref {
     consume: bool,
     name: Span,
     event: Option<(Span, Span)>,
+    /// The variable's value, if that never changes.
+    constant: Option<u64>,
+    /// A use of it.
+    field: Field,
 }
 
 impl Ref {
@@ -508,6 +515,12 @@ impl Ref {
     #[inline]
     pub fn name(&self) -> Span {
         self.name
+    }
+
+    /// A use of the variable, as a field.
+    #[inline]
+    pub fn field(&self) -> &Field {
+        &self.field
     }
 
     /// The system and the event before it, if they were typed.
@@ -685,6 +698,8 @@ pub struct Program {
     made: Vec<u8>,
     key_size: u32,
     aux_words: u16,
+    /// Handlers that track a variable, those that are settled.
+    tracked: u8,
     bits: u32,
     name: Option<Span>,
     clock: Option<Span>,

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Text to specification: the filter, the parameters, one field.
+//! Text to specification: the filter, the parameters, one modifier.
 //!
-//! C counterpart: `event_hist_trigger_parse()`, `parse_hist_trigger_attrs()`, `parse_atom()` and
-//! `parse_field()` of
+//! C counterpart: `event_hist_trigger_parse()`, `parse_hist_trigger_attrs()` and `parse_field()` of
 //! [`kernel/trace/trace_events_hist.c`](srctree/kernel/trace/trace_events_hist.c).
 //! The order of the checks decides which refusal a text with two mistakes gets; it is that of C.
 //!
@@ -22,7 +21,6 @@ use core::num::NonZeroU64;
 
 use crate::{
     error::{
-        Entry,
         ErrKind,
         Errno,
         Refusal, //
@@ -47,14 +45,19 @@ use super::{
     },
     spec::{
         Command,
-        FieldSpec,
         HistSpec,
         Usage, //
     },
 };
 
-/// The clock that a trigger with stamps runs on.
+/// The clock of a trigger with stamps that names none.
 pub(crate) const CLOCK: &[u8] = b"global";
+
+/// How the handlers begin.
+pub(crate) const ON_MATCH: &[u8] = b"onmatch(";
+pub(crate) const ON_MAX: &[u8] = b"onmax(";
+pub(crate) const ON_CHANGE: &[u8] = b"onchange(";
+const HANDLERS: [&[u8]; 3] = [ON_MATCH, ON_MAX, ON_CHANGE];
 
 /// The word between the parameters and the filter.
 const IF: &[u8] = b"if";
@@ -68,11 +71,14 @@ pub fn parse<'t>(prefix: &'t [u8], text: &'t [u8]) -> Result<HistSpec<'t>, Refus
         .and_then(|nul| text.get(..nul))
         .unwrap_or(text);
 
+    let whole = Command::new(prefix, text, Span::whole(text));
+
     if text.is_empty() {
-        return Err(Refusal::silent(Errno::Einval));
+        return Err(whole.explain(Errno::Einval, ErrKind::NoKeys, Span::whole(text)));
     }
 
-    let (params, filter) = split_filter(text)?;
+    let (params, filter) =
+        split_filter(text).map_err(|at| whole.explain(Errno::Einval, ErrKind::NoFilter, at))?;
     let mut spec = HistSpec::new(Command::new(prefix, text, params), filter);
     let mut keys = None;
 
@@ -80,13 +86,13 @@ pub fn parse<'t>(prefix: &'t [u8], text: &'t [u8]) -> Result<HistSpec<'t>, Refus
         parameter(&mut spec, &mut keys, token)?;
     }
 
-    spec.keys = keys.ok_or(Refusal::silent(Errno::Einval))?;
+    spec.keys = keys.ok_or(whole.explain(Errno::Einval, ErrKind::NoKeys, params))?;
     Ok(spec)
 }
 
 /// Cuts the text at the first word `if` between blanks. The filter is what stands behind the one
-/// blank that ends this word.
-fn split_filter(text: &[u8]) -> Result<(Span, Option<Span>), Refusal> {
+/// blank that ends this word. Where that fails, the word itself is the error.
+fn split_filter(text: &[u8]) -> Result<(Span, Option<Span>), Span> {
     let whole = Span::whole(text);
 
     for (at, window) in text.windows(IF.len()).enumerate() {
@@ -94,28 +100,29 @@ fn split_filter(text: &[u8]) -> Result<(Span, Option<Span>), Refusal> {
             continue;
         }
 
+        let word = whole.behind(at);
         let Some(before) = at.checked_sub(1) else {
-            return Err(Refusal::silent(Errno::Einval));
+            return Err(word);
         };
 
         if !text.get(before).copied().is_some_and(is_blank) {
             continue;
         }
 
-        let [blank, _, ..] = whole.behind(at).behind(IF.len()).of(text) else {
-            return Err(Refusal::silent(Errno::Einval));
+        let [blank, _, ..] = word.behind(IF.len()).of(text) else {
+            return Err(word);
         };
 
         if !is_blank(*blank) {
             continue;
         }
 
-        let condition = trim(text, whole.behind(at));
+        let condition = trim(text, word);
         let filter = condition.behind(IF.len()).behind(1);
 
         // Nothing but blanks stood behind the word.
         if filter.is_empty() {
-            return Err(Refusal::silent(Errno::Einval));
+            return Err(word);
         }
         return Ok((trim(text, whole.first(before)), Some(filter)));
     }
@@ -136,41 +143,55 @@ fn parameter(spec: &mut HistSpec<'_>, keys: &mut Option<Span>, token: Span) -> R
             if right.is_empty() {
                 return Err(command.refuse(ErrKind::EmptyAssignment, token));
             }
-            assignment(spec, keys, left.of(command.text()), right)
+            assignment(spec, keys, token, left.of(command.text()), right)
         }
-        None => flag(spec, bytes),
+        None => flag(spec, token),
     }
 }
 
 /// Parses a token without `=`.
-fn flag(spec: &mut HistSpec<'_>, word: &[u8]) -> Result<(), Refusal> {
-    match word {
+fn flag(spec: &mut HistSpec<'_>, token: Span) -> Result<(), Refusal> {
+    let command = spec.command;
+
+    match token.of(command.text()) {
         b"nohitcount" | b"NOHC" => spec.nohitcount = true,
         b"pause" => spec.pause = true,
         b"cont" | b"continue" => spec.cont = true,
         b"clear" => spec.clear = true,
-        _ => return Err(Refusal::silent(Errno::Einval)),
+        word if HANDLERS.iter().any(|handler| word.starts_with(handler)) => spec
+            .actions
+            .push(token)
+            .map_err(|_| command.explain(Errno::Einval, ErrKind::TooManyActions, token))?,
+        _ => return Err(command.explain(Errno::Einval, ErrKind::UnknownWord, token)),
     }
     Ok(())
 }
 
-/// Parses `LEFT=right`. Of several with one meaning the last counts.
+/// Parses the token `LEFT=right`. Of several with one meaning the last counts.
 fn assignment(
     spec: &mut HistSpec<'_>,
     keys: &mut Option<Span>,
+    token: Span,
     left: &[u8],
     right: Span,
 ) -> Result<(), Refusal> {
-    let text = spec.command.text();
+    let command = spec.command;
+    let text = command.text();
 
     match left {
         b"key" | b"keys" => *keys = Some(right),
         b"val" | b"vals" | b"values" => spec.vals = Some(right),
         b"sort" => spec.sort = Some(right),
-        b"size" => spec.bits = map_bits(right.of(text)).map_err(Refusal::silent)?,
-        // The one clock there is can be named, since the printed line names it.
-        b"clock" if trim(text, right).of(text) == CLOCK => {}
-        _ => return Err(Refusal::silent(Errno::Einval)),
+        b"size" => {
+            spec.bits = map_bits(right.of(text))
+                .map_err(|errno| command.explain(errno, ErrKind::InvalidSize, right))?;
+        }
+        b"name" => spec.name = Some(token),
+        b"clock" => spec.clock = Some(trim(text, right)),
+        _ => spec
+            .vars
+            .push(token)
+            .map_err(|_| command.refuse(ErrKind::TooManyVars, token))?,
     }
     Ok(())
 }
@@ -190,75 +211,7 @@ fn map_bits(text: &[u8]) -> Result<u32, Errno> {
     }
 }
 
-impl<'t> HistSpec<'t> {
-    /// Parses one item of `keys=` or `vals=`.
-    pub(crate) fn field(&self, item: Span, usage: Usage) -> Result<FieldSpec, Refusal> {
-        let command = &self.command;
-
-        // Expressions and constants would be fields by these names.
-        if command
-            .bytes(item)
-            .any(|byte| matches!(byte, b'-' | b'+' | b'/' | b'*'))
-        {
-            return Err(command.refuse(ErrKind::FieldNotFound, item));
-        }
-        if item
-            .of(command.text())
-            .first()
-            .is_some_and(u8::is_ascii_digit)
-        {
-            let kind = match number(item.of(command.text())) {
-                Ok(_) => ErrKind::FieldNotFound,
-                Err(_) => ErrKind::ExpectNumber,
-            };
-
-            return Err(command.refuse(kind, item));
-        }
-
-        let (item, atom) = self.qualified(item);
-        let note = self.reference(atom);
-        let (name, modifier) = self.name_and_modifier(atom);
-        let modifier = match modifier {
-            Some(modifier) => self.modifier(name, modifier, usage).map_err(|at| {
-                let refusal = command.refuse(ErrKind::BadFieldModifier, at);
-
-                refusal.after(note)
-            })?,
-            None => Modifier::None,
-        };
-
-        Ok(FieldSpec {
-            item,
-            atom,
-            name,
-            modifier,
-            note,
-        })
-    }
-
-    /// Takes `system.event.` off an item with two dots: what is left for carets, and the rest.
-    ///
-    /// PARITY: `parse_atom()` drops the two names unless a variable follows.
-    fn qualified(&self, item: Span) -> (Span, Span) {
-        let mut parts = Split::new(self.command.text(), item, b'.');
-
-        match (parts.next(), parts.next(), parts.rest()) {
-            (Some(system), Some(_event), Some(atom)) => (system, atom),
-            _ => (item, item),
-        }
-    }
-
-    /// What is to be said of an atom that refers to a variable, of which there is none.
-    fn reference(&self, atom: Span) -> Option<Entry> {
-        match atom.of(self.command.text()) {
-            [b'$', _, ..] => Some(Entry {
-                kind: ErrKind::VarNotFound,
-                at: self.command.column(atom.behind(1)),
-            }),
-            _ => None,
-        }
-    }
-
+impl HistSpec<'_> {
     /// Splits an atom at its first dot.
     pub(crate) fn name_and_modifier(&self, atom: Span) -> (Span, Option<Span>) {
         let mut parts = Split::new(self.command.text(), atom, b'.');
@@ -298,10 +251,10 @@ impl<'t> HistSpec<'t> {
             return self.buckets(modifier);
         }
         // PARITY: `parse_field()` does not look behind these two words.
-        if usage == Usage::Value && command.begins(modifier, b"percent") {
+        if usage.has_shares() && command.begins(modifier, b"percent") {
             return Ok(Modifier::Percent);
         }
-        if usage == Usage::Value && command.begins(modifier, b"graph") {
+        if usage.has_shares() && command.begins(modifier, b"graph") {
             return Ok(Modifier::Graph);
         }
         Err(modifier)

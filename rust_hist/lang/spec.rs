@@ -18,16 +18,17 @@
 
 use crate::{
     error::{
-        Entry,
         ErrKind,
         Errno,
         Refusal, //
     },
-    limits::BITS_DEFAULT,
-    program::{
-        Modifier,
-        Span, //
+    limits::{
+        List,
+        ACTIONS_MAX,
+        BITS_DEFAULT,
+        VARS_MAX, //
     },
+    program::Span, //
 };
 
 use super::{
@@ -128,6 +129,18 @@ impl<'t> Command<'t> {
         self.find(word.iter().copied())
     }
 
+    /// The column of the byte `at` of the text, for entries of our own.
+    pub fn column_at(&self, at: usize) -> u16 {
+        let at = self.prefix.len().saturating_add(1).saturating_add(at);
+
+        u16::try_from(at).unwrap_or(u16::MAX)
+    }
+
+    /// A refusal that C does not explain: `kind`, with the caret where `span` begins.
+    pub fn explain(&self, errno: Errno, kind: ErrKind, span: Span) -> Refusal {
+        Refusal::new(errno, kind, self.column_at(span.start))
+    }
+
     /// The refusal that C answers to most mistakes: EINVAL, and `kind` with the caret at `span`.
     pub fn refuse(&self, kind: ErrKind, span: Span) -> Refusal {
         Refusal::new(Errno::Einval, kind, self.column(span))
@@ -152,21 +165,19 @@ pub enum Usage {
     Key,
     /// In `vals=`.
     Value,
+    /// As a variable, or in `save()`.
+    Variable,
+    /// In an expression.
+    Operand,
 }
 
-/// One field with its modifier, not yet looked up.
-#[derive(Clone, Copy, Debug)]
-pub struct FieldSpec {
-    /// What the caret of a later refusal points at.
-    pub item: Span,
-    /// The piece that names and modifies the field.
-    pub atom: Span,
-    /// The field's name.
-    pub name: Span,
-    /// Its modifier.
-    pub modifier: Modifier,
-    /// What is to be logged before the refusal if the field is not found.
-    pub note: Option<Entry>,
+impl Usage {
+    /// Whether `.percent` and `.graph` are read here.
+    ///
+    /// PARITY: `parse_expr()` forgets where the expression stands, so an operand may have them.
+    pub(super) fn has_shares(self) -> bool {
+        matches!(self, Self::Value | Self::Operand)
+    }
 }
 
 /// A parsed trigger command: pieces of its text.
@@ -182,6 +193,10 @@ pub struct HistSpec<'t> {
     pub(crate) clock: Option<Span>,
     pub(crate) filter: Option<Span>,
     pub(crate) bits: u32,
+    /// Tokens of variables: `v=expr[,v=expr ..]`.
+    pub(crate) vars: List<Span, VARS_MAX>,
+    /// Tokens of handlers: `onmax($v).save(..)`.
+    pub(crate) actions: List<Span, ACTIONS_MAX>,
     pub(crate) pause: bool,
     pub(crate) cont: bool,
     pub(crate) clear: bool,
@@ -200,6 +215,8 @@ impl<'t> HistSpec<'t> {
             clock: None,
             filter,
             bits: BITS_DEFAULT,
+            vars: List::new(),
+            actions: List::new(),
             pause: false,
             cont: false,
             clear: false,

@@ -16,9 +16,19 @@
     )
 )]
 
+use core::mem;
+
 use super::{
+    Action,
+    Code,
+    Do,
     Field,
-    Program, //
+    Handler,
+    Insn,
+    Name,
+    Op,
+    Program,
+    Span, //
 };
 
 impl Program {
@@ -26,44 +36,134 @@ impl Program {
     /// event: a second one is refused, and a command with `!`, `pause`, `cont` or `clear` finds the
     /// first.
     ///
-    /// The filter counts by its text. Size, clock and `nohitcount` do not count, so that a removal
-    /// need not repeat them.
+    /// Name and filter count by their texts. Size, clock and `nohitcount` do not count, so that a
+    /// removal need not repeat them.
     ///
-    /// PARITY: `hist_trigger_match()` does not look at the width of buckets.
+    /// PARITY: `hist_trigger_match()` does not look at the width of buckets, at constants, and at
+    /// what an expression computes.
     pub fn same_trigger(&self, text: &[u8], other: &Program, other_text: &[u8]) -> bool {
-        self.filter(text) == other.filter(other_text) && self.same_shape(text, other, other_text)
+        self.name(text) == other.name(other_text)
+            && self.filter(text) == other.filter(other_text)
+            && self.same_shape(text, other, other_text)
     }
 
-    /// As [`Program::same_trigger`], whatever the filters.
+    /// As [`Program::same_trigger`], whatever the names and the filters: such triggers can share
+    /// their entries.
     pub fn same_shape(&self, text: &[u8], other: &Program, other_text: &[u8]) -> bool {
-        let same = |a: &Field, b: &Field| self.same_field(a, text, other, b, other_text);
-        let (keys, other_keys) = (self.keys(), other.keys());
-        let (vals, other_vals) = (self.vals(), other.vals());
+        let pair = Pair {
+            a: (self, text),
+            b: (other, other_text),
+        };
 
-        keys.len() == other_keys.len()
-            && vals.len() == other_vals.len()
-            && vals.iter().zip(other_vals).all(|(a, b)| same(a, b))
-            && keys
-                .iter()
-                .zip(other_keys)
-                .all(|(a, b)| a.offset == b.offset && a.size == b.size && same(&a.field, &b.field))
+        same_all(self.vals(), other.vals(), |a, b| pair.same(a, b))
+            && same_all(self.vars(), other.vars(), |a, b| {
+                pair.same_text(a.name, b.name) && pair.same(&a.field, &b.field)
+            })
+            && same_all(self.keys(), other.keys(), |a, b| {
+                a.offset == b.offset && a.size == b.size && pair.same(&a.field, &b.field)
+            })
             && self.sort_keys() == other.sort_keys()
+            && same_all(self.actions(), other.actions(), |a, b| {
+                pair.same_action(a, b)
+            })
     }
+}
 
+/// Whether two lists are equal item by item.
+fn same_all<T>(a: &[T], b: &[T], same: impl Fn(&T, &T) -> bool) -> bool {
+    a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b))
+}
+
+/// Two programs with their texts.
+struct Pair<'p> {
+    a: (&'p Program, &'p [u8]),
+    b: (&'p Program, &'p [u8]),
+}
+
+impl Pair<'_> {
     /// Whether two fields are one; the place in the record does not count.
-    fn same_field(
-        &self,
-        a: &Field,
-        text: &[u8],
-        other: &Program,
-        b: &Field,
-        other_text: &[u8],
-    ) -> bool {
-        core::mem::discriminant(&a.op) == core::mem::discriminant(&b.op)
+    fn same(&self, a: &Field, b: &Field) -> bool {
+        let same_op = match (a.op, b.op) {
+            (Op::Const(a), Op::Const(b)) => a == b,
+            (Op::Ref(a), Op::Ref(b)) => self.same_ref(a, b),
+            (Op::Expr(a), Op::Expr(b)) => self.same_code(a, b),
+            (a, b) => mem::discriminant(&a) == mem::discriminant(&b),
+        };
+
+        same_op
             && a.modifier == b.modifier
             && a.size == b.size
             && a.signed == b.signed
-            && self.name_of(a.type_name, text) == other.name_of(b.type_name, other_text)
-            && self.field_name(a, text) == other.field_name(b, other_text)
+            && self.same_name(a.type_name, b.type_name)
+            && (matches!(a.op, Op::Ref(_)) || self.same_name(a.name, b.name))
+    }
+
+    fn same_code(&self, a: Code, b: Code) -> bool {
+        same_all(
+            a.of(self.a.0.code()),
+            b.of(self.b.0.code()),
+            |a, b| match (a, b) {
+                (Insn::Push(a), Insn::Push(b)) => self.same(a, b),
+                (a, b) => mem::discriminant(a) == mem::discriminant(b),
+            },
+        )
+    }
+
+    /// Whether two references name one variable: the event counts where both say it.
+    fn same_ref(&self, a: u8, b: u8) -> bool {
+        let (Some(a), Some(b)) = (
+            self.a.0.refs().get(usize::from(a)),
+            self.b.0.refs().get(usize::from(b)),
+        ) else {
+            return false;
+        };
+        let same_event = match (a.event, b.event) {
+            (Some((system, event)), Some((other_system, other_event))) => {
+                self.same_text(system, other_system) && self.same_text(event, other_event)
+            }
+            _ => true,
+        };
+
+        same_event && self.same_text(a.name, b.name)
+    }
+
+    fn same_action(&self, a: &Action, b: &Action) -> bool {
+        let same_handler = match (a.handler, b.handler) {
+            (
+                Handler::OnMatch { system, event },
+                Handler::OnMatch {
+                    system: other_system,
+                    event: other_event,
+                },
+            ) => self.same_text(system, other_system) && self.same_text(event, other_event),
+            (Handler::OnMax { arg, .. }, Handler::OnMax { arg: other, .. })
+            | (Handler::OnChange { arg, .. }, Handler::OnChange { arg: other, .. }) => {
+                self.same_text(arg, other)
+            }
+            _ => false,
+        };
+        let same_act = match (a.act, b.act) {
+            (Do::Trace { event, .. }, Do::Trace { event: other, .. }) => {
+                self.same_text(event, other)
+            }
+            (Do::Save { .. }, Do::Save { .. }) | (Do::Snapshot, Do::Snapshot) => {
+                self.same_text(a.word, b.word)
+            }
+            _ => false,
+        };
+
+        same_handler
+            && same_act
+            && same_all(self.a.0.params_of(a), self.b.0.params_of(b), |a, b| {
+                self.same_text(*a, *b)
+            })
+    }
+
+    fn same_text(&self, a: Span, b: Span) -> bool {
+        a.of(self.a.1) == b.of(self.b.1)
+    }
+
+    fn same_name(&self, a: Name, b: Name) -> bool {
+        self.a.0.name_of(a, self.a.1) == self.b.0.name_of(b, self.b.1)
     }
 }

@@ -4,8 +4,8 @@
 //!
 //! C counterpart: `create_hist_data()` and what it calls, of
 //! [`kernel/trace/trace_events_hist.c`](srctree/kernel/trace/trace_events_hist.c).
-//! The order is that of C, values, keys, sort keys, so that a text with two mistakes gets the same
-//! refusal.
+//! The order is that of C, so that a text with two mistakes gets the same refusal: handlers,
+//! definitions of variables, values, variables, keys, sort keys.
 //!
 //! Context: process.
 
@@ -18,6 +18,11 @@
     )
 )]
 
+use core::fmt::{
+    self,
+    Write, //
+};
+
 use crate::{
     alloc::Vec,
     error::{
@@ -25,13 +30,8 @@ use crate::{
         Errno,
         Refusal, //
     },
-    field::{
-        FieldDesc,
-        FieldKind,
-        Resolver, //
-    },
+    field::Resolver,
     lang::{
-        FieldSpec,
         HistSpec,
         Usage, //
     },
@@ -47,15 +47,19 @@ use crate::{
 };
 
 use super::{
+    expr::Parsed,
+    var::Def,
+    Code,
     Column,
     Field,
+    Insn,
     Key,
     Kind,
-    Load,
     Modifier,
     Name,
     Op,
     Order,
+    Out,
     Program,
     Purpose,
     SortKey,
@@ -65,25 +69,16 @@ use super::{
 /// The one field whose values are counted without being asked for.
 const HITCOUNT: &[u8] = b"hitcount";
 
-/// The special fields that no event can hide.
-const SPECIAL: [(&[u8], &str, Op); 5] = [
-    (b"common_timestamp", "common_timestamp", Op::Timestamp),
-    (b"common_stacktrace", "common_stacktrace", Op::Stacktrace),
-    (b"common_cpu", "common_cpu", Op::Cpu),
-    (b"common_comm", "common_comm", Op::Comm),
-    (HITCOUNT, "hitcount", Op::One),
-];
-
 impl Program {
-    /// Compiles `spec` for the event whose fields `event` knows.
+    /// Compiles `spec` for the event that `event` knows.
     ///
-    /// What the handlers do is not settled yet: that is for [`Program::create_actions`].
+    /// What the handlers do is not settled yet: that is for [`Program::create_actions`]. Nothing is
+    /// changed but the program itself, and what `event` notes of the tables that are referred to.
     pub fn compile(
         spec: &HistSpec<'_>,
-        event: &mut impl Resolver,
-        _purpose: Purpose,
+        event: &mut dyn Resolver,
+        purpose: Purpose,
     ) -> Result<Self, Refusal> {
-        let event = &*event;
         let mut program = Self {
             keys: List::new(),
             vals: List::new(),
@@ -97,9 +92,10 @@ impl Program {
             made: Vec::new(),
             key_size: 0,
             aux_words: 0,
+            tracked: 0,
             bits: spec.bits,
-            name: None,
-            clock: None,
+            name: spec.name.map(|token| token.behind(b"name=".len())),
+            clock: spec.clock,
             filter: spec.filter,
             timestamps: false,
             usecs: false,
@@ -108,242 +104,143 @@ impl Program {
             needs_existing: spec.cont || spec.clear,
             starts_paused: spec.pause,
         };
+        let mut compiler = Compiler::new(&mut program, spec, event);
 
-        program.compile_vals(spec, event)?;
-        program.compile_keys(spec, event)?;
-        program.compile_sort(spec)?;
+        compiler.parse_actions()?;
+        compiler.definitions()?;
+        compiler.vals()?;
+        compiler.variables(purpose)?;
+        compiler.keys()?;
+        compiler.place_variables()?;
+        compiler.sort()?;
         Ok(program)
     }
+}
 
-    /// Settles what the handlers do: the last step before the trigger is made. A command that
-    /// changes or removes a trigger does not come here.
-    pub fn create_actions(
-        &mut self,
-        _spec: &HistSpec<'_>,
-        _event: &mut impl Resolver,
-    ) -> Result<(), Refusal> {
-        Ok(())
+/// What compiling works with.
+pub(super) struct Compiler<'a, 't> {
+    pub(super) program: &'a mut Program,
+    pub(super) spec: &'a HistSpec<'t>,
+    pub(super) event: &'a mut dyn Resolver,
+    /// The trigger's own variables as typed, as long as they may stand for what they are made of.
+    ///
+    /// PARITY: `create_actions()` comes too late for that.
+    pub(super) defs: Vec<Def>,
+}
+
+impl<'a, 't> Compiler<'a, 't> {
+    pub(super) fn new(
+        program: &'a mut Program,
+        spec: &'a HistSpec<'t>,
+        event: &'a mut dyn Resolver,
+    ) -> Self {
+        Self {
+            program,
+            spec,
+            event,
+            defs: Vec::new(),
+        }
     }
 
-    fn compile_vals(&mut self, spec: &HistSpec<'_>, event: &impl Resolver) -> Result<(), Refusal> {
-        if let Some(list) = spec.vals {
-            let mut items = spec.items(list);
+    fn vals(&mut self) -> Result<(), Refusal> {
+        let command = &self.spec.command;
+
+        if let Some(list) = self.spec.vals {
+            let mut items = self.spec.items(list);
             let mut seen_hitcount = false;
 
             for _ in 0..SUMS_MAX {
-                if self.sums() == SUMS_MAX {
+                if self.program.sums() == SUMS_MAX {
                     break;
                 }
                 let Some(item) = items.next() else { break };
 
                 // The first plain `hitcount` is sum 0, which is there anyhow.
-                if spec.is(item, HITCOUNT) && !seen_hitcount {
+                if self.spec.is(item, HITCOUNT) && !seen_hitcount {
                     seen_hitcount = true;
                     continue;
                 }
 
-                let field = self.compile_val(spec, event, item)?;
+                let field = self.val(item)?;
 
-                self.vals
+                self.program
+                    .vals
                     .push(field)
-                    .map_err(|_| Refusal::silent(Errno::Einval))?;
+                    .map_err(|_| command.explain(Errno::Einval, ErrKind::TooManyVals, item))?;
             }
 
-            if items.rest().is_some_and(|rest| !spec.is(rest, HITCOUNT)) {
-                return Err(Refusal::silent(Errno::Einval));
+            if let Some(rest) = items.rest().filter(|&rest| !self.spec.is(rest, HITCOUNT)) {
+                return Err(command.explain(Errno::Einval, ErrKind::TooManyVals, rest));
             }
         }
 
-        if self.nohitcount && self.vals().is_empty() {
+        if self.program.nohitcount && self.program.vals().is_empty() {
             return Err(Refusal::new(Errno::Enoent, ErrKind::NeedNohcVal, 0));
         }
         Ok(())
     }
 
-    fn compile_val(
-        &mut self,
-        spec: &HistSpec<'_>,
-        event: &impl Resolver,
-        item: Span,
-    ) -> Result<Field, Refusal> {
-        let parsed = spec.field(item, Usage::Value)?;
-        let field = self.compile_field(spec, event, &parsed)?;
-        let computed_or_named = matches!(
-            field.modifier,
-            Modifier::Log2
-                | Modifier::Buckets(_)
-                | Modifier::Sym
-                | Modifier::SymOffset
-                | Modifier::Syscall
-        );
+    fn val(&mut self, item: Span) -> Result<Field, Refusal> {
+        let Parsed { field, seen } = self.expression(item, Usage::Value)?;
+        let computed_or_named = field.is_bucketed()
+            || matches!(
+                field.modifier,
+                Modifier::Sym | Modifier::SymOffset | Modifier::Syscall
+            );
 
-        match field.kind() {
+        match field.kind {
             _ if computed_or_named => {
-                Err(spec.command.refuse(ErrKind::BadFieldModifier, parsed.item))
+                Err(self.spec.command.refuse(ErrKind::BadFieldModifier, seen))
             }
-            Kind::Stack => Err(spec.command.refuse(ErrKind::BadFieldModifier, parsed.item)),
+            Kind::Stack => Err(self.spec.command.refuse(ErrKind::BadFieldModifier, seen)),
             // PARITY: `__create_val_field()` lets strings pass and sums their addresses.
-            Kind::String => Err(spec.command.refuse(ErrKind::StringValue, parsed.item)),
+            Kind::String => Err(self.spec.command.refuse(ErrKind::StringValue, seen)),
             Kind::Number => Ok(field),
         }
     }
 
-    fn compile_keys(&mut self, spec: &HistSpec<'_>, event: &impl Resolver) -> Result<(), Refusal> {
-        let mut items = spec.items(spec.keys);
+    fn keys(&mut self) -> Result<(), Refusal> {
+        let command = &self.spec.command;
+        let mut items = self.spec.items(self.spec.keys);
 
         for item in items.by_ref().take(KEYS_MAX) {
-            let field = if spec.is(item, b"stacktrace") {
-                Field {
-                    name: Name::Fixed("common_stacktrace"),
-                    op: Op::Stacktrace,
-                    kind: Kind::Stack,
-                    ..Field::default()
-                }
-            } else {
-                let parsed = spec.field(item, Usage::Key)?;
-                let field = self.compile_field(spec, event, &parsed)?;
-                let computed = matches!(field.modifier, Modifier::Log2 | Modifier::Buckets(_));
+            let field = if self.spec.is(item, b"stacktrace") {
+                let name = Name::Fixed("common_stacktrace");
 
-                // PARITY: `create_hist_field()` takes the logarithm of a string's address, and the
-                // hit then copies from there.
-                if computed && field.kind() != Kind::Number {
-                    return Err(spec.command.refuse(ErrKind::BadFieldModifier, parsed.item));
+                Field::generic(name, Op::Stacktrace, Modifier::None)
+            } else {
+                let Parsed { field, seen } = self.expression(item, Usage::Key)?;
+
+                if self.program.refers(&field) {
+                    return Err(command.refuse(ErrKind::InvalidRefKey, seen));
                 }
                 field
             };
 
-            self.add_key(field)?;
+            self.program.add_key(field).ok_or(command.explain(
+                Errno::Einval,
+                ErrKind::KeyTooLong,
+                item,
+            ))?;
         }
 
         match items.rest() {
-            Some(_) => Err(Refusal::silent(Errno::Einval)),
+            Some(rest) => Err(command.explain(Errno::Einval, ErrKind::TooManyKeys, rest)),
             None => Ok(()),
         }
     }
 
-    /// Gives `field` the next slot of the key.
-    fn add_key(&mut self, field: Field) -> Result<(), Refusal> {
-        let too_long = Refusal::silent(Errno::Einval);
-        let bytes = match field.op {
-            Op::Comm | Op::DynString { .. } | Op::RelDynString { .. } => STR_SLOT,
-            Op::StaticString { len, .. } => usize::try_from(len).map_err(|_| too_long)?,
-            Op::Stacktrace | Op::StackField { .. } => STACK_DEPTH * 8,
-            _ => 8,
-        };
-        let size = bytes.checked_next_multiple_of(8).ok_or(too_long)?;
-        // CAST: at most KEY_SIZE_MAX by the invariant.
-        let offset = self.key_size as usize;
-        let end = offset.saturating_add(size);
-
-        if end > KEY_SIZE_MAX {
-            return Err(too_long);
-        }
-
-        // INVARIANT: `offset` and `size` are multiples of 8, and `end` was just checked.
-        let narrow = |bytes: usize| u32::try_from(bytes).map_err(|_| too_long);
-        let key = Key {
-            field,
-            offset: narrow(offset)?,
-            size: narrow(size)?,
-        };
-
-        self.keys.push(key).map_err(|_| too_long)?;
-        self.key_size = narrow(end)?;
-        Ok(())
-    }
-
-    /// Keeps bytes that stand nowhere in the text.
-    fn make(&mut self, parts: &[&[u8]]) -> Result<Name, Refusal> {
-        let start = self.made.len();
-
-        for part in parts {
-            self.made.extend_from_slice(part)?;
-        }
-        Ok(Name::Made(Span {
-            start,
-            end: self.made.len(),
-        }))
-    }
-
-    /// Looks the field of `parsed` up and settles how to read it.
-    fn compile_field(
-        &mut self,
-        spec: &HistSpec<'_>,
-        event: &impl Resolver,
-        parsed: &FieldSpec,
-    ) -> Result<Field, Refusal> {
-        let name = parsed.name.of(spec.command.text());
-        let modifier = parsed.modifier;
-
-        if let Some((_, fixed, op)) = SPECIAL.iter().find(|(word, ..)| *word == name) {
-            if modifier == Modifier::Stacktrace {
-                return Err(spec.command.refuse(ErrKind::BadFieldModifier, parsed.atom));
-            }
-            if *op == Op::Timestamp {
-                self.timestamps = true;
-                self.usecs |= modifier == Modifier::Usecs;
-            }
-            return Ok(Field {
-                name: Name::Fixed(fixed),
-                op: *op,
-                kind: kind(*op),
-                modifier,
-                ..Field::default()
-            });
-        }
-
-        let desc = event
-            .field(name)
-            .filter(|desc| desc.size > 0 || is_generic(desc.kind));
-        let Some(desc) = desc else {
-            let refusal = spec.command.refuse(ErrKind::FieldNotFound, parsed.name);
-
-            return Err(refusal.after(parsed.note));
-        };
-        let own_stack = desc.kind == FieldKind::Stack && desc.size > 0;
-
-        if modifier == Modifier::Stacktrace && !own_stack {
-            return Err(spec.command.refuse(ErrKind::BadFieldModifier, parsed.atom));
-        }
-
-        let op = read_op(&desc).ok_or(Refusal::silent(Errno::Enomem))?;
-
-        if op == Op::Stacktrace {
-            return Ok(Field {
-                name: Name::Fixed("common_stacktrace"),
-                op,
-                kind: Kind::Stack,
-                modifier,
-                ..Field::default()
-            });
-        }
-
-        Ok(Field {
-            name: Name::Text(parsed.name),
-            op,
-            kind: kind(op),
-            modifier: if own_stack && modifier == Modifier::None {
-                Modifier::Stacktrace
-            } else {
-                modifier
-            },
-            size: desc.size,
-            signed: desc.signed,
-            type_name: self.make(&[desc.type_name])?,
-            usecs: modifier == Modifier::Usecs,
-        })
-    }
-
-    fn compile_sort(&mut self, spec: &HistSpec<'_>) -> Result<(), Refusal> {
+    fn sort(&mut self) -> Result<(), Refusal> {
         let full = |_| Refusal::silent(Errno::Einval);
-        let Some(list) = spec.sort else {
-            return self.sort.push(SortKey::default()).map_err(full);
+        let Some(list) = self.spec.sort else {
+            return self.program.sort.push(SortKey::default()).map_err(full);
         };
-        let mut items = spec.items(list);
+        let command = &self.spec.command;
+        let mut items = self.spec.items(list);
 
         for place in 0..SORT_KEYS_MAX {
             let Some(item) = items.next() else { break };
-            let refuse = |kind| Refusal::new(Errno::Einval, kind, spec.command.column_of(b"sort="));
+            let refuse = |kind| Refusal::new(Errno::Einval, kind, command.column_of(b"sort="));
 
             if item.is_empty() {
                 return Err(refuse(ErrKind::EmptySortField));
@@ -352,126 +249,199 @@ impl Program {
                 return Err(refuse(ErrKind::TooManySortFields));
             }
 
-            let (name, suffix) = spec.name_and_modifier(item);
+            let (name, suffix) = self.spec.name_and_modifier(item);
 
             if name.is_empty() {
                 return Err(refuse(ErrKind::EmptySortField));
             }
 
-            let key = self.compile_sort_key(spec, name, suffix)?;
+            let key = self.sort_key(item, name, suffix)?;
 
-            self.sort.push(key).map_err(full)?;
+            self.program.sort.push(key).map_err(full)?;
         }
         Ok(())
     }
 
-    fn compile_sort_key(
-        &self,
-        spec: &HistSpec<'_>,
-        name: Span,
-        suffix: Option<Span>,
-    ) -> Result<SortKey, Refusal> {
-        let text = spec.command.text();
-
-        if spec.is(name, HITCOUNT) {
+    fn sort_key(&self, item: Span, name: Span, suffix: Option<Span>) -> Result<SortKey, Refusal> {
+        if self.spec.is(name, HITCOUNT) {
             return Ok(SortKey {
-                descending: descending(spec, suffix)?,
+                descending: self.descending(suffix)?,
                 ..SortKey::default()
             });
         }
 
-        let called = |field: &Field| self.field_name(field, text) == name.of(text);
-        let (column, field) = if let Some(at) = self.vals().iter().position(called) {
-            (Column::Sum(at.saturating_add(1)), self.vals().get(at))
-        } else {
-            let at = self.keys().iter().position(|key| called(&key.field));
-
-            (
-                Column::Key(at.unwrap_or(0)),
-                at.and_then(|at| self.keys().get(at)).map(Key::field),
-            )
+        let text = self.spec.command.text();
+        let named = self
+            .program
+            .column(|field| self.program.field_name(field, text) == name.of(text));
+        let refusal = match named {
+            Some(column) => match self.descending(suffix) {
+                Ok(descending) => return Ok(self.program.sort_key(column, descending)),
+                Err(refusal) => refusal,
+            },
+            None => self.spec.command.refuse(ErrKind::InvalidSortField, name),
         };
-        let field = field.ok_or(spec.command.refuse(ErrKind::InvalidSortField, name))?;
 
-        Ok(SortKey {
-            column,
-            order: match column {
-                Column::Sum(_) => SortKey::default().order,
-                Column::Key(_) => key_order(field),
-            },
-            descending: descending(spec, self.without_modifier(spec, field, name, suffix))?,
-        })
+        self.printed(item).ok_or(refusal)
     }
 
-    /// Takes the column's own modifier off what follows its name in `sort=`.
+    /// The sort key that the trigger line shows as `item`.
     ///
-    /// PARITY: the printed line has it there, `create_sort_keys()` refuses it.
-    fn without_modifier(
-        &self,
-        spec: &HistSpec<'_>,
-        field: &Field,
-        name: Span,
-        suffix: Option<Span>,
-    ) -> Option<Span> {
-        let (word, rest) = spec.name_and_modifier(suffix?);
+    /// PARITY: the line has modifiers, dollar signs and dots there, which `create_sort_keys()`
+    /// refuses.
+    fn printed(&self, item: Span) -> Option<SortKey> {
+        let text = self.spec.command.text();
+        let bytes = item.of(text);
+        let column = |bytes: &[u8]| {
+            self.program.column(|field| {
+                let mut rest = Rest(bytes);
 
-        for usage in [Usage::Key, Usage::Value] {
-            if field.modifier != Modifier::None
-                && spec.modifier(name, word, usage) == Ok(field.modifier)
-            {
-                return rest;
-            }
+                !matches!(field.op, Op::Const(_))
+                    && self.program.write_sorted(field, text, &mut rest).is_ok()
+                    && rest.0.is_empty()
+            })
+        };
+
+        if let Some(column) = column(bytes) {
+            return Some(self.program.sort_key(column, false));
         }
-        suffix
+
+        let (bytes, descending) = match bytes.strip_suffix(b".descending") {
+            Some(bytes) => (bytes, true),
+            None => (bytes.strip_suffix(b".ascending")?, false),
+        };
+
+        Some(self.program.sort_key(column(bytes)?, descending))
+    }
+
+    /// Reads the direction of a sort field.
+    fn descending(&self, suffix: Option<Span>) -> Result<bool, Refusal> {
+        match suffix {
+            None => Ok(false),
+            Some(word) if self.spec.is(word, b"ascending") => Ok(false),
+            Some(word) if self.spec.is(word, b"descending") => Ok(true),
+            Some(word) => Err(self.spec.command.refuse(ErrKind::InvalidSortModifier, word)),
+        }
+    }
+
+    /// Makes the name of an expression: its text with constants folded.
+    pub(super) fn name_code(&mut self, code: Code) -> Result<Name, Refusal> {
+        let start = self.program.made.len();
+        let mut made = Made {
+            bytes: core::mem::take(&mut self.program.made),
+        };
+        let written = self
+            .program
+            .write_code(code, self.spec.command.text(), &mut made);
+
+        self.program.made = made.bytes;
+        // Nothing but memory can be missing.
+        written.map_err(|_| Refusal::silent(Errno::Enomem))?;
+        Ok(Name::Made(Span {
+            start,
+            end: self.program.made.len(),
+        }))
     }
 }
 
-/// Reads the direction of a sort field.
-fn descending(spec: &HistSpec<'_>, suffix: Option<Span>) -> Result<bool, Refusal> {
-    match suffix {
-        None => Ok(false),
-        Some(word) if spec.is(word, b"ascending") => Ok(false),
-        Some(word) if spec.is(word, b"descending") => Ok(true),
-        Some(word) => Err(spec.command.refuse(ErrKind::InvalidSortModifier, word)),
+impl Program {
+    /// Whether the value of `field` depends on another trigger.
+    fn refers(&self, field: &Field) -> bool {
+        match field.op {
+            Op::Ref(_) => true,
+            Op::Expr(code) => code.of(&self.code).iter().any(|insn| match insn {
+                Insn::Push(operand) => matches!(operand.op, Op::Ref(_)),
+                _ => false,
+            }),
+            _ => false,
+        }
+    }
+
+    /// Gives `field` the next slot of the key, if there is room for it.
+    fn add_key(&mut self, field: Field) -> Option<()> {
+        let bytes = match field.op {
+            Op::StaticString { len, .. } => usize::try_from(len).ok()?,
+            Op::Comm | Op::DynString { .. } | Op::RelDynString { .. } => STR_SLOT,
+            Op::Stacktrace | Op::StackField { .. } => STACK_DEPTH * 8,
+            _ => 8,
+        };
+        let size = bytes.checked_next_multiple_of(8)?;
+        // CAST: at most KEY_SIZE_MAX by the invariant.
+        let offset = self.key_size as usize;
+        let end = offset.saturating_add(size);
+
+        if end > KEY_SIZE_MAX {
+            return None;
+        }
+
+        // INVARIANT: `offset` and `size` are multiples of 8, and `end` was just checked.
+        let key = Key {
+            field,
+            offset: self.key_size,
+            size: u32::try_from(size).ok()?,
+        };
+
+        self.keys.push(key).ok()?;
+        self.key_size = u32::try_from(end).ok()?;
+        Some(())
+    }
+
+    /// The first column that `is` the one, besides the raw hitcount.
+    fn column(&self, is: impl Fn(&Field) -> bool) -> Option<Column> {
+        if let Some(at) = self.vals().iter().position(&is) {
+            return Some(Column::Sum(at.saturating_add(1)));
+        }
+        self.keys()
+            .iter()
+            .position(|key| is(&key.field))
+            .map(Column::Key)
+    }
+
+    fn sort_key(&self, column: Column, descending: bool) -> SortKey {
+        let order = match column {
+            Column::Sum(_) => None,
+            Column::Key(at) => self.keys().get(at).map(|key| key_order(&key.field)),
+        };
+
+        SortKey {
+            column,
+            order: order.unwrap_or(SortKey::default().order),
+            descending,
+        }
     }
 }
 
-/// Whether a field of this kind needs no place in the record.
-fn is_generic(kind: FieldKind) -> bool {
-    matches!(kind, FieldKind::Cpu | FieldKind::Comm | FieldKind::Stack)
+/// Takes what is printed off the front of the bytes, as long as they begin with it.
+struct Rest<'b>(&'b [u8]);
+
+impl Out for Rest<'_> {
+    fn write_bytes(&mut self, bytes: &[u8]) -> fmt::Result {
+        self.0 = self.0.strip_prefix(bytes).ok_or(fmt::Error)?;
+        Ok(())
+    }
 }
 
-/// How to read a field; `None` if no column can hold it.
-fn read_op(desc: &FieldDesc<'_>) -> Option<Op> {
-    let offset = desc.offset;
+impl Write for Rest<'_> {
+    fn write_str(&mut self, s: &str) -> fmt::Result {
+        self.write_bytes(s.as_bytes())
+    }
+}
 
-    Some(match desc.kind {
-        FieldKind::Cpu if desc.size == 0 => Op::Cpu,
-        FieldKind::Comm => Op::Comm,
-        FieldKind::Stack if desc.size == 0 => Op::Stacktrace,
-        FieldKind::Stack => Op::StackField { offset },
-        FieldKind::StaticString => Op::StaticString {
-            offset,
-            len: desc.size,
-        },
-        FieldKind::DynString => Op::DynString { offset },
-        FieldKind::RelDynString => Op::RelDynString { offset },
-        FieldKind::Function => return None,
-        FieldKind::Other | FieldKind::PtrString | FieldKind::Cpu => Op::Num {
-            offset,
-            load: match (desc.size, desc.signed) {
-                (1, false) => Load::U8,
-                (1, true) => Load::S8,
-                (2, false) => Load::U16,
-                (2, true) => Load::S16,
-                (4, false) => Load::U32,
-                (4, true) => Load::S32,
-                (8, false) => Load::U64,
-                (8, true) => Load::S64,
-                _ => return None,
-            },
-        },
-    })
+/// Keeps what is printed.
+struct Made {
+    bytes: Vec<u8>,
+}
+
+impl Out for Made {
+    fn write_bytes(&mut self, bytes: &[u8]) -> fmt::Result {
+        self.bytes.extend_from_slice(bytes).map_err(|_| fmt::Error)
+    }
+}
+
+impl Write for Made {
+    fn write_str(&mut self, s: &str) -> fmt::Result {
+        self.write_bytes(s.as_bytes())
+    }
 }
 
 /// How a key's values compare.
@@ -484,26 +454,13 @@ fn key_order(field: &Field) -> Order {
             size: field.size,
             signed: field.signed,
         },
+        Op::Stacktrace | Op::StackField { .. } => Order::None,
         Op::Comm | Op::StaticString { .. } | Op::DynString { .. } | Op::RelDynString { .. } => {
             Order::String
         }
-        Op::Stacktrace | Op::StackField { .. } => Order::None,
         _ => Order::Number {
             size: 8,
             signed: field.signed,
         },
-    }
-}
-
-/// What an operation of the event's fields produces.
-fn kind(op: Op) -> Kind {
-    match op {
-        Op::Comm
-        | Op::StaticString { .. }
-        | Op::DynString { .. }
-        | Op::RelDynString { .. }
-        | Op::EntryComm => Kind::String,
-        Op::Stacktrace | Op::StackField { .. } => Kind::Stack,
-        _ => Kind::Number,
     }
 }

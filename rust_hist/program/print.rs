@@ -23,8 +23,13 @@ use core::fmt;
 use crate::lang::CLOCK;
 
 use super::{
+    Action,
+    Code,
     Column,
+    Do,
     Field,
+    Handler,
+    Insn,
     Modifier,
     Op,
     Out,
@@ -42,16 +47,24 @@ impl Program {
         out: &mut impl Out,
     ) -> fmt::Result {
         out.write_bytes(prefix)?;
+        if let Some(name) = self.name(text) {
+            out.write_str(":name=")?;
+            out.write_bytes(name)?;
+        }
         self.write_keys(text, out)?;
         self.write_vals(text, out)?;
+        self.write_vars(text, out)?;
         self.write_sort(text, out)?;
         write!(out, ":size={}", 1u64.checked_shl(self.bits).unwrap_or(0))?;
         if self.timestamps {
             out.write_str(":clock=")?;
-            out.write_bytes(CLOCK)?;
+            out.write_bytes(self.clock(text).unwrap_or(CLOCK))?;
         }
         if self.nohitcount {
             out.write_str(":nohitcount")?;
+        }
+        for action in self.actions() {
+            self.write_action(action, text, out)?;
         }
         if let Some(filter) = self.filter(text) {
             out.write_str(" if ")?;
@@ -88,6 +101,61 @@ impl Program {
         Ok(())
     }
 
+    fn write_vars(&self, text: &[u8], out: &mut impl Out) -> fmt::Result {
+        for (i, var) in self.vars().iter().enumerate() {
+            out.write_str(if i == 0 { ":" } else { "," })?;
+            out.write_bytes(var.name.of(text))?;
+            out.write_str("=")?;
+            self.write_sorted(&var.field, text, out)?;
+        }
+        Ok(())
+    }
+
+    /// Prints a handler with its action.
+    ///
+    /// PARITY: `print_action_spec()` prints of a qualified parameter of `save()` the system alone.
+    fn write_action(&self, action: &Action, text: &[u8], out: &mut impl Out) -> fmt::Result {
+        match action.handler {
+            Handler::OnMatch { system, event } => {
+                out.write_str(":onmatch(")?;
+                out.write_bytes(system.of(text))?;
+                out.write_str(".")?;
+                out.write_bytes(event.of(text))?;
+            }
+            Handler::OnMax { arg, .. } => {
+                out.write_str(":onmax(")?;
+                out.write_bytes(arg.of(text))?;
+            }
+            Handler::OnChange { arg, .. } => {
+                out.write_str(":onchange(")?;
+                out.write_bytes(arg.of(text))?;
+            }
+        }
+        out.write_str(").")?;
+        out.write_bytes(action.word.of(text))?;
+
+        let mut before = "(";
+
+        if let Do::Trace {
+            event,
+            keyword: true,
+        } = action.act
+        {
+            out.write_str(before)?;
+            out.write_bytes(event.of(text))?;
+            before = ",";
+        }
+        for param in self.params_of(action) {
+            out.write_str(before)?;
+            out.write_bytes(param.of(text))?;
+            before = ",";
+        }
+        if before == "(" {
+            out.write_str(before)?;
+        }
+        out.write_str(")")
+    }
+
     fn write_sort(&self, text: &[u8], out: &mut impl Out) -> fmt::Result {
         for (i, sort) in self.sort_keys().iter().enumerate() {
             out.write_str(if i == 0 { ":sort=" } else { "," })?;
@@ -113,17 +181,86 @@ impl Program {
     /// PARITY: `hist_field_print()` prints the name of a CPU field twice, calls the legacy `comm`
     /// `common_comm`, and leaves the modifier of `common_stacktrace` out.
     fn write_field(&self, field: &Field, text: &[u8], out: &mut impl Out) -> fmt::Result {
+        match field.op {
+            Op::Const(value) => return write!(out, "{value}"),
+            Op::Ref(index) if self.is_unqualified(index) => out.write_str("$")?,
+            _ => {}
+        }
         out.write_bytes(self.field_name(field, text))?;
         field.modifier.write(out)
     }
 
-    /// Prints the field as it may be typed in `sort=`.
-    fn write_sorted(&self, field: &Field, text: &[u8], out: &mut impl Out) -> fmt::Result {
+    /// Prints the field as it may be typed in `sort=` and as a variable.
+    pub(super) fn write_sorted(
+        &self,
+        field: &Field,
+        text: &[u8],
+        out: &mut impl Out,
+    ) -> fmt::Result {
         match field.modifier {
             Modifier::Stacktrace => out.write_bytes(self.field_name(field, text)),
             _ => self.write_field(field, text, out),
         }
     }
+
+    /// Whether a reference goes without system and event.
+    fn is_unqualified(&self, index: u8) -> bool {
+        self.refs()
+            .get(usize::from(index))
+            .is_some_and(|reference| reference.event.is_none())
+    }
+
+    /// Prints an expression: the operands in their order, each operator between its two.
+    ///
+    /// PARITY: `expr_str()` repeats the `.usecs` of an operand behind what is computed from it, and
+    /// finds no text for the negation of a logarithm.
+    pub(super) fn write_code(&self, code: Code, text: &[u8], out: &mut impl Out) -> fmt::Result {
+        self.write_insns(code.of(&self.code), text, out)
+    }
+
+    fn write_insns(&self, insns: &[Insn], text: &[u8], out: &mut impl Out) -> fmt::Result {
+        let Some((last, before)) = insns.split_last() else {
+            return Ok(());
+        };
+        let operator = match last {
+            Insn::Push(field) => return self.write_field(field, text, out),
+            Insn::Neg => {
+                out.write_str("-(")?;
+                self.write_insns(before, text, out)?;
+                return out.write_str(")");
+            }
+            Insn::Add => "+",
+            Insn::Sub => "-",
+            Insn::Mul => "*",
+            Insn::Div => "/",
+        };
+        let (left, right) = before
+            .split_at_checked(right_operand(before))
+            .unwrap_or((before, &[]));
+
+        self.write_insns(left, text, out)?;
+        out.write_str(operator)?;
+        self.write_insns(right, text, out)
+    }
+}
+
+/// Where the code of the last operand begins.
+fn right_operand(insns: &[Insn]) -> usize {
+    let mut missing = 1usize;
+    let mut start = insns.len();
+
+    for insn in insns.iter().rev() {
+        if missing == 0 {
+            break;
+        }
+        start = start.saturating_sub(1);
+        match insn {
+            Insn::Push(_) => missing = missing.saturating_sub(1),
+            Insn::Neg => {}
+            Insn::Add | Insn::Sub | Insn::Mul | Insn::Div => missing = missing.saturating_add(1),
+        }
+    }
+    start
 }
 
 impl Field {

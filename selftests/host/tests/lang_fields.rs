@@ -30,7 +30,8 @@ fn h_mod_01_one_modifier() {
             BadFieldModifier,
         );
     }
-    refuses(&KMALLOC, "hist:keys=^ptr.sym-offse", Einval, FieldNotFound);
+    // That is a difference.
+    refuses(&KMALLOC, "hist:keys=ptr.sym-^offse", Einval, FieldNotFound);
     refuses(&KMALLOC, "^hist:keys=ptr.", Einval, BadFieldModifier);
     refuses(
         &KMALLOC,
@@ -396,25 +397,33 @@ fn h_key_05_pointers_are_numbers() {
 }
 
 #[test]
-fn h_key_07_expressions_and_constants_wait_for_their_time() {
-    for item in [
-        "ptr-node", "ptr+node", "ptr*2", "ptr/2", "-(ptr)", "junk-sym", "5", "0x10",
-    ] {
-        refuses(
+fn h_key_07_expressions_and_constants() {
+    for item in ["ptr-node", "ptr+node", "ptr*2", "ptr/2", "-(ptr)", "5"] {
+        let p = keys(&KMALLOC, item, item);
+
+        assert_eq!(p.key_words(), 1);
+        accepts(
             &KMALLOC,
-            &format!("hist:keys=^{item}"),
-            Einval,
-            FieldNotFound,
-        );
-        refuses(
-            &KMALLOC,
-            &format!("hist:keys=node:vals=^{item}"),
-            Einval,
-            FieldNotFound,
+            &format!("keys=node:vals={item}"),
+            &format!("keys=node:vals=hitcount,{item}:sort=hitcount:size=2048"),
         );
     }
+    keys(&KMALLOC, "0x10", "16");
+    accepts(
+        &KMALLOC,
+        "keys=ptr-node:sort=ptr-node.descending",
+        "keys=ptr-node:vals=hitcount:sort=ptr-node.descending:size=2048",
+    );
+    accepts(
+        &KMALLOC,
+        "keys=ptr.hex-node.log2,-(ptr.buckets=010):sort=ptr.hex-node.log2.descending,-(ptr.buckets=8)",
+        "keys=ptr.hex-node.log2,-(ptr.buckets=8):vals=hitcount:\
+         sort=ptr.hex-node.log2.descending,-(ptr.buckets=8):size=2048",
+    );
     refuses(&KMALLOC, "hist:keys=^5x", Einval, ExpectNumber);
     refuses(&KMALLOC, "hist:keys=^5.hex", Einval, ExpectNumber);
+    refuses(&KMALLOC, "hist:keys=^junk-sym", Einval, FieldNotFound);
+    refuses(&KMALLOC, "hist:keys=^5:sort=5", Einval, InvalidSortField);
 }
 
 #[test]

@@ -1,0 +1,645 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Expressions to fields and code: operators, constants, references, event fields.
+//!
+//! C counterpart: `parse_expr()`, `parse_unary()`, `parse_atom()`, `parse_field()`,
+//! `parse_var_ref()` and `create_hist_field()` of
+//! [`kernel/trace/trace_events_hist.c`](srctree/kernel/trace/trace_events_hist.c).
+//! Operands are looked up from left to right as they are met, so that a text with two mistakes gets
+//! the refusal of C. Code is emitted on the way.
+//!
+//! Context: process.
+
+#![cfg_attr(not(CONFIG_RUST), forbid(unsafe_code))]
+#![cfg_attr(
+    CONFIG_RUST,
+    allow(
+        unreachable_pub,
+        reason = "the root of the module keeps its rooms private"
+    )
+)]
+
+use crate::{
+    error::{
+        Entry,
+        ErrKind,
+        Errno,
+        Refusal, //
+    },
+    field::{
+        FieldDesc,
+        FieldKind,
+        ForeignVar,
+        Lookup, //
+    },
+    lang::{
+        expr::{
+            negated,
+            root,
+            Operator,
+            Root, //
+        },
+        lex::{
+            number,
+            Split, //
+        },
+        Usage,
+    },
+    limits::{
+        OPERATORS_MAX,
+        REFS_MAX,
+        STACK_DEPTH,
+        STR_SLOT, //
+    },
+};
+
+use super::{
+    compile::Compiler,
+    Code,
+    Field,
+    Handler,
+    Insn,
+    Kind,
+    Load,
+    Modifier,
+    Name,
+    Op,
+    Ref,
+    Span, //
+};
+
+/// A field with its place in the text.
+pub(super) struct Parsed {
+    pub(super) field: Field,
+    /// What a caret for the whole of it points at.
+    ///
+    /// PARITY: `parse_expr()` cuts the string that it parses, and `errpos()` then finds the part
+    /// before the first cut.
+    pub(super) seen: Span,
+}
+
+/// What is to be said of a reference that leads nowhere, before the refusal that follows from it.
+type Notes = [Option<Entry>; 2];
+
+impl Field {
+    /// A constant.
+    fn constant(value: u64) -> Self {
+        Self {
+            name: Name::Fixed(""),
+            op: Op::Const(value),
+            ..Self::default()
+        }
+    }
+
+    /// One of the fields that no event can hide.
+    fn special(name: &[u8], modifier: Modifier) -> Option<Self> {
+        let (name, op) = match name {
+            b"common_timestamp" => ("common_timestamp", Op::Timestamp),
+            b"common_stacktrace" => ("common_stacktrace", Op::Stacktrace),
+            b"common_cpu" => ("common_cpu", Op::Cpu),
+            b"common_comm" => ("common_comm", Op::Comm),
+            b"hitcount" => ("hitcount", Op::One),
+            _ => return None,
+        };
+
+        Some(Self::generic(Name::Fixed(name), op, modifier))
+    }
+
+    /// A field that needs no place in the record.
+    pub(super) fn generic(name: Name, op: Op, modifier: Modifier) -> Self {
+        // CAST: small constants.
+        let (kind, size, type_name) = match op {
+            Op::Stacktrace => (Kind::Stack, STACK_DEPTH as u32 * 8, "unsigned long[]"),
+            Op::Cpu => (Kind::Number, 4, "unsigned int"),
+            Op::Comm | Op::EntryComm => (Kind::String, STR_SLOT as u32, "char[]"),
+            _ => (Kind::Number, 8, "u64"),
+        };
+
+        Self {
+            name,
+            op,
+            kind,
+            modifier,
+            usecs: modifier == Modifier::Usecs,
+            size,
+            signed: false,
+            type_name: Name::Fixed(type_name),
+        }
+    }
+
+    /// Whether the hit computes something from what the record has.
+    pub(super) fn is_bucketed(&self) -> bool {
+        matches!(self.modifier, Modifier::Log2 | Modifier::Buckets(_))
+    }
+}
+
+impl Compiler<'_, '_> {
+    /// Compiles one expression.
+    pub(super) fn expression(&mut self, text: Span, usage: Usage) -> Result<Parsed, Refusal> {
+        if root(&self.spec.command, text) == Root::Atom {
+            return self.atom(text, usage);
+        }
+
+        let mut operators = 0;
+        let start = self.program.code.len();
+        let mut parsed = self.operand(text, &mut operators)?;
+
+        match parsed.field.op {
+            Op::Expr(code) => parsed.field.name = self.name_code(code)?,
+            _ => self.program.code.truncate(start),
+        }
+        Ok(parsed)
+    }
+
+    /// Compiles a part of an expression, or all of it; its code leaves one number.
+    fn operand(&mut self, text: Span, operators: &mut u32) -> Result<Parsed, Refusal> {
+        if *operators > OPERATORS_MAX {
+            return Err(self.spec.command.refuse(ErrKind::TooManySubexpr, text));
+        }
+
+        match root(&self.spec.command, text) {
+            Root::Atom => {
+                let parsed = self.atom(text, Usage::Operand)?;
+
+                self.program.code.push(Insn::Push(parsed.field))?;
+                Ok(parsed)
+            }
+            Root::Minus => self.negation(text, operators),
+            Root::Binary(operator, at) => self.binary(text, operator, at, operators),
+        }
+    }
+
+    fn negation(&mut self, text: Span, operators: &mut u32) -> Result<Parsed, Refusal> {
+        *operators = operators.saturating_add(1);
+        if *operators > OPERATORS_MAX {
+            return Err(self.spec.command.refuse(ErrKind::TooManySubexpr, text));
+        }
+
+        let inner = negated(&self.spec.command, text)?;
+        let start = self.program.code.len();
+        let parsed = self.operand(inner, operators)?;
+
+        self.check_operand(&parsed)?;
+        self.program.code.push(Insn::Neg)?;
+        Ok(Parsed {
+            field: self.computed(start, &parsed.field)?,
+            seen: Span {
+                start: text.start,
+                end: parsed.seen.end,
+            },
+        })
+    }
+
+    fn binary(
+        &mut self,
+        text: Span,
+        operator: Operator,
+        at: usize,
+        operators: &mut u32,
+    ) -> Result<Parsed, Refusal> {
+        let left = Span { end: at, ..text };
+        let right = Span {
+            start: at.saturating_add(1),
+            ..text
+        };
+
+        *operators = operators.saturating_add(1);
+        if left.is_empty() || right.is_empty() {
+            let at = Span { start: at, ..text };
+
+            return Err(self
+                .spec
+                .command
+                .explain(Errno::Einval, ErrKind::MissingOperand, at));
+        }
+
+        let start = self.program.code.len();
+        let left = self.operand(left, operators)?;
+
+        self.check_operand(&left)?;
+
+        let right = self.operand(right, operators)?;
+
+        self.check_operand(&right)?;
+        if left.field.usecs != right.field.usecs {
+            return Err(Refusal::new(Errno::Einval, ErrKind::TimestampMismatch, 0));
+        }
+
+        self.consume(&left.field);
+        self.consume(&right.field);
+
+        let (a, b) = (self.value_of(&left.field), self.value_of(&right.field));
+
+        if operator == Operator::Div && b == Some(0) {
+            return Err(Refusal::new(
+                Errno::Edom,
+                ErrKind::DivisionByZero,
+                self.spec.command.column(right.seen),
+            ));
+        }
+
+        let field = match (a, b) {
+            (Some(a), Some(b)) => {
+                let field = Field::constant(fold(operator, a, b));
+
+                self.program.code.truncate(start);
+                self.program.code.push(Insn::Push(field))?;
+                field
+            }
+            _ => {
+                self.program.code.push(match operator {
+                    Operator::Add => Insn::Add,
+                    Operator::Sub => Insn::Sub,
+                    Operator::Mul => Insn::Mul,
+                    Operator::Div => Insn::Div,
+                })?;
+                self.computed(start, &left.field)?
+            }
+        };
+
+        Ok(Parsed {
+            field,
+            seen: left.seen,
+        })
+    }
+
+    /// Checks that an operand is a number.
+    ///
+    /// PARITY: `parse_expr()` overlooks references to strings, and stacks.
+    fn check_operand(&self, parsed: &Parsed) -> Result<(), Refusal> {
+        match parsed.field.kind {
+            Kind::Number => Ok(()),
+            Kind::String | Kind::Stack => Err(self
+                .spec
+                .command
+                .refuse(ErrKind::InvalidStrOperand, parsed.seen)),
+        }
+    }
+
+    /// Notes that a binary operator reads `field`: reading a variable unsets it then.
+    fn consume(&mut self, field: &Field) {
+        if let Op::Ref(index) = field.op {
+            if let Some(reference) = self.program.refs.get_mut(usize::from(index)) {
+                reference.consume = true;
+            }
+        }
+    }
+
+    /// The value of a field that never changes.
+    fn value_of(&self, field: &Field) -> Option<u64> {
+        match field.op {
+            Op::Const(value) => Some(value),
+            Op::Ref(index) => self.program.refs.get(usize::from(index))?.constant,
+            _ => None,
+        }
+    }
+
+    /// The field that the code from `start` on computes; `left` is its leftmost operand.
+    fn computed(&self, start: usize, left: &Field) -> Result<Field, Refusal> {
+        let narrow = |n: usize| u16::try_from(n).map_err(|_| Refusal::silent(Errno::E2big));
+        let len = self.program.code.len().saturating_sub(start);
+
+        Ok(Field {
+            name: Name::Fixed(""),
+            op: Op::Expr(Code {
+                start: narrow(start)?,
+                len: narrow(len)?,
+            }),
+            kind: Kind::Number,
+            modifier: Modifier::None,
+            signed: left.signed && !left.is_bucketed(),
+            ..*left
+        })
+    }
+
+    /// Compiles a constant, a reference or a field.
+    pub(super) fn atom(&mut self, text: Span, usage: Usage) -> Result<Parsed, Refusal> {
+        let bytes = text.of(self.spec.command.text());
+
+        if bytes.first().is_some_and(u8::is_ascii_digit) {
+            let value =
+                number(bytes).map_err(|_| self.spec.command.refuse(ErrKind::ExpectNumber, text))?;
+
+            return Ok(Parsed {
+                field: Field::constant(value),
+                seen: text,
+            });
+        }
+
+        let (seen, event, atom) = self.qualified(text);
+        let mut notes = Notes::default();
+        let mut field = atom;
+
+        if let Some(name) = self.referred(atom) {
+            match self.local(event, name) {
+                Some(plain) => field = plain,
+                None => match self.foreign(event, name)? {
+                    Ok(field) => return Ok(Parsed { field, seen }),
+                    Err(said) => notes = said,
+                },
+            }
+        }
+
+        let [first, second] = notes;
+        let field = self
+            .event_field(field, usage, seen)
+            .map_err(|refusal| refusal.after(second).after(first))?;
+
+        Ok(Parsed { field, seen })
+    }
+
+    /// Takes `system.event.` off a text with two dots: what carets point at then, the two names,
+    /// the rest.
+    ///
+    /// PARITY: `parse_atom()` drops the two names unless a variable follows.
+    fn qualified(&self, text: Span) -> (Span, Option<(Span, Span)>, Span) {
+        let mut parts = Split::new(self.spec.command.text(), text, b'.');
+
+        match (parts.next(), parts.next(), parts.rest()) {
+            (Some(system), Some(event), Some(atom)) => (system, Some((system, event)), atom),
+            _ => (text, None, text),
+        }
+    }
+
+    /// What a caret points at for an atom that is no constant.
+    pub(super) fn seen(&self, text: Span) -> Span {
+        if text
+            .of(self.spec.command.text())
+            .first()
+            .is_some_and(u8::is_ascii_digit)
+        {
+            text
+        } else {
+            self.qualified(text).0
+        }
+    }
+
+    /// The name of the variable that an atom refers to.
+    fn referred(&self, atom: Span) -> Option<Span> {
+        matches!(atom.of(self.spec.command.text()), [b'$', _, ..]).then(|| atom.behind(1))
+    }
+
+    /// What the trigger's own variable `name` is made of, if that is a plain field.
+    fn local(&self, event: Option<(Span, Span)>, name: Span) -> Option<Span> {
+        let text = self.spec.command.text();
+
+        if event.is_some_and(|(system, event)| !self.event.is_own(system.of(text), event.of(text)))
+        {
+            return None;
+        }
+        self.defs
+            .iter()
+            .filter(|def| def.name.of(text) == name.of(text))
+            .map(|def| def.expr)
+            .find(|&expr| {
+                root(&self.spec.command, expr) == Root::Atom && self.referred(expr).is_none()
+            })
+    }
+
+    /// Refers to a variable of another trigger, or says why that leads nowhere.
+    fn foreign(
+        &mut self,
+        event: Option<(Span, Span)>,
+        name: Span,
+    ) -> Result<Result<Field, Notes>, Refusal> {
+        let command = &self.spec.command;
+        let text = command.text();
+        let note = |kind| {
+            Some(Entry {
+                kind,
+                at: command.column(name),
+            })
+        };
+        let not_found = Ok(Err([None, note(ErrKind::VarNotFound)]));
+        let not_unique = Ok(Err([
+            note(ErrKind::VarNotUnique),
+            note(ErrKind::VarNotFound),
+        ]));
+        let mut source = event;
+
+        if event.is_none() {
+            // The events that the handlers name come first.
+            for action in self.program.actions.iter() {
+                let Handler::OnMatch { system, event } = action.handler else {
+                    continue;
+                };
+                let here = self
+                    .event
+                    .var_of(system.of(text), event.of(text), name.of(text));
+
+                match (here, source) {
+                    (Err(Lookup::Failed(e)), _) => return Err(e.into()),
+                    (Ok(Some(_)), Some(_)) | (Err(Lookup::NotUnique), _) => return not_unique,
+                    (Ok(Some(_)), None) => source = Some((system, event)),
+                    (Ok(None), _) => {}
+                }
+            }
+        }
+
+        let found = match source {
+            Some((system, event)) => {
+                self.event
+                    .var_of(system.of(text), event.of(text), name.of(text))
+            }
+            None => self.event.var(name.of(text)),
+        };
+        let var = match found {
+            Ok(Some(var)) => var,
+            Ok(None) => return not_found,
+            Err(Lookup::NotUnique) => return not_unique,
+            Err(Lookup::Failed(e)) => return Err(e.into()),
+        };
+        let refs = &mut self.program.refs;
+
+        if let Some(known) = refs
+            .iter()
+            .find(|known| known.table == var.table && known.cell == var.cell)
+        {
+            return Ok(Ok(known.field));
+        }
+
+        let Some(index) = u8::try_from(refs.len())
+            .ok()
+            .filter(|_| refs.len() < REFS_MAX)
+        else {
+            return not_found;
+        };
+        let reference = Ref::new(index, event, name, &var, &mut self.program.made)?;
+
+        refs.push(reference)?;
+        Ok(Ok(reference.field))
+    }
+
+    /// Looks the event's field up and settles how to read it.
+    fn event_field(&mut self, text: Span, usage: Usage, seen: Span) -> Result<Field, Refusal> {
+        let command = &self.spec.command;
+        let (name, modifier) = self.spec.name_and_modifier(text);
+        let modifier = match modifier {
+            Some(modifier) => self
+                .spec
+                .modifier(name, modifier, usage)
+                .map_err(|at| command.refuse(ErrKind::BadFieldModifier, at))?,
+            None => Modifier::None,
+        };
+        let bad_modifier = |at| Err(command.refuse(ErrKind::BadFieldModifier, at));
+
+        if let Some(field) = Field::special(name.of(command.text()), modifier) {
+            if modifier == Modifier::Stacktrace {
+                return bad_modifier(text);
+            }
+            if field.op == Op::Timestamp {
+                self.program.timestamps = true;
+                self.program.usecs |= field.usecs;
+            }
+            return match field.kind {
+                Kind::Number => Ok(field),
+                _ if field.is_bucketed() => bad_modifier(seen),
+                _ => Ok(field),
+            };
+        }
+
+        let desc = self
+            .event
+            .field(name.of(command.text()))
+            .filter(|desc| desc.size > 0 || is_generic(desc.kind));
+        let Some(desc) = desc else {
+            return Err(command.refuse(ErrKind::FieldNotFound, name));
+        };
+        let own_stack = desc.kind == FieldKind::Stack && desc.size > 0;
+
+        if modifier == Modifier::Stacktrace && !own_stack {
+            return bad_modifier(text);
+        }
+
+        let (op, kind) = read_op(&desc).ok_or(command.explain(
+            Errno::Enomem,
+            ErrKind::UnsupportedField,
+            name,
+        ))?;
+        let field = match op {
+            Op::Stacktrace => Field::generic(Name::Fixed("common_stacktrace"), op, modifier),
+            Op::Cpu | Op::Comm => Field::generic(Name::Text(name), op, modifier),
+            _ => Field {
+                name: Name::Text(name),
+                op,
+                kind,
+                modifier: if own_stack && modifier == Modifier::None {
+                    Modifier::Stacktrace
+                } else {
+                    modifier
+                },
+                usecs: modifier == Modifier::Usecs,
+                size: desc.size,
+                signed: desc.signed,
+                type_name: Name::make(&mut self.program.made, desc.type_name)?,
+            },
+        };
+
+        // PARITY: `create_hist_field()` takes the logarithm of a string's address, and the hit then
+        // copies from there.
+        if field.is_bucketed() && field.kind != Kind::Number {
+            return bad_modifier(seen);
+        }
+        Ok(field)
+    }
+}
+
+impl Ref {
+    /// Refers to `var`; `index` is that of the reference itself.
+    fn new(
+        index: u8,
+        event: Option<(Span, Span)>,
+        name: Span,
+        var: &ForeignVar<'_>,
+        made: &mut crate::alloc::Vec<u8>,
+    ) -> Result<Self, Refusal> {
+        let shown = event.map_or(name, |(system, _)| Span {
+            start: system.start,
+            ..name
+        });
+
+        Ok(Self {
+            table: var.table,
+            cell: var.cell,
+            consume: false,
+            name,
+            event,
+            constant: var.constant,
+            field: Field {
+                name: Name::Text(shown),
+                op: Op::Ref(index),
+                kind: var.cell.kind,
+                modifier: Modifier::None,
+                usecs: var.usecs,
+                size: var.size,
+                signed: var.signed,
+                type_name: Name::make(made, var.type_name)?,
+            },
+        })
+    }
+}
+
+impl Name {
+    /// Keeps bytes that stand nowhere in the text.
+    pub(super) fn make(made: &mut crate::alloc::Vec<u8>, bytes: &[u8]) -> Result<Self, Refusal> {
+        let start = made.len();
+
+        made.extend_from_slice(bytes)?;
+        Ok(Self::Made(Span {
+            start,
+            end: made.len(),
+        }))
+    }
+}
+
+/// Computes an operator over constants.
+///
+/// PARITY: `div_by_mult_and_shift()` rounds some divisions up; ours all truncate.
+fn fold(operator: Operator, a: u64, b: u64) -> u64 {
+    match operator {
+        Operator::Add => a.wrapping_add(b),
+        Operator::Sub => a.wrapping_sub(b),
+        Operator::Mul => a.wrapping_mul(b),
+        Operator::Div => a.checked_div(b).unwrap_or(u64::MAX),
+    }
+}
+
+/// Whether a field of this kind needs no place in the record.
+fn is_generic(kind: FieldKind) -> bool {
+    matches!(kind, FieldKind::Cpu | FieldKind::Comm | FieldKind::Stack)
+}
+
+/// How to read a field, and what that gives; `None` if no column can hold it.
+fn read_op(desc: &FieldDesc<'_>) -> Option<(Op, Kind)> {
+    let offset = desc.offset;
+
+    Some(match desc.kind {
+        FieldKind::Cpu if desc.size == 0 => (Op::Cpu, Kind::Number),
+        FieldKind::Comm => (Op::Comm, Kind::String),
+        FieldKind::Stack if desc.size == 0 => (Op::Stacktrace, Kind::Stack),
+        FieldKind::Stack => (Op::StackField { offset }, Kind::Stack),
+        FieldKind::StaticString => {
+            let len = desc.size;
+
+            (Op::StaticString { offset, len }, Kind::String)
+        }
+        FieldKind::DynString => (Op::DynString { offset }, Kind::String),
+        FieldKind::RelDynString => (Op::RelDynString { offset }, Kind::String),
+        FieldKind::Function => return None,
+        FieldKind::Other | FieldKind::PtrString | FieldKind::Cpu => {
+            let load = match (desc.size, desc.signed) {
+                (1, false) => Load::U8,
+                (1, true) => Load::S8,
+                (2, false) => Load::U16,
+                (2, true) => Load::S16,
+                (4, false) => Load::U32,
+                (4, true) => Load::S32,
+                (8, false) => Load::U64,
+                (8, true) => Load::S64,
+                _ => return None,
+            };
+
+            (Op::Num { offset, load }, Kind::Number)
+        }
+    })
+}
