@@ -52,9 +52,9 @@ lacks() {
 	fi
 }
 
-# until_true CMD... - tries for at most ten seconds
+# until_true CMD... - tries for at most a minute
 until_true() {
-	tries=200
+	tries=1200
 	until "$@" >/dev/null 2>&1; do
 		tries=$((tries - 1))
 		[ "$tries" -gt 0 ] || fail "this did not come true: $*"
@@ -106,6 +106,15 @@ count_triggers() { lines "$1" | wc -l; }
 # shows EVENT TEXT [STATE] - the only trigger of the event is printed like this
 shows() {
 	equal "the triggers of $1" "$(lines "$1")" "$HIST:$2 [${3:-active}]"
+}
+
+# remove_all EVENT - by their own lines, the last first, as others may refer to those before
+remove_all() {
+	lines "$1" | tac | sed 's/ \[[a-z]*\]$//; s/^/!/' >"$TMPDIR/removed"
+	while read -r remove_line; do
+		accepted "events/$1/trigger" "$remove_line"
+	done <"$TMPDIR/removed"
+	equal "the triggers of $1 after the removal of all" "$(lines "$1")" ""
 }
 
 # accepts EVENT TEXT LINE [STATE] - it is taken, printed as LINE, and what is printed removes it
@@ -164,7 +173,7 @@ refusal() {
 		my $n = syswrite($f, $command);
 		my $got = defined $n ? "success" : $! + 0;
 		close $f;
-		my %numbers = (ENOENT => 2, ENOMEM => 12, EBUSY => 16, EEXIST => 17, ENODEV => 19, EINVAL => 22, ERANGE => 34);
+		my %numbers = (ENOENT => 2, ENOMEM => 12, EBUSY => 16, EEXIST => 17, ENODEV => 19, EINVAL => 22, EDOM => 33, ERANGE => 34);
 		my $wanted = $numbers{$errno} // fail("no number for $errno");
 		$got eq $wanted or fail("the errno of \"$command\": got $got, wanted $wanted ($errno)");
 		my $after = snapshot();
@@ -193,6 +202,25 @@ refusal() {
 
 # table EVENT - the rows of its histograms
 table() { grep '^{' "events/$1/$HIST_FILE" || true; }
+
+# rows EVENT [N] - the rows of its Nth histogram, runs of blanks as one, what is tracked after a '|'
+rows() {
+	awk -v want="${2:-1}" '
+		function flush() { if (row != "") print row; row = "" }
+		/^# event histogram/	{ flush(); n++; next }
+		n != want		{ next }
+		/^\{/			{ flush(); row = $0 }
+		/^\t(max|changed): /	{ row = row " |" $0 }
+		END			{ flush() }' "events/$1/$HIST_FILE" | tr -s '\t ' ' ' | sed 's/ $//'
+}
+
+# rows_are EVENT N ROW...
+rows_are() {
+	rows_event=$1 rows_n=$2
+	shift 2
+	[ $# -eq 0 ] || set -- "$(printf '%s\n' "$@")"
+	equal "the rows of histogram $rows_n of $rows_event" "$(rows "$rows_event" "$rows_n")" "${1:-}"
+}
 
 # total EVENT TITLE - Hits, Entries or Dropped of its first histogram
 total() { sed -n "s/^    $2: //p" "events/$1/$HIST_FILE" | head -n 1; }
@@ -232,6 +260,9 @@ FIRE=/sys/kernel/debug/rust_hist_test/fire
 # fire COUNT [KEYS [START [CONTEXT]]] - keys START, START + 1, ... in turn, values 0 ... COUNT - 1
 fire() { echo "$1 ${2:-1} ${3:-0} ${4:-task}" >"$FIRE"; }
 
+# The other event of that module: id is key as a u64, small as a u16, when is val.
+SECOND=rust_hist_test/second
+fire_second() { echo "$1 ${2:-1} ${3:-0} ${4:-task}" >"${FIRE}_second"; }
 
 # --- instances ---
 

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Fires an event a given number of times, for the selftests.
+ * Fires events a given number of times, for the selftests.
  *
  * "COUNT KEYS START CONTEXT" written to debugfs' rust_hist_test/fire has the
  * event sample fire COUNT times, with keys START ... START + KEYS - 1 in turn
  * and values 0 ... COUNT - 1. CONTEXT is task, softirq (a tasklet), irq or nmi;
  * the last two are for more than one CPU, they interrupt the next one. The
  * write returns when all is done. The file fired counts the hits since the load.
+ * The file fire_second does the same with the event second.
  */
 #include <linux/debugfs.h>
 #include <linux/interrupt.h>
@@ -34,6 +35,7 @@ static struct dentry *dir;
 
 struct job {
 	u64 count, keys, start, done;
+	bool second;
 	struct tasklet_struct tasklet;
 };
 
@@ -50,7 +52,10 @@ static void fire(struct job *job)
 		memset(fixed, 'y', sizeof(fixed));
 		dyn = test_text + TEXT_LEN - min(key - TEXT_LONG, (u64)TEXT_LEN);
 	}
-	trace_sample(key, job->done, fixed, dyn);
+	if (job->second)
+		trace_second(key, job->done, fixed, dyn);
+	else
+		trace_sample(key, job->done, fixed, dyn);
 	atomic_inc(&fired);
 	smp_store_release(&job->done, job->done + 1); /* pairs with send_nmi() */
 }
@@ -92,7 +97,7 @@ static void send_nmi(struct job *job, int cpu)
 static ssize_t fire_write(struct file *file, const char __user *from, size_t len, loff_t *pos)
 {
 	char text[80] = "", context[16];
-	struct job job = {};
+	struct job job = { .second = file_inode(file)->i_private };
 	int cpu;
 
 	if (len >= sizeof(text) || copy_from_user(text, from, len))
@@ -126,6 +131,7 @@ static int __init rust_hist_test_init(void)
 {
 	dir = debugfs_create_dir("rust_hist_test", NULL);
 	debugfs_create_file("fire", 0200, dir, NULL, &fire_fops);
+	debugfs_create_file("fire_second", 0200, dir, &fired, &fire_fops);
 	debugfs_create_atomic_t("fired", 0400, dir, &fired);
 	return register_nmi_handler(NMI_LOCAL, fire_nmi, 0, "rust_hist_test");
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* An event with a field of every kind, each a function of one number. */
+/* Events with fields of every kind, each a function of one number. */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM rust_hist_test
 
@@ -44,6 +44,32 @@ TRACE_EVENT(sample,
 		memset(__entry->blob, key, sizeof(__entry->blob));
 	),
 	TP_printk("key=%llu val=%llu dyn=%s", __entry->key, __entry->val, __get_str(dyn))
+);
+
+/* The same number in other types and places, to be matched with those of sample, or not. */
+TRACE_EVENT(second,
+	TP_PROTO(u64 key, u64 val, const char *fixed, const char *text),
+	TP_ARGS(key, val, fixed, text),
+	TP_STRUCT__entry(
+		__field(u16, small)
+		__field(u64, id)
+		__field(u64, when)
+		__field(s64, minus)
+		__array(char, fixed, 16)
+		__array(char, longer, 24)
+		__string(dyn, text)
+	),
+	TP_fast_assign(
+		__entry->small = key;
+		__entry->id = key;
+		__entry->when = val;
+		__entry->minus = -key;
+		memcpy(__entry->fixed, fixed, 16);
+		memset(__entry->longer, 0, 24);
+		memcpy(__entry->longer, fixed, 16);
+		__assign_str(dyn);
+	),
+	TP_printk("id=%llu when=%llu dyn=%s", __entry->id, __entry->when, __get_str(dyn))
 );
 
 #endif
