@@ -37,7 +37,14 @@ mod var;
 pub use crate::lang::Update;
 
 pub use self::exec::{
+    track_row,
+    Kept,
     KeyBuf,
+    OwnVals,
+    RefBuf,
+    Refs,
+    Tables,
+    Unset,
     ValBuf, //
 };
 
@@ -886,6 +893,13 @@ impl Program {
             .iter()
             .any(|key| key.field.modifier == Modifier::Execname)
             || self.vars().iter().any(|var| var.field.op == Op::EntryComm)
+    }
+
+    /// Takes over what the first trigger of a name decides for all that share its entries: their
+    /// number, and whether the raw hitcount is shown.
+    pub fn join(&mut self, first: &Self) {
+        self.bits = first.bits;
+        self.nohitcount = first.nohitcount;
     }
 
     /// What the command asks of a trigger like it that exists; `None`: nothing, it is a new one.
