@@ -20,6 +20,7 @@
     )
 )]
 
+mod action;
 mod key;
 mod text;
 mod value;
@@ -73,11 +74,12 @@ pub struct Table<'a, S> {
 impl<S: Symbols> Table<'_, S> {
     /// Writes one row, newline included.
     ///
-    /// `row` is one of a map with the program's key words and sums; if the program
-    /// [needs the task name](Program::needs_comm), its first [`COMM_WORDS`] aux words hold that.
+    /// `row` is one of a map with the program's key words and sums, and its aux words are what
+    /// [`Program::copy_aux`] makes of them.
     pub fn entry<W: Out>(&self, row: &Row<'_>, out: &mut W) -> fmt::Result {
         self.key(row, out)?;
         self.values(row, out)?;
+        self.actions(row, out)?;
         out.write_bytes(b"\n")
     }
 }

@@ -133,11 +133,12 @@ impl Program {
         self.refs.is_empty() && self.vars.is_empty()
     }
 
-    /// Computes the key of the hit: `key_words()` words at the start of `buf`.
+    /// Computes the key of the hit: `key_words()` words at the start of `buf`, which has room for
+    /// them, as a [`KeyBuf`] always has.
     ///
     /// Every one of these words is written; the others stay as they are.
     #[inline]
-    pub fn key<'b>(&self, record: &[u8], env: &impl Env, buf: &'b mut KeyBuf) -> &'b [u64] {
+    pub fn key<'b>(&self, record: &[u8], env: &impl Env, buf: &'b mut [u64]) -> &'b [u64] {
         for key in self.keys() {
             let Some(slot) = buf
                 .get_mut(key.first_word()..)

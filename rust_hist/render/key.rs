@@ -37,7 +37,7 @@ const COMM_WIDTH: usize = 16;
 const SYSCALL_WIDTH: usize = 30;
 const SYSCALL_NUMBER_WIDTH: usize = 3;
 const LOG2_WIDTH: usize = 2;
-const FRAME_INDENT: usize = 9;
+pub(super) const FRAME_INDENT: usize = 9;
 
 impl<S: Symbols> Table<'_, S> {
     /// Writes the key of a row with its braces.

@@ -17,6 +17,7 @@ use super::{
 use crate::limits::SUMS_MAX;
 use crate::program::{
     Modifier,
+    Op,
     Out, //
 };
 use crate::tracing_map::{
@@ -120,8 +121,18 @@ impl<S: Symbols> Table<'_, S> {
             self.value(0, b"hitcount", Modifier::None, row, out)?;
         }
         for (i, field) in (1..).zip(self.program.vals()) {
+            // Its sum is there to be sorted by.
+            if matches!(field.op(), Op::Expr(_)) {
+                continue;
+            }
             out.write_bytes(b" ")?;
-            self.value(i, self.program.field_name(field, self.text), field.modifier(), row, out)?;
+            self.value(
+                i,
+                self.program.field_name(field, self.text),
+                field.modifier(),
+                row,
+                out,
+            )?;
         }
         Ok(())
     }
