@@ -10,16 +10,25 @@
 //! `hist_trigger/show.rs` and `hist_trigger/stats.rs`.
 
 mod command;
+#[cfg(rust_hist_debug)]
+pub(crate) mod debug;
+pub(crate) mod enable;
+mod hold;
 mod hot;
+pub(crate) mod load;
+mod log;
 pub(crate) mod readme;
+mod remove;
 mod resolve;
 pub(crate) mod show;
+mod snapshot;
 pub(crate) mod stats;
 mod storage;
 mod text;
 
-use self::storage::MapCell;
+use self::storage::Table;
 use crate::{
+    alloc::Vec,
     ffi::{
         command::{
             Attached,
@@ -57,10 +66,15 @@ pub(crate) struct Definition {
 }
 
 impl Definition {
-    /// Whether both are the same trigger, for an event that has one of them.
-    fn is_same(&self, other: &Self) -> bool {
-        self.program
-            .same_trigger(&self.text, &other.program, &other.text)
+    /// Whether `program`, of this text, is the same trigger, for an event that has one of them.
+    fn is(&self, program: &Program, text: &[u8]) -> bool {
+        program.name(text) == self.program.name(&self.text)
+            && program.same_trigger(text, &self.program, &self.text)
+    }
+
+    /// Whether a trigger `program` can share the table of this one.
+    fn has_shape(&self, program: &Program, text: &[u8]) -> bool {
+        program.same_shape(text, &self.program, &self.text)
     }
 }
 
@@ -69,7 +83,9 @@ impl Definition {
 /// Lives from its creation to a grace period after it was taken off its event.
 pub(crate) struct HistTrigger {
     definition: Arc<Definition>,
-    map: MapCell,
+    table: Arc<Table>,
+    /// The tables of the variables that it reads, by the numbers that its program has for them.
+    sources: Vec<Arc<Table>>,
 }
 
 impl HistTrigger {
@@ -78,22 +94,15 @@ impl HistTrigger {
         size_of::<Self>()
             + size_of::<Definition>()
             + self.definition.text.capacity()
-            + storage::bytes(self.map.held(held))
-    }
-}
-
-/// Takes a trigger off its event.
-fn remove(trigger: Attached<'_, HistTrigger>, file: &EventFile, held: &EventMutexHeld) {
-    let timestamps = trigger.data().definition.program.needs_timestamp();
-    trigger.remove(held);
-    if timestamps {
-        file.instance().allow_scratch();
+            + self.table.bytes(held)
     }
 }
 
 impl Trigger for HistTrigger {
     // No kernel has a type of its own up here; the C code looks into every trigger of its types.
     const TYPE: u32 = 1 << 16;
+    const NEEDS_RECORD: bool = true;
+    const FIRST: bool = false;
 
     fn parse(
         command: &Command<Self>,
@@ -101,13 +110,11 @@ impl Trigger for HistTrigger {
         line: Line<'_>,
         held: &EventMutexHeld,
     ) -> Result {
-        command::run(command, file, line, held)
+        command::run(command, file, line, held).map_err(|failure| failure.error)
     }
 
     fn remove_all(file: &EventFile, held: &EventMutexHeld) {
-        for trigger in Attached::all(file, held) {
-            remove(trigger, file, held);
-        }
+        remove::remove_all(file, held);
     }
 
     #[inline(always)]
@@ -119,8 +126,8 @@ impl Trigger for HistTrigger {
         hot::miss(self, preempt);
     }
 
-    fn event_going(trigger: Attached<'_, Self>, file: &EventFile, held: &EventMutexHeld) {
-        remove(trigger, file, held);
+    fn event_going(trigger: Attached<'_, Self>, _file: &EventFile, held: &EventMutexHeld) {
+        remove::remove(trigger, held);
     }
 
     fn print(trigger: &Attached<'_, Self>, out: &mut SeqWriter<'_>) -> fmt::Result {

@@ -29,6 +29,7 @@
 mod action;
 mod compare;
 mod compile;
+mod debug;
 mod exec;
 mod expr;
 mod print;
@@ -36,6 +37,10 @@ mod var;
 
 pub use crate::lang::Update;
 
+pub use self::debug::{
+    Described,
+    Tables as DebugTables, //
+};
 pub use self::exec::{
     track_row,
     Kept,

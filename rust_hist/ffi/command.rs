@@ -8,6 +8,9 @@
 //! Those two run in the context of the event, which may be an NMI, while the trigger is on its event
 //! file, and for up to a tracepoint grace period after it was taken off.
 //!
+//! A command refuses lines until [`Registration::open`], so that the steps of the module's set-up that
+//! follow its registration may fail: no trigger can be there yet.
+//!
 //! Every trigger holds a reference on the module, which the core drops after it has freed the trigger.
 //! A trigger on an event of a module goes when that module goes, which the core does not see to.
 
@@ -28,10 +31,16 @@ use super::{
     module_notifier::ModuleWatch,
     seq::SeqWriter, //
 };
+use crate::sync::{
+    Acquire,
+    Atomic,
+    Release, //
+};
 use core::{
     cell::UnsafeCell,
     ffi::CStr,
     marker::PhantomData,
+    mem::ManuallyDrop,
     ptr::NonNull, //
 };
 use kernel::{
@@ -51,6 +60,13 @@ pub(crate) trait Trigger: Sized + Send + Sync + 'static {
     /// The bit that tells nodes of this kind from all others on a trigger list.
     const TYPE: u32;
 
+    /// Whether a record is wanted; else the event need not write one for the trigger alone, and
+    /// calls of [`Trigger::miss`] are regular.
+    const NEEDS_RECORD: bool;
+
+    /// Whether a new trigger comes before all others of its event, and not behind them.
+    const FIRST: bool;
+
     /// Carries out one line that was written to a `trigger` file.
     fn parse(
         command: &Command<Self>,
@@ -65,11 +81,18 @@ pub(crate) trait Trigger: Sized + Send + Sync + 'static {
     /// Handles one record.
     fn hit(&self, hit: &Hit<'_>);
 
-    /// Handles a call without a record, which a race with the set-up of the event can cause.
+    /// Handles a call without a record. If one is needed, a race with the set-up of the event is the
+    /// cause.
     fn miss(&self, preempt: &PreemptOff<'_>);
 
     /// Takes a trigger off its event file, whose event goes away with its module.
     fn event_going(trigger: Attached<'_, Self>, file: &EventFile, held: &EventMutexHeld);
+
+    /// Called when the trigger is off the list of its event file, before it is freed. A hit may still
+    /// be under way.
+    ///
+    /// The removal of an instance, which holds `trace_types_lock`, comes through here.
+    fn detached(&self, _held: &EventMutexHeld) {}
 
     /// Writes the line of the `trigger` file.
     fn print(trigger: &Attached<'_, Self>, out: &mut SeqWriter<'_>) -> core::fmt::Result;
@@ -93,6 +116,8 @@ pub(crate) struct Line<'a> {
 pub(crate) struct Command<T: Trigger> {
     command: Opaque<bindings::event_command>,
     nodes: UnsafeCell<KVec<*mut bindings::event_trigger_data>>,
+    /// Not 0 once lines are accepted.
+    open: Atomic<u32>,
     _kind: PhantomData<T>,
 }
 
@@ -115,13 +140,33 @@ unsafe impl<T: Trigger> Sync for Command<T> {}
 
 impl<T: Trigger> Command<T> {
     /// The core tells a command from a post trigger, which it runs without the record, by flags.
-    // CAST: a small flag.
-    const FLAGS: i32 = bindings::event_command_flags_EVENT_CMD_FL_NEEDS_REC as i32;
+    const FLAGS: i32 = if T::NEEDS_RECORD {
+        // CAST: a small flag.
+        bindings::event_command_flags_EVENT_CMD_FL_NEEDS_REC as i32
+    } else {
+        0
+    };
 
     /// The name of the command.
     pub(crate) fn name(&self) -> &'static CStr {
         // SAFETY: `Registration::new` set the name, a static string.
         unsafe { CStr::from_char_ptr((*self.command.get()).name) }
+    }
+
+    /// All triggers of the command, on whatever event, in the order of their creation.
+    ///
+    /// Triggers may come and go meanwhile; then some may be left out, or come twice.
+    pub(crate) fn triggers<'a>(
+        &'a self,
+        held: &'a EventMutexHeld,
+    ) -> impl Iterator<Item = Attached<'a, T>> {
+        let mut at = 0;
+        core::iter::from_fn(move || {
+            let node = *self.nodes(held).get(at)?;
+            at += 1;
+            // SAFETY: it is a node of this command that is on its file.
+            Some(unsafe { Attached::from_raw(node) })
+        })
     }
 
     /// The nodes that are on event files.
@@ -161,6 +206,20 @@ impl<T: Trigger> Command<T> {
         unsafe { EventFile::from_raw((*(*node).private_data.cast::<Private<T>>()).file) }
     }
 
+    /// Stops or continues the trigger of `node`, if it is one of the kind `T`. For hits, too.
+    ///
+    /// # Safety
+    ///
+    /// `node` must be live, and complete.
+    pub(super) unsafe fn set_node_paused(node: *mut bindings::event_trigger_data, paused: bool) {
+        // SAFETY: by the contract; the command of a node is set when it is made.
+        if unsafe { (*(*node).cmd_ops).trigger_type } == T::TYPE {
+            // SAFETY: by the contract. The core reads the flag without a lock, a byte that is written
+            // whole.
+            unsafe { (&raw mut (*node).paused).write_volatile(paused) };
+        }
+    }
+
     fn filled(name: &'static CStr, module: &'static ThisModule) -> bindings::event_command {
         bindings::event_command {
             name: name.as_char_ptr().cast_mut(),
@@ -189,6 +248,11 @@ impl<T: Trigger> Command<T> {
     ) -> c_int {
         // SAFETY: `command` is the one that we registered, which is inside a `Command`.
         let command = unsafe { &*command.cast::<Self>() };
+        // ORDERING: pairs with `Registration::open`.
+        if command.open.load(Acquire) == 0 {
+            // CAST: a small number.
+            return -(bindings::EAGAIN as c_int);
+        }
         // SAFETY: the core calls with the mutex held, for the whole call.
         let held = unsafe { EventMutexHeld::assume() };
         // SAFETY: the file is live while the mutex is held.
@@ -240,6 +304,10 @@ impl<T: Trigger> Command<T> {
         // SAFETY: the node is one of a command that is registered.
         let command = unsafe { &*(*data).cmd_ops.cast::<Self>() };
         command.nodes(&held).retain(|&mut node| node != data);
+        // SAFETY: the node is live, and one of ours.
+        unsafe { Attached::<T>::from_raw(data) }
+            .data()
+            .detached(&held);
         // SAFETY: the node is off its lists, and nobody else frees it.
         unsafe { bindings::trigger_data_free(data) };
     }
@@ -277,12 +345,13 @@ pub(crate) struct Registration<T: Trigger> {
 }
 
 impl<T: Trigger> Registration<T> {
-    /// Registers the command; `EBUSY` if there is one of that name.
+    /// Registers the command, which refuses lines yet; `EBUSY` if there is one of that name.
     pub(crate) fn new(name: &'static CStr, module: &'static ThisModule) -> Result<Self> {
         let command = KBox::pin(
             Command {
                 command: Opaque::new(Command::<T>::filled(name, module)),
                 nodes: UnsafeCell::new(KVec::new()),
+                open: Atomic::new(0),
                 _kind: PhantomData,
             },
             GFP_KERNEL,
@@ -296,6 +365,17 @@ impl<T: Trigger> Registration<T> {
             _watch: watch,
             command,
         })
+    }
+
+    /// Has the command accept lines.
+    pub(crate) fn open(&self) {
+        // ORDERING: pairs with `Command::parse_callback`.
+        self.command.open.store(1, Release);
+    }
+
+    /// The command.
+    pub(crate) fn command(&self) -> &Command<T> {
+        &self.command
     }
 }
 
@@ -376,34 +456,18 @@ impl<T: Trigger> Prepared<T> {
         })
     }
 
-    /// Puts the trigger at the end of the list of its file and makes the event call its triggers.
-    ///
-    /// This is the single visible step. When it fails the file is as it was.
-    pub(crate) fn attach(self, held: &EventMutexHeld) -> Result {
-        let file = self.file();
+    /// Makes the event call its triggers, for this one to be among them.
+    pub(crate) fn enable(self, held: &EventMutexHeld) -> Result<Ready<'_, T>> {
         self.command().nodes(held).reserve(1, GFP_KERNEL)?;
         // SAFETY: the file is live and `event_mutex` is held.
-        let ret = unsafe { bindings::trace_event_trigger_enable_disable(file, 1) };
-        if ret < 0 {
-            // SAFETY: as above; the count was raised nevertheless.
-            unsafe { bindings::trace_event_trigger_enable_disable(file, 0) };
-            return Err(Error::from_errno(ret));
-        }
-        // SAFETY: the flags of a live file; the function is atomic. The bit comes before the node,
-        // so that the node is not called without a record.
-        unsafe { bindings::set_bit(TRIGGER_COND, &raw mut (*file).flags) };
-        let node = self.node.as_ptr();
-        // There is room for it; the list lets us know by a result nevertheless.
-        let _ = self.command().nodes(held).push_within_capacity(node);
-        core::mem::forget(self);
-        // SAFETY: the node is complete and on no list; the writers of this one hold `event_mutex`.
-        unsafe {
-            bindings::hist_helper_list_add_tail_rcu(
-                &raw mut (*node).list,
-                &raw mut (*file).triggers,
-            )
+        let ret = unsafe { bindings::trace_event_trigger_enable_disable(self.file(), 1) };
+        // The count is raised also when this failed.
+        let ready = Ready {
+            prepared: self,
+            held,
         };
-        Ok(())
+        to_result(ret)?;
+        Ok(ready)
     }
 }
 
@@ -411,6 +475,56 @@ impl<T: Trigger> Drop for Prepared<T> {
     fn drop(&mut self) {
         // SAFETY: by the type invariant nobody else knows the node; its data goes with it.
         unsafe { bindings::trigger_data_free(self.node.as_ptr()) };
+    }
+}
+
+/// A complete trigger whose event calls its triggers, of which it is none yet; dropping it takes that
+/// back and frees the trigger.
+///
+/// # Invariants
+///
+/// The trigger count of the file was raised for the trigger, and there is room for its node in the list
+/// of the command.
+pub(crate) struct Ready<'a, T: Trigger> {
+    prepared: Prepared<T>,
+    held: &'a EventMutexHeld,
+}
+
+impl<T: Trigger> Ready<'_, T> {
+    /// Puts the trigger on the list of its file.
+    ///
+    /// This is the single visible step.
+    pub(crate) fn attach(self) {
+        let ready = ManuallyDrop::new(self);
+        let prepared = &ready.prepared;
+        let file = prepared.file();
+        let node = prepared.node.as_ptr();
+        // SAFETY: the node is ours alone.
+        if T::NEEDS_RECORD || unsafe { !(*node).filter.is_null() } {
+            // SAFETY: the flags of a live file; the function is atomic. The bit comes before the
+            // node, so that the node is not called without a record.
+            unsafe { bindings::set_bit(TRIGGER_COND, &raw mut (*file).flags) };
+        }
+        // By the type invariant there is room; the list lets us know by a result nevertheless.
+        let _ = prepared
+            .command()
+            .nodes(ready.held)
+            .push_within_capacity(node);
+        // SAFETY: the list is initialised, and its writers hold `event_mutex`.
+        let mut behind = unsafe { &raw mut (*file).triggers };
+        if T::FIRST {
+            // SAFETY: as above. The end of a list that begins at its first node is its beginning.
+            behind = unsafe { (*behind).next };
+        }
+        // SAFETY: the node is complete and on no list; the writers of this one hold `event_mutex`.
+        unsafe { bindings::hist_helper_list_add_tail_rcu(&raw mut (*node).list, behind) };
+    }
+}
+
+impl<T: Trigger> Drop for Ready<'_, T> {
+    fn drop(&mut self) {
+        // SAFETY: the file is live while the mutex is held; by the type invariant the count is raised.
+        unsafe { bindings::trace_event_trigger_enable_disable(self.prepared.file(), 0) };
     }
 }
 
@@ -448,10 +562,30 @@ impl<'a, T: Trigger> Attached<'a, T> {
             .map(|node| unsafe { Self::from_raw(node) })
     }
 
+    /// The command that the trigger is of.
+    pub(crate) fn command(&self) -> &'a Command<T> {
+        // SAFETY: the node is one of a registered command, which it pins.
+        unsafe { &*(*self.node).cmd_ops.cast::<Command<T>>() }
+    }
+
+    /// The event file that the trigger is on.
+    pub(crate) fn file(&self) -> &'a EventFile {
+        // SAFETY: by the type invariant the node is on its file, and the mutex is held.
+        unsafe { Command::<T>::file_of(self.node) }
+    }
+
     /// The data of the trigger.
     pub(crate) fn data(&self) -> &'a T {
         // SAFETY: by the type invariant, and `Prepared::new` stored a `Private` there.
         unsafe { &(*(*self.node).private_data.cast::<Private<T>>()).data }
+    }
+
+    /// What follows the `if` of the trigger.
+    pub(crate) fn filter_text(&self) -> Option<&'a CStr> {
+        // SAFETY: by the type invariant; the text does not change while the trigger is attached.
+        let text = unsafe { (*self.node).filter_str };
+        // SAFETY: as above, it is a string or null.
+        (!text.is_null()).then(|| unsafe { CStr::from_char_ptr(text) })
     }
 
     /// Whether hits are let through.
@@ -469,17 +603,17 @@ impl<'a, T: Trigger> Attached<'a, T> {
 
     /// Takes the trigger off its file and has it freed after the grace period.
     pub(crate) fn remove(self, held: &EventMutexHeld) {
-        // SAFETY: by the type invariant; the node is on its file.
-        let file = unsafe { Command::<T>::file_of(self.node) }.as_ptr();
-        // SAFETY: the node is one of a registered command, which it pins.
-        let command = unsafe { &*(*self.node).cmd_ops.cast::<Command<T>>() };
-        command.nodes(held).retain(|&mut node| node != self.node);
+        let file = self.file().as_ptr();
+        self.command()
+            .nodes(held)
+            .retain(|&mut node| node != self.node);
         // SAFETY: the node is on the list of the file, whose writers hold `event_mutex` as we do.
         unsafe { bindings::hist_helper_list_del_rcu(&raw mut (*self.node).list) };
         // SAFETY: the file is live; this lowers what `attach` raised.
         unsafe { bindings::trace_event_trigger_enable_disable(file, 0) };
         // SAFETY: the file is live and `event_mutex` held.
         unsafe { bindings::update_cond_flag(file) };
+        self.data().detached(held);
         // SAFETY: the node is off its lists, and the value that stands for it is consumed.
         unsafe { bindings::trigger_data_free(self.node) };
     }

@@ -233,10 +233,51 @@ impl<'a> FieldView<'a> {
 #[derive(Clone, Copy)]
 pub(crate) struct Instance<'a>(*mut bindings::trace_array, PhantomData<&'a EventFile>);
 
-impl Instance<'_> {
+impl<'a> Instance<'a> {
     /// The C object.
     pub(super) fn as_ptr(&self) -> *mut bindings::trace_array {
         self.0
+    }
+
+    /// Whether both are the same instance.
+    pub(crate) fn is(&self, other: &Self) -> bool {
+        core::ptr::eq(self.0, other.0)
+    }
+
+    /// Looks up an event of the instance, unless it is one of those that can not be enabled.
+    pub(crate) fn event(
+        &self,
+        system: &CStr,
+        event: &CStr,
+        _held: &EventMutexHeld,
+    ) -> Option<&'a EventFile> {
+        // SAFETY: the instance is live and `event_mutex` held; the names are only compared.
+        let file =
+            unsafe { bindings::find_event_file(self.0, system.as_char_ptr(), event.as_char_ptr()) };
+        // SAFETY: the file stays on the list of its instance while the mutex is held, which it is for as
+        // long as the file is borrowed that the instance was taken from.
+        (!file.is_null()).then(|| unsafe { EventFile::from_raw(file) })
+    }
+
+    /// Looks up any event of the instance, also one that nobody can enable.
+    pub(crate) fn has_event(&self, system: &CStr, event: &CStr, _held: &EventMutexHeld) -> bool {
+        // SAFETY: as in `event`.
+        let file = unsafe {
+            bindings::__find_event_file(self.0, system.as_char_ptr(), event.as_char_ptr())
+        };
+        !file.is_null()
+    }
+
+    /// Keeps the instance from being removed, until [`Instance::unpin`]; takes `trace_types_lock`.
+    pub(crate) fn pin(&self) -> Result {
+        // SAFETY: the instance is live while a file of it is.
+        to_result(unsafe { bindings::tracing_check_open_get_tr(self.0) }).map_err(|_| ENODEV)
+    }
+
+    /// Takes back one [`Instance::pin`]; takes `trace_types_lock`.
+    pub(crate) fn unpin(&self) {
+        // SAFETY: the instance is live, and has a reference that `pin` took.
+        unsafe { bindings::trace_array_put(self.0) };
     }
 
     /// Switches the clock of the instance, which empties its buffers.

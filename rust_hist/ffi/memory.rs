@@ -9,7 +9,10 @@
 
 use super::bindings;
 use crate::sync::Atomic;
-use core::ptr::NonNull;
+use core::{
+    ops::Deref,
+    ptr::NonNull, //
+};
 use kernel::{
     alloc::AllocError,
     prelude::*, //
@@ -19,7 +22,7 @@ use kernel::{
 ///
 /// # Safety
 ///
-/// It must be, and it must not need more alignment than a word.
+/// It must be.
 pub(crate) unsafe trait ZeroIsValid {}
 
 // SAFETY: a number.
@@ -28,8 +31,8 @@ unsafe impl ZeroIsValid for u32 {}
 // SAFETY: a number.
 unsafe impl ZeroIsValid for u64 {}
 
-// SAFETY: holds a number, and has the size and alignment of it.
-unsafe impl ZeroIsValid for Atomic<u64> {}
+// SAFETY: an array of words that each hold a number, and have the size of it.
+unsafe impl ZeroIsValid for Line {}
 
 const FLAGS: bindings::gfp_t = bindings::GFP_KERNEL
     | bindings::__GFP_ZERO
@@ -56,4 +59,35 @@ pub(crate) fn zeros<T: ZeroIsValid>(len: usize) -> core::result::Result<KVVec<T>
     // SAFETY: the block is one of the allocator behind `KVVec`, with room for `len` values, all of
     // them zero, which by the contract of the trait is valid.
     Ok(unsafe { KVVec::from_raw_parts(block.cast().as_ptr(), len, len) })
+}
+
+/// Words of a [`Line`]: a pair of cache lines, which x86 prefetches together.
+const LINE_WORDS: usize = 16;
+
+/// A pair of cache lines, at an address that is a multiple of its size.
+#[repr(C, align(128))]
+struct Line([Atomic<u64>; LINE_WORDS]);
+
+const _: () = assert!(size_of::<Line>() == LINE_WORDS * size_of::<u64>());
+
+/// Words that several contexts share, all 0 in the beginning; they begin on a pair of cache lines.
+pub(crate) struct Words(KVVec<Line>);
+
+impl Words {
+    /// Allocates `len` words, or a few more. May sleep.
+    pub(crate) fn zeros(len: usize) -> core::result::Result<Self, AllocError> {
+        // The block's size is a multiple of the alignment, which is what `kmalloc()` goes by.
+        Ok(Self(zeros(len.div_ceil(LINE_WORDS))?))
+    }
+}
+
+impl Deref for Words {
+    type Target = [Atomic<u64>];
+
+    #[inline(always)]
+    fn deref(&self) -> &[Atomic<u64>] {
+        // SAFETY: a `Line` is an array of `LINE_WORDS` words and nothing else, and the lines follow
+        // each other without a gap. OVERFLOW: the block has fewer bytes than an address can tell.
+        unsafe { core::slice::from_raw_parts(self.0.as_ptr().cast(), self.0.len() * LINE_WORDS) }
+    }
 }

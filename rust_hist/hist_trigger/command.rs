@@ -6,25 +6,32 @@
 //! `hist_register_trigger()`.
 //!
 //! Everything that can fail comes before the first change that anybody can see; what was done until
-//! then undoes itself by `Drop`. The exception is the trace clock, which stays as it was set if the
-//! event cannot be enabled after that.
+//! then undoes itself by `Drop`. The trace clock is the last that can fail, as setting it empties the
+//! instance's buffers and nothing brings them back.
 //!
 //! Context: process, under `event_mutex`.
 
+pub(super) use super::log::Failure;
+
 use super::{
-    remove,
-    resolve::Fields,
-    storage::{
+    hold::{
         self,
-        MapCell, //
+        Hold, //
     },
-    text::TextBuf,
+    log::Log,
+    remove::{
+        self,
+        remove, //
+    },
+    resolve::Names,
+    snapshot::Snapshot,
+    storage::Table,
+    text::terminated,
     Definition,
     HistTrigger, //
 };
 use crate::{
     error::{
-        Entry,
         ErrKind,
         Errno,
         Refusal, //
@@ -36,31 +43,37 @@ use crate::{
             Line,
             Prepared, //
         },
-        error_log,
-        event::{
-            EventFile,
-            Instance, //
-        },
+        event::EventFile,
         filter::FilterText,
         guard::EventMutexHeld, //
     },
-    lang,
-    program::{
-        Out,
-        Program,
+    lang::{
+        self,
+        HistSpec,
         Update, //
     },
-    render::COMM_WORDS,
-    tracing_map::Dimensions, //
+    program::{
+        Do,
+        Program,
+        Purpose, //
+    }, //
 };
-use core::ffi::CStr;
 use kernel::{
     prelude::*,
     sync::Arc, //
 };
 
 /// The trace clock of a trigger that names none.
-const CLOCK: &CStr = c"global";
+const CLOCK: &[u8] = b"global";
+
+/// One line, and all that says what it means.
+struct Request<'a> {
+    command: &'a Command<HistTrigger>,
+    file: &'a EventFile,
+    held: &'a EventMutexHeld,
+    log: Log<'a>,
+    spec: HistSpec<'a>,
+}
 
 /// Carries out one line.
 pub(super) fn run(
@@ -68,62 +81,196 @@ pub(super) fn run(
     file: &EventFile,
     line: Line<'_>,
     held: &EventMutexHeld,
-) -> Result {
+) -> core::result::Result<(), Failure> {
     if file.is_going() {
-        return Err(ENODEV);
+        return Err(ENODEV.into());
     }
-    let text = line.params.ok_or(EINVAL)?.to_bytes();
-    let prefix = command.name().to_bytes();
-    let log = Log { prefix, text, file };
-
-    let program = compile(prefix, text, file, held).map_err(|refusal| log.refuse(&refusal))?;
-    let mut filter = match program.filter(text) {
-        Some(filter) => Some(FilterText::new(filter)?),
-        None => None,
+    let log = Log {
+        prefix: command.name().to_bytes(),
+        text: line.params.ok_or(EINVAL)?.to_bytes(),
+        file,
     };
-    if let Some(filter) = &mut filter {
-        filter.check(file, held)?;
+    let spec = lang::parse(log.prefix, log.text).map_err(|refusal| log.refuse(&refusal))?;
+    let request = Request {
+        command,
+        file,
+        held,
+        log,
+        spec,
+    };
+    if line.remove {
+        request.remove()
+    } else {
+        request.change_or_create()
     }
-    let definition = define(prefix, text, program)?;
-    let existing = Attached::<HistTrigger>::all(file, held)
-        .find(|trigger| trigger.data().definition.is_same(&definition));
+}
 
-    match (existing, line.remove) {
-        (Some(existing), true) => {
-            remove(existing, file, held);
-            Ok(())
+impl<'a> Request<'a> {
+    /// Compiles the text, and lists the tables whose variables it names.
+    fn compile(&self, purpose: Purpose) -> core::result::Result<(Program, Names<'a>), Failure> {
+        let mut names = Names::new(self.command, self.file, self.held, purpose);
+        let program = Program::compile(&self.spec, &mut names, purpose)
+            .map_err(|refusal| self.log.refuse(&refusal))?;
+        Ok((program, names))
+    }
+
+    /// The filter, checked against the event.
+    fn filter(&self, program: &Program) -> Result<Option<FilterText>> {
+        let Some(text) = program.filter(self.log.text) else {
+            return Ok(None);
+        };
+        FilterText::new(text)?.check(self.file, self.held)?;
+        Ok(Some(FilterText::new(text)?))
+    }
+
+    /// The trigger on the event that is the same as `program`.
+    fn existing(&self, program: &Program) -> Option<Attached<'a, HistTrigger>> {
+        Attached::<HistTrigger>::all(self.file, self.held)
+            .find(|trigger| trigger.data().definition.is(program, self.log.text))
+    }
+
+    /// The first trigger of the instance that has the name of `program`.
+    fn namesake(&self, program: &Program) -> Option<Attached<'a, HistTrigger>> {
+        let name = program.name(self.log.text)?;
+        let instance = self.file.instance();
+        self.command.triggers(self.held).find(|trigger| {
+            let definition = &trigger.data().definition;
+            definition.program.name(&definition.text) == Some(name)
+                && trigger.file().instance().is(&instance)
+        })
+    }
+
+    fn remove(&self) -> core::result::Result<(), Failure> {
+        let (program, _) = self.compile(Purpose::Change)?;
+        self.filter(&program)?;
+        match self.existing(&program) {
+            Some(trigger) if remove::is_used(&trigger, self.held) => {
+                Err(self.log.refuse(&remove::in_use()))
+            }
+            Some(trigger) => {
+                remove(trigger, self.held);
+                Ok(())
+            }
+            None => Ok(()),
         }
-        (None, true) => Ok(()),
-        (Some(existing), false) => match definition.program.update() {
-            Some(change) => update(&existing, change, held),
-            None => Err(log.refuse(&exists())),
-        },
-        (None, false) if definition.program.needs_existing() => Err(log.refuse(&not_there())),
-        (None, false) => create(command, file, definition, filter, held),
+    }
+
+    fn change_or_create(&self) -> core::result::Result<(), Failure> {
+        let Some(change) = self.spec.update() else {
+            return self.create();
+        };
+        let (program, _) = self.compile(Purpose::Change)?;
+        self.filter(&program)?;
+        match self.existing(&program) {
+            Some(trigger) => Ok(update(&trigger, change, self.held)?),
+            // A new trigger may begin stopped; of the other changes nothing comes.
+            None => self.create(),
+        }
+    }
+
+    /// Finds the trigger whose table `program` shares by its name; another shape is refused.
+    fn check_namesake(
+        &self,
+        program: &Program,
+    ) -> core::result::Result<Option<Attached<'a, HistTrigger>>, Failure> {
+        let namesake = self.namesake(program);
+        if let Some(first) = &namesake {
+            if !first.data().definition.has_shape(program, self.log.text) {
+                return Err(self.log.refuse(&self.spec.refuse_name()));
+            }
+        }
+        Ok(namesake)
+    }
+
+    /// Makes a trigger and puts it on its event.
+    fn create(&self) -> core::result::Result<(), Failure> {
+        let held = self.held;
+        let (mut program, mut names) = self.compile(Purpose::New)?;
+        let filter = self.filter(&program)?;
+        program
+            .create_actions(&self.spec, &mut names)
+            .map_err(|refusal| self.log.refuse(&refusal))?;
+        let namesake = self.check_namesake(&program)?;
+        if self.existing(&program).is_some() {
+            return Err(self.log.refuse(&exists()));
+        }
+        if program.needs_existing() {
+            return Err(self.log.refuse(&not_there()));
+        }
+
+        if let Some(first) = &namesake {
+            program.join(&first.data().definition.program);
+        }
+
+        let definition = self.define(program)?;
+        let program = &definition.program;
+        let table = match &namesake {
+            Some(first) => first.data().table.clone(),
+            None => Table::new(definition.clone())?,
+        };
+        let clock = match program.clock(self.log.text) {
+            _ if !program.needs_timestamp() => None,
+            Some(name) => Some(terminated(name)?),
+            None => Some(terminated(CLOCK)?),
+        };
+        let data = HistTrigger {
+            definition: definition.clone(),
+            table: table.clone(),
+            sources: names.into_tables(),
+        };
+        let mut trigger = Prepared::new(self.command, data, self.file)?;
+        if let Some(mut filter) = filter {
+            trigger.set_filter(&mut filter, held)?;
+        }
+        if program.starts_paused() {
+            trigger.set_paused();
+        }
+
+        // What follows is undone in reverse order.
+        let instance = self.file.instance();
+        let mut hold = Hold::new(instance);
+        if hold::needs_instance(program) {
+            hold.pin()?;
+        }
+        let trigger = trigger.enable(held)?;
+        if namesake.is_none() && takes_snapshots(program) {
+            let snapshot =
+                Snapshot::enable(self.file, held).map_err(|refusal| self.log.refuse(&refusal))?;
+            table.set_snapshot(snapshot);
+            hold.snapshot(table);
+        }
+        if let Some(clock) = clock {
+            instance
+                .set_clock(clock.as_c_str())
+                .map_err(|_| self.log.refuse(&self.spec.refuse_clock()))?;
+            hold.exact_stamps();
+        }
+        // From here on `remove` gives back what is held.
+        hold.keep();
+        trigger.attach();
+        Ok(())
+    }
+
+    /// Keeps the text with the program.
+    fn define(&self, program: Program) -> Result<Arc<Definition>> {
+        let text = self.log.text;
+        let mut copy = KVec::with_capacity(text.len(), GFP_KERNEL)?;
+        copy.extend_from_slice(text, GFP_KERNEL)?;
+        let definition = Definition {
+            prefix: self.command.name().to_bytes(),
+            text: copy,
+            program,
+        };
+        Ok(Arc::new(definition, GFP_KERNEL)?)
     }
 }
 
-/// From the text to the program.
-fn compile(
-    prefix: &[u8],
-    text: &[u8],
-    file: &EventFile,
-    held: &EventMutexHeld,
-) -> core::result::Result<Program, Refusal> {
-    let spec = lang::parse(prefix, text)?;
-    Program::compile(&spec, &Fields { file, held })
-}
-
-/// Keeps the text with the program.
-fn define(prefix: &'static [u8], text: &[u8], program: Program) -> Result<Arc<Definition>> {
-    let mut copy = KVec::with_capacity(text.len(), GFP_KERNEL)?;
-    copy.extend_from_slice(text, GFP_KERNEL)?;
-    let definition = Definition {
-        prefix,
-        text: copy,
-        program,
-    };
-    Ok(Arc::new(definition, GFP_KERNEL)?)
+/// Whether an action of the program takes snapshots.
+fn takes_snapshots(program: &Program) -> bool {
+    program
+        .actions()
+        .iter()
+        .any(|action| action.act() == Do::Snapshot)
 }
 
 /// PARITY: `hist_register_trigger()` points at the first column for these two.
@@ -135,131 +282,13 @@ fn not_there() -> Refusal {
     Refusal::new(Errno::Enoent, ErrKind::TriggerEnoentClear, 0)
 }
 
-/// The dimensions of the map that a program needs.
-fn dimensions(program: &Program) -> Dimensions {
-    Dimensions {
-        bits: program.size_bits(),
-        key_words: program.key_words(),
-        aux_words: if program.needs_comm() { COMM_WORDS } else { 0 },
-        sums: program.sums(),
-    }
-}
-
 /// Changes a trigger that exists.
 fn update(trigger: &Attached<'_, HistTrigger>, change: Update, held: &EventMutexHeld) -> Result {
     match change {
         Update::Pause => trigger.set_paused(true),
         Update::Continue => trigger.set_paused(false),
-        Update::Clear => {
-            let data = trigger.data();
-            let map = storage::new_map(dimensions(&data.definition.program))?;
-            // SAFETY: nothing on the way here has asked for the map of this trigger.
-            unsafe { data.map.replace(map, held) };
-        }
+        // SAFETY: nothing on the way here has asked for what the table holds.
+        Update::Clear => unsafe { trigger.data().table.clear(held) }?,
     }
     Ok(())
-}
-
-/// Makes a trigger and puts it on its event.
-fn create(
-    command: &Command<HistTrigger>,
-    file: &EventFile,
-    definition: Arc<Definition>,
-    filter: Option<FilterText>,
-    held: &EventMutexHeld,
-) -> Result {
-    let program = definition.program;
-    let map = storage::new_map(dimensions(&program))?;
-    let data = HistTrigger {
-        definition,
-        map: MapCell::new(map),
-    };
-    let mut trigger = Prepared::new(command, data, file)?;
-    if let Some(mut filter) = filter {
-        trigger.set_filter(&mut filter, held)?;
-    }
-    if program.starts_paused() {
-        trigger.set_paused();
-    }
-    if !program.needs_timestamp() {
-        return trigger.attach(held);
-    }
-
-    let instance = file.instance();
-    instance.set_clock(CLOCK)?;
-    let stamps = ExactStamps::new(instance);
-    trigger.attach(held)?;
-    // From here on `remove` gives it back.
-    core::mem::forget(stamps);
-    Ok(())
-}
-
-/// Has records of an instance carry their final time stamp from the beginning, until it is dropped.
-struct ExactStamps<'a>(Instance<'a>);
-
-impl<'a> ExactStamps<'a> {
-    fn new(instance: Instance<'a>) -> Self {
-        instance.refuse_scratch();
-        Self(instance)
-    }
-}
-
-impl Drop for ExactStamps<'_> {
-    fn drop(&mut self) {
-        self.0.allow_scratch();
-    }
-}
-
-/// What is needed to write to the error log.
-struct Log<'a> {
-    prefix: &'a [u8],
-    text: &'a [u8],
-    file: &'a EventFile,
-}
-
-impl Log<'_> {
-    /// Logs why a command is refused, and returns the errno that goes with it.
-    fn refuse(&self, refusal: &Refusal) -> Error {
-        for entry in refusal.entries() {
-            // Without memory the writer still gets the errno.
-            let _ = self.add(entry);
-        }
-        Error::from_errno(-refusal.errno.code())
-    }
-
-    fn add(&self, entry: Entry) -> Result {
-        let location = self.location()?;
-        let command = joined(&[self.prefix, b":", self.text, b"\0"])?;
-        error_log::report(
-            self.file.instance(),
-            CStr::from_bytes_until_nul(location.as_bytes()).map_err(|_| EINVAL)?,
-            CStr::from_bytes_until_nul(command.as_bytes()).map_err(|_| EINVAL)?,
-            entry.kind.text(),
-            entry.at,
-        );
-        Ok(())
-    }
-
-    /// Where it happened: `hist:SYSTEM:EVENT`, or nothing for an event without a name.
-    fn location(&self) -> Result<TextBuf> {
-        match (self.file.system(), self.file.name()) {
-            (Some(system), Some(name)) => joined(&[
-                self.prefix,
-                b":",
-                system.to_bytes(),
-                b":",
-                name.to_bytes_with_nul(),
-            ]),
-            _ => joined(&[b"\0"]),
-        }
-    }
-}
-
-/// The parts one after the other.
-fn joined(parts: &[&[u8]]) -> Result<TextBuf> {
-    let mut text = TextBuf::new();
-    for part in parts {
-        text.write_bytes(part).map_err(|_| ENOMEM)?;
-    }
-    Ok(text)
 }

@@ -1,13 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What every hit runs through: record -> key -> element -> sums.
+//! What every hit runs through: record -> key -> references -> element -> sums -> variables -> actions.
 //!
 //! C counterpart: `event_hist_trigger()`.
 //! Context: any, NMI included, with preemption off. Never allocates, sleeps, locks or panics.
 //!
 //! Each call ends in exactly one count of the account, of the shard of this CPU.
 
-use super::HistTrigger;
+use super::{
+    storage::{
+        Live,
+        Table, //
+    },
+    HistTrigger, //
+};
 use crate::{
     ffi::{
         event::Hit,
@@ -22,12 +28,20 @@ use crate::{
         KEY_WORDS_MAX,
         VALS_MAX, //
     },
+    program::{
+        Program,
+        RefBuf,
+        Refs,
+        Tables, //
+    },
+    render::COMM_WORDS,
     sync::{
         Atomic,
         Relaxed, //
     },
     tracing_map::Ending, //
 };
+use kernel::sync::Arc;
 
 const _: () = assert!(COMM_LEN == task::COMM_LEN);
 
@@ -61,25 +75,86 @@ impl Env for Surroundings<'_> {
     }
 }
 
+/// The tables that a trigger reads variables of, during one hit.
+struct Sources<'a> {
+    tables: &'a [Arc<Table>],
+    preempt: &'a PreemptOff<'a>,
+}
+
+impl Tables for Sources<'_> {
+    fn aux(&self, table: u16, key: &[u64]) -> Option<&[Atomic<u64>]> {
+        let map = &self
+            .tables
+            .get(usize::from(table))?
+            .in_hit(self.preempt)
+            .map;
+        Some(map.aux(map.lookup(key)?))
+    }
+}
+
 /// Handles one record.
 #[inline(always)]
 pub(super) fn hit(trigger: &HistTrigger, hit: &Hit<'_>) {
     let preempt = hit.preempt_off();
-    let map = trigger.map.in_hit(preempt);
-    let shard = map.shard(preempt.cpu());
+    let live = trigger.table.in_hit(preempt);
+    let shard = live.map.shard(preempt.cpu());
     let program = &trigger.definition.program;
     let env = Surroundings(hit);
 
     let mut key = [0; KEY_WORDS_MAX];
     let key = program.key(hit.data(), &env, &mut key);
-    let Some(elt) = map.insert(key, |aux| save_comm(aux, preempt)) else {
+    if !program.is_plain() {
+        return hit_with_vars(trigger, live, key, hit);
+    }
+
+    let Some(elt) = live.map.insert(key, |aux| save_comm(program, aux, preempt)) else {
         shard.count(Ending::DroppedFull);
         return;
     };
-
     let mut vals = [0; VALS_MAX];
-    let vals = program.values(hit.data(), &env, &mut vals);
+    let vals = program.values(hit.data(), &env, &Refs::none(), &mut vals);
     shard.hit(elt, vals);
+    poll::wake();
+}
+
+/// Handles one record, by a trigger that has or reads variables.
+#[inline(never)]
+fn hit_with_vars(trigger: &HistTrigger, live: &Live, key: &[u64], hit: &Hit<'_>) {
+    let preempt = hit.preempt_off();
+    let shard = live.map.shard(preempt.cpu());
+    let program = &trigger.definition.program;
+    let env = Surroundings(hit);
+
+    let sources = Sources {
+        tables: &trigger.sources,
+        preempt,
+    };
+    let mut refs = RefBuf::default();
+    let Ok(refs) = program.resolve(key, &sources, &mut refs) else {
+        shard.count(Ending::Ignored);
+        return;
+    };
+    let Some(elt) = live.map.insert(key, |aux| save_comm(program, aux, preempt)) else {
+        shard.count(Ending::DroppedFull);
+        return;
+    };
+    let mut vals = [0; VALS_MAX];
+    let vals = program.values(hit.data(), &env, &refs, &mut vals);
+    shard.hit(elt, vals);
+
+    if !program.vars().is_empty() {
+        let aux = live.map.aux(elt);
+        let own = program.set_vars(aux, hit.data(), &env, &refs);
+        let lost = program.act(aux, &own, hit.data(), &env, &refs, |action, value| {
+            if let Some(snapshot) = trigger.table.snapshot() {
+                snapshot.take(&action.handler(), value, key, comm_of(program, aux));
+            }
+        });
+        if lost != 0 {
+            // ORDERING: a number by itself.
+            live.lost_saves.fetch_add(lost, Relaxed);
+        }
+    }
     poll::wake();
 }
 
@@ -87,12 +162,21 @@ pub(super) fn hit(trigger: &HistTrigger, hit: &Hit<'_>) {
 ///
 /// The event was told to call its triggers a moment before it was told that one wants the record.
 pub(super) fn miss(trigger: &HistTrigger, preempt: &PreemptOff<'_>) {
-    let map = trigger.map.in_hit(preempt);
+    let map = &trigger.table.in_hit(preempt).map;
     map.shard(preempt.cpu()).count(Ending::Ignored);
 }
 
+/// The words of an element for the name of the task that made it; none if that is not shown.
+fn comm_of<'a>(program: &Program, aux: &'a [Atomic<u64>]) -> &'a [Atomic<u64>] {
+    if !program.needs_comm() {
+        return &[];
+    }
+    aux.get(..COMM_WORDS).unwrap_or(&[])
+}
+
 /// Keeps the name of the task that makes an element, where the trigger shows it.
-fn save_comm(aux: &[Atomic<u64>], preempt: &PreemptOff<'_>) {
+fn save_comm(program: &Program, aux: &[Atomic<u64>], preempt: &PreemptOff<'_>) {
+    let aux = comm_of(program, aux);
     if aux.is_empty() {
         return;
     }

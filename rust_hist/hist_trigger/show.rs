@@ -8,6 +8,10 @@
 //! written without it.
 
 use super::{
+    snapshot::{
+        Snapshot,
+        Taken, //
+    },
     text::{
         KernelNames,
         TextBuf, //
@@ -74,12 +78,14 @@ pub(crate) struct Copied {
     len: usize,
     /// The rows as they are to be shown, by index.
     order: KVVec<u32>,
+    /// What is known of the hit that took the snapshot.
+    snapshot: Option<KBox<Taken>>,
 }
 
 /// The hits of all triggers of an event.
 fn hits(file: &EventFile, held: &EventMutexHeld) -> u64 {
     Attached::<HistTrigger>::all(file, held)
-        .map(|trigger| trigger.data().map.held(held).account().hits)
+        .map(|trigger| trigger.data().table.held(held).map.account().hits)
         .fold(0, u64::wrapping_add)
 }
 
@@ -89,7 +95,7 @@ impl Copied {
     /// PARITY: `hist_trigger_show()` shows no rows when there is no memory for them.
     fn new(n: usize, trigger: &Attached<'_, HistTrigger>, held: &EventMutexHeld) -> Result<Self> {
         let data = trigger.data();
-        let map = data.map.held(held);
+        let map = &data.table.held(held).map;
         let shape = *map.shape();
         // Taken before the rows, so that it is never ahead of them by a key.
         let account = map.account();
@@ -98,7 +104,8 @@ impl Copied {
             .checked_mul(shape.row_words())
             .and_then(|len| memory::zeros(len).ok())
             .unwrap_or_default();
-        let len = map.copy_rows(used, &mut words);
+        let program = &data.definition.program;
+        let len = map.copy_rows(used, &mut words, |from, to| program.copy_aux(from, to));
 
         Ok(Self {
             header: header(n, trigger).map_err(|_| ENOMEM)?,
@@ -109,6 +116,10 @@ impl Copied {
             words,
             len,
             order: KVVec::new(),
+            snapshot: match data.table.snapshot().and_then(Snapshot::copy) {
+                Some(taken) => Some(KBox::new(taken, GFP_KERNEL)?),
+                None => None,
+            },
         })
     }
 
@@ -127,7 +138,7 @@ impl Copied {
         self.order = order;
     }
 
-    /// Header, rows, totals.
+    /// Header, rows, snapshot and totals.
     fn records(&self) -> usize {
         self.len.saturating_add(2)
     }
@@ -136,14 +147,17 @@ impl Copied {
         let Some(place) = index.checked_sub(1) else {
             return out.bytes(self.header.as_bytes());
         };
-        let Some(&row) = self.order.get(place) else {
-            return render::totals(&self.account, self.len, out);
-        };
         let table = Table {
             program: &self.definition.program,
             text: &self.definition.text,
             stats: &self.stats,
             symbols: &KernelNames,
+        };
+        let Some(&row) = self.order.get(place) else {
+            if let Some(taken) = &self.snapshot {
+                table.snapshot(taken.value, taken.key(), &taken.comm, out)?;
+            }
+            return render::totals(&self.account, self.len, out);
         };
         // CAST: a row's index.
         match self.rows().get(row as usize) {

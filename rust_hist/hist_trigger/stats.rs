@@ -4,8 +4,9 @@
 //!
 //! There is no C counterpart: C does not count what it loses by nesting, nor what it ignores.
 //!
-//! `calls` is the sum of `hits`, the two kinds of drops, and `ignored`, always. All begin at 0 when
-//! the trigger is made or cleared. A line begins with its title and a colon, an empty line comes
+//! `calls` is the sum of `hits`, the two kinds of drops, and `ignored`, always. `lost_saves` counts the
+//! hits whose `save()` found no room. All begin at 0 when the table is made or cleared. Triggers of one
+//! name have their table, and so their account, in common. A line begins with its title and a colon, an empty line comes
 //! between two triggers.
 
 use super::{
@@ -24,7 +25,8 @@ use crate::{
         poll::PollEvents,
         seq::SeqWriter, //
     },
-    program::Out, //
+    program::Out,
+    sync::Relaxed, //
 };
 use core::{
     fmt,
@@ -44,7 +46,8 @@ fn describe(
 ) -> fmt::Result {
     let data = trigger.data();
     let definition = &data.definition;
-    let map = data.map.held(held);
+    let live = data.table.held(held);
+    let map = &live.map;
     let account = map.account();
     let shape = map.shape();
 
@@ -64,6 +67,8 @@ fn describe(
         ("dropped_full", account.dropped_full),
         ("dropped_nested", account.dropped_nested),
         ("ignored", account.ignored),
+        // ORDERING: a number by itself.
+        ("lost_saves", live.lost_saves.load(Relaxed)),
         // CAST: counts of things in memory.
         ("entries", map.published().count() as u64),
         ("size", shape.elts() as u64),

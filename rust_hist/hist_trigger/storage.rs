@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The maps of triggers: their memory, and how one takes the place of another.
+//! The tables of triggers: their memory, and how one map takes the place of another.
 //!
 //! Context: process, may sleep. A failure is `ENOMEM`, and nothing has changed then.
 
+use super::{
+    snapshot::Snapshot,
+    Definition, //
+};
 use crate::{
     ffi::{
         guard::{
@@ -11,8 +15,9 @@ use crate::{
             EventMutexHeld,
             PreemptOff, //
         },
-        memory, //
+        memory::Words, //
     },
+    program::Program,
     sync::{
         Acquire,
         Atomic,
@@ -25,96 +30,148 @@ use crate::{
         Shape, //
     }, //
 };
-use core::ops::Deref;
 use kernel::{
     cpu::nr_cpu_ids,
-    prelude::*, //
+    prelude::*,
+    sync::{
+        Arc,
+        SetOnce, //
+    }, //
 };
 
-/// The words of a map, all 0 in the beginning. Owned by the map that lies in them.
-pub(super) struct Words(KVVec<Atomic<u64>>);
-
-impl Deref for Words {
-    type Target = [Atomic<u64>];
-
-    #[inline(always)]
-    fn deref(&self) -> &Self::Target {
-        &self.0
+/// The dimensions of the map that a program needs.
+fn dimensions(program: &Program) -> Dimensions {
+    Dimensions {
+        bits: program.size_bits(),
+        key_words: program.key_words(),
+        aux_words: program.aux_words(),
+        sums: program.sums(),
     }
 }
 
 /// A map in memory of its own.
 pub(super) type HistMap = Map<Words>;
 
-/// Allocates an empty map; `None` in [`Shape::new`] means dimensions that the language excludes.
-pub(super) fn new_map(dimensions: Dimensions) -> Result<KBox<HistMap>> {
-    let shape = Shape::new(dimensions, nr_cpu_ids()).ok_or(EINVAL)?;
-    let words = Words(memory::zeros(shape.words())?);
-    let map = HistMap::new(shape, words).ok_or(EINVAL)?;
-    Ok(KBox::new(map, GFP_KERNEL)?)
+/// A map, and what is counted beside it; all begin anew together.
+pub(super) struct Live {
+    /// The map.
+    pub(super) map: HistMap,
+    /// Rows that `save()` had no room for, because more hits than there are rows wrote to one entry
+    /// at once.
+    pub(super) lost_saves: Atomic<u64>,
 }
 
-/// The bytes that a map takes.
-pub(super) fn bytes(map: &HistMap) -> usize {
-    size_of::<HistMap>() + map.shape().words() * size_of::<u64>()
+impl Live {
+    /// Allocates an empty map; `EINVAL` stands for dimensions that the language excludes.
+    fn new(dimensions: Dimensions) -> Result<KBox<Self>> {
+        let shape = Shape::new(dimensions, nr_cpu_ids()).ok_or(EINVAL)?;
+        let words = Words::zeros(shape.words())?;
+        let map = HistMap::new(shape, words).ok_or(EINVAL)?;
+        let live = Self {
+            map,
+            lost_saves: Atomic::new(0),
+        };
+        Ok(KBox::new(live, GFP_KERNEL)?)
+    }
+
+    /// The bytes that it takes.
+    fn bytes(&self) -> usize {
+        size_of::<Self>() + self.map.shape().words() * size_of::<u64>()
+    }
 }
 
-/// The map of a trigger, which can be exchanged while it is hit.
+/// The table of a trigger, or of all triggers of one name: a map that can be exchanged while it is hit.
+///
+/// Owned together by the triggers that write it and those that read its variables, each of which lives
+/// a grace period longer than it is on its event. Two tables are the same iff their addresses are.
 ///
 /// # Invariants
 ///
-/// `map` came from a `KBox` and is freed by nobody else. A hit uses it with preemption off; everybody
+/// `live` came from a `KBox` and is freed by nobody else. A hit uses it with preemption off; everybody
 /// else holds `event_mutex`, under which alone it changes.
-pub(super) struct MapCell {
-    map: Atomic<*mut HistMap>,
+pub(super) struct Table {
+    live: Atomic<*mut Live>,
+    dimensions: Dimensions,
+    /// The trigger that the table was made for, which says where its variables are.
+    definition: Arc<Definition>,
+    /// The snapshot of the instance, if a trigger of the table takes it.
+    snapshot: SetOnce<Snapshot>,
 }
 
-impl MapCell {
-    /// Takes over a map.
-    pub(super) fn new(map: KBox<HistMap>) -> Self {
+impl Table {
+    /// Makes an empty table for a trigger.
+    pub(super) fn new(definition: Arc<Definition>) -> Result<Arc<Self>> {
+        let dimensions = dimensions(&definition.program);
         // INVARIANT: it came from a box, which is given up here.
-        Self {
-            map: Atomic::new(KBox::into_raw(map)),
-        }
+        let table = Self {
+            live: Atomic::new(KBox::into_raw(Live::new(dimensions)?)),
+            dimensions,
+            definition,
+            snapshot: SetOnce::new(),
+        };
+        Ok(Arc::new(table, GFP_KERNEL)?)
     }
 
-    /// The map, for the length of one hit.
+    /// The trigger that the table was made for.
+    pub(super) fn definition(&self) -> &Definition {
+        &self.definition
+    }
+
+    /// The snapshot that hits of the table take.
     #[inline(always)]
-    pub(super) fn in_hit<'a>(&'a self, _preempt: &'a PreemptOff<'_>) -> &'a HistMap {
-        // ORDERING: pairs with the exchange in `replace`; the new map is visible before its address.
-        let map = self.map.load(Acquire);
-        // SAFETY: by the type invariant; `replace` frees a map after all hits that may have seen it,
-        // and whoever frees the cell does so after a grace period.
-        unsafe { &*map }
+    pub(super) fn snapshot(&self) -> Option<&Snapshot> {
+        self.snapshot.as_ref()
     }
 
-    /// The map, for a reader.
-    pub(super) fn held<'a>(&'a self, _held: &'a EventMutexHeld) -> &'a HistMap {
+    /// Gives the table its snapshot. It is for the one who has made the table to do.
+    pub(super) fn set_snapshot(&self, snapshot: Snapshot) {
+        self.snapshot.populate(snapshot);
+    }
+
+    /// What the table holds, for the length of one hit.
+    #[inline(always)]
+    pub(super) fn in_hit<'a>(&'a self, _preempt: &'a PreemptOff<'_>) -> &'a Live {
+        // ORDERING: pairs with the exchange in `clear`; the new map is visible before its address.
+        let live = self.live.load(Acquire);
+        // SAFETY: by the type invariant; `clear` frees a map after all hits that may have seen it,
+        // and whoever frees the table does so after a grace period.
+        unsafe { &*live }
+    }
+
+    /// What the table holds, for a reader.
+    pub(super) fn held<'a>(&'a self, _held: &'a EventMutexHeld) -> &'a Live {
         // ORDERING: the mutex orders whoever changes it.
-        let map = self.map.load(Relaxed);
+        let live = self.live.load(Relaxed);
         // SAFETY: by the type invariant it changes only under the mutex.
-        unsafe { &*map }
+        unsafe { &*live }
     }
 
-    /// Exchanges the map and frees the old one: each hit falls wholly in one of the two.
+    /// The bytes that the table takes.
+    pub(super) fn bytes(&self, held: &EventMutexHeld) -> usize {
+        size_of::<Self>() + self.held(held).bytes()
+    }
+
+    /// Empties the table: each hit falls wholly before or wholly after that.
     ///
     /// # Safety
     ///
-    /// No reference from [`MapCell::held`] may be in use.
-    pub(super) unsafe fn replace(&self, map: KBox<HistMap>, _held: &EventMutexHeld) {
+    /// No reference from [`Table::held`] may be in use.
+    pub(super) unsafe fn clear(&self, _held: &EventMutexHeld) -> Result {
+        let live = Live::new(self.dimensions)?;
         // INVARIANT: the new map came from a box, and the mutex is held.
         // ORDERING: pairs with `Acquire` in `in_hit`.
-        let old = self.map.xchg(KBox::into_raw(map), Release);
+        let old = self.live.xchg(KBox::into_raw(live), Release);
         wait_for_hits();
         // SAFETY: by the type invariant; hits that saw the old map are over, and by the contract
         // nobody else uses it.
         drop(unsafe { KBox::from_raw(old) });
+        Ok(())
     }
 }
 
-impl Drop for MapCell {
+impl Drop for Table {
     fn drop(&mut self) {
-        // SAFETY: by the type invariant, and nobody else uses the cell any more.
-        drop(unsafe { KBox::from_raw(*self.map.get_mut()) });
+        // SAFETY: by the type invariant, and nobody else uses the table any more.
+        drop(unsafe { KBox::from_raw(*self.live.get_mut()) });
     }
 }

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Saying in `error_log` why a command was refused.
+//!
+//! C counterpart: `last_cmd_set()` and `hist_err()`; what they keep in global variables is a value here.
+//!
+//! Context: process.
+
+use super::text::TextBuf;
+use crate::{
+    alloc::AllocError,
+    error::{
+        Entry,
+        Refusal, //
+    },
+    ffi::{
+        error_log,
+        event::EventFile, //
+    },
+    program::Out, //
+};
+use core::ffi::CStr;
+use kernel::prelude::*;
+
+/// Why a command failed.
+pub(crate) struct Failure {
+    /// What the writer gets.
+    pub(crate) error: Error,
+    /// The first entry in the error log, if there is one.
+    pub(crate) why: Option<&'static CStr>,
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Self { error, why: None }
+    }
+}
+
+impl From<AllocError> for Failure {
+    fn from(error: AllocError) -> Self {
+        Self::from(Error::from(error))
+    }
+}
+
+/// What is needed to write to the error log.
+#[derive(Clone, Copy)]
+pub(super) struct Log<'a> {
+    /// The name of the command.
+    pub(super) prefix: &'a [u8],
+    /// What follows it.
+    pub(super) text: &'a [u8],
+    /// The event that it is for.
+    pub(super) file: &'a EventFile,
+}
+
+impl Log<'_> {
+    /// Logs why a command is refused, and returns what the writer gets.
+    pub(super) fn refuse(&self, refusal: &Refusal) -> Failure {
+        for entry in refusal.entries() {
+            // Without memory the writer still gets the errno.
+            let _ = self.add(entry);
+        }
+        Failure {
+            error: Error::from_errno(-refusal.errno.code()),
+            why: refusal.entries().next().map(|entry| entry.kind.text()),
+        }
+    }
+
+    fn add(&self, entry: Entry) -> Result {
+        let location = self.location()?;
+        let command = joined(&[self.prefix, b":", self.text, b"\0"])?;
+        error_log::report(
+            self.file.instance(),
+            CStr::from_bytes_until_nul(location.as_bytes()).map_err(|_| EINVAL)?,
+            CStr::from_bytes_until_nul(command.as_bytes()).map_err(|_| EINVAL)?,
+            entry.kind.text(),
+            entry.at,
+        );
+        Ok(())
+    }
+
+    /// Where it happened: `hist:SYSTEM:EVENT`, or nothing for an event without a name.
+    fn location(&self) -> Result<TextBuf> {
+        match (self.file.system(), self.file.name()) {
+            (Some(system), Some(name)) => joined(&[
+                self.prefix,
+                b":",
+                system.to_bytes(),
+                b":",
+                name.to_bytes_with_nul(),
+            ]),
+            _ => joined(&[b"\0"]),
+        }
+    }
+}
+
+/// The parts one after the other.
+pub(super) fn joined(parts: &[&[u8]]) -> Result<TextBuf> {
+    let mut text = TextBuf::new();
+    for part in parts {
+        text.write_bytes(part).map_err(|_| ENOMEM)?;
+    }
+    Ok(text)
+}
