@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Several events with triggers, for what a trigger sees of others.
+
+use rust_hist::{
+    error::{
+        ErrKind,
+        Errno,
+        Refusal, //
+    },
+    field::{
+        FieldDesc,
+        ForeignVar,
+        Lookup,
+        Resolver, //
+    },
+    lang,
+    program::{
+        Program,
+        Purpose, //
+    },
+};
+
+use super::*;
+
+/// A trigger on an event.
+pub(crate) struct Trigger {
+    event: (&'static str, &'static str),
+    text: Vec<u8>,
+    program: Program,
+}
+
+/// Events of one instance, with the triggers that they have.
+pub(crate) struct World {
+    events: Vec<(&'static str, &'static str, Event)>,
+    triggers: Vec<Trigger>,
+    /// The event that the next trigger is for.
+    own: (&'static str, &'static str),
+}
+
+impl World {
+    /// The events `kmem.kmalloc`, `sched.switch` and `zoo.all`, no trigger; the next one is for
+    /// `zoo.all`.
+    pub(crate) fn new() -> Self {
+        Self {
+            events: vec![
+                ("kmem", "kmalloc", KMALLOC),
+                ("sched", "switch", SWITCH),
+                ("zoo", "all", ZOO),
+            ],
+            triggers: Vec::new(),
+            own: ("zoo", "all"),
+        }
+    }
+
+    /// Puts a trigger on an event.
+    pub(crate) fn with(mut self, system: &'static str, event: &'static str, text: &str) -> Self {
+        let own = core::mem::replace(&mut self.own, (system, event));
+        let program = create(&mut self, text.as_bytes())
+            .unwrap_or_else(|refusal| panic!("{text}: {refusal:?}"));
+
+        self.triggers.push(Trigger {
+            event: (system, event),
+            text: text.as_bytes().to_vec(),
+            program,
+        });
+        self.own = own;
+        self
+    }
+
+    /// Compiles a trigger for the world's own event.
+    pub(crate) fn compile(&mut self, text: &str) -> Result<Program, Refusal> {
+        create(self, text.as_bytes())
+    }
+
+    /// Checks that `text` is accepted and printed as `expected`, behind which [`TAIL`] may stand for
+    /// itself; and that what is printed makes the same trigger and the same line again.
+    pub(crate) fn accepts(&mut self, text: &str, expected: &str) -> Program {
+        let program = self
+            .compile(text)
+            .unwrap_or_else(|refusal| panic!("{text}: {refusal:?}"));
+        let line = line_of(&program, text.as_bytes());
+        let printed = std::str::from_utf8(behind_prefix(&line)).expect("is text");
+
+        assert_eq!(printed, expected, "{text}");
+
+        let again = self
+            .compile(printed)
+            .unwrap_or_else(|refusal| panic!("{printed}: {refusal:?}"));
+
+        assert_eq!(line_of(&again, printed.as_bytes()), line);
+        assert!(program.same_trigger(text.as_bytes(), &again, printed.as_bytes()));
+        assert!(again.same_trigger(printed.as_bytes(), &program, text.as_bytes()));
+
+        let removal = Program::compile(
+            &lang::parse(b"hist", printed.as_bytes()).expect("parses"),
+            self,
+            Purpose::Change,
+        )
+        .expect("can be looked for");
+
+        assert!(program.same_trigger(text.as_bytes(), &removal, printed.as_bytes()));
+        program
+    }
+
+    /// Checks that `text` is refused with `errno` and `entries`: each a kind, and the text whose
+    /// first place the caret is at.
+    pub(crate) fn refuses(&mut self, text: &str, errno: Errno, entries: &[(ErrKind, &str)]) {
+        let whole = format!("hist:{text}");
+        let expected: Vec<_> = entries
+            .iter()
+            .map(|(kind, at)| (*kind, whole.find(at).unwrap_or(0)))
+            .collect();
+
+        self.refuses_at(text, errno, &expected);
+    }
+
+    /// As [`World::refuses`], with columns of the carets.
+    pub(crate) fn refuses_at(&mut self, text: &str, errno: Errno, entries: &[(ErrKind, usize)]) {
+        let refusal = match self.compile(text) {
+            Ok(_) => panic!("{text}: accepted"),
+            Err(refusal) => refusal,
+        };
+        let found: Vec<_> = refusal
+            .entries()
+            .map(|entry| (entry.kind, usize::from(entry.at)))
+            .collect();
+
+        assert_eq!(found, entries, "{text}");
+        assert_eq!(refusal.errno, errno, "{text}");
+    }
+
+    fn export(&self, name: &[u8], mut is: impl FnMut(&Trigger) -> bool) -> Option<ForeignVar<'_>> {
+        self.triggers
+            .iter()
+            .enumerate()
+            .filter(|(_, trigger)| is(trigger))
+            .find_map(|(i, trigger)| {
+                let table = u16::try_from(i).expect("few");
+
+                trigger.program.export(name, &trigger.text, table)
+            })
+    }
+}
+
+impl Resolver for World {
+    fn field(&self, name: &[u8]) -> Option<FieldDesc<'_>> {
+        self.events
+            .iter()
+            .find(|(system, event, _)| (*system, *event) == self.own)
+            .and_then(|(_, _, event)| event.field(name))
+    }
+
+    fn is_own(&self, system: &[u8], event: &[u8]) -> bool {
+        (system, event) == (self.own.0.as_bytes(), self.own.1.as_bytes())
+    }
+
+    fn event_exists(&self, system: &[u8], event: &[u8]) -> bool {
+        self.events
+            .iter()
+            .any(|(s, e, _)| (system, event) == (s.as_bytes(), e.as_bytes()))
+    }
+
+    fn defines(&self, name: &[u8]) -> bool {
+        self.export(name, |trigger| trigger.event == self.own)
+            .is_some()
+    }
+
+    fn var_of(
+        &mut self,
+        system: &[u8],
+        event: &[u8],
+        name: &[u8],
+    ) -> Result<Option<ForeignVar<'_>>, Lookup> {
+        Ok(self.export(name, |trigger| {
+            (system, event) == (trigger.event.0.as_bytes(), trigger.event.1.as_bytes())
+        }))
+    }
+
+    fn var(&mut self, name: &[u8]) -> Result<Option<ForeignVar<'_>>, Lookup> {
+        let mut events: Vec<_> = self
+            .triggers
+            .iter()
+            .filter(|trigger| trigger.program.var(name, &trigger.text).is_some())
+            .map(|trigger| trigger.event)
+            .collect();
+
+        events.dedup();
+        match *events.as_slice() {
+            [] => Ok(None),
+            [event] => Ok(self.export(name, |trigger| trigger.event == event)),
+            _ => Err(Lookup::NotUnique),
+        }
+    }
+}
