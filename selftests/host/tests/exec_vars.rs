@@ -1,0 +1,691 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Triggers that read each other's variables, from text to row: H-VAR-01 to H-VAR-05, H-VAR-12,
+//! H-VAR-14, H-VAR-15, H-EXP-13, H-ACT-03, H-ACT-04, H-ACT-07, H-KEY-10, H-MOD-07, H-OUT-05,
+//! H-OUT-15 to H-OUT-18, X-12 to X-14, B-01, B-02, B-10, B-27.
+
+#![cfg(not(loom))]
+
+mod common;
+mod lang_common;
+
+use common::{map, Words};
+use lang_common::*;
+use rust_hist::{
+    field::{
+        FieldDesc,
+        ForeignVar,
+        Lookup,
+        Resolver, //
+    },
+    limits::{
+        KEY_WORDS_MAX,
+        REFS_MAX,
+        VALS_MAX, //
+    },
+    program::{
+        Out,
+        Program,
+        Tables, //
+    },
+    render::{
+        Stats,
+        Symbols,
+        Table,
+        COMM_WORDS, //
+    },
+    sync::{
+        Atomic,
+        Relaxed, //
+    },
+    tracing_map::{
+        Dimensions,
+        Ending,
+        Fibonacci,
+        Map,
+        Rows,
+        Shape,
+        TextCell, //
+    },
+};
+use std::fmt;
+
+/// A trigger with its table.
+struct Trigger {
+    event: (&'static str, &'static str),
+    text: &'static [u8],
+    program: Program,
+    map: Map<Words, Fibonacci>,
+}
+
+/// All triggers of an instance.
+#[derive(Default)]
+struct World(Vec<Trigger>);
+
+/// An event of that instance, as the compiler sees it.
+struct Place<'w> {
+    fields: &'w Event,
+    event: (&'static str, &'static str),
+    world: &'w World,
+}
+
+fn is(event: (&str, &str), system: &[u8], name: &[u8]) -> bool {
+    (event.0.as_bytes(), event.1.as_bytes()) == (system, name)
+}
+
+impl World {
+    fn find(&self, name: &[u8], on: impl Fn(&Trigger) -> bool) -> Option<ForeignVar<'_>> {
+        self.0.iter().enumerate().find_map(|(i, trigger)| {
+            on(trigger)
+                .then(|| trigger.program.export(name, trigger.text, i as u16))
+                .flatten()
+        })
+    }
+
+    fn try_add(
+        &mut self,
+        fields: &Event,
+        event: (&'static str, &'static str),
+        text: &'static str,
+    ) -> Result<usize, String> {
+        let text = text.as_bytes();
+        let mut place = Place {
+            fields,
+            event,
+            world: self,
+        };
+        let program = create(&mut place, text).map_err(|refusal| format!("{refusal:?}"))?;
+        let dimensions = Dimensions {
+            bits: 7,
+            key_words: program.key_words(),
+            aux_words: program.aux_words(),
+            sums: program.sums(),
+        };
+        let shape = Shape::new(dimensions, 1).ok_or("the shape")?;
+
+        self.0.push(Trigger {
+            event,
+            text,
+            program,
+            map: map(shape),
+        });
+        Ok(self.0.len() - 1)
+    }
+
+    /// Adds a trigger and returns its number.
+    fn add(
+        &mut self,
+        fields: &Event,
+        event: (&'static str, &'static str),
+        text: &'static str,
+    ) -> usize {
+        self.try_add(fields, event, text)
+            .unwrap_or_else(|why| panic!("{text}: {why}"))
+    }
+
+    /// Runs one record through a trigger, as the module does.
+    fn hit(&self, n: usize, record: &[u8], around: &Around) -> Ended {
+        let Trigger { program, map, .. } = &self.0[n];
+        let (mut key, mut refs, mut vals) = ([0; KEY_WORDS_MAX], [0; REFS_MAX], [0; VALS_MAX]);
+        let mut ended = Ended {
+            ending: Ending::Hit,
+            lost: 0,
+            snapshots: Vec::new(),
+        };
+        let shard = map.shard(0);
+
+        let key = program.key(record, around, &mut key);
+        let Ok(refs) = program.resolve(key, self, &mut refs) else {
+            ended.ending = Ending::Ignored;
+            shard.count(ended.ending);
+            return ended;
+        };
+        let elt = map
+            .insert(key, |aux| {
+                for (to, from) in aux.iter().zip(words_of(around.comm, COMM_WORDS)) {
+                    if program.needs_comm() {
+                        to.store(from, Relaxed);
+                    }
+                }
+            })
+            .expect("room for all keys");
+        shard.hit(elt, program.values(record, around, &refs, &mut vals));
+        let aux = map.aux(elt);
+        let own = program.set_vars(aux, record, around, &refs);
+        ended.lost = program.act(aux, &own, record, around, &refs, |_, value| {
+            ended.snapshots.push(value)
+        });
+        ended
+    }
+
+    /// The rows as a reader sees them, by ascending key.
+    fn rows(&self, n: usize) -> Vec<String> {
+        let Trigger {
+            text, program, map, ..
+        } = &self.0[n];
+        let mut words = vec![0xdead_beef; map.used() * map.shape().row_words()];
+        let len = map.copy_rows(map.used(), &mut words, |from, to| {
+            program.copy_aux(from, to)
+        });
+        let rows = Rows::new(map.shape(), &words, len);
+        let stats = Stats::of(&rows);
+        let table = Table {
+            program,
+            text,
+            stats: &stats,
+            symbols: &Frames,
+        };
+        let mut rows: Vec<_> = rows.iter().collect();
+        rows.sort_by(|a, b| a.key.cmp(b.key));
+        rows.iter()
+            .map(|row| {
+                let mut out = Text::default();
+                table.entry(row, &mut out).expect("printed");
+                String::from_utf8(out.0).expect("UTF-8")
+            })
+            .collect()
+    }
+
+    /// The extra words of the entry with this key.
+    fn aux(&self, n: usize, key: &[u64]) -> &[Atomic<u64>] {
+        Tables::aux(self, n as u16, key).expect("an entry")
+    }
+}
+
+/// What came of one record.
+#[derive(Debug, PartialEq)]
+struct Ended {
+    ending: Ending,
+    lost: u64,
+    snapshots: Vec<u64>,
+}
+
+impl Tables for World {
+    fn aux(&self, table: u16, key: &[u64]) -> Option<&[Atomic<u64>]> {
+        let map = &self.0[usize::from(table)].map;
+        map.lookup(key).map(|elt| map.aux(elt))
+    }
+}
+
+impl Resolver for Place<'_> {
+    fn field(&self, name: &[u8]) -> Option<FieldDesc<'_>> {
+        self.fields.field(name)
+    }
+
+    fn is_own(&self, system: &[u8], event: &[u8]) -> bool {
+        is(self.event, system, event)
+    }
+
+    fn event_exists(&self, system: &[u8], event: &[u8]) -> bool {
+        self.is_own(system, event) || self.world.0.iter().any(|t| is(t.event, system, event))
+    }
+
+    fn defines(&self, name: &[u8]) -> bool {
+        self.world
+            .find(name, |trigger| trigger.event == self.event)
+            .is_some()
+    }
+
+    fn var_of(
+        &mut self,
+        system: &[u8],
+        event: &[u8],
+        name: &[u8],
+    ) -> Result<Option<ForeignVar<'_>>, Lookup> {
+        Ok(self
+            .world
+            .find(name, |trigger| is(trigger.event, system, event)))
+    }
+
+    fn var(&mut self, name: &[u8]) -> Result<Option<ForeignVar<'_>>, Lookup> {
+        Ok(self.world.find(name, |_| true))
+    }
+}
+
+/// Symbols that are told apart.
+struct Frames;
+
+impl Symbols for Frames {
+    fn symbol<W: Out>(&self, addr: u64, out: &mut W) -> fmt::Result {
+        write!(out, "sym_{addr:x}")
+    }
+
+    fn symbol_offset<W: Out>(&self, addr: u64, out: &mut W) -> fmt::Result {
+        write!(out, "sym_{addr:x}+0x0")
+    }
+
+    fn syscall(&self, _: u64) -> Option<&[u8]> {
+        None
+    }
+}
+
+/// A string as words, padded with zeros.
+fn words_of(text: &str, words: usize) -> Vec<u64> {
+    let mut bytes = text.as_bytes().to_vec();
+    bytes.resize(words * 8, 0);
+    bytes
+        .chunks_exact(8)
+        .map(|chunk| u64::from_ne_bytes(chunk.try_into().expect("eight")))
+        .collect()
+}
+
+const WAKING: (&str, &str) = ("sched", "sched_waking");
+const SWITCHED: (&str, &str) = ("sched", "sched_switch");
+
+/// Someone wakes `pid`: the fields of a switch serve for that, too.
+fn switch(prev: &str, prev_pid: i32, next: &str, next_pid: i32, prio: i32) -> Vec<u8> {
+    let mut record = vec![0; 64];
+    let mut put = |at: usize, bytes: &[u8]| record[at..at + bytes.len()].copy_from_slice(bytes);
+
+    put(4, &prev_pid.to_ne_bytes());
+    put(8, prev.as_bytes());
+    put(24, &prev_pid.to_ne_bytes());
+    put(28, &7i32.to_ne_bytes());
+    put(40, next.as_bytes());
+    put(56, &next_pid.to_ne_bytes());
+    put(60, &prio.to_ne_bytes());
+    record
+}
+
+fn at(ts: u64) -> Around {
+    Around { ts, ..AROUND }
+}
+
+const HIT: Ended = Ended {
+    ending: Ending::Hit,
+    lost: 0,
+    snapshots: Vec::new(),
+};
+const IGNORED: Ended = Ended {
+    ending: Ending::Ignored,
+    lost: 0,
+    snapshots: Vec::new(),
+};
+
+#[test]
+fn h_var_03_a_latency_takes_each_start_once() {
+    let mut world = World::default();
+    let start = world.add(&SWITCH, WAKING, "keys=next_pid:ts0=common_timestamp.usecs");
+    let end = world.add(
+        &SWITCH,
+        SWITCHED,
+        "keys=next_pid:lat=common_timestamp.usecs-$ts0:onmax($lat).save(next_comm,prev_pid)",
+    );
+    let record = switch("a", 1, "b", 2, 3);
+
+    // Nobody has woken it.
+    assert_eq!(world.hit(end, &record, &at(1_000)), IGNORED);
+    assert_eq!(world.hit(start, &record, &at(10_000)), HIT);
+    assert_eq!(world.hit(end, &record, &at(25_000)), HIT);
+    // The start is used up.
+    assert_eq!(world.hit(end, &record, &at(30_000)), IGNORED);
+    // Another key has no start, either.
+    let other = switch("a", 1, "c", 9, 3);
+    assert_eq!(world.hit(end, &other, &at(30_000)), IGNORED);
+
+    let account = world.0[end].map.account();
+    assert_eq!((account.hits, account.ignored), (1, 3));
+    assert_eq!(account.calls(), 4);
+    assert_eq!(
+        world.rows(end),
+        [concat!(
+            "{ next_pid:          2 } hitcount:          1",
+            "\n\tmax:         15",
+            "  next_comm: b                                 prev_pid:          1\n"
+        )]
+    );
+}
+
+#[test]
+fn h_var_03_a_plain_copy_takes_nothing() {
+    let mut world = World::default();
+    let start = world.add(&SWITCH, WAKING, "keys=next_pid:prio=next_prio");
+    let copy = world.add(&SWITCH, SWITCHED, "keys=next_pid:vals=$prio:again=$prio");
+    let record = switch("a", 1, "b", 2, 30);
+
+    world.hit(start, &record, &AROUND);
+    for _ in 0..3 {
+        assert_eq!(world.hit(copy, &record, &AROUND), HIT);
+    }
+    assert_eq!(
+        world.rows(copy),
+        ["{ next_pid:          2 } hitcount:          3  prio:         90\n"]
+    );
+}
+
+#[test]
+fn x_12_an_earlier_reference_is_not_taken_when_a_later_one_is_unset() {
+    let mut world = World::default();
+    let one = world.add(&SWITCH, WAKING, "keys=next_pid:one=common_timestamp");
+    let two = world.add(&SWITCH, WAKING, "keys=next_pid:two=common_timestamp");
+    let both = world.add(
+        &SWITCH,
+        SWITCHED,
+        "keys=next_pid:a=common_timestamp-$one:b=common_timestamp-$two:onmax($a).save(prev_pid)\
+         :onmax($b).snapshot()",
+    );
+    let record = switch("a", 1, "b", 2, 3);
+
+    world.hit(one, &record, &at(100));
+    assert_eq!(world.hit(both, &record, &at(150)), IGNORED);
+    assert_eq!(world.hit(both, &record, &at(160)), IGNORED);
+    world.hit(two, &record, &at(170));
+    let ended = world.hit(both, &record, &at(200));
+    assert_eq!(ended.ending, Ending::Hit);
+    assert_eq!(ended.snapshots, [30]);
+    assert_eq!(world.hit(both, &record, &at(210)), IGNORED);
+    assert!(world.rows(both)[0].contains("max:        100"));
+}
+
+#[test]
+fn h_exp_13_a_constant_still_wants_the_entry() {
+    let mut world = World::default();
+    let start = world.add(&SWITCH, WAKING, "keys=next_pid:ten=10");
+    let user = world.add(&SWITCH, SWITCHED, "keys=next_pid:vals=$ten");
+    let record = switch("a", 1, "b", 2, 3);
+
+    assert_eq!(world.hit(user, &record, &AROUND), IGNORED);
+    world.hit(start, &record, &AROUND);
+    assert_eq!(world.hit(user, &record, &AROUND), HIT);
+}
+
+#[test]
+fn h_act_03_onmax_keeps_the_row_of_the_largest() {
+    let mut world = World::default();
+    let n = world.add(
+        &SWITCH,
+        SWITCHED,
+        "keys=prev_pid:p=next_prio:onmax($p).save(next_comm,next_pid)",
+    );
+    let row = |max: u64, comm: &str, pid: i32| {
+        format!("\tmax: {max:>10}  next_comm: {comm:<32}  next_pid: {pid:>10}\n")
+    };
+
+    // A zero is no larger than what is there, and the row is shown empty.
+    world.hit(n, &switch("a", 1, "zero", 4, 0), &AROUND);
+    assert!(world.rows(n)[0].ends_with(&row(0, "", 0)));
+    world.hit(n, &switch("a", 1, "five", 5, 5), &AROUND);
+    world.hit(n, &switch("a", 1, "three", 3, 3), &AROUND);
+    assert!(world.rows(n)[0].ends_with(&row(5, "five", 5)));
+    // Unsigned: -1 is the largest there is.
+    world.hit(n, &switch("a", 1, "a long name of 16", 6, -1), &AROUND);
+    assert!(world.rows(n)[0].ends_with(&row(u64::MAX, "a long name of ", 6)));
+    world.hit(n, &switch("a", 1, "five", 5, 100), &AROUND);
+    assert!(world.rows(n)[0].contains("a long name"));
+}
+
+#[test]
+fn h_act_04_onchange_keeps_the_row_of_the_last_change() {
+    let mut world = World::default();
+    let n = world.add(
+        &SWITCH,
+        SWITCHED,
+        "keys=prev_pid:p=next_prio:onchange($p).save(next_pid)",
+    );
+    let row = |value: u64, pid: i32| format!("\tchanged: {value:>10}  next_pid: {pid:>10}\n");
+
+    for (prio, pid, value, saved) in [(0, 9, 0, 0), (5, 8, 5, 8), (5, 7, 5, 8), (3, 6, 3, 6)] {
+        world.hit(n, &switch("a", 1, "b", pid, prio), &AROUND);
+        assert!(world.rows(n)[0].ends_with(&row(value, saved)), "{prio}");
+    }
+}
+
+#[test]
+fn h_act_08_a_snapshot_is_asked_for_at_each_new_value() {
+    let mut world = World::default();
+    let n = world.add(
+        &SWITCH,
+        SWITCHED,
+        "keys=common_pid.execname:p=next_prio:onchange($p).snapshot()",
+    );
+    let asked: Vec<_> = [4, 4, 2, 0, 0]
+        .into_iter()
+        .flat_map(|prio| {
+            let ended = world.hit(n, &switch("a", 1, "b", 2, prio), &AROUND);
+            ended.snapshots
+        })
+        .collect();
+    assert_eq!(asked, [4, 2, 0]);
+    // Rows show nothing of it.
+    assert_eq!(world.rows(n).len(), 1);
+    assert!(!world.rows(n)[0].contains("changed"));
+}
+
+#[test]
+fn h_out_17_the_snapshot_block() {
+    let mut world = World::default();
+    let n = world.add(
+        &SWITCH,
+        SWITCHED,
+        "keys=common_pid.execname,next_comm:p=next_prio:onmax($p).snapshot()",
+    );
+    let Trigger { text, program, .. } = &world.0[n];
+    let table = Table {
+        program,
+        text,
+        stats: &Stats::default(),
+        symbols: &Frames,
+    };
+    let mut out = Text::default();
+    let mut key = vec![17];
+    key.extend(words_of("next", 2));
+
+    table
+        .snapshot(42, &key, &words_of("bash", COMM_WORDS), &mut out)
+        .expect("printed");
+    assert_eq!(
+        String::from_utf8_lossy(&out.0),
+        format!(
+            "\nSnapshot taken (see tracing/snapshot).  Details:\n\
+             \ttriggering value {{ onmax($p) }}:         42\
+             \ttriggered by event with key: {{ common_pid: bash            [        17], \
+             next_comm: {:<50} }}\n",
+            "next"
+        )
+    );
+
+    // There is none without the action.
+    let n = world.add(&SWITCH, WAKING, "keys=prev_pid");
+    let Trigger { text, program, .. } = &world.0[n];
+    let table = Table {
+        program,
+        text,
+        stats: &Stats::default(),
+        symbols: &Frames,
+    };
+    let mut out = Text::default();
+    table.snapshot(1, &[2], &[], &mut out).expect("nothing");
+    assert!(out.0.is_empty());
+}
+
+#[test]
+fn h_out_16_saved_values_come_once() {
+    let mut world = World::default();
+    let n = world.add(
+        &SWITCH,
+        SWITCHED,
+        "keys=prev_pid:p=next_prio:q=next_pid:onchange($q).snapshot():onmax($p).save(next_pid)",
+    );
+    world.hit(n, &switch("a", 1, "b", 2, 3), &AROUND);
+    let row = &world.rows(n)[0];
+    assert_eq!(row.matches("next_pid").count(), 1);
+    assert_eq!(row.matches("max:").count(), 1);
+}
+
+#[test]
+fn b_27_a_saved_stack_is_shown_as_symbols() {
+    let mut world = World::default();
+    let n = world.add(
+        &SWITCH,
+        SWITCHED,
+        "keys=prev_pid:p=next_prio:onmax($p).save(common_stacktrace,next_pid)",
+    );
+    world.hit(n, &switch("a", 1, "b", 2, 3), &AROUND);
+    assert!(world.rows(n)[0].ends_with(
+        "\tmax:          3  common_stacktrace:\n         sym_ffffffff81000001+0x0\
+         \n         sym_ffffffff81000002+0x0\n\tnext_pid:          2\n"
+    ));
+    // The frames of a deeper stack do not show behind those of a later one.
+    let shallow = Around {
+        frames: &[0xabc],
+        ..AROUND
+    };
+    world.hit(n, &switch("a", 1, "b", 2, 4), &shallow);
+    assert!(world.rows(n)[0].ends_with(
+        "\tmax:          4  common_stacktrace:\n         sym_abc+0x0\n\tnext_pid:          2\n"
+    ));
+}
+
+/// The string or stack in a variable.
+fn text_in(world: &World, n: usize, var: &str, key: &[u64]) -> Option<Vec<u64>> {
+    let Trigger { program, text, .. } = &world.0[n];
+    let cell = program
+        .var(var.as_bytes(), text)
+        .expect("a variable")
+        .cell();
+    let words = &world.aux(n, key)[usize::from(cell.at)..][..usize::from(cell.words)];
+    let mut content = vec![0xdead_beef; words.len() - 1];
+    TextCell::new(words)
+        .expect("words")
+        .read(&mut content)
+        .map(|()| content)
+}
+
+fn string_in(world: &World, n: usize, var: &str, key: &[u64]) -> Option<String> {
+    text_in(world, n, var, key).map(|words| {
+        let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
+        let len = bytes.iter().position(|&b| b == 0).expect("a NUL");
+        String::from_utf8(bytes[..len].to_vec()).expect("UTF-8")
+    })
+}
+
+#[test]
+fn h_var_14_strings_of_all_kinds_are_copied() {
+    let mut world = World::default();
+    let n = world.add(
+        &ZOO,
+        WAKING,
+        "keys=u8:f=filename:l=label:c=common_comm:s=seven:e=common_pid.execname",
+    );
+    let mut record = zoo(&[("filename", b"/etc/passwd\0rubbish"), ("label", b"abc")]);
+    world.hit(n, &record, &AROUND);
+    for (var, is) in [
+        ("f", "/etc/passwd"),
+        ("l", "abc"),
+        ("c", "sh"),
+        ("e", "sh"),
+        ("s", "sevenXY"),
+    ] {
+        assert_eq!(
+            string_in(&world, n, var, &[200]).as_deref(),
+            Some(is),
+            "{var}"
+        );
+    }
+
+    // 255 bytes at most, and nothing left of a longer one.
+    for len in [1, 254, 255, 256, 300, 2] {
+        let long = vec![b'x'; len];
+        record = zoo(&[("filename", &long), ("label", b"")]);
+        world.hit(n, &record, &AROUND);
+        let is = string_in(&world, n, "f", &[200]).expect("set");
+        assert_eq!(is.len(), len.min(255));
+        assert_eq!(string_in(&world, n, "l", &[200]).as_deref(), Some(""));
+    }
+    // The name in the entry is that of the task that made it.
+    let other = Around {
+        comm: "other",
+        ..AROUND
+    };
+    world.hit(n, &record, &other);
+    assert_eq!(string_in(&world, n, "c", &[200]).as_deref(), Some("other"));
+    assert_eq!(string_in(&world, n, "e", &[200]).as_deref(), Some("sh"));
+}
+
+#[test]
+fn h_var_12_a_string_is_copied_by_an_alias() {
+    let mut world = World::default();
+    let from = world.add(
+        &SWITCH,
+        WAKING,
+        "keys=next_pid:who=prev_comm:st=common_stacktrace",
+    );
+    let to = world.add(
+        &SWITCH,
+        SWITCHED,
+        "keys=next_pid:copy=$who:frames=$st:p=next_prio:onmax($p).save(prev_pid)",
+    );
+    let record = switch("me", 1, "b", 2, 3);
+
+    assert_eq!(world.hit(to, &record, &AROUND), IGNORED);
+    world.hit(from, &record, &AROUND);
+    assert_eq!(world.hit(to, &record, &AROUND), HIT);
+    assert_eq!(string_in(&world, to, "copy", &[2]).as_deref(), Some("me"));
+    let mut frames = AROUND.frames.to_vec();
+    frames.resize(31, 0);
+    assert_eq!(text_in(&world, to, "frames", &[2]), Some(frames));
+
+    // Somebody is writing the source, and never ends: the hit is ignored.
+    let Trigger { program, text, .. } = &world.0[from];
+    let cell = program.var(b"who", text).expect("a variable").cell();
+    let meta = &world.aux(from, &[2])[usize::from(cell.at)];
+    let before = meta.load(Relaxed);
+    meta.store(before | 2, Relaxed);
+    assert_eq!(world.hit(to, &record, &AROUND), IGNORED);
+    meta.store(before, Relaxed);
+    assert_eq!(world.hit(to, &record, &AROUND), HIT);
+}
+
+#[test]
+fn h_var_15_a_stack_field_is_cut_to_its_room() {
+    let mut world = World::default();
+    let n = world.add(&ZOO, WAKING, "keys=u8:s=stack");
+    for count in [0u64, 1, 2, 31, 32, 1000, u64::MAX] {
+        let frames: Vec<u64> = (1..=40).collect();
+        let mut bytes = count.to_ne_bytes().to_vec();
+        bytes.extend(frames.iter().flat_map(|frame| frame.to_ne_bytes()));
+        world.hit(n, &zoo(&[("stack", &bytes)]), &AROUND);
+
+        let mut expected = frames;
+        expected.truncate(count.min(31) as usize);
+        expected.resize(31, 0);
+        assert_eq!(text_in(&world, n, "s", &[200]), Some(expected), "{count}");
+    }
+}
+
+/// A record of [`ZOO`] with these dynamic fields, and `u8` 200, `seven` "sevenXY".
+fn zoo(fields: &[(&str, &[u8])]) -> Vec<u8> {
+    let mut record = vec![0u8; 100];
+    record[8] = 200;
+    record[68..75].copy_from_slice(b"sevenXY");
+    for (name, bytes) in fields {
+        let place = ZOO.field(name.as_bytes()).expect("a field").offset as usize;
+        let mut at = record.len();
+        record.extend_from_slice(bytes);
+        if *name == "label" {
+            at -= place + 4;
+        }
+        let word = (at as u32) | (bytes.len() as u32) << 16;
+        record[place..place + 4].copy_from_slice(&word.to_ne_bytes());
+    }
+    record
+}
+
+#[test]
+fn h_key_10_keys_match_by_their_bytes() {
+    let mut world = World::default();
+    let from = world.add(&SWITCH, WAKING, "keys=next_pid,next_comm:x=next_prio");
+    let same = world.add(&SWITCH, SWITCHED, "keys=prev_pid,prev_comm:vals=$x");
+    let turned = world.add(&SWITCH, SWITCHED, "keys=prev_comm,prev_pid:vals=$x");
+
+    world.hit(from, &switch("a", 1, "b", 2, 3), &AROUND);
+    assert_eq!(world.hit(same, &switch("b", 2, "c", 3, 3), &AROUND), HIT);
+    assert_eq!(
+        world.hit(same, &switch("c", 2, "c", 3, 3), &AROUND),
+        IGNORED
+    );
+    assert_eq!(
+        world.hit(turned, &switch("b", 2, "c", 3, 3), &AROUND),
+        IGNORED
+    );
+}
