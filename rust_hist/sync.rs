@@ -239,15 +239,16 @@ mod step {
 
         // SAFETY: `ptr` is that of an array of two live `Atomic<u64>`; all other accesses to them
         // are atomic, which a locked instruction on 16 aligned bytes is against accesses of any
-        // size. It faults on other addresses, which `Pair` excludes. `rbx` is not for operands, so
-        // its content is kept in a register of the compiler's choice and put back.
+        // size. It faults on other addresses, which `Pair` excludes. `rbx` cannot be named as an
+        // operand, so its content is kept and put back; the compiler may choose it for an operand
+        // that names no register, so all of them do.
         unsafe {
             core::arch::asm!(
-                "xchg {new_value}, rbx",
-                "lock cmpxchg16b [{ptr}]",
-                "mov rbx, {new_value}",
-                ptr = in(reg) ptr,
-                new_value = inout(reg) new.value => _,
+                "xchg rsi, rbx",
+                "lock cmpxchg16b [rdi]",
+                "mov rbx, rsi",
+                in("rdi") ptr,
+                inout("rsi") new.value => _,
                 in("rcx") new.meta,
                 inout("rax") old.value => value,
                 inout("rdx") old.meta => meta,
