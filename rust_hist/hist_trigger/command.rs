@@ -107,9 +107,16 @@ pub(super) fn run(
 
 impl<'a> Request<'a> {
     /// Compiles the text, and lists the tables whose variables it names.
-    fn compile(&self, purpose: Purpose) -> core::result::Result<(Program, Names<'a>), Failure> {
+    ///
+    /// The program is in memory of its own from the start: compiling goes deep.
+    fn compile(
+        &self,
+        purpose: Purpose,
+    ) -> core::result::Result<(KBox<Program>, Names<'a>), Failure> {
         let mut names = Names::new(self.command, self.file, self.held, purpose);
-        let program = Program::compile(&self.spec, &mut names, purpose)
+        let mut program = empty()?;
+        program
+            .fill(&self.spec, &mut names, purpose)
             .map_err(|refusal| self.log.refuse(&refusal))?;
         Ok((program, names))
     }
@@ -252,17 +259,24 @@ impl<'a> Request<'a> {
     }
 
     /// Keeps the text with the program.
-    fn define(&self, program: Program) -> Result<Arc<Definition>> {
+    #[inline(never)]
+    fn define(&self, program: KBox<Program>) -> Result<Arc<Definition>> {
         let text = self.log.text;
         let mut copy = KVec::with_capacity(text.len(), GFP_KERNEL)?;
         copy.extend_from_slice(text, GFP_KERNEL)?;
         let definition = Definition {
             prefix: self.command.name().to_bytes(),
             text: copy,
-            program,
+            program: KBox::into_inner(program),
         };
         Ok(Arc::new(definition, GFP_KERNEL)?)
     }
+}
+
+/// A program to fill.
+#[inline(never)]
+fn empty() -> Result<KBox<Program>> {
+    Ok(KBox::new(Program::empty(), GFP_KERNEL)?)
 }
 
 /// Whether an action of the program takes snapshots.

@@ -37,6 +37,7 @@ use crate::{
     },
     limits::{
         List,
+        BITS_DEFAULT,
         KEYS_MAX,
         KEY_SIZE_MAX,
         SORT_KEYS_MAX,
@@ -70,16 +71,9 @@ use super::{
 const HITCOUNT: &[u8] = b"hitcount";
 
 impl Program {
-    /// Compiles `spec` for the event that `event` knows.
-    ///
-    /// What the handlers do is not settled yet: that is for [`Program::create_actions`]. Nothing is
-    /// changed but the program itself, and what `event` notes of the tables that are referred to.
-    pub fn compile(
-        spec: &HistSpec<'_>,
-        event: &mut dyn Resolver,
-        purpose: Purpose,
-    ) -> Result<Self, Refusal> {
-        let mut program = Self {
+    /// A program that does nothing, for [`Program::fill`].
+    pub fn empty() -> Self {
+        Self {
             keys: List::new(),
             vals: List::new(),
             sort: List::new(),
@@ -93,18 +87,52 @@ impl Program {
             key_size: 0,
             aux_words: 0,
             tracked: 0,
-            bits: spec.bits,
-            name: spec.name.map(|token| token.behind(b"name=".len())),
-            clock: spec.clock,
-            filter: spec.filter,
+            bits: BITS_DEFAULT,
+            name: None,
+            clock: None,
+            filter: None,
             timestamps: false,
             usecs: false,
-            nohitcount: spec.nohitcount,
-            update: spec.update(),
-            needs_existing: spec.cont || spec.clear,
-            starts_paused: spec.pause,
-        };
-        let mut compiler = Compiler::new(&mut program, spec, event);
+            nohitcount: false,
+            update: None,
+            needs_existing: false,
+            starts_paused: false,
+        }
+    }
+
+    /// Compiles `spec` for the event that `event` knows.
+    ///
+    /// What the handlers do is not settled yet: that is for [`Program::create_actions`]. Nothing is
+    /// changed but the program itself, and what `event` notes of the tables that are referred to.
+    pub fn compile(
+        spec: &HistSpec<'_>,
+        event: &mut dyn Resolver,
+        purpose: Purpose,
+    ) -> Result<Self, Refusal> {
+        let mut program = Self::empty();
+
+        program.fill(spec, event, purpose)?;
+        Ok(program)
+    }
+
+    /// As [`Program::compile`], into an empty program where it stands: it is large for a stack that
+    /// compiling needs, too. After a refusal the program is of no use.
+    pub fn fill(
+        &mut self,
+        spec: &HistSpec<'_>,
+        event: &mut dyn Resolver,
+        purpose: Purpose,
+    ) -> Result<(), Refusal> {
+        self.bits = spec.bits;
+        self.name = spec.name.map(|token| token.behind(b"name=".len()));
+        self.clock = spec.clock;
+        self.filter = spec.filter;
+        self.nohitcount = spec.nohitcount;
+        self.update = spec.update();
+        self.needs_existing = spec.cont || spec.clear;
+        self.starts_paused = spec.pause;
+
+        let mut compiler = Compiler::new(self, spec, event);
 
         compiler.parse_actions()?;
         compiler.definitions()?;
@@ -112,8 +140,7 @@ impl Program {
         compiler.variables(purpose)?;
         compiler.keys()?;
         compiler.place_variables()?;
-        compiler.sort()?;
-        Ok(program)
+        compiler.sort()
     }
 }
 
