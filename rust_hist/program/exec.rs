@@ -204,7 +204,7 @@ impl Program {
     #[inline(never)]
     fn read_refs<T: Tables>(&self, key: &[u64], tables: &T, buf: &mut RefBuf) -> Result<(), Unset> {
         for (reference, place) in self.refs().iter().zip(buf.iter_mut()) {
-            let words = reference.words(key, tables)?;
+            let words = reference.words(key, tables).ok_or(Unset)?;
 
             match reference.cell.kind {
                 Kind::Number => {
@@ -227,7 +227,7 @@ impl Program {
     /// taken before it are put back, and it is as if the hit had come a moment later.
     #[inline(never)]
     fn take_refs<T: Tables>(&self, key: &[u64], tables: &T, buf: &mut RefBuf) -> Result<(), Unset> {
-        let mut all = [None; REFS_MAX];
+        let mut all: [Option<(NumCell<'_>, Taken)>; REFS_MAX] = [None; REFS_MAX];
 
         for ((reference, place), taken) in self.refs().iter().zip(buf).zip(all.iter_mut()) {
             if !reference.consumes() {
@@ -235,15 +235,12 @@ impl Program {
             }
             *taken = reference
                 .number(key, tables)
-                .ok()
-                .and_then(|cell| cell.consume());
+                .and_then(|cell| Some((cell, cell.consume()?)));
             match taken {
-                Some(Taken { value, .. }) => *place = *value,
+                Some((_, Taken { value, .. })) => *place = *value,
                 None => {
-                    for (reference, taken) in self.refs().iter().zip(&all) {
-                        if let (Ok(cell), Some(taken)) = (reference.number(key, tables), taken) {
-                            cell.restore(taken);
-                        }
+                    for (cell, taken) in all.iter().flatten() {
+                        cell.restore(taken);
                     }
                     return Err(Unset);
                 }
@@ -335,16 +332,14 @@ impl Program {
 impl Ref {
     /// The variable's words in the entry of this key.
     #[inline]
-    fn words<'t, T: Tables>(&self, key: &[u64], tables: &'t T) -> Result<&'t [Atomic<u64>], Unset> {
-        let aux = tables.aux(self.table, key).ok_or(Unset)?;
-
-        Ok(self.cell.of(aux))
+    fn words<'t, T: Tables>(&self, key: &[u64], tables: &'t T) -> Option<&'t [Atomic<u64>]> {
+        tables.aux(self.table, key).map(|aux| self.cell.of(aux))
     }
 
     /// The variable as a number in the entry of this key.
     #[inline]
-    fn number<'t, T: Tables>(&self, key: &[u64], tables: &'t T) -> Result<NumCell<'t>, Unset> {
-        NumCell::new(self.words(key, tables)?).ok_or(Unset)
+    fn number<'t, T: Tables>(&self, key: &[u64], tables: &'t T) -> Option<NumCell<'t>> {
+        NumCell::new(self.words(key, tables)?)
     }
 }
 

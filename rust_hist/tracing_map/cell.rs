@@ -49,8 +49,8 @@ pub struct NumCell<'a> {
 pub struct Taken {
     /// The number.
     pub value: u64,
-    /// The cell behind it.
-    left: Both,
+    /// The meta word of the cell behind it, whose value stayed.
+    meta: u64,
 }
 
 impl<'a> NumCell<'a> {
@@ -103,7 +103,7 @@ impl<'a> NumCell<'a> {
 
         Some(Taken {
             value: old.value,
-            left,
+            meta: left.meta,
         })
     }
 
@@ -111,7 +111,7 @@ impl<'a> NumCell<'a> {
     /// later number is the one that counts, as if the other had never been taken.
     #[inline]
     pub fn restore(&self, taken: &Taken) {
-        self.change(|old| (old == taken.left).then_some((taken.value, SET)));
+        self.change(|old| (old.meta == taken.meta).then_some((taken.value, SET)));
     }
 }
 

@@ -295,7 +295,7 @@ impl<E: Env, T: Tables> Hit<'_, E, T> {
             }
             Op::Ref(n) => {
                 let reference = self.program.refs().get(usize::from(n))?;
-                let words = reference.words(self.refs.key, self.refs.tables).ok()?;
+                let words = reference.words(self.refs.key, self.refs.tables)?;
 
                 TextCell::new(words)?.read(buf)?;
             }

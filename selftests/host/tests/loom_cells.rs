@@ -112,6 +112,28 @@ fn a_number_put_back_does_not_hide_a_later_one() {
     });
 }
 
+/// The same number again is another write: putting the first one back must not make two of it.
+#[test]
+fn a_number_put_back_does_not_come_twice() {
+    check(4, || {
+        let cell = words(2);
+        num(&cell).set(1);
+        let other = {
+            let cell = cell.clone();
+            thread::spawn(move || {
+                num(&cell).set(1);
+                num(&cell).consume().is_some()
+            })
+        };
+
+        if let Some(taken) = num(&cell).consume() {
+            num(&cell).restore(&taken);
+        }
+        let theirs = other.join().expect("thread");
+        assert_eq!(num(&cell).read().is_none(), theirs);
+    });
+}
+
 #[test]
 fn a_reader_sees_a_number_that_was_written_and_the_latest_after_all() {
     check(4, || {
