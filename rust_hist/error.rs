@@ -168,6 +168,8 @@ err_kinds! {
     TooManyActions: c"Too many handlers (Max = 8)",
     /// An operator with nothing on one side.
     MissingOperand: c"Operand missing in expression",
+    /// The text of an expression outgrows what C has for it; goes with [`Errno::E2big`].
+    ExprTooLong: c"Expression is too long (Max = 255 characters)",
     /// A minus sign before something else than a parenthesis.
     UnaryMinusParens: c"Unary minus needs parentheses: -(..)",
     /// A field of a size or type that no column can hold; goes with [`Errno::Enomem`].

@@ -30,6 +30,8 @@ pub const VARS_MAX: usize = 16;
 pub const REFS_MAX: usize = 16;
 /// Most operators of one expression.
 pub const OPERATORS_MAX: u32 = 3;
+/// Most characters of the text of an expression, as the trigger line shows it.
+pub const EXPR_TEXT_MAX: usize = STR_SLOT - 1;
 /// Most values of one expression that wait at a time.
 pub const STACK_MAX: usize = OPERATORS_MAX as usize + 1;
 /// Most handlers with their actions in one trigger.

@@ -107,6 +107,11 @@ impl Span {
         }
     }
 
+    /// How many bytes it has.
+    pub(crate) fn len(self) -> usize {
+        self.end.saturating_sub(self.start)
+    }
+
     /// Whether there is nothing in it.
     pub(crate) fn is_empty(self) -> bool {
         self.start >= self.end

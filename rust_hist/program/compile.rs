@@ -352,7 +352,7 @@ impl<'a, 't> Compiler<'a, 't> {
     }
 
     /// Makes the name of an expression: its text with constants folded.
-    pub(super) fn name_code(&mut self, code: Code) -> Result<Name, Refusal> {
+    pub(super) fn name_code(&mut self, code: Code) -> Result<Span, Refusal> {
         let start = self.program.made.len();
         let mut made = Made {
             bytes: core::mem::take(&mut self.program.made),
@@ -364,10 +364,10 @@ impl<'a, 't> Compiler<'a, 't> {
         self.program.made = made.bytes;
         // Nothing but memory can be missing.
         written.map_err(|_| Refusal::silent(Errno::Enomem))?;
-        Ok(Name::Made(Span {
+        Ok(Span {
             start,
             end: self.program.made.len(),
-        }))
+        })
     }
 }
 

@@ -46,6 +46,7 @@ use crate::{
         Usage,
     },
     limits::{
+        EXPR_TEXT_MAX,
         OPERATORS_MAX,
         REFS_MAX,
         STACK_DEPTH,
@@ -145,7 +146,19 @@ impl Compiler<'_, '_> {
         let mut parsed = self.operand(text, &mut operators)?;
 
         match parsed.field.op {
-            Op::Expr(code) => parsed.field.name = self.name_code(code)?,
+            Op::Expr(code) => {
+                let name = self.name_code(code)?;
+
+                // PARITY: 7.2 writes beyond the end of its buffer.
+                if name.len() > EXPR_TEXT_MAX {
+                    return Err(self.spec.command.explain(
+                        Errno::E2big,
+                        ErrKind::ExprTooLong,
+                        text,
+                    ));
+                }
+                parsed.field.name = Name::Made(name);
+            }
             _ => self.program.code.truncate(start),
         }
         Ok(parsed)

@@ -6,9 +6,25 @@
 
 mod lang_common;
 
-use lang_common::*;
+use lang_common::{
+    world::World,
+    *, //
+};
 use proptest::prelude::*;
-use rust_hist::lang;
+use rust_hist::{
+    alloc::fail_after,
+    error::{
+        Errno,
+        Refusal, //
+    },
+    field::Resolver,
+    lang,
+    program::{
+        Kind,
+        Program,
+        Purpose, //
+    },
+};
 
 /// A word of the language, or nearly one.
 fn word() -> impl Strategy<Value = Vec<u8>> {
@@ -80,7 +96,27 @@ fn word() -> impl Strategy<Value = Vec<u8>> {
         b"\n",
         b"!",
         b"onmatch(",
+        b"onmatch(kmem.kmalloc).",
+        b"onmax($x).",
+        b"onchange($y).",
+        b"onmax(",
+        b"save(",
+        b"snapshot()",
+        b"trace(",
+        b"(",
         b")",
+        b"*",
+        b"/",
+        b"x=",
+        b"y=",
+        b":x=u8",
+        b":y=$prio",
+        b"$prio",
+        b"$who",
+        b"$both",
+        b"sched.switch.$both",
+        b"$seven",
+        b"$ts0",
     ];
 
     prop::sample::select(words).prop_map(<[u8]>::to_vec)
@@ -179,11 +215,148 @@ fn trigger() -> impl Strategy<Value = String> {
         })
 }
 
+/// A part of an expression: a constant, a field, a reference.
+fn operand() -> impl Strategy<Value = &'static str> {
+    prop::sample::select(vec![
+        "u8",
+        "s16",
+        "u64.hex",
+        "pointed",
+        "u32.log2",
+        "u8.buckets=010",
+        "u64.sym-offset",
+        "common_cpu",
+        "cpu",
+        "hitcount",
+        "common_timestamp",
+        "common_timestamp.usecs",
+        "a.b.u32",
+        "1",
+        "0x10",
+        "7",
+        "$x",
+        "$y",
+        "$prio",
+        "$seven",
+        "$ts0",
+        "sched.switch.$both",
+        "kmem.kmalloc.$both",
+        "$who",
+    ])
+}
+
+/// An expression, mostly a valid one.
+fn expression() -> impl Strategy<Value = String> {
+    let operators = prop::sample::select(vec!["+", "-", "*", "/"]);
+
+    (
+        operand(),
+        prop::collection::vec((operators, operand()), 0..=3),
+        prop::bool::weighted(0.1),
+    )
+        .prop_map(|(first, rest, negated)| {
+            let rest: String = rest
+                .iter()
+                .map(|(operator, operand)| format!("{operator}{operand}"))
+                .collect();
+
+            if negated {
+                format!("-({first}{rest})").replace("-offset", "")
+            } else {
+                format!("{first}{rest}")
+            }
+        })
+}
+
+/// The definition of a variable.
+fn definition() -> impl Strategy<Value = String> {
+    let names = prop::sample::select(vec!["x", "y", "z", "lat", "keys2"]);
+    let plain = prop::sample::select(vec![
+        "u8",
+        "s16.hex",
+        "u64.sym-offset",
+        "filename",
+        "seven",
+        "comm",
+        "stack",
+        "common_stacktrace",
+        "common_pid.execname",
+        "common_timestamp.usecs",
+        "$who",
+        "$st",
+        "$prio",
+        "zoo.all.$x",
+        "0x7f",
+    ])
+    .prop_map(str::to_owned);
+
+    (names, prop_oneof![plain, expression()]).prop_map(|(name, expr)| format!("{name}={expr}"))
+}
+
+/// A handler with its action.
+fn handler() -> impl Strategy<Value = String> {
+    prop::sample::select(vec![
+        "onmax($x).save(u8,filename)",
+        "onmax($y).snapshot()",
+        "onchange($x).save( common_pid.execname , $prio,u16.log2)",
+        "onchange($lat).save(sched.switch.$both,stack",
+        "onmax($z)junk.save(55)junk",
+        "onchange($z).snapshot(junk)",
+    ])
+    .prop_map(str::to_owned)
+}
+
+/// A text that is mostly a valid trigger of [`ZOO`], with variables and handlers.
+fn full_trigger() -> impl Strategy<Value = String> {
+    (
+        trigger(),
+        prop::option::of(expression()),
+        prop::collection::vec(definition(), 0..4),
+        any::<bool>(),
+        prop::collection::vec(handler(), 0..3),
+        prop::sample::select(vec!["", "", ":name=foo", ":clock=mono"]),
+    )
+        .prop_map(|(trigger, value, definitions, one, handlers, option)| {
+            let value = value.map(|v| format!("vals={v}:")).unwrap_or_default();
+            let definitions = match definitions.join(if one { "," } else { ":" }).as_str() {
+                "" => String::new(),
+                some => format!("{some}:"),
+            };
+            let handlers: String = handlers.iter().map(|h| format!("{h}:")).collect();
+            let (trigger, filter) =
+                trigger.split_at(trigger.find([' ', '\t']).unwrap_or(trigger.len()));
+
+            format!("{definitions}{value}{handlers}{trigger}{option}{filter}")
+        })
+}
+
+/// Events with variables to refer to.
+fn world() -> World {
+    World::new()
+        .with(
+            "sched",
+            "switch",
+            "keys=next_pid:ts0=common_timestamp.usecs,who=next_comm,prio=next_prio,both=next_pid",
+        )
+        .with(
+            "kmem",
+            "kmalloc",
+            "keys=common_pid:seven=7,both=node,st=common_stacktrace",
+        )
+}
+
 /// What must hold for any text: no panic; spans inside it; a refusal says something sensible; what
 /// is printed makes the same trigger and the same line.
 fn check(event: &Event, text: &[u8]) -> bool {
-    match compile(event, text) {
+    check_with(&mut event.clone(), text)
+}
+
+/// As [`check`], for the event that `resolver` knows.
+fn check_with(resolver: &mut dyn Resolver, text: &[u8]) -> bool {
+    match create(resolver, text) {
         Err(refusal) => {
+            // With memory enough, each refusal is explained.
+            assert_ne!(refusal.entries().count(), 0);
             for entry in refusal.entries() {
                 assert!(usize::from(entry.at) <= b"hist:".len() + text.len());
                 assert!(!entry.kind.text().to_bytes().is_empty());
@@ -193,7 +366,7 @@ fn check(event: &Event, text: &[u8]) -> bool {
         Ok(program) => {
             let line = line_of(&program, text);
             let printed = behind_prefix(&line);
-            let again = compile(event, printed).unwrap_or_else(|refusal| {
+            let again = create(resolver, printed).unwrap_or_else(|refusal| {
                 panic!(
                     "{:?} was printed as {:?}: {refusal:?}",
                     String::from_utf8_lossy(text),
@@ -208,9 +381,47 @@ fn check(event: &Event, text: &[u8]) -> bool {
             assert_eq!(again.nohitcount(), program.nohitcount());
             assert_eq!(again.usecs(), program.usecs());
             assert_eq!(again.needs_timestamp(), program.needs_timestamp());
+            assert_eq!(again.aux_words(), program.aux_words());
+            check_places(&program);
+
+            // A removal finds it.
+            let spec = lang::parse(b"hist", printed).expect("parses");
+            let removal =
+                Program::compile(&spec, resolver, Purpose::Change).expect("can be looked for");
+
+            assert!(program.same_trigger(text, &removal, printed));
             true
         }
     }
+}
+
+/// What must hold of the places in an entry: no two share a word, pairs are aligned, all are inside.
+fn check_places(program: &Program) {
+    let comm = usize::from(program.needs_comm()) * 2;
+    let mut taken: Vec<(usize, usize)> = vec![(0, comm)];
+
+    for var in program.vars() {
+        let cell = var.cell();
+
+        assert!(cell.words >= 2);
+        assert!(cell.kind != Kind::Number || (cell.at % 2 == 0 && cell.words == 2));
+        taken.push((cell.at.into(), cell.words.into()));
+    }
+    for action in program.actions() {
+        let track = action.track().expect("has one");
+
+        assert_eq!(track.at % 2, 0);
+        taken.push((track.at.into(), track.words()));
+    }
+    taken.sort_unstable();
+    for pair in taken.windows(2) {
+        assert!(pair[0].0 + pair[0].1 <= pair[1].0);
+    }
+
+    let (at, words) = taken[taken.len() - 1];
+
+    assert!(at + words <= program.aux_words());
+    assert_eq!(program.aux_words() % 2, 0);
 }
 
 proptest! {
@@ -232,6 +443,44 @@ proptest! {
     #[test]
     fn triggers(text in trigger()) {
         check(&ZOO, text.as_bytes());
+    }
+
+    #[test]
+    fn soups_about_others(text in soup()) {
+        check_with(&mut world(), &[b"keys=u8", text.as_slice()].concat());
+        check_with(&mut world(), &[b"keys=u8:z=", text.as_slice()].concat());
+    }
+
+    #[test]
+    fn triggers_with_variables(text in full_trigger()) {
+        check_with(&mut world(), text.as_bytes());
+    }
+
+    #[test]
+    fn damaged_triggers_with_variables(
+        text in full_trigger(),
+        at in any::<prop::sample::Index>(),
+        byte in any::<u8>(),
+    ) {
+        let mut text = text.into_bytes();
+        let at = at.index(text.len());
+
+        text[at] = byte;
+        check_with(&mut world(), &text);
+    }
+
+    /// Whichever allocation fails, nothing else is said.
+    #[test]
+    fn memory_may_end_anywhere(text in full_trigger(), left in 0usize..200) {
+        let mut world = world();
+        let expected = create(&mut world, text.as_bytes()).map(|_| ());
+
+        fail_after(Some(left));
+
+        let found = create(&mut world, text.as_bytes()).map(|_| ());
+
+        fail_after(None);
+        assert!(found == expected || found == Err(Refusal::silent(Errno::Enomem)), "{found:?}");
     }
 
     /// A trigger with one byte changed.
@@ -257,7 +506,7 @@ proptest! {
     }
 }
 
-/// The generator of triggers is of no use if most of them are refused.
+/// The generators of triggers are of no use if most of them are refused.
 #[test]
 fn most_triggers_are_accepted() {
     use proptest::{
@@ -266,16 +515,22 @@ fn most_triggers_are_accepted() {
     };
 
     let mut runner = TestRunner::deterministic();
-    let accepted = (0..1000)
-        .filter(|_| {
-            let text = trigger()
-                .new_tree(&mut runner)
-                .expect("generates")
-                .current();
+    let mut accepted = |accepts: &mut dyn FnMut(&mut TestRunner) -> bool| {
+        (0..1000).filter(|_| accepts(&mut runner)).count()
+    };
+    let plain = accepted(&mut |runner| {
+        let text = trigger().new_tree(runner).expect("generates").current();
 
-            check(&ZOO, text.as_bytes())
-        })
-        .count();
+        check(&ZOO, text.as_bytes())
+    });
+    let full = accepted(&mut |runner| {
+        let text = full_trigger()
+            .new_tree(runner)
+            .expect("generates")
+            .current();
 
-    assert!(accepted > 100, "{accepted} of 1000");
+        check_with(&mut world(), text.as_bytes())
+    });
+
+    assert!(plain > 100 && full > 30, "{plain} and {full} of 1000");
 }

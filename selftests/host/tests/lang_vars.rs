@@ -21,6 +21,7 @@ use rust_hist::{
             *, //
         },
         Errno::{
+            E2big,
             Edom,
             Eexist,
             Einval,
@@ -642,6 +643,25 @@ fn first_place(text: &str, own: usize, kind: ErrKind, expr: &str, at: usize) -> 
 
     assert!(found <= own, "{text}");
     found
+}
+
+#[test]
+fn b_13_long_expressions() {
+    let name = "v".repeat(126);
+    let mut world = World::new().with("zoo", "all", &format!("keys=u8:{name}=u8"));
+    let fits = format!("${name}+${name}");
+
+    assert_eq!(fits.len(), 255);
+    world.accepts(
+        &format!("keys=s32:x={fits}"),
+        &line("", &format!(":x={fits}"), ""),
+    );
+    for before in ["x=", "vals=", "y=u8,x=u16+1,z="] {
+        let text = format!("keys=s32:{before}1+{fits}");
+        let at = "hist:".len() + text.find("1+$").expect("there");
+
+        world.refuses_at(&text, E2big, &[(ExprTooLong, at)]);
+    }
 }
 
 #[test]
