@@ -7,16 +7,19 @@
 
 mod bindings;
 pub(crate) mod command;
+pub(crate) mod enable;
 pub(crate) mod error_log;
 pub(crate) mod event;
 pub(crate) mod event_files;
 pub(crate) mod filter;
 pub(crate) mod guard;
+pub(crate) mod load;
 pub(crate) mod memory;
 mod module_notifier;
 pub(crate) mod poll;
 pub(crate) mod readme;
 pub(crate) mod seq;
+pub(crate) mod snapshot;
 pub(crate) mod stack;
 pub(crate) mod symbols;
 pub(crate) mod task;

@@ -43,12 +43,15 @@ use ffi::{
     readme, //
 };
 use hist_trigger::{
+    enable::EnableTrigger,
+    load,
     readme::README,
     show::HistFile,
     stats::StatsFile,
     HistTrigger, //
 };
 use kernel::prelude::*;
+use sync::Pair;
 
 module! {
     type: RustHist,
@@ -67,8 +70,12 @@ module! {
 /// What the module calls its things.
 struct Names {
     trigger: &'static CStr,
+    enable: &'static CStr,
+    disable: &'static CStr,
     hist: &'static CStr,
     stats: &'static CStr,
+    #[cfg(rust_hist_debug)]
+    debug: &'static CStr,
     /// What the tracing README lacks in a kernel without the C implementation.
     readme: Option<&'static CStr>,
 }
@@ -76,16 +83,24 @@ struct Names {
 /// Those of the C implementation, for a kernel without it.
 static DROP_IN: Names = Names {
     trigger: c"hist",
+    enable: c"enable_hist",
+    disable: c"disable_hist",
     hist: c"hist",
     stats: c"hist_stats",
+    #[cfg(rust_hist_debug)]
+    debug: c"hist_debug",
     readme: Some(README),
 };
 
 /// Beside the C implementation.
 static BESIDE: Names = Names {
     trigger: c"rhist",
+    enable: c"enable_rhist",
+    disable: c"disable_rhist",
     hist: c"rhist",
     stats: c"rhist_stats",
+    #[cfg(rust_hist_debug)]
+    debug: c"rhist_debug",
     readme: None,
 };
 
@@ -107,33 +122,54 @@ impl Names {
 
 /// What is registered while the module is loaded.
 ///
-/// Fields are dropped in the order in which they stand, so the command, through which everything
-/// begins, goes first. Nothing of it is in use then: a trigger and an open file pin the module.
+/// Fields are dropped in the order in which they stand, so the commands, through which everything
+/// begins, go first. Nothing of it is in use then: a trigger and an open file pin the module.
 struct RustHist {
-    _command: command::Registration<HistTrigger>,
+    _hist: command::Registration<HistTrigger>,
+    _enable: [command::Registration<EnableTrigger>; 2],
     _files: event_files::Registration,
     _readme: Option<readme::Registration>,
 }
 
 impl kernel::Module for RustHist {
     fn init(module: &'static ThisModule) -> Result<Self> {
+        if !Pair::supported() {
+            pr_err!("the processor cannot exchange 16 bytes at once\n");
+            return Err(EOPNOTSUPP);
+        }
         let names = Names::choose(module_parameters::names.value())?;
         let readme = names.readme.map(readme::Registration::new).transpose()?;
         let files = event_files::Builder::new()?
             .add::<HistFile>(names.hist)?
             .add::<StatsFile>(names.stats)?;
+        #[cfg(rust_hist_debug)]
+        let files = files.add::<hist_trigger::debug::DebugFile>(names.debug)?;
         let files = event_files::Registration::new(files)?;
-        // The command comes last: from here on user space can make triggers, and nothing may fail.
-        let command = command::Registration::new(names.trigger, module)?;
+        // In this order the core lists them where there are no triggers, as it does those of C.
+        let enable = [
+            command::Registration::new(names.enable, module)?,
+            command::Registration::new(names.disable, module)?,
+        ];
+        let hist = command::Registration::new(names.trigger, module)?;
 
+        // From here on user space can make triggers, and nothing may fail.
+        for command in &enable {
+            command.open();
+        }
+        hist.open();
         pr_info!(
             "trigger `{}`, files `{}` and `{}`\n",
             names.trigger,
             names.hist,
             names.stats
         );
+        load::run(&load::Commands {
+            hist: hist.command(),
+            enable: [enable[0].command(), enable[1].command()],
+        });
         Ok(Self {
-            _command: command,
+            _hist: hist,
+            _enable: enable,
             _files: files,
             _readme: readme,
         })

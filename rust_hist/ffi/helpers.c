@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Macros and static inline functions, as functions. Each names what it wraps. */
 #include <linux/module.h>
+#include <linux/moduleparam.h>
 #include <linux/percpu.h>
 #include <linux/preempt.h>
 #include <linux/rculist.h>
@@ -86,3 +87,22 @@ void hist_helper_poll_wakeup(void)
 {
 	hist_poll_wakeup();
 }
+
+/* tracing_snapshot_cond() and its callback hold it; arch_spin_lock() is inline */
+void hist_helper_max_lock(struct trace_array *tr)
+{
+	local_irq_disable();
+	arch_spin_lock(&tr->max_lock);
+}
+
+/* arch_spin_unlock() of the above */
+void hist_helper_max_unlock(struct trace_array *tr)
+{
+	arch_spin_unlock(&tr->max_lock);
+	local_irq_enable();
+}
+
+/* A string parameter, which the module! macro of the kernel crate cannot declare */
+char hist_helper_triggers[HIST_TRIGGERS_MAX];
+module_param_string(triggers, hist_helper_triggers, sizeof(hist_helper_triggers), 0444);
+MODULE_PARM_DESC(triggers, "Triggers to make: SYSTEM.EVENT hist:...[; SYSTEM.EVENT hist:...]...");

@@ -29,6 +29,11 @@ enum {
 	HIST_AT_MODULE_STATE		= offsetof(struct module, state),
 };
 
+/* The bytes of the parameter `triggers`, its NUL included */
+enum { HIST_TRIGGERS_MAX = 4096 };
+extern char hist_helper_triggers[HIST_TRIGGERS_MAX];
+
+
 void hist_helper_preempt_disable(void);
 void hist_helper_preempt_enable(void);
 void hist_helper_tracepoint_synchronize_unregister(void);
@@ -42,5 +47,7 @@ const char *hist_helper_current_comm(void);
 pid_t hist_helper_current_pid(void);
 const char *hist_helper_syscall_name(int nr);
 void hist_helper_poll_wakeup(void);
+void hist_helper_max_lock(struct trace_array *tr);
+void hist_helper_max_unlock(struct trace_array *tr);
 
 #endif /* RUST_HIST_HELPERS_H */

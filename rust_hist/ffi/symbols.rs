@@ -48,6 +48,28 @@ pub(crate) fn with_symbol<R>(address: u64, style: Style, f: impl FnOnce(&[u8]) -
         .unwrap_or(b""))
 }
 
+/// Calls `f` with what the kernel shows of an address to those who must not know it: a number that
+/// stands for it until the next boot.
+pub(crate) fn with_hashed<T, R>(address: *const T, f: impl FnOnce(&[u8]) -> R) -> R {
+    let mut buf = [0u8; HASHED_LEN];
+    // SAFETY: the buffer has the size given; the format takes one pointer, which is not followed.
+    let len = unsafe {
+        base::scnprintf(
+            buf.as_mut_ptr().cast(),
+            buf.len(),
+            c"%p".as_char_ptr(),
+            address.cast::<c_void>(),
+        )
+    };
+    f(usize::try_from(len)
+        .ok()
+        .and_then(|len| buf.get(..len))
+        .unwrap_or(b""))
+}
+
+/// More bytes than a hashed address takes, or what is said when it cannot be hashed yet.
+const HASHED_LEN: usize = 32;
+
 /// The name of a system call; `None` if there is none of this number.
 pub(crate) fn syscall(nr: u64) -> Option<&'static [u8]> {
     // CAST: cut to an `int`, as C does.

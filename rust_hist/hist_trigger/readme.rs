@@ -7,21 +7,28 @@
 
 use core::ffi::CStr;
 
-/// The text, for a kernel that has none of its own.
-pub(crate) const README: &CStr = c"\
+/// The text, with or without a line for the snapshots that a kernel may lack.
+macro_rules! readme {
+    ($snapshot:literal) => {
+        concat!(
+            "\
       hist trigger\t- Counts the hits of an event by key, and sums its fields\n\
 \t    Format: hist:keys=<field1[,field2,...]>\n\
+\t            [:<var1>=<field|var_ref|numeric_literal>[,<var2>=...]]\n\
 \t            [:values=<field1[,field2,...]>]\n\
 \t            [:sort=<field1[,field2,...]>]\n\
 \t            [:size=#entries]\n\
 \t            [:pause][:continue][:clear]\n\
+\t            [:name=histname1]\n\
+\t            [:clock=<trace clock>]\n\
 \t            [:nohitcount]\n\
+\t            [:<handler>.<action>]\n\
 \t            [if <filter>]\n\n\
 \t    Keys and values are fields of the event. These can be used, too:\n\n\
 \t            common_timestamp  when it happened, by the trace clock\n\
 \t            common_cpu        the CPU that it happened on\n\
 \t            common_comm       the name of the task that it happened to\n\
-\t            common_stacktrace the kernel stack (as a key)\n\
+\t            common_stacktrace the kernel stack (as a key or a variable)\n\
 \t            hitcount          1\n\n\
 \t    Up to three keys make one. Each key has an entry in the table, with\n\
 \t    the number of its hits and the sums of up to two values. A sort\n\
@@ -39,8 +46,41 @@ pub(crate) const README: &CStr = c"\
 \t            .usecs        in microseconds (common_timestamp)\n\
 \t            .percent      as a share of the column (values)\n\
 \t            .graph        as a bar (values)\n\n\
+\t    A variable keeps a value of the last hit in the entry. Triggers of\n\
+\t    other events with an equal key read it as $<var>, or\n\
+\t    <system>.<event>.$<var>; while it is not set they ignore the hit.\n\
+\t    Numbers can be computed from fields, variables and numbers by\n\
+\t    + - * /, up to three of them; -(..) negates.\n\n\
 \t    With 'pause' a trigger is made stopped, or stops; 'continue' has it\n\
 \t    go on, 'clear' empties its table. 'nohitcount' (NOHC) hides the\n\
-\t    column of the hits.\n\n\
+\t    column of the hits. Triggers with the same 'name' share one table.\n\n\
+\t    What else a hit does is up to handlers:\n\n\
+\t        onmatch(matching.event)  - acts at every hit\n\
+\t        onmax(var)               - acts if the variable has a new maximum\n\
+\t        onchange(var)            - acts if the variable has changed\n\n\
+\t    and to their actions, of which onmatch has none of these:\n\n\
+\t        save(field,...)          - keeps fields of the event in the entry\n",
+            $snapshot,
+            "\
+\n\
 \t    The file 'hist' of the event shows the tables of all its triggers,\n\
-\t    'hist_stats' what became of every hit.\n\n";
+\t    'hist_stats' what became of every hit.\n\n\
+      enable_hist trigger\t- Has the hits of an event start the hist triggers of\n\
+      disable_hist trigger\t  another one, or stop them\n\
+\t    Format: enable_hist:<system>:<event>[:count] [if <filter>]\n\
+\t            disable_hist:<system>:<event>[:count] [if <filter>]\n\n\0"
+        )
+    };
+}
+
+#[cfg(CONFIG_TRACER_SNAPSHOT)]
+const TEXT: &str =
+    readme!("\t        snapshot()               - takes a snapshot of the trace buffer\n");
+#[cfg(not(CONFIG_TRACER_SNAPSHOT))]
+const TEXT: &str = readme!("");
+
+/// The text, for a kernel that has none of its own.
+pub(crate) const README: &CStr = match CStr::from_bytes_with_nul(TEXT.as_bytes()) {
+    Ok(text) => text,
+    Err(_) => panic!("a NUL in the middle"),
+};

@@ -13,7 +13,10 @@ use crate::{
     program::Out,
     render::Symbols, //
 };
-use core::fmt;
+use core::{
+    ffi::CStr,
+    fmt, //
+};
 use kernel::prelude::*;
 
 impl Out for SeqWriter<'_> {
@@ -48,6 +51,25 @@ impl Out for TextBuf {
         self.0
             .extend_from_slice(bytes, GFP_KERNEL)
             .map_err(|_| fmt::Error)
+    }
+}
+
+/// A text as C has it.
+pub(super) struct Terminated(TextBuf);
+
+/// Copies a text, up to its first NUL if it has one.
+pub(super) fn terminated(text: &[u8]) -> Result<Terminated> {
+    let mut copy = TextBuf::new();
+    for part in [text, b"\0"] {
+        copy.write_bytes(part).map_err(|_| ENOMEM)?;
+    }
+    Ok(Terminated(copy))
+}
+
+impl Terminated {
+    /// The text.
+    pub(super) fn as_c_str(&self) -> &CStr {
+        CStr::from_bytes_until_nul(self.0.as_bytes()).unwrap_or_default()
     }
 }
 

@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! `enable_hist` and `disable_hist`: an event's hits stop and continue the hist triggers of another.
+//!
+//! C counterpart: `hist_enable_trigger()`, and `event_enable_trigger_parse()` in
+//! [`kernel/trace/trace_events_trigger.c`](srctree/kernel/trace/trace_events_trigger.c).
+//!
+//! Both are commands over one kind of trigger, of which an event has at most one for each target.
+//! Context: process, under `event_mutex`, but for the hit, which may be in any context.
+
+use super::{
+    command::Failure,
+    text::terminated,
+    HistTrigger, //
+};
+use crate::{
+    error::Errno,
+    ffi::{
+        command::{
+            Attached,
+            Command,
+            Line,
+            Prepared,
+            Trigger, //
+        },
+        enable::Target,
+        event::{
+            EventFile,
+            Hit, //
+        },
+        filter::FilterText,
+        guard::{
+            EventMutexHeld,
+            PreemptOff, //
+        },
+        seq::SeqWriter, //
+    },
+    lang::{
+        EnableSpec,
+        ENABLE_UNLIMITED, //
+    },
+    program::Out,
+    sync::{
+        Atomic,
+        Relaxed, //
+    }, //
+};
+use core::{
+    ffi::CStr,
+    fmt,
+    fmt::Write, //
+};
+use kernel::prelude::*;
+
+/// What a trigger does to the triggers of its target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Effect {
+    Continue,
+    Stop,
+}
+
+/// One trigger of either command.
+pub(crate) struct EnableTrigger {
+    target: Target,
+    effect: Effect,
+    /// How often it still acts; [`ENABLE_UNLIMITED`] never changes.
+    left: Atomic<u64>,
+}
+
+/// The effect of the command of this name: `enable_...` or `disable_...`.
+fn effect_of(name: &CStr) -> Effect {
+    if name.to_bytes().starts_with(b"enable") {
+        Effect::Continue
+    } else {
+        Effect::Stop
+    }
+}
+
+impl EnableTrigger {
+    /// Acts once.
+    fn act(&self, preempt: &PreemptOff<'_>) {
+        if self.take_one() {
+            self.target
+                .set_paused::<HistTrigger>(self.effect == Effect::Stop, preempt);
+        }
+    }
+
+    /// Whether it may act once more, which is counted.
+    ///
+    /// PARITY: `event_trigger_count()` tests and lowers the count in two steps, so that two CPUs can
+    /// act on one count.
+    fn take_one(&self) -> bool {
+        // ORDERING: the count stands for itself.
+        let mut left = self.left.load(Relaxed);
+        loop {
+            match left {
+                ENABLE_UNLIMITED => return true,
+                0 => return false,
+                // ORDERING: as above.
+                n => match self.left.cmpxchg(n, n.saturating_sub(1), Relaxed) {
+                    Ok(_) => return true,
+                    Err(now) => left = now,
+                },
+            }
+        }
+    }
+}
+
+/// Errors of the pure rooms are numbers.
+fn errno(errno: Errno) -> Error {
+    Error::from_errno(-errno.code())
+}
+
+/// Looks the target up, in the instance of `file`.
+fn target<'a>(
+    spec: &EnableSpec<'_>,
+    file: &'a EventFile,
+    held: &'a EventMutexHeld,
+) -> Result<&'a EventFile> {
+    let system = terminated(spec.system)?;
+    let event = terminated(spec.event)?;
+    file.instance()
+        .event(system.as_c_str(), event.as_c_str(), held)
+        .ok_or(EINVAL)
+}
+
+/// Carries out one line.
+pub(super) fn run(
+    command: &Command<EnableTrigger>,
+    file: &EventFile,
+    line: Line<'_>,
+    held: &EventMutexHeld,
+) -> core::result::Result<(), Failure> {
+    // PARITY: as in C there is nothing in the error log; what is said here shows at load time only.
+    let refuse = |why| {
+        move |error| Failure {
+            error,
+            why: Some(why),
+        }
+    };
+    if file.is_going() {
+        return Err(refuse(c"the event is going away")(ENODEV));
+    }
+    let text = line.params.map_or(b"".as_slice(), CStr::to_bytes);
+    let spec = EnableSpec::parse(text)
+        .map_err(errno)
+        .map_err(refuse(c"SYSTEM:EVENT is missing"))?;
+    let target = target(&spec, file, held).map_err(refuse(c"no such event to act on"))?;
+    let existing =
+        Attached::<EnableTrigger>::all(file, held).find(|trigger| trigger.data().target.is(target));
+
+    match (existing, line.remove) {
+        (Some(existing), true) => {
+            existing.remove(held);
+            Ok(())
+        }
+        (None, true) => Ok(()),
+        (existing, false) => {
+            // The text is checked first, as C does.
+            let left = spec
+                .limit()
+                .map_err(errno)
+                .map_err(refuse(c"the count is no number"))?;
+            let filter = spec
+                .filter()
+                .map_err(errno)
+                .and_then(|filter| filter.map(FilterText::new).transpose())
+                .map_err(refuse(c"the filter has no `if`"))?;
+            if existing.is_some() {
+                return Err(refuse(c"the event has one for this target")(EEXIST));
+            }
+            create(command, file, target, left, filter, held)
+                .map_err(refuse(c"it cannot be put on the event"))
+        }
+    }
+}
+
+/// Makes a trigger and puts it on its event.
+fn create(
+    command: &Command<EnableTrigger>,
+    file: &EventFile,
+    target: &EventFile,
+    left: u64,
+    filter: Option<FilterText>,
+    held: &EventMutexHeld,
+) -> Result {
+    let data = EnableTrigger {
+        target: Target::pin(target, held)?,
+        effect: effect_of(command.name()),
+        left: Atomic::new(left),
+    };
+    let mut trigger = Prepared::new(command, data, file)?;
+    if let Some(mut filter) = filter {
+        trigger.set_filter(&mut filter, held)?;
+    }
+    let enabled = Enabled::new(target, held)?;
+    trigger.enable(held)?.attach();
+    // From here on `detached` undoes it.
+    core::mem::forget(enabled);
+    Ok(())
+}
+
+/// Has an event call its triggers, until it is dropped.
+struct Enabled<'a>(&'a EventFile, &'a EventMutexHeld);
+
+impl<'a> Enabled<'a> {
+    fn new(target: &'a EventFile, held: &'a EventMutexHeld) -> Result<Self> {
+        Target::soft_enable(target, held)?;
+        Ok(Self(target, held))
+    }
+}
+
+impl Drop for Enabled<'_> {
+    fn drop(&mut self) {
+        Target::soft_disable(self.0, self.1);
+    }
+}
+
+impl Trigger for EnableTrigger {
+    // See `HistTrigger::TYPE`.
+    const TYPE: u32 = 1 << 17;
+    const NEEDS_RECORD: bool = false;
+    const FIRST: bool = true;
+
+    fn parse(
+        command: &Command<Self>,
+        file: &EventFile,
+        line: Line<'_>,
+        held: &EventMutexHeld,
+    ) -> Result {
+        run(command, file, line, held).map_err(|failure| failure.error)
+    }
+
+    fn remove_all(file: &EventFile, held: &EventMutexHeld) {
+        for trigger in Attached::<Self>::all(file, held) {
+            trigger.remove(held);
+        }
+    }
+
+    #[inline(always)]
+    fn hit(&self, hit: &Hit<'_>) {
+        self.act(hit.preempt_off());
+    }
+
+    fn miss(&self, preempt: &PreemptOff<'_>) {
+        self.act(preempt);
+    }
+
+    fn event_going(trigger: Attached<'_, Self>, _file: &EventFile, held: &EventMutexHeld) {
+        trigger.remove(held);
+    }
+
+    fn detached(&self, held: &EventMutexHeld) {
+        Target::soft_disable(self.target.file(held), held);
+    }
+
+    fn print(trigger: &Attached<'_, Self>, out: &mut SeqWriter<'_>) -> fmt::Result {
+        trigger
+            .data()
+            .print(trigger.command().name(), trigger.filter_text(), out)
+    }
+}
+
+impl EnableTrigger {
+    /// The line of the `trigger` file.
+    fn print(&self, name: &CStr, filter: Option<&CStr>, out: &mut SeqWriter<'_>) -> fmt::Result {
+        let (system, event) = self.target.names();
+        for part in [name, c":", system, c":", event] {
+            out.write_bytes(part.to_bytes())?;
+        }
+        // ORDERING: the count stands for itself.
+        match self.left.load(Relaxed) {
+            ENABLE_UNLIMITED => out.write_str(":unlimited")?,
+            // CAST: C prints it as a signed number.
+            left => write!(out, ":count={}", left as i64)?,
+        }
+        if let Some(filter) = filter {
+            out.write_str(" if ")?;
+            out.write_bytes(filter.to_bytes())?;
+        }
+        out.write_str("\n")
+    }
+}

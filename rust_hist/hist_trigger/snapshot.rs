@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The action `snapshot()`: what decides on a snapshot of the instance, and what is kept of the hit
+//! that took it.
+//!
+//! C counterpart: `cond_snapshot_update()` and `track_data_snapshot_print()`.
+//!
+//! The tracked value that counts here is the instance's: of all entries of the table, the one with
+//! the largest, or the latest, value has the snapshot.
+
+use crate::{
+    error::{
+        ErrKind,
+        Errno,
+        Refusal, //
+    },
+    ffi::{
+        event::EventFile,
+        guard::EventMutexHeld,
+        snapshot::{
+            CondSnapshot,
+            Condition,
+            Denied, //
+        }, //
+    },
+    limits::KEY_WORDS_MAX,
+    program::Handler,
+    render::COMM_WORDS,
+    sync::{
+        Atomic,
+        Relaxed, //
+    }, //
+};
+
+/// What is kept of the hit that took the snapshot.
+#[derive(Clone, Copy)]
+pub(super) struct Taken {
+    /// The value that was tracked.
+    pub(super) value: u64,
+    /// The name of the task that made the entry, where the trigger shows it.
+    pub(super) comm: [u64; COMM_WORDS],
+    key: [u64; KEY_WORDS_MAX],
+    key_words: usize,
+    /// Whether there is a snapshot.
+    is: bool,
+}
+
+impl Taken {
+    const NONE: Self = Self {
+        value: 0,
+        comm: [0; COMM_WORDS],
+        key: [0; KEY_WORDS_MAX],
+        key_words: 0,
+        is: false,
+    };
+
+    /// The key of the entry.
+    pub(super) fn key(&self) -> &[u64] {
+        self.key.get(..self.key_words).unwrap_or(&[])
+    }
+}
+
+/// A hit whose tracked value has just become that of its entry.
+pub(super) struct Candidate<'a> {
+    largest: bool,
+    value: u64,
+    key: &'a [u64],
+    comm: &'a [Atomic<u64>],
+}
+
+impl Condition for Taken {
+    type Hit<'a> = Candidate<'a>;
+
+    fn accept(&mut self, hit: &Candidate<'_>) -> bool {
+        let better = if hit.largest {
+            hit.value > self.value
+        } else {
+            hit.value != self.value
+        };
+        if !better {
+            return false;
+        }
+        self.value = hit.value;
+        self.is = true;
+        self.key_words = hit.key.len().min(KEY_WORDS_MAX);
+        for (to, from) in self.key.iter_mut().zip(hit.key) {
+            *to = *from;
+        }
+        for (to, from) in self.comm.iter_mut().zip(hit.comm) {
+            // ORDERING: whoever has found the entry sees the name, which does not change any more.
+            *to = from.load(Relaxed);
+        }
+        true
+    }
+}
+
+/// The snapshot of one table.
+pub(super) struct Snapshot(CondSnapshot<Taken>);
+
+impl Snapshot {
+    /// Makes the action that of the instance of `file`, as the only one.
+    ///
+    /// The caller pins the instance until it has called [`Snapshot::disable`].
+    pub(super) fn enable(
+        file: &EventFile,
+        _held: &EventMutexHeld,
+    ) -> core::result::Result<Self, Refusal> {
+        // SAFETY: the action needs a variable, and a trigger with variables pins its instance.
+        match unsafe { CondSnapshot::enable(file.instance(), Taken::NONE) } {
+            Ok(snapshot) => Ok(Self(snapshot)),
+            // PARITY: C says nothing in these cases, `action_create()`.
+            Err(Denied::Busy) => Err(Refusal::new(Errno::Ebusy, ErrKind::SnapshotBusy, 0)),
+            Err(Denied::NotBuilt) => Err(Refusal::new(Errno::Enodev, ErrKind::NoSnapshot, 0)),
+            Err(Denied::NoMemory) => Err(Refusal::silent(Errno::Enomem)),
+        }
+    }
+
+    /// Takes a snapshot if the value of this hit is better than that of the snapshot there is.
+    ///
+    /// To be called with preemption off, when the value has become that of the entry of `key`. `comm`
+    /// is the name of the task in the entry, or nothing.
+    pub(super) fn take(&self, handler: &Handler, value: u64, key: &[u64], comm: &[Atomic<u64>]) {
+        self.0.take(&Candidate {
+            largest: matches!(handler, Handler::OnMax { .. }),
+            value,
+            key,
+            comm,
+        });
+    }
+
+    /// What is kept of the hit that took the snapshot; `None` if none has.
+    pub(super) fn copy(&self) -> Option<Taken> {
+        let taken = self.0.copy();
+        taken.is.then_some(taken)
+    }
+
+    /// Leaves the snapshot to others. Comes after the last hit.
+    pub(super) fn disable(&self) {
+        self.0.disable();
+    }
+}

@@ -1,0 +1,522 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What a trigger is made of, for `hist_debug`.
+//!
+//! C counterpart: `hist_trigger_debug_show()` of
+//! [`kernel/trace/trace_events_hist.c`](srctree/kernel/trace/trace_events_hist.c), whose form this is,
+//! with the words of C for things that have other names here.
+//!
+//! - `hist_data` is the table, which named triggers share.
+//! - `fields[]` are the raw hitcount, the values, the variables and the keys, in this order.
+//! - `var_refs[]` are the variables of other triggers, then those of its own that handlers track.
+//! - Variables are numbered in the order in which C makes them: those that have a name, then, action by
+//!   action, the tracked value and what is saved with it.
+//! - `function` is what computes a field, by the name of C's function for it.
+//!
+//! Context: any.
+
+#![cfg_attr(not(CONFIG_RUST), forbid(unsafe_code))]
+#![cfg_attr(
+    CONFIG_RUST,
+    allow(
+        unreachable_pub,
+        reason = "the root of the module keeps its rooms private"
+    )
+)]
+
+use core::fmt;
+
+use super::{
+    Action,
+    Code,
+    Do,
+    Field,
+    Handler,
+    Insn,
+    Load,
+    Modifier,
+    Op,
+    Out,
+    Program,
+    Ref,
+    Save,
+    Var, //
+};
+
+/// Knows the tables by what stands for them in the text.
+pub trait Tables {
+    /// Writes what stands for the table of the trigger itself.
+    fn write_own(&self, out: &mut impl Out) -> fmt::Result;
+
+    /// Writes what stands for the table that `reference` reads.
+    fn write_of(&self, reference: &Ref, out: &mut impl Out) -> fmt::Result;
+
+    /// The number, size, sign and type of the variable that `reference` reads, by `found`.
+    fn variable<R>(&self, reference: &Ref, found: impl FnOnce(Described<'_>) -> R) -> R;
+}
+
+/// What there is to know of a variable.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Described<'t> {
+    /// Its name.
+    pub name: &'t [u8],
+    /// Its place among the variables of its trigger.
+    pub index: usize,
+    /// The text of its type.
+    pub type_name: &'t [u8],
+    /// Its bytes.
+    pub size: u32,
+    /// Whether it is a signed number.
+    pub signed: bool,
+}
+
+/// What a field is used for.
+#[derive(Clone, Copy)]
+enum Role<'p> {
+    Val,
+    Var(usize, &'p Var),
+    /// A key, and its bytes.
+    Key(usize),
+}
+
+/// The section of the tracked values.
+const ACTIONS: &str = "\n  action tracking variables (for onmax()/onchange()/onmatch()):\n";
+
+impl Program {
+    /// The variable called `name`, for a trigger that refers to it.
+    pub fn describe<'p>(&'p self, name: &'p [u8], text: &'p [u8]) -> Described<'p> {
+        self.vars()
+            .iter()
+            .enumerate()
+            .find(|(_, var)| var.name().of(text) == name)
+            .map_or_else(Described::default, |(index, var)| {
+                self.describe_var(index, var, text)
+            })
+    }
+
+    fn describe_var<'p>(&'p self, index: usize, var: &'p Var, text: &'p [u8]) -> Described<'p> {
+        let field = var.field();
+        Described {
+            name: var.name().of(text),
+            index,
+            type_name: self.name_of(field.type_name(), text),
+            size: field.size(),
+            signed: is_signed(field),
+        }
+    }
+
+    /// Writes all that follows the header.
+    pub fn write_debug(
+        &self,
+        text: &[u8],
+        tables: &impl Tables,
+        out: &mut impl Out,
+    ) -> fmt::Result {
+        Writer {
+            program: self,
+            text,
+            tables,
+            out,
+        }
+        .all()
+    }
+}
+
+/// Whether C takes the field for a signed number.
+fn is_signed(field: &Field) -> bool {
+    !matches!(field.modifier(), Modifier::Log2 | Modifier::Buckets(_)) && field.is_signed()
+}
+
+struct Writer<'a, T, O> {
+    program: &'a Program,
+    text: &'a [u8],
+    tables: &'a T,
+    out: &'a mut O,
+}
+
+impl<T: Tables, O: Out> Writer<'_, T, O> {
+    fn all(&mut self) -> fmt::Result {
+        let program = self.program;
+        let keys = program.keys().len();
+        let vals = program.sums().saturating_add(program.vars().len());
+
+        self.out.write_str("hist_data: ")?;
+        self.tables.write_own(self.out)?;
+        write!(
+            self.out,
+            "\n\n  n_vals: {vals}\n  n_keys: {keys}\n  n_fields: {}\n",
+            vals.saturating_add(keys)
+        )?;
+
+        self.out.write_str("\n  val fields:\n")?;
+        let mut index = 0usize;
+        self.field(&mut index, &Field::default(), Role::Val)?;
+        for field in program.vals() {
+            self.field(&mut index, field, Role::Val)?;
+        }
+        for (n, var) in program.vars().iter().enumerate() {
+            self.field(&mut index, var.field(), Role::Var(n, var))?;
+        }
+
+        self.out.write_str("\n  key fields:\n")?;
+        for key in program.keys() {
+            let bytes = key.words().saturating_mul(8);
+            self.field(&mut index, key.field(), Role::Key(bytes))?;
+        }
+        self.references()?;
+        self.actions()?;
+        self.saves()
+    }
+
+    /// Writes one of `fields[]`.
+    fn field(&mut self, index: &mut usize, field: &Field, role: Role<'_>) -> fmt::Result {
+        write!(self.out, "\n    hist_data->fields[{index}]:\n")?;
+        *index = index.saturating_add(1);
+
+        if let (Role::Val, Op::Ref(n)) = (role, field.op()) {
+            return match self.program.refs().get(usize::from(n)) {
+                Some(reference) => self.reference(usize::from(n), reference),
+                None => Ok(()),
+            };
+        }
+        self.flags(field, role)?;
+        self.event_field(field)?;
+        if let Role::Var(n, var) = role {
+            self.variable(var.name().of(self.text), n)?;
+        }
+        match (field.op(), role) {
+            (Op::Const(value), _) => writeln!(self.out, "      constant: {value}")?,
+            (Op::Ref(n), Role::Var(..)) => self.ref_index(usize::from(n))?,
+            _ => (),
+        }
+        let size = match role {
+            Role::Key(bytes) => bytes,
+            // CAST: bytes of a field.
+            _ => field.size() as usize,
+        };
+        self.kind(
+            self.program.name_of(field.type_name(), self.text),
+            size,
+            is_signed(field),
+        )?;
+        writeln!(
+            self.out,
+            "      function: hist_field_{}()",
+            self.function(field)
+        )
+    }
+
+    fn flags(&mut self, field: &Field, role: Role<'_>) -> fmt::Result {
+        let first = match (role, field.op()) {
+            (Role::Key(_), _) => "HIST_FIELD_FL_KEY",
+            (_, Op::One) => "VAL: HIST_FIELD_FL_HITCOUNT",
+            (Role::Var(..), _) => "HIST_FIELD_FL_VAR",
+            (Role::Val, Op::Ref(_)) => "HIST_FIELD_FL_VAR_REF",
+            (Role::Val, _) => "VAL: normal u64 value",
+        };
+        writeln!(self.out, "      flags:\n        {first}")?;
+        match (field.op(), role) {
+            (Op::Ref(_), Role::Var(..)) => self.out.write_str("        HIST_FIELD_FL_ALIAS\n"),
+            (Op::Const(_), _) => self.out.write_str("        HIST_FIELD_FL_CONST\n"),
+            _ => Ok(()),
+        }
+    }
+
+    /// Names the field of the event, if it is one.
+    fn event_field(&mut self, field: &Field) -> fmt::Result {
+        let name = match field.op() {
+            Op::Num { .. }
+            | Op::StaticString { .. }
+            | Op::DynString { .. }
+            | Op::RelDynString { .. }
+            | Op::StackField { .. } => self.program.field_name(field, self.text),
+            // It is there for `common_pid.execname` alone.
+            Op::EntryComm => b"common_pid",
+            _ => return Ok(()),
+        };
+        self.line(b"      ftrace_event_field name: ", name)
+    }
+
+    fn line(&mut self, title: &[u8], value: &[u8]) -> fmt::Result {
+        for part in [title, value, b"\n"] {
+            self.out.write_bytes(part)?;
+        }
+        Ok(())
+    }
+
+    fn variable(&mut self, name: &[u8], index: usize) -> fmt::Result {
+        self.line(b"      var.name: ", name)?;
+        self.var_index(index)
+    }
+
+    fn var_index(&mut self, index: usize) -> fmt::Result {
+        writeln!(
+            self.out,
+            "      var.idx (into tracing_map_elt.vars[]): {index}"
+        )
+    }
+
+    fn ref_index(&mut self, index: usize) -> fmt::Result {
+        writeln!(
+            self.out,
+            "      var_ref_idx (into hist_data->var_refs[]): {index}"
+        )
+    }
+
+    fn kind(&mut self, type_name: &[u8], size: usize, signed: bool) -> fmt::Result {
+        self.line(b"      type: ", type_name)?;
+        writeln!(
+            self.out,
+            "      size: {size}\n      is_signed: {}",
+            u8::from(signed)
+        )
+    }
+
+    /// The variables of its own that handlers track, each once, by number.
+    fn tracked(&self) -> impl Iterator<Item = usize> + '_ {
+        let actions = self.program.actions();
+        let var = |action: &Action| tracked_var(action.handler());
+
+        actions.iter().enumerate().filter_map(move |(i, action)| {
+            let own = var(action)?;
+            let before = actions.iter().take(i);
+            (!before.filter_map(var).any(|other| other == own)).then_some(own)
+        })
+    }
+
+    /// Writes `var_refs[]`.
+    fn references(&mut self) -> fmt::Result {
+        let refs = self.program.refs();
+        if refs.is_empty() && self.tracked().next().is_none() {
+            return Ok(());
+        }
+        self.out.write_str("\n  variable reference fields:\n")?;
+        for (n, reference) in refs.iter().enumerate() {
+            write!(self.out, "\n    hist_data->var_refs[{n}]:\n")?;
+            self.reference(n, reference)?;
+        }
+        for i in 0.. {
+            let Some(own) = self.tracked().nth(i) else {
+                break;
+            };
+            let n = refs.len().saturating_add(i);
+            write!(self.out, "\n    hist_data->var_refs[{n}]:\n")?;
+            self.own_reference(own)?;
+        }
+        Ok(())
+    }
+
+    /// Writes a reference to the variable of another trigger.
+    fn reference(&mut self, n: usize, reference: &Ref) -> fmt::Result {
+        let tables = self.tables;
+        tables.variable(reference, |var| {
+            self.referred(n, Some(reference), &var)?;
+            if let Some((system, event)) = reference.event() {
+                self.line(b"      system: ", system.of(self.text))?;
+                self.line(b"      event_name: ", event.of(self.text))?;
+            }
+            self.referred_kind(&var)
+        })
+    }
+
+    /// Writes a reference to variable `own` of the trigger itself.
+    fn own_reference(&mut self, own: usize) -> fmt::Result {
+        let program = self.program;
+        let Some(var) = program.vars().get(own) else {
+            return Ok(());
+        };
+        let described = program.describe_var(own, var, self.text);
+        let place = self.tracked().position(|other| other == own).unwrap_or(0);
+        let n = program.refs().len().saturating_add(place);
+
+        self.referred(n, None, &described)?;
+        self.referred_kind(&described)
+    }
+
+    fn referred(&mut self, n: usize, reference: Option<&Ref>, var: &Described<'_>) -> fmt::Result {
+        self.out
+            .write_str("      flags:\n        HIST_FIELD_FL_VAR_REF\n")?;
+        self.line(b"      name: ", var.name)?;
+        self.var_index(var.index)?;
+        self.out.write_str("      var.hist_data: ")?;
+        match reference {
+            Some(reference) => self.tables.write_of(reference, self.out)?,
+            None => self.tables.write_own(self.out)?,
+        }
+        self.out.write_str("\n")?;
+        self.ref_index(n)
+    }
+
+    fn referred_kind(&mut self, var: &Described<'_>) -> fmt::Result {
+        // CAST: bytes of a field.
+        self.kind(var.type_name, var.size as usize, var.signed)?;
+        self.out.write_str("      function: hist_field_var_ref()\n")
+    }
+
+    /// The parameters of a `save()`.
+    fn saved(&self, act: Do) -> &[Save] {
+        let Do::Save { first, len } = act else {
+            return &[];
+        };
+        self.program
+            .saves()
+            .get(usize::from(first)..)
+            .and_then(|saves| saves.get(..usize::from(len)))
+            .unwrap_or(&[])
+    }
+
+    /// The number of variables that come before those of action `i`.
+    fn vars_before(&self, i: usize) -> usize {
+        self.program
+            .actions()
+            .iter()
+            .take(i)
+            .map(|action| {
+                let own = usize::from(action.track().is_some());
+                own.saturating_add(self.saved(action.act()).len())
+            })
+            .fold(self.program.vars().len(), usize::saturating_add)
+    }
+
+    fn actions(&mut self) -> fmt::Result {
+        let actions = self.program.actions();
+        if !actions.is_empty() {
+            self.out.write_str(ACTIONS)?;
+        }
+        for (i, action) in actions.iter().enumerate() {
+            let name = match action.handler() {
+                Handler::OnMatch { system, event } => {
+                    self.out.write_str("\n")?;
+                    self.matched(i, "event_system", system.of(self.text))?;
+                    self.matched(i, "event", event.of(self.text))?;
+                    continue;
+                }
+                Handler::OnMax { .. } => b"__max".as_slice(),
+                Handler::OnChange { .. } => b"__change",
+            };
+            write!(
+                self.out,
+                "\n    hist_data->actions[{i}].track_data.var_ref:\n"
+            )?;
+            self.own_reference(tracked_var(action.handler()).unwrap_or(usize::MAX))?;
+            write!(
+                self.out,
+                "\n    hist_data->actions[{i}].track_data.track_var:\n"
+            )?;
+            self.out
+                .write_str("      flags:\n        HIST_FIELD_FL_VAR\n")?;
+            self.variable(name, self.vars_before(i))?;
+            self.kind(b"u64", 8, false)?;
+            self.out.write_str("      function: hist_field_nop()\n")?;
+        }
+        Ok(())
+    }
+
+    fn matched(&mut self, i: usize, what: &str, name: &[u8]) -> fmt::Result {
+        write!(self.out, "    hist_data->actions[{i}].match_data.{what}: ")?;
+        self.line(b"", name)
+    }
+
+    /// Writes `save_vars[]`.
+    ///
+    /// PARITY: C ends here when a parameter is no field of the event. Of the others there is as much to
+    /// say.
+    fn saves(&mut self) -> fmt::Result {
+        let program = self.program;
+        if !program.saves().is_empty() {
+            self.out
+                .write_str("\n  save action variables (save() params):\n")?;
+        }
+        let mut n = 0usize;
+        for (i, action) in program.actions().iter().enumerate() {
+            let first = self.vars_before(i).saturating_add(1);
+            for k in 0..self.saved(action.act()).len() {
+                let Some(save) = self.saved(action.act()).get(k).copied() else {
+                    break;
+                };
+                self.save(n, first.saturating_add(k), &save)?;
+                n = n.saturating_add(1);
+            }
+        }
+        Ok(())
+    }
+
+    fn save(&mut self, n: usize, index: usize, save: &Save) -> fmt::Result {
+        let field = save.field();
+        write!(
+            self.out,
+            "\n    hist_data->save_vars[{n}]:\n\n      save_vars[{n}].var:\n"
+        )?;
+        self.out
+            .write_str("      flags:\n        HIST_FIELD_FL_VAR\n")?;
+        self.variable(save.name().of(self.text), index)?;
+        write!(self.out, "\n      save_vars[{n}].val:\n")?;
+        self.event_field(field)?;
+        let type_name = self.program.name_of(field.type_name(), self.text);
+        // CAST: bytes of a field.
+        self.kind(type_name, field.size() as usize, is_signed(field))
+    }
+
+    /// C's name for what computes a field.
+    fn function(&self, field: &Field) -> &'static str {
+        match field.modifier() {
+            Modifier::Log2 => return "log2",
+            Modifier::Buckets(_) => return "bucket",
+            _ => (),
+        }
+        match field.op() {
+            Op::One => "counter",
+            Op::Num { load, .. } => match load {
+                Load::U8 => "u8",
+                Load::S8 => "s8",
+                Load::U16 => "u16",
+                Load::S16 => "s16",
+                Load::U32 => "u32",
+                Load::S32 => "s32",
+                Load::U64 => "u64",
+                Load::S64 => "s64",
+            },
+            Op::Timestamp => "timestamp",
+            Op::Cpu => "cpu",
+            Op::Comm => "comm",
+            Op::StaticString { .. } => "string",
+            Op::DynString { .. } => "dynstring",
+            Op::RelDynString { .. } => "reldynstring",
+            Op::Stacktrace => "nop",
+            Op::StackField { .. } => "stack",
+            Op::EntryComm => "execname",
+            Op::Const(_) => "const",
+            Op::Ref(_) => "var_ref",
+            Op::Expr(code) => self.operator(&code),
+        }
+    }
+
+    /// C's name for the last operator of an expression.
+    fn operator(&self, code: &Code) -> &'static str {
+        match code.of(self.program.code()) {
+            [.., Insn::Push(divisor), Insn::Div] => match divisor.op() {
+                Op::Const(n) if n.is_power_of_two() => "div_power2",
+                Op::Const(n) if n > DIV_SHIFT_MAX => "div_not_power2",
+                Op::Const(_) => "div_mult_shift",
+                _ => "div",
+            },
+            [.., Insn::Neg] => "uminus",
+            [.., Insn::Add] => "plus",
+            [.., Insn::Sub] => "minus",
+            [.., Insn::Mul] => "mult",
+            [.., Insn::Div] => "div",
+            _ => "nop",
+        }
+    }
+}
+
+/// The largest divisor by which C multiplies instead. Here all of them divide; the name is that of C.
+const DIV_SHIFT_MAX: u64 = 1 << 20;
+
+/// The number of the variable that a handler tracks.
+fn tracked_var(handler: Handler) -> Option<usize> {
+    match handler {
+        Handler::OnMatch { .. } => None,
+        Handler::OnMax { var, .. } | Handler::OnChange { var, .. } => Some(usize::from(var)),
+    }
+}
