@@ -135,7 +135,7 @@ impl kernel::Module for RustHist {
     fn init(module: &'static ThisModule) -> Result<Self> {
         if !Pair::supported() {
             pr_err!("the processor cannot exchange 16 bytes at once\n");
-            return Err(EOPNOTSUPP);
+            return Err(ENODEV);
         }
         let names = Names::choose(module_parameters::names.value())?;
         let readme = names.readme.map(readme::Registration::new).transpose()?;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Macros and static inline functions, as functions. Each names what it wraps. */
 #include <linux/module.h>
-#include <linux/moduleparam.h>
 #include <linux/percpu.h>
 #include <linux/preempt.h>
 #include <linux/rculist.h>
@@ -103,6 +102,6 @@ void hist_helper_max_unlock(struct trace_array *tr)
 }
 
 /* A string parameter, which the module! macro of the kernel crate cannot declare */
-char hist_helper_triggers[HIST_TRIGGERS_MAX];
+char hist_helper_triggers[4096];
 module_param_string(triggers, hist_helper_triggers, sizeof(hist_helper_triggers), 0444);
 MODULE_PARM_DESC(triggers, "Triggers to make: SYSTEM.EVENT hist:...[; SYSTEM.EVENT hist:...]...");

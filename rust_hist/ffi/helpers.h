@@ -29,9 +29,8 @@ enum {
 	HIST_AT_MODULE_STATE		= offsetof(struct module, state),
 };
 
-/* The bytes of the parameter `triggers`, its NUL included */
-enum { HIST_TRIGGERS_MAX = 4096 };
-extern char hist_helper_triggers[HIST_TRIGGERS_MAX];
+/* The parameter `triggers`, its NUL included */
+extern char hist_helper_triggers[4096];
 
 
 void hist_helper_preempt_disable(void);
