@@ -197,6 +197,10 @@ impl<'a> Request<'a> {
         program
             .create_actions(&self.spec, &mut names)
             .map_err(|refusal| self.log.refuse(&refusal))?;
+        if snapshots(&program) > 1 {
+            // The first of them has it.
+            return Err(self.log.refuse(&Snapshot::busy()));
+        }
         let namesake = self.check_namesake(&program)?;
         if self.existing(&program).is_some() {
             return Err(self.log.refuse(&exists()));
@@ -240,7 +244,7 @@ impl<'a> Request<'a> {
             hold.pin()?;
         }
         let trigger = trigger.enable(held)?;
-        if namesake.is_none() && takes_snapshots(program) {
+        if namesake.is_none() && snapshots(program) != 0 {
             let snapshot =
                 Snapshot::enable(self.file, held).map_err(|refusal| self.log.refuse(&refusal))?;
             table.set_snapshot(snapshot);
@@ -279,12 +283,12 @@ fn empty() -> Result<KBox<Program>> {
     Ok(KBox::new(Program::empty(), GFP_KERNEL)?)
 }
 
-/// Whether an action of the program takes snapshots.
-fn takes_snapshots(program: &Program) -> bool {
-    program
-        .actions()
-        .iter()
-        .any(|action| action.act() == Do::Snapshot)
+/// How many actions of the program take snapshots.
+fn snapshots(program: &Program) -> usize {
+    let actions = program.actions().iter();
+    actions
+        .filter(|action| action.act() == Do::Snapshot)
+        .count()
 }
 
 /// PARITY: `hist_register_trigger()` points at the first column for these two.

@@ -109,10 +109,15 @@ impl Snapshot {
         match unsafe { CondSnapshot::enable(file.instance(), Taken::NONE) } {
             Ok(snapshot) => Ok(Self(snapshot)),
             // PARITY: C says nothing in these cases, `action_create()`.
-            Err(Denied::Busy) => Err(Refusal::new(Errno::Ebusy, ErrKind::SnapshotBusy, 0)),
+            Err(Denied::Busy) => Err(Self::busy()),
             Err(Denied::NotBuilt) => Err(Refusal::new(Errno::Enodev, ErrKind::NoSnapshot, 0)),
             Err(Denied::NoMemory) => Err(Refusal::silent(Errno::Enomem)),
         }
+    }
+
+    /// Why there is no second one.
+    pub(super) fn busy() -> Refusal {
+        Refusal::new(Errno::Ebusy, ErrKind::SnapshotBusy, 0)
     }
 
     /// Takes a snapshot if the value of this hit is better than that of the snapshot there is.
