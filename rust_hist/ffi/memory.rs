@@ -88,6 +88,11 @@ impl Deref for Words {
     fn deref(&self) -> &[Atomic<u64>] {
         // SAFETY: a `Line` is an array of `LINE_WORDS` words and nothing else, and the lines follow
         // each other without a gap. OVERFLOW: the block has fewer bytes than an address can tell.
-        unsafe { core::slice::from_raw_parts(self.0.as_ptr().cast(), self.0.len().wrapping_mul(LINE_WORDS)) }
+        unsafe {
+            core::slice::from_raw_parts(
+                self.0.as_ptr().cast(),
+                self.0.len().wrapping_mul(LINE_WORDS),
+            )
+        }
     }
 }
