@@ -294,7 +294,7 @@ where
     ///
     /// `None` means that all elements were taken and the key was not in the map, both at some moment
     /// of the call. Another context may be about to publish the same key with the last element.
-    #[inline]
+    #[inline(always)]
     pub fn insert<F>(&self, key: &[u64], init: F) -> Option<Elt>
     where
         F: FnOnce(&[Atomic<u64>]),

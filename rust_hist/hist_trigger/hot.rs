@@ -92,17 +92,35 @@ impl Tables for Sources<'_> {
     }
 }
 
+/// Words of the keys that most triggers have: three numbers, or a task's name and another one.
+const SHORT_KEY_WORDS: usize = 3;
+
 /// Handles one record.
 #[inline(always)]
 pub(super) fn hit(trigger: &HistTrigger, hit: &Hit<'_>) {
+    // To clear the room for the longest key would take as long as all else.
+    if trigger.definition.program.key_words() <= SHORT_KEY_WORDS {
+        hit_with_key(trigger, hit, &mut [0; SHORT_KEY_WORDS]);
+    } else {
+        hit_with_long_key(trigger, hit);
+    }
+}
+
+#[inline(never)]
+fn hit_with_long_key(trigger: &HistTrigger, hit: &Hit<'_>) {
+    hit_with_key(trigger, hit, &mut [0; KEY_WORDS_MAX]);
+}
+
+/// Handles one record, whose key has room in `key`.
+#[inline(always)]
+fn hit_with_key(trigger: &HistTrigger, hit: &Hit<'_>, key: &mut [u64]) {
     let preempt = hit.preempt_off();
     let live = trigger.table.in_hit(preempt);
     let shard = live.map.shard(preempt.cpu());
     let program = &trigger.definition.program;
     let env = Surroundings(hit);
 
-    let mut key = [0; KEY_WORDS_MAX];
-    let key = program.key(hit.data(), &env, &mut key);
+    let key = program.key(hit.data(), &env, key);
     if !program.is_plain() {
         return hit_with_vars(trigger, live, key, hit);
     }

@@ -137,7 +137,7 @@ impl Program {
     /// them, as a [`KeyBuf`] always has.
     ///
     /// Every one of these words is written; the others stay as they are.
-    #[inline]
+    #[inline(always)]
     pub fn key<'b>(&self, record: &[u8], env: &impl Env, buf: &'b mut [u64]) -> &'b [u64] {
         for key in self.keys() {
             let Some(slot) = buf
@@ -250,7 +250,7 @@ impl Program {
     }
 
     /// Computes the values of the hit besides the raw hitcount, in the order of `vals()`.
-    #[inline]
+    #[inline(always)]
     pub fn values<'b, T>(
         &self,
         record: &[u8],
@@ -265,7 +265,7 @@ impl Program {
     }
 
     /// The number that a field comes to; 0 for what is no number, of which there is none here.
-    #[inline]
+    #[inline(always)]
     fn number(&self, field: &Field, record: &[u8], env: &impl Env, refs: &[u64]) -> u64 {
         match field.op {
             Op::Expr(code) => self.expression(code, record, env, refs),
@@ -299,7 +299,7 @@ impl Program {
     }
 
     /// The number that a field comes to that is not an expression.
-    #[inline]
+    #[inline(always)]
     fn operand(&self, field: &Field, record: &[u8], env: &impl Env, refs: &[u64]) -> u64 {
         let value = match field.op {
             // PARITY: `create_hist_field()` ignores `.log2` and `.buckets` of a hitcount, and

@@ -20,6 +20,7 @@ use crate::program::{
     track_row,
     Do,
     Handler,
+    Kept,
     Kind,
     Out,
     Save, //
@@ -29,6 +30,9 @@ use core::fmt;
 
 const NUMBER_WIDTH: usize = 10;
 const STRING_WIDTH: usize = 32;
+
+/// A string where nothing was saved yet: what `%s` makes of a null pointer.
+const NO_STRING: &[u8] = b"(null)";
 
 /// What comes between two saved values.
 const SEPARATOR: &[u8] = b"  ";
@@ -57,7 +61,7 @@ impl<S: Symbols> Table<'_, S> {
             right(decimal(kept.value).as_bytes(), NUMBER_WIDTH, out)?;
             for save in self.program.saves_of(action) {
                 out.write_bytes(separator)?;
-                self.saved(save, kept.row, out)?;
+                self.saved(save, &kept, out)?;
                 separator = match save.field().kind() {
                     Kind::Stack => SEPARATOR_BEHIND_STACK,
                     Kind::Number | Kind::String => SEPARATOR,
@@ -70,8 +74,9 @@ impl<S: Symbols> Table<'_, S> {
     /// Writes one saved value of a row.
     ///
     /// PARITY: of a stack C writes the address that it is kept at, `track_data_print()`.
-    fn saved<W: Out>(&self, save: &Save, row: &[u64], out: &mut W) -> fmt::Result {
-        let words = row
+    fn saved<W: Out>(&self, save: &Save, kept: &Kept<'_>, out: &mut W) -> fmt::Result {
+        let words = kept
+            .row
             .get(save.at()..)
             .and_then(|from| from.get(..save.words()))
             .unwrap_or(&[]);
@@ -85,7 +90,10 @@ impl<S: Symbols> Table<'_, S> {
             }
             Kind::String => {
                 out.write_bytes(b": ")?;
-                left_with(STRING_WIDTH, out, |out| string(words, out))
+                left_with(STRING_WIDTH, out, |out| match kept.fired {
+                    true => string(words, out),
+                    false => out.write_bytes(NO_STRING),
+                })
             }
             Kind::Stack => {
                 out.write_bytes(b":")?;

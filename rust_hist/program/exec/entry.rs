@@ -242,6 +242,7 @@ impl<E: Env, T: Tables> Hit<'_, E, T> {
     }
 
     /// Stores a string or stack in its variable.
+    #[inline(never)]
     fn set_text(&self, var: &Var) {
         let mut buf = [0; TEXT_WORDS];
         let words = var.cell.of(self.aux);
@@ -260,11 +261,15 @@ impl<E: Env, T: Tables> Hit<'_, E, T> {
 
     /// Writes what one parameter of `save()` comes to.
     fn save(&self, save: &Save, row: &RowWriter<'_>) {
-        if save.field.kind == Kind::Number {
-            row.put(save.at(), [self.number(&save.field)]);
-            return;
+        match save.field.kind {
+            Kind::Number => row.put(save.at(), [self.number(&save.field)]),
+            Kind::String | Kind::Stack => self.save_text(save, row),
         }
+    }
 
+    /// Writes the string or stack that one parameter of `save()` comes to.
+    #[inline(never)]
+    fn save_text(&self, save: &Save, row: &RowWriter<'_>) {
         let mut buf = [0; TEXT_WORDS];
         let Some(buf) = buf.get_mut(..save.words()) else {
             return;

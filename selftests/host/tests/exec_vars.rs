@@ -401,9 +401,9 @@ fn h_act_03_onmax_keeps_the_row_of_the_largest() {
         format!("\tmax: {max:>10}  next_comm: {comm:<32}  next_pid: {pid:>10}\n")
     };
 
-    // A zero is no larger than what is there, and the row is shown empty.
+    // A zero is no larger than what is there, and there is nothing in the row.
     world.hit(n, &switch("a", 1, "zero", 4, 0), &AROUND);
-    assert!(world.rows(n)[0].ends_with(&row(0, "", 0)));
+    assert!(world.rows(n)[0].ends_with(&row(0, "(null)", 0)));
     world.hit(n, &switch("a", 1, "five", 5, 5), &AROUND);
     world.hit(n, &switch("a", 1, "three", 3, 3), &AROUND);
     assert!(world.rows(n)[0].ends_with(&row(5, "five", 5)));
