@@ -4,10 +4,16 @@
 //!
 //! C counterpart: [`kernel/trace/trace_events_hist.c`](srctree/kernel/trace/trace_events_hist.c).
 //!
-//! A line written to a `trigger` file becomes a [`Definition`] (`hist_trigger/command.rs`), which gets
-//! a map (`hist_trigger/storage.rs`) and is put on the event. Every record of the event then runs
-//! through `hist_trigger/hot.rs`, and readers of the `hist` and `hist_stats` files through
-//! `hist_trigger/show.rs` and `hist_trigger/stats.rs`.
+//! A line written to a `trigger` file (`hist_trigger/command.rs`) is compiled against the fields of the
+//! event and the variables of the instance (`hist_trigger/resolve.rs`), and becomes a [`Definition`].
+//! With a table (`hist_trigger/storage.rs`) it makes a [`HistTrigger`], which takes what it needs of its
+//! instance (`hist_trigger/hold.rs`) and is put on the event, until it is taken off again
+//! (`hist_trigger/remove.rs`). Every record of the event then runs through `hist_trigger/hot.rs`, and
+//! readers of the event's files through `hist_trigger/show.rs`, `stats.rs` and `debug.rs`.
+//!
+//! Beside it: the commands that stop and continue it (`hist_trigger/enable.rs`), the triggers that the
+//! module is loaded with (`hist_trigger/load.rs`), the snapshots that it takes
+//! (`hist_trigger/snapshot.rs`).
 
 mod command;
 #[cfg(rust_hist_debug)]
@@ -89,11 +95,13 @@ pub(crate) struct HistTrigger {
 }
 
 impl HistTrigger {
-    /// The bytes that the trigger takes, with its map.
+    /// The bytes that the trigger takes, with its table, which others may own, too.
     fn memory(&self, held: &EventMutexHeld) -> usize {
         size_of::<Self>()
             + size_of::<Definition>()
             + self.definition.text.capacity()
+            + self.definition.program.bytes()
+            + self.sources.bytes()
             + self.table.bytes(held)
     }
 }
