@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 
 //! Triggers that read each other's variables, from text to row: H-VAR-01 to H-VAR-05, H-VAR-12,
-//! H-VAR-14, H-VAR-15, H-EXP-13, H-ACT-03, H-ACT-04, H-ACT-07, H-KEY-10, H-MOD-07, H-OUT-05,
-//! H-OUT-15 to H-OUT-18, X-12 to X-14, B-01, B-02, B-10, B-27.
+//! H-VAR-14, H-VAR-15, H-EXP-13, H-ACT-03, H-ACT-04, H-ACT-07, H-KEY-10, H-MOD-07, H-OUT-04,
+//! H-OUT-05, H-OUT-15 to H-OUT-18, X-12 to X-14, B-01, B-02, B-10, B-27, B-30.
 
 #![cfg(not(loom))]
 
@@ -11,6 +11,7 @@ mod lang_common;
 
 use common::{map, Words};
 use lang_common::*;
+use proptest::prelude::*;
 use rust_hist::{
     field::{
         FieldDesc,
@@ -688,4 +689,94 @@ fn h_key_10_keys_match_by_their_bytes() {
         world.hit(turned, &switch("b", 2, "c", 3, 3), &AROUND),
         IGNORED
     );
+}
+
+#[test]
+fn h_out_04_expressions_are_summed_but_not_shown() {
+    let mut world = World::default();
+    let n = world.add(
+        &SWITCH,
+        SWITCHED,
+        "keys=prev_pid:vals=prev_prio-next_prio,next_pid:x=next_prio+1",
+    );
+    for prio in [3, 4] {
+        world.hit(n, &switch("a", 1, "b", 2, prio), &AROUND);
+    }
+    assert_eq!(
+        world.rows(n),
+        ["{ prev_pid:          1 } hitcount:          2  next_pid:          4\n"]
+    );
+    let map = &world.0[n].map;
+    let elt = map.lookup(&[1]).expect("a row");
+    assert_eq!(map.sum(elt, 1), 7);
+}
+
+#[test]
+fn b_01_a_handler_compares_its_own_hit() {
+    // The variable is overwritten between being set and being compared, as by another CPU.
+    let mut world = World::default();
+    let n = world.add(
+        &SWITCH,
+        SWITCHED,
+        "keys=prev_pid:p=next_prio:onmax($p).save(next_pid)",
+    );
+    let record = switch("a", 1, "b", 2, 3);
+    world.hit(n, &record, &AROUND);
+
+    let Trigger { program, .. } = &world.0[n];
+    let aux = world.aux(n, &[1]);
+    let mut refs = [0; REFS_MAX];
+    let refs = program.resolve(&[1], &world, &mut refs).expect("none");
+    let record = switch("a", 1, "b", 2, 5);
+    let own = program.set_vars(aux, &record, &AROUND, &refs);
+    let other = switch("a", 1, "b", 2, 99);
+    program.set_vars(aux, &other, &AROUND, &refs);
+    program.act(aux, &own, &record, &AROUND, &refs, |_, _| ());
+    assert!(world.rows(n)[0].contains("max:          5"));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..Default::default() })]
+
+    /// Whatever a record says, and however short it is: nothing is read outside of it, strings end,
+    /// and each call is counted once.
+    #[test]
+    fn b_10_b_30_any_record_is_survived(
+        records in proptest::collection::vec(
+            (proptest::collection::vec(any::<u8>(), 0..200), 0..3usize), 1..20)
+    ) {
+        let mut world = World::default();
+        world.add(
+            &ZOO,
+            WAKING,
+            "keys=u8:f=filename:l=label:s=stack:c=common_comm:n=s32*u64/s8:sv=seven\
+             :onmax($n).save(filename,label,stack,seven,s16,common_stacktrace)",
+        );
+        world.add(&ZOO, SWITCHED, "keys=u8:a=$f:b=$l:c2=$s:d=u16-$n:onchange($d).save(s64)");
+        world.add(&ZOO, SWITCHED, "keys=filename:vals=u32/s16-u8,s8");
+        let mut calls = [0; 3];
+
+        for (record, n) in &records {
+            calls[*n] += 1;
+            prop_assert_eq!(world.hit(*n, record, &AROUND).lost, 0);
+        }
+        for (n, calls) in calls.into_iter().enumerate() {
+            prop_assert_eq!(world.0[n].map.account().calls(), calls);
+            let map = &world.0[n].map;
+            let hits: u64 = map.published().map(|elt| map.sum(elt, 0)).sum();
+            prop_assert_eq!(hits, map.account().hits);
+        }
+        for elt in world.0[0].map.published() {
+            let Trigger { program, text, map, .. } = &world.0[0];
+            for name in ["f", "l", "c", "sv"] {
+                let cell = program.var(name.as_bytes(), text).expect("a variable").cell();
+                let at = usize::from(cell.at);
+                let words = &map.aux(elt)[at..at + usize::from(cell.words)];
+                let mut content = vec![0; words.len() - 1];
+                let read = TextCell::new(words).and_then(|cell| cell.read(&mut content));
+                prop_assert!(read.is_some());
+                prop_assert!(content.iter().any(|word| word.to_ne_bytes().contains(&0)));
+            }
+        }
+    }
 }
