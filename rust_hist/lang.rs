@@ -27,9 +27,9 @@
 )]
 
 mod enable;
+pub(crate) mod expr;
 pub mod lex;
 mod load;
-pub(crate) mod expr;
 mod parse;
 mod spec;
 
