@@ -203,8 +203,14 @@ impl Program {
 
     #[inline(never)]
     fn read_refs<T: Tables>(&self, key: &[u64], tables: &T, buf: &mut RefBuf) -> Result<(), Unset> {
+        let mut entries = Entries {
+            key,
+            tables,
+            last: None,
+        };
+
         for (reference, place) in self.refs().iter().zip(buf.iter_mut()) {
-            let words = reference.words(key, tables).ok_or(Unset)?;
+            let words = entries.words(reference).ok_or(Unset)?;
 
             match reference.cell.kind {
                 Kind::Number => {
@@ -218,7 +224,7 @@ impl Program {
             }
         }
         if self.refs().iter().any(Ref::consumes) {
-            self.take_refs(key, tables, buf)?;
+            self.take_refs(&mut entries, buf)?;
         }
         Ok(())
     }
@@ -226,15 +232,20 @@ impl Program {
     /// Takes the numbers that are read once. All were set a moment ago; if one is not any more, those
     /// taken before it are put back, and it is as if the hit had come a moment later.
     #[inline(never)]
-    fn take_refs<T: Tables>(&self, key: &[u64], tables: &T, buf: &mut RefBuf) -> Result<(), Unset> {
+    fn take_refs<T: Tables>(
+        &self,
+        entries: &mut Entries<'_, T>,
+        buf: &mut RefBuf,
+    ) -> Result<(), Unset> {
         let mut all: [Option<(NumCell<'_>, Taken)>; REFS_MAX] = [None; REFS_MAX];
 
         for ((reference, place), taken) in self.refs().iter().zip(buf).zip(all.iter_mut()) {
             if !reference.consumes() {
                 continue;
             }
-            *taken = reference
-                .number(key, tables)
+            *taken = entries
+                .words(reference)
+                .and_then(NumCell::new)
                 .and_then(|cell| Some((cell, cell.consume()?)));
             match taken {
                 Some((_, Taken { value, .. })) => *place = *value,
@@ -329,17 +340,25 @@ impl Program {
     }
 }
 
-impl Ref {
-    /// The variable's words in the entry of this key.
-    #[inline]
-    fn words<'t, T: Tables>(&self, key: &[u64], tables: &'t T) -> Option<&'t [Atomic<u64>]> {
-        tables.aux(self.table, key).map(|aux| self.cell.of(aux))
-    }
+/// The entries of one key in the tables of other triggers, during one hit.
+struct Entries<'t, T> {
+    key: &'t [u64],
+    tables: &'t T,
+    /// The table looked into last and the extra words found there.
+    last: Option<(u16, &'t [Atomic<u64>])>,
+}
 
-    /// The variable as a number in the entry of this key.
+impl<'t, T: Tables> Entries<'t, T> {
+    /// The words of a variable.
     #[inline]
-    fn number<'t, T: Tables>(&self, key: &[u64], tables: &'t T) -> Option<NumCell<'t>> {
-        NumCell::new(self.words(key, tables)?)
+    fn words(&mut self, reference: &Ref) -> Option<&'t [Atomic<u64>]> {
+        let aux = match self.last {
+            Some((table, aux)) if table == reference.table => aux,
+            _ => self.tables.aux(reference.table, self.key)?,
+        };
+
+        self.last = Some((reference.table, aux));
+        Some(reference.cell.of(aux))
     }
 }
 

@@ -300,9 +300,9 @@ impl<E: Env, T: Tables> Hit<'_, E, T> {
             }
             Op::Ref(n) => {
                 let reference = self.program.refs().get(usize::from(n))?;
-                let words = reference.words(self.refs.key, self.refs.tables)?;
+                let aux = self.refs.tables.aux(reference.table, self.refs.key)?;
 
-                TextCell::new(words)?.read(buf)?;
+                TextCell::new(reference.cell.of(aux))?.read(buf)?;
             }
             Op::One | Op::Num { .. } | Op::Timestamp | Op::Cpu | Op::Const(_) | Op::Expr(_) => {
                 return None
