@@ -190,7 +190,7 @@ fn a_string_is_whole_under_its_writers() {
                 scope.spawn(move || {
                     for i in 0..WRITES {
                         let len = 1 + (i + cpu) as usize % 31;
-                        cell.write(std::iter::repeat(i << 2 | cpu).take(len));
+                        cell.write(std::iter::repeat_n(i << 2 | cpu, len));
                     }
                 })
             })
@@ -225,11 +225,10 @@ fn a_reader_gives_up_on_a_writer_that_it_has_interrupted() {
     let mut content = [0; 3];
 
     assert!(cell.write([1, 2, 3]));
-    let inside = cell.write((4..7).map(|v| {
+    let inside = cell.write((4..7).inspect(|_| {
         assert!(!cell.is_set() && cell.read(&mut content).is_none());
         // Another writer leaves it to the one that is there.
         assert!(!cell.write([9]) && !cell.unset());
-        v
     }));
     assert!(inside);
     assert_eq!(cell.read(&mut content), Some(()));
