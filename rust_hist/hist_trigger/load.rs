@@ -53,11 +53,14 @@ pub(crate) struct Commands<'a> {
     pub(crate) enable: [&'a Command<EnableTrigger>; 2],
 }
 
+/// Said of an entry for which the error log alone may have a reason, that of the filter parser.
+const REFUSED: &[u8] = b"refused, error_log may say why";
+
 /// Makes the triggers of the parameter, in order.
 pub(crate) fn run(commands: &Commands<'_>) {
     for entry in load_entries(triggers().to_bytes()) {
         if let Err(failure) = one(commands, &entry) {
-            let why = failure.why.map_or(b"refused".as_slice(), CStr::to_bytes);
+            let why = failure.why.map_or(REFUSED, CStr::to_bytes);
             pr_warn!(
                 "triggers: {}: {} (error {})\n",
                 BStr::from_bytes(entry.text),
