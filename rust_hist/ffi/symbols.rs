@@ -50,6 +50,7 @@ pub(crate) fn with_symbol<R>(address: u64, style: Style, f: impl FnOnce(&[u8]) -
 
 /// Calls `f` with what the kernel shows of an address to those who must not know it: a number that
 /// stands for it until the next boot.
+#[cfg(rust_hist_debug)]
 pub(crate) fn with_hashed<T, R>(address: *const T, f: impl FnOnce(&[u8]) -> R) -> R {
     let mut buf = [0u8; HASHED_LEN];
     // SAFETY: the buffer has the size given; the format takes one pointer, which is not followed.
@@ -68,6 +69,7 @@ pub(crate) fn with_hashed<T, R>(address: *const T, f: impl FnOnce(&[u8]) -> R) -
 }
 
 /// More bytes than a hashed address takes, or what is said when it cannot be hashed yet.
+#[cfg(rust_hist_debug)]
 const HASHED_LEN: usize = 32;
 
 /// The name of a system call; `None` if there is none of this number.
