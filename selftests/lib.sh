@@ -199,8 +199,14 @@ entries() { sed 's/^\[ *[0-9.]*\] //' error_log; }
 # refused EVENT BYTES ERRNO - the command as it stands, with its name; says nothing of the log
 refused() { refusal any "$@"; }
 
-# refused_quietly EVENT TEXT ERRNO - nothing comes into the log
-refused_quietly() { refusal none "$1" "$HIST:$2" "$3"; }
+# refused_quietly EVENT TEXT ERRNO [MESSAGE] - C logs nothing; ours the MESSAGE, if there is one
+refused_quietly() {
+	if [ "$RUST" = 1 ] && [ $# -gt 3 ]; then
+		refusal none "$1" "$HIST:$2" "$3" "$4"
+	else
+		refusal none "$1" "$HIST:$2" "$3"
+	fi
+}
 
 # check_error EVENT COMMAND ERRNO MESSAGE...
 #
