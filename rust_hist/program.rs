@@ -551,21 +551,21 @@ impl Ref {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Handler {
     /// `onmatch(system.event)`: every hit.
-    OnMatch {
+    Match {
         /// The system.
         system: Span,
         /// The event.
         event: Span,
     },
     /// `onmax($v)`: a new maximum.
-    OnMax {
+    Max {
         /// What is typed between the parentheses.
         arg: Span,
         /// The index in [`Program::vars`].
         var: u8,
     },
     /// `onchange($v)`: another value than before.
-    OnChange {
+    Change {
         /// What is typed between the parentheses.
         arg: Span,
         /// The index in [`Program::vars`].

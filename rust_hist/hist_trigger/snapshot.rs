@@ -126,7 +126,7 @@ impl Snapshot {
     /// is the name of the task in the entry, or nothing.
     pub(super) fn take(&self, handler: &Handler, value: u64, key: &[u64], comm: &[Atomic<u64>]) {
         self.0.take(&Candidate {
-            largest: matches!(handler, Handler::OnMax { .. }),
+            largest: matches!(handler, Handler::Max { .. }),
             value,
             key,
             comm,

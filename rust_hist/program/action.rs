@@ -69,8 +69,8 @@ impl Handler {
     /// The tracked variable: what is typed, and its index.
     pub(super) fn tracked(&self) -> Option<(Span, u8)> {
         match *self {
-            Self::OnMatch { .. } => None,
-            Self::OnMax { arg, var } | Self::OnChange { arg, var } => Some((arg, var)),
+            Self::Match { .. } => None,
+            Self::Max { arg, var } | Self::Change { arg, var } => Some((arg, var)),
         }
     }
 }
@@ -85,11 +85,11 @@ impl Compiler<'_, '_> {
             } else if bytes.starts_with(ON_MAX) {
                 let (arg, rest) = self.tracked(token.behind(ON_MAX.len()))?;
 
-                self.parse_action(Handler::OnMax { arg, var: 0 }, rest)?
+                self.parse_action(Handler::Max { arg, var: 0 }, rest)?
             } else {
                 let (arg, rest) = self.tracked(token.behind(ON_CHANGE.len()))?;
 
-                self.parse_action(Handler::OnChange { arg, var: 0 }, rest)?
+                self.parse_action(Handler::Change { arg, var: 0 }, rest)?
             };
 
             self.program.actions.push(action)?;
@@ -117,7 +117,7 @@ impl Compiler<'_, '_> {
         if !self.event.event_exists(system.of(text), event.of(text)) {
             return Err(command.refuse(ErrKind::InvalidSubsysEvent, event));
         }
-        self.parse_action(Handler::OnMatch { system, event }, rest)
+        self.parse_action(Handler::Match { system, event }, rest)
     }
 
     /// What a handler tracks, and what follows it.
@@ -142,8 +142,8 @@ impl Compiler<'_, '_> {
         let (list, rest) = self.split(list.ok_or(missing)?, b')');
         let name = word.of(command.text());
         let mismatch = || match handler {
-            Handler::OnMatch { .. } => Err(command.refuse(ErrKind::ActionMismatch, word)),
-            Handler::OnMax { .. } | Handler::OnChange { .. } => Ok(()),
+            Handler::Match { .. } => Err(command.refuse(ErrKind::ActionMismatch, word)),
+            Handler::Max { .. } | Handler::Change { .. } => Ok(()),
         };
         let first = narrow(self.program.params.len())?;
         let mut act = Do::Snapshot;
@@ -260,8 +260,8 @@ impl Compiler<'_, '_> {
         }
 
         let (handler, hidden) = match action.handler {
-            Handler::OnChange { .. } => (Handler::OnChange { arg, var: index }, CHANGE_VAR),
-            _ => (Handler::OnMax { arg, var: index }, MAX_VAR),
+            Handler::Change { .. } => (Handler::Change { arg, var: index }, CHANGE_VAR),
+            _ => (Handler::Max { arg, var: index }, MAX_VAR),
         };
 
         if self.is_taken(hidden) || self.program.variables() >= VARS_MAX {

@@ -130,14 +130,14 @@ impl Pair<'_> {
     fn same_action(&self, a: &Action, b: &Action) -> bool {
         let same_handler = match (a.handler, b.handler) {
             (
-                Handler::OnMatch { system, event },
-                Handler::OnMatch {
+                Handler::Match { system, event },
+                Handler::Match {
                     system: other_system,
                     event: other_event,
                 },
             ) => self.same_text(system, other_system) && self.same_text(event, other_event),
-            (Handler::OnMax { arg, .. }, Handler::OnMax { arg: other, .. })
-            | (Handler::OnChange { arg, .. }, Handler::OnChange { arg: other, .. }) => {
+            (Handler::Max { arg, .. }, Handler::Max { arg: other, .. })
+            | (Handler::Change { arg, .. }, Handler::Change { arg: other, .. }) => {
                 self.same_text(arg, other)
             }
             _ => false,

@@ -385,14 +385,14 @@ impl<T: Tables, O: Out> Writer<'_, T, O> {
         }
         for (i, action) in actions.iter().enumerate() {
             let name = match action.handler() {
-                Handler::OnMatch { system, event } => {
+                Handler::Match { system, event } => {
                     self.out.write_str("\n")?;
                     self.matched(i, "event_system", system.of(self.text))?;
                     self.matched(i, "event", event.of(self.text))?;
                     continue;
                 }
-                Handler::OnMax { .. } => b"__max".as_slice(),
-                Handler::OnChange { .. } => b"__change",
+                Handler::Max { .. } => b"__max".as_slice(),
+                Handler::Change { .. } => b"__change",
             };
             write!(
                 self.out,
@@ -516,7 +516,7 @@ const DIV_SHIFT_MAX: u64 = 1 << 20;
 /// The number of the variable that a handler tracks.
 fn tracked_var(handler: Handler) -> Option<usize> {
     match handler {
-        Handler::OnMatch { .. } => None,
-        Handler::OnMax { var, .. } | Handler::OnChange { var, .. } => Some(usize::from(var)),
+        Handler::Match { .. } => None,
+        Handler::Max { var, .. } | Handler::Change { var, .. } => Some(usize::from(var)),
     }
 }

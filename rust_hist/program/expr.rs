@@ -433,7 +433,7 @@ impl Compiler<'_, '_> {
         if event.is_none() {
             // The events that the handlers name come first.
             for action in self.program.actions.iter() {
-                let Handler::OnMatch { system, event } = action.handler else {
+                let Handler::Match { system, event } = action.handler else {
                     continue;
                 };
                 let here = self

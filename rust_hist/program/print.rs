@@ -116,17 +116,17 @@ impl Program {
     /// PARITY: `print_action_spec()` prints of a qualified parameter of `save()` the system alone.
     fn write_action(&self, action: &Action, text: &[u8], out: &mut impl Out) -> fmt::Result {
         match action.handler {
-            Handler::OnMatch { system, event } => {
+            Handler::Match { system, event } => {
                 out.write_str(":onmatch(")?;
                 out.write_bytes(system.of(text))?;
                 out.write_str(".")?;
                 out.write_bytes(event.of(text))?;
             }
-            Handler::OnMax { arg, .. } => {
+            Handler::Max { arg, .. } => {
                 out.write_str(":onmax(")?;
                 out.write_bytes(arg.of(text))?;
             }
-            Handler::OnChange { arg, .. } => {
+            Handler::Change { arg, .. } => {
                 out.write_str(":onchange(")?;
                 out.write_bytes(arg.of(text))?;
             }

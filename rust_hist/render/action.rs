@@ -47,9 +47,9 @@ impl<S: Symbols> Table<'_, S> {
     pub(super) fn actions<W: Out>(&self, row: &Row<'_>, out: &mut W) -> fmt::Result {
         for action in self.program.actions() {
             let title: &[u8] = match (action.act(), action.handler()) {
-                (Do::Snapshot, _) | (_, Handler::OnMatch { .. }) => continue,
-                (_, Handler::OnMax { .. }) => b"\n\tmax: ",
-                (_, Handler::OnChange { .. }) => b"\n\tchanged: ",
+                (Do::Snapshot, _) | (_, Handler::Match { .. }) => continue,
+                (_, Handler::Max { .. }) => b"\n\tmax: ",
+                (_, Handler::Change { .. }) => b"\n\tchanged: ",
             };
             let Some(track) = action.track() else {
                 continue;
@@ -122,9 +122,9 @@ impl<S: Symbols> Table<'_, S> {
             return Ok(());
         };
         let (name, arg): (&[u8], _) = match action.handler() {
-            Handler::OnMax { arg, .. } => (b"onmax", arg),
-            Handler::OnChange { arg, .. } => (b"onchange", arg),
-            Handler::OnMatch { .. } => return Ok(()),
+            Handler::Max { arg, .. } => (b"onmax", arg),
+            Handler::Change { arg, .. } => (b"onchange", arg),
+            Handler::Match { .. } => return Ok(()),
         };
 
         out.write_bytes(b"\nSnapshot taken (see tracing/snapshot).  Details:\n")?;

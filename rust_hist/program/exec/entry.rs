@@ -133,9 +133,9 @@ impl Program {
         for action in self.actions() {
             let (when, value) = match action.handler {
                 // Only `trace()` goes with it, which nobody has yet.
-                Handler::OnMatch { .. } => continue,
-                Handler::OnMax { var, .. } => (When::Larger, own.get(var)),
-                Handler::OnChange { var, .. } => (When::Other, own.get(var)),
+                Handler::Match { .. } => continue,
+                Handler::Max { var, .. } => (When::Larger, own.get(var)),
+                Handler::Change { var, .. } => (When::Other, own.get(var)),
             };
             let Some(cell) = action.track.and_then(|track| track.cell(aux)) else {
                 continue;

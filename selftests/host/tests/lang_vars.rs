@@ -1010,10 +1010,10 @@ fn h_act_03_and_04_tracked_variables() {
             let expected = usize::from(typed.starts_with("($y"));
 
             match p.actions()[0].handler() {
-                Handler::OnMax { var, .. } if handler == "onmax" => {
+                Handler::Max { var, .. } if handler == "onmax" => {
                     assert_eq!(usize::from(var), expected);
                 }
-                Handler::OnChange { var, .. } if handler == "onchange" => {
+                Handler::Change { var, .. } if handler == "onchange" => {
                     assert_eq!(usize::from(var), expected);
                 }
                 other => panic!("{other:?}"),
