@@ -242,7 +242,7 @@ refusal() {
 		my $n = syswrite($f, $command);
 		my $got = defined $n ? "success" : $! + 0;
 		close $f;
-		my %numbers = (ENOENT => 2, ENOMEM => 12, EBUSY => 16, EEXIST => 17, ENODEV => 19, EINVAL => 22, EDOM => 33, ERANGE => 34);
+		my %numbers = (ENOENT => 2, E2BIG => 7, ENOMEM => 12, EBUSY => 16, EEXIST => 17, ENODEV => 19, EINVAL => 22, EDOM => 33, ERANGE => 34);
 		my $wanted = $numbers{$errno} // fail("no number for $errno");
 		$got eq $wanted or fail("the errno of \"$command\": got $got, wanted $wanted ($errno)");
 		my $after = snapshot();
