@@ -58,6 +58,7 @@ use crate::{
         Purpose, //
     }, //
 };
+use core::ffi::CStr;
 use kernel::{
     prelude::*,
     sync::Arc, //
@@ -87,7 +88,7 @@ pub(super) fn run(
     }
     let log = Log {
         prefix: command.name().to_bytes(),
-        text: line.params.ok_or(EINVAL)?.to_bytes(),
+        text: line.params.map_or(b"", CStr::to_bytes),
         file,
     };
     let spec = lang::parse(log.prefix, log.text).map_err(|refusal| log.refuse(&refusal))?;
