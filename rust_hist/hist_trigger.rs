@@ -80,7 +80,7 @@ impl Definition {
 
     /// Whether a trigger `program` can share the table of this one.
     fn has_shape(&self, program: &Program, text: &[u8]) -> bool {
-        program.same_shape(text, &self.program, &self.text)
+        program.same_shape(text, &self.program, &self.text) && program.same_layout(&self.program)
     }
 }
 
@@ -95,6 +95,20 @@ pub(crate) struct HistTrigger {
 }
 
 impl HistTrigger {
+    /// Whether a trigger that reads `sources` can share the table of this one.
+    ///
+    /// Members of a table read the same ones, all of which were there before the table was. So no
+    /// table is read, over however many others, by itself, and there always is a trigger that can be
+    /// removed.
+    fn has_sources(&self, sources: &[Arc<Table>]) -> bool {
+        self.sources.len() == sources.len()
+            && self
+                .sources
+                .iter()
+                .zip(sources)
+                .all(|(own, other)| Arc::ptr_eq(own, other))
+    }
+
     /// The bytes that the trigger takes, with its table, which others may own, too.
     fn memory(&self, held: &EventMutexHeld) -> usize {
         size_of::<Self>()

@@ -176,14 +176,19 @@ impl<'a> Request<'a> {
         }
     }
 
-    /// Finds the trigger whose table `program` shares by its name; another shape is refused.
+    /// Finds the trigger whose table `program`, which reads the tables of `names`, shares by its name;
+    /// one that cannot share it is refused.
     fn check_namesake(
         &self,
         program: &Program,
+        names: &Names<'_>,
     ) -> core::result::Result<Option<Attached<'a, HistTrigger>>, Failure> {
         let namesake = self.namesake(program);
         if let Some(first) = &namesake {
-            if !first.data().definition.has_shape(program, self.log.text) {
+            let first = first.data();
+            if !first.definition.has_shape(program, self.log.text)
+                || !first.has_sources(names.tables())
+            {
                 return Err(self.log.refuse(&self.spec.refuse_name()));
             }
         }
@@ -202,7 +207,7 @@ impl<'a> Request<'a> {
             // The first of them has it.
             return Err(self.log.refuse(&Snapshot::busy()));
         }
-        let namesake = self.check_namesake(&program)?;
+        let namesake = self.check_namesake(&program, &names)?;
         if self.existing(&program).is_some() {
             return Err(self.log.refuse(&exists()));
         }

@@ -76,6 +76,11 @@ impl<'a> Names<'a> {
     }
 
     /// The tables that the compiler was given numbers of.
+    pub(super) fn tables(&self) -> &[Arc<Table>] {
+        &self.tables
+    }
+
+    /// As [`Names::tables`], to keep.
     pub(super) fn into_tables(self) -> Vec<Arc<Table>> {
         self.tables
     }

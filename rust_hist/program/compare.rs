@@ -69,6 +69,20 @@ impl Program {
     }
 }
 
+impl Program {
+    /// Whether what entries hold beside keys and sums lies at the same places and is of the same kinds:
+    /// triggers that share their entries have to agree in this, too. The fields of their events may
+    /// differ in size where the texts are equal. Only for programs with their actions.
+    pub fn same_layout(&self, other: &Program) -> bool {
+        self.aux_words() == other.aux_words()
+            && same_all(self.vars(), other.vars(), |a, b| a.cell == b.cell)
+            && same_all(self.actions(), other.actions(), |a, b| a.track == b.track)
+            && same_all(self.saves(), other.saves(), |a, b| {
+                a.at == b.at && a.words == b.words && a.field.kind() == b.field.kind()
+            })
+    }
+}
+
 /// Whether two lists are equal item by item.
 fn same_all<T>(a: &[T], b: &[T], same: impl Fn(&T, &T) -> bool) -> bool {
     a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b))
