@@ -46,7 +46,10 @@ unsafe impl Send for Target {}
 unsafe impl Sync for Target {}
 
 impl Target {
-    /// Takes a reference; `EBUSY` if the event is going away.
+    /// Takes a reference; `EBUSY` if the event is going away, or its module still coming.
+    ///
+    /// PARITY: `event_enable_trigger_parse()` takes a module that is coming, whose references do not
+    /// keep it when its init fails.
     pub(crate) fn pin(file: &EventFile, _held: &EventMutexHeld) -> Result<Self> {
         let raw = file.as_ptr();
         // SAFETY: the file is live.
@@ -56,7 +59,12 @@ impl Target {
             return Err(EBUSY);
         }
         // INVARIANT: the reference has been taken.
-        Ok(Self { file: raw, call })
+        let target = Self { file: raw, call };
+        // SAFETY: the event is live.
+        if unsafe { is_coming(call) } {
+            return Err(EBUSY);
+        }
+        Ok(target)
     }
 
     /// Whether this is the event of `file`.
@@ -80,7 +88,8 @@ impl Target {
         unsafe { (CStr::from_char_ptr(system), CStr::from_char_ptr(event)) }
     }
 
-    /// Has the event call its triggers though nobody records it; undone by [`Target::soft_disable`].
+    /// Has the event call its triggers though nobody records it; undone by [`Target::soft_disable`],
+    /// also where it failed.
     pub(crate) fn soft_enable(file: &EventFile, _held: &EventMutexHeld) -> Result {
         let raw = file.as_ptr();
         // SAFETY: the file is live and the mutex held.
@@ -136,6 +145,25 @@ unsafe fn is_dynamic(call: *mut bindings::trace_event_call) -> bool {
     const DYNAMIC: i32 = bindings::TRACE_EVENT_FL_DYNAMIC as i32;
     // SAFETY: by the contract.
     unsafe { (*call).flags & DYNAMIC != 0 }
+}
+
+/// Whether the event is one of a module whose init has not ended.
+///
+/// # Safety
+///
+/// `call` must be live.
+unsafe fn is_coming(call: *mut bindings::trace_event_call) -> bool {
+    // SAFETY: by the contract.
+    if unsafe { is_dynamic(call) } {
+        return false;
+    }
+    // SAFETY: as above; it is an event of a module, or of the kernel image, which has none.
+    let module: *const bindings::module =
+        unsafe { (*call).__bindgen_anon_2.module.as_ref().cast() };
+    // SAFETY: the module of a live event is live.
+    !module.is_null()
+        && unsafe { (&raw const (*module).state).read_volatile() }
+            != bindings::module_state_MODULE_STATE_LIVE
 }
 
 /// The inline function `trace_event_try_get_ref()`.

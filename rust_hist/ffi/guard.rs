@@ -114,9 +114,12 @@ impl Drop for PreemptGuard {
 
 /// Waits until every trigger function that was running when this was called has returned.
 ///
-/// Sleeps for a tracepoint grace period; `event_mutex` may be held.
+/// Sleeps for a tracepoint grace period, and for one of RCU, since probes need not be tracepoints:
+/// they only have preemption off. `event_mutex` may be held.
 pub(crate) fn wait_for_hits() {
     // SAFETY: the function has no requirement but that the caller may sleep, which our callers,
     // all of them in process context with at most mutexes held, may.
     unsafe { bindings::hist_helper_tracepoint_synchronize_unregister() };
+    // SAFETY: as above.
+    unsafe { kernel::bindings::synchronize_rcu() };
 }

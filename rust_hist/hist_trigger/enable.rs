@@ -205,8 +205,10 @@ struct Enabled<'a>(&'a EventFile, &'a EventMutexHeld);
 
 impl<'a> Enabled<'a> {
     fn new(target: &'a EventFile, held: &'a EventMutexHeld) -> Result<Self> {
+        // The count is raised also when this fails.
+        let enabled = Self(target, held);
         Target::soft_enable(target, held)?;
-        Ok(Self(target, held))
+        Ok(enabled)
     }
 }
 
