@@ -136,7 +136,8 @@ no_triggers() { equal "the triggers of $1" "$(lines "$1")" ""; }
 # read_back - after each test: what triggers it leaves are removed by what 'trigger' says of them, made again
 # by that text, and then 'trigger' says the same. Not of the C code, as H-CMD-10 and H-SPF-04 say.
 read_back() {
-	[ "$RUST" = 1 ] && [ -d "/sys/module/$MODULE" ] && cd "$TEST_DIR" || return 0
+	[ "$RUST" = 1 ] && [ -d "/sys/module/$MODULE" ] || return 0
+	cd "$TEST_DIR" || return 1
 	grep -q "$HIST:" events/*/*/trigger instances/*/events/*/*/trigger 2>/dev/null || return 0
 	perl -e '
 		use strict;
