@@ -31,6 +31,7 @@ mod snapshot;
 pub(crate) mod stats;
 mod storage;
 mod text;
+mod told;
 
 use self::storage::Table;
 use crate::{
@@ -52,7 +53,11 @@ use crate::{
         },
         seq::SeqWriter, //
     },
-    program::Program, //
+    program::{
+        Out,
+        Program, //
+    },
+    render, //
 };
 use core::fmt;
 use kernel::{
@@ -120,6 +125,25 @@ impl HistTrigger {
     }
 }
 
+/// Writes the line of a trigger, newline included.
+fn write_line(trigger: &Attached<'_, HistTrigger>, out: &mut impl Out) -> fmt::Result {
+    let definition = &trigger.data().definition;
+
+    definition.program.write_line(
+        definition.prefix,
+        &definition.text,
+        trigger.is_paused(),
+        out,
+    )
+}
+
+/// Writes what comes before the rows, or the fields, of a trigger, of which `n` come before it.
+fn write_header(n: usize, trigger: &Attached<'_, HistTrigger>, out: &mut impl Out) -> fmt::Result {
+    render::begin(n, out)?;
+    write_line(trigger, out)?;
+    render::end_header(out)
+}
+
 impl Trigger for HistTrigger {
     // No kernel has a type of its own up here; the C code looks into every trigger of its types.
     const TYPE: u32 = 1 << 16;
@@ -153,12 +177,6 @@ impl Trigger for HistTrigger {
     }
 
     fn print(trigger: &Attached<'_, Self>, out: &mut SeqWriter<'_>) -> fmt::Result {
-        let definition = &trigger.data().definition;
-        definition.program.write_line(
-            definition.prefix,
-            &definition.text,
-            trigger.is_paused(),
-            out,
-        )
+        write_line(trigger, out)
     }
 }

@@ -8,19 +8,17 @@
 use super::{
     storage::Table,
     text::TextBuf,
+    told::{
+        Tell,
+        Told, //
+    },
+    write_header,
     HistTrigger, //
 };
 use crate::{
     ffi::{
         command::Attached,
-        event::EventFile,
-        event_files::{
-            EventTable,
-            LockedEvent, //
-        },
         guard::EventMutexHeld,
-        poll::PollEvents,
-        seq::SeqWriter,
         symbols, //
     },
     program::{
@@ -28,17 +26,16 @@ use crate::{
         Described,
         Out,
         Ref, //
-    },
-    render, //
+    }, //
 };
 use core::fmt;
-use kernel::{
-    prelude::*,
-    sync::Arc, //
-};
+use kernel::sync::Arc;
 
 /// The kind of file.
-pub(crate) struct DebugFile;
+pub(crate) type DebugFile = Told<Debug>;
+
+/// What it tells.
+pub(crate) struct Debug;
 
 /// The tables that a trigger knows, each by its address, which the kernel does not show as it is.
 struct Addresses<'a>(&'a HistTrigger);
@@ -77,53 +74,19 @@ impl DebugTables for Addresses<'_> {
     }
 }
 
-/// Writes what there is to say of one trigger.
-fn describe(n: usize, trigger: &Attached<'_, HistTrigger>, out: &mut TextBuf) -> fmt::Result {
-    let data = trigger.data();
-    let definition = &data.definition;
+impl Tell for Debug {
+    fn tell(
+        n: usize,
+        trigger: &Attached<'_, HistTrigger>,
+        _held: &EventMutexHeld,
+        out: &mut TextBuf,
+    ) -> fmt::Result {
+        let data = trigger.data();
+        let definition = &data.definition;
 
-    render::begin(n, out)?;
-    definition.program.write_line(
-        definition.prefix,
-        &definition.text,
-        trigger.is_paused(),
-        out,
-    )?;
-    render::end_header(out)?;
-    definition
-        .program
-        .write_debug(&definition.text, &Addresses(data), out)
-}
-
-impl EventTable for DebugFile {
-    type Opened = ();
-    type Copy = TextBuf;
-
-    const POLLS: bool = false;
-
-    fn open(_file: &EventFile, _held: &EventMutexHeld) -> Result {
-        Ok(())
-    }
-
-    fn copy(_opened: &(), event: LockedEvent<'_>) -> Result<TextBuf> {
-        let (file, held) = (event.file(), event.held());
-        let mut text = TextBuf::new();
-        for (n, trigger) in Attached::all(file, held).enumerate() {
-            describe(n, &trigger, &mut text).map_err(|_| ENOMEM)?;
-        }
-        Ok(text)
-    }
-
-    fn records(text: &TextBuf) -> usize {
-        // An empty record would be asked for again and again.
-        usize::from(!text.as_bytes().is_empty())
-    }
-
-    fn show(text: &TextBuf, _index: usize, out: &mut SeqWriter<'_>) -> fmt::Result {
-        out.bytes(text.as_bytes())
-    }
-
-    fn poll(_opened: &(), _file: &EventFile, _held: &EventMutexHeld) -> PollEvents {
-        PollEvents::NONE
+        write_header(n, trigger, out)?;
+        definition
+            .program
+            .write_debug(&definition.text, &Addresses(data), out)
     }
 }

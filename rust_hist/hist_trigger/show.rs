@@ -16,6 +16,7 @@ use super::{
         KernelNames,
         TextBuf, //
     },
+    write_header,
     Definition,
     HistTrigger, //
 };
@@ -107,8 +108,11 @@ impl Copied {
         let program = &data.definition.program;
         let len = map.copy_rows(used, &mut words, |from, to| program.copy_aux(from, to));
 
+        let mut header = TextBuf::new();
+        write_header(n, trigger, &mut header).map_err(|_| ENOMEM)?;
+
         Ok(Self {
-            header: header(n, trigger).map_err(|_| ENOMEM)?,
+            header,
             definition: data.definition.clone(),
             shape,
             account,
@@ -165,24 +169,6 @@ impl Copied {
             None => Ok(()),
         }
     }
-}
-
-/// What comes before the rows of a trigger.
-fn header(
-    n: usize,
-    trigger: &Attached<'_, HistTrigger>,
-) -> core::result::Result<TextBuf, fmt::Error> {
-    let definition = &trigger.data().definition;
-    let mut text = TextBuf::new();
-    render::begin(n, &mut text)?;
-    definition.program.write_line(
-        definition.prefix,
-        &definition.text,
-        trigger.is_paused(),
-        &mut text,
-    )?;
-    render::end_header(&mut text)?;
-    Ok(text)
 }
 
 impl EventTable for HistFile {

@@ -6,24 +6,22 @@
 //!
 //! `calls` is the sum of `hits`, the two kinds of drops, and `ignored`, always. `lost_saves` counts the
 //! hits whose `save()` found no room. All begin at 0 when the table is made or cleared. Triggers of one
-//! name have their table, and so their account, in common. A line begins with its title and a colon, an empty line comes
-//! between two triggers.
+//! name have their table, and so their account, in common. A line begins with its title and a colon, an
+//! empty line comes between two triggers.
 
 use super::{
     text::TextBuf,
+    told::{
+        Tell,
+        Told, //
+    },
+    write_line,
     HistTrigger, //
 };
 use crate::{
     ffi::{
         command::Attached,
-        event::EventFile,
-        event_files::{
-            EventTable,
-            LockedEvent, //
-        },
-        guard::EventMutexHeld,
-        poll::PollEvents,
-        seq::SeqWriter, //
+        guard::EventMutexHeld, //
     },
     program::Out,
     sync::Relaxed, //
@@ -32,84 +30,48 @@ use core::{
     fmt,
     fmt::Write, //
 };
-use kernel::prelude::*;
 
 /// The kind of file.
-pub(crate) struct StatsFile;
+pub(crate) type StatsFile = Told<Stats>;
 
-/// Writes what there is to say of one trigger.
-fn describe(
-    n: usize,
-    trigger: &Attached<'_, HistTrigger>,
-    held: &EventMutexHeld,
-    out: &mut TextBuf,
-) -> fmt::Result {
-    let data = trigger.data();
-    let definition = &data.definition;
-    let live = data.table.held(held);
-    let map = &live.map;
-    let account = map.account();
-    let shape = map.shape();
+/// What it tells.
+pub(crate) struct Stats;
 
-    if n > 0 {
-        out.write_str("\n")?;
-    }
-    out.write_bytes(b"trigger: ")?;
-    definition.program.write_line(
-        definition.prefix,
-        &definition.text,
-        trigger.is_paused(),
-        out,
-    )?;
-    let lines = [
-        ("calls", account.calls()),
-        ("hits", account.hits),
-        ("dropped_full", account.dropped_full),
-        ("dropped_nested", account.dropped_nested),
-        ("ignored", account.ignored),
-        // ORDERING: a number by itself.
-        ("lost_saves", live.lost_saves.load(Relaxed)),
-        // CAST: counts of things in memory.
-        ("entries", map.published().count() as u64),
-        ("size", shape.elts() as u64),
-        ("shards", shape.shards() as u64),
-        ("memory", data.memory(held) as u64),
-    ];
-    for (title, n) in lines {
-        writeln!(out, "{title}: {n}")?;
-    }
-    Ok(())
-}
+impl Tell for Stats {
+    fn tell(
+        n: usize,
+        trigger: &Attached<'_, HistTrigger>,
+        held: &EventMutexHeld,
+        out: &mut TextBuf,
+    ) -> fmt::Result {
+        let data = trigger.data();
+        let live = data.table.held(held);
+        let map = &live.map;
+        let account = map.account();
+        let shape = map.shape();
 
-impl EventTable for StatsFile {
-    type Opened = ();
-    type Copy = TextBuf;
-
-    const POLLS: bool = false;
-
-    fn open(_file: &EventFile, _held: &EventMutexHeld) -> Result {
-        Ok(())
-    }
-
-    fn copy(_opened: &(), event: LockedEvent<'_>) -> Result<TextBuf> {
-        let (file, held) = (event.file(), event.held());
-        let mut text = TextBuf::new();
-        for (n, trigger) in Attached::all(file, held).enumerate() {
-            describe(n, &trigger, held, &mut text).map_err(|_| ENOMEM)?;
+        if n > 0 {
+            out.write_str("\n")?;
         }
-        Ok(text)
-    }
-
-    fn records(text: &TextBuf) -> usize {
-        // An empty record would be asked for again and again.
-        usize::from(!text.as_bytes().is_empty())
-    }
-
-    fn show(text: &TextBuf, _index: usize, out: &mut SeqWriter<'_>) -> fmt::Result {
-        out.bytes(text.as_bytes())
-    }
-
-    fn poll(_opened: &(), _file: &EventFile, _held: &EventMutexHeld) -> PollEvents {
-        PollEvents::NONE
+        out.write_bytes(b"trigger: ")?;
+        write_line(trigger, out)?;
+        let lines = [
+            ("calls", account.calls()),
+            ("hits", account.hits),
+            ("dropped_full", account.dropped_full),
+            ("dropped_nested", account.dropped_nested),
+            ("ignored", account.ignored),
+            // ORDERING: a number by itself.
+            ("lost_saves", live.lost_saves.load(Relaxed)),
+            // CAST: counts of things in memory.
+            ("entries", map.published().count() as u64),
+            ("size", shape.elts() as u64),
+            ("shards", shape.shards() as u64),
+            ("memory", data.memory(held) as u64),
+        ];
+        for (title, n) in lines {
+            writeln!(out, "{title}: {n}")?;
+        }
+        Ok(())
     }
 }
