@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What of the tracing core exists only as a macro or a static inline function,
- * as functions that Rust can call. They decide nothing.
+ * What of the kernel exists only as a macro or a static inline function, as
+ * functions that Rust can call. They decide nothing.
  */
 #ifndef RUST_HIST_HELPERS_H
 #define RUST_HIST_HELPERS_H
@@ -32,21 +32,39 @@ enum {
 /* The parameter `triggers`, its NUL included */
 extern char hist_helper_triggers[4096];
 
+/*
+ * Helpers, one line each: how Rust calls it, and the C that it stands for.
+ * helpers.c defines them, everybody else gets the declarations.
+ */
+#ifndef HIST_HELPER
+#define HIST_HELPER(prototype, ...) prototype
+#endif
 
-void hist_helper_preempt_disable(void);
-void hist_helper_preempt_enable(void);
-void hist_helper_tracepoint_synchronize_unregister(void);
-const char *hist_helper_trace_event_name(struct trace_event_call *call);
-struct ring_buffer_event *hist_helper_scratch_record(void);
-struct trace_event_file *hist_helper_event_file_file(struct file *filp);
-bool hist_helper_within_module(unsigned long addr, const struct module *mod);
-void hist_helper_list_add_tail_rcu(struct list_head *node, struct list_head *head);
-void hist_helper_list_del_rcu(struct list_head *node);
-const char *hist_helper_current_comm(void);
-pid_t hist_helper_current_pid(void);
-const char *hist_helper_syscall_name(int nr);
-void hist_helper_poll_wakeup(void);
-void hist_helper_max_lock(struct trace_array *tr);
-void hist_helper_max_unlock(struct trace_array *tr);
+HIST_HELPER(void hist_helper_preempt_disable(void), preempt_disable_notrace());
+HIST_HELPER(void hist_helper_preempt_enable(void), preempt_enable_notrace());
+HIST_HELPER(void hist_helper_tracepoint_synchronize_unregister(void),
+		tracepoint_synchronize_unregister());
+HIST_HELPER(const char *hist_helper_trace_event_name(struct trace_event_call *call),
+		return trace_event_name(call));
+HIST_HELPER(struct trace_event_file *hist_helper_event_file_file(struct file *filp),
+		return event_file_file(filp));
+HIST_HELPER(bool hist_helper_within_module(unsigned long addr, const struct module *mod),
+		return within_module(addr, mod));
+HIST_HELPER(void hist_helper_list_add_tail_rcu(struct list_head *node, struct list_head *head),
+		list_add_tail_rcu(node, head));
+HIST_HELPER(void hist_helper_list_del_rcu(struct list_head *node), list_del_rcu(node));
+HIST_HELPER(struct ring_buffer_event *hist_helper_scratch_record(void),
+		return __this_cpu_read(trace_buffered_event));
+/* bindgen does not know where they are, see bindings.rs */
+HIST_HELPER(const char *hist_helper_current_comm(void), return current->comm);
+HIST_HELPER(pid_t hist_helper_current_pid(void), return current->pid);
+/* Inline in some configurations */
+HIST_HELPER(const char *hist_helper_syscall_name(int nr), return get_syscall_name(nr));
+HIST_HELPER(void hist_helper_poll_wakeup(void), hist_poll_wakeup());
+/* tracing_snapshot_cond() and its callback hold it; arch_spin_lock() is inline */
+HIST_HELPER(void hist_helper_max_lock(struct trace_array *tr),
+		local_irq_disable(); arch_spin_lock(&tr->max_lock));
+HIST_HELPER(void hist_helper_max_unlock(struct trace_array *tr),
+		arch_spin_unlock(&tr->max_lock); local_irq_enable());
 
 #endif /* RUST_HIST_HELPERS_H */
