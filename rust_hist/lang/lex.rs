@@ -65,7 +65,7 @@ pub fn position(bytes: &[u8], byte: u8) -> Option<usize> {
 }
 
 /// Whether `byte` is white space to `isspace()` of the kernel, whose characters are Latin-1.
-fn is_space(byte: u8) -> bool {
+pub fn is_space(byte: u8) -> bool {
     matches!(byte, b'\t'..=b'\r' | b' ' | 0xa0)
 }
 

@@ -1,0 +1,330 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The record of a synthetic event.
+//!
+//! C counterpart: `get_field_size()`, `write_synth_entry()`, `trace_string()`, `trace_stack()` of
+//! [`kernel/trace/trace_events_synth.c`](srctree/kernel/trace/trace_events_synth.c).
+//! Header, then the words of the fields, then what has no fixed place in the order of the fields.
+//! Where it is, its word says: the offset in the low half, the bytes in the high half of 32 bits.
+//!
+//! Context: any, NMI included. Never allocates, sleeps, locks or panics.
+
+use super::{
+    words,
+    Schema,
+    FIELDS_MAX,
+    HEADER, //
+};
+use crate::{
+    field::SynthClass,
+    limits::STACK_DEPTH, //
+};
+
+/// Most bytes of a string elsewhere in the record, its NUL included (`MAX_STRING_SIZE`).
+const DYN_STRING_MAX: usize = 4096;
+/// What a static string says that could not be read (`FAULT_STRING`).
+const FAULT: &[u8] = b"(fault)";
+
+/// Why there is no value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unread {
+    /// Its memory cannot be read; the record says so.
+    Fault,
+    /// It was being changed in each of the bounded number of tries: no record is written.
+    Torn,
+}
+
+/// Why a record is not written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lost {
+    /// A value could not be had.
+    Torn,
+    /// It would have more bytes than its words can say.
+    TooLong,
+}
+
+/// The values of one record, by the number of their field.
+///
+/// Each method is only called for fields of its class; it does not sleep, and may be called from
+/// NMI. Between [`Schema::measure`] and [`Schema::write`] a text may change: its measured length
+/// holds.
+pub trait Values {
+    /// The value of a number; its low bytes are stored.
+    fn number(&self, field: usize) -> u64;
+
+    /// The bytes of a dynamic string, without NUL.
+    fn string_len(&self, field: usize) -> Result<usize, Unread>;
+
+    /// Copies a string, static or dynamic, without NUL, as much of it as fits; returns how much.
+    fn string(&self, field: usize, to: &mut [u8]) -> Result<usize, Unread>;
+
+    /// The frames of a stack, none of them 0.
+    fn stack_len(&self, field: usize) -> Result<usize, Unread>;
+
+    /// Copies the frames of a stack as 64-bit words in the byte order of the machine, as many as
+    /// fit; returns how many.
+    fn stack(&self, field: usize, to: &mut [u8]) -> Result<usize, Unread>;
+}
+
+/// What the parts of one record without a fixed place take.
+#[derive(Clone, Copy, Debug)]
+pub struct Sizes {
+    /// The bytes by field, as they are reserved.
+    bytes: [u16; FIELDS_MAX],
+    total: u16,
+}
+
+/// The part of a record that is not written yet, from `offset` on.
+struct Rest<'r> {
+    bytes: &'r mut [u8],
+    offset: usize,
+}
+
+impl<'r> Rest<'r> {
+    /// Takes the next `n` bytes; returns where in the record they are.
+    fn take(&mut self, n: usize) -> Option<(usize, &'r mut [u8])> {
+        let offset = self.offset;
+        let (taken, rest) = core::mem::take(&mut self.bytes).split_at_mut_checked(n)?;
+
+        self.bytes = rest;
+        self.offset = offset.checked_add(n)?;
+        Some((offset, taken))
+    }
+}
+
+/// Writes the word of what is elsewhere; the bytes of `slot` behind it are 0 already.
+fn put_place(slot: &mut [u8], offset: usize, len: usize) -> Option<()> {
+    let offset = u32::from(u16::try_from(offset).ok()?);
+    let len = u32::from(u16::try_from(len).ok()?);
+
+    put(slot, &(len << 16 | offset).to_ne_bytes())
+}
+
+/// Copies `bytes` to the start of `slot`.
+fn put(slot: &mut [u8], bytes: &[u8]) -> Option<()> {
+    slot.get_mut(..bytes.len())?.copy_from_slice(bytes);
+    Some(())
+}
+
+/// Writes a number of `size` bytes.
+fn put_number(slot: &mut [u8], size: u16, value: u64) -> Option<()> {
+    // CAST: the low bytes are meant.
+    match size {
+        1 => put(slot, &(value as u8).to_ne_bytes()),
+        2 => put(slot, &(value as u16).to_ne_bytes()),
+        4 => put(slot, &(value as u32).to_ne_bytes()),
+        _ => put(slot, &value.to_ne_bytes()),
+    }
+}
+
+impl Schema {
+    /// Asks for the lengths of one record.
+    pub fn measure<V: Values>(&self, values: &V) -> Result<Sizes, Lost> {
+        let mut sizes = Sizes {
+            bytes: [0; FIELDS_MAX],
+            total: 0,
+        };
+        let mut total = self.fixed_len();
+
+        if self.dynamic {
+            for (i, (field, bytes)) in self.fields.iter().zip(&mut sizes.bytes).enumerate() {
+                let n = dynamic_len(field.class, i, values)?;
+
+                *bytes = u16::try_from(n).map_err(|_| Lost::TooLong)?;
+                total = total.saturating_add(n);
+            }
+        }
+        // The ring buffer rounds up likewise; so the bytes that it adds are written, too.
+        total = total.saturating_add(3) & !3;
+        sizes.total = u16::try_from(total).map_err(|_| Lost::TooLong)?;
+        Ok(sizes)
+    }
+
+    /// The bytes of a record, header included, without what has no fixed place.
+    pub fn fixed_len(&self) -> usize {
+        // OVERFLOW: `words` has 16 bits.
+        self.words() * 8 + HEADER
+    }
+
+    /// Writes all of a record but its header. `record` has at least [`Sizes::record_len`] bytes; what
+    /// there is beyond becomes 0.
+    pub fn write<V: Values>(
+        &self,
+        values: &V,
+        sizes: &Sizes,
+        record: &mut [u8],
+    ) -> Result<(), Lost> {
+        let body = record.get_mut(HEADER..).ok_or(Lost::TooLong)?;
+        // What a shorter value leaves is never what the buffer held before.
+        body.fill(0);
+        let (mut fixed, bytes) = body
+            .split_at_mut_checked(self.words() * 8)
+            .ok_or(Lost::TooLong)?;
+        let mut rest = Rest {
+            bytes,
+            offset: self.fixed_len(),
+        };
+
+        for (i, (field, &reserved)) in self.fields.iter().zip(&sizes.bytes).enumerate() {
+            let (slot, behind) = core::mem::take(&mut fixed)
+                .split_at_mut_checked(usize::from(words(field.class)) * 8)
+                .ok_or(Lost::TooLong)?;
+
+            fixed = behind;
+            match field.class {
+                SynthClass::Number => put_number(slot, field.size, values.number(i)),
+                SynthClass::StaticString => write_static(slot, i, values)?,
+                SynthClass::DynString | SynthClass::Stack => {
+                    let (offset, to) = rest.take(reserved.into()).ok_or(Lost::TooLong)?;
+                    let len = match field.class {
+                        SynthClass::Stack => write_stack(to, i, values)?,
+                        _ => write_dynamic(to, i, values)?,
+                    };
+
+                    put_place(slot, offset, len)
+                }
+            }
+            .ok_or(Lost::TooLong)?;
+        }
+        Ok(())
+    }
+
+    /// Makes a record empty: numbers 0, strings without characters. The header stays.
+    pub fn clear(&self, record: &mut [u8]) {
+        if let Some(body) = record.get_mut(HEADER..) {
+            body.fill(0);
+        }
+    }
+
+    /// Sets one number of a record; `false` if the field is no number or the record too short.
+    pub fn put_number(&self, record: &mut [u8], field: usize, value: u64) -> bool {
+        self.slot(record, field, SynthClass::Number)
+            .and_then(|(slot, size)| put_number(slot, size, value))
+            .is_some()
+    }
+
+    /// Sets one static string of a record, of which 255 bytes at most fit; `false` if the field is
+    /// none or the record too short.
+    pub fn put_string(&self, record: &mut [u8], field: usize, text: &[u8]) -> bool {
+        let Some((slot, _)) = self.slot(record, field, SynthClass::StaticString) else {
+            return false;
+        };
+        let len = text.len().min(slot.len().saturating_sub(1));
+
+        slot.fill(0);
+        text.get(..len).and_then(|text| put(slot, text)).is_some()
+    }
+
+    /// The bytes of a field in a record, if it is of this class, and its size.
+    fn slot<'r>(
+        &self,
+        record: &'r mut [u8],
+        field: usize,
+        class: SynthClass,
+    ) -> Option<(&'r mut [u8], u16)> {
+        let field = self.field(field).filter(|f| f.class == class)?;
+        let from = field.offset();
+        let to = from.checked_add(usize::from(words(class)) * 8)?;
+
+        Some((record.get_mut(from..to)?, field.size))
+    }
+}
+
+impl Sizes {
+    /// The bytes of the record, header included: a multiple of 4.
+    pub fn record_len(&self) -> usize {
+        self.total.into()
+    }
+}
+
+/// The bytes that a field takes outside of its slot.
+fn dynamic_len<V: Values>(class: SynthClass, i: usize, values: &V) -> Result<usize, Lost> {
+    match class {
+        SynthClass::Number | SynthClass::StaticString => Ok(0),
+        SynthClass::DynString => match values.string_len(i) {
+            Ok(len) => Ok(len.saturating_add(1).min(DYN_STRING_MAX)),
+            Err(Unread::Fault) => Ok(0),
+            Err(Unread::Torn) => Err(Lost::Torn),
+        },
+        // Before the frames stands their number.
+        SynthClass::Stack => match values.stack_len(i) {
+            Ok(frames) => Ok(frames.min(STACK_DEPTH).saturating_add(1).saturating_mul(8)),
+            Err(Unread::Fault) => Ok(8),
+            Err(Unread::Torn) => Err(Lost::Torn),
+        },
+    }
+}
+
+/// Writes a string into its slot, which is 0 so far.
+fn write_static<V: Values>(slot: &mut [u8], i: usize, values: &V) -> Result<Option<()>, Lost> {
+    let Some((nul, text)) = slot.split_last_mut() else {
+        return Ok(None);
+    };
+
+    *nul = 0;
+    match values.string(i, text) {
+        Ok(len) => {
+            // What a string that shrank under the copy left there.
+            if let Some(behind) = text.get_mut(len..) {
+                behind.fill(0);
+            }
+            Ok(Some(()))
+        }
+        Err(Unread::Fault) => {
+            text.fill(0);
+            Ok(put(text, FAULT))
+        }
+        Err(Unread::Torn) => Err(Lost::Torn),
+    }
+}
+
+/// Writes a string into what is reserved for it; returns its bytes, NUL included.
+fn write_dynamic<V: Values>(to: &mut [u8], i: usize, values: &V) -> Result<usize, Lost> {
+    let Some((_, text)) = to.split_last_mut() else {
+        return Ok(0);
+    };
+
+    match values.string(i, text) {
+        Ok(len) => {
+            let len = len.min(text.len());
+            if let Some(behind) = text.get_mut(len..) {
+                behind.fill(0);
+            }
+            Ok(len.saturating_add(1))
+        }
+        Err(Unread::Fault) => {
+            to.fill(0);
+            Ok(0)
+        }
+        Err(Unread::Torn) => Err(Lost::Torn),
+    }
+}
+
+/// Writes a stack into what is reserved for it; returns the bytes that readers are told of.
+///
+/// PARITY: `trace_stack()` copies 31 words at most, of which the first is the number of frames, and
+/// nothing of a stack without frames.
+fn write_stack<V: Values>(to: &mut [u8], i: usize, values: &V) -> Result<usize, Lost> {
+    let Some((count, all)) = to.split_at_mut_checked(8) else {
+        return Ok(0);
+    };
+    let room = all.len();
+    let frames = all.get_mut(..room.min((STACK_DEPTH - 1) * 8));
+    let copied = match values.stack(i, frames.unwrap_or(&mut [])) {
+        Ok(copied) => copied,
+        Err(Unread::Fault) => 0,
+        Err(Unread::Torn) => return Err(Lost::Torn),
+    };
+    let copied = copied.min(room / 8).min(STACK_DEPTH - 1);
+
+    if copied == 0 {
+        return Ok(0);
+    }
+    // A whole stack is as long as it was measured; a shorter one has changed since.
+    let whole = room / 8 == STACK_DEPTH && copied == STACK_DEPTH - 1;
+    let told = if whole { STACK_DEPTH } else { copied };
+
+    // CAST: at most 31.
+    put_number(count, 8, told as u64);
+    Ok(copied.saturating_add(1).saturating_mul(8))
+}

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! How an event and its records are shown.
+//!
+//! C counterpart: `print_synth_event()`, `__set_synth_event_print_fmt()`, `__synth_event_show()` of
+//! [`kernel/trace/trace_events_synth.c`](srctree/kernel/trace/trace_events_synth.c). All of it is an
+//! interface and the same byte for byte.
+//!
+//! A record need not be one that was written here: the `inject` file makes records of any content,
+//! so nothing that one says is believed.
+//!
+//! Context: process, but a record may also be shown while the kernel dies. Never allocates.
+
+use core::fmt;
+
+use super::{
+    kind::Format,
+    Field,
+    Schema, //
+};
+use crate::{
+    field::SynthClass,
+    limits::STR_SLOT,
+    program::Out, //
+};
+
+/// What only the kernel can say about a value.
+pub trait Names {
+    /// Writes the function at `addr` with offset and size, as `%pS` does.
+    fn symbol_offset<W: Out>(&self, addr: u64, out: &mut W) -> fmt::Result;
+
+    /// Writes the names of the allocation flags with `|` between them, as
+    /// `trace_print_flags_seq()` does.
+    fn gfp_flags<W: Out>(&self, flags: u64, out: &mut W) -> fmt::Result;
+}
+
+/// The bytes of `record` from `offset` on, at most `len` and none beyond its end.
+fn part(record: &[u8], offset: usize, len: usize) -> &[u8] {
+    let bytes = record.get(offset..).unwrap_or(&[]);
+
+    bytes.get(..len).unwrap_or(bytes)
+}
+
+/// The `N` bytes of `record` from `offset` on; those that are not there count as 0.
+fn array<const N: usize>(record: &[u8], offset: usize) -> [u8; N] {
+    let mut bytes = [0; N];
+    let from = part(record, offset, N);
+
+    if let Some(to) = bytes.get_mut(..from.len()) {
+        to.copy_from_slice(from);
+    }
+    bytes
+}
+
+/// Reads a number of `size` bytes.
+fn number(record: &[u8], offset: usize, size: u16, signed: bool) -> u64 {
+    // CAST: the sign goes on upwards.
+    match (size, signed) {
+        (1, true) => i8::from_ne_bytes(array(record, offset)) as u64,
+        (1, false) => u8::from_ne_bytes(array(record, offset)).into(),
+        (2, true) => i16::from_ne_bytes(array(record, offset)) as u64,
+        (2, false) => u16::from_ne_bytes(array(record, offset)).into(),
+        (4, true) => i32::from_ne_bytes(array(record, offset)) as u64,
+        (4, false) => u32::from_ne_bytes(array(record, offset)).into(),
+        _ => u64::from_ne_bytes(array(record, offset)),
+    }
+}
+
+/// What a word that says where something is points to.
+fn place(record: &[u8], offset: usize) -> &[u8] {
+    let word = number(record, offset, 4, false);
+    // CAST: 16 bits each.
+    let (offset, len) = ((word & 0xffff) as usize, (word >> 16) as usize);
+
+    part(record, offset, len)
+}
+
+/// `bytes` up to the first NUL.
+fn text(bytes: &[u8]) -> &[u8] {
+    let end = bytes.iter().position(|&b| b == 0);
+
+    end.and_then(|end| bytes.get(..end)).unwrap_or(bytes)
+}
+
+impl Schema {
+    /// Writes the `print fmt` of the `format` file.
+    pub fn write_print_fmt<W: Out>(&self, out: &mut W) -> fmt::Result {
+        out.write_bytes(b"\"")?;
+        for (i, field) in self.fields().enumerate() {
+            if i > 0 {
+                out.write_bytes(b" ")?;
+            }
+            out.write_bytes(field.name.to_bytes())?;
+            out.write_bytes(b"=")?;
+            out.write_bytes(field.format.text())?;
+        }
+        out.write_bytes(b"\"")?;
+        self.fields().try_for_each(|field| {
+            let (before, behind): (&[u8], &[u8]) = match field.class {
+                SynthClass::DynString => (b", __get_str(", b")"),
+                SynthClass::Stack => (b", __get_stacktrace(", b")"),
+                SynthClass::Number | SynthClass::StaticString => (b", REC->", b""),
+            };
+
+            out.write_bytes(before)?;
+            out.write_bytes(field.name.to_bytes())?;
+            out.write_bytes(behind)
+        })
+    }
+
+    /// Writes the line of the event in `synthetic_events`, newline included. In `dynamic_events`
+    /// `s:synthetic/` stands before it.
+    pub fn write_listing<W: Out>(&self, out: &mut W) -> fmt::Result {
+        out.write_bytes(self.name().to_bytes())?;
+        for (i, field) in self.fields().enumerate() {
+            out.write_bytes(if i == 0 { b"\t" } else { b"; " })?;
+            out.write_bytes(field.typed())?;
+            out.write_bytes(b" ")?;
+            out.write_bytes(field.name.to_bytes())?;
+        }
+        out.write_bytes(b"\n")
+    }
+
+    /// Writes what a reader of `trace` sees of `record`, which starts with its header, newline
+    /// included. `verbose` is the trace option.
+    pub fn write_line<W: Out, N: Names>(
+        &self,
+        record: &[u8],
+        verbose: bool,
+        names: &N,
+        out: &mut W,
+    ) -> fmt::Result {
+        out.write_bytes(self.name().to_bytes())?;
+        out.write_bytes(b": ")?;
+        let last = self.len().saturating_sub(1);
+
+        for (i, field) in self.fields().enumerate() {
+            if verbose {
+                out.write_bytes(field.format.text())?;
+                out.write_bytes(b" ")?;
+            }
+            out.write_bytes(field.name.to_bytes())?;
+            out.write_bytes(b"=")?;
+            field.write_value(record, i == last, names, out)?;
+        }
+        out.write_bytes(b"\n")
+    }
+}
+
+impl Field<'_> {
+    /// Writes what follows the `=`, and the blank before the next field.
+    fn write_value<W: Out, N: Names>(
+        &self,
+        record: &[u8],
+        last: bool,
+        names: &N,
+        out: &mut W,
+    ) -> fmt::Result {
+        let blank: &[u8] = if last { b"" } else { b" " };
+        let offset = self.offset();
+
+        match self.class {
+            SynthClass::StaticString => {
+                out.write_bytes(text(part(record, offset, STR_SLOT)))?;
+                out.write_bytes(blank)
+            }
+            SynthClass::DynString => {
+                out.write_bytes(text(place(record, offset)))?;
+                out.write_bytes(blank)
+            }
+            SynthClass::Stack => {
+                out.write_bytes(b"STACK:\n")?;
+                // The first word is the number of frames.
+                for frame in place(record, offset).chunks_exact(8).skip(1) {
+                    out.write_bytes(b"=> ")?;
+                    names.symbol_offset(number(frame, 0, 8, false), out)?;
+                    out.write_bytes(b"\n")?;
+                }
+                Ok(())
+            }
+            SynthClass::Number => {
+                let value = number(record, offset, self.size, self.signed);
+
+                self.write_number(value, out)?;
+                out.write_bytes(blank)?;
+                if self.format == Format::Gfp {
+                    // PARITY: `print_synth_event()` writes these behind the blank.
+                    out.write_bytes(b" (")?;
+                    names.gfp_flags(value, out)?;
+                    out.write_bytes(b")")?;
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Writes a number as the format of its type says.
+    ///
+    /// PARITY: `print_synth_event_num_val()` shows negative numbers of one and two bytes as positive
+    /// ones.
+    fn write_number<W: Out>(&self, value: u64, out: &mut W) -> fmt::Result {
+        match self.format {
+            Format::Gfp => write!(out, "{value:x}"),
+            // CAST: the same bits.
+            _ if self.signed => write!(out, "{}", value as i64),
+            _ => write!(out, "{value}"),
+        }
+    }
+}
