@@ -3,7 +3,8 @@
 # What the tests in test.d share. The working directory is that of tracefs, or of an instance.
 #
 # From 'run': TRACEFS (its top), HIST (the trigger: hist or rhist), HIST_FILE and HIST_STATS (the
-# per-event files), RUST (1 if the trigger is that of the module, 0 if it is the C code's).
+# per-event files), SYNTH, SYNTH_FILE and SYNTH_PREFIX (the system, the file and the prefix of synthetic
+# events), RUST (1 if the trigger is that of the module, 0 if it is the C code's).
 # EVENT is always SYSTEM/NAME. TEXT is a trigger without its name: keys=pid, not hist:keys=pid.
 
 LC_ALL=C
@@ -333,6 +334,118 @@ fire() { echo "$1 ${2:-1} ${3:-0} ${4:-task}" >"$FIRE"; }
 # The other event of that module: id is key as a u64, small as a u16, when is val.
 SECOND=rust_hist_test/second
 fire_second() { echo "$1 ${2:-1} ${3:-0} ${4:-task}" >"${FIRE}_second"; }
+
+# --- synthetic events ---
+
+# Their files and the log of what is wrong with them are those of the top directory, also for an instance.
+
+# synth DEFINITION... - makes them
+synth() {
+	for synth_text; do
+		printf '%s' "$synth_text" >>"$TRACEFS/$SYNTH_FILE" || {
+			tail -n 3 "$TRACEFS/error_log"
+			fail "'$synth_text' was refused"
+		}
+	done
+}
+
+# unsynth NAME...
+unsynth() {
+	for synth_name; do
+		synth "!$synth_name"
+	done
+}
+
+# synths - what the file lists
+synths() { cat "$TRACEFS/$SYNTH_FILE"; }
+
+# enable_synth NAME...
+enable_synth() {
+	for synth_name; do
+		echo 1 >"events/$SYNTH/$synth_name/enable"
+	done
+}
+
+# synth_error FILE COMMAND ERRNO [MESSAGE] - FILE is SYNTH_FILE or dynamic_events. COMMAND has a '^' where the
+# caret of the log's only entry is to be. Without a MESSAGE the log stays empty.
+synth_error() {
+	perl -e '
+		use strict;
+		my ($file, $command, $errno, $message) = @ARGV;
+		my $top = $ENV{TRACEFS};
+		sub fail { print "FAILED: @_\n"; exit 1 }
+		sub content { open(my $f, "<", "$top/$_[0]") or return ""; local $/; my $c = <$f>; $c // "" }
+		sub state { content($ENV{SYNTH_FILE}) . content("dynamic_events") . join " ", sort glob "$top/events/$ENV{SYNTH}/*" }
+		my $caret = index $command, "^";
+		if ($caret >= 0) { substr($command, $caret, 1) = "" } elsif (defined $message) { fail("the test gives no place for a caret: $command") }
+		my $before = state();
+		open(my $log, ">", "$top/error_log") or fail("error_log: $!");
+		close $log;
+		sysopen(my $f, "$top/$file", 02001) or fail("$file: $!");
+		my $n = syswrite($f, $command);
+		my $got = defined $n ? "success" : $! + 0;
+		close $f;
+		my %numbers = (ENOENT => 2, E2BIG => 7, ENOMEM => 12, EBUSY => 16, EEXIST => 17, ENODEV => 19, EINVAL => 22);
+		my $wanted = $numbers{$errno} // fail("no number for $errno");
+		$got eq $wanted or fail("the errno of \"$command\": got $got, wanted $wanted ($errno)");
+		my $after = state();
+		$before eq $after or fail("\"$command\" changed what there is from:\n${before}\nto:\n$after");
+		my $text = content("error_log") =~ s/^\[ *\d+\.\d+\] //r;
+		# The log has a command without the blanks before it.
+		my $shown = $command;
+		$caret -= length $1 if $shown =~ s/^(\s+)// && $caret > 0;
+		my $location = $ENV{LOCATION} // $ENV{SYNTH_FILE};
+		my $want = defined $message ? "$location: error: $message\n  Command: $shown\n" . " " x (11 + $caret) . "^\n" : "";
+		$text eq $want or fail("the log of \"$command\": wanted\n${want}got\n$text");
+	' -- "$@"
+}
+
+# traced NAME - what the trace says of a synthetic event, a line for each of its records
+traced() { sed -n "s/^[^#].*: $1: //p" trace; }
+
+# traced_are NAME LINE...
+traced_are() {
+	traced_name=$1
+	shift
+	[ $# -eq 0 ] || set -- "$(printf '%s\n' "$@")"
+	equal "the trace of $traced_name" "$(traced "$traced_name")" "${1:-}"
+}
+
+# records NAME - takes all records from the ring buffers; a line for each that is of this synthetic event: its
+# bytes in hexadecimal digits, without the first eight
+records() {
+	perl -e '
+		use strict;
+		my $name = shift;
+		open(my $i, "<", "events/$ENV{SYNTH}/$name/id") or die "$name: $!\n";
+		my $id = <$i> + 0;
+		for my $file (glob "per_cpu/cpu*/trace_pipe_raw") {
+			sysopen(my $f, $file, 04000) or die "$file: $!\n";
+			while (sysread($f, my $page, 65536)) {
+				my ($time, $commit) = unpack "Q<Q<", $page;
+				my ($at, $end) = (16, 16 + ($commit & 0xfffff));
+				while ($at < $end) {
+					my $head = unpack "L<", substr $page, $at, 4;
+					my $type = $head & 31;
+					my ($from, $len) = ($at + 4, $type * 4);
+					if ($type >= 30) {
+						$at += 8;
+						next;
+					} elsif ($type == 29) {
+						last unless $head >> 5;
+						$at += 4 + unpack "L<", substr $page, $at + 4, 4;
+						next;
+					} elsif ($type == 0) {
+						$len = unpack("L<", substr $page, $at + 4, 4) - 4;
+						$from = $at + 8;
+					}
+					my $record = substr $page, $from, $len;
+					print unpack("H*", substr $record, 8), "\n" if unpack("S<", $record) == $id;
+					$at = $from + $len;
+				}
+			}
+		}' "$1"
+}
 
 # --- instances ---
 
