@@ -263,6 +263,20 @@ impl Refusal {
         self
     }
 
+    /// Whether nothing is said.
+    pub fn is_silent(&self) -> bool {
+        self.entries().next().is_none()
+    }
+
+    /// As [`Refusal::then`], unless nothing is said: without memory nothing is wrong with the text.
+    pub fn then_if_any(self, last: Entry) -> Self {
+        if self.is_silent() {
+            self
+        } else {
+            self.then(last)
+        }
+    }
+
     /// The same refusal with `first` logged before what it says already.
     pub fn after(self, first: Option<Entry>) -> Self {
         let Some(first) = first else { return self };

@@ -20,8 +20,12 @@
 
 use crate::{
     alloc::AllocError,
+    error::ErrKind,
     limits::COMM_LEN,
-    program::Cell, //
+    program::{
+        Cell,
+        Program, //
+    }, //
 };
 
 /// How the bytes of a field are to be read: `filter_type` of the event field.
@@ -99,6 +103,47 @@ impl From<AllocError> for Lookup {
     }
 }
 
+/// What a field of a synthetic event holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SynthClass {
+    /// One number.
+    Number,
+    /// A string of 256 bytes in each record.
+    StaticString,
+    /// A string of any length, `char[]`.
+    DynString,
+    /// A stack, `long[]` or `unsigned long[]`.
+    Stack,
+}
+
+/// One field of a synthetic event. The text belongs to the event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SynthField<'e> {
+    /// The type as C has it, which for a dynamic string is `__data_loc char[]`.
+    pub type_name: &'e [u8],
+    /// Its bytes as its type has them.
+    pub size: u32,
+    /// Whether a number of it is signed.
+    pub signed: bool,
+    /// What it holds.
+    pub class: SynthClass,
+}
+
+/// What comes of asking for a field of another event, see [`Resolver::matched_field`].
+#[derive(Clone, Copy, Debug)]
+pub enum MatchedField<'p> {
+    /// The variable that holds it.
+    Var(ForeignVar<'p>),
+    /// There is no such event.
+    NoEvent,
+    /// The event has no trigger with such keys.
+    NoHist,
+    /// The helper trigger was refused, with this entry first.
+    NotCreated(Option<ErrKind>),
+    /// The helper trigger has no such variable.
+    NoVar,
+}
+
 /// Knows one event: its fields, and the variables that a trigger on it can see.
 pub trait Resolver {
     /// The field called `name`: the event's own first, then the generic ones, then the common ones.
@@ -128,6 +173,26 @@ pub trait Resolver {
     /// The variable `name` of any trigger in the same instance, provided that one event alone has
     /// it.
     fn var(&mut self, name: &[u8]) -> Result<Option<ForeignVar<'_>>, Lookup>;
+
+    /// The number that stands for the synthetic event `name`, the same one each time; `None` if there
+    /// is no such event.
+    fn synth(&mut self, name: &[u8]) -> Result<Option<u16>, AllocError>;
+
+    /// Field `index` of the synthetic event of this number; `None` beyond the last one.
+    fn synth_field(&self, synth: u16, index: usize) -> Option<SynthField<'_>>;
+
+    /// The field `name` of `system.event`, as a variable of a helper trigger there, which is prepared
+    /// if it is not there.
+    ///
+    /// `user` is who wants it: the helper takes its keys from a trigger of the other event that
+    /// [has such keys](Program::has_keys_of). `name` may have a modifier.
+    fn matched_field(
+        &mut self,
+        user: &Program,
+        system: &[u8],
+        event: &[u8],
+        name: &[u8],
+    ) -> Result<MatchedField<'_>, AllocError>;
 }
 
 /// What a hit is surrounded by.

@@ -32,7 +32,10 @@ mod compile;
 mod debug;
 mod exec;
 mod expr;
+mod handler;
 mod print;
+mod trace;
+mod types;
 mod var;
 
 pub use crate::lang::Update;
@@ -43,6 +46,7 @@ pub use self::debug::{
 };
 pub use self::exec::{
     track_row,
+    Effects,
     Kept,
     KeyBuf,
     OwnVals,
@@ -53,10 +57,33 @@ pub use self::exec::{
     ValBuf, //
 };
 
-use core::{
-    fmt,
-    num::NonZeroU64, //
+pub use self::{
+    handler::{
+        Action,
+        Arg,
+        ArgSource,
+        Do,
+        Handler,
+        Save,
+        Track, //
+    },
+    trace::HELPER_VAR,
+    types::{
+        Cell,
+        Code,
+        Column,
+        Insn,
+        Kind,
+        Load,
+        Modifier,
+        Name,
+        Op,
+        Order,
+        SortKey, //
+    }, //
 };
+
+use core::fmt;
 
 use crate::{
     alloc::Vec,
@@ -65,7 +92,6 @@ use crate::{
         List,
         KEYS_MAX,
         SORT_KEYS_MAX,
-        TRACK_ROWS,
         VALS_MAX, //
     },
 };
@@ -128,167 +154,6 @@ impl Span {
 pub trait Out: fmt::Write {
     /// Appends `bytes` as they are.
     fn write_bytes(&mut self, bytes: &[u8]) -> fmt::Result;
-}
-
-/// The name of a column.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Name {
-    /// As typed.
-    Text(Span),
-    /// A special field that goes by one name however it is typed.
-    Fixed(&'static str),
-    /// Made by the compiler: bytes of the program itself.
-    Made(Span),
-}
-
-/// `field.MODIFIER`: how a column is computed or shown. A field has one at most.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Modifier {
-    /// None.
-    #[default]
-    None,
-    /// `.hex`
-    Hex,
-    /// `.sym`
-    Sym,
-    /// `.sym-offset`
-    SymOffset,
-    /// `.execname`, of `common_pid` alone
-    Execname,
-    /// `.syscall`
-    Syscall,
-    /// `.log2`; the hit computes it
-    Log2,
-    /// `.buckets=N`; the hit computes it
-    Buckets(NonZeroU64),
-    /// `.usecs`
-    Usecs,
-    /// `.percent`, of values alone
-    Percent,
-    /// `.graph`, of values alone
-    Graph,
-    /// `.stacktrace`, of stack fields alone
-    Stacktrace,
-}
-
-/// How a number stands in a record.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Load {
-    /// 1 byte, unsigned.
-    U8,
-    /// 1 byte, signed.
-    S8,
-    /// 2 bytes, unsigned.
-    U16,
-    /// 2 bytes, signed.
-    S16,
-    /// 4 bytes, unsigned.
-    U32,
-    /// 4 bytes, signed.
-    S32,
-    /// 8 bytes, unsigned.
-    U64,
-    /// 8 bytes, signed.
-    S64,
-}
-
-/// One step of a hit: where a column comes from. All decisions are taken when it is compiled.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Op {
-    /// 1: `hitcount`.
-    One,
-    /// A number of the record.
-    Num {
-        /// Its place there.
-        offset: u32,
-        /// Its size and sign.
-        load: Load,
-    },
-    /// The record's stamp.
-    Timestamp,
-    /// The CPU.
-    Cpu,
-    /// The name of the current task; a string.
-    Comm,
-    /// `len` bytes of the record; a string.
-    StaticString {
-        /// Its place there.
-        offset: u32,
-        /// Its bytes there.
-        len: u32,
-    },
-    /// A string whose place and length a word of the record gives.
-    DynString {
-        /// The place of that word.
-        offset: u32,
-    },
-    /// As [`Op::DynString`], counted from the end of that word.
-    RelDynString {
-        /// The place of that word.
-        offset: u32,
-    },
-    /// The kernel stack of the hit.
-    Stacktrace,
-    /// A stack in the record: a count, then that many frames, at the place a word of the record
-    /// gives.
-    StackField {
-        /// The place of that word.
-        offset: u32,
-    },
-    /// The name of the task that made the entry, as the entry keeps it; a string. Of variables
-    /// alone (`v=common_pid.execname`).
-    EntryComm,
-    /// A constant.
-    Const(u64),
-    /// The value of `refs()[n]`.
-    Ref(u8),
-    /// Computed by these instructions.
-    Expr(Code),
-}
-
-/// The instructions of one expression: a piece of [`Program::code`].
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Code {
-    start: u16,
-    len: u16,
-}
-
-impl Code {
-    /// The instructions; `code` is that of the program.
-    #[inline]
-    pub fn of<'p>(&self, code: &'p [Insn]) -> &'p [Insn] {
-        code.get(usize::from(self.start)..)
-            .and_then(|from| from.get(..usize::from(self.len)))
-            .unwrap_or(&[])
-    }
-}
-
-/// One instruction, in postfix order: at most [`crate::limits::STACK_MAX`] values wait at a time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Insn {
-    /// Puts a number down: a field with its own modifier, a constant or a reference.
-    Push(Field),
-    /// Negates the last value.
-    Neg,
-    /// Adds the last value to the one before it, and so on.
-    Add,
-    /// Subtracts the last value from the one before it.
-    Sub,
-    /// Multiplies the last two values.
-    Mul,
-    /// Divides the value before the last one by it, unsigned; a division by zero gives all ones.
-    Div,
-}
-
-/// What a column's bytes are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// One 64-bit number.
-    Number,
-    /// Bytes up to a NUL; there always is one.
-    String,
-    /// [`crate::limits::STACK_DEPTH`] addresses, ended by a zero if there are fewer.
-    Stack,
 }
 
 /// A field in use: a key, a value, a variable, an operand.
@@ -406,67 +271,6 @@ impl Key {
     }
 }
 
-/// What a sort key refers to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Column {
-    /// Sum `n`: 0 is the raw hitcount, `n > 0` is `vals()[n - 1]`.
-    Sum(usize),
-    /// `keys()[n]`.
-    Key(usize),
-}
-
-/// How the values of a sort column compare.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Order {
-    /// As numbers of this size and sign, of which the column's word holds the low bytes. Sums are
-    /// unsigned numbers of 8 bytes.
-    Number {
-        /// 1, 2, 4 or 8.
-        size: u32,
-        /// Two's complement.
-        signed: bool,
-    },
-    /// As `strcmp()` does.
-    String,
-    /// All are equal: the order of the keys' bytes decides.
-    None,
-}
-
-/// One sort key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SortKey {
-    /// What to compare.
-    pub column: Column,
-    /// How to compare it.
-    pub order: Order,
-    /// Largest first.
-    pub descending: bool,
-}
-
-impl Default for SortKey {
-    fn default() -> Self {
-        Self {
-            column: Column::Sum(0),
-            order: Order::Number {
-                size: 8,
-                signed: false,
-            },
-            descending: false,
-        }
-    }
-}
-
-/// The place of a variable's value in the extra words of an entry.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Cell {
-    /// Its first word. Even for a number, whose two words are exchanged as one.
-    pub at: u16,
-    /// Its words: two of a number; else one, and those of the string or the stack behind it.
-    pub words: u16,
-    /// What it holds.
-    pub kind: Kind,
-}
-
 /// A variable that the trigger defines.
 #[derive(Clone, Copy, Debug)]
 pub struct Var {
@@ -501,7 +305,7 @@ pub struct Ref {
     table: u16,
     cell: Cell,
     consume: bool,
-    name: Span,
+    name: Name,
     event: Option<(Span, Span)>,
     /// The variable's value, if that never changes.
     constant: Option<u64>,
@@ -528,9 +332,10 @@ impl Ref {
         self.consume
     }
 
-    /// The variable's name, without `$`.
+    /// The variable's name, without `$`; [`Program::name_of`] gives its bytes. That of a helper trigger
+    /// is nowhere in the text.
     #[inline]
-    pub fn name(&self) -> Span {
+    pub fn name(&self) -> Name {
         self.name
     }
 
@@ -544,140 +349,6 @@ impl Ref {
     #[inline]
     pub fn event(&self) -> Option<(Span, Span)> {
         self.event
-    }
-}
-
-/// What makes an action run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Handler {
-    /// `onmatch(system.event)`: every hit.
-    Match {
-        /// The system.
-        system: Span,
-        /// The event.
-        event: Span,
-    },
-    /// `onmax($v)`: a new maximum.
-    Max {
-        /// What is typed between the parentheses.
-        arg: Span,
-        /// The index in [`Program::vars`].
-        var: u8,
-    },
-    /// `onchange($v)`: another value than before.
-    Change {
-        /// What is typed between the parentheses.
-        arg: Span,
-        /// The index in [`Program::vars`].
-        var: u8,
-    },
-}
-
-/// What an action does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Do {
-    /// `save(..)`: keeps these of [`Program::saves`] in the entry.
-    Save {
-        /// The first of them.
-        first: u16,
-        /// How many.
-        len: u16,
-    },
-    /// `snapshot()`
-    Snapshot,
-    /// `trace(event, ..)` or `event(..)`: no trigger that runs has it yet.
-    Trace {
-        /// The synthetic event.
-        event: Span,
-        /// Whether the word `trace` is typed.
-        keyword: bool,
-    },
-}
-
-/// A handler with its action.
-#[derive(Clone, Copy, Debug)]
-pub struct Action {
-    handler: Handler,
-    act: Do,
-    /// The word before the parenthesis, as typed.
-    word: Span,
-    /// Its parameters in [`Program::params`]: the first, and how many.
-    params: (u16, u16),
-    track: Option<Track>,
-}
-
-impl Action {
-    /// What makes it run.
-    #[inline]
-    pub fn handler(&self) -> Handler {
-        self.handler
-    }
-
-    /// What it does.
-    #[inline]
-    pub fn act(&self) -> Do {
-        self.act
-    }
-
-    /// Where the tracked value is kept; that of every handler but `onmatch`.
-    #[inline]
-    pub fn track(&self) -> Option<Track> {
-        self.track
-    }
-}
-
-/// The place of a tracked value in the extra words of an entry: a number's two words, then
-/// [`crate::limits::TRACK_ROWS`] rows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Track {
-    /// Its first word, even.
-    pub at: u16,
-    /// The words of a row; 0 where nothing is saved.
-    pub row_words: u16,
-}
-
-impl Track {
-    /// All its words.
-    #[inline]
-    pub fn words(&self) -> usize {
-        usize::from(self.row_words)
-            .saturating_mul(TRACK_ROWS)
-            .saturating_add(NUMBER_WORDS)
-    }
-}
-
-/// A parameter of `save()`.
-#[derive(Clone, Copy, Debug)]
-pub struct Save {
-    name: Span,
-    field: Field,
-    at: u16,
-    words: u16,
-}
-
-impl Save {
-    /// The parameter as typed, which is its displayed name.
-    #[inline]
-    pub fn name(&self) -> Span {
-        self.name
-    }
-
-    /// What is saved.
-    #[inline]
-    pub fn field(&self) -> &Field {
-        &self.field
-    }
-
-    /// Its first word in the row.
-    #[inline]
-    pub fn at(&self) -> usize {
-        usize::from(self.at)
-    }
-
-    /// Its words there: one of a number, those of the string or the frames of the stack.
-    #[inline]
-    pub fn words(&self) -> usize {
-        usize::from(self.words)
     }
 }
 
@@ -711,12 +382,15 @@ pub struct Program {
     actions: Vec<Action>,
     params: Vec<Span>,
     saves: Vec<Save>,
+    args: Vec<Arg>,
     /// Names and types that are nowhere in the text.
     made: Vec<u8>,
     key_size: u32,
     aux_words: u16,
     /// Handlers that track a variable, those that are settled.
     tracked: u8,
+    /// The first of `refs` that are there for actions alone, where these are settled.
+    act_refs: u8,
     bits: u32,
     name: Option<Span>,
     clock: Option<Span>,
@@ -802,6 +476,12 @@ impl Program {
         &self.saves
     }
 
+    /// The parameters of all its `trace()`s.
+    #[inline]
+    pub fn args(&self) -> &[Arg] {
+        &self.args
+    }
+
     /// The bytes of a name; `text` is the trigger's own.
     #[inline]
     pub fn name_of<'p>(&'p self, name: Name, text: &'p [u8]) -> &'p [u8] {
@@ -846,6 +526,7 @@ impl Program {
             self.actions.bytes(),
             self.params.bytes(),
             self.saves.bytes(),
+            self.args.bytes(),
             self.made.bytes(),
         ]
         .iter()

@@ -53,6 +53,7 @@ use super::{
     },
     Action,
     Do,
+    Field,
     Handler,
     Kind,
     Program,
@@ -64,6 +65,14 @@ use super::{
 /// The names under which C keeps what handlers track.
 const MAX_VAR: &[u8] = b"__max";
 const CHANGE_VAR: &[u8] = b"__change";
+
+/// The actions that have a word of their own.
+#[derive(Clone, Copy)]
+enum Keyword {
+    Save,
+    Snapshot,
+    Trace,
+}
 
 impl Handler {
     /// The tracked variable: what is typed, and its index.
@@ -140,7 +149,7 @@ impl Compiler<'_, '_> {
         let missing = Refusal::new(Errno::Einval, ErrKind::ActionNotFound, 0);
         let (word, list) = self.split(self.split(span, b'.').1.ok_or(missing)?, b'(');
         let (list, rest) = self.split(list.ok_or(missing)?, b')');
-        let name = word.of(command.text());
+        let keyword = self.keyword(word)?;
         let mismatch = || match handler {
             Handler::Match { .. } => Err(command.refuse(ErrKind::ActionMismatch, word)),
             Handler::Max { .. } | Handler::Change { .. } => Ok(()),
@@ -148,21 +157,31 @@ impl Compiler<'_, '_> {
         let first = narrow(self.program.params.len())?;
         let mut act = Do::Snapshot;
 
-        if name.starts_with(b"save") {
-            self.parse_params(list, None)?;
-            mismatch()?;
-            act = Do::Save { first: 0, len: 0 };
-        } else if name.starts_with(b"snapshot") {
-            if rest.is_none() {
-                return Err(command.refuse(ErrKind::NoClosingParen, list));
+        match keyword {
+            Some(Keyword::Save) => {
+                self.parse_params(list, None)?;
+                mismatch()?;
+                act = Do::Save { first: 0, len: 0 };
             }
-            mismatch()?;
-        } else {
-            let mut event = word;
-            let keyword = name.starts_with(b"trace");
+            Some(Keyword::Snapshot) => {
+                if rest.is_none() {
+                    return Err(command.refuse(ErrKind::NoClosingParen, list));
+                }
+                mismatch()?;
+            }
+            Some(Keyword::Trace) | None => {
+                let keyword = keyword.is_some();
+                let mut event = word;
 
-            self.parse_params(list, keyword.then_some(&mut event))?;
-            act = Do::Trace { event, keyword };
+                self.parse_params(list, keyword.then_some(&mut event))?;
+                act = Do::Trace {
+                    event,
+                    keyword,
+                    synth: 0,
+                    first: 0,
+                    len: 0,
+                };
+            }
         }
 
         let len = narrow(self.program.params.len())?.saturating_sub(first);
@@ -174,6 +193,28 @@ impl Compiler<'_, '_> {
             params: (first, len),
             track: None,
         })
+    }
+
+    /// The action that a word stands for; `None` for a synthetic event by its own name.
+    ///
+    /// PARITY: `action_parse()` looks at how the word begins, and never finds an event called `saved`
+    /// or `trace_lat`.
+    fn keyword(&mut self, word: Span) -> Result<Option<Keyword>, Refusal> {
+        const WORDS: [(&[u8], Keyword); 3] = [
+            (b"save", Keyword::Save),
+            (b"snapshot", Keyword::Snapshot),
+            (b"trace", Keyword::Trace),
+        ];
+        let typed = word.of(self.spec.command.text());
+        let Some((known, keyword)) = WORDS.iter().find(|(known, _)| typed.starts_with(known))
+        else {
+            return Ok(None);
+        };
+
+        if typed != *known && self.event.synth(typed)?.is_some() {
+            return Ok(None);
+        }
+        Ok(Some(*keyword))
     }
 
     /// Takes a list of parameters apart; the first one goes to `event`, if that is asked for.
@@ -188,7 +229,8 @@ impl Compiler<'_, '_> {
 
             let param = trim(command.text(), item);
 
-            if param.of(command.text()).len() < 2 {
+            // PARITY: `parse_action_params()` wants two bytes.
+            if matches!(param.of(command.text()), b"" | b"$") {
                 return Err(command.refuse(ErrKind::InvalidParam, param));
             }
             if let Some(event) = event.take() {
@@ -210,11 +252,20 @@ impl Compiler<'_, '_> {
         let row_words = match action.act {
             Do::Save { .. } => self.create_save(action)?,
             Do::Snapshot => 0,
-            // There are no synthetic events yet.
-            Do::Trace { event, .. } => {
-                return Err(self.spec.command.refuse(ErrKind::SynthEventNotFound, event))
+            Do::Trace { event, keyword, .. } => {
+                action.act = self.create_trace(action, event, keyword)?;
+                0
             }
         };
+
+        if action.handler.tracked().is_some() {
+            self.place_track(action, row_words)?;
+        }
+        Ok(())
+    }
+
+    /// Gives what the handler tracks its place.
+    fn place_track(&mut self, action: &mut Action, row_words: u16) -> Result<(), Refusal> {
         let mut track = Track {
             at: self.program.aux_words,
             row_words,
@@ -272,6 +323,22 @@ impl Compiler<'_, '_> {
         Ok(())
     }
 
+    /// Compiles a parameter that is a field of the event. C makes a variable of its name for it, whose
+    /// name must be free; `room` says whether C has room for one.
+    pub(super) fn field_var(&mut self, name: Span, room: bool) -> Result<Field, Refusal> {
+        let command = self.spec.command;
+        let at = command.column(self.seen(name));
+        let entry = |kind| Entry { kind, at };
+        let parsed = self
+            .atom(name, Usage::Variable)
+            .map_err(|refusal| refusal.then_if_any(entry(ErrKind::FieldVarParseFail)))?;
+
+        if !room || self.is_taken(parsed.seen.of(command.text())) {
+            return Err(Refusal::new(Errno::Einval, ErrKind::VarCreateFindFail, at));
+        }
+        Ok(parsed.field)
+    }
+
     /// Finds the fields that `save()` keeps: the words of a row.
     fn create_save(&mut self, action: &mut Action) -> Result<u16, Refusal> {
         if !self.program.saves.is_empty() {
@@ -285,38 +352,20 @@ impl Compiler<'_, '_> {
             let Some(&name) = self.program.params.get(usize::from(at)) else {
                 break;
             };
-            let seen = self.seen(name);
-            let entry = |kind| Entry {
-                kind,
-                at: self.spec.command.column(seen),
+            let create_fail = Entry {
+                kind: ErrKind::FieldVarCreateFail,
+                at: self.spec.command.column(self.seen(name)),
             };
-            let (parse_fail, find_fail, create_fail) = (
-                entry(ErrKind::FieldVarParseFail),
-                entry(ErrKind::VarCreateFindFail),
-                entry(ErrKind::FieldVarCreateFail),
-            );
-            let parsed = self.atom(name, Usage::Variable).map_err(|refusal| {
-                // Without memory nothing is wrong with the field.
-                if refusal.entries().next().is_none() {
-                    refusal
-                } else {
-                    refusal.then(parse_fail).then(create_fail)
-                }
-            })?;
+            let room = self.program.variables() < VARS_MAX;
+            let field = self
+                .field_var(name, room)
+                .map_err(|refusal| refusal.then_if_any(create_fail))?;
 
-            if self.is_taken(parsed.seen.of(self.spec.command.text()))
-                || self.program.variables() >= VARS_MAX
-            {
-                return Err(Refusal::silent(Errno::Einval)
-                    .then(find_fail)
-                    .then(create_fail));
-            }
-
-            let at = take(&mut words, self.program.data_words(&parsed.field))?;
+            let at = take(&mut words, self.program.data_words(&field))?;
 
             self.program.saves.push(Save {
                 name,
-                field: parsed.field,
+                field,
                 at,
                 words: words.saturating_sub(at),
             })?;
@@ -341,6 +390,9 @@ impl Program {
         spec: &HistSpec<'_>,
         event: &mut dyn Resolver,
     ) -> Result<(), Refusal> {
+        // Their number is below the limit.
+        self.act_refs = u8::try_from(self.refs.len()).unwrap_or(u8::MAX);
+
         let mut compiler = Compiler::new(self, spec, event);
         let mut at = 0;
 
@@ -384,6 +436,22 @@ impl Program {
         })
     }
 
+    /// All that is typed between the parentheses of an action.
+    pub(super) fn typed_of(&self, action: &Action) -> impl Iterator<Item = Span> + '_ {
+        let event = match action.act {
+            Do::Trace {
+                event,
+                keyword: true,
+                ..
+            } => Some(event),
+            _ => None,
+        };
+
+        event
+            .into_iter()
+            .chain(self.params_of(action).iter().copied())
+    }
+
     /// The parameters of an action.
     pub(super) fn params_of(&self, action: &Action) -> &[Span] {
         let (first, len) = action.params;
@@ -395,6 +463,6 @@ impl Program {
     }
 }
 
-fn narrow(n: usize) -> Result<u16, Refusal> {
+pub(super) fn narrow(n: usize) -> Result<u16, Refusal> {
     u16::try_from(n).map_err(|_| Refusal::silent(Errno::E2big))
 }

@@ -138,7 +138,7 @@ impl Pair<'_> {
             _ => true,
         };
 
-        same_event && self.same_text(a.name, b.name)
+        same_event && self.same_name(a.name, b.name)
     }
 
     fn same_action(&self, a: &Action, b: &Action) -> bool {
@@ -156,21 +156,32 @@ impl Pair<'_> {
             }
             _ => false,
         };
-        let same_act = match (a.act, b.act) {
-            (Do::Trace { event, .. }, Do::Trace { event: other, .. }) => {
-                self.same_text(event, other)
-            }
-            (Do::Save { .. }, Do::Save { .. }) | (Do::Snapshot, Do::Snapshot) => {
-                self.same_text(a.word, b.word)
-            }
-            _ => false,
+
+        same_handler && (self.same_event(a, b) || self.same_typed(a, b))
+    }
+
+    /// Whether two actions generate one synthetic event, with or without the word `trace`.
+    fn same_event(&self, a: &Action, b: &Action) -> bool {
+        let (Do::Trace { event, .. }, Do::Trace { event: other, .. }) = (a.act, b.act) else {
+            return false;
         };
 
-        same_handler
-            && same_act
+        self.same_text(event, other)
             && same_all(self.a.0.params_of(a), self.b.0.params_of(b), |a, b| {
                 self.same_text(*a, *b)
             })
+    }
+
+    /// Whether two actions are typed the same. What the words mean may have changed: a synthetic event
+    /// called `saved` may have come since.
+    fn same_typed(&self, a: &Action, b: &Action) -> bool {
+        let (a_list, b_list) = (self.a.0.typed_of(a), self.b.0.typed_of(b));
+        let (a_text, b_text) = (self.a.1, self.b.1);
+
+        self.same_text(a.word, b.word)
+            && a_list
+                .map(|span| span.of(a_text))
+                .eq(b_list.map(|span| span.of(b_text)))
     }
 
     fn same_text(&self, a: Span, b: Span) -> bool {

@@ -8,9 +8,10 @@
 //!
 //! - `hist_data` is the table, which named triggers share.
 //! - `fields[]` are the raw hitcount, the values, the variables and the keys, in this order.
-//! - `var_refs[]` are the variables of other triggers, then those of its own that handlers track.
+//! - `var_refs[]` are the variables of other triggers that expressions read, then, action by action, the
+//!   tracked variable and the parameters, each variable once.
 //! - Variables are numbered in the order in which C makes them: those that have a name, then, action by
-//!   action, the tracked value and what is saved with it.
+//!   action, the tracked value and what is saved with it, or the fields that are parameters.
 //! - `function` is what computes a field, by the name of C's function for it.
 //!
 //! Context: any.
@@ -28,8 +29,9 @@ use core::fmt;
 
 use super::{
     Action,
+    Arg,
+    ArgSource,
     Code,
-    Do,
     Field,
     Handler,
     Insn,
@@ -39,7 +41,7 @@ use super::{
     Out,
     Program,
     Ref,
-    Save,
+    Span,
     Var, //
 };
 
@@ -68,6 +70,31 @@ pub struct Described<'t> {
     pub size: u32,
     /// Whether it is a signed number.
     pub signed: bool,
+}
+
+/// One of `var_refs[]`.
+enum Referred<'p> {
+    /// A variable of another trigger.
+    Foreign(&'p Ref),
+    /// A variable of the trigger itself, and the event that is typed before it.
+    Own(usize, Option<(Span, Span)>),
+    /// A field that is a parameter, and the number that its variable has in C.
+    Field(&'p Arg, &'p Field, usize),
+}
+
+/// The numbers that were seen already, all of them small.
+struct Once(u32);
+
+impl Once {
+    /// Whether this is the first time that `n` is seen.
+    fn is_first(&mut self, n: usize) -> bool {
+        let bit = u32::try_from(n).ok().and_then(|n| 1u32.checked_shl(n));
+        let bit = bit.unwrap_or(0);
+        let first = self.0 & bit == 0;
+
+        self.0 |= bit;
+        first
+    }
 }
 
 /// What a field is used for.
@@ -103,6 +130,69 @@ impl Program {
             size: field.size(),
             signed: is_signed(field),
         }
+    }
+
+    /// Calls `found` with each of `var_refs[]` and its number.
+    ///
+    /// PARITY: a field of the event that is a parameter takes no room among the references; C makes a
+    /// variable of it and refers to that.
+    fn each_ref<'p>(
+        &'p self,
+        mut found: impl FnMut(usize, Referred<'p>) -> fmt::Result,
+    ) -> fmt::Result {
+        let mut numbers = 0usize..;
+        let mut next = |referred| numbers.next().map_or(Ok(()), |n| found(n, referred));
+        let (mut foreign, mut own) = (Once(0), Once(0));
+
+        for (n, var) in self.refs().iter().enumerate().take(self.act_refs.into()) {
+            foreign.is_first(n);
+            next(Referred::Foreign(var))?;
+        }
+        for (i, action) in self.actions().iter().enumerate() {
+            if let Some(n) = tracked_var(action.handler()).filter(|&n| own.is_first(n)) {
+                next(Referred::Own(n, None))?;
+            }
+
+            let tracked = usize::from(action.track().is_some());
+            let mut index = self.vars_before(i).saturating_add(tracked);
+
+            for arg in self.args_of(action) {
+                match *arg.source() {
+                    ArgSource::Ref(n) => {
+                        let n = usize::from(n);
+
+                        if let Some(var) = self.refs().get(n).filter(|_| foreign.is_first(n)) {
+                            next(Referred::Foreign(var))?;
+                        }
+                    }
+                    ArgSource::Own(n) => {
+                        if own.is_first(n.into()) {
+                            next(Referred::Own(n.into(), arg.event()))?;
+                        }
+                    }
+                    ArgSource::Field(ref field) => {
+                        next(Referred::Field(arg, field, index))?;
+                        index = index.saturating_add(1);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The number of variables that come before those of action `i`.
+    fn vars_before(&self, i: usize) -> usize {
+        let is_field = |arg: &&Arg| matches!(arg.source(), ArgSource::Field(_));
+
+        self.actions()
+            .iter()
+            .take(i)
+            .map(|action| {
+                usize::from(action.track().is_some())
+                    .saturating_add(self.saves_of(action).len())
+                    .saturating_add(self.args_of(action).iter().filter(is_field).count())
+            })
+            .fold(self.vars().len(), usize::saturating_add)
     }
 
     /// Writes all that follows the header.
@@ -164,6 +254,7 @@ impl<T: Tables, O: Out> Writer<'_, T, O> {
             self.field(&mut index, key.field(), Role::Key(bytes))?;
         }
         self.references()?;
+        self.field_vars()?;
         self.actions()?;
         self.saves()
     }
@@ -272,68 +363,74 @@ impl<T: Tables, O: Out> Writer<'_, T, O> {
         )
     }
 
-    /// The variables of its own that handlers track, each once, by number.
-    fn tracked(&self) -> impl Iterator<Item = usize> + '_ {
-        let actions = self.program.actions();
-        let var = |action: &Action| tracked_var(action.handler());
+    /// Writes `var_refs[]`.
+    fn references(&mut self) -> fmt::Result {
+        let program = self.program;
+        let mut title = "\n  variable reference fields:\n";
 
-        actions.iter().enumerate().filter_map(move |(i, action)| {
-            let own = var(action)?;
-            let before = actions.iter().take(i);
-            (!before.filter_map(var).any(|other| other == own)).then_some(own)
+        program.each_ref(|n, referred| {
+            self.out.write_str(core::mem::take(&mut title))?;
+            write!(self.out, "\n    hist_data->var_refs[{n}]:\n")?;
+            self.referred(n, &referred)
         })
     }
 
-    /// Writes `var_refs[]`.
-    fn references(&mut self) -> fmt::Result {
-        let refs = self.program.refs();
-        if refs.is_empty() && self.tracked().next().is_none() {
-            return Ok(());
+    /// Writes one of `var_refs[]`.
+    fn referred(&mut self, n: usize, referred: &Referred<'_>) -> fmt::Result {
+        match referred {
+            Referred::Foreign(reference) => self.reference(n, reference),
+            Referred::Own(own, event) => self.own_reference(n, *own, *event),
+            Referred::Field(arg, field, index) => {
+                let var = Described {
+                    name: arg.name().of(self.text),
+                    index: *index,
+                    type_name: self.program.name_of(field.type_name(), self.text),
+                    size: field.size(),
+                    // As that of every variable that C makes so.
+                    signed: false,
+                };
+
+                self.var_ref(n, None, &var)?;
+                self.event(arg.event())?;
+                self.referred_kind(&var)
+            }
         }
-        self.out.write_str("\n  variable reference fields:\n")?;
-        for (n, reference) in refs.iter().enumerate() {
-            write!(self.out, "\n    hist_data->var_refs[{n}]:\n")?;
-            self.reference(n, reference)?;
-        }
-        for i in 0.. {
-            let Some(own) = self.tracked().nth(i) else {
-                break;
-            };
-            let n = refs.len().saturating_add(i);
-            write!(self.out, "\n    hist_data->var_refs[{n}]:\n")?;
-            self.own_reference(own)?;
-        }
-        Ok(())
     }
 
     /// Writes a reference to the variable of another trigger.
     fn reference(&mut self, n: usize, reference: &Ref) -> fmt::Result {
         let tables = self.tables;
         tables.variable(reference, |var| {
-            self.referred(n, Some(reference), &var)?;
-            if let Some((system, event)) = reference.event() {
-                self.line(b"      system: ", system.of(self.text))?;
-                self.line(b"      event_name: ", event.of(self.text))?;
-            }
+            self.var_ref(n, Some(reference), &var)?;
+            self.event(reference.event())?;
             self.referred_kind(&var)
         })
     }
 
+    /// Writes the event that stands before a variable.
+    fn event(&mut self, event: Option<(Span, Span)>) -> fmt::Result {
+        let Some((system, event)) = event else {
+            return Ok(());
+        };
+
+        self.line(b"      system: ", system.of(self.text))?;
+        self.line(b"      event_name: ", event.of(self.text))
+    }
+
     /// Writes a reference to variable `own` of the trigger itself.
-    fn own_reference(&mut self, own: usize) -> fmt::Result {
+    fn own_reference(&mut self, n: usize, own: usize, event: Option<(Span, Span)>) -> fmt::Result {
         let program = self.program;
         let Some(var) = program.vars().get(own) else {
             return Ok(());
         };
         let described = program.describe_var(own, var, self.text);
-        let place = self.tracked().position(|other| other == own).unwrap_or(0);
-        let n = program.refs().len().saturating_add(place);
 
-        self.referred(n, None, &described)?;
+        self.var_ref(n, None, &described)?;
+        self.event(event)?;
         self.referred_kind(&described)
     }
 
-    fn referred(&mut self, n: usize, reference: Option<&Ref>, var: &Described<'_>) -> fmt::Result {
+    fn var_ref(&mut self, n: usize, reference: Option<&Ref>, var: &Described<'_>) -> fmt::Result {
         self.out
             .write_str("      flags:\n        HIST_FIELD_FL_VAR_REF\n")?;
         self.line(b"      name: ", var.name)?;
@@ -353,33 +450,28 @@ impl<T: Tables, O: Out> Writer<'_, T, O> {
         self.out.write_str("      function: hist_field_var_ref()\n")
     }
 
-    /// The parameters of a `save()`.
-    fn saved(&self, act: Do) -> &[Save] {
-        let Do::Save { first, len } = act else {
-            return &[];
-        };
-        self.program
-            .saves()
-            .get(usize::from(first)..)
-            .and_then(|saves| saves.get(..usize::from(len)))
-            .unwrap_or(&[])
-    }
+    /// Writes `field_vars[]`: the fields that are parameters.
+    fn field_vars(&mut self) -> fmt::Result {
+        let program = self.program;
+        let mut title = "\n  field variables:\n";
+        let mut n = 0usize;
 
-    /// The number of variables that come before those of action `i`.
-    fn vars_before(&self, i: usize) -> usize {
-        self.program
-            .actions()
-            .iter()
-            .take(i)
-            .map(|action| {
-                let own = usize::from(action.track().is_some());
-                own.saturating_add(self.saved(action.act()).len())
-            })
-            .fold(self.program.vars().len(), usize::saturating_add)
+        program.each_ref(|_, referred| {
+            let Referred::Field(arg, field, index) = referred else {
+                return Ok(());
+            };
+
+            self.out.write_str(core::mem::take(&mut title))?;
+            self.kept("field_vars", n, (arg.name(), index), field)?;
+            n = n.saturating_add(1);
+            Ok(())
+        })
     }
 
     fn actions(&mut self) -> fmt::Result {
-        let actions = self.program.actions();
+        let program = self.program;
+        let actions = program.actions();
+
         if !actions.is_empty() {
             self.out.write_str(ACTIONS)?;
         }
@@ -398,18 +490,28 @@ impl<T: Tables, O: Out> Writer<'_, T, O> {
                 self.out,
                 "\n    hist_data->actions[{i}].track_data.var_ref:\n"
             )?;
-            self.own_reference(tracked_var(action.handler()).unwrap_or(usize::MAX))?;
+            self.tracked(action)?;
             write!(
                 self.out,
                 "\n    hist_data->actions[{i}].track_data.track_var:\n"
             )?;
             self.out
                 .write_str("      flags:\n        HIST_FIELD_FL_VAR\n")?;
-            self.variable(name, self.vars_before(i))?;
+            self.variable(name, program.vars_before(i))?;
             self.kind(b"u64", 8, false)?;
             self.out.write_str("      function: hist_field_nop()\n")?;
         }
         Ok(())
+    }
+
+    /// Writes the reference to the variable that an action tracks.
+    fn tracked(&mut self, action: &Action) -> fmt::Result {
+        let tracked = tracked_var(action.handler());
+
+        self.program.each_ref(|n, referred| match referred {
+            Referred::Own(own, _) if Some(own) == tracked => self.referred(n, &referred),
+            _ => Ok(()),
+        })
     }
 
     fn matched(&mut self, i: usize, what: &str, name: &[u8]) -> fmt::Result {
@@ -428,31 +530,40 @@ impl<T: Tables, O: Out> Writer<'_, T, O> {
                 .write_str("\n  save action variables (save() params):\n")?;
         }
         let mut n = 0usize;
+
         for (i, action) in program.actions().iter().enumerate() {
-            let first = self.vars_before(i).saturating_add(1);
-            for k in 0..self.saved(action.act()).len() {
-                let Some(save) = self.saved(action.act()).get(k).copied() else {
-                    break;
-                };
-                self.save(n, first.saturating_add(k), &save)?;
+            let first = program.vars_before(i).saturating_add(1);
+
+            for (k, save) in program.saves_of(action).iter().enumerate() {
+                let var = (save.name(), first.saturating_add(k));
+
+                self.kept("save_vars", n, var, save.field())?;
                 n = n.saturating_add(1);
             }
         }
         Ok(())
     }
 
-    fn save(&mut self, n: usize, index: usize, save: &Save) -> fmt::Result {
-        let field = save.field();
+    /// Writes a variable that C makes for a field, and what it is set to.
+    fn kept(
+        &mut self,
+        list: &str,
+        n: usize,
+        (name, index): (Span, usize),
+        field: &Field,
+    ) -> fmt::Result {
         write!(
             self.out,
-            "\n    hist_data->save_vars[{n}]:\n\n      save_vars[{n}].var:\n"
+            "\n    hist_data->{list}[{n}]:\n\n      {list}[{n}].var:\n"
         )?;
         self.out
             .write_str("      flags:\n        HIST_FIELD_FL_VAR\n")?;
-        self.variable(save.name().of(self.text), index)?;
-        write!(self.out, "\n      save_vars[{n}].val:\n")?;
+        self.variable(name.of(self.text), index)?;
+        write!(self.out, "\n      {list}[{n}].val:\n")?;
         self.event_field(field)?;
+
         let type_name = self.program.name_of(field.type_name(), self.text);
+
         // CAST: bytes of a field.
         self.kind(type_name, field.size() as usize, is_signed(field))
     }

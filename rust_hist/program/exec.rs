@@ -7,7 +7,8 @@
 //! A record may be shorter than its event's format says, and its location words may say anything:
 //! what lies outside reads as zero, or as the part of a string that is inside.
 //!
-//! `program/exec/entry.rs` does what comes when the entry is known: variables and actions.
+//! `program/exec/entry.rs` does what comes when the entry is known: variables and actions;
+//! `program/exec/trace.rs` has the values of synthetic events.
 //!
 //! Context: any, NMI included. Never allocates, sleeps, locks or panics.
 
@@ -21,9 +22,11 @@
 )]
 
 mod entry;
+mod trace;
 
 pub use self::entry::{
     track_row,
+    Effects,
     Kept, //
 };
 
@@ -129,8 +132,7 @@ impl Program {
     /// Whether a hit needs nothing but [`Program::key`] and [`Program::values`].
     #[inline(always)]
     pub fn is_plain(&self) -> bool {
-        // Actions track variables, so there is none without one.
-        self.refs.is_empty() && self.vars.is_empty()
+        self.refs.is_empty() && self.vars.is_empty() && self.actions.is_empty()
     }
 
     /// Computes the key of the hit: `key_words()` words at the start of `buf`, which has room for

@@ -30,7 +30,8 @@ use crate::{
         FieldDesc,
         FieldKind,
         ForeignVar,
-        Lookup, //
+        Lookup,
+        Resolver, //
     },
     lang::{
         expr::{
@@ -56,6 +57,7 @@ use crate::{
 
 use super::{
     compile::Compiler,
+    Action,
     Code,
     Field,
     Handler,
@@ -65,6 +67,7 @@ use super::{
     Modifier,
     Name,
     Op,
+    Program,
     Ref,
     Span, //
 };
@@ -428,59 +431,18 @@ impl Compiler<'_, '_> {
             note(ErrKind::VarNotUnique),
             note(ErrKind::VarNotFound),
         ]));
-        let mut source = event;
-
-        if event.is_none() {
-            // The events that the handlers name come first.
-            for action in self.program.actions.iter() {
-                let Handler::Match { system, event } = action.handler else {
-                    continue;
-                };
-                let here = self
-                    .event
-                    .var_of(system.of(text), event.of(text), name.of(text));
-
-                match (here, source) {
-                    (Err(Lookup::Failed(e)), _) => return Err(e.into()),
-                    (Ok(Some(_)), Some(_)) | (Err(Lookup::NotUnique), _) => return not_unique,
-                    (Ok(Some(_)), None) => source = Some((system, event)),
-                    (Ok(None), _) => {}
-                }
-            }
-        }
-
-        let found = match source {
-            Some((system, event)) => {
-                self.event
-                    .var_of(system.of(text), event.of(text), name.of(text))
-            }
-            None => self.event.var(name.of(text)),
-        };
+        let found = find_var(self.event, self.program.actions(), text, event, name);
         let var = match found {
             Ok(Some(var)) => var,
             Ok(None) => return not_found,
             Err(Lookup::NotUnique) => return not_unique,
             Err(Lookup::Failed(e)) => return Err(e.into()),
         };
-        let refs = &mut self.program.refs;
 
-        if let Some(known) = refs
-            .iter()
-            .find(|known| known.table == var.table && known.cell == var.cell)
-        {
-            return Ok(Ok(known.field));
+        match self.program.refer(event, Name::Text(name), &var)? {
+            Some((_, field)) => Ok(Ok(field)),
+            None => not_found,
         }
-
-        let Some(index) = u8::try_from(refs.len())
-            .ok()
-            .filter(|_| refs.len() < REFS_MAX)
-        else {
-            return not_found;
-        };
-        let reference = Ref::new(index, event, name, &var, &mut self.program.made)?;
-
-        refs.push(reference)?;
-        Ok(Ok(reference.field))
     }
 
     /// Looks the event's field up and settles how to read it.
@@ -557,19 +519,83 @@ impl Compiler<'_, '_> {
     }
 }
 
+/// Finds the variable `name` of another trigger. Without an event, those that the handlers name come
+/// first, then all that there are.
+pub(super) fn find_var<'r>(
+    resolver: &'r mut dyn Resolver,
+    actions: &[Action],
+    text: &[u8],
+    event: Option<(Span, Span)>,
+    name: Span,
+) -> Result<Option<ForeignVar<'r>>, Lookup> {
+    let name = name.of(text);
+    let mut source = event;
+
+    if event.is_none() {
+        for action in actions {
+            let Handler::Match { system, event } = action.handler else {
+                continue;
+            };
+            let here = resolver.var_of(system.of(text), event.of(text), name)?;
+
+            match (here, source) {
+                (Some(_), Some(_)) => return Err(Lookup::NotUnique),
+                (Some(_), None) => source = Some((system, event)),
+                (None, _) => {}
+            }
+        }
+    }
+
+    match source {
+        Some((system, event)) => resolver.var_of(system.of(text), event.of(text), name),
+        None => resolver.var(name),
+    }
+}
+
+impl Program {
+    /// The number of the reference to `var`, a new one if need be, and a use of it; `None` if there is
+    /// no room for it. `event` and `name` are how it is called here.
+    pub(super) fn refer(
+        &mut self,
+        event: Option<(Span, Span)>,
+        name: Name,
+        var: &ForeignVar<'_>,
+    ) -> Result<Option<(u8, Field)>, Refusal> {
+        for (index, known) in (0..=u8::MAX).zip(self.refs.iter()) {
+            if known.table == var.table && known.cell == var.cell {
+                return Ok(Some((index, known.field)));
+            }
+        }
+
+        let Some(index) = u8::try_from(self.refs.len())
+            .ok()
+            .filter(|_| self.refs.len() < REFS_MAX)
+        else {
+            return Ok(None);
+        };
+        let reference = Ref::new(index, event, name, var, &mut self.made)?;
+
+        self.refs.push(reference)?;
+        Ok(Some((index, reference.field)))
+    }
+}
+
 impl Ref {
     /// Refers to `var`; `index` is that of the reference itself.
     fn new(
         index: u8,
         event: Option<(Span, Span)>,
-        name: Span,
+        name: Name,
         var: &ForeignVar<'_>,
         made: &mut crate::alloc::Vec<u8>,
     ) -> Result<Self, Refusal> {
-        let shown = event.map_or(name, |(system, _)| Span {
-            start: system.start,
-            ..name
-        });
+        let shown = match (event, name) {
+            (Some((system, _)), Name::Text(name)) => Name::Text(Span {
+                start: system.start,
+                ..name
+            }),
+            _ => name,
+        };
 
         Ok(Self {
             table: var.table,
@@ -579,7 +605,7 @@ impl Ref {
             event,
             constant: var.constant,
             field: Field {
-                name: Name::Text(shown),
+                name: shown,
                 op: Op::Ref(index),
                 kind: var.cell.kind,
                 modifier: Modifier::None,

@@ -26,7 +26,6 @@ use super::{
     Action,
     Code,
     Column,
-    Do,
     Field,
     Handler,
     Insn,
@@ -51,7 +50,8 @@ impl Program {
             out.write_str(":name=")?;
             out.write_bytes(name)?;
         }
-        self.write_keys(text, out)?;
+        out.write_str(":keys=")?;
+        self.write_key_list(text, out)?;
         self.write_vals(text, out)?;
         self.write_vars(text, out)?;
         self.write_sort(text, out)?;
@@ -73,9 +73,12 @@ impl Program {
         out.write_str(if paused { " [paused]\n" } else { " [active]\n" })
     }
 
-    fn write_keys(&self, text: &[u8], out: &mut impl Out) -> fmt::Result {
+    /// Prints the keys as they may be typed behind `keys=`.
+    pub(super) fn write_key_list(&self, text: &[u8], out: &mut impl Out) -> fmt::Result {
         for (i, key) in self.keys().iter().enumerate() {
-            out.write_str(if i == 0 { ":keys=" } else { "," })?;
+            if i > 0 {
+                out.write_str(",")?;
+            }
             self.write_field(&key.field, text, out)?;
         }
         Ok(())
@@ -133,25 +136,12 @@ impl Program {
         }
         out.write_str(").")?;
         out.write_bytes(action.word.of(text))?;
-
-        let mut before = "(";
-
-        if let Do::Trace {
-            event,
-            keyword: true,
-        } = action.act
-        {
-            out.write_str(before)?;
-            out.write_bytes(event.of(text))?;
-            before = ",";
-        }
-        for param in self.params_of(action) {
-            out.write_str(before)?;
+        out.write_str("(")?;
+        for (i, param) in self.typed_of(action).enumerate() {
+            if i > 0 {
+                out.write_str(",")?;
+            }
             out.write_bytes(param.of(text))?;
-            before = ",";
-        }
-        if before == "(" {
-            out.write_str(before)?;
         }
         out.write_str(")")
     }

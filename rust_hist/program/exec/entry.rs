@@ -15,6 +15,7 @@ use crate::{
         STR_SLOT,
         VARS_MAX, //
     },
+    schema::Values,
     sync::Atomic,
     tracing_map::{
         copy_words,
@@ -44,6 +45,7 @@ use super::{
     put_stack,
     put_string,
     string_at,
+    trace::ArgVals,
     OwnVals,
     Refs,
     Tables, //
@@ -53,7 +55,7 @@ use super::{
 const COMM_WORDS: usize = COMM_LEN / 8;
 
 /// Most words of a string or of a stack.
-const TEXT_WORDS: usize = if STR_SLOT / 8 > STACK_DEPTH {
+pub(super) const TEXT_WORDS: usize = if STR_SLOT / 8 > STACK_DEPTH {
     STR_SLOT / 8
 } else {
     STACK_DEPTH
@@ -61,10 +63,10 @@ const TEXT_WORDS: usize = if STR_SLOT / 8 > STACK_DEPTH {
 
 /// One record, with all that surrounds its hit.
 #[derive(Clone, Copy)]
-struct Hit<'h, E, T> {
+pub(super) struct Hit<'h, E, T> {
     program: &'h Program,
-    record: &'h [u8],
-    env: &'h E,
+    pub(super) record: &'h [u8],
+    pub(super) env: &'h E,
     refs: &'h Refs<'h, T>,
     /// The extra words of the entry.
     aux: &'h [Atomic<u64>],
@@ -109,8 +111,8 @@ impl Program {
 
     /// Runs the actions of the trigger and returns how many rows could not be saved.
     ///
-    /// `own` is what [`Program::set_vars`] has returned. A `snapshot()` whose time has come is left
-    /// to `on_snapshot`, with the value that is its reason.
+    /// `own` is what [`Program::set_vars`] has returned. What an action does outside of the entry is
+    /// left to `effects`.
     #[inline(never)]
     pub fn act<E: Env, T: Tables>(
         &self,
@@ -119,7 +121,7 @@ impl Program {
         record: &[u8],
         env: &E,
         refs: &Refs<'_, T>,
-        mut on_snapshot: impl FnMut(&Action, u64),
+        effects: &mut impl Effects,
     ) -> u64 {
         let mut lost: u64 = 0;
         let hit = Hit {
@@ -131,25 +133,18 @@ impl Program {
         };
 
         for action in self.actions() {
-            let (when, value) = match action.handler {
-                // Only `trace()` goes with it, which nobody has yet.
-                Handler::Match { .. } => continue,
-                Handler::Max { var, .. } => (When::Larger, own.get(var)),
-                Handler::Change { var, .. } => (When::Other, own.get(var)),
-            };
-            let Some(cell) = action.track.and_then(|track| track.cell(aux)) else {
-                continue;
+            let value = match action.handler {
+                Handler::Match { .. } => {
+                    hit.trace(action, own, effects);
+                    continue;
+                }
+                Handler::Max { var, .. } | Handler::Change { var, .. } => own.get(var),
             };
 
-            let end = cell.update(when, value, |row| {
-                for save in self.saves_of(action) {
-                    hit.save(save, row);
-                }
-            });
-            match end {
+            match hit.track(action, value) {
                 Tracked::Same => (),
-                Tracked::Stored if action.act == Do::Snapshot => on_snapshot(action, value),
-                Tracked::Stored => (),
+                Tracked::Stored if action.act == Do::Snapshot => effects.snapshot(action, value),
+                Tracked::Stored => hit.trace(action, own, effects),
                 Tracked::Lost => lost = lost.wrapping_add(1),
             }
         }
@@ -233,10 +228,54 @@ impl Track {
     }
 }
 
+/// What actions do outside of the entry.
+///
+/// Called from any context, NMI included.
+pub trait Effects {
+    /// The time of a `snapshot()` has come; `value` is the reason.
+    fn snapshot(&mut self, action: &Action, value: u64);
+
+    /// The time of a `trace()` has come: generates the event that the resolver called `synth`.
+    fn trace(&mut self, synth: u16, values: &impl Values);
+}
+
 impl<E: Env, T: Tables> Hit<'_, E, T> {
+    /// Compares `value` with what the handler keeps, and keeps it if its time has come, with what is
+    /// saved.
+    #[inline]
+    fn track(&self, action: &Action, value: u64) -> Tracked {
+        let when = match action.handler {
+            Handler::Max { .. } => When::Larger,
+            Handler::Change { .. } | Handler::Match { .. } => When::Other,
+        };
+        let Some(cell) = action.track.and_then(|track| track.cell(self.aux)) else {
+            return Tracked::Same;
+        };
+
+        cell.update(when, value, |row| {
+            for save in self.program.saves_of(action) {
+                self.save(save, row);
+            }
+        })
+    }
+
+    /// Generates the synthetic event, if that is what the action does.
+    #[inline]
+    fn trace(&self, action: &Action, own: &OwnVals, effects: &mut impl Effects) {
+        if let Do::Trace { synth, .. } = action.act {
+            let values = ArgVals {
+                hit: self,
+                own,
+                args: self.program.args_of(action),
+            };
+
+            effects.trace(synth, &values);
+        }
+    }
+
     /// The number that a field comes to.
     #[inline]
-    fn number(&self, field: &Field) -> u64 {
+    pub(super) fn number(&self, field: &Field) -> u64 {
         self.program
             .number(field, self.record, self.env, self.refs.numbers)
     }
@@ -285,7 +324,7 @@ impl<E: Env, T: Tables> Hit<'_, E, T> {
     /// Fills `buf` with the string or stack that a field comes to; `None` if it cannot be had, and
     /// then `buf` holds anything. A string ends in a NUL.
     #[inline(never)]
-    fn text(&self, field: &Field, buf: &mut [u64]) -> Option<()> {
+    pub(super) fn text(&self, field: &Field, buf: &mut [u64]) -> Option<()> {
         match field.op {
             Op::Comm | Op::StaticString { .. } | Op::DynString { .. } | Op::RelDynString { .. } => {
                 let mut comm = [0; COMM_LEN];
@@ -298,12 +337,7 @@ impl<E: Env, T: Tables> Hit<'_, E, T> {
             Op::StackField { offset } => {
                 put_stack(buf, self.record, location(self.record, offset).0);
             }
-            Op::Ref(n) => {
-                let reference = self.program.refs().get(usize::from(n))?;
-                let aux = self.refs.tables.aux(reference.table, self.refs.key)?;
-
-                TextCell::new(reference.cell.of(aux))?.read(buf)?;
-            }
+            Op::Ref(n) => self.foreign_text(n, buf)?,
             Op::One | Op::Num { .. } | Op::Timestamp | Op::Cpu | Op::Const(_) | Op::Expr(_) => {
                 return None
             }
@@ -313,10 +347,32 @@ impl<E: Env, T: Tables> Hit<'_, E, T> {
         }
         Some(())
     }
+
+    /// The number of another trigger's variable.
+    pub(super) fn foreign_number(&self, n: u8) -> u64 {
+        let numbers = self.refs.numbers;
+
+        numbers.get(usize::from(n)).copied().unwrap_or(0)
+    }
+
+    /// Copies the string or stack of another trigger's variable to `buf`, or as much as fits.
+    pub(super) fn foreign_text(&self, n: u8, buf: &mut [u64]) -> Option<()> {
+        let reference = self.program.refs().get(usize::from(n))?;
+        let aux = self.refs.tables.aux(reference.table, self.refs.key)?;
+
+        TextCell::new(reference.cell.of(aux))?.read(buf)
+    }
+
+    /// Copies the string or stack of a variable of the trigger itself to `buf`, or as much as fits.
+    pub(super) fn own_text(&self, n: u8, buf: &mut [u64]) -> Option<()> {
+        let var = self.program.vars().get(usize::from(n))?;
+
+        TextCell::new(var.cell.of(self.aux))?.read(buf)
+    }
 }
 
 /// Makes the last byte a NUL: the buffer may be shorter than what was copied to it.
-fn end_string(words: &mut [u64]) {
+pub(super) fn end_string(words: &mut [u64]) {
     if let Some(last) = words.last_mut() {
         let [head @ .., _] = last.to_ne_bytes();
         let mut bytes = [0; size_of::<u64>()];

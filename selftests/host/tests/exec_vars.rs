@@ -8,299 +8,24 @@
 
 mod common;
 mod lang_common;
+mod run;
 
-use common::{map, Words};
 use lang_common::*;
 use proptest::prelude::*;
+use run::*;
 use rust_hist::{
-    field::{
-        FieldDesc,
-        ForeignVar,
-        Lookup,
-        Resolver, //
-    },
-    limits::{
-        KEY_WORDS_MAX,
-        REFS_MAX,
-        VALS_MAX, //
-    },
-    program::{
-        Out,
-        Program,
-        Tables, //
-    },
+    field::Resolver,
+    limits::REFS_MAX,
     render::{
         Stats,
-        Symbols,
         Table,
         COMM_WORDS, //
     },
-    sync::{
-        Atomic,
-        Relaxed, //
-    },
+    sync::Relaxed,
     tracing_map::{
-        Dimensions,
         Ending,
-        Fibonacci,
-        Map,
-        Rows,
-        Shape,
         TextCell, //
     },
-};
-use std::fmt;
-
-/// A trigger with its table.
-struct Trigger {
-    event: (&'static str, &'static str),
-    text: &'static [u8],
-    program: Program,
-    map: Map<Words, Fibonacci>,
-}
-
-/// All triggers of an instance.
-#[derive(Default)]
-struct World(Vec<Trigger>);
-
-/// An event of that instance, as the compiler sees it.
-struct Place<'w> {
-    fields: &'w Event,
-    event: (&'static str, &'static str),
-    world: &'w World,
-}
-
-fn is(event: (&str, &str), system: &[u8], name: &[u8]) -> bool {
-    (event.0.as_bytes(), event.1.as_bytes()) == (system, name)
-}
-
-impl World {
-    fn find(&self, name: &[u8], on: impl Fn(&Trigger) -> bool) -> Option<ForeignVar<'_>> {
-        self.0.iter().enumerate().find_map(|(i, trigger)| {
-            on(trigger)
-                .then(|| trigger.program.export(name, trigger.text, i as u16))
-                .flatten()
-        })
-    }
-
-    fn try_add(
-        &mut self,
-        fields: &Event,
-        event: (&'static str, &'static str),
-        text: &'static str,
-    ) -> Result<usize, String> {
-        let text = text.as_bytes();
-        let mut place = Place {
-            fields,
-            event,
-            world: self,
-        };
-        let program = create(&mut place, text).map_err(|refusal| format!("{refusal:?}"))?;
-        let dimensions = Dimensions {
-            bits: 7,
-            key_words: program.key_words(),
-            aux_words: program.aux_words(),
-            sums: program.sums(),
-        };
-        let shape = Shape::new(dimensions, 1).ok_or("the shape")?;
-
-        self.0.push(Trigger {
-            event,
-            text,
-            program,
-            map: map(shape),
-        });
-        Ok(self.0.len() - 1)
-    }
-
-    /// Adds a trigger and returns its number.
-    fn add(
-        &mut self,
-        fields: &Event,
-        event: (&'static str, &'static str),
-        text: &'static str,
-    ) -> usize {
-        self.try_add(fields, event, text)
-            .unwrap_or_else(|why| panic!("{text}: {why}"))
-    }
-
-    /// Runs one record through a trigger, as the module does.
-    fn hit(&self, n: usize, record: &[u8], around: &Around) -> Ended {
-        let Trigger { program, map, .. } = &self.0[n];
-        let (mut key, mut refs, mut vals) = ([0; KEY_WORDS_MAX], [0; REFS_MAX], [0; VALS_MAX]);
-        let mut ended = Ended {
-            ending: Ending::Hit,
-            lost: 0,
-            snapshots: Vec::new(),
-        };
-        let shard = map.shard(0);
-
-        let key = program.key(record, around, &mut key);
-        let Ok(refs) = program.resolve(key, self, &mut refs) else {
-            ended.ending = Ending::Ignored;
-            shard.count(ended.ending);
-            return ended;
-        };
-        let elt = map
-            .insert(key, |aux| {
-                for (to, from) in aux.iter().zip(words_of(around.comm, COMM_WORDS)) {
-                    if program.needs_comm() {
-                        to.store(from, Relaxed);
-                    }
-                }
-            })
-            .expect("room for all keys");
-        shard.hit(elt, program.values(record, around, &refs, &mut vals));
-        let aux = map.aux(elt);
-        let own = program.set_vars(aux, record, around, &refs);
-        ended.lost = program.act(aux, &own, record, around, &refs, |_, value| {
-            ended.snapshots.push(value)
-        });
-        ended
-    }
-
-    /// The rows as a reader sees them, by ascending key.
-    fn rows(&self, n: usize) -> Vec<String> {
-        let Trigger {
-            text, program, map, ..
-        } = &self.0[n];
-        let mut words = vec![0xdead_beef; map.used() * map.shape().row_words()];
-        let len = map.copy_rows(map.used(), &mut words, |from, to| {
-            program.copy_aux(from, to)
-        });
-        let rows = Rows::new(map.shape(), &words, len);
-        let stats = Stats::of(&rows);
-        let table = Table {
-            program,
-            text,
-            stats: &stats,
-            symbols: &Frames,
-        };
-        let mut rows: Vec<_> = rows.iter().collect();
-        rows.sort_by(|a, b| a.key.cmp(b.key));
-        rows.iter()
-            .map(|row| {
-                let mut out = Text::default();
-                table.entry(row, &mut out).expect("printed");
-                String::from_utf8(out.0).expect("UTF-8")
-            })
-            .collect()
-    }
-
-    /// The extra words of the entry with this key.
-    fn aux(&self, n: usize, key: &[u64]) -> &[Atomic<u64>] {
-        Tables::aux(self, n as u16, key).expect("an entry")
-    }
-}
-
-/// What came of one record.
-#[derive(Debug, PartialEq)]
-struct Ended {
-    ending: Ending,
-    lost: u64,
-    snapshots: Vec<u64>,
-}
-
-impl Tables for World {
-    fn aux(&self, table: u16, key: &[u64]) -> Option<&[Atomic<u64>]> {
-        let map = &self.0[usize::from(table)].map;
-        map.lookup(key).map(|elt| map.aux(elt))
-    }
-}
-
-impl Resolver for Place<'_> {
-    fn field(&self, name: &[u8]) -> Option<FieldDesc<'_>> {
-        self.fields.field(name)
-    }
-
-    fn is_own(&self, system: &[u8], event: &[u8]) -> bool {
-        is(self.event, system, event)
-    }
-
-    fn event_exists(&self, system: &[u8], event: &[u8]) -> bool {
-        self.is_own(system, event) || self.world.0.iter().any(|t| is(t.event, system, event))
-    }
-
-    fn defines(&self, name: &[u8]) -> bool {
-        self.world
-            .find(name, |trigger| trigger.event == self.event)
-            .is_some()
-    }
-
-    fn var_of(
-        &mut self,
-        system: &[u8],
-        event: &[u8],
-        name: &[u8],
-    ) -> Result<Option<ForeignVar<'_>>, Lookup> {
-        Ok(self
-            .world
-            .find(name, |trigger| is(trigger.event, system, event)))
-    }
-
-    fn var(&mut self, name: &[u8]) -> Result<Option<ForeignVar<'_>>, Lookup> {
-        Ok(self.world.find(name, |_| true))
-    }
-}
-
-/// Symbols that are told apart.
-struct Frames;
-
-impl Symbols for Frames {
-    fn symbol<W: Out>(&self, addr: u64, out: &mut W) -> fmt::Result {
-        write!(out, "sym_{addr:x}")
-    }
-
-    fn symbol_offset<W: Out>(&self, addr: u64, out: &mut W) -> fmt::Result {
-        write!(out, "sym_{addr:x}+0x0")
-    }
-
-    fn syscall(&self, _: u64) -> Option<&[u8]> {
-        None
-    }
-}
-
-/// A string as words, padded with zeros.
-fn words_of(text: &str, words: usize) -> Vec<u64> {
-    let mut bytes = text.as_bytes().to_vec();
-    bytes.resize(words * 8, 0);
-    bytes
-        .chunks_exact(8)
-        .map(|chunk| u64::from_ne_bytes(chunk.try_into().expect("eight")))
-        .collect()
-}
-
-const WAKING: (&str, &str) = ("sched", "sched_waking");
-const SWITCHED: (&str, &str) = ("sched", "sched_switch");
-
-/// Someone wakes `pid`: the fields of a switch serve for that, too.
-fn switch(prev: &str, prev_pid: i32, next: &str, next_pid: i32, prio: i32) -> Vec<u8> {
-    let mut record = vec![0; 64];
-    let mut put = |at: usize, bytes: &[u8]| record[at..at + bytes.len()].copy_from_slice(bytes);
-
-    put(4, &prev_pid.to_ne_bytes());
-    put(8, prev.as_bytes());
-    put(24, &prev_pid.to_ne_bytes());
-    put(28, &7i32.to_ne_bytes());
-    put(40, next.as_bytes());
-    put(56, &next_pid.to_ne_bytes());
-    put(60, &prio.to_ne_bytes());
-    record
-}
-
-fn at(ts: u64) -> Around {
-    Around { ts, ..AROUND }
-}
-
-const HIT: Ended = Ended {
-    ending: Ending::Hit,
-    lost: 0,
-    snapshots: Vec::new(),
-};
-const IGNORED: Ended = Ended {
-    ending: Ending::Ignored,
-    lost: 0,
-    snapshots: Vec::new(),
 };
 
 #[test]
@@ -731,7 +456,14 @@ fn b_01_a_handler_compares_its_own_hit() {
     let own = program.set_vars(aux, &record, &AROUND, &refs);
     let other = switch("a", 1, "b", 2, 99);
     program.set_vars(aux, &other, &AROUND, &refs);
-    program.act(aux, &own, &record, &AROUND, &refs, |_, _| ());
+    program.act(
+        aux,
+        &own,
+        &record,
+        &AROUND,
+        &refs,
+        &mut Outside::new(&world),
+    );
     assert!(world.rows(n)[0].contains("max:          5"));
 }
 

@@ -920,9 +920,17 @@ fn h_act_01_onmatch() {
         ("onmatch(kmem.kmalloc).syn", &[(ActionNotFound, "")]),
         ("onmatch(kmem.kmalloc).syn(", &[(InvalidParam, "")]),
         ("onmatch(kmem.kmalloc).syn()", &[(InvalidParam, "")]),
-        ("onmatch(kmem.kmalloc).syn(u)", &[(InvalidParam, "u")]),
-        ("onmatch(kmem.kmalloc).syn(u8, q)", &[(InvalidParam, "q")]),
-        ("onmatch(kmem.kmalloc).trace(z)", &[(InvalidParam, "z")]),
+        ("onmatch(kmem.kmalloc).syn(u8, )", &[(InvalidParam, "")]),
+        ("onmatch(kmem.kmalloc).syn(u8,$)", &[(InvalidParam, "$")]),
+        // C wants two bytes of each parameter.
+        (
+            "onmatch(kmem.kmalloc).syn(u)",
+            &[(SynthEventNotFound, "syn")],
+        ),
+        (
+            "onmatch(kmem.kmalloc).trace(z)",
+            &[(SynthEventNotFound, "z")],
+        ),
         (
             "onmatch(kmem.kmalloc).save(u8)",
             &[(ActionMismatch, "save")],
@@ -1031,7 +1039,14 @@ fn h_act_03_and_04_tracked_variables() {
             ("($x).save(", &[(InvalidParam, "")]),
             ("($x).save()", &[(InvalidParam, "")]),
             ("($x).save(u8,)", &[(InvalidParam, "")]),
-            ("($x).save(u)", &[(InvalidParam, "u")]),
+            (
+                "($x).save(u)",
+                &[
+                    (FieldNotFound, "u"),
+                    (FieldVarParseFail, "u"),
+                    (FieldVarCreateFail, "u"),
+                ],
+            ),
             ("($x).snapshot(", &[(NoClosingParen, "")]),
             ("($x).syn(u8)", &[(SynthEventNotFound, "syn")]),
             ("($junk).syn(u8)", &[(OnxVarNotFound, "junk")]),

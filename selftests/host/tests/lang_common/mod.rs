@@ -12,6 +12,7 @@ use core::fmt::{
 };
 
 use rust_hist::{
+    alloc::AllocError,
     error::{
         ErrKind,
         Errno,
@@ -23,7 +24,9 @@ use rust_hist::{
         FieldKind,
         ForeignVar,
         Lookup,
-        Resolver, //
+        MatchedField,
+        Resolver,
+        SynthField, //
     },
     lang,
     limits::COMM_LEN,
@@ -92,6 +95,24 @@ impl Resolver for Event {
 
     fn var(&mut self, _: &[u8]) -> Result<Option<ForeignVar<'_>>, Lookup> {
         Ok(None)
+    }
+
+    fn synth(&mut self, _: &[u8]) -> Result<Option<u16>, AllocError> {
+        Ok(None)
+    }
+
+    fn synth_field(&self, _: u16, _: usize) -> Option<SynthField<'_>> {
+        None
+    }
+
+    fn matched_field(
+        &mut self,
+        _: &Program,
+        _: &[u8],
+        _: &[u8],
+        _: &[u8],
+    ) -> Result<MatchedField<'_>, AllocError> {
+        Ok(MatchedField::NoEvent)
     }
 }
 

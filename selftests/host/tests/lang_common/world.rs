@@ -3,6 +3,7 @@
 //! Several events with triggers, for what a trigger sees of others.
 
 use rust_hist::{
+    alloc::AllocError,
     error::{
         ErrKind,
         Errno,
@@ -12,12 +13,18 @@ use rust_hist::{
         FieldDesc,
         ForeignVar,
         Lookup,
-        Resolver, //
+        MatchedField,
+        Resolver,
+        SynthField, //
     },
     lang,
     program::{
         Program,
         Purpose, //
+    },
+    schema::{
+        self,
+        Schema, //
     },
 };
 
@@ -25,15 +32,17 @@ use super::*;
 
 /// A trigger on an event.
 pub(crate) struct Trigger {
-    event: (&'static str, &'static str),
-    text: Vec<u8>,
-    program: Program,
+    pub(crate) event: (&'static str, &'static str),
+    pub(crate) text: Vec<u8>,
+    pub(crate) program: Program,
 }
 
 /// Events of one instance, with the triggers that they have.
 pub(crate) struct World {
     events: Vec<(&'static str, &'static str, Event)>,
-    triggers: Vec<Trigger>,
+    pub(crate) triggers: Vec<Trigger>,
+    /// The synthetic events.
+    pub(crate) synths: Vec<Schema>,
     /// The event that the next trigger is for.
     own: (&'static str, &'static str),
 }
@@ -49,6 +58,7 @@ impl World {
                 ("zoo", "all", ZOO),
             ],
             triggers: Vec::new(),
+            synths: Vec::new(),
             own: ("zoo", "all"),
         }
     }
@@ -65,6 +75,21 @@ impl World {
             program,
         });
         self.own = own;
+        self
+    }
+
+    /// Defines a synthetic event.
+    pub(crate) fn synth(mut self, text: &str) -> Self {
+        match schema::parse(text.as_bytes(), |_| false) {
+            Ok(schema::Command::Create(schema)) => self.synths.push(schema),
+            other => panic!("{text}: {other:?}"),
+        }
+        self
+    }
+
+    /// Makes this event the one that the next trigger is for.
+    pub(crate) fn on(mut self, system: &'static str, event: &'static str) -> Self {
+        self.own = (system, event);
         self
     }
 
@@ -191,5 +216,81 @@ impl Resolver for World {
             [event] => Ok(self.export(name, |trigger| trigger.event == event)),
             _ => Err(Lookup::NotUnique),
         }
+    }
+
+    fn synth(&mut self, name: &[u8]) -> Result<Option<u16>, AllocError> {
+        let found = self
+            .synths
+            .iter()
+            .position(|synth| synth.name().to_bytes() == name);
+
+        Ok(found.map(|at| u16::try_from(at).expect("few")))
+    }
+
+    fn synth_field(&self, synth: u16, index: usize) -> Option<SynthField<'_>> {
+        let field = self.synths.get(usize::from(synth))?.field(index)?;
+
+        Some(SynthField {
+            type_name: field.type_name.to_bytes(),
+            size: field.size.into(),
+            signed: field.signed,
+            class: field.class,
+        })
+    }
+
+    fn matched_field(
+        &mut self,
+        user: &Program,
+        system: &[u8],
+        event: &[u8],
+        name: &[u8],
+    ) -> Result<MatchedField<'_>, AllocError> {
+        let Some(&(system, event, _)) = self
+            .events
+            .iter()
+            .find(|(s, e, _)| (system, event) == (s.as_bytes(), e.as_bytes()))
+        else {
+            return Ok(MatchedField::NoEvent);
+        };
+        let Some(model) = self
+            .triggers
+            .iter()
+            .find(|trigger| trigger.event == (system, event) && trigger.program.has_keys_of(user))
+        else {
+            return Ok(MatchedField::NoHist);
+        };
+        let var = [b"synthetic_", name].concat();
+        let is_there =
+            |world: &Self| world.export(&var, |trigger| trigger.event == (system, event)).is_some();
+
+        if !is_there(self) {
+            let filter = model.program.filter(&model.text);
+            let mut helper = Text::default();
+
+            model
+                .program
+                .write_helper(&model.text, name, filter, &mut helper)
+                .expect("the collector takes everything");
+
+            let own = core::mem::replace(&mut self.own, (system, event));
+            let made = create(self, &helper.0);
+
+            self.own = own;
+            match made {
+                Ok(program) => self.triggers.push(Trigger {
+                    event: (system, event),
+                    text: helper.0,
+                    program,
+                }),
+                Err(refusal) => {
+                    return Ok(MatchedField::NotCreated(
+                        refusal.entries().next().map(|entry| entry.kind),
+                    ))
+                }
+            }
+        }
+        Ok(self
+            .export(&var, |trigger| trigger.event == (system, event))
+            .map_or(MatchedField::NoVar, MatchedField::Var))
     }
 }

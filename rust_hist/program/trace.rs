@@ -1,0 +1,357 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The parameters of `trace()`, and what a trigger on another event has to be to lend its keys.
+//!
+//! C counterpart: `trace_action_create()`, `trace_action_find_var()`,
+//! `trace_action_create_field_var()`, `check_synth_field()`, `compatible_keys()` and
+//! `create_field_var_hist()` of
+//! [`kernel/trace/trace_events_hist.c`](srctree/kernel/trace/trace_events_hist.c).
+//!
+//! A parameter is a variable of the trigger itself, a variable of another trigger, or a field. A field
+//! of the event is read from the record when the action runs: it needs no room in an entry. A field of
+//! another event is a variable of a helper trigger there, which the resolver prepares.
+//!
+//! Context: process.
+
+#![cfg_attr(not(CONFIG_RUST), forbid(unsafe_code))]
+#![cfg_attr(
+    CONFIG_RUST,
+    allow(
+        unreachable_pub,
+        reason = "the root of the module keeps its rooms private"
+    )
+)]
+
+use core::fmt;
+
+use crate::{
+    error::{
+        Entry,
+        ErrKind,
+        Errno,
+        Refusal, //
+    },
+    field::{
+        Lookup,
+        MatchedField,
+        SynthClass,
+        SynthField, //
+    },
+    lang::lex::Split,
+    limits::PARAMS_MAX, //
+};
+
+use super::{
+    action::narrow,
+    compile::Compiler,
+    expr::find_var,
+    Action,
+    Arg,
+    ArgSource,
+    Do,
+    Field,
+    Handler,
+    Kind,
+    Name,
+    Out,
+    Program,
+    Span, //
+};
+
+/// How the variables of helper triggers begin; the name of the field follows.
+pub const HELPER_VAR: &[u8] = b"synthetic_";
+
+/// A system and an event.
+type Event = Option<(Span, Span)>;
+
+impl Handler {
+    /// The event whose hits it is there for.
+    fn matched(&self) -> Event {
+        match *self {
+            Self::Match { system, event } => Some((system, event)),
+            Self::Max { .. } | Self::Change { .. } => None,
+        }
+    }
+}
+
+impl Compiler<'_, '_> {
+    /// Settles a `trace()` of the synthetic event `event`.
+    pub(super) fn create_trace(
+        &mut self,
+        action: &Action,
+        event: Span,
+        keyword: bool,
+    ) -> Result<Do, Refusal> {
+        let command = &self.spec.command;
+        let Some(synth) = self.event.synth(event.of(command.text()))? else {
+            return Err(command.refuse(ErrKind::SynthEventNotFound, event));
+        };
+        let first = narrow(self.program.args.len())?;
+        let (start, len) = action.params;
+
+        for index in 0..len {
+            let at = usize::from(start.saturating_add(index));
+            let Some(&param) = self.program.params.get(at) else {
+                break;
+            };
+            let (event, name) = self.param(param)?;
+            let source = self.source(action.handler, event, name)?;
+            let fits = self
+                .event
+                .synth_field(synth, usize::from(index))
+                .is_some_and(|to| self.program.fits(&source, &to));
+
+            if !fits {
+                return Err(command.refuse(ErrKind::SynthTypeMismatch, name));
+            }
+            self.program.args.push(Arg {
+                name,
+                event,
+                source,
+            })?;
+        }
+
+        if self.event.synth_field(synth, usize::from(len)).is_some() {
+            return Err(command.refuse(ErrKind::SynthCountMismatch, event));
+        }
+        Ok(Do::Trace {
+            event,
+            keyword,
+            synth,
+            first,
+            len,
+        })
+    }
+
+    /// Takes `system.event.` off a parameter.
+    fn param(&self, param: Span) -> Result<(Event, Span), Refusal> {
+        let command = &self.spec.command;
+        let mut parts = Split::new(command.text(), param, b'.');
+
+        match (parts.next(), parts.next(), parts.rest()) {
+            (Some(system), Some(event), Some(name)) => Ok((Some((system, event)), name)),
+            (Some(name), None, _) => Ok((None, name)),
+            _ => Err(command.explain(Errno::Einval, ErrKind::InvalidParam, param)),
+        }
+    }
+
+    /// Finds what a parameter stands for.
+    fn source(&mut self, handler: Handler, event: Event, name: Span) -> Result<ArgSource, Refusal> {
+        if name.of(self.spec.command.text()).starts_with(b"$") {
+            self.variable(handler, event, name.behind(1))
+        } else {
+            self.field(handler, event, name)
+        }
+    }
+
+    /// Whether `event` is that of the trigger, or not typed.
+    fn is_target(&self, event: Event) -> bool {
+        let text = self.spec.command.text();
+
+        event.map_or(true, |(system, event)| {
+            self.event.is_own(system.of(text), event.of(text))
+        })
+    }
+
+    /// Finds a variable: of the trigger itself, of the event that the handler names, of others.
+    fn variable(
+        &mut self,
+        handler: Handler,
+        event: Event,
+        name: Span,
+    ) -> Result<ArgSource, Refusal> {
+        let command = &self.spec.command;
+        let text = command.text();
+
+        if self.is_target(event) {
+            let mut vars = self.program.vars().iter();
+            let own = vars.position(|var| var.name.of(text) == name.of(text));
+
+            if let Some(own) = own.and_then(|own| u8::try_from(own).ok()) {
+                return Ok(ArgSource::Own(own));
+            }
+        }
+
+        let not_found = command.refuse(ErrKind::ParamNotFound, name);
+        let found = find_var(
+            self.event,
+            self.program.actions(),
+            text,
+            event.or(handler.matched()),
+            name,
+        );
+
+        match found {
+            Ok(Some(var)) => self.program.refer(event, Name::Text(name), &var)?,
+            Ok(None) => return Err(not_found),
+            Err(Lookup::NotUnique) => {
+                return Err(not_found.after(Some(Entry {
+                    kind: ErrKind::VarNotUnique,
+                    at: command.column(name),
+                })))
+            }
+            Err(Lookup::Failed(e)) => return Err(e.into()),
+        }
+        .map(|(index, _)| ArgSource::Ref(index))
+        .ok_or(command.explain(Errno::Enomem, ErrKind::TooManyRefs, name))
+    }
+
+    /// Finds a field: of the event, or of the one that the parameter or the handler names.
+    ///
+    /// PARITY: where the other event has the field, C has logged already that this one has not.
+    fn field(&mut self, handler: Handler, event: Event, name: Span) -> Result<ArgSource, Refusal> {
+        let command = &self.spec.command;
+        let text = command.text();
+        let mut refusal = Refusal::silent(Errno::Einval);
+
+        if self.is_target(event) {
+            match self.own_field(name) {
+                Ok(field) => return Ok(ArgSource::Field(field)),
+                Err(found) if found.is_silent() => return Err(found),
+                Err(found) => refusal = found,
+            }
+            refusal.errno = Errno::Einval;
+        }
+
+        let Some((system, other)) = event.or(handler.matched()) else {
+            return Err(refusal);
+        };
+        let at = command.column(self.seen(name));
+        let var_name = self.helper_var(name)?;
+        let matched = self.event.matched_field(
+            self.program,
+            system.of(text),
+            other.of(text),
+            name.of(text),
+        )?;
+        let kind = match matched {
+            MatchedField::Var(var) => {
+                return self
+                    .program
+                    .refer(event, var_name, &var)?
+                    .map(|(index, _)| ArgSource::Ref(index))
+                    .ok_or(command.explain(Errno::Enomem, ErrKind::TooManyRefs, name))
+            }
+            MatchedField::NoEvent => ErrKind::EventFileNotFound,
+            MatchedField::NoHist => ErrKind::HistNotFound,
+            MatchedField::NotCreated(_) => ErrKind::HistCreateFail,
+            MatchedField::NoVar => ErrKind::SynthVarNotFound,
+        };
+
+        if let MatchedField::NotCreated(Some(kind)) = matched {
+            refusal = refusal.then(Entry { kind, at });
+        }
+        Err(refusal.then(Entry { kind, at }))
+    }
+
+    /// Compiles a field of the event.
+    ///
+    /// PARITY: C makes a variable of each, of which there is room for 16 in all.
+    fn own_field(&mut self, name: Span) -> Result<Field, Refusal> {
+        let is_field = |arg: &&Arg| matches!(arg.source, ArgSource::Field(_));
+
+        if self.program.args().iter().filter(is_field).count() >= PARAMS_MAX {
+            return Err(self.spec.command.refuse(ErrKind::TooManyFieldVars, name));
+        }
+        self.field_var(name, true)
+    }
+
+    /// The name of a helper trigger's variable.
+    fn helper_var(&mut self, name: Span) -> Result<Name, Refusal> {
+        let made = &mut self.program.made;
+        let start = made.len();
+
+        made.extend_from_slice(HELPER_VAR)?;
+        made.extend_from_slice(name.of(self.spec.command.text()))?;
+        Ok(Name::Made(Span {
+            start,
+            end: made.len(),
+        }))
+    }
+}
+
+impl Program {
+    /// What there is to know of a parameter's value.
+    fn field_of<'p>(&'p self, source: &'p ArgSource) -> Option<&'p Field> {
+        match source {
+            ArgSource::Ref(n) => self.refs().get(usize::from(*n)).map(|var| var.field()),
+            ArgSource::Own(n) => self.vars().get(usize::from(*n)).map(|var| var.field()),
+            ArgSource::Field(field) => Some(field),
+        }
+    }
+
+    /// Whether a parameter's value can be that of a field.
+    ///
+    /// PARITY: `check_synth_field()` looks at sizes, and lets numbers pass for strings and strings for
+    /// numbers. It takes every field of the event for unsigned, so that one of them fits an unsigned
+    /// field whatever it is; here it fits a signed one, too.
+    fn fits(&self, source: &ArgSource, to: &SynthField<'_>) -> bool {
+        let Some(from) = self.field_of(source) else {
+            return false;
+        };
+        // A type's text needs no text of the trigger.
+        let same_type = self.name_of(from.type_name, &[]) == to.type_name;
+        let same_size = from.size == to.size;
+        let same_sign = (from.signed && !from.is_bucketed()) == to.signed
+            || matches!(source, ArgSource::Field(_)) && !to.signed;
+
+        match (from.kind, to.class) {
+            (Kind::Number, SynthClass::Number) => same_type || same_size && same_sign,
+            (Kind::String, SynthClass::StaticString) => same_type || same_size,
+            (Kind::String, SynthClass::DynString) | (Kind::Stack, SynthClass::Stack) => true,
+            _ => false,
+        }
+    }
+
+    /// The parameters of a `trace()`.
+    pub fn args_of(&self, action: &Action) -> &[Arg] {
+        let Do::Trace { first, len, .. } = action.act else {
+            return &[];
+        };
+
+        self.args()
+            .get(usize::from(first)..)
+            .and_then(|from| from.get(..usize::from(len)))
+            .unwrap_or(&[])
+    }
+
+    /// Whether the keys of both are of the same number, types, sizes and signs: then entries of both
+    /// can have equal keys.
+    pub fn has_keys_of(&self, other: &Program) -> bool {
+        let same = |(a, b): (&Field, &Field)| {
+            self.name_of(a.type_name, &[]) == other.name_of(b.type_name, &[])
+                && a.size == b.size
+                && (a.signed && !a.is_bucketed()) == (b.signed && !b.is_bucketed())
+        };
+
+        self.keys().len() == other.keys().len()
+            && self
+                .keys()
+                .iter()
+                .zip(other.keys())
+                .all(|(a, b)| same((&a.field, &b.field)))
+    }
+
+    /// Writes the text of a helper trigger that keeps `field` of its event, with the keys of this one
+    /// and the filter `filter`.
+    pub fn write_helper(
+        &self,
+        text: &[u8],
+        field: &[u8],
+        filter: Option<&[u8]>,
+        out: &mut impl Out,
+    ) -> fmt::Result {
+        out.write_str("keys=")?;
+        self.write_key_list(text, out)?;
+        out.write_str(":")?;
+        out.write_bytes(HELPER_VAR)?;
+        out.write_bytes(field)?;
+        out.write_str("=")?;
+        out.write_bytes(field)?;
+        if let Some(filter) = filter {
+            out.write_str(" if ")?;
+            out.write_bytes(filter)?;
+        }
+        Ok(())
+    }
+}
