@@ -7,6 +7,7 @@
 
 mod bindings;
 pub(crate) mod command;
+pub(crate) mod dyn_event;
 pub(crate) mod enable;
 pub(crate) mod error_log;
 pub(crate) mod event;
@@ -16,13 +17,20 @@ pub(crate) mod guard;
 pub(crate) mod load;
 pub(crate) mod memory;
 mod module_notifier;
+#[cfg(not(CONFIG_SYNTH_EVENTS))]
+mod nofault;
 pub(crate) mod poll;
 pub(crate) mod readme;
+pub(crate) mod record;
 pub(crate) mod seq;
 pub(crate) mod snapshot;
 pub(crate) mod stack;
 pub(crate) mod symbols;
+#[cfg(not(CONFIG_SYNTH_EVENTS))]
+pub(crate) mod synth_api;
 pub(crate) mod task;
+pub(crate) mod trace_seq;
+mod tracefs_file;
 
 /// The module that this code is in.
 ///

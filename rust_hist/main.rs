@@ -10,6 +10,7 @@
 
 mod ffi;
 mod hist_trigger;
+mod synth;
 
 /// The pure rooms, each of them whole: the host crate tests what the module has no use for yet.
 macro_rules! pure_rooms {
@@ -29,6 +30,7 @@ pure_rooms! {
     limits,
     program,
     render,
+    schema,
     sync,
     tracing_map,
 }
@@ -76,6 +78,7 @@ struct Names {
     stats: &'static CStr,
     #[cfg(rust_hist_debug)]
     debug: &'static CStr,
+    synth: &'static synth::Names,
     /// What the tracing README lacks in a kernel without the C implementation.
     readme: Option<&'static CStr>,
 }
@@ -89,6 +92,7 @@ static DROP_IN: Names = Names {
     stats: c"hist_stats",
     #[cfg(rust_hist_debug)]
     debug: c"hist_debug",
+    synth: &synth::DROP_IN,
     readme: Some(README),
 };
 
@@ -101,6 +105,7 @@ static BESIDE: Names = Names {
     stats: c"rhist_stats",
     #[cfg(rust_hist_debug)]
     debug: c"rhist_debug",
+    synth: &synth::BESIDE,
     readme: None,
 };
 
@@ -123,10 +128,12 @@ impl Names {
 /// What is registered while the module is loaded.
 ///
 /// Fields are dropped in the order in which they stand, so the commands, through which everything
-/// begins, go first. Nothing of it is in use then: a trigger and an open file pin the module.
+/// begins, go first. Nothing of it is in use then: a trigger, a synthetic event and an open file pin
+/// the module.
 struct RustHist {
     _hist: command::Registration<HistTrigger>,
     _enable: [command::Registration<EnableTrigger>; 2],
+    _synth: synth::Registration,
     _files: event_files::Registration,
     _readme: Option<readme::Registration>,
 }
@@ -145,6 +152,7 @@ impl kernel::Module for RustHist {
         #[cfg(rust_hist_debug)]
         let files = files.add::<hist_trigger::debug::DebugFile>(names.debug)?;
         let files = event_files::Registration::new(files)?;
+        let synth = synth::Registration::new(names.synth, module)?;
         // In this order the core lists them where there are no triggers, as it does those of C.
         let enable = [
             command::Registration::new(names.enable, module)?,
@@ -152,7 +160,8 @@ impl kernel::Module for RustHist {
         ];
         let hist = command::Registration::new(names.trigger, module)?;
 
-        // From here on user space can make triggers, and nothing may fail.
+        // From here on user space can make triggers and events, and nothing may fail.
+        synth.open();
         for command in &enable {
             command.open();
         }
@@ -170,6 +179,7 @@ impl kernel::Module for RustHist {
         Ok(Self {
             _hist: hist,
             _enable: enable,
+            _synth: synth,
             _files: files,
             _readme: readme,
         })

@@ -38,7 +38,9 @@ const _: () = {
     assert!(size_of::<file_operations>() == HIST_SIZE_FILE_OPERATIONS as usize);
     assert!(size_of::<seq_operations>() == HIST_SIZE_SEQ_OPERATIONS as usize);
     assert!(size_of::<notifier_block>() == HIST_SIZE_NOTIFIER_BLOCK as usize);
+    assert!(size_of::<tracepoint>() == HIST_SIZE_TRACEPOINT as usize);
     assert!(offset_of!(file, private_data) == HIST_AT_FILE_PRIVATE_DATA as usize);
     assert!(offset_of!(seq_file, private) == HIST_AT_SEQ_FILE_PRIVATE as usize);
     assert!(offset_of!(module, state) == HIST_AT_MODULE_STATE as usize);
+    assert!(offset_of!(dentry, d_inode) == HIST_AT_DENTRY_INODE as usize);
 };

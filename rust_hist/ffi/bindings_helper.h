@@ -5,7 +5,9 @@
 #include <linux/fs.h>
 #include <linux/module.h>
 #include <linux/notifier.h>
+#include <linux/perf_event.h>
 #include <linux/seq_file.h>
 #include <linux/stacktrace.h>
+#include <linux/tracefs.h>
 
 #include "helpers.h"

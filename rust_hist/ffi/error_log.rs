@@ -23,12 +23,32 @@ pub(crate) fn report(
     text: &'static CStr,
     column: u16,
 ) {
+    // SAFETY: the instance is live.
+    unsafe { report_to(instance.as_ptr(), location, command, text, column) };
+}
+
+/// Adds an entry to the log of the top instance; as [`report`].
+pub(crate) fn report_top(location: &CStr, command: &CStr, text: &'static CStr, column: u16) {
+    // SAFETY: null stands for the top instance.
+    unsafe { report_to(core::ptr::null_mut(), location, command, text, column) };
+}
+
+/// # Safety
+///
+/// `instance` must be null or live.
+unsafe fn report_to(
+    instance: *mut bindings::trace_array,
+    location: &CStr,
+    command: &CStr,
+    text: &'static CStr,
+    column: u16,
+) {
     let mut texts = [text.as_char_ptr()];
-    // SAFETY: the instance is live; the strings are read and copied before the call returns, and 0
+    // SAFETY: by the contract; the strings are read and copied before the call returns, and 0
     // is the index of the only text.
     unsafe {
         bindings::tracing_log_err(
-            instance.as_ptr(),
+            instance,
             location.as_char_ptr(),
             command.as_char_ptr().cast_mut(),
             texts.as_mut_ptr(),

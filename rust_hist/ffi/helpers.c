@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* What only C can say: the helpers of helpers.h, and a string parameter. */
 #include <linux/module.h>
-#include <linux/percpu.h>
-#include <linux/preempt.h>
-#include <linux/rculist.h>
-#include <linux/sched.h>
-#include <linux/tracepoint.h>
+#include <linux/perf_event.h>
 
 #define HIST_HELPER(prototype, ...) prototype; prototype { __VA_ARGS__; } static_assert(true)
 #include "helpers.h"

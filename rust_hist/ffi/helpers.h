@@ -8,6 +8,7 @@
 
 #include <linux/poll.h>
 #include <trace.h>
+#include <trace_dynevent.h>
 
 /* EPOLL* of <uapi/linux/eventpoll.h>, whose casts bindgen does not evaluate */
 enum {
@@ -24,9 +25,11 @@ enum {
 	HIST_SIZE_FILE_OPERATIONS	= sizeof(struct file_operations),
 	HIST_SIZE_SEQ_OPERATIONS	= sizeof(struct seq_operations),
 	HIST_SIZE_NOTIFIER_BLOCK	= sizeof(struct notifier_block),
+	HIST_SIZE_TRACEPOINT		= sizeof(struct tracepoint),
 	HIST_AT_FILE_PRIVATE_DATA	= offsetof(struct file, private_data),
 	HIST_AT_SEQ_FILE_PRIVATE	= offsetof(struct seq_file, private),
 	HIST_AT_MODULE_STATE		= offsetof(struct module, state),
+	HIST_AT_DENTRY_INODE		= offsetof(struct dentry, d_inode),
 };
 
 /* The parameter `triggers`, its NUL included */
@@ -66,5 +69,14 @@ HIST_HELPER(void hist_helper_max_lock(struct trace_array *tr),
 		local_irq_disable(); arch_spin_lock(&tr->max_lock));
 HIST_HELPER(void hist_helper_max_unlock(struct trace_array *tr),
 		arch_spin_unlock(&tr->max_lock); local_irq_enable());
+/* Of struct dyn_event */
+HIST_HELPER(int hist_helper_dyn_event_add(struct dyn_event *ev, struct trace_event_call *call),
+		return dyn_event_add(ev, call));
+HIST_HELPER(void hist_helper_dyn_event_remove(struct dyn_event *ev), dyn_event_remove(ev));
+HIST_HELPER(bool hist_helper_soft_disabled(struct trace_event_file *file),
+		return trace_trigger_soft_disabled(file));
+HIST_HELPER(struct hlist_head *hist_helper_perf_head(struct trace_event_call *call),
+		return this_cpu_ptr(call->perf_events));
+HIST_HELPER(void hist_helper_caller_regs(struct pt_regs *regs), perf_fetch_caller_regs(regs));
 
 #endif /* RUST_HIST_HELPERS_H */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Names that the kernel has for addresses and for system calls.
+//! Names that the kernel has for addresses, system calls and flags.
 //!
 //! C counterparts: `%ps` and `%pS` of [`lib/vsprintf.c`](srctree/lib/vsprintf.c), and
 //! [`kernel/trace/trace_syscalls.c`](srctree/kernel/trace/trace_syscalls.c).
@@ -12,7 +12,7 @@ use kernel::{
     prelude::*, //
 };
 
-/// More bytes than any symbol takes with its offset, size, module and build id.
+/// More bytes than any symbol takes with its offset, size, module and build id, or all flags.
 const SYMBOL_LEN: usize = 768;
 
 /// How much of an address is shown.
@@ -40,6 +40,25 @@ pub(crate) fn with_symbol<R>(address: u64, style: Style, f: impl FnOnce(&[u8]) -
             buf.len(),
             format.as_char_ptr(),
             address,
+        )
+    };
+    f(usize::try_from(len)
+        .ok()
+        .and_then(|len| buf.get(..len))
+        .unwrap_or(b""))
+}
+
+/// Calls `f` with the names of allocation flags, with `|` between them.
+pub(crate) fn with_gfp_flags<R>(flags: u32, f: impl FnOnce(&[u8]) -> R) -> R {
+    let mut buf = [0u8; SYMBOL_LEN];
+    let flags: base::gfp_t = flags;
+    // SAFETY: the buffer has the size given; the format takes a pointer to flags.
+    let len = unsafe {
+        base::scnprintf(
+            buf.as_mut_ptr().cast(),
+            buf.len(),
+            c"%pGg".as_char_ptr(),
+            &raw const flags,
         )
     };
     f(usize::try_from(len)

@@ -1,0 +1,482 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Events of our own that user space makes and deletes: a type of dynamic events.
+//!
+//! C counterparts: [`kernel/trace/trace_dynevent.c`](srctree/kernel/trace/trace_dynevent.c), and the
+//! registration in [`kernel/trace/trace_events_synth.c`](srctree/kernel/trace/trace_events_synth.c).
+//!
+//! An event is counted. The list of dynamic events has one reference, from when it is made until it
+//! is deleted; others may keep the memory for longer, and find that nobody listens to the event.
+//! Each event on the list pins the module.
+//!
+//! Who listens is in the list of the event's tracepoint, as for any event: an event file for each
+//! instance that has the event enabled, and the event itself if perf has it open. No probe there is
+//! ever called: [`Event::listeners`] goes through the list itself.
+//!
+//! Locks: events are made and deleted under `event_mutex`. Writing to them needs none.
+
+mod callbacks;
+mod file;
+mod listeners;
+mod registration;
+
+use super::{
+    bindings,
+    guard::{
+        wait_for_hits,
+        EventMutexHeld, //
+    },
+    seq::SeqWriter,
+    trace_seq::TraceWriter, //
+};
+use crate::sync::{
+    Acquire,
+    Atomic,
+    Relaxed, //
+};
+use core::{
+    cell::UnsafeCell,
+    ffi::CStr,
+    fmt,
+    marker::PhantomData,
+    mem::ManuallyDrop,
+    ops::Deref, //
+};
+use kernel::{
+    error::to_result,
+    prelude::*,
+    sync::Arc,
+    types::Opaque, //
+};
+
+pub(crate) use {
+    file::File,
+    listeners::Listener,
+    registration::Registration, //
+};
+
+/// What a type of dynamic events does; the implementor is what the type knows of one event.
+pub(crate) trait Kind: Sized + Send + Sync + 'static {
+    /// The one registry of the type.
+    fn registry() -> &'static Registry<Self>;
+
+    /// Carries out a line of `dynamic_events`; `false` if it is one of another type.
+    ///
+    /// Called for every line that no earlier type knows, under the lock of the types.
+    fn create(line: &CStr) -> Result<bool>;
+
+    /// The name of the event.
+    fn name(&self) -> &CStr;
+
+    /// The system that all events of the type are in; the same text each time, at the same address.
+    fn system() -> &'static CStr;
+
+    /// The fields, for the core to know.
+    fn fields(&self) -> impl Iterator<Item = FieldDef<'_>>;
+
+    /// The bytes that every record of it has.
+    fn record_len(&self) -> usize;
+
+    /// Carries out a line of the file that has only events of this type.
+    fn command(line: &CStr) -> Result;
+
+    /// Writes its line in that file.
+    fn list(&self, out: &mut SeqWriter<'_>) -> fmt::Result;
+
+    /// Writes its line in `dynamic_events`.
+    fn show(&self, out: &mut SeqWriter<'_>) -> fmt::Result;
+
+    /// Writes what `trace` shows of a record, which need not be one of ours.
+    fn print(&self, record: &[u8], verbose: bool, out: &mut TraceWriter<'_>) -> fmt::Result;
+}
+
+/// One field of an event, as the core wants to know it.
+pub(crate) struct FieldDef<'a> {
+    pub(crate) type_name: &'a CStr,
+    pub(crate) name: &'a CStr,
+    pub(crate) offset: usize,
+    pub(crate) size: usize,
+    pub(crate) signed: bool,
+    /// Whether it is the place of a stack trace.
+    pub(crate) stack: bool,
+}
+
+/// The operations of a type, and what is to be known of all its events.
+///
+/// # Invariants
+///
+/// `operations` is on the list of the core from [`Registration::new`] until its end.
+pub(crate) struct Registry<K: Kind> {
+    operations: Opaque<bindings::dyn_event_operations>,
+    /// Not 0 once events can be made.
+    open: Atomic<u32>,
+    /// How often a listener went away from an event; under `event_mutex`.
+    left: Atomic<u64>,
+    /// What `left` was when writers were last waited for; under `event_mutex`.
+    waited: Atomic<u64>,
+    _kind: PhantomData<K>,
+}
+
+// SAFETY: the operations are constant while they are registered, the list is the core's.
+unsafe impl<K: Kind> Send for Registry<K> {}
+
+// SAFETY: as above.
+unsafe impl<K: Kind> Sync for Registry<K> {}
+
+impl<K: Kind> Registry<K> {
+    /// One that is not registered.
+    pub(crate) const fn new() -> Self {
+        Self {
+            operations: Opaque::zeroed(),
+            open: Atomic::new(0),
+            left: Atomic::new(0),
+            waited: Atomic::new(0),
+            _kind: PhantomData,
+        }
+    }
+
+    /// Whether events can be made.
+    fn is_open(&self) -> bool {
+        // ORDERING: pairs with `Registration::open`.
+        self.open.load(Acquire) != 0
+    }
+
+    /// Whether `event` is of this type.
+    ///
+    /// # Safety
+    ///
+    /// `event` must be live.
+    unsafe fn has(&self, event: *mut bindings::dyn_event) -> bool {
+        // SAFETY: by the contract; set when the event is made.
+        core::ptr::eq(unsafe { (*event).ops }, self.operations.get())
+    }
+
+    /// Deletes all events of the type; `EBUSY`, and none is deleted, if one is in use.
+    ///
+    /// Takes `event_mutex`, and empties the buffers of all instances.
+    pub(crate) fn delete_all(&self) -> Result {
+        // SAFETY: the operations are registered, since the callers are files that exist as long.
+        to_result(unsafe { bindings::dyn_events_release_all(self.operations.get()) })
+    }
+
+    /// All events of the type, in the order of their creation.
+    pub(crate) fn events<'a>(
+        &'a self,
+        _held: &'a EventMutexHeld,
+    ) -> impl Iterator<Item = &'a Event<K>> {
+        let head = &raw mut bindings::dyn_event_list;
+        // SAFETY: the list head is part of the kernel image, and initialised there.
+        let mut at = unsafe { (*head).next };
+        core::iter::from_fn(move || loop {
+            if core::ptr::eq(at, head) {
+                return None;
+            }
+            // SAFETY: every node of this list is the `list` member of a `dyn_event`.
+            let event = unsafe { kernel::container_of!(at, bindings::dyn_event, list) };
+            // SAFETY: the list changes under `event_mutex` only, which is held.
+            at = unsafe { (*at).next };
+            // SAFETY: an event on the list is live.
+            if unsafe { self.has(event) } {
+                // SAFETY: it is one of this type, and stays on the list while the mutex is held.
+                return Some(unsafe { Event::from_dyn_event(event) });
+            }
+        })
+    }
+}
+
+/// What changes of an event while it lives; under `event_mutex`.
+struct State {
+    /// Who writes to the event and keeps it from being deleted.
+    users: Atomic<u32>,
+    /// In how many instances it is enabled, and one for perf.
+    listeners: Atomic<u32>,
+    /// The registry's `left` when a listener last went away.
+    left: Atomic<u64>,
+    /// Whether the core knows all its fields.
+    defined: Atomic<u32>,
+}
+
+/// An event, with the C structures that stand for it.
+///
+/// # Invariants
+///
+/// - It does not move once it is in its `Arc`, and the C structures point at each other.
+/// - While it is on the list of dynamic events, that owns a reference to the `Arc`.
+#[repr(C)]
+pub(crate) struct Event<K: Kind> {
+    node: Opaque<bindings::dyn_event>,
+    call: Opaque<bindings::trace_event_call>,
+    class: Opaque<bindings::trace_event_class>,
+    functions: Opaque<bindings::trace_event_functions>,
+    tracepoint: Opaque<bindings::tracepoint>,
+    /// The second one, all 0, ends the list.
+    fields: Opaque<[bindings::trace_event_fields; 2]>,
+    /// The module that made the event for itself; null if user space did.
+    owner: *mut bindings::module,
+    /// The format of the records, ended by a NUL. The core may put the numbers of enumerations in.
+    print_fmt: UnsafeCell<KVec<u8>>,
+    state: State,
+    kind: K,
+}
+
+// SAFETY: the C structures are used under the locks of the core, the tracepoint's list is read as
+// RCU wants it, and the module is a counted pointer.
+unsafe impl<K: Kind> Send for Event<K> {}
+
+// SAFETY: as above.
+unsafe impl<K: Kind> Sync for Event<K> {}
+
+impl<K: Kind> Deref for Event<K> {
+    type Target = K;
+
+    fn deref(&self) -> &K {
+        &self.kind
+    }
+}
+
+/// The module that an event is made for.
+#[derive(Clone, Copy)]
+pub(crate) struct Owner(*mut bindings::module);
+
+impl Owner {
+    /// User space makes the event.
+    pub(crate) const NONE: Self = Self(core::ptr::null_mut());
+
+    /// The module `module`, or none if it is null.
+    ///
+    /// # Safety
+    ///
+    /// `module` must be null, or live for as long as the event exists.
+    #[cfg(not(CONFIG_SYNTH_EVENTS))]
+    pub(super) unsafe fn from_raw(module: *mut bindings::module) -> Self {
+        Self(module)
+    }
+}
+
+impl<K: Kind> Event<K> {
+    /// Makes an event, which nobody can see yet; `print_fmt` is the format of its records.
+    pub(crate) fn new(kind: K, mut print_fmt: KVec<u8>, owner: Owner) -> Result<Arc<Self>> {
+        print_fmt.push(0, GFP_KERNEL)?;
+        let event = Arc::new(
+            Self {
+                node: Opaque::zeroed(),
+                call: Opaque::zeroed(),
+                class: Opaque::zeroed(),
+                functions: Opaque::zeroed(),
+                tracepoint: Opaque::zeroed(),
+                fields: Opaque::zeroed(),
+                owner: owner.0,
+                print_fmt: UnsafeCell::new(print_fmt),
+                state: State {
+                    users: Atomic::new(0),
+                    listeners: Atomic::new(0),
+                    left: Atomic::new(0),
+                    defined: Atomic::new(0),
+                },
+                kind,
+            },
+            GFP_KERNEL,
+        )?;
+        // INVARIANT: it is in its place now.
+        event.link(Arc::as_ptr(&event));
+        Ok(event)
+    }
+
+    /// Fills the C structures, which point at each other; `this` is the event in its `Arc`.
+    fn link(&self, this: *const Self) {
+        let fields = self.fields.get().cast::<bindings::trace_event_fields>();
+        let class = self.class.get();
+        let call = self.call.get();
+        // SAFETY: the structure is ours, and nobody else has seen it.
+        unsafe {
+            (*fields).type_ = FUNCTION_TYPE;
+            (*fields).__bindgen_anon_1.define_fields = Some(Self::define_fields);
+        }
+        // SAFETY: as above.
+        unsafe {
+            (*class).system = K::system().as_char_ptr();
+            (*class).probe = listeners::PROBE.cast_mut();
+            (*class).perf_probe = listeners::PROBE.cast_mut();
+            (*class).reg = Some(Self::reg);
+            (*class).fields_array = fields;
+            let head = &raw mut (*class).fields;
+            (*head).next = head;
+            (*head).prev = head;
+        }
+        // SAFETY: as above.
+        unsafe {
+            (*self.functions.get()).trace = Some(Self::print);
+            (*self.tracepoint.get()).name = self.kind.name().as_char_ptr();
+        }
+        // SAFETY: as above.
+        unsafe {
+            (*call).class = class;
+            (*call).__bindgen_anon_1.tp = self.tracepoint.get();
+            (*call).event.funcs = self.functions.get();
+            (*call).print_fmt = (*self.print_fmt.get()).as_mut_ptr().cast();
+            (*call).data = this.cast_mut().cast();
+            (*call).flags = TRACEPOINT;
+        }
+        let node = self.node.get();
+        // SAFETY: as above.
+        unsafe {
+            let list = &raw mut (*node).list;
+            (*list).next = list;
+            (*list).prev = list;
+            (*node).ops = K::registry().operations.get();
+        }
+    }
+
+    /// Makes the event visible, in all instances.
+    ///
+    /// Takes `trace_types_lock`.
+    pub(crate) fn publish(event: Arc<Self>, _held: &EventMutexHeld) -> Result {
+        let call = event.call.get();
+        // SAFETY: the structures are filled, and `event_mutex` is held.
+        to_result(unsafe { bindings::hist_helper_dyn_event_add(event.node.get(), call) })?;
+        // SAFETY: as above.
+        let published = unsafe { event.register() };
+        if published.is_err() {
+            // SAFETY: it was added above.
+            unsafe { bindings::hist_helper_dyn_event_remove(event.node.get()) };
+            return published;
+        }
+        // INVARIANT: the list has this reference.
+        let _ = Arc::into_raw(event);
+        Ok(())
+    }
+
+    /// Registers the event with the core, or leaves it as it was.
+    ///
+    /// # Safety
+    ///
+    /// `event_mutex` must be held, and the event not be registered.
+    unsafe fn register(&self) -> Result {
+        let call = self.call.get();
+        // SAFETY: the output functions are set.
+        if unsafe { bindings::register_trace_event(&raw mut (*call).event) } == 0 {
+            return Err(ENODEV);
+        }
+        // SAFETY: by the contract.
+        let added = to_result(unsafe { bindings::trace_add_event_call(call) });
+        if let Err(error) = added {
+            // SAFETY: registered above.
+            unsafe { bindings::unregister_trace_event(&raw mut (*call).event) };
+            return Err(error);
+        }
+        // The core goes on without the fields that it found no memory for.
+        if self.state.defined.load(Relaxed) == 0 {
+            // SAFETY: added above, and nobody can have enabled it under the mutex.
+            unsafe { bindings::trace_remove_event_call(call) };
+            return Err(ENOMEM);
+        }
+        Ok(())
+    }
+
+    /// # Safety
+    ///
+    /// `node` must be that of a live event of this type, and `'a` not outlive a reference to it.
+    unsafe fn from_dyn_event<'a>(node: *mut bindings::dyn_event) -> &'a Self {
+        // SAFETY: by the contract; the node is the first member of an event.
+        unsafe { &*node.cast::<Self>() }
+    }
+
+    /// The event that `file` is of, if that is of this type.
+    ///
+    /// # Safety
+    ///
+    /// `file` must be a live event file for `'a`.
+    pub(super) unsafe fn of_file<'a>(file: *mut bindings::trace_event_file) -> Option<&'a Self> {
+        // SAFETY: by the contract; an event lives as long as its files.
+        let call = unsafe { (*file).event_call };
+        // SAFETY: as above, and so does its class.
+        let system = unsafe { (*(*call).class).system };
+        // SAFETY: no other event names its system by our text, and `link` stored the event there.
+        core::ptr::eq(system, K::system().as_char_ptr())
+            .then(|| unsafe { &*(*call).data.cast::<Self>() })
+    }
+
+    /// A counted reference.
+    pub(crate) fn arc(&self) -> Arc<Self> {
+        // SAFETY: `new` stored there where the event is in its `Arc`.
+        let this = unsafe { (*self.call.get()).data }.cast::<Self>();
+        // SAFETY: as said; the count stays as it was, since the value is not dropped.
+        let arc = ManuallyDrop::new(unsafe { Arc::from_raw(this) });
+        Arc::clone(&arc)
+    }
+
+    /// Keeps the event from being deleted, until [`Event::drop_user`].
+    pub(crate) fn add_user(&self, _held: &EventMutexHeld) {
+        self.state.users.fetch_add(1, Relaxed);
+    }
+
+    /// Takes back one [`Event::add_user`].
+    pub(crate) fn drop_user(&self, _held: &EventMutexHeld) {
+        self.state.users.fetch_sub(1, Relaxed);
+    }
+
+    /// Whether the event cannot be deleted now.
+    ///
+    /// PARITY: `synth_event_is_busy()` only looks at the users, so that opening the file with
+    /// truncation deletes some events before it finds another one enabled.
+    pub(crate) fn is_busy(&self, _held: &EventMutexHeld) -> bool {
+        // ORDERING: all of them change under `event_mutex`.
+        self.state.users.load(Relaxed) != 0
+            || self.state.listeners.load(Relaxed) != 0
+            // SAFETY: the event is live.
+            || unsafe { bindings::trace_event_dyn_busy(self.call.get()) }
+    }
+
+    /// Takes the event away; `EBUSY` if it is in use.
+    ///
+    /// Sleeps for a grace period if somebody listened to it, and takes `trace_types_lock`.
+    pub(crate) fn delete(event: &Arc<Self>, held: &EventMutexHeld) -> Result {
+        if event.is_gone(held) {
+            return Err(ENOENT);
+        }
+        if event.is_busy(held) {
+            return Err(EBUSY);
+        }
+        event.wait_for_writers();
+        // SAFETY: the event is registered as long as it is on the list, and the mutex held.
+        to_result(unsafe { bindings::trace_remove_event_call(event.call.get()) })?;
+        // SAFETY: it was added by `publish`.
+        unsafe { bindings::hist_helper_dyn_event_remove(event.node.get()) };
+        // SAFETY: the list had a reference, which it gives up here.
+        drop(unsafe { Arc::from_raw(Arc::as_ptr(event)) });
+        Ok(())
+    }
+
+    /// Whether the event has been deleted.
+    pub(crate) fn is_gone(&self, _held: &EventMutexHeld) -> bool {
+        let node = self.node.get();
+        // SAFETY: the node is ours; it points at itself when it is on no list.
+        core::ptr::eq(unsafe { (*node).list.next }, unsafe { &raw const (*node).list })
+    }
+
+    /// The module that made the event for itself, if one did.
+    pub(crate) fn has_owner(&self) -> bool {
+        !self.owner.is_null()
+    }
+
+    /// Waits for those who may have found a listener before it went away.
+    ///
+    /// The core frees the event files without a grace period, since it takes nobody to write to an
+    /// event that is disabled.
+    fn wait_for_writers(&self) {
+        let registry = K::registry();
+        // ORDERING: both change under `event_mutex`.
+        if self.state.left.load(Relaxed) <= registry.waited.load(Relaxed) {
+            return;
+        }
+        let left = registry.left.load(Relaxed);
+        wait_for_hits();
+        registry.waited.store(left, Relaxed);
+    }
+}
+
+// CAST: flags of the C enumeration, whose values fit the `int` that holds them.
+const TRACEPOINT: i32 = bindings::TRACE_EVENT_FL_TRACEPOINT as i32;
+
+/// `TRACE_FUNCTION_TYPE`: the fields are defined by a function.
+const FUNCTION_TYPE: *const c_char = core::ptr::without_provenance(usize::MAX);

@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What the core calls of a type of dynamic events.
+//!
+//! C headers: [`kernel/trace/trace_dynevent.h`](srctree/kernel/trace/trace_dynevent.h),
+//! [`include/linux/trace_events.h`](srctree/include/linux/trace_events.h).
+
+use super::{
+    super::{
+        bindings,
+        guard::EventMutexHeld,
+        seq::SeqWriter,
+        trace_seq::TraceWriter, //
+    },
+    Event,
+    FieldDef,
+    Kind, //
+};
+use crate::sync::Relaxed;
+use core::ffi::CStr;
+use kernel::{
+    error::{
+        from_result,
+        to_result, //
+    },
+    prelude::*, //
+};
+
+impl<K: Kind> Event<K> {
+    /// # Safety
+    ///
+    /// For the core, with a line and under the lock of the types.
+    pub(super) unsafe extern "C" fn create_callback(line: *const c_char) -> c_int {
+        // CAST: a small number.
+        const NOT_OURS: c_int = -(bindings::ECANCELED as c_int);
+
+        if !K::registry().is_open() {
+            return NOT_OURS;
+        }
+        // SAFETY: by the contract.
+        let line = unsafe { CStr::from_char_ptr(line) };
+        from_result(|| K::create(line).map(|ours| if ours { 0 } else { NOT_OURS }))
+    }
+
+    /// # Safety
+    ///
+    /// For the core, with `event_mutex` held, a live `seq_file` and an event of this type.
+    pub(super) unsafe extern "C" fn show_callback(
+        m: *mut bindings::seq_file,
+        node: *mut bindings::dyn_event,
+    ) -> c_int {
+        // SAFETY: by the contract.
+        let event = unsafe { Self::from_dyn_event(node) };
+        // SAFETY: `m` is live and this call is its only user.
+        let mut out = unsafe { SeqWriter::from_raw(m) };
+        // A full buffer is no error here: the core sees it and calls again with a larger one.
+        let _ = event.show(&mut out);
+        0
+    }
+
+    /// # Safety
+    ///
+    /// For the core, with `event_mutex` held and an event of this type.
+    pub(super) unsafe extern "C" fn is_busy_callback(node: *mut bindings::dyn_event) -> bool {
+        // SAFETY: the core calls with the mutex held, for the whole call.
+        let held = unsafe { EventMutexHeld::assume() };
+        // SAFETY: by the contract.
+        unsafe { Self::from_dyn_event(node) }.is_busy(&held)
+    }
+
+    /// # Safety
+    ///
+    /// For the core, with `event_mutex` held and an event of this type, which goes if it returns 0.
+    pub(super) unsafe extern "C" fn free_callback(node: *mut bindings::dyn_event) -> c_int {
+        // SAFETY: the core calls with the mutex held, for the whole call.
+        let held = unsafe { EventMutexHeld::assume() };
+        // SAFETY: by the contract. The reference is for the time of the call.
+        let event = unsafe { Self::from_dyn_event(node) }.arc();
+        from_result(|| Self::delete(&event, &held).map(|()| 0))
+    }
+
+    /// # Safety
+    ///
+    /// For the core, with `event_mutex` held, strings or a null for the system, and an event of this
+    /// type.
+    pub(super) unsafe extern "C" fn match_callback(
+        system: *const c_char,
+        name: *const c_char,
+        _argc: c_int,
+        _argv: *mut *const c_char,
+        node: *mut bindings::dyn_event,
+    ) -> bool {
+        // SAFETY: by the contract.
+        let event = unsafe { Self::from_dyn_event(node) };
+        // SAFETY: by the contract.
+        if unsafe { CStr::from_char_ptr(name) } != event.name() {
+            return false;
+        }
+        // SAFETY: by the contract.
+        system.is_null() || unsafe { CStr::from_char_ptr(system) } == K::system()
+    }
+
+    /// The event that a call is part of.
+    ///
+    /// # Safety
+    ///
+    /// `call` must be that of an event of this type which lives for `'a`.
+    unsafe fn of_call<'a>(call: *mut bindings::trace_event_call) -> &'a Self {
+        // SAFETY: `link` stored the event there.
+        unsafe { &*(*call).data.cast::<Self>() }
+    }
+
+    /// # Safety
+    ///
+    /// For the core, while the event is being registered.
+    pub(super) unsafe extern "C" fn define_fields(call: *mut bindings::trace_event_call) -> c_int {
+        // SAFETY: by the contract.
+        let event = unsafe { Self::of_call(call) };
+        for field in event.fields() {
+            // SAFETY: by the contract.
+            if let Err(error) = unsafe { define(call, &field) } {
+                return error.to_errno();
+            }
+        }
+        // ORDERING: read by the caller of the core, on this task.
+        event.state.defined.store(1, Relaxed);
+        0
+    }
+
+    /// # Safety
+    ///
+    /// For the core, with `event_mutex` held and `data` the listener that comes or goes.
+    pub(super) unsafe extern "C" fn reg(
+        call: *mut bindings::trace_event_call,
+        what: bindings::trace_reg,
+        data: *mut c_void,
+    ) -> c_int {
+        // SAFETY: by the contract.
+        let event = unsafe { Self::of_call(call) };
+        match what {
+            bindings::trace_reg_TRACE_REG_REGISTER
+            | bindings::trace_reg_TRACE_REG_PERF_REGISTER => {
+                // SAFETY: by the contract.
+                unsafe { event.come(call, what, data) }
+            }
+            bindings::trace_reg_TRACE_REG_UNREGISTER
+            | bindings::trace_reg_TRACE_REG_PERF_UNREGISTER => {
+                // SAFETY: by the contract.
+                let ret = unsafe { bindings::trace_event_reg(call, what, data) };
+                event.leave();
+                ret
+            }
+            // SAFETY: by the contract.
+            _ => unsafe { bindings::trace_event_reg(call, what, data) },
+        }
+    }
+
+    /// Has a listener come.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Event::reg`].
+    unsafe fn come(
+        &self,
+        call: *mut bindings::trace_event_call,
+        what: bindings::trace_reg,
+        data: *mut c_void,
+    ) -> c_int {
+        // SAFETY: the module is live, or there is none: by the contract of `Owner`.
+        if !unsafe { bindings::try_module_get(self.owner) } {
+            return EBUSY.to_errno();
+        }
+        // SAFETY: by the contract.
+        let ret = unsafe { bindings::trace_event_reg(call, what, data) };
+        if ret != 0 {
+            // SAFETY: taken above.
+            unsafe { bindings::module_put(self.owner) };
+            return ret;
+        }
+        // ORDERING: under `event_mutex`.
+        self.state.listeners.fetch_add(1, Relaxed);
+        0
+    }
+
+    /// Notes that a listener has gone.
+    fn leave(&self) {
+        // ORDERING: all of it is under `event_mutex`.
+        self.state.listeners.fetch_sub(1, Relaxed);
+        let left = &K::registry().left;
+        let now = left.load(Relaxed).wrapping_add(1);
+        left.store(now, Relaxed);
+        self.state.left.store(now, Relaxed);
+        // SAFETY: `come` took it when the listener came.
+        unsafe { bindings::module_put(self.owner) };
+    }
+
+    /// # Safety
+    ///
+    /// For the core, with the lock on events held for reading and a record of this event.
+    pub(super) unsafe extern "C" fn print(
+        iter: *mut bindings::trace_iterator,
+        _flags: c_int,
+        event: *mut bindings::trace_event,
+    ) -> bindings::print_line_t {
+        // SAFETY: the output functions are those of the member of a call.
+        let call = unsafe { kernel::container_of!(event, bindings::trace_event_call, event) };
+        // SAFETY: the lock keeps the event.
+        let event = unsafe { Self::of_call(call) };
+        // SAFETY: the iterator is live.
+        let record = unsafe { event.record_of(iter) };
+        // SAFETY: as above; the instance lives as long as it is read from.
+        let verbose = unsafe { is_verbose((*iter).tr) };
+        // SAFETY: as above.
+        let seq = unsafe { &raw mut (*iter).seq };
+        // SAFETY: this call is the only user of the buffer.
+        let mut out = unsafe { TraceWriter::from_raw(seq) };
+        // A full buffer is no error here: the core sees it.
+        let _ = event.kind.print(record, verbose, &mut out);
+        // SAFETY: as above.
+        unsafe { bindings::trace_handle_return(seq) }
+    }
+
+    /// The record that is to be shown.
+    ///
+    /// # Safety
+    ///
+    /// `iter` must have a record of this event, which stays for `'a`.
+    unsafe fn record_of<'a>(&self, iter: *mut bindings::trace_iterator) -> &'a [u8] {
+        // SAFETY: by the contract.
+        let size = unsafe { (*iter).ent_size };
+        let len = match usize::try_from(size) {
+            // The core does not say it when it shows a record as it is written (`tp_printk`).
+            Ok(0) | Err(_) => self.kind.record_len(),
+            Ok(len) => len,
+        };
+        // SAFETY: by the contract, and a record has at least the length that all of them have.
+        unsafe { core::slice::from_raw_parts((*iter).ent.cast::<u8>(), len) }
+    }
+}
+
+/// Tells the core one field.
+///
+/// # Safety
+///
+/// `call` must be that of the event that the field is of, and being registered.
+unsafe fn define(call: *mut bindings::trace_event_call, field: &FieldDef<'_>) -> Result {
+    let filter = match field.stack {
+        true => bindings::FILTER_STACKTRACE,
+        false => bindings::FILTER_OTHER,
+    };
+    let offset = c_int::try_from(field.offset).map_err(|_| EINVAL)?;
+    let size = c_int::try_from(field.size).map_err(|_| EINVAL)?;
+    // CAST: a small number.
+    let filter = filter as c_int;
+    // SAFETY: by the contract; the texts belong to the event, which lives as long as its fields.
+    to_result(unsafe {
+        bindings::trace_define_field(
+            call,
+            field.type_name.as_char_ptr(),
+            field.name.as_char_ptr(),
+            offset,
+            size,
+            field.signed.into(),
+            filter,
+        )
+    })
+}
+
+/// Whether the instance has the option `verbose` set.
+///
+/// # Safety
+///
+/// `instance` must be null or live.
+unsafe fn is_verbose(instance: *mut bindings::trace_array) -> bool {
+    const VERBOSE: u64 = 1 << bindings::trace_iterator_bits_TRACE_ITER_VERBOSE_BIT;
+
+    // SAFETY: by the contract; a word that others write whole.
+    !instance.is_null()
+        && unsafe { (&raw const (*instance).trace_flags).read_volatile() } & VERBOSE != 0
+}

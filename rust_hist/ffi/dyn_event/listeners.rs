@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Who gets the records of an event.
+//!
+//! C counterparts: `trace_synth()` in
+//! [`kernel/trace/trace_events_hist.c`](srctree/kernel/trace/trace_events_hist.c), and
+//! [`kernel/tracepoint.c`](srctree/kernel/tracepoint.c), which keeps the list.
+
+use super::{
+    super::{
+        bindings,
+        guard::PreemptOff,
+        record::{
+            self,
+            Outcome, //
+        }, //
+    },
+    Event,
+    Kind, //
+};
+use crate::sync::{
+    Acquire,
+    Atomic,
+    Relaxed, //
+};
+use core::marker::PhantomData;
+use kernel::prelude::*;
+
+/// What stands for a listener of ours in the list of a tracepoint.
+///
+/// The core may put a stub of its own in place of a listener that goes, where it has no memory for a
+/// shorter list.
+pub(super) const PROBE: *const c_void = (probe as unsafe extern "C" fn()) as *const c_void;
+
+/// Nobody calls it: who has a listener's address in a list writes the record himself.
+unsafe extern "C" fn probe() {}
+
+/// One who gets the records of an event: an instance, or perf.
+pub(crate) struct Listener<'a> {
+    /// The event file of the instance, or null.
+    file: *mut bindings::trace_event_file,
+    /// The event.
+    call: *mut bindings::trace_event_call,
+    _event: PhantomData<&'a ()>,
+}
+
+impl<K: Kind> Event<K> {
+    /// Those who listen to the event now. None does once it is deleted.
+    #[inline]
+    pub(crate) fn listeners<'a>(
+        &'a self,
+        _preempt: &'a PreemptOff<'_>,
+    ) -> impl Iterator<Item = Listener<'a>> {
+        let call = self.call.get();
+        // SAFETY: the tracepoint lives as long as the event. C writes the word whole.
+        let list = unsafe { Atomic::from_ptr(&raw mut (*self.tracepoint.get()).funcs) };
+        // ORDERING: pairs with `rcu_assign_pointer()` in `tracepoint.c`; the entries are complete.
+        let mut at = list.load(Acquire);
+        // SAFETY: set when the event is made, and never changed.
+        let ours = unsafe { (*self.class.get()).probe };
+        core::iter::from_fn(move || loop {
+            // SAFETY: the list is freed after a grace period of the tracepoints only, which waits for
+            // whoever has preemption off, too. Its last entry is all 0.
+            let (function, data) = unsafe { entry(at) }?;
+            at = at.wrapping_add(1);
+            // In the reference to ourselves stands perf.
+            if core::ptr::eq(function, ours) {
+                let perf = core::ptr::eq(data, call.cast());
+                return Some(Listener {
+                    file: if perf { core::ptr::null_mut() } else { data.cast() },
+                    call,
+                    _event: PhantomData,
+                });
+            }
+        })
+    }
+}
+
+/// The function and the data of a list entry; `None` at the end and if there is no list.
+///
+/// # Safety
+///
+/// `entry` must be null, or point at an entry of a list that lives.
+#[inline]
+unsafe fn entry(entry: *mut bindings::tracepoint_func) -> Option<(*mut c_void, *mut c_void)> {
+    if entry.is_null() {
+        return None;
+    }
+    // SAFETY: by the contract. C changes the word, whole, when it puts its stub there.
+    let function = unsafe { Atomic::from_ptr(&raw mut (*entry).func) };
+    // ORDERING: an entry is as it was when the list was published, or a stub.
+    let function = function.load(Relaxed);
+    // SAFETY: by the contract; it does not change.
+    (!function.is_null()).then(|| (function, unsafe { (*entry).data }))
+}
+
+impl Listener<'_> {
+    /// Whether no record is wanted now.
+    #[inline]
+    pub(crate) fn is_off(&self) -> bool {
+        // SAFETY: an event file that was on the list when this began lives until those who may have
+        // seen it there have been waited for.
+        !self.file.is_null() && unsafe { record::is_soft_disabled(self.file) }
+    }
+
+    /// Writes a record of `len` bytes; `fill` gets all of it and says whether it is complete.
+    #[inline]
+    pub(crate) fn write(
+        &self,
+        len: usize,
+        fill: impl FnOnce(&mut [u8]) -> bool,
+        preempt: &PreemptOff<'_>,
+    ) -> Outcome {
+        if self.file.is_null() {
+            // SAFETY: the event is live, and perf was on the list, who waits for writers before what
+            // is its own goes.
+            unsafe { record::write_perf(self.call, len, fill, preempt) }
+        } else {
+            // SAFETY: see `is_off`.
+            unsafe { record::write(self.file, len, fill, preempt) }
+        }
+    }
+}

@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Writing one record of an event into the buffer of an instance, or to perf.
+//!
+//! C counterpart: `trace_event_raw_event_synth()` and `perf_event_raw_event_synth()` of
+//! [`kernel/trace/trace_events_synth.c`](srctree/kernel/trace/trace_events_synth.c).
+//! Context: any, NMI included, with preemption off.
+
+use super::{
+    bindings,
+    guard::PreemptOff, //
+};
+use core::{
+    mem::MaybeUninit,
+    ptr::NonNull, //
+};
+use kernel::prelude::*;
+
+/// What became of a record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// It was written.
+    Written,
+    /// Nobody wants it: the event is disabled there, tracing is off, or the task is filtered out.
+    Unwanted,
+    /// It should have been written, and could not be.
+    Lost,
+}
+
+/// A record that is reserved and not yet written, in the buffer of one instance.
+///
+/// The C API for writing field by field keeps one between its calls.
+///
+/// # Invariants
+///
+/// `buffer.event` is reserved in the buffer that `nest` counts, with `len` bytes at `buffer.entry`.
+pub(super) struct Reserved {
+    buffer: bindings::trace_event_buffer,
+    nest: *mut bindings::trace_buffer,
+    len: usize,
+}
+
+impl Reserved {
+    /// Reserves a record of `len` bytes, its header written; `None` if there is no room, if tracing
+    /// is off, or if the task is filtered out.
+    ///
+    /// Until the value is dropped or committed preemption is off.
+    ///
+    /// # Safety
+    ///
+    /// `file` must be a live event file, and the call be in a place where events may be recorded.
+    #[inline]
+    pub(super) unsafe fn new(file: *mut bindings::trace_event_file, len: usize) -> Option<Self> {
+        // SAFETY: by the contract the file is live, and its instance with it.
+        let nest = unsafe { (*(*file).tr).array_buffer.buffer };
+        // SAFETY: the buffer of an instance lives as long as that. The event that is being handled
+        // is reserved there already, which the buffer takes for recursion unless it is told.
+        unsafe { bindings::ring_buffer_nest_start(nest) };
+        let mut buffer = MaybeUninit::<bindings::trace_event_buffer>::zeroed();
+        // CAST: both are as wide as a word.
+        let size = len as c_ulong;
+        // SAFETY: the file is live, and the place for the answer ours.
+        let entry =
+            unsafe { bindings::trace_event_buffer_reserve(buffer.as_mut_ptr(), file, size) };
+        if entry.is_null() {
+            // SAFETY: undoes the start above, on the same CPU: preemption was off in between.
+            unsafe { bindings::ring_buffer_nest_end(nest) };
+            return None;
+        }
+        // INVARIANT: reserved above.
+        Some(Self {
+            // SAFETY: plain data, which was zeroed and then filled.
+            buffer: unsafe { buffer.assume_init() },
+            nest,
+            len,
+        })
+    }
+
+    /// All bytes of the record, its header included.
+    #[inline]
+    pub(super) fn bytes(&mut self) -> &mut [u8] {
+        // SAFETY: by the type invariant the bytes are there, and until the record is committed
+        // nobody else has them.
+        unsafe { core::slice::from_raw_parts_mut(self.buffer.entry.cast(), self.len) }
+    }
+
+    /// The record for who keeps it elsewhere until [`Reserved::from_raw`]: itself, and the buffer.
+    #[cfg(not(CONFIG_SYNTH_EVENTS))]
+    pub(super) fn into_raw(self) -> (bindings::trace_event_buffer, *mut bindings::trace_buffer) {
+        (self.buffer, self.nest)
+    }
+
+    /// The counterpart of [`Reserved::into_raw`].
+    ///
+    /// # Safety
+    ///
+    /// The arguments must be what that returned, for a record of `len` bytes, and only one of the values
+    /// made of them be committed or discarded, as the last one.
+    #[cfg(not(CONFIG_SYNTH_EVENTS))]
+    pub(super) unsafe fn from_raw(
+        buffer: bindings::trace_event_buffer,
+        nest: *mut bindings::trace_buffer,
+        len: usize,
+    ) -> Self {
+        // INVARIANT: by the contract.
+        Self { buffer, nest, len }
+    }
+
+    /// Gives the record to the readers, after the triggers and the filter of the event.
+    #[inline]
+    pub(super) fn commit(mut self) {
+        // SAFETY: by the type invariant.
+        unsafe { bindings::trace_event_buffer_commit(&raw mut self.buffer) };
+        // SAFETY: undoes the start in `new`.
+        unsafe { bindings::ring_buffer_nest_end(self.nest) };
+    }
+
+    /// Gives the record back unwritten.
+    ///
+    /// The core has no function for that which a module can call. It gives back a record whose event
+    /// is soft-disabled, so for this one moment the record gets an event file that is.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn discard(mut self) {
+        let mut file = MaybeUninit::<bindings::trace_event_file>::zeroed();
+        let file = file.as_mut_ptr();
+        // SAFETY: the file is ours, and all other members of it are 0: no triggers, no filter.
+        unsafe { (&raw mut (*file).flags).write(SOFT_DISABLED) };
+        self.buffer.trace_file = file;
+        self.commit();
+    }
+}
+
+// CAST: a flag of the C enumeration.
+const SOFT_DISABLED: c_ulong = bindings::EVENT_FILE_FL_SOFT_DISABLED as c_ulong;
+
+/// Writes a record of `len` bytes to the instance of `file`; `fill` gets all of it, with its header
+/// written already, and says whether it is complete.
+///
+/// # Safety
+///
+/// `file` must be a live event file.
+#[inline]
+pub(super) unsafe fn write(
+    file: *mut bindings::trace_event_file,
+    len: usize,
+    fill: impl FnOnce(&mut [u8]) -> bool,
+    _preempt: &PreemptOff<'_>,
+) -> Outcome {
+    // SAFETY: by the contract; the caller may record events.
+    let Some(mut record) = (unsafe { Reserved::new(file, len) }) else {
+        // SAFETY: the file is live.
+        return unsafe { missing(file) };
+    };
+    if !fill(record.bytes()) {
+        record.discard();
+        return Outcome::Lost;
+    }
+    record.commit();
+    Outcome::Written
+}
+
+/// Why there is no room for a record in the instance of `file`.
+///
+/// # Safety
+///
+/// `file` must be a live event file.
+#[cold]
+unsafe fn missing(file: *mut bindings::trace_event_file) -> Outcome {
+    // CAST: a flag of the C enumeration.
+    const PID_FILTER: c_ulong = bindings::EVENT_FILE_FL_PID_FILTER as c_ulong;
+
+    // SAFETY: by the contract. Others change the word, atomically.
+    let flags = unsafe { (&raw const (*file).flags).read_volatile() };
+    // SAFETY: as above.
+    if flags & PID_FILTER != 0 && unsafe { bindings::trace_event_ignore_this_pid(file) } {
+        return Outcome::Unwanted;
+    }
+    // SAFETY: the instance lives as long as its file; a word that others write whole.
+    let off = unsafe { (&raw const (*(*file).tr).buffer_disabled).read_volatile() };
+    if off != 0 {
+        return Outcome::Unwanted;
+    }
+    Outcome::Lost
+}
+
+/// Whether `file` wants no record although its event is registered.
+///
+/// # Safety
+///
+/// `file` must be a live event file.
+#[inline]
+pub(super) unsafe fn is_soft_disabled(file: *mut bindings::trace_event_file) -> bool {
+    // SAFETY: by the contract.
+    unsafe { bindings::hist_helper_soft_disabled(file) }
+}
+
+/// Writes a record of at least `len` bytes for all who opened the event by perf on this CPU; `fill`
+/// gets all of it, without a header yet, and says whether it is complete.
+///
+/// # Safety
+///
+/// `call` must be a live event which perf has opened.
+#[inline]
+pub(super) unsafe fn write_perf(
+    call: *mut bindings::trace_event_call,
+    len: usize,
+    fill: impl FnOnce(&mut [u8]) -> bool,
+    _preempt: &PreemptOff<'_>,
+) -> Outcome {
+    // SAFETY: by the contract, and preemption is off; the pointer is null or this CPU's list.
+    let head = unsafe { bindings::hist_helper_perf_head(call) };
+    let Some(head) = NonNull::new(head) else {
+        return Outcome::Unwanted;
+    };
+    // SAFETY: the list is there while perf has the event open, and for a grace period after that.
+    let empty = unsafe { (&raw const (*head.as_ptr()).first).read_volatile() }.is_null();
+    // SAFETY: by the contract; a pointer that is written whole.
+    let program = unsafe { (&raw const (*call).prog_array).read_volatile() };
+    // PARITY: `perf_event_raw_event_synth()` does not run BPF programs on synthetic events.
+    if empty && program.is_null() {
+        return Outcome::Unwanted;
+    }
+    // SAFETY: as said of `call` and `head`.
+    unsafe { write_perf_to(call, head, len, fill) }
+}
+
+/// The part of [`write_perf`] for an event that somebody listens to.
+///
+/// # Safety
+///
+/// As for [`write_perf`]; `head` is the list of this CPU.
+unsafe fn write_perf_to(
+    call: *mut bindings::trace_event_call,
+    head: NonNull<bindings::hlist_head>,
+    len: usize,
+    fill: impl FnOnce(&mut [u8]) -> bool,
+) -> Outcome {
+    // The kernel warns of a larger one.
+    const MAX: usize = bindings::PERF_MAX_TRACE_SIZE as usize;
+
+    let len = len.next_multiple_of(8);
+    if len > MAX {
+        return Outcome::Lost;
+    }
+    let mut regs = core::ptr::null_mut();
+    let mut context = 0;
+    // CAST: at most `MAX`.
+    let size = len as c_int;
+    // SAFETY: the size is not above the limit, the answers go to places of ours.
+    let data = unsafe { bindings::perf_trace_buf_alloc(size, &raw mut regs, &raw mut context) };
+    if data.is_null() {
+        return Outcome::Lost;
+    }
+    // SAFETY: the buffer of this CPU and context, of `MAX` bytes, is ours until it is submitted.
+    let record = unsafe { core::slice::from_raw_parts_mut(data.cast::<u8>(), len) };
+    if !fill(record) {
+        // SAFETY: the buffer was allocated above.
+        unsafe { give_back_perf(data, size, regs, context) };
+        return Outcome::Lost;
+    }
+    // SAFETY: the registers came with the buffer.
+    unsafe { bindings::hist_helper_caller_regs(regs) };
+    // SAFETY: all of these belong to the buffer that was allocated above, or to the live event.
+    unsafe {
+        bindings::perf_trace_run_bpf_submit(
+            data,
+            size,
+            context,
+            call,
+            1,
+            regs,
+            head.as_ptr(),
+            core::ptr::null_mut(),
+        )
+    };
+    Outcome::Written
+}
+
+/// Gives a buffer of perf back: it is submitted to nobody.
+///
+/// # Safety
+///
+/// The arguments must be what `perf_trace_buf_alloc()` was given and gave.
+#[cold]
+unsafe fn give_back_perf(
+    data: *mut c_void,
+    size: c_int,
+    regs: *mut bindings::pt_regs,
+    context: c_int,
+) {
+    let mut nobody = bindings::hlist_head::default();
+    // SAFETY: by the contract; the list is empty and lives for the call.
+    unsafe {
+        bindings::perf_tp_event(
+            0,
+            1,
+            data,
+            size,
+            regs,
+            &raw mut nobody,
+            context,
+            core::ptr::null_mut(),
+        )
+    };
+}
+
+/// Empties the buffers of all instances. Takes `trace_types_lock`.
+pub(crate) fn empty_all_buffers() {
+    // SAFETY: the caller may sleep, and holds no lock that comes after that one.
+    unsafe { bindings::tracing_reset_all_online_cpus() };
+}

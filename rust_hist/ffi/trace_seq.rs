@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! `core::fmt::Write` over a `trace_seq`: the line of a record in `trace`.
+//!
+//! C header: [`include/linux/trace_seq.h`](srctree/include/linux/trace_seq.h)
+
+use super::bindings;
+use core::{
+    fmt,
+    marker::PhantomData, //
+};
+
+/// Writes to the buffer that a reader of `trace` gets.
+pub(crate) struct TraceWriter<'a> {
+    seq: *mut bindings::trace_seq,
+    _seq: PhantomData<&'a mut bindings::trace_seq>,
+}
+
+impl TraceWriter<'_> {
+    /// # Safety
+    ///
+    /// `seq` must be live and used by nobody else for the life of the value.
+    pub(super) unsafe fn from_raw(seq: *mut bindings::trace_seq) -> Self {
+        Self {
+            seq,
+            _seq: PhantomData,
+        }
+    }
+
+    /// Appends bytes, which need not be text.
+    ///
+    /// Those that do not fit any more are left out, and the core notices.
+    pub(crate) fn bytes(&mut self, bytes: &[u8]) -> fmt::Result {
+        // A larger piece fits no buffer.
+        let len = u32::try_from(bytes.len()).map_err(|_| fmt::Error)?;
+        // SAFETY: the buffer is ours by the contract of `from_raw`, the bytes are only read.
+        unsafe { bindings::trace_seq_putmem(self.seq, bytes.as_ptr().cast(), len) };
+        Ok(())
+    }
+}
+
+impl fmt::Write for TraceWriter<'_> {
+    fn write_str(&mut self, s: &str) -> fmt::Result {
+        self.bytes(s.as_bytes())
+    }
+}

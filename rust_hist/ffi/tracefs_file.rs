@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! A file of our own at the top of tracefs, which cannot be opened any more once the module has gone.
+//!
+//! C counterpart: [`fs/tracefs/inode.c`](srctree/fs/tracefs/inode.c)
+
+use super::bindings;
+use core::{
+    ffi::CStr,
+    ptr::NonNull, //
+};
+use kernel::{
+    bindings as base,
+    prelude::*, //
+};
+
+/// Readable and writable by the owner, readable by the group, as such files are.
+const MODE: base::umode_t = 0o640;
+
+/// Keeps a file at the top of tracefs until it is dropped.
+///
+/// # Invariants
+///
+/// `dentry` is that of the file, and was not removed yet. The inode uses `operations`.
+pub(super) struct TracefsFile {
+    dentry: NonNull<base::dentry>,
+    #[expect(dead_code, reason = "the inode uses it in place")]
+    operations: Pin<KBox<base::file_operations>>,
+}
+
+// SAFETY: the file system has its own locks, and the operations are constant.
+unsafe impl Send for TracefsFile {}
+
+// SAFETY: as above.
+unsafe impl Sync for TracefsFile {}
+
+impl TracefsFile {
+    /// Makes the file.
+    ///
+    /// # Safety
+    ///
+    /// The operations must name this module as their owner.
+    pub(super) unsafe fn new(name: &'static CStr, operations: base::file_operations) -> Result<Self> {
+        let operations = KBox::pin(operations, GFP_KERNEL)?;
+        // SAFETY: the core has been set up since boot; this makes sure that tracefs is there.
+        let ret = unsafe { bindings::tracing_init_dentry() };
+        if ret != 0 {
+            return Err(Error::from_errno(ret));
+        }
+        // SAFETY: the operations stay in place until the inode does not use them any more.
+        let dentry = unsafe {
+            bindings::tracefs_create_file(
+                name.as_char_ptr(),
+                MODE,
+                core::ptr::null_mut(),
+                core::ptr::null_mut(),
+                &raw const *operations,
+            )
+        };
+        // INVARIANT: the file is there now.
+        Ok(Self {
+            dentry: NonNull::new(dentry).ok_or(ENODEV)?,
+            operations,
+        })
+    }
+}
+
+impl Drop for TracefsFile {
+    fn drop(&mut self) {
+        let dentry = self.dentry.as_ptr();
+        // SAFETY: by the type invariant; a file has its inode as long as it is not removed.
+        let inode = unsafe { (*dentry).d_inode };
+        // SAFETY: as above.
+        unsafe { base::ihold(inode) };
+        // SAFETY: by the type invariant. Nobody finds the file any more.
+        unsafe { bindings::tracefs_remove(dentry) };
+        // Who has it without having opened it (`O_PATH`) keeps the inode, for which opening fails
+        // from here on.
+        // SAFETY: a reference is held.
+        unsafe { base::make_bad_inode(inode) };
+        // SAFETY: taken above.
+        unsafe { base::iput(inode) };
+        wait_for_opens();
+    }
+}
+
+/// Waits for those who read the operations of an inode before they changed, and have not looked yet
+/// whether the module may be used.
+///
+/// Between the two a task may lose the processor, but does not give it up.
+fn wait_for_opens() {
+    #[cfg(CONFIG_TASKS_RCU)]
+    // SAFETY: the caller may sleep.
+    unsafe {
+        base::synchronize_rcu_tasks();
+    }
+    #[cfg(not(CONFIG_TASKS_RCU))]
+    // SAFETY: the caller may sleep. Without this kind of RCU no task loses the processor.
+    unsafe {
+        base::synchronize_rcu();
+    }
+}
