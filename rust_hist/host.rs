@@ -15,5 +15,6 @@ pub mod lang;
 pub mod limits;
 pub mod program;
 pub mod render;
+pub mod schema;
 pub mod sync;
 pub mod tracing_map;
