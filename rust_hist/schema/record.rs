@@ -21,9 +21,9 @@ use crate::{
 };
 
 /// Most bytes of a string elsewhere in the record, its NUL included (`MAX_STRING_SIZE`).
-const DYN_STRING_MAX: usize = 4096;
+pub const DYN_STRING_MAX: usize = 4096;
 /// What a static string says that could not be read (`FAULT_STRING`).
-const FAULT: &[u8] = b"(fault)";
+pub const FAULT: &[u8] = b"(fault)";
 
 /// Why there is no value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -119,6 +119,9 @@ fn put_number(slot: &mut [u8], size: u16, value: u64) -> Option<()> {
 
 impl Schema {
     /// Asks for the lengths of one record.
+    // Firing an event fires what waits for it, so what is on the stack counts for each level: these two
+    // take theirs down again before a record is committed.
+    #[inline(never)]
     pub fn measure<V: Values>(&self, values: &V) -> Result<Sizes, Lost> {
         let mut sizes = Sizes {
             bytes: [0; FIELDS_MAX],
@@ -148,6 +151,7 @@ impl Schema {
 
     /// Writes all of a record but its header. `record` has at least [`Sizes::record_len`] bytes; what
     /// there is beyond becomes 0.
+    #[inline(never)]
     pub fn write<V: Values>(
         &self,
         values: &V,
