@@ -51,7 +51,6 @@ use kernel::{
 
 pub(crate) use {
     file::File,
-    listeners::Listener,
     registration::Registration, //
 };
 

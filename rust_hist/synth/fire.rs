@@ -10,11 +10,11 @@
 use super::SynthEvent;
 use crate::{
     ffi::{
-        dyn_event::Listener,
         guard::PreemptOff,
         record::Outcome, //
     },
     schema::{
+        Lost,
         Sizes,
         Values, //
     }, //
@@ -40,9 +40,12 @@ impl SynthEvent {
                 continue;
             }
             // All of them get a record of the same length.
-            let sizes = sizes.get_or_insert_with(|| self.schema().measure(values));
+            let sizes = sizes.get_or_insert_with(|| self.measure(values));
             let outcome = match sizes {
-                Ok(sizes) => self.write(&listener, values, sizes, preempt),
+                Ok(sizes) => {
+                    let fill = |record: &mut [u8]| self.fill(values, sizes, record);
+                    listener.write(sizes.record_len(), fill, preempt)
+                }
                 Err(_) => Outcome::Lost,
             };
             if outcome == Outcome::Lost {
@@ -52,16 +55,16 @@ impl SynthEvent {
         fired
     }
 
-    /// Writes one record.
-    #[inline]
-    fn write(
-        &self,
-        listener: &Listener<'_>,
-        values: &impl Values,
-        sizes: &Sizes,
-        preempt: &PreemptOff<'_>,
-    ) -> Outcome {
-        let fill = |record: &mut [u8]| self.schema().write(values, sizes, record).is_ok();
-        listener.write(sizes.record_len(), fill, preempt)
+    /// Asks for the lengths of one record. What it takes of the stack is gone when it returns, unlike
+    /// the frame of [`SynthEvent::fire`], in which the next level of events nests.
+    #[inline(never)]
+    fn measure(&self, values: &impl Values) -> Result<Sizes, Lost> {
+        self.schema().measure(values)
+    }
+
+    /// Writes one record; whether it is complete. See [`SynthEvent::measure`].
+    #[inline(never)]
+    fn fill(&self, values: &impl Values, sizes: &Sizes, record: &mut [u8]) -> bool {
+        self.schema().write(values, sizes, record).is_ok()
     }
 }
