@@ -128,7 +128,7 @@ impl Program {
             index,
             type_name: self.name_of(field.type_name(), text),
             size: field.size(),
-            signed: is_signed(field),
+            signed: field.may_be_negative(),
         }
     }
 
@@ -212,11 +212,6 @@ impl Program {
     }
 }
 
-/// Whether C takes the field for a signed number.
-fn is_signed(field: &Field) -> bool {
-    !matches!(field.modifier(), Modifier::Log2 | Modifier::Buckets(_)) && field.is_signed()
-}
-
 struct Writer<'a, T, O> {
     program: &'a Program,
     text: &'a [u8],
@@ -288,7 +283,7 @@ impl<T: Tables, O: Out> Writer<'_, T, O> {
         self.kind(
             self.program.name_of(field.type_name(), self.text),
             size,
-            is_signed(field),
+            field.may_be_negative(),
         )?;
         writeln!(
             self.out,
@@ -565,7 +560,7 @@ impl<T: Tables, O: Out> Writer<'_, T, O> {
         let type_name = self.program.name_of(field.type_name(), self.text);
 
         // CAST: bytes of a field.
-        self.kind(type_name, field.size() as usize, is_signed(field))
+        self.kind(type_name, field.size() as usize, field.may_be_negative())
     }
 
     /// C's name for what computes a field.

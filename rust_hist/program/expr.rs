@@ -323,7 +323,7 @@ impl Compiler<'_, '_> {
             }),
             kind: Kind::Number,
             modifier: Modifier::None,
-            signed: left.signed && !left.is_bucketed(),
+            signed: left.may_be_negative(),
             ..*left
         })
     }
@@ -504,8 +504,12 @@ impl Compiler<'_, '_> {
                     modifier
                 },
                 usecs: modifier == Modifier::Usecs,
-                size: desc.size,
-                signed: desc.signed,
+                size: match op {
+                    // CAST: a small constant.
+                    Op::DynString { .. } | Op::RelDynString { .. } => STR_SLOT as u32,
+                    _ => desc.size,
+                },
+                signed: desc.signed && kind == Kind::Number,
                 type_name: Name::make(&mut self.program.made, desc.type_name)?,
             },
         };

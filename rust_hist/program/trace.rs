@@ -51,6 +51,7 @@ use super::{
     Do,
     Field,
     Handler,
+    Key,
     Kind,
     Name,
     Out,
@@ -270,6 +271,13 @@ impl Compiler<'_, '_> {
     }
 }
 
+impl Field {
+    /// Whether C takes it for a signed number.
+    pub(super) fn may_be_negative(&self) -> bool {
+        self.signed && !self.is_bucketed()
+    }
+}
+
 impl Program {
     /// What there is to know of a parameter's value.
     fn field_of<'p>(&'p self, source: &'p ArgSource) -> Option<&'p Field> {
@@ -292,7 +300,7 @@ impl Program {
         // A type's text needs no text of the trigger.
         let same_type = self.name_of(from.type_name, &[]) == to.type_name;
         let same_size = from.size == to.size;
-        let same_sign = (from.signed && !from.is_bucketed()) == to.signed
+        let same_sign = from.may_be_negative() == to.signed
             || matches!(source, ArgSource::Field(_)) && !to.signed;
 
         match (from.kind, to.class) {
@@ -318,18 +326,13 @@ impl Program {
     /// Whether the keys of both are of the same number, types, sizes and signs: then entries of both
     /// can have equal keys.
     pub fn has_keys_of(&self, other: &Program) -> bool {
-        let same = |(a, b): (&Field, &Field)| {
-            self.name_of(a.type_name, &[]) == other.name_of(b.type_name, &[])
+        let same = |(a, b): (&Key, &Key)| {
+            self.name_of(a.field.type_name, &[]) == other.name_of(b.field.type_name, &[])
                 && a.size == b.size
-                && (a.signed && !a.is_bucketed()) == (b.signed && !b.is_bucketed())
+                && a.field.may_be_negative() == b.field.may_be_negative()
         };
 
-        self.keys().len() == other.keys().len()
-            && self
-                .keys()
-                .iter()
-                .zip(other.keys())
-                .all(|(a, b)| same((&a.field, &b.field)))
+        self.keys().len() == other.keys().len() && self.keys().iter().zip(other.keys()).all(same)
     }
 
     /// Writes the text of a helper trigger that keeps `field` of its event, with the keys of this one
