@@ -53,7 +53,9 @@ pub use self::{
         Lost,
         Sizes,
         Unread,
-        Values, //
+        Values,
+        DYN_STRING_MAX,
+        FAULT, //
     },
     show::Names,
 };

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Strings at addresses that others have named, which may be wrong.
+//!
+//! C counterpart: `fetch_store_string()` and `fetch_store_strlen()` of
+//! [`kernel/trace/trace_probe_kernel.h`](srctree/kernel/trace/trace_probe_kernel.h).
+//! C code: [`mm/maccess.c`](srctree/mm/maccess.c).
+//! Context: any, NMI included. What is not in memory is not fetched but missing.
+
+use super::bindings;
+use kernel::prelude::*;
+
+/// An address in the kernel, or in the current task where that has addresses of its own.
+#[derive(Clone, Copy)]
+pub(super) struct Remote(u64);
+
+/// The bytes of a string that are looked at together.
+const PIECE: usize = 64;
+
+impl Remote {
+    /// The address `at`, whatever it is.
+    pub(super) fn new(at: u64) -> Self {
+        Self(at)
+    }
+
+    /// Copies the string without its NUL, as much of it as fits; returns how much. `None` if it cannot
+    /// be read.
+    pub(super) fn string(self, to: &mut [u8]) -> Option<usize> {
+        let room = to.len();
+        let copied = self.copy(to)?;
+
+        // The function counts the NUL, which it puts in place of the last byte if there was none.
+        if copied < room {
+            return copied.checked_sub(1);
+        }
+        let Some(before) = room.checked_sub(1) else {
+            return Some(0);
+        };
+        let (_, last) = to.split_at_mut_checked(before)?;
+        let at = self.0.wrapping_add(before as u64);
+        let mut piece = [0; 2];
+        Self(at).copy(&mut piece)?;
+        *last.first_mut()? = piece[0];
+        Some(if piece[0] == 0 { before } else { room })
+    }
+
+    /// The length of the string without its NUL, or `max` if that is less. `None` if it cannot be read.
+    pub(super) fn string_len(self, max: usize) -> Option<usize> {
+        let mut len = 0usize;
+
+        while len < max {
+            let mut piece = [0; PIECE];
+            let at = self.0.wrapping_add(len as u64);
+            let copied = Self(at).copy(&mut piece)?.saturating_sub(1);
+
+            len = len.saturating_add(copied);
+            if copied < PIECE - 1 {
+                return Some(len.min(max));
+            }
+        }
+        Some(max)
+    }
+
+    /// Copies up to and including the NUL; returns how much, of which the last byte always is a NUL.
+    fn copy(self, to: &mut [u8]) -> Option<usize> {
+        let (start, room) = (to.as_mut_ptr(), to.len());
+        if room == 0 {
+            return Some(0);
+        }
+        // CAST: a slice is never longer than `isize::MAX`.
+        let room = room as isize;
+        let copied = if self.is_of_task() {
+            // SAFETY: `room` bytes can be written at `start`; the function takes any address.
+            unsafe { bindings::strncpy_from_user_nofault(start.cast(), self.as_ptr(), room) }
+        } else {
+            // SAFETY: as above.
+            unsafe { bindings::strncpy_from_kernel_nofault(start.cast(), self.as_ptr(), room) }
+        };
+        usize::try_from(copied).ok()
+    }
+
+    fn as_ptr<T>(self) -> *const T {
+        // CAST: both have 64 bits. Nobody dereferences it but the functions that may fault.
+        self.0 as *const T
+    }
+
+    /// Whether the address is one of the current task, and none of the kernel.
+    fn is_of_task(self) -> bool {
+        // The kernel has the upper half wherever the two do not overlap.
+        cfg!(CONFIG_ARCH_HAS_NON_OVERLAPPING_ADDRESS_SPACE) && self.0 >> 63 == 0
+    }
+}
+
+const _: () = assert!(size_of::<u64>() == size_of::<*const u8>());
