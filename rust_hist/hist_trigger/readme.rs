@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What the README of tracefs says of hist triggers while the module is loaded.
+//! What the README of tracefs says of hist triggers and synthetic events while the module is loaded.
 //!
 //! The selftests of the kernel look here for what a kernel can do, so nothing is in it that does not
 //! work.
@@ -24,11 +24,12 @@ macro_rules! readme {
 \t            [:nohitcount]\n\
 \t            [:<handler>.<action>]\n\
 \t            [if <filter>]\n\n\
-\t    Keys and values are fields of the event. These can be used, too:\n\n\
+\t    Values are fields of the event that are numbers. A key\n\
+\t    can be any field, or the special string 'common_stacktrace',\n\
+\t    the kernel stack, which a variable can be, too. And there are:\n\n\
 \t            common_timestamp  when it happened, by the trace clock\n\
 \t            common_cpu        the CPU that it happened on\n\
 \t            common_comm       the name of the task that it happened to\n\
-\t            common_stacktrace the kernel stack (as a key or a variable)\n\
 \t            hitcount          1\n\n\
 \t    Up to three keys make one. Each key has an entry in the table, with\n\
 \t    the number of its hits and the sums of up to two values. A sort\n\
@@ -58,7 +59,13 @@ macro_rules! readme {
 \t        onmatch(matching.event)  - acts at every hit\n\
 \t        onmax(var)               - acts if the variable has a new maximum\n\
 \t        onchange(var)            - acts if the variable has changed\n\n\
-\t    and to their actions, of which onmatch has none of these:\n\n\
+\t    and to their actions, of which onmatch has the first only:\n\n\
+\t        trace(<synthetic_event>,param,...)\n\
+\t                                 - fires a synthetic event with these values:\n\
+\t                                   variables, fields, fields of the event\n\
+\t                                   that onmatch names\n\
+\t        <synthetic_event>(param,...)\n\
+\t                                 - the same\n\
 \t        save(field,...)          - keeps fields of the event in the entry\n",
             $snapshot,
             "\
@@ -68,7 +75,18 @@ macro_rules! readme {
       enable_hist trigger\t- Has the hits of an event start the hist triggers of\n\
       disable_hist trigger\t  another one, or stop them\n\
 \t    Format: enable_hist:<system>:<event>[:count] [if <filter>]\n\
-\t            disable_hist:<system>:<event>[:count] [if <filter>]\n\n\0"
+\t            disable_hist:<system>:<event>[:count] [if <filter>]\n\n\
+\x20 synthetic_events\t- The synthetic events, which triggers and modules fire\n\
+\t    One line makes one, in events/synthetic/; '!<event>' deletes it.\n\
+\t     example: echo 'slow u64 lat; char comm[16]; long[] stack' >> synthetic_events\n\
+\t    Format: <event> <field>[;<field>...]\n\
+\t    field: <stype> <name>;\n\
+\t    stype: u8/u16/u32/u64/s8/s16/s32/s64/bool/pid_t/gfp_t,\n\
+\t           [unsigned] (char/int/long), char[<length>],\n\
+\t           char[] (of any length), [unsigned] long[] (a stack)\n\
+\t    Lines of the file dynamic_events:\n\
+\t           s:[synthetic/]<event> <field>[;<field>...]\n\
+\t           -:[synthetic/]<event>\n\n\0"
         )
     };
 }
