@@ -170,3 +170,65 @@ fn references_name_the_table_that_they_read() {
         ["0", "1", "0", "1"]
     );
 }
+
+#[test]
+fn parameters_are_references_and_variables_as_in_c() {
+    let mut world = World::new()
+        .with("kmem", "kmalloc", "keys=node:x=bytes_req,y=bytes_req")
+        .on("sched", "switch")
+        .synth("ev u64 a; u64 b; pid_t c; int d; char[] e");
+    let text = "keys=next_prio:a=$x,p=prev_prio:onmax($p).ev($y,$x,prev_pid,$p,prev_comm):\
+                onmatch(kmem.kmalloc).ev($y,$a,sched.switch.next_pid,sched.switch.$p,prev_comm)";
+    let program = world.compile(text).expect(text);
+    let shown = debug(&program, text);
+    let (_, refs) = shown
+        .split_once("variable reference fields:\n")
+        .expect("has references");
+    let (refs, rest) = refs
+        .split_once("field variables:\n")
+        .expect("has parameters that are fields");
+    let (fields, _) = rest
+        .split_once("action tracking variables")
+        .expect("has actions");
+
+    // $x of the expression; $p; $y; two fields; then $a and two fields of the second action.
+    assert_eq!(
+        values(refs, "name: "),
+        [
+            "theirs",
+            "p",
+            "theirs",
+            "prev_pid",
+            "prev_comm",
+            "a",
+            "next_pid",
+            "prev_comm"
+        ]
+    );
+    assert_eq!(
+        values(refs, "var_ref_idx (into hist_data->var_refs[]): "),
+        ["0", "1", "2", "3", "4", "5", "6", "7"]
+    );
+    assert_eq!(values(refs, "system: "), ["sched"]);
+    assert_eq!(values(refs, "event_name: "), ["switch"]);
+    // a, p; __max; the fields.
+    assert_eq!(
+        values(fields, "var.idx (into tracing_map_elt.vars[]): "),
+        ["3", "4", "5", "6"]
+    );
+    assert_eq!(
+        values(fields, "var.name: "),
+        ["prev_pid", "prev_comm", "next_pid", "prev_comm"]
+    );
+    assert_eq!(
+        values(fields, "hist_data->field_vars["),
+        ["0]:", "1]:", "2]:", "3]:"]
+    );
+    assert_eq!(
+        values(fields, "ftrace_event_field name: "),
+        ["prev_pid", "prev_comm", "next_pid", "prev_comm"]
+    );
+    // What C makes of a signed field is unsigned, as long as it is a variable.
+    assert_eq!(values(fields, "is_signed: "), ["1", "0", "1", "0"]);
+    assert_eq!(values(refs, "is_signed: ")[3..5], ["0", "0"]);
+}

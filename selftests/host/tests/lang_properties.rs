@@ -20,6 +20,8 @@ use rust_hist::{
     field::Resolver,
     lang,
     program::{
+        ArgSource,
+        Handler,
         Kind,
         Program,
         Purpose, //
@@ -103,6 +105,11 @@ fn word() -> impl Strategy<Value = Vec<u8>> {
         b"save(",
         b"snapshot()",
         b"trace(",
+        b"num(",
+        b"txt(",
+        b"saver(",
+        b"trace(num,",
+        b"onmatch(zoo.all).",
         b"(",
         b")",
         b"*",
@@ -302,6 +309,16 @@ fn handler() -> impl Strategy<Value = String> {
         "onchange($lat).save(sched.switch.$both,stack",
         "onmax($z)junk.save(55)junk",
         "onchange($z).snapshot(junk)",
+        "onmatch(sched.switch).num(u8)",
+        "onmatch(sched.switch).trace(num,zoo.all.u8.hex",
+        "onmax($x).txt(filename)",
+        "onmatch(kmem.kmalloc).txt( $x )",
+        "onmatch(sched.switch).txt($who)junk",
+        "onmatch(sched.switch).tracks(sts,stack)",
+        "onchange($y).saver(sched.switch.$both)",
+        "onmatch(zoo.all).big(s64,$lat,7,common_timestamp.usecs)",
+        "onmatch(zoo.all).big(s64,$lat,7,common_timestamp)",
+        "onmatch(kmem.kmalloc).big(bytes_req,hitcount,ptr,kmem.kmalloc.bytes_alloc)",
     ])
     .prop_map(str::to_owned)
 }
@@ -330,9 +347,14 @@ fn full_trigger() -> impl Strategy<Value = String> {
         })
 }
 
-/// Events with variables to refer to.
+/// Events with variables to refer to, and synthetic events.
 fn world() -> World {
     World::new()
+        .synth("num u8 a")
+        .synth("txt char[] a")
+        .synth("sts long[] a")
+        .synth("saver pid_t a")
+        .synth("big u64 a; u64 b; u64 c; u64 d")
         .with(
             "sched",
             "switch",
@@ -343,6 +365,7 @@ fn world() -> World {
             "kmalloc",
             "keys=common_pid:seven=7,both=node,st=common_stacktrace",
         )
+        .with("kmem", "kmalloc", "keys=cpu:other=ptr if node > 1")
 }
 
 /// What must hold for any text: no panic; spans inside it; a refusal says something sensible; what
@@ -408,7 +431,19 @@ fn check_places(program: &Program) {
         taken.push((cell.at.into(), cell.words.into()));
     }
     for action in program.actions() {
-        let track = action.track().expect("has one");
+        assert!(program
+            .args_of(action)
+            .iter()
+            .all(|arg| match *arg.source() {
+                ArgSource::Ref(n) => usize::from(n) < program.refs().len(),
+                ArgSource::Own(n) => usize::from(n) < program.vars().len(),
+                ArgSource::Field(_) => true,
+            }));
+
+        let Some(track) = action.track() else {
+            assert!(matches!(action.handler(), Handler::Match { .. }));
+            continue;
+        };
 
         assert_eq!(track.at % 2, 0);
         taken.push((track.at.into(), track.words()));
@@ -533,4 +568,14 @@ fn most_triggers_are_accepted() {
     });
 
     assert!(plain > 100 && full > 30, "{plain} and {full} of 1000");
+
+    // So are those of actions.
+    let handlers = accepted(&mut |runner| {
+        let text = handler().new_tree(runner).expect("generates").current();
+        let text = format!("keys=cpu:x=s32,y=s32,z=u8,lat=u64:{text}");
+
+        check_with(&mut world(), text.as_bytes())
+    });
+
+    assert!(handlers > 500, "{handlers} of 1000");
 }

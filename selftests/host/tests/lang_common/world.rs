@@ -260,8 +260,11 @@ impl Resolver for World {
             return Ok(MatchedField::NoHist);
         };
         let var = [b"synthetic_", name].concat();
-        let is_there =
-            |world: &Self| world.export(&var, |trigger| trigger.event == (system, event)).is_some();
+        let is_there = |world: &Self| {
+            world
+                .export(&var, |trigger| trigger.event == (system, event))
+                .is_some()
+        };
 
         if !is_there(self) {
             let filter = model.program.filter(&model.text);
@@ -282,6 +285,7 @@ impl Resolver for World {
                     text: helper.0,
                     program,
                 }),
+                Err(refusal) if refusal.is_silent() => return Err(AllocError),
                 Err(refusal) => {
                     return Ok(MatchedField::NotCreated(
                         refusal.entries().next().map(|entry| entry.kind),
