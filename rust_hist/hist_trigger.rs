@@ -11,6 +11,10 @@
 //! (`hist_trigger/remove.rs`). Every record of the event then runs through `hist_trigger/hot.rs`, and
 //! readers of the event's files through `hist_trigger/show.rs`, `stats.rs` and `debug.rs`.
 //!
+//! Its actions may generate events of `synth.rs`. What they want of the event that they match, a helper
+//! trigger keeps there (`hist_trigger/helper.rs`); how many hits may be one inside the other is settled by
+//! `hist_trigger/nest.rs`.
+//!
 //! Beside it: the commands that stop and continue it (`hist_trigger/enable.rs`), the triggers that the
 //! module is loaded with (`hist_trigger/load.rs`), the snapshots that it takes
 //! (`hist_trigger/snapshot.rs`).
@@ -19,10 +23,12 @@ mod command;
 #[cfg(rust_hist_debug)]
 pub(crate) mod debug;
 pub(crate) mod enable;
+mod helper;
 mod hold;
 mod hot;
 pub(crate) mod load;
 mod log;
+mod nest;
 pub(crate) mod readme;
 mod remove;
 mod resolve;
@@ -33,7 +39,11 @@ mod storage;
 mod text;
 mod told;
 
-use self::storage::Table;
+use self::{
+    nest::Nest,
+    resolve::Found,
+    storage::Table, //
+};
 use crate::{
     alloc::Vec,
     ffi::{
@@ -57,7 +67,8 @@ use crate::{
         Out,
         Program, //
     },
-    render, //
+    render,
+    synth::SynthEvent, //
 };
 use core::fmt;
 use kernel::{
@@ -77,6 +88,27 @@ pub(crate) struct Definition {
 }
 
 impl Definition {
+    /// A program to fill.
+    ///
+    /// It is in memory of its own from the start: compiling goes deep.
+    #[inline(never)]
+    fn empty() -> Result<KBox<Program>> {
+        Ok(KBox::new(Program::empty(), GFP_KERNEL)?)
+    }
+
+    /// Keeps a program with the text that it is of.
+    #[inline(never)]
+    fn new(prefix: &'static [u8], text: &[u8], program: KBox<Program>) -> Result<Arc<Self>> {
+        let mut copy = KVec::with_capacity(text.len(), GFP_KERNEL)?;
+        copy.extend_from_slice(text, GFP_KERNEL)?;
+        let definition = Self {
+            prefix,
+            text: copy,
+            program: KBox::into_inner(program),
+        };
+        Ok(Arc::new(definition, GFP_KERNEL)?)
+    }
+
     /// Whether `program`, of this text, is the same trigger, for an event that has one of them.
     fn is(&self, program: &Program, text: &[u8]) -> bool {
         program.name(text) == self.program.name(&self.text)
@@ -97,9 +129,35 @@ pub(crate) struct HistTrigger {
     table: Arc<Table>,
     /// The tables of the variables that it reads, by the numbers that its program has for them.
     sources: Vec<Arc<Table>>,
+    /// The events that it generates, by the numbers that its program has for them. While it is on its
+    /// event it is a user of each.
+    synths: Vec<Arc<SynthEvent>>,
+    /// Where its hits are counted, if they can be part of a chain of events.
+    nest: Option<Arc<Nest>>,
+    /// It was made for others, which read its variables, and goes with the last of them.
+    helper: bool,
 }
 
 impl HistTrigger {
+    /// A trigger for an event.
+    fn new(
+        command: &Command<Self>,
+        file: &EventFile,
+        definition: Arc<Definition>,
+        table: Arc<Table>,
+        found: Found,
+    ) -> Self {
+        let chains = file.is_dynamic() || !found.synths.is_empty();
+        Self {
+            definition,
+            table,
+            sources: found.tables,
+            synths: found.synths,
+            nest: chains.then(|| command.shared().clone()),
+            helper: false,
+        }
+    }
+
     /// Whether a trigger that reads `sources` can share the table of this one.
     ///
     /// Members of a table read the same ones, all of which were there before the table was. So no
@@ -121,6 +179,7 @@ impl HistTrigger {
             + self.definition.text.capacity()
             + self.definition.program.bytes()
             + self.sources.bytes()
+            + self.synths.bytes()
             + self.table.bytes(held)
     }
 }
@@ -150,6 +209,12 @@ impl Trigger for HistTrigger {
     const NEEDS_RECORD: bool = true;
     const FIRST: bool = false;
 
+    type Shared = Arc<Nest>;
+
+    fn share() -> Result<Arc<Nest>> {
+        Nest::new()
+    }
+
     fn parse(
         command: &Command<Self>,
         file: &EventFile,
@@ -174,6 +239,20 @@ impl Trigger for HistTrigger {
 
     fn event_going(trigger: Attached<'_, Self>, _file: &EventFile, held: &EventMutexHeld) {
         remove::remove(trigger, held);
+    }
+
+    fn attaching(&self, held: &EventMutexHeld) {
+        for synth in self.synths.iter() {
+            synth.add_user(held);
+        }
+    }
+
+    fn detached(&self, held: &EventMutexHeld) {
+        // A hit that is under way may still generate them: an event that was removed meanwhile is on no
+        // instance any more.
+        for synth in self.synths.iter() {
+            synth.drop_user(held);
+        }
     }
 
     fn print(trigger: &Attached<'_, Self>, out: &mut SeqWriter<'_>) -> fmt::Result {

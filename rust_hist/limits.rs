@@ -38,6 +38,9 @@ pub const STACK_MAX: usize = OPERATORS_MAX as usize + 1;
 pub const ACTIONS_MAX: usize = 8;
 /// Most parameters of one action (`SYNTH_FIELDS_MAX`).
 pub const PARAMS_MAX: usize = 64;
+/// Most hits of one context one inside the other, of which all but the last are generating an event
+/// (`MAX_HIST_CNT`).
+pub const NEST_MAX: u32 = 4;
 /// Rows of a tracked value: one to read, one to write, one for a writer that interrupts.
 pub const TRACK_ROWS: usize = 3;
 

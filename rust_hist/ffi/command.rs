@@ -37,7 +37,10 @@ use crate::sync::{
     Release, //
 };
 use core::{
-    cell::UnsafeCell,
+    cell::{
+        Cell,
+        UnsafeCell, //
+    },
     ffi::CStr,
     marker::PhantomData,
     mem::ManuallyDrop,
@@ -67,6 +70,12 @@ pub(crate) trait Trigger: Sized + Send + Sync + 'static {
     /// Whether a new trigger comes before all others of its event, and not behind them.
     const FIRST: bool;
 
+    /// What all triggers of a command have in common.
+    type Shared: Send + Sync;
+
+    /// Makes it, before the command is registered.
+    fn share() -> Result<Self::Shared>;
+
     /// Carries out one line that was written to a `trigger` file.
     fn parse(
         command: &Command<Self>,
@@ -87,6 +96,9 @@ pub(crate) trait Trigger: Sized + Send + Sync + 'static {
 
     /// Takes a trigger off its event file, whose event goes away with its module.
     fn event_going(trigger: Attached<'_, Self>, file: &EventFile, held: &EventMutexHeld);
+
+    /// Called when the trigger is about to be on its event file.
+    fn attaching(&self, _held: &EventMutexHeld) {}
 
     /// Called when the trigger is off the list of its event file, before it is freed. A hit may still
     /// be under way.
@@ -111,14 +123,17 @@ pub(crate) struct Line<'a> {
 /// # Invariants
 ///
 /// - `command` is initialised and, but while it is being made or dropped, on the core's list.
-/// - `nodes` are the nodes of the command that are on event files. It is used under `event_mutex`.
+/// - `nodes` are the nodes of the command that are on event files, and it has room for `promised` more.
+///   Both are used under `event_mutex`.
 #[repr(C)]
 pub(crate) struct Command<T: Trigger> {
     command: Opaque<bindings::event_command>,
     nodes: UnsafeCell<KVec<*mut bindings::event_trigger_data>>,
+    /// How many triggers are about to be put on their events: the values of [`Ready`].
+    promised: Cell<usize>,
     /// Not 0 once lines are accepted.
     open: Atomic<u32>,
-    _kind: PhantomData<T>,
+    shared: T::Shared,
 }
 
 /// What the private data of a node points at.
@@ -151,6 +166,11 @@ impl<T: Trigger> Command<T> {
     pub(crate) fn name(&self) -> &'static CStr {
         // SAFETY: `Registration::new` set the name, a static string.
         unsafe { CStr::from_char_ptr((*self.command.get()).name) }
+    }
+
+    /// What all its triggers have in common.
+    pub(crate) fn shared(&self) -> &T::Shared {
+        &self.shared
     }
 
     /// All triggers of the command, on whatever event, in the order of their creation.
@@ -351,8 +371,9 @@ impl<T: Trigger> Registration<T> {
             Command {
                 command: Opaque::new(Command::<T>::filled(name, module)),
                 nodes: UnsafeCell::new(KVec::new()),
+                promised: Cell::new(0),
                 open: Atomic::new(0),
-                _kind: PhantomData,
+                shared: T::share()?,
             },
             GFP_KERNEL,
         )?;
@@ -428,10 +449,14 @@ impl<T: Trigger> Prepared<T> {
         })
     }
 
+    fn private(&self) -> &Private<T> {
+        // SAFETY: by the type invariant.
+        unsafe { &*self.node.as_ref().private_data.cast::<Private<T>>() }
+    }
+
     /// The event file that the trigger is for.
     fn file(&self) -> *mut bindings::trace_event_file {
-        // SAFETY: by the type invariant.
-        unsafe { (*self.node.as_ref().private_data.cast::<Private<T>>()).file }
+        self.private().file
     }
 
     /// The command that the trigger is of.
@@ -458,7 +483,11 @@ impl<T: Trigger> Prepared<T> {
 
     /// Makes the event call its triggers, for this one to be among them.
     pub(crate) fn enable(self, held: &EventMutexHeld) -> Result<Ready<'_, T>> {
-        self.command().nodes(held).reserve(1, GFP_KERNEL)?;
+        let command = self.command();
+        // INVARIANT: there is room for one more than was promised.
+        let promised = command.promised.get().saturating_add(1);
+        command.nodes(held).reserve(promised, GFP_KERNEL)?;
+        command.promised.set(promised);
         // SAFETY: the file is live and `event_mutex` is held.
         let ret = unsafe { bindings::trace_event_trigger_enable_disable(self.file(), 1) };
         // The count is raised also when this failed.
@@ -483,8 +512,8 @@ impl<T: Trigger> Drop for Prepared<T> {
 ///
 /// # Invariants
 ///
-/// The trigger count of the file was raised for the trigger, and there is room for its node in the list
-/// of the command.
+/// The trigger count of the file was raised for the trigger, and room for its node was promised by the
+/// list of the command.
 pub(crate) struct Ready<'a, T: Trigger> {
     prepared: Prepared<T>,
     held: &'a EventMutexHeld,
@@ -499,17 +528,20 @@ impl<T: Trigger> Ready<'_, T> {
         let prepared = &ready.prepared;
         let file = prepared.file();
         let node = prepared.node.as_ptr();
+        prepared.private().data.attaching(ready.held);
         // SAFETY: the node is ours alone.
         if T::NEEDS_RECORD || unsafe { !(*node).filter.is_null() } {
             // SAFETY: the flags of a live file; the function is atomic. The bit comes before the
             // node, so that the node is not called without a record.
             unsafe { bindings::set_bit(TRIGGER_COND, &raw mut (*file).flags) };
         }
+        let command = prepared.command();
+        // INVARIANT: the room that was promised is used, or given up by `drop`.
+        command
+            .promised
+            .set(command.promised.get().saturating_sub(1));
         // By the type invariant there is room; the list lets us know by a result nevertheless.
-        let _ = prepared
-            .command()
-            .nodes(ready.held)
-            .push_within_capacity(node);
+        let _ = command.nodes(ready.held).push_within_capacity(node);
         // SAFETY: the list is initialised, and its writers hold `event_mutex`.
         let mut behind = unsafe { &raw mut (*file).triggers };
         if T::FIRST {
@@ -523,6 +555,10 @@ impl<T: Trigger> Ready<'_, T> {
 
 impl<T: Trigger> Drop for Ready<'_, T> {
     fn drop(&mut self) {
+        let command = self.prepared.command();
+        command
+            .promised
+            .set(command.promised.get().saturating_sub(1));
         // SAFETY: the file is live while the mutex is held; by the type invariant the count is raised.
         unsafe { bindings::trace_event_trigger_enable_disable(self.prepared.file(), 0) };
     }

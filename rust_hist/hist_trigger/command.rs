@@ -14,6 +14,7 @@
 pub(super) use super::log::Failure;
 
 use super::{
+    helper::Helper,
     hold::{
         self,
         Hold, //
@@ -26,7 +27,10 @@ use super::{
     resolve::Names,
     snapshot::Snapshot,
     storage::Table,
-    text::terminated,
+    text::{
+        terminated,
+        Terminated, //
+    },
     Definition,
     HistTrigger, //
 };
@@ -59,10 +63,7 @@ use crate::{
     }, //
 };
 use core::ffi::CStr;
-use kernel::{
-    prelude::*,
-    sync::Arc, //
-};
+use kernel::prelude::*;
 
 /// The trace clock of a trigger that names none.
 const CLOCK: &[u8] = b"global";
@@ -108,27 +109,24 @@ pub(super) fn run(
 
 impl<'a> Request<'a> {
     /// Compiles the text, and lists the tables whose variables it names.
-    ///
-    /// The program is in memory of its own from the start: compiling goes deep.
     fn compile(
         &self,
         purpose: Purpose,
     ) -> core::result::Result<(KBox<Program>, Names<'a>), Failure> {
         let mut names = Names::new(self.command, self.file, self.held, purpose);
-        let mut program = empty()?;
+        let mut program = Definition::empty()?;
         program
             .fill(&self.spec, &mut names, purpose)
             .map_err(|refusal| self.log.refuse(&refusal))?;
         Ok((program, names))
     }
 
-    /// The filter, checked against the event.
-    fn filter(&self, program: &Program) -> Result<Option<FilterText>> {
-        let Some(text) = program.filter(self.log.text) else {
-            return Ok(None);
-        };
-        FilterText::new(text)?.check(self.file, self.held)?;
-        Ok(Some(FilterText::new(text)?))
+    /// Checks the filter against the event.
+    fn filter(&self, program: &Program) -> Result {
+        match program.filter(self.log.text) {
+            Some(text) => FilterText::new(text)?.check(self.file, self.held),
+            None => Ok(()),
+        }
     }
 
     /// The trigger on the event that is the same as `program`.
@@ -195,11 +193,10 @@ impl<'a> Request<'a> {
         Ok(namesake)
     }
 
-    /// Makes a trigger and puts it on its event.
-    fn create(&self) -> core::result::Result<(), Failure> {
-        let held = self.held;
+    /// Compiles the text of a new trigger, its actions included, and checks it alone.
+    fn settle(&self) -> core::result::Result<(KBox<Program>, Names<'a>), Failure> {
         let (mut program, mut names) = self.compile(Purpose::New)?;
-        let filter = self.filter(&program)?;
+        self.filter(&program)?;
         program
             .create_actions(&self.spec, &mut names)
             .map_err(|refusal| self.log.refuse(&refusal))?;
@@ -207,6 +204,12 @@ impl<'a> Request<'a> {
             // The first of them has it.
             return Err(self.log.refuse(&Snapshot::busy()));
         }
+        Ok((program, names))
+    }
+
+    /// Makes a trigger and puts it on its event.
+    fn create(&self) -> core::result::Result<(), Failure> {
+        let (mut program, names) = self.settle()?;
         let namesake = self.check_namesake(&program, &names)?;
         if self.existing(&program).is_some() {
             return Err(self.log.refuse(&exists()));
@@ -214,36 +217,57 @@ impl<'a> Request<'a> {
         if program.needs_existing() {
             return Err(self.log.refuse(&not_there()));
         }
-
         if let Some(first) = &namesake {
             program.join(&first.data().definition.program);
         }
+        self.put(program, names, namesake)
+    }
 
-        let definition = self.define(program)?;
+    /// The clock that the instance is to have for `program` and the helpers that come with it.
+    fn clock(&self, program: &Program, helpers: &[Helper<'_>]) -> Result<Option<Terminated>> {
+        let name = if program.needs_timestamp() {
+            program.clock(self.log.text).unwrap_or(CLOCK)
+        } else if helpers.iter().any(Helper::needs_timestamp) {
+            CLOCK
+        } else {
+            return Ok(None);
+        };
+        terminated(name).map(Some)
+    }
+
+    /// Puts the trigger `program` on its event, and the helpers that `names` made for it on theirs.
+    fn put(
+        &self,
+        program: KBox<Program>,
+        names: Names<'a>,
+        namesake: Option<Attached<'a, HistTrigger>>,
+    ) -> core::result::Result<(), Failure> {
+        let held = self.held;
+        let text = self.log.text;
+        let (found, helpers) = names.into_found();
+        let definition = Definition::new(self.command.name().to_bytes(), text, program)?;
         let program = &definition.program;
         let table = match &namesake {
             Some(first) => first.data().table.clone(),
             None => Table::new(definition.clone())?,
         };
-        let clock = match program.clock(self.log.text) {
-            _ if !program.needs_timestamp() => None,
-            Some(name) => Some(terminated(name)?),
-            None => Some(terminated(CLOCK)?),
-        };
-        let data = HistTrigger {
-            definition: definition.clone(),
-            table: table.clone(),
-            sources: names.into_tables(),
-        };
+        let clock = self.clock(program, &helpers)?;
+        let data = HistTrigger::new(
+            self.command,
+            self.file,
+            definition.clone(),
+            table.clone(),
+            found,
+        );
         let mut trigger = Prepared::new(self.command, data, self.file)?;
-        if let Some(mut filter) = filter {
-            trigger.set_filter(&mut filter, held)?;
+        if let Some(filter) = program.filter(text) {
+            trigger.set_filter(&mut FilterText::new(filter)?, held)?;
         }
         if program.starts_paused() {
             trigger.set_paused();
         }
 
-        // What follows is undone in reverse order.
+        // What follows is undone in reverse order, and the helpers after it.
         let instance = self.file.instance();
         let mut hold = Hold::new(instance);
         if hold::needs_instance(program) {
@@ -260,33 +284,18 @@ impl<'a> Request<'a> {
             instance
                 .set_clock(clock.as_c_str())
                 .map_err(|_| self.log.refuse(&self.spec.refuse_clock()))?;
+        }
+        if program.needs_timestamp() {
             hold.exact_stamps();
+        }
+        for helper in helpers {
+            helper.attach();
         }
         // From here on `remove` gives back what is held.
         hold.keep();
         trigger.attach();
         Ok(())
     }
-
-    /// Keeps the text with the program.
-    #[inline(never)]
-    fn define(&self, program: KBox<Program>) -> Result<Arc<Definition>> {
-        let text = self.log.text;
-        let mut copy = KVec::with_capacity(text.len(), GFP_KERNEL)?;
-        copy.extend_from_slice(text, GFP_KERNEL)?;
-        let definition = Definition {
-            prefix: self.command.name().to_bytes(),
-            text: copy,
-            program: KBox::into_inner(program),
-        };
-        Ok(Arc::new(definition, GFP_KERNEL)?)
-    }
-}
-
-/// A program to fill.
-#[inline(never)]
-fn empty() -> Result<KBox<Program>> {
-    Ok(KBox::new(Program::empty(), GFP_KERNEL)?)
 }
 
 /// How many actions of the program take snapshots.

@@ -63,7 +63,8 @@ impl DebugTables for Addresses<'_> {
     }
 
     fn variable<R>(&self, reference: &Ref, found: impl FnOnce(Described<'_>) -> R) -> R {
-        let name = reference.name().of(&self.0.definition.text);
+        let own = &self.0.definition;
+        let name = own.program.name_of(reference.name(), &own.text);
         match self.source(reference) {
             Some(table) => {
                 let definition = table.definition();

@@ -224,6 +224,12 @@ impl Trigger for EnableTrigger {
     const NEEDS_RECORD: bool = false;
     const FIRST: bool = true;
 
+    type Shared = ();
+
+    fn share() -> Result {
+        Ok(())
+    }
+
     fn parse(
         command: &Command<Self>,
         file: &EventFile,

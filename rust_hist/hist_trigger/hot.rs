@@ -29,12 +29,15 @@ use crate::{
         VALS_MAX, //
     },
     program::{
+        Action,
+        Effects,
         Program,
         RefBuf,
         Refs,
         Tables, //
     },
     render::COMM_WORDS,
+    schema::Values,
     sync::{
         Atomic,
         Relaxed, //
@@ -92,6 +95,38 @@ impl Tables for Sources<'_> {
     }
 }
 
+/// What the actions of one hit do outside of the entry.
+struct Outside<'a> {
+    trigger: &'a HistTrigger,
+    hit: &'a Hit<'a>,
+    key: &'a [u64],
+    comm: &'a [Atomic<u64>],
+    /// Records of events that could not be written.
+    lost: u64,
+}
+
+impl Effects for Outside<'_> {
+    fn snapshot(&mut self, action: &Action, value: u64) {
+        if let Some(snapshot) = self.trigger.table.snapshot() {
+            snapshot.take(&action.handler(), value, self.key, self.comm);
+        }
+    }
+
+    #[inline(never)]
+    fn trace(&mut self, synth: u16, values: &impl Values) {
+        let Some(synth) = self.trigger.synths.get(usize::from(synth)) else {
+            return;
+        };
+        // Whoever has events to generate has a count.
+        let _inside = match &self.trigger.nest {
+            Some(nest) => nest.enter(self.hit),
+            None => return,
+        };
+        let fired = synth.fire(values, self.hit.preempt_off());
+        self.lost = self.lost.wrapping_add(fired.lost.into());
+    }
+}
+
 /// Words of the keys that most triggers have: three numbers, or a task's name and another one.
 const SHORT_KEY_WORDS: usize = 3;
 
@@ -117,6 +152,10 @@ fn hit_with_key(trigger: &HistTrigger, hit: &Hit<'_>, key: &mut [u64]) {
     let preempt = hit.preempt_off();
     let live = trigger.table.in_hit(preempt);
     let shard = live.map.shard(preempt.cpu());
+    if trigger.nest.as_ref().is_some_and(|nest| nest.is_full(hit)) {
+        shard.count(Ending::DroppedNested);
+        return;
+    }
     let program = &trigger.definition.program;
     let env = Surroundings(hit);
 
@@ -160,18 +199,18 @@ fn hit_with_vars(trigger: &HistTrigger, live: &Live, key: &[u64], hit: &Hit<'_>)
     let vals = program.values(hit.data(), &env, &refs, &mut vals);
     shard.hit(elt, vals);
 
-    if !program.vars().is_empty() {
+    if !program.vars().is_empty() || !program.actions().is_empty() {
         let aux = live.map.aux(elt);
         let own = program.set_vars(aux, hit.data(), &env, &refs);
-        let lost = program.act(aux, &own, hit.data(), &env, &refs, |action, value| {
-            if let Some(snapshot) = trigger.table.snapshot() {
-                snapshot.take(&action.handler(), value, key, comm_of(program, aux));
-            }
-        });
-        if lost != 0 {
-            // ORDERING: a number by itself.
-            live.lost_saves.fetch_add(lost, Relaxed);
-        }
+        let mut outside = Outside {
+            trigger,
+            hit,
+            key,
+            comm: comm_of(program, aux),
+            lost: 0,
+        };
+        let lost = program.act(aux, &own, hit.data(), &env, &refs, &mut outside);
+        live.lose(lost, outside.lost);
     }
     poll::wake();
 }

@@ -18,7 +18,10 @@ use crate::{
         Refusal, //
     },
     ffi::{
-        command::Attached,
+        command::{
+            Attached,
+            Command, //
+        },
         event::EventFile,
         guard::{
             wait_for_hits,
@@ -28,10 +31,26 @@ use crate::{
 };
 use kernel::sync::Arc;
 
+/// Takes a trigger off its event, and the helpers that nobody else reads off theirs.
+pub(super) fn remove(trigger: Attached<'_, HistTrigger>, held: &EventMutexHeld) {
+    let command = trigger.command();
+    take_off(trigger, held);
+    remove_helpers(command, held);
+}
+
+/// Takes the helpers off their events that nobody reads any more.
+fn remove_helpers(command: &Command<HistTrigger>, held: &EventMutexHeld) {
+    let unused =
+        |trigger: &Attached<'_, HistTrigger>| trigger.data().helper && !is_used(trigger, held);
+    while let Some(helper) = command.triggers(held).find(unused) {
+        take_off(helper, held);
+    }
+}
+
 /// Takes a trigger off its event.
 ///
 /// Triggers that read its variables keep its table.
-pub(super) fn remove(trigger: Attached<'_, HistTrigger>, held: &EventMutexHeld) {
+fn take_off(trigger: Attached<'_, HistTrigger>, held: &EventMutexHeld) {
     let command = trigger.command();
     let table = trigger.data().table.clone();
     let mut hold = Hold::kept(
@@ -80,7 +99,8 @@ pub(super) fn remove_all(file: &EventFile, held: &EventMutexHeld) {
         let _ = log.refuse(&in_use());
         return;
     }
-    for trigger in Attached::all(file, held) {
+    // Each time from the beginning: with a trigger others of the list may go.
+    while let Some(trigger) = Attached::all(file, held).next() {
         remove(trigger, held);
     }
 }

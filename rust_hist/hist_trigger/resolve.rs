@@ -6,12 +6,19 @@
 //! C counterpart: `find_event_var()`, `find_var_file()` and `find_file_var()`.
 //!
 //! A trigger that reads a variable of another one owns that one's table together with it. The compiler
-//! names tables by number; [`Names::into_tables`] gives the list that the numbers count.
+//! names tables by number, and so it does the events that actions generate; [`Names::into_found`] gives
+//! the lists that the numbers count.
 //!
 //! Context: process, under `event_mutex`.
 
 use super::{
+    helper::{
+        self,
+        Helper,
+        NoHelper, //
+    },
     storage::Table,
+    Definition,
     HistTrigger, //
 };
 use crate::{
@@ -35,15 +42,28 @@ use crate::{
         FieldKind,
         ForeignVar,
         Lookup,
-        Resolver, //
+        MatchedField,
+        Resolver,
+        SynthField, //
     },
     program::{
+        Program,
         Purpose,
         Var, //
+    },
+    synth::{
+        self,
+        SynthEvent, //
     }, //
 };
 use core::ffi::CStr;
-use kernel::sync::Arc;
+use kernel::{
+    prelude::{
+        KVec,
+        GFP_KERNEL, //
+    },
+    sync::Arc, //
+};
 
 /// Longer than the name of any field, system or event.
 const NAME_MAX: usize = 256;
@@ -54,8 +74,17 @@ pub(super) struct Names<'a> {
     file: &'a EventFile,
     held: &'a EventMutexHeld,
     purpose: Purpose,
+    found: Found,
+    /// What was made to give one of the tables a variable.
+    helpers: KVec<Helper<'a>>,
+}
+
+/// What the compiler was given numbers of: the index of each.
+pub(super) struct Found {
     /// The tables whose variables were asked for.
-    tables: Vec<Arc<Table>>,
+    pub(super) tables: Vec<Arc<Table>>,
+    /// The synthetic events that were asked for.
+    pub(super) synths: Vec<Arc<SynthEvent>>,
 }
 
 impl<'a> Names<'a> {
@@ -71,51 +100,91 @@ impl<'a> Names<'a> {
             file,
             held,
             purpose,
-            tables: Vec::new(),
+            found: Found {
+                tables: Vec::new(),
+                synths: Vec::new(),
+            },
+            helpers: KVec::new(),
         }
     }
 
     /// The tables that the compiler was given numbers of.
     pub(super) fn tables(&self) -> &[Arc<Table>] {
-        &self.tables
+        &self.found.tables
     }
 
-    /// As [`Names::tables`], to keep.
-    pub(super) fn into_tables(self) -> Vec<Arc<Table>> {
-        self.tables
+    /// What the compiler was given numbers of, and the helpers that come with it.
+    pub(super) fn into_found(self) -> (Found, KVec<Helper<'a>>) {
+        (self.found, self.helpers)
     }
 
-    /// The number of a table.
-    fn number(&mut self, table: &Arc<Table>) -> Result<u16, AllocError> {
-        let known = self.tables.iter().position(|one| Arc::ptr_eq(one, table));
-        let number = match known {
-            Some(number) => number,
-            None => {
-                self.tables.push(table.clone())?;
-                self.tables.len() - 1
-            }
-        };
-        u16::try_from(number).map_err(|_| AllocError)
-    }
-
-    /// The variable `name` of a table.
+    /// The variable of a table whose name `is` knows.
     fn export(
         &mut self,
-        table: Option<&'a Arc<Table>>,
-        name: &[u8],
-    ) -> Result<Option<ForeignVar<'a>>, Lookup> {
+        table: Option<Arc<Table>>,
+        is: impl Fn(&[u8]) -> bool,
+    ) -> Result<Option<ForeignVar<'_>>, AllocError> {
         let Some(table) = table else {
             return Ok(None);
         };
-        let number = self.number(table)?;
+        let number = number(&mut self.found.tables, table)?;
+        let Some(table) = self.found.tables.get(usize::from(number)) else {
+            return Ok(None);
+        };
         let definition = table.definition();
-        Ok(definition.program.export(name, &definition.text, number))
+        let mut names = definition.var_names();
+        Ok(names
+            .find(|name| is(name))
+            .and_then(|name| definition.program.export(name, &definition.text, number)))
+    }
+
+    /// The event file of an event that can have triggers.
+    fn file_of(&self, system: &[u8], event: &[u8]) -> Option<&'a EventFile> {
+        with_event(system, event, |system, event| {
+            self.file.instance().event(system, event, self.held)
+        })
+    }
+
+    /// The helper on `file` that has come into being with this command and defines what `is` says.
+    fn fresh(&self, file: &EventFile, is: impl Fn(&Definition) -> bool) -> Option<Arc<Table>> {
+        self.helpers
+            .iter()
+            .find(|helper| helper.is_on(file) && is(helper.table().definition()))
+            .map(|helper| helper.table().clone())
+    }
+
+    /// The table of a trigger on `file` that holds `field` for `user`, which is made if there is none.
+    fn holder(
+        &mut self,
+        user: &Program,
+        file: &'a EventFile,
+        field: &[u8],
+    ) -> Result<Arc<Table>, NoHolder> {
+        let mut alike = Attached::<HistTrigger>::all(file, self.held)
+            .map(|trigger| trigger.data())
+            .filter(|data| data.definition.program.has_keys_of(user))
+            .peekable();
+        let like = *alike.peek().ok_or(NoHolder::NoLike)?;
+        // PARITY: `find_synthetic_field_var()` takes any variable of that name, under whatever keys.
+        if let Some(data) = alike.find(|data| data.definition.holds(field)) {
+            return Ok(data.table.clone());
+        }
+        let fresh = self.fresh(file, |definition| {
+            definition.program.has_keys_of(user) && definition.holds(field)
+        });
+        if let Some(table) = fresh {
+            return Ok(table);
+        }
+        let helper = Helper::new(self.command, file, &like.definition, field, self.held)?;
+        let table = helper.table().clone();
+        self.helpers.push(helper, GFP_KERNEL)?;
+        Ok(table)
     }
 
     /// The table of a variable that a trigger on this event reads already, by the name that its text
     /// has for it. This finds what cannot be found anew: whoever defined the variable may be gone with
     /// its module, or no longer be the only one. For removing and changing that trigger alone.
-    fn known(&self, event: Option<(&[u8], &[u8])>, name: &[u8]) -> Option<&'a Arc<Table>> {
+    fn known(&self, event: Option<(&[u8], &[u8])>, name: &[u8]) -> Option<Arc<Table>> {
         if self.purpose == Purpose::New {
             return None;
         }
@@ -126,9 +195,9 @@ impl<'a> Names<'a> {
                 let typed = var
                     .event()
                     .map(|(system, name)| (system.of(text), name.of(text)));
-                typed == event && var.name().of(text) == name
+                typed == event && program.name_of(var.name(), text) == name
             })?;
-            data.sources.get(usize::from(var.table()))
+            data.sources.get(usize::from(var.table())).cloned()
         })
     }
 
@@ -140,11 +209,47 @@ impl<'a> Names<'a> {
     }
 }
 
+/// Why nobody holds a field.
+enum NoHolder {
+    /// No trigger has keys like those of who wants it.
+    NoLike,
+    /// There is none yet, and no helper.
+    NoHelper(NoHelper),
+}
+
+impl<E> From<E> for NoHolder
+where
+    NoHelper: From<E>,
+{
+    fn from(why: E) -> Self {
+        Self::NoHelper(why.into())
+    }
+}
+
 impl HistTrigger {
     /// The variable `name` that the trigger defines.
     fn var(&self, name: &[u8]) -> Option<&Var> {
-        self.definition.program.var(name, &self.definition.text)
+        self.definition.var(name)
     }
+}
+
+impl Definition {
+    /// The variable `name` that the trigger defines.
+    fn var(&self, name: &[u8]) -> Option<&Var> {
+        self.program.var(name, &self.text)
+    }
+}
+
+/// The number of `item` in `list`, to which it is added if it is not there.
+fn number<T>(list: &mut Vec<Arc<T>>, item: Arc<T>) -> Result<u16, AllocError> {
+    let number = match list.iter().position(|one| Arc::ptr_eq(one, &item)) {
+        Some(number) => number,
+        None => {
+            list.push(item)?;
+            list.len() - 1
+        }
+    };
+    u16::try_from(number).map_err(|_| AllocError)
 }
 
 /// Calls `f` with a name as C has it; nothing has a name that is too long, or has a NUL in it.
@@ -210,14 +315,14 @@ impl Resolver for Names<'_> {
         event: &[u8],
         name: &[u8],
     ) -> Result<Option<ForeignVar<'_>>, Lookup> {
-        let file = with_event(system, event, |system, event| {
-            self.file.instance().event(system, event, self.held)
-        });
+        let file = self.file_of(system, event);
         let table = match file.and_then(|file| self.definer(file, name)) {
-            Some(trigger) => Some(&trigger.table),
-            None => self.known(Some((system, event)), name),
+            Some(trigger) => Some(trigger.table.clone()),
+            None => self
+                .known(Some((system, event)), name)
+                .or_else(|| self.fresh(file?, |definition| definition.var(name).is_some())),
         };
-        self.export(table, name)
+        Ok(self.export(table, |var| var == name)?)
     }
 
     fn var(&mut self, name: &[u8]) -> Result<Option<ForeignVar<'_>>, Lookup> {
@@ -238,7 +343,7 @@ impl Resolver for Names<'_> {
                     // Whoever wants to remove a trigger means the variable that it has read since
                     // before the name became ambiguous.
                     return match self.known(None, name) {
-                        Some(table) => self.export(Some(table), name),
+                        Some(table) => Ok(self.export(Some(table), |var| var == name)?),
                         None => Err(Lookup::NotUnique),
                     };
                 }
@@ -246,10 +351,53 @@ impl Resolver for Names<'_> {
             }
         }
         let table = match found {
-            Some(trigger) => Some(&trigger.data().table),
+            Some(trigger) => Some(trigger.data().table.clone()),
             None => self.known(None, name),
         };
-        self.export(table, name)
+        Ok(self.export(table, |var| var == name)?)
+    }
+
+    fn synth(&mut self, name: &[u8]) -> Result<Option<u16>, AllocError> {
+        match synth::find(name, self.held) {
+            Some(event) => number(&mut self.found.synths, event).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    fn synth_field(&self, synth: u16, index: usize) -> Option<SynthField<'_>> {
+        let event = self.found.synths.get(usize::from(synth))?;
+        let field = event.schema().field(index)?;
+
+        Some(SynthField {
+            type_name: field.type_name.to_bytes(),
+            size: field.size.into(),
+            signed: field.signed,
+            class: field.class,
+        })
+    }
+
+    fn matched_field(
+        &mut self,
+        user: &Program,
+        system: &[u8],
+        event: &[u8],
+        name: &[u8],
+    ) -> Result<MatchedField<'_>, AllocError> {
+        if !self.event_exists(system, event) {
+            return Ok(MatchedField::NoEvent);
+        }
+        // PARITY: an event that nobody can enable has no triggers.
+        let Some(file) = self.file_of(system, event) else {
+            return Ok(MatchedField::NoHist);
+        };
+        match self.holder(user, file, name) {
+            Ok(table) => Ok(self
+                .export(Some(table), |var| helper::is_for(var, name))?
+                .map_or(MatchedField::NoVar, MatchedField::Var)),
+            Err(NoHolder::NoLike) => Ok(MatchedField::NoHist),
+            Err(NoHolder::NoHelper(NoHelper::Refused(why))) => Ok(MatchedField::NotCreated(why)),
+            Err(NoHolder::NoHelper(NoHelper::Memory)) => Err(AllocError),
+        }
     }
 }
 

@@ -5,9 +5,10 @@
 //! There is no C counterpart: C does not count what it loses by nesting, nor what it ignores.
 //!
 //! `calls` is the sum of `hits`, the two kinds of drops, and `ignored`, always. `lost_saves` counts the
-//! hits whose `save()` found no room. All begin at 0 when the table is made or cleared. Triggers of one
-//! name have their table, and so their account, in common. A line begins with its title and a colon, an
-//! empty line comes between two triggers.
+//! hits whose `save()` found no room, `lost_traces` the records of synthetic events that could not be
+//! written. All begin at 0 when the table is made or cleared. Triggers of one name have their table, and
+//! so their account, in common. A line begins with its title and a colon, an empty line comes between two
+//! triggers.
 
 use super::{
     text::TextBuf,
@@ -63,6 +64,8 @@ impl Tell for Stats {
             ("ignored", account.ignored),
             // ORDERING: a number by itself.
             ("lost_saves", live.lost_saves.load(Relaxed)),
+            // ORDERING: as above.
+            ("lost_traces", live.lost_traces.load(Relaxed)),
             // CAST: counts of things in memory.
             ("entries", map.published().count() as u64),
             ("size", shape.elts() as u64),

@@ -59,9 +59,22 @@ pub(super) struct Live {
     /// Rows that `save()` had no room for, because more hits than there are rows wrote to one entry
     /// at once.
     pub(super) lost_saves: Atomic<u64>,
+    /// Records of synthetic events that could not be written.
+    pub(super) lost_traces: Atomic<u64>,
 }
 
 impl Live {
+    /// Counts what the actions of a hit have lost.
+    #[inline(always)]
+    pub(super) fn lose(&self, saves: u64, traces: u64) {
+        for (count, n) in [(&self.lost_saves, saves), (&self.lost_traces, traces)] {
+            if n != 0 {
+                // ORDERING: a number by itself.
+                count.fetch_add(n, Relaxed);
+            }
+        }
+    }
+
     /// Allocates an empty map; `EINVAL` stands for dimensions that the language excludes.
     fn new(dimensions: Dimensions) -> Result<KBox<Self>> {
         let shape = Shape::new(dimensions, nr_cpu_ids()).ok_or(EINVAL)?;
@@ -70,6 +83,7 @@ impl Live {
         let live = Self {
             map,
             lost_saves: Atomic::new(0),
+            lost_traces: Atomic::new(0),
         };
         Ok(KBox::new(live, GFP_KERNEL)?)
     }
