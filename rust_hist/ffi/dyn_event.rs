@@ -51,6 +51,7 @@ use kernel::{
 
 pub(crate) use {
     file::File,
+    listeners::Listener,
     registration::Registration, //
 };
 

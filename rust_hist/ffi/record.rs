@@ -27,14 +27,22 @@ pub(crate) enum Outcome {
     Lost,
 }
 
-/// A record that is reserved and not yet written, in the buffer of one instance.
+/// How far the writing of a record has come.
+pub(crate) enum Begun {
+    /// All of it is there, and the readers are to get it.
+    Complete(Reserved),
+    /// There is nothing more to do.
+    Done(Outcome),
+}
+
+/// A record that is reserved and not yet with its readers, in the buffer of one instance.
 ///
 /// The C API for writing field by field keeps one between its calls.
 ///
 /// # Invariants
 ///
 /// `buffer.event` is reserved in the buffer that `nest` counts, with `len` bytes at `buffer.entry`.
-pub(super) struct Reserved {
+pub(crate) struct Reserved {
     buffer: bindings::trace_event_buffer,
     nest: *mut bindings::trace_buffer,
     len: usize,
@@ -108,7 +116,7 @@ impl Reserved {
 
     /// Gives the record to the readers, after the triggers and the filter of the event.
     #[inline]
-    pub(super) fn commit(mut self) {
+    pub(crate) fn commit(mut self) {
         // SAFETY: by the type invariant.
         unsafe { bindings::trace_event_buffer_commit(&raw mut self.buffer) };
         // SAFETY: undoes the start in `new`.
@@ -134,30 +142,52 @@ impl Reserved {
 // CAST: a flag of the C enumeration.
 const SOFT_DISABLED: c_ulong = bindings::EVENT_FILE_FL_SOFT_DISABLED as c_ulong;
 
-/// Writes a record of `len` bytes to the instance of `file`; `fill` gets all of it, with its header
-/// written already, and says whether it is complete.
+/// Reserves a record of `len` bytes in the instance of `file`, and has it filled; `fill` gets all of
+/// it, with its header written already, and says whether it is complete.
 ///
 /// # Safety
 ///
 /// `file` must be a live event file.
 #[inline]
-pub(super) unsafe fn write(
+pub(super) unsafe fn begin(
     file: *mut bindings::trace_event_file,
     len: usize,
     fill: impl FnOnce(&mut [u8]) -> bool,
     _preempt: &PreemptOff<'_>,
-) -> Outcome {
+) -> Begun {
     // SAFETY: by the contract; the caller may record events.
     let Some(mut record) = (unsafe { Reserved::new(file, len) }) else {
         // SAFETY: the file is live.
-        return unsafe { missing(file) };
+        return Begun::Done(unsafe { missing(file) });
     };
     if !fill(record.bytes()) {
         record.discard();
-        return Outcome::Lost;
+        return Begun::Done(Outcome::Lost);
     }
-    record.commit();
-    Outcome::Written
+    Begun::Complete(record)
+}
+
+/// Writes a record, as [`begin`], and gives it to the readers.
+///
+/// # Safety
+///
+/// `file` must be a live event file.
+#[cfg(not(CONFIG_SYNTH_EVENTS))]
+#[inline]
+pub(super) unsafe fn write(
+    file: *mut bindings::trace_event_file,
+    len: usize,
+    fill: impl FnOnce(&mut [u8]) -> bool,
+    preempt: &PreemptOff<'_>,
+) -> Outcome {
+    // SAFETY: by the contract.
+    match unsafe { begin(file, len, fill, preempt) } {
+        Begun::Complete(record) => {
+            record.commit();
+            Outcome::Written
+        }
+        Begun::Done(outcome) => outcome,
+    }
 }
 
 /// Why there is no room for a record in the instance of `file`.

@@ -10,14 +10,14 @@
 use super::SynthEvent;
 use crate::{
     ffi::{
+        dyn_event::Listener,
         guard::PreemptOff,
-        record::Outcome, //
+        record::{
+            Begun,
+            Outcome, //
+        }, //
     },
-    schema::{
-        Lost,
-        Sizes,
-        Values, //
-    }, //
+    schema::Values, //
 };
 
 /// What became of one firing.
@@ -34,37 +34,35 @@ impl SynthEvent {
     #[inline]
     pub(crate) fn fire(&self, values: &impl Values, preempt: &PreemptOff<'_>) -> Fired {
         let mut fired = Fired::default();
-        let mut sizes = None;
         for listener in self.listeners(preempt) {
-            if listener.is_off() {
-                continue;
-            }
-            // All of them get a record of the same length.
-            let sizes = sizes.get_or_insert_with(|| self.measure(values));
-            let outcome = match sizes {
-                Ok(sizes) => {
-                    let fill = |record: &mut [u8]| self.fill(values, sizes, record);
-                    listener.write(sizes.record_len(), fill, preempt)
-                }
-                Err(_) => Outcome::Lost,
-            };
-            if outcome == Outcome::Lost {
-                fired.lost = fired.lost.saturating_add(1);
+            match self.begin(&listener, values, preempt) {
+                // The triggers of the event run in here, and may fire another event.
+                Begun::Complete(record) => record.commit(),
+                Begun::Done(Outcome::Lost) => fired.lost = fired.lost.saturating_add(1),
+                Begun::Done(_) => {}
             }
         }
         fired
     }
 
-    /// Asks for the lengths of one record. What it takes of the stack is gone when it returns, unlike
-    /// the frame of [`SynthEvent::fire`], in which the next level of events nests.
+    /// Writes a record for one listener.
+    ///
+    /// What it takes of the stack is gone when it returns, unlike the frame of [`SynthEvent::fire`],
+    /// in which the next level of events nests.
     #[inline(never)]
-    fn measure(&self, values: &impl Values) -> Result<Sizes, Lost> {
-        self.schema().measure(values)
-    }
-
-    /// Writes one record; whether it is complete. See [`SynthEvent::measure`].
-    #[inline(never)]
-    fn fill(&self, values: &impl Values, sizes: &Sizes, record: &mut [u8]) -> bool {
-        self.schema().write(values, sizes, record).is_ok()
+    fn begin(
+        &self,
+        listener: &Listener<'_>,
+        values: &impl Values,
+        preempt: &PreemptOff<'_>,
+    ) -> Begun {
+        if listener.is_off() {
+            return Begun::Done(Outcome::Unwanted);
+        }
+        let Ok(sizes) = self.schema().measure(values) else {
+            return Begun::Done(Outcome::Lost);
+        };
+        let fill = |record: &mut [u8]| self.schema().write(values, &sizes, record).is_ok();
+        listener.begin(sizes.record_len(), fill, preempt)
     }
 }

@@ -12,7 +12,7 @@ use super::{
         guard::PreemptOff,
         record::{
             self,
-            Outcome, //
+            Begun, //
         }, //
     },
     Event,
@@ -105,19 +105,19 @@ impl Listener<'_> {
 
     /// Writes a record of `len` bytes; `fill` gets all of it and says whether it is complete.
     #[inline]
-    pub(crate) fn write(
+    pub(crate) fn begin(
         &self,
         len: usize,
         fill: impl FnOnce(&mut [u8]) -> bool,
         preempt: &PreemptOff<'_>,
-    ) -> Outcome {
+    ) -> Begun {
         if self.file.is_null() {
             // SAFETY: the event is live, and perf was on the list, who waits for writers before what
             // is its own goes.
-            unsafe { record::write_perf(self.call, len, fill, preempt) }
+            Begun::Done(unsafe { record::write_perf(self.call, len, fill, preempt) })
         } else {
             // SAFETY: see `is_off`.
-            unsafe { record::write(self.file, len, fill, preempt) }
+            unsafe { record::begin(self.file, len, fill, preempt) }
         }
     }
 }
