@@ -560,7 +560,11 @@ macro_rules! export_synth_api {
                 prelude::*, //
             };
 
-            /// As [`Entry::cmd_init`].
+            /// [`Entry::cmd_init`], exported.
+            ///
+            /// # Safety
+            ///
+            /// As there.
             #[no_mangle]
             unsafe extern "C" fn synth_event_cmd_init(cmd: *mut Cmd, buf: *mut c_char, len: c_int) {
                 // SAFETY: the contract of the caller is that of the function.
@@ -581,7 +585,9 @@ macro_rules! export_synth_api {
                 synth_event_add_fields = add_fields(cmd: *mut Cmd, fields: *mut Desc, n: c_uint);
                 synth_event_add_next_val = add_next_val(value: u64, state: *mut State);
                 synth_event_add_val = add_val(name: *const c_char, value: u64, state: *mut State);
-                synth_event_create = create(name: *const c_char, fields: *mut Desc, n: c_uint, module: *mut Module);
+                synth_event_create = create(
+                    name: *const c_char, fields: *mut Desc, n: c_uint, module: *mut Module
+                );
                 synth_event_delete = delete(name: *const c_char);
                 synth_event_gen_cmd_array_start = array_start(
                     cmd: *mut Cmd, name: *const c_char, module: *mut Module, fields: *mut Desc, n: c_uint
@@ -594,7 +600,11 @@ macro_rules! export_synth_api {
     };
     (@functions $api:path: $($name:ident = $entry:ident($($arg:ident: $kind:ty),*);)+) => {
         $(
-            #[doc = concat!("As [`Entry::", stringify!($entry), "`].")]
+            #[doc = concat!("[`Entry::", stringify!($entry), "`], exported.")]
+            ///
+            /// # Safety
+            ///
+            /// As there.
             #[no_mangle]
             unsafe extern "C" fn $name($($arg: $kind),*) -> c_int {
                 // SAFETY: the contract of the caller is that of the function.
