@@ -386,6 +386,7 @@ impl<K: Kind> Event<K> {
     /// # Safety
     ///
     /// `file` must be a live event file for `'a`.
+    #[cfg(not(CONFIG_SYNTH_EVENTS))]
     pub(super) unsafe fn of_file<'a>(file: *mut bindings::trace_event_file) -> Option<&'a Self> {
         // SAFETY: by the contract; an event lives as long as its files.
         let call = unsafe { (*file).event_call };
