@@ -40,7 +40,7 @@ pub const ACTIONS_MAX: usize = 8;
 pub const PARAMS_MAX: usize = 64;
 /// Most hits of one context one inside the other, of which all but the last are generating an event
 /// (`MAX_HIST_CNT`).
-pub const NEST_MAX: u32 = 4;
+pub const NEST_MAX: usize = 4;
 /// Rows of a tracked value: one to read, one to write, one for a writer that interrupts.
 pub const TRACK_ROWS: usize = 3;
 

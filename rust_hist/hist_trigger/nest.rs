@@ -7,7 +7,10 @@
 //! A trigger can generate the event that it is on, so a chain of events may have no end but the one that
 //! is set here: of [`NEST_MAX`] hits one inside the other, the last one's events find no hit that counts
 //! them. C has the same depth, but counts the hits of all contexts together, and loses what is dropped
-//! without a trace. Here an interrupt begins anew, and its stack is another one, or large enough.
+//! without a trace. Here an interrupt begins anew.
+//!
+//! The stack of an interrupt is small. So what a hit needs much room for is not on the stack where hits
+//! nest, but in a [`Pad`] of its level.
 //!
 //! Only what can be part of a chain pays for this: triggers that generate events, and those on events that
 //! can be generated.
@@ -19,13 +22,21 @@ use crate::{
         Context,
         Hit, //
     },
-    limits::NEST_MAX,
+    limits::{
+        KEY_WORDS_MAX,
+        NEST_MAX,
+        REFS_MAX, //
+    },
+    program::{
+        KeyBuf,
+        RefBuf, //
+    },
     sync::{
         Atomic,
         Relaxed, //
     }, //
 };
-use core::marker::PhantomData;
+use core::cell::UnsafeCell;
 use kernel::{
     cpu::nr_cpu_ids,
     prelude::*,
@@ -33,81 +44,121 @@ use kernel::{
     types::NotThreadSafe, //
 };
 
-/// The counts of one CPU, in a cache line of their own.
-#[repr(align(64))]
-struct Counts([Atomic<u32>; Context::ALL]);
+/// What a hit writes down.
+pub(super) struct Pad {
+    /// Its key.
+    pub(super) key: KeyBuf,
+    /// What it reads of variables of other triggers.
+    pub(super) refs: RefBuf,
+}
 
-/// How many hits of each context of each CPU are generating an event at this moment.
-///
-/// All triggers that need one share one: whoever makes the first trigger makes it, the last one's end is
-/// its own.
+impl Pad {
+    const EMPTY: Self = Self {
+        key: [0; KEY_WORDS_MAX],
+        refs: [0; REFS_MAX],
+    };
+}
+
+/// What the hits of one context on one CPU have.
+struct Levels {
+    /// How many of them are one inside the other at this moment.
+    count: Atomic<u32>,
+    pads: [UnsafeCell<Pad>; NEST_MAX],
+}
+
+/// What the hits on one CPU have, in cache lines of their own.
+#[repr(align(64))]
+struct PerCpu([Levels; Context::ALL]);
+
+impl PerCpu {
+    const fn new() -> Self {
+        Self(
+            [const {
+                Levels {
+                    count: Atomic::new(0),
+                    pads: [const { UnsafeCell::new(Pad::EMPTY) }; NEST_MAX],
+                }
+            }; Context::ALL],
+        )
+    }
+}
+
+/// How many hits are one inside the other, in each context of each CPU; one for all triggers.
 ///
 /// # Invariants
 ///
-/// Each count is written on its CPU alone, and whoever raises one while its writer is interrupted has
-/// lowered it again before that one goes on.
-pub(crate) struct Nest(KVVec<Counts>);
+/// - A count is written on its CPU alone, with preemption off, and whoever raises one while another of its
+///   writers is interrupted has lowered it again before that one goes on.
+/// - Pad `n` is used by the hit alone that has raised the count from `n`, until it lowers it.
+pub(crate) struct Nest(KVVec<PerCpu>);
+
+// SAFETY: by the type invariant a pad is used by one hit at a time; the counts are atomics.
+unsafe impl Send for Nest {}
+
+// SAFETY: as above.
+unsafe impl Sync for Nest {}
 
 impl Nest {
-    /// Nobody is generating anything.
+    /// Nobody is in a hit.
     pub(super) fn new() -> Result<Arc<Self>> {
         // CAST: a number of CPUs.
         let cpus = nr_cpu_ids() as usize;
-        let mut counts = KVVec::with_capacity(cpus, GFP_KERNEL)?;
+        let mut all = KVVec::with_capacity(cpus, GFP_KERNEL)?;
         for _ in 0..cpus {
-            counts.push(Counts([const { Atomic::new(0) }; Context::ALL]), GFP_KERNEL)?;
+            all.push(PerCpu::new(), GFP_KERNEL)?;
         }
-        Ok(Arc::new(Self(counts), GFP_KERNEL)?)
+        // INVARIANT: all counts are 0.
+        Ok(Arc::new(Self(all), GFP_KERNEL)?)
     }
 
-    /// The count of the context of a hit.
+    /// Begins `hit`, unless it is inside of as many others as there may be.
     #[inline]
-    fn count(&self, hit: &Hit<'_>) -> Option<&Atomic<u32>> {
+    pub(super) fn enter<'a>(&'a self, hit: &'a Hit<'_>) -> Option<Level<'a>> {
         // CAST: `u32` fits in `usize` on every architecture that Linux supports.
         let cpu = hit.preempt_off().cpu() as usize;
-        self.0.get(cpu)?.0.get(hit.context().index())
-    }
-
-    /// Whether `hit` is inside of as many others as there may be.
-    #[inline]
-    pub(super) fn is_full(&self, hit: &Hit<'_>) -> bool {
+        let Levels { count, pads } = self.0.get(cpu)?.0.get(hit.context().index())?;
         // ORDERING: of this CPU alone.
-        self.count(hit)
-            .is_none_or(|count| count.load(Relaxed) >= NEST_MAX)
-    }
-
-    /// Counts `hit` as one that is generating an event, until the result is dropped.
-    #[inline]
-    pub(super) fn enter<'a>(&'a self, hit: &'a Hit<'_>) -> Inside<'a> {
-        let count = self.count(hit);
-        if let Some(count) = count {
-            // INVARIANT: preemption is off, and `Inside` lowers it.
-            // ORDERING: of this CPU alone.
-            count.store(count.load(Relaxed).wrapping_add(1), Relaxed);
-        }
-        Inside {
+        let at = count.load(Relaxed);
+        // CAST: as above.
+        let pad = pads.get(at as usize)?;
+        // INVARIANT: whoever interrupts from here on finds the next pad; whoever did before is over. A record
+        // may lie about its context, which is all the same to this.
+        // ORDERING: as above.
+        count.store(at.wrapping_add(1), Relaxed);
+        Some(Level {
             count,
-            _hit: PhantomData,
+            pad,
             _cpu: NotThreadSafe,
-        }
+        })
     }
 }
 
-/// A hit is generating an event.
-pub(super) struct Inside<'a> {
-    count: Option<&'a Atomic<u32>>,
-    /// It keeps preemption off.
-    _hit: PhantomData<&'a Hit<'a>>,
+/// A hit that has begun; dropping it ends it.
+///
+/// # Invariants
+///
+/// `pad` is that of the hit, which keeps preemption off.
+pub(super) struct Level<'a> {
+    count: &'a Atomic<u32>,
+    pad: &'a UnsafeCell<Pad>,
     _cpu: NotThreadSafe,
 }
 
-impl Drop for Inside<'_> {
+impl Level<'_> {
+    /// What the hit writes to.
+    #[inline]
+    pub(super) fn pad(&mut self) -> &mut Pad {
+        // SAFETY: by the type invariants here and of `Nest` nobody else uses it while this value is there.
+        unsafe { &mut *self.pad.get() }
+    }
+}
+
+impl Drop for Level<'_> {
     #[inline]
     fn drop(&mut self) {
-        if let Some(count) = self.count {
-            // INVARIANT: the event is written, and whatever came of it is over.
-            // ORDERING: of this CPU alone.
-            count.store(count.load(Relaxed).wrapping_sub(1), Relaxed);
-        }
+        // INVARIANT: the hit is over, and with it all that have interrupted it.
+        // ORDERING: of this CPU alone.
+        self.count
+            .store(self.count.load(Relaxed).wrapping_sub(1), Relaxed);
     }
 }

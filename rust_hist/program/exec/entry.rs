@@ -242,7 +242,7 @@ pub trait Effects {
 impl<E: Env, T: Tables> Hit<'_, E, T> {
     /// Compares `value` with what the handler keeps, and keeps it if its time has come, with what is
     /// saved.
-    #[inline]
+    #[inline(never)]
     fn track(&self, action: &Action, value: u64) -> Tracked {
         let when = match action.handler {
             Handler::Max { .. } => When::Larger,
