@@ -206,12 +206,41 @@ unsafe fn missing(file: *mut bindings::trace_event_file) -> Outcome {
     if flags & PID_FILTER != 0 && unsafe { bindings::trace_event_ignore_this_pid(file) } {
         return Outcome::Unwanted;
     }
-    // SAFETY: the instance lives as long as its file; a word that others write whole.
-    let off = unsafe { (&raw const (*(*file).tr).buffer_disabled).read_volatile() };
-    if off != 0 {
+    // SAFETY: the instance lives as long as its file.
+    if unsafe { is_off((*file).tr) } {
         return Outcome::Unwanted;
     }
     Outcome::Lost
+}
+
+/// Whether nothing is recorded in an instance now, or not on this CPU.
+///
+/// # Safety
+///
+/// `instance` must be live, and preemption off.
+unsafe fn is_off(instance: *mut bindings::trace_array) -> bool {
+    // SAFETY: by the contract; words that others write whole.
+    let (disabled, stopped) = unsafe {
+        (
+            (&raw const (*instance).buffer_disabled).read_volatile(),
+            (&raw const (*instance).stop_count).read_volatile(),
+        )
+    };
+    if disabled != 0 || stopped != 0 {
+        return true;
+    }
+    // SAFETY: by the contract; this takes the address of a member.
+    let mask = unsafe { &raw const (*instance).tracing_cpumask };
+    #[cfg(CONFIG_CPUMASK_OFFSTACK)]
+    // SAFETY: by the contract; the mask is allocated with the instance.
+    let mask = unsafe { mask.read() };
+    let words = mask.cast::<c_ulong>();
+    // SAFETY: the function only reads the number of the CPU that it runs on.
+    let cpu = unsafe { bindings::raw_smp_processor_id() } as usize;
+    let bits = c_ulong::BITS as usize;
+    // SAFETY: a mask has a bit for each CPU.
+    let word = unsafe { words.add(cpu / bits).read_volatile() };
+    word >> (cpu % bits) & 1 == 0
 }
 
 /// Whether `file` wants no record although its event is registered.
