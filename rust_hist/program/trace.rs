@@ -149,9 +149,7 @@ impl Compiler<'_, '_> {
     fn is_target(&self, event: Event) -> bool {
         let text = self.spec.command.text();
 
-        event.map_or(true, |(system, event)| {
-            self.event.is_own(system.of(text), event.of(text))
-        })
+        event.is_none_or(|(system, event)| self.event.is_own(system.of(text), event.of(text)))
     }
 
     /// Finds a variable: of the trigger itself, of the event that the handler names, of others.

@@ -64,7 +64,7 @@ pub(super) const TEXT_WORDS: usize = if STR_SLOT / 8 > STACK_DEPTH {
 /// One record, with all that surrounds its hit.
 #[derive(Clone, Copy)]
 pub(super) struct Hit<'h, E, T> {
-    program: &'h Program,
+    pub(super) program: &'h Program,
     pub(super) record: &'h [u8],
     pub(super) env: &'h E,
     refs: &'h Refs<'h, T>,

@@ -4,8 +4,9 @@
 //!
 //! C counterpart: `update_field_vars()` and what `trace_event_raw_event_synth()` takes from
 //! `var_ref_vals`, of [`kernel/trace/trace_events_hist.c`](srctree/kernel/trace/trace_events_hist.c).
-//! A field is read from the record at hand, a number is that of this very hit. Strings and stacks of
-//! variables are copied from where they are kept, in a bounded number of tries.
+//! A field is read from the record at hand, and so is what a variable of the trigger has from there; a
+//! number is that of this very hit. Other strings and stacks are copied from where they are kept, in a
+//! bounded number of tries.
 //!
 //! Context: any, NMI included.
 
@@ -52,10 +53,31 @@ impl<E: Env, T: Tables> ArgVals<'_, E, T> {
         self.args.get(at).map(Arg::source)
     }
 
+    /// The field behind a string or stack that needs no look at an entry: a variable of the trigger holds
+    /// what this very hit has stored, whoever has written it since.
+    #[inline]
+    fn at_hand(&self, at: usize) -> Option<&Field> {
+        let field = match self.source(at)? {
+            ArgSource::Field(field) => return Some(field),
+            ArgSource::Own(n) => self.hit.program.vars().get(usize::from(*n))?.field(),
+            ArgSource::Ref(_) => return None,
+        };
+
+        matches!(
+            field.op(),
+            Op::Comm
+                | Op::StaticString { .. }
+                | Op::DynString { .. }
+                | Op::RelDynString { .. }
+                | Op::StackField { .. }
+        )
+        .then_some(field)
+    }
+
     /// Calls `found` with the bytes of a string, without NUL.
     #[inline]
     fn with_string<R>(&self, at: usize, found: impl FnOnce(Bytes<'_>) -> R) -> Result<R, Unread> {
-        if let Some(ArgSource::Field(field)) = self.source(at) {
+        if let Some(field) = self.at_hand(at) {
             let mut comm = [0; COMM_LEN];
             let bytes = string_at(field, self.hit.record, self.hit.env, &mut comm);
 
@@ -84,11 +106,11 @@ impl<E: Env, T: Tables> ArgVals<'_, E, T> {
     fn copy(&self, at: usize, kind: Kind, buf: &mut [u64]) -> Result<(), Unread> {
         let hit = self.hit;
 
-        match self.source(at) {
-            Some(ArgSource::Field(field)) => hit.text(field, buf),
-            Some(ArgSource::Own(n)) => hit.own_text(*n, buf),
-            Some(ArgSource::Ref(n)) => hit.foreign_text(*n, buf),
-            None => None,
+        match (self.at_hand(at), self.source(at)) {
+            (Some(field), _) => hit.text(field, buf),
+            (None, Some(ArgSource::Own(n))) => hit.own_text(*n, buf),
+            (None, Some(ArgSource::Ref(n))) => hit.foreign_text(*n, buf),
+            (None, Some(ArgSource::Field(_)) | None) => None,
         }
         .ok_or(Unread::Torn)?;
 

@@ -286,34 +286,44 @@ fn b_01_numbers_are_those_of_this_hit() {
 
 #[test]
 fn x_14_b_02_a_text_that_is_being_written_loses_the_event() {
-    let (world, start, end) = latency(
-        "keys=next_pid:own=next_comm:\
-         onmatch(sched.sched_waking).lat($ts,next_pid,$own,$who)",
+    let mut world = World::default();
+
+    world.synth("lat u64 lat; pid_t pid; char[] who; char[] own; char comm[16]; long[] s");
+    let start = world.add(
+        &SWITCH,
+        WAKING,
+        "keys=next_pid:ts=common_timestamp,who=prev_comm",
+    );
+    let end = world.add(
+        &SWITCH,
+        SWITCHED,
+        "keys=next_pid:own=common_pid.execname,comm=next_comm,s=common_stacktrace:\
+         onmatch(sched.sched_waking).lat($ts,next_pid,$who,$own,$comm,$s)",
     );
     let record = switch("waker", 1, "sleeper", 2, 3);
 
     world.hit(start, &record, &at(10));
 
-    for (n, name) in [(start, "who"), (end, "own")] {
-        let line = "lat: lat=10 pid=2 comm=sleeper who=waker";
+    let whole = world.hit(end, &record, &at(20));
 
-        assert_eq!(world.hit(end, &record, &at(20)), traced(&[line]));
-
+    assert!(whole.traced[0].starts_with("lat: lat=10 pid=2 who=waker own=sh comm=sleeper s=STACK:"));
+    for (n, name, expected) in [
+        // A reference says so before anything is done.
+        (start, "who", &IGNORED),
+        (end, "own", &traced(&["Torn"])),
+        (end, "s", &traced(&["Torn"])),
+        // This one is in the record.
+        (end, "comm", &whole),
+    ] {
         let Trigger { program, text, .. } = &world.0[n];
         let cell = program.var(name.as_bytes(), text).expect("defined").cell();
         let meta = &world.aux(n, &[2])[usize::from(cell.at)];
         let before = meta.load(Relaxed);
 
         meta.store(before | 2, Relaxed);
-
-        let ended = world.hit(end, &record, &at(20));
-
-        // A reference says so before anything is done.
-        match n == start {
-            true => assert_eq!(ended, IGNORED),
-            false => assert_eq!(ended, traced(&["Torn"])),
-        }
+        assert_eq!(&world.hit(end, &record, &at(20)), expected, "{name}");
         meta.store(before, Relaxed);
+        assert_eq!(world.hit(end, &record, &at(20)), whole);
     }
 }
 
