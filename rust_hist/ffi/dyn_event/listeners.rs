@@ -30,10 +30,10 @@ use kernel::prelude::*;
 ///
 /// The core may put a stub of its own in place of a listener that goes, where it has no memory for a
 /// shorter list.
-pub(super) const PROBE: *const c_void = (probe as unsafe extern "C" fn()) as *const c_void;
+pub(super) const PROBE: *const c_void = (probe as extern "C" fn()) as *const c_void;
 
-/// Nobody calls it: who has a listener's address in a list writes the record himself.
-unsafe extern "C" fn probe() {}
+/// Nobody calls it: who finds it in a list writes the record.
+extern "C" fn probe() {}
 
 /// One who gets the records of an event: an instance, or perf.
 pub(crate) struct Listener<'a> {
