@@ -99,6 +99,8 @@ impl Tables for Sources<'_> {
             .get(usize::from(table))?
             .in_hit(self.preempt)
             .map;
+        // As in `tracing_map_lookup()`, a key that is longer is one by its beginning.
+        let key = key.get(..map.shape().key_words())?;
         Some(map.aux(map.lookup(key)?))
     }
 }

@@ -183,6 +183,12 @@ impl Shape {
         self.words
     }
 
+    /// Returns the words of a key.
+    #[inline(always)]
+    pub fn key_words(&self) -> usize {
+        self.key_words
+    }
+
     /// Returns how many keys the map can hold.
     pub fn elts(&self) -> usize {
         self.elts
