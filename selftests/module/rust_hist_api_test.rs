@@ -9,6 +9,7 @@
 //! The functions are declared as C has them: a wrong pointer is part of the test.
 
 use core::{
+    borrow::Borrow,
     ffi::CStr,
     ptr::{
         null,
@@ -23,7 +24,11 @@ use kernel::{
         c_uint,
         c_void, //
     },
-    prelude::*, //
+    prelude::*,
+    time::{
+        delay::fsleep,
+        Delta, //
+    }, //
 };
 
 module! {
@@ -32,6 +37,12 @@ module! {
     authors: ["The rust_hist project"],
     description: "Checks of the in-kernel API of synthetic events",
     license: "GPL",
+    params: {
+        rounds: u32 {
+            default: 0,
+            description: "How often api_trace is traced after the checks, 20 ms apart",
+        },
+    },
 }
 
 const SYNTHETIC: &CStr = c"synthetic";
@@ -636,6 +647,21 @@ impl Checks {
     }
 }
 
+impl Checks {
+    /// S-API-04 with triggers, which the test places meanwhile; twice in each round.
+    fn rounds(&mut self, rounds: impl Borrow<u32>) -> Result {
+        let file = File::get(c"api_trace")?;
+        for n in 0..u64::from(*rounds.borrow()) {
+            let mut values = [n, text(c"static"), text(c"dynamic"), 5];
+            self.equal("a round", file.array(&mut values), 0);
+            values[3] = 6;
+            self.equal("a round", file.array(&mut values), 0);
+            fsleep(Delta::from_millis(20));
+        }
+        Ok(())
+    }
+}
+
 /// Deletes what was created.
 struct ApiTest;
 
@@ -657,6 +683,7 @@ impl kernel::Module for ApiTest {
             // An event that is enabled keeps its module loaded.
             checks.equal("disabling", enable(event, false), 0);
         }
+        checks.rounds(module_parameters::rounds.value())?;
         if checks.failed > 0 {
             return Err(EINVAL);
         }
