@@ -167,29 +167,6 @@ pub(super) unsafe fn begin(
     Begun::Complete(record)
 }
 
-/// Writes a record, as [`begin`], and gives it to the readers.
-///
-/// # Safety
-///
-/// `file` must be a live event file.
-#[cfg(not(CONFIG_SYNTH_EVENTS))]
-#[inline]
-pub(super) unsafe fn write(
-    file: *mut bindings::trace_event_file,
-    len: usize,
-    fill: impl FnOnce(&mut [u8]) -> bool,
-    preempt: &PreemptOff<'_>,
-) -> Outcome {
-    // SAFETY: by the contract.
-    match unsafe { begin(file, len, fill, preempt) } {
-        Begun::Complete(record) => {
-            record.commit();
-            Outcome::Written
-        }
-        Begun::Done(outcome) => outcome,
-    }
-}
-
 /// Why there is no room for a record in the instance of `file`.
 ///
 /// # Safety

@@ -20,11 +20,9 @@ use super::{
         Kind,
         Owner, //
     },
-    guard::PreemptGuard,
     nofault::Remote,
     record::{
         self,
-        Outcome,
         Reserved, //
     }, //
 };
@@ -308,13 +306,14 @@ impl<T: SynthApi> Entry<T> {
         // SAFETY: by the contract, and what was printed into the buffer ends in a NUL, which it has
         // from `cmd_init()` on if nothing was.
         let text = unsafe { string(cmd.seq.buffer) }?;
-        // SAFETY: the module that is said to make the event is only compared with null.
+        // SAFETY: by the contract of `array_start()`, which stored it there.
         T::make(text, unsafe { Owner::from_raw(cmd.private_data.cast()) })
     }
 
     /// # Safety
     ///
-    /// `cmd` must be a builder, `name` a string, `fields` have `n_fields` elements; or be null.
+    /// `cmd` must be a builder, `name` a string, `fields` have `n_fields` elements; or be null. `module`
+    /// must be null, or live until the event is deleted that becomes of the builder.
     pub(crate) unsafe fn array_start(
         cmd: *mut Cmd,
         name: *const c_char,
@@ -388,7 +387,7 @@ impl<T: SynthApi> Entry<T> {
 
     /// # Safety
     ///
-    /// `name` must be a string, `fields` have `n_fields` elements; or be null.
+    /// As for [`Entry::array_start`], but for the builder.
     pub(crate) unsafe fn create(
         name: *const c_char,
         fields: *mut Desc,
@@ -432,12 +431,14 @@ impl<T: SynthApi> Entry<T> {
         // SAFETY: by the contract.
         let values = RawValues(unsafe { core::slice::from_raw_parts(vals, n_vals) });
         let (len, fill) = event.measure(values)?;
-        let guard = PreemptGuard::new();
         // SAFETY: the file is live by the caller's reference.
-        match unsafe { record::write(file, len, fill, &guard.proof()) } {
-            Outcome::Written => Ok(()),
-            Outcome::Unwanted | Outcome::Lost => Err(EINVAL),
+        let mut record = unsafe { Reserved::new(file, len) }.ok_or(EINVAL)?;
+        if !fill(record.bytes()) {
+            record.discard();
+            return Err(EINVAL);
         }
+        record.commit();
+        Ok(())
     }
 
     /// # Safety
