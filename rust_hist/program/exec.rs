@@ -222,6 +222,8 @@ impl Program {
                 }
                 Kind::String | Kind::Stack => {
                     TextCell::new(words).filter(TextCell::is_set).ok_or(Unset)?;
+                    // The room may be that of an earlier hit.
+                    *place = 0;
                 }
             }
         }
