@@ -450,9 +450,10 @@ impl<K: Kind> Event<K> {
 
     /// Whether the event has been deleted.
     pub(crate) fn is_gone(&self, _held: &EventMutexHeld) -> bool {
-        let node = self.node.get();
-        // SAFETY: the node is ours; it points at itself when it is on no list.
-        core::ptr::eq(unsafe { (*node).list.next }, unsafe { &raw const (*node).list })
+        // SAFETY: the node is ours; this takes the address of its member.
+        let list = unsafe { &raw const (*self.node.get()).list };
+        // SAFETY: as above. It points at itself when it is on no list.
+        core::ptr::eq(unsafe { (*list).next }, list)
     }
 
     /// The module that made the event for itself, if one did.

@@ -40,7 +40,10 @@ impl TracefsFile {
     /// # Safety
     ///
     /// The operations must name this module as their owner.
-    pub(super) unsafe fn new(name: &'static CStr, operations: base::file_operations) -> Result<Self> {
+    pub(super) unsafe fn new(
+        name: &'static CStr,
+        operations: base::file_operations,
+    ) -> Result<Self> {
         let operations = KBox::pin(operations, GFP_KERNEL)?;
         // SAFETY: the core has been set up since boot; this makes sure that tracefs is there.
         let ret = unsafe { bindings::tracing_init_dentry() };

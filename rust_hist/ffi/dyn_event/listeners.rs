@@ -65,9 +65,12 @@ impl<K: Kind> Event<K> {
             at = at.wrapping_add(1);
             // In the reference to ourselves stands perf.
             if core::ptr::eq(function, ours) {
-                let perf = core::ptr::eq(data, call.cast());
+                let file = match core::ptr::eq(data, call.cast()) {
+                    true => core::ptr::null_mut(),
+                    false => data.cast(),
+                };
                 return Some(Listener {
-                    file: if perf { core::ptr::null_mut() } else { data.cast() },
+                    file,
                     call,
                     _event: PhantomData,
                 });
