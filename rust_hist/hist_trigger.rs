@@ -146,16 +146,21 @@ impl HistTrigger {
         definition: Arc<Definition>,
         table: Arc<Table>,
         found: Found,
-    ) -> Self {
-        let chains = file.is_dynamic() || !found.synths.is_empty();
-        Self {
+        held: &EventMutexHeld,
+    ) -> Result<Self> {
+        let nest = if file.is_dynamic() || !found.synths.is_empty() {
+            Some(command.shared(Nest::new, held)?.clone())
+        } else {
+            None
+        };
+        Ok(Self {
             definition,
             table,
             sources: found.tables,
             synths: found.synths,
-            nest: chains.then(|| command.shared().clone()),
+            nest,
             helper: false,
-        }
+        })
     }
 
     /// Whether a trigger that reads `sources` can share the table of this one.
@@ -210,10 +215,6 @@ impl Trigger for HistTrigger {
     const FIRST: bool = false;
 
     type Shared = Arc<Nest>;
-
-    fn share() -> Result<Arc<Nest>> {
-        Nest::new()
-    }
 
     fn parse(
         command: &Command<Self>,

@@ -52,6 +52,7 @@ use kernel::{
         to_result, //
     },
     prelude::*,
+    sync::SetOnce,
     types::Opaque, //
 };
 
@@ -70,11 +71,8 @@ pub(crate) trait Trigger: Sized + Send + Sync + 'static {
     /// Whether a new trigger comes before all others of its event, and not behind them.
     const FIRST: bool;
 
-    /// What all triggers of a command have in common.
+    /// What all triggers of a command have in common, made for the first one that needs it.
     type Shared: Send + Sync;
-
-    /// Makes it, before the command is registered.
-    fn share() -> Result<Self::Shared>;
 
     /// Carries out one line that was written to a `trigger` file.
     fn parse(
@@ -133,7 +131,7 @@ pub(crate) struct Command<T: Trigger> {
     promised: Cell<usize>,
     /// Not 0 once lines are accepted.
     open: Atomic<u32>,
-    shared: T::Shared,
+    shared: SetOnce<T::Shared>,
 }
 
 /// What the private data of a node points at.
@@ -168,9 +166,17 @@ impl<T: Trigger> Command<T> {
         unsafe { CStr::from_char_ptr((*self.command.get()).name) }
     }
 
-    /// What all its triggers have in common.
-    pub(crate) fn shared(&self) -> &T::Shared {
-        &self.shared
+    /// What its triggers have in common, which `make` makes if there is none yet.
+    pub(crate) fn shared(
+        &self,
+        make: impl FnOnce() -> Result<T::Shared>,
+        _held: &EventMutexHeld,
+    ) -> Result<&T::Shared> {
+        if self.shared.as_ref().is_none() {
+            self.shared.populate(make()?);
+        }
+        // The mutex keeps others from being faster, and nobody takes it back.
+        self.shared.as_ref().ok_or(ENOMEM)
     }
 
     /// All triggers of the command, on whatever event, in the order of their creation.
@@ -373,7 +379,7 @@ impl<T: Trigger> Registration<T> {
                 nodes: UnsafeCell::new(KVec::new()),
                 promised: Cell::new(0),
                 open: Atomic::new(0),
-                shared: T::share()?,
+                shared: SetOnce::new(),
             },
             GFP_KERNEL,
         )?;

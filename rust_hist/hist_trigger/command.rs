@@ -258,7 +258,8 @@ impl<'a> Request<'a> {
             definition.clone(),
             table.clone(),
             found,
-        );
+            held,
+        )?;
         let mut trigger = Prepared::new(self.command, data, self.file)?;
         if let Some(filter) = program.filter(text) {
             trigger.set_filter(&mut FilterText::new(filter)?, held)?;

@@ -226,10 +226,6 @@ impl Trigger for EnableTrigger {
 
     type Shared = ();
 
-    fn share() -> Result {
-        Ok(())
-    }
-
     fn parse(
         command: &Command<Self>,
         file: &EventFile,

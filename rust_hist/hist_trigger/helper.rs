@@ -148,7 +148,7 @@ impl<'a> Helper<'a> {
 
         let (definition, found) = compile(command, file, held, like.prefix, text.as_bytes())?;
         let table = Table::new(definition.clone())?;
-        let mut data = HistTrigger::new(command, file, definition, table.clone(), found);
+        let mut data = HistTrigger::new(command, file, definition, table.clone(), found, held)?;
         data.helper = true;
         let mut trigger = Prepared::new(command, data, file)?;
         if let Some(filter) = filter {
