@@ -21,7 +21,10 @@ use super::{
 use crate::{
     ffi::{
         event::Hit,
-        guard::PreemptOff,
+        guard::{
+            PreemptGuard,
+            PreemptOff, //
+        },
         poll,
         stack,
         task, //
@@ -108,7 +111,6 @@ impl Tables for Sources<'_> {
 /// What the actions of one hit do outside of the entry.
 struct Outside<'a> {
     trigger: &'a HistTrigger,
-    hit: &'a Hit<'a>,
     key: &'a [u64],
     comm: &'a [Atomic<u64>],
     /// Records of events that could not be written.
@@ -127,7 +129,9 @@ impl Effects for Outside<'_> {
         let Some(synth) = self.trigger.synths.get(usize::from(synth)) else {
             return;
         };
-        let fired = synth.fire(values, self.hit.preempt_off());
+        // PARITY: `get_hist_pad()` counts in the record's `common_preempt_count`.
+        let preempt = PreemptGuard::new();
+        let fired = synth.fire(values, &preempt.proof());
         self.lost = self.lost.wrapping_add(fired.lost.into());
     }
 }
@@ -248,7 +252,6 @@ fn hit_with_vars(
         let own = program.set_vars(aux, hit.data(), &env, &refs);
         let mut outside = Outside {
             trigger,
-            hit,
             key,
             comm: comm_of(program, aux),
             lost: 0,
