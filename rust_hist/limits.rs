@@ -38,8 +38,8 @@ pub const STACK_MAX: usize = OPERATORS_MAX as usize + 1;
 pub const ACTIONS_MAX: usize = 8;
 /// Most parameters of one action (`SYNTH_FIELDS_MAX`).
 pub const PARAMS_MAX: usize = 64;
-/// Most hits of one context one inside the other, of which all but the last are generating an event
-/// (`MAX_HIST_CNT`).
+/// Most hits of one CPU one inside the other, of which all but the last are generating an event
+/// (`MAX_HIST_CNT`). The ring buffer has room for five records within a record.
 pub const NEST_MAX: usize = 4;
 /// Rows of a tracked value: one to read, one to write, one for a writer that interrupts.
 pub const TRACK_ROWS: usize = 3;

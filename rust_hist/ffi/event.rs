@@ -392,63 +392,11 @@ impl<'a> Hit<'a> {
         unsafe { bindings::trace_clock_in_ns((*self.file).tr) }
     }
 
-    /// The context that the record was begun in, as its header says.
-    ///
-    /// Whoever has the kernel write a record of his own (`inject`) can have it say anything.
-    #[inline]
-    pub(crate) fn context(&self) -> Context {
-        Context::of(self.data.get(FLAGS_AT).copied().unwrap_or(0))
-    }
-
     /// The time stamp that the record has, or the time now if it is in the scratch buffer.
     #[inline(always)]
     pub(crate) fn time_stamp(&self) -> u64 {
         // SAFETY: `buffer` and `event` are those of the record being written.
         unsafe { bindings::tracing_event_time_stamp(self.buffer, self.event) }
-    }
-}
-
-/// What a hit has interrupted: contexts of a CPU whose hits are over before those of the ones before them
-/// go on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Context {
-    /// A task, nothing.
-    Task,
-    /// A soft interrupt.
-    Soft,
-    /// A hardware interrupt.
-    Hard,
-    /// One that cannot be masked.
-    Nmi,
-}
-
-/// Where the flags of a record's header are.
-const FLAGS_AT: usize = core::mem::offset_of!(bindings::trace_entry, flags);
-
-impl Context {
-    /// How many there are.
-    pub(crate) const ALL: usize = 4;
-
-    /// The one that flags of a record mean.
-    #[inline]
-    fn of(flags: u8) -> Self {
-        let flags = u32::from(flags);
-        if flags & bindings::trace_flag_type_TRACE_FLAG_NMI != 0 {
-            Self::Nmi
-        } else if flags & bindings::trace_flag_type_TRACE_FLAG_HARDIRQ != 0 {
-            Self::Hard
-        } else if flags & bindings::trace_flag_type_TRACE_FLAG_SOFTIRQ != 0 {
-            Self::Soft
-        } else {
-            Self::Task
-        }
-    }
-
-    /// Its number, below [`Context::ALL`].
-    #[inline]
-    pub(crate) fn index(self) -> usize {
-        // CAST: a small number.
-        self as usize
     }
 }
 

@@ -5,9 +5,9 @@
 //! C counterpart: `get_hist_pad()` and `put_hist_pad()`.
 //!
 //! A trigger can generate the event that it is on, so a chain of events may have no end but the one that
-//! is set here: of [`NEST_MAX`] hits one inside the other, the last one's events find no hit that counts
-//! them. C has the same depth, but counts the hits of all contexts together, and loses what is dropped
-//! without a trace. Here an interrupt begins anew.
+//! is set here: of [`NEST_MAX`] hits one inside the other on a CPU, the last one's events find no hit that
+//! counts them. As in C the hits of all contexts count together: the ring buffer keeps a word of bits for a
+//! CPU, of which each record within a record takes five. C loses what is dropped without a trace.
 //!
 //! The stack of an interrupt is small. So what a hit needs much room for is not on the stack where hits
 //! nest, but in a [`Pad`] of its level.
@@ -18,10 +18,7 @@
 //! Context: any, NMI included, with preemption off; [`Nest::new`] process.
 
 use crate::{
-    ffi::event::{
-        Context,
-        Hit, //
-    },
+    ffi::event::Hit,
     limits::{
         KEY_WORDS_MAX,
         NEST_MAX,
@@ -59,31 +56,24 @@ impl Pad {
     };
 }
 
-/// What the hits of one context on one CPU have.
-struct Levels {
+/// What the hits on one CPU have, in cache lines of their own.
+#[repr(align(64))]
+struct PerCpu {
     /// How many of them are one inside the other at this moment.
     count: Atomic<u32>,
     pads: [UnsafeCell<Pad>; NEST_MAX],
 }
 
-/// What the hits on one CPU have, in cache lines of their own.
-#[repr(align(64))]
-struct PerCpu([Levels; Context::ALL]);
-
 impl PerCpu {
     const fn new() -> Self {
-        Self(
-            [const {
-                Levels {
-                    count: Atomic::new(0),
-                    pads: [const { UnsafeCell::new(Pad::EMPTY) }; NEST_MAX],
-                }
-            }; Context::ALL],
-        )
+        Self {
+            count: Atomic::new(0),
+            pads: [const { UnsafeCell::new(Pad::EMPTY) }; NEST_MAX],
+        }
     }
 }
 
-/// How many hits are one inside the other, in each context of each CPU; one for all triggers.
+/// How many hits are one inside the other, on each CPU; one for all triggers.
 ///
 /// # Invariants
 ///
@@ -116,13 +106,12 @@ impl Nest {
     pub(super) fn enter<'a>(&'a self, hit: &'a Hit<'_>) -> Option<Level<'a>> {
         // CAST: `u32` fits in `usize` on every architecture that Linux supports.
         let cpu = hit.preempt_off().cpu() as usize;
-        let Levels { count, pads } = self.0.get(cpu)?.0.get(hit.context().index())?;
+        let PerCpu { count, pads } = self.0.get(cpu)?;
         // ORDERING: of this CPU alone.
         let at = count.load(Relaxed);
         // CAST: as above.
         let pad = pads.get(at as usize)?;
-        // INVARIANT: whoever interrupts from here on finds the next pad; whoever did before is over. A record
-        // may lie about its context, which is all the same to this.
+        // INVARIANT: whoever interrupts from here on finds the next pad; whoever did before is over.
         // ORDERING: as above.
         count.store(at.wrapping_add(1), Relaxed);
         Some(Level {
