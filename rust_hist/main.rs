@@ -92,7 +92,12 @@ static DROP_IN: Names = Names {
     stats: c"hist_stats",
     #[cfg(rust_hist_debug)]
     debug: c"hist_debug",
-    synth: &synth::DROP_IN,
+    // They are an option of their own.
+    synth: if cfg!(CONFIG_SYNTH_EVENTS) {
+        &synth::BESIDE
+    } else {
+        &synth::DROP_IN
+    },
     readme: Some(README),
 };
 
@@ -151,14 +156,15 @@ impl kernel::Module for RustHist {
             .add::<StatsFile>(names.stats)?;
         #[cfg(rust_hist_debug)]
         let files = files.add::<hist_trigger::debug::DebugFile>(names.debug)?;
-        let files = event_files::Registration::new(files)?;
-        let synth = synth::Registration::new(names.synth, module)?;
         // In this order the core lists them where there are no triggers, as it does those of C.
         let enable = [
             command::Registration::new(names.enable, module)?,
             command::Registration::new(names.disable, module)?,
         ];
         let hist = command::Registration::new(names.trigger, module)?;
+        // A file may be open as soon as it is there, so these come last.
+        let files = event_files::Registration::new(files)?;
+        let synth = synth::Registration::new(names.synth, module)?;
 
         // From here on user space can make triggers and events, and nothing may fail.
         synth.open();

@@ -141,7 +141,10 @@ impl Kind for Synth {
     }
 
     fn record_len(&self) -> usize {
-        self.schema.fixed_len()
+        self.fields()
+            .map(|field| field.offset.saturating_add(field.size))
+            .max()
+            .unwrap_or(0)
     }
 
     fn list(&self, out: &mut SeqWriter<'_>) -> fmt::Result {

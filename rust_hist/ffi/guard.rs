@@ -11,7 +11,10 @@
 
 use super::bindings;
 use core::marker::PhantomData;
-use kernel::types::NotThreadSafe;
+use kernel::{
+    ffi::c_ulong,
+    types::NotThreadSafe, //
+};
 
 /// Proof that this task holds `event_mutex`.
 ///
@@ -84,6 +87,28 @@ impl PreemptOff<'_> {
         // SAFETY: the function only reads the number of the CPU that it runs on, which the type
         // invariant keeps from changing.
         unsafe { bindings::raw_smp_processor_id() }
+    }
+
+    /// Whether RCU waits for this CPU, as it does for all that are online.
+    #[inline]
+    pub(super) fn is_watched(&self) -> bool {
+        // SAFETY: the mask is part of the kernel image.
+        unsafe { self.is_in((&raw const bindings::__cpu_online_mask).cast()) }
+    }
+
+    /// Whether this CPU is in a mask.
+    ///
+    /// # Safety
+    ///
+    /// `mask` must point at the words of a `cpumask`.
+    #[inline]
+    pub(super) unsafe fn is_in(&self, mask: *const c_ulong) -> bool {
+        // CAST: no CPU has such a number.
+        let cpu = self.cpu() as usize;
+        let bits = c_ulong::BITS as usize;
+        // SAFETY: by the contract; a mask has a bit for each CPU, and its words are written whole.
+        let word = unsafe { mask.add(cpu / bits).read_volatile() };
+        word >> (cpu % bits) & 1 != 0
     }
 }
 

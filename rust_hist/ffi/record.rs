@@ -10,10 +10,7 @@ use super::{
     bindings,
     guard::PreemptOff, //
 };
-use core::{
-    mem::MaybeUninit,
-    ptr::NonNull, //
-};
+use core::mem::MaybeUninit;
 use kernel::prelude::*;
 
 /// What became of a record.
@@ -153,12 +150,12 @@ pub(super) unsafe fn begin(
     file: *mut bindings::trace_event_file,
     len: usize,
     fill: impl FnOnce(&mut [u8]) -> bool,
-    _preempt: &PreemptOff<'_>,
+    preempt: &PreemptOff<'_>,
 ) -> Begun {
     // SAFETY: by the contract; the caller may record events.
     let Some(mut record) = (unsafe { Reserved::new(file, len) }) else {
         // SAFETY: the file is live.
-        return Begun::Done(unsafe { missing(file) });
+        return Begun::Done(unsafe { missing(file, preempt) });
     };
     if !fill(record.bytes()) {
         record.discard();
@@ -173,9 +170,10 @@ pub(super) unsafe fn begin(
 ///
 /// `file` must be a live event file.
 #[cold]
-unsafe fn missing(file: *mut bindings::trace_event_file) -> Outcome {
-    // CAST: a flag of the C enumeration.
+unsafe fn missing(file: *mut bindings::trace_event_file, preempt: &PreemptOff<'_>) -> Outcome {
+    // CAST: flags of the C enumeration.
     const PID_FILTER: c_ulong = bindings::EVENT_FILE_FL_PID_FILTER as c_ulong;
+    const CONDITION: c_ulong = bindings::EVENT_FILE_FL_TRIGGER_COND_BIT as c_ulong;
 
     // SAFETY: by the contract. Others change the word, atomically.
     let flags = unsafe { (&raw const (*file).flags).read_volatile() };
@@ -183,8 +181,13 @@ unsafe fn missing(file: *mut bindings::trace_event_file) -> Outcome {
     if flags & PID_FILTER != 0 && unsafe { bindings::trace_event_ignore_this_pid(file) } {
         return Outcome::Unwanted;
     }
+    // A trigger wants the record even where it is not to be kept; the buffer that then stands in
+    // has room for two that are nested, whatever this one is told.
+    if flags & (1 << CONDITION) != 0 {
+        return Outcome::Lost;
+    }
     // SAFETY: the instance lives as long as its file.
-    if unsafe { is_off((*file).tr) } {
+    if unsafe { is_off((*file).tr, preempt) } {
         return Outcome::Unwanted;
     }
     Outcome::Lost
@@ -194,8 +197,8 @@ unsafe fn missing(file: *mut bindings::trace_event_file) -> Outcome {
 ///
 /// # Safety
 ///
-/// `instance` must be live, and preemption off.
-unsafe fn is_off(instance: *mut bindings::trace_array) -> bool {
+/// `instance` must be live.
+unsafe fn is_off(instance: *mut bindings::trace_array, preempt: &PreemptOff<'_>) -> bool {
     // SAFETY: by the contract; words that others write whole.
     let (disabled, stopped) = unsafe {
         (
@@ -211,13 +214,8 @@ unsafe fn is_off(instance: *mut bindings::trace_array) -> bool {
     #[cfg(CONFIG_CPUMASK_OFFSTACK)]
     // SAFETY: by the contract; the mask is allocated with the instance.
     let mask = unsafe { mask.read() };
-    let words = mask.cast::<c_ulong>();
-    // SAFETY: the function only reads the number of the CPU that it runs on.
-    let cpu = unsafe { bindings::raw_smp_processor_id() } as usize;
-    let bits = c_ulong::BITS as usize;
-    // SAFETY: a mask has a bit for each CPU.
-    let word = unsafe { words.add(cpu / bits).read_volatile() };
-    word >> (cpu % bits) & 1 == 0
+    // SAFETY: as above.
+    !unsafe { preempt.is_in(mask.cast()) }
 }
 
 /// Whether `file` wants no record although its event is registered.
@@ -244,13 +242,11 @@ pub(super) unsafe fn write_perf(
     fill: impl FnOnce(&mut [u8]) -> bool,
     _preempt: &PreemptOff<'_>,
 ) -> Outcome {
-    // SAFETY: by the contract, and preemption is off; the pointer is null or this CPU's list.
+    // SAFETY: preemption is off, and perf has lists for all CPUs before it opens the event, until a
+    // grace period after it has closed it.
     let head = unsafe { bindings::hist_helper_perf_head(call) };
-    let Some(head) = NonNull::new(head) else {
-        return Outcome::Unwanted;
-    };
-    // SAFETY: the list is there while perf has the event open, and for a grace period after that.
-    let empty = unsafe { (&raw const (*head.as_ptr()).first).read_volatile() }.is_null();
+    // SAFETY: as above.
+    let empty = unsafe { (&raw const (*head).first).read_volatile() }.is_null();
     // SAFETY: by the contract; a pointer that is written whole.
     let program = unsafe { (&raw const (*call).prog_array).read_volatile() };
     // PARITY: `perf_event_raw_event_synth()` does not run BPF programs on synthetic events.
@@ -268,7 +264,7 @@ pub(super) unsafe fn write_perf(
 /// As for [`write_perf`]; `head` is the list of this CPU.
 unsafe fn write_perf_to(
     call: *mut bindings::trace_event_call,
-    head: NonNull<bindings::hlist_head>,
+    head: *mut bindings::hlist_head,
     len: usize,
     fill: impl FnOnce(&mut [u8]) -> bool,
 ) -> Outcome {
@@ -306,7 +302,7 @@ unsafe fn write_perf_to(
             call,
             1,
             regs,
-            head.as_ptr(),
+            head,
             core::ptr::null_mut(),
         )
     };

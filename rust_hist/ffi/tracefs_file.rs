@@ -90,7 +90,10 @@ impl Drop for TracefsFile {
 /// Waits for those who read the operations of an inode before they changed, and have not looked yet
 /// whether the module may be used.
 ///
-/// Between the two a task may lose the processor, but does not give it up.
+/// Between the two a task may lose the processor, but does not give it up. That is what a grace
+/// period of tasks waits for. A kernel that can preempt and has none of these (no BPF, no function
+/// tracer, no optimized probes) leaves a gap of a few instructions: for who was preempted just there,
+/// opening by `/proc` what had been found before, until after the module was freed.
 fn wait_for_opens() {
     #[cfg(CONFIG_TASKS_RCU)]
     // SAFETY: the caller may sleep.
@@ -98,7 +101,7 @@ fn wait_for_opens() {
         base::synchronize_rcu_tasks();
     }
     #[cfg(not(CONFIG_TASKS_RCU))]
-    // SAFETY: the caller may sleep. Without this kind of RCU no task loses the processor.
+    // SAFETY: the caller may sleep.
     unsafe {
         base::synchronize_rcu();
     }

@@ -49,18 +49,23 @@ impl<K: Kind> Event<K> {
     #[inline]
     pub(crate) fn listeners<'a>(
         &'a self,
-        _preempt: &'a PreemptOff<'_>,
+        preempt: &'a PreemptOff<'_>,
     ) -> impl Iterator<Item = Listener<'a>> {
         let call = self.call.get();
         // SAFETY: the tracepoint lives as long as the event. C writes the word whole.
         let list = unsafe { Atomic::from_ptr(&raw mut (*self.tracepoint.get()).funcs) };
         // ORDERING: pairs with `rcu_assign_pointer()` in `tracepoint.c`; the entries are complete.
-        let mut at = list.load(Acquire);
+        let mut at = match preempt.is_watched() {
+            true => list.load(Acquire),
+            // A probe on the way of a CPU that comes or goes, whom nobody would wait for.
+            false => core::ptr::null_mut(),
+        };
         // SAFETY: set when the event is made, and never changed.
         let ours = unsafe { (*self.class.get()).probe };
         core::iter::from_fn(move || loop {
-            // SAFETY: the list is freed after a grace period of the tracepoints only, which waits for
-            // whoever has preemption off, too. Its last entry is all 0.
+            // SAFETY: the list is freed after a grace period of the tracepoints only. Theirs is of the
+            // fast kind of SRCU, which takes in a grace period of RCU, and so waits for whoever has
+            // preemption off. The last entry is all 0.
             let (function, data) = unsafe { entry(at) }?;
             at = at.wrapping_add(1);
             // In the reference to ourselves stands perf.
