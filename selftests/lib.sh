@@ -349,9 +349,10 @@ synth() {
 	done
 }
 
-# unsynth NAME...
+# unsynth NAME... - disables and deletes them
 unsynth() {
 	for synth_name; do
+		[ ! -f "events/$SYNTH/$synth_name/enable" ] || echo 0 >"events/$SYNTH/$synth_name/enable"
 		synth "!$synth_name"
 	done
 }
