@@ -28,7 +28,10 @@ use super::{
         PreemptGuard,
         PreemptOff, //
     },
-    module_notifier::ModuleWatch,
+    module_notifier::{
+        ModuleGoing,
+        ModuleWatch, //
+    },
     seq::SeqWriter, //
 };
 use crate::sync::{
@@ -206,22 +209,6 @@ impl<T: Trigger> Command<T> {
         unsafe { &mut *self.nodes.get() }
     }
 
-    /// Removes the triggers on events of `module`, which is going away.
-    pub(super) fn module_going(&self, module: ModuleId) {
-        let mutex = EventMutex::lock();
-        let held = mutex.held();
-        let find = |&&node: &&*mut bindings::event_trigger_data| {
-            // SAFETY: the node is on its file, so both are live.
-            unsafe { Self::file_of(node) }.is_of_module(module)
-        };
-        while let Some(&node) = self.nodes(held).iter().find(find) {
-            // SAFETY: as above.
-            let file = unsafe { Self::file_of(node) };
-            // SAFETY: as above, and the node is one of this command.
-            T::event_going(unsafe { Attached::from_raw(node) }, file, held);
-        }
-    }
-
     /// The event file of a node.
     ///
     /// # Safety
@@ -363,10 +350,28 @@ impl<T: Trigger> Command<T> {
     }
 }
 
+impl<T: Trigger> ModuleGoing for Command<T> {
+    /// Removes the triggers on events of `module`, which is going away.
+    fn module_going(&self, module: ModuleId) {
+        let mutex = EventMutex::lock();
+        let held = mutex.held();
+        let find = |&&node: &&*mut bindings::event_trigger_data| {
+            // SAFETY: the node is on its file, so both are live.
+            unsafe { Self::file_of(node) }.is_of_module(module)
+        };
+        while let Some(&node) = self.nodes(held).iter().find(find) {
+            // SAFETY: as above.
+            let file = unsafe { Self::file_of(node) };
+            // SAFETY: as above, and the node is one of this command.
+            T::event_going(unsafe { Attached::from_raw(node) }, file, held);
+        }
+    }
+}
+
 /// Keeps a command registered until it is dropped.
 pub(crate) struct Registration<T: Trigger> {
     // The watch uses the command, so it is dropped first.
-    _watch: ModuleWatch<T>,
+    _watch: ModuleWatch<Command<T>>,
     command: Pin<KBox<Command<T>>>,
 }
 

@@ -22,10 +22,13 @@ mod registration;
 
 use super::{
     bindings,
+    event::ModuleId,
     guard::{
         wait_for_hits,
+        EventMutex,
         EventMutexHeld, //
     },
+    module_notifier::ModuleGoing,
     seq::SeqWriter,
     trace_seq::TraceWriter, //
 };
@@ -74,7 +77,7 @@ pub(crate) trait Kind: Sized + Send + Sync + 'static {
     /// The fields, for the core to know.
     fn fields(&self) -> impl Iterator<Item = FieldDef<'_>>;
 
-    /// The bytes that every record of it has.
+    /// The bytes that every record of it has, up to the end of the last field as the core knows it.
     fn record_len(&self) -> usize;
 
     /// Carries out a line of the file that has only events of this type.
@@ -184,6 +187,23 @@ impl<K: Kind> Registry<K> {
     }
 }
 
+impl<K: Kind> ModuleGoing for Registry<K> {
+    /// Forgets whose the events of `module` were: those that it could not delete, since they are in use.
+    ///
+    /// Nobody listens to them, as each listener would keep the module.
+    ///
+    /// PARITY: the C code goes on to pin a module that has been freed.
+    fn module_going(&self, module: ModuleId) {
+        let mutex = EventMutex::lock();
+        for event in self.events(mutex.held()) {
+            // ORDERING: under `event_mutex`.
+            if core::ptr::eq(event.owner.load(Relaxed), module.0) {
+                event.owner.store(core::ptr::null_mut(), Relaxed);
+            }
+        }
+    }
+}
+
 /// What changes of an event while it lives; under `event_mutex`.
 struct State {
     /// Who writes to the event and keeps it from being deleted.
@@ -211,8 +231,11 @@ pub(crate) struct Event<K: Kind> {
     tracepoint: Opaque<bindings::tracepoint>,
     /// The second one, all 0, ends the list.
     fields: Opaque<[bindings::trace_event_fields; 2]>,
-    /// The module that made the event for itself; null if user space did.
-    owner: *mut bindings::module,
+    /// The module that made the event for itself; null if user space did, or once that module is gone.
+    /// Changes under `event_mutex`.
+    owner: Atomic<*mut bindings::module>,
+    /// Whether a module made the event.
+    owned: bool,
     /// The format of the records, ended by a NUL. The core may put the numbers of enumerations in.
     print_fmt: UnsafeCell<KVec<u8>>,
     state: State,
@@ -246,7 +269,8 @@ impl Owner {
     ///
     /// # Safety
     ///
-    /// `module` must be null, or live for as long as the event exists.
+    /// `module` must be null, or one that has not been told to go while the event is made. What there
+    /// is of its events afterwards forgets it as it goes.
     #[cfg(not(CONFIG_SYNTH_EVENTS))]
     pub(super) unsafe fn from_raw(module: *mut bindings::module) -> Self {
         Self(module)
@@ -265,7 +289,8 @@ impl<K: Kind> Event<K> {
                 functions: Opaque::zeroed(),
                 tracepoint: Opaque::zeroed(),
                 fields: Opaque::zeroed(),
-                owner: owner.0,
+                owner: Atomic::new(owner.0),
+                owned: !owner.0.is_null(),
                 print_fmt: UnsafeCell::new(print_fmt),
                 state: State {
                     users: Atomic::new(0),
@@ -456,9 +481,9 @@ impl<K: Kind> Event<K> {
         core::ptr::eq(unsafe { (*list).next }, list)
     }
 
-    /// The module that made the event for itself, if one did.
+    /// Whether a module made the event for itself.
     pub(crate) fn has_owner(&self) -> bool {
-        !self.owner.is_null()
+        self.owned
     }
 
     /// Waits for those who may have found a listener before it went away.

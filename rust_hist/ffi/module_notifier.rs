@@ -6,10 +6,6 @@
 
 use super::{
     bindings,
-    command::{
-        Command,
-        Trigger, //
-    },
     event::ModuleId, //
 };
 use kernel::{
@@ -24,35 +20,42 @@ const PRIORITY: i32 = 2;
 // CAST: a value of a small enumeration, which the chain passes as a word.
 const GOING: c_ulong = bindings::module_state_MODULE_STATE_GOING as c_ulong;
 
-/// Tells a command when a module goes away, until it is dropped.
+/// What has to know that a module goes away.
+pub(super) trait ModuleGoing {
+    /// Called after the exit function of `module`, or after its init function has failed. Sleeps; no lock
+    /// of the tracing core is held.
+    fn module_going(&self, module: ModuleId);
+}
+
+/// Tells a value when a module goes away, until it is dropped.
 ///
 /// # Invariants
 ///
 /// The block is on the list of module notifiers.
-pub(super) struct ModuleWatch<T: Trigger>(Pin<KBox<Watch<T>>>);
+pub(super) struct ModuleWatch<T: ModuleGoing + Sync>(Pin<KBox<Watch<T>>>);
 
 /// # Invariants
 ///
-/// `command` is valid while the block is on the list.
+/// `told` is valid while the block is on the list.
 #[repr(C)]
-struct Watch<T: Trigger> {
+struct Watch<T> {
     block: Opaque<bindings::notifier_block>,
-    command: *const Command<T>,
+    told: *const T,
 }
 
-// SAFETY: the list protects itself, and a command may be used from any thread.
-unsafe impl<T: Trigger> Send for ModuleWatch<T> {}
+// SAFETY: the list protects itself, and who is told may be used from any thread.
+unsafe impl<T: ModuleGoing + Sync> Send for ModuleWatch<T> {}
 
 // SAFETY: as above.
-unsafe impl<T: Trigger> Sync for ModuleWatch<T> {}
+unsafe impl<T: ModuleGoing + Sync> Sync for ModuleWatch<T> {}
 
-impl<T: Trigger> ModuleWatch<T> {
+impl<T: ModuleGoing + Sync> ModuleWatch<T> {
     /// Registers the notifier.
     ///
     /// # Safety
     ///
-    /// `command` must stay valid until the value is dropped.
-    pub(super) unsafe fn new(command: *const Command<T>) -> Result<Self> {
+    /// `told` must stay valid until the value is dropped.
+    pub(super) unsafe fn new(told: *const T) -> Result<Self> {
         let block = bindings::notifier_block {
             notifier_call: Some(Self::callback),
             priority: PRIORITY,
@@ -61,7 +64,7 @@ impl<T: Trigger> ModuleWatch<T> {
         // INVARIANT: by the contract, and because `drop` takes the block off the list.
         let watch = Watch {
             block: Opaque::new(block),
-            command,
+            told,
         };
         let watch = KBox::pin(watch, GFP_KERNEL)?;
         // SAFETY: the box keeps the block alive and in place until `drop`.
@@ -80,16 +83,16 @@ impl<T: Trigger> ModuleWatch<T> {
     ) -> c_int {
         if state == GOING {
             // SAFETY: the block is the first member of a `Watch` that is on the list.
-            let command = unsafe { (*block.cast::<Watch<T>>()).command };
+            let told = unsafe { (*block.cast::<Watch<T>>()).told };
             // SAFETY: by the invariant of `Watch`.
-            unsafe { &*command }.module_going(ModuleId(module.cast()));
+            unsafe { &*told }.module_going(ModuleId(module.cast()));
         }
         // CAST: a small number.
         bindings::NOTIFY_OK as c_int
     }
 }
 
-impl<T: Trigger> Drop for ModuleWatch<T> {
+impl<T: ModuleGoing + Sync> Drop for ModuleWatch<T> {
     fn drop(&mut self) {
         // SAFETY: registered by `new`. The call waits until no callback runs.
         unsafe { bindings::unregister_module_notifier(self.0.block.get()) };

@@ -241,7 +241,9 @@ impl SynthEvent {
             pin: None,
         };
         event.pin = Some(Pin::get(name, None)?);
-        // INVARIANT: just made, of these fields, and pinned.
+        // INVARIANT: just made, of these fields, and pinned. Between the two, root can have deleted it
+        // and made another of that name, which the API does not let us see; `rust_hist` then records
+        // numbers for strings that cannot be read, where the C code may fault.
         Ok(place.write(event).into())
     }
 
@@ -264,7 +266,7 @@ impl Drop for SynthEvent {
         // SAFETY: the name is a string.
         let result = to_result(unsafe { synth_event_delete(self.name.as_char_ptr()) });
         if let Err(error) = result {
-            // It stays, which does no harm: nothing in it points at this module.
+            // It stays, and is nobody's. The C code of the kernel should not have it enabled any more.
             pr_warn!(
                 "the synthetic event {:?} is in use: {:?}\n",
                 &*self.name,

@@ -166,15 +166,17 @@ impl<K: Kind> Event<K> {
         what: bindings::trace_reg,
         data: *mut c_void,
     ) -> c_int {
-        // SAFETY: the module is live, or there is none: by the contract of `Owner`.
-        if !unsafe { bindings::try_module_get(self.owner) } {
+        // ORDERING: under `event_mutex`.
+        let owner = self.owner.load(Relaxed);
+        // SAFETY: the module is live, or there is none: `module_going` takes it away before it is freed.
+        if !unsafe { bindings::try_module_get(owner) } {
             return EBUSY.to_errno();
         }
         // SAFETY: by the contract.
         let ret = unsafe { bindings::trace_event_reg(call, what, data) };
         if ret != 0 {
             // SAFETY: taken above.
-            unsafe { bindings::module_put(self.owner) };
+            unsafe { bindings::module_put(owner) };
             return ret;
         }
         // ORDERING: under `event_mutex`.
@@ -190,8 +192,10 @@ impl<K: Kind> Event<K> {
         let now = left.load(Relaxed).wrapping_add(1);
         left.store(now, Relaxed);
         self.state.left.store(now, Relaxed);
+        // ORDERING: under `event_mutex`. A module that has listeners does not go, so it is the same.
+        let owner = self.owner.load(Relaxed);
         // SAFETY: `come` took it when the listener came.
-        unsafe { bindings::module_put(self.owner) };
+        unsafe { bindings::module_put(owner) };
     }
 
     /// # Safety
@@ -229,11 +233,12 @@ impl<K: Kind> Event<K> {
         // SAFETY: by the contract.
         let size = unsafe { (*iter).ent_size };
         let len = match usize::try_from(size) {
-            // The core does not say it when it shows a record as it is written (`tp_printk`).
+            // The core does not say it when it shows a record as it is written (`tp_printk`): what
+            // lies behind the fields is left out then.
             Ok(0) | Err(_) => self.kind.record_len(),
             Ok(len) => len,
         };
-        // SAFETY: by the contract, and a record has at least the length that all of them have.
+        // SAFETY: by the contract, and no record, nor an injected one, ends before its last field does.
         unsafe { core::slice::from_raw_parts((*iter).ent.cast::<u8>(), len) }
     }
 }

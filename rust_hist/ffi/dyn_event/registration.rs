@@ -5,12 +5,15 @@
 //! C counterpart: [`kernel/trace/trace_dynevent.c`](srctree/kernel/trace/trace_dynevent.c)
 
 use super::{
-    super::bindings,
+    super::{
+        bindings,
+        module_notifier::ModuleWatch, //
+    },
     Event,
-    Kind, //
+    Kind,
+    Registry, //
 };
 use crate::sync::Release;
-use core::marker::PhantomData;
 use kernel::{
     error::to_result,
     prelude::*, //
@@ -21,12 +24,16 @@ use kernel::{
 /// # Invariants
 ///
 /// The operations of the type's registry are on the core's list.
-pub(crate) struct Registration<K: Kind>(PhantomData<K>);
+pub(crate) struct Registration<K: Kind> {
+    _watch: ModuleWatch<Registry<K>>,
+}
 
 impl<K: Kind> Registration<K> {
     /// Registers the type, of which no event can be made yet; with `first`, lines of
     /// `dynamic_events` come to it before all others.
     pub(crate) fn new(module: &'static ThisModule, first: bool) -> Result<Self> {
+        // SAFETY: the registry is static.
+        let watch = unsafe { ModuleWatch::new(K::registry()) }?;
         let operations = K::registry().operations.get();
         // SAFETY: nobody uses the operations yet.
         unsafe {
@@ -44,7 +51,7 @@ impl<K: Kind> Registration<K> {
             unsafe { move_to_front(&raw mut (*operations).list) };
         }
         // INVARIANT: registered.
-        Ok(Self(PhantomData))
+        Ok(Self { _watch: watch })
     }
 
     /// Lets user space make events.
