@@ -20,6 +20,7 @@ use super::{
         Kind,
         Owner, //
     },
+    guard::PreemptGuard,
     nofault::Remote,
     record::{
         self,
@@ -261,6 +262,8 @@ unsafe fn is_enabled(file: *mut File) -> bool {
     // CAST: a flag of the C enumeration.
     const ENABLED: c_ulong = bindings::EVENT_FILE_FL_ENABLED as c_ulong;
 
+    // PARITY: `__synth_event_trace_init()` goes through the triggers with nothing that keeps them.
+    let _triggers_stay = PreemptGuard::new();
     // SAFETY: by the contract. Others change the word, atomically.
     let flags = unsafe { (&raw const (*file).flags).read_volatile() };
     // SAFETY: by the contract.
@@ -313,7 +316,7 @@ impl<T: SynthApi> Entry<T> {
     /// # Safety
     ///
     /// `cmd` must be a builder, `name` a string, `fields` have `n_fields` elements; or be null. `module`
-    /// must be null, or live until the event is deleted that becomes of the builder.
+    /// must be null, or live until the builder is ended.
     pub(crate) unsafe fn array_start(
         cmd: *mut Cmd,
         name: *const c_char,
