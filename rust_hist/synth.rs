@@ -183,18 +183,17 @@ pub(crate) fn create(definition: &CStr, owner: Owner) -> Result {
 
 /// Deletes the event called `name`: `ENOENT` if there is none, `EBUSY` if it is in use.
 ///
-/// Takes `event_mutex`. If a module had made the event, all buffers are emptied.
+/// Takes `event_mutex`. The instances in which the event has been enabled have their buffers emptied,
+/// as the next event to come gets its number, and would be shown its records.
+///
+/// PARITY: `synth_event_delete()` does so for the event of a module only.
 pub(crate) fn delete(name: &[u8]) -> Result {
-    let owned = {
+    {
         let mutex = EventMutex::lock();
         let event = find(name, mutex.held()).ok_or(ENOENT)?;
         Event::delete(&event, mutex.held())?;
-        event.has_owner()
-    };
-    if owned {
-        // The next module to come might get the number of the event, and be shown its records.
-        record::empty_all_buffers();
     }
+    record::empty_stale_buffers();
     Ok(())
 }
 

@@ -234,8 +234,6 @@ pub(crate) struct Event<K: Kind> {
     /// The module that made the event for itself; null if user space did, or once that module is gone.
     /// Changes under `event_mutex`.
     owner: Atomic<*mut bindings::module>,
-    /// Whether a module made the event.
-    owned: bool,
     /// The format of the records, ended by a NUL. The core may put the numbers of enumerations in.
     print_fmt: UnsafeCell<KVec<u8>>,
     state: State,
@@ -290,7 +288,6 @@ impl<K: Kind> Event<K> {
                 tracepoint: Opaque::zeroed(),
                 fields: Opaque::zeroed(),
                 owner: Atomic::new(owner.0),
-                owned: !owner.0.is_null(),
                 print_fmt: UnsafeCell::new(print_fmt),
                 state: State {
                     users: Atomic::new(0),
@@ -479,11 +476,6 @@ impl<K: Kind> Event<K> {
         let list = unsafe { &raw const (*self.node.get()).list };
         // SAFETY: as above. It points at itself when it is on no list.
         core::ptr::eq(unsafe { (*list).next }, list)
-    }
-
-    /// Whether a module made the event for itself.
-    pub(crate) fn has_owner(&self) -> bool {
-        self.owned
     }
 
     /// Waits for those who may have found a listener before it went away.

@@ -337,8 +337,9 @@ unsafe fn give_back_perf(
     };
 }
 
-/// Empties the buffers of all instances. Takes `trace_types_lock`.
-pub(crate) fn empty_all_buffers() {
+/// Empties the buffers of the instances that may have records of a deleted event. Takes
+/// `trace_types_lock`.
+pub(crate) fn empty_stale_buffers() {
     // SAFETY: the caller may sleep, and holds no lock that comes after that one.
     unsafe { bindings::tracing_reset_all_online_cpus() };
 }
