@@ -92,7 +92,11 @@ impl World {
         }
     }
 
-    pub(crate) fn find(&self, name: &[u8], on: impl Fn(&Trigger) -> bool) -> Option<ForeignVar<'_>> {
+    pub(crate) fn find(
+        &self,
+        name: &[u8],
+        on: impl Fn(&Trigger) -> bool,
+    ) -> Option<ForeignVar<'_>> {
         self.0.iter().enumerate().find_map(|(i, trigger)| {
             on(trigger)
                 .then(|| trigger.program.export(name, trigger.text, i as u16))
