@@ -267,12 +267,18 @@ impl<'a> Instance<'a> {
     }
 
     /// Looks up any event of the instance, also one that nobody can enable.
-    pub(crate) fn has_event(&self, system: &CStr, event: &CStr, _held: &EventMutexHeld) -> bool {
+    pub(crate) fn any_event(
+        &self,
+        system: &CStr,
+        event: &CStr,
+        _held: &EventMutexHeld,
+    ) -> Option<&'a EventFile> {
         // SAFETY: as in `event`.
         let file = unsafe {
             bindings::__find_event_file(self.0, system.as_char_ptr(), event.as_char_ptr())
         };
-        !file.is_null()
+        // SAFETY: as in `event`.
+        (!file.is_null()).then(|| unsafe { EventFile::from_raw(file) })
     }
 
     /// Keeps the instance from being removed, until [`Instance::unpin`]; takes `trace_types_lock`.

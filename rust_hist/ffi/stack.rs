@@ -17,8 +17,8 @@ use kernel::ffi::c_ulong;
 /// PARITY: `HIST_STACKTRACE_SKIP` is 5, and counts the C trigger function as one of them.
 const CORE_FRAMES: usize = 4;
 
-/// More frames of ours than any build has, those of a variable of a saved row included.
-const OWN_FRAMES_MAX: usize = 10;
+/// More frames of ours than any build has: a parameter of an event has ten of them.
+const OWN_FRAMES_MAX: usize = 16;
 
 /// Room for all frames that a trigger may want, and those that it does not.
 const ALL_FRAMES: usize = OWN_FRAMES_MAX + CORE_FRAMES + STACK_DEPTH;

@@ -18,6 +18,7 @@ use super::{
         NoHelper, //
     },
     storage::Table,
+    text::terminated,
     Definition,
     HistTrigger, //
 };
@@ -65,7 +66,7 @@ use kernel::{
     sync::Arc, //
 };
 
-/// Longer than the name of any field, system or event.
+/// Longer than most names of fields, and than all of systems and events.
 const NAME_MAX: usize = 256;
 
 /// The names that mean something to a trigger on one event.
@@ -138,7 +139,14 @@ impl<'a> Names<'a> {
             .and_then(|name| definition.program.export(name, &definition.text, number)))
     }
 
-    /// The event file of an event that can have triggers.
+    /// The event file of an event.
+    fn any_file_of(&self, system: &[u8], event: &[u8]) -> Option<&'a EventFile> {
+        with_event(system, event, |system, event| {
+            self.file.instance().any_event(system, event, self.held)
+        })
+    }
+
+    /// The event file of an event that can be enabled.
     fn file_of(&self, system: &[u8], event: &[u8]) -> Option<&'a EventFile> {
         with_event(system, event, |system, event| {
             self.file.instance().event(system, event, self.held)
@@ -252,18 +260,21 @@ fn number<T>(list: &mut Vec<Arc<T>>, item: Arc<T>) -> Result<u16, AllocError> {
     u16::try_from(number).map_err(|_| AllocError)
 }
 
-/// Calls `f` with a name as C has it; nothing has a name that is too long, or has a NUL in it.
+/// Calls `f` with a name as C has it; nothing has a name with a NUL in it.
 fn with_c_str<R>(name: &[u8], f: impl FnOnce(&CStr) -> Option<R>) -> Option<R> {
-    let mut terminated = [0; NAME_MAX];
+    let whole = |c_name: &&CStr| c_name.to_bytes().len() == name.len();
+    let mut room = [0; NAME_MAX];
     // One byte stays for the NUL.
-    terminated
-        .get_mut(..NAME_MAX - 1)?
-        .get_mut(..name.len())?
-        .copy_from_slice(name);
-    let name = CStr::from_bytes_until_nul(&terminated)
-        .ok()
-        .filter(|c_name| c_name.to_bytes().len() == name.len())?;
-    f(name)
+    match room
+        .get_mut(..NAME_MAX - 1)
+        .and_then(|room| room.get_mut(..name.len()))
+    {
+        Some(short) => {
+            short.copy_from_slice(name);
+            f(CStr::from_bytes_until_nul(&room).ok().filter(whole)?)
+        }
+        None => f(Some(terminated(name).ok()?.as_c_str()).filter(whole)?),
+    }
 }
 
 /// As [`with_c_str`], with the names of a system and an event.
@@ -296,13 +307,7 @@ impl Resolver for Names<'_> {
     }
 
     fn event_exists(&self, system: &[u8], event: &[u8]) -> bool {
-        with_event(system, event, |system, event| {
-            self.file
-                .instance()
-                .has_event(system, event, self.held)
-                .then_some(())
-        })
-        .is_some()
+        self.any_file_of(system, event).is_some()
     }
 
     fn defines(&self, name: &[u8]) -> bool {
@@ -383,12 +388,9 @@ impl Resolver for Names<'_> {
         event: &[u8],
         name: &[u8],
     ) -> Result<MatchedField<'_>, AllocError> {
-        if !self.event_exists(system, event) {
+        // PARITY: `find_event_var()` does not find the variable that was made on `ftrace:print`.
+        let Some(file) = self.any_file_of(system, event) else {
             return Ok(MatchedField::NoEvent);
-        }
-        // PARITY: an event that nobody can enable has no triggers.
-        let Some(file) = self.file_of(system, event) else {
-            return Ok(MatchedField::NoHist);
         };
         match self.holder(user, file, name) {
             Ok(table) => Ok(self
