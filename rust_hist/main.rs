@@ -173,10 +173,11 @@ impl kernel::Module for RustHist {
         }
         hist.open();
         pr_info!(
-            "trigger `{}`, files `{}` and `{}`\n",
+            "trigger `{}`, files `{}`, `{}` and `{}`\n",
             names.trigger,
             names.hist,
-            names.stats
+            names.stats,
+            names.synth.file()
         );
         load::run(&load::Commands {
             hist: hist.command(),

@@ -67,6 +67,13 @@ pub(crate) struct Names {
     first: bool,
 }
 
+impl Names {
+    /// The file that lists the events.
+    pub(crate) fn file(&self) -> &'static CStr {
+        self.file
+    }
+}
+
 /// Those of the C implementation, for a kernel without it.
 pub(crate) static DROP_IN: Names = Names {
     file: c"synthetic_events",
