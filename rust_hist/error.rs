@@ -22,19 +22,20 @@ use core::ffi::CStr;
 
 use crate::alloc::AllocError;
 
-/// Declares [`ErrKind`] and its table of texts from one list, so that they cannot disagree.
-macro_rules! err_kinds {
-    ($($(#[$doc:meta])* $kind:ident: $text:literal,)*) => {
-        /// What an entry of `error_log` says.
+/// Declares the kinds of entries of one error log and the table of their texts from one list, so that
+/// they cannot disagree.
+macro_rules! kinds_with_texts {
+    ($(#[$about:meta])* $name:ident: $($(#[$doc:meta])* $kind:ident: $text:literal,)*) => {
+        $(#[$about])*
         ///
-        /// The number of a kind (`kind as u8`) is its index in [`ErrKind::TEXTS`].
+        /// The number of a kind (`kind as u8`) is its index in `TEXTS`.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         #[repr(u8)]
-        pub enum ErrKind {
+        pub enum $name {
             $($(#[$doc])* $kind,)*
         }
 
-        impl ErrKind {
+        impl $name {
             /// The texts of all kinds, in the order of their numbers.
             pub const TEXTS: &'static [&'static CStr] = &[$($text,)*];
 
@@ -48,7 +49,11 @@ macro_rules! err_kinds {
     };
 }
 
-err_kinds! {
+pub(crate) use kinds_with_texts;
+
+kinds_with_texts! {
+    /// What an entry of `error_log` says.
+    ErrKind:
     /// Never logged; keeps the numbers those of the C table.
     NoError: c"No error",
     /// The name is a variable of this event already.

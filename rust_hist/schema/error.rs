@@ -16,36 +16,15 @@ use super::{
 };
 use crate::{
     alloc::AllocError,
-    error::Errno, //
+    error::{
+        kinds_with_texts,
+        Errno, //
+    },
 };
 
-/// Declares [`SynthErr`] and its table of texts from one list, so that they cannot disagree.
-macro_rules! synth_errs {
-    ($($(#[$doc:meta])* $kind:ident: $text:literal,)*) => {
-        /// What an entry of `error_log` says of a synthetic event.
-        ///
-        /// The number of a kind (`kind as u8`) is its index in [`SynthErr::TEXTS`].
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        #[repr(u8)]
-        pub enum SynthErr {
-            $($(#[$doc])* $kind,)*
-        }
-
-        impl SynthErr {
-            /// The texts of all kinds, in the order of their numbers.
-            pub const TEXTS: &'static [&'static CStr] = &[$($text,)*];
-
-            /// The text of this kind as `error_log` shows it.
-            pub const fn text(self) -> &'static CStr {
-                match self {
-                    $(Self::$kind => $text,)*
-                }
-            }
-        }
-    };
-}
-
-synth_errs! {
+kinds_with_texts! {
+    /// What an entry of `error_log` says of a synthetic event.
+    SynthErr:
     /// The name of an event or field has other characters than letters, digits and `_`.
     BadName: c"Illegal name",
     /// The command is no definition.
