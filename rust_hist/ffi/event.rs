@@ -306,14 +306,14 @@ impl<'a> Instance<'a> {
     pub(crate) fn refuse_scratch(&self) {
         let _lock = TraceTypes::lock();
         // SAFETY: the instance is live, and the lock protects the count.
-        unsafe { (*self.0).no_filter_buffering_ref += 1 };
+        unsafe { (*self.0).exact_stamp_ref += 1 };
     }
 
     /// Takes back one [`Instance::refuse_scratch`].
     pub(crate) fn allow_scratch(&self) {
         let _lock = TraceTypes::lock();
         // SAFETY: as above; the count is above zero because each call undoes one `refuse_scratch`.
-        unsafe { (*self.0).no_filter_buffering_ref -= 1 };
+        unsafe { (*self.0).exact_stamp_ref -= 1 };
     }
 }
 
