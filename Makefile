@@ -18,7 +18,7 @@ help:
 	@echo 'make lint        formatting, clippy, checkpatch, layers, warning-free module builds'
 	@echo
 	@echo 'make setup       install what is missing, get the kernel source'
-	@echo 'make kernel      build the test kernel   (FLAVOUR=dropin|reference VERSION=7.2|7.3)'
+	@echo 'make kernel      build the test kernel   (FLAVOUR=dropin|reference|debug VERSION=7.2|7.3)'
 	@echo 'make module      build rust_hist.ko for it, or for KDIR='
 	@echo 'make vm          a shell in the guest, with the module loaded'
 	@echo 'make check-kdir KDIR=DIR   name every option and symbol that a built kernel lacks'
@@ -35,7 +35,7 @@ test:
 	@scripts/test $(if $(LINT),--lint) $(TESTS)
 
 lint:
-	@scripts/test layers parity fmt checkpatch module-7.2 module-7.3 clippy
+	@scripts/test layers parity grammar fmt checkpatch module-7.2 module-7.3 clippy
 
 host-test:
 	@scripts/test host loom
