@@ -15,7 +15,7 @@ help:
 	@echo 'make demo        build a test kernel and the module, boot them, show histograms of live events'
 	@echo 'make test        run everything that must pass; LINT=1 adds the checks of the source, TESTS="a b" runs some'
 	@echo 'make host-test   unit, property and model-check tests on this machine, without a guest'
-	@echo 'make lint        formatting, clippy, checkpatch, layers, warning-free module builds'
+	@echo 'make lint        formatting, clippy, checkpatch, layers, warning-free module builds, machine code'
 	@echo
 	@echo 'make setup       install what is missing, get the kernel source'
 	@echo 'make kernel      build the test kernel   (FLAVOUR=dropin|reference|debug VERSION=7.2|7.3)'
@@ -35,7 +35,7 @@ test:
 	@scripts/test $(if $(LINT),--lint) $(TESTS)
 
 lint:
-	@scripts/test layers parity grammar fmt checkpatch module-7.2 module-7.3 clippy
+	@scripts/test layers parity grammar fmt checkpatch module-7.2 module-7.3 clippy object
 
 host-test:
 	@scripts/test host loom

@@ -1,0 +1,232 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Looks at the machine code of a hit; see scripts/check-object, which runs it.
+
+usage: object.py SUFFIX MODULE DOCUMENT [-v]
+
+SUFFIX is that of the LLVM tools, MODULE a rust_hist.ko with debug information. What DOCUMENT allows is in
+four of its sections, each a list of definitions: the terms are functions, the definitions say why.
+"""
+
+import bisect
+import collections
+import json
+import re
+import subprocess
+import sys
+
+ROOT = "trigger_callback"
+# The deepest way through the module, without what it calls of the kernel; see the document.
+STACK_MAX = 4096
+
+SECTIONS = {
+    "Locked instructions": "locked instruction",
+    "Divisions": "division",
+    "Calls out of the module": "call out of the module",
+    "Indirect calls": "indirect call",
+}
+PANICS = re.compile(r"core::panicking|panic|unwrap_failed|expect_failed|slice_\w*_fail|rust_begin_unwind|__stack_chk_fail")
+ATOMICS = re.compile(r"^(rust_helper_|__atomic_|__sync_|__aarch64_|atomic|arch_atomic|raw_atomic)")
+
+
+def allowed(path):
+    """Returns by kind the functions that the document names."""
+    lists = {kind: set() for kind in SECTIONS.values()}
+    lines = open(path, encoding="utf-8").read().splitlines()
+    kind = None
+    for line, below in zip(lines, lines[1:] + [""]):
+        if re.fullmatch(r"([=\-~^])\1{2,}", below):
+            kind = SECTIONS.get(line)
+        elif kind and line.startswith("``"):
+            lists[kind].update(re.findall(r"``([^`]+)``", line))
+    return lists
+
+
+def without_generics(name):
+    """Returns a demangled path without its generic arguments: <a::B<C> as D>::e::<F> is a::B::e."""
+    out, depth = "", 0
+    name = re.sub(r"\bimpl <", "<", name)
+    # The type in front of a path stands in brackets as arguments do.
+    if name.startswith("<"):
+        end, depth = 0, 0
+        for end, c in enumerate(name):
+            depth += (c == "<") - (c == ">" and name[end - 1] != "-")
+            if depth == 0:
+                break
+        inner, rest = name[1:end], name[end + 1 :]
+        depth = 0
+        for i, c in enumerate(inner):
+            depth += (c == "<") - (c == ">" and inner[i - 1] != "-")
+            if depth == 0 and inner.startswith(" as ", i):
+                inner = inner[:i]
+                break
+        return without_generics(inner) + without_generics(rest)
+    depth = 0
+    for i, c in enumerate(name):
+        if c == "<":
+            depth += 1
+        elif c == ">" and name[i - 1] != "-":
+            depth -= 1
+        elif depth == 0:
+            out += c
+    return out.replace("::::", "::").rstrip(":")
+
+
+def short(name):
+    """Returns the last two parts of a function's path, closures left out."""
+    parts = [p for p in without_generics(name).split("::") if p and not p.startswith("{")]
+    return "::".join(parts[-2:])
+
+
+class Object:
+    def __init__(self, suffix, path):
+        self.suffix, self.path = suffix, path
+        self.functions = {}
+        self.starts = []
+        self.read()
+
+    def tool(self, name, *args, text=None):
+        return subprocess.run([name + self.suffix, *args], input=text, check=True, capture_output=True, text=True).stdout
+
+    def read(self):
+        """Fills functions: by symbol a list of (address, instruction, [(type, target) of relocations])."""
+        body = None
+        for line in self.tool("llvm-objdump", "-dr", "--no-show-raw-insn", "--section=.text", self.path).splitlines():
+            if m := re.match(r"([0-9a-f]+) <(.*)>:$", line):
+                body = self.functions.setdefault(m[2], [])
+                self.starts.append((int(m[1], 16), m[2]))
+            elif m := re.match(r"\s+[0-9a-f]+:\s+(R_X86_64_\w+)\s+(\S+)$", line):
+                body[-1][2].append((m[1], m[2]))
+            elif m := re.match(r"\s+([0-9a-f]+):\s+(.*\S)", line):
+                text = re.sub(r"\s+", " ", m[2])
+                # A prefix stands on a line of its own.
+                if body and body[-1][1] in ("lock", "rep", "repne"):
+                    body[-1] = (body[-1][0], body[-1][1] + " " + text, body[-1][2])
+                else:
+                    body.append((int(m[1], 16), text, []))
+        self.starts.sort()
+
+    def holder(self, address):
+        return self.starts[bisect.bisect_right(self.starts, (address, "\xff")) - 1][1]
+
+    def references(self, symbol):
+        """Yields (address, instruction, target, whether it is in this section) of a function."""
+        for address, text, relocations in self.functions[symbol]:
+            for kind, target in relocations:
+                base, offset = re.match(r"(.*?)([+-]0x[0-9a-f]+)?$", target).groups()
+                offset = int(offset or "0", 16)
+                if kind in ("R_X86_64_PC32", "R_X86_64_PLT32"):
+                    offset += 4
+                if base == ".text":
+                    yield address, text, self.holder(offset), True
+                else:
+                    yield address, text, base, base in self.functions
+            m = re.match(r"(?:callq?|j\w+) 0x([0-9a-f]+)", text)
+            if m and not relocations:
+                yield address, text, self.holder(int(m[1], 16)), True
+
+    def inlined(self, addresses):
+        """Returns for each address the functions whose code it is, the innermost first."""
+        text = "".join(f"{a:#x}\n" for a in addresses)
+        lines = self.tool("llvm-symbolizer", "--obj=" + self.path, "--output-style=JSON", text=text).splitlines()
+        return [[frame["FunctionName"] for frame in json.loads(line)["Symbol"]] for line in lines]
+
+    def demangled(self, symbols):
+        symbols = list(symbols)
+        return dict(zip(symbols, self.tool("llvm-cxxfilt", text="\n".join(symbols) + "\n").splitlines()))
+
+    def frame(self, symbol):
+        """Returns the bytes of stack that a function takes, its return address among them."""
+        size = 8
+        for _, text, _ in self.functions[symbol]:
+            if re.match(r"push", text):
+                size += 8
+            elif m := re.match(r"(?:sub|add)q \$(-?0x[0-9a-f]+|-?\d+), %rsp", text):
+                n = int(m[1], 0)
+                if text.startswith("sub") == (n > 0):
+                    size += abs(n)
+        return size
+
+
+def closure(obj):
+    """Returns the functions that a hit can come to, each with those that it refers to."""
+    graph, todo = {}, [s for s in obj.functions if ROOT in s]
+    while todo:
+        symbol = todo.pop()
+        if symbol not in graph:
+            graph[symbol] = {t for _, _, t, here in obj.references(symbol) if here and t != symbol}
+            todo += graph[symbol]
+    return graph
+
+
+def findings(obj, graph):
+    """Yields (kind, address, symbol, what) for all that a hit should not do without a reason."""
+    for symbol in graph:
+        for address, text, _ in obj.functions[symbol]:
+            if re.match(r"lock\b|xchg\w* .*\(", text):
+                yield "locked instruction", address, symbol, text
+            elif re.match(r"i?div[bwlq]? ", text):
+                yield "division", address, symbol, text
+            elif re.match(r"(call|jmp)q? \*%|callq? \*", text):
+                yield "indirect call", address, symbol, text
+            elif re.match(r"ud[12]", text):
+                yield "panic", address, symbol, text
+        for address, text, target, here in obj.references(symbol):
+            if not here and re.match(r"call|j", text) and not target.startswith(".") and target != "__fentry__":
+                yield "call out of the module", address, symbol, target
+
+
+def deepest(obj, graph, names, symbol, above=()):
+    """Returns the bytes of the deepest chain of calls from a function on, and the chain."""
+    if symbol in above:
+        return 0, [names[symbol] + " (again)"]
+    below = [deepest(obj, graph, names, callee, above + (symbol,)) for callee in graph[symbol]]
+    size, chain = max(below, default=(0, []), key=lambda b: b[0])
+    return size + obj.frame(symbol), [f"{short(names[symbol])} {obj.frame(symbol)}"] + chain
+
+
+def main():
+    suffix, path, document = sys.argv[1:4]
+    verbose = "-v" in sys.argv[4:]
+    obj = Object(suffix, path)
+    graph = closure(obj)
+    if not graph:
+        sys.exit(f"there is no {ROOT} in {path}")
+    found = list(findings(obj, graph))
+    names = obj.demangled(set(graph) | {f[3] for f in found})
+    lists = allowed(document)
+    used = {kind: collections.Counter() for kind in lists}
+    bad = []
+
+    for (kind, _, symbol, what), frames in zip(found, obj.inlined([f[1] for f in found])):
+        what = names.get(what, what)
+        where = [short(f) for f in frames if f] or [short(names[symbol])]
+        story = f"{kind}: {what}, in " + " < ".join(where[:8])
+        if PANICS.search(what):
+            bad.append(f"panic path: {what}, in " + " < ".join(where[:8]))
+        elif ATOMICS.match(what):
+            bad.append(f"atomic helper: {story}")
+        else:
+            terms = {what} if kind == "call out of the module" else set(where)
+            match = terms & lists.get(kind, set())
+            used.setdefault(kind, collections.Counter()).update(match)
+            if not match:
+                bad.append(story)
+        if verbose:
+            print(story)
+
+    for kind, terms in lists.items():
+        bad += [f"the document allows {t} a {kind}, and it has none" for t in sorted(terms - set(used[kind]))]
+
+    for root in (s for s in graph if ROOT in s):
+        size, chain = deepest(obj, graph, names, root)
+        print(f"stack: {size} bytes: " + ", ".join(chain))
+        if size > STACK_MAX:
+            bad.append(f"a hit takes {size} bytes of stack, at most {STACK_MAX} are allowed")
+    counts = ", ".join(f"{title.lower()} {sum(used[kind].values())}" for title, kind in SECTIONS.items())
+    print(f"{len(graph)} functions; allowed and found: {counts}")
+    for line, times in collections.Counter(bad).items():
+        print(line + (f" ({times} times)" if times > 1 else ""))
+    sys.exit(1 if bad else 0)
+
+
+main()
