@@ -12,10 +12,7 @@ use grammar_file::{
     dice,
     Grammar, //
 };
-use lang_common::{
-    world::World,
-    *, //
-};
+use lang_common::world::World;
 use rust_hist::{
     error::ErrKind,
     lang::{

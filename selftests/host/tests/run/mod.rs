@@ -63,7 +63,7 @@ use std::fmt;
 /// A trigger with its table.
 pub(crate) struct Trigger {
     pub(crate) event: (&'static str, &'static str),
-    pub(crate) text: &'static [u8],
+    pub(crate) text: Vec<u8>,
     pub(crate) program: Program,
     pub(crate) map: Map<Words, Fibonacci>,
 }
@@ -99,7 +99,7 @@ impl World {
     ) -> Option<ForeignVar<'_>> {
         self.0.iter().enumerate().find_map(|(i, trigger)| {
             on(trigger)
-                .then(|| trigger.program.export(name, trigger.text, i as u16))
+                .then(|| trigger.program.export(name, &trigger.text, i as u16))
                 .flatten()
         })
     }
@@ -108,9 +108,8 @@ impl World {
         &mut self,
         fields: &Event,
         event: (&'static str, &'static str),
-        text: &'static str,
+        text: &[u8],
     ) -> Result<usize, String> {
-        let text = text.as_bytes();
         let mut place = Place {
             fields,
             event,
@@ -127,7 +126,7 @@ impl World {
 
         self.0.push(Trigger {
             event,
-            text,
+            text: text.to_vec(),
             program,
             map: map(shape),
         });
@@ -139,9 +138,9 @@ impl World {
         &mut self,
         fields: &Event,
         event: (&'static str, &'static str),
-        text: &'static str,
+        text: &str,
     ) -> usize {
-        self.try_add(fields, event, text)
+        self.try_add(fields, event, text.as_bytes())
             .unwrap_or_else(|why| panic!("{text}: {why}"))
     }
 
@@ -206,7 +205,7 @@ impl World {
             .map(|row| {
                 let mut out = Text::default();
                 table.entry(row, &mut out).expect("printed");
-                String::from_utf8(out.0).expect("UTF-8")
+                String::from_utf8_lossy(&out.0).into_owned()
             })
             .collect()
     }

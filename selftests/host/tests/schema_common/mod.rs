@@ -4,6 +4,8 @@
 
 #![allow(dead_code, reason = "no test file uses all of this")]
 
+pub(crate) mod model;
+
 use core::fmt::{
     self,
     Write, //
