@@ -134,6 +134,8 @@ pub(crate) struct HistTrigger {
     synths: Vec<Arc<SynthEvent>>,
     /// Where its hits are counted, if they can be part of a chain of events.
     nest: Option<Arc<Nest>>,
+    /// How many keys it has, if all that it has are numbers and it can be no part of a chain; else 0.
+    numbers: u8,
     /// It was made for others, which read its variables, and goes with the last of them.
     helper: bool,
 }
@@ -153,7 +155,12 @@ impl HistTrigger {
         } else {
             None
         };
+        let numbers = match nest {
+            Some(_) => 0,
+            None => definition.program.number_keys(),
+        };
         Ok(Self {
+            numbers,
             definition,
             table,
             sources: found.tables,
@@ -227,6 +234,16 @@ impl Trigger for HistTrigger {
 
     fn remove_all(file: &EventFile, held: &EventMutexHeld) {
         remove::remove_all(file, held);
+    }
+
+    #[inline(always)]
+    fn short_way(&self) -> u8 {
+        self.numbers
+    }
+
+    #[inline(always)]
+    fn hit_shortly<const WAY: usize>(&self, hit: &Hit<'_>) -> bool {
+        hot::hit_numbers::<WAY>(self, hit)
     }
 
     #[inline(always)]

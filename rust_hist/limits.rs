@@ -96,6 +96,12 @@ impl<T: Copy + Default, const N: usize> List<T, N> {
         }
     }
 
+    /// All places, those behind the items included.
+    #[inline(always)]
+    pub fn places(&self) -> &[T; N] {
+        &self.items
+    }
+
     /// The items in the order they came.
     #[inline(always)]
     pub fn as_slice(&self) -> &[T] {

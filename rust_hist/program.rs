@@ -11,6 +11,7 @@
 //!
 //! - `program/compile.rs`: [`Program::compile`] makes it from a [`crate::lang::HistSpec`] and the
 //!   fields of the event; `program/expr.rs`, `program/var.rs` and `program/action.rs` do the parts;
+//! - `program/plan.rs` brings it into the form that a hit wants;
 //! - `program/exec.rs`: [`Program::key`] and [`Program::values`] run it over a record;
 //! - `program/print.rs`: [`Program::write_line`] prints the trigger line;
 //! - `program/compare.rs`: [`Program::same_trigger`] says whether two texts mean one trigger.
@@ -33,6 +34,7 @@ mod debug;
 mod exec;
 mod expr;
 mod handler;
+mod plan;
 mod print;
 mod trace;
 mod types;
@@ -67,6 +69,7 @@ pub use self::{
         Save,
         Track, //
     },
+    plan::Reciprocal,
     trace::HELPER_VAR,
     types::{
         Cell,
@@ -401,6 +404,7 @@ pub struct Program {
     update: Option<Update>,
     needs_existing: bool,
     starts_paused: bool,
+    plan: plan::Plan,
 }
 
 impl Program {
@@ -528,6 +532,7 @@ impl Program {
             self.saves.bytes(),
             self.args.bytes(),
             self.made.bytes(),
+            self.plan.bytes(),
         ]
         .iter()
         .sum()

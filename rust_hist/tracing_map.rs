@@ -72,14 +72,21 @@ use self::{
     shape::CONTROL_WORDS,
     slot::Slot, //
 };
-use crate::sync::{
-    Acquire,
-    Atomic,
-    Pair,
-    Relaxed,
-    Release, //
+use crate::{
+    limits::{
+        BITS_MAX,
+        KEY_WORDS_MAX, //
+    },
+    sync::{
+        Acquire,
+        Atomic,
+        Pair,
+        Relaxed,
+        Release, //
+    }, //
 };
 use core::{
+    iter,
     marker::PhantomData,
     ops::Deref, //
 };
@@ -142,6 +149,26 @@ fn part(words: &[Atomic<u64>], at: usize, n: usize) -> &[Atomic<u64>] {
         .and_then(|rest| rest.get(..n))
         .unwrap_or(&[])
 }
+
+/// What a look at the slots where a key begins has shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Glance {
+    /// The key has this element.
+    Found(Elt),
+    /// As when [`Map::insert`] says `None`.
+    Full,
+    /// It takes more than a look.
+    Unclear,
+}
+
+/// How many slots a glance looks at.
+const GLANCE_SLOTS: usize = 8;
+
+/// The bits of a hash that have the length of a key, where keys are long. The others choose the slot.
+const LEN_MASK: u32 = 0b11_1111;
+
+const _: () = assert!(KEY_WORDS_MAX <= LEN_MASK as usize);
+const _: () = assert!(BITS_MAX + 1 + LEN_MASK.count_ones() <= u32::BITS);
 
 /// Where a key is, or where it would go.
 enum Probe {
@@ -213,10 +240,21 @@ where
         part(self.words(), at, self.shape.aux_words)
     }
 
-    /// Says whether a published element holds `key`.
+    /// Says whether a published element whose key has the hash of `key` holds it.
     #[inline(always)]
     fn holds(&self, elt: Elt, key: &[u64]) -> bool {
         let at = self.shape.key_at(elt);
+
+        if self.shape.has_long_keys() {
+            // With equal hashes it is most likely the key, so to stop at a difference does not pay. The
+            // length is in the hash, and what is behind it is 0 in both.
+            let held = part(self.words(), at, self.shape.key_words);
+            let differ = held.iter().zip(key).fold(0, |differ, (held, wanted)| {
+                // ORDERING: as below.
+                differ | (held.load(Relaxed) ^ *wanted)
+            });
+            return differ == 0;
+        }
 
         key.iter().enumerate().all(|(i, wanted)| {
             self.words()
@@ -226,7 +264,7 @@ where
         })
     }
 
-    /// Follows the probe path of `key`, which has as many words as keys have, from slot `at` on.
+    /// Follows the probe path of `key`, which is as [`Map::find`] returns it, from slot `at` on.
     #[inline(always)]
     fn probe(&self, key: &[u64], hash: u32, mut at: usize) -> Probe {
         // There are more slots than elements, so this ends at a free one at the latest.
@@ -258,35 +296,113 @@ where
         hash.wrapping_shr(self.shape.hash_shift) as usize
     }
 
-    /// Returns the hash of `key`, and where the key is or would go.
+    /// Returns `key` without the zeros at its end if keys are long, its hash, and where the key is or
+    /// would go; `None` if it is no key of this map.
     #[inline(always)]
-    fn find(&self, key: &[u64]) -> (u32, Probe) {
+    fn find<'k>(&self, key: &'k [u64]) -> Option<(&'k [u64], u32, Probe)> {
+        if self.shape.has_long_keys() {
+            return self.find_long(key);
+        }
+        if key.len() != self.shape.key_words {
+            return None;
+        }
         // The most frequent length gets code of its own, without loops over words.
         if let [word] = key {
-            let key = [*word];
-            let hash = H::hash(&key);
-            return (hash, self.probe(&key, hash, self.home(hash)));
+            let one = [*word];
+            let hash = H::hash(&one);
+            return Some((key, hash, self.probe(&one, hash, self.home(hash))));
         }
         let hash = H::hash(key);
-        (hash, self.probe(key, hash, self.home(hash)))
+        Some((key, hash, self.probe(key, hash, self.home(hash))))
+    }
+
+    /// [`Map::find`] for long keys. Strings and stacks are mostly shorter than the room for them, so that
+    /// most words of such a key are zeros at its end; these are neither hashed nor compared.
+    #[inline(never)]
+    fn find_long<'k>(&self, mut key: &'k [u64]) -> Option<(&'k [u64], u32, Probe)> {
+        if key.len() > self.shape.key_words {
+            return None;
+        }
+        while let [words @ .., 0] = key {
+            key = words;
+        }
+
+        // CAST: at most `KEY_WORDS_MAX`, see there.
+        let hash = (H::hash(key) & !LEN_MASK) | key.len() as u32;
+        Some((key, hash, self.probe(key, hash, self.home(hash))))
+    }
+
+    /// Looks for the element of a key of `N` words, without any effect.
+    ///
+    /// That is all there is to do for a key that is there, and for one that a full map has no room for.
+    /// Else [`Map::insert`] is to be called.
+    #[inline(always)]
+    pub fn glance<const N: usize>(&self, key: &[u64; N]) -> Glance {
+        if N != self.shape.key_words {
+            return Glance::Unclear;
+        }
+
+        let words = self.words();
+        let mut at = self.home(H::hash(key));
+
+        for _ in 0..GLANCE_SLOTS {
+            // OVERFLOW: a slot's number is at most `slot_mask`.
+            let Some(slot) = words.get(CONTROL_WORDS.wrapping_add(at)) else {
+                break;
+            };
+            // ORDERING: pairs with `Release` in `publish`; the key of the element is visible.
+            let Some(elt) = Slot(slot.load(Acquire)).elt() else {
+                return self.glance_at_free(slot);
+            };
+            // OVERFLOW: below the number of words, since the index is less than that of elements.
+            let key_at = elt.index().wrapping_mul(N).wrapping_add(self.shape.keys_at);
+            let is_held = key.iter().enumerate().all(|(i, wanted)| {
+                words
+                    .get(key_at.wrapping_add(i))
+                    // ORDERING: as above; the key of a published element does not change.
+                    .is_some_and(|held| held.load(Relaxed) == *wanted)
+            });
+            if is_held {
+                return Glance::Found(elt);
+            }
+            at = at.wrapping_add(1) & self.shape.slot_mask;
+        }
+        Glance::Unclear
+    }
+
+    /// What it means that `slot`, on the probe path of a key that is in none of those before it, was
+    /// free.
+    #[inline(always)]
+    fn glance_at_free(&self, slot: &Atomic<u64>) -> Glance {
+        if !self.pool().is_empty() {
+            return Glance::Unclear;
+        }
+        // The last element may have gone to this very key meanwhile, and then into this slot.
+        //
+        // ORDERING: as in `glance`; the `Acquire` of `is_empty` keeps this look behind that.
+        if Slot(slot.load(Acquire)).is_free() {
+            Glance::Full
+        } else {
+            Glance::Unclear
+        }
     }
 
     /// Returns the element of `key`, or `None` if the key is not in the map.
     ///
+    /// A key has as many words as the shape says. Of one with more than four, words that are 0 may be
+    /// missing at the end.
+    ///
     /// It sees every key whose insertion is over, and those in progress or not.
     #[inline]
     pub fn lookup(&self, key: &[u64]) -> Option<Elt> {
-        if key.len() != self.shape.key_words {
-            return None;
-        }
-        match self.find(key).1 {
-            Probe::Found(elt) => Some(elt),
-            Probe::Free(_) | Probe::Nowhere => None,
+        match self.find(key)? {
+            (_, _, Probe::Found(elt)) => Some(elt),
+            (_, _, Probe::Free(_) | Probe::Nowhere) => None,
         }
     }
 
     /// Returns the element of `key`, which is inserted if it is not in the map, or `None` if all
-    /// elements are taken.
+    /// elements are taken. For the words of a key see [`Map::lookup`].
     ///
     /// For a new key `init` writes what belongs in the element's aux words before anybody else can
     /// see it. It has to write all that readers expect there, since another inserter may have used
@@ -299,13 +415,10 @@ where
     where
         F: FnOnce(&[Atomic<u64>]),
     {
-        if key.len() != self.shape.key_words {
-            return None;
-        }
-        match self.find(key) {
-            (_, Probe::Found(elt)) => Some(elt),
-            (hash, Probe::Free(at)) => self.insert_new(key, hash, at, init),
-            (_, Probe::Nowhere) => None,
+        match self.find(key)? {
+            (_, _, Probe::Found(elt)) => Some(elt),
+            (key, hash, Probe::Free(at)) => self.insert_new(key, hash, at, init),
+            (_, _, Probe::Nowhere) => None,
         }
     }
 
@@ -325,7 +438,9 @@ where
             };
         };
 
-        for (held, word) in self.key(elt).iter().zip(key) {
+        // Another inserter may have left its key there.
+        let rest = iter::repeat(&0);
+        for (held, word) in self.key(elt).iter().zip(key.iter().chain(rest)) {
             // ORDERING: ours alone until `publish`, whose `Release` orders this before the slot.
             held.store(*word, Relaxed);
         }

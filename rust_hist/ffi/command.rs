@@ -88,7 +88,20 @@ pub(crate) trait Trigger: Sized + Send + Sync + 'static {
     /// Removes all triggers of this kind from `file`, which is being opened with truncation.
     fn remove_all(file: &EventFile, held: &EventMutexHeld);
 
-    /// Handles one record.
+    /// The number of the short way in which the trigger may handle a record, 1 to 3; 0 if it has none.
+    #[inline(always)]
+    fn short_way(&self) -> u8 {
+        0
+    }
+
+    /// Handles one record in the short way of this number, if that will do; else changes nothing and says
+    /// so.
+    #[inline(always)]
+    fn hit_shortly<const WAY: usize>(&self, _hit: &Hit<'_>) -> bool {
+        false
+    }
+
+    /// Handles one record, in whatever way.
     fn hit(&self, hit: &Hit<'_>);
 
     /// Handles a call without a record. If one is needed, a race with the set-up of the event is the
@@ -300,6 +313,53 @@ impl<T: Trigger> Command<T> {
     ) {
         // SAFETY: the node is freed only after the grace period that this call holds up, and its
         // private data with it; `Prepared::new` stored a `Private` there.
+        let private = unsafe { &*(*data).private_data.cast::<Private<T>>() };
+        // Each way has a frame of its own: the shortest ones need hardly any, and none is nested in
+        // another one.
+        // SAFETY: all of them are called with the arguments of a trigger function.
+        unsafe {
+            match private.data.short_way() {
+                1 => Self::hit_shortly::<1>(data, buffer, rec, event),
+                2 => Self::hit_shortly::<2>(data, buffer, rec, event),
+                3 => Self::hit_shortly::<3>(data, buffer, rec, event),
+                _ => Self::hit(data, buffer, rec, event),
+            }
+        }
+    }
+
+    /// # Safety
+    ///
+    /// As [`Command::trigger_callback`].
+    #[inline(never)]
+    unsafe extern "C" fn hit_shortly<const WAY: usize>(
+        data: *mut bindings::event_trigger_data,
+        buffer: *mut bindings::trace_buffer,
+        rec: *mut c_void,
+        event: *mut bindings::ring_buffer_event,
+    ) {
+        // SAFETY: as in `trigger_callback`.
+        let private = unsafe { &*(*data).private_data.cast::<Private<T>>() };
+        // SAFETY: these are the arguments of a trigger function, and the event that calls it.
+        if let Some(hit) = unsafe { Hit::from_raw(private.file, buffer, rec, event) } {
+            if private.data.hit_shortly::<WAY>(&hit) {
+                return;
+            }
+        }
+        // SAFETY: the same arguments.
+        unsafe { Self::hit(data, buffer, rec, event) };
+    }
+
+    /// # Safety
+    ///
+    /// As [`Command::trigger_callback`].
+    #[inline(never)]
+    unsafe extern "C" fn hit(
+        data: *mut bindings::event_trigger_data,
+        buffer: *mut bindings::trace_buffer,
+        rec: *mut c_void,
+        event: *mut bindings::ring_buffer_event,
+    ) {
+        // SAFETY: as in `trigger_callback`.
         let private = unsafe { &*(*data).private_data.cast::<Private<T>>() };
         // SAFETY: these are the arguments of a trigger function, and the event that calls it.
         match unsafe { Hit::from_raw(private.file, buffer, rec, event) } {

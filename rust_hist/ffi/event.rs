@@ -406,6 +406,23 @@ impl<'a> Hit<'a> {
     }
 }
 
+/// The record that this CPU writes first and copies if somebody wants it; null if there is none.
+#[inline(always)]
+fn scratch_record() -> *mut bindings::ring_buffer_event {
+    let record;
+    // SAFETY: the symbol is that of a pointer which each CPU has, at this distance from where its `gs`
+    // points; it is read whole, and nothing else is touched.
+    unsafe {
+        core::arch::asm!(
+            "mov {record}, qword ptr gs:[rip + {of_each_cpu}]",
+            record = out(reg) record,
+            of_each_cpu = sym bindings::trace_buffered_event,
+            options(nostack, preserves_flags, readonly),
+        );
+    }
+    record
+}
+
 /// How many bytes of data a record has.
 ///
 /// # Safety
@@ -413,8 +430,7 @@ impl<'a> Hit<'a> {
 /// `event` must head a record that this CPU is writing, with preemption off.
 #[inline(always)]
 unsafe fn record_len(event: *mut bindings::ring_buffer_event) -> usize {
-    // SAFETY: preemption is off; the helper reads one pointer of this CPU.
-    if core::ptr::eq(event, unsafe { bindings::hist_helper_scratch_record() }) {
+    if core::ptr::eq(event, scratch_record()) {
         // SAFETY: the scratch record has its length, of the data alone, in the first word.
         return unsafe { first_word(event) };
     }

@@ -40,7 +40,8 @@ use crate::{
     },
     tracing_map::{
         Elt,
-        Ending, //
+        Ending,
+        Glance, //
     }, //
 };
 
@@ -73,6 +74,29 @@ impl Env for Surroundings<'_> {
     #[inline(always)]
     fn stacktrace(&self, out: &mut [u64]) {
         stack::save(out, self.0.preempt_off());
+    }
+}
+
+/// Handles one record of a trigger with `N` keys that has nothing but numbers, without a call, if the key is
+/// there, or cannot be. Else changes nothing and says so.
+#[inline(always)]
+pub(super) fn hit_numbers<const N: usize>(trigger: &HistTrigger, hit: &Hit<'_>) -> bool {
+    let program = &trigger.definition.program;
+    let cpu = hit.preempt_off().cpu();
+    let map = &trigger.table.in_hit(hit.preempt_off()).map;
+
+    match map.glance(&program.numbers_key::<N>(hit.data(), cpu)) {
+        Glance::Found(elt) => {
+            let shard = map.shard(cpu);
+            shard.hit_with(elt, program.number_vals(hit.data(), cpu));
+            poll::wake();
+            true
+        }
+        Glance::Full => {
+            map.shard(cpu).count(Ending::DroppedFull);
+            true
+        }
+        Glance::Unclear => false,
     }
 }
 

@@ -49,6 +49,7 @@ use crate::{
 
 use super::{
     expr::Parsed,
+    plan::Plan,
     var::Def,
     Code,
     Column,
@@ -99,6 +100,7 @@ impl Program {
             update: None,
             needs_existing: false,
             starts_paused: false,
+            plan: Plan::default(),
         }
     }
 
@@ -142,7 +144,8 @@ impl Program {
         compiler.variables(purpose)?;
         compiler.keys()?;
         compiler.place_variables()?;
-        compiler.sort()
+        compiler.sort()?;
+        Ok(self.lower()?)
     }
 }
 

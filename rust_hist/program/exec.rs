@@ -141,7 +141,7 @@ impl Program {
     /// Every one of these words is written; the others stay as they are.
     #[inline(always)]
     pub fn key<'b>(&self, record: &[u8], env: &impl Env, buf: &'b mut [u64]) -> &'b [u64] {
-        for key in self.keys() {
+        for (key, number) in self.keys().iter().zip(self.plan.keys.places()) {
             let Some(slot) = buf
                 .get_mut(key.first_word()..)
                 .and_then(|from| from.get_mut(..key.words()))
@@ -173,7 +173,7 @@ impl Program {
                 | Op::Expr(_) => {
                     if let Some(word) = slot.first_mut() {
                         // A key reads no variable of another trigger.
-                        *word = self.number(&key.field, record, env, &[]);
+                        *word = self.number_at(number, record, env, &[]);
                     }
                 }
             }
@@ -273,8 +273,8 @@ impl Program {
         refs: &Refs<'_, T>,
         buf: &'b mut ValBuf,
     ) -> &'b [u64] {
-        for (field, place) in self.vals().iter().zip(buf.iter_mut()) {
-            *place = self.number(field, record, env, refs.numbers);
+        for (number, place) in self.plan.vals.as_slice().iter().zip(buf.iter_mut()) {
+            *place = self.number_at(number, record, env, refs.numbers);
         }
         buf.get(..self.vals().len()).unwrap_or(&[])
     }

@@ -173,10 +173,16 @@ impl<'a> Shard<'a> {
     /// `values` to its further sums, wrapping around. There is no sum past those of the shape.
     #[inline(always)]
     pub fn hit(&self, elt: Elt, values: &[u64]) {
+        self.hit_with(elt, values.iter().copied());
+    }
+
+    /// As [`Shard::hit`], with values that are computed on the way.
+    #[inline(always)]
+    pub fn hit_with(&self, elt: Elt, values: impl Iterator<Item = u64>) {
         let at = self.sums_at(elt);
 
         self.inc_at(at);
-        for (i, &v) in (1..self.sums).zip(values) {
+        for (i, v) in (1..self.sums).zip(values) {
             self.add_at(at.wrapping_add(i), v);
         }
         self.count(Ending::Hit);

@@ -71,6 +71,21 @@ impl<'a> Pool<'a> {
             .map_or(0, |next| next.load(Relaxed) as usize)
     }
 
+    /// Says whether no element was left, at some moment of the call.
+    #[inline(always)]
+    pub(super) fn is_empty(self) -> bool {
+        let (Some(next), Some(stack)) = (self.words.get(NEXT), self.words.get(TOP)) else {
+            return true;
+        };
+        // ORDERING: only compared, as in `take_new`. Once it is at its end it stays there.
+        // CAST: 2^17 at most.
+        if next.load(Relaxed) < self.shape.elts as u64 {
+            return false;
+        }
+        // ORDERING: as in `pop`.
+        top_of(stack.load(Acquire)) == 0
+    }
+
     /// Takes an element, which then belongs to the caller alone; `None` if there is none.
     pub(super) fn take(self) -> Option<Elt> {
         self.pop().or_else(|| self.take_new())
