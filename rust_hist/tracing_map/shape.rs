@@ -42,6 +42,9 @@ const _: () = {
     assert!(COMM_LEN / 8 + VARS_MAX * (string + 1) + ACTIONS_MAX * 2 + saved <= AUX_WORDS_MAX);
 };
 
+/// Most words of a key that is looked at as a whole: three numbers, or one and a task's name.
+const SHORT_KEY_WORDS: usize = 4;
+
 /// Bytes that the C implementation takes for an entry, less its key: 242 were measured with a key
 /// of 8 bytes and one value.
 const C_BYTES_LESS_KEY: usize = 234;
@@ -197,6 +200,12 @@ impl Shape {
     /// Returns how many shards the sums are kept in.
     pub fn shards(&self) -> usize {
         self.shards
+    }
+
+    /// Says whether keys are so long that it pays to leave out the zeros at their end.
+    #[inline(always)]
+    pub(super) fn has_long_keys(&self) -> bool {
+        self.key_words > SHORT_KEY_WORDS
     }
 
     /// Says whether each CPU has a shard of its own.
