@@ -53,9 +53,9 @@ lacks() {
 	fi
 }
 
-# until_true CMD... - tries for at most a minute
+# until_true CMD... - tries for some minutes, so that it gives up only where nothing moves any more
 until_true() {
-	tries=1200
+	tries=4000
 	until "$@" >/dev/null 2>&1; do
 		tries=$((tries - 1))
 		[ "$tries" -gt 0 ] || fail "this did not come true: $*"
