@@ -29,16 +29,19 @@ ATOMICS = re.compile(r"^(rust_helper_|__atomic_|__sync_|__aarch64_|atomic|arch_a
 
 
 def allowed(path):
-    """Returns by kind the functions that the document names."""
-    lists = {kind: set() for kind in SECTIONS.values()}
+    """Returns by kind the functions that the document names, and those that not each kernel has."""
+    lists, optional = {kind: set() for kind in SECTIONS.values()}, set()
     lines = open(path, encoding="utf-8").read().splitlines()
     kind = None
     for line, below in zip(lines, lines[1:] + [""]):
         if re.fullmatch(r"([=\-~^])\1{2,}", below):
             kind = SECTIONS.get(line)
         elif kind and line.startswith("``"):
-            lists[kind].update(re.findall(r"``([^`]+)``", line))
-    return lists
+            terms, _, classifier = line.partition(" : ")
+            terms = re.findall(r"``([^`]+)``", terms)
+            lists[kind].update(terms)
+            optional.update(terms if classifier == "by configuration" else ())
+    return lists, optional
 
 
 def without_generics(name):
@@ -193,7 +196,7 @@ def main():
         sys.exit(f"there is no {ROOT} in {path}")
     found = list(findings(obj, graph))
     names = obj.demangled(set(graph) | {f[3] for f in found})
-    lists = allowed(document)
+    lists, optional = allowed(document)
     used = {kind: collections.Counter() for kind in lists}
     bad = []
 
@@ -201,8 +204,12 @@ def main():
         what = names.get(what, what)
         where = [short(f) for f in frames if f] or [short(names[symbol])]
         story = f"{kind}: {what}, in " + " < ".join(where[:8])
+        # What the library has out of line says little by itself.
+        callers = sorted({short(names[s]) for s, callees in graph.items() if symbol in callees})
+        if len(where) < 4 and callers:
+            story += " (called by " + ", ".join(callers) + ")"
         if PANICS.search(what):
-            bad.append(f"panic path: {what}, in " + " < ".join(where[:8]))
+            bad.append(story.replace(kind, "panic path", 1))
         elif ATOMICS.match(what):
             bad.append(f"atomic helper: {story}")
         else:
@@ -215,7 +222,7 @@ def main():
             print(story)
 
     for kind, terms in lists.items():
-        bad += [f"the document allows {t} a {kind}, and it has none" for t in sorted(terms - set(used[kind]))]
+        bad += [f"the document allows {t} a {kind}, and it has none" for t in sorted(terms - set(used[kind]) - optional)]
 
     for root in (s for s in graph if ROOT in s):
         size, chain = deepest(obj, graph, names, root)
