@@ -40,7 +40,7 @@ module! {
     params: {
         rounds: u32 {
             default: 0,
-            description: "How often api_trace is traced after the checks, 20 ms apart",
+            description: "How often api_trace is traced after the checks, 20 ms apart, or till a signal comes",
         },
     },
 }
@@ -656,6 +656,9 @@ impl Checks {
             self.equal("a round", file.array(&mut values), 0);
             values[3] = 6;
             self.equal("a round", file.array(&mut values), 0);
+            if current!().signal_pending() {
+                break;
+            }
             fsleep(Delta::from_millis(20));
         }
         Ok(())
