@@ -30,6 +30,8 @@ const KEYS: [u64; 3] = [1, 64, 1024];
 const ROUNDS: usize = 11;
 /// Keys that a thread draws before it waits for the others again.
 const BURST: u64 = 20_000;
+/// CPUs of a machine that are too many for a shard each.
+const MANY_CPUS: usize = 512;
 /// What ours may take on one thread, as a ratio to the floor.
 const RATIO_MAX: f64 = 3.0;
 /// What ours may take on two threads, as a ratio to one.
@@ -81,6 +83,7 @@ impl Subject for Floor {
 struct Ours(Map<Vec<Atomic<u64>>, Fibonacci>);
 
 impl Ours {
+    /// A map for this many CPUs. With very many of them, neighbours share a shard.
     fn new(cpus: usize) -> Self {
         let dimensions = Dimensions {
             bits: BITS,
@@ -275,13 +278,15 @@ impl Series {
         }
     }
 
-    /// Returns the floor, C where it is linked, and ours.
+    /// Returns the floor, C where it is linked, and ours: as it is on a machine with as many CPUs as
+    /// there are threads, and on one with so many that those of the threads share a shard.
     fn all(cpus: usize) -> Vec<Self> {
         vec![
             Self::new("floor", Box::new(Floor)),
             #[cfg(c_map)]
             Self::new("C", Box::new(kernel::CMap::new(BITS))),
             Self::new("ours", Box::new(Ours::new(cpus))),
+            Self::new("shared", Box::new(Ours::new(MANY_CPUS))),
         ]
     }
 
