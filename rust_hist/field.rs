@@ -211,7 +211,7 @@ pub trait Env {
     /// Writes the current task's name, ended by a NUL where there is room.
     fn comm(&self, out: &mut [u8; COMM_LEN]);
 
-    /// Writes the return addresses of the kernel stack, innermost first, as many as fit, without
-    /// the frames of the tracer itself. Words beyond the last frame are left as they are.
-    fn stacktrace(&self, out: &mut [u64]);
+    /// Calls `found` with the return addresses of the kernel stack, innermost first, at most
+    /// [`crate::limits::STACK_DEPTH`], without the frames of the tracer itself.
+    fn stacktrace<R>(&self, found: impl FnOnce(&[u64]) -> R) -> R;
 }

@@ -35,6 +35,7 @@ mod exec;
 mod expr;
 mod handler;
 mod plan;
+mod plan_vars;
 mod print;
 mod trace;
 mod types;
@@ -51,6 +52,7 @@ pub use self::exec::{
     Effects,
     Kept,
     KeyBuf,
+    OwnBuf,
     OwnVals,
     RefBuf,
     Refs,

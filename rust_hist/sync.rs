@@ -176,6 +176,25 @@ impl<'a> Pair<'a> {
         }
     }
 
+    /// Reads the value alone.
+    #[inline]
+    pub fn value(&self) -> u64 {
+        step::value(self.words)
+    }
+
+    /// Reads both words one after the other: they may be of two moments.
+    ///
+    /// Each of them is what it was at one; and an exchange for something else succeeds only if both are
+    /// of the same, since `meta` never comes back. So who exchanges them does without [`Pair::load`].
+    #[inline]
+    pub fn glance(&self) -> Both {
+        // ORDERING: as in `load`; the exchange that follows orders the rest.
+        Both {
+            meta: step::meta(self.words),
+            value: step::value(self.words),
+        }
+    }
+
     /// Writes `new` if the words hold `old`; else says what they hold. Fully ordered either way.
     #[inline]
     pub fn cmpxchg(&self, old: Both, new: Both) -> Result<(), Both> {

@@ -42,5 +42,6 @@ const _: () = {
     assert!(offset_of!(file, private_data) == HIST_AT_FILE_PRIVATE_DATA as usize);
     assert!(offset_of!(seq_file, private) == HIST_AT_SEQ_FILE_PRIVATE as usize);
     assert!(offset_of!(module, state) == HIST_AT_MODULE_STATE as usize);
+    assert!(offset_of!(module, mem) == HIST_AT_MODULE_TEXT as usize);
     assert!(offset_of!(dentry, d_inode) == HIST_AT_DENTRY_INODE as usize);
 };

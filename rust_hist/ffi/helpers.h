@@ -29,6 +29,7 @@ enum {
 	HIST_AT_FILE_PRIVATE_DATA	= offsetof(struct file, private_data),
 	HIST_AT_SEQ_FILE_PRIVATE	= offsetof(struct seq_file, private),
 	HIST_AT_MODULE_STATE		= offsetof(struct module, state),
+	HIST_AT_MODULE_TEXT		= offsetof(struct module, mem[MOD_TEXT]),
 	HIST_AT_DENTRY_INODE		= offsetof(struct dentry, d_inode),
 };
 
@@ -51,8 +52,6 @@ HIST_HELPER(const char *hist_helper_trace_event_name(struct trace_event_call *ca
 		return trace_event_name(call));
 HIST_HELPER(struct trace_event_file *hist_helper_event_file_file(struct file *filp),
 		return event_file_file(filp));
-HIST_HELPER(bool hist_helper_within_module(unsigned long addr, const struct module *mod),
-		return within_module(addr, mod));
 HIST_HELPER(void hist_helper_list_add_tail_rcu(struct list_head *node, struct list_head *head),
 		list_add_tail_rcu(node, head));
 HIST_HELPER(void hist_helper_list_del_rcu(struct list_head *node), list_del_rcu(node));

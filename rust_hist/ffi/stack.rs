@@ -10,6 +10,7 @@ use super::{
     guard::PreemptOff, //
 };
 use crate::limits::STACK_DEPTH;
+use core::mem::MaybeUninit;
 use kernel::ffi::c_ulong;
 
 /// How many frames of the tracing core come between a trigger function and the traced code.
@@ -23,33 +24,59 @@ const OWN_FRAMES_MAX: usize = 16;
 /// Room for all frames that a trigger may want, and those that it does not.
 const ALL_FRAMES: usize = OWN_FRAMES_MAX + CORE_FRAMES + STACK_DEPTH;
 
-/// Saves the return addresses of the code that hit the event: [`STACK_DEPTH`] at most.
+/// Calls `found` with the return addresses of the code that hit the event: [`STACK_DEPTH`] at most.
 ///
 /// How many frames of ours come first depends on what the compiler inlines and on what the stack is
-/// wanted for, so they are looked for in each trace.
-#[inline(never)]
-pub(crate) fn save(entries: &mut [u64], _preempt: &PreemptOff<'_>) {
-    let mut all = [0u64; ALL_FRAMES];
+/// wanted for, so they are looked for in each trace. To unwind one takes longer than all else in a hit: so
+/// the function has no frame of its own.
+#[inline(always)]
+pub(crate) fn with<R>(found: impl FnOnce(&[u64]) -> R, _preempt: &PreemptOff<'_>) -> R {
+    let mut all = [const { MaybeUninit::<u64>::uninit() }; ALL_FRAMES];
     // CAST: far below 2^32.
-    let size = all.len() as u32;
+    let size = ALL_FRAMES as u32;
     // SAFETY: the array has `size` words, as large as the `unsigned long` of the machine.
     let count = unsafe { bindings::stack_trace_save(all.as_mut_ptr().cast(), size, 0) };
     // CAST: at most `size`.
     let frames = all.get(..count as usize).unwrap_or(&[]);
-    let own = frames.iter().take_while(|&&frame| is_ours(frame)).count();
-    let wanted = frames.iter().skip(own.saturating_add(CORE_FRAMES));
+    // SAFETY: the function has written as many words as it says.
+    let frames = unsafe { core::slice::from_raw_parts(frames.as_ptr().cast(), frames.len()) };
+    found(without_ours(frames))
+}
 
-    for (to, from) in entries.iter_mut().zip(wanted) {
-        *to = *from;
+/// The frames behind those of this module and of the tracing core.
+#[inline(always)]
+fn without_ours(frames: &[u64]) -> &[u64] {
+    let code = code();
+    let own = frames.iter().take_while(|&&frame| code.has(frame)).count();
+    let wanted = frames.get(own.wrapping_add(CORE_FRAMES)..).unwrap_or(&[]);
+
+    wanted.get(..STACK_DEPTH).unwrap_or(wanted)
+}
+
+/// The addresses of this module's code.
+struct Code {
+    base: u64,
+    size: u64,
+}
+
+impl Code {
+    #[inline(always)]
+    fn has(&self, address: u64) -> bool {
+        address.wrapping_sub(self.base) < self.size
     }
 }
 
-/// Whether `address` is in the code of this module.
-fn is_ours(address: u64) -> bool {
-    // CAST: words of the same size, see below.
-    let address = address as c_ulong;
-    // SAFETY: the module lives while its code runs; the helper only compares.
-    unsafe { bindings::hist_helper_within_module(address, super::this_module()) }
+/// Where the code of this module is.
+#[inline(always)]
+fn code() -> Code {
+    // SAFETY: the module lives while its code runs, and its memory is what it was when it was loaded.
+    let [text, ..] = unsafe { &(*super::this_module()).mem };
+
+    Code {
+        // CAST: an address.
+        base: text.base.addr() as u64,
+        size: text.size.into(),
+    }
 }
 
 const _: () = assert!(size_of::<u64>() == size_of::<c_ulong>());

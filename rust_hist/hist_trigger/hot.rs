@@ -72,8 +72,8 @@ impl Env for Surroundings<'_> {
     }
 
     #[inline(always)]
-    fn stacktrace(&self, out: &mut [u64]) {
-        stack::save(out, self.0.preempt_off());
+    fn stacktrace<R>(&self, found: impl FnOnce(&[u64]) -> R) -> R {
+        stack::with(found, self.0.preempt_off())
     }
 }
 
@@ -106,9 +106,12 @@ const SHORT_KEY_WORDS: usize = 3;
 /// Handles one record.
 #[inline(always)]
 pub(super) fn hit(trigger: &HistTrigger, hit: &Hit<'_>) {
+    let program = &trigger.definition.program;
     if let Some(nest) = &trigger.nest {
         vars::hit_in_chain(trigger, nest, hit);
-    } else if trigger.definition.program.key_words() <= SHORT_KEY_WORDS {
+    } else if !program.is_plain() {
+        vars::hit(trigger, hit);
+    } else if program.key_words() <= SHORT_KEY_WORDS {
         // To clear the room for the longest key would take as long as all else.
         hit_with_key(trigger, hit, &mut [0; SHORT_KEY_WORDS]);
     } else {
@@ -127,11 +130,7 @@ fn hit_with_key(trigger: &HistTrigger, hit: &Hit<'_>, key: &mut [u64]) {
     let live = trigger.table.in_hit(hit.preempt_off());
     let program = &trigger.definition.program;
     let key = program.key(hit.data(), &Surroundings(hit), key);
-    if program.is_plain() {
-        plain_hit(program, live, key, hit);
-    } else {
-        vars::hit_with_refs(trigger, live, key, hit);
-    }
+    plain_hit(program, live, key, hit);
 }
 
 /// Handles one record, by a trigger that has nothing but its key and values.

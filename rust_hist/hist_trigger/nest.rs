@@ -22,12 +22,10 @@ use crate::{
     limits::{
         KEY_WORDS_MAX,
         NEST_MAX,
-        REFS_MAX, //
+        REFS_MAX,
+        VARS_MAX, //
     },
-    program::{
-        KeyBuf,
-        RefBuf, //
-    },
+    program::KeyBuf,
     sync::{
         Atomic,
         Relaxed, //
@@ -45,14 +43,14 @@ use kernel::{
 pub(super) struct Pad {
     /// Its key.
     pub(super) key: KeyBuf,
-    /// What it reads of variables of other triggers.
-    pub(super) refs: RefBuf,
+    /// The numbers that it reads of variables of other triggers, and stores in its own.
+    pub(super) numbers: [u64; REFS_MAX + VARS_MAX],
 }
 
 impl Pad {
     const EMPTY: Self = Self {
         key: [0; KEY_WORDS_MAX],
-        refs: [0; REFS_MAX],
+        numbers: [0; REFS_MAX + VARS_MAX],
     };
 }
 

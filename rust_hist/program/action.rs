@@ -405,7 +405,7 @@ impl Program {
             }
             at = at.saturating_add(1);
         }
-        Ok(())
+        Ok(self.lower_actions()?)
     }
 
     /// Variables as C counts them: what handlers track and what they save included.

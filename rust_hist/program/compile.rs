@@ -145,6 +145,7 @@ impl Program {
         compiler.keys()?;
         compiler.place_variables()?;
         compiler.sort()?;
+        self.lower_vars()?;
         Ok(self.lower()?)
     }
 }

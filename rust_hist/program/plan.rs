@@ -58,8 +58,14 @@ use super::{
 #[derive(Debug, Default)]
 pub(super) struct Plan {
     pub(super) numbers: u8,
+    /// All keys are simple numbers.
+    pub(super) keys_are_numbers: bool,
     pub(super) keys: List<Number, KEYS_MAX>,
     pub(super) vals: List<Number, VALS_MAX>,
+    /// Those of variables, of the parameters of `save()` and of `trace()`; see `program/plan_vars.rs`.
+    pub(super) vars: Vec<Number>,
+    pub(super) saves: Vec<Number>,
+    pub(super) args: Vec<Number>,
     /// The steps of all expressions.
     steps: Vec<Step>,
 }
@@ -67,7 +73,14 @@ pub(super) struct Plan {
 impl Plan {
     /// The bytes that it takes besides itself.
     pub(super) fn bytes(&self) -> usize {
-        self.steps.bytes()
+        [
+            self.vars.bytes(),
+            self.saves.bytes(),
+            self.args.bytes(),
+            self.steps.bytes(),
+        ]
+        .iter()
+        .sum()
     }
 }
 
@@ -260,7 +273,7 @@ impl Number {
 
     /// Its value, if it [is simple](Number::is_simple). What is not in the record is 0.
     #[inline(always)]
-    fn simple(&self, record: &[u8], cpu: u32) -> Option<u64> {
+    pub(super) fn simple(&self, record: &[u8], cpu: u32) -> Option<u64> {
         let value = match self.source {
             Source::U64(at) => u64::from_ne_bytes(bytes(record, at)),
             Source::U32(at) => u32::from_ne_bytes(bytes(record, at)).into(),
@@ -297,10 +310,12 @@ impl Program {
             }
         }
 
-        let are_numbers = self
-            .keys()
-            .iter()
-            .all(|key| matches!(key.field.op, Op::Num { .. } | Op::Cpu | Op::Const(_) | Op::One));
+        let are_numbers = self.keys().iter().all(|key| {
+            matches!(
+                key.field.op,
+                Op::Num { .. } | Op::Cpu | Op::Const(_) | Op::One
+            )
+        });
         let numbers = are_numbers && vals.as_slice().iter().all(Number::is_simple);
 
         // INVARIANT: all keys are numbers, each of them simple, so there are as many words as keys.
@@ -308,6 +323,7 @@ impl Program {
             Ok(keys) if numbers && self.is_plain() => keys,
             _ => 0,
         };
+        self.plan.keys_are_numbers = are_numbers;
         self.plan.keys = keys;
         self.plan.vals = vals;
         Ok(())
@@ -464,11 +480,7 @@ impl Program {
 
     /// The values of such a program, in order.
     #[inline(always)]
-    pub fn number_vals<'h>(
-        &'h self,
-        record: &'h [u8],
-        cpu: u32,
-    ) -> impl Iterator<Item = u64> + 'h {
+    pub fn number_vals<'h>(&'h self, record: &'h [u8], cpu: u32) -> impl Iterator<Item = u64> + 'h {
         self.plan
             .vals
             .as_slice()

@@ -28,6 +28,12 @@ pub(crate) struct Fired {
 }
 
 impl SynthEvent {
+    /// Whether anybody may have it enabled.
+    #[inline(always)]
+    pub(crate) fn is_listened_to(&self) -> bool {
+        self.has_listeners()
+    }
+
     /// Fires the event: everyone who has it enabled gets a record with these values.
     ///
     /// A no-op if nobody has, or if the event has been deleted.

@@ -10,13 +10,19 @@
 //! Context: any, NMI included. A loop goes round again only because another context has changed the
 //! variable meanwhile, and the loops of readers are bounded.
 
-use crate::sync::{
-    Acquire,
-    Atomic,
-    Both,
-    Full,
-    Pair,
-    Release, //
+use crate::{
+    limits::{
+        STACK_DEPTH,
+        STR_SLOT, //
+    },
+    sync::{
+        Acquire,
+        Atomic,
+        Both,
+        Full,
+        Pair,
+        Release, //
+    }, //
 };
 
 /// How often a string or stack is read before it counts as not set.
@@ -24,11 +30,18 @@ const READ_TRIES: usize = 4;
 
 /// The bit of a meta word that says whether the variable is set.
 const SET: u64 = 1;
+/// One version of a number.
+const NUM_VERSION: u64 = 2;
+
 /// The bit of the meta word of a string that says whether somebody is writing it.
 const BUSY: u64 = 2;
-/// One version of a number; those of a string leave room for [`BUSY`].
-const NUM_VERSION: u64 = 2;
-const TEXT_VERSION: u64 = 4;
+/// Where the bits begin that say how many words of content are written, and how many bits they are.
+const LEN_AT: u32 = 2;
+const LEN_BITS: u32 = 6;
+/// One version of a string.
+const TEXT_VERSION: u64 = 1 << (LEN_AT + LEN_BITS);
+
+const _: () = assert!(STR_SLOT / 8 < 1 << LEN_BITS && STACK_DEPTH < 1 << LEN_BITS);
 
 /// A number that may be unset: a value, and a meta word with version and [`SET`].
 ///
@@ -67,15 +80,18 @@ impl<'a> NumCell<'a> {
     /// Returns what it was before and what it is now.
     #[inline(always)]
     fn change(&self, change: impl Fn(Both) -> Option<(u64, u64)>) -> Option<(Both, Both)> {
+        // `change` decides by the meta word alone, which is whole; the exchange proves the value.
+        let mut old = self.pair.glance();
+
         loop {
-            let old = self.pair.load();
             let (value, set) = change(old)?;
             // INVARIANT: the next version.
             let meta = (old.meta & !SET).wrapping_add(NUM_VERSION) | set;
             let new = Both { value, meta };
 
-            if self.pair.cmpxchg(old, new).is_ok() {
-                return Some((old, new));
+            match self.pair.cmpxchg(old, new) {
+                Ok(()) => return Some((old, new)),
+                Err(held) => old = held,
             }
         }
     }
@@ -115,8 +131,8 @@ impl<'a> NumCell<'a> {
     }
 }
 
-/// A string or stack that may be unset: a meta word with version, [`BUSY`] and [`SET`], and `n`
-/// words of content.
+/// A string or stack that may be unset: a meta word with version, length, [`BUSY`] and [`SET`], and `n`
+/// words of content, of which those from the length on mean nothing.
 ///
 /// A view of an element's aux part, whose owner it borrows; it needs no lock.
 ///
@@ -128,6 +144,22 @@ impl<'a> NumCell<'a> {
 pub struct TextCell<'a> {
     meta: &'a Atomic<u64>,
     content: &'a [Atomic<u64>],
+}
+
+/// The content of a string or stack that this context alone may write; see [`TextCell::fill`].
+pub struct TextWriter<'a> {
+    content: &'a [Atomic<u64>],
+}
+
+impl TextWriter<'_> {
+    /// Writes one word; nothing if there is no such word.
+    #[inline(always)]
+    pub fn put(&self, at: usize, word: u64) {
+        if let Some(place) = self.content.get(at) {
+            // ORDERING: pairs with `Acquire` of the words in `copy`: whoever sees it sees busy, too.
+            place.store(word, Release);
+        }
+    }
 }
 
 impl<'a> TextCell<'a> {
@@ -149,7 +181,7 @@ impl<'a> TextCell<'a> {
                 return None;
             }
             // INVARIANT: the next version, and busy.
-            let busy = (old & !(SET | BUSY)).wrapping_add(TEXT_VERSION) | BUSY;
+            let busy = (old & !(TEXT_VERSION - 1)).wrapping_add(TEXT_VERSION) | BUSY;
 
             // ORDERING: pairs with `Release` in `release`: what the last writer wrote comes before.
             // What this one writes comes after by the `Release` of each word.
@@ -159,56 +191,44 @@ impl<'a> TextCell<'a> {
         }
     }
 
-    /// Ends what `claim` began.
-    #[inline(always)]
-    fn release(&self, busy: u64, set: u64) {
-        // INVARIANT: it was this context that set `BUSY`, and the content is complete.
-        // ORDERING: pairs with `Acquire` in `claim` and `read`; the content comes before.
-        self.meta.store(busy & !BUSY | set, Release);
-    }
-
-    /// Sets the variable to `words`, and zeros where there are no more of them.
+    /// Sets the variable to what `fill` writes, which returns how many words of it there are; or unsets
+    /// it, if there are none to be had.
     ///
     /// Where another context is about to write it, too, `false` is returned and nothing is done:
     /// that is as if this write had come just before the other one, which nobody can tell.
     #[inline]
-    pub fn write(&self, words: impl IntoIterator<Item = u64>) -> bool {
+    pub fn fill(&self, fill: impl FnOnce(&TextWriter<'a>) -> Option<usize>) -> bool {
         let Some(busy) = self.claim() else {
             return false;
         };
-        let mut words = words.into_iter();
-
-        for place in self.content {
-            // ORDERING: pairs with `Acquire` of the words in `read`: whoever sees it sees busy, too.
-            place.store(words.next().unwrap_or(0), Release);
-        }
-        self.release(busy, SET);
-        true
-    }
-
-    /// Unsets the variable, or does nothing where another context writes it, as above.
-    #[inline]
-    pub fn unset(&self) -> bool {
-        let Some(busy) = self.claim() else {
-            return false;
+        let content = self.content;
+        let set = match fill(&TextWriter { content }) {
+            // CAST: a slice has no more than 32 words, see above.
+            Some(len) => (len.min(content.len()) as u64) << LEN_AT | SET,
+            None => 0,
         };
-        self.release(busy, 0);
+
+        // INVARIANT: it was this context that set `BUSY`, and the content is complete.
+        // ORDERING: pairs with `Acquire` in `claim` and `copy`; the content comes before.
+        self.meta.store(busy & !BUSY | set, Release);
         true
     }
 
     /// Whether the variable is set, and nobody is writing it.
     #[inline]
     pub fn is_set(&self) -> bool {
-        // ORDERING: only a hint of what `read` would say.
+        // ORDERING: only a hint of what `copy` would say.
         self.meta.load(Acquire) & (SET | BUSY) == SET
     }
 
-    /// Copies the content to `to`, or as much as fits; `None` if the variable is not set or is being
-    /// written all the time. What is in `to` then means nothing.
+    /// Hands the content on word by word, at most `room` words, and returns how many there were; `None`
+    /// if the variable is not set or is being written all the time.
+    ///
+    /// What `put` has been given means nothing until this returns: it may begin again, from word 0.
     #[inline]
-    pub fn read(&self, to: &mut [u64]) -> Option<()> {
+    pub fn copy(&self, room: usize, mut put: impl FnMut(usize, u64)) -> Option<usize> {
         for _ in 0..READ_TRIES {
-            // ORDERING: pairs with `Release` in `release`; the content is as complete as the meta
+            // ORDERING: pairs with `Release` in `fill`; the content is as complete as the meta
             // word says.
             let meta = self.meta.load(Acquire);
             if meta & (SET | BUSY) == 0 {
@@ -217,14 +237,17 @@ impl<'a> TextCell<'a> {
             if meta & BUSY != 0 {
                 continue;
             }
-            for (to, from) in to.iter_mut().zip(self.content) {
-                // ORDERING: pairs with `Release` in `write`: whoever sees a word of a later content
-                // sees below that it became busy.
-                *to = from.load(Acquire);
+            // CAST: a few bits.
+            let len = (meta.wrapping_shr(LEN_AT) & ((1 << LEN_BITS) - 1)) as usize;
+            let len = len.min(room);
+            for (at, from) in (0..len).zip(self.content) {
+                // ORDERING: pairs with `Release` in `TextWriter::put`: whoever sees a word of a later
+                // content sees below that it became busy.
+                put(at, from.load(Acquire));
             }
             // ORDERING: the loads above come before by their `Acquire`.
             if self.meta.load(Acquire) == meta {
-                return Some(());
+                return Some(len.min(self.content.len()));
             }
         }
         None

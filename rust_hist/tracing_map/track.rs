@@ -113,17 +113,23 @@ impl<'a> TrackCell<'a> {
             .unwrap_or(&[])
     }
 
+    /// Whether `value` belongs there at this moment.
+    #[inline(always)]
+    pub fn wants(&self, when: When, value: u64) -> bool {
+        when.holds(value, self.pair.value())
+    }
+
     /// Stores `value` if it belongs there, together with the row that `fill` writes word by word.
     ///
     /// `fill` gets a row that is this hit's alone and holds what an earlier hit left there. It is not
     /// called for nothing but when another hit comes in between that makes `value` too small.
     #[inline]
     pub fn update(&self, when: When, value: u64, fill: impl FnOnce(&RowWriter<'a>)) -> Tracked {
-        let mut old = self.pair.load();
-
-        if !when.holds(value, old.value) {
+        if !self.wants(when, value) {
             return Tracked::Same;
         }
+        let mut old = self.pair.glance();
+
         if self.row_words == 0 {
             return self.store(when, value, old, 0, 0);
         }
@@ -210,12 +216,10 @@ pub struct RowWriter<'a> {
 }
 
 impl RowWriter<'_> {
-    /// Writes `words` from word `at` of the row on, as many as fit.
-    #[inline]
-    pub fn put(&self, at: usize, words: impl IntoIterator<Item = u64>) {
-        let places = self.words.get(at..).unwrap_or(&[]);
-
-        for (place, word) in places.iter().zip(words) {
+    /// Writes word `at` of the row, if there is one.
+    #[inline(always)]
+    pub fn put(&self, at: usize, word: u64) {
+        if let Some(place) = self.words.get(at) {
             // ORDERING: pairs with `Acquire` in `TrackCell::read`.
             place.store(word, Release);
         }

@@ -45,6 +45,15 @@ pub(crate) struct Listener<'a> {
 }
 
 impl<K: Kind> Event<K> {
+    /// Whether there may be one that [`Event::listeners`] finds; no context knows for how long.
+    #[inline(always)]
+    pub(crate) fn has_listeners(&self) -> bool {
+        // SAFETY: the tracepoint lives as long as the event. C writes the word whole.
+        let list = unsafe { Atomic::from_ptr(&raw mut (*self.tracepoint.get()).funcs) };
+        // ORDERING: a hint; `listeners` looks again.
+        !list.load(Relaxed).is_null()
+    }
+
     /// Those who listen to the event now. None does once it is deleted.
     #[inline]
     pub(crate) fn listeners<'a>(

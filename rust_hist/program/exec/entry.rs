@@ -9,12 +9,6 @@
 
 use crate::{
     field::Env,
-    limits::{
-        COMM_LEN,
-        STACK_DEPTH,
-        STR_SLOT,
-        VARS_MAX, //
-    },
     schema::Values,
     sync::Atomic,
     tracing_map::{
@@ -25,14 +19,14 @@ use crate::{
         TrackCell,
         Tracked,
         When, //
-    },
+    }, //
 };
 
 use super::{
     super::{
+        plan::Number,
         Action,
         Do,
-        Field,
         Handler,
         Kind,
         Op,
@@ -41,24 +35,16 @@ use super::{
         Track,
         Var, //
     },
-    location,
-    put_stack,
-    put_string,
-    string_at,
-    trace::ArgVals,
-    OwnVals,
-    Refs,
-    Tables, //
-};
-
-/// Words of an entry that hold the name of the task that made it.
-const COMM_WORDS: usize = COMM_LEN / 8;
-
-/// Most words of a string or of a stack.
-pub(super) const TEXT_WORDS: usize = if STR_SLOT / 8 > STACK_DEPTH {
-    STR_SLOT / 8
-} else {
-    STACK_DEPTH
+    refs::{
+        OwnVals,
+        Refs,
+        Tables, //
+    },
+    text::{
+        copy,
+        COMM_WORDS, //
+    },
+    trace::ArgVals, //
 };
 
 /// One record, with all that surrounds its hit.
@@ -67,81 +53,97 @@ pub(super) struct Hit<'h, E, T> {
     pub(super) program: &'h Program,
     pub(super) record: &'h [u8],
     pub(super) env: &'h E,
-    refs: &'h Refs<'h, T>,
+    pub(super) refs: &'h Refs<'h, T>,
     /// The extra words of the entry.
-    aux: &'h [Atomic<u64>],
+    pub(super) aux: &'h [Atomic<u64>],
 }
 
 impl Program {
     /// Stores the variables of the trigger in the extra words of the hit's entry, and returns the
-    /// numbers among them.
+    /// numbers among them, which go to `own`. That has room for all variables, as an [`super::OwnBuf`]
+    /// always has.
     ///
     /// A string that cannot be had, because another context is writing it at this moment, leaves the
     /// variable unset.
-    #[inline(never)]
-    pub fn set_vars<E: Env, T: Tables>(
+    #[inline(always)]
+    pub fn set_vars<'o, E: Env, T: Tables>(
         &self,
         aux: &[Atomic<u64>],
         record: &[u8],
         env: &E,
         refs: &Refs<'_, T>,
-    ) -> OwnVals {
-        let mut own = OwnVals([0; VARS_MAX]);
-        let hit = Hit {
-            program: self,
-            record,
-            env,
-            refs,
-            aux,
-        };
+        own: &'o mut [u64],
+    ) -> OwnVals<'o> {
+        let vars = self.vars().iter().zip(self.plan.vars.iter());
 
-        for (var, place) in self.vars().iter().zip(own.0.iter_mut()) {
-            match var.cell.kind {
+        for ((var, number), place) in vars.zip(own.iter_mut()) {
+            *place = match var.cell.kind {
                 Kind::Number => {
-                    *place = hit.number(&var.field);
+                    let value = self.number_at(number, record, env, refs.numbers);
+
                     if let Some(cell) = NumCell::new(var.cell.of(aux)) {
-                        cell.set(*place);
+                        cell.set(value);
                     }
+                    value
                 }
-                Kind::String | Kind::Stack => hit.set_text(var),
-            }
+                Kind::String | Kind::Stack => {
+                    let hit = Hit {
+                        program: self,
+                        record,
+                        env,
+                        refs,
+                        aux,
+                    };
+
+                    hit.set_text(var);
+                    // The room may be that of an earlier hit.
+                    0
+                }
+            };
         }
-        own
+        OwnVals(own)
     }
 
     /// Runs the actions of the trigger and returns how many rows could not be saved.
     ///
     /// `own` is what [`Program::set_vars`] has returned. What an action does outside of the entry is
     /// left to `effects`.
-    #[inline(never)]
+    #[inline(always)]
     pub fn act<E: Env, T: Tables>(
         &self,
         aux: &[Atomic<u64>],
-        own: &OwnVals,
+        own: &OwnVals<'_>,
         record: &[u8],
         env: &E,
         refs: &Refs<'_, T>,
         effects: &mut impl Effects,
     ) -> u64 {
         let mut lost: u64 = 0;
-        let hit = Hit {
-            program: self,
-            record,
-            env,
-            refs,
-            aux,
-        };
 
         for action in self.actions() {
-            let value = match action.handler {
+            let hit = Hit {
+                program: self,
+                record,
+                env,
+                refs,
+                aux,
+            };
+            let (value, when) = match action.handler {
                 Handler::Match { .. } => {
                     hit.trace(action, own, effects);
                     continue;
                 }
-                Handler::Max { var, .. } | Handler::Change { var, .. } => own.get(var),
+                Handler::Max { var, .. } => (own.get(var), When::Larger),
+                Handler::Change { var, .. } => (own.get(var), When::Other),
+            };
+            let Some(cell) = action.track.and_then(|track| track.cell(aux)) else {
+                continue;
             };
 
-            match hit.track(action, value) {
+            if !cell.wants(when, value) {
+                continue;
+            }
+            match hit.track(action, &cell, when, value) {
                 Tracked::Same => (),
                 Tracked::Stored if action.act == Do::Snapshot => effects.snapshot(action, value),
                 Tracked::Stored => hit.trace(action, own, effects),
@@ -219,7 +221,7 @@ pub fn track_row<'r>(track: &Track, aux: &'r [u64]) -> Kept<'r> {
 
 impl Track {
     /// The tracked value in the extra words of an entry.
-    #[inline]
+    #[inline(always)]
     fn cell<'a>(&self, aux: &'a [Atomic<u64>]) -> Option<TrackCell<'a>> {
         TrackCell::new(
             aux.get(usize::from(self.at)..)?,
@@ -240,146 +242,99 @@ pub trait Effects {
 }
 
 impl<E: Env, T: Tables> Hit<'_, E, T> {
-    /// Compares `value` with what the handler keeps, and keeps it if its time has come, with what is
-    /// saved.
+    /// Keeps `value` if its time has come, with what is saved.
     #[inline(never)]
-    fn track(&self, action: &Action, value: u64) -> Tracked {
-        let when = match action.handler {
-            Handler::Max { .. } => When::Larger,
-            Handler::Change { .. } | Handler::Match { .. } => When::Other,
-        };
-        let Some(cell) = action.track.and_then(|track| track.cell(self.aux)) else {
-            return Tracked::Same;
-        };
-
+    fn track(&self, action: &Action, cell: &TrackCell<'_>, when: When, value: u64) -> Tracked {
         cell.update(when, value, |row| {
-            for save in self.program.saves_of(action) {
-                self.save(save, row);
+            let saves = self.program.saves_of(action).iter();
+
+            for (save, number) in saves.zip(self.program.plan.saves_of(action)) {
+                match save.field.kind {
+                    Kind::Number => row.put(save.at(), self.number(number)),
+                    Kind::String | Kind::Stack => self.save_text(save, row),
+                }
             }
         })
     }
 
     /// Generates the synthetic event, if that is what the action does.
-    #[inline]
-    fn trace(&self, action: &Action, own: &OwnVals, effects: &mut impl Effects) {
+    #[inline(always)]
+    fn trace(&self, action: &Action, own: &OwnVals<'_>, effects: &mut impl Effects) {
         if let Do::Trace { synth, .. } = action.act {
             let values = ArgVals {
                 hit: self,
                 own,
                 args: self.program.args_of(action),
+                numbers: self.program.plan.args_of(action),
             };
 
             effects.trace(synth, &values);
         }
     }
 
-    /// The number that a field comes to.
+    /// The value of a number.
     #[inline]
-    pub(super) fn number(&self, field: &Field) -> u64 {
+    pub(super) fn number(&self, number: &Number) -> u64 {
         self.program
-            .number(field, self.record, self.env, self.refs.numbers)
+            .number_at(number, self.record, self.env, self.refs.numbers)
     }
 
     /// Stores a string or stack in its variable.
     #[inline(never)]
     fn set_text(&self, var: &Var) {
-        let mut buf = [0; TEXT_WORDS];
         let words = var.cell.of(self.aux);
-        // The first of them is not content.
-        let len = words.len().saturating_sub(1);
-        let (Some(cell), Some(buf)) = (TextCell::new(words), buf.get_mut(..len)) else {
+        let Some(cell) = TextCell::new(words) else {
             return;
         };
+        // The first of them is not content.
+        let room = words.len().saturating_sub(1);
 
-        // A writer that meets another one has nothing more to do; see `TextCell::write`.
-        let _ = match self.text(&var.field, buf) {
-            Some(()) => cell.write(buf.iter().copied()),
-            None => cell.unset(),
-        };
-    }
-
-    /// Writes what one parameter of `save()` comes to.
-    fn save(&self, save: &Save, row: &RowWriter<'_>) {
-        match save.field.kind {
-            Kind::Number => row.put(save.at(), [self.number(&save.field)]),
-            Kind::String | Kind::Stack => self.save_text(save, row),
+        // A writer that meets another one has nothing more to do; see `TextCell::fill`.
+        if var.field.op == Op::Stacktrace {
+            // To take one takes so long that the variable is not to be busy meanwhile.
+            self.env.stacktrace(|frames| {
+                cell.fill(|content| Some(copy(frames, room, |at, frame| content.put(at, frame))))
+            });
+        } else {
+            cell.fill(|content| self.text(&var.field, room, |at, word| content.put(at, word)));
         }
     }
 
     /// Writes the string or stack that one parameter of `save()` comes to.
     #[inline(never)]
     fn save_text(&self, save: &Save, row: &RowWriter<'_>) {
-        let mut buf = [0; TEXT_WORDS];
-        let Some(buf) = buf.get_mut(..save.words()) else {
-            return;
-        };
-
+        let first = save.at();
+        let room = save.words();
+        let put = |at: usize, word| row.put(first.saturating_add(at), word);
         // It is written also if there is nothing, since the row holds what was there before.
-        if self.text(&save.field, buf).is_none() {
-            buf.fill(0);
+        let len = self.text(&save.field, room, put).unwrap_or(0);
+
+        // Readers look no further than the end, which is a NUL or an address that is 0.
+        if len < room {
+            put(len, 0);
         }
-        row.put(save.at(), buf.iter().copied());
     }
 
-    /// Fills `buf` with the string or stack that a field comes to; `None` if it cannot be had, and
-    /// then `buf` holds anything. A string ends in a NUL.
-    #[inline(never)]
-    pub(super) fn text(&self, field: &Field, buf: &mut [u64]) -> Option<()> {
-        match field.op {
-            Op::Comm | Op::StaticString { .. } | Op::DynString { .. } | Op::RelDynString { .. } => {
-                let mut comm = [0; COMM_LEN];
-                let bytes = string_at(field, self.record, self.env, &mut comm);
+    /// The words of another trigger's variable, in the entry of this key.
+    pub(super) fn foreign_words(&self, n: u8) -> Option<&[Atomic<u64>]> {
+        let reference = self.program.refs().get(usize::from(n))?;
+        let aux = self.refs.tables.aux(reference.table, self.refs.key)?;
 
-                put_string(buf, bytes.split(|&byte| byte == 0).next().unwrap_or(&[]));
-            }
-            Op::EntryComm => copy_words(self.aux.get(..COMM_WORDS)?, buf),
-            Op::Stacktrace => self.env.stacktrace(buf),
-            Op::StackField { offset } => {
-                put_stack(buf, self.record, location(self.record, offset).0);
-            }
-            Op::Ref(n) => self.foreign_text(n, buf)?,
-            Op::One | Op::Num { .. } | Op::Timestamp | Op::Cpu | Op::Const(_) | Op::Expr(_) => {
-                return None
-            }
-        }
-        if field.kind == Kind::String {
-            end_string(buf);
-        }
-        Some(())
+        Some(reference.cell.of(aux))
+    }
+
+    /// The words of a variable of the trigger itself.
+    pub(super) fn own_words(&self, n: u8) -> Option<&[Atomic<u64>]> {
+        let var = self.program.vars().get(usize::from(n))?;
+
+        Some(var.cell.of(self.aux))
     }
 
     /// The number of another trigger's variable.
+    #[inline(always)]
     pub(super) fn foreign_number(&self, n: u8) -> u64 {
         let numbers = self.refs.numbers;
 
         numbers.get(usize::from(n)).copied().unwrap_or(0)
-    }
-
-    /// Copies the string or stack of another trigger's variable to `buf`, or as much as fits.
-    pub(super) fn foreign_text(&self, n: u8, buf: &mut [u64]) -> Option<()> {
-        let reference = self.program.refs().get(usize::from(n))?;
-        let aux = self.refs.tables.aux(reference.table, self.refs.key)?;
-
-        TextCell::new(reference.cell.of(aux))?.read(buf)
-    }
-
-    /// Copies the string or stack of a variable of the trigger itself to `buf`, or as much as fits.
-    pub(super) fn own_text(&self, n: u8, buf: &mut [u64]) -> Option<()> {
-        let var = self.program.vars().get(usize::from(n))?;
-
-        TextCell::new(var.cell.of(self.aux))?.read(buf)
-    }
-}
-
-/// Makes the last byte a NUL: the buffer may be shorter than what was copied to it.
-pub(super) fn end_string(words: &mut [u64]) {
-    if let Some(last) = words.last_mut() {
-        let [head @ .., _] = last.to_ne_bytes();
-        let mut bytes = [0; size_of::<u64>()];
-
-        for (to, from) in bytes.iter_mut().zip(head) {
-            *to = from;
-        }
-        *last = u64::from_ne_bytes(bytes);
     }
 }

@@ -14,41 +14,55 @@ use crate::{
     field::Env,
     limits::{
         COMM_LEN,
+        STACK_DEPTH,
         STR_SLOT, //
     },
     schema::{
         Unread,
         Values, //
-    },
+    }, //
 };
 
 use super::{
     super::{
+        plan::Number,
         Arg,
         ArgSource,
         Field,
         Kind,
         Op, //
     },
-    entry::{
-        end_string,
-        Hit,
-        TEXT_WORDS, //
-    },
+    entry::Hit,
     index,
+    refs::{
+        OwnVals,
+        Tables, //
+    },
     string_at,
-    OwnVals,
-    Tables, //
+    text::{
+        bits_before_nul,
+        cell_text,
+        copy_string, //
+    }, //
 };
+
+/// Bytes of a word.
+const WORD: usize = size_of::<u64>();
+
+/// Words of the longest string.
+const STRING_WORDS: usize = STR_SLOT / WORD;
 
 /// The values of one action in one hit.
 pub(super) struct ArgVals<'h, E, T> {
     pub(super) hit: &'h Hit<'h, E, T>,
-    pub(super) own: &'h OwnVals,
+    pub(super) own: &'h OwnVals<'h>,
     pub(super) args: &'h [Arg],
+    /// The same for those that are numbers of the record.
+    pub(super) numbers: &'h [Number],
 }
 
 impl<E: Env, T: Tables> ArgVals<'_, E, T> {
+    #[inline(always)]
     fn source(&self, at: usize) -> Option<&ArgSource> {
         self.args.get(at).map(Arg::source)
     }
@@ -74,57 +88,118 @@ impl<E: Env, T: Tables> ArgVals<'_, E, T> {
         .then_some(field)
     }
 
-    /// Calls `found` with the bytes of a string, without NUL.
-    #[inline]
-    fn with_string<R>(&self, at: usize, found: impl FnOnce(Bytes<'_>) -> R) -> Result<R, Unread> {
-        if let Some(field) = self.at_hand(at) {
-            let mut comm = [0; COMM_LEN];
-            let bytes = string_at(field, self.hit.record, self.hit.env, &mut comm);
-
-            return Ok(found(Bytes::Record(in_bounds(field, bytes))));
-        }
-
-        let mut buf = [0; TEXT_WORDS];
-
-        self.copy(at, Kind::String, &mut buf)?;
-        Ok(found(Bytes::Words(&buf)))
-    }
-
-    /// Calls `found` with the frames of a stack.
-    #[inline]
-    fn with_stack<R>(&self, at: usize, found: impl FnOnce(&[u64]) -> R) -> Result<R, Unread> {
-        let mut buf = [0; TEXT_WORDS];
-
-        self.copy(at, Kind::Stack, &mut buf)?;
-        let len = buf.iter().take_while(|&&frame| frame != 0).count();
-
-        Ok(found(buf.get(..len).unwrap_or(&[])))
-    }
-
-    /// Copies a string or stack to `buf`.
+    /// Hands a string or stack on, word by word, `room` words at most, and returns how many there were;
+    /// `put` may be given them all again, from word 0.
     #[inline(never)]
-    fn copy(&self, at: usize, kind: Kind, buf: &mut [u64]) -> Result<(), Unread> {
+    fn text(
+        &self,
+        at: usize,
+        kind: Kind,
+        room: usize,
+        put: impl FnMut(usize, u64),
+    ) -> Result<usize, Unread> {
         let hit = self.hit;
+        let words = match (self.at_hand(at), self.source(at)) {
+            (Some(field), _) if kind == Kind::String => {
+                let mut comm = [0; COMM_LEN];
+                let bytes = string_at(field, hit.record, hit.env, &mut comm);
 
-        match (self.at_hand(at), self.source(at)) {
-            (Some(field), _) => hit.text(field, buf),
-            (None, Some(ArgSource::Own(n))) => hit.own_text(*n, buf),
-            (None, Some(ArgSource::Ref(n))) => hit.foreign_text(*n, buf),
+                return Ok(copy_string(in_bounds(field, bytes), room, put));
+            }
+            (Some(field), _) => return hit.text(field, room, put).ok_or(Unread::Torn),
+            (None, Some(ArgSource::Own(n))) => hit.own_words(*n),
+            (None, Some(ArgSource::Ref(n))) => hit.foreign_words(*n),
             (None, Some(ArgSource::Field(_)) | None) => None,
-        }
-        .ok_or(Unread::Torn)?;
+        };
 
-        if kind == Kind::String {
-            end_string(buf);
+        words
+            .and_then(|words| cell_text(words, kind, room, put))
+            .ok_or(Unread::Torn)
+    }
+
+    /// Hands the words of a string on, up to that with its NUL, and returns how many bytes are before that.
+    #[inline]
+    fn string_to(&self, field: usize, mut put: impl FnMut(usize, u64)) -> Result<usize, Unread> {
+        let mut seen = Seen::default();
+        let words = self.text(field, Kind::String, STRING_WORDS, |at, word| {
+            if seen.is_of_string(at, word) {
+                put(at, word);
+            }
+        })?;
+
+        Ok(seen.len.min(words.saturating_mul(WORD)))
+    }
+
+    /// Hands the frames of a stack on, up to the first that is 0, and returns how many they are.
+    #[inline]
+    fn stack_to(&self, field: usize, mut put: impl FnMut(usize, u64)) -> Result<usize, Unread> {
+        let mut seen = Seen::default();
+        let words = self.text(field, Kind::Stack, STACK_DEPTH, |at, frame| {
+            if seen.is_of_stack(at, frame) {
+                put(at, frame);
+            }
+        })?;
+
+        Ok(seen.len.min(words))
+    }
+}
+
+/// How much of a string or stack has gone by, which may begin again.
+#[derive(Default)]
+struct Seen {
+    /// The bytes of a string, or the frames of a stack.
+    len: usize,
+    ended: bool,
+}
+
+impl Seen {
+    /// Whether there is something of the string in its word `at`.
+    #[inline(always)]
+    fn is_of_string(&mut self, at: usize, word: u64) -> bool {
+        if !self.goes_on(at) {
+            return false;
         }
-        Ok(())
+        let bits = bits_before_nul(word);
+
+        self.ended = bits.is_some();
+        // CAST: at most 64. OVERFLOW: the bytes of a string that is somewhere.
+        let bytes = (bits.unwrap_or(u64::BITS) / u8::BITS) as usize;
+        self.len = at.wrapping_mul(WORD).wrapping_add(bytes);
+        true
+    }
+
+    /// Whether word `at` of a stack is a frame.
+    #[inline(always)]
+    fn is_of_stack(&mut self, at: usize, frame: u64) -> bool {
+        if !self.goes_on(at) {
+            return false;
+        }
+        self.ended = frame == 0;
+        if !self.ended {
+            // OVERFLOW: the number of a frame.
+            self.len = at.wrapping_add(1);
+        }
+        !self.ended
+    }
+
+    /// Whether the end has not been seen before word `at`.
+    #[inline(always)]
+    fn goes_on(&mut self, at: usize) -> bool {
+        if at == 0 {
+            *self = Self::default();
+        }
+        !self.ended
     }
 }
 
 impl<E: Env, T: Tables> Values for ArgVals<'_, E, T> {
+    #[inline(always)]
     fn number(&self, field: usize) -> u64 {
         match self.source(field) {
-            Some(ArgSource::Field(field)) => self.hit.number(field),
+            Some(ArgSource::Field(_)) => self
+                .numbers
+                .get(field)
+                .map_or(0, |number| self.hit.number(number)),
             Some(ArgSource::Own(n)) => self.own.get(*n),
             Some(ArgSource::Ref(n)) => self.hit.foreign_number(*n),
             None => 0,
@@ -132,72 +207,54 @@ impl<E: Env, T: Tables> Values for ArgVals<'_, E, T> {
     }
 
     fn string_len(&self, field: usize) -> Result<usize, Unread> {
-        self.with_string(field, |bytes| bytes.len())
+        self.string_to(field, |_, _| ())
     }
 
     fn string(&self, field: usize, to: &mut [u8]) -> Result<usize, Unread> {
-        self.with_string(field, |bytes| bytes.copy(to))
+        let len = self.string_to(field, |at, word| put_word(to, at, word))?;
+
+        // Longer than it was measured: another hit has set the variable since, and a part of its string is
+        // none.
+        if len > to.len() {
+            return Err(Unread::Torn);
+        }
+        Ok(len)
     }
 
     fn stack_len(&self, field: usize) -> Result<usize, Unread> {
-        self.with_stack(field, |frames| frames.len())
+        self.stack_to(field, |_, _| ())
     }
 
     fn stack(&self, field: usize, to: &mut [u8]) -> Result<usize, Unread> {
-        self.with_stack(field, |frames| {
-            let places = to.chunks_exact_mut(size_of::<u64>());
+        let room = to.len() / WORD;
+        let len = self.stack_to(field, |at, frame| {
+            if at < room {
+                put_word(to, at, frame);
+            }
+        })?;
 
-            places
-                .zip(frames)
-                .map(|(place, frame)| place.copy_from_slice(&frame.to_ne_bytes()))
-                .count()
-        })
+        // As for a string. No record has more frames than that.
+        if len.min(STACK_DEPTH.saturating_sub(1)) > room {
+            return Err(Unread::Torn);
+        }
+        Ok(len.min(room))
     }
 }
 
-/// The bytes of a string up to its first NUL, where they are.
-enum Bytes<'b> {
-    Record(&'b [u8]),
-    /// As words, of which the last one ends in a NUL.
-    Words(&'b [u64]),
-}
+/// Writes a word at word `at`, or as much of it as fits.
+#[inline(always)]
+fn put_word(to: &mut [u8], at: usize, word: u64) {
+    let to = to.get_mut(at.saturating_mul(WORD)..).unwrap_or(&mut []);
+    let bytes = word.to_ne_bytes();
 
-impl Bytes<'_> {
-    /// How many there are.
-    #[inline]
-    fn len(&self) -> usize {
-        match self {
-            Self::Record(bytes) => bytes.len(),
-            Self::Words(words) => bytes_of(words).count(),
+    match to.first_chunk_mut() {
+        Some(to) => *to = bytes,
+        None => {
+            for (to, from) in to.iter_mut().zip(bytes) {
+                *to = from;
+            }
         }
     }
-
-    /// Copies as many as fit; returns how many.
-    #[inline]
-    fn copy(&self, to: &mut [u8]) -> usize {
-        match self {
-            Self::Record(bytes) => put(to, bytes.iter().copied()),
-            Self::Words(words) => put(to, bytes_of(words)),
-        }
-    }
-}
-
-/// The bytes of words up to their first NUL.
-#[inline]
-fn bytes_of(words: &[u64]) -> impl Iterator<Item = u8> + '_ {
-    words
-        .iter()
-        .flat_map(|word| word.to_ne_bytes())
-        .take_while(|&byte| byte != 0)
-}
-
-/// Writes as many bytes as fit; returns how many.
-#[inline]
-fn put(to: &mut [u8], bytes: impl Iterator<Item = u8>) -> usize {
-    to.iter_mut()
-        .zip(bytes)
-        .map(|(to, from)| *to = from)
-        .count()
 }
 
 /// As much of a string of the record as a variable of it would keep: up to its NUL, for which there
@@ -209,7 +266,6 @@ fn in_bounds<'r>(field: &Field, bytes: &'r [u8]) -> &'r [u8] {
         _ => STR_SLOT,
     }
     .saturating_sub(1);
-    let bytes = bytes.get(..room).unwrap_or(bytes);
 
-    bytes.split(|&byte| byte == 0).next().unwrap_or(&[])
+    bytes.get(..room).unwrap_or(bytes)
 }

@@ -5,6 +5,7 @@
 #![cfg(not(loom))]
 
 mod common;
+mod words;
 
 use common::{shape, Words};
 use rust_hist::sync::{Atomic, Both, Pair};
@@ -20,6 +21,7 @@ use rust_hist::tracing_map::{
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
+use words::{Content, RowContent};
 
 /// Words at an address that is a multiple of 16.
 #[repr(align(16))]
@@ -139,7 +141,7 @@ fn the_largest_and_its_row_stay_together() {
     let words = words();
     let cell = TrackCell::new(&words.0, 3).expect("aligned");
     let done = AtomicBool::new(false);
-    let hit = |v: u64| cell.update(When::Larger, v, |row| row.put(0, [v, !v, v ^ 0xff]));
+    let hit = |v: u64| cell.update(When::Larger, v, |row| row.put_all(0, [v, !v, v ^ 0xff]));
 
     thread::scope(|scope| {
         let writers: Vec<_> = (0..2u64)

@@ -273,10 +273,17 @@ fn b_01_numbers_are_those_of_this_hit() {
     let mut refs = [0; rust_hist::limits::REFS_MAX];
     let refs = program.resolve(&[1], &world, &mut refs).expect("none");
     let record = switch("a", 1, "b", 2, 5);
-    let own = program.set_vars(aux, &record, &AROUND, &refs);
+    let mut own = [0; rust_hist::limits::VARS_MAX];
+    let own = program.set_vars(aux, &record, &AROUND, &refs, &mut own);
 
     // Another CPU comes between.
-    program.set_vars(aux, &switch("a", 1, "b", 2, 99), &AROUND, &refs);
+    program.set_vars(
+        aux,
+        &switch("a", 1, "b", 2, 99),
+        &AROUND,
+        &refs,
+        &mut [0; rust_hist::limits::VARS_MAX],
+    );
 
     let mut outside = Outside::new(&world);
 

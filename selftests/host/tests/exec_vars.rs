@@ -9,13 +9,14 @@
 mod common;
 mod lang_common;
 mod run;
+mod words;
 
 use lang_common::*;
 use proptest::prelude::*;
 use run::*;
 use rust_hist::{
     field::Resolver,
-    limits::REFS_MAX,
+    limits::{REFS_MAX, VARS_MAX},
     render::{
         Stats,
         Table,
@@ -27,6 +28,7 @@ use rust_hist::{
         TextCell, //
     },
 };
+use words::Content;
 
 #[test]
 fn h_var_03_a_latency_takes_each_start_once() {
@@ -453,9 +455,10 @@ fn b_01_a_handler_compares_its_own_hit() {
     let mut refs = [0; REFS_MAX];
     let refs = program.resolve(&[1], &world, &mut refs).expect("none");
     let record = switch("a", 1, "b", 2, 5);
-    let own = program.set_vars(aux, &record, &AROUND, &refs);
+    let mut own = [0; VARS_MAX];
+    let own = program.set_vars(aux, &record, &AROUND, &refs, &mut own);
     let other = switch("a", 1, "b", 2, 99);
-    program.set_vars(aux, &other, &AROUND, &refs);
+    program.set_vars(aux, &other, &AROUND, &refs, &mut [0; VARS_MAX]);
     program.act(
         aux,
         &own,

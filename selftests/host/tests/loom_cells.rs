@@ -9,12 +9,14 @@
 #![cfg(loom)]
 
 mod common;
+mod words;
 
 use common::{map, shape, Words};
 use loom::sync::Arc;
 use loom::thread;
 use rust_hist::sync::{Acquire, Atomic, Release};
 use rust_hist::tracing_map::{Fibonacci, Map, NumCell, TextCell, TrackCell, Tracked, When};
+use words::{Content, RowContent};
 
 /// Checks all interleavings with at most so many preemptions.
 fn check(preemptions: usize, test: impl Fn() + Sync + Send + 'static) {
@@ -155,7 +157,7 @@ fn a_reader_sees_a_number_that_was_written_and_the_latest_after_all() {
 /// One step of a hit with a row: the row says twice what the value is.
 fn track(cell: &[Atomic<u64>], when: When, value: u64) -> Tracked {
     let cell = TrackCell::new(cell, 2).expect("eight words");
-    cell.update(when, value, |row| row.put(0, [value, !value]))
+    cell.update(when, value, |row| row.put_all(0, [value, !value]))
 }
 
 fn tracked(cell: &[Atomic<u64>]) -> Option<u64> {
@@ -245,11 +247,11 @@ fn a_lost_row_is_told() {
         let mut ends = Vec::new();
 
         let outer = view.update(When::Larger, 1, |row| {
-            row.put(0, [1, !1]);
+            row.put_all(0, [1, !1]);
             let view = TrackCell::new(&cell, 2).expect("eight words");
             ends.push(view.update(When::Larger, 2, |row| {
                 ends_in_loss(&inner, 3);
-                row.put(0, [2, !2]);
+                row.put_all(0, [2, !2]);
             }));
         });
         assert_eq!(ends, [Tracked::Stored]);

@@ -30,7 +30,7 @@ use rust_hist::{
         SynthField, //
     },
     lang,
-    limits::COMM_LEN,
+    limits::{COMM_LEN, STACK_DEPTH},
     program::{
         Out,
         Program,
@@ -197,10 +197,8 @@ impl Env for Around {
         out[..self.comm.len()].copy_from_slice(self.comm.as_bytes());
     }
 
-    fn stacktrace(&self, out: &mut [u64]) {
-        for (to, from) in out.iter_mut().zip(self.frames) {
-            *to = *from;
-        }
+    fn stacktrace<R>(&self, found: impl FnOnce(&[u64]) -> R) -> R {
+        found(self.frames.get(..STACK_DEPTH).unwrap_or(self.frames))
     }
 }
 

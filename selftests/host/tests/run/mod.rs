@@ -25,6 +25,7 @@ use rust_hist::{
         KEY_WORDS_MAX,
         REFS_MAX,
         VALS_MAX, //
+        VARS_MAX,
     },
     program::{
         Action,
@@ -173,7 +174,8 @@ impl World {
             .expect("room for all keys");
         shard.hit(elt, program.values(record, around, &refs, &mut vals));
         let aux = map.aux(elt);
-        let own = program.set_vars(aux, record, around, &refs);
+        let mut own = [0; VARS_MAX];
+        let own = program.set_vars(aux, record, around, &refs, &mut own);
         let mut outside = Outside::new(self);
 
         ended.lost = program.act(aux, &own, record, around, &refs, &mut outside);

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What one hit reads of other triggers' variables, and the numbers that it stores in its own.
+//!
+//! C counterpart: `resolve_var_refs()` of
+//! [`kernel/trace/trace_events_hist.c`](srctree/kernel/trace/trace_events_hist.c).
+//!
+//! Context: any, NMI included.
+
+use crate::{
+    limits::{
+        REFS_MAX,
+        VARS_MAX, //
+    },
+    sync::Atomic,
+    tracing_map::{
+        NumCell,
+        Taken,
+        TextCell, //
+    }, //
+};
+
+use super::super::{
+    Cell,
+    Kind,
+    Program,
+    Ref, //
+};
+
+/// Room for the numbers that one hit reads from other triggers' variables.
+pub type RefBuf = [u64; REFS_MAX];
+
+/// Room for the numbers that one hit stores in its own variables.
+pub type OwnBuf = [u64; VARS_MAX];
+
+/// The tables of other triggers, as far as one trigger reads their variables.
+pub trait Tables {
+    /// The extra words of the entry with this key in the table of this number, if there is one.
+    fn aux(&self, table: u16, key: &[u64]) -> Option<&[Atomic<u64>]>;
+}
+
+/// There are no other tables.
+impl Tables for () {
+    fn aux(&self, _table: u16, _key: &[u64]) -> Option<&[Atomic<u64>]> {
+        None
+    }
+}
+
+/// A variable that the hit needs is not set for its key: the hit is ignored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Unset;
+
+/// What one hit knows of other triggers' variables. Lives as long as the hit.
+#[derive(Clone, Copy)]
+pub struct Refs<'h, T> {
+    pub(super) numbers: &'h [u64],
+    pub(super) key: &'h [u64],
+    pub(super) tables: &'h T,
+}
+
+impl Refs<'static, ()> {
+    /// Those of a trigger that needs none.
+    pub fn none() -> Self {
+        Self {
+            numbers: &[],
+            key: &[],
+            tables: &(),
+        }
+    }
+}
+
+/// The numbers that one hit has stored in its own variables, by the index of the variable; 0 in the place
+/// of what is no number.
+///
+/// A handler compares these and not what the entry holds, where another hit may have come after.
+#[derive(Clone, Copy, Debug)]
+pub struct OwnVals<'h>(pub(super) &'h [u64]);
+
+impl OwnVals<'_> {
+    #[inline(always)]
+    pub(super) fn get(&self, var: u8) -> u64 {
+        self.0.get(usize::from(var)).copied().unwrap_or(0)
+    }
+}
+
+impl Cell {
+    /// The words of the variable in those of an entry.
+    #[inline(always)]
+    pub(super) fn of<'a>(&self, aux: &'a [Atomic<u64>]) -> &'a [Atomic<u64>] {
+        aux.get(usize::from(self.at)..)
+            .and_then(|from| from.get(..usize::from(self.words)))
+            .unwrap_or(&[])
+    }
+}
+
+impl Program {
+    /// How many numbers a hit reads of other triggers' variables and stores in its own, the places of
+    /// strings and stacks included.
+    #[inline(always)]
+    pub fn numbers(&self) -> usize {
+        // OVERFLOW: a few of each.
+        self.refs.len().wrapping_add(self.vars.len())
+    }
+
+    /// Reads the variables of other triggers that the hit needs, in the entries of the same key.
+    ///
+    /// Those that are read once are taken, all of them or none. If one is not set, the hit is to be
+    /// ignored. A string or stack need only be set: it is copied when it is used.
+    ///
+    /// `buf` has room for all of them, as a [`RefBuf`] always has.
+    #[inline(always)]
+    pub fn resolve<'h, T: Tables>(
+        &self,
+        key: &'h [u64],
+        tables: &'h T,
+        buf: &'h mut [u64],
+    ) -> Result<Refs<'h, T>, Unset> {
+        match self.refs() {
+            [] => (),
+            [only] => {
+                let aux = tables.aux(only.table, key).ok_or(Unset)?;
+                let place = buf.first_mut().ok_or(Unset)?;
+
+                *place = only.have(aux).ok_or(Unset)?;
+            }
+            _ => self.read_refs(key, tables, buf)?,
+        }
+        Ok(Refs {
+            numbers: buf.get(..self.refs.len()).unwrap_or(&[]),
+            key,
+            tables,
+        })
+    }
+
+    #[inline(never)]
+    fn read_refs<T: Tables>(&self, key: &[u64], tables: &T, buf: &mut [u64]) -> Result<(), Unset> {
+        let mut entries = Entries {
+            key,
+            tables,
+            last: None,
+        };
+        let mut consumes = false;
+
+        for (reference, place) in self.refs().iter().zip(buf.iter_mut()) {
+            let aux = entries.aux(reference).ok_or(Unset)?;
+
+            consumes |= reference.consume;
+            // The room may be that of an earlier hit.
+            *place = reference.look(aux).ok_or(Unset)?;
+        }
+        if consumes {
+            self.take_refs(&mut entries, buf)?;
+        }
+        Ok(())
+    }
+
+    /// Takes the numbers that are read once. All were set a moment ago; if one is not any more, those
+    /// taken before it are put back, and it is as if the hit had come a moment later.
+    #[inline(never)]
+    fn take_refs<T: Tables>(
+        &self,
+        entries: &mut Entries<'_, T>,
+        buf: &mut [u64],
+    ) -> Result<(), Unset> {
+        let mut all: [Option<(NumCell<'_>, Taken)>; REFS_MAX] = [None; REFS_MAX];
+
+        for ((reference, place), taken) in self.refs().iter().zip(buf).zip(all.iter_mut()) {
+            if !reference.consume {
+                continue;
+            }
+            *taken = entries
+                .aux(reference)
+                .and_then(|aux| NumCell::new(reference.cell.of(aux)))
+                .and_then(|cell| Some((cell, cell.consume()?)));
+            match taken {
+                Some((_, Taken { value, .. })) => *place = *value,
+                None => {
+                    for (cell, taken) in all.iter().flatten() {
+                        cell.restore(taken);
+                    }
+                    return Err(Unset);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Ref {
+    /// Looks at the variable in the words of an entry: its number, or 0 for a string or stack that is set;
+    /// `None` if it is not.
+    #[inline(always)]
+    fn look(&self, aux: &[Atomic<u64>]) -> Option<u64> {
+        let words = self.cell.of(aux);
+
+        match self.cell.kind {
+            Kind::Number => NumCell::new(words)?.read(),
+            Kind::String | Kind::Stack => TextCell::new(words)?.is_set().then_some(0),
+        }
+    }
+
+    /// As [`Ref::look`], and takes a number that is read once.
+    #[inline(always)]
+    fn have(&self, aux: &[Atomic<u64>]) -> Option<u64> {
+        if self.consume {
+            let taken = NumCell::new(self.cell.of(aux))?.consume()?;
+
+            Some(taken.value)
+        } else {
+            self.look(aux)
+        }
+    }
+}
+
+/// The entries of one key in the tables of other triggers, during one hit.
+struct Entries<'t, T> {
+    key: &'t [u64],
+    tables: &'t T,
+    /// The table looked into last and the extra words found there.
+    last: Option<(u16, &'t [Atomic<u64>])>,
+}
+
+impl<'t, T: Tables> Entries<'t, T> {
+    /// The extra words of the entry that holds a variable.
+    #[inline]
+    fn aux(&mut self, reference: &Ref) -> Option<&'t [Atomic<u64>]> {
+        let aux = match self.last {
+            Some((table, aux)) if table == reference.table => aux,
+            _ => self.tables.aux(reference.table, self.key)?,
+        };
+
+        self.last = Some((reference.table, aux));
+        Some(aux)
+    }
+}

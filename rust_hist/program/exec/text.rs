@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Strings and stacks, word by word from where they are to where they go.
+//!
+//! C counterpart: `strscpy()` and `stack_trace_save()` as
+//! [`kernel/trace/trace_events_hist.c`](srctree/kernel/trace/trace_events_hist.c) uses them.
+//!
+//! Nothing of them is kept in between: there is room for few on the stack of an interrupt, and to clear
+//! it takes longer than most strings do.
+//!
+//! Context: any, NMI included.
+
+use crate::{
+    field::Env,
+    limits::COMM_LEN,
+    sync::{
+        Atomic,
+        Relaxed, //
+    },
+    tracing_map::TextCell, //
+};
+
+use super::{
+    super::{
+        Field,
+        Kind,
+        Op, //
+    },
+    array_at,
+    entry::Hit,
+    location,
+    string_at,
+    Tables, //
+};
+
+/// Bytes of a word.
+const WORD: usize = size_of::<u64>();
+
+/// Words of an entry that hold the name of the task that made it.
+pub(super) const COMM_WORDS: usize = COMM_LEN / WORD;
+
+impl<E: Env, T: Tables> Hit<'_, E, T> {
+    /// Hands the string or stack that a field comes to on, word by word, at most `room` words, and returns
+    /// how many there were; `None` if it cannot be had.
+    ///
+    /// What `put` has been given means nothing until this returns: it may begin again, from word 0. The
+    /// last byte of `room` words is never one of a string.
+    #[inline(never)]
+    pub(super) fn text(
+        &self,
+        field: &Field,
+        room: usize,
+        mut put: impl FnMut(usize, u64),
+    ) -> Option<usize> {
+        match field.op {
+            Op::Comm | Op::StaticString { .. } | Op::DynString { .. } | Op::RelDynString { .. } => {
+                let mut comm = [0; COMM_LEN];
+                let bytes = string_at(field, self.record, self.env, &mut comm);
+
+                Some(copy_string(bytes, room, put))
+            }
+            Op::EntryComm => {
+                let comm = self.aux.get(..COMM_WORDS)?;
+
+                for (at, word) in (0..room).zip(comm) {
+                    // ORDERING: written before the element could be found.
+                    put(at, ended(word.load(Relaxed), at, room));
+                }
+                Some(COMM_WORDS.min(room))
+            }
+            Op::Stacktrace => Some(self.env.stacktrace(|frames| copy(frames, room, put))),
+            Op::StackField { offset } => {
+                let at = location(self.record, offset).0;
+
+                Some(copy_stack(self.record, at, room, put))
+            }
+            Op::Ref(n) => cell_text(self.foreign_words(n)?, field.kind, room, put),
+            Op::One | Op::Num { .. } | Op::Timestamp | Op::Cpu | Op::Const(_) | Op::Expr(_) => None,
+        }
+    }
+}
+
+/// Hands the content of a variable on.
+#[inline]
+pub(super) fn cell_text(
+    words: &[Atomic<u64>],
+    kind: Kind,
+    room: usize,
+    mut put: impl FnMut(usize, u64),
+) -> Option<usize> {
+    let cell = TextCell::new(words)?;
+
+    match kind {
+        Kind::String => cell.copy(room, |at, word| put(at, ended(word, at, room))),
+        Kind::Number | Kind::Stack => cell.copy(room, put),
+    }
+}
+
+/// Hands words on, and returns how many.
+#[inline(always)]
+pub(super) fn copy(words: &[u64], room: usize, mut put: impl FnMut(usize, u64)) -> usize {
+    let mut len = 0;
+
+    for &word in words.iter().take(room) {
+        put(len, word);
+        // OVERFLOW: below the length of a slice.
+        len = len.wrapping_add(1);
+    }
+    len
+}
+
+/// A word of a string, whose last byte is a NUL if it is the last one of `room`: the room may be smaller
+/// than that of where the string comes from.
+#[inline(always)]
+fn ended(word: u64, at: usize, room: usize) -> u64 {
+    if at.wrapping_add(1) == room {
+        low(word, u64::BITS.wrapping_sub(u8::BITS))
+    } else {
+        word
+    }
+}
+
+/// The bytes in memory before bit `bits` of a word, and zeros behind them.
+#[inline(always)]
+fn low(word: u64, bits: u32) -> u64 {
+    let mask = 1u64.wrapping_shl(bits).wrapping_sub(1);
+
+    u64::from_le(word.to_le() & mask)
+}
+
+/// How many bits of a word come in memory before its first byte that is 0, if there is one.
+#[inline(always)]
+pub(super) fn bits_before_nul(word: u64) -> Option<u32> {
+    const ONES: u64 = u64::MAX / 0xff;
+    const TOPS: u64 = ONES << 7;
+
+    let word = word.to_le();
+    // The top bit of each byte that is 0, and perhaps of bytes behind the first one of these.
+    let nuls = word.wrapping_sub(ONES) & !word & TOPS;
+
+    (nuls != 0).then(|| nuls.trailing_zeros() & !7)
+}
+
+/// Hands the bytes up to the first NUL on, as words with zeros behind them.
+#[inline(always)]
+pub(super) fn copy_string(bytes: &[u8], room: usize, mut put: impl FnMut(usize, u64)) -> usize {
+    let chunks = bytes.chunks_exact(WORD);
+    let rest = chunks.remainder();
+    let mut at = 0;
+
+    for chunk in chunks {
+        let word = u64::from_ne_bytes(chunk.try_into().unwrap_or_default());
+
+        if at >= room {
+            return at;
+        }
+        if let Some(bits) = bits_before_nul(word) {
+            put(at, ended(low(word, bits), at, room));
+            return at.wrapping_add(1);
+        }
+        put(at, ended(word, at, room));
+        at = at.wrapping_add(1);
+    }
+    if at >= room || rest.is_empty() {
+        return at;
+    }
+
+    let word = short(rest);
+    let word = bits_before_nul(word).map_or(word, |bits| low(word, bits));
+
+    put(at, ended(word, at, room));
+    at.wrapping_add(1)
+}
+
+/// Less than eight bytes as a word, with zeros behind them.
+#[inline(always)]
+fn short(bytes: &[u8]) -> u64 {
+    let (mut word, mut bits, mut rest) = (0, 0, bytes);
+
+    if let Some((four, behind)) = rest.split_first_chunk() {
+        word = u32::from_le_bytes(*four).into();
+        bits = u32::BITS;
+        rest = behind;
+    }
+    if let Some((two, behind)) = rest.split_first_chunk() {
+        word |= u64::from(u16::from_le_bytes(*two)).wrapping_shl(bits);
+        // OVERFLOW: at most 48.
+        bits = bits.wrapping_add(u16::BITS);
+        rest = behind;
+    }
+    if let Some(&one) = rest.first() {
+        word |= u64::from(one).wrapping_shl(bits);
+    }
+    u64::from_le(word)
+}
+
+/// Hands the stack at `at` of a record on, as many of its frames as are inside.
+///
+/// PARITY: `event_hist_trigger()` takes the count of the record for granted.
+#[inline]
+fn copy_stack(record: &[u8], at: usize, room: usize, mut put: impl FnMut(usize, u64)) -> usize {
+    let count = u64::from_ne_bytes(array_at(record, at));
+    let count = usize::try_from(count).unwrap_or(usize::MAX).min(room);
+    let frames = record
+        .get(at..)
+        .and_then(|from| from.get(WORD..))
+        .unwrap_or(&[])
+        .chunks_exact(WORD);
+    let mut len = 0;
+
+    for frame in frames.take(count) {
+        put(
+            len,
+            u64::from_ne_bytes(frame.try_into().unwrap_or_default()),
+        );
+        len = len.wrapping_add(1);
+    }
+    len
+}

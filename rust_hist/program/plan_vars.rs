@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The numbers of variables and actions as a hit wants them; see `program/plan.rs`.
+//!
+//! Context: lowering process; the rest any, NMI included.
+
+#![cfg_attr(not(CONFIG_RUST), forbid(unsafe_code))]
+#![cfg_attr(
+    CONFIG_RUST,
+    allow(
+        unreachable_pub,
+        reason = "the root of the module keeps its rooms private"
+    )
+)]
+
+use crate::alloc::{
+    AllocError,
+    Vec, //
+};
+
+use super::{
+    plan::{
+        Number,
+        Plan, //
+    },
+    Action,
+    ArgSource,
+    Do,
+    Program, //
+};
+
+impl Program {
+    /// Brings the variables into the form that a hit wants, in their order.
+    pub(super) fn lower_vars(&mut self) -> Result<(), AllocError> {
+        let mut vars = Vec::new();
+
+        for at in 0..self.vars.len() {
+            if let Some(field) = self.vars.get(at).map(|var| var.field) {
+                vars.push(self.lower_number(&field)?)?;
+            }
+        }
+        self.plan.vars = vars;
+        Ok(())
+    }
+
+    /// Brings the parameters of all actions into the form that a hit wants, in their order.
+    pub(super) fn lower_actions(&mut self) -> Result<(), AllocError> {
+        let mut saves = Vec::new();
+        let mut args = Vec::new();
+
+        for at in 0..self.saves.len() {
+            if let Some(field) = self.saves.get(at).map(|save| save.field) {
+                saves.push(self.lower_number(&field)?)?;
+            }
+        }
+        for at in 0..self.args.len() {
+            if let Some(source) = self.args.get(at).map(|arg| arg.source) {
+                args.push(match source {
+                    ArgSource::Field(field) => self.lower_number(&field)?,
+                    // What a hit has of variables is at hand.
+                    ArgSource::Ref(_) | ArgSource::Own(_) => Number::default(),
+                })?;
+            }
+        }
+        self.plan.saves = saves;
+        self.plan.args = args;
+        Ok(())
+    }
+}
+
+impl Program {
+    /// Computes the key of a hit into the first words of `buf`, and returns how many they are, if all keys
+    /// are numbers of the record; else returns 0, and [`Program::key`] is what computes it.
+    #[inline(always)]
+    pub fn numbers_key_in(&self, record: &[u8], cpu: u32, buf: &mut [u64]) -> usize {
+        let keys = self.plan.keys.as_slice();
+
+        if !self.plan.keys_are_numbers {
+            return 0;
+        }
+        for (word, number) in buf.iter_mut().zip(keys) {
+            *word = number.simple(record, cpu).unwrap_or(0);
+        }
+        keys.len()
+    }
+}
+
+impl Plan {
+    /// As [`Program::saves_of`].
+    #[inline(always)]
+    pub(super) fn saves_of(&self, action: &Action) -> &[Number] {
+        match action.act {
+            Do::Save { first, len } => part(&self.saves, first, len),
+            Do::Snapshot | Do::Trace { .. } => &[],
+        }
+    }
+
+    /// As [`Program::args_of`].
+    #[inline(always)]
+    pub(super) fn args_of(&self, action: &Action) -> &[Number] {
+        match action.act {
+            Do::Trace { first, len, .. } => part(&self.args, first, len),
+            Do::Snapshot | Do::Save { .. } => &[],
+        }
+    }
+}
+
+/// `len` of `all` from `first` on; none if there are not as many.
+#[inline(always)]
+fn part(all: &[Number], first: u16, len: u16) -> &[Number] {
+    all.get(usize::from(first)..)
+        .and_then(|from| from.get(..usize::from(len)))
+        .unwrap_or(&[])
+}
