@@ -70,6 +70,7 @@ impl Tell for Stats {
             ("entries", map.published().count() as u64),
             ("size", shape.elts() as u64),
             ("shards", shape.shards() as u64),
+            ("cpus_per_shard", shape.cpus_per_shard()),
             ("memory", data.memory(held) as u64),
         ];
         for (title, n) in lines {

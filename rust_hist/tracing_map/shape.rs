@@ -50,7 +50,12 @@ const SHORT_KEY_WORDS: usize = 4;
 const C_BYTES_LESS_KEY: usize = 234;
 
 /// How many times the memory of the C implementation a map may take.
+///
+/// The aux words alone may be that much, as saved rows are kept in [`TRACK_ROWS`] copies. So they do
+/// not count when it comes to how much there is for shards.
 const C_TIMES_MAX: usize = 3;
+
+const _: () = assert!(TRACK_ROWS <= C_TIMES_MAX);
 
 /// The dimensions of a map.
 ///
@@ -111,8 +116,7 @@ impl Shape {
     ///
     /// Each CPU gets a shard of its own as long as the map then takes at most three times the memory
     /// that the C implementation needs; past that, 2, 4, ... neighbouring CPUs share one. With an
-    /// 8-byte key and one value that is the case on more than 43 CPUs. What an element holds beside
-    /// key and sums, C needs as well.
+    /// 8-byte key and one value that is the case on more than 43 CPUs.
     pub fn new(dimensions: Dimensions, nr_cpus: u32) -> Option<Self> {
         let Dimensions {
             bits,
@@ -149,8 +153,8 @@ impl Shape {
 
         let budget = (C_BYTES_LESS_KEY / 8)
             .checked_add(key_words)?
-            .checked_add(aux_words)?
             .checked_mul(C_TIMES_MAX)?
+            .checked_add(aux_words)?
             .checked_mul(elts)?;
         let affordable = budget
             .saturating_sub(shards_at)
@@ -202,6 +206,11 @@ impl Shape {
         self.shards
     }
 
+    /// Returns how many CPUs share a shard.
+    pub fn cpus_per_shard(&self) -> u64 {
+        1u64.wrapping_shl(self.cpu_shift)
+    }
+
     /// Says whether keys are so long that it pays to leave out the zeros at their end.
     #[inline(always)]
     pub(super) fn has_long_keys(&self) -> bool {
@@ -219,6 +228,19 @@ impl Shape {
         self.key_words
             .wrapping_add(self.aux_words)
             .wrapping_add(self.sums)
+    }
+
+    /// Returns where in a row the sums begin.
+    pub(super) fn sums_in_row(&self) -> usize {
+        // OVERFLOW: as in `row_words`.
+        self.key_words.wrapping_add(self.aux_words)
+    }
+
+    /// Returns where in a shard the sums of the element of this index begin.
+    #[inline(always)]
+    pub(super) fn sums_at(&self, index: usize) -> usize {
+        // OVERFLOW: less than the words of a shard.
+        index.wrapping_mul(self.sums).wrapping_add(ACCOUNT_WORDS)
     }
 
     /// Returns where the key of an element is.

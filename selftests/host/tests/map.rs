@@ -73,12 +73,43 @@ fn memory_stays_below_that_of_c() {
     }
 }
 
+/// Whatever an entry holds. What it holds beside key and sums is not more than three times what C has
+/// for it, which is so for saved rows.
+#[test]
+fn memory_is_bounded_on_any_machine() {
+    for bits in [7, 11, 17] {
+        for (key_words, aux_words, sums) in [
+            (1, 0, 1),
+            (1, 0, 3),
+            (1, 64, 3),
+            (3, 2, 2),
+            (63, 0, 3),
+            (63, 8192, 3),
+        ] {
+            let c = (234 + key_words * 8 + aux_words * 8 / 3) << bits;
+            for cpus in [1, 2, 5, 40, 64, 512, 8192] {
+                let shape = shape(bits, key_words, aux_words, sums, cpus);
+                assert!(
+                    shape.words() * 8 <= 3 * c + 8,
+                    "{bits} bits, {key_words} words of key, {aux_words} of aux, {sums} sums, {cpus} CPUs"
+                );
+                assert!(shape.shards() as u64 * shape.cpus_per_shard() >= u64::from(cpus));
+                assert_eq!(shape.per_cpu(), shape.shards() == cpus as usize);
+            }
+        }
+    }
+}
+
 #[test]
 fn cpus_share_shards_past_the_bound() {
     assert_eq!(shape(11, 1, 0, 2, 40).shards(), 40);
     let many = shape(11, 1, 0, 2, 512);
     assert!(!many.per_cpu());
     assert_eq!(many.shards(), 32);
+    assert_eq!(many.cpus_per_shard(), 16);
+    // What the documents say of a key of 8 bytes and one value.
+    assert_eq!(shape(11, 1, 0, 2, 43).cpus_per_shard(), 1);
+    assert_eq!(shape(11, 1, 0, 2, 44).cpus_per_shard(), 2);
 
     let map = map::<Fibonacci>(many);
     for cpu in 0..512 {
