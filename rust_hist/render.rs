@@ -114,8 +114,8 @@ pub fn totals<W: Out>(account: &Account, entries: usize, out: &mut W) -> fmt::Re
     out.write_bytes(b"\n")
 }
 
-/// Fills `order` with the indices of the rows in the order that the trigger asks for.
-pub fn order(program: &Program, rows: &Rows<'_>, order: &mut [u32]) {
+/// Fills `order` with the rows in the order that the trigger asks for.
+pub fn order(program: &Program, rows: &Rows<'_>, order: &mut [sort::Place]) {
     let mut keys = [sort::SortKey::default(); crate::limits::SORT_KEYS_MAX];
 
     for (to, from) in keys.iter_mut().zip(program.sort_keys()) {

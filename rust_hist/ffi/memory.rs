@@ -26,10 +26,10 @@ use kernel::{
 pub(crate) unsafe trait ZeroIsValid {}
 
 // SAFETY: a number.
-unsafe impl ZeroIsValid for u32 {}
-
-// SAFETY: a number.
 unsafe impl ZeroIsValid for u64 {}
+
+// SAFETY: each of the values is zero, and that is valid.
+unsafe impl<T: ZeroIsValid, const N: usize> ZeroIsValid for [T; N] {}
 
 // SAFETY: an array of words that each hold a number, and have the size of it.
 unsafe impl ZeroIsValid for Line {}

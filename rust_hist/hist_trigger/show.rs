@@ -43,6 +43,7 @@ use crate::{
         Relaxed, //
     },
     tracing_map::{
+        sort,
         Account,
         Rows,
         Shape, //
@@ -77,8 +78,8 @@ pub(crate) struct Copied {
     stats: Stats,
     words: KVVec<u64>,
     len: usize,
-    /// The rows as they are to be shown, by index.
-    order: KVVec<u32>,
+    /// The rows as they are to be shown.
+    order: KVVec<sort::Place>,
     /// What is known of the hit that took the snapshot.
     snapshot: Option<KBox<Taken>>,
 }
@@ -157,14 +158,13 @@ impl Copied {
             stats: &self.stats,
             symbols: &KernelNames,
         };
-        let Some(&row) = self.order.get(place) else {
+        let Some(row) = self.order.get(place).map(sort::row_of) else {
             if let Some(taken) = &self.snapshot {
                 table.snapshot(taken.value, taken.key(), &taken.comm, out)?;
             }
             return render::totals(&self.account, self.len, out);
         };
-        // CAST: a row's index.
-        match self.rows().get(row as usize) {
+        match self.rows().get(row) {
             Some(row) => table.entry(&row, out),
             None => Ok(()),
         }

@@ -5,6 +5,7 @@
 //! The order is total: rows that are equal in all sort columns come in ascending order of their key
 //! bytes, and no two rows have the same key. So the outcome does not depend on the algorithm, which
 //! is a heapsort: no memory beside the order itself, no recursion, and the same time for every input.
+//! What it moves has most of what it compares with it, so that it does not look for the rows.
 
 use super::rows::{
     Row,
@@ -174,10 +175,20 @@ pub fn compare_rows(a: &Row<'_>, b: &Row<'_>, keys: &[SortKey]) -> Ordering {
     compare_bytes(a.key, b.key)
 }
 
-/// How to get a number out of a row that orders rows as their first sort column does.
+/// A row on its way to its place: two numbers that decide most comparisons, and the row's index.
+pub type Place = [u64; 3];
+
+/// Returns the index of the row at a place.
+#[inline(always)]
+pub fn row_of(place: &Place) -> usize {
+    let [_, _, row] = *place;
+    // CAST: it was one.
+    row as usize
+}
+
+/// How to get a number out of a row that orders rows as a sort column does.
 ///
-/// Most comparisons of a sort end there, without a look at what the column is. Where two numbers are
-/// equal, two numeric columns are as well; of two texts only the beginnings.
+/// Where two numbers are equal, two numeric columns are as well; of two texts only the beginnings.
 struct Prefix {
     /// Where in the row the column is.
     at: usize,
@@ -185,37 +196,74 @@ struct Prefix {
     unused: u32,
     /// The bits to invert: the sign, or all bits for a descending column.
     flip: u64,
-    /// Whether it is a text.
-    text: bool,
+    /// What the word is.
+    kind: PrefixKind,
+}
+
+/// What the word is that a [`Prefix`] comes from.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum PrefixKind {
+    /// A number.
+    Number,
+    /// The beginning of a text.
+    Text,
+    /// Bytes in their order.
+    Bytes,
+    /// Nothing that orders rows.
+    Nothing,
 }
 
 impl Prefix {
-    /// Returns the one for a column, `None` if it does not order rows.
-    fn of(key: &SortKey, rows: &Rows<'_>) -> Option<Self> {
+    /// The one of rows that are all alike.
+    const NOTHING: Self = Self {
+        at: 0,
+        unused: 0,
+        flip: 0,
+        kind: PrefixKind::Nothing,
+    };
+
+    /// The one of the first bytes of the key.
+    const KEY: Self = Self {
+        kind: PrefixKind::Bytes,
+        ..Self::NOTHING
+    };
+
+    /// Returns the one for a column.
+    fn of(key: &SortKey, rows: &Rows<'_>) -> Self {
         let descending = if key.descending { u64::MAX } else { 0 };
-        let (at, unused, sign, text) = match key.column {
-            Column::Sum(i) => (rows.sum_at(i), 0, 0, false),
+        let (at, unused, sign, kind) = match key.column {
+            Column::Sum(i) => (rows.sum_at(i), 0, 0, PrefixKind::Number),
             Column::Key { at, compare } => match compare {
-                Compare::Number { size, signed } => {
-                    (at, unused_bits(size)?, sign_bit(signed), false)
-                }
-                Compare::Text { .. } => (at, 0, 0, true),
-                Compare::Equal => return None,
+                Compare::Number { size, signed } => match unused_bits(size) {
+                    Some(unused) => (at, unused, sign_bit(signed), PrefixKind::Number),
+                    None => return Self::NOTHING,
+                },
+                Compare::Text { .. } => (at, 0, 0, PrefixKind::Text),
+                Compare::Equal => return Self::NOTHING,
             },
         };
 
-        Some(Self {
+        Self {
             at,
             unused,
             flip: sign ^ descending,
-            text,
-        })
+            kind,
+        }
+    }
+
+    /// Whether the columns are equal where the numbers are.
+    fn is_exact(&self) -> bool {
+        self.kind != PrefixKind::Text
     }
 
     #[inline(always)]
     fn get(&self, rows: &Rows<'_>, i: usize) -> u64 {
-        let word = rows.word(i, self.at);
-        let word = if self.text { beginning(word) } else { word };
+        let word = match self.kind {
+            PrefixKind::Nothing => return 0,
+            PrefixKind::Number => rows.word(i, self.at),
+            PrefixKind::Text => beginning(rows.word(i, self.at)),
+            PrefixKind::Bytes => rows.word(i, self.at).to_be(),
+        };
         word.wrapping_shl(self.unused) ^ self.flip
     }
 }
@@ -236,53 +284,64 @@ fn beginning(word: u64) -> u64 {
     }
 }
 
-/// Fills `order` with the indices of the rows, sorted by `keys`.
+/// Fills `order` with the rows, sorted by `keys`.
 ///
-/// Indices past the rows, which a too long `order` gets, come last.
-pub fn sort(rows: &Rows<'_>, keys: &[SortKey], order: &mut [u32]) {
-    for (index, i) in order.iter_mut().zip(0u32..) {
-        *index = i;
+/// Places past the rows, which a too long `order` has, come last, with numbers past theirs.
+pub fn sort(rows: &Rows<'_>, keys: &[SortKey], order: &mut [Place]) {
+    let first = keys
+        .first()
+        .map_or(Prefix::KEY, |key| Prefix::of(key, rows));
+    let (second, rest) = match (keys.get(1), first.is_exact()) {
+        (_, false) => (Prefix::NOTHING, keys),
+        (None, true) => (Prefix::KEY, &[] as &[_]),
+        (Some(key), true) => {
+            let second = Prefix::of(key, rows);
+            let rest = if second.is_exact() { 2 } else { 1 };
+            (second, keys.get(rest..).unwrap_or(&[]))
+        }
+    };
+    for (i, place) in order.iter_mut().enumerate() {
+        // CAST: no machine has more than 64 bits.
+        *place = [first.get(rows, i), second.get(rows, i), i as u64];
     }
 
     let len = order.len().min(rows.len());
     let Some(order) = order.get_mut(..len) else {
         return;
     };
-    let prefix = keys.first().and_then(|key| Prefix::of(key, rows));
-    // A number that is equal in two rows needs no second look.
-    let rest = match &prefix {
-        Some(prefix) if !prefix.text => keys.get(1..).unwrap_or(&[]),
-        _ => keys,
-    };
-
     heapsort(order, |a, b| {
-        // CAST: `u32` fits in `usize` on every architecture that Linux supports.
-        let (a, b) = (a as usize, b as usize);
-        if let Some(prefix) = &prefix {
-            let (x, y) = (prefix.get(rows, a), prefix.get(rows, b));
-            if x != y {
-                return x < y;
-            }
+        let ([first_a, second_a, _], [first_b, second_b, _]) = (*a, *b);
+        if first_a != first_b {
+            return first_a < first_b;
         }
-        if rest.is_empty() {
-            return rows.key_is_less(a, b);
+        if second_a != second_b {
+            return second_a < second_b;
         }
-        match (rows.get(a), rows.get(b)) {
-            (Some(a), Some(b)) => compare_rows(&a, &b, rest) == Ordering::Less,
-            _ => false,
-        }
+        comes_before(rows, rest, row_of(a), row_of(b))
     });
 }
 
+/// Compares two rows that are equal but for the columns in `rest`.
+#[inline(never)]
+fn comes_before(rows: &Rows<'_>, rest: &[SortKey], a: usize, b: usize) -> bool {
+    if rest.is_empty() {
+        return rows.key_is_less(a, b);
+    }
+    match (rows.get(a), rows.get(b)) {
+        (Some(a), Some(b)) => compare_rows(&a, &b, rest) == Ordering::Less,
+        _ => false,
+    }
+}
+
 /// Sorts `v` with `less`, which must be a strict weak order.
-fn heapsort(v: &mut [u32], less: impl Fn(u32, u32) -> bool) {
+fn heapsort(v: &mut [Place], less: impl Fn(&Place, &Place) -> bool) {
     for root in (0..v.len() / 2).rev() {
         if let Some(&x) = v.get(root) {
             sift(v, root, x, &less);
         }
     }
     for end in (1..v.len()).rev() {
-        let Some((last, heap)) = v.get_mut(..=end).and_then(<[u32]>::split_last_mut) else {
+        let Some((last, heap)) = v.get_mut(..=end).and_then(<[Place]>::split_last_mut) else {
             return;
         };
         let x = *last;
@@ -298,19 +357,19 @@ fn heapsort(v: &mut [u32], less: impl Fn(u32, u32) -> bool) {
 /// It goes down the path of larger children to a leaf without looking at `x`, and then up again from
 /// there. The value comes from the end of the heap and belongs near the leaves, so this needs about
 /// half the comparisons of stopping on the way down.
-fn sift(heap: &mut [u32], root: usize, x: u32, less: &impl Fn(u32, u32) -> bool) {
+fn sift(heap: &mut [Place], root: usize, x: Place, less: &impl Fn(&Place, &Place) -> bool) {
     let mut hole = root;
 
     loop {
-        // OVERFLOW: an index of four bytes is less than half of all addresses.
+        // OVERFLOW: an index of values of many bytes is less than half of all addresses.
         let left = hole.wrapping_mul(2).wrapping_add(1);
         let right = left.wrapping_add(1);
-        let Some(&l) = heap.get(left) else {
+        let Some(l) = heap.get(left) else {
             break;
         };
         let (child, larger) = match heap.get(right) {
-            Some(&r) if less(l, r) => (right, r),
-            _ => (left, l),
+            Some(r) if less(l, r) => (right, *r),
+            _ => (left, *l),
         };
         if let Some(place) = heap.get_mut(hole) {
             *place = larger;
@@ -324,7 +383,7 @@ fn sift(heap: &mut [u32], root: usize, x: u32, less: &impl Fn(u32, u32) -> bool)
         let Some(&p) = heap.get(parent) else {
             break;
         };
-        if !less(p, x) {
+        if !less(&p, &x) {
             break;
         }
         if let Some(place) = heap.get_mut(hole) {

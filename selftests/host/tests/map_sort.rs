@@ -8,7 +8,7 @@ mod common;
 
 use common::shape;
 use proptest::prelude::*;
-use rust_hist::tracing_map::sort::{sort, Column, Compare, SortKey};
+use rust_hist::tracing_map::sort::{row_of, sort, Column, Compare, Place, SortKey};
 use rust_hist::tracing_map::{Row, Rows, Shape};
 use std::cmp::Ordering;
 use std::collections::HashSet;
@@ -16,6 +16,11 @@ use std::ffi::CStr;
 
 /// Rows with a number, a string of 16 bytes and two sums.
 const KEY_WORDS: usize = 3;
+
+/// The rows in their order.
+fn indices(order: &[Place]) -> Vec<u32> {
+    order.iter().map(|place| row_of(place) as u32).collect()
+}
 
 fn row_shape() -> Shape {
     shape(7, KEY_WORDS, 0, 2, 1)
@@ -159,9 +164,9 @@ proptest! {
         let words: Vec<u64> = rows.iter().flatten().copied().collect();
         let rows = Rows::new(&row_shape(), &words, rows.len());
 
-        let mut order = vec![u32::MAX; rows.len()];
+        let mut order = vec![[u64::MAX; 3]; rows.len()];
         sort(&rows, &keys, &mut order);
-        prop_assert_eq!(order, expected(&rows, &keys));
+        prop_assert_eq!(indices(&order), expected(&rows, &keys));
     }
 }
 
@@ -176,11 +181,11 @@ fn ties_come_in_the_order_of_key_bytes() {
         descending: true,
     };
 
-    let mut order = [0; 5];
+    let mut order = [[0; 3]; 5];
     sort(&rows, &[by_hitcount], &mut order);
     let mut sorted = keys;
     sorted.sort_by_key(|key: &u64| key.to_ne_bytes());
-    assert_eq!(order.map(|i| keys[i as usize]), sorted);
+    assert_eq!(order.map(|place| keys[row_of(&place)]), sorted);
 }
 
 #[test]
@@ -191,13 +196,13 @@ fn an_order_of_another_length_is_filled_as_far_as_there_are_rows() {
         .collect();
     let rows = Rows::new(&row_shape(), &words, 3);
 
-    let mut order = [9; 5];
+    let mut order = [[9; 3]; 5];
     sort(&rows, &[SortKey::default()], &mut order);
-    assert_eq!(order[..3], [1, 2, 0]);
+    assert_eq!(indices(&order[..3]), [1, 2, 0]);
 
-    let mut order = [9; 2];
+    let mut order = [[9; 3]; 2];
     sort(&rows, &[SortKey::default()], &mut order);
-    assert_eq!(order, [1, 0]);
+    assert_eq!(indices(&order), [1, 0]);
     sort(&rows, &[SortKey::default()], &mut []);
 }
 
@@ -221,9 +226,12 @@ fn large_tables_are_in_order() {
             .flat_map(|i| [i.wrapping_mul(0xd6e8_feb8_6659_fd93), 0, 0, hits(i), i])
             .collect();
         let rows = Rows::new(&row_shape(), &words, ROWS);
-        let mut order = vec![0; ROWS];
+        let mut order = vec![Place::default(); ROWS];
 
         sort(&rows, &[SortKey::default()], &mut order);
-        assert!(order == expected(&rows, &[SortKey::default()]), "{what}");
+        assert!(
+            indices(&order) == expected(&rows, &[SortKey::default()]),
+            "{what}"
+        );
     }
 }

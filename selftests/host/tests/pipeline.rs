@@ -12,6 +12,7 @@ use common::Words;
 use lang_common::{compile, Text, AROUND, SWITCH};
 use rust_hist::program::{Out, Program, Refs};
 use rust_hist::render::{self, Stats, Symbols, Table};
+use rust_hist::tracing_map::sort::{row_of, Place};
 use rust_hist::tracing_map::{copy_words, Dimensions, Ending, Map, Rows, Shape};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -121,11 +122,11 @@ fn run(text: &str, switches: &[Switch]) -> String {
         stats: &stats,
         symbols: &NoNames,
     };
-    let mut order = vec![0; len];
+    let mut order = vec![Place::default(); len];
     let mut out = Text::default();
     render::order(&program, &rows, &mut order);
-    for i in order {
-        let row = rows.get(i as usize).expect("an index of a row");
+    for place in &order {
+        let row = rows.get(row_of(place)).expect("an index of a row");
         table.entry(&row, &mut out).expect("room");
     }
     render::totals(&map.account(), len, &mut out).expect("room");

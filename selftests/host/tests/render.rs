@@ -11,6 +11,7 @@ mod lang_common;
 use lang_common::{compile, line_of, Event, Text, KMALLOC, SWITCH, SYS_ENTER, ZOO};
 use rust_hist::program::{Out, Program};
 use rust_hist::render::{self, Stats, Symbols, Table, COMM_WORDS};
+use rust_hist::tracing_map::sort::{row_of, Place};
 use rust_hist::tracing_map::{Account, Dimensions, Rows, Shape};
 use std::fmt;
 
@@ -92,14 +93,14 @@ fn show_bytes(event: &Event, text: &[u8], copied: &[Copied<'_>]) -> Vec<u8> {
     };
 
     let mut out = Text::default();
-    let mut order = vec![0; rows.len()];
+    let mut order = vec![Place::default(); rows.len()];
     render::begin(0, &mut out).expect("room");
     out.write_bytes(&line_of(&program, text)).expect("room");
     out.write_bytes(b"\n").expect("room");
     render::end_header(&mut out).expect("room");
     render::order(&program, &rows, &mut order);
-    for i in order {
-        let row = rows.get(i as usize).expect("an index of a row");
+    for place in &order {
+        let row = rows.get(row_of(place)).expect("an index of a row");
         table.entry(&row, &mut out).expect("room");
     }
     render::totals(&account, rows.len(), &mut out).expect("room");
