@@ -32,11 +32,24 @@ impl SeqWriter<'_> {
     /// When the page is full the rest is dropped: the core notices and asks for the same record
     /// again with a larger page.
     pub(crate) fn bytes(&mut self, bytes: &[u8]) -> fmt::Result {
-        // SAFETY: the file is ours by the contract of `from_raw`, the bytes are only read.
-        let ret = unsafe { bindings::seq_write(self.file, bytes.as_ptr().cast(), bytes.len()) };
-        if ret < 0 {
+        // SAFETY: the file is ours by the contract of `from_raw`.
+        let file = unsafe { &mut *self.file };
+        let room = file.size.saturating_sub(file.count);
+
+        if bytes.len() >= room {
+            // As `seq_write()` says that there is no room.
+            file.count = file.size;
             return Err(fmt::Error);
         }
+        // SAFETY: the page has `size` bytes, of which those from `count` on are free.
+        let free = unsafe { file.buf.add(file.count) };
+        // SAFETY: there is room for them, as was just checked, and nobody else has the page.
+        unsafe {
+            free.cast::<u8>()
+                .copy_from_nonoverlapping(bytes.as_ptr(), bytes.len())
+        };
+        // OVERFLOW: below the size.
+        file.count = file.count.wrapping_add(bytes.len());
         Ok(())
     }
 }

@@ -9,7 +9,6 @@ use super::{
     text::{
         decimal,
         left_with,
-        right,
         spaces,
         string, //
     },
@@ -58,7 +57,7 @@ impl<S: Symbols> Table<'_, S> {
             let mut separator = SEPARATOR;
 
             out.write_bytes(title)?;
-            right(decimal(kept.value).as_bytes(), NUMBER_WIDTH, out)?;
+            out.write_bytes(decimal(kept.value).right(NUMBER_WIDTH))?;
             for save in self.program.saves_of(action) {
                 out.write_bytes(separator)?;
                 self.saved(save, &kept, out)?;
@@ -86,7 +85,7 @@ impl<S: Symbols> Table<'_, S> {
             Kind::Number => {
                 let v = words.first().copied().unwrap_or(0);
                 out.write_bytes(b": ")?;
-                right(decimal(v).as_bytes(), NUMBER_WIDTH, out)
+                out.write_bytes(decimal(v).right(NUMBER_WIDTH))
             }
             Kind::String => {
                 out.write_bytes(b": ")?;
@@ -133,7 +132,7 @@ impl<S: Symbols> Table<'_, S> {
         out.write_bytes(b"(")?;
         out.write_bytes(arg.of(self.text))?;
         out.write_bytes(b") }: ")?;
-        right(decimal(value).as_bytes(), NUMBER_WIDTH, out)?;
+        out.write_bytes(decimal(value).right(NUMBER_WIDTH))?;
         out.write_bytes(b"\ttriggered by event with key: ")?;
         self.key(
             &Row {

@@ -10,7 +10,6 @@ use super::{
         hex,
         left,
         left_with,
-        right,
         spaces,
         string, //
     },
@@ -111,7 +110,7 @@ impl<S: Symbols> Table<'_, S> {
             | Modifier::Graph
             | Modifier::Stacktrace => match key.field().kind() {
                 Kind::String => left_with(STRING_WIDTH, out, |out| string(words, out)),
-                Kind::Number | Kind::Stack => right(decimal(v).as_bytes(), NUMBER_WIDTH, out),
+                Kind::Number | Kind::Stack => out.write_bytes(decimal(v).right(NUMBER_WIDTH)),
             },
         }
     }
@@ -147,6 +146,6 @@ fn address<W: Out>(v: u64, out: &mut W) -> fmt::Result {
 /// Writes the number behind a name.
 fn in_brackets<W: Out>(v: u64, width: usize, out: &mut W) -> fmt::Result {
     out.write_bytes(b"[")?;
-    right(decimal(v).as_bytes(), width, out)?;
+    out.write_bytes(decimal(v).right(width))?;
     out.write_bytes(b"]")
 }

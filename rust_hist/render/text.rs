@@ -8,28 +8,41 @@
 use crate::program::Out;
 use core::fmt;
 
-/// The digits of a number.
+/// Places for the digits of a number.
+const PLACES: usize = 20;
+
+/// The digits of a number, with spaces before them.
 ///
 /// # Invariants
 ///
-/// `bytes[start..]` are ASCII digits, at least one.
+/// `bytes[start..]` are ASCII digits, at least one; all before them are spaces.
 pub(super) struct Digits {
-    bytes: [u8; 20],
+    bytes: [u8; PLACES],
     start: usize,
 }
 
 impl Digits {
     /// Returns the digits.
+    #[inline]
     pub(super) fn as_bytes(&self) -> &[u8] {
         self.bytes.get(self.start..).unwrap_or(&[])
+    }
+
+    /// Returns the digits, and before them as many spaces as make them `width` wide, at most
+    /// [`PLACES`].
+    #[inline]
+    pub(super) fn right(&self, width: usize) -> &[u8] {
+        let start = self.start.min(PLACES.saturating_sub(width));
+        self.bytes.get(start..).unwrap_or(&[])
     }
 }
 
 /// Fills the places from the right with what `next` returns, up to the last digit.
+#[inline(always)]
 fn digits(mut next: impl FnMut() -> (u8, bool)) -> Digits {
     let mut digits = Digits {
-        bytes: [b'0'; 20],
-        start: 20,
+        bytes: [b' '; PLACES],
+        start: PLACES,
     };
 
     for place in digits.bytes.iter_mut().rev() {
@@ -79,12 +92,6 @@ pub(super) fn spaces<W: Out>(mut n: usize, out: &mut W) -> fmt::Result {
         n = n.saturating_sub(some.len());
     }
     Ok(())
-}
-
-/// Writes `bytes` at the right end of a field, as `%Ns` does.
-pub(super) fn right<W: Out>(bytes: &[u8], width: usize, out: &mut W) -> fmt::Result {
-    spaces(width.saturating_sub(bytes.len()), out)?;
-    out.write_bytes(bytes)
 }
 
 /// Writes `bytes` at the left end of a field, as `%-Ns` does.

@@ -8,7 +8,6 @@ use super::{
     text::{
         decimal,
         hex,
-        right,
         spaces, //
     },
     Symbols,
@@ -29,6 +28,7 @@ use core::fmt;
 const VALUE_WIDTH: usize = 10;
 const PERCENT_WIDTH: usize = 3;
 const BAR: &[u8; 20] = b"####################";
+const NO_BAR: &[u8; 20] = b"             [ERROR]";
 
 /// What percentages and bars of one column relate to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -91,11 +91,7 @@ fn percent<W: Out>(v: u64, total: u64, out: &mut W) -> fmt::Result {
     };
 
     out.write_bytes(b" ")?;
-    right(
-        decimal(u64::from(part / 100)).as_bytes(),
-        PERCENT_WIDTH,
-        out,
-    )?;
+    out.write_bytes(decimal(u64::from(part / 100)).right(PERCENT_WIDTH))?;
     out.write_bytes(if part % 100 < 10 { b".0" } else { b"." })?;
     out.write_bytes(decimal(u64::from(part % 100)).as_bytes())
 }
@@ -103,7 +99,7 @@ fn percent<W: Out>(v: u64, total: u64, out: &mut W) -> fmt::Result {
 /// Writes a bar whose full length stands for `max`.
 fn graph<W: Out>(v: u64, max: u64, out: &mut W) -> fmt::Result {
     let Some(part) = hundredths(v, max) else {
-        return right(b"[ERROR]", BAR.len(), out);
+        return out.write_bytes(NO_BAR);
     };
 
     // OVERFLOW: wraps as in C, where it is a 32-bit product too.
@@ -161,11 +157,11 @@ impl<S: Symbols> Table<'_, S> {
             }
             Modifier::Hex => {
                 out.write_bytes(b": ")?;
-                right(hex(v).as_bytes(), VALUE_WIDTH, out)
+                out.write_bytes(hex(v).right(VALUE_WIDTH))
             }
             _ => {
                 out.write_bytes(b": ")?;
-                right(decimal(v).as_bytes(), VALUE_WIDTH, out)
+                out.write_bytes(decimal(v).right(VALUE_WIDTH))
             }
         }
     }
