@@ -9,12 +9,13 @@ FLAVOUR ?= dropin
 VERSION ?= 7.2
 WHERE = $(FLAVOUR) $(VERSION)
 
-.PHONY: help demo test lint host-test kernel module vm check-kdir setup fmt clippy checkpatch clean distclean
+.PHONY: help demo test soak lint host-test kernel module vm check-kdir setup fmt clippy checkpatch clean distclean
 
 help:
 	@echo 'make demo        build a test kernel and the module, boot them, show histograms of live events'
 	@echo 'make test        run everything that must pass; LINT=1 adds the checks of the source, TESTS="a b" runs some'
 	@echo 'make host-test   unit, property and model-check tests on this machine, without a guest'
+	@echo 'make soak        an hour of the stress on two CPUs; SOAK_SECONDS= for less'
 	@echo 'make lint        formatting, clippy, checkpatch, layers, warning-free module builds, machine code'
 	@echo
 	@echo 'make setup       install what is missing, get the kernel source'
@@ -36,6 +37,9 @@ test:
 
 lint:
 	@scripts/test layers parity grammar fmt checkpatch module-7.2 module-7.3 clippy object
+
+soak:
+	@scripts/test soak-7.2
 
 host-test:
 	@scripts/test host loom
