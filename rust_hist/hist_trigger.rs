@@ -55,7 +55,8 @@ use crate::{
         },
         event::{
             EventFile,
-            Hit, //
+            Hit,
+            Record, //
         },
         guard::{
             EventMutexHeld,
@@ -134,7 +135,8 @@ pub(crate) struct HistTrigger {
     synths: Vec<Arc<SynthEvent>>,
     /// Where its hits are counted, if they can be part of a chain of events.
     nest: Option<Arc<Nest>>,
-    /// How many keys it has, if all that it has are numbers and it can be no part of a chain; else 0.
+    /// How many keys it has, if all that it has are numbers, no CPUs share a shard, and it can be no part of
+    /// a chain; else 0.
     numbers: u8,
     /// It was made for others, which read its variables, and goes with the last of them.
     helper: bool,
@@ -156,8 +158,8 @@ impl HistTrigger {
             None
         };
         let numbers = match nest {
-            Some(_) => 0,
-            None => definition.program.number_keys(),
+            None if table.is_per_cpu() => definition.program.number_keys(),
+            _ => 0,
         };
         Ok(Self {
             numbers,
@@ -242,8 +244,8 @@ impl Trigger for HistTrigger {
     }
 
     #[inline(always)]
-    fn hit_shortly<const WAY: usize>(&self, hit: &Hit<'_>) -> bool {
-        hot::hit_numbers::<WAY>(self, hit)
+    fn hit_shortly<const WAY: usize>(&self, record: Record<'_>) {
+        hot::hit_numbers::<WAY>(self, record);
     }
 
     #[inline(always)]

@@ -4,8 +4,9 @@
 //!
 //! C counterpart: [`include/linux/atomic.h`](srctree/include/linux/atomic.h).
 //! The names are those of `kernel::sync::atomic`, which is what a module is built with. On the
-//! host the same API stands on `core`, and under `--cfg loom` on the model checker. No other pure
-//! file names the `kernel` crate.
+//! host the same API stands on `core`, and under `--cfg loom` on the model checker; under `--cfg nested`
+//! a test may let something come in before any access, as an interrupt does. No other pure file names
+//! the `kernel` crate.
 //!
 //! Context: any, NMI included.
 
@@ -35,6 +36,9 @@ pub use self::host::{
     Release, //
 };
 
+#[cfg(nested)]
+pub use self::host::interrupted;
+
 /// Adds `v` to a word that only this CPU writes; a wrapped sum stays exact modulo 2^64.
 ///
 /// Interrupts and NMIs may nest at any point and add to the same word: nothing is lost. Other CPUs
@@ -45,7 +49,7 @@ pub use self::host::{
 /// does it and the addition is a relaxed atomic one.
 #[inline(always)]
 pub fn local_add(word: &Atomic<u64>, v: u64) {
-    #[cfg(all(target_arch = "x86_64", not(loom), not(miri)))]
+    #[cfg(all(target_arch = "x86_64", not(loom), not(miri), not(nested)))]
     {
         let ptr: *mut u64 = word.as_ptr();
 
@@ -63,16 +67,67 @@ pub fn local_add(word: &Atomic<u64>, v: u64) {
         }
     }
 
-    #[cfg(not(all(target_arch = "x86_64", not(loom), not(miri))))]
+    #[cfg(not(all(target_arch = "x86_64", not(loom), not(miri), not(nested))))]
     {
         word.fetch_add(v, Relaxed);
     }
 }
 
+/// Adds `v` to word `at` of `words`, which only this CPU writes, if there is one; see [`local_add`].
+#[inline(always)]
+pub fn local_add_at(words: &[Atomic<u64>], at: usize, v: u64) {
+    let Some(word) = words.get(at) else {
+        return;
+    };
+
+    #[cfg(all(target_arch = "x86_64", not(loom), not(miri), not(nested)))]
+    {
+        let _ = word;
+        // SAFETY: as in `local_add`; the index is one of the words, whose address the instruction computes.
+        unsafe {
+            core::arch::asm!(
+                "add qword ptr [{words} + 8 * {at}], {v}",
+                words = in(reg) words.as_ptr(),
+                at = in(reg) at,
+                v = in(reg) v,
+                options(nostack),
+            );
+        }
+    }
+
+    #[cfg(not(all(target_arch = "x86_64", not(loom), not(miri), not(nested))))]
+    local_add(word, v);
+}
+
+/// Adds one to word `at` of `words`, which only this CPU writes, if there is one; see [`local_add`].
+#[inline(always)]
+pub fn local_inc_at(words: &[Atomic<u64>], at: usize) {
+    let Some(word) = words.get(at) else {
+        return;
+    };
+
+    #[cfg(all(target_arch = "x86_64", not(loom), not(miri), not(nested)))]
+    {
+        let _ = word;
+        // SAFETY: as in `local_add_at`.
+        unsafe {
+            core::arch::asm!(
+                "inc qword ptr [{words} + 8 * {at}]",
+                words = in(reg) words.as_ptr(),
+                at = in(reg) at,
+                options(nostack),
+            );
+        }
+    }
+
+    #[cfg(not(all(target_arch = "x86_64", not(loom), not(miri), not(nested))))]
+    local_inc(word);
+}
+
 /// Adds one to a word that only this CPU writes; see [`local_add`].
 #[inline(always)]
 pub fn local_inc(word: &Atomic<u64>) {
-    #[cfg(all(target_arch = "x86_64", not(loom), not(miri)))]
+    #[cfg(all(target_arch = "x86_64", not(loom), not(miri), not(nested)))]
     {
         let ptr: *mut u64 = word.as_ptr();
 
@@ -87,7 +142,7 @@ pub fn local_inc(word: &Atomic<u64>) {
         }
     }
 
-    #[cfg(not(all(target_arch = "x86_64", not(loom), not(miri))))]
+    #[cfg(not(all(target_arch = "x86_64", not(loom), not(miri), not(nested))))]
     {
         word.fetch_add(1, Relaxed);
     }
@@ -128,7 +183,7 @@ pub struct Both {
 impl<'a> Pair<'a> {
     /// Whether this CPU can do it. Nothing else here may be used where it cannot.
     pub fn supported() -> bool {
-        #[cfg(all(target_arch = "x86_64", not(loom), not(miri)))]
+        #[cfg(all(target_arch = "x86_64", not(loom), not(miri), not(nested)))]
         {
             const CX16: u32 = 1 << 13;
 
@@ -137,7 +192,7 @@ impl<'a> Pair<'a> {
             let features = unsafe { core::arch::x86_64::__cpuid(1) };
             features.ecx & CX16 != 0
         }
-        #[cfg(not(all(target_arch = "x86_64", not(loom), not(miri))))]
+        #[cfg(not(all(target_arch = "x86_64", not(loom), not(miri), not(nested))))]
         true
     }
 
@@ -224,7 +279,7 @@ fn is_aligned(_words: &[Atomic<u64>; 2]) -> bool {
 }
 
 /// The accesses to a pair. Its loads are all `Acquire`.
-#[cfg(all(target_arch = "x86_64", not(loom), not(miri)))]
+#[cfg(all(target_arch = "x86_64", not(loom), not(miri), not(nested)))]
 mod step {
     use super::{
         Acquire,
@@ -278,7 +333,7 @@ mod step {
     }
 }
 
-#[cfg(any(loom, miri, not(target_arch = "x86_64")))]
+#[cfg(any(loom, miri, nested, not(target_arch = "x86_64")))]
 use self::host::pair_model as step;
 
 /// The kernel's API over `core` or over the model checker.
@@ -357,6 +412,8 @@ mod host {
         /// leaves what they may see as it is.
         #[inline(always)]
         fn cell(&self) -> &T::Cell {
+            #[cfg(nested)]
+            interrupt::step();
             #[cfg(loom)]
             self.turn.fetch_add(0, CoreOrdering::Relaxed);
             &self.cell
@@ -476,8 +533,85 @@ mod host {
         }
     }
 
+    #[cfg(nested)]
+    pub use self::interrupt::interrupted;
+
+    /// What comes between two accesses of one thread.
+    #[cfg(nested)]
+    mod interrupt {
+        extern crate std;
+
+        use std::{
+            boxed::Box,
+            cell::RefCell, //
+        };
+
+        type Handler = Box<dyn FnMut()>;
+
+        std::thread_local! {
+            static HANDLER: RefCell<Option<Handler>> = const { RefCell::new(None) };
+        }
+
+        /// Runs `work` and calls `handler` before each access that it makes. What the handler does is
+        /// not interrupted, unless by a handler of its own.
+        pub fn interrupted<R>(handler: impl FnMut() + 'static, work: impl FnOnce() -> R) -> R {
+            let before = HANDLER.replace(Some(Box::new(handler)));
+            let result = work();
+            HANDLER.set(before);
+            result
+        }
+
+        /// Lets the handler come in.
+        pub(super) fn step() {
+            if let Some(mut handler) = HANDLER.take() {
+                handler();
+                HANDLER.set(Some(handler));
+            }
+        }
+    }
+
+    /// Pairs for one thread that is interrupted: one step each.
+    #[cfg(nested)]
+    pub(super) mod pair_model {
+        use super::{
+            super::Both,
+            interrupt::step,
+            Atomic,
+            CoreOrdering, //
+        };
+
+        /// Reads the first word.
+        pub(in super::super) fn value(words: &[Atomic<u64>; 2]) -> u64 {
+            let [value, _] = words;
+            step();
+            value.cell.load(CoreOrdering::Relaxed)
+        }
+
+        /// Reads the second word.
+        pub(in super::super) fn meta(words: &[Atomic<u64>; 2]) -> u64 {
+            let [_, meta] = words;
+            step();
+            meta.cell.load(CoreOrdering::Relaxed)
+        }
+
+        /// Writes `new` if `words` hold `old`; returns what they held.
+        pub(in super::super) fn cmpxchg(words: &[Atomic<u64>; 2], old: Both, new: Both) -> Both {
+            let [value, meta] = words;
+            step();
+            let held = Both {
+                value: value.cell.load(CoreOrdering::Relaxed),
+                meta: meta.cell.load(CoreOrdering::Relaxed),
+            };
+            if held == old {
+                value.cell.store(new.value, CoreOrdering::Relaxed);
+                meta.cell.store(new.meta, CoreOrdering::Relaxed);
+            }
+            held
+        }
+    }
+
     /// Pairs where nothing better is known.
-    #[cfg(all(not(loom), any(miri, not(target_arch = "x86_64"))))]
+    #[cfg(all(not(loom), not(nested), any(miri, not(target_arch = "x86_64"))))]
     pub(super) mod pair_model {
         extern crate std;
 

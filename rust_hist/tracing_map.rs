@@ -27,6 +27,7 @@
 
 mod account;
 mod cell;
+mod glance;
 mod hash;
 mod pool;
 mod rows;
@@ -45,6 +46,10 @@ pub use self::{
         NumCell,
         Taken,
         TextCell, //
+    },
+    glance::{
+        Glance,
+        Values, //
     },
     hash::{
         Fibonacci,
@@ -149,20 +154,6 @@ fn part(words: &[Atomic<u64>], at: usize, n: usize) -> &[Atomic<u64>] {
         .and_then(|rest| rest.get(..n))
         .unwrap_or(&[])
 }
-
-/// What a look at the slots where a key begins has shown.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Glance {
-    /// The key has this element.
-    Found(Elt),
-    /// As when [`Map::insert`] says `None`.
-    Full,
-    /// It takes more than a look.
-    Unclear,
-}
-
-/// How many slots a glance looks at.
-const GLANCE_SLOTS: usize = 8;
 
 /// The bits of a hash that have the length of a key, where keys are long. The others choose the slot.
 const LEN_MASK: u32 = 0b11_1111;
@@ -330,61 +321,6 @@ where
         // CAST: at most `KEY_WORDS_MAX`, see there.
         let hash = (H::hash(key) & !LEN_MASK) | key.len() as u32;
         Some((key, hash, self.probe(key, hash, self.home(hash))))
-    }
-
-    /// Looks for the element of a key of `N` words, without any effect.
-    ///
-    /// That is all there is to do for a key that is there, and for one that a full map has no room for.
-    /// Else [`Map::insert`] is to be called.
-    #[inline(always)]
-    pub fn glance<const N: usize>(&self, key: &[u64; N]) -> Glance {
-        if N != self.shape.key_words {
-            return Glance::Unclear;
-        }
-
-        let words = self.words();
-        let mut at = self.home(H::hash(key));
-
-        for _ in 0..GLANCE_SLOTS {
-            // OVERFLOW: a slot's number is at most `slot_mask`.
-            let Some(slot) = words.get(CONTROL_WORDS.wrapping_add(at)) else {
-                break;
-            };
-            // ORDERING: pairs with `Release` in `publish`; the key of the element is visible.
-            let Some(elt) = Slot(slot.load(Acquire)).elt() else {
-                return self.glance_at_free(slot);
-            };
-            // OVERFLOW: below the number of words, since the index is less than that of elements.
-            let key_at = elt.index().wrapping_mul(N).wrapping_add(self.shape.keys_at);
-            let is_held = key.iter().enumerate().all(|(i, wanted)| {
-                words
-                    .get(key_at.wrapping_add(i))
-                    // ORDERING: as above; the key of a published element does not change.
-                    .is_some_and(|held| held.load(Relaxed) == *wanted)
-            });
-            if is_held {
-                return Glance::Found(elt);
-            }
-            at = at.wrapping_add(1) & self.shape.slot_mask;
-        }
-        Glance::Unclear
-    }
-
-    /// What it means that `slot`, on the probe path of a key that is in none of those before it, was
-    /// free.
-    #[inline(always)]
-    fn glance_at_free(&self, slot: &Atomic<u64>) -> Glance {
-        if !self.pool().is_empty() {
-            return Glance::Unclear;
-        }
-        // The last element may have gone to this very key meanwhile, and then into this slot.
-        //
-        // ORDERING: as in `glance`; the `Acquire` of `is_empty` keeps this look behind that.
-        if Slot(slot.load(Acquire)).is_free() {
-            Glance::Full
-        } else {
-            Glance::Unclear
-        }
     }
 
     /// Returns the element of `key`, or `None` if the key is not in the map.

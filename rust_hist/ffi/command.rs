@@ -19,7 +19,8 @@ use super::{
     event::{
         EventFile,
         Hit,
-        ModuleId, //
+        ModuleId,
+        Record, //
     },
     filter::FilterText,
     guard::{
@@ -88,18 +89,15 @@ pub(crate) trait Trigger: Sized + Send + Sync + 'static {
     /// Removes all triggers of this kind from `file`, which is being opened with truncation.
     fn remove_all(file: &EventFile, held: &EventMutexHeld);
 
-    /// The number of the short way in which the trigger may handle a record, 1 to 3; 0 if it has none.
+    /// The number of the short way in which the trigger may handle a record, 1 to 4; 0 if it has none.
     #[inline(always)]
     fn short_way(&self) -> u8 {
         0
     }
 
-    /// Handles one record in the short way of this number, if that will do; else changes nothing and says
-    /// so.
+    /// Handles one record in the short way of this number, which is that of the trigger.
     #[inline(always)]
-    fn hit_shortly<const WAY: usize>(&self, _hit: &Hit<'_>) -> bool {
-        false
-    }
+    fn hit_shortly<const WAY: usize>(&self, _record: Record<'_>) {}
 
     /// Handles one record, in whatever way.
     fn hit(&self, hit: &Hit<'_>);
@@ -322,6 +320,7 @@ impl<T: Trigger> Command<T> {
                 1 => Self::hit_shortly::<1>(data, buffer, rec, event),
                 2 => Self::hit_shortly::<2>(data, buffer, rec, event),
                 3 => Self::hit_shortly::<3>(data, buffer, rec, event),
+                4 => Self::hit_shortly::<4>(data, buffer, rec, event),
                 _ => Self::hit(data, buffer, rec, event),
             }
         }
@@ -340,13 +339,11 @@ impl<T: Trigger> Command<T> {
         // SAFETY: as in `trigger_callback`.
         let private = unsafe { &*(*data).private_data.cast::<Private<T>>() };
         // SAFETY: these are the arguments of a trigger function, and the event that calls it.
-        if let Some(hit) = unsafe { Hit::from_raw(private.file, buffer, rec, event) } {
-            if private.data.hit_shortly::<WAY>(&hit) {
-                return;
-            }
+        match unsafe { Hit::from_raw(private.file, buffer, rec, event) } {
+            Some(hit) => private.data.hit_shortly::<WAY>(hit.into_record()),
+            // SAFETY: the same arguments.
+            None => unsafe { Self::hit(data, buffer, rec, event) },
         }
-        // SAFETY: the same arguments.
-        unsafe { Self::hit(data, buffer, rec, event) };
     }
 
     /// # Safety

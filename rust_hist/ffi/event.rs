@@ -340,8 +340,27 @@ pub(crate) struct Hit<'a> {
     file: *mut bindings::trace_event_file,
     buffer: *mut bindings::trace_buffer,
     event: *mut bindings::ring_buffer_event,
+    record: Record<'a>,
+}
+
+/// The bytes of a record that is being written, and the proof that preemption is off meanwhile.
+pub(crate) struct Record<'a> {
     data: &'a [u8],
     preempt: PreemptOff<'a>,
+}
+
+impl<'a> Record<'a> {
+    /// The bytes.
+    #[inline(always)]
+    pub(crate) fn data(&self) -> &'a [u8] {
+        self.data
+    }
+
+    /// The proof that preemption is off.
+    #[inline(always)]
+    pub(crate) fn preempt_off(&self) -> &PreemptOff<'a> {
+        &self.preempt
+    }
 }
 
 impl<'a> Hit<'a> {
@@ -350,7 +369,8 @@ impl<'a> Hit<'a> {
     /// # Safety
     ///
     /// The arguments must be the event file that a trigger function is called for and what the
-    /// tracing core calls it with, and stay valid for `'a`.
+    /// tracing core calls it with, which is both a record and its event or neither, and stay valid for
+    /// `'a`.
     #[inline(always)]
     pub(super) unsafe fn from_raw(
         file: *mut bindings::trace_event_file,
@@ -358,7 +378,7 @@ impl<'a> Hit<'a> {
         rec: *mut c_void,
         event: *mut bindings::ring_buffer_event,
     ) -> Option<Self> {
-        if event.is_null() || rec.is_null() {
+        if event.is_null() {
             return None;
         }
         // SAFETY: `event` was reserved in the buffer of the instance, in the buffer that stands in
@@ -374,21 +394,26 @@ impl<'a> Hit<'a> {
             file,
             buffer,
             event,
-            data,
-            preempt,
+            record: Record { data, preempt },
         })
+    }
+
+    /// Gives up all but the record.
+    #[inline(always)]
+    pub(crate) fn into_record(self) -> Record<'a> {
+        self.record
     }
 
     /// The bytes of the record.
     #[inline(always)]
     pub(crate) fn data(&self) -> &'a [u8] {
-        self.data
+        self.record.data()
     }
 
     /// The proof that preemption is off.
     #[inline(always)]
     pub(crate) fn preempt_off(&self) -> &PreemptOff<'a> {
-        &self.preempt
+        self.record.preempt_off()
     }
 
     /// Whether the clock of the instance counts nanoseconds.
@@ -430,9 +455,11 @@ fn scratch_record() -> *mut bindings::ring_buffer_event {
 /// `event` must head a record that this CPU is writing, with preemption off.
 #[inline(always)]
 unsafe fn record_len(event: *mut bindings::ring_buffer_event) -> usize {
+    // SAFETY: every record has a word behind its header: the least that one takes in the ring buffer are two
+    // words, and in the scratch record this is the length, of the data alone.
+    let first = unsafe { first_word(event) };
     if core::ptr::eq(event, scratch_record()) {
-        // SAFETY: the scratch record has its length, of the data alone, in the first word.
-        return unsafe { first_word(event) };
+        return first;
     }
     let mut event = event;
     // SAFETY: by the contract, `event` is a readable header.
@@ -447,7 +474,7 @@ unsafe fn record_len(event: *mut bindings::ring_buffer_event) -> usize {
         // CAST: a five bit number, which counts words.
         return (type_len as usize) << 2;
     }
-    // SAFETY: a header without a length has it in the first word, which counts itself.
+    // SAFETY: as above. A header without a length has it in the first word, which counts itself.
     unsafe { first_word(event) }.saturating_sub(size_of::<u32>())
 }
 
@@ -457,10 +484,10 @@ const TYPE_TIME_EXTEND: u32 = bindings::ring_buffer_type_RINGBUF_TYPE_TIME_EXTEN
 ///
 /// # Safety
 ///
-/// `event` must head a record whose header has no length.
+/// `event` must head a record, which has that word.
 #[inline(always)]
 unsafe fn first_word(event: *mut bindings::ring_buffer_event) -> usize {
-    // SAFETY: by the contract, the record has that word.
+    // SAFETY: by the contract.
     let word = unsafe { (*event).array.as_ptr().read() };
     // CAST: the length of a record is below the size of a sub-buffer.
     word as usize

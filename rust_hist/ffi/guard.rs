@@ -67,6 +67,7 @@ impl Drop for EventMutex {
 /// # Invariants
 ///
 /// Preemption is off while a value of this type exists.
+#[derive(Clone, Copy)]
 pub(crate) struct PreemptOff<'a>(PhantomData<&'a ()>, NotThreadSafe);
 
 impl PreemptOff<'_> {
@@ -74,7 +75,7 @@ impl PreemptOff<'_> {
     ///
     /// # Safety
     ///
-    /// Preemption must be off now and until the value is dropped.
+    /// Preemption must be off now and for the lifetime of the value and its copies.
     #[inline(always)]
     pub(super) unsafe fn assume() -> Self {
         // INVARIANT: by the contract of this function.

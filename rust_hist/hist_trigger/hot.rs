@@ -17,7 +17,10 @@ use super::{
 };
 use crate::{
     ffi::{
-        event::Hit,
+        event::{
+            Hit,
+            Record, //
+        },
         guard::PreemptOff,
         poll,
         stack,
@@ -41,7 +44,7 @@ use crate::{
     tracing_map::{
         Elt,
         Ending,
-        Glance, //
+        Values, //
     }, //
 };
 
@@ -77,26 +80,57 @@ impl Env for Surroundings<'_> {
     }
 }
 
-/// Handles one record of a trigger with `N` keys that has nothing but numbers, without a call, if the key is
-/// there, or cannot be. Else changes nothing and says so.
-#[inline(always)]
-pub(super) fn hit_numbers<const N: usize>(trigger: &HistTrigger, hit: &Hit<'_>) -> bool {
-    let program = &trigger.definition.program;
-    let cpu = hit.preempt_off().cpu();
-    let map = &trigger.table.in_hit(hit.preempt_off()).map;
+/// The values of a record, for a trigger that has nothing but numbers.
+struct NumberVals<'a> {
+    trigger: &'a HistTrigger,
+    record: &'a [u8],
+    preempt: PreemptOff<'a>,
+}
 
-    match map.glance(&program.numbers_key::<N>(hit.data(), cpu)) {
-        Glance::Found(elt) => {
-            let shard = map.shard(cpu);
-            shard.hit_with(elt, program.number_vals(hit.data(), cpu));
-            poll::wake();
-            true
-        }
-        Glance::Full => {
-            map.shard(cpu).count(Ending::DroppedFull);
-            true
-        }
-        Glance::Unclear => false,
+impl Values for NumberVals<'_> {
+    #[inline(always)]
+    fn value(&self, i: usize) -> u64 {
+        let program = &self.trigger.definition.program;
+        program.number_val(i, self.record, || self.preempt.cpu())
+    }
+}
+
+/// Handles one record of a trigger with `N` keys that has nothing but numbers: at once, if the key is there or
+/// cannot be. Its CPUs share no shard.
+#[inline(always)]
+pub(super) fn hit_numbers<const N: usize>(trigger: &HistTrigger, record: Record<'_>) {
+    let program = &trigger.definition.program;
+    let preempt = *record.preempt_off();
+    let map = &trigger.table.in_hit(&preempt).map;
+    let key = program.numbers_key::<N>(record.data(), || preempt.cpu());
+    let vals = NumberVals {
+        trigger,
+        record: record.data(),
+        preempt,
+    };
+
+    if map.hit_at_once(&key, || preempt.cpu(), &vals) {
+        poll::wake();
+    } else {
+        hit_new_numbers::<N>(trigger, record);
+    }
+}
+
+/// As [`hit_numbers`], for a key that may have to be inserted.
+#[cold]
+#[inline(never)]
+fn hit_new_numbers<const N: usize>(trigger: &HistTrigger, record: Record<'_>) {
+    let program = &trigger.definition.program;
+    let preempt = record.preempt_off();
+    let live = trigger.table.in_hit(preempt);
+    let key = program.numbers_key::<N>(record.data(), || preempt.cpu());
+
+    if let Some(elt) = insert(program, live, &key, preempt) {
+        let vals: [u64; VALS_MAX] = core::array::from_fn(|i| {
+            program.number_val(i, record.data(), || preempt.cpu())
+        });
+        live.map.shard(preempt.cpu()).hit(elt, &vals);
+        poll::wake();
     }
 }
 

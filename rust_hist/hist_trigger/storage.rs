@@ -61,6 +61,8 @@ pub(super) struct Live {
     pub(super) lost_saves: Atomic<u64>,
     /// Records of synthetic events that could not be written.
     pub(super) lost_traces: Atomic<u64>,
+    /// The bytes that the words of the map take.
+    words: usize,
 }
 
 impl Live {
@@ -78,10 +80,10 @@ impl Live {
     /// Allocates an empty map; `EINVAL` stands for dimensions that the language excludes.
     fn new(dimensions: Dimensions) -> Result<KBox<Self>> {
         let shape = Shape::new(dimensions, nr_cpu_ids()).ok_or(EINVAL)?;
-        let words = Words::zeros(shape.words())?;
-        let map = HistMap::new(shape, words).ok_or(EINVAL)?;
+        let words = Words::zeros(shape.words(), shape.most_bytes())?;
         let live = Self {
-            map,
+            words: words.bytes(),
+            map: HistMap::new(shape, words).ok_or(EINVAL)?,
             lost_saves: Atomic::new(0),
             lost_traces: Atomic::new(0),
         };
@@ -90,7 +92,7 @@ impl Live {
 
     /// The bytes that it takes.
     fn bytes(&self) -> usize {
-        size_of::<Self>() + self.map.shape().words() * size_of::<u64>()
+        size_of::<Self>() + self.words
     }
 }
 
@@ -129,6 +131,11 @@ impl Table {
     /// The trigger that the table was made for.
     pub(super) fn definition(&self) -> &Definition {
         &self.definition
+    }
+
+    /// Whether each CPU has a shard of its own in all maps of the table.
+    pub(super) fn is_per_cpu(&self) -> bool {
+        Shape::new(self.dimensions, nr_cpu_ids()).is_some_and(|shape| shape.per_cpu())
     }
 
     /// The snapshot that hits of the table take.

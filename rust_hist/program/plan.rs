@@ -48,18 +48,22 @@ use super::{
     Program, //
 };
 
+/// Most words of a key that is computed and looked for word by word.
+const WORDS_MAX: usize = 4;
+
 /// What a hit computes first: the keys and the values of a program.
 ///
 /// # Invariants
 ///
 /// - `keys` and `vals` are those of the program, in the same order.
-/// - `numbers` is the number of keys if all keys and all values are simple numbers and there is nothing
-///   else to do, else 0.
+/// - `words` are the words of the key, if all keys are simple numbers or short strings of the record; else
+///   there are none.
+/// - `numbers` is the number of `words` if all values are simple numbers, none is rounded, and there is
+///   nothing else to do, else 0.
 #[derive(Debug, Default)]
 pub(super) struct Plan {
     pub(super) numbers: u8,
-    /// All keys are simple numbers.
-    pub(super) keys_are_numbers: bool,
+    pub(super) words: List<Number, WORDS_MAX>,
     pub(super) keys: List<Number, KEYS_MAX>,
     pub(super) vals: List<Number, VALS_MAX>,
     /// Those of variables, of the parameters of `save()` and of `trace()`; see `program/plan_vars.rs`.
@@ -84,46 +88,73 @@ impl Plan {
     }
 }
 
-/// A number: where it comes from, and how it is rounded.
+/// A number: where it comes from, and how it is rounded. What does not matter there is 0.
+///
+/// # Invariants
+///
+/// - `is_word` says whether the source is a number of the record with 8 bytes: these are by far the most
+///   frequent ones, and one look tells them from all others.
+/// - What comes from an expression is not rounded.
+/// - `width` is short where it is rounded to a `Multiple`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Number {
+    is_word: bool,
     source: Source,
     round: Round,
+    /// The place in the record; the number of a reference.
+    at: u32,
+    /// The constant; the bits of a [`Source::Text`].
+    value: u64,
+    width: Reciprocal,
+    /// The steps of the expression.
+    code: Code,
 }
 
-impl Default for Number {
-    fn default() -> Self {
-        Self {
-            source: Source::Const(0),
-            round: Round::None,
-        }
-    }
-}
-
-/// Where a number comes from. Those of the record have their place there.
+/// Where a number comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Source {
-    U64(u32),
-    U32(u32),
-    S32(u32),
-    U16(u32),
-    S16(u32),
-    U8(u32),
-    S8(u32),
-    Const(u64),
+    // Numbers of the record.
+    U64,
+    U32,
+    S32,
+    U16,
+    S16,
+    U8,
+    S8,
+    /// A word of a string of the record, which may lack bytes of it.
+    Text,
+    Const,
     Cpu,
     Timestamp,
-    Ref(u8),
-    /// A piece of the steps.
-    Expr(Code),
+    Ref,
+    Expr,
 }
 
 /// What becomes of a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Round {
     None,
+    /// The exponent of the smallest power of two that is not below it.
     Log2,
-    Buckets(Reciprocal),
+    /// The largest multiple of a width that is not above it.
+    Multiple,
+    /// The same.
+    MultipleLong,
+}
+
+impl Default for Number {
+    fn default() -> Self {
+        // INVARIANT: a constant, which is not rounded.
+        Self {
+            is_word: false,
+            source: Source::Const,
+            round: Round::None,
+            at: 0,
+            value: 0,
+            width: Reciprocal::NONE,
+            code: Code::default(),
+        }
+    }
 }
 
 /// One step of an expression, on a number at hand and those that wait.
@@ -154,51 +185,95 @@ enum Act {
 ///
 /// # Invariants
 ///
-/// With `l` the smallest number for which `2^l` is not below `width`, `magic` is
-/// `2^64 * (2^l - width) / width + 1`, cut, and `shift` is `l - 1`. Then
-/// `(magic * n / 2^64 + n) / 2^l`, of whole numbers, is `n / width` for each `n` of 64 bits (Granlund,
-/// Montgomery: Division by Invariant Integers using Multiplication, 1994, fig. 4.1).
+/// `n / width`, for each `n` of 64 bits, is
+///
+/// - `magic * n / 2^(64 + shift)`, if `is_short`: `magic` is `2^(64 + shift) / width`, rounded up, has 64 bits,
+///   and `magic * width` is above `2^(64 + shift)` by no more than `2^shift`;
+/// - `(magic * n / 2^64 + n) / 2^(shift + 1)`, if not: `2^(shift + 1)` is the smallest power that is not below
+///   `width`, and `magic` is `2^64 * (2^(shift + 1) - width) / width + 1`.
+///
+/// All divisions cut. Granlund, Montgomery: Division by Invariant Integers using Multiplication, 1994,
+/// theorem 4.2 and fig. 4.1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reciprocal {
     magic: u64,
     width: u64,
     shift: u32,
+    is_short: bool,
 }
 
 impl Reciprocal {
+    /// No width, for what is not cut.
+    const NONE: Self = Self {
+        magic: 0,
+        width: 0,
+        shift: 0,
+        is_short: false,
+    };
+
     /// That of a width; `None` if all numbers are multiples of it.
     pub fn new(width: NonZeroU64) -> Option<Self> {
         let width = width.get();
         let below = width.checked_sub(1).filter(|&below| below != 0)?;
-        let log = u64::BITS.checked_sub(below.leading_zeros())?;
-        // `2^l - width`, which is less than `width`; 2^64 is 0 here.
-        let mut rest = 1u64.checked_shl(log).unwrap_or(0).wrapping_sub(width);
-        let mut magic: u64 = 0;
+        let shift = below.ilog2();
+        // `2^(shift + 1) - width`, which is less than `width`; 2^64 is 0 here.
+        let rest = 2u64.wrapping_shl(shift).wrapping_sub(width);
+        let rest = if shift == 63 { width.wrapping_neg() } else { rest };
 
-        // Long division of `rest * 2^64` by `width`.
-        for _ in 0..u64::BITS {
-            let carry = rest >> 63 != 0;
-
-            rest = rest.wrapping_shl(1);
-            magic = magic.wrapping_shl(1);
-            if carry || rest >= width {
-                rest = rest.wrapping_sub(width);
-                magic |= 1;
-            }
+        if let Some(short) = Self::short(width, shift) {
+            return Some(short);
         }
-        // INVARIANT: the quotient is less than 2^64 - 1, as `rest` was less than `width`.
+        // INVARIANT: the quotient is less than 2^64 - 1, as `rest` is less than `width`.
         Some(Self {
-            magic: magic.wrapping_add(1),
+            magic: fraction(rest, width).0.wrapping_add(1),
             width,
-            shift: log.checked_sub(1)?,
+            shift,
+            is_short: false,
         })
+    }
+
+    /// The short form of a width, above `2^shift` and not above twice that, if it has one.
+    fn short(width: u64, shift: u32) -> Option<Self> {
+        if width.is_power_of_two() {
+            // INVARIANT: 2^64 / width, of a width that is not 1, and nothing is rounded.
+            return Some(Self {
+                magic: 1u64.wrapping_shl(63u32.wrapping_sub(shift)),
+                width,
+                shift: 0,
+                is_short: true,
+            });
+        }
+
+        // As the width is no power of two, the quotient has 64 bits, and no division is without a rest.
+        let power = 1u64.wrapping_shl(shift);
+        let (quotient, rest) = fraction(power, width);
+
+        // INVARIANT: rounded up, the product exceeds the power by what the rest lacks of the width.
+        (width.wrapping_sub(rest) <= power).then_some(Self {
+            magic: quotient.wrapping_add(1),
+            width,
+            shift,
+            is_short: true,
+        })
+    }
+
+    /// The largest multiple of the width that is not above `n`, if it is short.
+    #[inline(always)]
+    fn cut_shortly(&self, n: u64) -> u64 {
+        // OVERFLOW: a multiple not above `n`.
+        high(self.magic, n)
+            .wrapping_shr(self.shift)
+            .wrapping_mul(self.width)
     }
 
     /// The largest multiple of the width that is not above `n`.
     #[inline(always)]
     pub fn cut(&self, n: u64) -> u64 {
-        // CAST: the upper half of a product of two factors of 64 bits.
-        let high = ((u128::from(self.magic).wrapping_mul(u128::from(n))) >> 64) as u64;
+        if self.is_short {
+            return self.cut_shortly(n);
+        }
+
+        let high = high(self.magic, n);
         // OVERFLOW: `high` is not above `n`. The sum, which may have 65 bits, is halved before it is
         // made.
         let half = (n.wrapping_sub(high) >> 1).wrapping_add(high);
@@ -208,45 +283,57 @@ impl Reciprocal {
     }
 }
 
-impl Round {
-    fn of(modifier: Modifier) -> Self {
-        match modifier {
-            Modifier::Log2 => Self::Log2,
-            Modifier::Buckets(width) => Reciprocal::new(width).map_or(Self::None, Self::Buckets),
-            _ => Self::None,
-        }
-    }
+/// The upper half of a product.
+#[inline(always)]
+fn high(a: u64, b: u64) -> u64 {
+    // CAST: the upper half, which has 64 bits.
+    (u128::from(a).wrapping_mul(u128::from(b)) >> 64) as u64
+}
 
-    #[inline(always)]
-    fn apply(&self, value: u64) -> u64 {
-        match self {
-            Self::None => value,
-            Self::Log2 => ceil_log2(value),
-            Self::Buckets(reciprocal) => reciprocal.cut(value),
+/// `2^64 * of / by`, cut, and the rest, for an `of` that is less than `by`.
+fn fraction(of: u64, by: u64) -> (u64, u64) {
+    let mut rest = of;
+    let mut quotient: u64 = 0;
+
+    for _ in 0..u64::BITS {
+        let carry = rest >> 63 != 0;
+
+        rest = rest.wrapping_shl(1);
+        quotient = quotient.wrapping_shl(1);
+        if carry || rest >= by {
+            rest = rest.wrapping_sub(by);
+            quotient |= 1;
         }
     }
+    (quotient, rest)
 }
 
 impl Number {
     /// The form of a field that is no expression; 0 for what is no number, of which there is none here.
     fn of_operand(field: &Field) -> Self {
-        let source = match field.op {
+        let mut number = Self::default();
+
+        number.source = match field.op {
             // PARITY: `create_hist_field()` ignores `.log2` and `.buckets` of a hitcount, and
             // `hist_field_name()` then finds no name for it.
-            Op::One => Source::Const(1),
-            Op::Num { offset, load } => match load {
-                Load::U64 | Load::S64 => Source::U64(offset),
-                Load::U32 => Source::U32(offset),
-                Load::S32 => Source::S32(offset),
-                Load::U16 => Source::U16(offset),
-                Load::S16 => Source::S16(offset),
-                Load::U8 => Source::U8(offset),
-                Load::S8 => Source::S8(offset),
-            },
+            Op::One => {
+                number.value = 1;
+                Source::Const
+            }
+            Op::Num { offset, load } => {
+                number.at = offset;
+                Source::of(load)
+            }
             Op::Timestamp => Source::Timestamp,
             Op::Cpu => Source::Cpu,
-            Op::Const(value) => Source::Const(value),
-            Op::Ref(n) => Source::Ref(n),
+            Op::Const(value) => {
+                number.value = value;
+                Source::Const
+            }
+            Op::Ref(n) => {
+                number.at = n.into();
+                Source::Ref
+            }
             Op::Expr(_)
             | Op::Comm
             | Op::EntryComm
@@ -254,12 +341,46 @@ impl Number {
             | Op::DynString { .. }
             | Op::RelDynString { .. }
             | Op::Stacktrace
-            | Op::StackField { .. } => Source::Const(0),
+            | Op::StackField { .. } => Source::Const,
         };
 
+        // INVARIANT: see above, and the source is not `Expr`.
+        number.is_word = number.source == Source::U64;
+        number.round = match field.modifier {
+            Modifier::Log2 => Round::Log2,
+            Modifier::Buckets(width) => match Reciprocal::new(width) {
+                Some(width) => {
+                    number.width = width;
+                    if width.is_short {
+                        Round::Multiple
+                    } else {
+                        Round::MultipleLong
+                    }
+                }
+                None => Round::None,
+            },
+            _ => Round::None,
+        };
+        number
+    }
+
+    /// Word `i` of a string of `len` bytes at `offset`, in a slot of `words` words, which ends with a NUL.
+    fn of_text(offset: u32, len: u32, words: usize, i: usize) -> Self {
+        let word = size_of::<u64>();
+        let first = i.saturating_mul(word);
+        // CAST: as in `bytes`.
+        let end = words.saturating_mul(word).saturating_sub(1).min(len as usize);
+        let mut mask = [0; size_of::<u64>()];
+
+        for byte in mask.iter_mut().take(end.saturating_sub(first)) {
+            *byte = 0xff;
+        }
+        // INVARIANT: it is not rounded, and is no number of 8 bytes.
         Self {
-            source,
-            round: Round::of(field.modifier),
+            source: Source::Text,
+            at: u32::try_from(first).map_or(u32::MAX, |first| offset.saturating_add(first)),
+            value: u64::from_ne_bytes(mask),
+            ..Self::default()
         }
     }
 
@@ -267,27 +388,62 @@ impl Number {
     fn is_simple(&self) -> bool {
         !matches!(
             self.source,
-            Source::Timestamp | Source::Ref(_) | Source::Expr(_)
+            Source::Timestamp | Source::Ref | Source::Expr
         )
     }
 
     /// Its value, if it [is simple](Number::is_simple). What is not in the record is 0.
     #[inline(always)]
-    pub(super) fn simple(&self, record: &[u8], cpu: u32) -> Option<u64> {
-        let value = match self.source {
-            Source::U64(at) => u64::from_ne_bytes(bytes(record, at)),
-            Source::U32(at) => u32::from_ne_bytes(bytes(record, at)).into(),
-            Source::S32(at) => widen(i32::from_ne_bytes(bytes(record, at))),
-            Source::U16(at) => u16::from_ne_bytes(bytes(record, at)).into(),
-            Source::S16(at) => widen(i16::from_ne_bytes(bytes(record, at))),
-            Source::U8(at) => u8::from_ne_bytes(bytes(record, at)).into(),
-            Source::S8(at) => widen(i8::from_ne_bytes(bytes(record, at))),
-            Source::Const(value) => value,
-            Source::Cpu => cpu.into(),
-            Source::Timestamp | Source::Ref(_) | Source::Expr(_) => return None,
-        };
+    pub(super) fn simple(&self, record: &[u8], cpu: impl Fn() -> u32) -> Option<u64> {
+        Some(self.rounded(self.read(record, cpu)?))
+    }
 
-        Some(self.round.apply(value))
+    /// Its value before it is rounded, if it is simple.
+    #[inline(always)]
+    fn read(&self, record: &[u8], cpu: impl Fn() -> u32) -> Option<u64> {
+        if self.is_word {
+            return Some(u64::from_ne_bytes(bytes(record, self.at)));
+        }
+        Some(match self.source {
+            Source::U64 => u64::from_ne_bytes(bytes(record, self.at)),
+            Source::U32 => u32::from_ne_bytes(bytes(record, self.at)).into(),
+            Source::S32 => widen(i32::from_ne_bytes(bytes(record, self.at))),
+            Source::U16 => u16::from_ne_bytes(bytes(record, self.at)).into(),
+            Source::S16 => widen(i16::from_ne_bytes(bytes(record, self.at))),
+            Source::U8 => u8::from_ne_bytes(bytes(record, self.at)).into(),
+            Source::S8 => widen(i8::from_ne_bytes(bytes(record, self.at))),
+            Source::Text => text_word(record, self.at) & self.value,
+            Source::Const => self.value,
+            Source::Cpu => cpu().into(),
+            Source::Timestamp | Source::Ref | Source::Expr => return None,
+        })
+    }
+
+    /// What becomes of a value.
+    #[inline(always)]
+    fn rounded(&self, value: u64) -> u64 {
+        if self.round == Round::None {
+            return value;
+        }
+        match self.round {
+            Round::Multiple => self.width.cut_shortly(value),
+            Round::Log2 => ceil_log2(value),
+            Round::None | Round::MultipleLong => self.width.cut(value),
+        }
+    }
+}
+
+impl Source {
+    fn of(load: Load) -> Self {
+        match load {
+            Load::U64 | Load::S64 => Self::U64,
+            Load::U32 => Self::U32,
+            Load::S32 => Self::S32,
+            Load::U16 => Self::U16,
+            Load::S16 => Self::S16,
+            Load::U8 => Self::U8,
+            Load::S8 => Self::S8,
+        }
     }
 }
 
@@ -310,31 +466,53 @@ impl Program {
             }
         }
 
-        let are_numbers = self.keys().iter().all(|key| {
-            matches!(
-                key.field.op,
-                Op::Num { .. } | Op::Cpu | Op::Const(_) | Op::One
-            )
-        });
-        let numbers = are_numbers && vals.as_slice().iter().all(Number::is_simple);
+        let words = self.lower_words(keys.as_slice()).unwrap_or_default();
+        let plain = self.is_plain()
+            && vals
+                .as_slice()
+                .iter()
+                .all(|val| val.is_simple() && val.round == Round::None);
 
-        // INVARIANT: all keys are numbers, each of them simple, so there are as many words as keys.
-        self.plan.numbers = match u8::try_from(self.keys().len()) {
-            Ok(keys) if numbers && self.is_plain() => keys,
+        // INVARIANT: see above; without words there is no short way.
+        self.plan.numbers = match u8::try_from(words.as_slice().len()) {
+            Ok(words) if plain => words,
             _ => 0,
         };
-        self.plan.keys_are_numbers = are_numbers;
+        self.plan.words = words;
         self.plan.keys = keys;
         self.plan.vals = vals;
         Ok(())
     }
 
+    /// The words of the key, if there are few and each is a simple number or a part of a string that is
+    /// always in one place.
+    fn lower_words(&self, numbers: &[Number]) -> Option<List<Number, WORDS_MAX>> {
+        let mut words = List::new();
+
+        for (key, number) in self.keys().iter().zip(numbers) {
+            match key.field.op {
+                Op::Num { .. } | Op::Cpu | Op::Const(_) | Op::One => words.push(*number).ok()?,
+                Op::StaticString { offset, len } => {
+                    for i in 0..key.words() {
+                        words
+                            .push(Number::of_text(offset, len, key.words(), i))
+                            .ok()?;
+                    }
+                }
+                _ => return None,
+            }
+        }
+        Some(words)
+    }
+
     /// Brings a field into the form that a hit wants; what is no number comes to 0.
     pub(super) fn lower_number(&mut self, field: &Field) -> Result<Number, AllocError> {
         match field.op {
+            // INVARIANT: it is not rounded.
             Op::Expr(code) => Ok(Number {
-                source: Source::Expr(self.lower_code(code)?),
-                round: Round::None,
+                source: Source::Expr,
+                code: self.lower_code(code)?,
+                ..Number::default()
             }),
             _ => Ok(Number::of_operand(field)),
         }
@@ -386,7 +564,7 @@ impl Program {
         env: &impl Env,
         refs: &[u64],
     ) -> u64 {
-        match number.simple(record, env.cpu()) {
+        match number.simple(record, || env.cpu()) {
             Some(value) => value,
             None => self.number_with_call(number, record, env, refs),
         }
@@ -401,7 +579,7 @@ impl Program {
         refs: &[u64],
     ) -> u64 {
         match number.source {
-            Source::Expr(code) => self.expression_at(code, record, env, refs),
+            Source::Expr => self.expression_at(number.code, record, env, refs),
             _ => self.operand_at(number, record, env, refs),
         }
     }
@@ -409,18 +587,19 @@ impl Program {
     /// The value of a number that is no expression.
     #[inline(always)]
     fn operand_at(&self, number: &Number, record: &[u8], env: &impl Env, refs: &[u64]) -> u64 {
-        if let Some(value) = number.simple(record, env.cpu()) {
+        if let Some(value) = number.simple(record, || env.cpu()) {
             return value;
         }
 
         let value = match number.source {
             Source::Timestamp if self.usecs && env.clock_in_ns() => to_usecs(env.timestamp()),
             Source::Timestamp => env.timestamp(),
-            Source::Ref(n) => refs.get(usize::from(n)).copied().unwrap_or(0),
+            // CAST: a small number.
+            Source::Ref => refs.get(number.at as usize).copied().unwrap_or(0),
             _ => 0,
         };
 
-        number.round.apply(value)
+        number.rounded(value)
     }
 
     /// The number that an expression comes to.
@@ -461,7 +640,7 @@ impl Program {
         value
     }
 
-    /// How many words the key has, if [`Program::numbers_key`] and [`Program::number_vals`] are all that a
+    /// How many words the key has, at most four, if [`Program::numbers_key`] and [`Program::number_vals`] are all that a
     /// hit needs; else 0.
     pub fn number_keys(&self) -> u8 {
         self.plan.numbers
@@ -469,23 +648,48 @@ impl Program {
 
     /// The key of a program whose [`Program::number_keys`] are `N`.
     #[inline(always)]
-    pub fn numbers_key<const N: usize>(&self, record: &[u8], cpu: u32) -> [u64; N] {
+    pub fn numbers_key<const N: usize>(
+        &self,
+        record: &[u8],
+        cpu: impl Fn() -> u32 + Copy,
+    ) -> [u64; N] {
         let mut key = [0; N];
 
-        for (word, number) in key.iter_mut().zip(self.plan.keys.places()) {
-            *word = number.simple(record, cpu).unwrap_or(0);
+        // No loop, so that the words stay in registers.
+        if let Some(word) = key.get_mut(0) {
+            *word = self.number_key(0, record, cpu);
+        }
+        if let Some(word) = key.get_mut(1) {
+            *word = self.number_key(1, record, cpu);
+        }
+        if let Some(word) = key.get_mut(2) {
+            *word = self.number_key(2, record, cpu);
+        }
+        if let Some(word) = key.get_mut(3) {
+            *word = self.number_key(3, record, cpu);
         }
         key
     }
 
-    /// The values of such a program, in order.
     #[inline(always)]
-    pub fn number_vals<'h>(&'h self, record: &'h [u8], cpu: u32) -> impl Iterator<Item = u64> + 'h {
+    fn number_key(&self, i: usize, record: &[u8], cpu: impl Fn() -> u32) -> u64 {
+        self.plan
+            .words
+            .places()
+            .get(i)
+            .and_then(|number| number.simple(record, cpu))
+            .unwrap_or(0)
+    }
+
+    /// Value `i` of such a program.
+    #[inline(always)]
+    pub fn number_val(&self, i: usize, record: &[u8], cpu: impl Fn() -> u32) -> u64 {
         self.plan
             .vals
-            .as_slice()
-            .iter()
-            .map(move |number| number.simple(record, cpu).unwrap_or(0))
+            .places()
+            .get(i)
+            .and_then(|number| number.read(record, cpu))
+            .unwrap_or(0)
     }
 }
 
@@ -561,6 +765,30 @@ fn bytes<const N: usize>(record: &[u8], at: u32) -> [u8; N] {
         .and_then(|bytes| bytes.first_chunk::<N>())
         .copied()
         .unwrap_or([0; N])
+}
+
+/// Eight bytes at `at`, with zeros for those that are not inside.
+#[inline(always)]
+fn text_word(record: &[u8], at: u32) -> u64 {
+    // CAST: as in `bytes`.
+    match record.get(at as usize..).and_then(<[u8]>::first_chunk) {
+        Some(word) => u64::from_ne_bytes(*word),
+        None => last_word(record, at),
+    }
+}
+
+/// As [`text_word`], of less than eight bytes.
+#[cold]
+#[inline(never)]
+fn last_word(record: &[u8], at: u32) -> u64 {
+    let mut word = [0; size_of::<u64>()];
+    // CAST: as in `bytes`.
+    let rest = record.get(at as usize..).unwrap_or(&[]);
+
+    for (to, from) in word.iter_mut().zip(rest) {
+        *to = *from;
+    }
+    u64::from_ne_bytes(word)
 }
 
 /// Nanoseconds to microseconds, to the nearest (`ns2usecs()`).

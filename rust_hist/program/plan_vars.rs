@@ -70,18 +70,15 @@ impl Program {
 
 impl Program {
     /// Computes the key of a hit into the first words of `buf`, and returns how many they are, if all keys
-    /// are numbers of the record; else returns 0, and [`Program::key`] is what computes it.
+    /// are numbers or short strings of the record; else returns 0, and [`Program::key`] is what computes it.
     #[inline(always)]
     pub fn numbers_key_in(&self, record: &[u8], cpu: u32, buf: &mut [u64]) -> usize {
-        let keys = self.plan.keys.as_slice();
+        let words = self.plan.words.as_slice();
 
-        if !self.plan.keys_are_numbers {
-            return 0;
+        for (word, number) in buf.iter_mut().zip(words) {
+            *word = number.simple(record, || cpu).unwrap_or(0);
         }
-        for (word, number) in buf.iter_mut().zip(keys) {
-            *word = number.simple(record, cpu).unwrap_or(0);
-        }
-        keys.len()
+        words.len()
     }
 }
 

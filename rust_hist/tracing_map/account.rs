@@ -43,13 +43,14 @@ impl Ending {
         Self::Ignored,
     ];
 
+    /// The word of the account; a hit is counted by its element alone.
     #[inline(always)]
-    fn word(self) -> usize {
+    fn word(self) -> Option<usize> {
         match self {
-            Self::Hit => 0,
-            Self::DroppedFull => 1,
-            Self::DroppedNested => 2,
-            Self::Ignored => 3,
+            Self::Hit => None,
+            Self::DroppedFull => Some(0),
+            Self::DroppedNested => Some(1),
+            Self::Ignored => Some(2),
         }
     }
 }
@@ -163,29 +164,24 @@ impl<'a> Shard<'a> {
         }
     }
 
-    /// Counts a call that ended in this way.
+    /// Counts a call that ended in this way, and that is no hit.
     #[inline(always)]
     pub fn count(&self, ending: Ending) {
-        self.inc_at(ending.word());
+        if let Some(at) = ending.word() {
+            self.inc_at(at);
+        }
     }
 
-    /// Counts a call that hit an element, in the account and in the element's hit count, and adds
-    /// `values` to its further sums, wrapping around. There is no sum past those of the shape.
+    /// Counts a call that hit an element in the element's hit count, and adds `values` to its further sums,
+    /// wrapping around. There is no sum past those of the shape.
     #[inline(always)]
     pub fn hit(&self, elt: Elt, values: &[u64]) {
-        self.hit_with(elt, values.iter().copied());
-    }
-
-    /// As [`Shard::hit`], with values that are computed on the way.
-    #[inline(always)]
-    pub fn hit_with(&self, elt: Elt, values: impl Iterator<Item = u64>) {
         let at = self.sums_at(elt);
 
         self.inc_at(at);
-        for (i, v) in (1..self.sums).zip(values) {
+        for (i, &v) in (1..self.sums).zip(values) {
             self.add_at(at.wrapping_add(i), v);
         }
-        self.count(Ending::Hit);
     }
 }
 
@@ -201,13 +197,28 @@ where
     }
 
     /// Adds up the account of all CPUs. Calls in progress may be in it or not.
+    ///
+    /// Hits are those of all elements, which takes as long as there are elements in use.
     pub fn account(&self) -> Account {
         let mut account = Account::default();
 
         for ending in Ending::ALL {
-            account.add(ending, self.over_shards(ending.word()));
+            account.add(
+                ending,
+                match ending.word() {
+                    Some(at) => self.over_shards(at),
+                    None => self.hits(),
+                },
+            );
         }
         account
+    }
+
+    /// Adds up the hit counts of all elements. One that was given back has none.
+    fn hits(&self) -> u64 {
+        (0..self.used())
+            .map(|index| self.over_shards(self.shape().sums_at(index)))
+            .fold(0, u64::wrapping_add)
     }
 
     /// Returns sum `i` of an element, added up over the CPUs; 0 past the sums of the shape.

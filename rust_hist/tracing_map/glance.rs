@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What most calls come to: a short key that is there, counted without a call, a loop or a lock.
+//!
+//! Context: any, NMI included.
+
+use super::{
+    shape::CONTROL_WORDS,
+    slot::Slot,
+    Elt,
+    Ending,
+    KeyHash,
+    Map, //
+};
+use crate::sync::{
+    local_add_at,
+    local_inc_at,
+    Acquire,
+    Atomic,
+    Relaxed, //
+};
+use core::ops::Deref;
+
+/// What a look at the slots where a key begins has shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Glance {
+    /// The key has this element.
+    Found(Elt),
+    /// As when [`Map::insert`] says `None`.
+    Full,
+    /// It takes more than a look.
+    Unclear,
+}
+
+/// The values of a call, each computed when it is wanted.
+pub trait Values {
+    /// Value `i`, which adds to sum `i + 1`.
+    fn value(&self, i: usize) -> u64;
+}
+
+impl<S, H> Map<S, H>
+where
+    S: Deref<Target = [Atomic<u64>]>,
+    H: KeyHash,
+{
+    /// Looks for the element of a key of `N` words, as many as keys of the map have, without any effect.
+    ///
+    /// That is all there is to do for a key that is there, and for one that a full map has no room for.
+    /// Else [`Map::insert`] is to be called.
+    #[inline(always)]
+    pub fn glance<const N: usize>(&self, key: &[u64; N]) -> Glance {
+        self.glance_in(self.words(), key)
+    }
+
+    /// As [`Map::glance`]; `words` are those of the map.
+    #[inline(always)]
+    fn glance_in<const N: usize>(&self, words: &[Atomic<u64>], key: &[u64; N]) -> Glance {
+        let shape = self.shape();
+        // OVERFLOW: a slot's number is at most `slot_mask`.
+        let mut at = CONTROL_WORDS.wrapping_add(self.home(H::hash(key)));
+
+        debug_assert!(N == shape.key_words);
+        // The walk ends at a free slot, or behind the last one, where it would begin anew.
+        while let Some(slot) = words.get(at) {
+            // ORDERING: pairs with `Release` in `publish`; the key of the element is visible.
+            let Some(elt) = Slot(slot.load(Acquire)).elt() else {
+                return self.glance_at_free(slot);
+            };
+            // OVERFLOW: below the number of words, since the index is less than that of elements.
+            let key_at = elt.index().wrapping_mul(N).wrapping_add(shape.keys_at);
+            let is_held = (0..N).zip(key).all(|(i, wanted)| {
+                words
+                    .get(key_at.wrapping_add(i))
+                    // ORDERING: as above; the key of a published element does not change.
+                    .is_some_and(|held| held.load(Relaxed) == *wanted)
+            });
+            if is_held {
+                return Glance::Found(elt);
+            }
+            // OVERFLOW: below the number of words.
+            at = at.wrapping_add(1);
+            if at >= shape.keys_at {
+                break;
+            }
+        }
+        Glance::Unclear
+    }
+
+    /// What it means that `slot`, on the probe path of a key that is in none of those before it, was
+    /// free.
+    #[inline(always)]
+    fn glance_at_free(&self, slot: &Atomic<u64>) -> Glance {
+        if !self.pool().is_empty() {
+            return Glance::Unclear;
+        }
+        // The last element may have gone to this very key meanwhile, and then into this slot.
+        //
+        // ORDERING: as in `glance`; the `Acquire` of `is_empty` keeps this look behind that.
+        if Slot(slot.load(Acquire)).is_free() {
+            Glance::Full
+        } else {
+            Glance::Unclear
+        }
+    }
+
+    /// Counts a call of a key of `N` words, as many as keys of the map have, that is there or cannot be:
+    /// in the second case as dropped, in the first as a hit, whose values are added to the sums. The caller
+    /// stays on the CPU that `cpu` says, which has [a shard of its own](super::Shape::per_cpu).
+    ///
+    /// Else does nothing, and says so; then it is for [`Map::insert`] and [`Map::shard`] to do.
+    #[inline(always)]
+    pub fn hit_at_once<const N: usize>(
+        &self,
+        key: &[u64; N],
+        cpu: impl Fn() -> u32,
+        values: &impl Values,
+    ) -> bool {
+        let words = self.words();
+        let elt = match self.glance_in(words, key) {
+            Glance::Found(elt) => elt,
+            Glance::Full => {
+                self.shard(cpu()).count(Ending::DroppedFull);
+                return true;
+            }
+            Glance::Unclear => return false,
+        };
+        let shape = self.shape();
+
+        debug_assert!(shape.per_cpu());
+        // OVERFLOW: below the number of words for a CPU of the shape; nothing is found for another one.
+        // CAST: `u32` fits in `usize` on every architecture that Linux supports.
+        let shard = (cpu() as usize)
+            .wrapping_mul(shape.shard_words)
+            .wrapping_add(shape.shards_at);
+        // OVERFLOW: as above.
+        let sums = shard.wrapping_add(shape.sums_at(elt.index()));
+        let n = shape.sums;
+
+        local_inc_at(words, sums);
+        if n > 1 {
+            local_add_at(words, sums.wrapping_add(1), values.value(0));
+            if n > 2 {
+                local_add_at(words, sums.wrapping_add(2), values.value(1));
+            }
+        }
+        true
+    }
+}
