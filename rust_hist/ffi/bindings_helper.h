@@ -9,5 +9,6 @@
 #include <linux/seq_file.h>
 #include <linux/stacktrace.h>
 #include <linux/tracefs.h>
+#include <linux/vmalloc.h>
 
 #include "helpers.h"

@@ -39,15 +39,44 @@ const FLAGS: bindings::gfp_t = bindings::GFP_KERNEL
     | bindings::__GFP_NOWARN
     | 1 << bindings::___GFP_RETRY_MAYFAIL_BIT;
 
+/// Bytes of the largest block whose pages lie together.
+const TOGETHER_MAX: usize = 4 << 20;
+
+/// What larger blocks are rounded up to: a large page, which they consist of where there are any.
+const LARGE_PAGE: usize = 2 << 20;
+
+/// Returns how much a block of `size` bytes takes with what it is rounded up by.
+fn rounded(size: usize) -> usize {
+    match size {
+        0 => 0,
+        1..=TOGETHER_MAX => size.next_power_of_two(),
+        _ => size.saturating_add(LARGE_PAGE - 1) / LARGE_PAGE * LARGE_PAGE,
+    }
+}
+
 /// Allocates `len` zeros, by pages where they do not lie together. May sleep.
 pub(crate) fn zeros<T: ZeroIsValid>(len: usize) -> core::result::Result<KVVec<T>, AllocError> {
+    zeros_within(len, usize::MAX)
+}
+
+/// The same; if rounding made more than `most` bytes of it, it is allocated by small pages, which adds
+/// next to nothing, but makes the CPU look up more addresses of pages.
+fn zeros_within<T: ZeroIsValid>(
+    len: usize,
+    most: usize,
+) -> core::result::Result<KVVec<T>, AllocError> {
     let size = len.checked_mul(size_of::<T>()).ok_or(AllocError)?;
     if size == 0 {
         return Ok(KVVec::new());
     }
-    // SAFETY: a null pointer asks for a new block.
+    let allocate = if rounded(size) <= most {
+        bindings::kvrealloc_node_align_noprof
+    } else {
+        bindings::vrealloc_node_align_noprof
+    };
+    // SAFETY: a null pointer asks either function for a new block.
     let block = unsafe {
-        bindings::kvrealloc_node_align_noprof(
+        allocate(
             core::ptr::null(),
             size,
             align_of::<T>(),
@@ -56,8 +85,9 @@ pub(crate) fn zeros<T: ZeroIsValid>(len: usize) -> core::result::Result<KVVec<T>
         )
     };
     let block = NonNull::new(block).ok_or(AllocError)?;
-    // SAFETY: the block is one of the allocator behind `KVVec`, with room for `len` values, all of
-    // them zero, which by the contract of the trait is valid.
+    // SAFETY: the block is one that the allocator behind `KVVec` frees, `kvfree()`, whichever function
+    // it comes from, with room for `len` values, all of them zero, which by the contract of the trait is
+    // valid.
     Ok(unsafe { KVVec::from_raw_parts(block.cast().as_ptr(), len, len) })
 }
 
@@ -71,13 +101,30 @@ struct Line([Atomic<u64>; LINE_WORDS]);
 const _: () = assert!(size_of::<Line>() == LINE_WORDS * size_of::<u64>());
 
 /// Words that several contexts share, all 0 in the beginning; they begin on a pair of cache lines.
-pub(crate) struct Words(KVVec<Line>);
+pub(crate) struct Words {
+    lines: KVVec<Line>,
+    bytes: usize,
+}
 
 impl Words {
-    /// Allocates `len` words, or a few more. May sleep.
-    pub(crate) fn zeros(len: usize) -> core::result::Result<Self, AllocError> {
+    /// Allocates `len` words, or a few more; in not many more than `most` bytes, if they fit in there.
+    /// May sleep.
+    pub(crate) fn zeros(len: usize, most: usize) -> core::result::Result<Self, AllocError> {
         // The block's size is a multiple of the alignment, which is what `kmalloc()` goes by.
-        Ok(Self(zeros(len.div_ceil(LINE_WORDS))?))
+        let lines: KVVec<Line> = zeros_within(len.div_ceil(LINE_WORDS), most)?;
+        let bytes = lines.len() * size_of::<Line>();
+        Ok(Self {
+            lines,
+            bytes: match rounded(bytes) {
+                rounded if rounded <= most => rounded,
+                _ => bytes,
+            },
+        })
+    }
+
+    /// The memory that they take.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
     }
 }
 
@@ -90,8 +137,8 @@ impl Deref for Words {
         // each other without a gap. OVERFLOW: the block has fewer bytes than an address can tell.
         unsafe {
             core::slice::from_raw_parts(
-                self.0.as_ptr().cast(),
-                self.0.len().wrapping_mul(LINE_WORDS),
+                self.lines.as_ptr().cast(),
+                self.lines.len().wrapping_mul(LINE_WORDS),
             )
         }
     }
