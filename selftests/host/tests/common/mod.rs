@@ -4,6 +4,9 @@
 
 #![allow(dead_code, reason = "not every test uses all of it")]
 
+#[cfg(not(loom))]
+pub(crate) mod map_model;
+
 use rust_hist::sync::Atomic;
 use rust_hist::tracing_map::{Dimensions, KeyHash, Map, Shape};
 
