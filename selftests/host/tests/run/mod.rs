@@ -61,6 +61,9 @@ use rust_hist::{
 };
 use std::fmt;
 
+/// CPUs that records come from, [`AROUND`] among them.
+pub(crate) const CPUS: u32 = 4;
+
 /// A trigger with its table.
 pub(crate) struct Trigger {
     pub(crate) event: (&'static str, &'static str),
@@ -123,7 +126,7 @@ impl World {
             aux_words: program.aux_words(),
             sums: program.sums(),
         };
-        let shape = Shape::new(dimensions, 1).ok_or("the shape")?;
+        let shape = Shape::new(dimensions, CPUS).ok_or("the shape")?;
 
         self.0.push(Trigger {
             event,
@@ -155,7 +158,7 @@ impl World {
             snapshots: Vec::new(),
             traced: Vec::new(),
         };
-        let shard = map.shard(0);
+        let shard = map.shard(around.cpu);
 
         let key = program.key(record, around, &mut key);
         let Ok(refs) = program.resolve(key, self, &mut refs) else {
