@@ -89,8 +89,8 @@ pub(crate) trait Trigger: Sized + Send + Sync + 'static {
     /// Removes all triggers of this kind from `file`, which is being opened with truncation.
     fn remove_all(file: &EventFile, held: &EventMutexHeld);
 
-    /// The number of the short way in which the trigger may handle a record, 1 to 4; 0 if it has none.
-    #[inline(always)]
+    /// The number of the short way in which the trigger may handle a record, 1 to 7; 0 if it has none. It
+    /// never changes.
     fn short_way(&self) -> u8 {
         0
     }
@@ -152,11 +152,21 @@ pub(crate) struct Command<T: Trigger> {
 ///
 /// # Invariants
 ///
-/// `file` is the event file that the node is for, or on. It is valid as long as the node is on it.
+/// - `file` is the event file that the node is for, or on. It is valid as long as the node is on it.
+/// - `hit` may be called as [`Command::trigger_callback`] may, for a node of this data.
 struct Private<T> {
+    hit: HitFn,
     file: *mut bindings::trace_event_file,
     data: T,
 }
+
+/// A trigger function.
+type HitFn = unsafe extern "C" fn(
+    *mut bindings::event_trigger_data,
+    *mut bindings::trace_buffer,
+    *mut c_void,
+    *mut bindings::ring_buffer_event,
+);
 
 // SAFETY: the core protects its list by its locks, ours is used under `event_mutex`, and everything
 // else is constant.
@@ -312,17 +322,23 @@ impl<T: Trigger> Command<T> {
         // SAFETY: the node is freed only after the grace period that this call holds up, and its
         // private data with it; `Prepared::new` stored a `Private` there.
         let private = unsafe { &*(*data).private_data.cast::<Private<T>>() };
-        // Each way has a frame of its own: the shortest ones need hardly any, and none is nested in
-        // another one.
-        // SAFETY: all of them are called with the arguments of a trigger function.
-        unsafe {
-            match private.data.short_way() {
-                1 => Self::hit_shortly::<1>(data, buffer, rec, event),
-                2 => Self::hit_shortly::<2>(data, buffer, rec, event),
-                3 => Self::hit_shortly::<3>(data, buffer, rec, event),
-                4 => Self::hit_shortly::<4>(data, buffer, rec, event),
-                _ => Self::hit(data, buffer, rec, event),
-            }
+        // SAFETY: by the type invariant; these are the arguments.
+        unsafe { (private.hit)(data, buffer, rec, event) };
+    }
+
+    /// The function for the records of a trigger.
+    ///
+    /// Each way has a frame of its own: the shortest ones need hardly any, and none is nested in another one.
+    fn way_of(data: &T) -> HitFn {
+        match data.short_way() {
+            1 => Self::hit_shortly::<1>,
+            2 => Self::hit_shortly::<2>,
+            3 => Self::hit_shortly::<3>,
+            4 => Self::hit_shortly::<4>,
+            5 => Self::hit_shortly::<5>,
+            6 => Self::hit_shortly::<6>,
+            7 => Self::hit_shortly::<7>,
+            _ => Self::hit,
         }
     }
 
@@ -493,8 +509,9 @@ impl<T: Trigger> Prepared<T> {
     /// Allocates a node for `data` and `file`, which takes a reference on the module.
     pub(crate) fn new(command: &Command<T>, data: T, file: &EventFile) -> Result<Self> {
         let cmd = command.command.get();
-        // INVARIANT: the node is for this file.
+        // INVARIANT: the node is for this file, and the way that of the data.
         let private = Private {
+            hit: Command::<T>::way_of(&data),
             file: file.as_ptr(),
             data,
         };
