@@ -40,7 +40,7 @@ TRACE_EVENT(sample,
 		memcpy(__entry->fixed, fixed, 16);
 		__assign_str(dyn);
 		__assign_rel_str(rel);
-		__entry->ptr = test_text;
+		__entry->ptr = rust_hist_test_text;
 		memset(__entry->blob, key, sizeof(__entry->blob));
 	),
 	TP_printk("key=%llu val=%llu dyn=%s", __entry->key, __entry->val, __get_str(dyn))
@@ -70,6 +70,23 @@ TRACE_EVENT(second,
 		__assign_str(dyn);
 	),
 	TP_printk("id=%llu when=%llu dyn=%s", __entry->id, __entry->when, __get_str(dyn))
+);
+
+/* What the benchmarks put triggers on: small, so that what a trigger adds is seen. */
+TRACE_EVENT(hit,
+	TP_PROTO(u64 key, u64 val, const char *str),
+	TP_ARGS(key, val, str),
+	TP_STRUCT__entry(
+		__field(u64, key)
+		__field(u64, val)
+		__array(char, str, 16)
+	),
+	TP_fast_assign(
+		__entry->key = key;
+		__entry->val = val;
+		memcpy(__entry->str, str, 16);
+	),
+	TP_printk("key=%llu val=%llu str=%s", __entry->key, __entry->val, __entry->str)
 );
 
 #endif

@@ -1,0 +1,420 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Fires events a given number of times, for the selftests and the benchmarks.
+//!
+//! `COUNT KEYS START CONTEXT` written to debugfs' `rust_hist_test/fire` has the event `sample` fire
+//! `COUNT` times, with keys `START ... START + KEYS - 1` in turn and values `0 ... COUNT - 1`. `CONTEXT` is
+//! `task`, `softirq` (a tasklet), `irq` or `nmi`; the last two are for more than one CPU, they interrupt the
+//! next one. The write returns when all is done. The file `fired` counts the hits since the load. The file
+//! `fire_second` does the same with the event `second`.
+//!
+//! `EVENT COUNT KEYS VALS STRS` written to `rust_hist_test/loop` fires `EVENT`, which is `hit` or `sample`,
+//! `COUNT` times in a loop with interrupts off, each time with one of `KEYS` keys, `VALS` values and `STRS`
+//! (at most 16) strings, by the same random numbers whenever it is written. The file `took` tells how long the
+//! last loop took, in cycles and in nanoseconds.
+
+use core::{
+    ffi::{
+        c_char,
+        c_int,
+        c_void, //
+    },
+    fmt::Write,
+    ptr::null_mut, //
+};
+use kernel::{
+    bindings,
+    debugfs::{
+        Dir,
+        File, //
+    },
+    fmt,
+    prelude::*,
+    sync::atomic::{
+        Acquire,
+        Atomic,
+        Full,
+        Relaxed,
+        Release, //
+    },
+    types::Opaque,
+    uaccess::UserSliceReader, //
+};
+
+module! {
+    type: Test,
+    name: "rust_hist_test",
+    authors: ["The rust_hist project"],
+    description: "Events with a field of every kind, for the selftests of rust_hist",
+    license: "GPL",
+}
+
+/// From this key on `fixed` has no NUL, and `dyn` and `rel` have so many characters more.
+const TEXT_LONG: u64 = 1000;
+/// The most characters of `dyn` and `rel`.
+const TEXT_LEN: u64 = 600;
+/// Hits of one run of a tasklet, which must not take long.
+const BATCH: u64 = 64;
+/// What an NMI handler returns for an NMI that is not its own, and for one that is.
+const NMI_DONE: c_int = 0;
+const NMI_HANDLED: c_int = 1;
+
+/// How an event is fired: with `key`, `val`, 16 bytes and a string that ends with a NUL.
+type Fire = unsafe extern "C" fn(u64, u64, *const c_char, *const c_char);
+
+extern "C" {
+    static rust_hist_test_text: [c_char; TEXT_LEN as usize + 1];
+    fn rust_hist_test_sample(key: u64, val: u64, fixed: *const c_char, text: *const c_char);
+    fn rust_hist_test_second(key: u64, val: u64, fixed: *const c_char, text: *const c_char);
+    fn rust_hist_test_hit(key: u64, val: u64, fixed: *const c_char, text: *const c_char);
+    fn rust_hist_test_schedule(tasklet: *mut bindings::tasklet_struct);
+    fn rust_hist_test_next_cpu() -> c_int;
+    fn rust_hist_test_on_nmi() -> c_int;
+    fn rust_hist_test_off_nmi();
+    fn rust_hist_test_send_nmi(cpu: c_int);
+}
+
+/// Events fired since the load.
+static FIRED: Atomic<u64> = Atomic::new(0);
+/// The job of which an NMI is to fire one event.
+static NMI_JOB: Atomic<*mut Job> = Atomic::new(null_mut());
+/// Cycles and nanoseconds of the last loop.
+static TOOK: [Atomic<u64>; 2] = [Atomic::new(0), Atomic::new(0)];
+
+kernel::sync::global_lock! {
+    // SAFETY: `Test::init` initialises it before anything uses it.
+    unsafe(uninit) static ONE_NMI: Mutex<()> = ();
+}
+
+/// Text of at most 24 bytes, padded with NULs.
+#[derive(Clone, Copy)]
+struct Text {
+    bytes: [u8; 24],
+    len: usize,
+}
+
+impl Text {
+    fn new(args: fmt::Arguments<'_>) -> Self {
+        let mut text = Self {
+            bytes: [0; 24],
+            len: 0,
+        };
+        // What does not fit is left out.
+        let _ = text.write_fmt(args);
+        text
+    }
+
+    fn as_ptr(&self) -> *const c_char {
+        self.bytes.as_ptr().cast()
+    }
+}
+
+impl Write for Text {
+    fn write_str(&mut self, s: &str) -> core::fmt::Result {
+        // The last byte stays a NUL.
+        for (place, byte) in self.bytes[..23].iter_mut().skip(self.len).zip(s.bytes()) {
+            *place = byte;
+            self.len += 1;
+        }
+        Ok(())
+    }
+}
+
+/// What a write asks for, and how far it is.
+struct Job {
+    count: u64,
+    keys: u64,
+    start: u64,
+    event: Fire,
+    done: Atomic<u64>,
+    tasklet: Opaque<bindings::tasklet_struct>,
+}
+
+impl Job {
+    /// Fires the next event, in any context, but in one at a time.
+    fn fire(&self) {
+        // ORDERING: The contexts of a job follow each other by what starts and awaits them.
+        let done = self.done.load(Relaxed);
+        let key = self.start + done % self.keys;
+        let (mut fixed, text) = (
+            Text::new(fmt!("fixed-{key}")),
+            Text::new(fmt!("text-{key}")),
+        );
+        fixed.bytes[15] = 0;
+        let mut dynamic = text.as_ptr();
+        if key >= TEXT_LONG {
+            fixed.bytes[..16].fill(b'y');
+            let more = (key - TEXT_LONG).min(TEXT_LEN) as usize;
+            // SAFETY: `more` is at most `TEXT_LEN`, and the text has one more byte than that.
+            dynamic = unsafe {
+                (&raw const rust_hist_test_text)
+                    .cast::<c_char>()
+                    .add(TEXT_LEN as usize - more)
+            };
+        }
+        // SAFETY: `fixed` has 16 bytes, and both texts end with a NUL.
+        unsafe { (self.event)(key, done, fixed.as_ptr(), dynamic) };
+        FIRED.fetch_add(1, Relaxed);
+        // ORDERING: Pairs with `send_nmi`, which ends the job's life.
+        self.done.store(done + 1, Release);
+    }
+
+    /// Fires an event in an NMI on `cpu`.
+    fn send_nmi(&self, cpu: c_int) {
+        let before = self.done.load(Relaxed);
+        let _one = ONE_NMI.lock();
+        // ORDERING: Pairs with the exchange in `rust_hist_test_nmi`, which sees the job whole.
+        NMI_JOB.store((&raw const *self).cast_mut(), Release);
+        // SAFETY: Interrupts `cpu`, which is or was online; the handler stands.
+        unsafe { rust_hist_test_send_nmi(cpu) };
+        // ORDERING: Pairs with `fire`.
+        while self.done.load(Acquire) == before {
+            core::hint::spin_loop();
+        }
+    }
+
+    /// Does the job in a context.
+    fn run(&self, context: &str) -> Result {
+        // SAFETY: Pairs with the unlock below; the tasklet is the job's own and is not scheduled yet.
+        unsafe {
+            bindings::tasklet_setup(self.tasklet.get(), Some(fire_tasklet));
+            bindings::cpus_read_lock();
+        }
+        while self.done.load(Relaxed) < self.count && !kernel::current!().signal_pending() {
+            // SAFETY: No preconditions.
+            let cpu = unsafe { rust_hist_test_next_cpu() };
+            match context {
+                // SAFETY: The tasklet is set up, and `self` outlives its run, which is awaited.
+                "softirq" => unsafe {
+                    rust_hist_test_schedule(self.tasklet.get());
+                    bindings::tasklet_kill(self.tasklet.get());
+                },
+                // SAFETY: `fire_irq` takes a job, and has returned when the call does.
+                "irq" => unsafe {
+                    let job = (&raw const *self).cast_mut().cast();
+                    bindings::smp_call_function_single(cpu, Some(fire_irq), job, 1);
+                },
+                "nmi" => self.send_nmi(cpu),
+                _ => self.fire(),
+            }
+        }
+        // SAFETY: See above.
+        unsafe { bindings::cpus_read_unlock() };
+        if self.done.load(Relaxed) < self.count {
+            return Err(EINTR);
+        }
+        Ok(())
+    }
+}
+
+/// Fires some events of the job whose tasklet this is.
+///
+/// # Safety
+///
+/// `tasklet` is that of a job, which stays meanwhile.
+unsafe extern "C" fn fire_tasklet(tasklet: *mut bindings::tasklet_struct) {
+    let tasklet = Opaque::cast_from(tasklet);
+    // SAFETY: By the function's contract.
+    let job = unsafe { &*kernel::container_of!(tasklet, Job, tasklet) };
+    for _ in 0..BATCH {
+        if job.done.load(Relaxed) < job.count {
+            job.fire();
+        }
+    }
+}
+
+/// # Safety
+///
+/// `job` is a [`Job`], which stays meanwhile.
+unsafe extern "C" fn fire_irq(job: *mut c_void) {
+    // SAFETY: By the function's contract.
+    unsafe { &*job.cast::<Job>() }.fire();
+}
+
+/// The handler of NMIs, called for each.
+#[no_mangle]
+extern "C" fn rust_hist_test_nmi(_kind: u32, _regs: *mut c_void) -> c_int {
+    // ORDERING: Pairs with `send_nmi`.
+    let job = NMI_JOB.xchg(null_mut(), Full);
+    // SAFETY: Null, or a job whose writer waits in `send_nmi` until its event is fired.
+    match unsafe { job.as_ref() } {
+        Some(job) => {
+            job.fire();
+            NMI_HANDLED
+        }
+        None => NMI_DONE,
+    }
+}
+
+/// What a loop does.
+struct Loop {
+    count: u64,
+    keys: u64,
+    vals: u64,
+    strs: u64,
+    event: Fire,
+}
+
+/// Cycles and nanoseconds.
+fn clocks() -> [u64; 2] {
+    // SAFETY: These may be read anywhere.
+    unsafe {
+        [
+            core::arch::x86_64::_rdtsc(),
+            bindings::ktime_get_raw_fast_ns(),
+        ]
+    }
+}
+
+/// Fires the events of a loop, and takes the time.
+///
+/// # Safety
+///
+/// `what` is a [`Loop`]; interrupts are off.
+unsafe extern "C" fn run_loop(what: *mut c_void) {
+    // SAFETY: By the function's contract.
+    let what = unsafe { &*what.cast::<Loop>() };
+    let strs: [Text; 16] = core::array::from_fn(|n| Text::new(fmt!("string {n}")));
+    let mut random = 88172645463325252u64;
+    // A number below `n`, of 32 bits.
+    let below = |bits: u64, n: u64| (bits & 0xffff_ffff).wrapping_mul(n) >> 32;
+
+    let before = clocks();
+    for _ in 0..what.count {
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        let str = &strs[below(random >> 20, what.strs) as usize & 15];
+        // SAFETY: `str` has 16 bytes, and ends with a NUL.
+        unsafe {
+            (what.event)(
+                below(random >> 32, what.keys),
+                below(random, what.vals),
+                str.as_ptr(),
+                str.as_ptr(),
+            )
+        };
+    }
+    for ((took, after), before) in TOOK.iter().zip(clocks()).zip(before) {
+        took.store(after.wrapping_sub(before), Relaxed);
+    }
+}
+
+/// Calls `f` with the words of what is written.
+fn words<T>(
+    reader: &mut UserSliceReader,
+    f: impl FnOnce(&mut dyn Iterator<Item = &str>) -> Result<T>,
+) -> Result<T> {
+    let mut bytes = [0u8; 80];
+    let bytes = bytes.get_mut(..reader.len()).ok_or(EINVAL)?;
+    reader.read_slice(bytes)?;
+    f(&mut core::str::from_utf8(bytes)
+        .map_err(|_| EINVAL)?
+        .split_ascii_whitespace())
+}
+
+fn number(words: &mut dyn Iterator<Item = &str>) -> Result<u64> {
+    words.next().ok_or(EINVAL)?.parse().map_err(|_| EINVAL)
+}
+
+fn write_fire(event: &Fire, reader: &mut UserSliceReader) -> Result {
+    words(reader, |words| {
+        let job = Job {
+            count: number(words)?,
+            keys: number(words)?,
+            start: number(words)?,
+            event: *event,
+            done: Atomic::new(0),
+            tasklet: Opaque::zeroed(),
+        };
+        let context = words.next().ok_or(EINVAL)?;
+        if job.keys == 0 || !["task", "softirq", "irq", "nmi"].contains(&context) {
+            return Err(EINVAL);
+        }
+        job.run(context)
+    })
+}
+
+fn write_loop(_: &(), reader: &mut UserSliceReader) -> Result {
+    words(reader, |words| {
+        let event: Fire = match words.next() {
+            Some("hit") => rust_hist_test_hit,
+            Some("sample") => rust_hist_test_sample,
+            _ => return Err(EINVAL),
+        };
+        let mut what = Loop {
+            count: number(words)?,
+            keys: number(words)?,
+            vals: number(words)?,
+            strs: number(words)?,
+            event,
+        };
+        // SAFETY: `run_loop` takes a `Loop`, and has returned when the call does. Whatever CPU runs it, it
+        // has its interrupts off.
+        let rc = unsafe {
+            bindings::smp_call_function_single(
+                bindings::raw_smp_processor_id() as c_int,
+                Some(run_loop),
+                (&raw mut what).cast(),
+                1,
+            )
+        };
+        kernel::error::to_result(rc)
+    })
+}
+
+/// The handler of NMIs, while this is there.
+struct OnNmi;
+
+impl OnNmi {
+    fn new() -> Result<Self> {
+        // SAFETY: `rust_hist_test_nmi` may be called for any NMI until `drop`.
+        kernel::error::to_result(unsafe { rust_hist_test_on_nmi() })?;
+        Ok(Self)
+    }
+}
+
+impl Drop for OnNmi {
+    fn drop(&mut self) {
+        // SAFETY: `new` has registered it.
+        unsafe { rust_hist_test_off_nmi() };
+    }
+}
+
+/// The files go before what they use.
+#[pin_data]
+struct Test {
+    #[pin]
+    fire: File<Fire>,
+    #[pin]
+    fire_second: File<Fire>,
+    #[pin]
+    loop_file: File<()>,
+    #[pin]
+    fired: File<()>,
+    #[pin]
+    took: File<()>,
+    _dir: Dir,
+    _on_nmi: OnNmi,
+}
+
+impl kernel::InPlaceModule for Test {
+    fn init(_module: &'static ThisModule) -> impl PinInit<Self, Error> {
+        let dir = Dir::new(c"rust_hist_test");
+        // SAFETY: Called once, before anything can use it.
+        unsafe { ONE_NMI.init() };
+        try_pin_init!(Self {
+            _on_nmi: OnNmi::new()?,
+            fire <- dir.write_callback_file(c"fire", rust_hist_test_sample as Fire, &write_fire),
+            fire_second <- dir.write_callback_file(c"fire_second", rust_hist_test_second as Fire, &write_fire),
+            loop_file <- dir.write_callback_file(c"loop", (), &write_loop),
+            fired <- dir.read_callback_file(c"fired", (), &|_: &(), f: &mut fmt::Formatter<'_>| {
+                writeln!(f, "{}", FIRED.load(Relaxed))
+            }),
+            took <- dir.read_callback_file(c"took", (), &|_: &(), f: &mut fmt::Formatter<'_>| {
+                writeln!(f, "{} {}", TOOK[0].load(Relaxed), TOOK[1].load(Relaxed))
+            }),
+            _dir: dir,
+        })
+    }
+}
