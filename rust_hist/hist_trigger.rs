@@ -135,7 +135,7 @@ pub(crate) struct HistTrigger {
     synths: Vec<Arc<SynthEvent>>,
     /// Where its hits are counted, if they can be part of a chain of events.
     nest: Option<Arc<Nest>>,
-    /// How many keys it has, if all that it has are numbers, no CPUs share a shard, and it can be no part of
+    /// Its short way, see `hot::short_way`, if no CPUs share a shard and it can be no part of
     /// a chain; else 0.
     numbers: u8,
     /// It was made for others, which read its variables, and goes with the last of them.
@@ -158,7 +158,7 @@ impl HistTrigger {
             None
         };
         let numbers = match nest {
-            None if table.is_per_cpu() => definition.program.number_keys(),
+            None if table.is_per_cpu() => hot::short_way(&definition.program),
             _ => 0,
         };
         Ok(Self {
@@ -245,7 +245,7 @@ impl Trigger for HistTrigger {
 
     #[inline(always)]
     fn hit_shortly<const WAY: usize>(&self, record: Record<'_>) {
-        hot::hit_numbers::<WAY>(self, record);
+        hot::hit_shortly::<WAY>(self, record);
     }
 
     #[inline(always)]

@@ -52,6 +52,7 @@ pub use self::exec::{
     Effects,
     Kept,
     KeyBuf,
+    KeyPieces,
     OwnBuf,
     OwnVals,
     RefBuf,

@@ -4,7 +4,7 @@
 //!
 //! C counterpart: [`kernel/trace/tracing_map.c`](srctree/kernel/trace/tracing_map.c).
 //!
-//! The table is open-addressed with twice as many slots as there are elements. A key that is not
+//! The table is open-addressed with four times as many slots as there are elements. A key that is not
 //! there takes an element **first**, writes its key to it, and then publishes it with one
 //! compare-exchange of a free slot. So a slot is free or complete and never anything between: nobody
 //! waits for anybody, whoever interrupts an inserter finds a consistent table, and a slot once taken
@@ -29,6 +29,7 @@ mod account;
 mod cell;
 mod glance;
 mod hash;
+mod long;
 mod pool;
 mod rows;
 mod shape;
@@ -55,6 +56,7 @@ pub use self::{
         Fibonacci,
         KeyHash, //
     },
+    long::Pieces,
     rows::{
         copy_words,
         Row,
@@ -62,7 +64,8 @@ pub use self::{
     },
     shape::{
         Dimensions,
-        Shape, //
+        Shape,
+        SHORT_KEY_WORDS, //
     },
     track::{
         RowWriter,
@@ -77,18 +80,12 @@ use self::{
     shape::CONTROL_WORDS,
     slot::Slot, //
 };
-use crate::{
-    limits::{
-        BITS_MAX,
-        KEY_WORDS_MAX, //
-    },
-    sync::{
-        Acquire,
-        Atomic,
-        Pair,
-        Relaxed,
-        Release, //
-    }, //
+use crate::sync::{
+    Acquire,
+    Atomic,
+    Pair,
+    Relaxed,
+    Release, //
 };
 use core::{
     iter,
@@ -154,12 +151,6 @@ fn part(words: &[Atomic<u64>], at: usize, n: usize) -> &[Atomic<u64>] {
         .and_then(|rest| rest.get(..n))
         .unwrap_or(&[])
 }
-
-/// The bits of a hash that have the length of a key, where keys are long. The others choose the slot.
-const LEN_MASK: u32 = 0b11_1111;
-
-const _: () = assert!(KEY_WORDS_MAX <= LEN_MASK as usize);
-const _: () = assert!(BITS_MAX + 1 + LEN_MASK.count_ones() <= u32::BITS);
 
 /// Where a key is, or where it would go.
 enum Probe {
@@ -304,22 +295,6 @@ where
             return Some((key, hash, self.probe(&one, hash, self.home(hash))));
         }
         let hash = H::hash(key);
-        Some((key, hash, self.probe(key, hash, self.home(hash))))
-    }
-
-    /// [`Map::find`] for long keys. Strings and stacks are mostly shorter than the room for them, so that
-    /// most words of such a key are zeros at its end; these are neither hashed nor compared.
-    #[inline(never)]
-    fn find_long<'k>(&self, mut key: &'k [u64]) -> Option<(&'k [u64], u32, Probe)> {
-        if key.len() > self.shape.key_words {
-            return None;
-        }
-        while let [words @ .., 0] = key {
-            key = words;
-        }
-
-        // CAST: at most `KEY_WORDS_MAX`, see there.
-        let hash = (H::hash(key) & !LEN_MASK) | key.len() as u32;
         Some((key, hash, self.probe(key, hash, self.home(hash))))
     }
 

@@ -338,6 +338,9 @@ impl<T: Trigger> Command<T> {
             5 => Self::hit_shortly::<5>,
             6 => Self::hit_shortly::<6>,
             7 => Self::hit_shortly::<7>,
+            5 => Self::hit_shortly::<5>,
+            6 => Self::hit_shortly::<6>,
+            7 => Self::hit_shortly::<7>,
             _ => Self::hit,
         }
     }

@@ -33,6 +33,7 @@ use crate::{
         VALS_MAX, //
     },
     program::{
+        KeyPieces,
         Program,
         Refs, //
     },
@@ -44,7 +45,10 @@ use crate::{
     tracing_map::{
         Elt,
         Ending,
-        Values, //
+        Glance,
+        Pieces,
+        Values,
+        SHORT_KEY_WORDS, //
     }, //
 };
 
@@ -95,14 +99,37 @@ impl Values for NumberVals<'_> {
     }
 }
 
+/// The short way for the records of a trigger, by its number; 0 if it has none.
+pub(super) fn short_way(program: &Program) -> u8 {
+    match (program.number_keys(), program.number_keys_have_text()) {
+        (words @ 1..=3, false) => words,
+        (words @ 1..=4, true) => words.saturating_add(3),
+        _ => 0,
+    }
+}
+
+/// Handles one record of a trigger whose short way is `WAY`.
+#[inline(always)]
+pub(super) fn hit_shortly<const WAY: usize>(trigger: &HistTrigger, record: Record<'_>) {
+    match WAY {
+        1 => hit_numbers::<1, false>(trigger, record),
+        2 => hit_numbers::<2, false>(trigger, record),
+        3 => hit_numbers::<3, false>(trigger, record),
+        4 => hit_numbers::<1, true>(trigger, record),
+        5 => hit_numbers::<2, true>(trigger, record),
+        6 => hit_numbers::<3, true>(trigger, record),
+        _ => hit_numbers::<4, true>(trigger, record),
+    }
+}
+
 /// Handles one record of a trigger with `N` keys that has nothing but numbers: at once, if the key is there or
 /// cannot be. Its CPUs share no shard.
 #[inline(always)]
-pub(super) fn hit_numbers<const N: usize>(trigger: &HistTrigger, record: Record<'_>) {
+fn hit_numbers<const N: usize, const TEXT: bool>(trigger: &HistTrigger, record: Record<'_>) {
     let program = &trigger.definition.program;
     let preempt = *record.preempt_off();
     let map = &trigger.table.in_hit(&preempt).map;
-    let key = program.numbers_key::<N>(record.data(), || preempt.cpu());
+    let key = program.numbers_key::<N, TEXT>(record.data(), || preempt.cpu());
     let vals = NumberVals {
         trigger,
         record: record.data(),
@@ -112,30 +139,26 @@ pub(super) fn hit_numbers<const N: usize>(trigger: &HistTrigger, record: Record<
     if map.hit_at_once(&key, || preempt.cpu(), &vals) {
         poll::wake();
     } else {
-        hit_new_numbers::<N>(trigger, record);
+        hit_new_numbers::<N, TEXT>(trigger, record);
     }
 }
 
 /// As [`hit_numbers`], for a key that may have to be inserted.
 #[cold]
 #[inline(never)]
-fn hit_new_numbers<const N: usize>(trigger: &HistTrigger, record: Record<'_>) {
+fn hit_new_numbers<const N: usize, const TEXT: bool>(trigger: &HistTrigger, record: Record<'_>) {
     let program = &trigger.definition.program;
     let preempt = record.preempt_off();
     let live = trigger.table.in_hit(preempt);
-    let key = program.numbers_key::<N>(record.data(), || preempt.cpu());
+    let key = program.numbers_key::<N, TEXT>(record.data(), || preempt.cpu());
 
     if let Some(elt) = insert(program, live, &key, preempt) {
-        let vals: [u64; VALS_MAX] = core::array::from_fn(|i| {
-            program.number_val(i, record.data(), || preempt.cpu())
-        });
+        let vals: [u64; VALS_MAX] =
+            core::array::from_fn(|i| program.number_val(i, record.data(), || preempt.cpu()));
         live.map.shard(preempt.cpu()).hit(elt, &vals);
         poll::wake();
     }
 }
-
-/// Words of the keys that most triggers have: three numbers, or a task's name and another one.
-const SHORT_KEY_WORDS: usize = 3;
 
 /// Handles one record.
 #[inline(always)]
@@ -153,9 +176,38 @@ pub(super) fn hit(trigger: &HistTrigger, hit: &Hit<'_>) {
     }
 }
 
+/// Handles one record of a trigger with a long key, which is looked for where it lies.
 #[inline(never)]
 fn hit_with_long_key(trigger: &HistTrigger, hit: &Hit<'_>) {
-    hit_with_key(trigger, hit, &mut [0; KEY_WORDS_MAX]);
+    let live = trigger.table.in_hit(hit.preempt_off());
+    let program = &trigger.definition.program;
+    program.key_in_pieces(hit.data(), &Surroundings(hit), |key| {
+        match live.map.glance_at(key) {
+            Glance::Found(elt) => {
+                add(program, live, elt, hit, &Refs::none());
+                poll::wake();
+            }
+            Glance::Full => live
+                .map
+                .shard(hit.preempt_off().cpu())
+                .count(Ending::DroppedFull),
+            Glance::Unclear => hit_new_pieces(program, live, key, hit),
+        }
+    });
+}
+
+/// As [`hit_with_long_key`], for a key that may have to be inserted.
+#[cold]
+#[inline(never)]
+fn hit_new_pieces(program: &Program, live: &Live, key: &KeyPieces<'_>, hit: &Hit<'_>) {
+    let mut words = [0; KEY_WORDS_MAX];
+    key.each(|at, word| {
+        if let Some(place) = words.get_mut(at) {
+            *place = word;
+        }
+    });
+    let key = words.get(..program.key_words()).unwrap_or(&[]);
+    plain_hit(program, live, key, hit);
 }
 
 /// Handles one record, whose key has room in `key`.

@@ -87,7 +87,7 @@ pub(crate) struct Copied {
 /// The hits of all triggers of an event.
 fn hits(file: &EventFile, held: &EventMutexHeld) -> u64 {
     Attached::<HistTrigger>::all(file, held)
-        .map(|trigger| trigger.data().table.held(held).map.account().hits)
+        .map(|trigger| trigger.data().table.held(held).map.hits())
         .fold(0, u64::wrapping_add)
 }
 
@@ -99,8 +99,6 @@ impl Copied {
         let data = trigger.data();
         let map = &data.table.held(held).map;
         let shape = *map.shape();
-        // Taken before the rows, so that it is never ahead of them by a key.
-        let account = map.account();
         let used = map.used();
         let mut words = used
             .checked_mul(shape.row_words())
@@ -108,6 +106,11 @@ impl Copied {
             .unwrap_or_default();
         let program = &data.definition.program;
         let len = map.copy_rows(used, &mut words, |from, to| program.copy_aux(from, to));
+        // The hits of the rows, whatever was hit meanwhile.
+        let account = match len {
+            0 => map.account(),
+            _ => map.account_of(Rows::new(&shape, &words, len).hits()),
+        };
 
         let mut header = TextBuf::new();
         write_header(n, trigger, &mut header).map_err(|_| ENOMEM)?;
@@ -186,12 +189,15 @@ impl EventTable for HistFile {
 
     fn copy(seen: &Seen, event: LockedEvent<'_>) -> Result<KVec<Copied>> {
         let (file, held) = (event.file(), event.held());
-        // Taken before the rows: a hit in between is one that the reader is told of again.
-        let hits = hits(file, held);
-        let mut tables = KVec::new();
+        let mut tables: KVec<Copied> = KVec::new();
         for (n, trigger) in Attached::all(file, held).enumerate() {
             tables.push(Copied::new(n, &trigger, held)?, GFP_KERNEL)?;
         }
+        // A hit that the rows do not have yet is one that the reader is told of again.
+        let hits = tables
+            .iter()
+            .map(|table| table.account.hits)
+            .fold(0, u64::wrapping_add);
         // ORDERING: `event_mutex` orders these two.
         seen.read.store(hits, Relaxed);
         // ORDERING: as above.

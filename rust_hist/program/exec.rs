@@ -23,6 +23,7 @@
 )]
 
 mod entry;
+mod pieces;
 mod refs;
 mod text;
 mod trace;
@@ -33,6 +34,7 @@ pub use self::{
         Effects,
         Kept, //
     },
+    pieces::KeyPieces,
     refs::{
         OwnBuf,
         OwnVals,
@@ -150,6 +152,14 @@ fn string_at<'r>(
             env.comm(comm);
             comm.split(|&byte| byte == 0).next().unwrap_or(&[])
         }
+        _ => string_in(field, record),
+    }
+}
+
+/// The bytes of a string of the record, as [`string_at`].
+#[inline(always)]
+fn string_in<'r>(field: &Field, record: &'r [u8]) -> &'r [u8] {
+    match field.op {
         Op::StaticString { offset, len } => bytes_at(record, index(offset), index(len)),
         Op::DynString { offset } => {
             let (at, len) = location(record, offset);

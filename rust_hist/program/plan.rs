@@ -63,6 +63,8 @@ const WORDS_MAX: usize = 4;
 #[derive(Debug, Default)]
 pub(super) struct Plan {
     pub(super) numbers: u8,
+    /// Some of the words are of strings.
+    has_text: bool,
     pub(super) words: List<Number, WORDS_MAX>,
     pub(super) keys: List<Number, KEYS_MAX>,
     pub(super) vals: List<Number, VALS_MAX>,
@@ -218,7 +220,11 @@ impl Reciprocal {
         let shift = below.ilog2();
         // `2^(shift + 1) - width`, which is less than `width`; 2^64 is 0 here.
         let rest = 2u64.wrapping_shl(shift).wrapping_sub(width);
-        let rest = if shift == 63 { width.wrapping_neg() } else { rest };
+        let rest = if shift == 63 {
+            width.wrapping_neg()
+        } else {
+            rest
+        };
 
         if let Some(short) = Self::short(width, shift) {
             return Some(short);
@@ -369,7 +375,10 @@ impl Number {
         let word = size_of::<u64>();
         let first = i.saturating_mul(word);
         // CAST: as in `bytes`.
-        let end = words.saturating_mul(word).saturating_sub(1).min(len as usize);
+        let end = words
+            .saturating_mul(word)
+            .saturating_sub(1)
+            .min(len as usize);
         let mut mask = [0; size_of::<u64>()];
 
         for byte in mask.iter_mut().take(end.saturating_sub(first)) {
@@ -388,7 +397,7 @@ impl Number {
     fn is_simple(&self) -> bool {
         !matches!(
             self.source,
-            Source::Timestamp | Source::Ref | Source::Expr
+            Source::Text | Source::Timestamp | Source::Ref | Source::Expr
         )
     }
 
@@ -412,11 +421,20 @@ impl Number {
             Source::S16 => widen(i16::from_ne_bytes(bytes(record, self.at))),
             Source::U8 => u8::from_ne_bytes(bytes(record, self.at)).into(),
             Source::S8 => widen(i8::from_ne_bytes(bytes(record, self.at))),
-            Source::Text => text_word(record, self.at) & self.value,
             Source::Const => self.value,
             Source::Cpu => cpu().into(),
-            Source::Timestamp | Source::Ref | Source::Expr => return None,
+            Source::Text | Source::Timestamp | Source::Ref | Source::Expr => return None,
         })
+    }
+
+    /// Its value, if it is simple or a word of a string; else 0.
+    #[inline(always)]
+    pub(super) fn word(&self, record: &[u8], cpu: impl Fn() -> u32) -> u64 {
+        if self.source == Source::Text {
+            text_word(record, self.at) & self.value
+        } else {
+            self.simple(record, cpu).unwrap_or(0)
+        }
     }
 
     /// What becomes of a value.
@@ -478,6 +496,10 @@ impl Program {
             Ok(words) if plain => words,
             _ => 0,
         };
+        self.plan.has_text = words
+            .as_slice()
+            .iter()
+            .any(|word| word.source == Source::Text);
         self.plan.words = words;
         self.plan.keys = keys;
         self.plan.vals = vals;
@@ -646,9 +668,14 @@ impl Program {
         self.plan.numbers
     }
 
-    /// The key of a program whose [`Program::number_keys`] are `N`.
+    /// Whether any of these words is of a string.
+    pub fn number_keys_have_text(&self) -> bool {
+        self.plan.has_text
+    }
+
+    /// The key of a program whose [`Program::number_keys`] are `N`; `TEXT` says whether any may be of a string.
     #[inline(always)]
-    pub fn numbers_key<const N: usize>(
+    pub fn numbers_key<const N: usize, const TEXT: bool>(
         &self,
         record: &[u8],
         cpu: impl Fn() -> u32 + Copy,
@@ -657,28 +684,27 @@ impl Program {
 
         // No loop, so that the words stay in registers.
         if let Some(word) = key.get_mut(0) {
-            *word = self.number_key(0, record, cpu);
+            *word = self.number_key::<TEXT>(0, record, cpu);
         }
         if let Some(word) = key.get_mut(1) {
-            *word = self.number_key(1, record, cpu);
+            *word = self.number_key::<TEXT>(1, record, cpu);
         }
         if let Some(word) = key.get_mut(2) {
-            *word = self.number_key(2, record, cpu);
+            *word = self.number_key::<TEXT>(2, record, cpu);
         }
         if let Some(word) = key.get_mut(3) {
-            *word = self.number_key(3, record, cpu);
+            *word = self.number_key::<TEXT>(3, record, cpu);
         }
         key
     }
 
     #[inline(always)]
-    fn number_key(&self, i: usize, record: &[u8], cpu: impl Fn() -> u32) -> u64 {
-        self.plan
-            .words
-            .places()
-            .get(i)
-            .and_then(|number| number.simple(record, cpu))
-            .unwrap_or(0)
+    fn number_key<const TEXT: bool>(&self, i: usize, record: &[u8], cpu: impl Fn() -> u32) -> u64 {
+        match self.plan.words.places().get(i) {
+            Some(word) if TEXT => word.word(record, cpu),
+            Some(word) => word.simple(record, cpu).unwrap_or(0),
+            None => 0,
+        }
     }
 
     /// Value `i` of such a program.

@@ -76,7 +76,7 @@ impl Program {
         let words = self.plan.words.as_slice();
 
         for (word, number) in buf.iter_mut().zip(words) {
-            *word = number.simple(record, || cpu).unwrap_or(0);
+            *word = number.word(record, || cpu);
         }
         words.len()
     }

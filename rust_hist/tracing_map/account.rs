@@ -45,7 +45,7 @@ impl Ending {
 
     /// The word of the account; a hit is counted by its element alone.
     #[inline(always)]
-    fn word(self) -> Option<usize> {
+    pub(super) fn word(self) -> Option<usize> {
         match self {
             Self::Hit => None,
             Self::DroppedFull => Some(0),
@@ -200,25 +200,40 @@ where
     ///
     /// Hits are those of all elements, which takes as long as there are elements in use.
     pub fn account(&self) -> Account {
+        self.account_of(self.hits())
+    }
+
+    /// As [`Map::account`], by somebody who knows the hits already.
+    pub fn account_of(&self, hits: u64) -> Account {
         let mut account = Account::default();
 
         for ending in Ending::ALL {
-            account.add(
-                ending,
-                match ending.word() {
-                    Some(at) => self.over_shards(at),
-                    None => self.hits(),
-                },
-            );
+            let n = ending.word().map_or(hits, |at| self.over_shards(at));
+            account.add(ending, n);
         }
         account
     }
 
-    /// Adds up the hit counts of all elements. One that was given back has none.
-    fn hits(&self) -> u64 {
-        (0..self.used())
-            .map(|index| self.over_shards(self.shape().sums_at(index)))
-            .fold(0, u64::wrapping_add)
+    /// Adds up the hit counts of all elements, one shard after the other. An element that was given back
+    /// has none.
+    pub fn hits(&self) -> u64 {
+        let shape = self.shape();
+        let used = self.used();
+        let mut hits: u64 = 0;
+
+        for shard in 0..shape.shards {
+            // OVERFLOW: below the number of words, see `Shape::new`.
+            let at = shard
+                .wrapping_mul(shape.shard_words)
+                .wrapping_add(shape.shards_at)
+                .wrapping_add(ACCOUNT_WORDS);
+            let sums = self.words().get(at..).unwrap_or(&[]);
+            for count in sums.iter().step_by(shape.sums.max(1)).take(used) {
+                // ORDERING: as in `over_shards`.
+                hits = hits.wrapping_add(count.load(Relaxed));
+            }
+        }
+        hits
     }
 
     /// Returns sum `i` of an element, added up over the CPUs; 0 past the sums of the shape.

@@ -5,6 +5,7 @@
 //! Context: any, NMI included.
 
 use super::{
+    pool::Pool,
     shape::CONTROL_WORDS,
     slot::Slot,
     Elt,
@@ -64,7 +65,7 @@ where
         while let Some(slot) = words.get(at) {
             // ORDERING: pairs with `Release` in `publish`; the key of the element is visible.
             let Some(elt) = Slot(slot.load(Acquire)).elt() else {
-                return self.glance_at_free(slot);
+                return self.glance_at_free(words, slot);
             };
             // OVERFLOW: below the number of words, since the index is less than that of elements.
             let key_at = elt.index().wrapping_mul(N).wrapping_add(shape.keys_at);
@@ -89,8 +90,8 @@ where
     /// What it means that `slot`, on the probe path of a key that is in none of those before it, was
     /// free.
     #[inline(always)]
-    fn glance_at_free(&self, slot: &Atomic<u64>) -> Glance {
-        if !self.pool().is_empty() {
+    pub(super) fn glance_at_free(&self, words: &[Atomic<u64>], slot: &Atomic<u64>) -> Glance {
+        if !Pool::new(words, self.shape()).is_empty() {
             return Glance::Unclear;
         }
         // The last element may have gone to this very key meanwhile, and then into this slot.
@@ -117,11 +118,8 @@ where
     ) -> bool {
         let words = self.words();
         let elt = match self.glance_in(words, key) {
-            Glance::Found(elt) => elt,
-            Glance::Full => {
-                self.shard(cpu()).count(Ending::DroppedFull);
-                return true;
-            }
+            Glance::Found(elt) => Some(elt),
+            Glance::Full => None,
             Glance::Unclear => return false,
         };
         let shape = self.shape();
@@ -132,6 +130,12 @@ where
         let shard = (cpu() as usize)
             .wrapping_mul(shape.shard_words)
             .wrapping_add(shape.shards_at);
+        let Some(elt) = elt else {
+            if let Some(at) = Ending::DroppedFull.word() {
+                local_inc_at(words, shard.wrapping_add(at));
+            }
+            return true;
+        };
         // OVERFLOW: as above.
         let sums = shard.wrapping_add(shape.sums_at(elt.index()));
         let n = shape.sums;

@@ -5,10 +5,30 @@
 //! The C implementation uses jhash, which costs more than the rest of a hit for long keys. Nothing
 //! outside depends on the choice: rows are sorted before they are shown.
 
+use crate::limits::KEY_WORDS_MAX;
+
 /// A hash of key words. A map calls it through a type parameter so that tests can make keys collide.
+///
+/// The top bits of a hash choose the slot.
 pub trait KeyHash {
-    /// Returns the hash of `key`. Its top bits choose the slot.
+    /// Returns the hash of `key`, which is not long.
     fn hash(key: &[u64]) -> u32;
+
+    /// Adds word `at` of a long key to the sum of the others. One that is 0 adds nothing.
+    ///
+    /// Each place has an odd factor of its own, which keeps words that changed places apart.
+    #[inline(always)]
+    fn add(sum: u64, at: usize, word: u64) -> u64 {
+        let factor = FACTORS.get(at).copied().unwrap_or(GOLDEN);
+        sum.wrapping_add(word.wrapping_mul(factor))
+    }
+
+    /// Returns the hash of a long key by the sum of its words.
+    #[inline(always)]
+    fn end(sum: u64) -> u32 {
+        // CAST: the upper half, which fits.
+        ((sum ^ (sum >> 32)).wrapping_mul(GOLDEN) >> 32) as u32
+    }
 }
 
 /// The hash that triggers use: one multiplication a word.
@@ -19,6 +39,23 @@ pub trait KeyHash {
 pub struct Fibonacci;
 
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// The factors of the words of a long key: random odd numbers, those of splitmix64.
+static FACTORS: [u64; KEY_WORDS_MAX] = {
+    let mut factors = [0; KEY_WORDS_MAX];
+    let mut state: u64 = 0;
+    let mut i = 0;
+
+    while i < KEY_WORDS_MAX {
+        state = state.wrapping_add(GOLDEN);
+        let mut z = state;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        factors[i] = (z ^ (z >> 31)) | 1;
+        i += 1;
+    }
+    factors
+};
 
 impl KeyHash for Fibonacci {
     #[inline(always)]

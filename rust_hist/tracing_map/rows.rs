@@ -112,6 +112,14 @@ impl<'a> Rows<'a> {
         self.key_words.wrapping_add(self.aux_words).wrapping_add(i)
     }
 
+    /// Returns the hits of all rows, wrapping around.
+    pub fn hits(&self) -> u64 {
+        let at = self.sum_at(0);
+        (0..self.len)
+            .map(|i| self.word(i, at))
+            .fold(0, u64::wrapping_add)
+    }
+
     /// Returns the rows in the order in which they were copied.
     pub fn iter(&self) -> impl Iterator<Item = Row<'a>> + '_ {
         (0..self.len).filter_map(|i| self.get(i))

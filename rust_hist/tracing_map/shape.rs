@@ -3,7 +3,7 @@
 //! How much memory a map takes, and where in it everything lies.
 //!
 //! ```text
-//! control | slots (2 << bits) | keys | aux | shard 0: account, sums | shard 1: account, sums | ...
+//! control | slots (4 << bits) | keys | aux | shard 0: account, sums | shard 1: account, sums | ...
 //! ```
 //!
 //! All in 64-bit words of one block. Control is written only when a new key comes; slots and keys once
@@ -26,6 +26,10 @@ use crate::limits::{
 /// Words in a pair of 64-byte cache lines, which x86 prefetches together.
 const LINE_PAIR: usize = 16;
 
+/// Slots for each element. In a full map one in four is taken, so that of most keys that it does not hold the
+/// first slot is free: a drop takes no longer than a hit.
+const SLOTS_PER_ELT: usize = 4;
+
 /// Words before the slots; see `pool`.
 pub(super) const CONTROL_WORDS: usize = LINE_PAIR;
 
@@ -42,8 +46,9 @@ const _: () = {
     assert!(COMM_LEN / 8 + VARS_MAX * (string + 1) + ACTIONS_MAX * 2 + saved <= AUX_WORDS_MAX);
 };
 
-/// Most words of a key that is looked at as a whole: three numbers, or one and a task's name.
-const SHORT_KEY_WORDS: usize = 4;
+/// Most words of a key that is looked at as a whole: three numbers, or two and a short string. Longer ones
+/// are for [`Map::glance_at`](super::Map::glance_at).
+pub const SHORT_KEY_WORDS: usize = 4;
 
 /// Bytes that the C implementation takes for an entry, less its key: 208 were measured with a key
 /// of 8 bytes and one value, and 242 where the allocator keeps more for each of its five blocks.
@@ -138,7 +143,7 @@ impl Shape {
         }
 
         let elts = 1usize.checked_shl(bits)?;
-        let slots = elts.checked_mul(2)?;
+        let slots = elts.checked_mul(SLOTS_PER_ELT)?;
 
         let keys_at = slots.checked_add(CONTROL_WORDS)?;
         let aux_at = elts
@@ -174,7 +179,7 @@ impl Shape {
         Some(Self {
             elts,
             slot_mask: slots.checked_sub(1)?,
-            hash_shift: u32::BITS.checked_sub(bits.checked_add(1)?)?,
+            hash_shift: u32::BITS.checked_sub(slots.ilog2())?,
             key_words,
             aux_words,
             sums,

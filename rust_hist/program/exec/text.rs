@@ -174,7 +174,7 @@ pub(super) fn copy_string(bytes: &[u8], room: usize, mut put: impl FnMut(usize, 
 
 /// Less than eight bytes as a word, with zeros behind them.
 #[inline(always)]
-fn short(bytes: &[u8]) -> u64 {
+pub(super) fn short(bytes: &[u8]) -> u64 {
     let (mut word, mut bits, mut rest) = (0, 0, bytes);
 
     if let Some((four, behind)) = rest.split_first_chunk() {

@@ -164,6 +164,7 @@ pub(crate) const ZOO: Event = Event(&[
 ]);
 
 /// Surroundings with known answers.
+#[derive(Debug)]
 pub(crate) struct Around {
     pub(crate) ts: u64,
     pub(crate) in_ns: bool,

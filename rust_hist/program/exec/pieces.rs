@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Keys with strings or stacks, as they lie in the record.
+//!
+//! C counterpart: `add_to_key()`, which copies them and clears the rest.
+//!
+//! There is room for 255 bytes of a string; most are short. To clear that room, fill it, and read it
+//! twice takes longer than all else in a hit.
+//!
+//! Context: any, NMI included.
+
+use crate::{
+    field::Env,
+    limits::{
+        COMM_LEN,
+        KEYS_MAX, //
+    },
+    tracing_map::Pieces, //
+};
+
+use super::{
+    super::{
+        Op,
+        Program, //
+    },
+    array_at,
+    location,
+    string_in,
+    text::short, //
+};
+
+/// Bytes of a word.
+const WORD: usize = size_of::<u64>();
+
+/// The key of one hit.
+pub struct KeyPieces<'r> {
+    pieces: [Piece<'r>; KEYS_MAX],
+}
+
+/// One key of it: its words from `at` on.
+#[derive(Clone, Copy)]
+struct Piece<'r> {
+    at: usize,
+    content: Content<'r>,
+}
+
+#[derive(Clone, Copy)]
+enum Content<'r> {
+    Number(u64),
+    Bytes(&'r [u8]),
+    Frames(&'r [u64]),
+}
+
+impl Pieces for KeyPieces<'_> {
+    #[inline(always)]
+    fn each(&self, mut found: impl FnMut(usize, u64)) {
+        for piece in &self.pieces {
+            piece.each(&mut found);
+        }
+    }
+}
+
+impl Piece<'_> {
+    #[inline(always)]
+    fn each(&self, found: &mut impl FnMut(usize, u64)) {
+        let mut at = self.at;
+
+        match self.content {
+            Content::Number(word) => found(at, word),
+            Content::Bytes(bytes) => {
+                let chunks = bytes.chunks_exact(WORD);
+                let rest = chunks.remainder();
+
+                for chunk in chunks {
+                    found(at, u64::from_ne_bytes(chunk.try_into().unwrap_or_default()));
+                    // OVERFLOW: below the words of a key.
+                    at = at.wrapping_add(1);
+                }
+                if !rest.is_empty() {
+                    found(at, short(rest));
+                }
+            }
+            Content::Frames(frames) => {
+                for &frame in frames {
+                    found(at, frame);
+                    // OVERFLOW: as above.
+                    at = at.wrapping_add(1);
+                }
+            }
+        }
+    }
+}
+
+impl Program {
+    /// Computes the key of the hit, as [`Program::key`] does, and hands it on in pieces.
+    #[inline(always)]
+    pub fn key_in_pieces<R>(
+        &self,
+        record: &[u8],
+        env: &impl Env,
+        found: impl FnOnce(&KeyPieces<'_>) -> R,
+    ) -> R {
+        let mut comm = [0; COMM_LEN];
+        let is_stack = |op| matches!(op, Op::Stacktrace);
+
+        if self.keys().iter().any(|key| is_stack(key.field.op)) {
+            env.stacktrace(|frames| found(&self.pieces(record, env, &mut comm, frames)))
+        } else {
+            found(&self.pieces(record, env, &mut comm, &[]))
+        }
+    }
+
+    #[inline(always)]
+    fn pieces<'r>(
+        &self,
+        record: &'r [u8],
+        env: &impl Env,
+        comm: &'r mut [u8; COMM_LEN],
+        frames: &'r [u64],
+    ) -> KeyPieces<'r> {
+        let mut pieces = [Piece {
+            at: 0,
+            content: Content::Frames(&[]),
+        }; KEYS_MAX];
+
+        if self
+            .keys()
+            .iter()
+            .any(|key| matches!(key.field.op, Op::Comm))
+        {
+            env.comm(comm);
+        }
+        let comm: &'r [u8; COMM_LEN] = comm;
+
+        for ((key, number), piece) in self
+            .keys()
+            .iter()
+            .zip(self.plan.keys.places())
+            .zip(&mut pieces)
+        {
+            let room = key.words();
+
+            piece.at = key.first_word();
+            piece.content = match key.field.op {
+                Op::Comm => Content::Bytes(name(comm)),
+                Op::StaticString { .. } | Op::DynString { .. } | Op::RelDynString { .. } => {
+                    let bytes = string_in(&key.field, record);
+                    // The last byte is a NUL.
+                    let most = room.saturating_mul(WORD).saturating_sub(1);
+
+                    Content::Bytes(bytes.get(..most).unwrap_or(bytes))
+                }
+                Op::Stacktrace => Content::Frames(frames.get(..room).unwrap_or(frames)),
+                Op::StackField { offset } => {
+                    Content::Bytes(stack_at(record, location(record, offset).0, room))
+                }
+                Op::One
+                | Op::Num { .. }
+                | Op::Timestamp
+                | Op::Cpu
+                | Op::EntryComm
+                | Op::Const(_)
+                | Op::Ref(_)
+                // A key reads no variable of another trigger.
+                | Op::Expr(_) => Content::Number(self.number_at(number, record, env, &[])),
+            };
+        }
+        KeyPieces { pieces }
+    }
+}
+
+/// The bytes of a task's name, up to the NUL.
+#[inline]
+fn name(comm: &[u8; COMM_LEN]) -> &[u8] {
+    let len = comm.iter().take_while(|&&byte| byte != 0).count();
+
+    comm.get(..len).unwrap_or(comm)
+}
+
+/// The frames of the stack at `at` of a record, as many as there is room for and as are inside.
+///
+/// PARITY: `event_hist_trigger()` takes the count of the record for granted.
+#[inline]
+fn stack_at(record: &[u8], at: usize, room: usize) -> &[u8] {
+    let count = u64::from_ne_bytes(array_at(record, at));
+    let frames = record
+        .get(at..)
+        .and_then(|from| from.get(WORD..))
+        .unwrap_or(&[]);
+    let whole = frames.len() / WORD;
+    let count = usize::try_from(count)
+        .unwrap_or(usize::MAX)
+        .min(room)
+        .min(whole);
+
+    frames.get(..count.saturating_mul(WORD)).unwrap_or(&[])
+}

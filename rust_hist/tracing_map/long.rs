@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Keys of many words: strings and stacks.
+//!
+//! Most words of such a key are zeros, since there is room for the longest string. They are neither
+//! hashed nor copied: a word that is 0 adds nothing to the hash, and the length without the zeros at the
+//! end is a part of it. So a key can be looked for where it lies, in the record.
+//!
+//! Context: any, NMI included.
+
+use super::{
+    part,
+    shape::CONTROL_WORDS,
+    slot::Slot,
+    Glance,
+    KeyHash,
+    Map,
+    Probe, //
+};
+use crate::{
+    limits::{
+        BITS_MAX,
+        KEY_WORDS_MAX, //
+    },
+    sync::{
+        Acquire,
+        Atomic,
+        Relaxed, //
+    }, //
+};
+use core::ops::Deref;
+
+/// The bits of a hash that have the length of a key, where keys are long. The others choose the slot.
+const LEN_MASK: u32 = 0b11_1111;
+
+const _: () = assert!(KEY_WORDS_MAX <= LEN_MASK as usize);
+const _: () = assert!(BITS_MAX + 2 + LEN_MASK.count_ones() <= u32::BITS);
+
+/// A key that lies in pieces.
+pub trait Pieces {
+    /// Hands each word that may be other than 0 on, with its place in the key, in ascending order. Each
+    /// call hands on the same.
+    fn each(&self, found: impl FnMut(usize, u64));
+}
+
+impl Pieces for &[u64] {
+    #[inline(always)]
+    fn each(&self, mut found: impl FnMut(usize, u64)) {
+        for (at, &word) in (0..self.len()).zip(*self) {
+            found(at, word);
+        }
+    }
+}
+
+/// Returns the hash of a key, its length included.
+#[inline(always)]
+fn hash<H: KeyHash>(key: &impl Pieces) -> u32 {
+    let (mut sum, mut len): (u64, usize) = (0, 0);
+
+    key.each(|at, word| {
+        sum = H::add(sum, at, word);
+        if word != 0 {
+            // OVERFLOW: the place of a word.
+            len = at.wrapping_add(1);
+        }
+    });
+    // CAST: at most `KEY_WORDS_MAX`, see there.
+    (H::end(sum) & !LEN_MASK) | (len as u32 & LEN_MASK)
+}
+
+impl<S, H> Map<S, H>
+where
+    S: Deref<Target = [Atomic<u64>]>,
+    H: KeyHash,
+{
+    /// [`Map::find`] for long keys.
+    #[inline(never)]
+    pub(super) fn find_long<'k>(&self, mut key: &'k [u64]) -> Option<(&'k [u64], u32, Probe)> {
+        if key.len() > self.shape.key_words {
+            return None;
+        }
+        while let [words @ .., 0] = key {
+            key = words;
+        }
+
+        let hash = hash::<H>(&key);
+        Some((key, hash, self.probe(key, hash, self.home(hash))))
+    }
+
+    /// As [`Map::glance`], of a long key that lies in pieces.
+    #[inline(always)]
+    pub fn glance_at(&self, key: &impl Pieces) -> Glance {
+        let shape = self.shape();
+        let words = self.words();
+        let hash = hash::<H>(key);
+        // OVERFLOW: a slot's number is at most `slot_mask`.
+        let mut at = CONTROL_WORDS.wrapping_add(self.home(hash));
+
+        // The walk ends at a free slot, or behind the last one, where it would begin anew.
+        while at < shape.keys_at {
+            let Some(slot) = words.get(at) else {
+                break;
+            };
+            // ORDERING: pairs with `Release` in `publish`; the key of the element is visible.
+            let content = Slot(slot.load(Acquire));
+
+            if content.is_free() {
+                return self.glance_at_free(self.words(), slot);
+            }
+            if let Some(elt) = content.elt_if(hash) {
+                if is_held(part(words, shape.key_at(elt), shape.key_words), key) {
+                    return Glance::Found(elt);
+                }
+            }
+            // OVERFLOW: below the number of words.
+            at = at.wrapping_add(1);
+        }
+        Glance::Unclear
+    }
+}
+
+/// Says whether `held`, of a published element whose key has the same hash and length, is `key`.
+#[inline(always)]
+fn is_held(held: &[Atomic<u64>], key: &impl Pieces) -> bool {
+    let (mut next, mut differ): (usize, u64) = (0, 0);
+    // ORDERING: the slot was read with `Acquire`; its element's key does not change.
+    let word = |at: usize| held.get(at).map_or(0, |held| held.load(Relaxed));
+
+    key.each(|at, wanted| {
+        // What was not handed on is 0.
+        while next < at {
+            differ |= word(next);
+            // OVERFLOW: less than `at`.
+            next = next.wrapping_add(1);
+        }
+        differ |= word(at) ^ wanted;
+        // OVERFLOW: the place of a word.
+        next = at.wrapping_add(1);
+    });
+    differ == 0
+}

@@ -1,0 +1,399 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What a hit computes, in the form that it was brought into, against the definition of the columns:
+//! H-KEY-01 to H-KEY-04, H-MOD-09, H-MOD-10, H-MOD-11, H-EXP-01, H-EXP-08.
+
+#![cfg(not(loom))]
+
+mod lang_common;
+
+use lang_common::*;
+use proptest::prelude::*;
+use rust_hist::{
+    limits::{
+        KEY_WORDS_MAX,
+        VALS_MAX, //
+    },
+    program::{
+        Field,
+        Insn,
+        Load,
+        Modifier,
+        Op,
+        Program,
+        Reciprocal,
+        Refs, //
+    },
+};
+use std::num::NonZeroU64;
+
+/// Checks a width against the remainder of the machine.
+fn cuts(width: u64, numbers: impl IntoIterator<Item = u64>) {
+    let reciprocal = Reciprocal::new(NonZeroU64::new(width).expect("is a width"));
+
+    for n in numbers {
+        let cut = reciprocal.map_or(n, |reciprocal| reciprocal.cut(n));
+        assert_eq!(cut, n - n % width, "{n} by {width}");
+    }
+}
+
+/// Numbers about which a quotient of rounded factors is most likely wrong.
+fn edges() -> impl Iterator<Item = u64> + Clone {
+    let powers = (0..64).map(|i| 1u64 << i);
+
+    powers
+        .flat_map(|power| {
+            [
+                power - 1,
+                power,
+                power.wrapping_add(1),
+                0u64.wrapping_sub(power),
+            ]
+        })
+        .chain([u64::MAX / 3, u64::MAX / 5, u64::MAX / 7, u64::MAX - 1])
+}
+
+#[test]
+fn h_mod_10_small_widths_and_numbers() {
+    for width in 1..=600 {
+        cuts(width, 0..2000);
+    }
+}
+
+#[test]
+fn h_mod_10_edges_of_widths_and_numbers() {
+    for width in edges().filter(|&width| width != 0) {
+        cuts(width, edges());
+        // The multiples of the width and their neighbours, the largest ones among them.
+        let most = u64::MAX / width;
+        for times in [1, 2, 3, most / 2, most - 1, most].map(|times| times.min(most)) {
+            let multiple = width * times;
+            cuts(
+                width,
+                [multiple.wrapping_sub(1), multiple, multiple.wrapping_add(1)],
+            );
+        }
+    }
+}
+
+/// The bytes of a field, none if they are not all in the record.
+fn bytes(record: &[u8], at: u32, len: usize) -> &[u8] {
+    record.get(at as usize..at as usize + len).unwrap_or(&[])
+}
+
+/// A number of the record by its bytes, the lowest one first.
+fn load(record: &[u8], at: u32, load: Load) -> u64 {
+    let (size, signed) = match load {
+        Load::U8 => (1, false),
+        Load::S8 => (1, true),
+        Load::U16 => (2, false),
+        Load::S16 => (2, true),
+        Load::U32 => (4, false),
+        Load::S32 => (4, true),
+        Load::U64 => (8, false),
+        Load::S64 => (8, true),
+    };
+    let bytes = bytes(record, at, size);
+    let mut value = (0..)
+        .zip(bytes)
+        .map(|(i, &byte)| u64::from(byte) << (8 * i))
+        .sum();
+
+    if signed && bytes.last().is_some_and(|&byte| byte >= 0x80) && size < 8 {
+        value |= u64::MAX << (8 * size);
+    }
+    value
+}
+
+/// What a column comes to that is a number, by what its field says.
+fn number(program: &Program, field: &Field, record: &[u8], around: &Around) -> u64 {
+    let value = match field.op() {
+        // It has no modifier that would be computed.
+        Op::One => return 1,
+        Op::Num { offset, load: how } => load(record, offset, how),
+        Op::Timestamp if program.usecs() && around.in_ns => around.ts.wrapping_add(500) / 1000,
+        Op::Timestamp => around.ts,
+        Op::Cpu => around.cpu.into(),
+        Op::Const(value) => value,
+        Op::Expr(code) => {
+            let mut stack = Vec::new();
+            for insn in code.of(program.code()) {
+                let value = if let Insn::Push(field) = insn {
+                    number(program, field, record, around)
+                } else {
+                    let right: u64 = stack.pop().expect("an operand");
+                    let mut left = || -> u64 { stack.pop().expect("an operand") };
+                    match insn {
+                        Insn::Push(_) | Insn::Neg => right.wrapping_neg(),
+                        Insn::Add => left().wrapping_add(right),
+                        Insn::Sub => left().wrapping_sub(right),
+                        Insn::Mul => left().wrapping_mul(right),
+                        Insn::Div => left().checked_div(right).unwrap_or(u64::MAX),
+                    }
+                };
+                stack.push(value);
+            }
+            assert_eq!(stack.len(), 1);
+            stack[0]
+        }
+        other => panic!("{other:?} is no number"),
+    };
+
+    match field.modifier() {
+        Modifier::Log2 => (0..64).find(|&log| value <= 1 << log).unwrap_or(64),
+        Modifier::Buckets(width) => value - value % width,
+        _ => value,
+    }
+}
+
+/// The bytes that a location word of the record gives, as many as are inside.
+fn located(record: &[u8], offset: u32, base: usize) -> &[u8] {
+    let word = load(record, offset, Load::U32) as usize;
+    let from = record.get(base + (word & 0xffff)..).unwrap_or(&[]);
+
+    &from[..from.len().min(word >> 16)]
+}
+
+/// The words of a key.
+fn words(program: &Program, field: &Field, len: usize, record: &[u8], around: &Around) -> Vec<u64> {
+    let string = |bytes: &[u8]| -> Vec<u8> {
+        let mut bytes = bytes[..bytes.len().min(8 * len - 1)].to_vec();
+        bytes.resize(8 * len, 0);
+        bytes
+    };
+    let frames = |frames: &[u64]| -> Vec<u64> {
+        let mut frames = frames[..frames.len().min(len)].to_vec();
+        frames.resize(len, 0);
+        frames
+    };
+    let bytes = match field.op() {
+        Op::StaticString { offset, len } => {
+            let from = record.get(offset as usize..).unwrap_or(&[]);
+            string(&from[..from.len().min(len as usize)])
+        }
+        Op::DynString { offset } => string(located(record, offset, 0)),
+        Op::RelDynString { offset } => string(located(record, offset, offset as usize + 4)),
+        Op::Comm => string(around.comm.as_bytes()),
+        Op::Stacktrace => return frames(around.frames),
+        Op::StackField { offset } => {
+            let at = load(record, offset, Load::U32) as u32 & 0xffff;
+            let count = load(record, at, Load::U64);
+            let most = count.min(len as u64) as u32;
+            let frame = |i: u32| bytes(record, at + 8 + 8 * i, 8);
+            let all: Vec<u64> = (0..most)
+                .map_while(|i| frame(i).try_into().ok().map(u64::from_ne_bytes))
+                .collect();
+            return frames(&all);
+        }
+        _ => return vec![number(program, field, record, around)],
+    };
+
+    bytes
+        .chunks_exact(8)
+        .map(|chunk| u64::from_ne_bytes(chunk.try_into().expect("eight")))
+        .collect()
+}
+
+/// Checks all that a program computes of a record before it knows the entry.
+fn check(program: &Program, record: &[u8], around: &Around) -> Result<(), TestCaseError> {
+    let keys: Vec<u64> = program
+        .keys()
+        .iter()
+        .flat_map(|key| words(program, key.field(), key.words(), record, around))
+        .collect();
+    let vals: Vec<u64> = program
+        .vals()
+        .iter()
+        .map(|field| number(program, field, record, around))
+        .collect();
+
+    // What was in the room before must not show. A key may go without the zeros at its end.
+    let mut room = [0xdead_beef_dead_beef; KEY_WORDS_MAX];
+    let mut key = program.key(record, around, &mut room).to_vec();
+    prop_assert!(key.len() <= keys.len());
+    key.resize(keys.len(), 0);
+    prop_assert_eq!(&key, &keys);
+
+    let mut room = [0xdead_beef_dead_beef; VALS_MAX];
+    let values = program.values(record, around, &Refs::none(), &mut room);
+    prop_assert_eq!(values, &vals[..]);
+
+    let cpu = || around.cpu;
+    let short = match program.number_keys() {
+        0 => return Ok(()),
+        1 => program.numbers_key::<1, true>(record, cpu).to_vec(),
+        2 => program.numbers_key::<2, true>(record, cpu).to_vec(),
+        3 => program.numbers_key::<3, true>(record, cpu).to_vec(),
+        4 => program.numbers_key::<4, true>(record, cpu).to_vec(),
+        n => panic!("{n} words"),
+    };
+    prop_assert_eq!(short, keys);
+    for (i, &val) in vals.iter().enumerate() {
+        prop_assert_eq!(program.number_val(i, record, cpu), val);
+    }
+    Ok(())
+}
+
+fn fields() -> impl Strategy<Value = &'static str> {
+    prop::sample::select(vec![
+        "u8",
+        "s8",
+        "u16",
+        "s16",
+        "u32",
+        "s32",
+        "u64",
+        "s64",
+        "pointed",
+        "common_pid",
+        "cpu",
+        "common_timestamp",
+    ])
+}
+
+fn numbers() -> impl Strategy<Value = String> {
+    (fields(), any::<u64>(), 0..8u32).prop_map(|(field, width, how)| match how {
+        0 => format!("{field}.log2"),
+        // Widths of all sizes.
+        1 | 2 => format!("{field}.buckets={}", (width >> (width % 64)).max(1)),
+        3 => format!("{field}.usecs"),
+        _ => field.to_owned(),
+    })
+}
+
+fn keys() -> impl Strategy<Value = String> {
+    let others = prop::sample::select(vec![
+        "filename",
+        "second",
+        "label",
+        "seven",
+        "big",
+        "comm",
+        "stacktrace",
+        "stack",
+        "hitcount",
+        "func.sym",
+        "common_pid.execname",
+    ]);
+
+    prop_oneof![3 => numbers(), 1 => others.prop_map(str::to_owned)]
+}
+
+fn vals() -> impl Strategy<Value = String> {
+    let expressions = prop::sample::select(vec![
+        "u8+s16",
+        "u64*3-s8",
+        "u32/7",
+        "s64/s8",
+        "u16*u16+u8",
+        "-s32",
+        "u8-u64.log2",
+        "cpu*100+u8",
+    ]);
+
+    prop_oneof![3 => fields(), 1 => expressions].prop_map(str::to_owned)
+}
+
+/// A record of any length and bytes, whose location words mostly point into it.
+fn records() -> impl Strategy<Value = Vec<u8>> {
+    let bytes = prop::collection::vec(prop_oneof![Just(0u8), Just(255), any::<u8>()], 0..800);
+    let locations = prop::collection::vec((0..900u32, 0..300u32), 4);
+    // A stack begins with a count.
+    (bytes, locations, 0..40u64).prop_map(|(mut record, locations, count)| {
+        let mut put = |at: usize, bytes: &[u8]| {
+            if let Some(to) = record.get_mut(at..at + bytes.len()) {
+                to.copy_from_slice(bytes);
+            }
+        };
+        for (at, (place, len)) in [40, 44, 48, 64].into_iter().zip(&locations) {
+            put(at, &(place | len << 16).to_ne_bytes());
+        }
+        put(locations[3].0 as usize, &count.to_ne_bytes());
+        record
+    })
+}
+
+fn surroundings() -> impl Strategy<Value = Around> {
+    let names = prop::sample::select(vec![
+        "",
+        "sh",
+        "a_task",
+        "kworker/u8:1-ev",
+        "sixteen_letters_",
+    ]);
+    let frames: &[&'static [u64]] = &[&[], &[1], &[1, 0, 3], &[0; 31], &[u64::MAX; 31], &[7; 16]];
+    let frames = prop::sample::select(frames.to_vec());
+
+    (any::<u64>(), any::<bool>(), any::<u32>(), names, frames).prop_map(
+        |(ts, in_ns, cpu, comm, frames)| Around {
+            ts,
+            in_ns,
+            cpu,
+            comm,
+            frames,
+        },
+    )
+}
+
+/// The trigger that these columns make, if there is one: with columns that are too long there is none.
+fn program(keys: &[String], vals: &[String]) -> Option<Program> {
+    let vals = match vals {
+        [] => String::new(),
+        vals => format!(":vals={}", vals.join(",")),
+    };
+    compile(&ZOO, format!("keys={}{vals}", keys.join(",")).as_bytes()).ok()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(500))]
+
+    #[test]
+    fn h_mod_10_any_width_and_number(width in 1..=u64::MAX, n in any::<u64>(), shift in 0..64u32) {
+        cuts(width, [n, n >> shift]);
+        cuts((width >> shift).max(1), [n, n >> shift, n - n % width]);
+    }
+
+    #[test]
+    fn any_columns_over_any_record(
+        keys in prop::collection::vec(keys(), 1..=3),
+        vals in prop::collection::vec(vals(), 0..=2),
+        around in surroundings(),
+        records in prop::collection::vec(records(), 4),
+    ) {
+        if let Some(program) = program(&keys, &vals) {
+            for record in records {
+                check(&program, &record, &around)?;
+            }
+        }
+    }
+
+    #[test]
+    fn numbers_alone_over_any_record(
+        keys in prop::collection::vec(numbers(), 1..=3),
+        vals in prop::collection::vec(fields().prop_map(str::to_owned), 0..=2),
+        around in surroundings(),
+        records in prop::collection::vec(records(), 4),
+    ) {
+        if let Some(program) = program(&keys, &vals) {
+            for record in records {
+                check(&program, &record, &around)?;
+            }
+        }
+    }
+}
+
+/// The two forms of a program do not get mixed up: which one a hit takes is what the columns say.
+#[test]
+fn only_numbers_of_the_record_are_taken_without_a_call() {
+    let taken = |text: &str| compile(&ZOO, text.as_bytes()).expect(text).number_keys();
+
+    assert_eq!(taken("keys=u8"), 1);
+    assert_eq!(taken("keys=u8.buckets=10,s16.log2:vals=u64"), 2);
+    assert_eq!(taken("keys=u8,cpu,hitcount:vals=s8"), 3);
+    assert_eq!(taken("keys=seven,u8"), 2);
+    assert_eq!(taken("keys=filename"), 0);
+    assert_eq!(taken("keys=u8,stacktrace"), 0);
+    assert_eq!(taken("keys=common_timestamp"), 0);
+    assert_eq!(taken("keys=u8:vals=common_timestamp"), 0);
+    assert_eq!(taken("keys=u8:x=s8"), 0);
+}
