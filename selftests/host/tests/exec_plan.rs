@@ -5,8 +5,13 @@
 
 #![cfg(not(loom))]
 
+mod common;
 mod lang_common;
 
+use common::{
+    map,
+    shape, //
+};
 use lang_common::*;
 use proptest::prelude::*;
 use rust_hist::{
@@ -23,6 +28,12 @@ use rust_hist::{
         Program,
         Reciprocal,
         Refs, //
+    },
+    tracing_map::{
+        Fibonacci,
+        Glance,
+        Pieces,
+        SHORT_KEY_WORDS, //
     },
 };
 use std::num::NonZeroU64;
@@ -194,6 +205,25 @@ fn words(program: &Program, field: &Field, len: usize, record: &[u8], around: &A
         .collect()
 }
 
+/// A long key is the same one to a map in pieces and as a whole.
+fn check_long(keys: &[u64], pieces: &impl Pieces) {
+    if keys.len() <= SHORT_KEY_WORDS {
+        return;
+    }
+    let map = map::<Fibonacci>(shape(7, keys.len(), 0, 1, 1));
+    assert_eq!(map.glance_at(pieces), Glance::Unclear);
+
+    // Keys that differ from it in a word, the last one or one that it does not have.
+    for at in [0, keys.len() / 2, keys.len() - 1] {
+        let mut other = keys.to_vec();
+        other[at] ^= 1;
+        map.insert(&other, |_| ()).expect("room for all");
+        assert_eq!(map.glance_at(pieces), Glance::Unclear);
+    }
+    let elt = map.insert(keys, |_| ()).expect("room for all");
+    assert_eq!(map.glance_at(pieces), Glance::Found(elt));
+}
+
 /// Checks all that a program computes of a record before it knows the entry.
 fn check(program: &Program, record: &[u8], around: &Around) -> Result<(), TestCaseError> {
     let keys: Vec<u64> = program
@@ -213,6 +243,18 @@ fn check(program: &Program, record: &[u8], around: &Around) -> Result<(), TestCa
     prop_assert!(key.len() <= keys.len());
     key.resize(keys.len(), 0);
     prop_assert_eq!(&key, &keys);
+
+    let mut found = vec![0; keys.len()];
+    let mut next = 0;
+    program.key_in_pieces(record, around, |pieces| {
+        pieces.each(|at, word| {
+            assert!(at >= next, "not in ascending order");
+            next = at + 1;
+            found[at] = word;
+        });
+        check_long(&keys, pieces);
+    });
+    prop_assert_eq!(&found, &keys);
 
     let mut room = [0xdead_beef_dead_beef; VALS_MAX];
     let values = program.values(record, around, &Refs::none(), &mut room);
