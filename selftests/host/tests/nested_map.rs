@@ -12,7 +12,7 @@ mod common;
 
 use common::{map, shape, Quarters, Same, Words};
 use rust_hist::sync::{interrupted, Relaxed};
-use rust_hist::tracing_map::{copy_words, Ending, Fibonacci, KeyHash, Map, Rows};
+use rust_hist::tracing_map::{copy_words, Ending, Fibonacci, KeyHash, Map, Rows, Values};
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -22,8 +22,20 @@ type Table<H> = Rc<Map<Words, H>>;
 /// Who is interrupted, by whom, and so on: the key of each hit.
 type Keys = &'static [u64];
 
-/// One call of a trigger with a key of one word and two values.
+/// What a call with this key adds to the sums.
+struct Added(u64);
+
+impl Values for Added {
+    fn value(&self, i: usize) -> u64 {
+        [self.0, 1][i]
+    }
+}
+
+/// One call of a trigger with a key of one word and two values, as the module makes it.
 fn call<H: KeyHash>(map: &Map<Words, H>, key: u64) {
+    if map.shape().per_cpu() && map.hit_at_once(&[key], || 0, &Added(key)) {
+        return;
+    }
     let elt = map.insert(&[key], |aux| {
         aux[0].store(!key, Relaxed);
         aux[1].store(key, Relaxed);
@@ -103,6 +115,7 @@ fn all<H: KeyHash + 'static>(bits: u32, cpus: u32, before: Keys, keys: Keys) {
         at[wheel] = 0;
         at[wheel - 1] += 1;
     }
+    eprintln!("{tried} places for {keys:?} after {before:?}");
     assert!(tried >= 5u64.pow(depth as u32 - 1), "{tried} tried");
 }
 
@@ -169,6 +182,52 @@ fn the_last_element() {
 fn four_deep() {
     all::<Same>(3, 1, &[], &[7, 8, 7, 8]);
     all::<Fibonacci>(1, 1, &[1], &[7, 8, 7, 1]);
+}
+
+/// Two interrupts come to one hit, one behind the other.
+fn twice<H: KeyHash + 'static>(bits: u32, before: Keys, keys: Keys) {
+    let [outer, first, second] = *keys else {
+        panic!("three keys");
+    };
+    for at in 0u64.. {
+        for later in at.. {
+            let map: Table<H> = Rc::new(map(shape(bits, 1, 2, 3, 1)));
+            for &key in before {
+                call(&map, key);
+            }
+            let steps = Rc::new(Cell::new(0));
+            let handler = {
+                let (map, steps) = (map.clone(), steps.clone());
+                move || {
+                    let step = steps.replace(steps.get() + 1);
+                    if step == at {
+                        call(&map, first);
+                    }
+                    if step == later {
+                        call(&map, second);
+                    }
+                }
+            };
+            interrupted(handler, || call(&map, outer));
+            if steps.get() <= later {
+                if later == at {
+                    assert!(at >= 5, "{at} places");
+                    return;
+                }
+                break;
+            }
+            settle(&map, bits, before, keys);
+        }
+    }
+}
+
+#[test]
+fn two_interrupts_of_one_hit() {
+    twice::<Fibonacci>(2, &[], &[7, 7, 8]);
+    twice::<Same>(3, &[1], &[7, 8, 7]);
+    twice::<Same>(1, &[1], &[7, 8, 7]);
+    twice::<Fibonacci>(0, &[], &[7, 7, 8]);
+    twice::<Quarters>(2, &[7], &[7, 3, 7]);
 }
 
 /// A reader that is interrupted by hits sees whole rows, and none twice.
