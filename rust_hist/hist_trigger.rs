@@ -135,9 +135,8 @@ pub(crate) struct HistTrigger {
     synths: Vec<Arc<SynthEvent>>,
     /// Where its hits are counted, if they can be part of a chain of events.
     nest: Option<Arc<Nest>>,
-    /// Its short way, see `hot::short_way`, if no CPUs share a shard and it can be no part of
-    /// a chain; else 0.
-    numbers: u8,
+    /// The way of its hits, see `hot::way`.
+    way: u8,
     /// It was made for others, which read its variables, and goes with the last of them.
     helper: bool,
 }
@@ -157,12 +156,9 @@ impl HistTrigger {
         } else {
             None
         };
-        let numbers = match nest {
-            None if table.is_per_cpu() => hot::short_way(&definition.program),
-            _ => 0,
-        };
+        let way = hot::way(&definition.program, &table, nest.is_some());
         Ok(Self {
-            numbers,
+            way,
             definition,
             table,
             sources: found.tables,
@@ -239,13 +235,18 @@ impl Trigger for HistTrigger {
     }
 
     #[inline(always)]
-    fn short_way(&self) -> u8 {
-        self.numbers
+    fn way(&self) -> u8 {
+        self.way
     }
 
     #[inline(always)]
     fn hit_shortly<const WAY: usize>(&self, record: Record<'_>) {
         hot::hit_shortly::<WAY>(self, record);
+    }
+
+    #[inline(always)]
+    fn hit_in_way<const WAY: usize>(&self, hit: &Hit<'_>) {
+        hot::hit_in_way::<WAY>(self, hit);
     }
 
     #[inline(always)]

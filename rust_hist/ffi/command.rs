@@ -89,15 +89,19 @@ pub(crate) trait Trigger: Sized + Send + Sync + 'static {
     /// Removes all triggers of this kind from `file`, which is being opened with truncation.
     fn remove_all(file: &EventFile, held: &EventMutexHeld);
 
-    /// The number of the short way in which the trigger may handle a record, 1 to 7; 0 if it has none. It
-    /// never changes.
-    fn short_way(&self) -> u8 {
+    /// The number of the way in which the trigger handles a record: 1 to 7 are the short ones, 8 to 16 others of
+    /// its own, 0 is whatever it takes. It never changes.
+    fn way(&self) -> u8 {
         0
     }
 
     /// Handles one record in the short way of this number, which is that of the trigger.
     #[inline(always)]
     fn hit_shortly<const WAY: usize>(&self, _record: Record<'_>) {}
+
+    /// Handles one record in the way of this number, which is that of the trigger and not a short one.
+    #[inline(always)]
+    fn hit_in_way<const WAY: usize>(&self, _hit: &Hit<'_>) {}
 
     /// Handles one record, in whatever way.
     fn hit(&self, hit: &Hit<'_>);
@@ -330,7 +334,7 @@ impl<T: Trigger> Command<T> {
     ///
     /// Each way has a frame of its own: the shortest ones need hardly any, and none is nested in another one.
     fn way_of(data: &T) -> HitFn {
-        match data.short_way() {
+        match data.way() {
             1 => Self::hit_shortly::<1>,
             2 => Self::hit_shortly::<2>,
             3 => Self::hit_shortly::<3>,
@@ -338,9 +342,15 @@ impl<T: Trigger> Command<T> {
             5 => Self::hit_shortly::<5>,
             6 => Self::hit_shortly::<6>,
             7 => Self::hit_shortly::<7>,
-            5 => Self::hit_shortly::<5>,
-            6 => Self::hit_shortly::<6>,
-            7 => Self::hit_shortly::<7>,
+            8 => Self::hit_in_way::<8>,
+            9 => Self::hit_in_way::<9>,
+            10 => Self::hit_in_way::<10>,
+            11 => Self::hit_in_way::<11>,
+            12 => Self::hit_in_way::<12>,
+            13 => Self::hit_in_way::<13>,
+            14 => Self::hit_in_way::<14>,
+            15 => Self::hit_in_way::<15>,
+            16 => Self::hit_in_way::<16>,
             _ => Self::hit,
         }
     }
@@ -360,6 +370,26 @@ impl<T: Trigger> Command<T> {
         // SAFETY: these are the arguments of a trigger function, and the event that calls it.
         match unsafe { Hit::from_raw(private.file, buffer, rec, event) } {
             Some(hit) => private.data.hit_shortly::<WAY>(hit.into_record()),
+            // SAFETY: the same arguments.
+            None => unsafe { Self::hit(data, buffer, rec, event) },
+        }
+    }
+
+    /// # Safety
+    ///
+    /// As [`Command::trigger_callback`].
+    #[inline(never)]
+    unsafe extern "C" fn hit_in_way<const WAY: usize>(
+        data: *mut bindings::event_trigger_data,
+        buffer: *mut bindings::trace_buffer,
+        rec: *mut c_void,
+        event: *mut bindings::ring_buffer_event,
+    ) {
+        // SAFETY: as in `trigger_callback`.
+        let private = unsafe { &*(*data).private_data.cast::<Private<T>>() };
+        // SAFETY: these are the arguments of a trigger function, and the event that calls it.
+        match unsafe { Hit::from_raw(private.file, buffer, rec, event) } {
+            Some(hit) => private.data.hit_in_way::<WAY>(&hit),
             // SAFETY: the same arguments.
             None => unsafe { Self::hit(data, buffer, rec, event) },
         }

@@ -12,7 +12,10 @@
 mod vars;
 
 use super::{
-    storage::Live,
+    storage::{
+        Live,
+        Table, //
+    },
     HistTrigger, //
 };
 use crate::{
@@ -99,12 +102,54 @@ impl Values for NumberVals<'_> {
     }
 }
 
-/// The short way for the records of a trigger, by its number; 0 if it has none.
-pub(super) fn short_way(program: &Program) -> u8 {
+/// The first ways that are no short ones: of triggers with variables, by the words of their key, and of those in
+/// a chain of events, the first of which have a key that is computed otherwise.
+const WITH_VARS: usize = 8;
+const IN_CHAIN: usize = 12;
+
+/// The way for the records of a trigger; 0 if it has none of its own.
+pub(super) fn way(program: &Program, table: &Table, is_in_chain: bool) -> u8 {
+    let words = match table.is_per_cpu() {
+        true => program.key_in_words(),
+        false => 0,
+    };
+    let is_plain = program.is_plain();
+    let way = match (is_in_chain, words) {
+        (true, 1..) if !is_plain => words.saturating_add(IN_CHAIN),
+        (true, _) => IN_CHAIN,
+        (false, 0) => 0,
+        (false, _) if is_plain => short_way(program).into(),
+        (false, _) if program.numbers() <= vars::FEW => words.saturating_add(WITH_VARS - 1),
+        (false, _) => 0,
+    };
+
+    // CAST: at most 16.
+    way as u8
+}
+
+/// The short way for the records of a trigger that has nothing but its key and values; 0 if it has none.
+fn short_way(program: &Program) -> u8 {
     match (program.number_keys(), program.number_keys_have_text()) {
         (words @ 1..=3, false) => words,
         (words @ 1..=4, true) => words.saturating_add(3),
         _ => 0,
+    }
+}
+
+/// Handles one record in a way that is not a short one.
+#[inline(always)]
+pub(super) fn hit_in_way<const WAY: usize>(trigger: &HistTrigger, hit: &Hit<'_>) {
+    match WAY {
+        8 => vars::hit_words::<1>(trigger, hit),
+        9 => vars::hit_words::<2>(trigger, hit),
+        10 => vars::hit_words::<3>(trigger, hit),
+        11 => vars::hit_words::<4>(trigger, hit),
+        12 => vars::hit_in_chain::<0>(trigger, hit),
+        13 => vars::hit_in_chain::<1>(trigger, hit),
+        14 => vars::hit_in_chain::<2>(trigger, hit),
+        15 => vars::hit_in_chain::<3>(trigger, hit),
+        16 => vars::hit_in_chain::<4>(trigger, hit),
+        _ => (),
     }
 }
 
@@ -164,9 +209,7 @@ fn hit_new_numbers<const N: usize, const TEXT: bool>(trigger: &HistTrigger, reco
 #[inline(always)]
 pub(super) fn hit(trigger: &HistTrigger, hit: &Hit<'_>) {
     let program = &trigger.definition.program;
-    if let Some(nest) = &trigger.nest {
-        vars::hit_in_chain(trigger, nest, hit);
-    } else if !program.is_plain() {
+    if !program.is_plain() {
         vars::hit(trigger, hit);
     } else if program.key_words() <= SHORT_KEY_WORDS {
         // To clear the room for the longest key would take as long as all else.

@@ -592,7 +592,7 @@ impl Program {
         }
     }
 
-    #[inline(never)]
+    #[inline(always)]
     fn number_with_call(
         &self,
         number: &Number,
@@ -600,9 +600,28 @@ impl Program {
         env: &impl Env,
         refs: &[u64],
     ) -> u64 {
+        if number.source == Source::Expr {
+            return self.expression_at(number.code, record, env, refs);
+        }
+        number.rounded(self.elsewhere(number, env, refs))
+    }
+
+    /// The value of a number that is neither simple nor an expression, before it is rounded.
+    #[inline(always)]
+    fn elsewhere(&self, number: &Number, env: &impl Env, refs: &[u64]) -> u64 {
         match number.source {
-            Source::Expr => self.expression_at(number.code, record, env, refs),
-            _ => self.operand_at(number, record, env, refs),
+            Source::Timestamp => self.stamp(env),
+            // CAST: a small number.
+            Source::Ref => refs.get(number.at as usize).copied().unwrap_or(0),
+            _ => 0,
+        }
+    }
+
+    #[inline(never)]
+    fn stamp(&self, env: &impl Env) -> u64 {
+        match env.timestamp() {
+            stamp if self.usecs && env.clock_in_ns() => to_usecs(stamp),
+            stamp => stamp,
         }
     }
 
@@ -613,15 +632,7 @@ impl Program {
             return value;
         }
 
-        let value = match number.source {
-            Source::Timestamp if self.usecs && env.clock_in_ns() => to_usecs(env.timestamp()),
-            Source::Timestamp => env.timestamp(),
-            // CAST: a small number.
-            Source::Ref => refs.get(number.at as usize).copied().unwrap_or(0),
-            _ => 0,
-        };
-
-        number.rounded(value)
+        number.rounded(self.elsewhere(number, env, refs))
     }
 
     /// The number that an expression comes to.
@@ -629,7 +640,7 @@ impl Program {
     /// All arithmetic is that of 64 bits and wraps around.
     ///
     /// PARITY: `div_by_mult_and_shift()` rounds some quotients up; here all are cut.
-    #[inline(always)]
+    #[inline(never)]
     fn expression_at(&self, code: Code, record: &[u8], env: &impl Env, refs: &[u64]) -> u64 {
         let steps = self
             .plan

@@ -13,9 +13,12 @@
     )
 )]
 
-use crate::alloc::{
-    AllocError,
-    Vec, //
+use crate::{
+    alloc::{
+        AllocError,
+        Vec, //
+    },
+    field::Env, //
 };
 
 use super::{
@@ -26,7 +29,8 @@ use super::{
     Action,
     ArgSource,
     Do,
-    Program, //
+    Program,
+    Refs, //
 };
 
 impl Program {
@@ -79,6 +83,28 @@ impl Program {
             *word = number.word(record, || cpu);
         }
         words.len()
+    }
+}
+
+impl Program {
+    /// How many words its key has, at most four, if [`Program::numbers_key`] computes it; else 0.
+    pub fn key_in_words(&self) -> usize {
+        self.plan.words.as_slice().len()
+    }
+
+    /// Value `i` of a hit; 0 if there is none.
+    #[inline(always)]
+    pub fn value_at<T>(
+        &self,
+        i: usize,
+        record: &[u8],
+        env: &impl Env,
+        refs: &Refs<'_, T>,
+    ) -> u64 {
+        match self.plan.vals.as_slice().get(i) {
+            Some(number) => self.number_at(number, record, env, refs.numbers()),
+            None => 0,
+        }
     }
 }
 

@@ -117,27 +117,37 @@ where
         values: &impl Values,
     ) -> bool {
         let words = self.words();
-        let elt = match self.glance_in(words, key) {
-            Glance::Found(elt) => Some(elt),
-            Glance::Full => None,
-            Glance::Unclear => return false,
-        };
-        let shape = self.shape();
 
-        debug_assert!(shape.per_cpu());
-        // OVERFLOW: below the number of words for a CPU of the shape; nothing is found for another one.
-        // CAST: `u32` fits in `usize` on every architecture that Linux supports.
-        let shard = (cpu() as usize)
-            .wrapping_mul(shape.shard_words)
-            .wrapping_add(shape.shards_at);
-        let Some(elt) = elt else {
-            if let Some(at) = Ending::DroppedFull.word() {
-                local_inc_at(words, shard.wrapping_add(at));
+        match self.glance_in(words, key) {
+            Glance::Found(elt) => self.hit_in(words, elt, cpu, values),
+            Glance::Full => {
+                if let Some(at) = Ending::DroppedFull.word() {
+                    local_inc_at(words, self.own_shard(cpu).wrapping_add(at));
+                }
             }
-            return true;
-        };
-        // OVERFLOW: as above.
-        let sums = shard.wrapping_add(shape.sums_at(elt.index()));
+            Glance::Unclear => return false,
+        }
+        true
+    }
+
+    /// Counts a call that hit an element, as [`Map::hit_at_once`] does.
+    #[inline(always)]
+    pub fn hit_element(&self, elt: Elt, cpu: impl Fn() -> u32, values: &impl Values) {
+        self.hit_in(self.words(), elt, cpu, values);
+    }
+
+    /// As [`Map::hit_element`]; `words` are those of the map.
+    #[inline(always)]
+    fn hit_in(
+        &self,
+        words: &[Atomic<u64>],
+        elt: Elt,
+        cpu: impl Fn() -> u32,
+        values: &impl Values,
+    ) {
+        let shape = self.shape();
+        // OVERFLOW: below the number of words.
+        let sums = self.own_shard(cpu).wrapping_add(shape.sums_at(elt.index()));
         let n = shape.sums;
 
         local_inc_at(words, sums);
@@ -147,6 +157,18 @@ where
                 local_add_at(words, sums.wrapping_add(2), values.value(1));
             }
         }
-        true
+    }
+
+    /// Where the shard of a CPU is that has one of its own.
+    #[inline(always)]
+    fn own_shard(&self, cpu: impl Fn() -> u32) -> usize {
+        let shape = self.shape();
+
+        debug_assert!(shape.per_cpu());
+        // OVERFLOW: below the number of words for a CPU of the shape; nothing is found for another one.
+        // CAST: `u32` fits in `usize` on every architecture that Linux supports.
+        (cpu() as usize)
+            .wrapping_mul(shape.shard_words)
+            .wrapping_add(shape.shards_at)
     }
 }

@@ -69,6 +69,14 @@ impl Refs<'static, ()> {
     }
 }
 
+impl<'h, T> Refs<'h, T> {
+    /// The numbers of the variables, in the order of [`Program::refs`].
+    #[inline(always)]
+    pub(in super::super) fn numbers(&self) -> &'h [u64] {
+        self.numbers
+    }
+}
+
 /// The numbers that one hit has stored in its own variables, by the index of the variable; 0 in the place
 /// of what is no number.
 ///
