@@ -9,13 +9,16 @@ FLAVOUR ?= dropin
 VERSION ?= 7.2
 WHERE = $(FLAVOUR) $(VERSION)
 
-.PHONY: help demo test soak lint host-test kernel module vm check-kdir setup fmt clippy checkpatch clean distclean
+.PHONY: help demo test soak lint host-test models tsan fuzz kernel module vm check-kdir setup fmt clippy checkpatch clean distclean
 
 help:
 	@echo 'make demo        build a test kernel and the module, boot them, show histograms of live events'
 	@echo 'make test        run everything that must pass; LINT=1 adds the checks of the source, TESTS="a b" runs some'
 	@echo 'make host-test   unit, property and model-check tests on this machine, without a guest'
 	@echo 'make soak        an hour of the stress on two CPUs; SOAK_SECONDS= for less'
+	@echo 'make models      the model checks: loom, nested interrupts, litmus tests (these need herd7)'
+	@echo 'make tsan        the tests with threads under ThreadSanitizer'
+	@echo 'make fuzz        ten minutes of fuzzing on this machine'
 	@echo 'make lint        formatting, clippy, checkpatch, layers, warning-free module builds, machine code'
 	@echo
 	@echo 'make setup       install what is missing, get the kernel source'
@@ -43,6 +46,15 @@ soak:
 
 host-test:
 	@scripts/test host loom
+
+models:
+	@scripts/test loom nested litmus
+
+tsan:
+	@scripts/test tsan
+
+fuzz:
+	@scripts/test fuzz
 
 kernel:
 	@scripts/setup
