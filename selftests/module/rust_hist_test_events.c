@@ -23,7 +23,13 @@ HELPER(int rust_hist_test_next_cpu(void),
 	return cpumask_next_wrap(raw_smp_processor_id(), cpu_online_mask))
 /* In Rust */
 int rust_hist_test_nmi(unsigned int kind, struct pt_regs *regs);
+int rust_hist_test_run(const void *job, u8 context);
+
 HELPER(int rust_hist_test_on_nmi(void),
 	return register_nmi_handler(NMI_LOCAL, rust_hist_test_nmi, 0, "rust_hist_test"))
 HELPER(void rust_hist_test_off_nmi(void), unregister_nmi_handler(NMI_LOCAL, "rust_hist_test"))
 HELPER(void rust_hist_test_send_nmi(int cpu), __apic_send_IPI_mask(cpumask_of(cpu), NMI_VECTOR))
+
+/* Tests put probes on it, which code in Rust does not take, and find it in stacks. */
+HELPER(int fire_write(const void *job, u8 context),
+	int ret = rust_hist_test_run(job, context); barrier(); return ret)

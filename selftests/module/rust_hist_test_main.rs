@@ -72,6 +72,7 @@ extern "C" {
     fn rust_hist_test_on_nmi() -> c_int;
     fn rust_hist_test_off_nmi();
     fn rust_hist_test_send_nmi(cpu: c_int);
+    fn fire_write(job: *const c_void, context: u8) -> c_int;
 }
 
 /// Events fired since the load.
@@ -172,39 +173,46 @@ impl Job {
             core::hint::spin_loop();
         }
     }
+}
 
-    /// Does the job in a context.
-    fn run(&self, context: &str) -> Result {
-        // SAFETY: Pairs with the unlock below; the tasklet is the job's own and is not scheduled yet.
-        unsafe {
-            bindings::tasklet_setup(self.tasklet.get(), Some(fire_tasklet));
-            bindings::cpus_read_lock();
-        }
-        while self.done.load(Relaxed) < self.count && !kernel::current!().signal_pending() {
-            // SAFETY: No preconditions.
-            let cpu = unsafe { rust_hist_test_next_cpu() };
-            match context {
-                // SAFETY: The tasklet is set up, and `self` outlives its run, which is awaited.
-                "softirq" => unsafe {
-                    rust_hist_test_schedule(self.tasklet.get());
-                    bindings::tasklet_kill(self.tasklet.get());
-                },
-                // SAFETY: `fire_irq` takes a job, and has returned when the call does.
-                "irq" => unsafe {
-                    let job = (&raw const *self).cast_mut().cast();
-                    bindings::smp_call_function_single(cpu, Some(fire_irq), job, 1);
-                },
-                "nmi" => self.send_nmi(cpu),
-                _ => self.fire(),
-            }
-        }
-        // SAFETY: See above.
-        unsafe { bindings::cpus_read_unlock() };
-        if self.done.load(Relaxed) < self.count {
-            return Err(EINTR);
-        }
-        Ok(())
+/// Does a job in the context that begins with this letter; `-EINTR` after a signal.
+///
+/// # Safety
+///
+/// `job` is a [`Job`], which stays meanwhile.
+#[no_mangle]
+unsafe extern "C" fn rust_hist_test_run(job: *const c_void, context: u8) -> c_int {
+    // SAFETY: By the function's contract.
+    let job = unsafe { &*job.cast::<Job>() };
+    // SAFETY: Pairs with the unlock below; the tasklet is the job's own and is not scheduled yet.
+    unsafe {
+        bindings::tasklet_setup(job.tasklet.get(), Some(fire_tasklet));
+        bindings::cpus_read_lock();
     }
+    while job.done.load(Relaxed) < job.count && !kernel::current!().signal_pending() {
+        // SAFETY: No preconditions.
+        let cpu = unsafe { rust_hist_test_next_cpu() };
+        match context {
+            // SAFETY: The tasklet is set up, and `job` outlives its run, which is awaited.
+            b's' => unsafe {
+                rust_hist_test_schedule(job.tasklet.get());
+                bindings::tasklet_kill(job.tasklet.get());
+            },
+            // SAFETY: `fire_irq` takes a job, and has returned when the call does.
+            b'i' => unsafe {
+                let job = (&raw const *job).cast_mut().cast();
+                bindings::smp_call_function_single(cpu, Some(fire_irq), job, true.into());
+            },
+            b'n' => job.send_nmi(cpu),
+            _ => job.fire(),
+        }
+    }
+    // SAFETY: See above.
+    unsafe { bindings::cpus_read_unlock() };
+    if job.done.load(Relaxed) < job.count {
+        return EINTR.to_errno();
+    }
+    0
 }
 
 /// Fires some events of the job whose tasklet this is.
@@ -331,7 +339,9 @@ fn write_fire(event: &Fire, reader: &mut UserSliceReader) -> Result {
         if job.keys == 0 || !["task", "softirq", "irq", "nmi"].contains(&context) {
             return Err(EINVAL);
         }
-        job.run(context)
+        // SAFETY: It calls `rust_hist_test_run` with this job.
+        let rc = unsafe { fire_write((&raw const job).cast(), context.as_bytes()[0]) };
+        kernel::error::to_result(rc)
     })
 }
 
@@ -356,7 +366,7 @@ fn write_loop(_: &(), reader: &mut UserSliceReader) -> Result {
                 bindings::raw_smp_processor_id() as c_int,
                 Some(run_loop),
                 (&raw mut what).cast(),
-                1,
+                true.into(),
             )
         };
         kernel::error::to_result(rc)
