@@ -123,8 +123,8 @@ impl Shape {
     ///
     /// Each CPU gets a shard of its own as long as the map then takes at most three times the memory
     /// that the C implementation needs; past that, 2, 4, ... neighbouring CPUs share one. With an
-    /// 8-byte key and one value that is the case on more than 37 CPUs. (In general on more than
-    /// `(73 + 2 * key_words) / sums`; on a few less where the table is small.)
+    /// 8-byte key and one value that is the case on more than 36 CPUs. (In general on more than
+    /// `(71 + 2 * key_words) / sums`; on a few less where the table is small.)
     pub fn new(dimensions: Dimensions, nr_cpus: u32) -> Option<Self> {
         let Dimensions {
             bits,

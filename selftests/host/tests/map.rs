@@ -108,8 +108,8 @@ fn cpus_share_shards_past_the_bound() {
     assert_eq!(many.shards(), 32);
     assert_eq!(many.cpus_per_shard(), 16);
     // What the documents say of a key of 8 bytes and one value.
-    assert_eq!(shape(11, 1, 0, 2, 37).cpus_per_shard(), 1);
-    assert_eq!(shape(11, 1, 0, 2, 38).cpus_per_shard(), 2);
+    assert_eq!(shape(11, 1, 0, 2, 36).cpus_per_shard(), 1);
+    assert_eq!(shape(11, 1, 0, 2, 37).cpus_per_shard(), 2);
 
     let map = map::<Fibonacci>(many);
     for cpu in 0..512 {
