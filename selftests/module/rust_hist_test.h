@@ -8,6 +8,10 @@
 
 #include <linux/tracepoint.h>
 
+/* In Rust */
+int rust_hist_test_nmi(unsigned int kind, struct pt_regs *regs);
+int rust_hist_test_run(const void *job, u8 context);
+
 TRACE_EVENT(sample,
 	TP_PROTO(u64 key, u64 val, const char *fixed, const char *text),
 	TP_ARGS(key, val, fixed, text),

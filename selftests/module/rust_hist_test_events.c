@@ -10,26 +10,22 @@ const char rust_hist_test_text[] = { [0 ... 599] = 'x', 0 };
 #define CREATE_TRACE_POINTS
 #include "rust_hist_test.h"
 
-#define HELPER(prototype, ...) prototype; prototype { __VA_ARGS__; }
+#define HELPER(prototype, ...) prototype; prototype { __VA_ARGS__; } static_assert(true)
 
 HELPER(void rust_hist_test_sample(u64 key, u64 val, const char *fixed, const char *text),
-	trace_sample(key, val, fixed, text))
+	trace_sample(key, val, fixed, text));
 HELPER(void rust_hist_test_second(u64 key, u64 val, const char *fixed, const char *text),
-	trace_second(key, val, fixed, text))
+	trace_second(key, val, fixed, text));
 HELPER(void rust_hist_test_hit(u64 key, u64 val, const char *str, const char *text),
-	trace_hit(key, val, str))
-HELPER(void rust_hist_test_schedule(struct tasklet_struct *tasklet), tasklet_schedule(tasklet))
+	trace_hit(key, val, str));
+HELPER(void rust_hist_test_schedule(struct tasklet_struct *tasklet), tasklet_schedule(tasklet));
 HELPER(int rust_hist_test_next_cpu(void),
-	return cpumask_next_wrap(raw_smp_processor_id(), cpu_online_mask))
-/* In Rust */
-int rust_hist_test_nmi(unsigned int kind, struct pt_regs *regs);
-int rust_hist_test_run(const void *job, u8 context);
-
+	return cpumask_next_wrap(raw_smp_processor_id(), cpu_online_mask));
 HELPER(int rust_hist_test_on_nmi(void),
-	return register_nmi_handler(NMI_LOCAL, rust_hist_test_nmi, 0, "rust_hist_test"))
-HELPER(void rust_hist_test_off_nmi(void), unregister_nmi_handler(NMI_LOCAL, "rust_hist_test"))
-HELPER(void rust_hist_test_send_nmi(int cpu), __apic_send_IPI_mask(cpumask_of(cpu), NMI_VECTOR))
+	return register_nmi_handler(NMI_LOCAL, rust_hist_test_nmi, 0, "rust_hist_test"));
+HELPER(void rust_hist_test_off_nmi(void), unregister_nmi_handler(NMI_LOCAL, "rust_hist_test"));
+HELPER(void rust_hist_test_send_nmi(int cpu), __apic_send_IPI_mask(cpumask_of(cpu), NMI_VECTOR));
 
 /* Tests put probes on it, which code in Rust does not take, and find it in stacks. */
 HELPER(int fire_write(const void *job, u8 context),
-	int ret = rust_hist_test_run(job, context); barrier(); return ret)
+	int ret = rust_hist_test_run(job, context); barrier(); return ret);

@@ -1,0 +1,300 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What scripts/bench does with the figures of selftests/bench/rows -t; see there.
+
+usage: bench.py check    RESULTS BASELINE COMBINATION
+       bench.py baseline RESULTS COMBINATION             prints the new baseline
+       bench.py document RESULTS MAP DIRECTORY           writes benchmarks.rst and its plots
+
+RESULTS is what selftests/bench/rows -t printed, with lines '# WORD: TEXT' about the machine; MAP what
+scripts/bench-map printed.
+"""
+
+import collections
+import html
+import math
+import os
+import sys
+
+# What a figure may be above the baseline: a part of it, or an instruction where that is more.
+GROWTH = 0.03
+LEAST = 1.0
+# Entries of the table whose fill is measured.
+FILL_SIZE = 2048
+
+Figure = collections.namedtuple("Figure", "unit median least most limit text")
+
+
+def results(path):
+    """Returns the figures {(name, side): Figure} in their order, and what is said of the machine."""
+    figures, about = {}, []
+    with open(path, encoding="utf-8") as lines:
+        for line in lines:
+            if line.startswith("# "):
+                about.append(line[2:].rstrip("\n").split(": ", 1))
+            elif line.count("\t") == 7:
+                name, side, unit, median, least, most, limit, text = line.rstrip("\n").split("\t")
+                figures[name, side] = Figure(unit, float(median), float(least), float(most),
+                                             None if limit == "-" else float(limit), text)
+    return figures, about
+
+
+# --- the check against the baseline ---
+
+
+def baseline(path, combination):
+    figures, _ = results(path)
+    print("# SPDX-License-Identifier: GPL-2.0")
+    print("# What triggers of ours cost, see Documentation/testing.rst; 'scripts/bench --baseline' writes this.")
+    print("#", combination)
+    for (name, side), figure in figures.items():
+        if side == "ours":
+            print(f"{name}\t{figure.median:.1f}")
+
+
+def read_baseline(path):
+    figures, said = {}, []
+    with open(path, encoding="utf-8") as lines:
+        for line in lines:
+            if line.startswith("# "):
+                said.append(line[2:].strip())
+            else:
+                name, median = line.split()
+                figures[name] = float(median)
+    return figures, said[-1]
+
+
+def check(path, against, combination):
+    """Prints KTAP: a test for each figure. Without a baseline for this combination only the limits count."""
+    figures, _ = results(path)
+    wanted, of = read_baseline(against)
+    known = of == combination
+    ours = {name: figure for (name, side), figure in figures.items() if side == "ours"}
+    if not known:
+        print(f"# The baseline is of: {of}\n# This is:            {combination}\n# so it is not compared.")
+    print(f"1..{len(wanted)}")
+    for number, (name, before) in enumerate(wanted.items(), 1):
+        if name not in ours:
+            print(f"not ok {number} {name} was not measured")
+            continue
+        now, limit = ours[name].median, ours[name].limit
+        most = before + max(GROWTH * before, LEAST)
+        says = f"{name}: {now:.1f}, was {before:.1f}" + (f", at most {limit:.0f}" if limit is not None else "")
+        good = (not known or now <= most) and (limit is None or now <= limit)
+        print(f"{'ok' if good else 'not ok'} {number} {says}")
+        if good and known and now < before - max(GROWTH * before, LEAST):
+            print(f"# {name} is better than the baseline: 'scripts/bench --baseline' takes it over")
+
+
+# --- the document ---
+
+
+def table(head, rows):
+    """A list table: texts of triggers would need columns too wide for a drawn one."""
+    out = [".. list-table::", "   :header-rows: 1", ""]
+    for row in [head] + rows:
+        for number, cell in enumerate(row):
+            out.append(f"   {'*' if number == 0 else ' '} - {cell}")
+    return out + [""]
+
+
+def number(value):
+    if value is None:
+        return ""
+    if abs(value) >= 100000:
+        return f"{value:,.0f}"
+    return f"{value:.0f}" if abs(value) >= 20 else f"{value:.1f}"
+
+
+def spread(figure):
+    """The median, and the least and the most where they differ in what is shown."""
+    if figure is None:
+        return ""
+    low, mid, high = number(figure.least), number(figure.median), number(figure.most)
+    return mid if low == high else f"{mid} ({low} ... {high})"
+
+
+def literal(text):
+    return " ; ".join(f"``{part}``" for part in text.split(" ; "))
+
+
+def pairs(figures):
+    """[(name, C's, ours)] in the order of the measurement."""
+    names = dict.fromkeys(name for name, side in figures if side in ("c", "ours"))
+    return [(name, figures.get((name, "c")), figures.get((name, "ours"))) for name in names]
+
+
+def row(c, ours):
+    part = f"{100 * ours.median / c.median:.0f} %" if c and ours and c.median else ""
+    limit = number(ours.limit) if ours and ours.limit is not None else ""
+    return [spread(c), spread(ours), limit, part]
+
+
+def alone(figures, event):
+    """What an event costs with a paused trigger."""
+    return next(f.median for (name, side), f in figures.items() if side == "base" and name.startswith(f"alone {event} "))
+
+
+def hit_tables(figures):
+    named, shapes = [], []
+    for name, c, ours in pairs(figures):
+        if (c or ours).unit == "hit" and not name.startswith("fill-") and name != "full":
+            text = (c or ours).text.replace("TRACE_ON", "on").replace("TRACE", "off")
+            # The second event's rows begin with the first of its shapes.
+            (shapes if shapes or name == "small-key" else named).append([literal(text)] + row(c, ours))
+    return named, shapes
+
+
+def maps(path):
+    """The table of bench-map: its comments, and rows by column."""
+    comments, rows, head = [], [], None
+    with open(path, encoding="utf-8") as lines:
+        for line in lines:
+            if line.startswith("#"):
+                comments.append(line[1:].strip())
+            elif head is None:
+                head = line.split()
+            else:
+                rows.append(dict(zip(head, line.rstrip("\n").split("\t"))))
+    return comments, rows
+
+
+# Colours that are told apart by all eyes.
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#999999")
+# The drawing, and what is in it around the plot.
+WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 720, 400, 70, 170, 20, 50
+
+
+def steps(most):
+    """Round numbers from nothing to the first that is not below most."""
+    step = 10 ** math.floor(math.log10(most))
+    step = next(s for s in (step / 5, step / 2, step, 2 * step) if most / s <= 6)
+    return [step * n for n in range(math.ceil(most / step) + 1)]
+
+
+def plot(path, x_says, y_says, ticks, lines):
+    """Draws lines, {title: [(x, y)]}, over the ticks of the x axis, as an SVG."""
+    up = steps(max(y for points in lines.values() for _, y in points))
+    low, high = ticks[0], ticks[-1]
+
+    def at(x, y):
+        return (LEFT + (x - low) / (high - low) * (WIDTH - LEFT - RIGHT),
+                HEIGHT - BOTTOM - y / up[-1] * (HEIGHT - BOTTOM - TOP))
+
+    def text(x, y, says, anchor="middle", more=""):
+        return f'<text x="{x:.0f}" y="{y:.0f}" text-anchor="{anchor}"{more}>{html.escape(says)}</text>'
+
+    out = ["<!-- SPDX-License-Identifier: GPL-2.0 -->",
+           f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{HEIGHT}" font-family="sans-serif" font-size="12">',
+           f'<rect width="{WIDTH}" height="{HEIGHT}" fill="white"/>']
+    for value in up:
+        (x, y), (end, _) = at(low, value), at(high, value)
+        out += [f'<path d="M{x:.1f} {y:.1f}H{end:.1f}" stroke="#ddd"/>', text(x - 6, y + 4, f"{value:g}", "end")]
+    for value in ticks:
+        x, y = at(value, 0)
+        out += [f'<path d="M{x:.1f} {y:.1f}v5" stroke="black"/>', text(x, y + 18, f"{value:g}")]
+    middle = (TOP + HEIGHT - BOTTOM) / 2
+    out += [text((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 12, x_says),
+            text(18, middle, y_says, more=f' transform="rotate(-90 18 {middle:.0f})"')]
+    for place, (title, points) in enumerate(lines.items()):
+        colour = COLOURS[place % len(COLOURS)]
+        places = [at(x, y) for x, y in sorted(points)]
+        out.append(f'<path d="M{"L".join(f"{x:.1f} {y:.1f}" for x, y in places)}" fill="none" stroke="{colour}" stroke-width="2"/>')
+        out += [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{colour}"/>' for x, y in places]
+        x, y = WIDTH - RIGHT + 16, TOP + 12 + 18 * place
+        out += [f'<path d="M{x} {y - 4}h18" stroke="{colour}" stroke-width="2"/>', text(x + 24, y, title, "start")]
+    with open(path, "w", encoding="utf-8") as svg:
+        svg.write("\n".join(out + ["</svg>"]) + "\n")
+
+
+def plot_fill(figures, path):
+    lines = {title: [(100 * int(name[5:]) / FILL_SIZE, figure.median) for (name, of), figure in figures.items()
+                     if of == side and name.startswith("fill-")] for title, side in (("C", "c"), ("rust_hist", "ours"))}
+    plot(path, f"entries in use of {FILL_SIZE}, %", "instructions that keys=key adds", range(0, 101, 20), lines)
+
+
+def plot_cpus(rows, path):
+    lines = collections.defaultdict(list)
+    for row in rows:
+        lines[f"{row['map']}, {row['keys']} key{'s' * (row['keys'] != '1')}"].append((int(row["threads"]), float(row["ratio"])))
+    threads = sorted({x for points in lines.values() for x, _ in points})
+    plot(path, "threads, each on a CPU of its own", "cost of a key, times the floor", threads, lines)
+
+
+HEAD = """.. SPDX-License-Identifier: GPL-2.0
+.. Written by 'make bench'.
+
+=====================
+rust_hist: benchmarks
+=====================
+
+``make bench`` measures all of this in one go, C's hist triggers and ours side by side in the same kernel, and
+writes this file. How it measures is in :doc:`testing`; why ours costs what it does, in :doc:`design`.
+"""
+
+
+def document(path, map_path, where):
+    figures, about = results(path)
+    counts = dict(about).get("Counts", "instructions")
+    named, shapes = hit_tables(figures)
+    out = [HEAD, "Machine and versions", "====================", ""]
+    out += [f":{word}: {text}" for word, text in about] + [""]
+    out += ["A hit", "=====", "",
+            f"What a trigger adds to a hit of an event with two numbers and a string of 16 bytes, in {counts}. The event",
+            f"alone, with a trigger that is paused, takes {number(alone(figures, 'hit'))}. The test kernels check preemption",
+            "(``CONFIG_DEBUG_PREEMPT``); what that adds to each trigger of C, 62, is taken off here.", ""]
+    head = ["trigger", "C", "rust_hist", "at most", "rust_hist / C"]
+    out += table(head, named)
+    out += ["``on`` and ``off`` are synthetic events that are on and off.", ""]
+    out += [f"Other shapes, on an event with a field of each kind, which alone takes {number(alone(figures, 'sample'))}:", ""]
+    out += table(head, shapes)
+    out += bpf(figures, counts)
+    out += others(figures, counts)
+    out += ["Fill", "====", "", "The same trigger on a table of 2048 entries, against how many of them are taken.", "",
+            ".. image:: bench-fill.svg", ""]
+    comments, rows = maps(map_path)
+    out += native(comments, rows)
+    with open(os.path.join(where, "benchmarks.rst"), "w", encoding="utf-8") as doc:
+        doc.write("\n".join(out).rstrip("\n") + "\n")
+    plot_fill(figures, os.path.join(where, "bench-fill.svg"))
+    plot_cpus(rows, os.path.join(where, "bench-cpus.svg"))
+
+
+def bpf(figures, counts):
+    rows = []
+    event = alone(figures, "hit")
+    for name, hist in (("bpf-count", "key"), ("bpf-sum", "key-val")):
+        whole = figures.get((name, "bpf"))
+        both = [figures.get((hist, side)) for side in ("c", "ours")]
+        if whole and all(both):
+            rows.append([literal(whole.text), spread(whole), literal(both[0].text)] + [number(event + f.median) for f in both])
+    if not rows:
+        return []
+    return ["BPF", "===", "",
+            f"The whole of a hit, the event included, in {counts}: a program of bpftrace with the JIT on the same",
+            "tracepoint, with what CONFIG_DEBUG_PREEMPT adds to it, and the trigger that does the same.", ""] + table(
+                ["bpftrace", "", "trigger", "C", "rust_hist"], rows)
+
+
+def others(figures, counts):
+    units = {"total": counts, "row": f"{counts} a row", "bytes": "bytes of memory", "hit": counts}
+    rows = [[f.text if f.unit != "hit" else "a hit that is dropped, " + f.text, units[f.unit]] + row(c, ours)
+            for name, c, ours in pairs(figures) for f in [c or ours]
+            if f.unit != "hit" or name == "full"]
+    return ["Creation, reading, memory, full tables", "======================================", ""] + table(
+        ["what", "in", "C", "rust_hist", "at most", "rust_hist / C"], rows)
+
+
+def native(comments, rows):
+    out = ["The map alone", "=============", "",
+           "Insert or find, and count a hit, in a program on this machine: C's ``tracing_map.c`` and ours, in nanoseconds of a",
+           "thread's time for a key, medians of eleven rounds, and as a multiple of the floor: an array of each thread's own in",
+           "the same loop.", ""]
+    out += [f"* {comment.replace('1 keys', '1 key')}" for comment in comments] + [""]
+    out += table(["threads", "keys", "map", "ns", "times the floor"],
+                 [[r["threads"], r["keys"], r["map"], f"{r['ns']} ({r['ns_min']} ... {r['ns_max']})",
+                   f"{r['ratio']} ({r['ratio_min']} ... {r['ratio_max']})"] for r in rows])
+    return out + [".. image:: bench-cpus.svg", ""]
+
+
+if __name__ == "__main__":
+    {"check": check, "baseline": baseline, "document": document}[sys.argv[1]](*sys.argv[2:])
