@@ -32,6 +32,7 @@ use rust_hist::{
         Effects,
         Out,
         Program,
+        Refs,
         Tables, //
     },
     render::{
@@ -55,6 +56,7 @@ use rust_hist::{
         Ending,
         Fibonacci,
         Map,
+        Pieces,
         Rows,
         Shape, //
     },
@@ -161,6 +163,7 @@ impl World {
         let shard = map.shard(around.cpu);
 
         let key = program.key(record, around, &mut key);
+        forms_agree(program, record, around, key);
         let Ok(refs) = program.resolve(key, self, &mut refs) else {
             ended.ending = Ending::Ignored;
             shard.count(ended.ending);
@@ -218,6 +221,35 @@ impl World {
     /// The extra words of the entry with this key.
     pub(crate) fn aux(&self, n: usize, key: &[u64]) -> &[Atomic<u64>] {
         Tables::aux(self, n as u16, key).expect("an entry")
+    }
+}
+
+/// Checks that the forms of a key and of values in which the module's hits want them say the same.
+fn forms_agree(program: &Program, record: &[u8], around: &Around, key: &[u64]) {
+    let mut whole = key.to_vec();
+    whole.resize(program.key_words(), 0);
+
+    let mut pieced = vec![0; program.key_words()];
+    program.key_in_pieces(record, around, |pieces| {
+        pieces.each(|at, word| pieced[at] = word);
+    });
+    assert_eq!(pieced, whole);
+
+    let cpu = || around.cpu;
+    let short = match program.number_keys() {
+        0 => return,
+        1 => program.numbers_key::<1, true>(record, cpu).to_vec(),
+        2 => program.numbers_key::<2, true>(record, cpu).to_vec(),
+        3 => program.numbers_key::<3, true>(record, cpu).to_vec(),
+        4 => program.numbers_key::<4, true>(record, cpu).to_vec(),
+        words => panic!("{words} words"),
+    };
+    assert_eq!(short, whole);
+
+    let mut room = [0; VALS_MAX];
+    let values = program.values(record, around, &Refs::none(), &mut room);
+    for (i, value) in values.iter().enumerate() {
+        assert_eq!(program.number_val(i, record, cpu), *value);
     }
 }
 
