@@ -351,6 +351,7 @@ impl<T: Trigger> Command<T> {
             14 => Self::hit_in_way::<14>,
             15 => Self::hit_in_way::<15>,
             16 => Self::hit_in_way::<16>,
+            17 => Self::hit_in_way::<17>,
             _ => Self::hit,
         }
     }

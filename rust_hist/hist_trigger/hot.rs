@@ -106,6 +106,8 @@ impl Values for NumberVals<'_> {
 /// a chain of events, the first of which have a key that is computed otherwise.
 const WITH_VARS: usize = 8;
 const IN_CHAIN: usize = 12;
+/// The way of triggers that have nothing but a long key and values.
+const LONG: usize = 17;
 
 /// The way for the records of a trigger; 0 if it has none of its own.
 pub(super) fn way(program: &Program, table: &Table, is_in_chain: bool) -> u8 {
@@ -117,13 +119,14 @@ pub(super) fn way(program: &Program, table: &Table, is_in_chain: bool) -> u8 {
     let way = match (is_in_chain, words) {
         (true, 1..) if !is_plain => words.saturating_add(IN_CHAIN),
         (true, _) => IN_CHAIN,
+        (false, 0) if is_plain && program.key_words() > SHORT_KEY_WORDS => LONG,
         (false, 0) => 0,
         (false, _) if is_plain => short_way(program).into(),
         (false, _) if program.numbers() <= vars::FEW => words.saturating_add(WITH_VARS - 1),
         (false, _) => 0,
     };
 
-    // CAST: at most 16.
+    // CAST: at most 17.
     way as u8
 }
 
@@ -149,6 +152,7 @@ pub(super) fn hit_in_way<const WAY: usize>(trigger: &HistTrigger, hit: &Hit<'_>)
         14 => vars::hit_in_chain::<2>(trigger, hit),
         15 => vars::hit_in_chain::<3>(trigger, hit),
         16 => vars::hit_in_chain::<4>(trigger, hit),
+        LONG => hit_with_long_key(trigger, hit),
         _ => (),
     }
 }
@@ -211,16 +215,16 @@ pub(super) fn hit(trigger: &HistTrigger, hit: &Hit<'_>) {
     let program = &trigger.definition.program;
     if !program.is_plain() {
         vars::hit(trigger, hit);
-    } else if program.key_words() <= SHORT_KEY_WORDS {
+    } else {
         // To clear the room for the longest key would take as long as all else.
         hit_with_key(trigger, hit, &mut [0; SHORT_KEY_WORDS]);
-    } else {
-        hit_with_long_key(trigger, hit);
     }
 }
 
 /// Handles one record of a trigger with a long key, which is looked for where it lies.
-#[inline(never)]
+///
+/// It has no frame of its own: each one takes an unwinder as long as half of all else.
+#[inline(always)]
 fn hit_with_long_key(trigger: &HistTrigger, hit: &Hit<'_>) {
     let live = trigger.table.in_hit(hit.preempt_off());
     let program = &trigger.definition.program;

@@ -7,6 +7,8 @@
 
 use crate::limits::KEY_WORDS_MAX;
 
+const _: () = assert!(KEY_WORDS_MAX <= FACTORS.len());
+
 /// A hash of key words. A map calls it through a type parameter so that tests can make keys collide.
 ///
 /// The top bits of a hash choose the slot.
@@ -19,7 +21,7 @@ pub trait KeyHash {
     /// Each place has an odd factor of its own, which keeps words that changed places apart.
     #[inline(always)]
     fn add(sum: u64, at: usize, word: u64) -> u64 {
-        let factor = FACTORS.get(at).copied().unwrap_or(GOLDEN);
+        let factor = FACTORS.get(at % FACTORS.len()).copied().unwrap_or(GOLDEN);
         sum.wrapping_add(word.wrapping_mul(factor))
     }
 
@@ -41,12 +43,12 @@ pub struct Fibonacci;
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// The factors of the words of a long key: random odd numbers, those of splitmix64.
-static FACTORS: [u64; KEY_WORDS_MAX] = {
-    let mut factors = [0; KEY_WORDS_MAX];
+static FACTORS: [u64; 64] = {
+    let mut factors = [0; 64];
     let mut state: u64 = 0;
     let mut i = 0;
 
-    while i < KEY_WORDS_MAX {
+    while i < factors.len() {
         state = state.wrapping_add(GOLDEN);
         let mut z = state;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

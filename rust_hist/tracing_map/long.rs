@@ -41,6 +41,28 @@ pub trait Pieces {
     /// Hands each word that may be other than 0 on, with its place in the key, in ascending order. Each
     /// call hands on the same.
     fn each(&self, found: impl FnMut(usize, u64));
+
+    /// Says whether the words of `held` up to the last one that is not 0 in the key are those of the key.
+    #[inline(always)]
+    fn is_in(&self, held: &[Atomic<u64>]) -> bool {
+        let mut next: usize = 0;
+        let mut differ: u64 = 0;
+        // ORDERING: see `Map::glance_at`.
+        let word = |at: usize| held.get(at).map_or(0, |held| held.load(Relaxed));
+
+        self.each(|at, wanted| {
+            // What was not handed on is 0.
+            while next < at {
+                differ |= word(next);
+                // OVERFLOW: less than `at`.
+                next = next.wrapping_add(1);
+            }
+            differ |= word(at) ^ wanted;
+            // OVERFLOW: the place of a word.
+            next = at.wrapping_add(1);
+        });
+        differ == 0
+    }
 }
 
 impl Pieces for &[u64] {
@@ -108,7 +130,9 @@ where
                 return self.glance_at_free(self.words(), slot);
             }
             if let Some(elt) = content.elt_if(hash) {
-                if is_held(part(words, shape.key_at(elt), shape.key_words), key) {
+                // ORDERING: the `Acquire` above; the key of a published element does not change. Hash and
+                // length are equal.
+                if key.is_in(part(words, shape.key_at(elt), shape.key_words)) {
                     return Glance::Found(elt);
                 }
             }
@@ -117,25 +141,4 @@ where
         }
         Glance::Unclear
     }
-}
-
-/// Says whether `held`, of a published element whose key has the same hash and length, is `key`.
-#[inline(always)]
-fn is_held(held: &[Atomic<u64>], key: &impl Pieces) -> bool {
-    let (mut next, mut differ): (usize, u64) = (0, 0);
-    // ORDERING: the slot was read with `Acquire`; its element's key does not change.
-    let word = |at: usize| held.get(at).map_or(0, |held| held.load(Relaxed));
-
-    key.each(|at, wanted| {
-        // What was not handed on is 0.
-        while next < at {
-            differ |= word(next);
-            // OVERFLOW: less than `at`.
-            next = next.wrapping_add(1);
-        }
-        differ |= word(at) ^ wanted;
-        // OVERFLOW: the place of a word.
-        next = at.wrapping_add(1);
-    });
-    differ == 0
 }

@@ -15,6 +15,10 @@ use crate::{
         COMM_LEN,
         KEYS_MAX, //
     },
+    sync::{
+        Atomic,
+        Relaxed, //
+    },
     tracing_map::Pieces, //
 };
 
@@ -35,6 +39,7 @@ const WORD: usize = size_of::<u64>();
 /// The key of one hit.
 pub struct KeyPieces<'r> {
     pieces: [Piece<'r>; KEYS_MAX],
+    len: usize,
 }
 
 /// One key of it: its words from `at` on.
@@ -51,16 +56,100 @@ enum Content<'r> {
     Frames(&'r [u64]),
 }
 
+impl KeyPieces<'_> {
+    #[inline(always)]
+    fn all(&self) -> &[Piece<'_>] {
+        self.pieces.get(..self.len).unwrap_or(&[])
+    }
+}
+
 impl Pieces for KeyPieces<'_> {
     #[inline(always)]
     fn each(&self, mut found: impl FnMut(usize, u64)) {
-        for piece in &self.pieces {
+        for piece in self.all() {
             piece.each(&mut found);
         }
+    }
+
+    #[inline(always)]
+    fn is_in(&self, held: &[Atomic<u64>]) -> bool {
+        let mut rest = held;
+        let mut next = 0;
+        let mut differ = 0;
+
+        for piece in self.all() {
+            // OVERFLOW: in ascending order.
+            let gap = piece.at.wrapping_sub(next);
+            let (zeros, from) = rest.split_at_checked(gap).unwrap_or((&[], &[]));
+
+            for zero in zeros {
+                // ORDERING: the key of an element that was found does not change.
+                differ |= zero.load(Relaxed);
+            }
+            let (differs, behind) = piece.differs(from);
+
+            differ |= differs;
+            // OVERFLOW: the words of a key.
+            next = piece.at.wrapping_add(from.len().wrapping_sub(behind.len()));
+            rest = behind;
+        }
+        differ == 0
+    }
+}
+
+/// The first word, which must be there, and the others.
+#[inline(always)]
+fn take(held: &[Atomic<u64>]) -> (u64, &[Atomic<u64>]) {
+    match held.split_first() {
+        // ORDERING: as in `is_in`.
+        Some((first, rest)) => (first.load(Relaxed), rest),
+        None => (0, &[]),
     }
 }
 
 impl Piece<'_> {
+    /// Says which bits of its words are others in `held`, and what comes behind these.
+    #[inline(always)]
+    fn differs<'h>(&self, held: &'h [Atomic<u64>]) -> (u64, &'h [Atomic<u64>]) {
+        let mut rest = held;
+        let mut differ = 0;
+
+        match self.content {
+            Content::Number(word) => {
+                let (is, behind) = take(rest);
+
+                differ = is ^ word;
+                rest = behind;
+            }
+            Content::Bytes(bytes) => {
+                let chunks = bytes.chunks_exact(WORD);
+                let last = chunks.remainder();
+
+                for chunk in chunks {
+                    let (is, behind) = take(rest);
+
+                    differ |= is ^ u64::from_ne_bytes(chunk.try_into().unwrap_or_default());
+                    rest = behind;
+                }
+                if !last.is_empty() {
+                    let (is, behind) = take(rest);
+
+                    differ |= is ^ short(last);
+                    rest = behind;
+                }
+            }
+            Content::Frames(frames) => {
+                for &frame in frames {
+                    let (is, behind) = take(rest);
+
+                    differ |= is ^ frame;
+                    rest = behind;
+                }
+            }
+        }
+        (differ, rest)
+    }
+
     #[inline(always)]
     fn each(&self, found: &mut impl FnMut(usize, u64)) {
         let mut at = self.at;
@@ -165,7 +254,10 @@ impl Program {
                 | Op::Expr(_) => Content::Number(self.number_at(number, record, env, &[])),
             };
         }
-        KeyPieces { pieces }
+        KeyPieces {
+            pieces,
+            len: self.keys().len(),
+        }
     }
 }
 
