@@ -96,7 +96,7 @@ impl Plan {
 ///
 /// - `is_word` says whether the source is a number of the record with 8 bytes: these are by far the most
 ///   frequent ones, and one look tells them from all others.
-/// - What comes from an expression is not rounded.
+/// - What comes from the steps of an expression is not rounded.
 /// - `width` is short where it is rounded to a `Multiple`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Number {
@@ -142,6 +142,13 @@ enum Round {
     Multiple,
     /// The same.
     MultipleLong,
+    // An expression of the number and a constant: `number + value`, `number - value`, `value - number`,
+    // `number * value`, `number / width`.
+    Plus,
+    Minus,
+    From,
+    Times,
+    By,
 }
 
 impl Default for Number {
@@ -263,20 +270,17 @@ impl Reciprocal {
         })
     }
 
-    /// The largest multiple of the width that is not above `n`, if it is short.
+    /// `n / width`, if it is short.
     #[inline(always)]
-    fn cut_shortly(&self, n: u64) -> u64 {
-        // OVERFLOW: a multiple not above `n`.
-        high(self.magic, n)
-            .wrapping_shr(self.shift)
-            .wrapping_mul(self.width)
+    fn quotient_shortly(&self, n: u64) -> u64 {
+        high(self.magic, n).wrapping_shr(self.shift)
     }
 
-    /// The largest multiple of the width that is not above `n`.
+    /// `n / width`.
     #[inline(always)]
-    pub fn cut(&self, n: u64) -> u64 {
+    pub fn quotient(&self, n: u64) -> u64 {
         if self.is_short {
-            return self.cut_shortly(n);
+            return self.quotient_shortly(n);
         }
 
         let high = high(self.magic, n);
@@ -284,8 +288,21 @@ impl Reciprocal {
         // made.
         let half = (n.wrapping_sub(high) >> 1).wrapping_add(high);
 
+        half.wrapping_shr(self.shift)
+    }
+
+    /// The largest multiple of the width that is not above `n`, if it is short.
+    #[inline(always)]
+    fn cut_shortly(&self, n: u64) -> u64 {
         // OVERFLOW: a multiple not above `n`.
-        half.wrapping_shr(self.shift).wrapping_mul(self.width)
+        self.quotient_shortly(n).wrapping_mul(self.width)
+    }
+
+    /// The largest multiple of the width that is not above `n`.
+    #[inline(always)]
+    pub fn cut(&self, n: u64) -> u64 {
+        // OVERFLOW: as above.
+        self.quotient(n).wrapping_mul(self.width)
     }
 }
 
@@ -370,6 +387,54 @@ impl Number {
         number
     }
 
+    /// The form of an expression of a number and a constant, or of the negative of a number.
+    fn of_two(code: &[Insn]) -> Option<Self> {
+        let (left, right, insn) = match code {
+            [Insn::Push(left), Insn::Push(right), insn] => (*left, *right, insn),
+            // As 0 less the number.
+            [Insn::Push(right), Insn::Neg] => {
+                let zero = Field {
+                    op: Op::Const(0),
+                    ..Field::default()
+                };
+                (zero, *right, &Insn::Sub)
+            }
+            _ => return None,
+        };
+        let (number, value, round) = match (left.op, right.op, insn) {
+            (_, Op::Const(value), Insn::Add) => (left, value, Round::Plus),
+            (Op::Const(value), _, Insn::Add) => (right, value, Round::Plus),
+            (_, Op::Const(value), Insn::Sub) => (left, value, Round::Minus),
+            (Op::Const(value), _, Insn::Sub) => (right, value, Round::From),
+            (_, Op::Const(value), Insn::Mul) => (left, value, Round::Times),
+            (Op::Const(value), _, Insn::Mul) => (right, value, Round::Times),
+            (_, Op::Const(value), Insn::Div) => (left, value, Round::By),
+            _ => return None,
+        };
+        let number = Self::of_operand(&number);
+
+        // What is known needs no place for another value, and what is rounded none for another width.
+        if number.source == Source::Const || number.round != Round::None {
+            return None;
+        }
+        Some(match round {
+            // A division by zero is not known to be one when the trigger is made, and gives all ones.
+            Round::By => match Reciprocal::new(NonZeroU64::new(value)?) {
+                Some(width) => Self {
+                    round,
+                    width,
+                    ..number
+                },
+                None => number,
+            },
+            _ => Self {
+                round,
+                value,
+                ..number
+            },
+        })
+    }
+
     /// Word `i` of a string of `len` bytes at `offset`, in a slot of `words` words, which ends with a NUL.
     fn of_text(offset: u32, len: u32, words: usize, i: usize) -> Self {
         let word = size_of::<u64>();
@@ -447,6 +512,11 @@ impl Number {
             Round::Multiple => self.width.cut_shortly(value),
             Round::Log2 => ceil_log2(value),
             Round::None | Round::MultipleLong => self.width.cut(value),
+            Round::Plus => value.wrapping_add(self.value),
+            Round::Minus => value.wrapping_sub(self.value),
+            Round::From => self.value.wrapping_sub(value),
+            Round::Times => value.wrapping_mul(self.value),
+            Round::By => self.width.quotient(value),
         }
     }
 }
@@ -513,7 +583,11 @@ impl Program {
 
         for (key, number) in self.keys().iter().zip(numbers) {
             match key.field.op {
-                Op::Num { .. } | Op::Cpu | Op::Const(_) | Op::One => words.push(*number).ok()?,
+                Op::Num { .. } | Op::Cpu | Op::Const(_) | Op::One | Op::Expr(_)
+                    if number.is_simple() =>
+                {
+                    words.push(*number).ok()?;
+                }
                 Op::StaticString { offset, len } => {
                     for i in 0..key.words() {
                         words
@@ -530,12 +604,15 @@ impl Program {
     /// Brings a field into the form that a hit wants; what is no number comes to 0.
     pub(super) fn lower_number(&mut self, field: &Field) -> Result<Number, AllocError> {
         match field.op {
-            // INVARIANT: it is not rounded.
-            Op::Expr(code) => Ok(Number {
-                source: Source::Expr,
-                code: self.lower_code(code)?,
-                ..Number::default()
-            }),
+            Op::Expr(code) => match Number::of_two(code.of(&self.code)) {
+                Some(number) => Ok(number),
+                // INVARIANT: it is not rounded.
+                None => Ok(Number {
+                    source: Source::Expr,
+                    code: self.lower_code(code)?,
+                    ..Number::default()
+                }),
+            },
             _ => Ok(Number::of_operand(field)),
         }
     }
@@ -649,7 +726,11 @@ impl Program {
             .and_then(|from| from.get(..usize::from(code.len)))
             .unwrap_or(&[]);
         let mut waiting = Waiting::default();
-        let mut value: u64 = 0;
+        // The first step always is to put a number down.
+        let Some((first, steps)) = steps.split_first() else {
+            return 0;
+        };
+        let mut value = self.operand_at(&first.operand, record, env, refs);
 
         for step in steps {
             let operand = self.operand_at(&step.operand, record, env, refs);
