@@ -19,6 +19,7 @@ help:
 	@echo 'make models      the model checks: loom, nested interrupts, litmus tests (these need herd7)'
 	@echo 'make tsan        the tests with threads under ThreadSanitizer'
 	@echo 'make fuzz        ten minutes of fuzzing on this machine'
+	@echo 'make bench       measure what triggers cost, C and ours; write Documentation/benchmarks.rst'
 	@echo 'make lint        formatting, clippy, checkpatch, layers, warning-free module builds, machine code'
 	@echo
 	@echo 'make setup       install what is missing, get the kernel source'
@@ -55,6 +56,9 @@ tsan:
 
 fuzz:
 	@scripts/test fuzz
+
+bench:
+	@scripts/bench $(if $(KVM),--kvm)
 
 kernel:
 	@scripts/setup
