@@ -198,7 +198,7 @@ pub trait Resolver {
 /// What a hit is surrounded by.
 ///
 /// Every method may be called from NMI: no lock, no sleep, no allocation.
-pub trait Env {
+pub trait Env: Copy {
     /// The ring buffer's stamp of the record at hand, in the units of the trace clock.
     fn timestamp(&self) -> u64;
 

@@ -129,6 +129,8 @@ pub struct Schema {
     fields: Vec<Place>,
     words: u16,
     dynamic: bool,
+    /// All fields are numbers.
+    numbers: bool,
 }
 
 impl Schema {
@@ -140,6 +142,7 @@ impl Schema {
             fields: Vec::new(),
             words: 0,
             dynamic: false,
+            numbers: true,
         };
 
         schema.append(&[name])?;
@@ -179,6 +182,7 @@ impl Schema {
         // INVARIANT: the field's words are the next ones. At most 64 fields of 32 words fit.
         self.words = self.words.saturating_add(words(kind.class));
         self.dynamic |= dynamic;
+        self.numbers &= matches!(kind.class, SynthClass::Number);
         Ok(())
     }
 

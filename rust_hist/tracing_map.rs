@@ -68,6 +68,7 @@ pub use self::{
         SHORT_KEY_WORDS, //
     },
     track::{
+        track_value,
         RowWriter,
         TrackCell,
         Tracked,

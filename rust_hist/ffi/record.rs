@@ -271,10 +271,9 @@ unsafe fn write_perf_to(
     // The kernel warns of a larger one.
     const MAX: usize = bindings::PERF_MAX_TRACE_SIZE as usize;
 
-    let len = len.next_multiple_of(8);
-    if len > MAX {
+    let Some(len) = len.checked_next_multiple_of(8).filter(|&len| len <= MAX) else {
         return Outcome::Lost;
-    }
+    };
     let mut regs = core::ptr::null_mut();
     let mut context = 0;
     // CAST: at most `MAX`.

@@ -58,6 +58,7 @@ use crate::{
 const _: () = assert!(COMM_LEN == task::COMM_LEN);
 
 /// What surrounds a hit in the kernel.
+#[derive(Clone, Copy)]
 struct Surroundings<'a>(&'a Hit<'a>);
 
 impl Env for Surroundings<'_> {

@@ -94,13 +94,7 @@ impl Program {
 
     /// Value `i` of a hit; 0 if there is none.
     #[inline(always)]
-    pub fn value_at<T>(
-        &self,
-        i: usize,
-        record: &[u8],
-        env: &impl Env,
-        refs: &Refs<'_, T>,
-    ) -> u64 {
+    pub fn value_at<T>(&self, i: usize, record: &[u8], env: &impl Env, refs: &Refs<'_, T>) -> u64 {
         match self.plan.vals.as_slice().get(i) {
             Some(number) => self.number_at(number, record, env, refs.numbers()),
             None => 0,

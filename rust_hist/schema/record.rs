@@ -22,6 +22,8 @@ use crate::{
 
 /// Most bytes of a string elsewhere in the record, its NUL included (`MAX_STRING_SIZE`).
 pub const DYN_STRING_MAX: usize = 4096;
+/// Bytes of a slot.
+const WORD: usize = size_of::<u64>();
 /// What a static string says that could not be read (`FAULT_STRING`).
 pub const FAULT: &[u8] = b"(fault)";
 
@@ -69,9 +71,30 @@ pub trait Values {
 /// What the parts of one record without a fixed place take.
 #[derive(Clone, Copy, Debug)]
 pub struct Sizes {
-    /// The bytes by field, as they are reserved.
-    bytes: [u16; FIELDS_MAX],
     total: u16,
+    parts: Parts,
+}
+
+/// The bytes by field, as they are reserved.
+#[derive(Clone, Copy, Debug)]
+#[allow(
+    clippy::large_enum_variant,
+    reason = "it is never moved, and to clear the room takes long"
+)]
+enum Parts {
+    /// All fields have a fixed place.
+    None,
+    Some([u16; FIELDS_MAX]),
+}
+
+impl Sizes {
+    #[inline(always)]
+    fn reserved(&self, field: usize) -> usize {
+        match &self.parts {
+            Parts::None => 0,
+            Parts::Some(bytes) => bytes.get(field).copied().unwrap_or(0).into(),
+        }
+    }
 }
 
 /// The part of a record that is not written yet, from `offset` on.
@@ -119,28 +142,35 @@ fn put_number(slot: &mut [u8], size: u16, value: u64) -> Option<()> {
 
 impl Schema {
     /// Asks for the lengths of one record.
-    // Firing an event fires what waits for it, so what is on the stack counts for each level: these two
-    // take theirs down again before a record is committed.
-    #[inline(never)]
+    #[inline]
     pub fn measure<V: Values>(&self, values: &V) -> Result<Sizes, Lost> {
-        let mut sizes = Sizes {
-            bytes: [0; FIELDS_MAX],
-            total: 0,
-        };
+        if self.dynamic {
+            self.measure_parts(values)
+        } else {
+            Ok(Sizes {
+                total: record_len(self.fixed_len())?,
+                parts: Parts::None,
+            })
+        }
+    }
+
+    // Firing an event fires what waits for it, so what is on the stack counts for each level: this and
+    // `write` take theirs down again before a record is committed.
+    #[inline(never)]
+    fn measure_parts<V: Values>(&self, values: &V) -> Result<Sizes, Lost> {
+        let mut parts = [0; FIELDS_MAX];
         let mut total = self.fixed_len();
 
-        if self.dynamic {
-            for (i, (field, bytes)) in self.fields.iter().zip(&mut sizes.bytes).enumerate() {
-                let n = dynamic_len(field.class, i, values)?;
+        for ((i, field), bytes) in (0..FIELDS_MAX).zip(self.fields.iter()).zip(&mut parts) {
+            let n = dynamic_len(field.class, i, values)?;
 
-                *bytes = u16::try_from(n).map_err(|_| Lost::TooLong)?;
-                total = total.saturating_add(n);
-            }
+            *bytes = u16::try_from(n).map_err(|_| Lost::TooLong)?;
+            total = total.saturating_add(n);
         }
-        // The ring buffer rounds up likewise; so the bytes that it adds are written, too.
-        total = total.saturating_add(3) & !3;
-        sizes.total = u16::try_from(total).map_err(|_| Lost::TooLong)?;
-        Ok(sizes)
+        Ok(Sizes {
+            total: record_len(total)?,
+            parts: Parts::Some(parts),
+        })
     }
 
     /// The bytes of a record, header included, without what has no fixed place.
@@ -159,6 +189,10 @@ impl Schema {
         record: &mut [u8],
     ) -> Result<(), Lost> {
         let body = record.get_mut(HEADER..).ok_or(Lost::TooLong)?;
+
+        if self.numbers {
+            return self.write_numbers(values, body);
+        }
         // What a shorter value leaves is never what the buffer held before.
         body.fill(0);
         let (mut fixed, bytes) = body
@@ -169,7 +203,7 @@ impl Schema {
             offset: self.fixed_len(),
         };
 
-        for (i, (field, &reserved)) in self.fields.iter().zip(&sizes.bytes).enumerate() {
+        for (i, field) in (0..FIELDS_MAX).zip(self.fields.iter()) {
             let (slot, behind) = core::mem::take(&mut fixed)
                 .split_at_mut_checked(usize::from(words(field.class)) * 8)
                 .ok_or(Lost::TooLong)?;
@@ -179,7 +213,7 @@ impl Schema {
                 SynthClass::Number => put_number(slot, field.size, values.number(i)),
                 SynthClass::StaticString => write_static(slot, i, values)?,
                 SynthClass::DynString | SynthClass::Stack => {
-                    let (offset, to) = rest.take(reserved.into()).ok_or(Lost::TooLong)?;
+                    let (offset, to) = rest.take(sizes.reserved(i)).ok_or(Lost::TooLong)?;
                     let len = match field.class {
                         SynthClass::Stack => write_stack(to, i, values)?,
                         _ => write_dynamic(to, i, values)?,
@@ -189,6 +223,26 @@ impl Schema {
                 }
             }
             .ok_or(Lost::TooLong)?;
+        }
+        Ok(())
+    }
+
+    /// [`Schema::write`] for an event that has nothing but numbers.
+    #[inline(always)]
+    fn write_numbers<V: Values>(&self, values: &V, body: &mut [u8]) -> Result<(), Lost> {
+        if body.len() / WORD < self.fields.len() {
+            return Err(Lost::TooLong);
+        }
+        let mut slots = body.chunks_exact_mut(WORD);
+
+        for ((i, field), slot) in (0..FIELDS_MAX).zip(self.fields.iter()).zip(slots.by_ref()) {
+            if let Some(slot) = slot.first_chunk_mut() {
+                *slot = in_slot(values.number(i), field.size);
+            }
+        }
+        // There is nothing behind, but what the record was rounded up by.
+        for byte in slots.into_remainder() {
+            *byte = 0;
         }
         Ok(())
     }
@@ -239,6 +293,27 @@ impl Sizes {
     pub fn record_len(&self) -> usize {
         self.total.into()
     }
+}
+
+/// The bytes of a slot with a number of `size` bytes, 1 to 8, which comes first.
+#[inline(always)]
+fn in_slot(value: u64, size: u16) -> [u8; WORD] {
+    // OVERFLOW: 0 to 56.
+    let unused = u64::BITS.wrapping_sub(u32::from(size).wrapping_mul(u8::BITS));
+    let high = value.wrapping_shl(unused);
+
+    if cfg!(target_endian = "big") {
+        high.to_be_bytes()
+    } else {
+        high.wrapping_shr(unused).to_le_bytes()
+    }
+}
+
+/// The length of a record of `len` bytes: the ring buffer rounds up likewise, so the bytes that it adds are
+/// written, too.
+#[inline]
+fn record_len(len: usize) -> Result<u16, Lost> {
+    u16::try_from(len.saturating_add(3) & !3).map_err(|_| Lost::TooLong)
 }
 
 /// The bytes that a field takes outside of its slot.

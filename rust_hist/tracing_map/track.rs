@@ -62,6 +62,13 @@ pub enum Tracked {
     Lost,
 }
 
+/// The number tracked in `words` from `at` on at this moment, which is 0 if no hit has stored any.
+#[inline(always)]
+pub fn track_value(words: &[Atomic<u64>], at: usize) -> u64 {
+    // ORDERING: a hint of what `TrackCell::update` will find.
+    words.get(at).map_or(0, |value| value.load(Acquire))
+}
+
 /// A tracked number and its row.
 ///
 /// A view of an element's aux part, whose owner it borrows; it needs no lock.
@@ -113,19 +120,13 @@ impl<'a> TrackCell<'a> {
             .unwrap_or(&[])
     }
 
-    /// Whether `value` belongs there at this moment.
-    #[inline(always)]
-    pub fn wants(&self, when: When, value: u64) -> bool {
-        when.holds(value, self.pair.value())
-    }
-
     /// Stores `value` if it belongs there, together with the row that `fill` writes word by word.
     ///
     /// `fill` gets a row that is this hit's alone and holds what an earlier hit left there. It is not
     /// called for nothing but when another hit comes in between that makes `value` too small.
     #[inline]
     pub fn update(&self, when: When, value: u64, fill: impl FnOnce(&RowWriter<'a>)) -> Tracked {
-        if !self.wants(when, value) {
+        if !when.holds(value, self.pair.value()) {
             return Tracked::Same;
         }
         let mut old = self.pair.glance();

@@ -56,6 +56,7 @@ use crate::{
 use kernel::sync::Arc;
 
 /// The tables that a trigger reads variables of, during one hit.
+#[derive(Clone, Copy)]
 struct Sources<'a> {
     tables: &'a [Arc<Table>],
     preempt: &'a PreemptOff<'a>,
@@ -108,7 +109,7 @@ impl<T> SumValues for Vals<'_, T> {
 struct Outside<'a> {
     trigger: &'a HistTrigger,
     key: &'a [u64],
-    comm: &'a [Atomic<u64>],
+    aux: &'a [Atomic<u64>],
     /// Records of events that could not be written.
     lost: u64,
 }
@@ -116,7 +117,8 @@ struct Outside<'a> {
 impl Effects for Outside<'_> {
     fn snapshot(&mut self, action: &Action, value: u64) {
         if let Some(snapshot) = self.trigger.table.snapshot() {
-            snapshot.take(&action.handler(), value, self.key, self.comm);
+            let comm = comm_of(&self.trigger.definition.program, self.aux);
+            snapshot.take(&action.handler(), value, self.key, comm);
         }
     }
 
@@ -229,7 +231,7 @@ fn set_and_act<T: Tables>(
         let mut outside = Outside {
             trigger,
             key,
-            comm: comm_of(program, aux),
+            aux,
             lost: 0,
         };
         let lost = program.act(aux, &own, hit.data(), &env, refs, &mut outside);

@@ -13,6 +13,7 @@ use crate::{
     sync::Atomic,
     tracing_map::{
         copy_words,
+        track_value,
         NumCell,
         RowWriter,
         TextCell,
@@ -81,17 +82,21 @@ impl Program {
                 Kind::Number => {
                     let value = self.number_at(number, record, env, refs.numbers);
 
-                    if let Some(cell) = NumCell::new(var.cell.of(aux)) {
+                    if let Some(cell) =
+                        NumCell::new(aux.get(usize::from(var.cell.at)..).unwrap_or(&[]))
+                    {
                         cell.set(value);
                     }
                     value
                 }
                 Kind::String | Kind::Stack => {
+                    // Copies, as in `act`.
+                    let (refs, env) = (*refs, *env);
                     let hit = Hit {
                         program: self,
                         record,
-                        env,
-                        refs,
+                        env: &env,
+                        refs: &refs,
                         aux,
                     };
 
@@ -121,34 +126,36 @@ impl Program {
         let mut lost: u64 = 0;
 
         for action in self.actions() {
+            let value = match action.handler {
+                Handler::Match { .. } => 0,
+                Handler::Max { var, .. } => {
+                    let value = own.get(var);
+
+                    if value <= action.tracked_in(aux) {
+                        continue;
+                    }
+                    value
+                }
+                Handler::Change { var, .. } => {
+                    let value = own.get(var);
+
+                    if value == action.tracked_in(aux) {
+                        continue;
+                    }
+                    value
+                }
+            };
+            // Copies, so that what a hit has needs no place in memory where nothing is to be done.
+            let (refs, env, own) = (*refs, *env, *own);
             let hit = Hit {
                 program: self,
                 record,
-                env,
-                refs,
+                env: &env,
+                refs: &refs,
                 aux,
             };
-            let (value, when) = match action.handler {
-                Handler::Match { .. } => {
-                    hit.trace(action, own, effects);
-                    continue;
-                }
-                Handler::Max { var, .. } => (own.get(var), When::Larger),
-                Handler::Change { var, .. } => (own.get(var), When::Other),
-            };
-            let Some(cell) = action.track.and_then(|track| track.cell(aux)) else {
-                continue;
-            };
 
-            if !cell.wants(when, value) {
-                continue;
-            }
-            match hit.track(action, &cell, when, value) {
-                Tracked::Same => (),
-                Tracked::Stored if action.act == Do::Snapshot => effects.snapshot(action, value),
-                Tracked::Stored => hit.trace(action, own, effects),
-                Tracked::Lost => lost = lost.wrapping_add(1),
-            }
+            lost = lost.wrapping_add(hit.act(action, value, &own, effects));
         }
         lost
     }
@@ -241,10 +248,57 @@ pub trait Effects {
     fn trace(&mut self, synth: u16, values: &impl Values);
 }
 
+impl Action {
+    /// The value that the handler keeps at this moment.
+    #[inline(always)]
+    fn tracked_in(&self, aux: &[Atomic<u64>]) -> u64 {
+        match self.track {
+            Some(track) => track_value(aux, usize::from(track.at)),
+            None => 0,
+        }
+    }
+}
+
 impl<E: Env, T: Tables> Hit<'_, E, T> {
+    /// Runs one action, whose time has come or may have come; returns how many rows could not be saved.
+    #[inline(always)]
+    fn act(
+        &self,
+        action: &Action,
+        value: u64,
+        own: &OwnVals<'_>,
+        effects: &mut impl Effects,
+    ) -> u64 {
+        let when = match action.handler {
+            Handler::Match { .. } => {
+                self.trace(action, own, effects);
+                return 0;
+            }
+            Handler::Max { .. } => When::Larger,
+            Handler::Change { .. } => When::Other,
+        };
+
+        match self.track(action, when, value) {
+            Tracked::Same => 0,
+            Tracked::Stored => {
+                if action.act == Do::Snapshot {
+                    effects.snapshot(action, value);
+                } else {
+                    self.trace(action, own, effects);
+                }
+                0
+            }
+            Tracked::Lost => 1,
+        }
+    }
+
     /// Keeps `value` if its time has come, with what is saved.
     #[inline(never)]
-    fn track(&self, action: &Action, cell: &TrackCell<'_>, when: When, value: u64) -> Tracked {
+    fn track(&self, action: &Action, when: When, value: u64) -> Tracked {
+        let Some(cell) = action.track.and_then(|track| track.cell(self.aux)) else {
+            return Tracked::Same;
+        };
+
         cell.update(when, value, |row| {
             let saves = self.program.saves_of(action).iter();
 

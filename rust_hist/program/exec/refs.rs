@@ -51,12 +51,21 @@ impl Tables for () {
 pub struct Unset;
 
 /// What one hit knows of other triggers' variables. Lives as long as the hit.
-#[derive(Clone, Copy)]
 pub struct Refs<'h, T> {
     pub(super) numbers: &'h [u64],
     pub(super) key: &'h [u64],
     pub(super) tables: &'h T,
 }
+
+// Not derived: that would want the tables themselves to be copied.
+impl<T> Clone for Refs<'_, T> {
+    #[inline(always)]
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Refs<'_, T> {}
 
 impl Refs<'static, ()> {
     /// Those of a trigger that needs none.

@@ -164,7 +164,7 @@ pub(crate) const ZOO: Event = Event(&[
 ]);
 
 /// Surroundings with known answers.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Around {
     pub(crate) ts: u64,
     pub(crate) in_ns: bool,
