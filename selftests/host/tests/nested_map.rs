@@ -2,7 +2,7 @@
 
 //! The tracing map under interrupts: a hit is interrupted before each of its accesses by another one
 //! that runs to its end, which is interrupted in the same way, up to four deep, M-06,
-//! M-07, M-14, B-26. All interleavings that nesting on one CPU allows are tried.
+//! M-07, M-14, B-26. All places for one interrupt at each level are tried, and for two in one hit.
 //!
 //! Run with `RUSTFLAGS="--cfg nested" cargo test --test nested_map`.
 
