@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The two halves of scripts/profile.
+
+usage: profile.py log DIR PID          has QEMU log the instructions of some hits
+       profile.py count DIR FUNCTION   counts them by function
+"""
+
+import bisect
+import collections
+import os
+import re
+import socket
+import sys
+import time
+
+# Bytes of the log that are enough.
+ENOUGH = 20_000_000
+# Where a hit begins.
+ENTRY = "trace_event_raw_event_hit"
+# The length of a call instruction with an address in it.
+CALL = 5
+
+
+def log(where, pid):
+    def command(text):
+        with socket.socket(socket.AF_UNIX) as monitor:
+            monitor.connect(os.path.join(where, "monitor"))
+            monitor.sendall(text.encode() + b"\n")
+            # Until it says that it waits for the next one, twice: QEMU greets first.
+            said = b""
+            while said.count(b"(qemu)") < 2:
+                said += monitor.recv(4096)
+
+    out = os.path.join(where, "out")
+    while not os.path.exists(os.path.join(out, "ready")):
+        time.sleep(0.1)
+        os.kill(int(pid), 0)
+    command("log exec,nochain")
+    while os.path.getsize(os.path.join(where, "log")) < ENOUGH:
+        time.sleep(0.02)
+    command("log nochain")
+    with open(os.path.join(out, "stop"), "w", encoding="utf-8"):
+        pass
+
+
+def count(where, function):
+    symbols = []
+    with open(os.path.join(where, "out", "kallsyms"), encoding="utf-8") as lines:
+        for line in lines:
+            words = line.split()
+            if words[1] in "tTwW":
+                symbols.append((int(words[0], 16), words[2]))
+    symbols.sort()
+    starts = [address for address, _ in symbols]
+    places = re.compile(r"\[[0-9a-f]+/([0-9a-f]+)/")
+    with open(os.path.join(where, "log"), encoding="utf-8", errors="replace") as lines:
+        ran = [int(found.group(1), 16) for found in map(places.search, lines) if found]
+
+    def all_named(name):
+        return {address for address, symbol in symbols if symbol == name}
+
+    entries = all_named(ENTRY)
+    hits = [at for at, address in enumerate(ran) if address in entries]
+    if len(hits) < 3:
+        sys.exit("rust_hist: error: there are not enough hits in QEMU's log")
+    ran = ran[hits[0]:hits[-1]]
+    hits = len(hits) - 1
+
+    spent, calls = collections.Counter(), collections.Counter()
+    for address, times in collections.Counter(ran).items():
+        start, name = symbols[bisect.bisect_right(starts, address) - 1]
+        spent[name] += times
+        if start == address:
+            calls[name] += times
+    print(f"{len(ran) / hits:10.1f}  a hit, of {hits}")
+    for name, times in spent.most_common():
+        if times * 20 >= hits:
+            print(f"{times / hits:10.1f}  {name}, {calls[name] / hits:.1f} calls")
+    if function:
+        takes = whole(ran, all_named(function))
+        print(f"{takes:10.1f}  a call of {function} with all that it calls" if takes else f"{function} is not called")
+
+
+def whole(ran, entries):
+    """The mean of what the calls of a function take, each from its first instruction to the return."""
+    takes, at = [], 1
+    while at < len(ran):
+        if ran[at] in entries:
+            try:
+                end = ran.index(ran[at - 1] + CALL, at)
+            except ValueError:
+                break
+            takes.append(end - at)
+            at = end
+        at += 1
+    return sum(takes) / len(takes) if takes else None
+
+
+if __name__ == "__main__":
+    {"log": log, "count": count}[sys.argv[1]](*sys.argv[2:])
