@@ -53,6 +53,7 @@ pub use self::{
         Values, //
     },
     hash::{
+        factors,
         Fibonacci,
         KeyHash, //
     },

@@ -352,6 +352,7 @@ impl<T: Trigger> Command<T> {
             15 => Self::hit_in_way::<15>,
             16 => Self::hit_in_way::<16>,
             17 => Self::hit_in_way::<17>,
+            18 => Self::hit_in_way::<18>,
             _ => Self::hit,
         }
     }

@@ -36,7 +36,6 @@ use crate::{
         VALS_MAX, //
     },
     program::{
-        KeyPieces,
         Program,
         Refs, //
     },
@@ -107,8 +106,9 @@ impl Values for NumberVals<'_> {
 /// a chain of events, the first of which have a key that is computed otherwise.
 const WITH_VARS: usize = 8;
 const IN_CHAIN: usize = 12;
-/// The way of triggers that have nothing but a long key and values.
+/// The ways of triggers that have nothing but a long key and values.
 const LONG: usize = 17;
+const STACK: usize = 18;
 
 /// The way for the records of a trigger; 0 if it has none of its own.
 pub(super) fn way(program: &Program, table: &Table, is_in_chain: bool) -> u8 {
@@ -120,6 +120,7 @@ pub(super) fn way(program: &Program, table: &Table, is_in_chain: bool) -> u8 {
     let way = match (is_in_chain, words) {
         (true, 1..) if !is_plain => words.saturating_add(IN_CHAIN),
         (true, _) => IN_CHAIN,
+        (false, 0) if is_plain && program.key_is_stack() => STACK,
         (false, 0) if is_plain && program.key_words() > SHORT_KEY_WORDS => LONG,
         (false, 0) => 0,
         (false, _) if is_plain => short_way(program).into(),
@@ -127,7 +128,7 @@ pub(super) fn way(program: &Program, table: &Table, is_in_chain: bool) -> u8 {
         (false, _) => 0,
     };
 
-    // CAST: at most 17.
+    // CAST: at most 18.
     way as u8
 }
 
@@ -154,6 +155,7 @@ pub(super) fn hit_in_way<const WAY: usize>(trigger: &HistTrigger, hit: &Hit<'_>)
         15 => vars::hit_in_chain::<3>(trigger, hit),
         16 => vars::hit_in_chain::<4>(trigger, hit),
         LONG => hit_with_long_key(trigger, hit),
+        STACK => hit_with_stack(trigger, hit),
         _ => (),
     }
 }
@@ -229,25 +231,38 @@ pub(super) fn hit(trigger: &HistTrigger, hit: &Hit<'_>) {
 fn hit_with_long_key(trigger: &HistTrigger, hit: &Hit<'_>) {
     let live = trigger.table.in_hit(hit.preempt_off());
     let program = &trigger.definition.program;
-    program.key_in_pieces(hit.data(), &Surroundings(hit), |key| {
-        match live.map.glance_at(key) {
-            Glance::Found(elt) => {
-                add(program, live, elt, hit, &Refs::none());
-                poll::wake();
-            }
-            Glance::Full => live
-                .map
-                .shard(hit.preempt_off().cpu())
-                .count(Ending::DroppedFull),
-            Glance::Unclear => hit_new_pieces(program, live, key, hit),
+    let env = Surroundings(hit);
+    program.key_in_pieces(hit.data(), &env, |key| hit_pieces(program, live, key, hit));
+}
+
+/// Handles one record of a trigger whose key is the kernel stack alone.
+#[inline(always)]
+fn hit_with_stack(trigger: &HistTrigger, hit: &Hit<'_>) {
+    let live = trigger.table.in_hit(hit.preempt_off());
+    let program = &trigger.definition.program;
+    Surroundings(hit).stacktrace(|frames| hit_pieces(program, live, &frames, hit));
+}
+
+/// Handles one record, whose key is at hand in pieces.
+#[inline(always)]
+fn hit_pieces(program: &Program, live: &Live, key: &impl Pieces, hit: &Hit<'_>) {
+    match live.map.glance_at(key) {
+        Glance::Found(elt) => {
+            add(program, live, elt, hit, &Refs::none());
+            poll::wake();
         }
-    });
+        Glance::Full => live
+            .map
+            .shard(hit.preempt_off().cpu())
+            .count(Ending::DroppedFull),
+        Glance::Unclear => hit_new_pieces(program, live, key, hit),
+    }
 }
 
 /// As [`hit_with_long_key`], for a key that may have to be inserted.
 #[cold]
 #[inline(never)]
-fn hit_new_pieces(program: &Program, live: &Live, key: &KeyPieces<'_>, hit: &Hit<'_>) {
+fn hit_new_pieces(program: &Program, live: &Live, key: &impl Pieces, hit: &Hit<'_>) {
     let mut words = [0; KEY_WORDS_MAX];
     key.each(|at, word| {
         if let Some(place) = words.get_mut(at) {

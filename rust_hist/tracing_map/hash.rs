@@ -16,16 +16,7 @@ pub trait KeyHash {
     /// Returns the hash of `key`, which is not long.
     fn hash(key: &[u64]) -> u32;
 
-    /// Adds word `at` of a long key to the sum of the others. One that is 0 adds nothing.
-    ///
-    /// Each place has an odd factor of its own, which keeps words that changed places apart.
-    #[inline(always)]
-    fn add(sum: u64, at: usize, word: u64) -> u64 {
-        let factor = FACTORS.get(at % FACTORS.len()).copied().unwrap_or(GOLDEN);
-        sum.wrapping_add(word.wrapping_mul(factor))
-    }
-
-    /// Returns the hash of a long key by the sum of its words.
+    /// Returns the hash of a long key by the sum of its words, each times [its factor](factors).
     #[inline(always)]
     fn end(sum: u64) -> u32 {
         // CAST: the upper half, which fits.
@@ -41,6 +32,14 @@ pub trait KeyHash {
 pub struct Fibonacci;
 
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// Returns the factors of the words of a long key from word `at` on.
+///
+/// Each place has an odd factor of its own, which keeps words that changed places apart.
+#[inline(always)]
+pub fn factors(at: usize) -> &'static [u64] {
+    FACTORS.get(at..).unwrap_or(&[])
+}
 
 /// The factors of the words of a long key: random odd numbers, those of splitmix64.
 static FACTORS: [u64; 64] = {

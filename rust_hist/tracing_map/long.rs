@@ -9,6 +9,7 @@
 //! Context: any, NMI included.
 
 use super::{
+    hash::factors,
     part,
     shape::CONTROL_WORDS,
     slot::Slot,
@@ -42,27 +43,12 @@ pub trait Pieces {
     /// call hands on the same.
     fn each(&self, found: impl FnMut(usize, u64));
 
-    /// Says whether the words of `held` up to the last one that is not 0 in the key are those of the key.
-    #[inline(always)]
-    fn is_in(&self, held: &[Atomic<u64>]) -> bool {
-        let mut next: usize = 0;
-        let mut differ: u64 = 0;
-        // ORDERING: see `Map::glance_at`.
-        let word = |at: usize| held.get(at).map_or(0, |held| held.load(Relaxed));
+    /// Returns the sum of all words, each times its [factor](factors), and how many words there are up to the
+    /// last one that is not 0.
+    fn sum(&self) -> (u64, usize);
 
-        self.each(|at, wanted| {
-            // What was not handed on is 0.
-            while next < at {
-                differ |= word(next);
-                // OVERFLOW: less than `at`.
-                next = next.wrapping_add(1);
-            }
-            differ |= word(at) ^ wanted;
-            // OVERFLOW: the place of a word.
-            next = at.wrapping_add(1);
-        });
-        differ == 0
-    }
+    /// Says whether the words of `held`, up to the last one that is not 0 in the key, are those of the key.
+    fn is_in(&self, held: &[Atomic<u64>]) -> bool;
 }
 
 impl Pieces for &[u64] {
@@ -72,20 +58,38 @@ impl Pieces for &[u64] {
             found(at, word);
         }
     }
+
+    #[inline(always)]
+    fn sum(&self) -> (u64, usize) {
+        let mut key = *self;
+        let mut sum: u64 = 0;
+
+        while let [words @ .., 0] = key {
+            key = words;
+        }
+        for (word, factor) in key.iter().zip(factors(0)) {
+            sum = sum.wrapping_add(word.wrapping_mul(*factor));
+        }
+        (sum, key.len())
+    }
+
+    #[inline(always)]
+    fn is_in(&self, held: &[Atomic<u64>]) -> bool {
+        let mut differ = 0;
+
+        for (held, wanted) in held.iter().zip(*self) {
+            // ORDERING: see `Map::glance_at`.
+            differ |= held.load(Relaxed) ^ *wanted;
+        }
+        differ == 0
+    }
 }
 
 /// Returns the hash of a key, its length included.
 #[inline(always)]
 fn hash<H: KeyHash>(key: &impl Pieces) -> u32 {
-    let (mut sum, mut len): (u64, usize) = (0, 0);
+    let (sum, len) = key.sum();
 
-    key.each(|at, word| {
-        sum = H::add(sum, at, word);
-        if word != 0 {
-            // OVERFLOW: the place of a word.
-            len = at.wrapping_add(1);
-        }
-    });
     // CAST: at most `KEY_WORDS_MAX`, see there.
     (H::end(sum) & !LEN_MASK) | (len as u32 & LEN_MASK)
 }

@@ -19,7 +19,10 @@ use crate::{
         Atomic,
         Relaxed, //
     },
-    tracing_map::Pieces, //
+    tracing_map::{
+        factors,
+        Pieces, //
+    }, //
 };
 
 use super::{
@@ -72,6 +75,21 @@ impl Pieces for KeyPieces<'_> {
     }
 
     #[inline(always)]
+    fn sum(&self) -> (u64, usize) {
+        let (mut sum, mut len): (u64, usize) = (0, 0);
+
+        for piece in self.all() {
+            let (of_piece, end) = piece.sum();
+
+            sum = sum.wrapping_add(of_piece);
+            if end != 0 {
+                len = end;
+            }
+        }
+        (sum, len)
+    }
+
+    #[inline(always)]
     fn is_in(&self, held: &[Atomic<u64>]) -> bool {
         let mut rest = held;
         let mut next = 0;
@@ -108,6 +126,44 @@ fn take(held: &[Atomic<u64>]) -> (u64, &[Atomic<u64>]) {
 }
 
 impl Piece<'_> {
+    /// The sum of its words, each times its factor, and the end of the last one that is not 0; 0 if all are.
+    #[inline(always)]
+    fn sum(&self) -> (u64, usize) {
+        let mut factors = factors(self.at).iter();
+        let (mut sum, mut end): (u64, usize) = (0, 0);
+        let mut at = self.at;
+        let mut add = |word: u64, factor: Option<&u64>| {
+            sum = sum.wrapping_add(word.wrapping_mul(*factor.unwrap_or(&0)));
+            // OVERFLOW: below the words of a key.
+            at = at.wrapping_add(1);
+            if word != 0 {
+                end = at;
+            }
+        };
+
+        match self.content {
+            Content::Number(word) => add(word, factors.next()),
+            Content::Bytes(bytes) => {
+                let chunks = bytes.chunks_exact(WORD);
+                let last = chunks.remainder();
+
+                for chunk in chunks {
+                    let word = u64::from_ne_bytes(chunk.try_into().unwrap_or_default());
+                    add(word, factors.next());
+                }
+                if !last.is_empty() {
+                    add(short(last), factors.next());
+                }
+            }
+            Content::Frames(frames) => {
+                for &frame in frames {
+                    add(frame, factors.next());
+                }
+            }
+        }
+        (sum, end)
+    }
+
     /// Says which bits of its words are others in `held`, and what comes behind these.
     #[inline(always)]
     fn differs<'h>(&self, held: &'h [Atomic<u64>]) -> (u64, &'h [Atomic<u64>]) {
@@ -181,6 +237,11 @@ impl Piece<'_> {
 }
 
 impl Program {
+    /// Whether the kernel stack of the hit is all that there is to the key.
+    pub fn key_is_stack(&self) -> bool {
+        matches!(self.keys(), [key] if matches!(key.field.op, Op::Stacktrace))
+    }
+
     /// Computes the key of the hit, as [`Program::key`] does, and hands it on in pieces.
     #[inline(always)]
     pub fn key_in_pieces<R>(
