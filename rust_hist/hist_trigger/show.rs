@@ -106,10 +106,12 @@ impl Copied {
             .unwrap_or_default();
         let program = &data.definition.program;
         let len = map.copy_rows(used, &mut words, |from, to| program.copy_aux(from, to));
-        // The hits of the rows, whatever was hit meanwhile.
-        let account = match len {
-            0 => map.account(),
-            _ => map.account_of(Rows::new(&shape, &words, len).hits()),
+        // The hits of the rows, whatever was hit meanwhile; those of the table if there is no memory for
+        // rows.
+        let account = if used > 0 && words.is_empty() {
+            map.account()
+        } else {
+            map.account_of(Rows::new(&shape, &words, len).hits())
         };
 
         let mut header = TextBuf::new();

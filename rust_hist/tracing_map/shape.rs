@@ -117,6 +117,25 @@ pub struct Dimensions {
     pub sums: usize,
 }
 
+impl Dimensions {
+    fn are_possible(&self) -> bool {
+        self.bits <= BITS_MAX
+            && (1..=KEY_WORDS_MAX).contains(&self.key_words)
+            && self.aux_words <= AUX_WORDS_MAX
+            && self.aux_words % 2 == 0
+            && (1..=SUMS_MAX).contains(&self.sums)
+    }
+
+    /// Returns `times` the words that the C implementation needs for key and sums, and the aux words.
+    fn words_of_c(&self, times: usize) -> Option<usize> {
+        (C_BYTES_LESS_KEY / 8)
+            .checked_add(self.key_words)?
+            .checked_mul(times)?
+            .checked_add(self.aux_words)?
+            .checked_mul(1usize.checked_shl(self.bits)?)
+    }
+}
+
 impl Shape {
     /// Returns the shape of a map for CPUs 0 to `nr_cpus - 1`, or `None` if a dimension is out of
     /// range.
@@ -133,12 +152,7 @@ impl Shape {
             sums,
         } = dimensions;
 
-        if bits > BITS_MAX
-            || !(1..=KEY_WORDS_MAX).contains(&key_words)
-            || aux_words > AUX_WORDS_MAX
-            || aux_words % 2 != 0
-            || !(1..=SUMS_MAX).contains(&sums)
-        {
+        if !dimensions.are_possible() {
             return None;
         }
 
@@ -159,11 +173,7 @@ impl Shape {
             .checked_add(ACCOUNT_WORDS)?
             .checked_next_multiple_of(LINE_PAIR)?;
 
-        let budget = (C_BYTES_LESS_KEY / 8)
-            .checked_add(key_words)?
-            .checked_mul(C_TIMES_MAX)?
-            .checked_add(aux_words)?
-            .checked_mul(elts)?;
+        let budget = dimensions.words_of_c(C_TIMES_MAX)?;
         let affordable = budget
             .saturating_sub(shards_at)
             .checked_div(shard_words)
@@ -173,6 +183,13 @@ impl Shape {
         let last_cpu = nr_cpus.checked_sub(1)? as usize;
         let cpu_shift = (0..u32::BITS).find(|&shift| last_cpu.wrapping_shr(shift) < affordable)?;
         let shards = last_cpu.wrapping_shr(cpu_shift).checked_add(1)?;
+
+        let words = shards.checked_mul(shard_words)?.checked_add(shards_at)?;
+        // What takes less than in C is not to take more by being rounded up.
+        let most_words = dimensions
+            .words_of_c(1)
+            .filter(|&most| words <= most)
+            .unwrap_or(budget);
 
         // INVARIANT: `last_cpu >> cpu_shift` is the last shard, and the shift stays 0 iff all CPUs
         // are affordable.
@@ -189,8 +206,8 @@ impl Shape {
             aux_at,
             shards_at,
             shard_words,
-            words: shards.checked_mul(shard_words)?.checked_add(shards_at)?,
-            most_words: budget,
+            words,
+            most_words,
         })
     }
 

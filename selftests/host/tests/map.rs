@@ -62,6 +62,7 @@ fn memory_stays_below_that_of_c() {
             let shape = shape(bits, 1, 0, 2, cpus);
             assert!(shape.per_cpu());
             assert!(shape.words() * 8 <= 208 << bits, "{bits} bits, {cpus} CPUs");
+            assert_eq!(shape.most_bytes(), 208 << bits);
         }
         for cpus in [8, 64, 512, 8192] {
             let shape = shape(bits, 1, 0, 2, cpus);
