@@ -16,7 +16,7 @@
 mod kernel;
 
 use rust_hist::sync::Atomic;
-use rust_hist::tracing_map::{Dimensions, Fibonacci, Map, Shape};
+use rust_hist::tracing_map::{Dimensions, Fibonacci, Map, Shape, Values};
 use std::ffi::{c_int, c_long};
 use std::hint::{black_box, spin_loop};
 use std::process::ExitCode;
@@ -97,12 +97,28 @@ impl Ours {
     }
 }
 
+/// There is nothing but the hit count.
+struct NoValues;
+
+impl Values for NoValues {
+    fn value(&self, _i: usize) -> u64 {
+        0
+    }
+}
+
 impl Subject for Ours {
     fn run(&self, thread: usize, random: &mut Random, keys: u64, n: u64) {
+        let cpu = thread as u32;
+        let per_cpu = self.0.shape().per_cpu();
+
+        // As a trigger whose key is one number does it.
         for _ in 0..n {
-            let key = random.key(keys);
-            if let Some(elt) = self.0.insert(&[key], |_aux| ()) {
-                self.0.shard(thread as u32).hit(elt, &[]);
+            let key = [random.key(keys)];
+            if per_cpu && self.0.hit_at_once(&key, || cpu, &NoValues) {
+                continue;
+            }
+            if let Some(elt) = self.0.insert(&key, |_aux| ()) {
+                self.0.shard(cpu).hit(elt, &[]);
             }
         }
     }
