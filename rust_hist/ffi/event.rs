@@ -299,8 +299,8 @@ impl<'a> Instance<'a> {
         to_result(unsafe { bindings::tracing_set_clock(self.0, name.as_char_ptr()) })
     }
 
-    /// Asks for records to be written in place, where they have their final time stamp, and not
-    /// first into the scratch buffer of the CPU; until [`Instance::allow_scratch`].
+    /// Asks for records that are kept to be written in place, where they have their final time stamp,
+    /// and not first into the scratch buffer of the CPU; until [`Instance::allow_scratch`].
     ///
     /// Takes `trace_types_lock`: not for paths that free triggers.
     pub(crate) fn refuse_scratch(&self) {
@@ -423,7 +423,7 @@ impl<'a> Hit<'a> {
         unsafe { bindings::trace_clock_in_ns((*self.file).tr) }
     }
 
-    /// The time stamp that the record has, or the time now if it is in the scratch buffer.
+    /// The time stamp that the record has; one in the scratch buffer gets it when it is first asked for.
     #[inline(always)]
     pub(crate) fn time_stamp(&self) -> u64 {
         // SAFETY: `buffer` and `event` are those of the record being written.
