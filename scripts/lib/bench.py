@@ -302,7 +302,7 @@ def native(comments, rows):
     out = ["The map alone", "=============", "",
            "Insert or find, and count a hit, in a program on this machine: C's ``tracing_map.c`` and ours, in nanoseconds of a",
            "thread's time for a key, medians of eleven rounds, and as a multiple of the floor: an array of each thread's own in",
-           "the same loop.", ""]
+           "the same loop. ``shared`` is ours where CPUs share a shard, as on machines with many of them.", ""]
     out += [f"* {comment.replace('1 keys', '1 key')}" for comment in comments] + [""]
     out += table(["threads", "keys", "map", "ns", "times the floor"],
                  [[r["threads"], r["keys"], r["map"], f"{r['ns']} ({r['ns_min']} ... {r['ns_max']})",
