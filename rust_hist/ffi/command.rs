@@ -353,6 +353,8 @@ impl<T: Trigger> Command<T> {
             16 => Self::hit_in_way::<16>,
             17 => Self::hit_in_way::<17>,
             18 => Self::hit_in_way::<18>,
+            19 => Self::hit_shortly::<19>,
+            20 => Self::hit_shortly::<20>,
             _ => Self::hit,
         }
     }
@@ -372,8 +374,7 @@ impl<T: Trigger> Command<T> {
         // SAFETY: these are the arguments of a trigger function, and the event that calls it.
         match unsafe { Hit::from_raw(private.file, buffer, rec, event) } {
             Some(hit) => private.data.hit_shortly::<WAY>(hit.into_record()),
-            // SAFETY: the same arguments.
-            None => unsafe { Self::hit(data, buffer, rec, event) },
+            None => Self::missed(&private.data),
         }
     }
 
@@ -392,8 +393,7 @@ impl<T: Trigger> Command<T> {
         // SAFETY: these are the arguments of a trigger function, and the event that calls it.
         match unsafe { Hit::from_raw(private.file, buffer, rec, event) } {
             Some(hit) => private.data.hit_in_way::<WAY>(&hit),
-            // SAFETY: the same arguments.
-            None => unsafe { Self::hit(data, buffer, rec, event) },
+            None => Self::missed(&private.data),
         }
     }
 
@@ -412,8 +412,15 @@ impl<T: Trigger> Command<T> {
         // SAFETY: these are the arguments of a trigger function, and the event that calls it.
         match unsafe { Hit::from_raw(private.file, buffer, rec, event) } {
             Some(hit) => private.data.hit(&hit),
-            None => private.data.miss(&PreemptGuard::new().proof()),
+            None => Self::missed(&private.data),
         }
+    }
+
+    /// Handles a call without a record.
+    #[cold]
+    #[inline(never)]
+    fn missed(data: &T) {
+        data.miss(&PreemptGuard::new().proof());
     }
 
     /// # Safety

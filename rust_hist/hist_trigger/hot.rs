@@ -124,11 +124,12 @@ pub(super) fn way(program: &Program, table: &Table, is_in_chain: bool) -> u8 {
         (false, 0) if is_plain && program.key_words() > SHORT_KEY_WORDS => LONG,
         (false, 0) => 0,
         (false, _) if is_plain => short_way(program).into(),
+        (false, 1..=2) if program.has_simple_vars_alone() => words.saturating_add(STACK),
         (false, _) if program.numbers() <= vars::FEW => words.saturating_add(WITH_VARS - 1),
         (false, _) => 0,
     };
 
-    // CAST: at most 18.
+    // CAST: at most 20.
     way as u8
 }
 
@@ -170,6 +171,8 @@ pub(super) fn hit_shortly<const WAY: usize>(trigger: &HistTrigger, record: Recor
         4 => hit_numbers::<1, true>(trigger, record),
         5 => hit_numbers::<2, true>(trigger, record),
         6 => hit_numbers::<3, true>(trigger, record),
+        19 => hit_number_vars::<1>(trigger, record),
+        20 => hit_number_vars::<2>(trigger, record),
         _ => hit_numbers::<4, true>(trigger, record),
     }
 }
@@ -192,6 +195,50 @@ fn hit_numbers<const N: usize, const TEXT: bool>(trigger: &HistTrigger, record: 
         poll::wake();
     } else {
         hit_new_numbers::<N, TEXT>(trigger, record);
+    }
+}
+
+/// As [`hit_numbers`], of a trigger that has variables, too, and nothing but numbers in them.
+#[inline(always)]
+fn hit_number_vars<const N: usize>(trigger: &HistTrigger, record: Record<'_>) {
+    let program = &trigger.definition.program;
+    let preempt = *record.preempt_off();
+    let cpu = || preempt.cpu();
+    let map = &trigger.table.in_hit(&preempt).map;
+    let key = program.numbers_key::<N, false>(record.data(), cpu);
+    let vals = NumberVals {
+        trigger,
+        record: record.data(),
+        preempt,
+    };
+
+    match map.glance(&key) {
+        Glance::Found(elt) => {
+            map.hit_element(elt, cpu, &vals);
+            program.set_simple_vars(map.aux(elt), record.data(), cpu);
+            poll::wake();
+        }
+        Glance::Full => map.shard(cpu()).count(Ending::DroppedFull),
+        Glance::Unclear => hit_new_number_vars::<N>(trigger, record),
+    }
+}
+
+/// As [`hit_number_vars`], for a key that may have to be inserted.
+#[cold]
+#[inline(never)]
+fn hit_new_number_vars<const N: usize>(trigger: &HistTrigger, record: Record<'_>) {
+    let program = &trigger.definition.program;
+    let preempt = *record.preempt_off();
+    let cpu = || preempt.cpu();
+    let live = trigger.table.in_hit(&preempt);
+    let key = program.numbers_key::<N, false>(record.data(), cpu);
+
+    if let Some(elt) = insert(program, live, &key, &preempt) {
+        let vals: [u64; VALS_MAX] =
+            core::array::from_fn(|i| program.number_val(i, record.data(), cpu));
+        live.map.shard(cpu()).hit(elt, &vals);
+        program.set_simple_vars(live.map.aux(elt), record.data(), cpu);
+        poll::wake();
     }
 }
 

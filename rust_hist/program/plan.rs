@@ -77,6 +77,14 @@ pub(super) struct Plan {
 }
 
 impl Plan {
+    /// Whether all values are simple, and none is rounded.
+    pub(super) fn has_simple_vals(&self) -> bool {
+        self.vals
+            .as_slice()
+            .iter()
+            .all(|val| val.is_simple() && val.round == Round::None)
+    }
+
     /// The bytes that it takes besides itself.
     pub(super) fn bytes(&self) -> usize {
         [
@@ -459,7 +467,7 @@ impl Number {
     }
 
     /// Whether it is in the record or known, so that a hit gets it without a call.
-    fn is_simple(&self) -> bool {
+    pub(super) fn is_simple(&self) -> bool {
         !matches!(
             self.source,
             Source::Text | Source::Timestamp | Source::Ref | Source::Expr
@@ -555,11 +563,8 @@ impl Program {
         }
 
         let words = self.lower_words(keys.as_slice()).unwrap_or_default();
-        let plain = self.is_plain()
-            && vals
-                .as_slice()
-                .iter()
-                .all(|val| val.is_simple() && val.round == Round::None);
+        self.plan.vals = vals;
+        let plain = self.is_plain() && self.plan.has_simple_vals();
 
         // INVARIANT: see above; without words there is no short way.
         self.plan.numbers = match u8::try_from(words.as_slice().len()) {
@@ -572,7 +577,6 @@ impl Program {
             .any(|word| word.source == Source::Text);
         self.plan.words = words;
         self.plan.keys = keys;
-        self.plan.vals = vals;
         Ok(())
     }
 

@@ -18,7 +18,9 @@ use crate::{
         AllocError,
         Vec, //
     },
-    field::Env, //
+    field::Env,
+    sync::Atomic,
+    tracing_map::NumCell, //
 };
 
 use super::{
@@ -29,6 +31,7 @@ use super::{
     Action,
     ArgSource,
     Do,
+    Kind,
     Program,
     Refs, //
 };
@@ -87,6 +90,37 @@ impl Program {
 }
 
 impl Program {
+    /// Whether all that a hit has to do are [`Program::numbers_key`], values that are simple, and
+    /// [`Program::set_simple_vars`].
+    pub fn has_simple_vars_alone(&self) -> bool {
+        let vars = self.vars().iter().zip(self.plan.vars.iter());
+
+        self.refs().is_empty()
+            && self.actions().is_empty()
+            && !self.number_keys_have_text()
+            && self.plan.has_simple_vals()
+            && vars
+                .into_iter()
+                .all(|(var, number)| var.cell.kind == Kind::Number && number.is_simple())
+    }
+
+    /// Stores the variables of a hit that has nothing else to do with them, in the extra words of its entry.
+    #[inline(always)]
+    pub fn set_simple_vars(
+        &self,
+        aux: &[Atomic<u64>],
+        record: &[u8],
+        cpu: impl Fn() -> u32 + Copy,
+    ) {
+        for (var, number) in self.vars().iter().zip(self.plan.vars.iter()) {
+            let words = aux.get(usize::from(var.cell.at)..).unwrap_or(&[]);
+
+            if let Some(cell) = NumCell::new(words) {
+                cell.set(number.simple(record, cpu).unwrap_or(0));
+            }
+        }
+    }
+
     /// How many words its key has, at most four, if [`Program::numbers_key`] computes it; else 0.
     pub fn key_in_words(&self) -> usize {
         self.plan.words.as_slice().len()

@@ -17,7 +17,8 @@ use proptest::prelude::*;
 use rust_hist::{
     limits::{
         KEY_WORDS_MAX,
-        VALS_MAX, //
+        VALS_MAX,
+        VARS_MAX, //
     },
     program::{
         Field,
@@ -29,12 +30,14 @@ use rust_hist::{
         Reciprocal,
         Refs, //
     },
+    sync::Atomic,
     tracing_map::{
         Fibonacci,
         Glance,
+        NumCell,
         Pieces,
         SHORT_KEY_WORDS, //
-    },
+    }, //
 };
 use std::num::NonZeroU64;
 
@@ -331,6 +334,30 @@ fn vals() -> impl Strategy<Value = String> {
         "-s32",
         "u8-u64.log2",
         "cpu*100+u8",
+        "u8+3",
+        "3+s16",
+        "s64-9",
+        "9-s64",
+        "7-s8",
+        "3*u64",
+        "s8*5",
+        "u64/8",
+        "u64/1",
+        "s64/3",
+        "u64/641",
+        "s32/18446744073709551615",
+        "s64/9223372036854775809",
+        "common_timestamp-5",
+        "5-common_timestamp",
+        "common_timestamp.usecs/7",
+        "-common_timestamp",
+        "cpu-1",
+        "1-cpu",
+        "-u8",
+        "100/u8",
+        "u64.log2+1",
+        "u64.buckets=10*3",
+        "s16-s16-4",
     ]);
 
     prop_oneof![3 => fields(), 1 => expressions].prop_map(str::to_owned)
@@ -438,4 +465,42 @@ fn only_numbers_of_the_record_are_taken_without_a_call() {
     assert_eq!(taken("keys=common_timestamp"), 0);
     assert_eq!(taken("keys=u8:vals=common_timestamp"), 0);
     assert_eq!(taken("keys=u8:x=s8"), 0);
+}
+
+/// Words of an entry, as they are for a number.
+#[repr(C, align(16))]
+struct Entry([Atomic<u64>; 64]);
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(500))]
+
+    /// The short form of a hit stores in its variables what the long one does.
+    #[test]
+    fn simple_variables_are_what_all_variables_are(
+        vars in prop::collection::vec(vals(), 1..=4),
+        around in surroundings(),
+        records in prop::collection::vec(records(), 4),
+    ) {
+        let vars: Vec<String> = vars.iter().enumerate().map(|(i, v)| format!("v{i}={v}")).collect();
+        let Ok(program) = compile(&ZOO, format!("keys=u8:{}", vars.join(",")).as_bytes()) else {
+            return Ok(());
+        };
+        if !program.has_simple_vars_alone() {
+            return Ok(());
+        }
+        for record in records {
+            let [long, short] = [(); 2].map(|()| Entry([(); 64].map(|()| Atomic::<u64>::new(0))));
+            let mut own = [0; VARS_MAX];
+
+            program.set_vars(&long.0, &record, &around, &Refs::none(), &mut own);
+            program.set_simple_vars(&short.0, &record, || around.cpu);
+            for (var, own) in program.vars().iter().zip(own) {
+                let at = usize::from(var.cell().at);
+                for entry in [&long, &short] {
+                    let cell = NumCell::new(&entry.0[at..]).expect("aligned");
+                    prop_assert_eq!(cell.read(), Some(own));
+                }
+            }
+        }
+    }
 }
