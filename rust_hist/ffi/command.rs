@@ -89,8 +89,8 @@ pub(crate) trait Trigger: Sized + Send + Sync + 'static {
     /// Removes all triggers of this kind from `file`, which is being opened with truncation.
     fn remove_all(file: &EventFile, held: &EventMutexHeld);
 
-    /// The number of the way in which the trigger handles a record: 1 to 7 are the short ones, 8 to 16 others of
-    /// its own, 0 is whatever it takes. It never changes.
+    /// The number of the way in which the trigger handles a record: 1 to 7, 19 and 20 are short ones, 8 to 18
+    /// others of its own, 0 is whatever it takes. It never changes.
     fn way(&self) -> u8 {
         0
     }
