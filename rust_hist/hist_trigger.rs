@@ -51,12 +51,12 @@ use crate::{
             Attached,
             Command,
             Line,
-            Trigger, //
+            Trigger,
+            Way, //
         },
         event::{
             EventFile,
-            Hit,
-            Record, //
+            Hit, //
         },
         guard::{
             EventMutexHeld,
@@ -136,7 +136,7 @@ pub(crate) struct HistTrigger {
     /// Where its hits are counted, if they can be part of a chain of events.
     nest: Option<Arc<Nest>>,
     /// The way of its hits, see `hot::way`.
-    way: u8,
+    way: Way<Self>,
     /// It was made for others, which read its variables, and goes with the last of them.
     helper: bool,
 }
@@ -234,19 +234,8 @@ impl Trigger for HistTrigger {
         remove::remove_all(file, held);
     }
 
-    #[inline(always)]
-    fn way(&self) -> u8 {
+    fn way(&self) -> Way<Self> {
         self.way
-    }
-
-    #[inline(always)]
-    fn hit_shortly<const WAY: usize>(&self, record: Record<'_>) {
-        hot::hit_shortly::<WAY>(self, record);
-    }
-
-    #[inline(always)]
-    fn hit_in_way<const WAY: usize>(&self, hit: &Hit<'_>) {
-        hot::hit_in_way::<WAY>(self, hit);
     }
 
     #[inline(always)]

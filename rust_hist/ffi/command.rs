@@ -89,19 +89,10 @@ pub(crate) trait Trigger: Sized + Send + Sync + 'static {
     /// Removes all triggers of this kind from `file`, which is being opened with truncation.
     fn remove_all(file: &EventFile, held: &EventMutexHeld);
 
-    /// The number of the way in which the trigger handles a record: 1 to 7, 19 and 20 are short ones, 8 to 18
-    /// others of its own, 0 is whatever it takes. It never changes.
-    fn way(&self) -> u8 {
-        0
+    /// How the trigger handles its records. It never changes.
+    fn way(&self) -> Way<Self> {
+        Way::any()
     }
-
-    /// Handles one record in the short way of this number, which is that of the trigger.
-    #[inline(always)]
-    fn hit_shortly<const WAY: usize>(&self, _record: Record<'_>) {}
-
-    /// Handles one record in the way of this number, which is that of the trigger and not a short one.
-    #[inline(always)]
-    fn hit_in_way<const WAY: usize>(&self, _hit: &Hit<'_>) {}
 
     /// Handles one record, in whatever way.
     fn hit(&self, hit: &Hit<'_>);
@@ -125,6 +116,55 @@ pub(crate) trait Trigger: Sized + Send + Sync + 'static {
     /// Writes the line of the `trigger` file.
     fn print(trigger: &Attached<'_, Self>, out: &mut SeqWriter<'_>) -> core::fmt::Result;
 }
+
+/// A way to handle a record that needs no more than its data; the implementor is a type without values.
+pub(crate) trait ShortWay<T> {
+    /// Handles one record.
+    fn hit(trigger: &T, record: Record<'_>);
+}
+
+/// A way to handle a record of some triggers; the implementor is a type without values.
+pub(crate) trait OwnWay<T> {
+    /// Handles one record.
+    fn hit(trigger: &T, hit: &Hit<'_>);
+}
+
+/// How a trigger handles its records.
+///
+/// Each way has a frame of its own: the shortest ones need hardly any, and none is nested in another one.
+///
+/// # Invariants
+///
+/// The function may be called as [`Command::trigger_callback`] may, for a node of the command of `T`.
+pub(crate) struct Way<T>(HitFn, PhantomData<fn(&T)>);
+
+impl<T: Trigger> Way<T> {
+    /// The short way `W`.
+    pub(crate) fn short<W: ShortWay<T>>() -> Self {
+        // INVARIANT: its contract is that of `trigger_callback`.
+        Self(Command::<T>::hit_shortly::<W>, PhantomData)
+    }
+
+    /// The way `W`.
+    pub(crate) fn own<W: OwnWay<T>>() -> Self {
+        // INVARIANT: as in `short`.
+        Self(Command::<T>::hit_in_way::<W>, PhantomData)
+    }
+
+    /// [`Trigger::hit`], which takes all records of all triggers.
+    pub(crate) fn any() -> Self {
+        // INVARIANT: as in `short`.
+        Self(Command::<T>::hit, PhantomData)
+    }
+}
+
+impl<T> Clone for Way<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Way<T> {}
 
 /// One line for a command, split by the core at the first separator.
 pub(crate) struct Line<'a> {
@@ -330,40 +370,11 @@ impl<T: Trigger> Command<T> {
         unsafe { (private.hit)(data, buffer, rec, event) };
     }
 
-    /// The function for the records of a trigger.
-    ///
-    /// Each way has a frame of its own: the shortest ones need hardly any, and none is nested in another one.
-    fn way_of(data: &T) -> HitFn {
-        match data.way() {
-            1 => Self::hit_shortly::<1>,
-            2 => Self::hit_shortly::<2>,
-            3 => Self::hit_shortly::<3>,
-            4 => Self::hit_shortly::<4>,
-            5 => Self::hit_shortly::<5>,
-            6 => Self::hit_shortly::<6>,
-            7 => Self::hit_shortly::<7>,
-            8 => Self::hit_in_way::<8>,
-            9 => Self::hit_in_way::<9>,
-            10 => Self::hit_in_way::<10>,
-            11 => Self::hit_in_way::<11>,
-            12 => Self::hit_in_way::<12>,
-            13 => Self::hit_in_way::<13>,
-            14 => Self::hit_in_way::<14>,
-            15 => Self::hit_in_way::<15>,
-            16 => Self::hit_in_way::<16>,
-            17 => Self::hit_in_way::<17>,
-            18 => Self::hit_in_way::<18>,
-            19 => Self::hit_shortly::<19>,
-            20 => Self::hit_shortly::<20>,
-            _ => Self::hit,
-        }
-    }
-
     /// # Safety
     ///
     /// As [`Command::trigger_callback`].
     #[inline(never)]
-    unsafe extern "C" fn hit_shortly<const WAY: usize>(
+    unsafe extern "C" fn hit_shortly<W: ShortWay<T>>(
         data: *mut bindings::event_trigger_data,
         buffer: *mut bindings::trace_buffer,
         rec: *mut c_void,
@@ -373,7 +384,7 @@ impl<T: Trigger> Command<T> {
         let private = unsafe { &*(*data).private_data.cast::<Private<T>>() };
         // SAFETY: these are the arguments of a trigger function, and the event that calls it.
         match unsafe { Hit::from_raw(private.file, buffer, rec, event) } {
-            Some(hit) => private.data.hit_shortly::<WAY>(hit.into_record()),
+            Some(hit) => W::hit(&private.data, hit.into_record()),
             None => Self::missed(&private.data),
         }
     }
@@ -382,7 +393,7 @@ impl<T: Trigger> Command<T> {
     ///
     /// As [`Command::trigger_callback`].
     #[inline(never)]
-    unsafe extern "C" fn hit_in_way<const WAY: usize>(
+    unsafe extern "C" fn hit_in_way<W: OwnWay<T>>(
         data: *mut bindings::event_trigger_data,
         buffer: *mut bindings::trace_buffer,
         rec: *mut c_void,
@@ -392,7 +403,7 @@ impl<T: Trigger> Command<T> {
         let private = unsafe { &*(*data).private_data.cast::<Private<T>>() };
         // SAFETY: these are the arguments of a trigger function, and the event that calls it.
         match unsafe { Hit::from_raw(private.file, buffer, rec, event) } {
-            Some(hit) => private.data.hit_in_way::<WAY>(&hit),
+            Some(hit) => W::hit(&private.data, &hit),
             None => Self::missed(&private.data),
         }
     }
@@ -553,7 +564,7 @@ impl<T: Trigger> Prepared<T> {
         let cmd = command.command.get();
         // INVARIANT: the node is for this file, and the way that of the data.
         let private = Private {
-            hit: Command::<T>::way_of(&data),
+            hit: data.way().0,
             file: file.as_ptr(),
             data,
         };

@@ -20,6 +20,11 @@ use super::{
 };
 use crate::{
     ffi::{
+        command::{
+            OwnWay,
+            ShortWay,
+            Way, //
+        },
         event::{
             Hit,
             Record, //
@@ -102,78 +107,85 @@ impl Values for NumberVals<'_> {
     }
 }
 
-/// The first ways that are no short ones: of triggers with variables, by the words of their key, and of those in
-/// a chain of events, the first of which have a key that is computed otherwise.
-const WITH_VARS: usize = 8;
-const IN_CHAIN: usize = 12;
-/// The ways of triggers that have nothing but a long key and values.
-const LONG: usize = 17;
-const STACK: usize = 18;
-
-/// The way for the records of a trigger; 0 if it has none of its own.
-pub(super) fn way(program: &Program, table: &Table, is_in_chain: bool) -> u8 {
+/// The way for the records of a trigger.
+pub(super) fn way(program: &Program, table: &Table, is_in_chain: bool) -> Way<HistTrigger> {
     let words = match table.is_per_cpu() {
         true => program.key_in_words(),
         false => 0,
     };
     let is_plain = program.is_plain();
-    let way = match (is_in_chain, words) {
-        (true, 1..) if !is_plain => words.saturating_add(IN_CHAIN),
-        (true, _) => IN_CHAIN,
-        (false, 0) if is_plain && program.key_is_stack() => STACK,
-        (false, 0) if is_plain && program.key_words() > SHORT_KEY_WORDS => LONG,
-        (false, 0) => 0,
-        (false, _) if is_plain => short_way(program).into(),
-        (false, 1..=2) if program.has_simple_vars_alone() => words.saturating_add(STACK),
-        (false, _) if program.numbers() <= vars::FEW => words.saturating_add(WITH_VARS - 1),
-        (false, _) => 0,
-    };
-
-    // CAST: at most 20.
-    way as u8
+    match (is_in_chain, words) {
+        (true, 1) if !is_plain => Way::own::<vars::InChain<1>>(),
+        (true, 2) if !is_plain => Way::own::<vars::InChain<2>>(),
+        (true, 3) if !is_plain => Way::own::<vars::InChain<3>>(),
+        (true, 4) if !is_plain => Way::own::<vars::InChain<4>>(),
+        (true, _) => Way::own::<vars::InChain<0>>(),
+        (false, 0) if is_plain && program.key_is_stack() => Way::own::<Stack>(),
+        (false, 0) if is_plain && program.key_words() > SHORT_KEY_WORDS => Way::own::<LongKey>(),
+        (false, 0) => Way::any(),
+        (false, _) if is_plain => short_way(program),
+        (false, 1) if program.has_simple_vars_alone() => Way::short::<NumberVars<1>>(),
+        (false, 2) if program.has_simple_vars_alone() => Way::short::<NumberVars<2>>(),
+        (false, _) if program.numbers() > vars::FEW => Way::any(),
+        (false, 1) => Way::own::<vars::Words<1>>(),
+        (false, 2) => Way::own::<vars::Words<2>>(),
+        (false, 3) => Way::own::<vars::Words<3>>(),
+        (false, 4) => Way::own::<vars::Words<4>>(),
+        (false, _) => Way::any(),
+    }
 }
 
-/// The short way for the records of a trigger that has nothing but its key and values; 0 if it has none.
-fn short_way(program: &Program) -> u8 {
+/// The short way for the records of a trigger that has nothing but its key and values.
+fn short_way(program: &Program) -> Way<HistTrigger> {
     match (program.number_keys(), program.number_keys_have_text()) {
-        (words @ 1..=3, false) => words,
-        (words @ 1..=4, true) => words.saturating_add(3),
-        _ => 0,
+        (1, false) => Way::short::<Numbers<1, false>>(),
+        (2, false) => Way::short::<Numbers<2, false>>(),
+        (3, false) => Way::short::<Numbers<3, false>>(),
+        (1, true) => Way::short::<Numbers<1, true>>(),
+        (2, true) => Way::short::<Numbers<2, true>>(),
+        (3, true) => Way::short::<Numbers<3, true>>(),
+        (4, true) => Way::short::<Numbers<4, true>>(),
+        _ => Way::any(),
     }
 }
 
-/// Handles one record in a way that is not a short one.
-#[inline(always)]
-pub(super) fn hit_in_way<const WAY: usize>(trigger: &HistTrigger, hit: &Hit<'_>) {
-    match WAY {
-        8 => vars::hit_words::<1>(trigger, hit),
-        9 => vars::hit_words::<2>(trigger, hit),
-        10 => vars::hit_words::<3>(trigger, hit),
-        11 => vars::hit_words::<4>(trigger, hit),
-        12 => vars::hit_in_chain::<0>(trigger, hit),
-        13 => vars::hit_in_chain::<1>(trigger, hit),
-        14 => vars::hit_in_chain::<2>(trigger, hit),
-        15 => vars::hit_in_chain::<3>(trigger, hit),
-        16 => vars::hit_in_chain::<4>(trigger, hit),
-        LONG => hit_with_long_key(trigger, hit),
-        STACK => hit_with_stack(trigger, hit),
-        _ => (),
+/// The way of triggers with `N` words of keys and nothing but numbers, of which some are text if `TEXT`.
+struct Numbers<const N: usize, const TEXT: bool>;
+
+impl<const N: usize, const TEXT: bool> ShortWay<HistTrigger> for Numbers<N, TEXT> {
+    #[inline(always)]
+    fn hit(trigger: &HistTrigger, record: Record<'_>) {
+        hit_numbers::<N, TEXT>(trigger, record);
     }
 }
 
-/// Handles one record of a trigger whose short way is `WAY`.
-#[inline(always)]
-pub(super) fn hit_shortly<const WAY: usize>(trigger: &HistTrigger, record: Record<'_>) {
-    match WAY {
-        1 => hit_numbers::<1, false>(trigger, record),
-        2 => hit_numbers::<2, false>(trigger, record),
-        3 => hit_numbers::<3, false>(trigger, record),
-        4 => hit_numbers::<1, true>(trigger, record),
-        5 => hit_numbers::<2, true>(trigger, record),
-        6 => hit_numbers::<3, true>(trigger, record),
-        19 => hit_number_vars::<1>(trigger, record),
-        20 => hit_number_vars::<2>(trigger, record),
-        _ => hit_numbers::<4, true>(trigger, record),
+/// The way of triggers with `N` keys that have variables, too, and nothing but numbers in them.
+struct NumberVars<const N: usize>;
+
+impl<const N: usize> ShortWay<HistTrigger> for NumberVars<N> {
+    #[inline(always)]
+    fn hit(trigger: &HistTrigger, record: Record<'_>) {
+        hit_number_vars::<N>(trigger, record);
+    }
+}
+
+/// The way of triggers that have nothing but a long key and values.
+struct LongKey;
+
+impl OwnWay<HistTrigger> for LongKey {
+    #[inline(always)]
+    fn hit(trigger: &HistTrigger, hit: &Hit<'_>) {
+        hit_with_long_key(trigger, hit);
+    }
+}
+
+/// The way of triggers whose key is the kernel stack alone.
+struct Stack;
+
+impl OwnWay<HistTrigger> for Stack {
+    #[inline(always)]
+    fn hit(trigger: &HistTrigger, hit: &Hit<'_>) {
+        hit_with_stack(trigger, hit);
     }
 }
 
