@@ -214,11 +214,17 @@ impl<'a> TextCell<'a> {
         true
     }
 
-    /// Whether the variable is set, and nobody is writing it.
+    /// Whether the variable is set; not if it is being written all the time, as for [`TextCell::copy`].
     #[inline]
     pub fn is_set(&self) -> bool {
-        // ORDERING: only a hint of what `copy` would say.
-        self.meta.load(Acquire) & (SET | BUSY) == SET
+        for _ in 0..READ_TRIES {
+            // ORDERING: only a hint of what `copy` would say.
+            let meta = self.meta.load(Acquire);
+            if meta & BUSY == 0 {
+                return meta & SET != 0;
+            }
+        }
+        false
     }
 
     /// Hands the content on word by word, at most `room` words, and returns how many there were; `None`
