@@ -250,8 +250,7 @@ def document(path, map_path, where):
     out += [f":{word}: {text}" for word, text in about] + [""]
     out += ["A hit", "=====", "",
             f"What a trigger adds to a hit of an event with two numbers and a string of 16 bytes, in {counts}. The event",
-            f"alone, with a trigger that is paused, takes {number(alone(figures, 'hit'))}. The test kernels check preemption",
-            "(``CONFIG_DEBUG_PREEMPT``); what that adds to each trigger of C, 62, is taken off here.", ""]
+            f"alone, with a trigger that is paused, takes {number(alone(figures, 'hit'))}.", ""]
     head = ["trigger", "C", "rust_hist", "at most", "rust_hist / C"]
     out += table(head, named)
     out += ["``on`` and ``off`` are synthetic events that are on and off."]
@@ -285,7 +284,7 @@ def bpf(figures, counts):
         return []
     return ["BPF", "===", "",
             f"The whole of a hit, the event included, in {counts}: a program of bpftrace with the JIT on the same",
-            "tracepoint, with what CONFIG_DEBUG_PREEMPT adds to it, and the trigger that does the same.", ""] + table(
+            "tracepoint, and the trigger that does the same.", ""] + table(
                 ["bpftrace", "", "trigger", "C", "rust_hist"], rows)
 
 
