@@ -6,17 +6,17 @@
 
 mod lang_common;
 
-use lang_common::*;
+use lang_common::{
+    records::records,
+    *, //
+};
 use proptest::prelude::*;
 use rust_hist::{
     limits::{
         KEY_WORDS_MAX,
         VALS_MAX, //
     },
-    program::{
-        Program,
-        Refs, //
-    }, //
+    program::Refs,
 };
 
 /// A record of [`ZOO`] with known contents.
@@ -393,25 +393,7 @@ proptest! {
     /// Any bytes as a record of any length: the key is what the model says, no read leaves the
     /// record, and nothing beyond the key is written.
     #[test]
-    fn any_record(
-        record in prop::collection::vec(any::<u8>(), 0..400),
-        near in prop::collection::vec(0u32..420, 3),
-        lens in prop::collection::vec(0u32..300, 3),
-        frames in 0u64..40,
-        columns in prop::collection::vec(column(), 1..=3),
-    ) {
-        let mut record = record;
-
-        // Half-way sensible locations are worth more than random ones.
-        for (i, at) in [40usize, 48, 64].into_iter().enumerate() {
-            if let Some(word) = record.get_mut(at..at + 4) {
-                word.copy_from_slice(&(near[i] | lens[i] << 16).to_ne_bytes());
-            }
-        }
-        if let Some(count) = record.get_mut(near[2] as usize..near[2] as usize + 8) {
-            count.copy_from_slice(&frames.to_ne_bytes());
-        }
-
+    fn any_record(record in records(), columns in prop::collection::vec(column(), 1..=3)) {
         let text = format!("keys={}", columns.join(","));
         let expected: Vec<u64> = columns.iter().flat_map(|c| model(&record, c)).collect();
 
@@ -425,24 +407,6 @@ proptest! {
                 prop_assert_eq!(&key, &expected);
                 prop_assert!(buf[key.len()..].iter().all(|&w| w == mark));
             }
-        }
-    }
-
-    /// The same key from any earlier contents of the buffer: nothing is left over in it.
-    #[test]
-    fn nothing_is_left_over(
-        record in prop::collection::vec(any::<u8>(), 0..400),
-        a in any::<u64>(),
-        columns in prop::collection::vec(column(), 1..=3),
-    ) {
-        let text = format!("keys={}", columns.join(","));
-
-        if let Ok(program) = compile(&ZOO, text.as_bytes()) {
-            let key = |program: &Program, fill: u64| {
-                program.key(&record, &AROUND, &mut [fill; KEY_WORDS_MAX]).to_vec()
-            };
-
-            prop_assert_eq!(key(&program, a), key(&program, !a));
         }
     }
 }
