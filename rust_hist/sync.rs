@@ -199,7 +199,15 @@ impl<'a> Pair<'a> {
     /// The first two of `words`; `None` if they do not start at a multiple of 16 bytes.
     #[inline(always)]
     pub fn new(words: &'a [Atomic<u64>]) -> Option<Self> {
-        let words = words.first_chunk::<2>()?;
+        Self::at(words, 0)
+    }
+
+    /// As [`Pair::new`], of those from `at` on.
+    #[inline(always)]
+    pub fn at(words: &'a [Atomic<u64>], at: u16) -> Option<Self> {
+        let at = usize::from(at);
+        // OVERFLOW: it was a short number.
+        let words = words.get(at..at.wrapping_add(2))?.first_chunk::<2>()?;
 
         if is_aligned(words) {
             // INVARIANT: just checked.
@@ -254,13 +262,7 @@ impl<'a> Pair<'a> {
     #[inline]
     pub fn cmpxchg(&self, old: Both, new: Both) -> Result<(), Both> {
         // INVARIANT: of `Pair`.
-        let held = step::cmpxchg(self.words, old, new);
-
-        if held == old {
-            Ok(())
-        } else {
-            Err(held)
-        }
+        step::cmpxchg(self.words, old, new)
     }
 }
 
@@ -303,33 +305,40 @@ mod step {
         meta.load(Acquire)
     }
 
-    /// Writes `new` if `words` hold `old`; returns what they held. They must be aligned to 16 bytes.
+    /// Writes `new` if `words` hold `old`, else says what they hold. They must be aligned to 16 bytes.
     #[inline(always)]
-    pub(super) fn cmpxchg(words: &[Atomic<u64>; 2], old: Both, new: Both) -> Both {
+    pub(super) fn cmpxchg(words: &[Atomic<u64>; 2], old: Both, new: Both) -> Result<(), Both> {
         let [first, _] = words;
         let ptr: *mut u64 = first.as_ptr();
         let value: u64;
         let meta: u64;
+        let was_equal: u64;
 
         // SAFETY: `ptr` is that of an array of two live `Atomic<u64>`; all other accesses to them
         // are atomic, which a locked instruction on 16 aligned bytes is against accesses of any
         // size. It faults on other addresses, which `Pair` excludes. `rbx` cannot be named as an
-        // operand, so its content is kept and put back; the compiler may choose it for an operand
-        // that names no register, so all of them do.
+        // operand, so its content is kept and put back, by an instruction that leaves the flags as they
+        // are; the compiler may choose it for an operand that names no register, so all of them do.
         unsafe {
             core::arch::asm!(
                 "xchg rsi, rbx",
                 "lock cmpxchg16b [rdi]",
                 "mov rbx, rsi",
+                "sete sil",
                 in("rdi") ptr,
-                inout("rsi") new.value => _,
+                inout("rsi") new.value => was_equal,
                 in("rcx") new.meta,
                 inout("rax") old.value => value,
                 inout("rdx") old.meta => meta,
                 options(nostack),
             );
         }
-        Both { value, meta }
+        // CAST: the lowest byte alone says it.
+        if was_equal as u8 != 0 {
+            Ok(())
+        } else {
+            Err(Both { value, meta })
+        }
     }
 }
 
@@ -517,19 +526,24 @@ mod host {
             meta.in_pair.load(CoreOrdering::SeqCst)
         }
 
-        /// Writes `new` if `words` hold `old`; returns what they held.
-        pub(in super::super) fn cmpxchg(words: &[Atomic<u64>; 2], old: Both, new: Both) -> Both {
+        /// Writes `new` if `words` hold `old`, else says what they hold.
+        pub(in super::super) fn cmpxchg(
+            words: &[Atomic<u64>; 2],
+            old: Both,
+            new: Both,
+        ) -> Result<(), Both> {
             let [value, meta] = words;
             turn(words);
             let held = Both {
                 value: value.in_pair.load(CoreOrdering::SeqCst),
                 meta: meta.in_pair.load(CoreOrdering::SeqCst),
             };
-            if held == old {
-                value.in_pair.store(new.value, CoreOrdering::SeqCst);
-                meta.in_pair.store(new.meta, CoreOrdering::SeqCst);
+            if held != old {
+                return Err(held);
             }
-            held
+            value.in_pair.store(new.value, CoreOrdering::SeqCst);
+            meta.in_pair.store(new.meta, CoreOrdering::SeqCst);
+            Ok(())
         }
     }
 
@@ -594,19 +608,24 @@ mod host {
             meta.cell.load(CoreOrdering::Relaxed)
         }
 
-        /// Writes `new` if `words` hold `old`; returns what they held.
-        pub(in super::super) fn cmpxchg(words: &[Atomic<u64>; 2], old: Both, new: Both) -> Both {
+        /// Writes `new` if `words` hold `old`, else says what they hold.
+        pub(in super::super) fn cmpxchg(
+            words: &[Atomic<u64>; 2],
+            old: Both,
+            new: Both,
+        ) -> Result<(), Both> {
             let [value, meta] = words;
             step();
             let held = Both {
                 value: value.cell.load(CoreOrdering::Relaxed),
                 meta: meta.cell.load(CoreOrdering::Relaxed),
             };
-            if held == old {
-                value.cell.store(new.value, CoreOrdering::Relaxed);
-                meta.cell.store(new.meta, CoreOrdering::Relaxed);
+            if held != old {
+                return Err(held);
             }
-            held
+            value.cell.store(new.value, CoreOrdering::Relaxed);
+            meta.cell.store(new.meta, CoreOrdering::Relaxed);
+            Ok(())
         }
     }
 
@@ -644,8 +663,12 @@ mod host {
             meta.load(Acquire)
         }
 
-        /// Writes `new` if `words` hold `old`; returns what they held.
-        pub(in super::super) fn cmpxchg(words: &[Atomic<u64>; 2], old: Both, new: Both) -> Both {
+        /// Writes `new` if `words` hold `old`, else says what they hold.
+        pub(in super::super) fn cmpxchg(
+            words: &[Atomic<u64>; 2],
+            old: Both,
+            new: Both,
+        ) -> Result<(), Both> {
             let _held = LOCK.lock().unwrap_or_else(PoisonError::into_inner);
             let [value, meta] = words;
             // ORDERING: the lock orders these.
@@ -653,13 +676,14 @@ mod host {
                 value: value.load(Relaxed),
                 meta: meta.load(Relaxed),
             };
-            if held == old {
-                // ORDERING: as above.
-                value.store(new.value, Relaxed);
-                // ORDERING: as above.
-                meta.store(new.meta, Relaxed);
+            if held != old {
+                return Err(held);
             }
-            held
+            // ORDERING: as above.
+            value.store(new.value, Relaxed);
+            // ORDERING: as above.
+            meta.store(new.meta, Relaxed);
+            Ok(())
         }
     }
 }

@@ -39,6 +39,7 @@ use crate::{
 };
 
 use super::{
+    plan_vars::VarStep,
     Code,
     Field,
     Insn,
@@ -68,8 +69,8 @@ pub(super) struct Plan {
     pub(super) words: List<Number, WORDS_MAX>,
     pub(super) keys: List<Number, KEYS_MAX>,
     pub(super) vals: List<Number, VALS_MAX>,
-    /// Those of variables, of the parameters of `save()` and of `trace()`; see `program/plan_vars.rs`.
-    pub(super) vars: Vec<Number>,
+    /// The variables, and the parameters of `save()` and of `trace()`; see `program/plan_vars.rs`.
+    pub(super) vars: Vec<VarStep>,
     pub(super) saves: Vec<Number>,
     pub(super) args: Vec<Number>,
     /// The steps of all expressions.

@@ -36,14 +36,44 @@ use super::{
     Refs, //
 };
 
+/// What a hit does for one variable of the trigger.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct VarStep {
+    /// What it is set to, if it is a number; else 0.
+    pub(super) number: Number,
+    /// Where it begins in the extra words of the entry.
+    at: u16,
+    kind: Kind,
+}
+
+impl VarStep {
+    /// Whether the variable is a number.
+    #[inline(always)]
+    pub(super) fn is_number(&self) -> bool {
+        self.kind == Kind::Number
+    }
+
+    /// Stores the number of a variable that is one in the extra words of an entry.
+    #[inline(always)]
+    pub(super) fn set(&self, aux: &[Atomic<u64>], value: u64) {
+        if let Some(cell) = NumCell::at(aux, self.at) {
+            cell.set(value);
+        }
+    }
+}
+
 impl Program {
     /// Brings the variables into the form that a hit wants, in their order.
     pub(super) fn lower_vars(&mut self) -> Result<(), AllocError> {
         let mut vars = Vec::new();
 
         for at in 0..self.vars.len() {
-            if let Some(field) = self.vars.get(at).map(|var| var.field) {
-                vars.push(self.lower_number(&field)?)?;
+            if let Some((field, cell)) = self.vars.get(at).map(|var| (var.field, var.cell)) {
+                vars.push(VarStep {
+                    number: self.lower_number(&field)?,
+                    at: cell.at,
+                    kind: cell.kind,
+                })?;
             }
         }
         self.plan.vars = vars;
@@ -93,15 +123,15 @@ impl Program {
     /// Whether all that a hit has to do are [`Program::numbers_key`], values that are simple, and
     /// [`Program::set_simple_vars`].
     pub fn has_simple_vars_alone(&self) -> bool {
-        let vars = self.vars().iter().zip(self.plan.vars.iter());
-
         self.refs().is_empty()
             && self.actions().is_empty()
             && !self.number_keys_have_text()
             && self.plan.has_simple_vals()
-            && vars
-                .into_iter()
-                .all(|(var, number)| var.cell.kind == Kind::Number && number.is_simple())
+            && self
+                .plan
+                .vars
+                .iter()
+                .all(|var| var.is_number() && var.number.is_simple())
     }
 
     /// Stores the variables of a hit that has nothing else to do with them, in the extra words of its entry.
@@ -112,12 +142,8 @@ impl Program {
         record: &[u8],
         cpu: impl Fn() -> u32 + Copy,
     ) {
-        for (var, number) in self.vars().iter().zip(self.plan.vars.iter()) {
-            let words = aux.get(usize::from(var.cell.at)..).unwrap_or(&[]);
-
-            if let Some(cell) = NumCell::new(words) {
-                cell.set(number.simple(record, cpu).unwrap_or(0));
-            }
+        for var in self.plan.vars.iter() {
+            var.set(aux, var.number.simple(record, cpu).unwrap_or(0));
         }
     }
 

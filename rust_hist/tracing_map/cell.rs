@@ -73,7 +73,13 @@ impl<'a> NumCell<'a> {
     /// The variable in the first two of `words`; `None` if [`Pair`] refuses them.
     #[inline(always)]
     pub fn new(words: &'a [Atomic<u64>]) -> Option<Self> {
-        Pair::new(words).map(|pair| Self { pair })
+        Self::at(words, 0)
+    }
+
+    /// The variable in the two of `words` from `at` on, as [`NumCell::new`].
+    #[inline(always)]
+    pub fn at(words: &'a [Atomic<u64>], at: u16) -> Option<Self> {
+        Pair::at(words, at).map(|pair| Self { pair })
     }
 
     /// Exchanges what the cell holds for what `change` makes of it, which is `None` for nothing.

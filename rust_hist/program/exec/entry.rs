@@ -14,7 +14,6 @@ use crate::{
     tracing_map::{
         copy_words,
         track_value,
-        NumCell,
         RowWriter,
         TextCell,
         TrackCell,
@@ -33,8 +32,7 @@ use super::{
         Op,
         Program,
         Save,
-        Track,
-        Var, //
+        Track, //
     },
     refs::{
         OwnVals,
@@ -75,35 +73,26 @@ impl Program {
         refs: &Refs<'_, T>,
         own: &'o mut [u64],
     ) -> OwnVals<'o> {
-        let vars = self.vars().iter().zip(self.plan.vars.iter());
+        for (n, (var, place)) in self.plan.vars.iter().zip(own.iter_mut()).enumerate() {
+            *place = if var.is_number() {
+                let value = self.number_at(&var.number, record, env, refs.numbers);
 
-        for ((var, number), place) in vars.zip(own.iter_mut()) {
-            *place = match var.cell.kind {
-                Kind::Number => {
-                    let value = self.number_at(number, record, env, refs.numbers);
+                var.set(aux, value);
+                value
+            } else {
+                // Copies, as in `act`.
+                let (refs, env) = (*refs, *env);
+                let hit = Hit {
+                    program: self,
+                    record,
+                    env: &env,
+                    refs: &refs,
+                    aux,
+                };
 
-                    if let Some(cell) =
-                        NumCell::new(aux.get(usize::from(var.cell.at)..).unwrap_or(&[]))
-                    {
-                        cell.set(value);
-                    }
-                    value
-                }
-                Kind::String | Kind::Stack => {
-                    // Copies, as in `act`.
-                    let (refs, env) = (*refs, *env);
-                    let hit = Hit {
-                        program: self,
-                        record,
-                        env: &env,
-                        refs: &refs,
-                        aux,
-                    };
-
-                    hit.set_text(var);
-                    // The room may be that of an earlier hit.
-                    0
-                }
+                hit.set_text(n);
+                // The room may be that of an earlier hit.
+                0
             };
         }
         OwnVals(own)
@@ -333,9 +322,12 @@ impl<E: Env, T: Tables> Hit<'_, E, T> {
             .number_at(number, self.record, self.env, self.refs.numbers)
     }
 
-    /// Stores a string or stack in its variable.
+    /// Stores a string or stack in variable `n`, which is one.
     #[inline(never)]
-    fn set_text(&self, var: &Var) {
+    fn set_text(&self, n: usize) {
+        let Some(var) = self.program.vars().get(n) else {
+            return;
+        };
         let words = var.cell.of(self.aux);
         let Some(cell) = TextCell::new(words) else {
             return;
