@@ -154,6 +154,13 @@ fn part(words: &[Atomic<u64>], at: usize, n: usize) -> &[Atomic<u64>] {
         .unwrap_or(&[])
 }
 
+/// None; by a call, so that a hit need not choose between two addresses.
+#[cold]
+#[inline(never)]
+fn no_words() -> &'static [Atomic<u64>] {
+    &[]
+}
+
 /// Where a key is, or where it would go.
 enum Probe {
     Found(Elt),
@@ -221,7 +228,10 @@ where
             .wrapping_mul(self.shape.aux_words)
             .wrapping_add(self.shape.aux_at);
 
-        part(self.words(), at, self.shape.aux_words)
+        match self.words().get(at..at.wrapping_add(self.shape.aux_words)) {
+            Some(aux) => aux,
+            None => no_words(),
+        }
     }
 
     /// Says whether a published element whose key has the hash of `key` holds it.

@@ -336,6 +336,7 @@ impl Drop for TraceTypes {
 }
 
 /// A record that is being written, as a trigger function sees it.
+#[derive(Clone, Copy)]
 pub(crate) struct Hit<'a> {
     file: *mut bindings::trace_event_file,
     buffer: *mut bindings::trace_buffer,
@@ -344,6 +345,7 @@ pub(crate) struct Hit<'a> {
 }
 
 /// The bytes of a record that is being written, and the proof that preemption is off meanwhile.
+#[derive(Clone, Copy)]
 pub(crate) struct Record<'a> {
     data: &'a [u8],
     preempt: PreemptOff<'a>,

@@ -63,7 +63,7 @@ const _: () = assert!(COMM_LEN == task::COMM_LEN);
 
 /// What surrounds a hit in the kernel.
 #[derive(Clone, Copy)]
-struct Surroundings<'a>(&'a Hit<'a>);
+struct Surroundings<'a>(Hit<'a>);
 
 impl Env for Surroundings<'_> {
     #[inline(always)]
@@ -115,10 +115,11 @@ pub(super) fn way(program: &Program, table: &Table, is_in_chain: bool) -> Way<Hi
     };
     let is_plain = program.is_plain();
     match (is_in_chain, words) {
-        (true, 1) if !is_plain => Way::own::<vars::InChain<1>>(),
-        (true, 2) if !is_plain => Way::own::<vars::InChain<2>>(),
-        (true, 3) if !is_plain => Way::own::<vars::InChain<3>>(),
-        (true, 4) if !is_plain => Way::own::<vars::InChain<4>>(),
+        (true, _) if is_plain || program.numbers() > vars::FEW => Way::own::<vars::InChain<0>>(),
+        (true, 1) => Way::own::<vars::InChain<1>>(),
+        (true, 2) => Way::own::<vars::InChain<2>>(),
+        (true, 3) => Way::own::<vars::InChain<3>>(),
+        (true, 4) => Way::own::<vars::InChain<4>>(),
         (true, _) => Way::own::<vars::InChain<0>>(),
         (false, 0) if is_plain && program.key_is_stack() => Way::own::<Stack>(),
         (false, 0) if is_plain && program.key_words() > SHORT_KEY_WORDS => Way::own::<LongKey>(),
@@ -290,7 +291,7 @@ pub(super) fn hit(trigger: &HistTrigger, hit: &Hit<'_>) {
 fn hit_with_long_key(trigger: &HistTrigger, hit: &Hit<'_>) {
     let live = trigger.table.in_hit(hit.preempt_off());
     let program = &trigger.definition.program;
-    let env = Surroundings(hit);
+    let env = Surroundings(*hit);
     program.key_in_pieces(hit.data(), &env, |key| hit_pieces(program, live, key, hit));
 }
 
@@ -299,7 +300,7 @@ fn hit_with_long_key(trigger: &HistTrigger, hit: &Hit<'_>) {
 fn hit_with_stack(trigger: &HistTrigger, hit: &Hit<'_>) {
     let live = trigger.table.in_hit(hit.preempt_off());
     let program = &trigger.definition.program;
-    Surroundings(hit).stacktrace(|frames| hit_pieces(program, live, &frames, hit));
+    Surroundings(*hit).stacktrace(|frames| hit_pieces(program, live, &frames, hit));
 }
 
 /// Handles one record, whose key is at hand in pieces.
@@ -337,7 +338,7 @@ fn hit_new_pieces(program: &Program, live: &Live, key: &impl Pieces, hit: &Hit<'
 fn hit_with_key(trigger: &HistTrigger, hit: &Hit<'_>, key: &mut [u64]) {
     let live = trigger.table.in_hit(hit.preempt_off());
     let program = &trigger.definition.program;
-    let key = program.key(hit.data(), &Surroundings(hit), key);
+    let key = program.key(hit.data(), &Surroundings(*hit), key);
     plain_hit(program, live, key, hit);
 }
 
@@ -364,7 +365,7 @@ fn insert(program: &Program, live: &Live, key: &[u64], preempt: &PreemptOff<'_>)
 #[inline(always)]
 fn add<T>(program: &Program, live: &Live, elt: Elt, hit: &Hit<'_>, refs: &Refs<'_, T>) {
     let mut vals = [0; VALS_MAX];
-    let vals = program.values(hit.data(), &Surroundings(hit), refs, &mut vals);
+    let vals = program.values(hit.data(), &Surroundings(*hit), refs, &mut vals);
     live.map.shard(hit.preempt_off().cpu()).hit(elt, vals);
 }
 

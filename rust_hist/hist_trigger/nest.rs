@@ -100,7 +100,7 @@ impl Nest {
     }
 
     /// Begins `hit`, unless it is inside of as many others as there may be.
-    #[inline]
+    #[inline(always)]
     pub(super) fn enter<'a>(&'a self, hit: &'a Hit<'_>) -> Option<Level<'a>> {
         // CAST: `u32` fits in `usize` on every architecture that Linux supports.
         let cpu = hit.preempt_off().cpu() as usize;
@@ -114,6 +114,7 @@ impl Nest {
         count.store(at.wrapping_add(1), Relaxed);
         Some(Level {
             count,
+            at,
             pad,
             _cpu: NotThreadSafe,
         })
@@ -124,16 +125,17 @@ impl Nest {
 ///
 /// # Invariants
 ///
-/// `pad` is that of the hit, which keeps preemption off.
+/// `pad` is that of the hit, which keeps preemption off and has raised `count` from `at`.
 pub(super) struct Level<'a> {
     count: &'a Atomic<u32>,
+    at: u32,
     pad: &'a UnsafeCell<Pad>,
     _cpu: NotThreadSafe,
 }
 
 impl Level<'_> {
     /// What the hit writes to.
-    #[inline]
+    #[inline(always)]
     pub(super) fn pad(&mut self) -> &mut Pad {
         // SAFETY: by the type invariants here and of `Nest` nobody else uses it while this value is there.
         unsafe { &mut *self.pad.get() }
@@ -141,11 +143,10 @@ impl Level<'_> {
 }
 
 impl Drop for Level<'_> {
-    #[inline]
+    #[inline(always)]
     fn drop(&mut self) {
         // INVARIANT: the hit is over, and with it all that have interrupted it.
         // ORDERING: of this CPU alone.
-        self.count
-            .store(self.count.load(Relaxed).wrapping_sub(1), Relaxed);
+        self.count.store(self.at, Relaxed);
     }
 }

@@ -33,6 +33,16 @@ pub enum Glance {
     Unclear,
 }
 
+/// How a walk along the slots of a key has ended.
+enum Seen<'w> {
+    /// At the one of the key.
+    Held(Elt),
+    /// At a free one: the key is not there.
+    Free(&'w Atomic<u64>),
+    /// At the last one.
+    End,
+}
+
 /// The values of a call, each computed when it is wanted.
 pub trait Values {
     /// Value `i`, which adds to sum `i + 1`.
@@ -56,6 +66,33 @@ where
     /// As [`Map::glance`]; `words` are those of the map.
     #[inline(always)]
     fn glance_in<const N: usize>(&self, words: &[Atomic<u64>], key: &[u64; N]) -> Glance {
+        match self.walk(words, key) {
+            Seen::Held(elt) => Glance::Found(elt),
+            Seen::Free(slot) => self.glance_at_free(words, slot),
+            Seen::End => Glance::Unclear,
+        }
+    }
+
+    /// As [`Map::lookup`], of a key of `N` words, as many as keys of the map have: without a call, unless its
+    /// slots go beyond the last one.
+    #[inline(always)]
+    pub fn look<const N: usize>(&self, key: &[u64; N]) -> Option<Elt> {
+        match self.walk(self.words(), key) {
+            Seen::Held(elt) => Some(elt),
+            Seen::Free(_) => None,
+            Seen::End => self.look_beyond(*key),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn look_beyond<const N: usize>(&self, key: [u64; N]) -> Option<Elt> {
+        self.lookup(&key)
+    }
+
+    /// Walks along the slots where a key may be, up to the last one of the map.
+    #[inline(always)]
+    fn walk<'w, const N: usize>(&self, words: &'w [Atomic<u64>], key: &[u64; N]) -> Seen<'w> {
         let shape = self.shape();
         // OVERFLOW: a slot's number is at most `slot_mask`.
         let mut at = CONTROL_WORDS.wrapping_add(self.home(H::hash(key)));
@@ -65,7 +102,7 @@ where
         while let Some(slot) = words.get(at) {
             // ORDERING: pairs with `Release` in `publish`; the key of the element is visible.
             let Some(elt) = Slot(slot.load(Acquire)).elt() else {
-                return self.glance_at_free(words, slot);
+                return Seen::Free(slot);
             };
             // OVERFLOW: below the number of words, since the index is less than that of elements.
             let key_at = elt.index().wrapping_mul(N).wrapping_add(shape.keys_at);
@@ -76,7 +113,7 @@ where
                     .is_some_and(|held| held.load(Relaxed) == *wanted)
             });
             if is_held {
-                return Glance::Found(elt);
+                return Seen::Held(elt);
             }
             // OVERFLOW: below the number of words.
             at = at.wrapping_add(1);
@@ -84,7 +121,7 @@ where
                 break;
             }
         }
-        Glance::Unclear
+        Seen::End
     }
 
     /// What it means that `slot`, on the probe path of a key that is in none of those before it, was
@@ -120,14 +157,24 @@ where
 
         match self.glance_in(words, key) {
             Glance::Found(elt) => self.hit_in(words, elt, cpu, values),
-            Glance::Full => {
-                if let Some(at) = Ending::DroppedFull.word() {
-                    local_inc_at(words, self.own_shard(cpu).wrapping_add(at));
-                }
-            }
+            Glance::Full => self.count_in(words, Ending::DroppedFull, cpu),
             Glance::Unclear => return false,
         }
         true
+    }
+
+    /// Counts a call that changes nothing else, as [`Map::hit_at_once`] does.
+    #[inline(always)]
+    pub fn count_at_once(&self, ending: Ending, cpu: impl Fn() -> u32) {
+        self.count_in(self.words(), ending, cpu);
+    }
+
+    /// As [`Map::count_at_once`]; `words` are those of the map.
+    #[inline(always)]
+    fn count_in(&self, words: &[Atomic<u64>], ending: Ending, cpu: impl Fn() -> u32) {
+        if let Some(at) = ending.word() {
+            local_inc_at(words, self.own_shard(cpu).wrapping_add(at));
+        }
     }
 
     /// Counts a call that hit an element, as [`Map::hit_at_once`] does.

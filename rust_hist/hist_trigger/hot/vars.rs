@@ -59,30 +59,23 @@ use kernel::sync::Arc;
 /// The tables that a trigger reads variables of, during one hit.
 #[derive(Clone, Copy)]
 struct Sources<'a> {
-    tables: &'a [Arc<Table>],
-    preempt: &'a PreemptOff<'a>,
+    trigger: &'a HistTrigger,
+    preempt: PreemptOff<'a>,
 }
 
 impl Tables for Sources<'_> {
     #[inline(always)]
     fn aux(&self, table: u16, key: &[u64]) -> Option<&[Atomic<u64>]> {
-        let map = &self
-            .tables
-            .get(usize::from(table))?
-            .in_hit(self.preempt)
-            .map;
+        let table = self.trigger.sources.get(usize::from(table))?;
+        let map = &table.in_hit(&self.preempt).map;
         let words = map.shape().key_words();
-        let found = match *key {
-            [word] if words == 1 => map.glance(&[word]),
-            _ => Glance::Unclear,
+        let elt = match *key {
+            [word] if words == 1 => map.look(&[word])?,
+            // As in `tracing_map_lookup()`, a key that is longer is one by its beginning.
+            _ => look_up(map, key.get(..words)?)?,
         };
 
-        match found {
-            Glance::Found(elt) => Some(map.aux(elt)),
-            // As in `tracing_map_lookup()`, a key that is longer is one by its beginning.
-            Glance::Unclear => Some(map.aux(look_up(map, key.get(..words)?)?)),
-            Glance::Full => None,
-        }
+        Some(map.aux(elt))
     }
 }
 
@@ -94,29 +87,31 @@ fn look_up(map: &HistMap, key: &[u64]) -> Option<Elt> {
 /// The values of a record, for a trigger that may read variables of others.
 struct Vals<'a, T> {
     program: &'a Program,
-    hit: &'a Hit<'a>,
-    refs: &'a Refs<'a, T>,
+    hit: Hit<'a>,
+    refs: Refs<'a, T>,
 }
 
 impl<T> SumValues for Vals<'_, T> {
     #[inline(always)]
     fn value(&self, i: usize) -> u64 {
         self.program
-            .value_at(i, self.hit.data(), &Surroundings(self.hit), self.refs)
+            .value_at(i, self.hit.data(), &Surroundings(self.hit), &self.refs)
     }
 }
 
 /// What the actions of one hit do outside of the entry.
+#[derive(Clone, Copy)]
 struct Outside<'a> {
     trigger: &'a HistTrigger,
+    live: &'a Live,
     key: &'a [u64],
     aux: &'a [Atomic<u64>],
-    /// Records of events that could not be written.
-    lost: u64,
 }
 
 impl Effects for Outside<'_> {
-    fn snapshot(&mut self, action: &Action, value: u64) {
+    #[cold]
+    #[inline(never)]
+    fn snapshot(self, action: &Action, value: u64) {
         if let Some(snapshot) = self.trigger.table.snapshot() {
             let comm = comm_of(&self.trigger.definition.program, self.aux);
             snapshot.take(&action.handler(), value, self.key, comm);
@@ -124,17 +119,20 @@ impl Effects for Outside<'_> {
     }
 
     #[inline(always)]
-    fn trace(&mut self, synth: u16, values: &impl Values) {
+    fn is_wanted(self, synth: u16) -> bool {
+        let synth = self.trigger.synths.get(usize::from(synth));
+        synth.is_some_and(|synth| synth.is_listened_to())
+    }
+
+    #[inline(always)]
+    fn trace(self, synth: u16, values: &impl Values) {
         let Some(synth) = self.trigger.synths.get(usize::from(synth)) else {
             return;
         };
-        if !synth.is_listened_to() {
-            return;
-        }
         // PARITY: `get_hist_pad()` counts in the record's `common_preempt_count`.
         let preempt = PreemptGuard::new();
         let fired = synth.fire(values, &preempt.proof());
-        self.lost = self.lost.wrapping_add(fired.lost.into());
+        self.live.lose(0, fired.lost.into());
     }
 }
 
@@ -166,55 +164,45 @@ pub(super) struct Words<const N: usize>;
 impl<const N: usize> OwnWay<HistTrigger> for Words<N> {
     #[inline(always)]
     fn hit(trigger: &HistTrigger, hit: &Hit<'_>) {
-        hit_with_words::<N>(trigger, hit, &mut [0; FEW]);
+        hit_with_words::<N>(trigger, *hit);
     }
 }
 
 /// As [`hit`], in the way [`Words`].
 #[inline(always)]
-fn hit_with_words<const N: usize>(trigger: &HistTrigger, hit: &Hit<'_>, numbers: &mut [u64]) {
+fn hit_with_words<const N: usize>(trigger: &HistTrigger, hit: Hit<'_>) {
     let program = &trigger.definition.program;
-    let preempt = hit.preempt_off();
+    let preempt = *hit.preempt_off();
     let cpu = || preempt.cpu();
+    let live = trigger.table.in_hit(&preempt);
     let key = program.numbers_key::<N, true>(hit.data(), cpu);
-    let sources = Sources {
-        tables: &trigger.sources,
-        preempt,
+    let (mut numbers, mut own) = ([0; FEW], [0; FEW]);
+    let Ok(refs) = program.resolve(&key, Sources { trigger, preempt }, &mut numbers) else {
+        return live.map.count_at_once(Ending::Ignored, cpu);
     };
-    let Some((numbers, own)) = numbers.split_at_mut_checked(program.refs().len()) else {
-        return;
-    };
-    let Ok(refs) = program.resolve(&key, &sources, numbers) else {
-        return count(trigger, Ending::Ignored, preempt);
-    };
-    let live = trigger.table.in_hit(preempt);
     let elt = match live.map.glance(&key) {
         Glance::Found(elt) => elt,
-        Glance::Full => return count(trigger, Ending::DroppedFull, preempt),
-        Glance::Unclear => match insert_new(program, live, &key, preempt) {
+        Glance::Full => return live.map.count_at_once(Ending::DroppedFull, cpu),
+        Glance::Unclear => match insert_words(program, live, key, preempt) {
             Some(elt) => elt,
             None => return,
         },
     };
-    let vals = Vals {
-        program,
-        hit,
-        refs: &refs,
-    };
+    let vals = Vals { program, hit, refs };
 
     live.map.hit_element(elt, cpu, &vals);
-    set_and_act(trigger, live, elt, hit, &refs, &key, own);
+    set_and_act(trigger, live, elt, hit, refs, &mut own);
 }
 
 #[cold]
 #[inline(never)]
-fn insert_new(
+fn insert_words<const N: usize>(
     program: &Program,
     live: &Live,
-    key: &[u64],
-    preempt: &PreemptOff<'_>,
+    key: [u64; N],
+    preempt: PreemptOff<'_>,
 ) -> Option<Elt> {
-    insert(program, live, key, preempt)
+    insert(program, live, &key, &preempt)
 }
 
 /// Does what is to be done when a hit has been counted: variables, actions, pollers.
@@ -223,25 +211,24 @@ fn set_and_act<T: Tables>(
     trigger: &HistTrigger,
     live: &Live,
     elt: Elt,
-    hit: &Hit<'_>,
-    refs: &Refs<'_, T>,
-    key: &[u64],
+    hit: Hit<'_>,
+    refs: Refs<'_, T>,
     own: &mut [u64],
 ) {
     let program = &trigger.definition.program;
     let env = Surroundings(hit);
     let aux = live.map.aux(elt);
-    let own = program.set_vars(aux, hit.data(), &env, refs, own);
+    let own = program.set_vars(aux, hit.data(), &env, &refs, own);
 
     if !program.actions().is_empty() {
-        let mut outside = Outside {
+        let outside = Outside {
             trigger,
-            key,
+            live,
+            key: refs.key(),
             aux,
-            lost: 0,
         };
-        let lost = program.act(aux, &own, hit.data(), &env, refs, &mut outside);
-        live.lose(lost, outside.lost);
+        let lost = program.act(aux, &own, hit.data(), &env, &refs, outside);
+        live.lose(lost, 0);
     }
     poll::wake();
 }
@@ -269,10 +256,11 @@ fn hit_in_chain<const N: usize>(trigger: &HistTrigger, hit: &Hit<'_>) {
     let Some(mut level) = nest.enter(hit) else {
         return count(trigger, Ending::DroppedNested, hit.preempt_off());
     };
-    let Pad { key, numbers } = level.pad();
     if N != 0 {
-        hit_with_words::<N>(trigger, hit, numbers);
-    } else if trigger.definition.program.is_plain() {
+        return hit_with_words::<N>(trigger, *hit);
+    }
+    let Pad { key, numbers } = level.pad();
+    if trigger.definition.program.is_plain() {
         plain_hit_in_chain(trigger, hit, key);
     } else {
         hit_with_room(trigger, hit, key, numbers);
@@ -283,13 +271,13 @@ fn hit_in_chain<const N: usize>(trigger: &HistTrigger, hit: &Hit<'_>) {
 fn plain_hit_in_chain(trigger: &HistTrigger, hit: &Hit<'_>, key: &mut [u64]) {
     let live = trigger.table.in_hit(hit.preempt_off());
     let program = &trigger.definition.program;
-    let key = program.key(hit.data(), &Surroundings(hit), key);
+    let key = program.key(hit.data(), &Surroundings(*hit), key);
     plain_hit(program, live, key, hit);
 }
 
 #[inline(never)]
 fn key<'a>(program: &Program, hit: &Hit<'_>, key: &'a mut [u64]) -> &'a [u64] {
-    program.key(hit.data(), &Surroundings(hit), key)
+    program.key(hit.data(), &Surroundings(*hit), key)
 }
 
 /// Handles one record, with room for its key and for the numbers of its variables.
@@ -298,8 +286,8 @@ fn hit_with_room(trigger: &HistTrigger, hit: &Hit<'_>, room: &mut [u64], numbers
     let program = &trigger.definition.program;
     let live = trigger.table.in_hit(hit.preempt_off());
     let sources = Sources {
-        tables: &trigger.sources,
-        preempt: hit.preempt_off(),
+        trigger,
+        preempt: *hit.preempt_off(),
     };
     let key = match program.numbers_key_in(hit.data(), hit.preempt_off().cpu(), room) {
         0 => key(program, hit, room),
@@ -308,7 +296,7 @@ fn hit_with_room(trigger: &HistTrigger, hit: &Hit<'_>, room: &mut [u64], numbers
     let Some((numbers, own)) = numbers.split_at_mut_checked(program.refs().len()) else {
         return;
     };
-    let Ok(refs) = program.resolve(key, &sources, numbers) else {
+    let Ok(refs) = program.resolve(key, sources, numbers) else {
         count(trigger, Ending::Ignored, hit.preempt_off());
         return;
     };
@@ -316,5 +304,5 @@ fn hit_with_room(trigger: &HistTrigger, hit: &Hit<'_>, room: &mut [u64], numbers
         return;
     };
     add(program, live, elt, hit, &refs);
-    set_and_act(trigger, live, elt, hit, &refs, key, own);
+    set_and_act(trigger, live, elt, *hit, refs, own);
 }

@@ -110,20 +110,21 @@ impl Program {
         record: &[u8],
         env: &E,
         refs: &Refs<'_, T>,
-        effects: &mut impl Effects,
+        effects: impl Effects,
     ) -> u64 {
         let mut lost: u64 = 0;
 
         for action in self.actions() {
-            let value = match action.handler {
-                Handler::Match { .. } => 0,
+            let (when, value) = match action.handler {
+                Handler::Match { .. } if !action.traces(effects) => continue,
+                Handler::Match { .. } => (None, 0),
                 Handler::Max { var, .. } => {
                     let value = own.get(var);
 
                     if value <= action.tracked_in(aux) {
                         continue;
                     }
-                    value
+                    (Some(When::Larger), value)
                 }
                 Handler::Change { var, .. } => {
                     let value = own.get(var);
@@ -131,7 +132,7 @@ impl Program {
                     if value == action.tracked_in(aux) {
                         continue;
                     }
-                    value
+                    (Some(When::Other), value)
                 }
             };
             // Copies, so that what a hit has needs no place in memory where nothing is to be done.
@@ -144,7 +145,14 @@ impl Program {
                 aux,
             };
 
-            lost = lost.wrapping_add(hit.act(action, value, &own, effects));
+            match when {
+                Some(when) => {
+                    let ended = hit.track(action, when, value, &own, effects);
+
+                    lost = lost.wrapping_add(ended);
+                }
+                None => hit.trace(action, &own, effects),
+            }
         }
         lost
     }
@@ -226,15 +234,18 @@ impl Track {
     }
 }
 
-/// What actions do outside of the entry.
+/// What actions do outside of the entry. Small, and handed on by value.
 ///
 /// Called from any context, NMI included.
-pub trait Effects {
+pub trait Effects: Copy {
     /// The time of a `snapshot()` has come; `value` is the reason.
-    fn snapshot(&mut self, action: &Action, value: u64);
+    fn snapshot(self, action: &Action, value: u64);
+
+    /// Whether anybody wants the event that the resolver called `synth`.
+    fn is_wanted(self, synth: u16) -> bool;
 
     /// The time of a `trace()` has come: generates the event that the resolver called `synth`.
-    fn trace(&mut self, synth: u16, values: &impl Values);
+    fn trace(self, synth: u16, values: &impl Values);
 }
 
 impl Action {
@@ -246,33 +257,39 @@ impl Action {
             None => 0,
         }
     }
+
+    /// Whether it generates an event that anybody wants.
+    #[inline(always)]
+    fn traces(&self, effects: impl Effects) -> bool {
+        match self.act {
+            Do::Trace { synth, .. } => effects.is_wanted(synth),
+            Do::Save { .. } | Do::Snapshot => false,
+        }
+    }
 }
 
 impl<E: Env, T: Tables> Hit<'_, E, T> {
-    /// Runs one action, whose time has come or may have come; returns how many rows could not be saved.
-    #[inline(always)]
-    fn act(
+    /// Keeps `value` if its time has come, with what is saved or what else is to be done then; returns how many
+    /// rows could not be saved.
+    #[inline(never)]
+    fn track(
         &self,
         action: &Action,
+        when: When,
         value: u64,
         own: &OwnVals<'_>,
-        effects: &mut impl Effects,
+        effects: impl Effects,
     ) -> u64 {
-        let when = match action.handler {
-            Handler::Match { .. } => {
-                self.trace(action, own, effects);
-                return 0;
-            }
-            Handler::Max { .. } => When::Larger,
-            Handler::Change { .. } => When::Other,
+        let Some(cell) = action.track.and_then(|track| track.cell(self.aux)) else {
+            return 0;
         };
 
-        match self.track(action, when, value) {
+        match cell.update(when, value, |row| self.save(action, row)) {
             Tracked::Same => 0,
             Tracked::Stored => {
                 if action.act == Do::Snapshot {
                     effects.snapshot(action, value);
-                } else {
+                } else if action.traces(effects) {
                     self.trace(action, own, effects);
                 }
                 0
@@ -281,28 +298,22 @@ impl<E: Env, T: Tables> Hit<'_, E, T> {
         }
     }
 
-    /// Keeps `value` if its time has come, with what is saved.
-    #[inline(never)]
-    fn track(&self, action: &Action, when: When, value: u64) -> Tracked {
-        let Some(cell) = action.track.and_then(|track| track.cell(self.aux)) else {
-            return Tracked::Same;
-        };
+    /// Writes what an action saves.
+    #[inline(always)]
+    fn save(&self, action: &Action, row: &RowWriter<'_>) {
+        let saves = self.program.saves_of(action).iter();
 
-        cell.update(when, value, |row| {
-            let saves = self.program.saves_of(action).iter();
-
-            for (save, number) in saves.zip(self.program.plan.saves_of(action)) {
-                match save.field.kind {
-                    Kind::Number => row.put(save.at(), self.number(number)),
-                    Kind::String | Kind::Stack => self.save_text(save, row),
-                }
+        for (save, number) in saves.zip(self.program.plan.saves_of(action)) {
+            match save.field.kind {
+                Kind::Number => row.put(save.at(), self.number(number)),
+                Kind::String | Kind::Stack => self.save_text(save, row),
             }
-        })
+        }
     }
 
     /// Generates the synthetic event, if that is what the action does.
     #[inline(always)]
-    fn trace(&self, action: &Action, own: &OwnVals<'_>, effects: &mut impl Effects) {
+    fn trace(&self, action: &Action, own: &OwnVals<'_>, effects: impl Effects) {
         if let Do::Trace { synth, .. } = action.act {
             let values = ArgVals {
                 hit: self,

@@ -33,8 +33,8 @@ pub type RefBuf = [u64; REFS_MAX];
 /// Room for the numbers that one hit stores in its own variables.
 pub type OwnBuf = [u64; VARS_MAX];
 
-/// The tables of other triggers, as far as one trigger reads their variables.
-pub trait Tables {
+/// The tables of other triggers, as far as one trigger reads their variables. Small, and handed on by value.
+pub trait Tables: Copy {
     /// The extra words of the entry with this key in the table of this number, if there is one.
     fn aux(&self, table: u16, key: &[u64]) -> Option<&[Atomic<u64>]>;
 }
@@ -51,21 +51,12 @@ impl Tables for () {
 pub struct Unset;
 
 /// What one hit knows of other triggers' variables. Lives as long as the hit.
+#[derive(Clone, Copy)]
 pub struct Refs<'h, T> {
     pub(super) numbers: &'h [u64],
     pub(super) key: &'h [u64],
-    pub(super) tables: &'h T,
+    pub(super) tables: T,
 }
-
-// Not derived: that would want the tables themselves to be copied.
-impl<T> Clone for Refs<'_, T> {
-    #[inline(always)]
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<T> Copy for Refs<'_, T> {}
 
 impl Refs<'static, ()> {
     /// Those of a trigger that needs none.
@@ -73,7 +64,7 @@ impl Refs<'static, ()> {
         Self {
             numbers: &[],
             key: &[],
-            tables: &(),
+            tables: (),
         }
     }
 }
@@ -83,6 +74,12 @@ impl<'h, T> Refs<'h, T> {
     #[inline(always)]
     pub(in super::super) fn numbers(&self) -> &'h [u64] {
         self.numbers
+    }
+
+    /// The key of the hit.
+    #[inline(always)]
+    pub fn key(&self) -> &'h [u64] {
+        self.key
     }
 }
 
@@ -129,21 +126,17 @@ impl Program {
     pub fn resolve<'h, T: Tables>(
         &self,
         key: &'h [u64],
-        tables: &'h T,
+        tables: T,
         buf: &'h mut [u64],
     ) -> Result<Refs<'h, T>, Unset> {
         match self.refs() {
             [] => (),
-            [only] => {
-                let aux = tables.aux(only.table, key).ok_or(Unset)?;
-                let place = buf.first_mut().ok_or(Unset)?;
-
-                *place = only.have(aux).ok_or(Unset)?;
-            }
-            _ => self.read_refs(key, tables, buf)?,
+            [only] => *buf.first_mut().ok_or(Unset)? = only.have(key, &tables)?,
+            // A copy, so that the tables need no place in memory where there are fewer.
+            _ => self.read_refs(key, &{ tables }, buf)?,
         }
         Ok(Refs {
-            numbers: buf.get(..self.refs.len()).unwrap_or(&[]),
+            numbers: buf.get(..self.refs.len()).ok_or(Unset)?,
             key,
             tables,
         })
@@ -187,7 +180,7 @@ impl Program {
             }
             *taken = entries
                 .aux(reference)
-                .and_then(|aux| NumCell::new(reference.cell.of(aux)))
+                .and_then(|aux| NumCell::at(aux, reference.cell.at))
                 .and_then(|cell| Some((cell, cell.consume()?)));
             match taken {
                 Some((_, Taken { value, .. })) => *place = *value,
@@ -208,23 +201,27 @@ impl Ref {
     /// `None` if it is not.
     #[inline(always)]
     fn look(&self, aux: &[Atomic<u64>]) -> Option<u64> {
-        let words = self.cell.of(aux);
-
         match self.cell.kind {
-            Kind::Number => NumCell::new(words)?.read(),
-            Kind::String | Kind::Stack => TextCell::new(words)?.is_set().then_some(0),
+            Kind::Number => NumCell::at(aux, self.cell.at)?.read(),
+            Kind::String | Kind::Stack => {
+                let cell = TextCell::new(self.cell.of(aux))?;
+
+                cell.is_set().then_some(0)
+            }
         }
     }
 
-    /// As [`Ref::look`], and takes a number that is read once.
+    /// As [`Ref::look`], in the entry of `key`, and takes a number that is read once.
     #[inline(always)]
-    fn have(&self, aux: &[Atomic<u64>]) -> Option<u64> {
-        if self.consume {
-            let taken = NumCell::new(self.cell.of(aux))?.consume()?;
+    fn have(&self, key: &[u64], tables: &impl Tables) -> Result<u64, Unset> {
+        let aux = tables.aux(self.table, key).ok_or(Unset)?;
 
-            Some(taken.value)
+        if self.consume {
+            let cell = NumCell::at(aux, self.cell.at).ok_or(Unset)?;
+
+            Ok(cell.consume().ok_or(Unset)?.value)
         } else {
-            self.look(aux)
+            self.look(aux).ok_or(Unset)
         }
     }
 }

@@ -285,10 +285,10 @@ fn b_01_numbers_are_those_of_this_hit() {
         &mut [0; rust_hist::limits::VARS_MAX],
     );
 
-    let mut outside = Outside::new(&world);
+    let outside = Outside::new(&world);
 
-    program.act(aux, &own, &record, &AROUND, &refs, &mut outside);
-    assert_eq!(outside.traced, ["one: a=5"]);
+    program.act(aux, &own, &record, &AROUND, &refs, &outside);
+    assert_eq!(outside.traced.take(), ["one: a=5"]);
 }
 
 #[test]

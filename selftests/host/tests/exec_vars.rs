@@ -459,14 +459,7 @@ fn b_01_a_handler_compares_its_own_hit() {
     let own = program.set_vars(aux, &record, &AROUND, &refs, &mut own);
     let other = switch("a", 1, "b", 2, 99);
     program.set_vars(aux, &other, &AROUND, &refs, &mut [0; VARS_MAX]);
-    program.act(
-        aux,
-        &own,
-        &record,
-        &AROUND,
-        &refs,
-        &mut Outside::new(&world),
-    );
+    program.act(aux, &own, &record, &AROUND, &refs, &Outside::new(&world));
     assert!(world.rows(n)[0].contains("max:          5"));
 }
 

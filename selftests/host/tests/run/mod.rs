@@ -61,7 +61,10 @@ use rust_hist::{
         Shape, //
     },
 };
-use std::fmt;
+use std::{
+    cell::RefCell,
+    fmt, //
+};
 
 /// CPUs that records come from, [`AROUND`] among them.
 pub(crate) const CPUS: u32 = 4;
@@ -182,11 +185,11 @@ impl World {
         let aux = map.aux(elt);
         let mut own = [0; VARS_MAX];
         let own = program.set_vars(aux, record, around, &refs, &mut own);
-        let mut outside = Outside::new(self);
+        let outside = Outside::new(self);
 
-        ended.lost = program.act(aux, &own, record, around, &refs, &mut outside);
-        ended.snapshots = outside.snapshots;
-        ended.traced = outside.traced;
+        ended.lost = program.act(aux, &own, record, around, &refs, &outside);
+        ended.snapshots = outside.snapshots.take();
+        ended.traced = outside.traced.take();
         ended
     }
 
@@ -220,7 +223,8 @@ impl World {
 
     /// The extra words of the entry with this key.
     pub(crate) fn aux(&self, n: usize, key: &[u64]) -> &[Atomic<u64>] {
-        Tables::aux(self, n as u16, key).expect("an entry")
+        let map = &self.0[n].map;
+        map.lookup(key).map(|elt| map.aux(elt)).expect("an entry")
     }
 }
 
@@ -266,28 +270,32 @@ pub(crate) struct Ended {
 /// What actions of one hit do outside of the entry.
 pub(crate) struct Outside<'w> {
     synths: &'w [Schema],
-    pub(crate) snapshots: Vec<u64>,
-    pub(crate) traced: Vec<String>,
-    pub(crate) records: Vec<Vec<u8>>,
+    pub(crate) snapshots: RefCell<Vec<u64>>,
+    pub(crate) traced: RefCell<Vec<String>>,
+    pub(crate) records: RefCell<Vec<Vec<u8>>>,
 }
 
 impl<'w> Outside<'w> {
     pub(crate) fn new(world: &'w World) -> Self {
         Self {
             synths: &world.1,
-            snapshots: Vec::new(),
-            traced: Vec::new(),
-            records: Vec::new(),
+            snapshots: RefCell::default(),
+            traced: RefCell::default(),
+            records: RefCell::default(),
         }
     }
 }
 
-impl Effects for Outside<'_> {
-    fn snapshot(&mut self, _: &Action, value: u64) {
-        self.snapshots.push(value);
+impl Effects for &Outside<'_> {
+    fn snapshot(self, _: &Action, value: u64) {
+        self.snapshots.borrow_mut().push(value);
     }
 
-    fn trace(&mut self, synth: u16, values: &impl Values) {
+    fn is_wanted(self, _: u16) -> bool {
+        true
+    }
+
+    fn trace(self, synth: u16, values: &impl Values) {
         let schema = &self.synths[usize::from(synth)];
         let mut text = Text::default();
         let written = schema.measure(values).and_then(|sizes| {
@@ -303,10 +311,11 @@ impl Effects for Outside<'_> {
                     .write_line(&record, false, &Frames, &mut text)
                     .expect("printed");
                 self.traced
+                    .borrow_mut()
                     .push(String::from_utf8_lossy(&text.0).trim_end().to_string());
-                self.records.push(record);
+                self.records.borrow_mut().push(record);
             }
-            Err(lost) => self.traced.push(format!("{lost:?}")),
+            Err(lost) => self.traced.borrow_mut().push(format!("{lost:?}")),
         }
     }
 }
@@ -321,7 +330,7 @@ impl Names for Frames {
     }
 }
 
-impl Tables for World {
+impl Tables for &World {
     fn aux(&self, table: u16, key: &[u64]) -> Option<&[Atomic<u64>]> {
         let map = &self.0[usize::from(table)].map;
         map.lookup(key).map(|elt| map.aux(elt))
