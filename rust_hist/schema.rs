@@ -79,6 +79,8 @@ struct Place {
     size: u16,
     signed: bool,
     at: u16,
+    /// The bits that a number leaves of its word.
+    unused: u8,
 }
 
 /// One field of a synthetic event.
@@ -178,6 +180,7 @@ impl Schema {
             size: kind.size,
             signed: kind.signed,
             at: self.words,
+            unused: unused_bits(kind.size),
         })?;
         // INVARIANT: the field's words are the next ones. At most 64 fields of 32 words fit.
         self.words = self.words.saturating_add(words(kind.class));
@@ -254,6 +257,17 @@ const fn words(class: SynthClass) -> u16 {
         // CAST: 32.
         SynthClass::StaticString => (STR_SLOT / 8) as u16,
         SynthClass::Number | SynthClass::DynString | SynthClass::Stack => 1,
+    }
+}
+
+/// The bits that a number of `size` bytes, 1 to 8, leaves of a word; of other fields they say nothing.
+fn unused_bits(size: u16) -> u8 {
+    const BYTES: u16 = size_of::<u64>() as u16;
+
+    match BYTES.checked_sub(size) {
+        // CAST: below 64.
+        Some(left) => (left * 8) as u8,
+        None => 0,
     }
 }
 

@@ -72,8 +72,6 @@ HIST_HELPER(void hist_helper_max_unlock(struct trace_array *tr),
 HIST_HELPER(int hist_helper_dyn_event_add(struct dyn_event *ev, struct trace_event_call *call),
 		return dyn_event_add(ev, call));
 HIST_HELPER(void hist_helper_dyn_event_remove(struct dyn_event *ev), dyn_event_remove(ev));
-HIST_HELPER(bool hist_helper_soft_disabled(struct trace_event_file *file),
-		return trace_trigger_soft_disabled(file));
 HIST_HELPER(struct hlist_head *hist_helper_perf_head(struct trace_event_call *call),
 		return this_cpu_ptr(call->perf_events));
 HIST_HELPER(void hist_helper_caller_regs(struct pt_regs *regs), perf_fetch_caller_regs(regs));

@@ -25,11 +25,36 @@ pub(crate) enum Outcome {
 }
 
 /// How far the writing of a record has come.
-pub(crate) enum Begun {
+pub(crate) enum Begun<'r> {
     /// All of it is there, and the readers are to get it.
-    Complete(Reserved),
+    Complete(Complete<'r>),
     /// There is nothing more to do.
     Done(Outcome),
+}
+
+/// A place for the state of one record, which is filled where it is: to move it takes as long as to write
+/// a short record.
+pub(crate) struct Room(MaybeUninit<Reserved>);
+
+impl Room {
+    /// A place that is free.
+    #[inline(always)]
+    pub(crate) const fn new() -> Self {
+        Self(MaybeUninit::uninit())
+    }
+}
+
+/// A record that is complete. It has to be committed.
+#[must_use]
+pub(crate) struct Complete<'r>(&'r mut Reserved);
+
+impl Complete<'_> {
+    /// Gives the record to the readers, after the triggers and the filter of the event.
+    #[inline(always)]
+    pub(crate) fn commit(self) {
+        // SAFETY: the borrow of the place ends with `self`, and so nobody commits the record again.
+        unsafe { self.0.give() };
+    }
 }
 
 /// A record that is reserved and not yet with its readers, in the buffer of one instance.
@@ -54,31 +79,50 @@ impl Reserved {
     /// # Safety
     ///
     /// `file` must be a live event file, and the call be in a place where events may be recorded.
-    #[inline]
+    #[cfg(not(CONFIG_SYNTH_EVENTS))]
     pub(super) unsafe fn new(file: *mut bindings::trace_event_file, len: usize) -> Option<Self> {
+        let mut room = Room::new();
+        // SAFETY: by the contract.
+        unsafe { Self::new_in(&mut room, file, len) }?;
+        // SAFETY: reserved above, and the place is not looked at again.
+        Some(unsafe { room.0.assume_init() })
+    }
+
+    /// As [`Reserved::new`], in a place that is there already.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Reserved::new`].
+    #[inline(always)]
+    unsafe fn new_in(
+        room: &mut Room,
+        file: *mut bindings::trace_event_file,
+        len: usize,
+    ) -> Option<&mut Self> {
+        let at = room.0.as_mut_ptr();
         // SAFETY: by the contract the file is live, and its instance with it.
         let nest = unsafe { (*(*file).tr).array_buffer.buffer };
         // SAFETY: the buffer of an instance lives as long as that. The event that is being handled
         // is reserved there already, which the buffer takes for recursion unless it is told.
         unsafe { bindings::ring_buffer_nest_start(nest) };
-        let mut buffer = MaybeUninit::<bindings::trace_event_buffer>::zeroed();
         // CAST: both are as wide as a word.
         let size = len as c_ulong;
+        // SAFETY: the place has room for it.
+        let buffer = unsafe { &raw mut (*at).buffer };
         // SAFETY: the file is live, and the place for the answer ours.
-        let entry =
-            unsafe { bindings::trace_event_buffer_reserve(buffer.as_mut_ptr(), file, size) };
+        let entry = unsafe { bindings::trace_event_buffer_reserve(buffer, file, size) };
         if entry.is_null() {
             // SAFETY: undoes the start above, on the same CPU: preemption was off in between.
             unsafe { bindings::ring_buffer_nest_end(nest) };
             return None;
         }
+        // SAFETY: the place has room for it.
+        unsafe { (&raw mut (*at).nest).write(nest) };
+        // SAFETY: as above.
+        unsafe { (&raw mut (*at).len).write(len) };
         // INVARIANT: reserved above.
-        Some(Self {
-            // SAFETY: plain data, which was zeroed and then filled.
-            buffer: unsafe { buffer.assume_init() },
-            nest,
-            len,
-        })
+        // SAFETY: two of the members are written above, all of the other one by who has reserved.
+        Some(unsafe { room.0.assume_init_mut() })
     }
 
     /// All bytes of the record, its header included.
@@ -111,28 +155,51 @@ impl Reserved {
         Self { buffer, nest, len }
     }
 
-    /// Gives the record to the readers, after the triggers and the filter of the event.
-    #[inline]
-    pub(crate) fn commit(mut self) {
-        // SAFETY: by the type invariant.
+    /// As [`Complete::commit`].
+    #[cfg(not(CONFIG_SYNTH_EVENTS))]
+    pub(super) fn commit(mut self) {
+        // SAFETY: `self` is gone behind this.
+        unsafe { self.give() };
+    }
+
+    /// Gives the record to the readers.
+    ///
+    /// # Safety
+    ///
+    /// It must be the last that is done with the value.
+    #[inline(always)]
+    unsafe fn give(&mut self) {
+        // SAFETY: by the type invariant, and the contract keeps it from being done twice.
         unsafe { bindings::trace_event_buffer_commit(&raw mut self.buffer) };
-        // SAFETY: undoes the start in `new`.
+        // SAFETY: undoes the start in `new_in`.
         unsafe { bindings::ring_buffer_nest_end(self.nest) };
+    }
+
+    /// Gives the record back unwritten.
+    #[cfg(not(CONFIG_SYNTH_EVENTS))]
+    pub(super) fn discard(mut self) {
+        // SAFETY: `self` is gone behind this.
+        unsafe { self.give_back() };
     }
 
     /// Gives the record back unwritten.
     ///
     /// The core has no function for that which a module can call. It gives back a record whose event
     /// is soft-disabled, so for this one moment the record gets an event file that is.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Reserved::give`].
     #[cold]
     #[inline(never)]
-    pub(super) fn discard(mut self) {
+    unsafe fn give_back(&mut self) {
         let mut file = MaybeUninit::<bindings::trace_event_file>::zeroed();
         let file = file.as_mut_ptr();
         // SAFETY: the file is ours, and all other members of it are 0: no triggers, no filter.
         unsafe { (&raw mut (*file).flags).write(SOFT_DISABLED) };
         self.buffer.trace_file = file;
-        self.commit();
+        // SAFETY: by the contract.
+        unsafe { self.give() };
     }
 }
 
@@ -140,28 +207,30 @@ impl Reserved {
 const SOFT_DISABLED: c_ulong = bindings::EVENT_FILE_FL_SOFT_DISABLED as c_ulong;
 
 /// Reserves a record of `len` bytes in the instance of `file`, and has it filled; `fill` gets all of
-/// it, with its header written already, and says whether it is complete.
+/// it, with its header written already, and says whether it is complete. Its state is in `room`.
 ///
 /// # Safety
 ///
 /// `file` must be a live event file.
-#[inline]
-pub(super) unsafe fn begin(
+#[inline(always)]
+pub(super) unsafe fn begin<'r>(
+    room: &'r mut Room,
     file: *mut bindings::trace_event_file,
     len: usize,
     fill: impl FnOnce(&mut [u8]) -> bool,
     preempt: &PreemptOff<'_>,
-) -> Begun {
+) -> Begun<'r> {
     // SAFETY: by the contract; the caller may record events.
-    let Some(mut record) = (unsafe { Reserved::new(file, len) }) else {
+    let Some(record) = (unsafe { Reserved::new_in(room, file, len) }) else {
         // SAFETY: the file is live.
         return Begun::Done(unsafe { missing(file, preempt) });
     };
     if !fill(record.bytes()) {
-        record.discard();
+        // SAFETY: the record is not used any more.
+        unsafe { record.give_back() };
         return Begun::Done(Outcome::Lost);
     }
-    Begun::Complete(record)
+    Begun::Complete(Complete(record))
 }
 
 /// Why there is no room for a record in the instance of `file`.
@@ -218,15 +287,28 @@ unsafe fn is_off(instance: *mut bindings::trace_array, preempt: &PreemptOff<'_>)
     !unsafe { preempt.is_in(mask.cast()) }
 }
 
-/// Whether `file` wants no record although its event is registered.
+/// Whether `file` wants no record although its event is registered. Calls those triggers of the event
+/// that need no record.
+///
+/// C counterpart: `trace_trigger_soft_disabled()`.
 ///
 /// # Safety
 ///
 /// `file` must be a live event file.
-#[inline]
+#[inline(always)]
 pub(super) unsafe fn is_soft_disabled(file: *mut bindings::trace_event_file) -> bool {
+    // CAST: flags of the C enumeration.
+    const LOOK: c_ulong = bindings::EVENT_FILE_FL_TRIGGER_MODE as c_ulong
+        | bindings::EVENT_FILE_FL_SOFT_DISABLED as c_ulong
+        | bindings::EVENT_FILE_FL_PID_FILTER as c_ulong;
+    const CONDITION: c_ulong = bindings::EVENT_FILE_FL_TRIGGER_COND as c_ulong;
+
+    // SAFETY: by the contract. Others change the word, atomically.
+    let flags = unsafe { (&raw const (*file).flags).read_volatile() };
     // SAFETY: by the contract.
-    unsafe { bindings::hist_helper_soft_disabled(file) }
+    flags & LOOK != 0
+        && flags & CONDITION == 0
+        && unsafe { bindings::__trace_trigger_soft_disabled(file) }
 }
 
 /// Writes a record of at least `len` bytes for all who opened the event by perf on this CPU; `fill`
@@ -235,7 +317,7 @@ pub(super) unsafe fn is_soft_disabled(file: *mut bindings::trace_event_file) -> 
 /// # Safety
 ///
 /// `call` must be a live event which perf has opened.
-#[inline]
+#[inline(never)]
 pub(super) unsafe fn write_perf(
     call: *mut bindings::trace_event_call,
     len: usize,

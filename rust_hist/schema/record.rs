@@ -174,9 +174,16 @@ impl Schema {
     }
 
     /// The bytes of a record, header included, without what has no fixed place.
+    #[inline]
     pub fn fixed_len(&self) -> usize {
         // OVERFLOW: `words` has 16 bits.
         self.words() * 8 + HEADER
+    }
+
+    /// The bytes of every record of an event that has nothing but numbers.
+    #[inline(always)]
+    pub fn len_of_numbers(&self) -> Option<usize> {
+        self.numbers.then(|| self.fixed_len())
     }
 
     /// Writes all of a record but its header. `record` has at least [`Sizes::record_len`] bytes; what
@@ -188,11 +195,11 @@ impl Schema {
         sizes: &Sizes,
         record: &mut [u8],
     ) -> Result<(), Lost> {
+        if self.numbers {
+            return self.write_numbers(values, record);
+        }
         let body = record.get_mut(HEADER..).ok_or(Lost::TooLong)?;
 
-        if self.numbers {
-            return self.write_numbers(values, body);
-        }
         // What a shorter value leaves is never what the buffer held before.
         body.fill(0);
         let (mut fixed, bytes) = body
@@ -229,15 +236,19 @@ impl Schema {
 
     /// [`Schema::write`] for an event that has nothing but numbers.
     #[inline(always)]
-    fn write_numbers<V: Values>(&self, values: &V, body: &mut [u8]) -> Result<(), Lost> {
-        if body.len() / WORD < self.fields.len() {
+    pub fn write_numbers<V: Values>(&self, values: &V, record: &mut [u8]) -> Result<(), Lost> {
+        let mut slots = record
+            .get_mut(HEADER..)
+            .unwrap_or(&mut [])
+            .chunks_exact_mut(WORD);
+
+        if slots.len() < self.fields.len() {
             return Err(Lost::TooLong);
         }
-        let mut slots = body.chunks_exact_mut(WORD);
 
         for ((i, field), slot) in (0..FIELDS_MAX).zip(self.fields.iter()).zip(slots.by_ref()) {
             if let Some(slot) = slot.first_chunk_mut() {
-                *slot = in_slot(values.number(i), field.size);
+                *slot = in_slot(values.number(i), field.unused);
             }
         }
         // There is nothing behind, but what the record was rounded up by.
@@ -295,11 +306,10 @@ impl Sizes {
     }
 }
 
-/// The bytes of a slot with a number of `size` bytes, 1 to 8, which comes first.
+/// The bytes of a slot with a number, which comes first and leaves `unused` bits of it.
 #[inline(always)]
-fn in_slot(value: u64, size: u16) -> [u8; WORD] {
-    // OVERFLOW: 0 to 56.
-    let unused = u64::BITS.wrapping_sub(u32::from(size).wrapping_mul(u8::BITS));
+fn in_slot(value: u64, unused: u8) -> [u8; WORD] {
+    let unused = u32::from(unused);
     let high = value.wrapping_shl(unused);
 
     if cfg!(target_endian = "big") {

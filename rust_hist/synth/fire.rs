@@ -14,7 +14,8 @@ use crate::{
         guard::PreemptOff,
         record::{
             Begun,
-            Outcome, //
+            Outcome,
+            Room, //
         }, //
     },
     schema::Values, //
@@ -40,8 +41,9 @@ impl SynthEvent {
     #[inline]
     pub(crate) fn fire(&self, values: &impl Values, preempt: &PreemptOff<'_>) -> Fired {
         let mut fired = Fired::default();
+        let mut room = Room::new();
         for listener in self.listeners(preempt) {
-            match self.begin(&listener, values, preempt) {
+            match self.begin(&mut room, &listener, values, preempt) {
                 // The triggers of the event run in here, and may fire another event.
                 Begun::Complete(record) => record.commit(),
                 Begun::Done(Outcome::Lost) => fired.lost = fired.lost.saturating_add(1),
@@ -52,23 +54,41 @@ impl SynthEvent {
     }
 
     /// Writes a record for one listener.
+    #[inline(always)]
+    fn begin<'r>(
+        &self,
+        room: &'r mut Room,
+        listener: &Listener<'_>,
+        values: &impl Values,
+        preempt: &PreemptOff<'_>,
+    ) -> Begun<'r> {
+        if listener.is_off() {
+            return Begun::Done(Outcome::Unwanted);
+        }
+        let schema = self.schema();
+        let Some(len) = schema.len_of_numbers() else {
+            return self.begin_parts(room, listener, values, preempt);
+        };
+        let fill = |record: &mut [u8]| schema.write_numbers(values, record).is_ok();
+        listener.begin(room, len, fill, preempt)
+    }
+
+    /// As [`SynthEvent::begin`], for an event that has more than numbers.
     ///
     /// What it takes of the stack is gone when it returns, unlike the frame of [`SynthEvent::fire`],
     /// in which the next level of events nests.
     #[inline(never)]
-    fn begin(
+    fn begin_parts<'r>(
         &self,
+        room: &'r mut Room,
         listener: &Listener<'_>,
         values: &impl Values,
         preempt: &PreemptOff<'_>,
-    ) -> Begun {
-        if listener.is_off() {
-            return Begun::Done(Outcome::Unwanted);
-        }
+    ) -> Begun<'r> {
         let Ok(sizes) = self.schema().measure(values) else {
             return Begun::Done(Outcome::Lost);
         };
         let fill = |record: &mut [u8]| self.schema().write(values, &sizes, record).is_ok();
-        listener.begin(sizes.record_len(), fill, preempt)
+        listener.begin(room, sizes.record_len(), fill, preempt)
     }
 }

@@ -12,7 +12,8 @@ use super::{
         guard::PreemptOff,
         record::{
             self,
-            Begun, //
+            Begun,
+            Room, //
         }, //
     },
     Event,
@@ -113,28 +114,30 @@ unsafe fn entry(entry: *mut bindings::tracepoint_func) -> Option<(*mut c_void, *
 
 impl Listener<'_> {
     /// Whether no record is wanted now.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn is_off(&self) -> bool {
         // SAFETY: an event file that was on the list when this began lives until those who may have
         // seen it there have been waited for.
         !self.file.is_null() && unsafe { record::is_soft_disabled(self.file) }
     }
 
-    /// Writes a record of `len` bytes; `fill` gets all of it and says whether it is complete.
-    #[inline]
-    pub(crate) fn begin(
+    /// Writes a record of `len` bytes; `fill` gets all of it and says whether it is complete. Its state
+    /// is in `room`.
+    #[inline(always)]
+    pub(crate) fn begin<'r>(
         &self,
+        room: &'r mut Room,
         len: usize,
         fill: impl FnOnce(&mut [u8]) -> bool,
         preempt: &PreemptOff<'_>,
-    ) -> Begun {
+    ) -> Begun<'r> {
         if self.file.is_null() {
             // SAFETY: the event is live, and perf was on the list, who waits for writers before what
             // is its own goes.
             Begun::Done(unsafe { record::write_perf(self.call, len, fill, preempt) })
         } else {
             // SAFETY: see `is_off`.
-            unsafe { record::begin(self.file, len, fill, preempt) }
+            unsafe { record::begin(room, self.file, len, fill, preempt) }
         }
     }
 }
