@@ -39,7 +39,8 @@ pub use self::host::{
 #[cfg(nested)]
 pub use self::host::interrupted;
 
-/// Adds `v` to a word that only this CPU writes; a wrapped sum stays exact modulo 2^64.
+/// Adds `v` to word `at` of `words`, which only this CPU writes, if there is one; a wrapped sum stays exact modulo
+/// 2^64.
 ///
 /// Interrupts and NMIs may nest at any point and add to the same word: nothing is lost. Other CPUs
 /// may read the word at any time. When two CPUs add to one word at once, additions are lost, which
@@ -48,34 +49,7 @@ pub use self::host::interrupted;
 /// On x86_64 this is one `add` to memory without a `lock` prefix. Elsewhere no single instruction
 /// does it and the addition is a relaxed atomic one.
 #[inline(always)]
-pub fn local_add(word: &Atomic<u64>, v: u64) {
-    #[cfg(all(target_arch = "x86_64", not(loom), not(miri), not(nested)))]
-    {
-        let ptr: *mut u64 = word.as_ptr();
-
-        // SAFETY: `ptr` comes from a reference to a live `Atomic<u64>`, so it is aligned and valid
-        // for a read and a write of 8 bytes. All other accesses to the word are atomic, the store of
-        // an aligned quadword is single-copy atomic on this architecture, and an interrupt comes
-        // before or after the instruction, never inside.
-        unsafe {
-            core::arch::asm!(
-                "add qword ptr [{ptr}], {v}",
-                ptr = in(reg) ptr,
-                v = in(reg) v,
-                options(nostack),
-            );
-        }
-    }
-
-    #[cfg(not(all(target_arch = "x86_64", not(loom), not(miri), not(nested))))]
-    {
-        word.fetch_add(v, Relaxed);
-    }
-}
-
-/// Adds `v` to word `at` of `words`, which only this CPU writes, if there is one; see [`local_add`].
-#[inline(always)]
-pub fn local_add_at(words: &[Atomic<u64>], at: usize, v: u64) {
+pub fn local_add(words: &[Atomic<u64>], at: usize, v: u64) {
     let Some(word) = words.get(at) else {
         return;
     };
@@ -83,7 +57,10 @@ pub fn local_add_at(words: &[Atomic<u64>], at: usize, v: u64) {
     #[cfg(all(target_arch = "x86_64", not(loom), not(miri), not(nested)))]
     {
         let _ = word;
-        // SAFETY: as in `local_add`; the index is one of the words, whose address the instruction computes.
+        // SAFETY: the index is one of the words, whose address the instruction computes: that of a live
+        // `Atomic<u64>`, so it is aligned and valid for a read and a write of 8 bytes. All other accesses to
+        // the word are atomic, the store of an aligned quadword is single-copy atomic on this architecture, and
+        // an interrupt comes before or after the instruction, never inside.
         unsafe {
             core::arch::asm!(
                 "add qword ptr [{words} + 8 * {at}], {v}",
@@ -96,12 +73,14 @@ pub fn local_add_at(words: &[Atomic<u64>], at: usize, v: u64) {
     }
 
     #[cfg(not(all(target_arch = "x86_64", not(loom), not(miri), not(nested))))]
-    local_add(word, v);
+    {
+        word.fetch_add(v, Relaxed);
+    }
 }
 
 /// Adds one to word `at` of `words`, which only this CPU writes, if there is one; see [`local_add`].
 #[inline(always)]
-pub fn local_inc_at(words: &[Atomic<u64>], at: usize) {
+pub fn local_inc(words: &[Atomic<u64>], at: usize) {
     let Some(word) = words.get(at) else {
         return;
     };
@@ -109,34 +88,12 @@ pub fn local_inc_at(words: &[Atomic<u64>], at: usize) {
     #[cfg(all(target_arch = "x86_64", not(loom), not(miri), not(nested)))]
     {
         let _ = word;
-        // SAFETY: as in `local_add_at`.
+        // SAFETY: as in `local_add`.
         unsafe {
             core::arch::asm!(
                 "inc qword ptr [{words} + 8 * {at}]",
                 words = in(reg) words.as_ptr(),
                 at = in(reg) at,
-                options(nostack),
-            );
-        }
-    }
-
-    #[cfg(not(all(target_arch = "x86_64", not(loom), not(miri), not(nested))))]
-    local_inc(word);
-}
-
-/// Adds one to a word that only this CPU writes; see [`local_add`].
-#[inline(always)]
-pub fn local_inc(word: &Atomic<u64>) {
-    #[cfg(all(target_arch = "x86_64", not(loom), not(miri), not(nested)))]
-    {
-        let ptr: *mut u64 = word.as_ptr();
-
-        // SAFETY: `ptr` comes from a reference to a live `Atomic<u64>`, so it is aligned and valid
-        // for a read and a write of 8 bytes; one instruction, as in `local_add`, no tearing.
-        unsafe {
-            core::arch::asm!(
-                "inc qword ptr [{ptr}]",
-                ptr = in(reg) ptr,
                 options(nostack),
             );
         }

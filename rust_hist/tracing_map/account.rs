@@ -141,26 +141,22 @@ impl<'a> Shard<'a> {
     /// Adds to the word at `at` of the shard.
     #[inline(always)]
     fn add_at(&self, at: usize, v: u64) {
-        if let Some(word) = self.word(at) {
-            if self.per_cpu {
-                local_add(word, v);
-            } else {
-                // ORDERING: a number by itself; readers want the sum, not an order.
-                word.fetch_add(v, Relaxed);
-            }
+        if self.per_cpu {
+            local_add(self.words, self.at.wrapping_add(at), v);
+        } else if let Some(word) = self.word(at) {
+            // ORDERING: a number by itself; readers want the sum, not an order.
+            word.fetch_add(v, Relaxed);
         }
     }
 
     /// Adds one to the word at `at` of the shard.
     #[inline(always)]
     fn inc_at(&self, at: usize) {
-        if let Some(word) = self.word(at) {
-            if self.per_cpu {
-                local_inc(word);
-            } else {
-                // ORDERING: as in `add_at`.
-                word.fetch_add(1, Relaxed);
-            }
+        if self.per_cpu {
+            local_inc(self.words, self.at.wrapping_add(at));
+        } else if let Some(word) = self.word(at) {
+            // ORDERING: as in `add_at`.
+            word.fetch_add(1, Relaxed);
         }
     }
 

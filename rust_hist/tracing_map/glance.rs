@@ -14,8 +14,8 @@ use super::{
     Map, //
 };
 use crate::sync::{
-    local_add_at,
-    local_inc_at,
+    local_add,
+    local_inc,
     Acquire,
     Atomic,
     Relaxed, //
@@ -173,7 +173,7 @@ where
     #[inline(always)]
     fn count_in(&self, words: &[Atomic<u64>], ending: Ending, cpu: impl Fn() -> u32) {
         if let Some(at) = ending.word() {
-            local_inc_at(words, self.own_shard(cpu).wrapping_add(at));
+            local_inc(words, self.own_shard(cpu).wrapping_add(at));
         }
     }
 
@@ -191,11 +191,11 @@ where
         let sums = self.own_shard(cpu).wrapping_add(shape.sums_at(elt.index()));
         let n = shape.sums;
 
-        local_inc_at(words, sums);
+        local_inc(words, sums);
         if n > 1 {
-            local_add_at(words, sums.wrapping_add(1), values.value(0));
+            local_add(words, sums.wrapping_add(1), values.value(0));
             if n > 2 {
-                local_add_at(words, sums.wrapping_add(2), values.value(1));
+                local_add(words, sums.wrapping_add(2), values.value(1));
             }
         }
     }

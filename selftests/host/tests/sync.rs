@@ -20,15 +20,20 @@ fn a_compare_exchange_says_what_it_found() {
 
 #[test]
 fn additions_wrap() {
-    let word = Atomic::<u64>::new(u64::MAX - 1);
+    let words = [Atomic::<u64>::new(u64::MAX - 1)];
+    let [word] = &words;
 
-    local_inc(&word);
+    local_inc(&words, 0);
     assert_eq!(word.load(Relaxed), u64::MAX);
-    local_inc(&word);
+    local_inc(&words, 0);
     assert_eq!(word.load(Relaxed), 0);
-    local_add(&word, u64::MAX);
-    local_add(&word, 3);
+    local_add(&words, 0, u64::MAX);
+    local_add(&words, 0, 3);
     assert_eq!(word.fetch_add(u64::MAX, Relaxed), 2);
+    assert_eq!(word.load(Relaxed), 1);
+    // There is no such word.
+    local_inc(&words, 1);
+    local_add(&words, usize::MAX, 1);
     assert_eq!(word.load(Relaxed), 1);
 }
 
@@ -36,7 +41,8 @@ fn additions_wrap() {
 #[test]
 fn a_reader_of_a_local_word_sees_it_grow() {
     const ADDITIONS: u64 = 2_000_000;
-    let word = Atomic::<u64>::new(0);
+    let words = [Atomic::<u64>::new(0)];
+    let [word] = &words;
 
     std::thread::scope(|scope| {
         let reader = scope.spawn(|| {
@@ -49,8 +55,8 @@ fn a_reader_of_a_local_word_sees_it_grow() {
             last
         });
         for _ in 0..ADDITIONS {
-            local_inc(&word);
-            local_add(&word, 3);
+            local_inc(&words, 0);
+            local_add(&words, 0, 3);
         }
         assert_eq!(reader.join().expect("reader"), ADDITIONS * 4);
     });
