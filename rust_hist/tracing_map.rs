@@ -228,7 +228,9 @@ where
             .wrapping_mul(self.shape.aux_words)
             .wrapping_add(self.shape.aux_at);
 
-        match self.words().get(at..at.wrapping_add(self.shape.aux_words)) {
+        let rest = self.words().get(at..);
+
+        match rest.and_then(|rest| rest.get(..self.shape.aux_words)) {
             Some(aux) => aux,
             None => no_words(),
         }

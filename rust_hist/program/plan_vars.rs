@@ -41,6 +41,8 @@ use super::{
 pub(super) struct VarStep {
     /// What it is set to, if it is a number; else 0.
     pub(super) number: Number,
+    /// Its index in [`Program::vars`].
+    pub(super) n: u8,
     /// Where it begins in the extra words of the entry.
     at: u16,
     kind: Kind,
@@ -71,6 +73,7 @@ impl Program {
             if let Some((field, cell)) = self.vars.get(at).map(|var| (var.field, var.cell)) {
                 vars.push(VarStep {
                     number: self.lower_number(&field)?,
+                    n: u8::try_from(at).map_err(|_| AllocError)?,
                     at: cell.at,
                     kind: cell.kind,
                 })?;

@@ -25,6 +25,7 @@ use crate::{
 use super::{
     super::{
         plan::Number,
+        plan_vars::VarStep,
         Action,
         Do,
         Handler,
@@ -73,7 +74,13 @@ impl Program {
         refs: &Refs<'_, T>,
         own: &'o mut [u64],
     ) -> OwnVals<'o> {
-        for (n, (var, place)) in self.plan.vars.iter().zip(own.iter_mut()).enumerate() {
+        let mut places = own.iter_mut();
+
+        for var in self.plan.vars.iter() {
+            let Some(place) = places.next() else {
+                break;
+            };
+
             *place = if var.is_number() {
                 let value = self.number_at(&var.number, record, env, refs.numbers);
 
@@ -90,7 +97,7 @@ impl Program {
                     aux,
                 };
 
-                hit.set_text(n);
+                hit.set_text(var);
                 // The room may be that of an earlier hit.
                 0
             };
@@ -333,10 +340,10 @@ impl<E: Env, T: Tables> Hit<'_, E, T> {
             .number_at(number, self.record, self.env, self.refs.numbers)
     }
 
-    /// Stores a string or stack in variable `n`, which is one.
+    /// Stores a string or stack in its variable.
     #[inline(never)]
-    fn set_text(&self, n: usize) {
-        let Some(var) = self.program.vars().get(n) else {
+    fn set_text(&self, var: &VarStep) {
+        let Some(var) = self.program.vars().get(usize::from(var.n)) else {
             return;
         };
         let words = var.cell.of(self.aux);
