@@ -46,6 +46,12 @@ const _: () = {
     assert!(COMM_LEN / 8 + VARS_MAX * (string + 1) + ACTIONS_MAX * 2 + saved <= AUX_WORDS_MAX);
 };
 
+// `Map::aux` counts these by 16 bits, and what is before them by 32.
+const _: () = {
+    let before = ((SLOTS_PER_ELT + KEY_WORDS_MAX) << BITS_MAX) + CONTROL_WORDS + 1;
+    assert!(AUX_WORDS_MAX <= u16::MAX as usize && before <= u32::MAX as usize);
+};
+
 /// Most words of a key that is looked at as a whole: three numbers, or two and a short string. Longer ones
 /// are for [`Map::glance_at`](super::Map::glance_at).
 pub const SHORT_KEY_WORDS: usize = 4;
