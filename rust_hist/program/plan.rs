@@ -86,6 +86,17 @@ impl Plan {
             .all(|val| val.is_simple() && val.round == Round::None)
     }
 
+    /// The steps of an expression.
+    #[inline(always)]
+    fn steps_of(&self, code: Code) -> &[Step] {
+        let start = usize::from(code.start);
+
+        // OVERFLOW: both were short numbers.
+        self.steps
+            .get(start..start.wrapping_add(usize::from(code.len)))
+            .unwrap_or(&[])
+    }
+
     /// The bytes that it takes besides itself.
     pub(super) fn bytes(&self) -> usize {
         [
@@ -105,7 +116,7 @@ impl Plan {
 ///
 /// - `is_word` says whether the source is a number of the record with 8 bytes: these are by far the most
 ///   frequent ones, and one look tells them from all others.
-/// - What comes from the steps of an expression is not rounded.
+/// - What comes from the steps of an expression in which numbers wait is not rounded.
 /// - `width` is short where it is rounded to a `Multiple`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Number {
@@ -138,6 +149,9 @@ enum Source {
     Cpu,
     Timestamp,
     Ref,
+    /// An expression in which no number waits: each step but the first is done with the number at hand and an
+    /// operand.
+    Chain,
     Expr,
 }
 
@@ -422,8 +436,18 @@ impl Number {
         };
         let number = Self::of_operand(&number);
 
-        // What is known needs no place for another value, and what is rounded none for another width.
-        if number.source == Source::Const || number.round != Round::None {
+        // What is known needs no place for another value.
+        if number.source == Source::Const {
+            return None;
+        }
+        number.with(round, value)
+    }
+
+    /// This number, with which something is done besides; `None` if there is no place for that.
+    fn with(self, round: Round, value: u64) -> Option<Self> {
+        let number = self;
+
+        if number.round != Round::None {
             return None;
         }
         Some(match round {
@@ -442,6 +466,37 @@ impl Number {
                 ..number
             },
         })
+    }
+
+    /// What the steps of an expression come to, which are at `code`.
+    fn of_steps(steps: &[Step], code: Code) -> Self {
+        let chain = |len| Self {
+            source: Source::Chain,
+            code: Code { len, ..code },
+            ..Self::default()
+        };
+        let is_chain = |steps: &[Step]| steps.iter().skip(1).all(|step| step.act.has_operand());
+
+        // A constant with which the last step is done needs no place among them.
+        if let [steps @ .., last] = steps {
+            let number = last
+                .as_round()
+                .filter(|_| is_chain(steps))
+                .and_then(|(round, value)| chain(code.len.saturating_sub(1)).with(round, value));
+
+            if let Some(number) = number {
+                return number;
+            }
+        }
+        if is_chain(steps) {
+            return chain(code.len);
+        }
+        // INVARIANT: it is not rounded.
+        Self {
+            source: Source::Expr,
+            code,
+            ..Self::default()
+        }
     }
 
     /// Word `i` of a string of `len` bytes at `offset`, in a slot of `words` words, which ends with a NUL.
@@ -471,7 +526,7 @@ impl Number {
     pub(super) fn is_simple(&self) -> bool {
         !matches!(
             self.source,
-            Source::Text | Source::Timestamp | Source::Ref | Source::Expr
+            Source::Text | Source::Timestamp | Source::Ref | Source::Chain | Source::Expr
         )
     }
 
@@ -497,7 +552,9 @@ impl Number {
             Source::S8 => widen(i8::from_ne_bytes(bytes(record, self.at))),
             Source::Const => self.value,
             Source::Cpu => cpu().into(),
-            Source::Text | Source::Timestamp | Source::Ref | Source::Expr => return None,
+            Source::Text | Source::Timestamp | Source::Ref | Source::Chain | Source::Expr => {
+                return None
+            }
         })
     }
 
@@ -611,12 +668,11 @@ impl Program {
         match field.op {
             Op::Expr(code) => match Number::of_two(code.of(&self.code)) {
                 Some(number) => Ok(number),
-                // INVARIANT: it is not rounded.
-                None => Ok(Number {
-                    source: Source::Expr,
-                    code: self.lower_code(code)?,
-                    ..Number::default()
-                }),
+                None => {
+                    let code = self.lower_code(code)?;
+
+                    Ok(Number::of_steps(self.plan.steps_of(code), code))
+                }
             },
             _ => Ok(Number::of_operand(field)),
         }
@@ -674,6 +730,7 @@ impl Program {
         }
     }
 
+    /// The value of a number that is not simple.
     #[inline(always)]
     fn number_with_call(
         &self,
@@ -683,9 +740,18 @@ impl Program {
         refs: &[u64],
     ) -> u64 {
         if number.source == Source::Expr {
-            return self.expression_at(number.code, record, env, refs);
+            // A copy, so that what a hit has needs no place in memory where nothing is called.
+            let env = *env;
+
+            return self.expression_at(number.code, record, &env, refs);
         }
-        number.rounded(self.elsewhere(number, env, refs))
+        let value = if number.source == Source::Chain {
+            self.chain_at(number.code, record, env, refs)
+        } else {
+            self.elsewhere(number, env, refs)
+        };
+
+        number.rounded(value)
     }
 
     /// The value of a number that is neither simple nor an expression, before it is rounded.
@@ -699,7 +765,7 @@ impl Program {
         }
     }
 
-    #[inline(never)]
+    #[inline(always)]
     fn stamp(&self, env: &impl Env) -> u64 {
         match env.timestamp() {
             stamp if self.usecs && env.clock_in_ns() => to_usecs(stamp),
@@ -717,6 +783,28 @@ impl Program {
         number.rounded(self.elsewhere(number, env, refs))
     }
 
+    /// The number that an expression comes to in which none waits.
+    ///
+    /// PARITY: as in [`Program::expression_at`].
+    #[inline(always)]
+    fn chain_at(&self, code: Code, record: &[u8], env: &impl Env, refs: &[u64]) -> u64 {
+        let mut value: u64 = 0;
+
+        for step in self.plan.steps_of(code) {
+            let operand = self.operand_at(&step.operand, record, env, refs);
+
+            value = match step.act {
+                Act::Add => value.wrapping_add(operand),
+                Act::Sub => value.wrapping_sub(operand),
+                Act::Mul => value.wrapping_mul(operand),
+                Act::Div => divide(value, operand),
+                // The first one.
+                _ => operand,
+            };
+        }
+        value
+    }
+
     /// The number that an expression comes to.
     ///
     /// All arithmetic is that of 64 bits and wraps around.
@@ -724,12 +812,7 @@ impl Program {
     /// PARITY: `div_by_mult_and_shift()` rounds some quotients up; here all are cut.
     #[inline(never)]
     fn expression_at(&self, code: Code, record: &[u8], env: &impl Env, refs: &[u64]) -> u64 {
-        let steps = self
-            .plan
-            .steps
-            .get(usize::from(code.start)..)
-            .and_then(|from| from.get(..usize::from(code.len)))
-            .unwrap_or(&[]);
+        let steps = self.plan.steps_of(code);
         let mut waiting = Waiting::default();
         // The first step always is to put a number down.
         let Some((first, steps)) = steps.split_first() else {
@@ -823,9 +906,31 @@ impl Step {
             operand: Number::default(),
         }
     }
+
+    /// What it does to the number at hand, with which constant, if that is all.
+    fn as_round(&self) -> Option<(Round, u64)> {
+        let constant = self.operand;
+        let is_constant = constant.source == Source::Const && constant.round == Round::None;
+        let round = match self.act {
+            // As 0 less the number.
+            Act::Neg => return Some((Round::From, 0)),
+            Act::Add => Round::Plus,
+            Act::Sub => Round::Minus,
+            Act::Mul => Round::Times,
+            Act::Div => Round::By,
+            _ => return None,
+        };
+
+        is_constant.then_some((round, constant.value))
+    }
 }
 
 impl Act {
+    /// Whether it is done with the number at hand and its operand.
+    fn has_operand(self) -> bool {
+        matches!(self, Self::Add | Self::Sub | Self::Mul | Self::Div)
+    }
+
     /// What an instruction is that comes right behind the one that puts its operand down.
     fn with_operand(insn: &Insn) -> Option<Self> {
         match insn {
