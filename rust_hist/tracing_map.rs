@@ -222,14 +222,7 @@ where
     /// Returns the aux words of an element.
     #[inline(always)]
     pub fn aux(&self, elt: Elt) -> &[Atomic<u64>] {
-        // CAST: no shape has more of either, see `AUX_WORDS_MAX`. So the compiler sees that no sum below
-        // overflows, and looks at the end alone.
-        let len = usize::from(self.shape.aux_words as u16);
-        let first = self.shape.aux_at as u32;
-        // OVERFLOW: below the number of words, since the index is less than that of elements.
-        let at = elt.index().wrapping_mul(len).wrapping_add(first as usize);
-
-        match self.words().get(at..at.wrapping_add(len)) {
+        match self.aux_in(self.words(), elt) {
             Some(aux) => aux,
             None => no_words(),
         }

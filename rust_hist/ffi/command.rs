@@ -129,6 +129,12 @@ pub(crate) trait OwnWay<T> {
     fn hit(trigger: &T, hit: &Hit<'_>);
 }
 
+/// A way to handle most records of some triggers; the implementor is a type without values.
+pub(crate) trait TriedWay<T> {
+    /// Handles one record, or does nothing and says so with `false`.
+    fn hit(trigger: &T, hit: Hit<'_>) -> bool;
+}
+
 /// How a trigger handles its records.
 ///
 /// Each way has a frame of its own: the shortest ones need hardly any, and none is nested in another one.
@@ -149,6 +155,12 @@ impl<T: Trigger> Way<T> {
     pub(crate) fn own<W: OwnWay<T>>() -> Self {
         // INVARIANT: as in `short`.
         Self(Command::<T>::hit_in_way::<W>, PhantomData)
+    }
+
+    /// The way `W`, with [`Trigger::hit`] for what it leaves.
+    pub(crate) fn tried<W: TriedWay<T>>() -> Self {
+        // INVARIANT: as in `short`.
+        Self(Command::<T>::try_hit::<W>, PhantomData)
     }
 
     /// [`Trigger::hit`], which takes all records of all triggers.
@@ -405,6 +417,28 @@ impl<T: Trigger> Command<T> {
         match unsafe { Hit::from_raw(private.file, buffer, rec, event) } {
             Some(hit) => W::hit(&private.data, &hit),
             None => Self::missed(&private.data),
+        }
+    }
+
+    /// Hands what is left on as it came: so nothing of it needs a place in memory.
+    ///
+    /// # Safety
+    ///
+    /// As [`Command::trigger_callback`].
+    #[inline(never)]
+    unsafe extern "C" fn try_hit<W: TriedWay<T>>(
+        data: *mut bindings::event_trigger_data,
+        buffer: *mut bindings::trace_buffer,
+        rec: *mut c_void,
+        event: *mut bindings::ring_buffer_event,
+    ) {
+        // SAFETY: as in `trigger_callback`.
+        let private = unsafe { &*(*data).private_data.cast::<Private<T>>() };
+        // SAFETY: these are the arguments of a trigger function, and the event that calls it.
+        let hit = unsafe { Hit::from_raw(private.file, buffer, rec, event) };
+        if !hit.is_some_and(|hit| W::hit(&private.data, hit)) {
+            // SAFETY: by the contract of this function.
+            unsafe { Self::hit(data, buffer, rec, event) };
         }
     }
 

@@ -23,6 +23,7 @@ use crate::{
         command::{
             OwnWay,
             ShortWay,
+            TriedWay,
             Way, //
         },
         event::{
@@ -109,9 +110,9 @@ impl Values for NumberVals<'_> {
 
 /// The way for the records of a trigger.
 pub(super) fn way(program: &Program, table: &Table, is_in_chain: bool) -> Way<HistTrigger> {
-    let words = match table.is_per_cpu() {
-        true => program.key_in_words(),
-        false => 0,
+    let (words, all) = match table.is_per_cpu() {
+        true => (program.key_in_words(), program.all_numbers_keys()),
+        false => (0, 0),
     };
     let is_plain = program.is_plain();
     match (is_in_chain, words) {
@@ -121,18 +122,28 @@ pub(super) fn way(program: &Program, table: &Table, is_in_chain: bool) -> Way<Hi
         (true, 3) => Way::own::<vars::InChain<3>>(),
         (true, 4) => Way::own::<vars::InChain<4>>(),
         (true, _) => Way::own::<vars::InChain<0>>(),
+        (false, _) if all != 0 && program.number_keys() == 0 => way_of_all_numbers(program),
         (false, 0) if is_plain && program.key_is_stack() => Way::own::<Stack>(),
         (false, 0) if is_plain && program.key_words() > SHORT_KEY_WORDS => Way::own::<LongKey>(),
         (false, 0) => Way::any(),
         (false, _) if is_plain => short_way(program),
-        (false, 1) if program.has_simple_vars_alone() => Way::short::<NumberVars<1>>(),
-        (false, 2) if program.has_simple_vars_alone() => Way::short::<NumberVars<2>>(),
         (false, _) if program.numbers() > vars::FEW => Way::any(),
         (false, 1) => Way::own::<vars::Words<1>>(),
         (false, 2) => Way::own::<vars::Words<2>>(),
         (false, 3) => Way::own::<vars::Words<3>>(),
         (false, 4) => Way::own::<vars::Words<4>>(),
         (false, _) => Way::any(),
+    }
+}
+
+/// The way for the records of a trigger that has nothing but numbers.
+fn way_of_all_numbers(program: &Program) -> Way<HistTrigger> {
+    match (program.all_numbers_keys(), program.numbers_are_at_hand()) {
+        (1, true) => Way::tried::<AllNumbers<1, false>>(),
+        (1, false) => Way::tried::<AllNumbers<1, true>>(),
+        (2, true) => Way::tried::<AllNumbers<2, false>>(),
+        (2, false) => Way::tried::<AllNumbers<2, true>>(),
+        _ => Way::any(),
     }
 }
 
@@ -160,13 +171,14 @@ impl<const N: usize, const TEXT: bool> ShortWay<HistTrigger> for Numbers<N, TEXT
     }
 }
 
-/// The way of triggers with `N` keys that have variables, too, and nothing but numbers in them.
-struct NumberVars<const N: usize>;
+/// The way of triggers with `N` keys that have variables, too, and nothing but numbers in them; see
+/// [`hit_all_numbers`].
+struct AllNumbers<const N: usize, const STAMPS: bool>;
 
-impl<const N: usize> ShortWay<HistTrigger> for NumberVars<N> {
+impl<const N: usize, const STAMPS: bool> TriedWay<HistTrigger> for AllNumbers<N, STAMPS> {
     #[inline(always)]
-    fn hit(trigger: &HistTrigger, record: Record<'_>) {
-        hit_number_vars::<N>(trigger, record);
+    fn hit(trigger: &HistTrigger, hit: Hit<'_>) -> bool {
+        hit_all_numbers::<N, STAMPS>(trigger, hit)
     }
 }
 
@@ -211,48 +223,38 @@ fn hit_numbers<const N: usize, const TEXT: bool>(trigger: &HistTrigger, record: 
     }
 }
 
-/// As [`hit_numbers`], of a trigger that has variables, too, and nothing but numbers in them.
+/// As [`hit_numbers`], of a trigger that has variables, too, and nothing but numbers in them; `STAMPS` says whether
+/// it may take a call to know some of these or of the key.
+///
+/// Does nothing if the key may have to be inserted, and says so with `false`.
 #[inline(always)]
-fn hit_number_vars<const N: usize>(trigger: &HistTrigger, record: Record<'_>) {
+fn hit_all_numbers<const N: usize, const STAMPS: bool>(
+    trigger: &HistTrigger,
+    hit: Hit<'_>,
+) -> bool {
     let program = &trigger.definition.program;
-    let preempt = *record.preempt_off();
+    let preempt = *hit.preempt_off();
     let cpu = || preempt.cpu();
+    let env = Surroundings(hit);
     let map = &trigger.table.in_hit(&preempt).map;
-    let key = program.numbers_key::<N, false>(record.data(), cpu);
+    let key = match STAMPS {
+        true => program.all_numbers_key::<N>(hit.data(), &env),
+        false => program.numbers_key::<N, false>(hit.data(), cpu),
+    };
     let vals = NumberVals {
         trigger,
-        record: record.data(),
+        record: hit.data(),
         preempt,
     };
 
-    match map.glance(&key) {
-        Glance::Found(elt) => {
-            map.hit_element(elt, cpu, &vals);
-            program.set_simple_vars(map.aux(elt), record.data(), cpu);
-            poll::wake();
-        }
-        Glance::Full => map.shard(cpu()).count(Ending::DroppedFull),
-        Glance::Unclear => hit_new_number_vars::<N>(trigger, record),
-    }
-}
-
-/// As [`hit_number_vars`], for a key that may have to be inserted.
-#[cold]
-#[inline(never)]
-fn hit_new_number_vars<const N: usize>(trigger: &HistTrigger, record: Record<'_>) {
-    let program = &trigger.definition.program;
-    let preempt = *record.preempt_off();
-    let cpu = || preempt.cpu();
-    let live = trigger.table.in_hit(&preempt);
-    let key = program.numbers_key::<N, false>(record.data(), cpu);
-
-    if let Some(elt) = insert(program, live, &key, &preempt) {
-        let vals: [u64; VALS_MAX] =
-            core::array::from_fn(|i| program.number_val(i, record.data(), cpu));
-        live.map.shard(cpu()).hit(elt, &vals);
-        program.set_simple_vars(live.map.aux(elt), record.data(), cpu);
+    let is_done = map.hit_at_once_and(&key, cpu, &vals, |aux| match STAMPS {
+        true => program.set_number_vars(aux, hit.data(), &env),
+        false => program.set_vars_at_hand(aux, hit.data(), cpu),
+    });
+    if is_done {
         poll::wake();
     }
+    is_done
 }
 
 /// As [`hit_numbers`], for a key that may have to be inserted.

@@ -57,15 +57,17 @@ const WORDS_MAX: usize = 4;
 /// # Invariants
 ///
 /// - `keys` and `vals` are those of the program, in the same order.
-/// - `words` are the words of the key, if all keys are simple numbers or short strings of the record; else
-///   there are none.
-/// - `numbers` is the number of `words` if all values are simple numbers, none is rounded, and there is
-///   nothing else to do, else 0.
+/// - `words` are the words of the key, if all keys are simple numbers, time stamps, or short strings of the
+///   record; else there are none.
+/// - `numbers` is the number of `words` if none is a time stamp, all values are simple numbers, none is rounded,
+///   and there is nothing else to do, else 0.
 #[derive(Debug, Default)]
 pub(super) struct Plan {
     pub(super) numbers: u8,
     /// Some of the words are of strings.
     has_text: bool,
+    /// Some of them are time stamps.
+    pub(super) has_stamp: bool,
     pub(super) words: List<Number, WORDS_MAX>,
     pub(super) keys: List<Number, KEYS_MAX>,
     pub(super) vals: List<Number, VALS_MAX>,
@@ -84,6 +86,17 @@ impl Plan {
             .as_slice()
             .iter()
             .all(|val| val.is_simple() && val.round == Round::None)
+    }
+
+    /// Whether a number is simple, or an expression in which none waits of such ones.
+    pub(super) fn is_at_hand(&self, number: &Number) -> bool {
+        let steps = match number.source {
+            Source::Chain => self.steps_of(number.code),
+            _ if number.is_simple() => &[],
+            _ => return false,
+        };
+
+        steps.iter().all(|step| step.operand.is_simple())
     }
 
     /// The steps of an expression.
@@ -114,8 +127,8 @@ impl Plan {
 ///
 /// # Invariants
 ///
-/// - `is_word` says whether the source is a number of the record with 8 bytes: these are by far the most
-///   frequent ones, and one look tells them from all others.
+/// - `is_word` says whether it is a number of the record with 8 bytes that is not rounded: these are by far the
+///   most frequent ones, and one look tells them from all others.
 /// - What comes from the steps of an expression in which numbers wait is not rounded.
 /// - `width` is short where it is rounded to a `Multiple`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -391,7 +404,6 @@ impl Number {
         };
 
         // INVARIANT: see above, and the source is not `Expr`.
-        number.is_word = number.source == Source::U64;
         number.round = match field.modifier {
             Modifier::Log2 => Round::Log2,
             Modifier::Buckets(width) => match Reciprocal::new(width) {
@@ -407,6 +419,7 @@ impl Number {
             },
             _ => Round::None,
         };
+        number.is_word = number.source == Source::U64 && number.round == Round::None;
         number
     }
 
@@ -453,7 +466,9 @@ impl Number {
         Some(match round {
             // A division by zero is not known to be one when the trigger is made, and gives all ones.
             Round::By => match Reciprocal::new(NonZeroU64::new(value)?) {
+                // INVARIANT: it is rounded, here and below.
                 Some(width) => Self {
+                    is_word: false,
                     round,
                     width,
                     ..number
@@ -461,6 +476,7 @@ impl Number {
                 None => number,
             },
             _ => Self {
+                is_word: false,
                 round,
                 value,
                 ..number
@@ -533,6 +549,9 @@ impl Number {
     /// Its value, if it [is simple](Number::is_simple). What is not in the record is 0.
     #[inline(always)]
     pub(super) fn simple(&self, record: &[u8], cpu: impl Fn() -> u32) -> Option<u64> {
+        if self.is_word {
+            return self.read(record, cpu);
+        }
         Some(self.rounded(self.read(record, cpu)?))
     }
 
@@ -561,7 +580,7 @@ impl Number {
     /// Its value, if it is simple or a word of a string; else 0.
     #[inline(always)]
     pub(super) fn word(&self, record: &[u8], cpu: impl Fn() -> u32) -> u64 {
-        if self.source == Source::Text {
+        if !self.is_word && self.source == Source::Text {
             text_word(record, self.at) & self.value
         } else {
             self.simple(record, cpu).unwrap_or(0)
@@ -621,25 +640,24 @@ impl Program {
         }
 
         let words = self.lower_words(keys.as_slice()).unwrap_or_default();
+        let has = |source| words.as_slice().iter().any(|word| word.source == source);
+        self.plan.has_text = has(Source::Text);
+        self.plan.has_stamp = has(Source::Timestamp);
         self.plan.vals = vals;
-        let plain = self.is_plain() && self.plan.has_simple_vals();
+        let plain = self.is_plain() && self.plan.has_simple_vals() && !self.plan.has_stamp;
 
         // INVARIANT: see above; without words there is no short way.
         self.plan.numbers = match u8::try_from(words.as_slice().len()) {
             Ok(words) if plain => words,
             _ => 0,
         };
-        self.plan.has_text = words
-            .as_slice()
-            .iter()
-            .any(|word| word.source == Source::Text);
         self.plan.words = words;
         self.plan.keys = keys;
         Ok(())
     }
 
-    /// The words of the key, if there are few and each is a simple number or a part of a string that is
-    /// always in one place.
+    /// The words of the key, if there are few and each is a simple number, a time stamp, or a part of a string
+    /// that is always in one place.
     fn lower_words(&self, numbers: &[Number]) -> Option<List<Number, WORDS_MAX>> {
         let mut words = List::new();
 
@@ -650,6 +668,7 @@ impl Program {
                 {
                     words.push(*number).ok()?;
                 }
+                Op::Timestamp => words.push(*number).ok()?,
                 Op::StaticString { offset, len } => {
                     for i in 0..key.words() {
                         words
@@ -746,7 +765,9 @@ impl Program {
             return self.expression_at(number.code, record, &env, refs);
         }
         let value = if number.source == Source::Chain {
-            self.chain_at(number.code, record, env, refs)
+            self.chain(number.code, |operand| {
+                self.operand_at(operand, record, env, refs)
+            })
         } else {
             self.elsewhere(number, env, refs)
         };
@@ -783,15 +804,34 @@ impl Program {
         number.rounded(self.elsewhere(number, env, refs))
     }
 
-    /// The number that an expression comes to in which none waits.
+    /// The value of a number for which [`Plan::is_at_hand`]; else 0.
+    #[inline(always)]
+    pub(super) fn number_at_hand(
+        &self,
+        number: &Number,
+        record: &[u8],
+        cpu: impl Fn() -> u32 + Copy,
+    ) -> u64 {
+        match number.simple(record, cpu) {
+            Some(value) => value,
+            None if number.source == Source::Chain => {
+                number.rounded(self.chain(number.code, |operand| {
+                    operand.simple(record, cpu).unwrap_or(0)
+                }))
+            }
+            None => 0,
+        }
+    }
+
+    /// The number that an expression comes to in which none waits; `value_of` says what an operand is.
     ///
     /// PARITY: as in [`Program::expression_at`].
     #[inline(always)]
-    fn chain_at(&self, code: Code, record: &[u8], env: &impl Env, refs: &[u64]) -> u64 {
+    fn chain(&self, code: Code, value_of: impl Fn(&Number) -> u64) -> u64 {
         let mut value: u64 = 0;
 
         for step in self.plan.steps_of(code) {
-            let operand = self.operand_at(&step.operand, record, env, refs);
+            let operand = value_of(&step.operand);
 
             value = match step.act {
                 Act::Add => value.wrapping_add(operand),
@@ -885,6 +925,21 @@ impl Program {
             Some(word) => word.simple(record, cpu).unwrap_or(0),
             None => 0,
         }
+    }
+
+    /// The key of a program whose [`Program::all_numbers_keys`] are `N`.
+    #[inline(always)]
+    pub fn all_numbers_key<const N: usize>(&self, record: &[u8], env: &impl Env) -> [u64; N] {
+        let mut key = [0; N];
+
+        // As in `numbers_key`.
+        if let (Some(to), Some(word)) = (key.get_mut(0), self.plan.words.places().first()) {
+            *to = self.operand_at(word, record, env, &[]);
+        }
+        if let (Some(to), Some(word)) = (key.get_mut(1), self.plan.words.places().get(1)) {
+            *to = self.operand_at(word, record, env, &[]);
+        }
+        key
     }
 
     /// Value `i` of such a program.

@@ -113,7 +113,10 @@ impl Program {
     /// are numbers or short strings of the record; else returns 0, and [`Program::key`] is what computes it.
     #[inline(always)]
     pub fn numbers_key_in(&self, record: &[u8], cpu: u32, buf: &mut [u64]) -> usize {
-        let words = self.plan.words.as_slice();
+        let words = match self.plan.has_stamp {
+            true => &[],
+            false => self.plan.words.as_slice(),
+        };
 
         for (word, number) in buf.iter_mut().zip(words) {
             *word = number.word(record, || cpu);
@@ -123,36 +126,55 @@ impl Program {
 }
 
 impl Program {
-    /// Whether all that a hit has to do are [`Program::numbers_key`], values that are simple, and
-    /// [`Program::set_simple_vars`].
-    pub fn has_simple_vars_alone(&self) -> bool {
-        self.refs().is_empty()
+    /// How many words the key has, if all that a hit has to do are [`Program::all_numbers_key`],
+    /// [`Program::number_val`] and [`Program::set_number_vars`]; else 0.
+    pub fn all_numbers_keys(&self) -> usize {
+        let are_all = self.refs().is_empty()
             && self.actions().is_empty()
             && !self.number_keys_have_text()
             && self.plan.has_simple_vals()
-            && self
-                .plan
-                .vars
-                .iter()
-                .all(|var| var.is_number() && var.number.is_simple())
+            && self.plan.vars.iter().all(VarStep::is_number);
+
+        match self.plan.words.as_slice().len() {
+            words @ 1..=2 if are_all => words,
+            _ => 0,
+        }
     }
 
-    /// Stores the variables of a hit that has nothing else to do with them, in the extra words of its entry.
+    /// Whether [`Program::numbers_key`] and [`Program::set_vars_at_hand`] do for such a program, too.
+    pub fn numbers_are_at_hand(&self) -> bool {
+        let mut vars = self.plan.vars.iter();
+
+        !self.plan.has_stamp && vars.all(|var| self.plan.is_at_hand(&var.number))
+    }
+
+    /// As [`Program::set_number_vars`], if [`Program::numbers_are_at_hand`].
     #[inline(always)]
-    pub fn set_simple_vars(
+    pub fn set_vars_at_hand(
         &self,
         aux: &[Atomic<u64>],
         record: &[u8],
         cpu: impl Fn() -> u32 + Copy,
     ) {
         for var in self.plan.vars.iter() {
-            var.set(aux, var.number.simple(record, cpu).unwrap_or(0));
+            var.set(aux, self.number_at_hand(&var.number, record, cpu));
+        }
+    }
+
+    /// Stores the variables of a hit of such a program in the extra words of its entry.
+    #[inline(always)]
+    pub fn set_number_vars(&self, aux: &[Atomic<u64>], record: &[u8], env: &impl Env) {
+        for var in self.plan.vars.iter() {
+            var.set(aux, self.number_at(&var.number, record, env, &[]));
         }
     }
 
     /// How many words its key has, at most four, if [`Program::numbers_key`] computes it; else 0.
     pub fn key_in_words(&self) -> usize {
-        self.plan.words.as_slice().len()
+        match self.plan.has_stamp {
+            true => 0,
+            false => self.plan.words.as_slice().len(),
+        }
     }
 
     /// Value `i` of a hit; 0 if there is none.

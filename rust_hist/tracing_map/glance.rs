@@ -153,14 +153,45 @@ where
         cpu: impl Fn() -> u32,
         values: &impl Values,
     ) -> bool {
+        self.hit_at_once_and(key, cpu, values, |_aux| ())
+    }
+
+    /// As [`Map::hit_at_once`], and hands the aux words of an element that was hit to `then`.
+    #[inline(always)]
+    pub fn hit_at_once_and<const N: usize>(
+        &self,
+        key: &[u64; N],
+        cpu: impl Fn() -> u32,
+        values: &impl Values,
+        then: impl FnOnce(&[Atomic<u64>]),
+    ) -> bool {
         let words = self.words();
 
         match self.glance_in(words, key) {
-            Glance::Found(elt) => self.hit_in(words, elt, cpu, values),
+            Glance::Found(elt) => {
+                self.hit_in(words, elt, cpu, values);
+                if let Some(aux) = self.aux_in(words, elt) {
+                    then(aux);
+                }
+            }
             Glance::Full => self.count_in(words, Ending::DroppedFull, cpu),
             Glance::Unclear => return false,
         }
         true
+    }
+
+    /// The aux words of an element; `words` are those of the map.
+    #[inline(always)]
+    pub(super) fn aux_in<'w>(&self, words: &'w [Atomic<u64>], elt: Elt) -> Option<&'w [Atomic<u64>]> {
+        let shape = self.shape();
+        // CAST: no shape has more of either, see `AUX_WORDS_MAX`. So the compiler sees that no sum below
+        // overflows, and looks at the end alone.
+        let len = usize::from(shape.aux_words as u16);
+        let first = shape.aux_at as u32;
+        // OVERFLOW: below the number of words, since the index is less than that of elements.
+        let at = elt.index().wrapping_mul(len).wrapping_add(first as usize);
+
+        words.get(at..at.wrapping_add(len))
     }
 
     /// Counts a call that changes nothing else, as [`Map::hit_at_once`] does.

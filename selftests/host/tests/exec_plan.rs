@@ -26,6 +26,7 @@ use rust_hist::{
     program::{
         Field,
         Insn,
+        Kind,
         Load,
         Modifier,
         Op,
@@ -331,6 +332,12 @@ fn vals() -> impl Strategy<Value = String> {
     let expressions = prop::sample::select(vec![
         "u8+s16",
         "u64*3-s8",
+        "u32*s16-5",
+        "-(u8+s16)",
+        "u8*u16/3",
+        "s8/u8/1",
+        "common_timestamp.usecs-u8",
+        "u64-u8.log2*s16",
         "u32/7",
         "s64/s8",
         "u16*u16+u8",
@@ -458,26 +465,36 @@ struct Entry([Atomic<u64>; 64]);
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(500))]
 
-    /// The short form of a hit stores in its variables what the long one does.
+    /// The form of a hit that has nothing but numbers has the key and stores the variables of the long one.
     #[test]
-    fn simple_variables_are_what_all_variables_are(
-        vars in prop::collection::vec(vals(), 1..=4),
+    fn a_hit_with_all_numbers_does_what_any_hit_does(
+        keys in prop::sample::select(vec!["u8", "common_timestamp.log2", "s16,common_timestamp.usecs"]),
+        vars in prop::collection::vec(vals(), 0..=4),
         around in surroundings(),
         records in prop::collection::vec(records(), 4),
     ) {
-        let vars: Vec<String> = vars.iter().enumerate().map(|(i, v)| format!("v{i}={v}")).collect();
-        let Ok(program) = compile(&ZOO, format!("keys=u8:{}", vars.join(",")).as_bytes()) else {
+        let vars: String = vars.iter().enumerate().map(|(i, v)| format!(":v{i}={v}")).collect();
+        let Ok(program) = compile(&ZOO, format!("keys={keys}{vars}").as_bytes()) else {
             return Ok(());
         };
-        if !program.has_simple_vars_alone() {
+        let words = program.all_numbers_keys();
+        let are_numbers = program.vars().iter().all(|var| var.cell().kind == Kind::Number);
+        prop_assert_eq!(words, if are_numbers { program.key_words() } else { 0 });
+        if words == 0 {
             return Ok(());
         }
         for record in records {
             let [long, short] = [(); 2].map(|()| Entry([(); 64].map(|()| Atomic::<u64>::new(0))));
             let mut own = [0; VARS_MAX];
+            let mut key = [0; KEY_WORDS_MAX];
+            let key = program.key(&record, &around, &mut key);
 
+            match words {
+                1 => prop_assert_eq!(&program.all_numbers_key::<1>(&record, &around)[..], key),
+                _ => prop_assert_eq!(&program.all_numbers_key::<2>(&record, &around)[..], key),
+            }
             program.set_vars(&long.0, &record, &around, &Refs::none(), &mut own);
-            program.set_simple_vars(&short.0, &record, || around.cpu);
+            program.set_number_vars(&short.0, &record, &around);
             for (var, own) in program.vars().iter().zip(own) {
                 let at = usize::from(var.cell().at);
                 for entry in [&long, &short] {
