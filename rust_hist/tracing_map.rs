@@ -222,7 +222,9 @@ where
     /// Returns the aux words of an element.
     #[inline(always)]
     pub fn aux(&self, elt: Elt) -> &[Atomic<u64>] {
-        match self.aux_in(self.words(), elt) {
+        let (at, end) = self.aux_at(elt);
+
+        match self.words().get(at..end) {
             Some(aux) => aux,
             None => no_words(),
         }

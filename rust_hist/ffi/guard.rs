@@ -85,9 +85,23 @@ impl PreemptOff<'_> {
     /// The number of this CPU, valid as long as the proof.
     #[inline(always)]
     pub(crate) fn cpu(&self) -> u32 {
-        // SAFETY: the function only reads the number of the CPU that it runs on, which the type
-        // invariant keeps from changing.
-        unsafe { bindings::raw_smp_processor_id() }
+        let cpu: u64;
+        // SAFETY: the symbol is that of a number which each CPU has, at this distance from where its `gs`
+        // points; it is read whole, and nothing else is touched. By the type invariant the CPU stays the same
+        // between two of these.
+        unsafe {
+            core::arch::asm!(
+                "mov {cpu:e}, dword ptr gs:[rip + {of_each_cpu}]",
+                cpu = out(reg) cpu,
+                of_each_cpu = sym bindings::cpu_number,
+                options(nostack, preserves_flags, readonly, pure),
+            );
+        }
+        // SAFETY: an instruction that writes the lower half of a register clears the upper one. So the
+        // compiler need not do it again.
+        unsafe { core::hint::assert_unchecked(cpu <= u32::MAX.into()) };
+        // CAST: see above.
+        cpu as u32
     }
 
     /// Whether RCU waits for this CPU, as it does for all that are online.

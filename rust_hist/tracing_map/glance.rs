@@ -170,8 +170,10 @@ where
         match self.glance_in(words, key) {
             Glance::Found(elt) => {
                 self.hit_in(words, elt, cpu, values);
-                if let Some(aux) = self.aux_in(words, elt) {
-                    then(aux);
+                let (at, end) = self.aux_at(elt);
+                // The compiler makes no choice between addresses of this one.
+                if end <= words.len() {
+                    then(words.get(at..end).unwrap_or(&[]));
                 }
             }
             Glance::Full => self.count_in(words, Ending::DroppedFull, cpu),
@@ -180,9 +182,9 @@ where
         true
     }
 
-    /// The aux words of an element; `words` are those of the map.
+    /// Where the aux words of an element begin and end.
     #[inline(always)]
-    pub(super) fn aux_in<'w>(&self, words: &'w [Atomic<u64>], elt: Elt) -> Option<&'w [Atomic<u64>]> {
+    pub(super) fn aux_at(&self, elt: Elt) -> (usize, usize) {
         let shape = self.shape();
         // CAST: no shape has more of either, see `AUX_WORDS_MAX`. So the compiler sees that no sum below
         // overflows, and looks at the end alone.
@@ -191,7 +193,7 @@ where
         // OVERFLOW: below the number of words, since the index is less than that of elements.
         let at = elt.index().wrapping_mul(len).wrapping_add(first as usize);
 
-        words.get(at..at.wrapping_add(len))
+        (at, at.wrapping_add(len))
     }
 
     /// Counts a call that changes nothing else, as [`Map::hit_at_once`] does.
