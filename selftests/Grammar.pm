@@ -6,6 +6,8 @@
 #	$grammar->words('operator')	the alternatives of a rule that are single words, each as often as it counts
 #	$grammar->terminals		all words
 #	$grammar->derive('trigger', $n)	a random text; $n->($k) is a number from 0 to $k - 1
+#	$grammar->derive('trigger', $n, {number => sub { ... }})
+#					what stands for some rules instead; where a sub gives nothing, the rule does
 #	$grammar->{order}		[section, [comment lines], rule, its text]...
 #
 # A rule is a choice of alternatives, [weight, part...]; a part is one of
@@ -108,12 +110,14 @@ sub terminals {
 }
 
 sub derive {
-	my ($self, $rule, $number) = @_;
-	return $self->derive_choice($self->{rules}{$rule} // die("$self->{file}: there is no rule $rule\n"), $number);
+	my ($self, $rule, $number, $instead) = @_;
+	my $text = $instead && $instead->{$rule} && $instead->{$rule}->();
+	return $text if defined $text;
+	return $self->derive_choice($self->{rules}{$rule} // die("$self->{file}: there is no rule $rule\n"), $number, $instead);
 }
 
 sub derive_choice {
-	my ($self, $choice, $number) = @_;
+	my ($self, $choice, $number, $instead) = @_;
 	my $sum = 0;
 	$sum += $_->[0] for @$choice;
 	my $dice = $number->($sum);
@@ -122,10 +126,10 @@ sub derive_choice {
 	for my $part (@$alternative[1 .. $#$alternative]) {
 		my ($kind, $what) = @$part;
 		if ($kind eq 'word') { $text .= $what; }
-		elsif ($kind eq 'rule') { $text .= $self->derive($what, $number); }
-		elsif ($kind eq 'group') { $text .= $self->derive_choice($what, $number); }
-		elsif ($kind eq 'option') { $text .= $self->derive_choice($what, $number) if $number->(2); }
-		else { $text .= $self->derive_choice($what, $number) while $number->(3) == 0; }
+		elsif ($kind eq 'rule') { $text .= $self->derive($what, $number, $instead); }
+		elsif ($kind eq 'group') { $text .= $self->derive_choice($what, $number, $instead); }
+		elsif ($kind eq 'option') { $text .= $self->derive_choice($what, $number, $instead) if $number->(2); }
+		else { $text .= $self->derive_choice($what, $number, $instead) while $number->(3) == 0; }
 	}
 	return $text;
 }
