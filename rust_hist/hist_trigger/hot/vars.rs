@@ -176,8 +176,20 @@ fn hit_with_words<const N: usize>(trigger: &HistTrigger, hit: Hit<'_>) {
     let cpu = || preempt.cpu();
     let live = trigger.table.in_hit(&preempt);
     let key = program.numbers_key::<N, true>(hit.data(), cpu);
-    let (mut numbers, mut own) = ([0; FEW], [0; FEW]);
-    let Ok(refs) = program.resolve(&key, Sources { trigger, preempt }, &mut numbers) else {
+    // Few triggers read variables, and most of those one.
+    let (mut one, mut few);
+    let numbers: &mut [u64] = match program.refs() {
+        [] => &mut [],
+        [_] => {
+            one = [0];
+            &mut one
+        }
+        _ => {
+            few = [0; FEW];
+            &mut few
+        }
+    };
+    let Ok(refs) = program.resolve(&key, Sources { trigger, preempt }, numbers) else {
         return live.map.count_at_once(Ending::Ignored, cpu);
     };
     let elt = match live.map.glance(&key) {
@@ -191,7 +203,7 @@ fn hit_with_words<const N: usize>(trigger: &HistTrigger, hit: Hit<'_>) {
     let vals = Vals { program, hit, refs };
 
     live.map.hit_element(elt, cpu, &vals);
-    set_and_act(trigger, live, elt, hit, refs, &mut own);
+    set_and_act(trigger, live, elt, hit, refs, &mut [0; FEW]);
 }
 
 #[cold]
