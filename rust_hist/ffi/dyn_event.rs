@@ -54,7 +54,10 @@ use kernel::{
 
 pub(crate) use {
     file::File,
-    listeners::Listener,
+    listeners::{
+        Listener,
+        Plain, //
+    },
     registration::Registration, //
 };
 

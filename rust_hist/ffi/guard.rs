@@ -104,8 +104,45 @@ impl PreemptOff<'_> {
         cpu as u32
     }
 
+    /// How many sections without preemption the task is in.
+    #[inline(always)]
+    pub(super) fn depth(&self) -> u32 {
+        let count: u32;
+        // SAFETY: the symbol is that of a count which each CPU has, at this distance from where its `gs`
+        // points; it is read whole, and nothing else is touched.
+        unsafe {
+            core::arch::asm!(
+                "mov {count:e}, dword ptr gs:[rip + {of_each_cpu}]",
+                count = out(reg) count,
+                of_each_cpu = sym bindings::__preempt_count,
+                options(nostack, preserves_flags, readonly),
+            );
+        }
+        // What kinds of interrupts there are comes above.
+        count & 0xff
+    }
+
+    /// Counts as one section more without preemption until the value is dropped: records say how many
+    /// there are.
+    #[inline(always)]
+    pub(crate) fn again(&self) -> PreemptOffAgain<'_> {
+        #[cfg(CONFIG_PREEMPT_COUNT)]
+        // SAFETY: the symbol is that of a count which each CPU has, at this distance from where its `gs`
+        // points, and whose lowest bits come first. One instruction changes it, of the CPU that the proof
+        // keeps the task on. Nobody has to be told of a lower count meanwhile: by the type invariant it is
+        // not that which lets other tasks run.
+        unsafe {
+            core::arch::asm!(
+                "inc dword ptr gs:[rip + {of_each_cpu}]",
+                of_each_cpu = sym bindings::__preempt_count,
+                options(nostack),
+            );
+        }
+        PreemptOffAgain(*self)
+    }
+
     /// Whether RCU waits for this CPU, as it does for all that are online.
-    #[inline]
+    #[inline(always)]
     pub(super) fn is_watched(&self) -> bool {
         // SAFETY: the mask is part of the kernel image.
         unsafe { self.is_in((&raw const bindings::__cpu_online_mask).cast()) }
@@ -116,7 +153,7 @@ impl PreemptOff<'_> {
     /// # Safety
     ///
     /// `mask` must point at the words of a `cpumask`.
-    #[inline]
+    #[inline(always)]
     pub(super) unsafe fn is_in(&self, mask: *const c_ulong) -> bool {
         // CAST: no CPU has such a number.
         let cpu = self.cpu() as usize;
@@ -124,6 +161,37 @@ impl PreemptOff<'_> {
         // SAFETY: by the contract; a mask has a bit for each CPU, and its words are written whole.
         let word = unsafe { mask.add(cpu / bits).read_volatile() };
         word >> (cpu % bits) & 1 != 0
+    }
+}
+
+/// One section more without preemption inside of another one.
+///
+/// # Invariants
+///
+/// The count of them was raised for this value, on this CPU.
+pub(crate) struct PreemptOffAgain<'a>(PreemptOff<'a>);
+
+impl PreemptOffAgain<'_> {
+    /// The proof that goes with it.
+    #[inline(always)]
+    pub(crate) fn proof(&self) -> &PreemptOff<'_> {
+        &self.0
+    }
+}
+
+impl Drop for PreemptOffAgain<'_> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        #[cfg(CONFIG_PREEMPT_COUNT)]
+        // SAFETY: as in `PreemptOff::again`. By the type invariant this leaves what was there before that,
+        // which is above 0, since preemption stays off.
+        unsafe {
+            core::arch::asm!(
+                "dec dword ptr gs:[rip + {of_each_cpu}]",
+                of_each_cpu = sym bindings::__preempt_count,
+                options(nostack),
+            );
+        }
     }
 }
 

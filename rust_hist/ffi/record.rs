@@ -8,9 +8,13 @@
 
 use super::{
     bindings,
+    event::Hit,
     guard::PreemptOff, //
 };
-use core::mem::MaybeUninit;
+use core::mem::{
+    offset_of,
+    MaybeUninit, //
+};
 use kernel::prelude::*;
 
 /// What became of a record.
@@ -43,6 +47,43 @@ impl Room {
         Self(MaybeUninit::uninit())
     }
 }
+
+/// What records have in common that one context writes at one time: its flags, and its task. In the form of
+/// their header, `struct trace_entry`.
+#[derive(Clone, Copy)]
+pub(crate) struct Moment(u64);
+
+impl Moment {
+    /// That in which the record of a hit was begun.
+    #[inline(always)]
+    pub(crate) fn of(hit: &Hit<'_>) -> Self {
+        // The core has written a header; there is none that is shorter.
+        let header = hit.data().first_chunk();
+        Self(header.map_or(0, |bytes| u64::from_le_bytes(*bytes)))
+    }
+
+    /// The header of a record of type `kind` that is written now.
+    ///
+    /// C counterpart: `tracing_gen_ctx_dec()`, `tracing_generic_entry_update()`.
+    #[inline(always)]
+    fn header(self, kind: c_int, preempt: &PreemptOff<'_>) -> u64 {
+        // The core takes off what a tracepoint counts, where one can be preempted.
+        let of_tracepoint = u32::from(cfg!(CONFIG_PREEMPTION));
+        let depth = preempt.depth().min(0xf).wrapping_sub(of_tracepoint) & 0xf;
+        // CAST: types of events have 16 bits in a record.
+        let kind = kind as c_ushort;
+        // Above the depth is how often migration is off.
+        self.0 & !0x0f00_ffff | u64::from(kind) | u64::from(depth) << 24
+    }
+}
+
+const _: () = {
+    assert!(cfg!(target_endian = "little"));
+    assert!(size_of::<bindings::trace_entry>() == size_of::<u64>());
+    assert!(offset_of!(bindings::trace_entry, type_) == 0);
+    assert!(offset_of!(bindings::trace_entry, flags) == 2);
+    assert!(offset_of!(bindings::trace_entry, preempt_count) == 3);
+};
 
 /// A record that is complete. It has to be committed.
 #[must_use]
@@ -125,8 +166,64 @@ impl Reserved {
         Some(unsafe { room.0.assume_init_mut() })
     }
 
+    /// As [`Reserved::new_in`], for a file that wants nothing but a record. The core would ask the CPU once more
+    /// for all that is known of the moment.
+    ///
+    /// C counterpart: `trace_event_buffer_reserve()`.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Reserved::new_in`]; `file` must be one of the event of `call`.
+    #[inline(always)]
+    unsafe fn new_at<'r>(
+        room: &'r mut Room,
+        (file, call): (
+            *mut bindings::trace_event_file,
+            *mut bindings::trace_event_call,
+        ),
+        len: usize,
+        moment: Moment,
+        preempt: &PreemptOff<'_>,
+    ) -> Option<&'r mut Self> {
+        // SAFETY: as in `new_in`.
+        let nest = unsafe { (*(*file).tr).array_buffer.buffer };
+        // SAFETY: as in `new_in`.
+        unsafe { bindings::ring_buffer_nest_start(nest) };
+        // CAST: both are as wide as a word.
+        let size = len as c_ulong;
+        // SAFETY: the buffer of an instance lives as long as that.
+        let event = unsafe { bindings::ring_buffer_lock_reserve(nest, size) };
+        if event.is_null() {
+            // SAFETY: as in `new_in`.
+            unsafe { bindings::ring_buffer_nest_end(nest) };
+            return None;
+        }
+        // SAFETY: reserved above.
+        let entry = unsafe { data_of(event) };
+        // SAFETY: by the contract the event is live; its type does not change.
+        let kind = unsafe { (*call).event.type_ };
+        let header = moment.header(kind, preempt);
+        // SAFETY: a record has room for a header; the ring buffer knows places for words of 4 bytes.
+        unsafe { entry.write_unaligned(header) };
+        // CAST: the flags, and in the low bits the counts.
+        let trace_ctx = (header & 0xff_0000 | header >> 24 & 0xff) as c_uint;
+        // INVARIANT: reserved above.
+        Some(room.0.write(Self {
+            buffer: bindings::trace_event_buffer {
+                buffer: nest,
+                event,
+                trace_file: file,
+                entry: entry.cast(),
+                trace_ctx,
+                regs: core::ptr::null_mut(),
+            },
+            nest,
+            len,
+        }))
+    }
+
     /// All bytes of the record, its header included.
-    #[inline]
+    #[inline(always)]
     pub(super) fn bytes(&mut self) -> &mut [u8] {
         // SAFETY: by the type invariant the bytes are there, and until the record is committed
         // nobody else has them.
@@ -153,6 +250,21 @@ impl Reserved {
     ) -> Self {
         // INVARIANT: by the contract.
         Self { buffer, nest, len }
+    }
+
+    /// Has the record filled; `fill` says whether it is complete. If not, it is given back.
+    ///
+    /// # Safety
+    ///
+    /// It must be neither committed nor given back.
+    #[inline(always)]
+    unsafe fn complete<'r>(&'r mut self, fill: impl FnOnce(&mut [u8]) -> bool) -> Begun<'r> {
+        if !fill(self.bytes()) {
+            // SAFETY: by the contract.
+            unsafe { self.give_back() };
+            return Begun::Done(Outcome::Lost);
+        }
+        Begun::Complete(Complete(self))
     }
 
     /// As [`Complete::commit`].
@@ -206,6 +318,69 @@ impl Reserved {
 // CAST: a flag of the C enumeration.
 const SOFT_DISABLED: c_ulong = bindings::EVENT_FILE_FL_SOFT_DISABLED as c_ulong;
 
+/// The data of a record that is reserved.
+///
+/// # Safety
+///
+/// `event` must be what the ring buffer has reserved.
+#[inline(always)]
+unsafe fn data_of(event: *mut bindings::ring_buffer_event) -> *mut u64 {
+    // SAFETY: by the contract it heads a record.
+    let words = unsafe { (*event).type_len() };
+    if words.wrapping_sub(1) < bindings::ring_buffer_type_RINGBUF_TYPE_DATA_TYPE_LEN_MAX {
+        // A short record, whose data comes next.
+        event.cast::<u32>().wrapping_add(1).cast()
+    } else {
+        // SAFETY: by the contract.
+        unsafe { bindings::ring_buffer_event_data(event) }.cast()
+    }
+}
+
+/// Whether `file` wants all records of its event, and nobody wants to see them before.
+///
+/// # Safety
+///
+/// `file` must be a live event file.
+#[inline(always)]
+pub(super) unsafe fn is_plain(file: *mut bindings::trace_event_file) -> bool {
+    // CAST: flags of the C enumeration.
+    const OTHER: c_ulong = bindings::EVENT_FILE_FL_TRIGGER_MODE as c_ulong
+        | bindings::EVENT_FILE_FL_TRIGGER_COND as c_ulong
+        | bindings::EVENT_FILE_FL_SOFT_DISABLED as c_ulong
+        | bindings::EVENT_FILE_FL_FILTERED as c_ulong
+        | bindings::EVENT_FILE_FL_PID_FILTER as c_ulong;
+
+    // SAFETY: by the contract. Others change the word, atomically.
+    unsafe { (&raw const (*file).flags).read_volatile() & OTHER == 0 }
+}
+
+/// As [`begin`], for a file that [`is_plain`], in a known moment.
+///
+/// # Safety
+///
+/// `file` must be a live event file, of the event of `call`.
+#[inline(always)]
+pub(super) unsafe fn begin_at<'r>(
+    room: &'r mut Room,
+    (file, call): (
+        *mut bindings::trace_event_file,
+        *mut bindings::trace_event_call,
+    ),
+    len: usize,
+    fill: impl FnOnce(&mut [u8]) -> bool,
+    moment: Moment,
+    preempt: &PreemptOff<'_>,
+) -> Begun<'r> {
+    // SAFETY: by the contract; the caller may record events.
+    let Some(record) = (unsafe { Reserved::new_at(room, (file, call), len, moment, preempt) })
+    else {
+        // SAFETY: the file is live.
+        return Begun::Done(unsafe { missing(file, preempt) });
+    };
+    // SAFETY: nobody has used the record.
+    unsafe { record.complete(fill) }
+}
+
 /// Reserves a record of `len` bytes in the instance of `file`, and has it filled; `fill` gets all of
 /// it, with its header written already, and says whether it is complete. Its state is in `room`.
 ///
@@ -225,12 +400,8 @@ pub(super) unsafe fn begin<'r>(
         // SAFETY: the file is live.
         return Begun::Done(unsafe { missing(file, preempt) });
     };
-    if !fill(record.bytes()) {
-        // SAFETY: the record is not used any more.
-        unsafe { record.give_back() };
-        return Begun::Done(Outcome::Lost);
-    }
-    Begun::Complete(Complete(record))
+    // SAFETY: nobody has used the record.
+    unsafe { record.complete(fill) }
 }
 
 /// Why there is no room for a record in the instance of `file`.

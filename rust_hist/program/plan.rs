@@ -39,7 +39,10 @@ use crate::{
 };
 
 use super::{
-    plan_vars::VarStep,
+    plan_vars::{
+        ArgStep,
+        VarStep, //
+    },
     Code,
     Field,
     Insn,
@@ -74,7 +77,7 @@ pub(super) struct Plan {
     /// The variables, and the parameters of `save()` and of `trace()`; see `program/plan_vars.rs`.
     pub(super) vars: Vec<VarStep>,
     pub(super) saves: Vec<Number>,
-    pub(super) args: Vec<Number>,
+    pub(super) args: Vec<ArgStep>,
     /// The steps of all expressions.
     steps: Vec<Step>,
 }

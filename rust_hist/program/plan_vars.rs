@@ -48,6 +48,27 @@ pub(super) struct VarStep {
     kind: Kind,
 }
 
+/// What a hit does for one parameter of a `trace()` that is a number.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ArgStep {
+    pub(super) from: ArgFrom,
+    /// The number of a variable.
+    pub(super) n: u8,
+    /// What the record has.
+    pub(super) number: Number,
+}
+
+/// Where the number of a parameter comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ArgFrom {
+    /// A variable of the trigger itself.
+    Own,
+    /// A variable of another trigger.
+    Ref,
+    /// The record.
+    Record,
+}
+
 impl VarStep {
     /// Whether the variable is a number.
     #[inline(always)]
@@ -95,11 +116,14 @@ impl Program {
         }
         for at in 0..self.args.len() {
             if let Some(source) = self.args.get(at).map(|arg| arg.source) {
-                args.push(match source {
-                    ArgSource::Field(field) => self.lower_number(&field)?,
+                let (from, n, number) = match source {
+                    ArgSource::Field(field) => (ArgFrom::Record, 0, self.lower_number(&field)?),
                     // What a hit has of variables is at hand.
-                    ArgSource::Ref(_) | ArgSource::Own(_) => Number::default(),
-                })?;
+                    ArgSource::Ref(n) => (ArgFrom::Ref, n, Number::default()),
+                    ArgSource::Own(n) => (ArgFrom::Own, n, Number::default()),
+                };
+
+                args.push(ArgStep { from, n, number })?;
             }
         }
         self.plan.saves = saves;
@@ -199,7 +223,7 @@ impl Plan {
 
     /// As [`Program::args_of`].
     #[inline(always)]
-    pub(super) fn args_of(&self, action: &Action) -> &[Number] {
+    pub(super) fn args_of(&self, action: &Action) -> &[ArgStep] {
         match action.act {
             Do::Trace { first, len, .. } => part(&self.args, first, len),
             Do::Snapshot | Do::Save { .. } => &[],
@@ -209,7 +233,7 @@ impl Plan {
 
 /// `len` of `all` from `first` on; none if there are not as many.
 #[inline(always)]
-fn part(all: &[Number], first: u16, len: u16) -> &[Number] {
+fn part<T>(all: &[T], first: u16, len: u16) -> &[T] {
     all.get(usize::from(first)..)
         .and_then(|from| from.get(..usize::from(len)))
         .unwrap_or(&[])

@@ -180,10 +180,10 @@ impl Schema {
         self.words() * 8 + HEADER
     }
 
-    /// The bytes of every record of an event that has nothing but numbers.
+    /// Whether the event has nothing but numbers: then all records have [`Schema::fixed_len`] bytes.
     #[inline(always)]
-    pub fn len_of_numbers(&self) -> Option<usize> {
-        self.numbers.then(|| self.fixed_len())
+    pub fn has_numbers_alone(&self) -> bool {
+        self.numbers
     }
 
     /// Writes all of a record but its header. `record` has at least [`Sizes::record_len`] bytes; what

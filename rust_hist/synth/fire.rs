@@ -10,10 +10,14 @@
 use super::SynthEvent;
 use crate::{
     ffi::{
-        dyn_event::Listener,
+        dyn_event::{
+            Listener,
+            Plain, //
+        },
         guard::PreemptOff,
         record::{
             Begun,
+            Moment,
             Outcome,
             Room, //
         }, //
@@ -35,26 +39,61 @@ impl SynthEvent {
         self.has_listeners()
     }
 
-    /// Fires the event: everyone who has it enabled gets a record with these values.
+    /// Fires the event: everyone who has it enabled gets a record with these values, written in this moment.
     ///
     /// A no-op if nobody has, or if the event has been deleted.
-    #[inline]
-    pub(crate) fn fire(&self, values: &impl Values, preempt: &PreemptOff<'_>) -> Fired {
+    #[inline(never)]
+    pub(crate) fn fire(
+        &self,
+        values: &impl Values,
+        moment: Moment,
+        preempt: &PreemptOff<'_>,
+    ) -> Fired {
+        match self.only_listener(preempt) {
+            Some(listener) if self.schema().has_numbers_alone() => {
+                self.fire_numbers(&listener, values, moment, preempt)
+            }
+            _ => self.fire_each(values, preempt),
+        }
+    }
+
+    /// Fires an event that has nothing but numbers, to whom nobody else listens.
+    #[inline(always)]
+    fn fire_numbers(
+        &self,
+        listener: &Plain<'_>,
+        values: &impl Values,
+        moment: Moment,
+        preempt: &PreemptOff<'_>,
+    ) -> Fired {
+        // PARITY: `get_hist_pad()` counts in the record's `common_preempt_count`.
+        let again = preempt.again();
         let mut fired = Fired::default();
         let mut room = Room::new();
-        for listener in self.listeners(preempt) {
-            match self.begin(&mut room, &listener, values, preempt) {
-                // The triggers of the event run in here, and may fire another event.
-                Begun::Complete(record) => record.commit(),
-                Begun::Done(Outcome::Lost) => fired.lost = fired.lost.saturating_add(1),
-                Begun::Done(_) => {}
-            }
+        let schema = self.schema();
+        let fill = |record: &mut [u8]| schema.write_numbers(values, record).is_ok();
+        fired.end(listener.begin(&mut room, schema.fixed_len(), fill, moment, again.proof()));
+        fired
+    }
+
+    /// Fires the event to all who listen.
+    #[inline(never)]
+    fn fire_each(&self, values: &impl Values, preempt: &PreemptOff<'_>) -> Fired {
+        // PARITY: as in `fire_numbers`.
+        let again = preempt.again();
+        let mut fired = Fired::default();
+        let mut room = Room::new();
+        for listener in self.listeners(again.proof()) {
+            fired.end(self.begin(&mut room, &listener, values, again.proof()));
         }
         fired
     }
 
     /// Writes a record for one listener.
-    #[inline(always)]
+    ///
+    /// What it takes of the stack is gone when it returns, unlike the frame of who calls it, in which the
+    /// next level of events nests.
+    #[inline(never)]
     fn begin<'r>(
         &self,
         room: &'r mut Room,
@@ -65,30 +104,23 @@ impl SynthEvent {
         if listener.is_off() {
             return Begun::Done(Outcome::Unwanted);
         }
-        let schema = self.schema();
-        let Some(len) = schema.len_of_numbers() else {
-            return self.begin_parts(room, listener, values, preempt);
-        };
-        let fill = |record: &mut [u8]| schema.write_numbers(values, record).is_ok();
-        listener.begin(room, len, fill, preempt)
-    }
-
-    /// As [`SynthEvent::begin`], for an event that has more than numbers.
-    ///
-    /// What it takes of the stack is gone when it returns, unlike the frame of [`SynthEvent::fire`],
-    /// in which the next level of events nests.
-    #[inline(never)]
-    fn begin_parts<'r>(
-        &self,
-        room: &'r mut Room,
-        listener: &Listener<'_>,
-        values: &impl Values,
-        preempt: &PreemptOff<'_>,
-    ) -> Begun<'r> {
         let Ok(sizes) = self.schema().measure(values) else {
             return Begun::Done(Outcome::Lost);
         };
         let fill = |record: &mut [u8]| self.schema().write(values, &sizes, record).is_ok();
         listener.begin(room, sizes.record_len(), fill, preempt)
+    }
+}
+
+impl Fired {
+    /// Ends the writing of one record.
+    #[inline(always)]
+    fn end(&mut self, begun: Begun<'_>) {
+        match begun {
+            // The triggers of the event run in here, and may fire another event.
+            Begun::Complete(record) => record.commit(),
+            Begun::Done(Outcome::Lost) => self.lost = self.lost.saturating_add(1),
+            Begun::Done(_) => {}
+        }
     }
 }

@@ -13,6 +13,7 @@ use super::{
         record::{
             self,
             Begun,
+            Moment,
             Room, //
         }, //
     },
@@ -53,6 +54,36 @@ impl<K: Kind> Event<K> {
         let list = unsafe { Atomic::from_ptr(&raw mut (*self.tracepoint.get()).funcs) };
         // ORDERING: a hint; `listeners` looks again.
         !list.load(Relaxed).is_null()
+    }
+
+    /// The one who listens to the event now, if it is [`Plain`] and nobody else does.
+    #[inline(always)]
+    pub(crate) fn only_listener<'a>(&'a self, preempt: &'a PreemptOff<'_>) -> Option<Plain<'a>> {
+        let call = self.call.get();
+        if !preempt.is_watched() {
+            return None;
+        }
+        // SAFETY: as in `listeners`.
+        let list = unsafe { Atomic::from_ptr(&raw mut (*self.tracepoint.get()).funcs) };
+        // ORDERING: as in `listeners`.
+        let list = list.load(Acquire);
+        // SAFETY: as in `listeners`.
+        let (function, data) = unsafe { entry(list) }?;
+        // SAFETY: set when the event is made, and never changed.
+        let is_ours = core::ptr::eq(function, unsafe { (*self.class.get()).probe });
+        let is_perf = core::ptr::eq(data, call.cast());
+        // SAFETY: as in `listeners`; behind an entry there is another one.
+        let has_others = unsafe { entry(list.wrapping_add(1)) }.is_some();
+        // SAFETY: what our entries have is an event file if it is not the event; see `Listener::is_off`.
+        if !is_ours || is_perf || has_others || !unsafe { record::is_plain(data.cast()) } {
+            return None;
+        }
+        // INVARIANT: looked at above.
+        Some(Plain(Listener {
+            file: data.cast(),
+            call,
+            _event: PhantomData,
+        }))
     }
 
     /// Those who listen to the event now. None does once it is deleted.
@@ -139,5 +170,29 @@ impl Listener<'_> {
             // SAFETY: see `is_off`.
             unsafe { record::begin(room, self.file, len, fill, preempt) }
         }
+    }
+}
+
+/// An instance that wants all records of an event as soon as they are there, and nothing else.
+///
+/// # Invariants
+///
+/// As those of a [`Listener`], which has an event file.
+pub(crate) struct Plain<'a>(Listener<'a>);
+
+impl Plain<'_> {
+    /// As [`Listener::begin`], in a known moment.
+    #[inline(always)]
+    pub(crate) fn begin<'r>(
+        &self,
+        room: &'r mut Room,
+        len: usize,
+        fill: impl FnOnce(&mut [u8]) -> bool,
+        moment: Moment,
+        preempt: &PreemptOff<'_>,
+    ) -> Begun<'r> {
+        let Listener { file, call, .. } = self.0;
+        // SAFETY: see `Listener::is_off`; by the type invariant there is a file, of the event.
+        unsafe { record::begin_at(room, (file, call), len, fill, moment, preempt) }
     }
 }

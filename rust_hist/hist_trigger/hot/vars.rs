@@ -27,11 +27,9 @@ use crate::{
     ffi::{
         command::OwnWay,
         event::Hit,
-        guard::{
-            PreemptGuard,
-            PreemptOff, //
-        },
-        poll, //
+        guard::PreemptOff,
+        poll,
+        record::Moment, //
     },
     limits::{
         KEY_WORDS_MAX,
@@ -104,6 +102,7 @@ impl<T> SumValues for Vals<'_, T> {
 struct Outside<'a> {
     trigger: &'a HistTrigger,
     live: &'a Live,
+    hit: Hit<'a>,
     key: &'a [u64],
     aux: &'a [Atomic<u64>],
 }
@@ -129,9 +128,7 @@ impl Effects for Outside<'_> {
         let Some(synth) = self.trigger.synths.get(usize::from(synth)) else {
             return;
         };
-        // PARITY: `get_hist_pad()` counts in the record's `common_preempt_count`.
-        let preempt = PreemptGuard::new();
-        let fired = synth.fire(values, &preempt.proof());
+        let fired = synth.fire(values, Moment::of(&self.hit), self.hit.preempt_off());
         self.live.lose(0, fired.lost.into());
     }
 }
@@ -236,6 +233,7 @@ fn set_and_act<T: Tables>(
         let outside = Outside {
             trigger,
             live,
+            hit,
             key: refs.key(),
             aux,
         };

@@ -324,9 +324,9 @@ impl<E: Env, T: Tables> Hit<'_, E, T> {
         if let Do::Trace { synth, .. } = action.act {
             let values = ArgVals {
                 hit: self,
-                own,
-                args: self.program.args_of(action),
-                numbers: self.program.plan.args_of(action),
+                own: *own,
+                action,
+                steps: self.program.plan.args_of(action),
             };
 
             effects.trace(synth, &values);

@@ -25,7 +25,11 @@ use crate::{
 
 use super::{
     super::{
-        plan::Number,
+        plan_vars::{
+            ArgFrom,
+            ArgStep, //
+        },
+        Action,
         Arg,
         ArgSource,
         Field,
@@ -55,16 +59,17 @@ const STRING_WORDS: usize = STR_SLOT / WORD;
 /// The values of one action in one hit.
 pub(super) struct ArgVals<'h, E, T> {
     pub(super) hit: &'h Hit<'h, E, T>,
-    pub(super) own: &'h OwnVals<'h>,
-    pub(super) args: &'h [Arg],
-    /// The same for those that are numbers of the record.
-    pub(super) numbers: &'h [Number],
+    pub(super) own: OwnVals<'h>,
+    pub(super) action: &'h Action,
+    /// Its parameters, as far as they are numbers.
+    pub(super) steps: &'h [ArgStep],
 }
 
 impl<E: Env, T: Tables> ArgVals<'_, E, T> {
-    #[inline(always)]
     fn source(&self, at: usize) -> Option<&ArgSource> {
-        self.args.get(at).map(Arg::source)
+        let args = self.hit.program.args_of(self.action);
+
+        args.get(at).map(Arg::source)
     }
 
     /// The field behind a string or stack that needs no look at an entry: a variable of the trigger holds
@@ -195,14 +200,14 @@ impl Seen {
 impl<E: Env, T: Tables> Values for ArgVals<'_, E, T> {
     #[inline(always)]
     fn number(&self, field: usize) -> u64 {
-        match self.source(field) {
-            Some(ArgSource::Field(_)) => self
-                .numbers
-                .get(field)
-                .map_or(0, |number| self.hit.number(number)),
-            Some(ArgSource::Own(n)) => self.own.get(*n),
-            Some(ArgSource::Ref(n)) => self.hit.foreign_number(*n),
-            None => 0,
+        let Some(step) = self.steps.get(field) else {
+            return 0;
+        };
+
+        match step.from {
+            ArgFrom::Own => self.own.get(step.n),
+            ArgFrom::Ref => self.hit.foreign_number(step.n),
+            ArgFrom::Record => self.hit.number(&step.number),
         }
     }
 
