@@ -9,6 +9,7 @@
 
 LC_ALL=C
 export LC_ALL
+SELFTESTS=${SELFTESTS:-$OLDPWD}
 
 # --- results ---
 
@@ -63,22 +64,41 @@ until_true() {
 	done
 }
 
+# --- what is no work for a shell ---
+
+# ask NAME ARGUMENT... - a function of lib.pl. An emulated guest takes its time to start a program, so 'run' has
+# started it for all tests (ANSWERS); one at a time can ask it.
+ask() {
+	if [ -z "${ANSWERS:-}" ]; then
+		HIST=$HIST HIST_FILE=$HIST_FILE HIST_STATS=$HIST_STATS SYNTH=$SYNTH SYNTH_FILE=$SYNTH_FILE TRACEFS=$TRACEFS \
+			"$SELFTESTS/lib.pl" "$@"
+		return
+	fi
+	printf '%s\0' $(($# + 1)) "$PWD" "$@" >&8
+	ask_text=
+	while IFS= read -r ask_line <&9; do
+		case $ask_line in
+		"$ASK_END"long*)
+			cat "$TMPDIR/answer"
+			return "${ask_line##* }"
+			;;
+		"$ASK_END"*)
+			printf %s "$ask_text"
+			return "${ask_line#"$ASK_END"}"
+			;;
+		esac
+		ask_text=$ask_text$ask_line$ASK_NEWLINE
+	done
+	fail "nobody answers $*"
+}
+ASK_END=$(printf '\001')
+ASK_NEWLINE='
+'
+
 # --- writing, with the exact errno ---
 
 # write_file FILE BYTES [TRUNCATE] - one write(2); the errno's name, or nothing, is in ERRNO
-write_file() {
-	# The numbers of O_WRONLY|O_APPEND and O_WRONLY|O_TRUNC.
-	ERRNO=$(perl -e '
-		my %names = (1 => "EPERM", 2 => "ENOENT", 7 => "E2BIG", 12 => "ENOMEM", 13 => "EACCES", 16 => "EBUSY",
-			17 => "EEXIST", 19 => "ENODEV", 22 => "EINVAL", 28 => "ENOSPC", 33 => "EDOM", 34 => "ERANGE",
-			95 => "EOPNOTSUPP");
-		sub quit { my $n = $! + 0; print $names{$n} // "errno $n"; exit 0 }
-		my ($file, $bytes, $truncate) = @ARGV;
-		sysopen(my $f, $file, $truncate ? 01001 : 02001) or quit();
-		my $n = syswrite($f, $bytes);
-		defined $n or quit();
-		$n == length $bytes or print "only $n bytes were taken";' -- "$@")
-}
+write_file() { ERRNO=$(ask write_file "$@"); }
 
 # accepted FILE BYTES
 accepted() {
@@ -99,7 +119,11 @@ place() { accepted "events/$1/trigger" "$HIST:$2"; }
 unplace() { accepted "events/$1/trigger" "!$HIST:$2"; }
 
 # lines EVENT - the triggers of an event as the file shows them
-lines() { grep -v '^#' "events/$1/trigger" || true; }
+lines() {
+	while IFS= read -r lines_line; do
+		case $lines_line in '#'*) ;; *) printf '%s\n' "$lines_line" ;; esac
+	done <"events/$1/trigger" || true
+}
 
 # count_triggers EVENT
 count_triggers() { lines "$1" | wc -l; }
@@ -139,58 +163,7 @@ no_triggers() { equal "the triggers of $1" "$(lines "$1")" ""; }
 read_back() {
 	[ "$RUST" = 1 ] && [ -d "/sys/module/$MODULE" ] || return 0
 	cd "$TEST_DIR" || return 1
-	grep -q "$HIST:" events/*/*/trigger instances/*/events/*/*/trigger 2>/dev/null || return 0
-	perl -e '
-		use strict;
-		my $hist = $ENV{HIST};
-		sub content { open(my $f, "<", shift) or return ""; local $/; my $c = <$f>; $c // "" }
-		sub command {
-			my ($file, $text) = @_;
-			sysopen(my $f, $file, 02001) or return "$!";
-			return defined syswrite($f, $text) ? "" : "$!";
-		}
-		my @files;
-		for my $dir (".", glob "instances/*") {
-			my %seen;
-			for my $line (split /^/, content("$dir/show_event_triggers")) {
-				$line =~ /^([^:]+):(\S+)/ or next;
-				push @files, "$dir/events/$1/$2/trigger" unless $seen{"$1/$2"}++;
-			}
-			push @files, "$dir/events/ftrace/print/trigger" unless $seen{"ftrace/print"}++;
-		}
-		my (@all, %before);
-		for my $file (@files) {
-			my @lines = grep /^$hist:/, split /\n/, content($file);
-			next unless @lines;
-			$before{$file} = join "\n", sort @lines;
-			push @all, [$file, $_] for @lines;
-		}
-		# What others refer to goes after these, and comes before them.
-		my @left = reverse @all;
-		for my $round (1 .. 8) {
-			@left = grep { my ($file, $line) = @$_; command($file, "!" . $line =~ s/ \[\w+\]$//r) ne "" } @left;
-		}
-		if (@left) { print "FAILED: by its own text this is not removed: $left[0][1]\n"; exit 1 }
-		for my $file (sort keys %before) {
-			if (content($file) =~ /^($hist:.*)/m) { print "FAILED: by its own text this was not removed: $1\n"; exit 1 }
-		}
-		my @make = @all;
-		for my $round (1 .. 8) {
-			@make = grep {
-				my ($file, $line) = @$_;
-				my $paused = $line =~ s/ \[paused\]$//;
-				$line =~ s/ \[active\]$//;
-				$line =~ s/( if |$)/:pause$1/ if $paused;
-				command($file, $line) ne "";
-			} @make;
-		}
-		if (@make) { print "FAILED: its own text is refused: $make[0][1]\n", content("error_log"); exit 1 }
-		for my $file (sort keys %before) {
-			my $after = join "\n", sort grep /^$hist:/, split /\n/, content($file);
-			next if $after eq $before{$file};
-			print "FAILED: made again from their own text: $file: was\n$before{$file}\nis\n$after\n";
-			exit 1;
-		}'
+	ask read_back
 }
 
 # --- refusals ---
@@ -216,58 +189,7 @@ refused_quietly() {
 # the trigger is put in. The log then has exactly an entry for each MESSAGE.
 check_error() { refusal log "$@"; }
 
-# One process for all of it, as an emulated guest takes its time to make one.
-refusal() {
-	perl -e '
-		use strict;
-		my ($mode, $event, $command, $errno, @messages) = @ARGV;
-		my ($hist, $dir) = ($ENV{HIST}, "events/$event");
-		my $caret;
-		sub fail { print "FAILED: @_\n"; exit 1 }
-		sub content { open(my $f, "<", shift) or return ""; local $/; my $c = <$f>; $c // "" }
-		# What a refused command must not change.
-		sub snapshot {
-			my $infos = join "", grep /^# trigger info/, split /^/, content("$dir/$ENV{HIST_FILE}");
-			content("$dir/trigger") . content("$dir/enable") . $infos;
-		}
-
-		if ($mode eq "log") {
-			$command =~ s/hist:/$hist:/;
-			$caret = index $command, "^";
-			$caret >= 0 or fail("the test gives no place for a caret: $command");
-			substr($command, $caret, 1) = "";
-		}
-		my $before = snapshot();
-		open(my $log, ">", "error_log") or fail("error_log: $!");
-		close $log;
-		sysopen(my $f, "$dir/trigger", 02001) or fail("$dir/trigger: $!");
-		my $n = syswrite($f, $command);
-		my $got = defined $n ? "success" : $! + 0;
-		close $f;
-		my %numbers = (ENOENT => 2, E2BIG => 7, ENOMEM => 12, EBUSY => 16, EEXIST => 17, ENODEV => 19, EINVAL => 22, EDOM => 33, ERANGE => 34);
-		my $wanted = $numbers{$errno} // fail("no number for $errno");
-		$got eq $wanted or fail("the errno of \"$command\": got $got, wanted $wanted ($errno)");
-		my $after = snapshot();
-		$before eq $after or fail("\"$command\" changed the state of $event from:\n${before}to:\n$after");
-		exit if $mode eq "any";
-
-		# The log has a command without the sign of its removal.
-		my $shown = $command;
-		$caret-- if $shown =~ s/^!// && $caret;
-		my $want = "";
-		my $location = "$hist:" . $event =~ tr,/,:,r;
-		my @lines = split /^/, content("error_log");
-		my @heads = grep /: error: /, @lines;
-		my $text = join "", @lines;
-		s/^\[ *\d+\.\d+\] // for @heads;
-		my $heads = join "", @heads;
-		$want .= "$location: error: $_\n" for @messages;
-		$heads eq $want or fail("the log of \"$command\": wanted\n${want}got\n$text");
-		exit if $mode eq "none";
-		my $end = "  Command: $shown\n" . " " x (11 + $caret) . "^\n";
-		substr($text, -length $end) eq $end or fail("the last entry for \"$command\" should end in\n${end}but is\n$text");
-	' -- "$@"
-}
+refusal() { ask refusal "$@"; }
 
 # --- reading ---
 
@@ -275,15 +197,7 @@ refusal() {
 table() { grep '^{' "events/$1/$HIST_FILE" || true; }
 
 # rows EVENT [N] - the rows of its Nth histogram, runs of blanks as one, what is tracked after a '|'
-rows() {
-	awk -v want="${2:-1}" '
-		function flush() { if (row != "") print row; row = "" }
-		/^# event histogram/	{ flush(); n++; next }
-		n != want		{ next }
-		/^\{/			{ flush(); row = $0 }
-		/^\t(max|changed): /	{ row = row " |" $0 }
-		END			{ flush() }' "events/$1/$HIST_FILE" | tr -s '\t ' ' ' | sed 's/ $//'
-}
+rows() { ask rows "$1" "${2:-1}"; }
 
 # rows_are EVENT N ROW...
 rows_are() {
@@ -294,21 +208,13 @@ rows_are() {
 }
 
 # total EVENT TITLE - Hits, Entries or Dropped of its first histogram
-total() { sed -n "s/^    $2: //p" "events/$1/$HIST_FILE" | head -n 1; }
+total() { ask total "$@"; }
 
 # stat_of EVENT TITLE - a number of the account of its first trigger
-stat_of() { sed -n "s/^$2: //p" "events/$1/$HIST_STATS" | head -n 1; }
+stat_of() { ask stat_of "$@"; }
 
 # account EVENT - checks that every call is accounted for
-account() {
-	account=$(awk '
-		/^calls: /	{ calls = $2 }
-		/^hits: /	{ sum = $2 }
-		/^dropped_|^ignored: / { sum += $2 }
-		/^memory: /	{ n++; if (calls != sum) print "calls " calls ", accounted for " sum }
-		END		{ if (!n) print "no trigger" }' "events/$1/$HIST_STATS")
-	equal "the account of $1" "$account" ""
-}
+account() { ask account "$1" || exit 1; }
 
 # --- sources of events ---
 
@@ -369,40 +275,10 @@ enable_synth() {
 
 # synth_error FILE COMMAND ERRNO [MESSAGE] - FILE is SYNTH_FILE or dynamic_events. COMMAND has a '^' where the
 # caret of the log's only entry is to be. Without a MESSAGE the log stays empty.
-synth_error() {
-	perl -e '
-		use strict;
-		my ($file, $command, $errno, $message) = @ARGV;
-		my $top = $ENV{TRACEFS};
-		sub fail { print "FAILED: @_\n"; exit 1 }
-		sub content { open(my $f, "<", "$top/$_[0]") or return ""; local $/; my $c = <$f>; $c // "" }
-		sub state { content($ENV{SYNTH_FILE}) . content("dynamic_events") . join " ", sort glob "$top/events/$ENV{SYNTH}/*" }
-		my $caret = index $command, "^";
-		if ($caret >= 0) { substr($command, $caret, 1) = "" } elsif (defined $message) { fail("the test gives no place for a caret: $command") }
-		my $before = state();
-		open(my $log, ">", "$top/error_log") or fail("error_log: $!");
-		close $log;
-		sysopen(my $f, "$top/$file", 02001) or fail("$file: $!");
-		my $n = syswrite($f, $command);
-		my $got = defined $n ? "success" : $! + 0;
-		close $f;
-		my %numbers = (ENOENT => 2, E2BIG => 7, ENOMEM => 12, EBUSY => 16, EEXIST => 17, ENODEV => 19, EINVAL => 22);
-		my $wanted = $numbers{$errno} // fail("no number for $errno");
-		$got eq $wanted or fail("the errno of \"$command\": got $got, wanted $wanted ($errno)");
-		my $after = state();
-		$before eq $after or fail("\"$command\" changed what there is from:\n${before}\nto:\n$after");
-		my $text = content("error_log") =~ s/^\[ *\d+\.\d+\] //r;
-		# The log has a command without the blanks before it.
-		my $shown = $command;
-		$caret -= length $1 if $shown =~ s/^(\s+)// && $caret > 0;
-		my $location = $ENV{LOCATION} // $ENV{SYNTH_FILE};
-		my $want = defined $message ? "$location: error: $message\n  Command: $shown\n" . " " x (11 + $caret) . "^\n" : "";
-		$text eq $want or fail("the log of \"$command\": wanted\n${want}got\n$text");
-	' -- "$@"
-}
+synth_error() { ask synth_error "${LOCATION:-$SYNTH_FILE}" "$@"; }
 
 # traced NAME - what the trace says of a synthetic event, a line for each of its records
-traced() { sed -n "s/^[^#].*: $1: //p" trace; }
+traced() { ask traced "$1"; }
 
 # traced_are NAME LINE...
 traced_are() {
@@ -414,39 +290,7 @@ traced_are() {
 
 # records NAME - takes all records from the ring buffers; a line for each that is of this synthetic event: its
 # bytes in hexadecimal digits, without the first eight
-records() {
-	perl -e '
-		use strict;
-		my $name = shift;
-		open(my $i, "<", "events/$ENV{SYNTH}/$name/id") or die "$name: $!\n";
-		my $id = <$i> + 0;
-		for my $file (glob "per_cpu/cpu*/trace_pipe_raw") {
-			sysopen(my $f, $file, 04000) or die "$file: $!\n";
-			while (sysread($f, my $page, 65536)) {
-				my ($time, $commit) = unpack "Q<Q<", $page;
-				my ($at, $end) = (16, 16 + ($commit & 0xfffff));
-				while ($at < $end) {
-					my $head = unpack "L<", substr $page, $at, 4;
-					my $type = $head & 31;
-					my ($from, $len) = ($at + 4, $type * 4);
-					if ($type >= 30) {
-						$at += 8;
-						next;
-					} elsif ($type == 29) {
-						last unless $head >> 5;
-						$at += 4 + unpack "L<", substr $page, $at + 4, 4;
-						next;
-					} elsif ($type == 0) {
-						$len = unpack("L<", substr $page, $at + 4, 4) - 4;
-						$from = $at + 8;
-					}
-					my $record = substr $page, $from, $len;
-					print unpack("H*", substr $record, 8), "\n" if unpack("S<", $record) == $id;
-					$at = $from + $len;
-				}
-			}
-		}' "$1"
-}
+records() { ask records "$1"; }
 
 # --- instances ---
 
