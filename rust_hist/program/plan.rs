@@ -165,6 +165,8 @@ enum Source {
     Cpu,
     Timestamp,
     Ref,
+    /// The time stamp less a reference, which most chains of triggers are made for.
+    Since,
     /// An expression in which no number waits: each step but the first is done with the number at hand and an
     /// operand.
     Chain,
@@ -496,6 +498,21 @@ impl Number {
         };
         let is_chain = |steps: &[Step]| steps.iter().skip(1).all(|step| step.act.has_operand());
 
+        if let [first, last] = steps {
+            let are_plain = [first, last]
+                .iter()
+                .all(|step| step.operand.round == Round::None);
+            let sources = (first.operand.source, last.operand.source);
+
+            if are_plain && last.act == Act::Sub && sources == (Source::Timestamp, Source::Ref) {
+                // INVARIANT: it is not rounded.
+                return Self {
+                    source: Source::Since,
+                    at: last.operand.at,
+                    ..Self::default()
+                };
+            }
+        }
         // A constant with which the last step is done needs no place among them.
         if let [steps @ .., last] = steps {
             let number = last
@@ -545,7 +562,12 @@ impl Number {
     pub(super) fn is_simple(&self) -> bool {
         !matches!(
             self.source,
-            Source::Text | Source::Timestamp | Source::Ref | Source::Chain | Source::Expr
+            Source::Text
+                | Source::Timestamp
+                | Source::Ref
+                | Source::Since
+                | Source::Chain
+                | Source::Expr
         )
     }
 
@@ -574,16 +596,22 @@ impl Number {
             Source::S8 => widen(i8::from_ne_bytes(bytes(record, self.at))),
             Source::Const => self.value,
             Source::Cpu => cpu().into(),
-            Source::Text | Source::Timestamp | Source::Ref | Source::Chain | Source::Expr => {
-                return None
-            }
+            Source::Text
+            | Source::Timestamp
+            | Source::Ref
+            | Source::Since
+            | Source::Chain
+            | Source::Expr => return None,
         })
     }
 
     /// Its value, if it is simple or a word of a string; else 0.
     #[inline(always)]
     pub(super) fn word(&self, record: &[u8], cpu: impl Fn() -> u32) -> u64 {
-        if !self.is_word && self.source == Source::Text {
+        if self.is_word {
+            return u64::from_ne_bytes(bytes(record, self.at));
+        }
+        if self.source == Source::Text {
             text_word(record, self.at) & self.value
         } else {
             self.simple(record, cpu).unwrap_or(0)
@@ -768,8 +796,10 @@ impl Program {
             return self.expression_at(number.code, record, &env, refs);
         }
         let value = if number.source == Source::Chain {
+            let env = *env;
+
             self.chain(number.code, |operand| {
-                self.operand_at(operand, record, env, refs)
+                self.operand_at(operand, record, &env, refs)
             })
         } else {
             self.elsewhere(number, env, refs)
@@ -781,10 +811,13 @@ impl Program {
     /// The value of a number that is neither simple nor an expression, before it is rounded.
     #[inline(always)]
     fn elsewhere(&self, number: &Number, env: &impl Env, refs: &[u64]) -> u64 {
+        // CAST: a small number.
+        let reference = || refs.get(number.at as usize).copied().unwrap_or(0);
+
         match number.source {
             Source::Timestamp => self.stamp(env),
-            // CAST: a small number.
-            Source::Ref => refs.get(number.at as usize).copied().unwrap_or(0),
+            Source::Since => self.stamp(env).wrapping_sub(reference()),
+            Source::Ref => reference(),
             _ => 0,
         }
     }

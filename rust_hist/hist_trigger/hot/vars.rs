@@ -41,7 +41,8 @@ use crate::{
         Effects,
         Program,
         Refs,
-        Tables, //
+        Tables,
+        Unset, //
     },
     schema::Values,
     sync::Atomic,
@@ -173,22 +174,27 @@ fn hit_with_words<const N: usize>(trigger: &HistTrigger, hit: Hit<'_>) {
     let cpu = || preempt.cpu();
     let live = trigger.table.in_hit(&preempt);
     let key = program.numbers_key::<N, true>(hit.data(), cpu);
+    let sources = Sources { trigger, preempt };
     // Few triggers read variables, and most of those one.
-    let (mut one, mut few);
-    let numbers: &mut [u64] = match program.refs() {
-        [] => &mut [],
-        [_] => {
-            one = [0];
-            &mut one
-        }
+    let (one, mut few);
+    let numbers = match program.refs() {
+        [] => Ok::<&[u64], Unset>(&[]),
+        [only] => match only.in_entry(&key, &sources) {
+            Ok(number) => {
+                one = [number];
+                Ok(&one[..])
+            }
+            Err(unset) => Err(unset),
+        },
         _ => {
             few = [0; FEW];
-            &mut few
+            program.numbers_of_refs(&{ key }, &{ sources }, &mut few)
         }
     };
-    let Ok(refs) = program.resolve(&key, Sources { trigger, preempt }, numbers) else {
+    let Ok(numbers) = numbers else {
         return live.map.count_at_once(Ending::Ignored, cpu);
     };
+    let refs = Refs::of(numbers, &key, sources);
     let elt = match live.map.glance(&key) {
         Glance::Found(elt) => elt,
         Glance::Full => return live.map.count_at_once(Ending::DroppedFull, cpu),

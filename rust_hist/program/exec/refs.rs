@@ -81,6 +81,16 @@ impl<'h, T> Refs<'h, T> {
     pub fn key(&self) -> &'h [u64] {
         self.key
     }
+
+    /// Those that [`Program::numbers_of_refs`] has read.
+    #[inline(always)]
+    pub fn of(numbers: &'h [u64], key: &'h [u64], tables: T) -> Self {
+        Self {
+            numbers,
+            key,
+            tables,
+        }
+    }
 }
 
 /// The numbers that one hit has stored in its own variables, by the index of the variable; 0 in the place
@@ -129,20 +139,31 @@ impl Program {
         tables: T,
         buf: &'h mut [u64],
     ) -> Result<Refs<'h, T>, Unset> {
-        match self.refs() {
-            [] => (),
-            [only] => *buf.first_mut().ok_or(Unset)? = only.have(key, &tables)?,
-            // A copy, so that the tables need no place in memory where there are fewer.
-            _ => self.read_refs(key, &{ tables }, buf)?,
-        }
-        Ok(Refs {
-            numbers: buf.get(..self.refs.len()).ok_or(Unset)?,
-            key,
-            tables,
-        })
+        let numbers = match self.refs() {
+            [] => &[],
+            [only] => {
+                *buf.first_mut().ok_or(Unset)? = only.in_entry(key, &tables)?;
+                buf.get(..1).ok_or(Unset)?
+            }
+            _ => self.numbers_of_refs(key, &tables, buf)?,
+        };
+
+        Ok(Refs::of(numbers, key, tables))
     }
 
+    /// As [`Program::resolve`], for any number of references.
     #[inline(never)]
+    pub fn numbers_of_refs<'h, T: Tables>(
+        &self,
+        key: &[u64],
+        tables: &T,
+        buf: &'h mut [u64],
+    ) -> Result<&'h [u64], Unset> {
+        self.read_refs(key, tables, buf)?;
+        buf.get(..self.refs.len()).ok_or(Unset)
+    }
+
+    #[inline(always)]
     fn read_refs<T: Tables>(&self, key: &[u64], tables: &T, buf: &mut [u64]) -> Result<(), Unset> {
         let mut entries = Entries {
             key,
@@ -211,9 +232,10 @@ impl Ref {
         }
     }
 
-    /// As [`Ref::look`], in the entry of `key`, and takes a number that is read once.
+    /// As [`Ref::look`], in the entry of `key`, and takes a number that is read once; for a hit that needs no
+    /// other variable.
     #[inline(always)]
-    fn have(&self, key: &[u64], tables: &impl Tables) -> Result<u64, Unset> {
+    pub fn in_entry(&self, key: &[u64], tables: &impl Tables) -> Result<u64, Unset> {
         let aux = tables.aux(self.table, key).ok_or(Unset)?;
 
         if self.consume {
