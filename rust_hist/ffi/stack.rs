@@ -48,9 +48,11 @@ pub(crate) fn with<R>(found: impl FnOnce(&[u64]) -> R, _preempt: &PreemptOff<'_>
 fn without_ours(frames: &[u64]) -> &[u64] {
     let code = code();
     let own = frames.iter().take_while(|&&frame| code.has(frame)).count();
-    let wanted = frames.get(own.wrapping_add(CORE_FRAMES)..).unwrap_or(&[]);
+    // OVERFLOW: the number of a frame.
+    let from = own.wrapping_add(CORE_FRAMES);
+    let end = frames.len().min(from.wrapping_add(STACK_DEPTH));
 
-    wanted.get(..STACK_DEPTH).unwrap_or(wanted)
+    frames.get(from..end).unwrap_or(&[])
 }
 
 /// The addresses of this module's code.

@@ -21,7 +21,6 @@ use super::{
 use crate::{
     ffi::{
         command::{
-            OwnWay,
             ShortWay,
             TriedWay,
             Way, //
@@ -123,11 +122,12 @@ pub(super) fn way(program: &Program, table: &Table, is_in_chain: bool) -> Way<Hi
         (true, 4) => Way::own::<vars::InChain<4>>(),
         (true, _) => Way::own::<vars::InChain<0>>(),
         (false, _) if all != 0 && program.number_keys() == 0 => way_of_all_numbers(program),
-        (false, 0) if is_plain && program.key_is_stack() => Way::own::<Stack>(),
-        (false, 0) if is_plain && program.key_words() > SHORT_KEY_WORDS => Way::own::<LongKey>(),
+        (false, 0) if is_plain && table.is_per_cpu() => way_of_long_key(program),
         (false, 0) => Way::any(),
         (false, _) if is_plain => short_way(program),
         (false, _) if program.numbers() > vars::FEW => Way::any(),
+        (false, 1) if program.tracking_keys() != 0 => Way::tried::<vars::Tracks<1>>(),
+        (false, 2) if program.tracking_keys() != 0 => Way::tried::<vars::Tracks<2>>(),
         (false, 1) => Way::own::<vars::Words<1>>(),
         (false, 2) => Way::own::<vars::Words<2>>(),
         (false, 3) => Way::own::<vars::Words<3>>(),
@@ -182,23 +182,81 @@ impl<const N: usize, const STAMPS: bool> TriedWay<HistTrigger> for AllNumbers<N,
     }
 }
 
-/// The way of triggers that have nothing but a long key and values.
-struct LongKey;
-
-impl OwnWay<HistTrigger> for LongKey {
-    #[inline(always)]
-    fn hit(trigger: &HistTrigger, hit: &Hit<'_>) {
-        hit_with_long_key(trigger, hit);
+/// The way of triggers that have nothing but a key that is no number, and values.
+fn way_of_long_key(program: &Program) -> Way<HistTrigger> {
+    match program.key_words() {
+        0..=SHORT_KEY_WORDS => Way::any(),
+        _ if program.key_is_stack() && program.vals().is_empty() => Way::tried::<Stack>(),
+        _ => Way::tried::<LongKey>(),
     }
 }
 
-/// The way of triggers whose key is the kernel stack alone.
+/// The way of triggers that have nothing but a long key and values, and whose CPUs share no shard: the key is
+/// looked for where it lies.
+struct LongKey;
+
+impl TriedWay<HistTrigger> for LongKey {
+    #[inline(always)]
+    fn hit(trigger: &HistTrigger, hit: Hit<'_>) -> bool {
+        let program = &trigger.definition.program;
+        let preempt = *hit.preempt_off();
+        let map = &trigger.table.in_hit(&preempt).map;
+        let cpu = || preempt.cpu();
+        let vals = PlainVals { program, hit };
+        let is_done = program.key_in_pieces(hit.data(), &Surroundings(hit), |key| {
+            map.hit_pieces_at_once(key, cpu, &vals)
+        });
+
+        if is_done {
+            poll::wake();
+        }
+        is_done
+    }
+}
+
+/// The way of triggers that count the kernel stacks, and whose CPUs share no shard.
+///
+/// It has no frame but its own: each one takes an unwinder as long as half of all else.
 struct Stack;
 
-impl OwnWay<HistTrigger> for Stack {
+impl TriedWay<HistTrigger> for Stack {
     #[inline(always)]
-    fn hit(trigger: &HistTrigger, hit: &Hit<'_>) {
-        hit_with_stack(trigger, hit);
+    fn hit(trigger: &HistTrigger, hit: Hit<'_>) -> bool {
+        let preempt = *hit.preempt_off();
+        let map = &trigger.table.in_hit(&preempt).map;
+        let cpu = || preempt.cpu();
+        let count = |frames: &[u64]| map.hit_pieces_at_once(&frames, cpu, &NoVals);
+        let is_done = stack::with(count, &preempt);
+
+        if is_done {
+            poll::wake();
+        }
+        is_done
+    }
+}
+
+/// The values of a record, for a trigger that has nothing but its key and values.
+struct PlainVals<'a> {
+    program: &'a Program,
+    hit: Hit<'a>,
+}
+
+impl Values for PlainVals<'_> {
+    #[inline(always)]
+    fn value(&self, i: usize) -> u64 {
+        let env = Surroundings(self.hit);
+        self.program
+            .value_at(i, self.hit.data(), &env, &Refs::none())
+    }
+}
+
+/// There are no values but the count of hits.
+struct NoVals;
+
+impl Values for NoVals {
+    #[inline(always)]
+    fn value(&self, _i: usize) -> u64 {
+        0
     }
 }
 
@@ -280,6 +338,8 @@ pub(super) fn hit(trigger: &HistTrigger, hit: &Hit<'_>) {
     let program = &trigger.definition.program;
     if !program.is_plain() {
         vars::hit(trigger, hit);
+    } else if program.key_words() > SHORT_KEY_WORDS {
+        hit_with_long_key(trigger, hit);
     } else {
         // To clear the room for the longest key would take as long as all else.
         hit_with_key(trigger, hit, &mut [0; SHORT_KEY_WORDS]);
@@ -287,22 +347,12 @@ pub(super) fn hit(trigger: &HistTrigger, hit: &Hit<'_>) {
 }
 
 /// Handles one record of a trigger with a long key, which is looked for where it lies.
-///
-/// It has no frame of its own: each one takes an unwinder as long as half of all else.
-#[inline(always)]
+#[inline(never)]
 fn hit_with_long_key(trigger: &HistTrigger, hit: &Hit<'_>) {
     let live = trigger.table.in_hit(hit.preempt_off());
     let program = &trigger.definition.program;
     let env = Surroundings(*hit);
     program.key_in_pieces(hit.data(), &env, |key| hit_pieces(program, live, key, hit));
-}
-
-/// Handles one record of a trigger whose key is the kernel stack alone.
-#[inline(always)]
-fn hit_with_stack(trigger: &HistTrigger, hit: &Hit<'_>) {
-    let live = trigger.table.in_hit(hit.preempt_off());
-    let program = &trigger.definition.program;
-    Surroundings(*hit).stacktrace(|frames| hit_pieces(program, live, &frames, hit));
 }
 
 /// Handles one record, whose key is at hand in pieces.

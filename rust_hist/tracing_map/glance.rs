@@ -204,7 +204,7 @@ where
 
     /// As [`Map::count_at_once`]; `words` are those of the map.
     #[inline(always)]
-    fn count_in(&self, words: &[Atomic<u64>], ending: Ending, cpu: impl Fn() -> u32) {
+    pub(super) fn count_in(&self, words: &[Atomic<u64>], ending: Ending, cpu: impl Fn() -> u32) {
         if let Some(at) = ending.word() {
             local_inc(words, self.own_shard(cpu).wrapping_add(at));
         }
@@ -218,7 +218,7 @@ where
 
     /// As [`Map::hit_element`]; `words` are those of the map.
     #[inline(always)]
-    fn hit_in(&self, words: &[Atomic<u64>], elt: Elt, cpu: impl Fn() -> u32, values: &impl Values) {
+    pub(super) fn hit_in(&self, words: &[Atomic<u64>], elt: Elt, cpu: impl Fn() -> u32, values: &impl Values) {
         let shape = self.shape();
         // OVERFLOW: below the number of words.
         let sums = self.own_shard(cpu).wrapping_add(shape.sums_at(elt.index()));

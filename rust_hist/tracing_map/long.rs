@@ -9,10 +9,11 @@
 //! Context: any, NMI included.
 
 use super::{
+    glance::Values,
     hash::factors,
-    part,
     shape::CONTROL_WORDS,
     slot::Slot,
+    Ending,
     Glance,
     KeyHash,
     Map,
@@ -47,10 +48,17 @@ pub trait Pieces {
     /// last one that is not 0.
     fn sum(&self) -> (u64, usize);
 
-    /// Says whether the words of `held`, up to the last one that is not 0 in the key, are those of the key.
+    /// Says whether `held` begins with the words of the key, up to the last one of them that is not 0.
     fn is_in(&self, held: &[Atomic<u64>]) -> bool;
+
+    /// As [`Pieces::is_in`], of what is in `words` from `at` on.
+    #[inline(always)]
+    fn is_at(&self, words: &[Atomic<u64>], at: usize) -> bool {
+        words.get(at..).is_some_and(|held| self.is_in(held))
+    }
 }
 
+/// A key in one piece, whose last word is not 0.
 impl Pieces for &[u64] {
     #[inline(always)]
     fn each(&self, mut found: impl FnMut(usize, u64)) {
@@ -61,21 +69,28 @@ impl Pieces for &[u64] {
 
     #[inline(always)]
     fn sum(&self) -> (u64, usize) {
-        let mut key = *self;
         let mut sum: u64 = 0;
+        // As many, so that there is one number to count to.
+        let factors = factors(0).get(..self.len()).unwrap_or(&[]);
 
-        while let [words @ .., 0] = key {
-            key = words;
-        }
-        for (word, factor) in key.iter().zip(factors(0)) {
+        for (word, factor) in self.iter().zip(factors) {
             sum = sum.wrapping_add(word.wrapping_mul(*factor));
         }
-        (sum, key.len())
+        (sum, self.len())
     }
 
     #[inline(always)]
     fn is_in(&self, held: &[Atomic<u64>]) -> bool {
+        self.is_at(held, 0)
+    }
+
+    #[inline(always)]
+    fn is_at(&self, words: &[Atomic<u64>], at: usize) -> bool {
         let mut differ = 0;
+        // OVERFLOW: below the number of words. As above.
+        let Some(held) = words.get(at..at.wrapping_add(self.len())) else {
+            return false;
+        };
 
         for (held, wanted) in held.iter().zip(*self) {
             // ORDERING: see `Map::glance_at`.
@@ -116,8 +131,31 @@ where
     /// As [`Map::glance`], of a long key that lies in pieces.
     #[inline(always)]
     pub fn glance_at(&self, key: &impl Pieces) -> Glance {
-        let shape = self.shape();
+        self.glance_at_in(self.words(), key)
+    }
+
+    /// As [`Map::hit_at_once`], of a long key that lies in pieces.
+    #[inline(always)]
+    pub fn hit_pieces_at_once(
+        &self,
+        key: &impl Pieces,
+        cpu: impl Fn() -> u32,
+        values: &impl Values,
+    ) -> bool {
         let words = self.words();
+
+        match self.glance_at_in(words, key) {
+            Glance::Found(elt) => self.hit_in(words, elt, cpu, values),
+            Glance::Full => self.count_in(words, Ending::DroppedFull, cpu),
+            Glance::Unclear => return false,
+        }
+        true
+    }
+
+    /// As [`Map::glance_at`]; `words` are those of the map.
+    #[inline(always)]
+    fn glance_at_in(&self, words: &[Atomic<u64>], key: &impl Pieces) -> Glance {
+        let shape = self.shape();
         let hash = hash::<H>(key);
         // OVERFLOW: a slot's number is at most `slot_mask`.
         let mut at = CONTROL_WORDS.wrapping_add(self.home(hash));
@@ -131,12 +169,12 @@ where
             let content = Slot(slot.load(Acquire));
 
             if content.is_free() {
-                return self.glance_at_free(self.words(), slot);
+                return self.glance_at_free(words, slot);
             }
             if let Some(elt) = content.elt_if(hash) {
                 // ORDERING: the `Acquire` above; the key of a published element does not change. Hash and
-                // length are equal.
-                if key.is_in(part(words, shape.key_at(elt), shape.key_words)) {
+                // length are equal: so no word behind the key is looked at.
+                if key.is_at(words, shape.key_at(elt)) {
                     return Glance::Found(elt);
                 }
             }
