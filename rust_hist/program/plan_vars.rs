@@ -172,6 +172,32 @@ impl Program {
         !self.plan.has_stamp && vars.all(|var| self.plan.is_at_hand(&var.number))
     }
 
+    /// How many words its key has, if all that a hit has to do are [`Program::numbers_key`], values that are
+    /// simple, [`Program::set_vars_at_hand`] and actions that keep a number; else 0.
+    pub fn tracking_keys(&self) -> usize {
+        let mut actions = self.actions().iter();
+        let are_all = self.refs().is_empty()
+            && actions.all(|action| action.track.is_some())
+            && !self.number_keys_have_text()
+            && self.plan.has_simple_vals()
+            && self.plan.vars.iter().all(VarStep::is_number)
+            && self.numbers_are_at_hand();
+
+        match are_all {
+            true => self.plan.words.as_slice().len(),
+            false => 0,
+        }
+    }
+
+    /// The number that a hit of such a program stores in its variable `n`; 0 if there is none.
+    #[inline(always)]
+    pub(super) fn var_at_hand(&self, n: u8, record: &[u8], cpu: impl Fn() -> u32 + Copy) -> u64 {
+        match self.plan.vars.get(usize::from(n)) {
+            Some(var) => self.number_at_hand(&var.number, record, cpu),
+            None => 0,
+        }
+    }
+
     /// As [`Program::set_number_vars`], if [`Program::numbers_are_at_hand`].
     #[inline(always)]
     pub fn set_vars_at_hand(

@@ -21,11 +21,15 @@ use super::{
     count,
     insert,
     plain_hit,
+    NumberVals,
     Surroundings, //
 };
 use crate::{
     ffi::{
-        command::OwnWay,
+        command::{
+            OwnWay,
+            TriedWay, //
+        },
         event::Hit,
         guard::PreemptOff,
         poll,
@@ -218,6 +222,67 @@ fn insert_words<const N: usize>(
     preempt: PreemptOff<'_>,
 ) -> Option<Elt> {
     insert(program, live, &key, &preempt)
+}
+
+/// The way of triggers with `N` keys that have nothing but numbers, and actions that keep one of them.
+pub(super) struct Tracks<const N: usize>;
+
+impl<const N: usize> TriedWay<HistTrigger> for Tracks<N> {
+    #[inline(always)]
+    fn hit(trigger: &HistTrigger, hit: Hit<'_>) -> bool {
+        hit_tracks::<N>(trigger, hit)
+    }
+}
+
+/// Handles one record in the way [`Tracks`], unless its key may have to be inserted.
+#[inline(always)]
+fn hit_tracks<const N: usize>(trigger: &HistTrigger, hit: Hit<'_>) -> bool {
+    let program = &trigger.definition.program;
+    let preempt = *hit.preempt_off();
+    let cpu = || preempt.cpu();
+    let live = trigger.table.in_hit(&preempt);
+    let key = program.numbers_key::<N, false>(hit.data(), cpu);
+    let vals = NumberVals {
+        trigger,
+        record: hit.data(),
+        preempt,
+    };
+
+    let is_done = live.map.hit_at_once_and(&key, cpu, &vals, |aux| {
+        program.set_vars_at_hand(aux, hit.data(), cpu);
+        if program.is_due(aux, hit.data(), cpu) {
+            act_on_numbers(trigger, live, key, hit, aux);
+        }
+    });
+    if is_done {
+        poll::wake();
+    }
+    is_done
+}
+
+/// Runs the actions in the way [`Tracks`].
+#[inline(never)]
+fn act_on_numbers<const N: usize>(
+    trigger: &HistTrigger,
+    live: &Live,
+    key: [u64; N],
+    hit: Hit<'_>,
+    aux: &[Atomic<u64>],
+) {
+    let program = &trigger.definition.program;
+    let mut own = [0; FEW];
+    let own = program.own_at_hand(hit.data(), || hit.preempt_off().cpu(), &mut own);
+    let outside = Outside {
+        trigger,
+        live,
+        hit,
+        key: &key,
+        aux,
+    };
+    let (env, refs) = (Surroundings(hit), Refs::of(&[], &key, ()));
+    let lost = program.act(aux, &own, hit.data(), &env, &refs, outside);
+
+    live.lose(lost, 0);
 }
 
 /// Does what is to be done when a hit has been counted: variables, actions, pollers.

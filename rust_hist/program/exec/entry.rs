@@ -164,6 +164,34 @@ impl Program {
         lost
     }
 
+    /// Whether [`Program::act`] may have anything to do, of a program whose [`Program::tracking_keys`] are not 0.
+    ///
+    /// Numbers of the record are read again: that takes less than to keep them for the few hits that want them.
+    #[inline(always)]
+    pub fn is_due(&self, aux: &[Atomic<u64>], record: &[u8], cpu: impl Fn() -> u32 + Copy) -> bool {
+        self.actions().iter().any(|action| match action.handler {
+            Handler::Match { .. } => true,
+            Handler::Max { var, .. } => self.var_at_hand(var, record, cpu) > action.tracked_in(aux),
+            Handler::Change { var, .. } => {
+                self.var_at_hand(var, record, cpu) != action.tracked_in(aux)
+            }
+        })
+    }
+
+    /// The numbers that a hit of such a program has stored in its variables, as [`Program::set_vars`] returns
+    /// them.
+    pub fn own_at_hand<'o>(
+        &self,
+        record: &[u8],
+        cpu: impl Fn() -> u32 + Copy,
+        own: &'o mut [u64],
+    ) -> OwnVals<'o> {
+        for (n, place) in (0..).zip(own.iter_mut()) {
+            *place = self.var_at_hand(n, record, cpu);
+        }
+        OwnVals(own)
+    }
+
     /// What an action saves.
     pub fn saves_of(&self, action: &Action) -> &[Save] {
         let Do::Save { first, len } = action.act else {
