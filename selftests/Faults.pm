@@ -74,7 +74,7 @@ my $NOMEM = 12;
 
 # One way: until it is done without a failure. Returns as each_allocation() does.
 sub each_of_one {
-	my ($what, $do, $undo, $before, @events) = @_;
+	my ($what, $do, $undo, $before, $set_clock, @events) = @_;
 	my ($refused, $of_no_matter) = (0, 0);
 	for my $nth (1 .. 5000) {
 		my ($errno, $failed) = failing_nth($nth, $do);
@@ -88,7 +88,7 @@ sub each_of_one {
 			$of_no_matter++;
 			my $error = $undo->();
 			$error == 0 or fail("$what: taken back: errno $error after allocation $nth");
-			set_clock();
+			set_clock() if $set_clock;
 		}
 		my $difference = difference($before, state_of(@events));
 		$difference eq '' or fail("$what: allocation $nth, errno $errno:\n$difference");
@@ -104,8 +104,9 @@ sub each_allocation {
 		$errno == 0 or fail("$what: errno $errno without a fault\n" . content('error_log'));
 	}
 	set_clock();
-	my ($refused, $of_no_matter) = each_of_one($what, $do, $undo, $before, @events);
-	my @back = each_of_one("what takes back $what", $undo, $do, state_of(@events), @events);
+	my ($refused, $of_no_matter) = each_of_one($what, $do, $undo, $before, 1, @events);
+	# A command that sets the clock sets it again.
+	my @back = each_of_one("what takes back $what", $undo, $do, state_of(@events), 0, @events);
 	set_clock();
 	my $difference = difference($before, state_of(@events));
 	$difference eq '' or fail("$what, taken back:\n$difference");
