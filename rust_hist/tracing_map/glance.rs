@@ -218,7 +218,13 @@ where
 
     /// As [`Map::hit_element`]; `words` are those of the map.
     #[inline(always)]
-    pub(super) fn hit_in(&self, words: &[Atomic<u64>], elt: Elt, cpu: impl Fn() -> u32, values: &impl Values) {
+    pub(super) fn hit_in(
+        &self,
+        words: &[Atomic<u64>],
+        elt: Elt,
+        cpu: impl Fn() -> u32,
+        values: &impl Values,
+    ) {
         let shape = self.shape();
         // OVERFLOW: below the number of words.
         let sums = self.own_shard(cpu).wrapping_add(shape.sums_at(elt.index()));
