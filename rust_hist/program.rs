@@ -11,7 +11,7 @@
 //!
 //! - `program/compile.rs`: [`Program::compile`] makes it from a [`crate::lang::HistSpec`] and the
 //!   fields of the event; `program/expr.rs`, `program/var.rs` and `program/action.rs` do the parts;
-//! - `program/plan.rs` brings it into the form that a hit wants;
+//! - `program/plan.rs` brings it into the form that a hit wants, with the divisions of `program/reciprocal.rs`;
 //! - `program/exec.rs`: [`Program::key`] and [`Program::values`] run it over a record;
 //! - `program/print.rs`: [`Program::write_line`] prints the trigger line;
 //! - `program/compare.rs`: [`Program::same_trigger`] says whether two texts mean one trigger.
@@ -37,6 +37,7 @@ mod handler;
 mod plan;
 mod plan_vars;
 mod print;
+mod reciprocal;
 mod trace;
 mod types;
 mod var;
@@ -72,7 +73,7 @@ pub use self::{
         Save,
         Track, //
     },
-    plan::Reciprocal,
+    reciprocal::Reciprocal,
     trace::HELPER_VAR,
     types::{
         Cell,
