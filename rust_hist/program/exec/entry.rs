@@ -186,8 +186,8 @@ impl Program {
         cpu: impl Fn() -> u32 + Copy,
         own: &'o mut [u64],
     ) -> OwnVals<'o> {
-        for (n, place) in (0..).zip(own.iter_mut()) {
-            *place = self.var_at_hand(n, record, cpu);
+        for (place, var) in own.iter_mut().zip(self.plan.vars.iter()) {
+            *place = self.number_at_hand(&var.number, record, cpu);
         }
         OwnVals(own)
     }

@@ -24,6 +24,8 @@ use rust_hist::{
         VARS_MAX, //
     },
     program::{
+        Action,
+        Effects,
         Field,
         Insn,
         Kind,
@@ -34,8 +36,10 @@ use rust_hist::{
         Reciprocal,
         Refs, //
     },
+    schema::Values,
     sync::Atomic,
     tracing_map::{
+        track_value,
         Fibonacci,
         Glance,
         NumCell,
@@ -495,13 +499,72 @@ proptest! {
             }
             program.set_vars(&long.0, &record, &around, &Refs::none(), &mut own);
             program.set_number_vars(&short.0, &record, &around);
+            let at_hand = Entry([(); 64].map(|()| Atomic::<u64>::new(0)));
+            let entries = match program.numbers_are_at_hand() {
+                true => {
+                    program.set_vars_at_hand(&at_hand.0, &record, || around.cpu);
+                    vec![&long, &short, &at_hand]
+                }
+                false => vec![&long, &short],
+            };
             for (var, own) in program.vars().iter().zip(own) {
                 let at = usize::from(var.cell().at);
-                for entry in [&long, &short] {
+                for entry in &entries {
                     let cell = NumCell::new(&entry.0[at..]).expect("aligned");
                     prop_assert_eq!(cell.read(), Some(own));
                 }
             }
+        }
+    }
+}
+
+/// Does nothing.
+#[derive(Clone, Copy)]
+struct Nothing;
+
+impl Effects for Nothing {
+    fn snapshot(self, _: &Action, _: u64) {}
+
+    fn is_wanted(self, _: u16) -> bool {
+        false
+    }
+
+    fn trace(self, _: u16, _: &impl Values) {}
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(500))]
+
+    /// The form of a hit whose actions keep numbers of the record says when there is anything to do, with the
+    /// numbers that the long form has stored.
+    #[test]
+    fn a_hit_with_tracked_numbers_does_what_any_hit_does(
+        handler in prop::sample::select(vec!["onmax", "onchange"]),
+        var in prop::sample::select(vec!["u8", "s8", "u64-1", "u16+u8"]),
+        around in surroundings(),
+        records in prop::collection::vec(records(), 8),
+    ) {
+        let text = format!("keys=u8:x=s16,v={var}:{handler}($v).save(u64)");
+        let program = compile(&ZOO, text.as_bytes()).expect("a trigger");
+        let entry = Entry([(); 64].map(|()| Atomic::<u64>::new(0)));
+        let track = program.actions()[0].track().expect("one");
+        let cpu = || around.cpu;
+
+        prop_assert_eq!(program.tracking_keys(), 1);
+        for record in records {
+            let (mut own, mut again) = ([0; VARS_MAX], [0; VARS_MAX]);
+            let refs = Refs::none();
+            let own = program.set_vars(&entry.0, &record, &around, &refs, &mut own);
+            let before = track_value(&entry.0, usize::from(track.at));
+            let is_due = program.is_due(&entry.0, &record, cpu);
+            let at_hand = program.own_at_hand(&record, cpu, &mut again);
+
+            prop_assert_eq!(format!("{own:?}"), format!("{at_hand:?}"));
+            let value = again[1];
+            prop_assert_eq!(is_due, if handler == "onmax" { value > before } else { value != before });
+            program.act(&entry.0, &own, &record, &around, &refs, Nothing);
+            let after = track_value(&entry.0, usize::from(track.at));
+            prop_assert_eq!(after, if is_due { value } else { before });
         }
     }
 }
