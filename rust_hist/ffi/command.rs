@@ -130,9 +130,15 @@ pub(crate) trait OwnWay<T> {
 }
 
 /// A way to handle most records of some triggers; the implementor is a type without values.
-pub(crate) trait TriedWay<T> {
+pub(crate) trait TriedWay<T: Trigger> {
     /// Handles one record, or does nothing and says so with `false`.
     fn hit(trigger: &T, hit: Hit<'_>) -> bool;
+
+    /// Handles a record that is left. What it calls lies on the stack above what [`TriedWay::hit`] has there.
+    #[inline(always)]
+    fn rest(trigger: &T, hit: &Hit<'_>) {
+        trigger.hit(hit);
+    }
 }
 
 /// How a trigger handles its records.
@@ -157,7 +163,7 @@ impl<T: Trigger> Way<T> {
         Self(Command::<T>::hit_in_way::<W>, PhantomData)
     }
 
-    /// The way `W`, with [`Trigger::hit`] for what it leaves.
+    /// The way `W`.
     pub(crate) fn tried<W: TriedWay<T>>() -> Self {
         // INVARIANT: as in `short`.
         Self(Command::<T>::try_hit::<W>, PhantomData)
@@ -438,7 +444,29 @@ impl<T: Trigger> Command<T> {
         let hit = unsafe { Hit::from_raw(private.file, buffer, rec, event) };
         if !hit.is_some_and(|hit| W::hit(&private.data, hit)) {
             // SAFETY: by the contract of this function.
-            unsafe { Self::hit(data, buffer, rec, event) };
+            unsafe { Self::rest::<W>(data, buffer, rec, event) };
+        }
+    }
+
+    /// Handles what `W` has left.
+    ///
+    /// # Safety
+    ///
+    /// As [`Command::trigger_callback`].
+    #[cold]
+    #[inline(never)]
+    unsafe extern "C" fn rest<W: TriedWay<T>>(
+        data: *mut bindings::event_trigger_data,
+        buffer: *mut bindings::trace_buffer,
+        rec: *mut c_void,
+        event: *mut bindings::ring_buffer_event,
+    ) {
+        // SAFETY: as in `trigger_callback`.
+        let private = unsafe { &*(*data).private_data.cast::<Private<T>>() };
+        // SAFETY: these are the arguments of a trigger function, and the event that calls it.
+        match unsafe { Hit::from_raw(private.file, buffer, rec, event) } {
+            Some(hit) => W::rest(&private.data, &hit),
+            None => Self::missed(&private.data),
         }
     }
 

@@ -180,6 +180,11 @@ impl<const N: usize, const STAMPS: bool> TriedWay<HistTrigger> for AllNumbers<N,
     fn hit(trigger: &HistTrigger, hit: Hit<'_>) -> bool {
         hit_all_numbers::<N, STAMPS>(trigger, hit)
     }
+
+    #[inline(always)]
+    fn rest(trigger: &HistTrigger, hit: &Hit<'_>) {
+        vars::hit_with_few_words(trigger, hit);
+    }
 }
 
 /// The way of triggers that have nothing but a key that is no number, and values.
@@ -212,6 +217,11 @@ impl TriedWay<HistTrigger> for LongKey {
         }
         is_done
     }
+
+    #[inline(always)]
+    fn rest(trigger: &HistTrigger, hit: &Hit<'_>) {
+        hit_with_long_key(trigger, hit);
+    }
 }
 
 /// The way of triggers that count the kernel stacks, and whose CPUs share no shard.
@@ -232,6 +242,11 @@ impl TriedWay<HistTrigger> for Stack {
             poll::wake();
         }
         is_done
+    }
+
+    #[inline(always)]
+    fn rest(trigger: &HistTrigger, hit: &Hit<'_>) {
+        hit_with_long_key(trigger, hit);
     }
 }
 
@@ -341,8 +356,7 @@ pub(super) fn hit(trigger: &HistTrigger, hit: &Hit<'_>) {
     } else if program.key_words() > SHORT_KEY_WORDS {
         hit_with_long_key(trigger, hit);
     } else {
-        // To clear the room for the longest key would take as long as all else.
-        hit_with_key(trigger, hit, &mut [0; SHORT_KEY_WORDS]);
+        hit_with_short_key(trigger, hit);
     }
 }
 
@@ -383,6 +397,13 @@ fn hit_new_pieces(program: &Program, live: &Live, key: &impl Pieces, hit: &Hit<'
     });
     let key = words.get(..program.key_words()).unwrap_or(&[]);
     plain_hit(program, live, key, hit);
+}
+
+/// Handles one record of a trigger with a short key.
+#[inline(never)]
+fn hit_with_short_key(trigger: &HistTrigger, hit: &Hit<'_>) {
+    // To clear the room for the longest key would take as long as all else.
+    hit_with_key(trigger, hit, &mut [0; SHORT_KEY_WORDS]);
 }
 
 /// Handles one record, whose key has room in `key`.

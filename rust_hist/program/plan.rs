@@ -468,13 +468,10 @@ impl Number {
     /// Its value, if it is simple or a word of a string; else 0.
     #[inline(always)]
     pub(super) fn word(&self, record: &[u8], cpu: impl Fn() -> u32) -> u64 {
-        if self.is_word {
-            return u64::from_ne_bytes(bytes(record, self.at));
-        }
-        if self.source == Source::Text {
-            text_word(record, self.at) & self.value
-        } else {
-            self.simple(record, cpu).unwrap_or(0)
+        match self.simple(record, cpu) {
+            Some(value) => value,
+            None if self.source == Source::Text => text_word(record, self.at) & self.value,
+            None => 0,
         }
     }
 

@@ -153,6 +153,13 @@ pub(super) fn hit(trigger: &HistTrigger, hit: &Hit<'_>) {
     }
 }
 
+/// As [`hit`], of a trigger whose key has at most [`FEW`] words.
+#[inline(never)]
+pub(super) fn hit_with_few_words(trigger: &HistTrigger, hit: &Hit<'_>) {
+    let mut numbers = [0; REFS_MAX + VARS_MAX];
+    hit_with_room(trigger, hit, &mut [0; FEW], &mut numbers);
+}
+
 #[inline(never)]
 fn hit_with_much(trigger: &HistTrigger, hit: &Hit<'_>) {
     let (mut key, mut numbers) = ([0; KEY_WORDS_MAX], [0; REFS_MAX + VARS_MAX]);
@@ -231,6 +238,11 @@ impl<const N: usize> TriedWay<HistTrigger> for Tracks<N> {
     #[inline(always)]
     fn hit(trigger: &HistTrigger, hit: Hit<'_>) -> bool {
         hit_tracks::<N>(trigger, hit)
+    }
+
+    #[inline(always)]
+    fn rest(trigger: &HistTrigger, hit: &Hit<'_>) {
+        hit_with_few_words(trigger, hit);
     }
 }
 
