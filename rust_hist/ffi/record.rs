@@ -189,6 +189,10 @@ impl Reserved {
         let nest = unsafe { (*(*file).tr).array_buffer.buffer };
         // SAFETY: as in `new_in`.
         unsafe { bindings::ring_buffer_nest_start(nest) };
+        // SAFETY: by the contract the event is live; its type does not change.
+        let kind = unsafe { (*call).event.type_ };
+        // As the core does: without the section that the reserved record is in.
+        let header = moment.header(kind, preempt);
         // CAST: both are as wide as a word.
         let size = len as c_ulong;
         // SAFETY: the buffer of an instance lives as long as that.
@@ -200,9 +204,6 @@ impl Reserved {
         }
         // SAFETY: reserved above.
         let entry = unsafe { data_of(event) };
-        // SAFETY: by the contract the event is live; its type does not change.
-        let kind = unsafe { (*call).event.type_ };
-        let header = moment.header(kind, preempt);
         // SAFETY: a record has room for a header; the ring buffer knows places for words of 4 bytes.
         unsafe { entry.write_unaligned(header) };
         // CAST: the flags, and in the low bits the counts.

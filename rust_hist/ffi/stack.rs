@@ -24,7 +24,8 @@ const OWN_FRAMES_MAX: usize = 16;
 /// Room for all frames that a trigger may want, and those that it does not.
 const ALL_FRAMES: usize = OWN_FRAMES_MAX + CORE_FRAMES + STACK_DEPTH;
 
-/// Calls `found` with the return addresses of the code that hit the event: [`STACK_DEPTH`] at most.
+/// Calls `found` with the return addresses of the code that hit the event: [`STACK_DEPTH`] at most, none
+/// of them 0, at which the unwinder ends.
 ///
 /// How many frames of ours come first depends on what the compiler inlines and on what the stack is
 /// wanted for, so they are looked for in each trace. To unwind one takes longer than all else in a hit: so

@@ -42,7 +42,7 @@ impl SynthEvent {
     /// Fires the event: everyone who has it enabled gets a record with these values, written in this moment.
     ///
     /// A no-op if nobody has, or if the event has been deleted.
-    #[inline(never)]
+    #[inline(always)]
     pub(crate) fn fire(
         &self,
         values: &impl Values,
@@ -57,8 +57,10 @@ impl SynthEvent {
         }
     }
 
-    /// Fires an event that has nothing but numbers, to whom nobody else listens.
-    #[inline(always)]
+    /// Fires an event that has nothing but numbers, to the one who listens.
+    ///
+    /// Nothing nests in here: the event has no triggers there.
+    #[inline(never)]
     fn fire_numbers(
         &self,
         listener: &Plain<'_>,
