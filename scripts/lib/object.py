@@ -86,6 +86,7 @@ class Object:
         self.suffix, self.path = suffix, path
         self.functions = {}
         self.starts = []
+        self.aliases = {}
         self.read()
 
     def tool(self, name, *args, text=None):
@@ -108,6 +109,12 @@ class Object:
                 else:
                     body.append((int(m[1], 16), text, []))
         self.starts.sort()
+        # The compiler keeps one of functions that are equal, under all their names.
+        starts = dict(self.starts)
+        for line in self.tool("llvm-objdump", "-t", self.path).splitlines():
+            m = re.match(r"([0-9a-f]+) .{6}F \.text\s+[0-9a-f]+ (?:\.hidden )?(\S+)$", line)
+            if m and m[2] not in self.functions and int(m[1], 16) in starts:
+                self.aliases[m[2]] = starts[int(m[1], 16)]
 
     def holder(self, address):
         return self.starts[bisect.bisect_right(self.starts, (address, "\xff")) - 1][1]
@@ -117,6 +124,7 @@ class Object:
         for address, text, relocations in self.functions[symbol]:
             for kind, target in relocations:
                 base, offset = re.match(r"(.*?)([+-]0x[0-9a-f]+)?$", target).groups()
+                base = self.aliases.get(base, base)
                 offset = int(offset or "0", 16)
                 if kind in ("R_X86_64_PC32", "R_X86_64_PLT32"):
                     offset += 4
