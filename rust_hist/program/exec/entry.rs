@@ -152,13 +152,23 @@ impl Program {
                 aux,
             };
 
-            match when {
-                Some(when) => {
-                    let ended = hit.track(action, when, value, &own, effects);
+            let has_come = match when {
+                None => true,
+                Some(when) => match hit.track(action, when, value) {
+                    Tracked::Same => false,
+                    Tracked::Stored => true,
+                    Tracked::Lost => {
+                        lost = lost.wrapping_add(1);
+                        false
+                    }
+                },
+            };
 
-                    lost = lost.wrapping_add(ended);
-                }
-                None => hit.trace(action, &own, effects),
+            // Here, where what it took to keep the number is off the stack: the event may have triggers.
+            if has_come && action.act == Do::Snapshot {
+                effects.snapshot(action, value);
+            } else if has_come && action.traces(effects) {
+                hit.trace(action, &own, effects);
             }
         }
         lost
@@ -304,32 +314,12 @@ impl Action {
 }
 
 impl<E: Env, T: Tables> Hit<'_, E, T> {
-    /// Keeps `value` if its time has come, with what is saved or what else is to be done then; returns how many
-    /// rows could not be saved.
+    /// Keeps `value` if its time has come, with what is saved.
     #[inline(never)]
-    fn track(
-        &self,
-        action: &Action,
-        when: When,
-        value: u64,
-        own: &OwnVals<'_>,
-        effects: impl Effects,
-    ) -> u64 {
-        let Some(cell) = action.track.and_then(|track| track.cell(self.aux)) else {
-            return 0;
-        };
-
-        match cell.update(when, value, |row| self.save(action, row)) {
-            Tracked::Same => 0,
-            Tracked::Stored => {
-                if action.act == Do::Snapshot {
-                    effects.snapshot(action, value);
-                } else if action.traces(effects) {
-                    self.trace(action, own, effects);
-                }
-                0
-            }
-            Tracked::Lost => 1,
+    fn track(&self, action: &Action, when: When, value: u64) -> Tracked {
+        match action.track.and_then(|track| track.cell(self.aux)) {
+            Some(cell) => cell.update(when, value, |row| self.save(action, row)),
+            None => Tracked::Same,
         }
     }
 
