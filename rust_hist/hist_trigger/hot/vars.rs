@@ -11,8 +11,7 @@ use super::{
         nest::Pad,
         storage::{
             HistMap,
-            Live,
-            Table, //
+            Live, //
         },
         HistTrigger, //
     },
@@ -57,7 +56,6 @@ use crate::{
         Values as SumValues, //
     }, //
 };
-use kernel::sync::Arc;
 
 /// The tables that a trigger reads variables of, during one hit.
 #[derive(Clone, Copy)]
