@@ -7,16 +7,16 @@
 
 mod common;
 mod lang_common;
+#[path = "lang_common/records.rs"]
+mod records;
 
 use common::{
     map,
     shape, //
 };
-use lang_common::{
-    records::records,
-    *, //
-};
+use lang_common::*;
 use proptest::prelude::*;
+use records::records;
 use rust_hist::{
     limits::{
         KEY_WORDS_MAX,

@@ -5,12 +5,12 @@
 #![cfg(not(loom))]
 
 mod lang_common;
+#[path = "lang_common/records.rs"]
+mod records;
 
-use lang_common::{
-    records::records,
-    *, //
-};
+use lang_common::*;
 use proptest::prelude::*;
+use records::records;
 use rust_hist::{
     limits::{
         KEY_WORDS_MAX,

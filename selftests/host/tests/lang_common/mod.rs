@@ -5,7 +5,6 @@
 #![allow(dead_code, reason = "no test file uses all of this")]
 
 pub(crate) mod checked;
-pub(crate) mod records;
 pub(crate) mod vars;
 pub(crate) mod world;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Records of [`super::ZOO`], as no kernel would write them.
+//! Records of `lang_common::ZOO`, as no kernel would write them. Not in `lang_common`, which fuzzers have without proptest.
 
 use proptest::prelude::*;
 
