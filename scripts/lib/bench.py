@@ -267,7 +267,7 @@ def document(path, map_path, where):
     comments, rows = maps(map_path)
     out += native(comments, rows)
     with open(os.path.join(where, "benchmarks.rst"), "w", encoding="utf-8") as doc:
-        doc.write("\n".join(out).rstrip("\n") + "\n")
+        doc.write("\n".join(line.rstrip(" ") for line in out).rstrip("\n") + "\n")
     plot_fill(figures, os.path.join(where, "bench-fill.svg"))
     plot_cpus(rows, os.path.join(where, "bench-cpus.svg"))
 
