@@ -8,6 +8,7 @@
 #	state_of(@events)		all that a command that fails must leave as it was
 #	difference($before, $after)	of two such; nothing if they are equal
 #	command($file, $text)		writes it with one write; the errno, or 0
+#	writer($file, $text)		what does so each time, to a file that is open already
 #	failing_nth($n, $do)		does it while the Nth allocation fails; its errno, and whether one has failed
 #	each_allocation($what, $do, $undo, @events)
 #					has each allocation of what it does fail, then of what takes it back; both
@@ -20,7 +21,7 @@ use strict;
 use warnings;
 use Exporter 'import';
 
-our @EXPORT = qw(fail content state_of difference command failing_nth each_allocation failing_call set_clock);
+our @EXPORT = qw(fail content state_of difference command writer failing_nth each_allocation failing_call set_clock);
 
 sub fail { print "FAILED: @_\n"; exit 1 }
 
@@ -55,6 +56,12 @@ sub command {
 	my ($file, $text) = @_;
 	sysopen(my $f, $file, 02001) or return $! + 0;
 	return defined syswrite($f, $text) ? 0 : $! + 0;
+}
+
+sub writer {
+	my ($file, $text) = @_;
+	sysopen(my $f, $file, 02001) or fail("$file: $!");
+	return sub { defined syswrite($f, $text) ? 0 : $! + 0 };
 }
 
 sub failing_nth {
