@@ -126,6 +126,8 @@ pub(super) fn way(program: &Program, table: &Table, is_in_chain: bool) -> Way<Hi
         (false, 0) => Way::any(),
         (false, _) if is_plain => short_way(program),
         (false, _) if program.numbers() > vars::FEW => Way::any(),
+        (false, 1) if program.since_keys() != 0 => Way::tried::<vars::Since<1>>(),
+        (false, 2) if program.since_keys() != 0 => Way::tried::<vars::Since<2>>(),
         (false, 1) if program.tracking_keys() != 0 => Way::tried::<vars::Tracks<1>>(),
         (false, 2) if program.tracking_keys() != 0 => Way::tried::<vars::Tracks<2>>(),
         (false, 1) => Way::own::<vars::Words<1>>(),

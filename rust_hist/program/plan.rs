@@ -431,6 +431,11 @@ impl Number {
         )
     }
 
+    /// Whether it is the time stamp less the first reference.
+    pub(super) fn is_since_first(&self) -> bool {
+        self.source == Source::Since && self.at == 0
+    }
+
     /// Its value, if it [is simple](Number::is_simple). What is not in the record is 0.
     #[inline(always)]
     pub(super) fn simple(&self, record: &[u8], cpu: impl Fn() -> u32) -> Option<u64> {
@@ -673,7 +678,7 @@ impl Program {
 
         match number.source {
             Source::Timestamp => self.stamp(env),
-            Source::Since => self.stamp(env).wrapping_sub(reference()),
+            Source::Since => self.since(env, reference()),
             Source::Ref => reference(),
             _ => 0,
         }
@@ -685,6 +690,12 @@ impl Program {
             stamp if self.usecs && env.clock_in_ns() => to_usecs(stamp),
             stamp => stamp,
         }
+    }
+
+    /// The time stamp less `reference`, as of a [`Source::Since`].
+    #[inline(always)]
+    pub(super) fn since(&self, env: &impl Env, reference: u64) -> u64 {
+        self.stamp(env).wrapping_sub(reference)
     }
 
     /// The value of a number that is no expression.

@@ -189,7 +189,35 @@ impl Program {
         }
     }
 
-    /// The number that a hit of such a program stores in its variable `n`; 0 if there is none.
+    /// How many words its key has, if all that a hit has to do are [`Program::numbers_key`], one reference, values
+    /// that are simple, and [`Program::set_since`]; else 0.
+    pub fn since_keys(&self) -> usize {
+        let is_since = match &*self.plan.vars {
+            [var] => var.is_number() && var.number.is_since_first(),
+            _ => false,
+        };
+        let is_all = is_since
+            && self.refs().len() == 1
+            && self.actions().is_empty()
+            && !self.number_keys_have_text()
+            && self.plan.has_simple_vals();
+
+        match is_all {
+            true => self.key_in_words(),
+            false => 0,
+        }
+    }
+
+    /// Stores the variable of a hit of such a program in the extra words of its entry: the time stamp less the
+    /// number of the reference.
+    #[inline(always)]
+    pub fn set_since(&self, aux: &[Atomic<u64>], env: &impl Env, reference: u64) {
+        if let [var] = &*self.plan.vars {
+            var.set(aux, self.since(env, reference));
+        }
+    }
+
+    /// The number that a hit stores in its variable `n`, if [`Program::tracking_keys`] are not 0; 0 if there is none.
     #[inline(always)]
     pub(super) fn var_at_hand(&self, n: u8, record: &[u8], cpu: impl Fn() -> u32 + Copy) -> u64 {
         match self.plan.vars.get(usize::from(n)) {

@@ -229,6 +229,58 @@ fn insert_words<const N: usize>(
     insert(program, live, &key, &preempt)
 }
 
+/// The way of triggers with `N` keys that have nothing but numbers, and keep the time since what another trigger has
+/// in a variable; and whose CPUs share no shard.
+pub(super) struct Since<const N: usize>;
+
+impl<const N: usize> TriedWay<HistTrigger> for Since<N> {
+    #[inline(always)]
+    fn hit(trigger: &HistTrigger, hit: Hit<'_>) -> bool {
+        hit_since::<N>(trigger, hit)
+    }
+
+    #[inline(always)]
+    fn rest(trigger: &HistTrigger, hit: &Hit<'_>) {
+        hit_with_few_words(trigger, hit);
+    }
+}
+
+/// Handles one record in the way [`Since`], unless its key may have to be inserted.
+#[inline(always)]
+fn hit_since<const N: usize>(trigger: &HistTrigger, hit: Hit<'_>) -> bool {
+    let program = &trigger.definition.program;
+    let preempt = *hit.preempt_off();
+    let cpu = || preempt.cpu();
+    let map = &trigger.table.in_hit(&preempt).map;
+    let key = program.numbers_key::<N, false>(hit.data(), cpu);
+    let elt = match map.glance(&key) {
+        Glance::Found(elt) => Some(elt),
+        Glance::Full => None,
+        Glance::Unclear => return false,
+    };
+    let [only] = program.refs() else {
+        return false;
+    };
+    let Ok(number) = only.in_entry(&key, &Sources { trigger, preempt }) else {
+        map.count_at_once(Ending::Ignored, cpu);
+        return true;
+    };
+    let Some(elt) = elt else {
+        map.count_at_once(Ending::DroppedFull, cpu);
+        return true;
+    };
+    let vals = NumberVals {
+        trigger,
+        record: hit.data(),
+        preempt,
+    };
+
+    map.hit_element(elt, cpu, &vals);
+    program.set_since(map.aux(elt), &Surroundings(hit), number);
+    poll::wake();
+    true
+}
+
 /// The way of triggers with `N` keys that have nothing but numbers, and actions that keep one of them.
 pub(super) struct Tracks<const N: usize>;
 

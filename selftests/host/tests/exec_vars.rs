@@ -17,14 +17,19 @@ use run::*;
 use rust_hist::{
     field::Resolver,
     limits::{REFS_MAX, VARS_MAX},
+    program::Refs,
     render::{
         Stats,
         Table,
         COMM_WORDS, //
     },
-    sync::Relaxed,
+    sync::{
+        Atomic,
+        Relaxed, //
+    },
     tracing_map::{
         Ending,
+        NumCell,
         TextCell, //
     },
 };
@@ -62,6 +67,42 @@ fn h_var_03_a_latency_takes_each_start_once() {
             "  next_comm: b                                 prev_pid:          1\n"
         )]
     );
+}
+
+/// Words of an entry, as they are for a number.
+#[repr(C, align(16))]
+struct Entry([Atomic<u64>; 8]);
+
+#[test]
+fn a_hit_that_keeps_a_time_does_what_any_hit_does() {
+    let mut world = World::default();
+    world.add(&SWITCH, WAKING, "keys=next_pid:ts0=common_timestamp.usecs");
+    let mut end = |text| {
+        let end = world.add(&SWITCH, SWITCHED, text);
+        world.0.remove(end).program
+    };
+    let program = end("keys=next_pid:vals=prev_pid:lat=common_timestamp.usecs-$ts0");
+    assert_eq!(program.since_keys(), 1);
+    for other in [
+        "keys=next_pid:lat=$ts0-common_timestamp.usecs",
+        "keys=next_pid:lat=common_timestamp.usecs-$ts0:more=next_prio",
+        "keys=next_pid:lat=common_timestamp.usecs-$ts0:onmax($lat).save(prev_pid)",
+        "keys=next_pid:vals=common_timestamp:lat=common_timestamp.usecs-$ts0",
+        "keys=next_pid:ts1=common_timestamp.usecs",
+    ] {
+        assert_eq!(end(other).since_keys(), 0, "{other}");
+    }
+
+    let (key, record) = ([2], switch("a", 1, "b", 2, 3));
+    let [long, short] = [(); 2].map(|()| Entry([(); 8].map(|()| Atomic::<u64>::new(0))));
+    let refs = Refs::of(&[10], &key, ());
+    let mut own = [0; VARS_MAX];
+    program.set_vars(&long.0, &record, &at(25_000), &refs, &mut own);
+    program.set_since(&short.0, &at(25_000), 10);
+    for entry in [&long, &short] {
+        let cell = NumCell::at(&entry.0, program.vars()[0].cell().at).expect("aligned");
+        assert_eq!(cell.read(), Some(15));
+    }
 }
 
 #[test]
