@@ -192,19 +192,22 @@ $functions{total} = sub { first("events/$_[0]/$ENV{HIST_FILE}", "    $_[1]") };
 $functions{stat_of} = sub { first("events/$_[0]/$ENV{HIST_STATS}", $_[1]) };
 
 $functions{account} = sub {
-	my ($event) = @_;
+	my ($event, @fired) = @_;
 	my ($calls, $sum, $n, @wrong) = (0, 0, 0);
+	@fired or fail("the test does not say how often $event was fired");
 	for (split /\n/, content("events/$event/$ENV{HIST_STATS}")) {
 		if (/^calls: (\d+)/) { $calls = $1 }
 		elsif (/^hits: (\d+)/) { $sum = $1 }
 		elsif (/^(?:dropped_\w+|ignored): (\d+)/) { $sum += $1 }
 		elsif (/^memory: /) {
+			my $wanted = $fired[$n] // $fired[-1];
 			$n++;
-			push @wrong, "calls $calls, accounted for $sum" if $calls != $sum;
+			push @wrong, "trigger $n: $calls calls, wanted $wanted" if $wanted ne '-' && $calls != $wanted;
+			push @wrong, "trigger $n: $calls calls, accounted for $sum" if $calls != $sum;
 		}
 	}
-	push @wrong, 'no trigger' unless $n;
-	fail("the account of $event: @wrong") if @wrong;
+	push @wrong, "$n triggers" if $n < @fired;
+	fail("the account of $event: " . join '; ', @wrong) if @wrong;
 };
 
 $functions{traced} = sub {

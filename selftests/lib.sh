@@ -213,8 +213,10 @@ total() { ask total "$@"; }
 # stat_of EVENT TITLE - a number of the account of its first trigger
 stat_of() { ask stat_of "$@"; }
 
-# account EVENT - checks that every call is accounted for
-account() { ask account "$1" || exit 1; }
+# account EVENT CALLS... - checks that its first trigger has been called so often, the second ...; those beyond the
+# last number as often as that one says, and '-' says nothing. Calls are what is asked for because the file adds
+# them up itself, of the hits in the rows, the drops, and what was ignored: one that is missing is missing in both.
+account() { ask account "$@" || exit 1; }
 
 # --- sources of events ---
 
@@ -240,6 +242,8 @@ fire() { echo "$1 ${2:-1} ${3:-0} ${4:-task}" >"$FIRE"; }
 # The other event of that module: id is key as a u64, small as a u16, when is val.
 SECOND=rust_hist_test/second
 fire_second() { echo "$1 ${2:-1} ${3:-0} ${4:-task}" >"${FIRE}_second"; }
+# fired - how many of both the module has fired since it was loaded
+fired() { cat "${FIRE%/*}/fired"; }
 
 # --- synthetic events ---
 
