@@ -9,7 +9,7 @@ FLAVOUR ?= dropin
 VERSION ?= 7.2
 WHERE = $(FLAVOUR) $(VERSION)
 
-.PHONY: help demo test soak lint host-test models tsan fuzz debug bench kernel module vm check-kdir setup fmt clippy checkpatch clean distclean
+.PHONY: help demo test soak lint host-test models tsan fuzz fuzzer debug bench kernel module vm check-kdir setup fmt clippy checkpatch clean distclean
 
 help:
 	@echo 'make demo        build a test kernel and the module, boot them, show histograms of live events'
@@ -19,7 +19,8 @@ help:
 	@echo 'make models      the model checks: loom, nested interrupts, litmus tests (these need herd7)'
 	@echo 'make tsan        the tests with threads under ThreadSanitizer'
 	@echo 'make fuzz        ten minutes of fuzzing on this machine'
-	@echo 'make debug       all selftests, the tests of upstream and the fuzzer in the kernel with KASAN and lockdep'
+	@echo 'make fuzzer      the guest under random commands, with events and modules; FUZZ_SECONDS= says how long'
+	@echo 'make debug       all selftests, the tests of upstream, the fuzzer and the stress in the kernel with KASAN and lockdep'
 	@echo 'make bench       measure what triggers cost, C and ours; write Documentation/benchmarks.rst'
 	@echo 'make lint        formatting, clippy, checkpatch, layers, warning-free module builds, machine code'
 	@echo
@@ -58,8 +59,11 @@ tsan:
 fuzz:
 	@scripts/test fuzz
 
+fuzzer:
+	@scripts/test fuzzer-7.2 fuzzer-7.3
+
 debug:
-	@scripts/test selftests-debug-all upstream-debug fuzzer-debug
+	@scripts/test selftests-debug-all upstream-debug fuzzer-debug stress-debug
 
 bench:
 	@scripts/bench $(if $(KVM),--kvm)
