@@ -9,3 +9,13 @@ for kind in failslab fail_page_alloc; do
 		[ ! -f /sys/kernel/debug/$kind/${setting%=*} ] || echo ${setting#*=} >/sys/kernel/debug/$kind/${setting%=*}
 	done
 done
+# What the debug kernel allocates for itself, once for each allocation, is not ours to fail, and it does without.
+if [ -d /sys/kernel/slab/kmemleak_object ]; then
+	for cache in /sys/kernel/slab/*/failslab; do
+		case $cache in
+		*/kmemleak_*|*/debug_objects_cache/*) ;;
+		*) echo 1 >"$cache" 2>/dev/null || true ;;
+		esac
+	done
+	echo Y >/sys/kernel/debug/failslab/cache-filter
+fi
