@@ -156,7 +156,7 @@ impl HistTrigger {
         } else {
             None
         };
-        let way = hot::way(&definition.program, &table, nest.is_some());
+        let way = hot::way(&definition.program, &table, &found.tables, nest.is_some());
         Ok(Self {
             way,
             definition,

@@ -215,6 +215,13 @@ impl<'a> Pair<'a> {
         }
     }
 
+    /// The second word alone.
+    #[inline(always)]
+    pub fn meta(&self) -> u64 {
+        // ORDERING: as in `load`; who wants the value reads both.
+        step::meta(self.words)
+    }
+
     /// Writes `new` if the words hold `old`; else says what they hold. Fully ordered either way.
     #[inline]
     pub fn cmpxchg(&self, old: Both, new: Both) -> Result<(), Both> {

@@ -141,6 +141,19 @@ pub(crate) trait TriedWay<T: Trigger> {
     }
 }
 
+/// A way to handle the records of some triggers most of which want no more than a look; the implementor is a type
+/// without values.
+pub(crate) trait LookWay<T: Trigger> {
+    /// What a look may find: as much as a register holds, so that nothing of it needs a place in memory.
+    type Found<'a>: Copy;
+
+    /// Handles a record that wants nothing but this, or says with what it found that there is more to do.
+    fn look<'a>(trigger: &'a T, hit: &'a Hit<'_>) -> Option<Self::Found<'a>>;
+
+    /// Handles a record of which there is more to do.
+    fn rest(trigger: &T, hit: &Hit<'_>, found: Self::Found<'_>);
+}
+
 /// How a trigger handles its records.
 ///
 /// Each way has a frame of its own: the shortest ones need hardly any, and none is nested in another one.
@@ -167,6 +180,12 @@ impl<T: Trigger> Way<T> {
     pub(crate) fn tried<W: TriedWay<T>>() -> Self {
         // INVARIANT: as in `short`.
         Self(Command::<T>::try_hit::<W>, PhantomData)
+    }
+
+    /// The way `W`.
+    pub(crate) fn look<W: LookWay<T>>() -> Self {
+        // INVARIANT: as in `short`.
+        Self(Command::<T>::look_at::<W>, PhantomData)
     }
 
     /// [`Trigger::hit`], which takes all records of all triggers.
@@ -445,6 +464,51 @@ impl<T: Trigger> Command<T> {
         if !hit.is_some_and(|hit| W::hit(&private.data, hit)) {
             // SAFETY: by the contract of this function.
             unsafe { Self::rest::<W>(data, buffer, rec, event) };
+        }
+    }
+
+    /// As [`Command::try_hit`].
+    ///
+    /// # Safety
+    ///
+    /// As [`Command::trigger_callback`].
+    #[inline(never)]
+    unsafe extern "C" fn look_at<W: LookWay<T>>(
+        data: *mut bindings::event_trigger_data,
+        buffer: *mut bindings::trace_buffer,
+        rec: *mut c_void,
+        event: *mut bindings::ring_buffer_event,
+    ) {
+        // SAFETY: as in `trigger_callback`.
+        let private = unsafe { &*(*data).private_data.cast::<Private<T>>() };
+        // SAFETY: these are the arguments of a trigger function, and the event that calls it.
+        let Some(hit) = (unsafe { Hit::from_raw(private.file, buffer, rec, event) }) else {
+            return Self::missed(&private.data);
+        };
+        if let Some(found) = W::look(&private.data, &hit) {
+            // SAFETY: by the contract of this function.
+            unsafe { Self::rest_of_look::<W>(data, buffer, rec, event, found) };
+        }
+    }
+
+    /// Handles what a look has shown to be more.
+    ///
+    /// # Safety
+    ///
+    /// As [`Command::trigger_callback`].
+    #[inline(never)]
+    unsafe fn rest_of_look<W: LookWay<T>>(
+        data: *mut bindings::event_trigger_data,
+        buffer: *mut bindings::trace_buffer,
+        rec: *mut c_void,
+        event: *mut bindings::ring_buffer_event,
+        found: W::Found<'_>,
+    ) {
+        // SAFETY: as in `trigger_callback`.
+        let private = unsafe { &*(*data).private_data.cast::<Private<T>>() };
+        // SAFETY: these are the arguments of a trigger function, and the event that calls it.
+        if let Some(hit) = unsafe { Hit::from_raw(private.file, buffer, rec, event) } {
+            W::rest(&private.data, &hit, found);
         }
     }
 

@@ -58,6 +58,7 @@ use crate::{
         SHORT_KEY_WORDS, //
     }, //
 };
+use kernel::sync::Arc;
 
 const _: () = assert!(COMM_LEN == task::COMM_LEN);
 
@@ -107,8 +108,13 @@ impl Values for NumberVals<'_> {
     }
 }
 
-/// The way for the records of a trigger.
-pub(super) fn way(program: &Program, table: &Table, is_in_chain: bool) -> Way<HistTrigger> {
+/// The way for the records of a trigger that reads variables of `sources`.
+pub(super) fn way(
+    program: &Program,
+    table: &Table,
+    sources: &[Arc<Table>],
+    is_in_chain: bool,
+) -> Way<HistTrigger> {
     let (words, all) = match table.is_per_cpu() {
         true => (program.key_in_words(), program.all_numbers_keys()),
         false => (0, 0),
@@ -116,6 +122,8 @@ pub(super) fn way(program: &Program, table: &Table, is_in_chain: bool) -> Way<Hi
     let is_plain = program.is_plain();
     match (is_in_chain, words) {
         (true, _) if is_plain || program.numbers() > vars::FEW => Way::own::<vars::InChain<0>>(),
+        (true, 1) if awaits_number(program, sources) => Way::look::<vars::Awaits<1>>(),
+        (true, 2) if awaits_number(program, sources) => Way::look::<vars::Awaits<2>>(),
         (true, 1) => Way::own::<vars::InChain<1>>(),
         (true, 2) => Way::own::<vars::InChain<2>>(),
         (true, 3) => Way::own::<vars::InChain<3>>(),
@@ -136,6 +144,13 @@ pub(super) fn way(program: &Program, table: &Table, is_in_chain: bool) -> Way<Hi
         (false, 4) => Way::own::<vars::Words<4>>(),
         (false, _) => Way::any(),
     }
+}
+
+/// Whether such a trigger needs one variable, as [`Program::awaits_number`] says, in an entry of the whole key.
+fn awaits_number(program: &Program, sources: &[Arc<Table>]) -> bool {
+    let has_key = |source: &Arc<Table>| source.key_words() == program.key_words();
+
+    program.awaits_number() && sources.iter().all(has_key)
 }
 
 /// The way for the records of a trigger that has nothing but numbers.

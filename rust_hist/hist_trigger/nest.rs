@@ -99,6 +99,16 @@ impl Nest {
         Ok(Arc::new(Self(all), GFP_KERNEL)?)
     }
 
+    /// Whether `hit` cannot begin: it is inside of as many others as there may be.
+    #[inline(always)]
+    pub(super) fn is_full(&self, hit: &Hit<'_>) -> bool {
+        // CAST: as in `enter`.
+        let cpu = self.0.get(hit.preempt_off().cpu() as usize);
+        // ORDERING: of this CPU alone.
+        // CAST: as above.
+        cpu.is_none_or(|cpu| cpu.count.load(Relaxed) as usize >= NEST_MAX)
+    }
+
     /// Begins `hit`, unless it is inside of as many others as there may be.
     #[inline(always)]
     pub(super) fn enter<'a>(&'a self, hit: &'a Hit<'_>) -> Option<Level<'a>> {

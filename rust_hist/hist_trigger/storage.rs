@@ -138,6 +138,11 @@ impl Table {
         Shape::new(self.dimensions, nr_cpu_ids()).is_some_and(|shape| shape.per_cpu())
     }
 
+    /// How many words the keys of all its maps have.
+    pub(super) fn key_words(&self) -> usize {
+        self.dimensions.key_words
+    }
+
     /// The snapshot that hits of the table take.
     #[inline(always)]
     pub(super) fn snapshot(&self) -> Option<&Snapshot> {

@@ -208,6 +208,14 @@ impl Program {
         }
     }
 
+    /// Whether the keys are nothing but numbers, and a hit needs one variable of another trigger, a number.
+    pub fn awaits_number(&self) -> bool {
+        match self.refs() {
+            [only] => only.cell.kind == Kind::Number && !self.number_keys_have_text(),
+            _ => false,
+        }
+    }
+
     /// Stores the variable of a hit of such a program in the extra words of its entry: the time stamp less the
     /// number of the reference.
     #[inline(always)]

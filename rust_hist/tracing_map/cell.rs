@@ -116,6 +116,12 @@ impl<'a> NumCell<'a> {
         (meta & SET != 0).then_some(value)
     }
 
+    /// Whether it is set. Another context may set or consume it before the caller does anything.
+    #[inline(always)]
+    pub fn is_set(&self) -> bool {
+        self.pair.meta() & SET != 0
+    }
+
     /// Unsets the number and returns what it was; `None` if it is not set.
     ///
     /// Of all who want one write of it, one gets it.

@@ -26,6 +26,7 @@ use super::{
 use crate::{
     ffi::{
         command::{
+            LookWay,
             OwnWay,
             TriedWay, //
         },
@@ -53,6 +54,7 @@ use crate::{
         Elt,
         Ending,
         Glance,
+        NumCell,
         Values as SumValues, //
     }, //
 };
@@ -171,13 +173,13 @@ pub(super) struct Words<const N: usize>;
 impl<const N: usize> OwnWay<HistTrigger> for Words<N> {
     #[inline(always)]
     fn hit(trigger: &HistTrigger, hit: &Hit<'_>) {
-        hit_with_words::<N>(trigger, *hit);
+        hit_with_words::<N>(trigger, *hit, None);
     }
 }
 
-/// As [`hit`], in the way [`Words`].
+/// As [`hit`], in the way [`Words`]; `found` is where the only reference is, if that is known.
 #[inline(always)]
-fn hit_with_words<const N: usize>(trigger: &HistTrigger, hit: Hit<'_>) {
+fn hit_with_words<const N: usize>(trigger: &HistTrigger, hit: Hit<'_>, found: Option<NumCell<'_>>) {
     let program = &trigger.definition.program;
     let preempt = *hit.preempt_off();
     let cpu = || preempt.cpu();
@@ -186,9 +188,16 @@ fn hit_with_words<const N: usize>(trigger: &HistTrigger, hit: Hit<'_>) {
     let sources = Sources { trigger, preempt };
     // Few triggers read variables, and most of those one.
     let (one, mut few);
-    let numbers = match program.refs() {
-        [] => Ok::<&[u64], Unset>(&[]),
-        [only] => match only.in_entry(&key, &sources) {
+    let numbers = match (found, program.refs()) {
+        (Some(found), all) => match all.first().map(|only| only.in_cell(&found)) {
+            Some(Ok(number)) => {
+                one = [number];
+                Ok(&one[..])
+            }
+            _ => Err(Unset),
+        },
+        (None, []) => Ok::<&[u64], Unset>(&[]),
+        (None, [only]) => match only.in_entry(&key, &sources) {
             Ok(number) => {
                 one = [number];
                 Ok(&one[..])
@@ -400,7 +409,7 @@ fn hit_in_chain<const N: usize>(trigger: &HistTrigger, hit: &Hit<'_>) {
         return count(trigger, Ending::DroppedNested, hit.preempt_off());
     };
     if N != 0 {
-        return hit_with_words::<N>(trigger, *hit);
+        return hit_with_words::<N>(trigger, *hit, None);
     }
     let Pad { key, numbers } = level.pad();
     if trigger.definition.program.is_plain() {
@@ -408,6 +417,58 @@ fn hit_in_chain<const N: usize>(trigger: &HistTrigger, hit: &Hit<'_>) {
     } else {
         hit_with_room(trigger, hit, key, numbers);
     }
+}
+
+/// The way of triggers on such events that have `N` keys, nothing but numbers, and read one variable, a number of a
+/// table that has as many keys: most of their records find it unset, and are over then.
+pub(super) struct Awaits<const N: usize>;
+
+impl<const N: usize> LookWay<HistTrigger> for Awaits<N> {
+    type Found<'a> = NumCell<'a>;
+
+    #[inline(always)]
+    fn look<'a>(trigger: &'a HistTrigger, hit: &'a Hit<'_>) -> Option<NumCell<'a>> {
+        look_for_number::<N>(trigger, hit)
+    }
+
+    #[inline(always)]
+    fn rest(trigger: &HistTrigger, hit: &Hit<'_>, found: NumCell<'_>) {
+        let Some(nest) = &trigger.nest else {
+            return;
+        };
+        match nest.enter(hit) {
+            Some(_level) => hit_with_words::<N>(trigger, *hit, Some(found)),
+            None => count(trigger, Ending::DroppedNested, hit.preempt_off()),
+        }
+    }
+}
+
+/// Looks for the variable that a hit in the way [`Awaits`] needs. Without it the hit is counted here.
+#[inline(always)]
+fn look_for_number<'a, const N: usize>(
+    trigger: &'a HistTrigger,
+    hit: &'a Hit<'_>,
+) -> Option<NumCell<'a>> {
+    let program = &trigger.definition.program;
+    let preempt = hit.preempt_off();
+    let key = program.numbers_key::<N, false>(hit.data(), || preempt.cpu());
+    let found = program.refs().first().and_then(|only| {
+        let table = trigger.sources.get(usize::from(only.table()))?;
+        let map = &table.in_hit(preempt).map;
+
+        only.set_number(map.aux(map.look(&key)?))
+    });
+
+    if found.is_none() {
+        // A hit that cannot begin does not come so far as to be ignored.
+        let ending = match trigger.nest.as_ref().is_some_and(|nest| nest.is_full(hit)) {
+            true => Ending::DroppedNested,
+            false => Ending::Ignored,
+        };
+        let map = &trigger.table.in_hit(preempt).map;
+        map.count_at_once(ending, || preempt.cpu());
+    }
+    found
 }
 
 #[inline(never)]

@@ -246,6 +246,23 @@ impl Ref {
             self.look(aux).ok_or(Unset)
         }
     }
+
+    /// The variable in the words of an entry, if it is a number that is set at this moment.
+    #[inline(always)]
+    pub fn set_number<'a>(&self, aux: &'a [Atomic<u64>]) -> Option<NumCell<'a>> {
+        NumCell::at(aux, self.cell.at).filter(NumCell::is_set)
+    }
+
+    /// As [`Ref::in_entry`], where [`Ref::set_number`] has found the variable.
+    #[inline(always)]
+    pub fn in_cell(&self, cell: &NumCell<'_>) -> Result<u64, Unset> {
+        let number = match self.consume {
+            true => cell.consume().map(|taken| taken.value),
+            false => cell.read(),
+        };
+
+        number.ok_or(Unset)
+    }
 }
 
 /// The entries of one key in the tables of other triggers, during one hit.

@@ -17,7 +17,10 @@ use run::*;
 use rust_hist::{
     field::Resolver,
     limits::{REFS_MAX, VARS_MAX},
-    program::Refs,
+    program::{
+        Refs,
+        Unset, //
+    },
     render::{
         Stats,
         Table,
@@ -102,6 +105,53 @@ fn a_hit_that_keeps_a_time_does_what_any_hit_does() {
     for entry in [&long, &short] {
         let cell = NumCell::at(&entry.0, program.vars()[0].cell().at).expect("aligned");
         assert_eq!(cell.read(), Some(15));
+    }
+}
+
+#[test]
+fn a_hit_that_awaits_a_number_looks_before_it_reads() {
+    let mut world = World::default();
+    world.add(
+        &SWITCH,
+        WAKING,
+        "keys=next_pid:ts0=common_timestamp.usecs,name=next_comm",
+    );
+    let mut end = |text| {
+        let end = world.add(&SWITCH, SWITCHED, text);
+        world.0.remove(end).program
+    };
+    for other in [
+        "keys=next_pid:own=prev_pid",
+        "keys=next_pid:copy=$name",
+        "keys=next_pid:copy=$ts0:second=$name",
+        "keys=next_comm:copy=$ts0",
+    ] {
+        assert!(!end(other).awaits_number(), "{other}");
+    }
+
+    for (text, is_taken) in [
+        ("keys=next_pid:copy=$ts0", false),
+        ("keys=next_pid:lat=common_timestamp.usecs-$ts0", true),
+    ] {
+        let program = end(text);
+        assert!(program.awaits_number(), "{text}");
+        let entry = Entry([(); 8].map(|()| Atomic::<u64>::new(0)));
+        let [only] = program.refs() else {
+            panic!("{text}: one reference");
+        };
+        assert!(only.set_number(&entry.0).is_none());
+
+        let place = NumCell::at(&entry.0, 0).expect("aligned");
+        place.set(7);
+        let found = only.set_number(&entry.0).expect("set");
+        assert_eq!(place.read(), Some(7), "a look takes nothing");
+        assert_eq!(only.in_cell(&found), Ok(7));
+        assert_eq!(only.set_number(&entry.0).is_none(), is_taken);
+        // Another hit may have been faster since the look.
+        place.consume();
+        assert_eq!(only.in_cell(&found), Err(Unset));
+        // What does not fit in the entry is not set.
+        assert!(only.set_number(&entry.0[..1]).is_none());
     }
 }
 
