@@ -306,10 +306,11 @@ fn hit_numbers<const N: usize, const TEXT: bool>(trigger: &HistTrigger, record: 
         preempt,
     };
 
-    if map.hit_at_once(&key, || preempt.cpu(), &vals) {
-        poll::wake();
-    } else {
-        hit_new_numbers::<N, TEXT>(trigger, record);
+    // Whoever polls waits for hits: there is nobody to wake when one is dropped.
+    match map.hit_at_once(&key, || preempt.cpu(), &vals) {
+        Glance::Found(_) => poll::wake(),
+        Glance::Full => (),
+        Glance::Unclear => hit_new_numbers::<N, TEXT>(trigger, record),
     }
 }
 
@@ -337,14 +338,24 @@ fn hit_all_numbers<const N: usize, const STAMPS: bool>(
         preempt,
     };
 
-    let is_done = map.hit_at_once_and(&key, cpu, &vals, |aux| match STAMPS {
+    let seen = map.hit_at_once_and(&key, cpu, &vals, |aux| match STAMPS {
         true => program.set_number_vars(aux, hit.data(), &env),
         false => program.set_vars_at_hand(aux, hit.data(), cpu),
     });
-    if is_done {
-        poll::wake();
+    is_handled(seen)
+}
+
+/// Whether a call is over in whose look at the slots this was seen; whoever polls is told of a hit.
+#[inline(always)]
+fn is_handled(seen: Glance) -> bool {
+    match seen {
+        Glance::Found(_) => {
+            poll::wake();
+            true
+        }
+        Glance::Full => true,
+        Glance::Unclear => false,
     }
-    is_done
 }
 
 /// As [`hit_numbers`], for a key that may have to be inserted.

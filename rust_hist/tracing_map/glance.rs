@@ -145,14 +145,15 @@ where
     /// in the second case as dropped, in the first as a hit, whose values are added to the sums. The caller
     /// stays on the CPU that `cpu` says, which has [a shard of its own](super::Shape::per_cpu).
     ///
-    /// Else does nothing, and says so; then it is for [`Map::insert`] and [`Map::shard`] to do.
+    /// Says what it has found. If that is [`Glance::Unclear`] it has done nothing; then it is for [`Map::insert`] and
+    /// [`Map::shard`] to do.
     #[inline(always)]
     pub fn hit_at_once<const N: usize>(
         &self,
         key: &[u64; N],
         cpu: impl Fn() -> u32,
         values: &impl Values,
-    ) -> bool {
+    ) -> Glance {
         self.hit_at_once_and(key, cpu, values, |_aux| ())
     }
 
@@ -164,10 +165,11 @@ where
         cpu: impl Fn() -> u32,
         values: &impl Values,
         then: impl FnOnce(&[Atomic<u64>]),
-    ) -> bool {
+    ) -> Glance {
         let words = self.words();
+        let seen = self.glance_in(words, key);
 
-        match self.glance_in(words, key) {
+        match seen {
             Glance::Found(elt) => {
                 self.hit_in(words, elt, cpu, values);
                 let (at, end) = self.aux_at(elt);
@@ -177,9 +179,9 @@ where
                 }
             }
             Glance::Full => self.count_in(words, Ending::DroppedFull, cpu),
-            Glance::Unclear => return false,
+            Glance::Unclear => (),
         }
-        true
+        seen
     }
 
     /// Where the aux words of an element begin and end.

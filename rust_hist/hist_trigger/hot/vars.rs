@@ -19,6 +19,7 @@ use super::{
     comm_of,
     count,
     insert,
+    is_handled,
     plain_hit,
     NumberVals,
     Surroundings, //
@@ -319,16 +320,13 @@ fn hit_tracks<const N: usize>(trigger: &HistTrigger, hit: Hit<'_>) -> bool {
         preempt,
     };
 
-    let is_done = live.map.hit_at_once_and(&key, cpu, &vals, |aux| {
+    let seen = live.map.hit_at_once_and(&key, cpu, &vals, |aux| {
         program.set_vars_at_hand(aux, hit.data(), cpu);
         if program.is_due(aux, hit.data(), cpu) {
             act_on_numbers(trigger, live, key, hit, aux);
         }
     });
-    if is_done {
-        poll::wake();
-    }
-    is_done
+    is_handled(seen)
 }
 
 /// Runs the actions in the way [`Tracks`].

@@ -12,7 +12,7 @@ mod common;
 
 use common::{shape, Quarters};
 use rust_hist::sync::{Atomic, Relaxed};
-use rust_hist::tracing_map::{Ending, Fibonacci, KeyHash, Map, Values};
+use rust_hist::tracing_map::{Ending, Fibonacci, Glance, KeyHash, Map, Values};
 
 struct One;
 
@@ -24,7 +24,7 @@ impl Values for One {
 
 /// A call as the module makes it.
 fn call<H: KeyHash>(map: &Map<&[Atomic<u64>], H>, key: u64) {
-    if map.hit_at_once(&[key], || 0, &One) {
+    if map.hit_at_once(&[key], || 0, &One) != Glance::Unclear {
         return;
     }
     match map.insert(&[key], |_| ()) {

@@ -47,7 +47,7 @@ impl Values for One {
 
 /// One call of a trigger.
 fn call<H: KeyHash>(map: &Map<Words, H>, cpu: u32, key: u64) {
-    if map.hit_at_once(&[key], || cpu, &One(key)) {
+    if map.hit_at_once(&[key], || cpu, &One(key)) != Glance::Unclear {
         return;
     }
     let elt = map.insert(&[key], |aux| aux[0].store(!key, Relaxed));

@@ -12,7 +12,7 @@ mod common;
 
 use common::{map, shape, Quarters, Same, Words};
 use rust_hist::sync::{interrupted, Relaxed};
-use rust_hist::tracing_map::{copy_words, Ending, Fibonacci, KeyHash, Map, Rows, Values};
+use rust_hist::tracing_map::{copy_words, Ending, Fibonacci, Glance, KeyHash, Map, Rows, Values};
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -33,7 +33,7 @@ impl Values for Added {
 
 /// One call of a trigger with a key of one word and two values, as the module makes it.
 fn call<H: KeyHash>(map: &Map<Words, H>, key: u64) {
-    if map.shape().per_cpu() && map.hit_at_once(&[key], || 0, &Added(key)) {
+    if map.shape().per_cpu() && map.hit_at_once(&[key], || 0, &Added(key)) != Glance::Unclear {
         return;
     }
     let elt = map.insert(&[key], |aux| {

@@ -16,7 +16,7 @@
 mod kernel;
 
 use rust_hist::sync::Atomic;
-use rust_hist::tracing_map::{Dimensions, Fibonacci, Map, Shape, Values};
+use rust_hist::tracing_map::{Dimensions, Fibonacci, Glance, Map, Shape, Values};
 use std::ffi::{c_int, c_long};
 use std::hint::{black_box, spin_loop};
 use std::process::ExitCode;
@@ -114,7 +114,7 @@ impl Subject for Ours {
         // As a trigger whose key is one number does it.
         for _ in 0..n {
             let key = [random.key(keys)];
-            if per_cpu && self.0.hit_at_once(&key, || cpu, &NoValues) {
+            if per_cpu && self.0.hit_at_once(&key, || cpu, &NoValues) != Glance::Unclear {
                 continue;
             }
             if let Some(elt) = self.0.insert(&key, |_aux| ()) {

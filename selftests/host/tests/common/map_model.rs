@@ -4,7 +4,7 @@
 
 use super::{map, shape};
 use rust_hist::sync::Relaxed;
-use rust_hist::tracing_map::{copy_words, Ending, KeyHash, Rows, Values};
+use rust_hist::tracing_map::{copy_words, Ending, Glance, KeyHash, Rows, Values};
 use std::collections::HashMap;
 
 /// Something that is done to a map.
@@ -81,7 +81,9 @@ pub(crate) fn check<H: KeyHash>(bits: u32, cpus: u32, ops: &[Op]) {
     let hit = |cpu: u32, key: u64, value: u64, stamp: u64, inner: &mut dyn FnMut()| {
         // As the module does it.
         let dropped = map.account().dropped_full;
-        if shape.per_cpu() && map.hit_at_once(&words_of(key), || cpu, &Added(value)) {
+        if shape.per_cpu()
+            && map.hit_at_once(&words_of(key), || cpu, &Added(value)) != Glance::Unclear
+        {
             return map.account().dropped_full == dropped;
         }
         let elt = map.insert(&words_of(key), |aux| {
