@@ -8,10 +8,11 @@
 //! next one. The write returns when all is done. The file `fired` counts the hits since the load. The file
 //! `fire_second` does the same with the event `second`.
 //!
-//! `EVENT COUNT KEYS VALS STRS` written to `rust_hist_test/loop` fires `EVENT`, which is `hit` or `sample`,
-//! `COUNT` times in a loop with interrupts off, each time with one of `KEYS` keys, `VALS` values and `STRS`
-//! (at most 16) strings, by the same random numbers whenever it is written. The file `took` tells how long the
-//! last loop took, in cycles and in nanoseconds.
+//! `EVENT COUNT KEYS VALS STRS [spread]` written to `rust_hist_test/loop` fires `EVENT`, which is `hit` or
+//! `sample`, `COUNT` times in a loop with interrupts off, each time with one of `KEYS` keys, `VALS` values and
+//! `STRS` (at most 16) strings, by the same random numbers whenever it is written. Keys are the numbers below
+//! `KEYS`, or as many that lie anywhere in 64 bits with `spread`. The file `took` tells how long the last loop
+//! took, in cycles and in nanoseconds.
 
 use core::{
     ffi::{
@@ -53,6 +54,9 @@ module! {
 const TEXT_LONG: u64 = 1000;
 /// The most characters of `dyn` and `rel`.
 const TEXT_LEN: u64 = 600;
+/// What spreads keys: odd numbers, of which a number is the product with one other.
+const SPREAD: u64 = 0xd6e8_feb8_6659_fd93;
+const SPREAD_AGAIN: u64 = 0xa076_1d64_78bd_642f;
 /// Hits of one run of a tasklet, which must not take long.
 const BATCH: u64 = 64;
 /// What an NMI handler returns for an NMI that is not its own, and for one that is.
@@ -260,7 +264,16 @@ struct Loop {
     keys: u64,
     vals: u64,
     strs: u64,
+    is_spread: bool,
     event: Fire,
+}
+
+/// A number of 64 bits for each key, another for another.
+fn spread(key: u64) -> u64 {
+    let mut key = key.wrapping_add(1).wrapping_mul(SPREAD);
+    key ^= key >> 29;
+    key = key.wrapping_mul(SPREAD_AGAIN);
+    key ^ (key >> 32)
 }
 
 /// Cycles and nanoseconds.
@@ -293,10 +306,13 @@ unsafe extern "C" fn run_loop(what: *mut c_void) {
         random ^= random >> 7;
         random ^= random << 17;
         let str = &strs[below(random >> 20, what.strs) as usize & 15];
+        let key = below(random >> 32, what.keys);
+        // What spreading takes is taken always.
+        let spread = spread(key);
         // SAFETY: `str` has 16 bytes, and ends with a NUL.
         unsafe {
             (what.event)(
-                below(random >> 32, what.keys),
+                if what.is_spread { spread } else { key },
                 below(random, what.vals),
                 str.as_ptr(),
                 str.as_ptr(),
@@ -357,7 +373,13 @@ fn write_loop(_: &(), reader: &mut UserSliceReader) -> Result {
             keys: number(words)?,
             vals: number(words)?,
             strs: number(words)?,
+            is_spread: false,
             event,
+        };
+        what.is_spread = match words.next() {
+            None => false,
+            Some("spread") => true,
+            Some(_) => return Err(EINVAL),
         };
         // SAFETY: `run_loop` takes a `Loop`, and has returned when the call does. Whatever CPU runs it, it
         // has its interrupts off.
