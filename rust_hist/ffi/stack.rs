@@ -24,6 +24,9 @@ const OWN_FRAMES_MAX: usize = 16;
 /// Room for all frames that a trigger may want, and those that it does not.
 const ALL_FRAMES: usize = OWN_FRAMES_MAX + CORE_FRAMES + STACK_DEPTH;
 
+/// Room for the frames of a stack.
+type Room = [MaybeUninit<u64>; ALL_FRAMES];
+
 /// Calls `found` with the return addresses of the code that hit the event: [`STACK_DEPTH`] at most, none
 /// of them 0, at which the unwinder ends.
 ///
@@ -31,29 +34,46 @@ const ALL_FRAMES: usize = OWN_FRAMES_MAX + CORE_FRAMES + STACK_DEPTH;
 /// wanted for, so they are looked for in each trace. To unwind one takes longer than all else in a hit: so
 /// the function has no frame of its own.
 #[inline(always)]
-pub(crate) fn with<R>(found: impl FnOnce(&[u64]) -> R, _preempt: &PreemptOff<'_>) -> R {
-    let mut all = [const { MaybeUninit::<u64>::uninit() }; ALL_FRAMES];
+pub(crate) fn with<R>(found: impl FnOnce(&[u64]) -> R, preempt: &PreemptOff<'_>) -> R {
+    let mut room = [const { MaybeUninit::uninit() }; ALL_FRAMES];
+
+    found(unwind(&mut room, preempt).unwrap_or(&[]))
+}
+
+/// As [`with`]; `None` if there is no frame but ours and the core's.
+#[inline(always)]
+pub(crate) fn with_some<R>(found: impl FnOnce(&[u64]) -> R, preempt: &PreemptOff<'_>) -> Option<R> {
+    let mut room = [const { MaybeUninit::uninit() }; ALL_FRAMES];
+
+    unwind(&mut room, preempt).map(found)
+}
+
+/// Unwinds the stack to `room`, and finds there what is wanted of it.
+#[inline(always)]
+fn unwind<'r>(room: &'r mut Room, _preempt: &PreemptOff<'_>) -> Option<&'r [u64]> {
     // CAST: far below 2^32.
     let size = ALL_FRAMES as u32;
     // SAFETY: the array has `size` words, as large as the `unsigned long` of the machine.
-    let count = unsafe { bindings::stack_trace_save(all.as_mut_ptr().cast(), size, 0) };
-    // CAST: at most `size`.
-    let frames = all.get(..count as usize).unwrap_or(&[]);
-    // SAFETY: the function has written as many words as it says.
-    let frames = unsafe { core::slice::from_raw_parts(frames.as_ptr().cast(), frames.len()) };
-    found(without_ours(frames))
+    let count = unsafe { bindings::stack_trace_save(room.as_mut_ptr().cast(), size, 0) };
+    // SAFETY: the function has written as many words as it says, at most `size`.
+    let frames = unsafe { core::slice::from_raw_parts(room.as_ptr().cast(), count as usize) };
+    without_ours(frames)
 }
 
 /// The frames behind those of this module and of the tracing core.
 #[inline(always)]
-fn without_ours(frames: &[u64]) -> &[u64] {
+fn without_ours(frames: &[u64]) -> Option<&[u64]> {
     let code = code();
-    let own = frames.iter().take_while(|&&frame| code.has(frame)).count();
-    // OVERFLOW: the number of a frame.
-    let from = own.wrapping_add(CORE_FRAMES);
-    let end = frames.len().min(from.wrapping_add(STACK_DEPTH));
+    // The first one is of the function that this is a part of.
+    let mut own = 1;
 
-    frames.get(from..end).unwrap_or(&[])
+    while frames.get(own).is_some_and(|&frame| code.has(frame)) {
+        // OVERFLOW: the number of a frame.
+        own = own.wrapping_add(1);
+    }
+    // OVERFLOW: as above.
+    let wanted = frames.get(own.wrapping_add(CORE_FRAMES)..)?;
+    Some(wanted.get(..STACK_DEPTH).unwrap_or(wanted))
 }
 
 /// The addresses of this module's code.

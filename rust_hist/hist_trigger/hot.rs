@@ -252,8 +252,8 @@ impl TriedWay<HistTrigger> for Stack {
         let preempt = *hit.preempt_off();
         let map = &trigger.table.in_hit(&preempt).map;
         let cpu = || preempt.cpu();
-        let count = |frames: &[u64]| map.hit_pieces_at_once(&frames, cpu, &NoVals);
-        let is_done = stack::with(count, &preempt);
+        let count = |frames: &[u64]| map.hit_piece_at_once(frames, cpu, &NoVals);
+        let is_done = stack::with_some(count, &preempt).unwrap_or(false);
 
         if is_done {
             poll::wake();

@@ -13,6 +13,7 @@ use super::{
     hash::factors,
     shape::CONTROL_WORDS,
     slot::Slot,
+    Elt,
     Ending,
     Glance,
     KeyHash,
@@ -73,9 +74,9 @@ impl Pieces for &[u64] {
         // As many, so that there is one number to count to.
         let factors = factors(0).get(..self.len()).unwrap_or(&[]);
 
-        for (word, factor) in self.iter().zip(factors) {
+        in_steps(self, factors, |word, factor| {
             sum = sum.wrapping_add(word.wrapping_mul(*factor));
-        }
+        });
         (sum, self.len())
     }
 
@@ -92,11 +93,40 @@ impl Pieces for &[u64] {
             return false;
         };
 
-        for (held, wanted) in held.iter().zip(*self) {
+        in_steps(held, self, |held, wanted| {
             // ORDERING: see `Map::glance_at`.
             differ |= held.load(Relaxed) ^ *wanted;
-        }
+        });
         differ == 0
+    }
+}
+
+/// How many words of a key in one piece are gone through between two looks at whether there are more.
+const STEP: usize = 4;
+
+/// Calls `each` for each pair of `a` and `b`, which are of one length. Of a plain loop the compiler makes these steps,
+/// too, and a loop for what is left behind them, which takes as long.
+#[inline(always)]
+fn in_steps<A, B>(a: &[A], b: &[B], mut each: impl FnMut(&A, &B)) {
+    let (mut steps_a, mut steps_b) = (a.chunks_exact(STEP), b.chunks_exact(STEP));
+
+    for (a, b) in steps_a.by_ref().zip(steps_b.by_ref()) {
+        for (a, b) in a.iter().zip(b) {
+            each(a, b);
+        }
+    }
+    match (steps_a.remainder(), steps_b.remainder()) {
+        ([a0, a1, a2], [b0, b1, b2]) => {
+            each(a0, b0);
+            each(a1, b1);
+            each(a2, b2);
+        }
+        ([a0, a1], [b0, b1]) => {
+            each(a0, b0);
+            each(a1, b1);
+        }
+        ([a0], [b0]) => each(a0, b0),
+        _ => {}
     }
 }
 
@@ -131,7 +161,7 @@ where
     /// As [`Map::glance`], of a long key that lies in pieces.
     #[inline(always)]
     pub fn glance_at(&self, key: &impl Pieces) -> Glance {
-        self.glance_at_in(self.words(), key)
+        self.glance_from(self.words(), key, hash::<H>(key))
     }
 
     /// As [`Map::hit_at_once`], of a long key that lies in pieces.
@@ -143,8 +173,21 @@ where
         values: &impl Values,
     ) -> bool {
         let words = self.words();
+        let seen = self.glance_from(words, key, hash::<H>(key));
 
-        match self.glance_at_in(words, key) {
+        self.count_seen(words, seen, cpu, values)
+    }
+
+    /// Counts a call, unless what was seen says that there is more to do.
+    #[inline(always)]
+    fn count_seen(
+        &self,
+        words: &[Atomic<u64>],
+        seen: Glance,
+        cpu: impl Fn() -> u32,
+        values: &impl Values,
+    ) -> bool {
+        match seen {
             Glance::Found(elt) => self.hit_in(words, elt, cpu, values),
             Glance::Full => self.count_in(words, Ending::DroppedFull, cpu),
             Glance::Unclear => return false,
@@ -152,11 +195,62 @@ where
         true
     }
 
-    /// As [`Map::glance_at`]; `words` are those of the map.
+    /// As [`Map::hit_pieces_at_once`], of a key in one piece, whose last word is not 0: without a call, if it is in
+    /// the first of its slots, as most are.
     #[inline(always)]
-    fn glance_at_in(&self, words: &[Atomic<u64>], key: &impl Pieces) -> Glance {
+    pub fn hit_piece_at_once(
+        &self,
+        key: &[u64],
+        cpu: impl Fn() -> u32,
+        values: &impl Values,
+    ) -> bool {
+        let words = self.words();
+        let hash = hash::<H>(&key);
+
+        match self.at_home(words, key, hash) {
+            Some(elt) => {
+                self.hit_in(words, elt, cpu, values);
+                true
+            }
+            None => self.hit_piece_beyond(key, hash, cpu, values),
+        }
+    }
+
+    /// Returns the element of a key with this hash, if it is in the first of its slots.
+    #[inline(always)]
+    fn at_home(&self, words: &[Atomic<u64>], key: &[u64], hash: u32) -> Option<Elt> {
+        // OVERFLOW: a slot's number is at most `slot_mask`.
+        let slot = words.get(CONTROL_WORDS.wrapping_add(self.home(hash)))?;
+        // ORDERING: as in `glance_from`.
+        let content = Slot(slot.load(Acquire));
+
+        if content.is_free() {
+            return None;
+        }
+        let elt = content.elt_if(hash)?;
+        key.is_at(words, self.shape().key_at(elt)).then_some(elt)
+    }
+
+    /// As [`Map::hit_piece_at_once`], of a key with this hash that is not in the first of its slots.
+    #[cold]
+    #[inline(never)]
+    fn hit_piece_beyond(
+        &self,
+        key: &[u64],
+        hash: u32,
+        cpu: impl Fn() -> u32,
+        values: &impl Values,
+    ) -> bool {
+        let words = self.words();
+        let seen = self.glance_from(words, &key, hash);
+
+        self.count_seen(words, seen, cpu, values)
+    }
+
+    /// As [`Map::glance_at`]; `words` are those of the map, `hash` is that of the key.
+    #[inline(always)]
+    fn glance_from(&self, words: &[Atomic<u64>], key: &impl Pieces, hash: u32) -> Glance {
         let shape = self.shape();
-        let hash = hash::<H>(key);
         // OVERFLOW: a slot's number is at most `slot_mask`.
         let mut at = CONTROL_WORDS.wrapping_add(self.home(hash));
 

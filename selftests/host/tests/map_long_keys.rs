@@ -7,7 +7,7 @@
 mod common;
 
 use common::{map, shape, Quarters, Same, Words};
-use rust_hist::tracing_map::{copy_words, Fibonacci, KeyHash, Map, Rows};
+use rust_hist::tracing_map::{copy_words, Fibonacci, KeyHash, Map, Rows, Values};
 use std::collections::HashMap;
 
 const WORDS: usize = 6;
@@ -126,4 +126,83 @@ fn the_longest_key_fits() {
     assert!(full.is_some() && shorter.is_some() && full != shorter);
     assert_eq!(map.lookup(&key[..62]), shorter);
     assert_eq!(map.lookup(&[1; 63]), full);
+}
+
+/// No values.
+struct NoVals;
+
+impl Values for NoVals {
+    fn value(&self, i: usize) -> u64 {
+        unreachable!("value {i} of none")
+    }
+}
+
+/// Long keys of one length have one hash.
+struct Lengths;
+
+impl KeyHash for Lengths {
+    fn hash(_key: &[u64]) -> u32 {
+        0
+    }
+
+    fn end(_sum: u64) -> u32 {
+        0
+    }
+}
+
+/// Keys of each length without a 0 at the end, and for each length one that differs in the first, one that differs
+/// in the last word.
+fn pieces(most: usize) -> impl Iterator<Item = Vec<u64>> {
+    (1..=most).flat_map(|len| {
+        let key: Vec<u64> = (1..=len as u64).map(|word| word << 32 | word).collect();
+        let (mut first, mut last) = (key.clone(), key.clone());
+
+        first[0] ^= 1 << 63;
+        last[len - 1] ^= 1 << 62;
+        [key, first, last]
+    })
+}
+
+fn a_key_in_one_piece_is_counted_at_once<H: KeyHash>() {
+    const MOST: usize = 31;
+    let map = map::<H>(shape(7, MOST, 0, 1, 1));
+
+    for key in pieces(MOST) {
+        assert!(!map.hit_piece_at_once(&key, || 0, &NoVals), "{key:?}");
+        assert!(map.insert(&key, |_| ()).is_some());
+        assert!(map.hit_piece_at_once(&key, || 0, &NoVals), "{key:?}");
+    }
+    for key in pieces(MOST) {
+        assert!(map.hit_piece_at_once(&key, || 0, &NoVals), "{key:?}");
+        assert!(map.hit_pieces_at_once(&&key[..], || 0, &NoVals), "{key:?}");
+    }
+
+    let found = hitcounts(&map);
+    assert_eq!(found.len(), 3 * MOST);
+    assert!(found.values().all(|&hits| hits == 3));
+    assert_eq!(map.account().hits, 9 * MOST as u64);
+}
+
+#[test]
+fn a_long_key_in_one_piece_is_counted_at_once() {
+    a_key_in_one_piece_is_counted_at_once::<Fibonacci>();
+    a_key_in_one_piece_is_counted_at_once::<Lengths>();
+}
+
+#[test]
+fn a_long_key_in_one_piece_is_dropped_at_once() {
+    let map = map::<Fibonacci>(shape(2, 31, 0, 1, 1));
+    let mut keys = pieces(31);
+
+    for key in keys.by_ref().take(4) {
+        assert!(map.insert(&key, |_| ()).is_some());
+    }
+    let dropped = keys
+        .filter(|key| map.hit_piece_at_once(key, || 0, &NoVals))
+        .count();
+
+    // A key whose slots go beyond the last one is left to others.
+    assert!(dropped > 80, "{dropped}");
+    assert_eq!(map.account().dropped_full, dropped as u64);
+    assert_eq!(map.account().hits, 0);
 }
