@@ -51,6 +51,7 @@ pub use self::{
     },
     record::{
         Lost,
+        Next,
         Sizes,
         Unread,
         Values,

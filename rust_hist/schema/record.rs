@@ -49,7 +49,7 @@ pub enum Lost {
 ///
 /// Each method is only called for fields of its class; it does not sleep, and may be called from
 /// NMI. Between [`Schema::measure`] and [`Schema::write`] a text may change: its measured length
-/// holds.
+/// holds. Strings and stacks are asked for of values that are [settled](Values::settle).
 pub trait Values {
     /// The value of a number; its low bytes are stored.
     fn number(&self, field: usize) -> u64;
@@ -66,6 +66,25 @@ pub trait Values {
     /// Copies the frames of a stack as 64-bit words in the byte order of the machine, as many as
     /// fit; returns how many.
     fn stack(&self, field: usize, to: &mut [u8]) -> Result<usize, Unread>;
+
+    /// Calls `next` with the same values, of which those are at hand that take long to have: each is asked for its
+    /// length, and then for itself.
+    #[inline(always)]
+    fn settle<N: Next>(&self, next: N) -> N::Out
+    where
+        Self: Sized,
+    {
+        next.run(self)
+    }
+}
+
+/// What is done with values that are [settled](Values::settle).
+pub trait Next {
+    /// What comes of it.
+    type Out;
+
+    /// Does it.
+    fn run(self, values: &impl Values) -> Self::Out;
 }
 
 /// What the parts of one record without a fixed place take.

@@ -22,7 +22,10 @@ use crate::{
             Room, //
         }, //
     },
-    schema::Values, //
+    schema::{
+        Next,
+        Values, //
+    }, //
 };
 
 /// What became of one firing.
@@ -106,11 +109,35 @@ impl SynthEvent {
         if listener.is_off() {
             return Begun::Done(Outcome::Unwanted);
         }
-        let Ok(sizes) = self.schema().measure(values) else {
+        values.settle(Begin {
+            event: self,
+            room,
+            listener,
+            preempt,
+        })
+    }
+}
+
+/// Writes a record of settled values for one listener.
+struct Begin<'b, 'r> {
+    event: &'b SynthEvent,
+    room: &'r mut Room,
+    listener: &'b Listener<'b>,
+    preempt: &'b PreemptOff<'b>,
+}
+
+impl<'r> Next for Begin<'_, 'r> {
+    type Out = Begun<'r>;
+
+    #[inline(never)]
+    fn run(self, values: &impl Values) -> Begun<'r> {
+        let schema = self.event.schema();
+        let Ok(sizes) = schema.measure(values) else {
             return Begun::Done(Outcome::Lost);
         };
-        let fill = |record: &mut [u8]| self.schema().write(values, &sizes, record).is_ok();
-        listener.begin(room, sizes.record_len(), fill, preempt)
+        let fill = |record: &mut [u8]| schema.write(values, &sizes, record).is_ok();
+        self.listener
+            .begin(self.room, sizes.record_len(), fill, self.preempt)
     }
 }
 

@@ -345,6 +345,7 @@ impl<E: Env, T: Tables> Hit<'_, E, T> {
                 own: *own,
                 action,
                 steps: self.program.plan.args_of(action),
+                frames: None,
             };
 
             effects.trace(synth, &values);

@@ -69,11 +69,7 @@ impl<E: Env, T: Tables> Hit<'_, E, T> {
                 Some(COMM_WORDS.min(room))
             }
             Op::Stacktrace => Some(self.env.stacktrace(|frames| copy(frames, room, put))),
-            Op::StackField { offset } => {
-                let at = location(self.record, offset).0;
-
-                Some(copy_stack(self.record, at, room, put))
-            }
+            Op::StackField { offset } => Some(copy_stack(self.record, offset, room, put)),
             Op::Ref(n) => cell_text(self.foreign_words(n)?, field.kind, room, put),
             Op::One | Op::Num { .. } | Op::Timestamp | Op::Cpu | Op::Const(_) | Op::Expr(_) => None,
         }
@@ -194,11 +190,17 @@ pub(super) fn short(bytes: &[u8]) -> u64 {
     u64::from_le(word)
 }
 
-/// Hands the stack at `at` of a record on, as many of its frames as are inside.
+/// Hands the stack on whose place the word at `offset` of a record gives, as many of its frames as are inside.
 ///
 /// PARITY: `event_hist_trigger()` takes the count of the record for granted.
 #[inline]
-fn copy_stack(record: &[u8], at: usize, room: usize, mut put: impl FnMut(usize, u64)) -> usize {
+pub(super) fn copy_stack(
+    record: &[u8],
+    offset: u32,
+    room: usize,
+    mut put: impl FnMut(usize, u64),
+) -> usize {
+    let at = location(record, offset).0;
     let count = u64::from_ne_bytes(array_at(record, at));
     let count = usize::try_from(count).unwrap_or(usize::MAX).min(room);
     let frames = record

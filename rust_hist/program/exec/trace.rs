@@ -18,6 +18,7 @@ use crate::{
         STR_SLOT, //
     },
     schema::{
+        Next,
         Unread,
         Values, //
     }, //
@@ -46,6 +47,8 @@ use super::{
     text::{
         bits_before_nul,
         cell_text,
+        copy,
+        copy_stack,
         copy_string, //
     }, //
 };
@@ -63,6 +66,8 @@ pub(super) struct ArgVals<'h, E, T> {
     pub(super) action: &'h Action,
     /// Its parameters, as far as they are numbers.
     pub(super) steps: &'h [ArgStep],
+    /// The stack at hand, once they are settled.
+    pub(super) frames: Option<&'h [u64]>,
 }
 
 impl<E: Env, T: Tables> ArgVals<'_, E, T> {
@@ -111,7 +116,15 @@ impl<E: Env, T: Tables> ArgVals<'_, E, T> {
 
                 return Ok(copy_string(in_bounds(field, bytes), room, put));
             }
-            (Some(field), _) => return hit.text(field, room, put).ok_or(Unread::Torn),
+            (Some(field), _) => {
+                let len = match field.op() {
+                    Op::Stacktrace => self.frames.map(|frames| copy(frames, room, put)),
+                    Op::StackField { offset } => Some(copy_stack(hit.record, offset, room, put)),
+                    _ => None,
+                };
+
+                return len.ok_or(Unread::Torn);
+            }
             (None, Some(ArgSource::Own(n))) => hit.own_words(*n),
             (None, Some(ArgSource::Ref(n))) => hit.foreign_words(*n),
             (None, Some(ArgSource::Field(_)) | None) => None,
@@ -120,6 +133,36 @@ impl<E: Env, T: Tables> ArgVals<'_, E, T> {
         words
             .and_then(|words| cell_text(words, kind, room, put))
             .ok_or(Unread::Torn)
+    }
+
+    /// Whether a parameter is the stack at hand.
+    fn has_stack(&self) -> bool {
+        let args = self.hit.program.args_of(self.action).iter();
+
+        args.map(Arg::source)
+            .any(|source| matches!(source, ArgSource::Field(field) if field.op() == Op::Stacktrace))
+    }
+
+    /// As [`Values::settle`], where [`ArgVals::has_stack`].
+    #[inline(never)]
+    fn settle_stack<N: Next>(&self, next: N) -> N::Out {
+        let Self {
+            hit,
+            own,
+            action,
+            steps,
+            ..
+        } = *self;
+
+        hit.env.stacktrace(|frames| {
+            next.run(&ArgVals {
+                hit,
+                own,
+                action,
+                steps,
+                frames: Some(frames),
+            })
+        })
     }
 
     /// Hands the words of a string on, up to that with its NUL, and returns how many bytes are before that.
@@ -243,6 +286,15 @@ impl<E: Env, T: Tables> Values for ArgVals<'_, E, T> {
             return Err(Unread::Torn);
         }
         Ok(len.min(room))
+    }
+
+    #[inline(always)]
+    fn settle<N: Next>(&self, next: N) -> N::Out {
+        if self.has_stack() {
+            self.settle_stack(next)
+        } else {
+            next.run(self)
+        }
     }
 }
 

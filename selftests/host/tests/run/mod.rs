@@ -43,7 +43,9 @@ use rust_hist::{
     },
     schema::{
         self,
+        Lost,
         Names,
+        Next,
         Schema,
         Values, //
     },
@@ -298,14 +300,8 @@ impl Effects for &Outside<'_> {
     fn trace(self, synth: u16, values: &impl Values) {
         let schema = &self.synths[usize::from(synth)];
         let mut text = Text::default();
-        let written = schema.measure(values).and_then(|sizes| {
-            let mut record = vec![0xaa; sizes.record_len()];
 
-            schema.write(values, &sizes, &mut record)?;
-            Ok(record)
-        });
-
-        match written {
+        match values.settle(Written(schema)) {
             Ok(record) => {
                 schema
                     .write_line(&record, false, &Frames, &mut text)
@@ -317,6 +313,21 @@ impl Effects for &Outside<'_> {
             }
             Err(lost) => self.traced.borrow_mut().push(format!("{lost:?}")),
         }
+    }
+}
+
+/// Writes a record.
+struct Written<'s>(&'s Schema);
+
+impl Next for Written<'_> {
+    type Out = Result<Vec<u8>, Lost>;
+
+    fn run(self, values: &impl Values) -> Self::Out {
+        let sizes = self.0.measure(values)?;
+        let mut record = vec![0xaa; sizes.record_len()];
+
+        self.0.write(values, &sizes, &mut record)?;
+        Ok(record)
     }
 }
 
