@@ -40,6 +40,7 @@ mod text;
 mod told;
 
 use self::{
+    hot::Chain,
     nest::Nest,
     resolve::Found,
     storage::Table, //
@@ -151,12 +152,16 @@ impl HistTrigger {
         found: Found,
         held: &EventMutexHeld,
     ) -> Result<Self> {
-        let nest = if file.is_dynamic() || !found.synths.is_empty() {
-            Some(command.shared(Nest::new, held)?.clone())
-        } else {
-            None
+        let chain = match (found.synths.is_empty(), file.is_dynamic()) {
+            (false, _) => Chain::Link,
+            (true, true) => Chain::End,
+            (true, false) => Chain::Outside,
         };
-        let way = hot::way(&definition.program, &table, &found.tables, nest.is_some());
+        let nest = match chain.is_counted() {
+            true => Some(command.shared(Nest::new, held)?.clone()),
+            false => None,
+        };
+        let way = hot::way(&definition.program, &table, &found.tables, chain);
         Ok(Self {
             way,
             definition,

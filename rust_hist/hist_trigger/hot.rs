@@ -5,11 +5,15 @@
 //! C counterpart: `event_hist_trigger()`.
 //! Context: any, NMI included, with preemption off. Never allocates, sleeps, locks or panics.
 //!
-//! `hist_trigger/hot/vars.rs` has what comes with variables and actions.
+//! `hist_trigger/hot/vars.rs` has what comes with variables and actions, `hist_trigger/hot/chain.rs` the ways of
+//! triggers on events that other hits generate.
 //!
 //! Each call ends in exactly one count of the account, of the shard of this CPU.
 
+mod chain;
 mod vars;
+
+pub(super) use self::chain::Chain;
 
 use super::{
     storage::{
@@ -113,36 +117,43 @@ pub(super) fn way(
     program: &Program,
     table: &Table,
     sources: &[Arc<Table>],
-    is_in_chain: bool,
+    chain: Chain,
 ) -> Way<HistTrigger> {
     let (words, all) = match table.is_per_cpu() {
         true => (program.key_in_words(), program.all_numbers_keys()),
         false => (0, 0),
     };
     let is_plain = program.is_plain();
-    match (is_in_chain, words) {
-        (true, _) if is_plain || program.numbers() > vars::FEW => Way::own::<vars::InChain<0>>(),
-        (true, 1) if awaits_number(program, sources) => Way::look::<vars::Awaits<1>>(),
-        (true, 2) if awaits_number(program, sources) => Way::look::<vars::Awaits<2>>(),
-        (true, 1) => Way::own::<vars::InChain<1>>(),
-        (true, 2) => Way::own::<vars::InChain<2>>(),
-        (true, 3) => Way::own::<vars::InChain<3>>(),
-        (true, 4) => Way::own::<vars::InChain<4>>(),
-        (true, _) => Way::own::<vars::InChain<0>>(),
-        (false, _) if all != 0 && program.number_keys() == 0 => way_of_all_numbers(program),
-        (false, 0) if is_plain && table.is_per_cpu() => way_of_long_key(program),
-        (false, 0) => Way::any(),
-        (false, _) if is_plain => short_way(program),
-        (false, _) if program.numbers() > vars::FEW => Way::any(),
-        (false, 1) if program.since_keys() != 0 => Way::tried::<vars::Since<1>>(),
-        (false, 2) if program.since_keys() != 0 => Way::tried::<vars::Since<2>>(),
-        (false, 1) if program.tracking_keys() != 0 => Way::tried::<vars::Tracks<1>>(),
-        (false, 2) if program.tracking_keys() != 0 => Way::tried::<vars::Tracks<2>>(),
-        (false, 1) => Way::own::<vars::Words<1>>(),
-        (false, 2) => Way::own::<vars::Words<2>>(),
-        (false, 3) => Way::own::<vars::Words<3>>(),
-        (false, 4) => Way::own::<vars::Words<4>>(),
-        (false, _) => Way::any(),
+    match words {
+        _ if chain == Chain::Link => way_in_chain(program, sources, words),
+        _ if all != 0 && program.number_keys() == 0 => way_of_all_numbers(program, chain),
+        0 if is_plain && table.is_per_cpu() => way_of_long_key(program, chain),
+        0 => chain.any(),
+        _ if is_plain => short_way(program, chain),
+        _ if program.numbers() > vars::FEW => chain.any(),
+        1 if program.since_keys() != 0 => chain.tried::<vars::Since<1>>(),
+        2 if program.since_keys() != 0 => chain.tried::<vars::Since<2>>(),
+        1 if program.tracking_keys() != 0 => chain.tried::<vars::Tracks<1>>(),
+        2 if program.tracking_keys() != 0 => chain.tried::<vars::Tracks<2>>(),
+        1 => chain.own::<vars::Words<1>>(),
+        2 => chain.own::<vars::Words<2>>(),
+        3 => chain.own::<vars::Words<3>>(),
+        4 => chain.own::<vars::Words<4>>(),
+        _ => chain.any(),
+    }
+}
+
+/// The way for the records of a trigger that generates events, with a key of `words` that are at hand.
+fn way_in_chain(program: &Program, sources: &[Arc<Table>], words: usize) -> Way<HistTrigger> {
+    match words {
+        _ if program.numbers() > vars::FEW => Way::own::<vars::InChain<0>>(),
+        1 if awaits_number(program, sources) => Way::look::<vars::Awaits<1>>(),
+        2 if awaits_number(program, sources) => Way::look::<vars::Awaits<2>>(),
+        1 => Way::own::<vars::InChain<1>>(),
+        2 => Way::own::<vars::InChain<2>>(),
+        3 => Way::own::<vars::InChain<3>>(),
+        4 => Way::own::<vars::InChain<4>>(),
+        _ => Way::own::<vars::InChain<0>>(),
     }
 }
 
@@ -154,27 +165,27 @@ fn awaits_number(program: &Program, sources: &[Arc<Table>]) -> bool {
 }
 
 /// The way for the records of a trigger that has nothing but numbers.
-fn way_of_all_numbers(program: &Program) -> Way<HistTrigger> {
+fn way_of_all_numbers(program: &Program, chain: Chain) -> Way<HistTrigger> {
     match (program.all_numbers_keys(), program.numbers_are_at_hand()) {
-        (1, true) => Way::tried::<AllNumbers<1, false>>(),
-        (1, false) => Way::tried::<AllNumbers<1, true>>(),
-        (2, true) => Way::tried::<AllNumbers<2, false>>(),
-        (2, false) => Way::tried::<AllNumbers<2, true>>(),
-        _ => Way::any(),
+        (1, true) => chain.tried::<AllNumbers<1, false>>(),
+        (1, false) => chain.tried::<AllNumbers<1, true>>(),
+        (2, true) => chain.tried::<AllNumbers<2, false>>(),
+        (2, false) => chain.tried::<AllNumbers<2, true>>(),
+        _ => chain.any(),
     }
 }
 
 /// The short way for the records of a trigger that has nothing but its key and values.
-fn short_way(program: &Program) -> Way<HistTrigger> {
+fn short_way(program: &Program, chain: Chain) -> Way<HistTrigger> {
     match (program.number_keys(), program.number_keys_have_text()) {
-        (1, false) => Way::short::<Numbers<1, false>>(),
-        (2, false) => Way::short::<Numbers<2, false>>(),
-        (3, false) => Way::short::<Numbers<3, false>>(),
-        (1, true) => Way::short::<Numbers<1, true>>(),
-        (2, true) => Way::short::<Numbers<2, true>>(),
-        (3, true) => Way::short::<Numbers<3, true>>(),
-        (4, true) => Way::short::<Numbers<4, true>>(),
-        _ => Way::any(),
+        (1, false) => chain.short::<Numbers<1, false>>(),
+        (2, false) => chain.short::<Numbers<2, false>>(),
+        (3, false) => chain.short::<Numbers<3, false>>(),
+        (1, true) => chain.short::<Numbers<1, true>>(),
+        (2, true) => chain.short::<Numbers<2, true>>(),
+        (3, true) => chain.short::<Numbers<3, true>>(),
+        (4, true) => chain.short::<Numbers<4, true>>(),
+        _ => chain.any(),
     }
 }
 
@@ -205,11 +216,11 @@ impl<const N: usize, const STAMPS: bool> TriedWay<HistTrigger> for AllNumbers<N,
 }
 
 /// The way of triggers that have nothing but a key that is no number, and values.
-fn way_of_long_key(program: &Program) -> Way<HistTrigger> {
+fn way_of_long_key(program: &Program, chain: Chain) -> Way<HistTrigger> {
     match program.key_words() {
-        0..=SHORT_KEY_WORDS => Way::any(),
-        _ if program.key_is_stack() && program.vals().is_empty() => Way::tried::<Stack>(),
-        _ => Way::tried::<LongKey>(),
+        0..=SHORT_KEY_WORDS => chain.any(),
+        _ if program.key_is_stack() && program.vals().is_empty() => chain.tried::<Stack>(),
+        _ => chain.tried::<LongKey>(),
     }
 }
 

@@ -12,13 +12,16 @@
 //! The stack of an interrupt is small. So what a hit needs much room for is not on the stack where hits
 //! nest, but in a [`Pad`] of its level.
 //!
-//! Only what can be part of a chain pays for this: triggers that generate events, and those on events that
-//! can be generated.
+//! Only what can be part of a chain pays for this: triggers that generate events, and, for a look at the count,
+//! those on events that can be generated.
 //!
 //! Context: any, NMI included, with preemption off; [`Nest::new`] process.
 
 use crate::{
-    ffi::event::Hit,
+    ffi::{
+        event::Hit,
+        guard::PreemptOff, //
+    },
     limits::{
         KEY_WORDS_MAX,
         NEST_MAX,
@@ -99,11 +102,11 @@ impl Nest {
         Ok(Arc::new(Self(all), GFP_KERNEL)?)
     }
 
-    /// Whether `hit` cannot begin: it is inside of as many others as there may be.
+    /// Whether no hit can begin on this CPU: it would be inside of as many others as there may be.
     #[inline(always)]
-    pub(super) fn is_full(&self, hit: &Hit<'_>) -> bool {
+    pub(super) fn is_full(&self, preempt: &PreemptOff<'_>) -> bool {
         // CAST: as in `enter`.
-        let cpu = self.0.get(hit.preempt_off().cpu() as usize);
+        let cpu = self.0.get(preempt.cpu() as usize);
         // ORDERING: of this CPU alone.
         // CAST: as above.
         cpu.is_none_or(|cpu| cpu.count.load(Relaxed) as usize >= NEST_MAX)

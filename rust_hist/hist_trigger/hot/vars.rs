@@ -459,7 +459,11 @@ fn look_for_number<'a, const N: usize>(
 
     if found.is_none() {
         // A hit that cannot begin does not come so far as to be ignored.
-        let ending = match trigger.nest.as_ref().is_some_and(|nest| nest.is_full(hit)) {
+        let ending = match trigger
+            .nest
+            .as_ref()
+            .is_some_and(|nest| nest.is_full(hit.preempt_off()))
+        {
             true => Ending::DroppedNested,
             false => Ending::Ignored,
         };
