@@ -125,25 +125,25 @@ pub(super) fn way(
     };
     let is_plain = program.is_plain();
     match words {
-        _ if chain == Chain::Link => way_in_chain(program, sources, words),
-        _ if all != 0 && program.number_keys() == 0 => way_of_all_numbers(program, chain),
+        _ if !is_plain && chain.is_counted() => way_in_chain(program, sources, words),
+        _ if all != 0 && program.number_keys() == 0 => way_of_all_numbers(program),
         0 if is_plain && table.is_per_cpu() => way_of_long_key(program, chain),
         0 => chain.any(),
         _ if is_plain => short_way(program, chain),
-        _ if program.numbers() > vars::FEW => chain.any(),
-        1 if program.since_keys() != 0 => chain.tried::<vars::Since<1>>(),
-        2 if program.since_keys() != 0 => chain.tried::<vars::Since<2>>(),
-        1 if program.tracking_keys() != 0 => chain.tried::<vars::Tracks<1>>(),
-        2 if program.tracking_keys() != 0 => chain.tried::<vars::Tracks<2>>(),
-        1 => chain.own::<vars::Words<1>>(),
-        2 => chain.own::<vars::Words<2>>(),
-        3 => chain.own::<vars::Words<3>>(),
-        4 => chain.own::<vars::Words<4>>(),
-        _ => chain.any(),
+        _ if program.numbers() > vars::FEW => Way::any(),
+        1 if program.since_keys() != 0 => Way::tried::<vars::Since<1>>(),
+        2 if program.since_keys() != 0 => Way::tried::<vars::Since<2>>(),
+        1 if program.tracking_keys() != 0 => Way::tried::<vars::Tracks<1>>(),
+        2 if program.tracking_keys() != 0 => Way::tried::<vars::Tracks<2>>(),
+        1 => Way::own::<vars::Words<1>>(),
+        2 => Way::own::<vars::Words<2>>(),
+        3 => Way::own::<vars::Words<3>>(),
+        4 => Way::own::<vars::Words<4>>(),
+        _ => Way::any(),
     }
 }
 
-/// The way for the records of a trigger that generates events, with a key of `words` that are at hand.
+/// The way for the records of a trigger in a chain of events, with a key of `words` that are at hand.
 fn way_in_chain(program: &Program, sources: &[Arc<Table>], words: usize) -> Way<HistTrigger> {
     match words {
         _ if program.numbers() > vars::FEW => Way::own::<vars::InChain<0>>(),
@@ -165,13 +165,13 @@ fn awaits_number(program: &Program, sources: &[Arc<Table>]) -> bool {
 }
 
 /// The way for the records of a trigger that has nothing but numbers.
-fn way_of_all_numbers(program: &Program, chain: Chain) -> Way<HistTrigger> {
+fn way_of_all_numbers(program: &Program) -> Way<HistTrigger> {
     match (program.all_numbers_keys(), program.numbers_are_at_hand()) {
-        (1, true) => chain.tried::<AllNumbers<1, false>>(),
-        (1, false) => chain.tried::<AllNumbers<1, true>>(),
-        (2, true) => chain.tried::<AllNumbers<2, false>>(),
-        (2, false) => chain.tried::<AllNumbers<2, true>>(),
-        _ => chain.any(),
+        (1, true) => Way::tried::<AllNumbers<1, false>>(),
+        (1, false) => Way::tried::<AllNumbers<1, true>>(),
+        (2, true) => Way::tried::<AllNumbers<2, false>>(),
+        (2, false) => Way::tried::<AllNumbers<2, true>>(),
+        _ => Way::any(),
     }
 }
 

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Where a trigger stands in a chain of events, and the ways of those at its end.
+//! Where a trigger stands in a chain of events, and the ways of those at its end that have nothing but their key and
+//! values.
+//!
+//! Those with variables have their ways from [`InChain`](super::vars::InChain): the compiler keeps the long closures of
+//! theirs apart where two ways share them, and each of their hits would pay for it.
 //!
 //! Context: that of the hit, see [`Nest`](super::super::nest::Nest).
 
@@ -12,7 +16,6 @@ use super::{
 use crate::{
     ffi::{
         command::{
-            OwnWay,
             ShortWay,
             TriedWay,
             Way, //
@@ -44,7 +47,7 @@ impl Chain {
         self != Self::Outside
     }
 
-    /// The way `W`, for a trigger that is no link.
+    /// The way `W`, for a trigger that has nothing but its key and values.
     pub(super) fn short<W: ShortWay<HistTrigger>>(self) -> Way<HistTrigger> {
         match self {
             Self::Outside => Way::short::<W>(),
@@ -57,14 +60,6 @@ impl Chain {
         match self {
             Self::Outside => Way::tried::<W>(),
             _ => Way::tried::<AtEnd<W>>(),
-        }
-    }
-
-    /// As [`Chain::short`].
-    pub(super) fn own<W: OwnWay<HistTrigger>>(self) -> Way<HistTrigger> {
-        match self {
-            Self::Outside => Way::own::<W>(),
-            _ => Way::own::<AtEnd<W>>(),
         }
     }
 
@@ -88,15 +83,6 @@ impl<W: ShortWay<HistTrigger>> ShortWay<HistTrigger> for AtEnd<W> {
     fn hit(trigger: &HistTrigger, record: Record<'_>) {
         if is_reached(trigger, record.preempt_off()) {
             W::hit(trigger, record);
-        }
-    }
-}
-
-impl<W: OwnWay<HistTrigger>> OwnWay<HistTrigger> for AtEnd<W> {
-    #[inline(always)]
-    fn hit(trigger: &HistTrigger, hit: &Hit<'_>) {
-        if is_reached(trigger, hit.preempt_off()) {
-            W::hit(trigger, hit);
         }
     }
 }
