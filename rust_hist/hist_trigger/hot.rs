@@ -124,9 +124,12 @@ pub(super) fn way(
         false => (0, 0),
     };
     let is_plain = program.is_plain();
+    let is_all_numbers = all != 0 && program.number_keys() == 0;
     match words {
-        _ if !is_plain && chain.is_counted() => way_in_chain(program, sources, words),
-        _ if all != 0 && program.number_keys() == 0 => way_of_all_numbers(program),
+        _ if chain.is_counted() && (is_all_numbers || !is_plain) => {
+            way_in_chain(program, sources, words)
+        }
+        _ if is_all_numbers => way_of_all_numbers(program),
         0 if is_plain && table.is_per_cpu() => way_of_long_key(program, chain),
         0 => chain.any(),
         _ if is_plain => short_way(program, chain),
