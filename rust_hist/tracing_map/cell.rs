@@ -208,21 +208,23 @@ impl<'a> TextCell<'a> {
     ///
     /// Where another context is about to write it, too, `false` is returned and nothing is done:
     /// that is as if this write had come just before the other one, which nobody can tell.
-    #[inline]
+    #[inline(always)]
     pub fn fill(&self, fill: impl FnOnce(&TextWriter<'a>) -> Option<usize>) -> bool {
         let Some(busy) = self.claim() else {
             return false;
         };
         let content = self.content;
         let set = match fill(&TextWriter { content }) {
-            // CAST: a slice has no more than 32 words, see above.
-            Some(len) => (len.min(content.len()) as u64) << LEN_AT | SET,
+            // CAST: a few bits; no content has more words than these can say, see above, and no reader goes further.
+            Some(len) => ((len as u64 & ((1 << LEN_BITS) - 1)) << LEN_AT).wrapping_add(SET),
             None => 0,
         };
 
         // INVARIANT: it was this context that set `BUSY`, and the content is complete.
+        // OVERFLOW: none of the bits of `set` is in the other, and `BUSY` is.
         // ORDERING: pairs with `Acquire` in `claim` and `copy`; the content comes before.
-        self.meta.store(busy & !BUSY | set, Release);
+        self.meta
+            .store(busy.wrapping_sub(BUSY).wrapping_add(set), Release);
         true
     }
 
