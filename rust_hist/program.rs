@@ -59,6 +59,7 @@ pub use self::exec::{
     RefBuf,
     Refs,
     Tables,
+    TextKey,
     Unset,
     ValBuf, //
 };

@@ -5,12 +5,13 @@
 //! C counterpart: `event_hist_trigger()`.
 //! Context: any, NMI included, with preemption off. Never allocates, sleeps, locks or panics.
 //!
-//! `hist_trigger/hot/vars.rs` has what comes with variables and actions, `hist_trigger/hot/chain.rs` the ways of
-//! triggers on events that other hits generate.
+//! `hist_trigger/hot/vars.rs` has what comes with variables and actions, `hist_trigger/hot/text.rs` the ways for strings
+//! of the record, `hist_trigger/hot/chain.rs` those of triggers on events that other hits generate.
 //!
 //! Each call ends in exactly one count of the account, of the shard of this CPU.
 
 mod chain;
+mod text;
 mod vars;
 
 pub(super) use self::chain::Chain;
@@ -133,6 +134,8 @@ pub(super) fn way(
         0 if is_plain && table.is_per_cpu() => way_of_long_key(program, chain),
         0 => chain.any(),
         _ if is_plain => short_way(program, chain),
+        1 if program.has_record_vars() => Way::tried::<text::Texts<1>>(),
+        2 if program.has_record_vars() => Way::tried::<text::Texts<2>>(),
         _ if program.numbers() > vars::FEW => Way::any(),
         1 if program.since_keys() != 0 => Way::tried::<vars::Since<1>>(),
         2 if program.since_keys() != 0 => Way::tried::<vars::Since<2>>(),
@@ -223,6 +226,7 @@ fn way_of_long_key(program: &Program, chain: Chain) -> Way<HistTrigger> {
     match program.key_words() {
         0..=SHORT_KEY_WORDS => chain.any(),
         _ if program.key_is_stack() && program.vals().is_empty() => chain.tried::<Stack>(),
+        _ if program.has_text_key() => chain.tried::<text::TextKey>(),
         _ => chain.tried::<LongKey>(),
     }
 }

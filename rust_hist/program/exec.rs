@@ -26,6 +26,7 @@ mod entry;
 mod pieces;
 mod refs;
 mod text;
+mod text_key;
 mod trace;
 
 pub use self::{
@@ -42,7 +43,8 @@ pub use self::{
         Refs,
         Tables,
         Unset, //
-    }, //
+    },
+    text_key::TextKey, //
 };
 
 use crate::{
@@ -159,21 +161,27 @@ fn string_at<'r>(
 /// The bytes of a string of the record, as [`string_at`].
 #[inline(always)]
 fn string_in<'r>(field: &Field, record: &'r [u8]) -> &'r [u8] {
-    match field.op {
-        Op::StaticString { offset, len } => bytes_at(record, index(offset), index(len)),
-        Op::DynString { offset } => {
-            let (at, len) = location(record, offset);
+    let (at, len) = place_of(field.op, record).unwrap_or((0, 0));
+    let from = record.get(at..).unwrap_or(&[]);
 
-            bytes_at(record, at, len)
-        }
+    from.get(..len).unwrap_or(from)
+}
+
+/// The place and the length of a string of the record, of which either may be beyond its end; `None` if it is no such
+/// string.
+#[inline(always)]
+fn place_of(op: Op, record: &[u8]) -> Option<(usize, usize)> {
+    Some(match op {
+        Op::StaticString { offset, len } => (index(offset), index(len)),
+        Op::DynString { offset } => location(record, offset),
         Op::RelDynString { offset } => {
             let (at, len) = location(record, offset);
             let base = index(offset).saturating_add(size_of::<u32>());
 
-            bytes_at(record, base.saturating_add(at), len)
+            (base.saturating_add(at), len)
         }
-        _ => &[],
-    }
+        _ => return None,
+    })
 }
 
 /// `bits` as an index.
@@ -186,19 +194,12 @@ fn index(bits: u32) -> usize {
 /// `N` bytes at `at`; zeros unless all are inside.
 #[inline(always)]
 fn array_at<const N: usize>(record: &[u8], at: usize) -> [u8; N] {
+    // OVERFLOW: then it ends before it begins, and is not inside.
     record
-        .get(at..)
-        .and_then(|from| from.first_chunk::<N>())
+        .get(at..at.wrapping_add(N))
+        .and_then(|bytes| bytes.first_chunk::<N>())
         .copied()
         .unwrap_or([0; N])
-}
-
-/// At most `len` bytes at `at`, as many as are inside.
-#[inline]
-fn bytes_at(record: &[u8], at: usize, len: usize) -> &[u8] {
-    let from = record.get(at..).unwrap_or(&[]);
-
-    from.get(..len).unwrap_or(from)
 }
 
 /// The place and the length that the location word at `offset` gives.

@@ -19,6 +19,7 @@ use crate::{
         Vec, //
     },
     field::Env,
+    limits::STR_SLOT,
     sync::Atomic,
     tracing_map::NumCell, //
 };
@@ -32,6 +33,7 @@ use super::{
     ArgSource,
     Do,
     Kind,
+    Op,
     Program,
     Refs, //
 };
@@ -46,7 +48,30 @@ pub(super) struct VarStep {
     /// Where it begins in the extra words of the entry.
     at: u16,
     kind: Kind,
+    /// What it is set to, if it is a string of the record: where that is, or the word that says so, and the most
+    /// bytes of it that the variable has room for.
+    text: TextFrom,
+    text_at: u32,
+    most: u8,
+    /// The words of the variable in the entry behind the first one, if it is one.
+    room: u8,
 }
+
+/// The words of a variable with room for the longest string, the one before its content included.
+const SLOT: usize = 1 + STR_SLOT / size_of::<u64>();
+
+/// Where a string comes from that a variable is set to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum TextFrom {
+    /// Not from the record.
+    Elsewhere,
+    Fixed,
+    Dyn,
+    Rel,
+}
+
+// To find one among others takes no multiplication.
+const _: () = assert!(size_of::<VarStep>() == 64);
 
 /// What a hit does for one parameter of a `trace()` that is a number.
 #[derive(Clone, Copy, Debug)]
@@ -76,6 +101,44 @@ impl VarStep {
         self.kind == Kind::Number
     }
 
+    /// Where the string of the record is that the variable is set to; `None` if it is no such variable.
+    #[inline(always)]
+    pub(super) fn text(&self) -> Option<Op> {
+        let (offset, len) = (self.text_at, self.most.into());
+
+        Some(match self.text {
+            TextFrom::Fixed => Op::StaticString { offset, len },
+            TextFrom::Dyn => Op::DynString { offset },
+            TextFrom::Rel => Op::RelDynString { offset },
+            TextFrom::Elsewhere => return None,
+        })
+    }
+
+    /// The most bytes of such a string that the variable keeps.
+    #[inline(always)]
+    pub(super) fn most(&self) -> usize {
+        self.most.into()
+    }
+
+    /// The words of such a variable among those of an entry.
+    #[inline(always)]
+    pub(super) fn text_words<'a>(&self, aux: &'a [Atomic<u64>]) -> Option<&'a [Atomic<u64>]> {
+        let at = usize::from(self.at);
+
+        // So that the compiler sees that there is a first one. OVERFLOW: both were short numbers.
+        aux.get(at..at.wrapping_add(usize::from(self.room).wrapping_add(1)))
+    }
+
+    /// As [`VarStep::text_words`], of a variable that is a string whose place is not fixed: there is room for the
+    /// longest one.
+    #[inline(always)]
+    pub(super) fn slot_words<'a>(&self, aux: &'a [Atomic<u64>]) -> Option<&'a [Atomic<u64>; SLOT]> {
+        let at = usize::from(self.at);
+
+        // OVERFLOW: a short number and a small one.
+        aux.get(at..at.wrapping_add(SLOT))?.first_chunk()
+    }
+
     /// Stores the number of a variable that is one in the extra words of an entry.
     #[inline(always)]
     pub(super) fn set(&self, aux: &[Atomic<u64>], value: u64) {
@@ -92,11 +155,32 @@ impl Program {
 
         for at in 0..self.vars.len() {
             if let Some((field, cell)) = self.vars.get(at).map(|var| (var.field, var.cell)) {
+                // So it always is where the place of the string is not fixed; see `VarStep::slot_words`.
+                let is_slot = usize::from(cell.words) == SLOT;
+                let (text, text_at) = match field.op {
+                    Op::StaticString { offset, .. } => (TextFrom::Fixed, offset),
+                    Op::DynString { offset } if is_slot => (TextFrom::Dyn, offset),
+                    Op::RelDynString { offset } if is_slot => (TextFrom::Rel, offset),
+                    _ => (TextFrom::Elsewhere, 0),
+                };
+                let len = match field.op {
+                    Op::StaticString { len, .. } => len,
+                    _ => u32::MAX,
+                };
+                // The first word is not content, and the last byte of the others is a NUL.
+                let room = cell.words.saturating_sub(1);
+                let most = u32::from(room).saturating_mul(8).saturating_sub(1);
+
                 vars.push(VarStep {
                     number: self.lower_number(&field)?,
                     n: u8::try_from(at).map_err(|_| AllocError)?,
                     at: cell.at,
                     kind: cell.kind,
+                    text,
+                    text_at,
+                    // There is room for no more in any variable.
+                    most: u8::try_from(len.min(most)).unwrap_or(u8::MAX),
+                    room: u8::try_from(room).unwrap_or(u8::MAX),
                 })?;
             }
         }
@@ -216,6 +300,20 @@ impl Program {
         }
     }
 
+    /// Whether all that a hit has to do, besides the key, are values that are simple, and
+    /// [`Program::set_vars_in_record`].
+    pub fn has_record_vars(&self) -> bool {
+        let mut vars = self.plan.vars.iter();
+
+        self.refs().is_empty()
+            && self.actions().is_empty()
+            && self.plan.has_simple_vals()
+            && vars.all(|var| match var.is_number() {
+                true => var.number.is_simple(),
+                false => var.text().is_some(),
+            })
+    }
+
     /// Stores the variable of a hit of such a program in the extra words of its entry: the time stamp less the
     /// number of the reference.
     #[inline(always)]
@@ -244,6 +342,22 @@ impl Program {
     ) {
         for var in self.plan.vars.iter() {
             var.set(aux, self.number_at_hand(&var.number, record, cpu));
+        }
+    }
+
+    /// As [`Program::set_vars`], if [`Program::has_record_vars`].
+    #[inline(always)]
+    pub fn set_vars_in_record(
+        &self,
+        aux: &[Atomic<u64>],
+        record: &[u8],
+        cpu: impl Fn() -> u32 + Copy,
+    ) {
+        for var in self.plan.vars.iter() {
+            match var.text() {
+                Some(text) => var.set_text_at_once(text, aux, record),
+                None => var.set(aux, var.number.simple(record, cpu).unwrap_or(0)),
+            }
         }
     }
 

@@ -139,6 +139,17 @@ pub enum Op {
     Expr(Code),
 }
 
+impl Op {
+    /// Whether it is a string that is in the record.
+    #[inline(always)]
+    pub(super) fn is_text_of_record(self) -> bool {
+        matches!(
+            self,
+            Self::StaticString { .. } | Self::DynString { .. } | Self::RelDynString { .. }
+        )
+    }
+}
+
 /// The instructions of one expression: a piece of [`Program::code`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Code {

@@ -9,6 +9,7 @@
 
 use crate::{
     field::Env,
+    limits::STR_SLOT,
     schema::Values,
     sync::Atomic,
     tracing_map::{
@@ -35,6 +36,7 @@ use super::{
         Save,
         Track, //
     },
+    place_of,
     refs::{
         OwnVals,
         Refs,
@@ -42,6 +44,8 @@ use super::{
     },
     text::{
         copy,
+        set_string,
+        set_string_at_once,
         COMM_WORDS, //
     },
     trace::ArgVals, //
@@ -86,6 +90,10 @@ impl Program {
 
                 var.set(aux, value);
                 value
+            } else if let Some(text) = var.text() {
+                var.set_text(text, aux, record);
+                // The room may be that of an earlier hit, here and below.
+                0
             } else {
                 // Copies, as in `act`.
                 let (refs, env) = (*refs, *env);
@@ -98,7 +106,6 @@ impl Program {
                 };
 
                 hit.set_text(var);
-                // The room may be that of an earlier hit.
                 0
             };
         }
@@ -265,6 +272,34 @@ pub fn track_row<'r>(track: &Track, aux: &'r [u64]) -> Kept<'r> {
             .get(2..)
             .and_then(|row| row.get(..usize::from(track.row_words)))
             .unwrap_or(&[]),
+    }
+}
+
+impl VarStep {
+    /// Stores a string of the record in its variable; `text` is what [`VarStep::text`] has returned.
+    #[inline(always)]
+    fn set_text(&self, text: Op, aux: &[Atomic<u64>], record: &[u8]) {
+        if let (Some((at, len)), Some(words)) = (place_of(text, record), self.text_words(aux)) {
+            let from = record.get(at..).unwrap_or(&[]);
+
+            set_string(words, from, len.min(self.most()));
+        }
+    }
+
+    /// As [`VarStep::set_text`], without a call if there is room for the longest string, as there is where its place
+    /// is not fixed: so the compiler knows that each word of it has its place.
+    #[inline(always)]
+    pub(in super::super) fn set_text_at_once(&self, text: Op, aux: &[Atomic<u64>], record: &[u8]) {
+        if let Op::StaticString { .. } = text {
+            return self.set_text(text, aux, record);
+        }
+        if let (Some((at, len)), Some(words)) = (place_of(text, record), self.slot_words(aux)) {
+            match record.get(at..) {
+                Some(from) => set_string_at_once(words, from, len.min(STR_SLOT - 1)),
+                // It is beyond the end.
+                None => set_string(words, &[], 0),
+            }
+        }
     }
 }
 

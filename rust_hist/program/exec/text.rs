@@ -34,7 +34,7 @@ use super::{
 };
 
 /// Bytes of a word.
-const WORD: usize = size_of::<u64>();
+pub(super) const WORD: usize = size_of::<u64>();
 
 /// Words of an entry that hold the name of the task that made it.
 pub(super) const COMM_WORDS: usize = COMM_LEN / WORD;
@@ -57,7 +57,7 @@ impl<E: Env, T: Tables> Hit<'_, E, T> {
                 let mut comm = [0; COMM_LEN];
                 let bytes = string_at(field, self.record, self.env, &mut comm);
 
-                Some(copy_string(bytes, room, put))
+                Some(copy_string(bytes, most_in(room), put))
             }
             Op::EntryComm => {
                 let comm = self.aux.get(..COMM_WORDS)?;
@@ -116,6 +116,33 @@ fn ended(word: u64, at: usize, room: usize) -> u64 {
     }
 }
 
+/// Sets a variable to the first `len` bytes of `from`, up to the first NUL. There is room for that and a NUL.
+#[inline(never)]
+pub(super) fn set_string(words: &[Atomic<u64>], from: &[u8], len: usize) {
+    set_string_at_once(words, from, len);
+}
+
+/// As [`set_string`], without a call: it is what takes the time of most hits that have such a variable.
+#[inline(always)]
+pub(super) fn set_string_at_once(words: &[Atomic<u64>], from: &[u8], len: usize) {
+    let Some(cell) = TextCell::new(words) else {
+        return;
+    };
+
+    // A writer that meets another one has nothing more to do; see `TextCell::fill`.
+    cell.fill(
+        #[inline(always)]
+        |content| {
+            Some(copy_string(
+                from,
+                len,
+                #[inline(always)]
+                |at, word| content.put(at, word),
+            ))
+        },
+    );
+}
+
 /// The bytes in memory before bit `bits` of a word, and zeros behind them.
 #[inline(always)]
 fn low(word: u64, bits: u32) -> u64 {
@@ -124,48 +151,85 @@ fn low(word: u64, bits: u32) -> u64 {
     u64::from_le(word.to_le() & mask)
 }
 
-/// How many bits of a word come in memory before its first byte that is 0, if there is one.
+/// A bit of the first byte of a word that is 0, and perhaps of bytes behind it, as in memory of a little-endian
+/// machine; 0 if there is no such byte.
 #[inline(always)]
-pub(super) fn bits_before_nul(word: u64) -> Option<u32> {
+fn nuls(word: u64) -> u64 {
     const ONES: u64 = u64::MAX / 0xff;
     const TOPS: u64 = ONES << 7;
 
-    let word = word.to_le();
-    // The top bit of each byte that is 0, and perhaps of bytes behind the first one of these.
-    let nuls = word.wrapping_sub(ONES) & !word & TOPS;
+    // OVERFLOW: what is borrowed comes from bytes behind the first one that is 0.
+    word.wrapping_sub(ONES) & !word & TOPS
+}
+
+/// How many bits of a word come in memory before its first byte that is 0, if there is one.
+#[inline(always)]
+pub(super) fn bits_before_nul(word: u64) -> Option<u32> {
+    let nuls = nuls(word.to_le());
 
     (nuls != 0).then(|| nuls.trailing_zeros() & !7)
 }
 
-/// Hands the bytes up to the first NUL on, as words with zeros behind them.
+/// The bytes of a string, its NUL apart, for which there is room in so many words.
 #[inline(always)]
-pub(super) fn copy_string(bytes: &[u8], room: usize, mut put: impl FnMut(usize, u64)) -> usize {
-    let chunks = bytes.chunks_exact(WORD);
-    let rest = chunks.remainder();
-    let mut at = 0;
+pub(super) fn most_in(room: usize) -> usize {
+    room.saturating_mul(WORD).saturating_sub(1)
+}
 
-    for chunk in chunks {
+/// Hands the first `len` bytes of `from` on, as many as there are, up to the first NUL, as words with zeros behind
+/// them; returns how many words.
+#[inline(always)]
+pub(super) fn copy_string(from: &[u8], len: usize, mut put: impl FnMut(usize, u64)) -> usize {
+    let len = len.min(from.len());
+    let whole = from.get(..len).unwrap_or(&[]).chunks_exact(WORD);
+
+    // By number, so that the compiler sees that each word has its place where there is room for `len`.
+    for (at, chunk) in (0..len / WORD).zip(whole) {
         let word = u64::from_ne_bytes(chunk.try_into().unwrap_or_default());
 
-        if at >= room {
-            return at;
-        }
-        if let Some(bits) = bits_before_nul(word) {
-            put(at, ended(low(word, bits), at, room));
+        if nuls(word.to_le()) != 0 {
+            put(at, before_nul(word));
+            // OVERFLOW: a number of words, here and below.
             return at.wrapping_add(1);
         }
-        put(at, ended(word, at, room));
-        at = at.wrapping_add(1);
+        put(at, word);
     }
-    if at >= room || rest.is_empty() {
-        return at;
+    if len % WORD == 0 {
+        return len / WORD;
     }
+    put(len / WORD, before_nul(last_word(from, len)));
+    (len / WORD).wrapping_add(1)
+}
 
-    let word = short(rest);
-    let word = bits_before_nul(word).map_or(word, |bits| low(word, bits));
+/// The bytes of a word before the first one that is 0, and zeros behind them.
+#[inline(always)]
+fn before_nul(word: u64) -> u64 {
+    let word = word.to_le();
 
-    put(at, ended(word, at, room));
-    at.wrapping_add(1)
+    // All bits before the lowest one of `nuls`; where the others of these are, the word has none. All of it if there
+    // is no such bit.
+    u64::from_le(word & nuls(word).wrapping_sub(1))
+}
+
+/// What comes behind the whole words of the first `len` bytes of `from`, less than eight bytes, as a word with zeros
+/// behind them; `from` is not shorter.
+#[inline(always)]
+pub(super) fn last_word(from: &[u8], len: usize) -> u64 {
+    // OVERFLOW: at most `len`, and a word more than that.
+    let at = len.wrapping_sub(len % WORD);
+
+    match from
+        .get(at..at.wrapping_add(WORD))
+        .and_then(<[u8]>::first_chunk)
+    {
+        // CAST: less than a word. OVERFLOW: as above.
+        Some(word) => low(
+            u64::from_ne_bytes(*word),
+            ((len % WORD) as u32).wrapping_mul(u8::BITS),
+        ),
+        // Few records end so near behind a string.
+        None => short(from.get(at..len).unwrap_or(&[])),
+    }
 }
 
 /// Less than eight bytes as a word, with zeros behind them.

@@ -49,7 +49,8 @@ use super::{
         cell_text,
         copy,
         copy_stack,
-        copy_string, //
+        copy_string,
+        most_in, //
     }, //
 };
 
@@ -113,8 +114,9 @@ impl<E: Env, T: Tables> ArgVals<'_, E, T> {
             (Some(field), _) if kind == Kind::String => {
                 let mut comm = [0; COMM_LEN];
                 let bytes = string_at(field, hit.record, hit.env, &mut comm);
+                let bytes = in_bounds(field, bytes);
 
-                return Ok(copy_string(in_bounds(field, bytes), room, put));
+                return Ok(copy_string(bytes, most_in(room), put));
             }
             (Some(field), _) => {
                 let len = match field.op() {

@@ -25,6 +25,7 @@ use rust_hist::{
     },
     program::{
         Action,
+        Cell,
         Effects,
         Field,
         Insn,
@@ -44,6 +45,7 @@ use rust_hist::{
         Glance,
         NumCell,
         Pieces,
+        TextCell,
         SHORT_KEY_WORDS, //
     }, //
 };
@@ -235,6 +237,54 @@ fn check_long(keys: &[u64], pieces: &impl Pieces) {
     assert_eq!(map.glance_at(pieces), Glance::Found(elt));
 }
 
+/// A key of strings and numbers of the record is the same one as in pieces, and as a whole.
+fn check_text_key(program: &Program, record: &[u8], around: &Around, keys: &[u64]) {
+    if !program.has_text_key() {
+        return;
+    }
+    program.with_text_key(
+        record,
+        || around.cpu,
+        |key| {
+            let mut found = vec![0; keys.len()];
+            let mut next = 0;
+
+            key.each(|at, word| {
+                assert!(at >= next, "not in ascending order");
+                next = at + 1;
+                found[at] = word;
+            });
+            assert_eq!(found, keys);
+
+            let end = keys
+                .iter()
+                .rposition(|&word| word != 0)
+                .map_or(0, |at| at + 1);
+            let sum = |key: &[u64]| Pieces::sum(&key);
+            assert_eq!(key.sum(), sum(&keys[..end]));
+            program.key_in_pieces(record, around, |pieces| assert_eq!(key.sum(), pieces.sum()));
+            check_in(keys, end, key);
+            check_long(keys, key);
+        },
+    );
+}
+
+/// A key is in words that begin with it, and in no others.
+fn check_in(keys: &[u64], end: usize, key: &impl Pieces) {
+    let held: Vec<_> = keys.iter().map(|&word| Atomic::<u64>::new(word)).collect();
+
+    assert!(key.is_in(&held));
+    for at in 0..end {
+        for bit in [0, 7, 31, 56, 63] {
+            let held: Vec<_> = (0..)
+                .zip(keys)
+                .map(|(i, &word)| Atomic::<u64>::new(word ^ u64::from(i == at) << bit))
+                .collect();
+            assert!(!key.is_in(&held), "word {at}, bit {bit}");
+        }
+    }
+}
+
 /// Checks all that a program computes of a record before it knows the entry.
 fn check(program: &Program, record: &[u8], around: &Around) -> Result<(), TestCaseError> {
     let keys: Vec<u64> = program
@@ -266,6 +316,7 @@ fn check(program: &Program, record: &[u8], around: &Around) -> Result<(), TestCa
         check_long(&keys, pieces);
     });
     prop_assert_eq!(&found, &keys);
+    check_text_key(program, record, around, &keys);
 
     let mut room = [0xdead_beef_dead_beef; VALS_MAX];
     let values = program.values(record, around, &Refs::none(), &mut room);
@@ -464,7 +515,7 @@ fn only_numbers_of_the_record_are_taken_without_a_call() {
 
 /// Words of an entry, as they are for a number.
 #[repr(C, align(16))]
-struct Entry([Atomic<u64>; 64]);
+struct Entry([Atomic<u64>; 128]);
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(500))]
@@ -488,7 +539,7 @@ proptest! {
             return Ok(());
         }
         for record in records {
-            let [long, short] = [(); 2].map(|()| Entry([(); 64].map(|()| Atomic::<u64>::new(0))));
+            let [long, short] = [(); 2].map(|()| Entry([(); 128].map(|()| Atomic::<u64>::new(0))));
             let mut own = [0; VARS_MAX];
             let mut key = [0; KEY_WORDS_MAX];
             let key = program.key(&record, &around, &mut key);
@@ -499,7 +550,7 @@ proptest! {
             }
             program.set_vars(&long.0, &record, &around, &Refs::none(), &mut own);
             program.set_number_vars(&short.0, &record, &around);
-            let at_hand = Entry([(); 64].map(|()| Atomic::<u64>::new(0)));
+            let at_hand = Entry([(); 128].map(|()| Atomic::<u64>::new(0)));
             let entries = match program.numbers_are_at_hand() {
                 true => {
                     program.set_vars_at_hand(&at_hand.0, &record, || around.cpu);
@@ -516,6 +567,129 @@ proptest! {
             }
         }
     }
+}
+
+/// The variables of a program in an entry.
+fn kept(program: &Program, entry: &Entry) -> Vec<Option<Vec<u64>>> {
+    let cell = |at: usize, words: usize| entry.0[at..].get(..words).expect("inside");
+    let of = |cell_of: Cell| {
+        let words = cell(cell_of.at.into(), cell_of.words.into());
+
+        match cell_of.kind {
+            Kind::Number => NumCell::new(words)
+                .expect("aligned")
+                .read()
+                .map(|n| vec![n]),
+            Kind::String | Kind::Stack => {
+                let mut content = Vec::new();
+
+                TextCell::new(words)
+                    .expect("words")
+                    .copy(words.len(), |at, word| {
+                        content.truncate(at);
+                        content.push(word);
+                    })
+                    .map(|len| content[..len].to_vec())
+            }
+        }
+    };
+
+    program.vars().iter().map(|var| of(var.cell())).collect()
+}
+
+/// The words of a variable that is a string of these bytes: up to the first NUL, and no more than there is room for.
+fn kept_string(bytes: &[u8], room: usize) -> Vec<u64> {
+    let bytes = &bytes[..bytes.len().min(8 * room - 1)];
+    // The word with the NUL belongs to it, if that is one of its bytes.
+    let len = bytes
+        .iter()
+        .position(|&byte| byte == 0)
+        .map_or(bytes.len(), |at| at + 1);
+    let mut bytes = bytes[..len].to_vec();
+
+    bytes.resize(len.next_multiple_of(8), 0);
+    bytes
+        .chunks_exact(8)
+        .map(|chunk| u64::from_ne_bytes(chunk.try_into().expect("eight")))
+        .collect()
+}
+
+/// What a variable is to be set to that is a string of the record.
+fn wanted_string(field: &Field, room: usize, record: &[u8]) -> Option<Vec<u64>> {
+    let bytes = match field.op() {
+        Op::StaticString { offset, len } => {
+            let from = record.get(offset as usize..).unwrap_or(&[]);
+            &from[..from.len().min(len as usize)]
+        }
+        Op::DynString { offset } => located(record, offset, 0),
+        Op::RelDynString { offset } => located(record, offset, offset as usize + 4),
+        _ => return None,
+    };
+
+    Some(kept_string(bytes, room))
+}
+
+fn texts() -> impl Strategy<Value = String> {
+    let texts = prop::sample::select(vec!["filename", "second", "label", "seven", "big"]);
+
+    prop_oneof![3 => texts.prop_map(str::to_owned), 1 => vals(), 1 => Just("comm".to_owned())]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(500))]
+
+    /// Strings of the record are kept up to their NUL, whatever the variable held before; the form of a hit that
+    /// has nothing but them and numbers does what the long one does.
+    #[test]
+    fn a_hit_with_texts_does_what_any_hit_does(
+        vars in prop::collection::vec(texts(), 1..=3),
+        around in surroundings(),
+        records in prop::collection::vec(records(), 8),
+    ) {
+        let vars: String = vars.iter().enumerate().map(|(i, v)| format!(":v{i}={v}")).collect();
+        let Ok(program) = compile(&ZOO, format!("keys=u8{vars}").as_bytes()) else {
+            return Ok(());
+        };
+        let [long, short] = [(); 2].map(|()| Entry([(); 128].map(|()| Atomic::<u64>::new(0))));
+        let cpu = || around.cpu;
+
+        for record in records {
+            let mut own = [0; VARS_MAX];
+
+            program.set_vars(&long.0, &record, &around, &Refs::none(), &mut own);
+            let found = kept(&program, &long);
+            for (var, found) in program.vars().iter().zip(&found) {
+                let room = usize::from(var.cell().words) - 1;
+
+                if let Some(wanted) = wanted_string(var.field(), room, &record) {
+                    prop_assert_eq!(found.as_ref(), Some(&wanted));
+                }
+            }
+            if program.has_record_vars() {
+                program.set_vars_in_record(&short.0, &record, cpu);
+                prop_assert_eq!(kept(&program, &short), found);
+            }
+        }
+    }
+}
+
+/// Which of the two forms a hit takes is what the columns say.
+#[test]
+fn only_strings_and_numbers_of_the_record_are_set_without_a_call() {
+    let is_taken = |text: &str| {
+        compile(&ZOO, text.as_bytes())
+            .expect(text)
+            .has_record_vars()
+    };
+
+    assert!(is_taken("keys=u8:s=filename"));
+    assert!(is_taken("keys=u8,s16:x=u64,s=label,t=seven"));
+    assert!(is_taken("keys=u8:s=filename,x=u64*3"));
+    assert!(!is_taken("keys=u8:s=filename,x=u64*3+u32"));
+    assert!(!is_taken("keys=u8:s=comm"));
+    assert!(!is_taken("keys=u8:s=stacktrace"));
+    assert!(!is_taken("keys=u8:s=filename,ts=common_timestamp"));
+    assert!(!is_taken("keys=u8:s=filename,m=u64:onmax($m).save(u8)"));
 }
 
 /// Does nothing.
@@ -546,7 +720,7 @@ proptest! {
     ) {
         let text = format!("keys=u8:x=s16,v={var}:{handler}($v).save(u64)");
         let program = compile(&ZOO, text.as_bytes()).expect("a trigger");
-        let entry = Entry([(); 64].map(|()| Atomic::<u64>::new(0)));
+        let entry = Entry([(); 128].map(|()| Atomic::<u64>::new(0)));
         let track = program.actions()[0].track().expect("one");
         let cpu = || around.cpu;
 
