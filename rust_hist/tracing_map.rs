@@ -30,6 +30,7 @@ mod cell;
 mod glance;
 mod hash;
 mod long;
+mod place;
 mod pool;
 mod rows;
 mod shape;
@@ -58,6 +59,10 @@ pub use self::{
         KeyHash, //
     },
     long::Pieces,
+    place::{
+        Place,
+        Sharing, //
+    },
     rows::{
         copy_words,
         Row,

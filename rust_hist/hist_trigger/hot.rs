@@ -6,15 +6,22 @@
 //! Context: any, NMI included, with preemption off. Never allocates, sleeps, locks or panics.
 //!
 //! `hist_trigger/hot/vars.rs` has what comes with variables and actions, `hist_trigger/hot/text.rs` the ways for strings
-//! of the record, `hist_trigger/hot/chain.rs` those of triggers on events that other hits generate.
+//! of the record, `hist_trigger/hot/chain.rs` those of triggers on events that other hits generate,
+//! `hist_trigger/hot/shards.rs` those for tables whose CPUs share shards.
 //!
 //! Each call ends in exactly one count of the account, of the shard of this CPU.
 
 mod chain;
+mod shards;
 mod text;
 mod vars;
 
 pub(super) use self::chain::Chain;
+
+use self::shards::{
+    Own,
+    Shards, //
+};
 
 use super::{
     storage::{
@@ -59,10 +66,12 @@ use crate::{
         Ending,
         Glance,
         Pieces,
+        Sharing,
         Values,
         SHORT_KEY_WORDS, //
     }, //
 };
+use core::marker::PhantomData;
 use kernel::sync::Arc;
 
 const _: () = assert!(COMM_LEN == task::COMM_LEN);
@@ -114,33 +123,49 @@ impl Values for NumberVals<'_> {
 }
 
 /// The way for the records of a trigger that reads variables of `sources`.
+///
+/// That where CPUs share shards is one of [`shards::way`] or knows it: those of [`text`], [`Words`](vars::Words),
+/// [`InChain`](vars::InChain), [`LongKey`], and that of all triggers.
 pub(super) fn way(
     program: &Program,
     table: &Table,
     sources: &[Arc<Table>],
     chain: Chain,
 ) -> Way<HistTrigger> {
-    let (words, all) = match table.is_per_cpu() {
-        true => (program.key_in_words(), program.all_numbers_keys()),
-        false => (0, 0),
-    };
+    let is_own = table.is_per_cpu();
+    if let Some(way) = shards::way(program, is_own, chain) {
+        return way;
+    }
     let is_plain = program.is_plain();
-    let is_all_numbers = all != 0 && program.number_keys() == 0;
-    match words {
+    let is_all_numbers = program.all_numbers_keys() != 0 && program.number_keys() == 0;
+    match program.key_in_words() {
         _ if chain.is_counted() && (is_all_numbers || !is_plain) => {
-            way_in_chain(program, sources, words)
+            way_in_chain(program, is_own, sources)
         }
         _ if is_all_numbers => way_of_all_numbers(program),
-        0 if is_plain && table.is_per_cpu() => way_of_long_key(program, chain),
+        0 if is_plain => way_of_long_key(program, is_own, chain),
         0 => chain.any(),
-        _ if is_plain => short_way(program, chain),
+        _ if is_plain && is_own => short_way(program, chain),
+        _ if is_plain => chain.any(),
+        _ => way_of_words(program, is_own),
+    }
+}
+
+/// The way for the records of a trigger that has or reads variables, or has actions, with a key of words that are at
+/// hand.
+fn way_of_words(program: &Program, is_own: bool) -> Way<HistTrigger> {
+    let (since, tracking) = match is_own {
+        true => (program.since_keys(), program.tracking_keys()),
+        false => (0, 0),
+    };
+    match program.key_in_words() {
         1 if program.has_record_vars() => Way::tried::<text::Texts<1>>(),
         2 if program.has_record_vars() => Way::tried::<text::Texts<2>>(),
         _ if program.numbers() > vars::FEW => Way::any(),
-        1 if program.since_keys() != 0 => Way::tried::<vars::Since<1>>(),
-        2 if program.since_keys() != 0 => Way::tried::<vars::Since<2>>(),
-        1 if program.tracking_keys() != 0 => Way::tried::<vars::Tracks<1>>(),
-        2 if program.tracking_keys() != 0 => Way::tried::<vars::Tracks<2>>(),
+        1 if since != 0 => Way::tried::<vars::Since<1>>(),
+        2 if since != 0 => Way::tried::<vars::Since<2>>(),
+        1 if tracking != 0 => Way::tried::<vars::Tracks<1>>(),
+        2 if tracking != 0 => Way::tried::<vars::Tracks<2>>(),
         1 => Way::own::<vars::Words<1>>(),
         2 => Way::own::<vars::Words<2>>(),
         3 => Way::own::<vars::Words<3>>(),
@@ -149,12 +174,13 @@ pub(super) fn way(
     }
 }
 
-/// The way for the records of a trigger in a chain of events, with a key of `words` that are at hand.
-fn way_in_chain(program: &Program, sources: &[Arc<Table>], words: usize) -> Way<HistTrigger> {
-    match words {
+/// The way for the records of a trigger in a chain of events.
+fn way_in_chain(program: &Program, is_own: bool, sources: &[Arc<Table>]) -> Way<HistTrigger> {
+    let awaits = is_own && awaits_number(program, sources);
+    match program.key_in_words() {
         _ if program.numbers() > vars::FEW => Way::own::<vars::InChain<0>>(),
-        1 if awaits_number(program, sources) => Way::look::<vars::Awaits<1>>(),
-        2 if awaits_number(program, sources) => Way::look::<vars::Awaits<2>>(),
+        1 if awaits => Way::look::<vars::Awaits<1>>(),
+        2 if awaits => Way::look::<vars::Awaits<2>>(),
         1 => Way::own::<vars::InChain<1>>(),
         2 => Way::own::<vars::InChain<2>>(),
         3 => Way::own::<vars::InChain<3>>(),
@@ -196,23 +222,25 @@ fn short_way(program: &Program, chain: Chain) -> Way<HistTrigger> {
 }
 
 /// The way of triggers with `N` words of keys and nothing but numbers, of which some are text if `TEXT`.
-struct Numbers<const N: usize, const TEXT: bool>;
+struct Numbers<const N: usize, const TEXT: bool, S = Own>(PhantomData<S>);
 
-impl<const N: usize, const TEXT: bool> ShortWay<HistTrigger> for Numbers<N, TEXT> {
+impl<const N: usize, const TEXT: bool, S: Shards> ShortWay<HistTrigger> for Numbers<N, TEXT, S> {
     #[inline(always)]
     fn hit(trigger: &HistTrigger, record: Record<'_>) {
-        hit_numbers::<N, TEXT>(trigger, record);
+        hit_numbers::<N, TEXT, S>(trigger, record);
     }
 }
 
 /// The way of triggers with `N` keys that have variables, too, and nothing but numbers in them; see
 /// [`hit_all_numbers`].
-struct AllNumbers<const N: usize, const STAMPS: bool>;
+struct AllNumbers<const N: usize, const STAMPS: bool, S = Own>(PhantomData<S>);
 
-impl<const N: usize, const STAMPS: bool> TriedWay<HistTrigger> for AllNumbers<N, STAMPS> {
+impl<const N: usize, const STAMPS: bool, S: Shards> TriedWay<HistTrigger>
+    for AllNumbers<N, STAMPS, S>
+{
     #[inline(always)]
     fn hit(trigger: &HistTrigger, hit: Hit<'_>) -> bool {
-        hit_all_numbers::<N, STAMPS>(trigger, hit)
+        hit_all_numbers::<N, STAMPS, S>(trigger, hit)
     }
 
     #[inline(always)]
@@ -222,17 +250,18 @@ impl<const N: usize, const STAMPS: bool> TriedWay<HistTrigger> for AllNumbers<N,
 }
 
 /// The way of triggers that have nothing but a key that is no number, and values.
-fn way_of_long_key(program: &Program, chain: Chain) -> Way<HistTrigger> {
+fn way_of_long_key(program: &Program, is_own: bool, chain: Chain) -> Way<HistTrigger> {
     match program.key_words() {
         0..=SHORT_KEY_WORDS => chain.any(),
-        _ if program.key_is_stack() && program.vals().is_empty() => chain.tried::<Stack>(),
+        _ if is_own && program.key_is_stack() && program.vals().is_empty() => {
+            chain.tried::<Stack>()
+        }
         _ if program.has_text_key() => chain.tried::<text::TextKey>(),
         _ => chain.tried::<LongKey>(),
     }
 }
 
-/// The way of triggers that have nothing but a long key and values, and whose CPUs share no shard: the key is
-/// looked for where it lies.
+/// The way of triggers that have nothing but a long key and values: the key is looked for where it lies.
 struct LongKey;
 
 impl TriedWay<HistTrigger> for LongKey {
@@ -244,7 +273,7 @@ impl TriedWay<HistTrigger> for LongKey {
         let cpu = || preempt.cpu();
         let vals = PlainVals { program, hit };
         let is_done = program.key_in_pieces(hit.data(), &Surroundings(hit), |key| {
-            map.hit_pieces_at_once(key, cpu, &vals)
+            map.hit_pieces_at_once(key, Sharing(cpu), &vals)
         });
 
         if is_done {
@@ -311,9 +340,12 @@ impl Values for NoVals {
 }
 
 /// Handles one record of a trigger with `N` keys that has nothing but numbers: at once, if the key is there or
-/// cannot be. Its CPUs share no shard.
+/// cannot be.
 #[inline(always)]
-fn hit_numbers<const N: usize, const TEXT: bool>(trigger: &HistTrigger, record: Record<'_>) {
+fn hit_numbers<const N: usize, const TEXT: bool, S: Shards>(
+    trigger: &HistTrigger,
+    record: Record<'_>,
+) {
     let program = &trigger.definition.program;
     let preempt = *record.preempt_off();
     let map = &trigger.table.in_hit(&preempt).map;
@@ -325,7 +357,7 @@ fn hit_numbers<const N: usize, const TEXT: bool>(trigger: &HistTrigger, record: 
     };
 
     // Whoever polls waits for hits: there is nobody to wake when one is dropped.
-    match map.hit_at_once(&key, || preempt.cpu(), &vals) {
+    match map.hit_at_once(&key, S::place(|| preempt.cpu()), &vals) {
         Glance::Found(_) => poll::wake(),
         Glance::Full => (),
         Glance::Unclear => hit_new_numbers::<N, TEXT>(trigger, record),
@@ -337,7 +369,7 @@ fn hit_numbers<const N: usize, const TEXT: bool>(trigger: &HistTrigger, record: 
 ///
 /// Does nothing if the key may have to be inserted, and says so with `false`.
 #[inline(always)]
-fn hit_all_numbers<const N: usize, const STAMPS: bool>(
+fn hit_all_numbers<const N: usize, const STAMPS: bool, S: Shards>(
     trigger: &HistTrigger,
     hit: Hit<'_>,
 ) -> bool {
@@ -356,7 +388,7 @@ fn hit_all_numbers<const N: usize, const STAMPS: bool>(
         preempt,
     };
 
-    let seen = map.hit_at_once_and(&key, cpu, &vals, |aux| match STAMPS {
+    let seen = map.hit_at_once_and(&key, S::place(cpu), &vals, |aux| match STAMPS {
         true => program.set_number_vars(aux, hit.data(), &env),
         false => program.set_vars_at_hand(aux, hit.data(), cpu),
     });

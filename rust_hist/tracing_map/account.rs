@@ -7,6 +7,7 @@
 //! lose nothing. A reader adds the shards up.
 
 use super::{
+    glance::Values,
     Elt,
     KeyHash,
     Map,
@@ -177,6 +178,20 @@ impl<'a> Shard<'a> {
         self.inc_at(at);
         for (i, &v) in (1..self.sums).zip(values) {
             self.add_at(at.wrapping_add(i), v);
+        }
+    }
+
+    /// As [`Shard::hit`], each value is computed when it is wanted.
+    #[inline(always)]
+    pub(super) fn hit_at_once(&self, elt: Elt, values: &impl Values) {
+        let at = self.sums_at(elt);
+
+        self.inc_at(at);
+        if self.sums > 1 {
+            self.add_at(at.wrapping_add(1), values.value(0));
+            if self.sums > 2 {
+                self.add_at(at.wrapping_add(2), values.value(1));
+            }
         }
     }
 }

@@ -5,6 +5,7 @@
 //! Context: any, NMI included.
 
 use super::{
+    place::Place,
     pool::Pool,
     shape::CONTROL_WORDS,
     slot::Slot,
@@ -14,8 +15,6 @@ use super::{
     Map, //
 };
 use crate::sync::{
-    local_add,
-    local_inc,
     Acquire,
     Atomic,
     Relaxed, //
@@ -143,7 +142,7 @@ where
 
     /// Counts a call of a key of `N` words, as many as keys of the map have, that is there or cannot be:
     /// in the second case as dropped, in the first as a hit, whose values are added to the sums. The caller
-    /// stays on the CPU that `cpu` says, which has [a shard of its own](super::Shape::per_cpu).
+    /// stays in that [place](Place).
     ///
     /// Says what it has found. If that is [`Glance::Unclear`] it has done nothing; then it is for [`Map::insert`] and
     /// [`Map::shard`] to do.
@@ -151,10 +150,10 @@ where
     pub fn hit_at_once<const N: usize>(
         &self,
         key: &[u64; N],
-        cpu: impl Fn() -> u32,
+        place: impl Place,
         values: &impl Values,
     ) -> Glance {
-        self.hit_at_once_and(key, cpu, values, |_aux| ())
+        self.hit_at_once_and(key, place, values, |_aux| ())
     }
 
     /// As [`Map::hit_at_once`], and hands the aux words of an element that was hit to `then`.
@@ -162,7 +161,7 @@ where
     pub fn hit_at_once_and<const N: usize>(
         &self,
         key: &[u64; N],
-        cpu: impl Fn() -> u32,
+        place: impl Place,
         values: &impl Values,
         then: impl FnOnce(&[Atomic<u64>]),
     ) -> Glance {
@@ -171,14 +170,14 @@ where
 
         match seen {
             Glance::Found(elt) => {
-                self.hit_in(words, elt, cpu, values);
+                place.hit(words, self.shape(), elt, values);
                 let (at, end) = self.aux_at(elt);
                 // The compiler makes no choice between addresses of this one.
                 if end <= words.len() {
                     then(words.get(at..end).unwrap_or(&[]));
                 }
             }
-            Glance::Full => self.count_in(words, Ending::DroppedFull, cpu),
+            Glance::Full => place.count(words, self.shape(), Ending::DroppedFull),
             Glance::Unclear => (),
         }
         seen
@@ -200,57 +199,13 @@ where
 
     /// Counts a call that changes nothing else, as [`Map::hit_at_once`] does.
     #[inline(always)]
-    pub fn count_at_once(&self, ending: Ending, cpu: impl Fn() -> u32) {
-        self.count_in(self.words(), ending, cpu);
-    }
-
-    /// As [`Map::count_at_once`]; `words` are those of the map.
-    #[inline(always)]
-    pub(super) fn count_in(&self, words: &[Atomic<u64>], ending: Ending, cpu: impl Fn() -> u32) {
-        if let Some(at) = ending.word() {
-            local_inc(words, self.own_shard(cpu).wrapping_add(at));
-        }
+    pub fn count_at_once(&self, ending: Ending, place: impl Place) {
+        place.count(self.words(), self.shape(), ending);
     }
 
     /// Counts a call that hit an element, as [`Map::hit_at_once`] does.
     #[inline(always)]
-    pub fn hit_element(&self, elt: Elt, cpu: impl Fn() -> u32, values: &impl Values) {
-        self.hit_in(self.words(), elt, cpu, values);
-    }
-
-    /// As [`Map::hit_element`]; `words` are those of the map.
-    #[inline(always)]
-    pub(super) fn hit_in(
-        &self,
-        words: &[Atomic<u64>],
-        elt: Elt,
-        cpu: impl Fn() -> u32,
-        values: &impl Values,
-    ) {
-        let shape = self.shape();
-        // OVERFLOW: below the number of words.
-        let sums = self.own_shard(cpu).wrapping_add(shape.sums_at(elt.index()));
-        let n = shape.sums;
-
-        local_inc(words, sums);
-        if n > 1 {
-            local_add(words, sums.wrapping_add(1), values.value(0));
-            if n > 2 {
-                local_add(words, sums.wrapping_add(2), values.value(1));
-            }
-        }
-    }
-
-    /// Where the shard of a CPU is that has one of its own.
-    #[inline(always)]
-    fn own_shard(&self, cpu: impl Fn() -> u32) -> usize {
-        let shape = self.shape();
-
-        debug_assert!(shape.per_cpu());
-        // OVERFLOW: below the number of words for a CPU of the shape; nothing is found for another one.
-        // CAST: `u32` fits in `usize` on every architecture that Linux supports.
-        (cpu() as usize)
-            .wrapping_mul(shape.shard_words)
-            .wrapping_add(shape.shards_at)
+    pub fn hit_element(&self, elt: Elt, place: impl Place, values: &impl Values) {
+        place.hit(self.words(), self.shape(), elt, values);
     }
 }

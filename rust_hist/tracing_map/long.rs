@@ -11,6 +11,7 @@
 use super::{
     glance::Values,
     hash::factors,
+    place::Place,
     shape::CONTROL_WORDS,
     slot::Slot,
     Elt,
@@ -169,13 +170,13 @@ where
     pub fn hit_pieces_at_once(
         &self,
         key: &impl Pieces,
-        cpu: impl Fn() -> u32,
+        place: impl Place,
         values: &impl Values,
     ) -> bool {
         let words = self.words();
         let seen = self.glance_from(words, key, hash::<H>(key));
 
-        self.count_seen(words, seen, cpu, values)
+        self.count_seen(words, seen, place, values)
     }
 
     /// Counts a call, unless what was seen says that there is more to do.
@@ -184,12 +185,12 @@ where
         &self,
         words: &[Atomic<u64>],
         seen: Glance,
-        cpu: impl Fn() -> u32,
+        place: impl Place,
         values: &impl Values,
     ) -> bool {
         match seen {
-            Glance::Found(elt) => self.hit_in(words, elt, cpu, values),
-            Glance::Full => self.count_in(words, Ending::DroppedFull, cpu),
+            Glance::Found(elt) => place.hit(words, self.shape(), elt, values),
+            Glance::Full => place.count(words, self.shape(), Ending::DroppedFull),
             Glance::Unclear => return false,
         }
         true
@@ -198,21 +199,16 @@ where
     /// As [`Map::hit_pieces_at_once`], of a key in one piece, whose last word is not 0: without a call, if it is in
     /// the first of its slots, as most are.
     #[inline(always)]
-    pub fn hit_piece_at_once(
-        &self,
-        key: &[u64],
-        cpu: impl Fn() -> u32,
-        values: &impl Values,
-    ) -> bool {
+    pub fn hit_piece_at_once(&self, key: &[u64], place: impl Place, values: &impl Values) -> bool {
         let words = self.words();
         let hash = hash::<H>(&key);
 
         match self.at_home(words, key, hash) {
             Some(elt) => {
-                self.hit_in(words, elt, cpu, values);
+                place.hit(words, self.shape(), elt, values);
                 true
             }
-            None => self.hit_piece_beyond(key, hash, cpu, values),
+            None => self.hit_piece_beyond(key, hash, place, values),
         }
     }
 
@@ -238,13 +234,13 @@ where
         &self,
         key: &[u64],
         hash: u32,
-        cpu: impl Fn() -> u32,
+        place: impl Place,
         values: &impl Values,
     ) -> bool {
         let words = self.words();
         let seen = self.glance_from(words, &key, hash);
 
-        self.count_seen(words, seen, cpu, values)
+        self.count_seen(words, seen, place, values)
     }
 
     /// As [`Map::glance_at`]; `words` are those of the map, `hash` is that of the key.

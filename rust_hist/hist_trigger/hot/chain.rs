@@ -3,8 +3,9 @@
 //! Where a trigger stands in a chain of events, and the ways of those at its end that have nothing but their key and
 //! values.
 //!
-//! Those with variables have their ways from [`InChain`](super::vars::InChain): the compiler keeps the long closures of
-//! theirs apart where two ways share them, and each of their hits would pay for it.
+//! Those with variables have theirs from [`shards::way`](super::shards::way), or from
+//! [`InChain`](super::vars::InChain): the compiler keeps the long closures of the ways outside of chains apart where
+//! two ways share them, and each of their hits would pay for it.
 //!
 //! Context: that of the hit, see [`Nest`](super::super::nest::Nest).
 
@@ -72,11 +73,11 @@ impl Chain {
     }
 }
 
-/// The way `W`, of a trigger at the end of a chain.
+/// The way `W`, of a trigger at the end of a chain, or of one that may be there.
 ///
 /// Its hit is no level by itself: it has no [`Pad`](super::super::nest::Pad), and is no record within a record. It is
 /// dropped where there is no level left for it, as every hit is.
-struct AtEnd<W>(PhantomData<W>);
+pub(super) struct AtEnd<W>(PhantomData<W>);
 
 impl<W: ShortWay<HistTrigger>> ShortWay<HistTrigger> for AtEnd<W> {
     #[inline(always)]
@@ -99,11 +100,12 @@ impl<W: TriedWay<HistTrigger>> TriedWay<HistTrigger> for AtEnd<W> {
     }
 }
 
-/// Whether a hit is not inside of as many others as there may be; counts it as dropped if it is.
+/// Whether a hit is not inside of as many others as there may be; counts it as dropped if it is. One outside of
+/// chains is not.
 #[inline(always)]
 fn is_reached(trigger: &HistTrigger, preempt: &PreemptOff<'_>) -> bool {
     let nest = trigger.nest.as_ref();
-    let is_reached = nest.is_some_and(|nest| !nest.is_full(preempt));
+    let is_reached = nest.is_none_or(|nest| !nest.is_full(preempt));
     if !is_reached {
         drop_hit(trigger, preempt);
     }

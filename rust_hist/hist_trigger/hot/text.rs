@@ -17,7 +17,8 @@ use crate::{
         command::TriedWay,
         event::Hit,
         poll, //
-    }, //
+    },
+    tracing_map::Sharing, //
 };
 
 /// The way of triggers with `N` words of keys that have variables, too, some of them strings of the record.
@@ -37,7 +38,7 @@ impl<const N: usize> TriedWay<HistTrigger> for Texts<N> {
             preempt,
         };
 
-        let seen = map.hit_at_once_and(&key, cpu, &vals, |aux| {
+        let seen = map.hit_at_once_and(&key, Sharing(cpu), &vals, |aux| {
             program.set_vars_in_record(aux, hit.data(), cpu);
         });
         is_handled(seen)
@@ -49,8 +50,7 @@ impl<const N: usize> TriedWay<HistTrigger> for Texts<N> {
     }
 }
 
-/// The way of triggers that have nothing but a key with strings of the record and values, and whose CPUs share no
-/// shard.
+/// The way of triggers that have nothing but a key with strings of the record and values.
 pub(super) struct TextKey;
 
 impl TriedWay<HistTrigger> for TextKey {
@@ -66,7 +66,7 @@ impl TriedWay<HistTrigger> for TextKey {
             hit.data(),
             cpu,
             #[inline(always)]
-            |key| map.hit_pieces_at_once(key, cpu, &vals),
+            |key| map.hit_pieces_at_once(key, Sharing(cpu), &vals),
         );
 
         if is_done {

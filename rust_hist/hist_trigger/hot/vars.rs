@@ -21,6 +21,11 @@ use super::{
     insert,
     is_handled,
     plain_hit,
+    shards::{
+        Any,
+        Own,
+        Shards, //
+    },
     NumberVals,
     Surroundings, //
 };
@@ -59,6 +64,7 @@ use crate::{
         Values as SumValues, //
     }, //
 };
+use core::marker::PhantomData;
 
 /// The tables that a trigger reads variables of, during one hit.
 #[derive(Clone, Copy)]
@@ -167,20 +173,23 @@ fn hit_with_much(trigger: &HistTrigger, hit: &Hit<'_>) {
     hit_with_room(trigger, hit, &mut key, &mut numbers);
 }
 
-/// The way of triggers whose key has `N` words, each computed by itself, and at most [`FEW`] variables, and whose
-/// CPUs share no shard.
+/// The way of triggers whose key has `N` words, each computed by itself, and at most [`FEW`] variables.
 pub(super) struct Words<const N: usize>;
 
 impl<const N: usize> OwnWay<HistTrigger> for Words<N> {
     #[inline(always)]
     fn hit(trigger: &HistTrigger, hit: &Hit<'_>) {
-        hit_with_words::<N>(trigger, *hit, None);
+        hit_with_words::<N, Any>(trigger, *hit, None);
     }
 }
 
 /// As [`hit`], in the way [`Words`]; `found` is where the only reference is, if that is known.
 #[inline(always)]
-fn hit_with_words<const N: usize>(trigger: &HistTrigger, hit: Hit<'_>, found: Option<NumCell<'_>>) {
+fn hit_with_words<const N: usize, S: Shards>(
+    trigger: &HistTrigger,
+    hit: Hit<'_>,
+    found: Option<NumCell<'_>>,
+) {
     let program = &trigger.definition.program;
     let preempt = *hit.preempt_off();
     let cpu = || preempt.cpu();
@@ -211,12 +220,12 @@ fn hit_with_words<const N: usize>(trigger: &HistTrigger, hit: Hit<'_>, found: Op
         }
     };
     let Ok(numbers) = numbers else {
-        return live.map.count_at_once(Ending::Ignored, cpu);
+        return live.map.count_at_once(Ending::Ignored, S::place(cpu));
     };
     let refs = Refs::of(numbers, &key, sources);
     let elt = match live.map.glance(&key) {
         Glance::Found(elt) => elt,
-        Glance::Full => return live.map.count_at_once(Ending::DroppedFull, cpu),
+        Glance::Full => return live.map.count_at_once(Ending::DroppedFull, S::place(cpu)),
         Glance::Unclear => match insert_words(program, live, key, preempt) {
             Some(elt) => elt,
             None => return,
@@ -224,7 +233,7 @@ fn hit_with_words<const N: usize>(trigger: &HistTrigger, hit: Hit<'_>, found: Op
     };
     let vals = Vals { program, hit, refs };
 
-    live.map.hit_element(elt, cpu, &vals);
+    live.map.hit_element(elt, S::place(cpu), &vals);
     set_and_act(trigger, live, elt, hit, refs, &mut [0; FEW]);
 }
 
@@ -241,12 +250,12 @@ fn insert_words<const N: usize>(
 
 /// The way of triggers with `N` keys that have nothing but numbers, and keep the time since what another trigger has
 /// in a variable; and whose CPUs share no shard.
-pub(super) struct Since<const N: usize>;
+pub(super) struct Since<const N: usize, S = Own>(PhantomData<S>);
 
-impl<const N: usize> TriedWay<HistTrigger> for Since<N> {
+impl<const N: usize, S: Shards> TriedWay<HistTrigger> for Since<N, S> {
     #[inline(always)]
     fn hit(trigger: &HistTrigger, hit: Hit<'_>) -> bool {
-        hit_since::<N>(trigger, hit)
+        hit_since::<N, S>(trigger, hit)
     }
 
     #[inline(always)]
@@ -257,7 +266,7 @@ impl<const N: usize> TriedWay<HistTrigger> for Since<N> {
 
 /// Handles one record in the way [`Since`], unless its key may have to be inserted.
 #[inline(always)]
-fn hit_since<const N: usize>(trigger: &HistTrigger, hit: Hit<'_>) -> bool {
+fn hit_since<const N: usize, S: Shards>(trigger: &HistTrigger, hit: Hit<'_>) -> bool {
     let program = &trigger.definition.program;
     let preempt = *hit.preempt_off();
     let cpu = || preempt.cpu();
@@ -272,11 +281,11 @@ fn hit_since<const N: usize>(trigger: &HistTrigger, hit: Hit<'_>) -> bool {
         return false;
     };
     let Ok(number) = only.in_entry(&key, &Sources { trigger, preempt }) else {
-        map.count_at_once(Ending::Ignored, cpu);
+        map.count_at_once(Ending::Ignored, S::place(cpu));
         return true;
     };
     let Some(elt) = elt else {
-        map.count_at_once(Ending::DroppedFull, cpu);
+        map.count_at_once(Ending::DroppedFull, S::place(cpu));
         return true;
     };
     let vals = NumberVals {
@@ -285,19 +294,19 @@ fn hit_since<const N: usize>(trigger: &HistTrigger, hit: Hit<'_>) -> bool {
         preempt,
     };
 
-    map.hit_element(elt, cpu, &vals);
+    map.hit_element(elt, S::place(cpu), &vals);
     program.set_since(map.aux(elt), &Surroundings(hit), number);
     poll::wake();
     true
 }
 
 /// The way of triggers with `N` keys that have nothing but numbers, and actions that keep one of them.
-pub(super) struct Tracks<const N: usize>;
+pub(super) struct Tracks<const N: usize, S = Own>(PhantomData<S>);
 
-impl<const N: usize> TriedWay<HistTrigger> for Tracks<N> {
+impl<const N: usize, S: Shards> TriedWay<HistTrigger> for Tracks<N, S> {
     #[inline(always)]
     fn hit(trigger: &HistTrigger, hit: Hit<'_>) -> bool {
-        hit_tracks::<N>(trigger, hit)
+        hit_tracks::<N, S>(trigger, hit)
     }
 
     #[inline(always)]
@@ -308,7 +317,7 @@ impl<const N: usize> TriedWay<HistTrigger> for Tracks<N> {
 
 /// Handles one record in the way [`Tracks`], unless its key may have to be inserted.
 #[inline(always)]
-fn hit_tracks<const N: usize>(trigger: &HistTrigger, hit: Hit<'_>) -> bool {
+fn hit_tracks<const N: usize, S: Shards>(trigger: &HistTrigger, hit: Hit<'_>) -> bool {
     let program = &trigger.definition.program;
     let preempt = *hit.preempt_off();
     let cpu = || preempt.cpu();
@@ -320,7 +329,7 @@ fn hit_tracks<const N: usize>(trigger: &HistTrigger, hit: Hit<'_>) -> bool {
         preempt,
     };
 
-    let seen = live.map.hit_at_once_and(&key, cpu, &vals, |aux| {
+    let seen = live.map.hit_at_once_and(&key, S::place(cpu), &vals, |aux| {
         program.set_vars_at_hand(aux, hit.data(), cpu);
         if program.is_due(aux, hit.data(), cpu) {
             act_on_numbers(trigger, live, key, hit, aux);
@@ -407,7 +416,7 @@ fn hit_in_chain<const N: usize>(trigger: &HistTrigger, hit: &Hit<'_>) {
         return count(trigger, Ending::DroppedNested, hit.preempt_off());
     };
     if N != 0 {
-        return hit_with_words::<N>(trigger, *hit, None);
+        return hit_with_words::<N, Any>(trigger, *hit, None);
     }
     let Pad { key, numbers } = level.pad();
     if trigger.definition.program.is_plain() {
@@ -435,7 +444,7 @@ impl<const N: usize> LookWay<HistTrigger> for Awaits<N> {
             return;
         };
         match nest.enter(hit) {
-            Some(_level) => hit_with_words::<N>(trigger, *hit, Some(found)),
+            Some(_level) => hit_with_words::<N, Own>(trigger, *hit, Some(found)),
             None => count(trigger, Ending::DroppedNested, hit.preempt_off()),
         }
     }

@@ -9,7 +9,10 @@ mod common;
 
 use common::{map, shape, Words};
 use rust_hist::sync::{Atomic, Relaxed};
-use rust_hist::tracing_map::{Account, Ending, Fibonacci, Glance, KeyHash, Map, Pieces, Values};
+use rust_hist::tracing_map::{
+    Account, Ending, Fibonacci, Glance, KeyHash, Map, Pieces, Place, Sharing, Values,
+};
+use std::thread;
 
 /// What calls add to the sums.
 struct Added([u64; 2]);
@@ -255,4 +258,91 @@ fn a_key_in_pieces_is_counted_at_once<H: KeyHash>() {
 fn a_long_key_that_is_there_or_has_no_room_is_counted_at_once() {
     a_key_in_pieces_is_counted_at_once::<Fibonacci>();
     a_key_in_pieces_is_counted_at_once::<First>();
+}
+
+/// CPUs of the maps below.
+const CPUS: u32 = 64;
+
+/// Calls on all CPUs, in the places that `place` says, and what they come to.
+fn on_all<P: Place>(map: &Map<Words>, place: impl Fn(u32) -> P) -> [u64; 3] {
+    let elt = map.insert(&[1], |_| ()).expect("room");
+    for cpu in 0..CPUS {
+        let seen = map.hit_at_once(&[1], place(cpu), &Added([cpu.into(), 1]));
+        assert_eq!(seen, Glance::Found(elt));
+        map.hit_element(elt, place(cpu), &Added([0, 2]));
+        map.count_at_once(Ending::Ignored, place(cpu));
+    }
+    std::array::from_fn(|i| map.sum(elt, i))
+}
+
+#[test]
+fn a_place_counts_where_the_cpu_does() {
+    let wanted = [128, 63 * 32, 3 * 64];
+    let shared = map::<Fibonacci>(shape(7, 1, 0, 3, CPUS));
+    assert!(!shared.shape().per_cpu());
+    assert_eq!(on_all(&shared, |cpu| Sharing(move || cpu)), wanted);
+    assert_eq!(shared.account().ignored, 64);
+
+    // Where each CPU has a shard both places are the same.
+    for own in [true, false] {
+        let map = map::<Fibonacci>(shape(7, 32, 0, 1, CPUS));
+        assert!(map.shape().per_cpu());
+        let elt = map.insert(&[1], |_| ()).expect("room");
+        for cpu in 0..CPUS {
+            match own {
+                true => map.hit_element(elt, || cpu, &NoValues),
+                false => map.hit_element(elt, Sharing(|| cpu), &NoValues),
+            }
+            assert_eq!(map.sum(elt, 0), u64::from(cpu) + 1);
+        }
+        assert_eq!(map.account().hits, 64);
+    }
+}
+
+#[test]
+fn a_place_counts_in_the_shard_of_its_cpu() {
+    let shape = shape(7, 1, 0, 3, CPUS);
+    let words = |count: fn(&Map<&[Atomic<u64>], Fibonacci>, u32)| -> Vec<u64> {
+        let words: Words = (0..shape.words()).map(|_| Atomic::<u64>::new(0)).collect();
+        let map = Map::new(shape, &words[..]).expect("room");
+        map.insert(&[1], |_| ()).expect("room");
+        for cpu in (0..CPUS).step_by(3) {
+            count(&map, cpu);
+        }
+        words.iter().map(|word| word.load(Relaxed)).collect()
+    };
+
+    let at_once = words(|map, cpu| {
+        let seen = map.hit_at_once(&[1], Sharing(|| cpu), &Added([cpu.into(), 7]));
+        assert_ne!(seen, Glance::Unclear);
+        map.count_at_once(Ending::Ignored, Sharing(|| cpu));
+    });
+    let by_shard = words(|map, cpu| {
+        let elt = map.lookup(&[1]).expect("it is there");
+        map.shard(cpu).hit(elt, &[cpu.into(), 7]);
+        map.shard(cpu).count(Ending::Ignored);
+    });
+    assert!(at_once == by_shard);
+}
+
+#[test]
+fn cpus_that_share_a_shard_lose_nothing() {
+    const HITS: u64 = if cfg!(miri) { 50 } else { 20_000 };
+    let map = &map::<Fibonacci>(shape(7, 1, 0, 3, CPUS));
+    let elt = map.insert(&[1], |_| ()).expect("room");
+
+    thread::scope(|scope| {
+        for cpu in 0..4 {
+            scope.spawn(move || {
+                for _ in 0..HITS {
+                    let seen = map.hit_at_once(&[1], Sharing(|| cpu), &Added([1, 3]));
+                    assert_eq!(seen, Glance::Found(elt));
+                    map.count_at_once(Ending::Ignored, Sharing(|| cpu));
+                }
+            });
+        }
+    });
+    let sums: [u64; 3] = std::array::from_fn(|i| map.sum(elt, i));
+    assert_eq!(sums, [4 * HITS, 4 * HITS, 12 * HITS]);
+    assert_eq!(map.account().ignored, 4 * HITS);
 }
