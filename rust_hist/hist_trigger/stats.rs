@@ -63,9 +63,9 @@ impl Tell for Stats {
             ("dropped_nested", account.dropped_nested),
             ("ignored", account.ignored),
             // ORDERING: a number by itself.
-            ("lost_saves", live.lost_saves.load(Relaxed)),
+            ("lost_saves", live.losses.saves.load(Relaxed)),
             // ORDERING: as above.
-            ("lost_traces", live.lost_traces.load(Relaxed)),
+            ("lost_traces", live.losses.traces.load(Relaxed)),
             // CAST: counts of things in memory.
             ("entries", map.published().count() as u64),
             ("size", shape.elts() as u64),

@@ -53,23 +53,34 @@ fn dimensions(program: &Program) -> Dimensions {
 pub(super) type HistMap = Map<Words>;
 
 /// A map, and what is counted beside it; all begin anew together.
+// In this order, so that the map is where it is and not behind what is aligned: code for small distances is shorter.
+#[repr(C)]
 pub(super) struct Live {
     /// The map.
     pub(super) map: HistMap,
-    /// Rows that `save()` had no room for, because more hits than there are rows wrote to one entry
-    /// at once.
-    pub(super) lost_saves: Atomic<u64>,
-    /// Records of synthetic events that could not be written.
-    pub(super) lost_traces: Atomic<u64>,
     /// The bytes that the words of the map take.
     words: usize,
+    /// What actions have lost.
+    pub(super) losses: Losses,
+}
+
+/// What the actions of hits have lost, on all CPUs.
+///
+/// In a pair of cache lines of its own: a CPU that loses something leaves the others that of the map.
+#[repr(align(128))]
+pub(super) struct Losses {
+    /// Rows that `save()` had no room for, because more hits than there are rows wrote to one entry
+    /// at once.
+    pub(super) saves: Atomic<u64>,
+    /// Records of synthetic events that could not be written.
+    pub(super) traces: Atomic<u64>,
 }
 
 impl Live {
     /// Counts what the actions of a hit have lost.
     #[inline(always)]
     pub(super) fn lose(&self, saves: u64, traces: u64) {
-        for (count, n) in [(&self.lost_saves, saves), (&self.lost_traces, traces)] {
+        for (count, n) in [(&self.losses.saves, saves), (&self.losses.traces, traces)] {
             if n != 0 {
                 // ORDERING: a number by itself.
                 count.fetch_add(n, Relaxed);
@@ -84,8 +95,10 @@ impl Live {
         let live = Self {
             words: words.bytes(),
             map: HistMap::new(shape, words).ok_or(EINVAL)?,
-            lost_saves: Atomic::new(0),
-            lost_traces: Atomic::new(0),
+            losses: Losses {
+                saves: Atomic::new(0),
+                traces: Atomic::new(0),
+            },
         };
         Ok(KBox::new(live, GFP_KERNEL)?)
     }
