@@ -11,7 +11,7 @@
 //! Output: a table of tab-separated columns, with a line of comment above; see `scripts/bench-map`,
 //! which compiles the C implementation and has it linked (`--cfg c_map`).
 //!
-//! `--check` fails where ours is past its limits.
+//! A last line of comment says if ours is past its limits. Nothing fails then: it is time that is measured.
 
 #[cfg(c_map)]
 mod kernel;
@@ -20,7 +20,6 @@ use rust_hist::sync::Atomic;
 use rust_hist::tracing_map::{Dimensions, Fibonacci, Glance, Map, Shape, Values};
 use std::ffi::{c_int, c_long};
 use std::hint::{black_box, spin_loop};
-use std::process::ExitCode;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Instant;
@@ -455,8 +454,7 @@ fn compare(groups: &[Group], keys: Keys) -> bool {
     met
 }
 
-fn main() -> ExitCode {
-    let check = std::env::args().any(|arg| arg == "--check");
+fn main() {
     let n = std::env::var("N").map_or(1_000_000, |n| n.parse().expect("N is a number"));
     let cpus = cpus();
     let mut met = true;
@@ -474,9 +472,5 @@ fn main() -> ExitCode {
 
     if !met {
         println!("# past a limit: {RATIO_MAX} times the floor, {TWO_THREADS_MAX} times one thread");
-    }
-    match met || !check {
-        true => ExitCode::SUCCESS,
-        false => ExitCode::FAILURE,
     }
 }
