@@ -58,6 +58,7 @@ pub use self::exec::{
     OwnVals,
     RefBuf,
     Refs,
+    StackKey,
     Tables,
     TextKey,
     Unset,

@@ -257,6 +257,7 @@ fn way_of_long_key(program: &Program, is_own: bool, chain: Chain) -> Way<HistTri
             chain.tried::<Stack>()
         }
         _ if program.has_text_key() => chain.tried::<text::TextKey>(),
+        _ if program.key_is_stack_field() => chain.tried::<StackField>(),
         _ => chain.tried::<LongKey>(),
     }
 }
@@ -275,6 +276,32 @@ impl TriedWay<HistTrigger> for LongKey {
         let is_done = program.key_in_pieces(hit.data(), &Surroundings(hit), |key| {
             map.hit_pieces_at_once(key, Sharing(cpu), &vals)
         });
+
+        if is_done {
+            poll::wake();
+        }
+        is_done
+    }
+
+    #[inline(always)]
+    fn rest(trigger: &HistTrigger, hit: &Hit<'_>) {
+        hit_with_long_key(trigger, hit);
+    }
+}
+
+/// The way of triggers that have nothing but a stack of the record as their key, and values.
+struct StackField;
+
+impl TriedWay<HistTrigger> for StackField {
+    #[inline(always)]
+    fn hit(trigger: &HistTrigger, hit: Hit<'_>) -> bool {
+        let program = &trigger.definition.program;
+        let preempt = *hit.preempt_off();
+        let cpu = || preempt.cpu();
+        let map = &trigger.table.in_hit(&preempt).map;
+        let vals = PlainVals { program, hit };
+        let key = program.stack_key(hit.data());
+        let is_done = map.hit_pieces_at_once(&key, Sharing(cpu), &vals);
 
         if is_done {
             poll::wake();

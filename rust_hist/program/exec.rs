@@ -25,6 +25,7 @@
 mod entry;
 mod pieces;
 mod refs;
+mod stack_key;
 mod text;
 mod text_key;
 mod trace;
@@ -44,6 +45,7 @@ pub use self::{
         Tables,
         Unset, //
     },
+    stack_key::StackKey,
     text_key::TextKey, //
 };
 

@@ -334,7 +334,7 @@ fn name(comm: &[u8; COMM_LEN]) -> &[u8] {
 ///
 /// PARITY: `event_hist_trigger()` takes the count of the record for granted.
 #[inline]
-fn stack_at(record: &[u8], at: usize, room: usize) -> &[u8] {
+pub(super) fn stack_at(record: &[u8], at: usize, room: usize) -> &[u8] {
     let count = u64::from_ne_bytes(array_at(record, at));
     let frames = record
         .get(at..)

@@ -285,6 +285,25 @@ fn check_in(keys: &[u64], end: usize, key: &impl Pieces) {
     }
 }
 
+/// The key of a program that is a stack of the record is the same one as that in pieces.
+fn check_stack(program: &Program, keys: &[u64], record: &[u8]) {
+    if !program.key_is_stack_field() {
+        return;
+    }
+    let key = program.stack_key(record);
+    let mut found = vec![0; keys.len()];
+
+    key.each(|at, word| found[at] = word);
+    assert_eq!(found, keys);
+    check_long(keys, &key);
+
+    let len = keys
+        .iter()
+        .rposition(|&word| word != 0)
+        .map_or(0, |at| at + 1);
+    assert_eq!(key.sum(), (&keys[..len]).sum());
+}
+
 /// Checks all that a program computes of a record before it knows the entry.
 fn check(program: &Program, record: &[u8], around: &Around) -> Result<(), TestCaseError> {
     let keys: Vec<u64> = program
@@ -317,6 +336,7 @@ fn check(program: &Program, record: &[u8], around: &Around) -> Result<(), TestCa
     });
     prop_assert_eq!(&found, &keys);
     check_text_key(program, record, around, &keys);
+    check_stack(program, &keys, record);
 
     let mut room = [0xdead_beef_dead_beef; VALS_MAX];
     let values = program.values(record, around, &Refs::none(), &mut room);
