@@ -58,7 +58,10 @@ pub use self::{
         Fibonacci,
         KeyHash, //
     },
-    long::Pieces,
+    long::{
+        Hashed,
+        Pieces, //
+    },
     place::{
         Place,
         Sharing, //

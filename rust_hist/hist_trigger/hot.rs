@@ -144,6 +144,7 @@ pub(super) fn way(
         }
         _ if is_all_numbers => way_of_all_numbers(program),
         0 if is_plain => way_of_long_key(program, is_own, chain),
+        0 if vars::is_long(program, sources) => Way::tried::<vars::LongVars>(),
         0 => chain.any(),
         _ if is_plain && is_own => short_way(program, chain),
         _ if is_plain => chain.any(),

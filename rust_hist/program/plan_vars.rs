@@ -292,6 +292,18 @@ impl Program {
         }
     }
 
+    /// Whether a hit stores at most `most` variables, and needs at most as many of other triggers, all of them numbers;
+    /// and no action wants the key.
+    pub fn has_few_numbers(&self, most: usize) -> bool {
+        let mut refs = self.refs().iter();
+        let mut actions = self.actions().iter();
+
+        self.refs().len() <= most
+            && self.vars.len() <= most
+            && refs.all(|reference| reference.cell.kind == Kind::Number)
+            && actions.all(|action| action.act != Do::Snapshot)
+    }
+
     /// Whether the keys are nothing but numbers, and a hit needs one variable of another trigger, a number.
     pub fn awaits_number(&self) -> bool {
         match self.refs() {

@@ -102,6 +102,12 @@ impl Pieces for &[u64] {
     }
 }
 
+/// A key that lies in pieces, with its hash: to look for it in more than one map.
+pub struct Hashed<'k, K> {
+    key: &'k K,
+    hash: u32,
+}
+
 /// How many words of a key in one piece are gone through between two looks at whether there are more.
 const STEP: usize = 4;
 
@@ -177,6 +183,48 @@ where
         let seen = self.glance_from(words, key, hash::<H>(key));
 
         self.count_seen(words, seen, place, values)
+    }
+
+    /// A long key with its hash.
+    #[inline(always)]
+    pub fn hashed<'k, K: Pieces>(&self, key: &'k K) -> Hashed<'k, K> {
+        let hash = hash::<H>(key);
+
+        Hashed { key, hash }
+    }
+
+    /// As [`Map::glance_at`].
+    #[inline(always)]
+    pub fn glance_hashed(&self, key: &Hashed<'_, impl Pieces>) -> Glance {
+        self.glance_from(self.words(), key.key, key.hash)
+    }
+
+    /// As [`Map::lookup`], of a long key that lies in pieces; all maps with the same hash function have the same hash
+    /// of a key.
+    #[inline(always)]
+    pub fn look_hashed(&self, key: &Hashed<'_, impl Pieces>) -> Option<Elt> {
+        let Hashed { key, hash } = *key;
+        let (words, shape) = (self.words(), self.shape());
+        let mut at = self.home(hash);
+
+        // There are more slots than elements, so this ends at a free one at the latest.
+        for _ in 0..=shape.slot_mask {
+            // OVERFLOW: a slot's number is at most `slot_mask`.
+            let slot = words.get(CONTROL_WORDS.wrapping_add(at))?;
+            // ORDERING: as in `glance_from`, here and below.
+            let content = Slot(slot.load(Acquire));
+
+            if content.is_free() {
+                return None;
+            }
+            if let Some(elt) = content.elt_if(hash) {
+                if key.is_at(words, shape.key_at(elt)) {
+                    return Some(elt);
+                }
+            }
+            at = at.wrapping_add(1) & shape.slot_mask;
+        }
+        None
     }
 
     /// Counts a call, unless what was seen says that there is more to do.

@@ -6,6 +6,13 @@
 //! C counterpart: `event_hist_trigger()`, `resolve_var_refs()` and `hist_trigger_actions()`.
 //! Context: any, NMI included, with preemption off. Never allocates, sleeps, locks or panics.
 
+mod long;
+
+pub(super) use self::long::{
+    is_long,
+    LongVars, //
+};
+
 use super::{
     super::{
         nest::Pad,

@@ -224,7 +224,9 @@ fn check_long(keys: &[u64], pieces: &impl Pieces) {
         return;
     }
     let map = map::<Fibonacci>(shape(7, keys.len(), 0, 1, 1));
+    let hashed = map.hashed(pieces);
     assert_eq!(map.glance_at(pieces), Glance::Unclear);
+    assert_eq!(map.look_hashed(&hashed), None);
 
     // Keys that differ from it in a word, the last one or one that it does not have.
     for at in [0, keys.len() / 2, keys.len() - 1] {
@@ -232,9 +234,12 @@ fn check_long(keys: &[u64], pieces: &impl Pieces) {
         other[at] ^= 1;
         map.insert(&other, |_| ()).expect("room for all");
         assert_eq!(map.glance_at(pieces), Glance::Unclear);
+        assert_eq!(map.look_hashed(&hashed), None);
     }
     let elt = map.insert(keys, |_| ()).expect("room for all");
     assert_eq!(map.glance_at(pieces), Glance::Found(elt));
+    assert_eq!(map.glance_hashed(&hashed), Glance::Found(elt));
+    assert_eq!(map.look_hashed(&hashed), Some(elt));
 }
 
 /// A key of strings and numbers of the record is the same one as in pieces, and as a whole.

@@ -227,6 +227,35 @@ impl Apart {
     }
 }
 
+fn a_hashed_key_is_found_in_each_map<H: KeyHash>() {
+    let maps = [
+        map::<H>(shape(2, 6, 0, 1, 1)),
+        map::<H>(shape(7, 6, 2, 1, 1)),
+    ];
+
+    for n in 1..=4 {
+        let key = Apart([n, 9]);
+        let hashed = maps[0].hashed(&key);
+
+        for map in &maps {
+            assert_eq!(map.look_hashed(&hashed), None);
+            let elt = map.insert(&key.words(), |_| ()).expect("room");
+            assert_eq!(map.look_hashed(&hashed), Some(elt));
+        }
+    }
+    // No other is there, in a full map or in one that is not.
+    for map in &maps {
+        assert_eq!(map.look_hashed(&map.hashed(&Apart([5, 9]))), None);
+    }
+}
+
+#[test]
+fn a_long_key_is_found_in_each_map_by_one_hash() {
+    a_hashed_key_is_found_in_each_map::<Fibonacci>();
+    a_hashed_key_is_found_in_each_map::<First>();
+    a_hashed_key_is_found_in_each_map::<Last>();
+}
+
 fn a_key_in_pieces_is_counted_at_once<H: KeyHash>() {
     let map = map::<H>(shape(2, 6, 0, 3, 2));
     let mut account = Account::default();
