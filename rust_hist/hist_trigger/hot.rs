@@ -163,6 +163,8 @@ fn way_of_words(program: &Program, is_own: bool) -> Way<HistTrigger> {
         1 if program.has_record_vars() => Way::tried::<text::Texts<1>>(),
         2 if program.has_record_vars() => Way::tried::<text::Texts<2>>(),
         _ if program.numbers() > vars::FEW => Way::any(),
+        1 if program.stack_keys() != 0 => Way::tried::<vars::StackVar<1>>(),
+        2 if program.stack_keys() != 0 => Way::tried::<vars::StackVar<2>>(),
         1 if since != 0 => Way::tried::<vars::Since<1>>(),
         2 if since != 0 => Way::tried::<vars::Since<2>>(),
         1 if tracking != 0 => Way::tried::<vars::Tracks<1>>(),

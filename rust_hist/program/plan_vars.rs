@@ -292,6 +292,22 @@ impl Program {
         }
     }
 
+    /// How many words its key has, if all that a hit has to do are [`Program::numbers_key`], values that are simple,
+    /// and [`Program::set_stack`]; else 0.
+    pub fn stack_keys(&self) -> usize {
+        let is_stack = matches!(self.vars(), [var] if matches!(var.field.op, Op::Stacktrace));
+        let is_all = is_stack
+            && self.refs().is_empty()
+            && self.actions().is_empty()
+            && !self.number_keys_have_text()
+            && self.plan.has_simple_vals();
+
+        match is_all {
+            true => self.key_in_words(),
+            false => 0,
+        }
+    }
+
     /// Whether a hit stores at most `most` variables, and needs at most as many of other triggers, all of them numbers;
     /// and no action wants the key.
     pub fn has_few_numbers(&self, most: usize) -> bool {

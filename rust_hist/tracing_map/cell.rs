@@ -172,6 +172,16 @@ impl TextWriter<'_> {
             place.store(word, Release);
         }
     }
+
+    /// Writes as many words as there are and as there is room for, and returns how many.
+    #[inline(always)]
+    pub fn put_all(&self, words: &[u64]) -> usize {
+        for (place, &word) in self.content.iter().zip(words) {
+            // ORDERING: as in `put`.
+            place.store(word, Release);
+        }
+        words.len().min(self.content.len())
+    }
 }
 
 impl<'a> TextCell<'a> {

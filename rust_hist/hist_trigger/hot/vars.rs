@@ -307,6 +307,37 @@ fn hit_since<const N: usize, S: Shards>(trigger: &HistTrigger, hit: Hit<'_>) -> 
     true
 }
 
+/// The way of triggers with `N` keys that have nothing but numbers, and keep the kernel stack in a variable.
+///
+/// It has no frame but its own, as that of triggers that count stacks.
+pub(super) struct StackVar<const N: usize>;
+
+impl<const N: usize> TriedWay<HistTrigger> for StackVar<N> {
+    #[inline(always)]
+    fn hit(trigger: &HistTrigger, hit: Hit<'_>) -> bool {
+        let program = &trigger.definition.program;
+        let preempt = *hit.preempt_off();
+        let cpu = || preempt.cpu();
+        let map = &trigger.table.in_hit(&preempt).map;
+        let key = program.numbers_key::<N, false>(hit.data(), cpu);
+        let vals = NumberVals {
+            trigger,
+            record: hit.data(),
+            preempt,
+        };
+        let seen = map.hit_at_once_and(&key, Any::place(cpu), &vals, |aux| {
+            program.set_stack(aux, &Surroundings(hit));
+        });
+
+        is_handled(seen)
+    }
+
+    #[inline(always)]
+    fn rest(trigger: &HistTrigger, hit: &Hit<'_>) {
+        hit_with_few_words(trigger, hit);
+    }
+}
+
 /// The way of triggers with `N` keys that have nothing but numbers, and actions that keep one of them.
 pub(super) struct Tracks<const N: usize, S = Own>(PhantomData<S>);
 

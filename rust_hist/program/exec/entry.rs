@@ -181,6 +181,21 @@ impl Program {
         lost
     }
 
+    /// Stores the stack that is the only variable of a program whose [`Program::stack_keys`] are not 0.
+    #[inline(always)]
+    pub fn set_stack(&self, aux: &[Atomic<u64>], env: &impl Env) {
+        let Some(cell) = self
+            .vars()
+            .first()
+            .and_then(|var| TextCell::new(var.cell.of(aux)))
+        else {
+            return;
+        };
+
+        // As in `set_text`.
+        env.stacktrace(|frames| cell.fill(|content| Some(content.put_all(frames))));
+    }
+
     /// Whether [`Program::act`] may have anything to do, of a program whose [`Program::tracking_keys`] are not 0.
     ///
     /// Numbers of the record are read again: that takes less than to keep them for the few hits that want them.

@@ -112,7 +112,6 @@ fn add_to(trigger: &HistTrigger, live: &Live, elt: Elt, hit: &Hit<'_>, numbers: 
     // Nobody asks for the key any more, nor for what another table has.
     let refs = Refs::of(numbers, &[], ());
     let vals = Vals { program, hit, refs };
-
     let place = Any::place(|| preempt.cpu());
 
     live.map.hit_element(elt, place, &vals);
