@@ -125,7 +125,8 @@ impl Values for NumberVals<'_> {
 /// The way for the records of a trigger that reads variables of `sources`.
 ///
 /// That where CPUs share shards is one of [`shards::way`] or knows it: those of [`text`], [`Words`](vars::Words),
-/// [`InChain`](vars::InChain), [`LongKey`], and that of all triggers.
+/// [`InChain`](vars::InChain), [`LongVars`](vars::LongVars), [`StackVar`](vars::StackVar), [`LongKey`], [`StackField`],
+/// and that of all triggers.
 pub(super) fn way(
     program: &Program,
     table: &Table,
