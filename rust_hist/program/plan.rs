@@ -135,6 +135,7 @@ impl Plan {
 ///   most frequent ones, and one look tells them from all others.
 /// - What comes from the steps of an expression in which numbers wait is not rounded.
 /// - `width` is short where it is rounded to a `Multiple`.
+/// - What a reference is taken from is a number of the record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Number {
     is_word: bool,
@@ -184,6 +185,9 @@ enum Round {
     Multiple,
     /// The same.
     MultipleLong,
+    /// An expression of the number and a reference, of which `value` is the index: `number - $reference`, as most that
+    /// are made of references are.
+    Less,
     // An expression of the number and a constant: `number + value`, `number - value`, `value - number`,
     // `number * value`, `number / width`.
     Plus,
@@ -349,6 +353,20 @@ impl Number {
         })
     }
 
+    /// This number less a reference, if it is one of the record.
+    fn less(self, reference: &Self) -> Option<Self> {
+        match self.source {
+            Source::U64
+            | Source::U32
+            | Source::S32
+            | Source::U16
+            | Source::S16
+            | Source::U8
+            | Source::S8 => self.with(Round::Less, reference.at.into()),
+            _ => None,
+        }
+    }
+
     /// What the steps of an expression come to, which are at `code`.
     fn of_steps(steps: &[Step], code: Code) -> Self {
         let chain = |len| Self {
@@ -371,6 +389,11 @@ impl Number {
                     at: last.operand.at,
                     ..Self::default()
                 };
+            }
+            if are_plain && last.act == Act::Sub && last.operand.source == Source::Ref {
+                if let Some(number) = first.operand.less(&last.operand) {
+                    return number;
+                }
             }
         }
         // A constant with which the last step is done needs no place among them.
@@ -420,7 +443,7 @@ impl Number {
 
     /// Whether it is in the record or known, so that a hit gets it without a call.
     pub(super) fn is_simple(&self) -> bool {
-        !matches!(
+        let is_elsewhere = matches!(
             self.source,
             Source::Text
                 | Source::Timestamp
@@ -428,7 +451,9 @@ impl Number {
                 | Source::Since
                 | Source::Chain
                 | Source::Expr
-        )
+        );
+
+        !is_elsewhere && self.round != Round::Less
     }
 
     /// Whether it is the time stamp less the first reference.
@@ -439,10 +464,16 @@ impl Number {
     /// Its value, if it [is simple](Number::is_simple). What is not in the record is 0.
     #[inline(always)]
     pub(super) fn simple(&self, record: &[u8], cpu: impl Fn() -> u32) -> Option<u64> {
+        self.simple_or_less(record, cpu, &[])
+    }
+
+    /// As [`Number::simple`], or such a value less one of `refs`.
+    #[inline(always)]
+    fn simple_or_less(&self, record: &[u8], cpu: impl Fn() -> u32, refs: &[u64]) -> Option<u64> {
         if self.is_word {
             return self.read(record, cpu);
         }
-        Some(self.rounded(self.read(record, cpu)?))
+        Some(self.rounded(self.read(record, cpu)?, refs))
     }
 
     /// Its value before it is rounded, if it is simple.
@@ -480,9 +511,9 @@ impl Number {
         }
     }
 
-    /// What becomes of a value.
+    /// What becomes of a value; `refs` are those of other triggers' variables.
     #[inline(always)]
-    fn rounded(&self, value: u64) -> u64 {
+    fn rounded(&self, value: u64, refs: &[u64]) -> u64 {
         if self.round == Round::None {
             return value;
         }
@@ -490,6 +521,8 @@ impl Number {
             Round::Multiple => self.width.cut_shortly(value),
             Round::Log2 => ceil_log2(value),
             Round::None | Round::MultipleLong => self.width.cut(value),
+            // CAST: a small number.
+            Round::Less => value.wrapping_sub(reference(refs, self.value as usize)),
             Round::Plus => value.wrapping_add(self.value),
             Round::Minus => value.wrapping_sub(self.value),
             Round::From => self.value.wrapping_sub(value),
@@ -636,7 +669,7 @@ impl Program {
         env: &impl Env,
         refs: &[u64],
     ) -> u64 {
-        match number.simple(record, || env.cpu()) {
+        match number.simple_or_less(record, || env.cpu(), refs) {
             Some(value) => value,
             None => self.number_with_call(number, record, env, refs),
         }
@@ -667,14 +700,14 @@ impl Program {
             self.elsewhere(number, env, refs)
         };
 
-        number.rounded(value)
+        number.rounded(value, refs)
     }
 
     /// The value of a number that is neither simple nor an expression, before it is rounded.
     #[inline(always)]
     fn elsewhere(&self, number: &Number, env: &impl Env, refs: &[u64]) -> u64 {
         // CAST: a small number.
-        let reference = || refs.get(number.at as usize).copied().unwrap_or(0);
+        let reference = || reference(refs, number.at as usize);
 
         match number.source {
             Source::Timestamp => self.stamp(env),
@@ -705,7 +738,7 @@ impl Program {
             return value;
         }
 
-        number.rounded(self.elsewhere(number, env, refs))
+        number.rounded(self.elsewhere(number, env, refs), refs)
     }
 
     /// The value of a number for which [`Plan::is_at_hand`]; else 0.
@@ -719,9 +752,11 @@ impl Program {
         match number.simple(record, cpu) {
             Some(value) => value,
             None if number.source == Source::Chain => {
-                number.rounded(self.chain(number.code, |operand| {
+                let value = self.chain(number.code, |operand| {
                     operand.simple(record, cpu).unwrap_or(0)
-                }))
+                });
+
+                number.rounded(value, &[])
             }
             None => 0,
         }
@@ -900,6 +935,12 @@ impl Act {
             Insn::Push(_) | Insn::Neg => None,
         }
     }
+}
+
+/// The reference of this number; 0 if there is none.
+#[inline(always)]
+fn reference(refs: &[u64], n: usize) -> u64 {
+    refs.get(n).copied().unwrap_or(0)
 }
 
 /// A division of users' numbers: one by zero gives all ones.
