@@ -163,7 +163,7 @@ fn way_of_words(program: &Program, is_own: bool) -> Way<HistTrigger> {
     match program.key_in_words() {
         1 if program.has_record_vars() => Way::tried::<text::Texts<1>>(),
         2 if program.has_record_vars() => Way::tried::<text::Texts<2>>(),
-        _ if program.numbers() > vars::FEW => Way::any(),
+        _ if !vars::are_few(program) => Way::any(),
         1 if program.stack_keys() != 0 => Way::tried::<vars::StackVar<1>>(),
         2 if program.stack_keys() != 0 => Way::tried::<vars::StackVar<2>>(),
         1 if since != 0 => Way::tried::<vars::Since<1>>(),
@@ -182,7 +182,7 @@ fn way_of_words(program: &Program, is_own: bool) -> Way<HistTrigger> {
 fn way_in_chain(program: &Program, is_own: bool, sources: &[Arc<Table>]) -> Way<HistTrigger> {
     let awaits = is_own && awaits_number(program, sources);
     match program.key_in_words() {
-        _ if program.numbers() > vars::FEW => Way::own::<vars::InChain<0>>(),
+        _ if !vars::are_few(program) => Way::own::<vars::InChain<0>>(),
         1 if awaits => Way::look::<vars::Awaits<1>>(),
         2 if awaits => Way::look::<vars::Awaits<2>>(),
         1 => Way::own::<vars::InChain<1>>(),

@@ -15,9 +15,9 @@ use super::{
     super::HistTrigger,
     chain::AtEnd,
     vars::{
+        are_few,
         Since,
-        Tracks,
-        FEW, //
+        Tracks, //
     },
     AllNumbers,
     Chain,
@@ -64,7 +64,7 @@ pub(super) fn way(program: &Program, is_own: bool, chain: Chain) -> Option<Way<H
     if chain == Chain::Link || (is_own && chain == Chain::Outside) {
         return None;
     }
-    let (since, tracking) = match program.numbers() <= FEW {
+    let (since, tracking) = match are_few(program) {
         true => (program.since_keys(), program.tracking_keys()),
         false => (0, 0),
     };

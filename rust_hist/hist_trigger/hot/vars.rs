@@ -155,6 +155,11 @@ impl Effects for Outside<'_> {
 /// Words of the keys, and numbers of variables, that most triggers have.
 pub(super) const FEW: usize = 4;
 
+/// Whether [`Words`] have room for the variables of a trigger and for those of others that it reads.
+pub(super) fn are_few(program: &Program) -> bool {
+    program.refs().len() <= FEW && program.vars().len() <= FEW
+}
+
 /// Handles one record, by a trigger that has or reads variables, or has actions.
 #[inline(always)]
 pub(super) fn hit(trigger: &HistTrigger, hit: &Hit<'_>) {
@@ -180,7 +185,8 @@ fn hit_with_much(trigger: &HistTrigger, hit: &Hit<'_>) {
     hit_with_room(trigger, hit, &mut key, &mut numbers);
 }
 
-/// The way of triggers whose key has `N` words, each computed by itself, and at most [`FEW`] variables.
+/// The way of triggers whose key has `N` words, each computed by itself, with at most [`FEW`] variables that read at
+/// most as many.
 pub(super) struct Words<const N: usize>;
 
 impl<const N: usize> OwnWay<HistTrigger> for Words<N> {

@@ -27,6 +27,9 @@ use super::super::{
     Ref, //
 };
 
+/// As many references as most programs have that have more than one.
+const FEW_REFS: usize = 4;
+
 /// Room for the numbers that one hit reads from other triggers' variables.
 pub type RefBuf = [u64; REFS_MAX];
 
@@ -159,61 +162,78 @@ impl Program {
         tables: &T,
         buf: &'h mut [u64],
     ) -> Result<&'h [u64], Unset> {
-        self.read_refs(key, tables, buf)?;
+        match self.refs.len() {
+            ..=FEW_REFS => self.read_refs::<T, FEW_REFS>(key, tables, buf)?,
+            _ => self.read_refs::<T, REFS_MAX>(key, tables, buf)?,
+        }
         buf.get(..self.refs.len()).ok_or(Unset)
     }
 
+    /// Reads the variables of at most `N` references to `buf`, and takes those that are read once when all have been
+    /// found to be set.
     #[inline(always)]
-    fn read_refs<T: Tables>(&self, key: &[u64], tables: &T, buf: &mut [u64]) -> Result<(), Unset> {
-        let mut entries = Entries {
-            key,
-            tables,
-            last: None,
-        };
-        let mut consumes = false;
-
-        for (reference, place) in self.refs().iter().zip(buf.iter_mut()) {
-            let aux = entries.aux(reference).ok_or(Unset)?;
-
-            consumes |= reference.consume;
-            // The room may be that of an earlier hit.
-            *place = reference.look(aux).ok_or(Unset)?;
-        }
-        if consumes {
-            self.take_refs(&mut entries, buf)?;
-        }
-        Ok(())
-    }
-
-    /// Takes the numbers that are read once. All were set a moment ago; if one is not any more, those
-    /// taken before it are put back, and it is as if the hit had come a moment later.
-    #[inline(never)]
-    fn take_refs<T: Tables>(
+    fn read_refs<T: Tables, const N: usize>(
         &self,
-        entries: &mut Entries<'_, T>,
+        key: &[u64],
+        tables: &T,
         buf: &mut [u64],
     ) -> Result<(), Unset> {
-        let mut all: [Option<(NumCell<'_>, Taken)>; REFS_MAX] = [None; REFS_MAX];
+        // Those that are to be taken: they are numbers.
+        let mut cells = [None; N];
+        let mut last: Option<(u16, &[Atomic<u64>])> = None;
 
-        for ((reference, place), taken) in self.refs().iter().zip(buf).zip(all.iter_mut()) {
-            if !reference.consume {
-                continue;
-            }
-            *taken = entries
-                .aux(reference)
-                .and_then(|aux| NumCell::at(aux, reference.cell.at))
-                .and_then(|cell| Some((cell, cell.consume()?)));
-            match taken {
-                Some((_, Taken { value, .. })) => *place = *value,
-                None => {
-                    for (cell, taken) in all.iter().flatten() {
-                        cell.restore(taken);
-                    }
-                    return Err(Unset);
-                }
+        for ((reference, place), cell) in self.refs().iter().zip(&mut *buf).zip(&mut cells) {
+            let aux = match last {
+                Some((table, aux)) if table == reference.table => aux,
+                _ => tables.aux(reference.table, key).ok_or(Unset)?,
+            };
+
+            last = Some((reference.table, aux));
+            if reference.consume {
+                *cell = Some(reference.set_number(aux).ok_or(Unset)?);
+            } else {
+                // The room may be that of an earlier hit.
+                *place = reference.look(aux).ok_or(Unset)?;
             }
         }
-        Ok(())
+        take_all(&cells, buf)
+    }
+}
+
+/// Takes the numbers in `cells` to the same places of `buf`. All were set a moment ago; if one is not any more, those
+/// taken before it are put back, and it is as if the hit had come a moment later.
+#[inline(always)]
+fn take_all<const N: usize>(
+    cells: &[Option<NumCell<'_>>; N],
+    buf: &mut [u64],
+) -> Result<(), Unset> {
+    let mut all: [Option<Taken>; N] = [None; N];
+
+    for ((cell, place), taken) in cells.iter().zip(buf).zip(&mut all) {
+        let Some(cell) = cell else {
+            continue;
+        };
+
+        *taken = cell.consume();
+        match taken {
+            Some(taken) => *place = taken.value,
+            None => {
+                put_back(cells, &all);
+                return Err(Unset);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Puts back those numbers that have been taken.
+#[cold]
+#[inline(never)]
+fn put_back(cells: &[Option<NumCell<'_>>], all: &[Option<Taken>]) {
+    for (cell, taken) in cells.iter().zip(all) {
+        if let (Some(cell), Some(taken)) = (cell, taken) {
+            cell.restore(taken);
+        }
     }
 }
 
@@ -262,27 +282,5 @@ impl Ref {
         };
 
         number.ok_or(Unset)
-    }
-}
-
-/// The entries of one key in the tables of other triggers, during one hit.
-struct Entries<'t, T> {
-    key: &'t [u64],
-    tables: &'t T,
-    /// The table looked into last and the extra words found there.
-    last: Option<(u16, &'t [Atomic<u64>])>,
-}
-
-impl<'t, T: Tables> Entries<'t, T> {
-    /// The extra words of the entry that holds a variable.
-    #[inline]
-    fn aux(&mut self, reference: &Ref) -> Option<&'t [Atomic<u64>]> {
-        let aux = match self.last {
-            Some((table, aux)) if table == reference.table => aux,
-            _ => self.tables.aux(reference.table, self.key)?,
-        };
-
-        self.last = Some((reference.table, aux));
-        Some(aux)
     }
 }

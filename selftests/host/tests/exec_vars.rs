@@ -156,6 +156,36 @@ fn a_hit_that_awaits_a_number_looks_before_it_reads() {
 }
 
 #[test]
+fn h_var_03_numbers_less_references_are_read_beside_a_copy() {
+    let mut world = World::default();
+    let start = world.add(
+        &SWITCH,
+        WAKING,
+        "keys=next_pid:a=prev_pid,b=next_prio,c=next_pid",
+    );
+    let end = world.add(
+        &SWITCH,
+        SWITCHED,
+        "keys=next_pid:x=next_prio-$a,y=prev_pid-$b,z=$c",
+    );
+    let later = switch("c", -5, "b", 2, 3);
+    let numbers = |world: &World| {
+        let aux = world.aux(end, &[2]);
+        [0, 2, 4].map(|at| NumCell::at(aux, at).and_then(|cell| cell.read()))
+    };
+
+    assert_eq!(world.hit(end, &later, &AROUND), IGNORED);
+    world.hit(start, &switch("a", 1, "b", 2, 30), &AROUND);
+    assert_eq!(world.hit(end, &later, &AROUND), HIT);
+    assert_eq!(
+        numbers(&world),
+        [Some(2), Some(0_u64.wrapping_sub(35)), Some(2)]
+    );
+    // Two of the three are used up.
+    assert_eq!(world.hit(end, &later, &AROUND), IGNORED);
+}
+
+#[test]
 fn h_var_03_a_plain_copy_takes_nothing() {
     let mut world = World::default();
     let start = world.add(&SWITCH, WAKING, "keys=next_pid:prio=next_prio");
