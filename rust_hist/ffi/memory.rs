@@ -34,9 +34,8 @@ unsafe impl<T: ZeroIsValid, const N: usize> ZeroIsValid for [T; N] {}
 // SAFETY: an array of words that each hold a number, and have the size of it.
 unsafe impl ZeroIsValid for Line {}
 
-const FLAGS: bindings::gfp_t = bindings::GFP_KERNEL
-    | bindings::__GFP_NOWARN
-    | 1 << bindings::___GFP_RETRY_MAYFAIL_BIT;
+const FLAGS: bindings::gfp_t =
+    bindings::GFP_KERNEL | bindings::__GFP_NOWARN | 1 << bindings::___GFP_RETRY_MAYFAIL_BIT;
 
 /// Says whether the kernel clears all memory that it hands out, as `init_on_alloc` of its command line asks.
 fn comes_clear() -> bool {
