@@ -11,7 +11,8 @@
 //!
 //! - `program/compile.rs`: [`Program::compile`] makes it from a [`crate::lang::HistSpec`] and the
 //!   fields of the event; `program/expr.rs`, `program/var.rs` and `program/action.rs` do the parts;
-//! - `program/plan.rs` brings it into the form that a hit wants, with the divisions of `program/reciprocal.rs`;
+//! - `program/plan.rs` brings it into the form that a hit wants, with the divisions of `program/reciprocal.rs` and the
+//!   numbers of a record of `program/bytes.rs`;
 //! - `program/exec.rs`: [`Program::key`] and [`Program::values`] run it over a record;
 //! - `program/print.rs`: [`Program::write_line`] prints the trigger line;
 //! - `program/compare.rs`: [`Program::same_trigger`] says whether two texts mean one trigger.
@@ -28,6 +29,7 @@
 )]
 
 mod action;
+mod bytes;
 mod compare;
 mod compile;
 mod debug;

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Numbers and words of strings of a record, of which any byte may be missing.
+//!
+//! Context: any, NMI included. Never panics.
+
+#![cfg_attr(not(CONFIG_RUST), forbid(unsafe_code))]
+#![cfg_attr(
+    CONFIG_RUST,
+    allow(
+        unreachable_pub,
+        reason = "the root of the module keeps its rooms private"
+    )
+)]
+
+/// A signed number in 64 bits.
+#[inline(always)]
+pub(super) fn widen(value: impl Into<i64>) -> u64 {
+    // CAST: keeps the bits.
+    value.into() as u64
+}
+
+/// `N` bytes at `at`; zeros unless all are inside.
+#[inline(always)]
+pub(super) fn bytes<const N: usize>(record: &[u8], at: u32) -> [u8; N] {
+    // CAST: tracing needs 32-bit pointers at least.
+    let at = at as usize;
+    // OVERFLOW: the sum is compared with a length, and no number there is beyond 2^32 + 8.
+    record
+        .get(at..at.wrapping_add(N))
+        .and_then(|bytes| bytes.first_chunk::<N>())
+        .copied()
+        .unwrap_or([0; N])
+}
+
+/// Eight bytes at `at`, with zeros for those that are not inside.
+#[inline(always)]
+pub(super) fn text_word(record: &[u8], at: u32) -> u64 {
+    // CAST: as in `bytes`.
+    match record.get(at as usize..).and_then(<[u8]>::first_chunk) {
+        Some(word) => u64::from_ne_bytes(*word),
+        None => last_word(record, at),
+    }
+}
+
+/// As [`text_word`], of less than eight bytes.
+#[cold]
+#[inline(never)]
+fn last_word(record: &[u8], at: u32) -> u64 {
+    let mut word = [0; size_of::<u64>()];
+    // CAST: as in `bytes`.
+    let rest = record.get(at as usize..).unwrap_or(&[]);
+
+    for (to, from) in word.iter_mut().zip(rest) {
+        *to = *from;
+    }
+    u64::from_ne_bytes(word)
+}
