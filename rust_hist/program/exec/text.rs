@@ -145,7 +145,7 @@ pub(super) fn set_string_at_once(words: &[Atomic<u64>], from: &[u8], len: usize)
 
 /// The bytes in memory before bit `bits` of a word, and zeros behind them.
 #[inline(always)]
-fn low(word: u64, bits: u32) -> u64 {
+pub(super) fn low(word: u64, bits: u32) -> u64 {
     let mask = 1u64.wrapping_shl(bits).wrapping_sub(1);
 
     u64::from_le(word.to_le() & mask)
@@ -227,9 +227,33 @@ pub(super) fn last_word(from: &[u8], len: usize) -> u64 {
             u64::from_ne_bytes(*word),
             ((len % WORD) as u32).wrapping_mul(u8::BITS),
         ),
-        // Few records end so near behind a string.
-        None => short(from.get(at..len).unwrap_or(&[])),
+        // It is the last one of the record.
+        None => {
+            let from = from.get(..len).unwrap_or(&[]);
+
+            match from.last_chunk() {
+                Some(word) => high(u64::from_ne_bytes(*word), len % WORD),
+                None => short_text(from),
+            }
+        }
     }
+}
+
+/// The last `len` bytes of a word, less than eight, with zeros behind them.
+#[inline(always)]
+fn high(word: u64, len: usize) -> u64 {
+    // CAST: less than a word. OVERFLOW: as above. Twice, since all bits of a word are too many for once.
+    let bits = u64::BITS
+        .wrapping_sub(u8::BITS)
+        .wrapping_sub((len as u32).wrapping_mul(u8::BITS));
+
+    u64::from_le((word.to_le() >> u8::BITS).wrapping_shr(bits))
+}
+
+/// As [`short`], with a call: few strings are so short and the last one of their record.
+#[inline(never)]
+fn short_text(bytes: &[u8]) -> u64 {
+    short(bytes)
 }
 
 /// Less than eight bytes as a word, with zeros behind them.

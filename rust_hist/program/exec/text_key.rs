@@ -29,6 +29,7 @@ use super::{
     place_of,
     text::{
         last_word,
+        low,
         most_in,
         WORD, //
     }, //
@@ -45,10 +46,11 @@ pub struct TextKey<'k> {
     end: usize,
 }
 
-/// One column of it: its words from `at` on, but for zeros behind them.
+/// One column of it, but for zeros behind it.
 #[derive(Clone, Copy)]
 struct Piece<'r> {
-    at: usize,
+    /// How many words come before it that are zeros of the column before it.
+    gap: usize,
     /// Some words of the record.
     whole: &'r [u8],
     /// The word behind these: what is left of a string, or a number.
@@ -58,16 +60,20 @@ struct Piece<'r> {
 impl Pieces for TextKey<'_> {
     #[inline(always)]
     fn each(&self, mut found: impl FnMut(usize, u64)) {
-        for piece in self.pieces {
-            let (mut at, mut whole) = (piece.at, piece.whole);
+        let mut at: usize = 0;
 
+        for piece in self.pieces {
+            let mut whole = piece.whole;
+
+            // OVERFLOW: below the words of a key, here and below.
+            at = at.wrapping_add(piece.gap);
             while let Some((word, behind)) = whole.split_first_chunk() {
                 found(at, u64::from_ne_bytes(*word));
                 whole = behind;
-                // OVERFLOW: below the words of a key.
                 at = at.wrapping_add(1);
             }
             found(at, piece.last);
+            at = at.wrapping_add(1);
         }
     }
 
@@ -81,19 +87,22 @@ impl Pieces for TextKey<'_> {
         let mut rest = held;
 
         for piece in self.pieces {
-            // OVERFLOW: in ascending order; what is left is a part of all.
-            let gap = piece.at.wrapping_sub(held.len().wrapping_sub(rest.len()));
-            let mut whole = piece.whole;
-
-            if !skip_zeros(&mut rest, gap) {
+            if !skip_zeros(&mut rest, piece.gap) {
                 return false;
             }
-            while let Some((word, behind)) = whole.split_first_chunk() {
-                if !skip(&mut rest, u64::from_ne_bytes(*word)) {
-                    return false;
-                }
-                whole = behind;
+            let Some((own, behind)) = rest.split_at_checked(piece.whole.len() / WORD) else {
+                return false;
+            };
+            let mut words = own.iter().zip(piece.whole.chunks_exact(WORD));
+            // ORDERING: as in `skip`.
+            let are_same = words.all(|(held, word)| {
+                held.load(Relaxed) == u64::from_ne_bytes(word.try_into().unwrap_or_default())
+            });
+
+            if !are_same {
+                return false;
             }
+            rest = behind;
             if !skip(&mut rest, piece.last) {
                 return false;
             }
@@ -122,9 +131,15 @@ fn skip_zeros(held: &mut &[Atomic<u64>], len: usize) -> bool {
         return false;
     };
 
-    while let [a, b, c, d, more @ ..] = zeros {
-        // ORDERING: as in `skip`.
-        if (a.load(Relaxed) | b.load(Relaxed) | c.load(Relaxed) | d.load(Relaxed)) != 0 {
+    // Behind a string there mostly is room for some 30 words more.
+    while let Some((eight, more)) = zeros.split_first_chunk::<8>() {
+        if !are_zeros(eight) {
+            return false;
+        }
+        zeros = more;
+    }
+    if let Some((four, more)) = zeros.split_first_chunk::<4>() {
+        if !are_zeros(four) {
             return false;
         }
         zeros = more;
@@ -136,6 +151,13 @@ fn skip_zeros(held: &mut &[Atomic<u64>], len: usize) -> bool {
     }
     *held = behind;
     true
+}
+
+/// Whether all of these words are 0.
+#[inline(always)]
+fn are_zeros<const N: usize>(words: &[Atomic<u64>; N]) -> bool {
+    // ORDERING: as in `skip`.
+    words.iter().fold(0, |all, word| all | word.load(Relaxed)) == 0
 }
 
 impl Program {
@@ -166,45 +188,49 @@ impl Program {
         found: impl FnOnce(&TextKey<'_>) -> R,
     ) -> R {
         let mut pieces = [Piece {
-            at: 0,
+            gap: 0,
             whole: &[],
             last: 0,
         }; KEYS_MAX];
-        let (mut sum, mut end): (u64, usize) = (0, 0);
+        let (mut sum, mut end, mut behind): (u64, usize, usize) = (0, 0, 0);
         let keys = self.keys().iter().zip(self.plan.keys.places());
 
         for ((key, number), piece) in keys.zip(&mut pieces) {
-            let mut at = key.first_word();
+            let first = key.first_word();
             let (whole, last) = match place_of(key.field.op, record) {
-                Some((place, len)) => {
-                    let from = record.get(place..).unwrap_or(&[]);
-
-                    split(from, len.min(most_in(key.words())))
-                }
+                Some((place, len)) => split(record, place, len.min(most_in(key.words()))),
                 None => (&[][..], number.simple(record, cpu).unwrap_or(0)),
             };
-            let mut add = |word: u64| {
-                let factor = factors(0).get(at).unwrap_or(&0);
-
-                sum = sum.wrapping_add(word.wrapping_mul(*factor));
-                // OVERFLOW: below the words of a key.
-                at = at.wrapping_add(1);
+            let (mut at, mut rest) = (first, whole);
+            let mut add = |at: usize, word: u64, factor: u64| {
+                sum = sum.wrapping_add(word.wrapping_mul(factor));
                 if word != 0 {
-                    end = at;
+                    // OVERFLOW: below the words of a key, here and below.
+                    end = at.wrapping_add(1);
                 }
             };
-            let mut rest = whole;
 
-            while let Some((word, behind)) = rest.split_first_chunk() {
-                add(u64::from_ne_bytes(*word));
-                rest = behind;
+            while let Some((word, more)) = rest.split_first_chunk() {
+                // There is one for each word of a key; that this might not be so keeps the compiler from doing two
+                // at once, while most strings have one or two.
+                let Some(factor) = factors(0).get(at) else {
+                    break;
+                };
+
+                add(at, u64::from_ne_bytes(*word), *factor);
+                rest = more;
+                at = at.wrapping_add(1);
             }
-            add(last);
+            if let Some(factor) = factors(0).get(at) {
+                add(at, last, *factor);
+            }
             *piece = Piece {
-                at: key.first_word(),
+                // OVERFLOW: the columns are in ascending order.
+                gap: first.wrapping_sub(behind),
                 whole,
                 last,
             };
+            behind = at.wrapping_add(1);
         }
         // INVARIANT: all words of the pieces were added; the others are 0.
         found(&TextKey {
@@ -215,14 +241,31 @@ impl Program {
     }
 }
 
-/// The first `len` bytes of `from`, as many as there are: those of whole words, and the word behind them.
+/// `len` bytes at `at`, as many of them as there are: those of whole words, and the word behind them.
 #[inline(always)]
-fn split(from: &[u8], len: usize) -> (&[u8], u64) {
-    let len = len.min(from.len());
-    // OVERFLOW: at most `len`.
-    let (whole, last) = from
-        .split_at_checked(len.wrapping_sub(len % WORD))
-        .unwrap_or((&[], &[]));
+fn split(record: &[u8], at: usize, len: usize) -> (&[u8], u64) {
+    // OVERFLOW: then it ends before it begins, and is not inside.
+    let end = at.wrapping_add(len / WORD * WORD).wrapping_add(WORD);
 
-    (whole, last_word(last, len % WORD))
+    match record.get(at..end).and_then(<[u8]>::split_last_chunk) {
+        // CAST: less than a word. OVERFLOW: as above.
+        Some((whole, last)) => (
+            whole,
+            low(
+                u64::from_ne_bytes(*last),
+                ((len % WORD) as u32).wrapping_mul(u8::BITS),
+            ),
+        ),
+        None => split_at_end(record, at, len),
+    }
+}
+
+/// As [`split`], where less than a word comes behind them.
+#[inline(always)]
+fn split_at_end(record: &[u8], at: usize, len: usize) -> (&[u8], u64) {
+    let from = record.get(at..).unwrap_or(&[]);
+    let len = len.min(from.len());
+    let whole = from.get(..len / WORD * WORD).unwrap_or(&[]);
+
+    (whole, last_word(from, len))
 }
