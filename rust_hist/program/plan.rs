@@ -77,6 +77,8 @@ pub(super) struct Plan {
     has_text: bool,
     /// Some of them are time stamps.
     pub(super) has_stamp: bool,
+    /// See [`Program::has_text_key`].
+    pub(super) has_text_key: bool,
     pub(super) words: List<Number, WORDS_MAX>,
     pub(super) keys: List<Number, KEYS_MAX>,
     pub(super) vals: List<Number, VALS_MAX>,
@@ -584,6 +586,7 @@ impl Program {
         };
         self.plan.words = words;
         self.plan.keys = keys;
+        self.plan.has_text_key = self.text_key_does();
         Ok(())
     }
 

@@ -163,7 +163,13 @@ fn are_zeros<const N: usize>(words: &[Atomic<u64>; N]) -> bool {
 impl Program {
     /// Whether [`Program::with_text_key`] computes the key: it is made of strings of the record and of numbers that are
     /// at hand.
+    #[inline(always)]
     pub fn has_text_key(&self) -> bool {
+        self.plan.has_text_key
+    }
+
+    /// As [`Program::has_text_key`], while the program is lowered.
+    pub(in super::super) fn text_key_does(&self) -> bool {
         let numbers = self.plan.keys.places();
 
         self.keys()

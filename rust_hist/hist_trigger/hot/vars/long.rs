@@ -89,7 +89,11 @@ fn hit_long(trigger: &HistTrigger, hit: Hit<'_>) -> bool {
     let preempt = *hit.preempt_off();
     let live = trigger.table.in_hit(&preempt);
     let mut numbers = [0; FEW];
-    let elt = match look_far(trigger, live, &hit, &mut numbers) {
+    let seen = match trigger.definition.program.has_text_key() {
+        true => look_for_text(trigger, live, &hit, &mut numbers),
+        false => look_far(trigger, live, &hit, &mut numbers),
+    };
+    let elt = match seen {
         Seen::Held(elt) => elt,
         Seen::Over(ending) => {
             live.map.count_at_once(ending, Any::place(|| preempt.cpu()));
@@ -129,6 +133,19 @@ fn look_far(trigger: &HistTrigger, live: &Live, hit: &Hit<'_>, numbers: &mut [u6
     program.key_in_pieces(hit.data(), &Surroundings(*hit), |key| {
         look(trigger, live, preempt, key, numbers)
     })
+}
+
+/// As [`look_far`], for a key of strings and numbers of the record.
+#[inline(never)]
+fn look_for_text(trigger: &HistTrigger, live: &Live, hit: &Hit<'_>, numbers: &mut [u64]) -> Seen {
+    let program = &trigger.definition.program;
+    let preempt = *hit.preempt_off();
+
+    program.with_text_key(
+        hit.data(),
+        || preempt.cpu(),
+        |key| look(trigger, live, preempt, key, numbers),
+    )
 }
 
 /// Looks for the element of a key, and reads the variables of other triggers to `numbers`.
