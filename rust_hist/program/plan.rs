@@ -77,7 +77,6 @@ pub(super) struct Plan {
     has_text: bool,
     /// Some of them are time stamps.
     pub(super) has_stamp: bool,
-    /// See [`Program::has_text_key`].
     pub(super) has_text_key: bool,
     pub(super) words: List<Number, WORDS_MAX>,
     pub(super) keys: List<Number, KEYS_MAX>,
