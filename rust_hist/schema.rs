@@ -24,6 +24,7 @@ mod kind;
 mod parse;
 mod record;
 mod show;
+mod still;
 
 use core::ffi::CStr;
 
@@ -59,6 +60,7 @@ pub use self::{
         FAULT, //
     },
     show::Names,
+    still::Still, //
 };
 
 /// Most fields of one event (`SYNTH_FIELDS_MAX`).
@@ -134,6 +136,8 @@ pub struct Schema {
     dynamic: bool,
     /// All fields are numbers.
     numbers: bool,
+    /// A field is a stack.
+    stacks: bool,
 }
 
 impl Schema {
@@ -146,6 +150,7 @@ impl Schema {
             words: 0,
             dynamic: false,
             numbers: true,
+            stacks: false,
         };
 
         schema.append(&[name])?;
@@ -187,6 +192,7 @@ impl Schema {
         self.words = self.words.saturating_add(words(kind.class));
         self.dynamic |= dynamic;
         self.numbers &= matches!(kind.class, SynthClass::Number);
+        self.stacks |= matches!(kind.class, SynthClass::Stack);
         Ok(())
     }
 

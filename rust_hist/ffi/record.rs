@@ -328,9 +328,10 @@ const SOFT_DISABLED: c_ulong = bindings::EVENT_FILE_FL_SOFT_DISABLED as c_ulong;
 unsafe fn data_of(event: *mut bindings::ring_buffer_event) -> *mut u64 {
     // SAFETY: by the contract it heads a record.
     let words = unsafe { (*event).type_len() };
-    if words.wrapping_sub(1) < bindings::ring_buffer_type_RINGBUF_TYPE_DATA_TYPE_LEN_MAX {
-        // A short record, whose data comes next.
-        event.cast::<u32>().wrapping_add(1).cast()
+    if words <= bindings::ring_buffer_type_RINGBUF_TYPE_DATA_TYPE_LEN_MAX {
+        // The data of a short record comes next; that of a longer one, whose type says 0, behind its length.
+        let behind = 1 + usize::from(words == 0);
+        event.cast::<u32>().wrapping_add(behind).cast()
     } else {
         // SAFETY: by the contract.
         unsafe { bindings::ring_buffer_event_data(event) }.cast()

@@ -32,6 +32,7 @@ use super::{
     Action,
     ArgSource,
     Do,
+    Field,
     Kind,
     Op,
     Program,
@@ -48,11 +49,8 @@ pub(super) struct VarStep {
     /// Where it begins in the extra words of the entry.
     at: u16,
     kind: Kind,
-    /// What it is set to, if it is a string of the record: where that is, or the word that says so, and the most
-    /// bytes of it that the variable has room for.
-    text: TextFrom,
-    text_at: u32,
-    most: u8,
+    /// What it is set to, if it is a string of the record.
+    text: TextAt,
     /// The words of the variable in the entry behind the first one, if it is one.
     room: u8,
 }
@@ -60,7 +58,17 @@ pub(super) struct VarStep {
 /// The words of a variable with room for the longest string, the one before its content included.
 const SLOT: usize = 1 + STR_SLOT / size_of::<u64>();
 
-/// Where a string comes from that a variable is set to.
+/// A string of the record, in fewer bytes than as an [`Op`].
+#[derive(Clone, Copy, Debug)]
+pub(super) struct TextAt {
+    /// Where it is, or the word that says so.
+    at: u32,
+    from: TextFrom,
+    /// The most bytes of it for which there is room where it goes.
+    most: u8,
+}
+
+/// Where a string comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum TextFrom {
     /// Not from the record.
@@ -70,10 +78,48 @@ enum TextFrom {
     Rel,
 }
 
+impl TextAt {
+    /// That of an [`Op`] that is one, else none; `most` bytes of it are kept.
+    fn new(op: Option<Op>, most: u32) -> Self {
+        let (from, at, most) = match op {
+            Some(Op::StaticString { offset, len }) => (TextFrom::Fixed, offset, most.min(len)),
+            Some(Op::DynString { offset }) => (TextFrom::Dyn, offset, most),
+            Some(Op::RelDynString { offset }) => (TextFrom::Rel, offset, most),
+            _ => (TextFrom::Elsewhere, 0, 0),
+        };
+        // There is room for no more anywhere.
+        let most = u8::try_from(most).unwrap_or(u8::MAX);
+
+        Self { at, from, most }
+    }
+
+    /// The string; `None` if there is none.
+    #[inline(always)]
+    pub(super) fn op(self) -> Option<Op> {
+        let offset = self.at;
+
+        Some(match self.from {
+            TextFrom::Fixed => Op::StaticString {
+                offset,
+                len: self.most.into(),
+            },
+            TextFrom::Dyn => Op::DynString { offset },
+            TextFrom::Rel => Op::RelDynString { offset },
+            TextFrom::Elsewhere => return None,
+        })
+    }
+
+    /// The most bytes of it for which there is room where it goes.
+    #[inline(always)]
+    pub(super) fn most(self) -> usize {
+        self.most.into()
+    }
+}
+
 // To find one among others takes no multiplication.
 const _: () = assert!(size_of::<VarStep>() == 64);
 
-/// What a hit does for one parameter of a `trace()` that is a number.
+/// What a hit does for one parameter of a `trace()` that is a number, or a string of the record.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ArgStep {
     pub(super) from: ArgFrom,
@@ -81,7 +127,12 @@ pub(super) struct ArgStep {
     pub(super) n: u8,
     /// What the record has.
     pub(super) number: Number,
+    /// The string of the record.
+    pub(super) text: TextAt,
 }
+
+// As above.
+const _: () = assert!(size_of::<ArgStep>() == 64);
 
 /// Where the number of a parameter comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,23 +152,10 @@ impl VarStep {
         self.kind == Kind::Number
     }
 
-    /// Where the string of the record is that the variable is set to; `None` if it is no such variable.
+    /// The string of the record that the variable is set to.
     #[inline(always)]
-    pub(super) fn text(&self) -> Option<Op> {
-        let (offset, len) = (self.text_at, self.most.into());
-
-        Some(match self.text {
-            TextFrom::Fixed => Op::StaticString { offset, len },
-            TextFrom::Dyn => Op::DynString { offset },
-            TextFrom::Rel => Op::RelDynString { offset },
-            TextFrom::Elsewhere => return None,
-        })
-    }
-
-    /// The most bytes of such a string that the variable keeps.
-    #[inline(always)]
-    pub(super) fn most(&self) -> usize {
-        self.most.into()
+    pub(super) fn text(&self) -> TextAt {
+        self.text
     }
 
     /// The words of such a variable among those of an entry.
@@ -157,15 +195,9 @@ impl Program {
             if let Some((field, cell)) = self.vars.get(at).map(|var| (var.field, var.cell)) {
                 // So it always is where the place of the string is not fixed; see `VarStep::slot_words`.
                 let is_slot = usize::from(cell.words) == SLOT;
-                let (text, text_at) = match field.op {
-                    Op::StaticString { offset, .. } => (TextFrom::Fixed, offset),
-                    Op::DynString { offset } if is_slot => (TextFrom::Dyn, offset),
-                    Op::RelDynString { offset } if is_slot => (TextFrom::Rel, offset),
-                    _ => (TextFrom::Elsewhere, 0),
-                };
-                let len = match field.op {
-                    Op::StaticString { len, .. } => len,
-                    _ => u32::MAX,
+                let text = match field.op {
+                    Op::DynString { .. } | Op::RelDynString { .. } if !is_slot => None,
+                    op => Some(op),
                 };
                 // The first word is not content, and the last byte of the others is a NUL.
                 let room = cell.words.saturating_sub(1);
@@ -176,10 +208,7 @@ impl Program {
                     n: u8::try_from(at).map_err(|_| AllocError)?,
                     at: cell.at,
                     kind: cell.kind,
-                    text,
-                    text_at,
-                    // There is room for no more in any variable.
-                    most: u8::try_from(len.min(most)).unwrap_or(u8::MAX),
+                    text: TextAt::new(text, most),
                     room: u8::try_from(room).unwrap_or(u8::MAX),
                 })?;
             }
@@ -207,7 +236,22 @@ impl Program {
                     ArgSource::Own(n) => (ArgFrom::Own, n, Number::default()),
                 };
 
-                args.push(ArgStep { from, n, number })?;
+                // The last byte of its field is for a NUL, and so is that of the longest variable.
+                let text = match self.at_hand(&source).map(|field| field.op) {
+                    Some(Op::StaticString { offset, len }) => Some(Op::StaticString {
+                        offset,
+                        len: len.saturating_sub(1),
+                    }),
+                    op => op,
+                };
+                let text = TextAt::new(text, u8::MAX.into());
+
+                args.push(ArgStep {
+                    from,
+                    n,
+                    number,
+                    text,
+                })?;
             }
         }
         self.plan.saves = saves;
@@ -217,6 +261,27 @@ impl Program {
 }
 
 impl Program {
+    /// The field behind a parameter that is a string or stack and needs no look at an entry: a variable of the
+    /// trigger holds what this very hit has stored, whoever has written it since.
+    #[inline]
+    pub(super) fn at_hand<'p>(&'p self, source: &'p ArgSource) -> Option<&'p Field> {
+        let field = match source {
+            ArgSource::Field(field) => return Some(field),
+            ArgSource::Own(n) => self.vars.get(usize::from(*n))?.field(),
+            ArgSource::Ref(_) => return None,
+        };
+
+        matches!(
+            field.op,
+            Op::Comm
+                | Op::StaticString { .. }
+                | Op::DynString { .. }
+                | Op::RelDynString { .. }
+                | Op::StackField { .. }
+        )
+        .then_some(field)
+    }
+
     /// Computes the key of a hit into the first words of `buf`, and returns how many they are, if all keys
     /// are numbers or short strings of the record; else returns 0, and [`Program::key`] is what computes it.
     #[inline(always)]
@@ -338,7 +403,7 @@ impl Program {
             && self.plan.has_simple_vals()
             && vars.all(|var| match var.is_number() {
                 true => var.number.is_simple(),
-                false => var.text().is_some(),
+                false => var.text().op().is_some(),
             })
     }
 
@@ -382,7 +447,7 @@ impl Program {
         cpu: impl Fn() -> u32 + Copy,
     ) {
         for var in self.plan.vars.iter() {
-            match var.text() {
+            match var.text().op() {
                 Some(text) => var.set_text_at_once(text, aux, record),
                 None => var.set(aux, var.number.simple(record, cpu).unwrap_or(0)),
             }

@@ -67,6 +67,13 @@ pub trait Values {
     /// fit; returns how many.
     fn stack(&self, field: usize, to: &mut [u8]) -> Result<usize, Unread>;
 
+    /// The bytes of a string, without NUL, if they stand still as long as the values are borrowed: such a one
+    /// need not be asked for twice.
+    #[inline(always)]
+    fn still(&self, _field: usize) -> Option<&[u8]> {
+        None
+    }
+
     /// Calls `next` with the same values, of which those are at hand that take long to have: each is asked for its
     /// length, and then for itself.
     #[inline(always)]
@@ -88,43 +95,53 @@ pub trait Next {
 }
 
 /// What the parts of one record without a fixed place take.
+///
+/// It is filled where it is: to move it takes as long as to write a short record.
 #[derive(Clone, Copy, Debug)]
 pub struct Sizes {
     total: u16,
-    parts: Parts,
-}
-
-/// The bytes by field, as they are reserved.
-#[derive(Clone, Copy, Debug)]
-#[allow(
-    clippy::large_enum_variant,
-    reason = "it is never moved, and to clear the room takes long"
-)]
-enum Parts {
-    /// All fields have a fixed place.
-    None,
-    Some([u16; FIELDS_MAX]),
+    /// The bytes by field, as they are reserved.
+    parts: [u16; FIELDS_MAX],
 }
 
 impl Sizes {
+    /// Those of no record yet.
+    #[inline(always)]
+    pub const fn new() -> Self {
+        Self {
+            total: 0,
+            parts: [0; FIELDS_MAX],
+        }
+    }
+
+    /// The bytes of the record, header included: a multiple of 4.
+    #[inline(always)]
+    pub fn record_len(&self) -> usize {
+        self.total.into()
+    }
+
     #[inline(always)]
     fn reserved(&self, field: usize) -> usize {
-        match &self.parts {
-            Parts::None => 0,
-            Parts::Some(bytes) => bytes.get(field).copied().unwrap_or(0).into(),
-        }
+        self.parts.get(field).copied().unwrap_or(0).into()
+    }
+}
+
+impl Default for Sizes {
+    fn default() -> Self {
+        Self::new()
     }
 }
 
 /// The part of a record that is not written yet, from `offset` on.
-struct Rest<'r> {
+pub(super) struct Rest<'r> {
     bytes: &'r mut [u8],
     offset: usize,
 }
 
 impl<'r> Rest<'r> {
     /// Takes the next `n` bytes; returns where in the record they are.
-    fn take(&mut self, n: usize) -> Option<(usize, &'r mut [u8])> {
+    #[inline(always)]
+    pub(super) fn take(&mut self, n: usize) -> Option<(usize, &'r mut [u8])> {
         let offset = self.offset;
         let (taken, rest) = core::mem::take(&mut self.bytes).split_at_mut_checked(n)?;
 
@@ -132,18 +149,25 @@ impl<'r> Rest<'r> {
         self.offset = offset.checked_add(n)?;
         Some((offset, taken))
     }
+
+    /// Clears what has not been taken.
+    #[inline(always)]
+    pub(super) fn clear(self) {
+        clear_all(self.bytes);
+    }
 }
 
-/// Writes the word of what is elsewhere; the bytes of `slot` behind it are 0 already.
-fn put_place(slot: &mut [u8], offset: usize, len: usize) -> Option<()> {
+/// The word of what is elsewhere.
+#[inline(always)]
+pub(super) fn place(offset: usize, len: usize) -> Option<u64> {
     let offset = u32::from(u16::try_from(offset).ok()?);
     let len = u32::from(u16::try_from(len).ok()?);
 
-    put(slot, &(len << 16 | offset).to_ne_bytes())
+    Some(in_slot((len << 16 | offset).into(), 32))
 }
 
 /// Copies `bytes` to the start of `slot`.
-fn put(slot: &mut [u8], bytes: &[u8]) -> Option<()> {
+pub(super) fn put(slot: &mut [u8], bytes: &[u8]) -> Option<()> {
     slot.get_mut(..bytes.len())?.copy_from_slice(bytes);
     Some(())
 }
@@ -161,35 +185,37 @@ fn put_number(slot: &mut [u8], size: u16, value: u64) -> Option<()> {
 
 impl Schema {
     /// Asks for the lengths of one record.
-    #[inline]
-    pub fn measure<V: Values>(&self, values: &V) -> Result<Sizes, Lost> {
+    #[inline(always)]
+    pub fn measure<V: Values>(&self, values: &V, sizes: &mut Sizes) -> Result<(), Lost> {
         if self.dynamic {
-            self.measure_parts(values)
+            self.measure_parts(values, sizes)
         } else {
-            Ok(Sizes {
-                total: record_len(self.fixed_len())?,
-                parts: Parts::None,
-            })
+            sizes.total = record_len(self.fixed_len())?;
+            Ok(())
         }
     }
 
     // Firing an event fires what waits for it, so what is on the stack counts for each level: this and
     // `write` take theirs down again before a record is committed.
     #[inline(never)]
-    fn measure_parts<V: Values>(&self, values: &V) -> Result<Sizes, Lost> {
-        let mut parts = [0; FIELDS_MAX];
+    fn measure_parts<V: Values>(&self, values: &V, sizes: &mut Sizes) -> Result<(), Lost> {
         let mut total = self.fixed_len();
 
-        for ((i, field), bytes) in (0..FIELDS_MAX).zip(self.fields.iter()).zip(&mut parts) {
-            let n = dynamic_len(field.class, i, values)?;
+        for ((i, field), bytes) in (0..FIELDS_MAX)
+            .zip(self.fields.iter())
+            .zip(&mut sizes.parts)
+        {
+            let n = match field.class {
+                SynthClass::Number | SynthClass::StaticString => continue,
+                SynthClass::DynString => string_room(i, values)?,
+                SynthClass::Stack => stack_room(i, values)?,
+            };
 
             *bytes = u16::try_from(n).map_err(|_| Lost::TooLong)?;
             total = total.saturating_add(n);
         }
-        Ok(Sizes {
-            total: record_len(total)?,
-            parts: Parts::Some(parts),
-        })
+        sizes.total = record_len(total)?;
+        Ok(())
     }
 
     /// The bytes of a record, header included, without what has no fixed place.
@@ -206,7 +232,8 @@ impl Schema {
     }
 
     /// Writes all of a record but its header. `record` has at least [`Sizes::record_len`] bytes; what
-    /// there is beyond becomes 0.
+    /// there is beyond becomes 0, and so does what a shorter value leaves: none of it is what the buffer held
+    /// before.
     #[inline(never)]
     pub fn write<V: Values>(
         &self,
@@ -217,17 +244,7 @@ impl Schema {
         if self.numbers {
             return self.write_numbers(values, record);
         }
-        let body = record.get_mut(HEADER..).ok_or(Lost::TooLong)?;
-
-        // What a shorter value leaves is never what the buffer held before.
-        body.fill(0);
-        let (mut fixed, bytes) = body
-            .split_at_mut_checked(self.words() * 8)
-            .ok_or(Lost::TooLong)?;
-        let mut rest = Rest {
-            bytes,
-            offset: self.fixed_len(),
-        };
+        let (mut fixed, mut rest) = self.split(record).ok_or(Lost::TooLong)?;
 
         for (i, field) in (0..FIELDS_MAX).zip(self.fields.iter()) {
             let (slot, behind) = core::mem::take(&mut fixed)
@@ -235,9 +252,12 @@ impl Schema {
                 .ok_or(Lost::TooLong)?;
 
             fixed = behind;
-            match field.class {
-                SynthClass::Number => put_number(slot, field.size, values.number(i)),
-                SynthClass::StaticString => write_static(slot, i, values)?,
+            let word = match field.class {
+                SynthClass::Number => in_slot(values.number(i), field.unused),
+                SynthClass::StaticString => {
+                    write_static(slot, i, values)?;
+                    continue;
+                }
                 SynthClass::DynString | SynthClass::Stack => {
                     let (offset, to) = rest.take(sizes.reserved(i)).ok_or(Lost::TooLong)?;
                     let len = match field.class {
@@ -245,12 +265,24 @@ impl Schema {
                         _ => write_dynamic(to, i, values)?,
                     };
 
-                    put_place(slot, offset, len)
+                    place(offset, len).ok_or(Lost::TooLong)?
                 }
-            }
-            .ok_or(Lost::TooLong)?;
+            };
+
+            *slot.first_chunk_mut().ok_or(Lost::TooLong)? = word.to_ne_bytes();
         }
+        rest.clear();
         Ok(())
+    }
+
+    /// The slots of a record, and what is behind them.
+    #[inline(always)]
+    pub(super) fn split<'r>(&self, record: &'r mut [u8]) -> Option<(&'r mut [u8], Rest<'r>)> {
+        let body = record.get_mut(HEADER..)?;
+        let (fixed, bytes) = body.split_at_mut_checked(self.words() * 8)?;
+        let offset = self.fixed_len();
+
+        Some((fixed, Rest { bytes, offset }))
     }
 
     /// [`Schema::write`] for an event that has nothing but numbers.
@@ -267,13 +299,11 @@ impl Schema {
 
         for ((i, field), slot) in (0..FIELDS_MAX).zip(self.fields.iter()).zip(slots.by_ref()) {
             if let Some(slot) = slot.first_chunk_mut() {
-                *slot = in_slot(values.number(i), field.unused);
+                *slot = in_slot(values.number(i), field.unused).to_ne_bytes();
             }
         }
         // There is nothing behind, but what the record was rounded up by.
-        for byte in slots.into_remainder() {
-            *byte = 0;
-        }
+        clear_all(slots.into_remainder());
         Ok(())
     }
 
@@ -318,93 +348,105 @@ impl Schema {
     }
 }
 
-impl Sizes {
-    /// The bytes of the record, header included: a multiple of 4.
-    pub fn record_len(&self) -> usize {
-        self.total.into()
-    }
-}
-
-/// The bytes of a slot with a number, which comes first and leaves `unused` bits of it.
+/// The word of a slot with a number, which comes first and leaves `unused` bits of it.
 #[inline(always)]
-fn in_slot(value: u64, unused: u8) -> [u8; WORD] {
+pub(super) fn in_slot(value: u64, unused: u8) -> u64 {
     let unused = u32::from(unused);
     let high = value.wrapping_shl(unused);
 
     if cfg!(target_endian = "big") {
-        high.to_be_bytes()
+        high
     } else {
-        high.wrapping_shr(unused).to_le_bytes()
+        high.wrapping_shr(unused)
     }
 }
 
 /// The length of a record of `len` bytes: the ring buffer rounds up likewise, so the bytes that it adds are
 /// written, too.
 #[inline]
-fn record_len(len: usize) -> Result<u16, Lost> {
+pub(super) fn record_len(len: usize) -> Result<u16, Lost> {
     u16::try_from(len.saturating_add(3) & !3).map_err(|_| Lost::TooLong)
 }
 
-/// The bytes that a field takes outside of its slot.
-fn dynamic_len<V: Values>(class: SynthClass, i: usize, values: &V) -> Result<usize, Lost> {
-    match class {
-        SynthClass::Number | SynthClass::StaticString => Ok(0),
-        SynthClass::DynString => match values.string_len(i) {
-            Ok(len) => Ok(len.saturating_add(1).min(DYN_STRING_MAX)),
-            Err(Unread::Fault) => Ok(0),
-            Err(Unread::Torn) => Err(Lost::Torn),
-        },
-        // Before the frames stands their number.
-        SynthClass::Stack => match values.stack_len(i) {
-            Ok(frames) => Ok(frames.min(STACK_DEPTH).saturating_add(1).saturating_mul(8)),
-            Err(Unread::Fault) => Ok(8),
-            Err(Unread::Torn) => Err(Lost::Torn),
-        },
+/// The bytes that a dynamic string takes outside of its slot.
+#[inline]
+fn string_room<V: Values>(i: usize, values: &V) -> Result<usize, Lost> {
+    match values.string_len(i) {
+        Ok(len) => Ok(len.saturating_add(1).min(DYN_STRING_MAX)),
+        Err(Unread::Fault) => Ok(0),
+        Err(Unread::Torn) => Err(Lost::Torn),
     }
 }
 
-/// Writes a string into its slot, which is 0 so far.
-fn write_static<V: Values>(slot: &mut [u8], i: usize, values: &V) -> Result<Option<()>, Lost> {
-    let Some((nul, text)) = slot.split_last_mut() else {
-        return Ok(None);
+/// The bytes that a stack takes outside of its slot: before the frames stands their number.
+#[inline(never)]
+fn stack_room<V: Values>(i: usize, values: &V) -> Result<usize, Lost> {
+    match values.stack_len(i) {
+        Ok(frames) => Ok(frames.min(STACK_DEPTH).saturating_add(1).saturating_mul(8)),
+        Err(Unread::Fault) => Ok(8),
+        Err(Unread::Torn) => Err(Lost::Torn),
+    }
+}
+
+/// Writes a string into its slot.
+#[inline]
+fn write_static<V: Values>(slot: &mut [u8], i: usize, values: &V) -> Result<(), Lost> {
+    let (nul, text) = slot.split_last_mut().ok_or(Lost::TooLong)?;
+
+    *nul = 0;
+    match values.string(i, text) {
+        // What a string that shrank under the copy left there goes, too.
+        Ok(len) => clear_from(text, len),
+        Err(Unread::Fault) => {
+            clear_from(text, 0);
+            put(text, FAULT).ok_or(Lost::TooLong)?;
+        }
+        Err(Unread::Torn) => return Err(Lost::Torn),
+    }
+    Ok(())
+}
+
+/// Writes a string into what is reserved for it; returns its bytes, NUL included.
+#[inline]
+fn write_dynamic<V: Values>(to: &mut [u8], i: usize, values: &V) -> Result<usize, Lost> {
+    let Some((nul, text)) = to.split_last_mut() else {
+        return Ok(0);
     };
 
     *nul = 0;
     match values.string(i, text) {
         Ok(len) => {
-            // What a string that shrank under the copy left there.
-            if let Some(behind) = text.get_mut(len..) {
-                behind.fill(0);
-            }
-            Ok(Some(()))
+            let len = len.min(text.len());
+
+            clear_from(text, len);
+            Ok(len.saturating_add(1))
         }
         Err(Unread::Fault) => {
-            text.fill(0);
-            Ok(put(text, FAULT))
+            clear_from(text, 0);
+            Ok(0)
         }
         Err(Unread::Torn) => Err(Lost::Torn),
     }
 }
 
-/// Writes a string into what is reserved for it; returns its bytes, NUL included.
-fn write_dynamic<V: Values>(to: &mut [u8], i: usize, values: &V) -> Result<usize, Lost> {
-    let Some((_, text)) = to.split_last_mut() else {
-        return Ok(0);
-    };
+/// Clears what is behind the first `len` bytes, mostly nothing or a few words.
+#[inline(always)]
+fn clear_from(bytes: &mut [u8], len: usize) {
+    clear_all(bytes.get_mut(len..).unwrap_or(&mut []));
+}
 
-    match values.string(i, text) {
-        Ok(len) => {
-            let len = len.min(text.len());
-            if let Some(behind) = text.get_mut(len..) {
-                behind.fill(0);
-            }
-            Ok(len.saturating_add(1))
-        }
-        Err(Unread::Fault) => {
-            to.fill(0);
-            Ok(0)
-        }
-        Err(Unread::Torn) => Err(Lost::Torn),
+/// Clears bytes. To call a function for none, or for those that a record was rounded up by, takes longer.
+#[inline(always)]
+fn clear_all(bytes: &mut [u8]) {
+    if bytes.len() > 3 {
+        bytes.fill(0);
+        return;
+    }
+    if let Some(two) = bytes.first_chunk_mut() {
+        *two = [0; 2];
+    }
+    if let Some(last) = bytes.last_mut() {
+        *last = 0;
     }
 }
 
@@ -412,7 +454,9 @@ fn write_dynamic<V: Values>(to: &mut [u8], i: usize, values: &V) -> Result<usize
 ///
 /// PARITY: `trace_stack()` copies 31 words at most, of which the first is the number of frames, and
 /// nothing of a stack without frames.
+#[inline(never)]
 fn write_stack<V: Values>(to: &mut [u8], i: usize, values: &V) -> Result<usize, Lost> {
+    to.fill(0);
     let Some((count, all)) = to.split_at_mut_checked(8) else {
         return Ok(0);
     };

@@ -29,6 +29,7 @@ use crate::{
     limits::STR_SLOT,
     schema::{
         self,
+        Sizes,
         Unread,
         Values, //
     }, //
@@ -73,7 +74,10 @@ impl SynthApi for Synth {
         &'a self,
         values: RawValues<'a>,
     ) -> Result<(usize, impl FnOnce(&mut [u8]) -> bool + 'a)> {
-        let sizes = self.schema.measure(&values).map_err(|_| EINVAL)?;
+        let mut sizes = Sizes::new();
+        self.schema
+            .measure(&values, &mut sizes)
+            .map_err(|_| EINVAL)?;
         let len = sizes.record_len();
         let write = move |record: &mut [u8]| self.schema.write(&values, &sizes, record).is_ok();
         Ok((len, write))

@@ -24,6 +24,8 @@ use crate::{
     },
     schema::{
         Next,
+        Sizes,
+        Still,
         Values, //
     }, //
 };
@@ -56,7 +58,8 @@ impl SynthEvent {
             Some(listener) if self.schema().has_numbers_alone() => {
                 self.fire_numbers(&listener, values, moment, preempt)
             }
-            _ => self.fire_each(values, preempt),
+            Some(listener) => self.fire_still(&listener, values, moment, preempt),
+            None => self.fire_each(values, preempt),
         }
     }
 
@@ -78,6 +81,33 @@ impl SynthEvent {
         let schema = self.schema();
         let fill = |record: &mut [u8]| schema.write_numbers(values, record).is_ok();
         fired.end(listener.begin(&mut room, schema.fixed_len(), fill, moment, again.proof()));
+        fired
+    }
+
+    /// Fires an event of few fields to the one who listens, if all values stand still; else as
+    /// [`SynthEvent::fire_each`] does.
+    ///
+    /// Nothing nests in here, as in `fire_numbers`.
+    #[inline(never)]
+    fn fire_still(
+        &self,
+        listener: &Plain<'_>,
+        values: &impl Values,
+        moment: Moment,
+        preempt: &PreemptOff<'_>,
+    ) -> Fired {
+        // PARITY: as in `fire_numbers`.
+        let again = preempt.again();
+        let mut fired = Fired::default();
+        let mut room = Room::new();
+        let mut still = Still::new();
+        let schema = self.schema();
+        if !schema.gather(values, &mut still) {
+            drop(again);
+            return self.fire_each(values, preempt);
+        }
+        let fill = |record: &mut [u8]| schema.write_still(&still, record).is_some();
+        fired.end(listener.begin(&mut room, still.record_len(), fill, moment, again.proof()));
         fired
     }
 
@@ -132,9 +162,10 @@ impl<'r> Next for Begin<'_, 'r> {
     #[inline(never)]
     fn run(self, values: &impl Values) -> Begun<'r> {
         let schema = self.event.schema();
-        let Ok(sizes) = schema.measure(values) else {
+        let mut sizes = Sizes::new();
+        if schema.measure(values, &mut sizes).is_err() {
             return Begun::Done(Outcome::Lost);
-        };
+        }
         let fill = |record: &mut [u8]| schema.write(values, &sizes, record).is_ok();
         self.listener
             .begin(self.room, sizes.record_len(), fill, self.preempt)

@@ -90,7 +90,7 @@ impl Program {
 
                 var.set(aux, value);
                 value
-            } else if let Some(text) = var.text() {
+            } else if let Some(text) = var.text().op() {
                 var.set_text(text, aux, record);
                 // The room may be that of an earlier hit, here and below.
                 0
@@ -291,13 +291,13 @@ pub fn track_row<'r>(track: &Track, aux: &'r [u64]) -> Kept<'r> {
 }
 
 impl VarStep {
-    /// Stores a string of the record in its variable; `text` is what [`VarStep::text`] has returned.
+    /// Stores a string of the record in its variable; `text` is that of [`VarStep::text`].
     #[inline(always)]
     fn set_text(&self, text: Op, aux: &[Atomic<u64>], record: &[u8]) {
         if let (Some((at, len)), Some(words)) = (place_of(text, record), self.text_words(aux)) {
             let from = record.get(at..).unwrap_or(&[]);
 
-            set_string(words, from, len.min(self.most()));
+            set_string(words, from, len.min(self.text().most()));
         }
     }
 

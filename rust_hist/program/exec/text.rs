@@ -256,6 +256,39 @@ fn short_text(bytes: &[u8]) -> u64 {
     short(bytes)
 }
 
+/// The first `len` bytes of `from`, as many as there are, up to the first NUL.
+#[inline(always)]
+pub(super) fn until_nul(from: &[u8], len: usize) -> &[u8] {
+    let len = len.min(from.len());
+    let bytes = from.get(..len).unwrap_or(&[]);
+
+    for (at, chunk) in (0..len / WORD).zip(bytes.chunks_exact(WORD)) {
+        let word = u64::from_ne_bytes(chunk.try_into().unwrap_or_default());
+
+        if let Some(bits) = bits_before_nul(word) {
+            return upto(bytes, at, bits);
+        }
+    }
+    if len % WORD == 0 {
+        return bytes;
+    }
+    // Less than a word, so there is a NUL behind it.
+    let bits = bits_before_nul(last_word(from, len)).unwrap_or(0);
+
+    upto(bytes, len / WORD, bits)
+}
+
+/// The bytes of so many words, and as many more as have so many bits.
+#[inline(always)]
+fn upto(bytes: &[u8], words: usize, bits: u32) -> &[u8] {
+    // CAST: at most 8. OVERFLOW: at most the length of a slice.
+    let len = words
+        .wrapping_mul(WORD)
+        .wrapping_add((bits / u8::BITS) as usize);
+
+    bytes.get(..len).unwrap_or(bytes)
+}
+
 /// Less than eight bytes as a word, with zeros behind them.
 #[inline(always)]
 pub(super) fn short(bytes: &[u8]) -> u64 {

@@ -33,12 +33,11 @@ use super::{
         Action,
         Arg,
         ArgSource,
-        Field,
         Kind,
         Op, //
     },
     entry::Hit,
-    index,
+    place_of,
     refs::{
         OwnVals,
         Tables, //
@@ -50,7 +49,8 @@ use super::{
         copy,
         copy_stack,
         copy_string,
-        most_in, //
+        most_in,
+        until_nul, //
     }, //
 };
 
@@ -65,7 +65,7 @@ pub(super) struct ArgVals<'h, E, T> {
     pub(super) hit: &'h Hit<'h, E, T>,
     pub(super) own: OwnVals<'h>,
     pub(super) action: &'h Action,
-    /// Its parameters, as far as they are numbers.
+    /// Its parameters, as far as they are numbers or strings of the record.
     pub(super) steps: &'h [ArgStep],
     /// The stack at hand, once they are settled.
     pub(super) frames: Option<&'h [u64]>,
@@ -78,25 +78,15 @@ impl<E: Env, T: Tables> ArgVals<'_, E, T> {
         args.get(at).map(Arg::source)
     }
 
-    /// The field behind a string or stack that needs no look at an entry: a variable of the trigger holds
-    /// what this very hit has stored, whoever has written it since.
-    #[inline]
-    fn at_hand(&self, at: usize) -> Option<&Field> {
-        let field = match self.source(at)? {
-            ArgSource::Field(field) => return Some(field),
-            ArgSource::Own(n) => self.hit.program.vars().get(usize::from(*n))?.field(),
-            ArgSource::Ref(_) => return None,
-        };
+    /// The string of a parameter that stands in the record.
+    #[inline(always)]
+    fn bytes(&self, at: usize) -> Option<&[u8]> {
+        let record = self.hit.record;
+        let step = self.steps.get(at)?;
+        let (at, len) = place_of(step.text.op()?, record)?;
+        let from = record.get(at..).unwrap_or(&[]);
 
-        matches!(
-            field.op(),
-            Op::Comm
-                | Op::StaticString { .. }
-                | Op::DynString { .. }
-                | Op::RelDynString { .. }
-                | Op::StackField { .. }
-        )
-        .then_some(field)
+        Some(until_nul(from, len.min(step.text.most())))
     }
 
     /// Hands a string or stack on, word by word, `room` words at most, and returns how many there were;
@@ -110,11 +100,14 @@ impl<E: Env, T: Tables> ArgVals<'_, E, T> {
         put: impl FnMut(usize, u64),
     ) -> Result<usize, Unread> {
         let hit = self.hit;
-        let words = match (self.at_hand(at), self.source(at)) {
+        let source = self.source(at);
+        let words = match (
+            source.and_then(|source| hit.program.at_hand(source)),
+            source,
+        ) {
             (Some(field), _) if kind == Kind::String => {
                 let mut comm = [0; COMM_LEN];
                 let bytes = string_at(field, hit.record, hit.env, &mut comm);
-                let bytes = in_bounds(field, bytes);
 
                 return Ok(copy_string(bytes, most_in(room), put));
             }
@@ -256,11 +249,24 @@ impl<E: Env, T: Tables> Values for ArgVals<'_, E, T> {
         }
     }
 
+    #[inline]
     fn string_len(&self, field: usize) -> Result<usize, Unread> {
+        if let Some(bytes) = self.bytes(field) {
+            return Ok(bytes.len());
+        }
         self.string_to(field, |_, _| ())
     }
 
+    #[inline]
     fn string(&self, field: usize, to: &mut [u8]) -> Result<usize, Unread> {
+        if let Some(bytes) = self.bytes(field) {
+            let len = bytes.len().min(to.len());
+
+            if let (Some(bytes), Some(to)) = (bytes.get(..len), to.get_mut(..len)) {
+                to.copy_from_slice(bytes);
+            }
+            return Ok(len);
+        }
         let len = self.string_to(field, |at, word| put_word(to, at, word))?;
 
         // Longer than it was measured: another hit has set the variable since, and a part of its string is
@@ -291,6 +297,11 @@ impl<E: Env, T: Tables> Values for ArgVals<'_, E, T> {
     }
 
     #[inline(always)]
+    fn still(&self, field: usize) -> Option<&[u8]> {
+        self.bytes(field)
+    }
+
+    #[inline(always)]
     fn settle<N: Next>(&self, next: N) -> N::Out {
         if self.has_stack() {
             self.settle_stack(next)
@@ -314,17 +325,4 @@ fn put_word(to: &mut [u8], at: usize, word: u64) {
             }
         }
     }
-}
-
-/// As much of a string of the record as a variable of it would keep: up to its NUL, for which there
-/// must be room in its field, and in a variable.
-#[inline]
-fn in_bounds<'r>(field: &Field, bytes: &'r [u8]) -> &'r [u8] {
-    let room = match field.op() {
-        Op::StaticString { len, .. } => index(len).min(STR_SLOT),
-        _ => STR_SLOT,
-    }
-    .saturating_sub(1);
-
-    bytes.get(..room).unwrap_or(bytes)
 }

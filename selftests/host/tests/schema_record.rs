@@ -10,6 +10,7 @@ use rust_hist::{
     limits::STACK_DEPTH,
     schema::{
         Lost,
+        Still,
         Unread,
         HEADER, //
     },
@@ -155,7 +156,7 @@ fn nothing_is_written_without_every_text() {
         let schema = defined(text);
         let row = Row(vec![Unread::Torn.into()]);
 
-        match schema.measure(&row) {
+        match measured(&schema, &row) {
             Err(lost) => assert_eq!(lost, Lost::Torn),
             // A static string is not measured.
             Ok(sizes) => {
@@ -217,16 +218,18 @@ fn a_record_that_its_words_cannot_describe() {
     let long = "z".repeat(4000);
     let row = Row(vec![long.as_str().into(); 64]);
 
-    assert_eq!(schema.measure(&row).map(|_| ()), Err(Lost::TooLong));
+    assert_eq!(measured(&schema, &row).map(|_| ()), Err(Lost::TooLong));
     let row = Row(vec!["z".into(); 64]);
-    assert!(schema.measure(&row).is_ok());
+    assert!(measured(&schema, &row).is_ok());
+    // More fields than there is room for.
+    assert!(!schema.gather(&row, &mut Still::new()));
 }
 
 #[test]
 fn memory_beyond_the_record_becomes_zero_and_too_little_is_refused() {
     let schema = defined("ev char a[]; u8 b");
     let row = Row(vec!["ab".into(), 1.into()]);
-    let sizes = schema.measure(&row).expect("all there");
+    let sizes = measured(&schema, &row).expect("all there");
     let mut record = vec![STALE; 64];
 
     assert_eq!(sizes.record_len(), 28);

@@ -47,6 +47,7 @@ use rust_hist::{
         Names,
         Next,
         Schema,
+        Sizes,
         Values, //
     },
     sync::{
@@ -323,7 +324,8 @@ impl Next for Written<'_> {
     type Out = Result<Vec<u8>, Lost>;
 
     fn run(self, values: &impl Values) -> Self::Out {
-        let sizes = self.0.measure(values)?;
+        let mut sizes = Sizes::new();
+        self.0.measure(values, &mut sizes)?;
         let mut record = vec![0xaa; sizes.record_len()];
 
         self.0.write(values, &sizes, &mut record)?;

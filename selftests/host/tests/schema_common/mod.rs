@@ -16,9 +16,12 @@ use rust_hist::{
     schema::{
         self,
         Command,
+        Lost,
         Names,
         Refusal,
         Schema,
+        Sizes,
+        Still,
         Unread,
         Values,
         HEADER, //
@@ -160,6 +163,13 @@ impl Values for Row {
         }
     }
 
+    fn still(&self, field: usize) -> Option<&[u8]> {
+        match &self.0[field] {
+            Value::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
     fn stack_len(&self, field: usize) -> Result<usize, Unread> {
         match &self.0[field] {
             Value::Stack(frames) => Ok(frames.len()),
@@ -186,16 +196,32 @@ impl Values for Row {
 /// What the ring buffer had in its place before, so that nothing stale goes unseen.
 pub(crate) const STALE: u8 = 0xa5;
 
-/// The record of these values, in memory that was used before.
+/// What the parts of a record of these values take.
+pub(crate) fn measured(schema: &Schema, row: &Row) -> Result<Sizes, Lost> {
+    let mut sizes = Sizes::new();
+
+    schema.measure(row, &mut sizes).map(|()| sizes)
+}
+
+/// The record of these values, in memory that was used before: the same one whether its values stand still or not.
 pub(crate) fn record(schema: &Schema, values: Vec<Value>) -> Vec<u8> {
     let row = Row(values);
-    let sizes = schema.measure(&row).expect("every value is there");
+    let sizes = measured(schema, &row).expect("every value is there");
     let mut record = vec![STALE; sizes.record_len()];
 
     schema
         .write(&row, &sizes, &mut record)
         .expect("every value is there");
     assert_eq!(record[..HEADER], [STALE; HEADER], "the header is not ours");
+
+    let mut still = Still::new();
+
+    if schema.gather(&row, &mut still) {
+        let mut again = vec![STALE; still.record_len()];
+
+        assert_eq!(schema.write_still(&still, &mut again), Some(()));
+        assert_eq!(again, record, "the values stand still");
+    }
     record
 }
 
