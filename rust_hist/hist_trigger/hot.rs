@@ -163,6 +163,9 @@ fn way_of_words(program: &Program, is_own: bool) -> Way<HistTrigger> {
     match program.key_in_words() {
         1 if program.has_record_vars() => Way::tried::<text::Texts<1>>(),
         2 if program.has_record_vars() => Way::tried::<text::Texts<2>>(),
+        1 if !vars::are_few(program) && vars::MoreWords::have_room(program) => {
+            Way::own::<vars::MoreWords>()
+        }
         _ if !vars::are_few(program) => Way::any(),
         1 if program.stack_keys() != 0 => Way::tried::<vars::StackVar<1>>(),
         2 if program.stack_keys() != 0 => Way::tried::<vars::StackVar<2>>(),

@@ -693,18 +693,18 @@ impl Program {
     ) -> u64 {
         if number.source == Source::Expr {
             // A copy, so that what a hit has needs no place in memory where nothing is called.
-            let env = *env;
-
-            return self.expression_at(number.code, record, &env, refs);
+            return self.expression_at(number.code, record, &{ *env }, refs);
         }
-        let value = if number.source == Source::Chain {
-            let env = *env;
-
-            self.chain(number.code, |operand| {
-                self.operand_at(operand, record, &env, refs)
-            })
-        } else {
-            self.elsewhere(number, env, refs)
+        let value = match number.source {
+            // CAST: a small number.
+            Source::Ref => reference(refs, number.at as usize),
+            Source::Chain => {
+                let env = *env;
+                self.chain(number.code, |operand| {
+                    self.operand_at(operand, record, &env, refs)
+                })
+            }
+            _ => self.elsewhere(number, env, refs),
         };
 
         number.rounded(value, refs)

@@ -155,9 +155,17 @@ impl Effects for Outside<'_> {
 /// Words of the keys, and numbers of variables, that most triggers have.
 pub(super) const FEW: usize = 4;
 
+/// How many variables of their own, and of others, [`MoreWords`] have room for.
+const MORE: usize = 8;
+
+/// Whether a trigger has at most `most` variables, and reads at most as many of others.
+pub(super) fn are_at_most(program: &Program, most: usize) -> bool {
+    program.refs().len() <= most && program.vars().len() <= most
+}
+
 /// Whether [`Words`] have room for the variables of a trigger and for those of others that it reads.
 pub(super) fn are_few(program: &Program) -> bool {
-    program.refs().len() <= FEW && program.vars().len() <= FEW
+    are_at_most(program, FEW)
 }
 
 /// Handles one record, by a trigger that has or reads variables, or has actions.
@@ -192,13 +200,31 @@ pub(super) struct Words<const N: usize>;
 impl<const N: usize> OwnWay<HistTrigger> for Words<N> {
     #[inline(always)]
     fn hit(trigger: &HistTrigger, hit: &Hit<'_>) {
-        hit_with_words::<N, Any>(trigger, *hit, None);
+        hit_with_words::<N, FEW, Any>(trigger, *hit, None);
     }
 }
 
-/// As [`hit`], in the way [`Words`]; `found` is where the only reference is, if that is known.
+/// As [`Words`], of triggers whose key has one word, with at most [`MORE`] variables that read at most as many.
+pub(super) struct MoreWords;
+
+impl MoreWords {
+    /// Whether there is room for the variables of a trigger.
+    pub(super) fn have_room(program: &Program) -> bool {
+        are_at_most(program, MORE)
+    }
+}
+
+impl OwnWay<HistTrigger> for MoreWords {
+    #[inline(always)]
+    fn hit(trigger: &HistTrigger, hit: &Hit<'_>) {
+        hit_with_words::<1, MORE, Any>(trigger, *hit, None);
+    }
+}
+
+/// As [`hit`], in the way [`Words`], with room for `ROOM` numbers of either kind; `found` is where the only reference
+/// is, if that is known.
 #[inline(always)]
-fn hit_with_words<const N: usize, S: Shards>(
+fn hit_with_words<const N: usize, const ROOM: usize, S: Shards>(
     trigger: &HistTrigger,
     hit: Hit<'_>,
     found: Option<NumCell<'_>>,
@@ -228,7 +254,7 @@ fn hit_with_words<const N: usize, S: Shards>(
             Err(unset) => Err(unset),
         },
         _ => {
-            few = [0; FEW];
+            few = [0; ROOM];
             program.numbers_of_refs(&{ key }, &{ sources }, &mut few)
         }
     };
@@ -247,7 +273,7 @@ fn hit_with_words<const N: usize, S: Shards>(
     let vals = Vals { program, hit, refs };
 
     live.map.hit_element(elt, S::place(cpu), &vals);
-    set_and_act(trigger, live, elt, hit, refs, &mut [0; FEW]);
+    set_and_act(trigger, live, elt, hit, refs, &mut [0; ROOM]);
 }
 
 #[cold]
@@ -460,7 +486,7 @@ fn hit_in_chain<const N: usize>(trigger: &HistTrigger, hit: &Hit<'_>) {
         return count(trigger, Ending::DroppedNested, hit.preempt_off());
     };
     if N != 0 {
-        return hit_with_words::<N, Any>(trigger, *hit, None);
+        return hit_with_words::<N, FEW, Any>(trigger, *hit, None);
     }
     let Pad { key, numbers } = level.pad();
     if trigger.definition.program.is_plain() {
@@ -488,7 +514,7 @@ impl<const N: usize> LookWay<HistTrigger> for Awaits<N> {
             return;
         };
         match nest.enter(hit) {
-            Some(_level) => hit_with_words::<N, Own>(trigger, *hit, Some(found)),
+            Some(_level) => hit_with_words::<N, FEW, Own>(trigger, *hit, Some(found)),
             None => count(trigger, Ending::DroppedNested, hit.preempt_off()),
         }
     }

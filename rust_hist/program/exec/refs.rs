@@ -29,6 +29,8 @@ use super::super::{
 
 /// As many references as most programs have that have more than one.
 const FEW_REFS: usize = 4;
+/// And that some have.
+const MORE_REFS: usize = 8;
 
 /// Room for the numbers that one hit reads from other triggers' variables.
 pub type RefBuf = [u64; REFS_MAX];
@@ -162,11 +164,14 @@ impl Program {
         tables: &T,
         buf: &'h mut [u64],
     ) -> Result<&'h [u64], Unset> {
+        let buf = buf.get_mut(..self.refs.len()).ok_or(Unset)?;
+
         match self.refs.len() {
-            ..=FEW_REFS => self.read_refs::<T, FEW_REFS>(key, tables, buf)?,
+            0..=FEW_REFS => self.read_refs::<T, FEW_REFS>(key, tables, buf)?,
+            n if n <= MORE_REFS => self.read_refs::<T, MORE_REFS>(key, tables, buf)?,
             _ => self.read_refs::<T, REFS_MAX>(key, tables, buf)?,
         }
-        buf.get(..self.refs.len()).ok_or(Unset)
+        Ok(buf)
     }
 
     /// Reads the variables of at most `N` references to `buf`, and takes those that are read once when all have been
