@@ -58,7 +58,10 @@ impl SynthEvent {
             Some(listener) if self.schema().has_numbers_alone() => {
                 self.fire_numbers(&listener, values, moment, preempt)
             }
-            Some(listener) => self.fire_still(&listener, values, moment, preempt),
+            Some(listener) => match self.fire_still(&listener, values, moment, preempt) {
+                Some(fired) => fired,
+                None => self.fire_each(values, preempt),
+            },
             None => self.fire_each(values, preempt),
         }
     }
@@ -84,8 +87,7 @@ impl SynthEvent {
         fired
     }
 
-    /// Fires an event of few fields to the one who listens, if all values stand still; else as
-    /// [`SynthEvent::fire_each`] does.
+    /// Fires an event of few fields to the one who listens, if all values stand still; else does nothing.
     ///
     /// Nothing nests in here, as in `fire_numbers`.
     #[inline(never)]
@@ -95,7 +97,7 @@ impl SynthEvent {
         values: &impl Values,
         moment: Moment,
         preempt: &PreemptOff<'_>,
-    ) -> Fired {
+    ) -> Option<Fired> {
         // PARITY: as in `fire_numbers`.
         let again = preempt.again();
         let mut fired = Fired::default();
@@ -103,12 +105,11 @@ impl SynthEvent {
         let mut still = Still::new();
         let schema = self.schema();
         if !schema.gather(values, &mut still) {
-            drop(again);
-            return self.fire_each(values, preempt);
+            return None;
         }
         let fill = |record: &mut [u8]| schema.write_still(&still, record).is_some();
         fired.end(listener.begin(&mut room, still.record_len(), fill, moment, again.proof()));
-        fired
+        Some(fired)
     }
 
     /// Fires the event to all who listen.
