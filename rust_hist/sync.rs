@@ -281,8 +281,9 @@ mod step {
         // SAFETY: `ptr` is that of an array of two live `Atomic<u64>`; all other accesses to them
         // are atomic, which a locked instruction on 16 aligned bytes is against accesses of any
         // size. It faults on other addresses, which `Pair` excludes. `rbx` cannot be named as an
-        // operand, so its content is kept in `rsi` and put back, and with it that of `rsi`, by an instruction
-        // that leaves the flags as they are; the compiler may choose it for an operand that names no register, so all of them do.
+        // operand, so its content is kept in `rsi` and put back, and with it that of `rsi`, by an
+        // instruction that leaves the flags as they are; the compiler may choose it for an operand that
+        // names no register, so all of them do.
         unsafe {
             core::arch::asm!(
                 "xchg rsi, rbx",

@@ -28,17 +28,18 @@ pub(crate) unsafe trait ZeroIsValid {}
 // SAFETY: a number.
 unsafe impl ZeroIsValid for u64 {}
 
-// SAFETY: each of the values is zero, and that is valid.
+// SAFETY: each of the values is zero, and that is valid; its size is so many times a multiple of 8.
 unsafe impl<T: ZeroIsValid, const N: usize> ZeroIsValid for [T; N] {}
 
-// SAFETY: an array of words that each hold a number, and have the size of it.
+// SAFETY: an array of words that each hold a number, and have the size of it, 8.
 unsafe impl ZeroIsValid for Line {}
 
 const FLAGS: bindings::gfp_t =
     bindings::GFP_KERNEL | bindings::__GFP_NOWARN | 1 << bindings::___GFP_RETRY_MAYFAIL_BIT;
 
-/// Says whether the kernel clears all memory that it hands out, as `init_on_alloc` of its command line asks.
-fn comes_clear() -> bool {
+/// Says whether the kernel clears what it hands out whether it is asked or not, as `init_on_alloc` of its command line
+/// wants. Where it fills memory with a pattern to find errors, it clears only if it is asked.
+fn clears_anyway() -> bool {
     // SAFETY: the key is one that the kernel sets while it boots; nobody writes it any more.
     unsafe { bindings::init_on_alloc.key.enabled.counter > 0 }
 }
@@ -99,18 +100,23 @@ fn zeros_within<T: ZeroIsValid>(
     } else {
         bindings::vrealloc_node_align_noprof
     };
+    // It is cleared once, by whom it costs less.
+    let (flags, is_clear) = match clears_anyway() {
+        true => (FLAGS | bindings::__GFP_ZERO, true),
+        false => (FLAGS, false),
+    };
     // SAFETY: a null pointer asks either function for a new block.
     let block = unsafe {
         allocate(
             core::ptr::null(),
             size,
             align_of::<T>(),
-            FLAGS,
+            flags,
             bindings::NUMA_NO_NODE,
         )
     };
     let block = NonNull::new(block).ok_or(AllocError)?;
-    if !comes_clear() {
+    if !is_clear {
         // SAFETY: the block is new and has `size` bytes, by the contract of the trait a multiple of 8.
         unsafe { clear(block.cast().as_ptr(), size / 8) };
     }

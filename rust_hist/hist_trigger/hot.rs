@@ -5,8 +5,8 @@
 //! C counterpart: `event_hist_trigger()`.
 //! Context: any, NMI included, with preemption off. Never allocates, sleeps, locks or panics.
 //!
-//! `hist_trigger/hot/vars.rs` has what comes with variables and actions, `hist_trigger/hot/text.rs` the ways for strings
-//! of the record, `hist_trigger/hot/chain.rs` those of triggers on events that other hits generate,
+//! `hist_trigger/hot/vars.rs` has what comes with variables and actions, `hist_trigger/hot/text.rs` the ways for
+//! strings of the record, `hist_trigger/hot/chain.rs` those of triggers on events that other hits generate,
 //! `hist_trigger/hot/shards.rs` those for tables whose CPUs share shards.
 //!
 //! Each call ends in exactly one count of the account, of the shard of this CPU.
@@ -125,7 +125,7 @@ impl Values for NumberVals<'_> {
 /// The way for the records of a trigger that reads variables of `sources`.
 ///
 /// That where CPUs share shards is one of [`shards::way`] or knows it: those of [`text`], [`Words`](vars::Words),
-/// [`InChain`](vars::InChain), [`LongVars`](vars::LongVars), [`StackVar`](vars::StackVar), [`LongKey`], [`StackField`],
+/// [`MoreWords`](vars::MoreWords), [`InChain`](vars::InChain), [`LongVars`](vars::LongVars), [`StackVar`](vars::StackVar), [`LongKey`], [`StackField`],
 /// and that of all triggers.
 pub(super) fn way(
     program: &Program,

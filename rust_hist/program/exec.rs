@@ -9,7 +9,9 @@
 //!
 //! `program/exec/refs.rs` reads the variables of other triggers, `program/exec/entry.rs` does what comes
 //! when the entry is known: variables and actions; `program/exec/text.rs` has strings and stacks, and
-//! `program/exec/trace.rs` the values of synthetic events.
+//! `program/exec/trace.rs` the values of synthetic events. Long keys are in pieces (`program/exec/pieces.rs`), or
+//! those of strings and numbers of the record (`program/exec/text_key.rs`), or a stack of it
+//! (`program/exec/stack_key.rs`).
 //!
 //! Context: any, NMI included. Never allocates, sleeps, locks or panics.
 

@@ -77,6 +77,7 @@ pub(super) struct Plan {
     has_text: bool,
     /// Some of them are time stamps.
     pub(super) has_stamp: bool,
+    /// As [`Program::has_text_key`].
     pub(super) has_text_key: bool,
     pub(super) words: List<Number, WORDS_MAX>,
     pub(super) keys: List<Number, KEYS_MAX>,
@@ -149,7 +150,7 @@ pub(super) struct Number {
     round: Round,
     /// The place in the record; the number of a reference.
     at: u32,
-    /// The constant; the bits of a [`Source::Text`].
+    /// A constant; the bits of a [`Source::Text`]; the number of the reference of [`Round::Less`].
     value: u64,
     width: Reciprocal,
     /// The steps of the expression.
@@ -706,7 +707,6 @@ impl Program {
             }
             _ => self.elsewhere(number, env, refs),
         };
-
         number.rounded(value, refs)
     }
 

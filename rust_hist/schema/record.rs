@@ -49,7 +49,8 @@ pub enum Lost {
 ///
 /// Each method is only called for fields of its class; it does not sleep, and may be called from
 /// NMI. Between [`Schema::measure`] and [`Schema::write`] a text may change: its measured length
-/// holds. Strings and stacks are asked for of values that are [settled](Values::settle).
+/// holds. Strings and stacks are asked for of values that are [settled](Values::settle), but for
+/// those that [stand still](Values::still).
 pub trait Values {
     /// The value of a number; its low bytes are stored.
     fn number(&self, field: usize) -> u64;
@@ -233,7 +234,7 @@ impl Schema {
 
     /// Writes all of a record but its header. `record` has at least [`Sizes::record_len`] bytes; what
     /// there is beyond becomes 0, and so does what a shorter value leaves: none of it is what the buffer held
-    /// before.
+    /// before. (Where all fields are numbers there is nothing but what it was rounded up by.)
     #[inline(never)]
     pub fn write<V: Values>(
         &self,

@@ -7,8 +7,8 @@
 //! ```
 //!
 //! All in 64-bit words of one block. Control is written only when a new key comes; slots and keys once
-//! for each key; aux, too, but for the variables there. What every hit writes is in the shard of its CPU, and no two shards share
-//! a pair of cache lines.
+//! for each key; aux, too, but for the variables there. What every hit writes is in the shard of its CPU, and no
+//! two shards share a pair of cache lines.
 
 use super::Elt;
 use crate::limits::{

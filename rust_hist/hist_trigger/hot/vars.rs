@@ -288,7 +288,7 @@ fn insert_words<const N: usize>(
 }
 
 /// The way of triggers with `N` keys that have nothing but numbers, and keep the time since what another trigger has
-/// in a variable; and whose CPUs share no shard.
+/// in a variable.
 pub(super) struct Since<const N: usize, S = Own>(PhantomData<S>);
 
 impl<const N: usize, S: Shards> TriedWay<HistTrigger> for Since<N, S> {

@@ -65,7 +65,7 @@ pub(super) struct ArgVals<'h, E, T> {
     pub(super) hit: &'h Hit<'h, E, T>,
     pub(super) own: OwnVals<'h>,
     pub(super) action: &'h Action,
-    /// Its parameters, as far as they are numbers or strings of the record.
+    /// What is to be done for each of its parameters.
     pub(super) steps: &'h [ArgStep],
     /// The stack at hand, once they are settled.
     pub(super) frames: Option<&'h [u64]>,
@@ -105,6 +105,7 @@ impl<E: Env, T: Tables> ArgVals<'_, E, T> {
             source.and_then(|source| hit.program.at_hand(source)),
             source,
         ) {
+            // The name of the task: strings of the record have not come here.
             (Some(field), _) if kind == Kind::String => {
                 let mut comm = [0; COMM_LEN];
                 let bytes = string_at(field, hit.record, hit.env, &mut comm);

@@ -538,6 +538,27 @@ fn only_numbers_of_the_record_are_taken_without_a_call() {
     assert_eq!(taken("keys=u8:x=s8"), 0);
 }
 
+#[test]
+fn keys_that_have_a_form_of_their_own() {
+    let of = |text: &str| compile(&ZOO, format!("keys={text}").as_bytes()).expect(text);
+
+    for text in ["filename", "label,u8.log2", "filename,cpu", "filename,s16"] {
+        assert!(of(text).has_text_key(), "{text}");
+    }
+    for text in [
+        "seven,common_comm",
+        "seven,common_stacktrace",
+        "filename,common_timestamp",
+        "stack.stacktrace",
+    ] {
+        assert!(!of(text).has_text_key(), "{text}");
+    }
+    assert!(of("stack.stacktrace").key_is_stack_field());
+    for text in ["stack.stacktrace,u8", "common_stacktrace", "filename"] {
+        assert!(!of(text).key_is_stack_field(), "{text}");
+    }
+}
+
 /// Words of an entry, as they are for a number.
 #[repr(C, align(16))]
 struct Entry([Atomic<u64>; 128]);

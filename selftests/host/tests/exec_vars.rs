@@ -186,6 +186,39 @@ fn h_var_03_numbers_less_references_are_read_beside_a_copy() {
 }
 
 #[test]
+fn h_var_03_numbers_of_each_size_less_references() {
+    let mut world = World::default();
+    let start = world.add(&ZOO, WAKING, "keys=u8:a=u64,b=s64,c=s16,d=u32");
+    let end = world.add(
+        &ZOO,
+        SWITCHED,
+        "keys=u8:w=u32-$d,x=s64-$b,y=u64-$a,z=s16-$c",
+    );
+    let record = |u64: u64, s64: i64, s16: i16, u32: u32| {
+        let mut record = vec![0; 100];
+        record[8] = 7;
+        record[12..14].copy_from_slice(&s16.to_ne_bytes());
+        record[16..20].copy_from_slice(&u32.to_ne_bytes());
+        record[24..32].copy_from_slice(&u64.to_ne_bytes());
+        record[32..40].copy_from_slice(&s64.to_ne_bytes());
+        record
+    };
+
+    world.hit(start, &record(1 << 40, -3, -2, 9), &AROUND);
+    assert_eq!(world.hit(end, &record(u64::MAX, 4, -7, 5), &AROUND), HIT);
+    let aux = world.aux(end, &[7]);
+    assert_eq!(
+        [0, 2, 4, 6].map(|at| NumCell::at(aux, at).and_then(|cell| cell.read())),
+        [
+            Some(4_u64.wrapping_neg()),
+            Some(7),
+            Some(u64::MAX - (1 << 40)),
+            Some(5_u64.wrapping_neg())
+        ]
+    );
+}
+
+#[test]
 fn h_var_03_a_plain_copy_takes_nothing() {
     let mut world = World::default();
     let start = world.add(&SWITCH, WAKING, "keys=next_pid:prio=next_prio");

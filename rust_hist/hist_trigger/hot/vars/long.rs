@@ -49,7 +49,8 @@ use crate::{
 use kernel::sync::Arc;
 
 /// Whether [`LongVars`] is a way for a trigger that reads variables of `sources`: it has at most [`FEW`] of them and of
-/// its own.
+/// its own. Those of others are numbers, no action wants the key, and the tables of `sources` have keys of as many
+/// words; `add_to` goes by all of that, and by the trigger generating nothing, which the caller sees to.
 pub(in crate::hist_trigger::hot) fn is_long(program: &Program, sources: &[Arc<Table>]) -> bool {
     let has_key = |source: &Arc<Table>| source.key_words() == program.key_words();
 

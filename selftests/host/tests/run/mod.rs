@@ -48,7 +48,9 @@ use rust_hist::{
         Next,
         Schema,
         Sizes,
-        Values, //
+        Still,
+        Values,
+        HEADER, //
     },
     sync::{
         Atomic,
@@ -329,6 +331,14 @@ impl Next for Written<'_> {
         let mut record = vec![0xaa; sizes.record_len()];
 
         self.0.write(values, &sizes, &mut record)?;
+
+        // What stands still is written in one go, and comes to the same.
+        let mut still = Still::new();
+        if self.0.gather(values, &mut still) {
+            let mut again = vec![0x55; still.record_len()];
+            assert_eq!(self.0.write_still(&still, &mut again), Some(()));
+            assert_eq!(again[HEADER..], record[HEADER..]);
+        }
         Ok(record)
     }
 }
