@@ -284,10 +284,7 @@ impl TriedWay<HistTrigger> for LongKey {
             map.hit_pieces_at_once(key, Sharing(cpu), &vals)
         });
 
-        if is_done {
-            poll::wake();
-        }
-        is_done
+        wake_if(is_done)
     }
 
     #[inline(always)]
@@ -310,10 +307,7 @@ impl TriedWay<HistTrigger> for StackField {
         let key = program.stack_key(hit.data());
         let is_done = map.hit_pieces_at_once(&key, Sharing(cpu), &vals);
 
-        if is_done {
-            poll::wake();
-        }
-        is_done
+        wake_if(is_done)
     }
 
     #[inline(always)]
@@ -336,10 +330,7 @@ impl TriedWay<HistTrigger> for Stack {
         let count = |frames: &[u64]| map.hit_piece_at_once(frames, cpu, &NoVals);
         let is_done = stack::with_some(count, &preempt).unwrap_or(false);
 
-        if is_done {
-            poll::wake();
-        }
-        is_done
+        wake_if(is_done)
     }
 
     #[inline(always)]
@@ -427,6 +418,15 @@ fn hit_all_numbers<const N: usize, const STAMPS: bool, S: Shards>(
         false => program.set_vars_at_hand(aux, hit.data(), cpu),
     });
     is_handled(seen)
+}
+
+/// Tells whoever polls if a call is over, and says whether it is.
+#[inline(always)]
+fn wake_if(is_done: bool) -> bool {
+    if is_done {
+        poll::wake();
+    }
+    is_done
 }
 
 /// Whether a call is over in whose look at the slots this was seen; whoever polls is told of a hit.

@@ -20,12 +20,17 @@ pub(super) fn widen(value: impl Into<i64>) -> u64 {
     value.into() as u64
 }
 
-/// `N` bytes at `at`; zeros unless all are inside.
+/// As [`array_at`], of a place in a format.
 #[inline(always)]
 pub(super) fn bytes<const N: usize>(record: &[u8], at: u32) -> [u8; N] {
     // CAST: tracing needs 32-bit pointers at least.
-    let at = at as usize;
-    // OVERFLOW: the sum is compared with a length, and no number there is beyond 2^32 + 8.
+    array_at(record, at as usize)
+}
+
+/// `N` bytes at `at`; zeros unless all are inside.
+#[inline(always)]
+pub(super) fn array_at<const N: usize>(record: &[u8], at: usize) -> [u8; N] {
+    // OVERFLOW: then it ends before it begins, and is not inside.
     record
         .get(at..at.wrapping_add(N))
         .and_then(|bytes| bytes.first_chunk::<N>())

@@ -61,6 +61,7 @@ use crate::{
 };
 
 use super::{
+    bytes::array_at,
     Field,
     Op,
     Program, //
@@ -193,17 +194,6 @@ fn place_of(op: Op, record: &[u8]) -> Option<(usize, usize)> {
 fn index(bits: u32) -> usize {
     // CAST: tracing needs 32-bit pointers at least.
     bits as usize
-}
-
-/// `N` bytes at `at`; zeros unless all are inside.
-#[inline(always)]
-fn array_at<const N: usize>(record: &[u8], at: usize) -> [u8; N] {
-    // OVERFLOW: then it ends before it begins, and is not inside.
-    record
-        .get(at..at.wrapping_add(N))
-        .and_then(|bytes| bytes.first_chunk::<N>())
-        .copied()
-        .unwrap_or([0; N])
 }
 
 /// The place and the length that the location word at `offset` gives.

@@ -9,14 +9,14 @@ use super::{
     hit_with_long_key,
     is_handled,
     vars,
+    wake_if,
     NumberVals,
     PlainVals, //
 };
 use crate::{
     ffi::{
         command::TriedWay,
-        event::Hit,
-        poll, //
+        event::Hit, //
     },
     tracing_map::Sharing, //
 };
@@ -69,10 +69,7 @@ impl TriedWay<HistTrigger> for TextKey {
             |key| map.hit_pieces_at_once(key, Sharing(cpu), &vals),
         );
 
-        if is_done {
-            poll::wake();
-        }
-        is_done
+        wake_if(is_done)
     }
 
     #[inline(always)]

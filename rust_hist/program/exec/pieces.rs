@@ -33,11 +33,12 @@ use super::{
     array_at,
     location,
     string_in,
-    text::short, //
+    text::{
+        most_in,
+        short,
+        WORD, //
+    }, //
 };
-
-/// Bytes of a word.
-const WORD: usize = size_of::<u64>();
 
 /// The key of one hit.
 pub struct KeyPieces<'r> {
@@ -295,10 +296,8 @@ impl Program {
                 Op::Comm => Content::Bytes(name(comm)),
                 Op::StaticString { .. } | Op::DynString { .. } | Op::RelDynString { .. } => {
                     let bytes = string_in(&key.field, record);
-                    // The last byte is a NUL.
-                    let most = room.saturating_mul(WORD).saturating_sub(1);
 
-                    Content::Bytes(bytes.get(..most).unwrap_or(bytes))
+                    Content::Bytes(bytes.get(..most_in(room)).unwrap_or(bytes))
                 }
                 Op::Stacktrace => Content::Frames(frames.get(..room).unwrap_or(frames)),
                 Op::StackField { offset } => {

@@ -23,11 +23,9 @@ use super::{
         Program, //
     },
     location,
-    pieces::stack_at, //
+    pieces::stack_at,
+    text::WORD, //
 };
-
-/// Bytes of a word.
-const WORD: usize = size_of::<u64>();
 
 /// How many words are gone through between two looks at whether there are more.
 const STEP: usize = 4;

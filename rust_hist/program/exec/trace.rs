@@ -50,12 +50,10 @@ use super::{
         copy_stack,
         copy_string,
         most_in,
-        until_nul, //
+        until_nul,
+        WORD, //
     }, //
 };
-
-/// Bytes of a word.
-const WORD: usize = size_of::<u64>();
 
 /// Words of the longest string.
 const STRING_WORDS: usize = STR_SLOT / WORD;
