@@ -116,18 +116,26 @@ static BESIDE: Names = Names {
 
 impl Names {
     /// Chooses by the parameter, and else by what the kernel has.
-    ///
-    /// The kernel crate gives the parameter by reference or by value, depending on the version.
-    fn choose(parameter: impl Borrow<u8>) -> Result<&'static Self> {
-        match parameter.borrow() {
+    fn choose(parameter: u8) -> Result<&'static Self> {
+        match parameter {
             0 if cfg!(CONFIG_HIST_TRIGGERS) => Ok(&BESIDE),
-            // The event directories have a file of that name already.
-            1 if cfg!(CONFIG_HIST_TRIGGERS) => Err(EBUSY),
+            1 if cfg!(CONFIG_HIST_TRIGGERS) => {
+                pr_err!("names=1: the kernel has hist triggers of its own\n");
+                Err(EBUSY)
+            }
             0 | 1 => Ok(&DROP_IN),
             2 => Ok(&BESIDE),
-            _ => Err(EINVAL),
+            other => {
+                pr_err!("names={}: it is 0, 1 or 2\n", other);
+                Err(EINVAL)
+            }
         }
     }
+}
+
+/// The value of a parameter, which the kernel crate gives by reference or by value, depending on the version.
+fn value<T: Copy>(parameter: impl Borrow<T>) -> T {
+    *parameter.borrow()
 }
 
 /// What is registered while the module is loaded.
@@ -138,8 +146,9 @@ impl Names {
 struct RustHist {
     _hist: command::Registration<HistTrigger>,
     _enable: [command::Registration<EnableTrigger>; 2],
-    _synth: synth::Registration,
     _files: event_files::Registration,
+    // Its file takes those of the event directories out of the cache of names, once they are not served.
+    _synth: synth::Registration,
     _readme: Option<readme::Registration>,
 }
 
@@ -149,8 +158,7 @@ impl kernel::Module for RustHist {
             pr_err!("the processor cannot exchange 16 bytes at once\n");
             return Err(ENODEV);
         }
-        let names = Names::choose(module_parameters::names.value())?;
-        let readme = names.readme.map(readme::Registration::new).transpose()?;
+        let names = Names::choose(value(module_parameters::names.value()))?;
         let files = event_files::Builder::new()?
             .add::<HistFile>(names.hist)?
             .add::<StatsFile>(names.stats)?;
@@ -162,11 +170,13 @@ impl kernel::Module for RustHist {
             command::Registration::new(names.disable, module)?,
         ];
         let hist = command::Registration::new(names.trigger, module)?;
-        // A file may be open as soon as it is there, so these come last.
-        let files = event_files::Registration::new(files)?;
+        // The file of the events may be open as soon as it is there, so this is the last step that
+        // can fail.
         let synth = synth::Registration::new(names.synth, module)?;
 
-        // From here on user space can make triggers and events, and nothing may fail.
+        // From here on user space can open files and make triggers and events.
+        let files = event_files::Registration::new(files);
+        let readme = names.readme.map(readme::Registration::new);
         synth.open();
         for command in &enable {
             command.open();

@@ -63,8 +63,6 @@ pub(crate) struct Names {
     system: &'static CStr,
     /// What their lines in `dynamic_events` begin with, before the colon.
     prefix: &'static CStr,
-    /// Whether an earlier type of dynamic events takes lines that begin so.
-    first: bool,
 }
 
 impl Names {
@@ -79,7 +77,6 @@ pub(crate) static DROP_IN: Names = Names {
     file: c"synthetic_events",
     system: c"synthetic",
     prefix: c"s",
-    first: false,
 };
 
 /// Beside the C implementation.
@@ -87,7 +84,6 @@ pub(crate) static BESIDE: Names = Names {
     file: c"rsynthetic_events",
     system: c"rsynthetic",
     prefix: c"rs",
-    first: true,
 };
 
 /// The names in use, set before anything is registered.
@@ -191,16 +187,14 @@ pub(crate) fn create(definition: &CStr, owner: Owner) -> Result {
 /// Deletes the event called `name`: `ENOENT` if there is none, `EBUSY` if it is in use.
 ///
 /// Takes `event_mutex`. The instances in which the event has been enabled have their buffers emptied,
-/// as the next event to come gets its number, and would be shown its records.
+/// before anybody can make the next event, which gets its number, and would be shown its records.
 ///
-/// PARITY: `synth_event_delete()` does so for the event of a module only.
+/// PARITY: `synth_event_delete()` does so for the event of a module only, and without the mutex.
 pub(crate) fn delete(name: &[u8]) -> Result {
-    {
-        let mutex = EventMutex::lock();
-        let event = find(name, mutex.held()).ok_or(ENOENT)?;
-        Event::delete(&event, mutex.held())?;
-    }
-    record::empty_stale_buffers();
+    let mutex = EventMutex::lock();
+    let event = find(name, mutex.held()).ok_or(ENOENT)?;
+    Event::delete(&event, mutex.held())?;
+    record::empty_stale_buffers(mutex.held());
     Ok(())
 }
 
@@ -225,7 +219,7 @@ impl Registration {
     /// Registers the type of events and its file, by which nobody can make events yet.
     pub(crate) fn new(use_names: &'static Names, module: &'static ThisModule) -> Result<Self> {
         NAMES.populate(use_names);
-        let events = dyn_event::Registration::new(module, names().first)?;
+        let events = dyn_event::Registration::new(module)?;
         Ok(Self {
             _file: dyn_event::File::new(names().file)?,
             events,

@@ -44,4 +44,5 @@ const _: () = {
     assert!(offset_of!(module, state) == HIST_AT_MODULE_STATE as usize);
     assert!(offset_of!(module, mem) == HIST_AT_MODULE_TEXT as usize);
     assert!(offset_of!(dentry, d_inode) == HIST_AT_DENTRY_INODE as usize);
+    assert!(offset_of!(dentry, d_sb) == HIST_AT_DENTRY_SB as usize);
 };

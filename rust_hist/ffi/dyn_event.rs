@@ -450,7 +450,7 @@ impl<K: Kind> Event<K> {
         self.state.users.load(Relaxed) != 0
             || self.state.listeners.load(Relaxed) != 0
             // SAFETY: the event is live.
-            || unsafe { bindings::trace_event_dyn_busy(self.call.get()) }
+            || unsafe { bindings::hist_helper_dyn_event_busy(self.call.get()) }
     }
 
     /// Takes the event away; `EBUSY` if it is in use.

@@ -93,6 +93,13 @@ impl EventFile {
         unsafe { (*self.call()).flags & FLAG_DYNAMIC != 0 }
     }
 
+    /// Whether the event can be enabled, as all can but some of ftrace's own.
+    fn can_be_enabled(&self) -> bool {
+        let call = self.call();
+        // SAFETY: `call` and its class are live while its file is.
+        unsafe { (*call).flags & FLAG_IGNORE_ENABLE == 0 && (*(*call).class).reg.is_some() }
+    }
+
     /// Whether the event comes from the code of `module`.
     pub(super) fn is_of_module(&self, module: ModuleId) -> bool {
         core::ptr::eq(self.module(), module.0)
@@ -129,8 +136,9 @@ impl EventFile {
     }
 }
 
-// CAST: a flag of the C enumeration, whose value fits the `int` that holds it.
+// CAST: flags of the C enumeration, whose values fit the `int` that holds them.
 const FLAG_DYNAMIC: i32 = bindings::TRACE_EVENT_FL_DYNAMIC as i32;
+const FLAG_IGNORE_ENABLE: i32 = bindings::TRACE_EVENT_FL_IGNORE_ENABLE as i32;
 
 /// Borrows a C string that may be missing.
 ///
@@ -256,14 +264,10 @@ impl<'a> Instance<'a> {
         &self,
         system: &CStr,
         event: &CStr,
-        _held: &EventMutexHeld,
+        held: &EventMutexHeld,
     ) -> Option<&'a EventFile> {
-        // SAFETY: the instance is live and `event_mutex` held; the names are only compared.
-        let file =
-            unsafe { bindings::find_event_file(self.0, system.as_char_ptr(), event.as_char_ptr()) };
-        // SAFETY: the file stays on the list of its instance while the mutex is held, which it is for as
-        // long as the file is borrowed that the instance was taken from.
-        (!file.is_null()).then(|| unsafe { EventFile::from_raw(file) })
+        let file = self.any_event(system, event, held)?;
+        file.can_be_enabled().then_some(file)
     }
 
     /// Looks up any event of the instance, also one that nobody can enable.
@@ -273,11 +277,12 @@ impl<'a> Instance<'a> {
         event: &CStr,
         _held: &EventMutexHeld,
     ) -> Option<&'a EventFile> {
-        // SAFETY: as in `event`.
+        // SAFETY: the instance is live and `event_mutex` held; the names are only compared.
         let file = unsafe {
             bindings::__find_event_file(self.0, system.as_char_ptr(), event.as_char_ptr())
         };
-        // SAFETY: as in `event`.
+        // SAFETY: the file stays on the list of its instance while the mutex is held, which it is for as
+        // long as the file is borrowed that the instance was taken from.
         (!file.is_null()).then(|| unsafe { EventFile::from_raw(file) })
     }
 

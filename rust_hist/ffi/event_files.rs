@@ -7,7 +7,8 @@
 //! [`fs/seq_file.c`](srctree/fs/seq_file.c).
 //!
 //! A read belongs to the open file. What it shows is copied when it begins at offset 0; later reads
-//! go on in that copy, however the event changes, until the event itself is gone.
+//! go on in that copy, however the event changes, until the event itself is gone. The copy is charged to
+//! the memory cgroup of the reader, who need not be the one that made the triggers.
 //!
 //! Who may touch what: [`EventTable::Opened`] is shared by all users of the open file; the copy
 //! belongs to whoever holds the lock of its `seq_file`, which the core takes around each run of
@@ -181,7 +182,7 @@ impl<T: EventTable> Callbacks<T> {
                 poller: Poller::new(),
                 copy: UnsafeCell::new(None),
             },
-            GFP_KERNEL,
+            GFP_KERNEL_ACCOUNT,
         )?;
         // SAFETY: the file is being opened; the operations are constant.
         to_result(unsafe { base::seq_open(file, &Self::SEQ) })?;
@@ -340,12 +341,17 @@ impl<T: EventTable> Callbacks<T> {
     }
 }
 
-/// How many files a module can have in each directory.
-const FILES_MAX: usize = bindings::EVENT_DIR_FILES_MAX as usize;
+/// Most files that a module can have in each directory.
+const FILES_MAX: usize = 3;
 
 /// The list that the core uses in place.
+///
+/// # Invariants
+///
+/// The first `len` of `entries` have a name, and operations that are among `operations`; behind them is
+/// at least one that has none.
 struct Files {
-    entries: [bindings::event_dir_file; FILES_MAX],
+    entries: [bindings::event_dir_file; FILES_MAX + 1],
     operations: [base::file_operations; FILES_MAX],
     len: usize,
 }
@@ -365,28 +371,27 @@ impl Builder {
     }
 
     /// Adds a file of the kind `T`, which its owner and group may read.
+    ///
+    /// The file appears only if the kernel reserves its name.
     pub(crate) fn add<T: EventTable>(mut self, name: &'static CStr) -> Result<Self> {
         let files = &mut *self.0;
         let index = files.len;
         let operations = files.operations.get_mut(index).ok_or(ENOSPC)?;
         *operations = Callbacks::<T>::file_operations();
         let entry = files.entries.get_mut(index).ok_or(ENOSPC)?;
+        // INVARIANT: there are more entries than operations, so the last one stays without a name.
         entry.name = name.as_char_ptr();
-        entry.mode = MODE;
         entry.fops = operations;
         files.len += 1;
         Ok(self)
     }
 }
 
-/// Readable by owner and group, as all files that show what the kernel does.
-const MODE: base::umode_t = 0o440;
-
 /// Keeps files in all event directories until it is dropped.
 ///
 /// # Invariants
 ///
-/// The files are registered.
+/// The core serves the files.
 pub(crate) struct Registration(#[expect(dead_code, reason = "the core uses it in place")] Builder);
 
 // SAFETY: the list is constant while it is registered.
@@ -396,21 +401,22 @@ unsafe impl Send for Registration {}
 unsafe impl Sync for Registration {}
 
 impl Registration {
-    /// Makes the files appear; `EBUSY` if another module has its own there.
-    pub(crate) fn new(files: Builder) -> Result<Self> {
-        // CAST: at most `FILES_MAX`.
-        let len = files.0.len as c_int;
+    /// Makes the files appear.
+    ///
+    /// From here on they can be open, and then nothing but their last close lets the module go; so the
+    /// load of the module must not fail any more.
+    pub(crate) fn new(files: Builder) -> Self {
         // SAFETY: the box keeps the list alive and in place until `drop` took it back, and the
         // operations name this module as their owner.
-        to_result(unsafe { bindings::event_dir_files_register(files.0.entries.as_ptr(), len) })?;
-        // INVARIANT: registered.
-        Ok(Self(files))
+        unsafe { bindings::event_dir_files_serve(files.0.entries.as_ptr()) };
+        // INVARIANT: served.
+        Self(files)
     }
 }
 
 impl Drop for Registration {
     fn drop(&mut self) {
-        // SAFETY: registered by `new`. No file is open: each of them pins the module.
-        unsafe { bindings::event_dir_files_unregister() };
+        // SAFETY: this takes back what `new` did. No file is open: each of them pins the module.
+        unsafe { bindings::event_dir_files_serve(core::ptr::null()) };
     }
 }

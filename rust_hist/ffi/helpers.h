@@ -31,6 +31,7 @@ enum {
 	HIST_AT_MODULE_STATE		= offsetof(struct module, state),
 	HIST_AT_MODULE_TEXT		= offsetof(struct module, mem[MOD_TEXT]),
 	HIST_AT_DENTRY_INODE		= offsetof(struct dentry, d_inode),
+	HIST_AT_DENTRY_SB		= offsetof(struct dentry, d_sb),
 };
 
 /* The parameter `triggers`, its NUL included */
@@ -72,6 +73,8 @@ HIST_HELPER(void hist_helper_max_unlock(struct trace_array *tr),
 HIST_HELPER(int hist_helper_dyn_event_add(struct dyn_event *ev, struct trace_event_call *call),
 		return dyn_event_add(ev, call));
 HIST_HELPER(void hist_helper_dyn_event_remove(struct dyn_event *ev), dyn_event_remove(ev));
+HIST_HELPER(bool hist_helper_dyn_event_busy(struct trace_event_call *call),
+		return atomic_read(&call->refcnt) != 0);
 HIST_HELPER(struct hlist_head *hist_helper_perf_head(struct trace_event_call *call),
 		return this_cpu_ptr(call->perf_events));
 HIST_HELPER(void hist_helper_caller_regs(struct pt_regs *regs), perf_fetch_caller_regs(regs));

@@ -6,31 +6,28 @@
 
 use super::bindings;
 use core::ffi::CStr;
-use kernel::{
-    error::to_result,
-    prelude::*, //
-};
+use kernel::prelude::*;
 
 /// Keeps a text in the `README` until it is dropped.
 ///
 /// # Invariants
 ///
-/// The text is registered.
+/// The text is the one that follows that of the kernel.
 pub(crate) struct Registration(());
 
 impl Registration {
-    /// Appends `text`; `EBUSY` if another module has appended one.
-    pub(crate) fn new(text: &'static CStr) -> Result<Self> {
+    /// Appends `text`.
+    pub(crate) fn new(text: &'static CStr) -> Self {
         // SAFETY: the text lives as long as the module, and is taken back before that ends.
-        to_result(unsafe { bindings::tracing_readme_register(text.as_char_ptr()) })?;
-        // INVARIANT: registered.
-        Ok(Self(()))
+        unsafe { bindings::tracing_readme_append(text.as_char_ptr()) };
+        // INVARIANT: appended.
+        Self(())
     }
 }
 
 impl Drop for Registration {
     fn drop(&mut self) {
-        // SAFETY: registered by `new`. The call waits for a reader that is copying the text.
-        unsafe { bindings::tracing_readme_unregister() };
+        // SAFETY: this takes back what `new` did, and waits for a reader that is copying the text.
+        unsafe { bindings::tracing_readme_append(core::ptr::null()) };
     }
 }

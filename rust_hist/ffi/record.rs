@@ -9,7 +9,10 @@
 use super::{
     bindings,
     event::Hit,
-    guard::PreemptOff, //
+    guard::{
+        EventMutexHeld,
+        PreemptOff, //
+    }, //
 };
 use core::mem::{
     offset_of,
@@ -593,7 +596,10 @@ unsafe fn give_back_perf(
 
 /// Empties the buffers of the instances that may have records of a deleted event. Takes
 /// `trace_types_lock`.
-pub(crate) fn empty_stale_buffers() {
+///
+/// The mutex has been held since the event was deleted: no event that came after it has its number yet, and no other
+/// deletion has made the core forget which buffers they are.
+pub(crate) fn empty_stale_buffers(_held: &EventMutexHeld) {
     // SAFETY: the caller may sleep, and holds no lock that comes after that one.
     unsafe { bindings::tracing_reset_all_online_cpus() };
 }

@@ -211,26 +211,14 @@ unsafe fn builder<'a>(cmd: *mut Cmd) -> Result<&'a mut Cmd> {
     Ok(cmd)
 }
 
-/// Appends a word and what separates it from the next one; `E2BIG` if there is no room.
-fn append(cmd: &mut Cmd, word: &CStr, separator: u8) -> Result {
-    let mut arg = bindings::dynevent_arg {
-        str_: word.as_char_ptr(),
-        separator: separator as c_char,
-    };
-    // SAFETY: builder and argument are live, and the argument is a string.
-    to_result(unsafe { bindings::dynevent_arg_add(cmd, &raw mut arg, None) })
-}
-
-/// Appends a field; `E2BIG` if there is no room.
-fn append_pair(cmd: &mut Cmd, kind: &CStr, name: &CStr) -> Result {
-    let mut pair = bindings::dynevent_arg_pair {
-        lhs: kind.as_char_ptr(),
-        rhs: name.as_char_ptr(),
-        operator: b' ' as c_char,
-        separator: b';' as c_char,
-    };
-    // SAFETY: builder and argument are live, and the argument has strings.
-    to_result(unsafe { bindings::dynevent_arg_pair_add(cmd, &raw mut pair, None) })
+/// Appends texts; `E2BIG` if there is no room.
+fn append<const N: usize>(cmd: &mut Cmd, texts: [&CStr; N]) -> Result {
+    for text in texts {
+        // SAFETY: the builder is live, and the text is a string.
+        let ret = unsafe { bindings::seq_buf_puts(&raw mut cmd.seq, text.as_char_ptr()) };
+        to_result(ret).map_err(|_| E2BIG)?;
+    }
+    Ok(())
 }
 
 /// Counts a field that was appended.
@@ -283,9 +271,23 @@ impl<T: SynthApi> Entry<T> {
     ///
     /// `cmd` must be a builder to be, `buf` have `maxlen` bytes for as long as that is used.
     pub(crate) unsafe fn cmd_init(cmd: *mut Cmd, buf: *mut c_char, maxlen: c_int) {
-        let kind = bindings::dynevent_type_DYNEVENT_TYPE_SYNTH;
+        let builder = Cmd {
+            seq: bindings::seq_buf {
+                buffer: buf,
+                // CAST: C gives a number of bytes.
+                size: maxlen as usize,
+                len: 0,
+            },
+            type_: bindings::dynevent_type_DYNEVENT_TYPE_SYNTH,
+            run_command: Some(Self::run),
+            ..Default::default()
+        };
         // SAFETY: by the contract.
-        unsafe { bindings::dynevent_cmd_init(cmd, buf, maxlen, kind, Some(Self::run)) };
+        unsafe { cmd.write(builder) };
+        if maxlen > 0 {
+            // SAFETY: by the contract; an empty text ends in a NUL, too.
+            unsafe { buf.write(0) };
+        }
     }
 
     /// What `dynevent_create()` calls: the end of a builder.
@@ -332,7 +334,7 @@ impl<T: SynthApi> Entry<T> {
             return Err(EINVAL);
         }
         // SAFETY: by the contract.
-        append(builder, unsafe { string(name) }?, b' ')?;
+        append(builder, [c" ", unsafe { string(name) }?, c" "])?;
         // SAFETY: by the contract.
         unsafe { Self::add_fields(cmd, fields, n_fields) }
     }
@@ -354,7 +356,7 @@ impl<T: SynthApi> Entry<T> {
         if !T::is_type(kind) {
             return Err(EINVAL);
         }
-        append_pair(cmd, kind, name)?;
+        append(cmd, [c" ", kind, c" ", name, c";"])?;
         count::<T>(cmd)
     }
 
@@ -365,7 +367,7 @@ impl<T: SynthApi> Entry<T> {
         // SAFETY: by the contract.
         let cmd = unsafe { builder(cmd) }?;
         // SAFETY: by the contract.
-        append(cmd, unsafe { string(text) }?, b';')?;
+        append(cmd, [c" ", unsafe { string(text) }?, c";"])?;
         count::<T>(cmd)
     }
 

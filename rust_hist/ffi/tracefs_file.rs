@@ -45,11 +45,6 @@ impl TracefsFile {
         operations: base::file_operations,
     ) -> Result<Self> {
         let operations = KBox::pin(operations, GFP_KERNEL)?;
-        // SAFETY: the core has been set up since boot; this makes sure that tracefs is there.
-        let ret = unsafe { bindings::tracing_init_dentry() };
-        if ret != 0 {
-            return Err(Error::from_errno(ret));
-        }
         // SAFETY: the operations stay in place until the inode does not use them any more.
         let dentry = unsafe {
             bindings::tracefs_create_file(
@@ -71,6 +66,11 @@ impl TracefsFile {
 impl Drop for TracefsFile {
     fn drop(&mut self) {
         let dentry = self.dentry.as_ptr();
+        // The files of event directories that were served until now are still in the cache of names. Opening
+        // them fails; but whoever only asks whether they are there is to be told, too.
+        //
+        // SAFETY: by the type invariant; the file system is there as long as the file is.
+        unsafe { base::shrink_dcache_sb((*dentry).d_sb) };
         // SAFETY: by the type invariant; a file has its inode as long as it is not removed.
         let inode = unsafe { (*dentry).d_inode };
         // SAFETY: as above.

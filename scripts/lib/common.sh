@@ -92,3 +92,6 @@ step() {
 	fi
 	say "$title: done in $((SECONDS - start)) s"
 }
+
+# The symbols that patches/ exports.
+exported() { cat "$ROOT"/patches/*.patch | sed -nE 's/^\+EXPORT_SYMBOL_FOR_MODULES\(([a-z_0-9]+),.*/\1/p' | sort -u; }

@@ -35,9 +35,9 @@ pub(crate) struct File<K: Kind> {
 
 impl<K: Kind> File<K> {
     const SEQ: base::seq_operations = base::seq_operations {
-        start: Some(bindings::dyn_event_seq_start),
-        stop: Some(bindings::dyn_event_seq_stop),
-        next: Some(bindings::dyn_event_seq_next),
+        start: Some(Self::start),
+        stop: Some(Self::stop),
+        next: Some(Self::next),
         show: Some(Self::show),
     };
 
@@ -102,6 +102,38 @@ impl<K: Kind> File<K> {
         // SAFETY: by the contract.
         let line = unsafe { CStr::from_char_ptr(line) };
         from_result(|| K::command(line).map(|()| 0))
+    }
+
+    /// # Safety
+    ///
+    /// For `seq_file.c`, which calls [`Self::stop`] after it.
+    unsafe extern "C" fn start(_m: *mut base::seq_file, at: *mut base::loff_t) -> *mut c_void {
+        // SAFETY: the mutex is part of the kernel image. `stop` unlocks it, whatever comes of this.
+        unsafe { base::mutex_lock(&raw mut bindings::event_mutex) };
+        // SAFETY: the list is initialised, and does not change while the mutex is held; the core passes
+        // the number of the record.
+        unsafe { base::seq_list_start((&raw mut bindings::dyn_event_list).cast(), at.read()) }
+            .cast()
+    }
+
+    /// # Safety
+    ///
+    /// For `seq_file.c`, between [`Self::start`] and [`Self::stop`], with an entry of either.
+    unsafe extern "C" fn next(
+        _m: *mut base::seq_file,
+        entry: *mut c_void,
+        at: *mut base::loff_t,
+    ) -> *mut c_void {
+        // SAFETY: the entry is on the list, which does not change while the mutex is held.
+        unsafe { base::seq_list_next(entry, (&raw mut bindings::dyn_event_list).cast(), at) }.cast()
+    }
+
+    /// # Safety
+    ///
+    /// For `seq_file.c`, after [`Self::start`].
+    unsafe extern "C" fn stop(_m: *mut base::seq_file, _entry: *mut c_void) {
+        // SAFETY: `start` has locked it, in this task.
+        unsafe { base::mutex_unlock(&raw mut bindings::event_mutex) };
     }
 
     /// # Safety

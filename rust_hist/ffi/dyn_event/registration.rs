@@ -29,9 +29,10 @@ pub(crate) struct Registration<K: Kind> {
 }
 
 impl<K: Kind> Registration<K> {
-    /// Registers the type, of which no event can be made yet; with `first`, lines of
-    /// `dynamic_events` come to it before all others.
-    pub(crate) fn new(module: &'static ThisModule, first: bool) -> Result<Self> {
+    /// Registers the type, of which no event can be made yet. As it is a module's, lines of
+    /// `dynamic_events` come to it before the types of the kernel, which take each line that begins
+    /// with a letter of theirs, whatever follows.
+    pub(crate) fn new(module: &'static ThisModule) -> Result<Self> {
         // SAFETY: the registry is static.
         let watch = unsafe { ModuleWatch::new(K::registry()) }?;
         let operations = K::registry().operations.get();
@@ -46,10 +47,6 @@ impl<K: Kind> Registration<K> {
         }
         // SAFETY: the operations are static, and complete.
         to_result(unsafe { bindings::dyn_event_register(operations) })?;
-        if first {
-            // SAFETY: they are on the list now.
-            unsafe { move_to_front(&raw mut (*operations).list) };
-        }
         // INVARIANT: registered.
         Ok(Self { _watch: watch })
     }
@@ -65,37 +62,5 @@ impl<K: Kind> Drop for Registration<K> {
     fn drop(&mut self) {
         // SAFETY: registered by `new`. No event is left: each of them pins the module.
         unsafe { bindings::dyn_event_unregister(K::registry().operations.get()) };
-    }
-}
-
-/// Moves the last entry of the list of types to its front.
-///
-/// The kernel types take each line that begins with a letter of theirs, whatever follows. Beside the
-/// C implementation our prefix begins with the `r` of return probes.
-///
-/// The lock of the list is not ours to take. Who goes through the list meanwhile follows the `next`
-/// pointers alone: at each step below they lead from any entry to the end, and the worst that can
-/// happen is that a line comes to a type twice, or not to ours.
-///
-/// # Safety
-///
-/// `entry` must be the last on the list. All other changes of the list must have happened before:
-/// types of the kernel image are registered at boot, and there is no other module with one.
-unsafe fn move_to_front(entry: *mut bindings::list_head) {
-    // SAFETY: by the contract, behind the last entry comes the head.
-    let head = unsafe { (*entry).next };
-    // SAFETY: the neighbours are live, and only we change them.
-    unsafe {
-        let first = (*head).next;
-        if core::ptr::eq(first, entry) {
-            return;
-        }
-        let before = (*entry).prev;
-        (&raw mut (*before).next).write_volatile(head);
-        (*head).prev = before;
-        (&raw mut (*entry).next).write_volatile(first);
-        (*entry).prev = head;
-        (*first).prev = entry;
-        (&raw mut (*head).next).write_volatile(entry);
     }
 }
