@@ -2,17 +2,57 @@
 
 //! What the README of tracefs says of hist triggers and synthetic events while the module is loaded.
 //!
-//! The selftests of the kernel look here for what a kernel can do, so nothing is in it that does not
-//! work.
+//! Programs look here for what a kernel can do before they use it: libtracefs, `perf probe`, the
+//! selftests of the kernel. They look for the syntax letter by letter, so that is as in `readme_msg` of
+//! [`kernel/trace/trace.c`](srctree/kernel/trace/trace.c); explanations are our own. Nothing is in the
+//! text that does not work. `readme/syntax.tc` compares the two, and `Documentation/testing.rst` has the
+//! list of who asks for what.
 
 use core::ffi::CStr;
 
-/// The text, with or without a line for the snapshots that a kernel may lack.
-macro_rules! readme {
-    ($snapshot:literal) => {
-        concat!(
-            "\
-      hist trigger\t- Counts the hits of an event by key, and sums its fields\n\
+/// The line of an action that a kernel may lack.
+#[cfg(CONFIG_TRACER_SNAPSHOT)]
+macro_rules! snapshot {
+    () => {
+        "\t        snapshot()               - takes a snapshot of the trace buffer\n"
+    };
+}
+#[cfg(not(CONFIG_TRACER_SNAPSHOT))]
+macro_rules! snapshot {
+    () => {
+        ""
+    };
+}
+
+/// What there is to say of synthetic events, unless the kernel says it of its own.
+#[cfg(not(CONFIG_SYNTH_EVENTS))]
+macro_rules! synthetic_events {
+    () => {
+        "\
+\x20 synthetic_events\t- The synthetic events, which triggers and modules fire\n\
+\t  One line makes one, in events/synthetic/; '!<event>' deletes it.\n\
+\t     example: echo 'myevent u64 lat; char name[]; long[] stack' >> synthetic_events\n\
+\t    Format: <event> <field> [<field>]\n\
+\t    field: <stype> <name>;\n\
+\t    stype: u8/u16/u32/u64, s8/s16/s32/s64, pid_t,\n\
+\t           [unsigned] char/int/long\n\
+\t           bool, gfp_t, char[<length>]\n\
+\t           char[] (of any length), [unsigned] long[] (a stack)\n\
+\t    Lines of the file dynamic_events:\n\
+\t           s:[synthetic/]<event> <field> [<field>]\n\
+\t           -:[synthetic/]<event>\n\n"
+    };
+}
+#[cfg(CONFIG_SYNTH_EVENTS)]
+macro_rules! synthetic_events {
+    () => {
+        ""
+    };
+}
+
+const TEXT: &str = concat!(
+    "\
+\x20     hist trigger\t- Counts the hits of an event by key, and sums its fields\n\
 \t    Format: hist:keys=<field1[,field2,...]>\n\
 \t            [:<var1>=<field|var_ref|numeric_literal>[,<var2>=...]]\n\
 \t            [:values=<field1[,field2,...]>]\n\
@@ -60,42 +100,27 @@ macro_rules! readme {
 \t        onmax(var)               - acts if the variable has a new maximum\n\
 \t        onchange(var)            - acts if the variable has changed\n\n\
 \t    and to their actions, of which onmatch has the first only:\n\n\
-\t        trace(<synthetic_event>,param,...)\n\
+\t        trace(<synthetic_event>,param list)\n\
 \t                                 - fires a synthetic event with these values:\n\
 \t                                   variables, fields, fields of the event\n\
 \t                                   that onmatch names\n\
-\t        <synthetic_event>(param,...)\n\
+\t        <synthetic_event>(param list)\n\
 \t                                 - the same\n\
 \t        save(field,...)          - keeps fields of the event in the entry\n",
-            $snapshot,
-            "\
+    snapshot!(),
+    "\
 \n\
 \t    The file 'hist' of the event shows the tables of all its triggers,\n\
 \t    'hist_stats' what became of every hit.\n\n\
-      enable_hist trigger\t- Has the hits of an event start the hist triggers of\n\
-      disable_hist trigger\t  another one, or stop them\n\
-\t    Format: enable_hist:<system>:<event>[:count] [if <filter>]\n\
-\t            disable_hist:<system>:<event>[:count] [if <filter>]\n\n\
-\x20 synthetic_events\t- The synthetic events, which triggers and modules fire\n\
-\t    One line makes one, in events/synthetic/; '!<event>' deletes it.\n\
-\t     example: echo 'slow u64 lat; char comm[16]; long[] stack' >> synthetic_events\n\
-\t    Format: <event> <field>[;<field>...]\n\
-\t    field: <stype> <name>;\n\
-\t    stype: u8/u16/u32/u64/s8/s16/s32/s64/bool/pid_t/gfp_t,\n\
-\t           [unsigned] (char/int/long), char[<length>],\n\
-\t           char[] (of any length), [unsigned] long[] (a stack)\n\
-\t    Lines of the file dynamic_events:\n\
-\t           s:[synthetic/]<event> <field>[;<field>...]\n\
-\t           -:[synthetic/]<event>\n\n\0"
-        )
-    };
-}
-
-#[cfg(CONFIG_TRACER_SNAPSHOT)]
-const TEXT: &str =
-    readme!("\t        snapshot()               - takes a snapshot of the trace buffer\n");
-#[cfg(not(CONFIG_TRACER_SNAPSHOT))]
-const TEXT: &str = readme!("");
+\x20     enable_hist trigger\t- Has the hits of an event start the hist triggers of\n\
+\x20     disable_hist trigger\t  another one, or stop them\n\
+\t    Format: <trigger>[:count] [if <filter>]\n\
+\t   trigger: hist (see below)\n\
+\t            enable_hist:<system>:<event>\n\
+\t            disable_hist:<system>:<event>\n\n",
+    synthetic_events!(),
+    "\0"
+);
 
 /// The text, for a kernel that has none of its own.
 pub(crate) const README: &CStr = match CStr::from_bytes_with_nul(TEXT.as_bytes()) {
