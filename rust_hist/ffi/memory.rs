@@ -80,16 +80,23 @@ fn rounded(size: usize) -> usize {
     }
 }
 
-/// Allocates `len` zeros, by pages where they do not lie together. May sleep.
-pub(crate) fn zeros<T: ZeroIsValid>(len: usize) -> core::result::Result<KVVec<T>, AllocError> {
-    zeros_within(len, usize::MAX)
+/// Allocates `len` zeros, by pages where they do not lie together, and charges them to the memory cgroup of the
+/// caller. May sleep.
+///
+/// For what a reader keeps: the limit of his cgroup holds for it, and goes with the file that is closed. That of a
+/// trigger stays when who has made it is gone.
+pub(crate) fn charged_zeros<T: ZeroIsValid>(
+    len: usize,
+) -> core::result::Result<KVVec<T>, AllocError> {
+    zeros_within(len, usize::MAX, FLAGS | 1 << bindings::___GFP_ACCOUNT_BIT)
 }
 
-/// The same; if rounding made more than `most` bytes of it, it is allocated by small pages, which adds
-/// next to nothing, but makes the CPU look up more addresses of pages.
+/// Allocates `len` zeros; if rounding made more than `most` bytes of it, by small pages, which adds next to
+/// nothing, but makes the CPU look up more addresses of pages. May sleep.
 fn zeros_within<T: ZeroIsValid>(
     len: usize,
     most: usize,
+    flags: bindings::gfp_t,
 ) -> core::result::Result<KVVec<T>, AllocError> {
     let size = len.checked_mul(size_of::<T>()).ok_or(AllocError)?;
     if size == 0 {
@@ -102,8 +109,8 @@ fn zeros_within<T: ZeroIsValid>(
     };
     // It is cleared once, by whom it costs less.
     let (flags, is_clear) = match clears_anyway() {
-        true => (FLAGS | bindings::__GFP_ZERO, true),
-        false => (FLAGS, false),
+        true => (flags | bindings::__GFP_ZERO, true),
+        false => (flags, false),
     };
     // SAFETY: a null pointer asks either function for a new block.
     let block = unsafe {
@@ -146,7 +153,7 @@ impl Words {
     /// May sleep.
     pub(crate) fn zeros(len: usize, most: usize) -> core::result::Result<Self, AllocError> {
         // The block's size is a multiple of the alignment, which is what `kmalloc()` goes by.
-        let lines: KVVec<Line> = zeros_within(len.div_ceil(LINE_WORDS), most)?;
+        let lines: KVVec<Line> = zeros_within(len.div_ceil(LINE_WORDS), most, FLAGS)?;
         let bytes = lines.len() * size_of::<Line>();
         Ok(Self {
             lines,

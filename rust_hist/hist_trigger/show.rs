@@ -102,7 +102,7 @@ impl Copied {
         let used = map.used();
         let mut words = used
             .checked_mul(shape.row_words())
-            .and_then(|len| memory::zeros(len).ok())
+            .and_then(|len| memory::charged_zeros(len).ok())
             .unwrap_or_default();
         let program = &data.definition.program;
         let len = map.copy_rows(used, &mut words, |from, to| program.copy_aux(from, to));
@@ -127,7 +127,7 @@ impl Copied {
             len,
             order: KVVec::new(),
             snapshot: match data.table.snapshot().and_then(Snapshot::copy) {
-                Some(taken) => Some(KBox::new(taken, GFP_KERNEL)?),
+                Some(taken) => Some(KBox::new(taken, GFP_KERNEL_ACCOUNT)?),
                 None => None,
             },
         })
@@ -139,7 +139,7 @@ impl Copied {
 
     /// Puts the rows in order; without memory for that there are none.
     fn sort(&mut self) {
-        let mut order = memory::zeros(self.len).unwrap_or_default();
+        let mut order = memory::charged_zeros(self.len).unwrap_or_default();
         if order.len() != self.len {
             self.len = 0;
         }
@@ -193,7 +193,7 @@ impl EventTable for HistFile {
         let (file, held) = (event.file(), event.held());
         let mut tables: KVec<Copied> = KVec::new();
         for (n, trigger) in Attached::all(file, held).enumerate() {
-            tables.push(Copied::new(n, &trigger, held)?, GFP_KERNEL)?;
+            tables.push(Copied::new(n, &trigger, held)?, GFP_KERNEL_ACCOUNT)?;
         }
         // A hit that the rows do not have yet is one that the reader is told of again.
         let hits = tables

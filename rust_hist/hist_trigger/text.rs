@@ -25,7 +25,8 @@ impl Out for SeqWriter<'_> {
     }
 }
 
-/// A text in memory of its own. Writing fails when there is no memory.
+/// A text in memory of its own, charged to the memory cgroup of who writes it: a reader may keep one in each file
+/// that it has open. Writing fails when there is no memory.
 pub(crate) struct TextBuf(KVec<u8>);
 
 impl TextBuf {
@@ -49,7 +50,7 @@ impl fmt::Write for TextBuf {
 impl Out for TextBuf {
     fn write_bytes(&mut self, bytes: &[u8]) -> fmt::Result {
         self.0
-            .extend_from_slice(bytes, GFP_KERNEL)
+            .extend_from_slice(bytes, GFP_KERNEL_ACCOUNT)
             .map_err(|_| fmt::Error)
     }
 }
