@@ -34,7 +34,13 @@ use crate::{
         Relaxed, //
     }, //
 };
-use core::cell::UnsafeCell;
+use core::{
+    cell::UnsafeCell,
+    sync::atomic::{
+        compiler_fence,
+        Ordering::SeqCst, //
+    }, //
+};
 use kernel::{
     cpu::nr_cpu_ids,
     prelude::*,
@@ -125,6 +131,9 @@ impl Nest {
         // INVARIANT: whoever interrupts from here on finds the next pad; whoever did before is over.
         // ORDERING: as above.
         count.store(at.wrapping_add(1), Relaxed);
+        // ORDERING: whoever interrupts this CPU does so between two instructions, so what the compiler must not
+        // do is to write to the pad before the count says whose it is.
+        compiler_fence(SeqCst);
         Some(Level {
             count,
             at,
@@ -159,6 +168,9 @@ impl Drop for Level<'_> {
     #[inline(always)]
     fn drop(&mut self) {
         // INVARIANT: the hit is over, and with it all that have interrupted it.
+        // ORDERING: nothing that this hit has done to the pad may come behind the store, after which the pad is
+        // that of whoever interrupts; see `enter`.
+        compiler_fence(SeqCst);
         // ORDERING: of this CPU alone.
         self.count.store(self.at, Relaxed);
     }

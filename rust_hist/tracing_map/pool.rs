@@ -77,12 +77,13 @@ impl<'a> Pool<'a> {
         let (Some(next), Some(stack)) = (self.words.get(NEXT), self.words.get(TOP)) else {
             return true;
         };
-        // ORDERING: only compared, as in `take_new`. Once it is at its end it stays there.
+        // ORDERING: what the caller looks at next it has to see as it was after the last element was taken, or later;
+        // so a load that is enough to say so is `Acquire`. Once it is at its end it stays there.
         // CAST: 2^17 at most.
-        if next.load(Relaxed) < self.shape.elts as u64 {
+        if next.load(Acquire) < self.shape.elts as u64 {
             return false;
         }
-        // ORDERING: as in `pop`.
+        // ORDERING: `Acquire` as for the word above, and pairs with `Release` in `give_back`.
         top_of(stack.load(Acquire)) == 0
     }
 
@@ -97,8 +98,9 @@ impl<'a> Pool<'a> {
         let elts = self.shape.elts as u64;
 
         loop {
-            // ORDERING: nobody has written to an element that was never handed out.
-            let n = next.load(Relaxed);
+            // ORDERING: nobody has written to an element that was never handed out; who is told that there is none
+            // looks at the slots again, and has to see them as they were after the last one was taken, or later.
+            let n = next.load(Acquire);
             if n >= elts {
                 return None;
             }
