@@ -20,6 +20,7 @@ mod module_notifier;
 #[cfg(not(CONFIG_SYNTH_EVENTS))]
 mod nofault;
 pub(crate) mod poll;
+pub(crate) mod random;
 pub(crate) mod readme;
 pub(crate) mod record;
 pub(crate) mod seq;

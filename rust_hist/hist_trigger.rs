@@ -35,7 +35,7 @@ mod resolve;
 pub(crate) mod show;
 mod snapshot;
 pub(crate) mod stats;
-mod storage;
+pub(crate) mod storage;
 mod text;
 mod told;
 

@@ -50,6 +50,7 @@ use hist_trigger::{
     readme::README,
     show::HistFile,
     stats::StatsFile,
+    storage,
     HistTrigger, //
 };
 use kernel::prelude::*;
@@ -65,6 +66,10 @@ module! {
         names: u8 {
             default: 0,
             description: "Names to register: 0 by the kernel's configuration, 1 hist, 2 rhist",
+        },
+        hash_seed: u64 {
+            default: 0,
+            description: "What the hashes of keys begin with, for measurements; 0 draws a number at load",
         },
     },
 }
@@ -159,6 +164,7 @@ impl kernel::Module for RustHist {
             return Err(ENODEV);
         }
         let names = Names::choose(value(module_parameters::names.value()))?;
+        storage::seed_hashes(value(module_parameters::hash_seed.value()));
         let files = event_files::Builder::new()?
             .add::<HistFile>(names.hist)?
             .add::<StatsFile>(names.stats)?;

@@ -54,9 +54,10 @@ pub use self::{
         Values, //
     },
     hash::{
-        factors,
-        Fibonacci,
-        KeyHash, //
+        Factors,
+        HashSeed,
+        KeyHash,
+        SeededHash, //
     },
     long::{
         Hashed,
@@ -99,7 +100,6 @@ use crate::sync::{
 };
 use core::{
     iter,
-    marker::PhantomData,
     ops::Deref, //
 };
 
@@ -132,12 +132,12 @@ impl Elt {
 ///
 /// ```
 /// use rust_hist::sync::Atomic;
-/// use rust_hist::tracing_map::{Dimensions, Map, Shape};
+/// use rust_hist::tracing_map::{Dimensions, Map, SeededHash, Shape};
 ///
 /// let dimensions = Dimensions { bits: 7, key_words: 1, aux_words: 0, sums: 2 };
 /// let shape = Shape::new(dimensions, 1).ok_or("out of range")?;
 /// let words: Vec<Atomic<u64>> = (0..shape.words()).map(|_| Atomic::<u64>::new(0)).collect();
-/// let map: Map<_> = Map::new(shape, words).ok_or("too little memory")?;
+/// let map = Map::new(shape, words, SeededHash::default()).ok_or("too little memory")?;
 ///
 /// let elt = map.insert(&[42], |_aux| ()).ok_or("full")?;
 /// map.shard(0).hit(elt, &[1000]);
@@ -147,10 +147,10 @@ impl Elt {
 /// assert_eq!(map.account().hits, 1);
 /// # Ok::<(), &str>(())
 /// ```
-pub struct Map<S, H = Fibonacci> {
+pub struct Map<S, H = SeededHash> {
     shape: Shape,
     storage: S,
-    hash: PhantomData<fn() -> H>,
+    hash: H,
 }
 
 /// Returns `n` words from `at` on, none if there are not that many.
@@ -184,7 +184,7 @@ where
 {
     /// Returns an empty map in `storage`, which must be all 0; `None` if it is too small, or not
     /// aligned to 16 bytes where elements have aux words.
-    pub fn new(shape: Shape, storage: S) -> Option<Self> {
+    pub fn new(shape: Shape, storage: S, hash: H) -> Option<Self> {
         if storage.len() < shape.words() {
             return None;
         }
@@ -194,7 +194,7 @@ where
         Some(Self {
             shape,
             storage,
-            hash: PhantomData,
+            hash,
         })
     }
 
@@ -202,6 +202,12 @@ where
     #[inline(always)]
     pub fn shape(&self) -> &Shape {
         &self.shape
+    }
+
+    /// Returns what the words of long keys are multiplied by; see [`KeyHash::factors`].
+    #[inline(always)]
+    pub fn factors(&self) -> &'static Factors {
+        self.hash.factors()
     }
 
     #[inline(always)]
@@ -264,7 +270,7 @@ where
 
     /// Follows the probe path of `key`, which is as [`Map::find`] returns it, from slot `at` on.
     #[inline(always)]
-    fn probe(&self, key: &[u64], hash: u32, mut at: usize) -> Probe {
+    fn probe(&self, key: &[u64], hash: u64, mut at: usize) -> Probe {
         // There are more slots than elements, so this ends at a free one at the latest.
         for _ in 0..self.shape.slot_mask.wrapping_add(1) {
             // OVERFLOW: a slot's number is at most `slot_mask`.
@@ -289,15 +295,15 @@ where
 
     /// Returns the slot where the probe path of a hash begins.
     #[inline(always)]
-    fn home(&self, hash: u32) -> usize {
-        // CAST: `u32` fits in `usize` on every architecture that Linux supports.
+    fn home(&self, hash: u64) -> usize {
+        // CAST: the top bits alone, fewer than 32.
         hash.wrapping_shr(self.shape.hash_shift) as usize
     }
 
     /// Returns `key` without the zeros at its end if keys are long, its hash, and where the key is or
     /// would go; `None` if it is no key of this map.
     #[inline(always)]
-    fn find<'k>(&self, key: &'k [u64]) -> Option<(&'k [u64], u32, Probe)> {
+    fn find<'k>(&self, key: &'k [u64]) -> Option<(&'k [u64], u64, Probe)> {
         if self.shape.has_long_keys() {
             return self.find_long(key);
         }
@@ -307,10 +313,10 @@ where
         // The most frequent length gets code of its own, without loops over words.
         if let [word] = key {
             let one = [*word];
-            let hash = H::hash(&one);
+            let hash = self.hash(&one);
             return Some((key, hash, self.probe(&one, hash, self.home(hash))));
         }
-        let hash = H::hash(key);
+        let hash = self.hash(key);
         Some((key, hash, self.probe(key, hash, self.home(hash))))
     }
 
@@ -352,7 +358,7 @@ where
     /// Inserts `key`, which is in no slot from its home up to slot `at`, and that one was free.
     #[cold]
     #[inline(never)]
-    fn insert_new<F>(&self, key: &[u64], hash: u32, at: usize, init: F) -> Option<Elt>
+    fn insert_new<F>(&self, key: &[u64], hash: u64, at: usize, init: F) -> Option<Elt>
     where
         F: FnOnce(&[Atomic<u64>]),
     {
@@ -382,7 +388,7 @@ where
 
     /// Puts `elt`, which holds `key`, in the first free slot from `at` on, and returns it; or returns
     /// the element that another inserter of the key was faster with.
-    fn publish(&self, key: &[u64], hash: u32, mut at: usize, elt: Elt) -> Option<Elt> {
+    fn publish(&self, key: &[u64], hash: u64, mut at: usize, elt: Elt) -> Option<Elt> {
         let slots = self.slots();
 
         for _ in 0..slots.len() {

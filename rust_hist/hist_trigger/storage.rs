@@ -15,7 +15,8 @@ use crate::{
             EventMutexHeld,
             PreemptOff, //
         },
-        memory::Words, //
+        memory::Words,
+        random, //
     },
     program::Program,
     sync::{
@@ -26,7 +27,9 @@ use crate::{
     },
     tracing_map::{
         Dimensions,
+        HashSeed,
         Map,
+        SeededHash,
         Shape, //
     }, //
 };
@@ -38,6 +41,19 @@ use kernel::{
         SetOnce, //
     }, //
 };
+
+/// The factors of the hashes of all keys in all tables, set before the first table is made. A trigger looks for its
+/// key in the tables of others, too, by a hash that is computed once.
+static SEED: SetOnce<HashSeed> = SetOnce::new();
+
+/// Chooses the factors by `seed`, or at random if that is 0. Called once, when the module is loaded.
+pub(crate) fn seed_hashes(seed: u64) {
+    let seed = match seed {
+        0 => random::number(),
+        seed => seed,
+    };
+    SEED.populate(HashSeed::new(seed));
+}
 
 /// The dimensions of the map that a program needs.
 fn dimensions(program: &Program) -> Dimensions {
@@ -92,9 +108,10 @@ impl Live {
     fn new(dimensions: Dimensions) -> Result<KBox<Self>> {
         let shape = Shape::new(dimensions, nr_cpu_ids()).ok_or(EINVAL)?;
         let words = Words::zeros(shape.words(), shape.most_bytes())?;
+        let hash = SeededHash::new(SEED.as_ref().ok_or(EINVAL)?);
         let live = Self {
             words: words.bytes(),
-            map: HistMap::new(shape, words).ok_or(EINVAL)?,
+            map: HistMap::new(shape, words, hash).ok_or(EINVAL)?,
             losses: Losses {
                 saves: Atomic::new(0),
                 traces: Atomic::new(0),

@@ -53,30 +53,42 @@ where
     S: Deref<Target = [Atomic<u64>]>,
     H: KeyHash,
 {
-    /// Looks for the element of a key of `N` words, as many as keys of the map have, without any effect.
+    /// Looks for the element of a key of `N` words, as many as keys of the map have, with its [hash](Map::hash), without
+    /// any effect.
     ///
     /// That is all there is to do for a key that is there, and for one that a full map has no room for.
     /// Else [`Map::insert`] is to be called.
     #[inline(always)]
-    pub fn glance<const N: usize>(&self, key: &[u64; N]) -> Glance {
-        self.glance_in(self.words(), key)
+    pub fn glance<const N: usize>(&self, key: &[u64; N], hash: u64) -> Glance {
+        self.glance_in(self.words(), key, hash)
+    }
+
+    /// Returns the hash of a short key, which is the same one in all maps with the same [hash](KeyHash).
+    #[inline(always)]
+    pub fn hash(&self, key: &[u64]) -> u64 {
+        self.hash.hash(key)
     }
 
     /// As [`Map::glance`]; `words` are those of the map.
     #[inline(always)]
-    fn glance_in<const N: usize>(&self, words: &[Atomic<u64>], key: &[u64; N]) -> Glance {
-        match self.walk(words, key) {
+    fn glance_in<const N: usize>(
+        &self,
+        words: &[Atomic<u64>],
+        key: &[u64; N],
+        hash: u64,
+    ) -> Glance {
+        match self.walk(words, key, hash) {
             Seen::Held(elt) => Glance::Found(elt),
             Seen::Free(slot) => self.glance_at_free(words, slot),
             Seen::End => Glance::Unclear,
         }
     }
 
-    /// As [`Map::lookup`], of a key of `N` words, as many as keys of the map have: without a call, unless its
-    /// slots go beyond the last one.
+    /// As [`Map::lookup`], of a key of `N` words, as many as keys of the map have, with its hash: without a call, unless
+    /// its slots go beyond the last one.
     #[inline(always)]
-    pub fn look<const N: usize>(&self, key: &[u64; N]) -> Option<Elt> {
-        match self.walk(self.words(), key) {
+    pub fn look<const N: usize>(&self, key: &[u64; N], hash: u64) -> Option<Elt> {
+        match self.walk(self.words(), key, hash) {
             Seen::Held(elt) => Some(elt),
             Seen::Free(_) => None,
             Seen::End => self.look_beyond(*key),
@@ -91,10 +103,15 @@ where
 
     /// Walks along the slots where a key may be, up to the last one of the map.
     #[inline(always)]
-    fn walk<'w, const N: usize>(&self, words: &'w [Atomic<u64>], key: &[u64; N]) -> Seen<'w> {
+    fn walk<'w, const N: usize>(
+        &self,
+        words: &'w [Atomic<u64>],
+        key: &[u64; N],
+        hash: u64,
+    ) -> Seen<'w> {
         let shape = self.shape();
         // OVERFLOW: a slot's number is at most `slot_mask`.
-        let mut at = CONTROL_WORDS.wrapping_add(self.home(H::hash(key)));
+        let mut at = CONTROL_WORDS.wrapping_add(self.home(hash));
 
         debug_assert!(N == shape.key_words);
         // The walk ends at a free slot, or behind the last one, where it would begin anew.
@@ -166,7 +183,7 @@ where
         then: impl FnOnce(&[Atomic<u64>]),
     ) -> Glance {
         let words = self.words();
-        let seen = self.glance_in(words, key);
+        let seen = self.glance_in(words, key, self.hash(key));
 
         match seen {
             Glance::Found(elt) => {

@@ -10,7 +10,7 @@
 
 use super::{
     glance::Values,
-    hash::factors,
+    hash::Factors,
     place::Place,
     shape::CONTROL_WORDS,
     slot::Slot,
@@ -35,10 +35,12 @@ use crate::{
 use core::ops::Deref;
 
 /// The bits of a hash that have the length of a key, where keys are long. The others choose the slot.
-const LEN_MASK: u32 = 0b11_1111;
+const LEN_MASK: u64 = 0b11_1111 << LEN_SHIFT;
+/// Above the half that slots do not keep.
+const LEN_SHIFT: u32 = 32;
 
-const _: () = assert!(KEY_WORDS_MAX <= LEN_MASK as usize);
-const _: () = assert!(BITS_MAX + 2 + LEN_MASK.count_ones() <= u32::BITS);
+const _: () = assert!(KEY_WORDS_MAX as u64 <= LEN_MASK >> LEN_SHIFT);
+const _: () = assert!(BITS_MAX + 2 + LEN_MASK.count_ones() <= u64::BITS - LEN_SHIFT);
 
 /// A key that lies in pieces.
 pub trait Pieces {
@@ -46,9 +48,9 @@ pub trait Pieces {
     /// call hands on the same.
     fn each(&self, found: impl FnMut(usize, u64));
 
-    /// Returns the sum of all words, each times its [factor](factors), and how many words there are up to the
-    /// last one that is not 0.
-    fn sum(&self) -> (u64, usize);
+    /// Returns the sum of all words, each times its factor, and how many words there are up to the last one
+    /// that is not 0.
+    fn sum(&self, factors: &Factors) -> (u64, usize);
 
     /// Says whether `held` begins with the words of the key, up to the last one of them that is not 0.
     fn is_in(&self, held: &[Atomic<u64>]) -> bool;
@@ -70,10 +72,10 @@ impl Pieces for &[u64] {
     }
 
     #[inline(always)]
-    fn sum(&self) -> (u64, usize) {
+    fn sum(&self, factors: &Factors) -> (u64, usize) {
         let mut sum: u64 = 0;
         // As many, so that there is one number to count to.
-        let factors = factors(0).get(..self.len()).unwrap_or(&[]);
+        let factors = factors.get(..self.len()).unwrap_or(&[]);
 
         in_steps(self, factors, |word, factor| {
             sum = sum.wrapping_add(word.wrapping_mul(*factor));
@@ -105,7 +107,7 @@ impl Pieces for &[u64] {
 /// A key that lies in pieces, with its hash: to look for it in more than one map.
 pub struct Hashed<'k, K> {
     key: &'k K,
-    hash: u32,
+    hash: u64,
 }
 
 /// How many words of a key in one piece are gone through between two looks at whether there are more.
@@ -139,11 +141,11 @@ fn in_steps<A, B>(a: &[A], b: &[B], mut each: impl FnMut(&A, &B)) {
 
 /// Returns the hash of a key, its length included.
 #[inline(always)]
-fn hash<H: KeyHash>(key: &impl Pieces) -> u32 {
-    let (sum, len) = key.sum();
+fn hash_of(hash: impl KeyHash, key: &impl Pieces) -> u64 {
+    let (sum, len) = key.sum(hash.factors());
 
-    // CAST: at most `KEY_WORDS_MAX`, see there.
-    (H::end(sum) & !LEN_MASK) | (len as u32 & LEN_MASK)
+    // CAST: at most `KEY_WORDS_MAX`.
+    (hash.end(sum) & !LEN_MASK) | ((len as u64) << LEN_SHIFT)
 }
 
 impl<S, H> Map<S, H>
@@ -153,22 +155,22 @@ where
 {
     /// [`Map::find`] for long keys.
     #[inline(never)]
-    pub(super) fn find_long<'k>(&self, mut key: &'k [u64]) -> Option<(&'k [u64], u32, Probe)> {
+    pub(super) fn find_long<'k>(&self, key: &'k [u64]) -> Option<(&'k [u64], u64, Probe)> {
         if key.len() > self.shape.key_words {
             return None;
         }
-        while let [words @ .., 0] = key {
-            key = words;
-        }
+        let len = key.iter().rposition(|&word| word != 0);
+        // OVERFLOW: less than the words of a key.
+        let key = key.get(..len.map_or(0, |last| last.wrapping_add(1)))?;
 
-        let hash = hash::<H>(&key);
+        let hash = hash_of(self.hash, &key);
         Some((key, hash, self.probe(key, hash, self.home(hash))))
     }
 
     /// As [`Map::glance`], of a long key that lies in pieces.
     #[inline(always)]
     pub fn glance_at(&self, key: &impl Pieces) -> Glance {
-        self.glance_from(self.words(), key, hash::<H>(key))
+        self.glance_from(self.words(), key, hash_of(self.hash, key))
     }
 
     /// As [`Map::hit_at_once`], of a long key that lies in pieces.
@@ -180,7 +182,7 @@ where
         values: &impl Values,
     ) -> bool {
         let words = self.words();
-        let seen = self.glance_from(words, key, hash::<H>(key));
+        let seen = self.glance_from(words, key, hash_of(self.hash, key));
 
         self.count_seen(words, seen, place, values)
     }
@@ -188,7 +190,7 @@ where
     /// A long key with its hash.
     #[inline(always)]
     pub fn hashed<'k, K: Pieces>(&self, key: &'k K) -> Hashed<'k, K> {
-        let hash = hash::<H>(key);
+        let hash = hash_of(self.hash, key);
 
         Hashed { key, hash }
     }
@@ -199,8 +201,8 @@ where
         self.glance_from(self.words(), key.key, key.hash)
     }
 
-    /// As [`Map::lookup`], of a long key that lies in pieces; all maps with the same hash function have the same hash
-    /// of a key.
+    /// As [`Map::lookup`], of a long key that lies in pieces; all maps with the same [hash](KeyHash) have the same
+    /// hash of a key.
     #[inline(always)]
     pub fn look_hashed(&self, key: &Hashed<'_, impl Pieces>) -> Option<Elt> {
         let Hashed { key, hash } = *key;
@@ -249,7 +251,7 @@ where
     #[inline(always)]
     pub fn hit_piece_at_once(&self, key: &[u64], place: impl Place, values: &impl Values) -> bool {
         let words = self.words();
-        let hash = hash::<H>(&key);
+        let hash = hash_of(self.hash, &key);
 
         match self.at_home(words, key, hash) {
             Some(elt) => {
@@ -262,7 +264,7 @@ where
 
     /// Returns the element of a key with this hash, if it is in the first of its slots.
     #[inline(always)]
-    fn at_home(&self, words: &[Atomic<u64>], key: &[u64], hash: u32) -> Option<Elt> {
+    fn at_home(&self, words: &[Atomic<u64>], key: &[u64], hash: u64) -> Option<Elt> {
         // OVERFLOW: a slot's number is at most `slot_mask`.
         let slot = words.get(CONTROL_WORDS.wrapping_add(self.home(hash)))?;
         // ORDERING: as in `glance_from`.
@@ -281,7 +283,7 @@ where
     fn hit_piece_beyond(
         &self,
         key: &[u64],
-        hash: u32,
+        hash: u64,
         place: impl Place,
         values: &impl Values,
     ) -> bool {
@@ -293,7 +295,7 @@ where
 
     /// As [`Map::glance_at`]; `words` are those of the map, `hash` is that of the key.
     #[inline(always)]
-    fn glance_from(&self, words: &[Atomic<u64>], key: &impl Pieces, hash: u32) -> Glance {
+    fn glance_from(&self, words: &[Atomic<u64>], key: &impl Pieces, hash: u64) -> Glance {
         let shape = self.shape();
         // OVERFLOW: a slot's number is at most `slot_mask`.
         let mut at = CONTROL_WORDS.wrapping_add(self.home(hash));

@@ -202,7 +202,7 @@ impl Shape {
         Some(Self {
             elts,
             slot_mask: slots.checked_sub(1)?,
-            hash_shift: u32::BITS.checked_sub(slots.ilog2())?,
+            hash_shift: u64::BITS.checked_sub(slots.ilog2())?,
             key_words,
             aux_words,
             sums,

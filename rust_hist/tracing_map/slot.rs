@@ -4,6 +4,9 @@
 
 use super::Elt;
 
+/// The half of a hash that a slot keeps.
+const HASH: u64 = u64::MAX << 32;
+
 /// The content of a slot: the hash of a key and the element that holds it, in one word.
 ///
 /// A plain value; the table holds it as an `Atomic<u64>`.
@@ -11,7 +14,7 @@ use super::Elt;
 /// # Invariants
 ///
 /// The word is 0 iff the slot is free; else its lower half is the index of an element plus one, and
-/// its upper half the hash of that element's key.
+/// its upper half that of the hash of that element's key.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Slot(pub(super) u64);
 
@@ -21,10 +24,10 @@ impl Slot {
 
     /// Returns the slot of the key in `elt`.
     #[inline(always)]
-    pub(super) fn new(hash: u32, elt: Elt) -> Self {
+    pub(super) fn new(hash: u64, elt: Elt) -> Self {
         // INVARIANT: an index is less than 2^17, so one more is neither 0 nor too wide.
         // OVERFLOW: the same.
-        Self((u64::from(hash) << 32) | u64::from(elt.0).wrapping_add(1))
+        Self((hash & HASH) | u64::from(elt.0).wrapping_add(1))
     }
 
     /// Says whether no key has taken the slot.
@@ -35,8 +38,8 @@ impl Slot {
 
     /// Returns the element of a slot that is not free, if its key has this hash.
     #[inline(always)]
-    pub(super) fn elt_if(self, hash: u32) -> Option<Elt> {
-        if (self.0 >> 32) == u64::from(hash) {
+    pub(super) fn elt_if(self, hash: u64) -> Option<Elt> {
+        if (self.0 ^ hash) & HASH == 0 {
             // OVERFLOW: the lower half of a slot that is not free is not 0.
             // CAST: the lower half, which is meant.
             Some(Elt((self.0 as u32).wrapping_sub(1)))

@@ -65,6 +65,7 @@ impl TriedWay<HistTrigger> for TextKey {
         let is_done = program.with_text_key(
             hit.data(),
             cpu,
+            map.factors(),
             #[inline(always)]
             |key| map.hit_pieces_at_once(key, Sharing(cpu), &vals),
         );

@@ -73,21 +73,45 @@ use crate::{
 };
 use core::marker::PhantomData;
 
-/// The tables that a trigger reads variables of, during one hit.
+/// The tables that a trigger reads variables of, during one hit; `hash` is that of the key, if it is known.
 #[derive(Clone, Copy)]
-struct Sources<'a> {
+struct Sources<'a, H = Unknown> {
     trigger: &'a HistTrigger,
     preempt: PreemptOff<'a>,
+    hash: H,
 }
 
-impl Tables for Sources<'_> {
+/// Whether the hash of a key of one word is known.
+trait Hash: Copy {
+    /// The hash of `key` in `map`, as in all others.
+    fn of(self, map: &HistMap, key: &[u64; 1]) -> u64;
+}
+
+#[derive(Clone, Copy)]
+struct Unknown;
+
+impl Hash for Unknown {
+    #[inline(always)]
+    fn of(self, map: &HistMap, key: &[u64; 1]) -> u64 {
+        map.hash(key)
+    }
+}
+
+impl Hash for u64 {
+    #[inline(always)]
+    fn of(self, _map: &HistMap, _key: &[u64; 1]) -> u64 {
+        self
+    }
+}
+
+impl<H: Hash> Tables for Sources<'_, H> {
     #[inline(always)]
     fn aux(&self, table: u16, key: &[u64]) -> Option<&[Atomic<u64>]> {
         let table = self.trigger.sources.get(usize::from(table))?;
         let map = &table.in_hit(&self.preempt).map;
         let words = map.shape().key_words();
         let elt = match *key {
-            [word] if words == 1 => map.look(&[word])?,
+            [word] if words == 1 => map.look(&[word], self.hash.of(map, &[word]))?,
             // As in `tracing_map_lookup()`, a key that is longer is one by its beginning.
             _ => look_up(map, key.get(..words)?)?,
         };
@@ -234,7 +258,17 @@ fn hit_with_words<const N: usize, const ROOM: usize, S: Shards>(
     let cpu = || preempt.cpu();
     let live = trigger.table.in_hit(&preempt);
     let key = program.numbers_key::<N, true>(hit.data(), cpu);
-    let sources = Sources { trigger, preempt };
+    let hash = live.map.hash(&key);
+    let sources = Sources {
+        trigger,
+        preempt,
+        hash: Unknown,
+    };
+    let hashed = Sources {
+        trigger,
+        preempt,
+        hash,
+    };
     // Few triggers read variables, and most of those one.
     let (one, mut few);
     let numbers = match (found, program.refs()) {
@@ -246,7 +280,7 @@ fn hit_with_words<const N: usize, const ROOM: usize, S: Shards>(
             _ => Err(Unset),
         },
         (None, []) => Ok::<&[u64], Unset>(&[]),
-        (None, [only]) => match only.in_entry(&key, &sources) {
+        (None, [only]) => match only.in_entry(&key, &hashed) {
             Ok(number) => {
                 one = [number];
                 Ok(&one[..])
@@ -255,14 +289,14 @@ fn hit_with_words<const N: usize, const ROOM: usize, S: Shards>(
         },
         _ => {
             few = [0; ROOM];
-            program.numbers_of_refs(&{ key }, &{ sources }, &mut few)
+            program.numbers_of_refs(&{ key }, &{ hashed }, &mut few)
         }
     };
     let Ok(numbers) = numbers else {
         return live.map.count_at_once(Ending::Ignored, S::place(cpu));
     };
     let refs = Refs::of(numbers, &key, sources);
-    let elt = match live.map.glance(&key) {
+    let elt = match live.map.glance(&key, hash) {
         Glance::Found(elt) => elt,
         Glance::Full => return live.map.count_at_once(Ending::DroppedFull, S::place(cpu)),
         Glance::Unclear => match insert_words(program, live, key, preempt) {
@@ -311,7 +345,8 @@ fn hit_since<const N: usize, S: Shards>(trigger: &HistTrigger, hit: Hit<'_>) -> 
     let cpu = || preempt.cpu();
     let map = &trigger.table.in_hit(&preempt).map;
     let key = program.numbers_key::<N, false>(hit.data(), cpu);
-    let elt = match map.glance(&key) {
+    let hash = map.hash(&key);
+    let elt = match map.glance(&key, hash) {
         Glance::Found(elt) => Some(elt),
         Glance::Full => None,
         Glance::Unclear => return false,
@@ -319,7 +354,12 @@ fn hit_since<const N: usize, S: Shards>(trigger: &HistTrigger, hit: Hit<'_>) -> 
     let [only] = program.refs() else {
         return false;
     };
-    let Ok(number) = only.in_entry(&key, &Sources { trigger, preempt }) else {
+    let sources = Sources {
+        trigger,
+        preempt,
+        hash,
+    };
+    let Ok(number) = only.in_entry(&key, &sources) else {
         map.count_at_once(Ending::Ignored, S::place(cpu));
         return true;
     };
@@ -533,7 +573,7 @@ fn look_for_number<'a, const N: usize>(
         let table = trigger.sources.get(usize::from(only.table()))?;
         let map = &table.in_hit(preempt).map;
 
-        only.set_number(map.aux(map.look(&key)?))
+        only.set_number(map.aux(map.look(&key, map.hash(&key))?))
     });
 
     if found.is_none() {
@@ -570,16 +610,17 @@ fn key<'a>(program: &Program, hit: &Hit<'_>, key: &'a mut [u64]) -> &'a [u64] {
 fn hit_with_room(trigger: &HistTrigger, hit: &Hit<'_>, room: &mut [u64], numbers: &mut [u64]) {
     let program = &trigger.definition.program;
     let live = trigger.table.in_hit(hit.preempt_off());
-    let sources = Sources {
-        trigger,
-        preempt: *hit.preempt_off(),
-    };
     let key = match program.numbers_key_in(hit.data(), hit.preempt_off().cpu(), room) {
         0 => key(program, hit, room),
         words => room.get(..words).unwrap_or(&[]),
     };
     let Some((numbers, own)) = numbers.split_at_mut_checked(program.refs().len()) else {
         return;
+    };
+    let sources = Sources {
+        trigger,
+        preempt: *hit.preempt_off(),
+        hash: Unknown,
     };
     let Ok(refs) = program.resolve(key, sources, numbers) else {
         count(trigger, Ending::Ignored, hit.preempt_off());

@@ -20,7 +20,7 @@ use crate::{
         Relaxed, //
     },
     tracing_map::{
-        factors,
+        Factors,
         Pieces, //
     }, //
 };
@@ -76,11 +76,11 @@ impl Pieces for KeyPieces<'_> {
     }
 
     #[inline(always)]
-    fn sum(&self) -> (u64, usize) {
+    fn sum(&self, factors: &Factors) -> (u64, usize) {
         let (mut sum, mut len): (u64, usize) = (0, 0);
 
         for piece in self.all() {
-            let (of_piece, end) = piece.sum();
+            let (of_piece, end) = piece.sum(factors);
 
             sum = sum.wrapping_add(of_piece);
             if end != 0 {
@@ -129,8 +129,8 @@ fn take(held: &[Atomic<u64>]) -> (u64, &[Atomic<u64>]) {
 impl Piece<'_> {
     /// The sum of its words, each times its factor, and the end of the last one that is not 0; 0 if all are.
     #[inline(always)]
-    fn sum(&self) -> (u64, usize) {
-        let mut factors = factors(self.at).iter();
+    fn sum(&self, factors: &Factors) -> (u64, usize) {
+        let mut factors = factors.get(self.at..).unwrap_or(&[]).iter();
         let (mut sum, mut end): (u64, usize) = (0, 0);
         let mut at = self.at;
         let mut add = |word: u64, factor: Option<&u64>| {

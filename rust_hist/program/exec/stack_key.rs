@@ -12,7 +12,7 @@ use crate::{
         Relaxed, //
     },
     tracing_map::{
-        factors,
+        Factors,
         Pieces, //
     }, //
 };
@@ -89,11 +89,11 @@ impl Pieces for StackKey<'_> {
     }
 
     #[inline(always)]
-    fn sum(&self) -> (u64, usize) {
+    fn sum(&self, factors: &Factors) -> (u64, usize) {
         let len = self.0.len() / WORD;
         let mut sum: u64 = 0;
         // As many, so that there is one number to count to.
-        let factors = factors(0).get(..len).unwrap_or(&[]);
+        let factors = factors.get(..len).unwrap_or(&[]);
 
         in_steps(self.0, factors, |word, factor| {
             sum = sum.wrapping_add(word.wrapping_mul(*factor));

@@ -16,7 +16,7 @@ use crate::{
         Relaxed, //
     },
     tracing_map::{
-        factors,
+        Factors,
         Pieces, //
     }, //
 };
@@ -39,7 +39,8 @@ use super::{
 ///
 /// # Invariants
 ///
-/// `sum` and `end` are those of all words of the pieces, as [`Pieces::sum`] returns them.
+/// `sum` and `end` are those of all words of the pieces, as [`Pieces::sum`] returns them for the factors of the
+/// maps that the key is looked up in.
 pub struct TextKey<'k> {
     pieces: &'k [Piece<'k>],
     sum: u64,
@@ -78,7 +79,7 @@ impl Pieces for TextKey<'_> {
     }
 
     #[inline(always)]
-    fn sum(&self) -> (u64, usize) {
+    fn sum(&self, _factors: &Factors) -> (u64, usize) {
         (self.sum, self.end)
     }
 
@@ -185,12 +186,13 @@ impl Program {
     }
 
     /// Computes the key of the hit, as [`Program::key`] does, of a program for which [`Program::has_text_key`], and
-    /// hands it on.
+    /// hands it on, for maps with these factors.
     #[inline(always)]
     pub fn with_text_key<R>(
         &self,
         record: &[u8],
         cpu: impl Fn() -> u32 + Copy,
+        factors: &Factors,
         found: impl FnOnce(&TextKey<'_>) -> R,
     ) -> R {
         let mut pieces = [Piece {
@@ -219,7 +221,7 @@ impl Program {
             while let Some((word, more)) = rest.split_first_chunk() {
                 // There is one for each word of a key; that this might not be so keeps the compiler from doing two
                 // at once, while most strings have one or two.
-                let Some(factor) = factors(0).get(at) else {
+                let Some(factor) = factors.get(at) else {
                     break;
                 };
 
@@ -227,7 +229,7 @@ impl Program {
                 rest = more;
                 at = at.wrapping_add(1);
             }
-            if let Some(factor) = factors(0).get(at) {
+            if let Some(factor) = factors.get(at) {
                 add(at, last, *factor);
             }
             *piece = Piece {

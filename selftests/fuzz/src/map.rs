@@ -3,7 +3,7 @@
 //! Any sequence of operations on a map, among them hits that interrupt an insertion, against a
 //! `HashMap` with a limit.
 
-use rust_hist::tracing_map::Fibonacci;
+use rust_hist::tracing_map::SeededHash;
 
 use crate::{
     bytes::Bytes,
@@ -50,7 +50,7 @@ pub(crate) fn run(input: &[u8]) {
         });
     }
     match hash {
-        0 => check::<Fibonacci>(bits, cpus, &ops),
+        0 => check::<SeededHash>(bits, cpus, &ops),
         1 => check::<Same>(bits, cpus, &ops),
         _ => check::<Quarters>(bits, cpus, &ops),
     }

@@ -10,9 +10,9 @@ mod words;
 use common::{shape, Words};
 use rust_hist::sync::{Atomic, Both, Pair};
 use rust_hist::tracing_map::{
-    Fibonacci,
     Map,
     NumCell,
+    SeededHash,
     TextCell,
     TrackCell,
     Tracked,
@@ -85,7 +85,7 @@ fn a_map_with_variables_wants_aligned_memory() {
     for (aux_words, fits) in [(0, true), (2, false)] {
         let shape = shape(7, 1, aux_words, 1, 1);
         let words = (0..shape.words() + 2).map(|_| Atomic::<u64>::new(0));
-        let map = Map::<_, Fibonacci>::new(shape, Odd(words.collect()));
+        let map = Map::<_, SeededHash>::new(shape, Odd(words.collect()), SeededHash::default());
         assert_eq!(map.is_some(), fits);
     }
 }

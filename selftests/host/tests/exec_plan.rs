@@ -41,10 +41,11 @@ use rust_hist::{
     sync::Atomic,
     tracing_map::{
         track_value,
-        Fibonacci,
         Glance,
+        KeyHash,
         NumCell,
         Pieces,
+        SeededHash,
         TextCell,
         SHORT_KEY_WORDS, //
     }, //
@@ -223,7 +224,7 @@ fn check_long(keys: &[u64], pieces: &impl Pieces) {
     if keys.len() <= SHORT_KEY_WORDS {
         return;
     }
-    let map = map::<Fibonacci>(shape(7, keys.len(), 0, 1, 1));
+    let map = map::<SeededHash>(shape(7, keys.len(), 0, 1, 1));
     let hashed = map.hashed(pieces);
     assert_eq!(map.glance_at(pieces), Glance::Unclear);
     assert_eq!(map.look_hashed(&hashed), None);
@@ -247,9 +248,11 @@ fn check_text_key(program: &Program, record: &[u8], around: &Around, keys: &[u64
     if !program.has_text_key() {
         return;
     }
+    let factors = SeededHash::default().factors();
     program.with_text_key(
         record,
         || around.cpu,
+        factors,
         |key| {
             let mut found = vec![0; keys.len()];
             let mut next = 0;
@@ -265,9 +268,11 @@ fn check_text_key(program: &Program, record: &[u8], around: &Around, keys: &[u64
                 .iter()
                 .rposition(|&word| word != 0)
                 .map_or(0, |at| at + 1);
-            let sum = |key: &[u64]| Pieces::sum(&key);
-            assert_eq!(key.sum(), sum(&keys[..end]));
-            program.key_in_pieces(record, around, |pieces| assert_eq!(key.sum(), pieces.sum()));
+            let sum = Pieces::sum(&&keys[..end], factors);
+            assert_eq!(key.sum(factors), sum);
+            program.key_in_pieces(record, around, |pieces| {
+                assert_eq!(pieces.sum(factors), sum)
+            });
             check_in(keys, end, key);
             check_long(keys, key);
         },
@@ -306,7 +311,8 @@ fn check_stack(program: &Program, keys: &[u64], record: &[u8]) {
         .iter()
         .rposition(|&word| word != 0)
         .map_or(0, |at| at + 1);
-    assert_eq!(key.sum(), (&keys[..len]).sum());
+    let factors = SeededHash::default().factors();
+    assert_eq!(key.sum(factors), (&keys[..len]).sum(factors));
 }
 
 /// Checks all that a program computes of a record before it knows the entry.

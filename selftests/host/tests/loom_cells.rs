@@ -15,7 +15,7 @@ use common::{map, shape, Words};
 use loom::sync::Arc;
 use loom::thread;
 use rust_hist::sync::{Acquire, Atomic, Release};
-use rust_hist::tracing_map::{Fibonacci, Map, NumCell, TextCell, TrackCell, Tracked, When};
+use rust_hist::tracing_map::{Map, NumCell, SeededHash, TextCell, TrackCell, Tracked, When};
 use words::{Content, RowContent};
 
 /// Checks all interleavings with at most so many preemptions.
@@ -319,7 +319,7 @@ fn unsetting_a_string_excludes_its_writer() {
 /// table that it looks in.
 #[test]
 fn a_shared_table_is_cleared_whole() {
-    type Table = Map<Words, Fibonacci>;
+    type Table = Map<Words, SeededHash>;
 
     fn set(map: &Table, v: u64) {
         let elt = map.insert(&[7], |_| ()).expect("room");

@@ -15,8 +15,8 @@ use loom::sync::Arc;
 use loom::thread;
 use rust_hist::sync::{Atomic, Relaxed};
 use rust_hist::tracing_map::{
-    copy_words, Ending, Fibonacci, Glance, KeyHash, Map, NumCell, Rows, TrackCell, Tracked, Values,
-    When,
+    copy_words, Ending, Glance, KeyHash, Map, NumCell, Rows, SeededHash, TrackCell, Tracked,
+    Values, When,
 };
 use std::collections::BTreeMap;
 
@@ -92,7 +92,7 @@ fn rows<H: KeyHash>(map: &Map<Words, H>) -> BTreeMap<u64, u64> {
 #[test]
 fn one_key_of_three_threads_has_one_element() {
     check(2, || {
-        let map = small::<Fibonacci>(2);
+        let map = small::<SeededHash>(2);
 
         at_once(&map, [7, 7, 7]);
         assert_eq!(rows(&map), BTreeMap::from([(7, 3)]));
@@ -139,7 +139,7 @@ fn the_last_element_and_those_that_come_too_late() {
 #[test]
 fn the_last_element_for_one_key() {
     check(3, || {
-        let map = small::<Fibonacci>(1);
+        let map = small::<SeededHash>(1);
         call(&map, 0, 1);
         let other = {
             let map = map.clone();
@@ -173,7 +173,7 @@ fn a_look_sees_a_whole_element_or_none() {
         };
 
         for key in [7, 8] {
-            if let Glance::Found(elt) = map.glance(&[key]) {
+            if let Glance::Found(elt) = map.glance(&[key], map.hash(&[key])) {
                 assert_eq!(map.aux(elt)[0].load(Relaxed), !key);
             }
         }

@@ -15,7 +15,7 @@ use common::{map, shape, Same, Words};
 use loom::sync::Arc;
 use loom::thread;
 use rust_hist::sync::{Acquire, Atomic, Relaxed, Release};
-use rust_hist::tracing_map::{copy_words, Elt, Ending, Fibonacci, KeyHash, Map, Rows};
+use rust_hist::tracing_map::{copy_words, Elt, Ending, KeyHash, Map, Rows, SeededHash};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Checks all interleavings with at most so many preemptions. The numbers below are as high as a run
@@ -76,7 +76,7 @@ fn settle<H: KeyHash>(map: &Map<Words, H>, calls: u64) {
 #[test]
 fn one_key_from_two_threads_has_one_element() {
     check(7, || {
-        let map = small::<Fibonacci>(1, 2);
+        let map = small::<SeededHash>(1, 2);
         let other = {
             let map = map.clone();
             thread::spawn(move || call(&map, 1, 7))
@@ -143,7 +143,7 @@ fn last_element<H: KeyHash + 'static>() {
 #[test]
 fn last_element_and_neighbouring_slots() {
     last_element::<Same>();
-    last_element::<Fibonacci>();
+    last_element::<SeededHash>();
 }
 
 /// The same with three threads, two of which want the same key.
@@ -179,7 +179,7 @@ fn last_element_wanted_for_two_keys_by_three() {
 #[test]
 fn last_element_wanted_for_one_key_by_two() {
     check(6, || {
-        let map = small::<Fibonacci>(0, 1);
+        let map = small::<SeededHash>(0, 1);
         let other = {
             let map = map.clone();
             thread::spawn(move || call(&map, 0, 7).is_some())
@@ -204,7 +204,7 @@ fn last_element_wanted_for_one_key_by_two() {
 #[test]
 fn elements_given_back_are_not_handed_out_twice() {
     check(4, || {
-        let map = small::<Fibonacci>(2, 1);
+        let map = small::<SeededHash>(2, 1);
         // Each is interrupted by the next before it publishes, so two give their element back.
         let first = map.insert(&[1], |aux| {
             aux[0].store(!1, Relaxed);
@@ -240,7 +240,7 @@ fn elements_given_back_are_not_handed_out_twice() {
 #[test]
 fn a_lookup_sees_a_whole_element_or_none() {
     check(7, || {
-        let map = Arc::new(map::<Fibonacci>(shape(0, 2, 2, 1, 1)));
+        let map = Arc::new(map::<SeededHash>(shape(0, 2, 2, 1, 1)));
         let other = {
             let map = map.clone();
             thread::spawn(move || {
@@ -294,7 +294,7 @@ fn an_element_used_again_is_whole_too() {
 #[test]
 fn a_clear_splits_no_hit() {
     check(3, || {
-        let maps = Arc::new([small::<Fibonacci>(0, 2), small::<Fibonacci>(0, 2)]);
+        let maps = Arc::new([small::<SeededHash>(0, 2), small::<SeededHash>(0, 2)]);
         let current = Arc::new(Atomic::<u32>::new(0));
         let hit = |cpu: u32, key: u64| {
             let (maps, current) = (maps.clone(), current.clone());
@@ -330,7 +330,7 @@ fn a_clear_splits_no_hit() {
 fn every_call_is_in_the_account_and_in_the_rows() {
     for cpus in [2, 8192] {
         check(4, move || {
-            let map = small::<Fibonacci>(0, cpus);
+            let map = small::<SeededHash>(0, cpus);
             let other = {
                 let map = map.clone();
                 thread::spawn(move || {

@@ -11,7 +11,7 @@ use common::{
     Quarters, Same,
 };
 use proptest::prelude::*;
-use rust_hist::tracing_map::Fibonacci;
+use rust_hist::tracing_map::SeededHash;
 
 fn op() -> impl Strategy<Value = Op> {
     // Few keys, so that they meet; more than fit, so that tables get full.
@@ -35,7 +35,7 @@ proptest! {
         cpus in prop_oneof![Just(3u32), Just(8192)],
         ops in prop::collection::vec(op(), 0..120),
     ) {
-        check::<Fibonacci>(bits, cpus, &ops);
+        check::<SeededHash>(bits, cpus, &ops);
         check::<Same>(bits, cpus, &ops);
         check::<Quarters>(bits, cpus, &ops);
     }

@@ -12,7 +12,7 @@ mod common;
 
 use common::{map, shape, Quarters, Same, Words};
 use rust_hist::sync::{interrupted, Relaxed};
-use rust_hist::tracing_map::{copy_words, Ending, Fibonacci, Glance, KeyHash, Map, Rows, Values};
+use rust_hist::tracing_map::{copy_words, Ending, Glance, KeyHash, Map, Rows, SeededHash, Values};
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -149,8 +149,8 @@ fn settle<H: KeyHash>(map: &Map<Words, H>, bits: u32, before: Keys, keys: Keys) 
 
 #[test]
 fn a_new_key_interrupted_by_itself() {
-    all::<Fibonacci>(2, 1, &[], &[7, 7]);
-    all::<Fibonacci>(2, 1, &[], &[7, 7, 7]);
+    all::<SeededHash>(2, 1, &[], &[7, 7]);
+    all::<SeededHash>(2, 1, &[], &[7, 7, 7]);
     all::<Same>(3, 1, &[1, 2], &[7, 7, 7]);
 }
 
@@ -159,14 +159,14 @@ fn a_new_key_interrupted_by_others() {
     all::<Same>(3, 1, &[], &[7, 8]);
     all::<Quarters>(3, 1, &[3], &[7, 3, 11]);
     all::<Same>(3, 1, &[1], &[7, 8, 7]);
-    all::<Fibonacci>(3, 8192, &[], &[7, 8, 7]);
+    all::<SeededHash>(3, 8192, &[], &[7, 8, 7]);
 }
 
 #[test]
 fn a_key_that_is_there() {
-    all::<Fibonacci>(2, 1, &[7], &[7, 7, 7]);
+    all::<SeededHash>(2, 1, &[7], &[7, 7, 7]);
     all::<Same>(2, 1, &[1, 7], &[7, 8, 7]);
-    all::<Fibonacci>(2, 8192, &[7], &[7, 7, 7]);
+    all::<SeededHash>(2, 8192, &[7], &[7, 7, 7]);
 }
 
 #[test]
@@ -174,14 +174,14 @@ fn the_last_element() {
     all::<Same>(1, 1, &[1], &[7, 8, 7]);
     all::<Same>(1, 1, &[1], &[7, 7, 7]);
     all::<Quarters>(0, 1, &[], &[7, 7, 8]);
-    all::<Fibonacci>(0, 1, &[], &[7, 8, 7]);
+    all::<SeededHash>(0, 1, &[], &[7, 8, 7]);
     all::<Same>(1, 1, &[1, 2], &[7, 8, 1]);
 }
 
 #[test]
 fn four_deep() {
     all::<Same>(3, 1, &[], &[7, 8, 7, 8]);
-    all::<Fibonacci>(1, 1, &[1], &[7, 8, 7, 1]);
+    all::<SeededHash>(1, 1, &[1], &[7, 8, 7, 1]);
 }
 
 /// Two interrupts come to one hit, one behind the other.
@@ -223,10 +223,10 @@ fn twice<H: KeyHash + 'static>(bits: u32, before: Keys, keys: Keys) {
 
 #[test]
 fn two_interrupts_of_one_hit() {
-    twice::<Fibonacci>(2, &[], &[7, 7, 8]);
+    twice::<SeededHash>(2, &[], &[7, 7, 8]);
     twice::<Same>(3, &[1], &[7, 8, 7]);
     twice::<Same>(1, &[1], &[7, 8, 7]);
-    twice::<Fibonacci>(0, &[], &[7, 7, 8]);
+    twice::<SeededHash>(0, &[], &[7, 7, 8]);
     twice::<Quarters>(2, &[7], &[7, 3, 7]);
 }
 

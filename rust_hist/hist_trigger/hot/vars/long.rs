@@ -145,6 +145,7 @@ fn look_for_text(trigger: &HistTrigger, live: &Live, hit: &Hit<'_>, numbers: &mu
     program.with_text_key(
         hit.data(),
         || preempt.cpu(),
+        live.map.factors(),
         |key| look(trigger, live, preempt, key, numbers),
     )
 }

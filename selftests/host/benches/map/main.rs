@@ -17,7 +17,7 @@
 mod kernel;
 
 use rust_hist::sync::Atomic;
-use rust_hist::tracing_map::{Dimensions, Fibonacci, Glance, Map, Shape, Values};
+use rust_hist::tracing_map::{Dimensions, Glance, Map, SeededHash, Shape, Values};
 use std::ffi::{c_int, c_long};
 use std::hint::{black_box, spin_loop};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -137,7 +137,7 @@ impl Subject for Floor {
 }
 
 /// Our map, with the hit count alone, as `keys=` of one number makes it.
-struct Ours(Map<Vec<Atomic<u64>>, Fibonacci>);
+struct Ours(Map<Vec<Atomic<u64>>, SeededHash>);
 
 impl Ours {
     /// A map for this many CPUs. With very many of them, neighbours share a shard.
@@ -150,7 +150,10 @@ impl Ours {
         };
         let shape = Shape::new(dimensions, cpus as u32).expect("dimensions in range");
         let words = (0..shape.words()).map(|_| Atomic::<u64>::new(0)).collect();
-        Self(Map::new(shape, words).expect("as many words as the shape asks for"))
+        Self(
+            Map::new(shape, words, Default::default())
+                .expect("as many words as the shape asks for"),
+        )
     }
 }
 

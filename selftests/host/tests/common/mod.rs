@@ -33,23 +33,25 @@ pub(crate) fn shape(
 /// Returns an empty map.
 pub(crate) fn map<H: KeyHash>(shape: Shape) -> Map<Words, H> {
     let words = (0..shape.words()).map(|_| Atomic::<u64>::new(0)).collect();
-    Map::new(shape, words).expect("as many words as the shape asks for")
+    Map::new(shape, words, Default::default()).expect("as many words as the shape asks for")
 }
 
 /// All keys begin at the same slot, and have the same hash.
+#[derive(Clone, Copy, Default)]
 pub(crate) struct Same;
 
 impl KeyHash for Same {
-    fn hash(_key: &[u64]) -> u32 {
-        0xffff_ffff
+    fn hash(self, _key: &[u64]) -> u64 {
+        u64::MAX
     }
 }
 
 /// Keys begin at one of four slots; the last one wraps around.
+#[derive(Clone, Copy, Default)]
 pub(crate) struct Quarters;
 
 impl KeyHash for Quarters {
-    fn hash(key: &[u64]) -> u32 {
-        (key[0] as u32) << 30 | (key[0] as u32 & 0xf0)
+    fn hash(self, key: &[u64]) -> u64 {
+        key[0] << 62 | (key[0] & 0xf0) << 32
     }
 }

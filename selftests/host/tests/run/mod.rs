@@ -59,10 +59,10 @@ use rust_hist::{
     tracing_map::{
         Dimensions,
         Ending,
-        Fibonacci,
         Map,
         Pieces,
         Rows,
+        SeededHash,
         Shape, //
     },
 };
@@ -79,7 +79,7 @@ pub(crate) struct Trigger {
     pub(crate) event: (&'static str, &'static str),
     pub(crate) text: Vec<u8>,
     pub(crate) program: Program,
-    pub(crate) map: Map<Words, Fibonacci>,
+    pub(crate) map: Map<Words, SeededHash>,
 }
 
 /// All triggers of an instance, and all synthetic events.
