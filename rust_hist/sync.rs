@@ -112,7 +112,7 @@ compile_error!(
 );
 
 /// How often [`Pair::load`] reads without writing.
-const LOAD_TRIES: usize = 4;
+const LOAD_TRIES: usize = if cfg!(loom) { 1 } else { 4 };
 
 /// Two words side by side that change together: a value, and what is to be known of it.
 ///
@@ -189,11 +189,13 @@ impl<'a> Pair<'a> {
                 return Both { value, meta };
             }
         }
-        // Somebody changes it all the time: exchange it for itself, which takes both at once.
-        match self.cmpxchg(Both::default(), Both::default()) {
-            Ok(()) => Both::default(),
-            Err(held) => held,
+        // Somebody changes it all the time: exchange it for itself, which only succeeds if both are of one moment. It
+        // fails because another exchange has succeeded.
+        let mut seen = self.glance();
+        while let Err(held) = self.cmpxchg(seen, seen) {
+            seen = held;
         }
+        seen
     }
 
     /// Reads the value alone.
@@ -222,7 +224,8 @@ impl<'a> Pair<'a> {
         step::meta(self.words)
     }
 
-    /// Writes `new` if the words hold `old`; else says what they hold. Fully ordered either way.
+    /// Writes `new` if the words hold `old`, fully ordered. Else says what they hold: that orders nothing, and they
+    /// may be of two moments, as after [`Pair::glance`].
     #[inline]
     pub fn cmpxchg(&self, old: Both, new: Both) -> Result<(), Both> {
         // INVARIANT: of `Pair`.
@@ -371,9 +374,9 @@ mod host {
         cell: T::Cell,
         #[cfg(loom)]
         turn: cells::AtomicU32,
-        /// What the word holds as a part of a pair; nobody uses it as that and alone.
+        /// What the word and its neighbour hold as a pair; nobody uses either of them as that and alone.
         #[cfg(loom)]
-        in_pair: core::sync::atomic::AtomicU64,
+        pair: pair_model::Versions,
     }
 
     impl<T: AtomicType> Atomic<T> {
@@ -408,7 +411,7 @@ mod host {
                         #[cfg(loom)]
                         turn: cells::AtomicU32::new(0),
                         #[cfg(loom)]
-                        in_pair: core::sync::atomic::AtomicU64::new(0),
+                        pair: pair_model::Versions::new(),
                     }
                 }
 
@@ -460,35 +463,86 @@ mod host {
     atomic_word!(u32, AtomicU32);
     atomic_word!(u64, AtomicU64);
 
-    /// Pairs for the model checker, whose threads change places at its own operations alone. Each
-    /// access is one step of the model, and no stale word is seen, as on the one architecture that
-    /// has the instruction.
+    /// Pairs for the model checker: all that a pair has ever held, and the number of what it holds.
+    ///
+    /// That number is the one word that the model checker sees. A load of either half is an `Acquire` load of it: it
+    /// may show what was there before, but nothing older than what its thread has seen of the other half, which is
+    /// what 16 bytes that are written at once, and `Acquire` loads of 8 of them, come to on each architecture. An
+    /// exchange that fails orders nothing, and the first one shows two moments.
     #[cfg(loom)]
     pub(super) mod pair_model {
+        extern crate std;
+
         use super::{
             super::Both,
+            cells,
             Atomic,
             CoreOrdering, //
         };
+        use std::{
+            sync::{
+                atomic::AtomicBool,
+                Mutex,
+                PoisonError, //
+            },
+            vec::Vec, //
+        };
 
-        /// Lets others go first; what they did before their step is visible then.
-        fn turn(words: &[Atomic<u64>; 2]) {
+        /// What a pair has held, but for the zeros that come first, and which of it is there.
+        #[allow(unreachable_pub, reason = "a part of a type that is public")]
+        pub struct Versions {
+            all: Mutex<Vec<Both>>,
+            current: cells::AtomicUsize,
+            was_torn: AtomicBool,
+        }
+
+        impl Versions {
+            pub(super) fn new() -> Self {
+                Self {
+                    all: Mutex::new(Vec::new()),
+                    current: cells::AtomicUsize::new(0),
+                    was_torn: AtomicBool::new(false),
+                }
+            }
+
+            fn get(&self, n: usize) -> Both {
+                let all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+                n.checked_sub(1).map_or(Both::default(), |n| all[n])
+            }
+
+            fn add(&self, new: Both) -> usize {
+                let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+                all.push(new);
+                all.len()
+            }
+
+            /// What a failed exchange has seen: once it is of two moments.
+            fn torn(&self, n: usize, held: Both) -> Both {
+                match self.was_torn.swap(true, CoreOrdering::Relaxed) {
+                    true => held,
+                    false => Both {
+                        value: self.get(n.saturating_sub(1)).value,
+                        ..held
+                    },
+                }
+            }
+        }
+
+        /// What the pair holds, after a turn of the others; see [`Atomic::cell`].
+        fn load(words: &[Atomic<u64>; 2]) -> Both {
             let [first, _] = words;
-            first.turn.fetch_add(0, CoreOrdering::SeqCst);
+            first.turn.fetch_add(0, CoreOrdering::Relaxed);
+            first.pair.get(first.pair.current.load(CoreOrdering::Acquire))
         }
 
         /// Reads the first word.
         pub(in super::super) fn value(words: &[Atomic<u64>; 2]) -> u64 {
-            let [value, _] = words;
-            turn(words);
-            value.in_pair.load(CoreOrdering::SeqCst)
+            load(words).value
         }
 
         /// Reads the second word.
         pub(in super::super) fn meta(words: &[Atomic<u64>; 2]) -> u64 {
-            let [_, meta] = words;
-            turn(words);
-            meta.in_pair.load(CoreOrdering::SeqCst)
+            load(words).meta
         }
 
         /// Writes `new` if `words` hold `old`, else says what they hold.
@@ -497,17 +551,16 @@ mod host {
             old: Both,
             new: Both,
         ) -> Result<(), Both> {
-            let [value, meta] = words;
-            turn(words);
-            let held = Both {
-                value: value.in_pair.load(CoreOrdering::SeqCst),
-                meta: meta.in_pair.load(CoreOrdering::SeqCst),
-            };
+            let [Atomic { pair, .. }, _] = words;
+            // A read-modify-write sees the latest. It is the turn of the others, too; behind it there is none.
+            let n = pair.current.fetch_add(0, CoreOrdering::Relaxed);
+            let held = pair.get(n);
             if held != old {
-                return Err(held);
+                return Err(pair.torn(n, held));
             }
-            value.in_pair.store(new.value, CoreOrdering::SeqCst);
-            meta.in_pair.store(new.meta, CoreOrdering::SeqCst);
+            loom::stop_exploring();
+            pair.current.swap(pair.add(new), CoreOrdering::AcqRel);
+            loom::explore();
             Ok(())
         }
     }
