@@ -532,7 +532,9 @@ mod host {
         fn load(words: &[Atomic<u64>; 2]) -> Both {
             let [first, _] = words;
             first.turn.fetch_add(0, CoreOrdering::Relaxed);
-            first.pair.get(first.pair.current.load(CoreOrdering::Acquire))
+            first
+                .pair
+                .get(first.pair.current.load(CoreOrdering::Acquire))
         }
 
         /// Reads the first word.
