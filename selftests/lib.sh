@@ -9,6 +9,16 @@
 
 LC_ALL=C
 export LC_ALL
+# What busybox has in itself and does otherwise: as functions, where another function calls them; as aliases, so that $!
+# is their process.
+case $SHELL_OF_TESTS in
+busybox*)
+	for program in bin/dmesg sbin/insmod sbin/rmmod sbin/modprobe; do
+		eval "${program#*/}() { /usr/$program \"\$@\"; }"
+		alias "${program#*/}=/usr/$program"
+	done
+	;;
+esac
 SELFTESTS=${SELFTESTS:-$OLDPWD}
 
 # --- results ---
@@ -63,6 +73,9 @@ until_true() {
 		sleep 0.05
 	done
 }
+
+# start_reading FD - reads a byte. The shell's own 'read' may poll, and a hist file is ready when there is a new hit.
+start_reading() { dd bs=1 count=1 <&"$1" >/dev/null 2>&1; }
 
 # --- what is no work for a shell ---
 
@@ -194,7 +207,7 @@ refusal() { ask refusal "$@"; }
 # --- reading ---
 
 # table EVENT - the rows of its histograms
-table() { grep '^{' "events/$1/$HIST_FILE" || true; }
+table() { grep '^[{]' "events/$1/$HIST_FILE" || true; }
 
 # rows EVENT [N] - the rows of its Nth histogram, runs of blanks as one, what is tracked after a '|'
 rows() { ask rows "$1" "${2:-1}"; }
