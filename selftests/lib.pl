@@ -121,7 +121,10 @@ $functions{synth_error} = sub {
 	$text eq $want or fail("the log of \"$command\": wanted\n${want}got\n$text");
 };
 
-# The trigger files of this directory and of the instances in it that list a histogram.
+# Lines of triggers of ours.
+my $ours = qr/^(?:$hist|(?:en|dis)able_$hist):.*/m;
+
+# The trigger files of this directory and of the instances in it that list one.
 sub hist_files {
 	my @files;
 	for my $dir ('.', glob 'instances/*') {
@@ -131,38 +134,33 @@ sub hist_files {
 		}
 		push @files, map { "$dir/events/$_/trigger" } sort keys %seen;
 	}
-	return grep { content($_) =~ /^$hist:/m } @files;
+	return grep { content($_) =~ $ours } @files;
 }
 
 $functions{read_back} = sub {
 	my (@all, %before);
 	for my $file (hist_files()) {
-		my @lines = grep { /^$hist:/ } split /\n/, content($file);
+		my @lines = content($file) =~ /$ours/g;
 		$before{$file} = join "\n", sort @lines;
 		push @all, [$file, $_] for @lines;
 	}
 	# What others refer to goes after these, and comes before them.
 	my @left = reverse @all;
 	for my $round (1 .. 8) {
-		@left = grep { my ($file, $line) = @$_; put($file, '!' . $line =~ s/ \[\w+\]$//r) ne '' } @left;
+		@left = grep { my ($file, $line) = @$_; put($file, "!$line") ne '' } @left;
 	}
 	fail("by its own text this is not removed: $left[0][1]") if @left;
 	for my $file (sort keys %before) {
-		fail("by its own text this was not removed: $1") if content($file) =~ /^($hist:.*)/m;
+		fail("by its own text this was not removed: $&") if content($file) =~ $ours;
 	}
 	my @make = @all;
 	for my $round (1 .. 8) {
-		@make = grep {
-			my ($file, $line) = @$_;
-			my $paused = $line =~ s/ \[paused\]$//;
-			$line =~ s/ \[active\]$//;
-			$line =~ s/( if |$)/:pause$1/ if $paused;
-			put($file, $line) ne '';
-		} @make;
+		@make = grep { my ($file, $line) = @$_; put($file, $line) ne '' } @make;
 	}
 	fail("its own text is refused: $make[0][1]\n" . content('error_log')) if @make;
 	for my $file (sort keys %before) {
-		my $after = join "\n", sort grep { /^$hist:/ } split /\n/, content($file);
+		my @lines = content($file) =~ /$ours/g;
+		my $after = join "\n", sort @lines;
 		$after eq $before{$file} or fail("made again from their own text: $file: was\n$before{$file}\nis\n$after");
 	}
 };

@@ -161,18 +161,19 @@ accepts() {
 	shows "$1" "$3" "${4:-active}"
 	unplace "$1" "$3"
 	equal "the triggers of $1 after its removal" "$(lines "$1")" ""
-	# What is printed can be given back, which is not so of the C code (H-CMD-10, H-SPF-04).
-	[ "$RUST" = 1 ] && [ -z "${4:-}" ] || return 0
-	place "$1" "$3"
-	shows "$1" "$3"
-	unplace "$1" "$3"
+	# What is printed can be given back, which is not so of the C code (H-CMD-10, H-CMD-36, H-SPF-04).
+	[ "$RUST" = 1 ] || return 0
+	place "$1" "$3 [${4:-active}]"
+	shows "$1" "$3" "${4:-active}"
+	unplace "$1" "$3 [${4:-active}]"
+	no_triggers "$1"
 }
 
 # no_triggers EVENT
 no_triggers() { equal "the triggers of $1" "$(lines "$1")" ""; }
 
 # read_back - after each test: what triggers it leaves are removed by what 'trigger' says of them, made again
-# by that text, and then 'trigger' says the same. Not of the C code, as H-CMD-10 and H-SPF-04 say.
+# by that text, and then 'trigger' says the same. Not of the C code, as H-CMD-10, H-CMD-36 and H-SPF-04 say.
 read_back() {
 	[ "$RUST" = 1 ] && [ -d "/sys/module/$MODULE" ] || return 0
 	cd "$TEST_DIR" || return 1

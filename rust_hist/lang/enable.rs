@@ -58,11 +58,18 @@ impl<'t> EnableSpec<'t> {
         })
     }
 
-    /// How often the trigger acts.
+    /// How often the trigger acts: a number, or as a printed line has it, a signed number behind a word.
+    ///
+    /// PARITY: C does not take what it prints.
     pub fn limit(&self) -> Result<u64, Errno> {
-        match self.count {
-            Some(count) => lex::number(count),
-            None => Ok(UNLIMITED),
+        let Some(count) = self.count.filter(|&count| count != b"unlimited") else {
+            return Ok(UNLIMITED);
+        };
+
+        match count.strip_prefix(b"count=") {
+            Some([b'-', left @ ..]) => Ok(lex::number(left)?.wrapping_neg()),
+            Some(left) => lex::number(left),
+            None => lex::number(count),
         }
     }
 

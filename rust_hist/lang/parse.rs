@@ -62,6 +62,10 @@ const HANDLERS: [&[u8]; 3] = [ON_MATCH, ON_MAX, ON_CHANGE];
 /// The word between the parameters and the filter.
 const IF: &[u8] = b"if";
 
+/// What a printed line ends in.
+const ACTIVE: &[u8] = b" [active]";
+const PAUSED: &[u8] = b" [paused]";
+
 /// Parses what stands behind `PREFIX:`.
 ///
 /// `prefix` is the command's name, which carets count along. `text` ends at its first NUL, if it
@@ -79,8 +83,11 @@ pub fn parse<'t>(prefix: &'t [u8], text: &'t [u8]) -> Result<HistSpec<'t>, Refus
 
     let (params, filter) =
         split_filter(text).map_err(|at| whole.explain(Errno::Einval, ErrKind::NoFilter, at))?;
+    let (params, filter, paused) = without_state(text, params, filter);
     let mut spec = HistSpec::new(Command::new(prefix, text, params), filter);
     let mut keys = None;
+
+    spec.paused = paused;
 
     for token in Split::new(text, params, b':') {
         parameter(&mut spec, &mut keys, token)?;
@@ -128,6 +135,46 @@ fn split_filter(text: &[u8]) -> Result<(Span, Option<Span>), Span> {
     }
 
     Ok((whole, None))
+}
+
+/// Takes the state off a printed line: the parameters, the filter, and whether the state is `[paused]`.
+///
+/// It is looked for only behind what ends a printed line; a name, which may be any text, does not.
+///
+/// PARITY: C refuses a line with its state, unless it ends in an action: `action_parse()` ignores what
+/// stands behind the parenthesis. No filter that C accepts ends so: the last of it is a parenthesis, or a
+/// value that is in quotes, or in braces, or a number or the name of a function, which have no brackets.
+fn without_state(text: &[u8], params: Span, filter: Option<Span>) -> (Span, Option<Span>, bool) {
+    let last = filter.unwrap_or(params);
+    let cut = |state: &[u8]| {
+        let rest = last.of(text).strip_suffix(state)?;
+        let ends = match filter {
+            Some(_) => !rest.is_empty(),
+            None => ends_line(rest),
+        };
+
+        ends.then(|| last.first(rest.len()))
+    };
+    let (last, paused) = match (cut(ACTIVE), cut(PAUSED)) {
+        (Some(last), _) => (last, false),
+        (None, Some(last)) => (last, true),
+        (None, None) => (last, false),
+    };
+
+    match filter {
+        Some(_) => (params, Some(last), paused),
+        None => (last, None, paused),
+    }
+}
+
+/// Whether a printed line without a filter ends as these parameters do.
+fn ends_line(params: &[u8]) -> bool {
+    let last = params.rsplit(|&byte| byte == b':').next().unwrap_or(params);
+
+    last.starts_with(b"size=")
+        || last.starts_with(b"clock=")
+        || last == b"nohitcount"
+        || last.ends_with(b")")
 }
 
 /// Parses one token between colons.

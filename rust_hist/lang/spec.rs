@@ -201,6 +201,8 @@ pub struct HistSpec<'t> {
     pub(crate) cont: bool,
     pub(crate) clear: bool,
     pub(crate) nohitcount: bool,
+    /// The text ends in the state `[paused]`, as a printed line does.
+    pub(super) paused: bool,
 }
 
 impl<'t> HistSpec<'t> {
@@ -221,7 +223,19 @@ impl<'t> HistSpec<'t> {
             cont: false,
             clear: false,
             nohitcount: false,
+            paused: false,
         }
+    }
+
+    /// Whether a new trigger begins stopped; `stamps` says whether it has time stamps.
+    ///
+    /// PARITY: without them C does not look at the clock, nor at what stands behind it.
+    pub(crate) fn starts_paused(&self, stamps: bool) -> bool {
+        let behind_clock = self
+            .clock
+            .is_some_and(|clock| self.filter.is_none() && clock.end == self.command.params.end);
+
+        self.pause || self.paused && (stamps || !behind_clock)
     }
 
     /// What the command asks of a trigger like it that exists; `None`: nothing, it is a new one.

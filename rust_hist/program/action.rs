@@ -405,6 +405,7 @@ impl Program {
             }
             at = at.saturating_add(1);
         }
+        self.starts_paused = spec.starts_paused(self.timestamps);
         Ok(self.lower_actions()?)
     }
 

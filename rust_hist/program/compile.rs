@@ -134,7 +134,6 @@ impl Program {
         self.nohitcount = spec.nohitcount;
         self.update = spec.update();
         self.needs_existing = spec.cont || spec.clear;
-        self.starts_paused = spec.pause;
 
         let mut compiler = Compiler::new(self, spec, event);
 

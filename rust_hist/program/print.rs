@@ -4,8 +4,8 @@
 //!
 //! C counterpart: `event_hist_trigger_print()` and `hist_field_print()` of
 //! [`kernel/trace/trace_events_hist.c`](srctree/kernel/trace/trace_events_hist.c).
-//! The line up to its state is a command again: it makes the same trigger, and with `!` before it
-//! removes it.
+//! The line is a command again: it makes the same trigger in the same state, and with `!` before it removes
+//! it.
 //!
 //! Context: any.
 

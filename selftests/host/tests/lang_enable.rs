@@ -39,6 +39,25 @@ fn a_count_is_any_number() {
 }
 
 #[test]
+fn h_enh_02_a_count_is_what_is_printed() {
+    assert_eq!(spec("a:b:unlimited").limit(), Ok(ENABLE_UNLIMITED));
+    assert_eq!(spec("a:b:unlimited if x").limit(), Ok(ENABLE_UNLIMITED));
+    assert_eq!(spec("a:b:count=0").limit(), Ok(0));
+    assert_eq!(spec("a:b:count=3 if x").limit(), Ok(3));
+    // Printed as a signed number.
+    assert_eq!(spec("a:b:count=-2").limit(), Ok(u64::MAX - 1));
+    for wrong in [
+        "a:b:count=",
+        "a:b:count=-",
+        "a:b:count=x",
+        "a:b:unlimited1",
+        "a:b:-2",
+    ] {
+        assert_eq!(spec(wrong).limit(), Err(Errno::Einval), "{wrong}");
+    }
+}
+
+#[test]
 fn a_filter_follows_if() {
     assert_eq!(
         spec("a:b:3 if  pid == 1").filter(),

@@ -847,6 +847,85 @@ fn h_cmd_35_the_line() {
 }
 
 #[test]
+fn h_cmd_36_the_line_makes_the_trigger_again_in_its_state() {
+    let starts = |text: &str| {
+        let program = compile(&KMALLOC, text.as_bytes())
+            .unwrap_or_else(|refusal| panic!("{text}: {refusal:?}"));
+        let removal = compile_change(&KMALLOC, text.as_bytes()).expect(text);
+
+        assert!(program.same_trigger(text.as_bytes(), &removal, text.as_bytes()));
+        // It describes a new trigger, and changes none.
+        assert_eq!(program.update(), None);
+        (
+            program.starts_paused(),
+            program.filter(text.as_bytes()).map(<[u8]>::to_vec),
+        )
+    };
+
+    for text in [
+        "keys=node:vals=hitcount:sort=hitcount:size=2048",
+        "keys=common_timestamp:size=2048:clock=mono",
+        "keys=node:vals=ptr:nohitcount",
+        "keys=node:v=ptr:size=128:onmax($v).save(ptr)",
+    ] {
+        assert_eq!(starts(&format!("{text} [active]")), (false, None));
+        assert_eq!(starts(&format!("{text} [paused]")), (true, None));
+        for filter in [
+            "node == 1",
+            "comm == \"[paused]\"",
+            "comm == \"x\" [active]",
+        ] {
+            let text = format!("{text} if {filter}");
+            let expected = |paused| (paused, Some(filter.as_bytes().to_vec()));
+
+            assert_eq!(starts(&format!("{text} [active]")), expected(false));
+            assert_eq!(starts(&format!("{text} [paused]")), expected(true));
+        }
+    }
+    // What a filter begins with is no state.
+    assert_eq!(
+        starts("keys=node if [paused]"),
+        (false, Some(b"[paused]".to_vec()))
+    );
+    assert_eq!(
+        starts("keys=node if  [paused]"),
+        (false, Some(b" [paused]".to_vec()))
+    );
+}
+
+#[test]
+fn h_cmd_36_what_c_accepts_keeps_its_meaning() {
+    let program = |text: &str| compile(&KMALLOC, text.as_bytes()).expect(text);
+    // A name is any text, and so is that of a variable.
+    let named = program("keys=node:name=a [paused]");
+
+    assert_eq!(
+        named.name(b"keys=node:name=a [paused]"),
+        Some(&b"a [paused]"[..])
+    );
+    assert!(!named.starts_paused());
+
+    let alias = program("keys=node:v [paused]=ptr:w=$v [paused]");
+
+    assert_eq!(alias.vars().len(), 2);
+    assert!(!alias.starts_paused());
+    // Without time stamps a clock is nothing, whatever it is called.
+    assert!(!program("keys=node:clock=mono [paused]").starts_paused());
+    assert!(program("keys=node:clock=mono if ptr [paused]").starts_paused());
+    // Nor is anything else a state.
+    for text in [
+        "keys=node [active]",
+        "keys=node:vals=ptr [paused]",
+        "keys=node:clear [active]",
+        "keys=node:size=128  [active]",
+        "keys=node:size=128 [Active]",
+        "keys=node:size=128 [active] [active]",
+    ] {
+        assert!(compile(&KMALLOC, text.as_bytes()).is_err(), "{text}");
+    }
+}
+
+#[test]
 fn carets_count_the_prefix() {
     let refusal = lang::parse(b"rhist", b"keys=")
         .map(|_| ())

@@ -60,7 +60,7 @@ pub(crate) fn check_with(resolver: &mut dyn Resolver, text: &[u8]) -> bool {
         }
         Ok(program) => {
             let line = line_of(&program, text);
-            let printed = behind_prefix(&line);
+            let printed = typed(&line);
             let again = create(resolver, printed).unwrap_or_else(|refusal| {
                 panic!(
                     "{:?} was printed as {:?}: {refusal:?}",
@@ -71,7 +71,7 @@ pub(crate) fn check_with(resolver: &mut dyn Resolver, text: &[u8]) -> bool {
 
             assert!(program.same_trigger(text, &again, printed));
             assert!(again.same_trigger(printed, &program, text));
-            assert_eq!(behind_prefix(&line_of(&again, printed)), printed);
+            assert_eq!(line_of(&again, printed), line);
             assert_eq!(again.size_bits(), program.size_bits());
             assert_eq!(again.nohitcount(), program.nohitcount());
             assert_eq!(again.usecs(), program.usecs());

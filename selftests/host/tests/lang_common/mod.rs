@@ -255,9 +255,14 @@ pub(crate) fn line_of(program: &Program, text: &[u8]) -> Vec<u8> {
     out.0
 }
 
+/// A printed line as it is typed behind `hist:`, with its state.
+pub(crate) fn typed(line: &[u8]) -> &[u8] {
+    line.strip_prefix(b"hist:").expect("has the prefix")
+}
+
 /// What stands behind `hist:` in a printed line, up to its state.
 pub(crate) fn behind_prefix(line: &[u8]) -> &[u8] {
-    let line = line.strip_prefix(b"hist:").expect("has the prefix");
+    let line = typed(line);
 
     line.strip_suffix(b" [active]")
         .or_else(|| line.strip_suffix(b" [paused]"))
@@ -265,7 +270,7 @@ pub(crate) fn behind_prefix(line: &[u8]) -> &[u8] {
 }
 
 /// Checks that `text` is accepted and printed as `expected` (without prefix and state), and that
-/// what is printed makes the same trigger and the same line again.
+/// what is printed makes the same trigger and the same line again, with its state and without.
 pub(crate) fn accepts(event: &Event, text: &str, expected: &str) -> Program {
     let program =
         compile(event, text.as_bytes()).unwrap_or_else(|refusal| panic!("{text}: {refusal:?}"));
@@ -274,11 +279,14 @@ pub(crate) fn accepts(event: &Event, text: &str, expected: &str) -> Program {
 
     assert_eq!(String::from_utf8_lossy(printed), expected, "{text}");
 
-    let again = compile(event, printed).unwrap_or_else(|refusal| panic!("{expected}: {refusal:?}"));
+    for typed in [printed, typed(&line)] {
+        let again =
+            compile(event, typed).unwrap_or_else(|refusal| panic!("{expected}: {refusal:?}"));
 
-    assert_eq!(behind_prefix(&line_of(&again, printed)), printed);
-    assert!(program.same_trigger(text.as_bytes(), &again, printed));
-    assert!(again.same_trigger(printed, &program, text.as_bytes()));
+        assert_eq!(behind_prefix(&line_of(&again, typed)), printed);
+        assert!(program.same_trigger(text.as_bytes(), &again, typed));
+        assert!(again.same_trigger(typed, &program, text.as_bytes()));
+    }
     program
 }
 

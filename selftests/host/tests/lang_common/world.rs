@@ -109,6 +109,7 @@ impl World {
 
         assert_eq!(printed, expected, "{text}");
 
+        let printed = std::str::from_utf8(typed(&line)).expect("is text");
         let again = self
             .compile(printed)
             .unwrap_or_else(|refusal| panic!("{printed}: {refusal:?}"));
