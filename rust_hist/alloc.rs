@@ -63,6 +63,7 @@ use self::host::KVec;
 /// assert_eq!(*numbers, [1, 2]);
 /// # Ok::<(), AllocError>(())
 /// ```
+#[derive(PartialEq, Eq)]
 pub struct Vec<T>(KVec<T>);
 
 impl<T> Vec<T> {

@@ -20,7 +20,10 @@
 
 use core::ffi::CStr;
 
-use crate::alloc::AllocError;
+use crate::alloc::{
+    AllocError,
+    Vec, //
+};
 
 /// Declares the kinds of entries of one error log and the table of their texts from one list, so that
 /// they cannot disagree.
@@ -162,7 +165,7 @@ kinds_with_texts! {
     /// A fourth key.
     TooManyKeys: c"Too many keys (Max = 3)",
     /// The keys take more bytes than a map's entry has for them.
-    KeyTooLong: c"Keys are too long (Max = 504 bytes)",
+    KeyTooLong: c"Keys are too long (Max = 504 bytes, a string of no fixed length counts 256)",
     /// A third value besides the raw hitcount.
     TooManyVals: c"Too many values (Max = 2)",
     /// `size=` is no number, or none that a map can have.
@@ -181,6 +184,8 @@ kinds_with_texts! {
     UnsupportedField: c"Field type not supported",
     /// The argument of `onmax` or `onchange` is a string or a stack.
     OnxNotNumber: c"For onmax(x) or onchange(x), x must be a number",
+    /// A parameter is the name of a variable without its `$`, and no field; the detail has it with it.
+    MissingDollar: c"A variable as a parameter needs its dollar sign",
     /// A seventeenth variable is read; goes with [`Errno::Enomem`].
     TooManyRefs: c"Too many variable references (Max = 16)",
     /// Another trigger, a tracer or a reader has the snapshot; goes with [`Errno::Ebusy`].
@@ -239,19 +244,21 @@ pub struct Entry {
 ///
 /// The glue logs [`Refusal::entries`] in order and returns [`Refusal::errno`]. A refusal without
 /// entries is one that C does not explain either.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq)]
 pub struct Refusal {
     /// What the writer gets.
     pub errno: Errno,
     entries: [Option<Entry>; ENTRIES_MAX],
+    detail: Vec<u8>,
 }
 
 impl Refusal {
     /// An errno and nothing else.
-    pub const fn silent(errno: Errno) -> Self {
+    pub fn silent(errno: Errno) -> Self {
         Self {
             errno,
             entries: [None; ENTRIES_MAX],
+            detail: Vec::new(),
         }
     }
 
@@ -273,6 +280,13 @@ impl Refusal {
         self.entries().next().is_none()
     }
 
+    /// Whether this is what is said first.
+    pub fn begins(&self, kind: ErrKind) -> bool {
+        self.entries()
+            .next()
+            .is_some_and(|entry| entry.kind == kind)
+    }
+
     /// As [`Refusal::then`], unless nothing is said: without memory nothing is wrong with the text.
     pub fn then_if_any(self, last: Entry) -> Self {
         if self.is_silent() {
@@ -288,6 +302,22 @@ impl Refusal {
 
         self.entries()
             .fold(Self::silent(self.errno).then(first), Self::then)
+    }
+
+    /// The same refusal, with these pieces of one text behind what the last entry says: what the command
+    /// does not show.
+    pub fn detailed(mut self, pieces: &[&[u8]]) -> Self {
+        for piece in pieces {
+            if let Err(no_memory) = self.detail.extend_from_slice(piece) {
+                return no_memory.into();
+            }
+        }
+        self
+    }
+
+    /// What goes behind the text of the last entry, if anything does.
+    pub fn detail(&self) -> &[u8] {
+        &self.detail
     }
 
     /// The entries to log, in order.

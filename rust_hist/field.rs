@@ -116,9 +116,11 @@ pub enum SynthClass {
     Stack,
 }
 
-/// One field of a synthetic event. The text belongs to the event.
+/// One field of a synthetic event. The texts belong to the event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SynthField<'e> {
+    /// Its name.
+    pub name: &'e [u8],
     /// The type as C has it, which for a dynamic string is `__data_loc char[]`.
     pub type_name: &'e [u8],
     /// Its bytes as its type has them.

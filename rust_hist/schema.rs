@@ -34,7 +34,10 @@ use crate::{
         AllocError,
         Vec, //
     },
-    field::SynthClass,
+    field::{
+        SynthClass,
+        SynthField, //
+    },
     limits::STR_SLOT, //
 };
 
@@ -117,6 +120,18 @@ impl Field<'_> {
         let type_name = self.type_name.to_bytes();
 
         type_name.strip_prefix(kind::DATA_LOC).unwrap_or(type_name)
+    }
+}
+
+impl<'s> From<Field<'s>> for SynthField<'s> {
+    fn from(field: Field<'s>) -> Self {
+        Self {
+            name: field.name.to_bytes(),
+            type_name: field.type_name.to_bytes(),
+            size: field.size.into(),
+            signed: field.signed,
+            class: field.class,
+        }
     }
 }
 

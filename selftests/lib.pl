@@ -9,13 +9,13 @@
 # then the directory, the name and the arguments, each ended by a NUL; an answer is what the function prints, and
 # a line of \x01 and its status; or that line alone, with 'long' before the status, if what it prints is in a file.
 #
-# Of the environment: HIST, HIST_FILE, HIST_STATS, SYNTH, SYNTH_FILE, TRACEFS, and TMPDIR for answers that are long.
+# Of the environment: HIST, HIST_FILE, HIST_STATS, SYNTH, SYNTH_FILE, TRACEFS, RUST, and TMPDIR for answers that are long.
 
 use strict;
 use warnings;
 use Errno ();
 
-my ($hist, $top) = @ENV{'HIST', 'TRACEFS'};
+my ($hist, $top, $rust) = @ENV{'HIST', 'TRACEFS', 'RUST'};
 # The bytes of an answer that is not long.
 my $MOST = 4000;
 
@@ -73,9 +73,10 @@ $functions{refusal} = sub {
 
 	if ($mode eq 'log') {
 		$command =~ s/hist:/$hist:/;
-		$caret = index $command, '^';
-		$caret >= 0 or fail("the test gives no place for a caret: $command");
-		substr($command, $caret, 1) = '';
+		my %at;
+		$at{$1} = $-[0] while $command =~ s/([\^@])//;
+		$caret = $rust ? $at{'^'} : $at{'@'} // $at{'^'};
+		defined $caret or fail("the test gives no place for a caret: $command");
 	}
 	my $before = $state->();
 	clear_log('error_log');
@@ -92,9 +93,11 @@ $functions{refusal} = sub {
 	my $text = content('error_log');
 	my @heads = grep { /: error: / } split /^/, $text;
 	s/^\[ *\d+\.\d+\] // for @heads;
-	my $heads = join '', @heads;
 	my $want = join '', map { "$location: error: $_\n" } @messages;
-	$heads eq $want or fail("the log of \"$command\": wanted\n${want}got\n$text");
+	# What ours says behind a message.
+	my $more = $rust ? ': .+' : '';
+	my $pattern = quotemeta($want) =~ s/\\\.\\\.\\\.\\\n/$more\n/gr;
+	join('', @heads) =~ /^$pattern\z/ or fail("the log of \"$command\": wanted\n${want}got\n$text");
 	return if $mode eq 'none';
 	my $end = "  Command: $shown\n" . ' ' x (11 + $caret) . "^\n";
 	substr($text, -length $end) eq $end or fail("the last entry for \"$command\" should end in\n${end}but is\n$text");

@@ -83,7 +83,7 @@ start_reading() { dd bs=1 count=1 <&"$1" >/dev/null 2>&1; }
 # started it for all tests (ANSWERS); one at a time can ask it.
 ask() {
 	if [ -z "${ANSWERS:-}" ]; then
-		HIST=$HIST HIST_FILE=$HIST_FILE HIST_STATS=$HIST_STATS SYNTH=$SYNTH SYNTH_FILE=$SYNTH_FILE TRACEFS=$TRACEFS \
+		HIST=$HIST HIST_FILE=$HIST_FILE HIST_STATS=$HIST_STATS SYNTH=$SYNTH SYNTH_FILE=$SYNTH_FILE TRACEFS=$TRACEFS RUST=$RUST \
 			"$SELFTESTS/lib.pl" "$@"
 		return
 	fi
@@ -199,8 +199,9 @@ refused_quietly() {
 
 # check_error EVENT COMMAND ERRNO MESSAGE...
 #
-# COMMAND begins with 'hist:' and has a '^' where the caret of the last entry is to be; the name of
-# the trigger is put in. The log then has exactly an entry for each MESSAGE.
+# COMMAND begins with 'hist:' and has a '^' where the caret of the last entry is to be, and an '@' where C has
+# it if that is elsewhere; the name of the trigger is put in. The log then has exactly an entry for each MESSAGE.
+# One that ends in '...' ends so in C, and ours says more.
 check_error() { refusal log "$@"; }
 
 refusal() { ask refusal "$@"; }

@@ -20,7 +20,7 @@ pub(crate) fn report(
     instance: Instance<'_>,
     location: &CStr,
     command: &CStr,
-    text: &'static CStr,
+    text: &CStr,
     column: u16,
 ) {
     // SAFETY: the instance is live.
@@ -28,7 +28,7 @@ pub(crate) fn report(
 }
 
 /// Adds an entry to the log of the top instance; as [`report`].
-pub(crate) fn report_top(location: &CStr, command: &CStr, text: &'static CStr, column: u16) {
+pub(crate) fn report_top(location: &CStr, command: &CStr, text: &CStr, column: u16) {
     // SAFETY: null stands for the top instance.
     unsafe { report_to(core::ptr::null_mut(), location, command, text, column) };
 }
@@ -40,7 +40,7 @@ unsafe fn report_to(
     instance: *mut bindings::trace_array,
     location: &CStr,
     command: &CStr,
-    text: &'static CStr,
+    text: &CStr,
     column: u16,
 ) {
     let mut texts = [text.as_char_ptr()];

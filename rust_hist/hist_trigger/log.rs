@@ -56,24 +56,33 @@ pub(super) struct Log<'a> {
 impl Log<'_> {
     /// Logs why a command is refused, and returns what the writer gets.
     pub(super) fn refuse(&self, refusal: &Refusal) -> Failure {
-        for entry in refusal.entries() {
+        let mut entries = refusal.entries().peekable();
+        let why = entries.peek().map(|entry| entry.kind.text());
+        while let Some(entry) = entries.next() {
+            let detail = match entries.peek() {
+                Some(_) => b"",
+                None => refusal.detail(),
+            };
             // Without memory the writer still gets the errno.
-            let _ = self.add(entry);
+            let _ = self.add(entry, detail);
         }
         Failure {
             error: Error::from_errno(-refusal.errno.code()),
-            why: refusal.entries().next().map(|entry| entry.kind.text()),
+            why,
         }
     }
 
-    fn add(&self, entry: Entry) -> Result {
+    /// Adds an entry, with a detail behind its text if there is one.
+    fn add(&self, entry: Entry, detail: &[u8]) -> Result {
         let location = self.location()?;
         let command = joined(&[self.prefix, b":", self.text, b"\0"])?;
+        let colon: &[u8] = if detail.is_empty() { b"" } else { b": " };
+        let text = joined(&[entry.kind.text().to_bytes(), colon, detail, b"\0"])?;
         error_log::report(
             self.file.instance(),
-            CStr::from_bytes_until_nul(location.as_bytes()).map_err(|_| EINVAL)?,
-            CStr::from_bytes_until_nul(command.as_bytes()).map_err(|_| EINVAL)?,
-            entry.kind.text(),
+            as_c_str(&location)?,
+            as_c_str(&command)?,
+            as_c_str(&text)?,
             entry.at,
         );
         Ok(())
@@ -92,6 +101,11 @@ impl Log<'_> {
             _ => joined(&[b"\0"]),
         }
     }
+}
+
+/// A text that ends in a NUL, up to its first one.
+fn as_c_str(text: &TextBuf) -> Result<&CStr> {
+    CStr::from_bytes_until_nul(text.as_bytes()).map_err(|_| EINVAL)
 }
 
 /// The parts one after the other.

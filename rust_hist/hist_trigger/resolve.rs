@@ -371,14 +371,7 @@ impl Resolver for Names<'_> {
 
     fn synth_field(&self, synth: u16, index: usize) -> Option<SynthField<'_>> {
         let event = self.found.synths.get(usize::from(synth))?;
-        let field = event.schema().field(index)?;
-
-        Some(SynthField {
-            type_name: field.type_name.to_bytes(),
-            size: field.size.into(),
-            signed: field.signed,
-            class: field.class,
-        })
+        event.schema().field(index).map(SynthField::from)
     }
 
     fn matched_field(

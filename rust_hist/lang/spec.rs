@@ -47,6 +47,8 @@ pub struct Command<'t> {
     text: &'t [u8],
     /// Where the parameters end and the filter begins.
     params: Span,
+    /// Carets stand under the very piece, not where its bytes stand first.
+    exact: bool,
 }
 
 impl<'t> Command<'t> {
@@ -55,6 +57,7 @@ impl<'t> Command<'t> {
             prefix,
             text,
             params,
+            exact: false,
         }
     }
 
@@ -119,9 +122,14 @@ impl<'t> Command<'t> {
     /// The column of the caret for the piece `span`: where its bytes stand first.
     ///
     /// PARITY: `errpos()` knows the piece's bytes alone, not its place; the caret of `sort=b` for
-    /// an unknown `b` may point into the word before.
+    /// an unknown `b` may point into the word before. In handlers and actions, whose parameters are names
+    /// that are typed before most of the time, ours stands under the piece.
     pub fn column(&self, span: Span) -> u16 {
-        self.find(self.bytes(span))
+        if self.exact {
+            self.column_at(span.start)
+        } else {
+            self.find(self.bytes(span))
+        }
     }
 
     /// As [`Command::column`], for a word that need not be typed.
@@ -225,6 +233,12 @@ impl<'t> HistSpec<'t> {
             nohitcount: false,
             paused: false,
         }
+    }
+
+    /// The same, whose carets stand under the very pieces.
+    pub(crate) fn exact(mut self) -> Self {
+        self.command.exact = true;
+        self
     }
 
     /// Whether a new trigger begins stopped; `stamps` says whether it has time stamps.

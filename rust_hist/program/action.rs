@@ -146,9 +146,9 @@ impl Compiler<'_, '_> {
     /// closes it, and at nothing else.
     fn parse_action(&mut self, handler: Handler, span: Span) -> Result<Action, Refusal> {
         let command = &self.spec.command;
-        let missing = Refusal::new(Errno::Einval, ErrKind::ActionNotFound, 0);
-        let (word, list) = self.split(self.split(span, b'.').1.ok_or(missing)?, b'(');
-        let (list, rest) = self.split(list.ok_or(missing)?, b')');
+        let missing = || Refusal::new(Errno::Einval, ErrKind::ActionNotFound, 0);
+        let (word, list) = self.split(self.split(span, b'.').1.ok_or_else(missing)?, b'(');
+        let (list, rest) = self.split(list.ok_or_else(missing)?, b')');
         let keyword = self.keyword(word)?;
         let mismatch = || match handler {
             Handler::Match { .. } => Err(command.refuse(ErrKind::ActionMismatch, word)),
@@ -393,7 +393,8 @@ impl Program {
         // Their number is below the limit.
         self.act_refs = u8::try_from(self.refs.len()).unwrap_or(u8::MAX);
 
-        let mut compiler = Compiler::new(self, spec, event);
+        let exact = spec.exact();
+        let mut compiler = Compiler::new(self, &exact, event);
         let mut at = 0;
 
         while let Some(&before) = compiler.program.actions.get(at) {

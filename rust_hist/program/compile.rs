@@ -135,9 +135,10 @@ impl Program {
         self.update = spec.update();
         self.needs_existing = spec.cont || spec.clear;
 
+        Compiler::new(self, &spec.exact(), event).parse_actions()?;
+
         let mut compiler = Compiler::new(self, spec, event);
 
-        compiler.parse_actions()?;
         compiler.definitions()?;
         compiler.vals()?;
         compiler.variables(purpose)?;

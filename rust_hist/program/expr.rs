@@ -542,10 +542,14 @@ pub(super) fn find_var<'r>(
             };
             let here = resolver.var_of(system.of(text), event.of(text), name)?;
 
-            match (here, source) {
-                (Some(_), Some(_)) => return Err(Lookup::NotUnique),
-                (Some(_), None) => source = Some((system, event)),
-                (None, _) => {}
+            if here.is_none() {
+                continue;
+            }
+            match source {
+                None => source = Some((system, event)),
+                // PARITY: to `find_match_var()` an event that two handlers name is two.
+                Some(first) if same_event(text, first, (system, event)) => {}
+                Some(_) => return Err(Lookup::NotUnique),
             }
         }
     }
@@ -554,6 +558,11 @@ pub(super) fn find_var<'r>(
         Some((system, event)) => resolver.var_of(system.of(text), event.of(text), name),
         None => resolver.var(name),
     }
+}
+
+/// Whether two events are one.
+fn same_event(text: &[u8], a: (Span, Span), b: (Span, Span)) -> bool {
+    a.0.of(text) == b.0.of(text) && a.1.of(text) == b.1.of(text)
 }
 
 impl Program {

@@ -97,13 +97,22 @@ impl Compiler<'_, '_> {
             };
             let (event, name) = self.param(param)?;
             let source = self.source(action.handler, event, name)?;
-            let fits = self
-                .event
-                .synth_field(synth, usize::from(index))
-                .is_some_and(|to| self.program.fits(&source, &to));
+            let to = self.event.synth_field(synth, usize::from(index));
 
-            if !fits {
-                return Err(command.refuse(ErrKind::SynthTypeMismatch, name));
+            if !to.is_some_and(|to| self.program.fits(&source, &to)) {
+                let refusal = command.refuse(ErrKind::SynthTypeMismatch, name);
+
+                return Err(match (self.program.field_of(&source), to) {
+                    (Some(from), Some(to)) => refusal.detailed(&[
+                        b"field ",
+                        shown(to.type_name),
+                        b" ",
+                        to.name,
+                        b", param ",
+                        shown(self.program.name_of(from.type_name, &[])),
+                    ]),
+                    _ => refusal.detailed(&[b"the event has fewer fields"]),
+                });
             }
             self.program.args.push(Arg {
                 name,
@@ -197,8 +206,31 @@ impl Compiler<'_, '_> {
 
     /// Finds a field: of the event, or of the one that the parameter or the handler names.
     ///
-    /// PARITY: where the other event has the field, C has logged already that this one has not.
+    /// PARITY: where the other event has the field, C has logged already that this one has not. Where none
+    /// has it and it is the name of a variable, C says no more than of any other name.
     fn field(&mut self, handler: Handler, event: Event, name: Span) -> Result<ArgSource, Refusal> {
+        let refusal = match self.named_field(handler, event, name) {
+            Err(refusal) if refusal.begins(ErrKind::FieldNotFound) => refusal,
+            other => return other,
+        };
+
+        if self.variable(handler, event, name).is_err() {
+            return Err(refusal);
+        }
+        let command = &self.spec.command;
+
+        Err(command
+            .refuse(ErrKind::MissingDollar, name)
+            .detailed(&[b"$", name.of(command.text())]))
+    }
+
+    /// As [`Compiler::field`], whatever else may have been meant.
+    fn named_field(
+        &mut self,
+        handler: Handler,
+        event: Event,
+        name: Span,
+    ) -> Result<ArgSource, Refusal> {
         let command = &self.spec.command;
         let text = command.text();
         let mut refusal = Refusal::silent(Errno::Einval);
@@ -267,6 +299,11 @@ impl Compiler<'_, '_> {
             end: made.len(),
         }))
     }
+}
+
+/// A type as it is typed.
+fn shown(type_name: &[u8]) -> &[u8] {
+    type_name.strip_prefix(b"__data_loc ").unwrap_or(type_name)
 }
 
 impl Field {

@@ -52,18 +52,21 @@ fn h_act_01_onmatch() {
             "onmatch(kmem.kmalloc",
             &[(NoClosingParen, "kmem.kmalloc")] as &[_],
         ),
-        ("onmatch(", &[(NoClosingParen, "")]),
+        ("onmatch(", &[(NoClosingParen, "onmatch(^")]),
         ("onmatch(kmem)", &[(SubsysNotFound, "kmem")]),
-        ("onmatch()", &[(SubsysNotFound, "")]),
+        ("onmatch()", &[(SubsysNotFound, "^)")]),
         ("onmatch(kmem.junk)", &[(InvalidSubsysEvent, "junk")]),
         ("onmatch(junk.kmalloc)", &[(InvalidSubsysEvent, "kmalloc")]),
-        ("onmatch(kmem.)", &[(InvalidSubsysEvent, "")]),
+        ("onmatch(kmem.)", &[(InvalidSubsysEvent, "kmem.^)")]),
         ("onmatch(kmem.kmalloc)", &[(ActionNotFound, "")]),
         ("onmatch(kmem.kmalloc).", &[(ActionNotFound, "")]),
         ("onmatch(kmem.kmalloc).syn", &[(ActionNotFound, "")]),
-        ("onmatch(kmem.kmalloc).syn(", &[(InvalidParam, "")]),
-        ("onmatch(kmem.kmalloc).syn()", &[(InvalidParam, "")]),
-        ("onmatch(kmem.kmalloc).syn(u8, )", &[(InvalidParam, "")]),
+        ("onmatch(kmem.kmalloc).syn(", &[(InvalidParam, "syn(^")]),
+        ("onmatch(kmem.kmalloc).syn()", &[(InvalidParam, "syn(^)")]),
+        (
+            "onmatch(kmem.kmalloc).syn(u8, )",
+            &[(InvalidParam, "u8,^ )")],
+        ),
         ("onmatch(kmem.kmalloc).syn(u8,$)", &[(InvalidParam, "$")]),
         // C wants two bytes of each parameter.
         (
@@ -78,12 +81,15 @@ fn h_act_01_onmatch() {
             "onmatch(kmem.kmalloc).save(u8)",
             &[(ActionMismatch, "save")],
         ),
-        ("onmatch(kmem.kmalloc).save()", &[(InvalidParam, "")]),
+        ("onmatch(kmem.kmalloc).save()", &[(InvalidParam, "save(^)")]),
         (
             "onmatch(kmem.kmalloc).snapshot()",
             &[(ActionMismatch, "snapshot")],
         ),
-        ("onmatch(kmem.kmalloc).snapshot(", &[(NoClosingParen, "")]),
+        (
+            "onmatch(kmem.kmalloc).snapshot(",
+            &[(NoClosingParen, "snapshot(^")],
+        ),
         (
             "onmatch(kmem.kmalloc).snapshot(foo",
             &[(NoClosingParen, "foo")],
@@ -171,26 +177,26 @@ fn h_act_03_and_04_tracked_variables() {
             }
         }
         for (typed, entries) in [
-            ("(x).save(u8)", &[(OnxNotVar, "x")] as &[_]),
-            ("().save(u8)", &[(OnxNotVar, "")]),
+            ("(x).save(u8)", &[(OnxNotVar, "(^x)")] as &[_]),
+            ("().save(u8)", &[(OnxNotVar, "(^).")]),
             ("($junk).save(u8)", &[(OnxVarNotFound, "junk")]),
             ("($prio).save(u8)", &[(OnxVarNotFound, "prio")]),
-            ("($).save(u8)", &[(OnxVarNotFound, "")]),
+            ("($).save(u8)", &[(OnxVarNotFound, "($^).")]),
             ("($x)", &[(ActionNotFound, "")]),
             ("($x).", &[(ActionNotFound, "")]),
             ("($x).save", &[(ActionNotFound, "")]),
-            ("($x).save(", &[(InvalidParam, "")]),
-            ("($x).save()", &[(InvalidParam, "")]),
-            ("($x).save(u8,)", &[(InvalidParam, "")]),
+            ("($x).save(", &[(InvalidParam, "save(^")]),
+            ("($x).save()", &[(InvalidParam, "save(^)")]),
+            ("($x).save(u8,)", &[(InvalidParam, ",^)")]),
             (
                 "($x).save(u)",
                 &[
-                    (FieldNotFound, "u"),
-                    (FieldVarParseFail, "u"),
-                    (FieldVarCreateFail, "u"),
+                    (FieldNotFound, "(^u)"),
+                    (FieldVarParseFail, "(^u)"),
+                    (FieldVarCreateFail, "(^u)"),
                 ],
             ),
-            ("($x).snapshot(", &[(NoClosingParen, "")]),
+            ("($x).snapshot(", &[(NoClosingParen, "snapshot(^")]),
             ("($x).syn(u8)", &[(SynthEventNotFound, "syn")]),
             ("($junk).syn(u8)", &[(OnxVarNotFound, "junk")]),
             (
@@ -222,10 +228,10 @@ fn h_act_03_and_04_tracked_variables() {
             (
                 "($x).save($x)",
                 &[
-                    (VarNotFound, "x"),
-                    (FieldNotFound, "$x"),
-                    (FieldVarParseFail, "$x"),
-                    (FieldVarCreateFail, "$x"),
+                    (VarNotFound, "save($^x"),
+                    (FieldNotFound, "save(^$x"),
+                    (FieldVarParseFail, "save(^$x"),
+                    (FieldVarCreateFail, "save(^$x"),
                 ],
             ),
             (
@@ -265,7 +271,10 @@ fn h_act_03_and_04_tracked_variables() {
             // A variable of that name.
             (
                 "($x).save(u8,u16)",
-                &[(VarCreateFindFail, "u16"), (FieldVarCreateFail, "u16")],
+                &[
+                    (VarCreateFindFail, "save(u8,^u16"),
+                    (FieldVarCreateFail, "save(u8,^u16"),
+                ],
             ),
         ] {
             let other = if typed == "($x).save(u8,u16)" {
@@ -354,7 +363,16 @@ fn h_act_12_at_most_64_parameters() {
     world.refuses(
         &format!("keys=s32:x=u8:onmax($x).save({})", params(64)),
         Einval,
-        &[(VarCreateFindFail, "u8"), (FieldVarCreateFail, "u8")],
+        &[
+            (
+                VarCreateFindFail,
+                ".save(u8,u8,u8,u8,u8,u8,u8,u8,u8,u8,u8,u8,u8,u8,^u8",
+            ),
+            (
+                FieldVarCreateFail,
+                ".save(u8,u8,u8,u8,u8,u8,u8,u8,u8,u8,u8,u8,u8,u8,^u8",
+            ),
+        ],
     );
     world.refuses(
         &format!("keys=s32:onmatch(kmem.kmalloc).syn({})", params(64)),

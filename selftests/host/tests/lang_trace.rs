@@ -183,9 +183,9 @@ fn h_act_12_parameters_of_one_letter() {
         &format!("keys=next_prio{TAIL}:onmatch(kmem.kmalloc).trace(x,next_prio)"),
     );
     for (typed, at) in [
-        ("x()", ""),
-        ("x( )", ""),
-        ("x(next_prio,)", ""),
+        ("x()", "x(^)"),
+        ("x( )", "x(^ )"),
+        ("x(next_prio,)", ",^)"),
         ("x($)", "$"),
     ] {
         world.refuses(
@@ -340,16 +340,16 @@ fn h_act_15_a_field_of_the_event() {
     world.refuses(
         "keys=next_prio:next_pid=8:onmax($next_pid).lat($next_pid,next_pid)",
         Einval,
-        &[(VarCreateFindFail, "next_pid")],
+        &[(VarCreateFindFail, ",^next_pid")],
     );
     // With one it is looked for there.
     world.refuses(
         "keys=next_prio:prev_pid=8:onmatch(kmem.kmalloc).lat($prev_pid,prev_pid)",
         Einval,
         &[
-            (VarCreateFindFail, "prev_pid"),
-            (FieldNotFound, "prev_pid"),
-            (HistCreateFail, "prev_pid"),
+            (VarCreateFindFail, ",^prev_pid"),
+            (FieldNotFound, ",^prev_pid"),
+            (HistCreateFail, ",^prev_pid"),
         ],
     );
 
@@ -390,7 +390,7 @@ fn h_act_15_e_12_limits_of_fields() {
     world.refuses(
         &format!("keys=next_prio:a=8:{action}:onmax($a).one(next_prio)"),
         Einval,
-        &[(TooManyFieldVars, "next_prio")],
+        &[(TooManyFieldVars, "(^next_prio")],
     );
 }
 
@@ -758,4 +758,148 @@ fn memory_may_end_anywhere() {
             Err(refusal) => assert_eq!(refusal, Refusal::silent(Enomem), "{n}"),
         }
     }
+}
+
+/// What is said behind the text of the last entry of a refusal.
+fn detail(world: &mut World, text: &str) -> String {
+    let refusal = world.compile(text).map(|_| ()).expect_err(text);
+
+    String::from_utf8(refusal.detail().to_vec()).expect("is text")
+}
+
+#[test]
+fn e_18_both_types_are_named() {
+    let mut world = world()
+        .synth("dyn char[] name")
+        .synth("frames long[] frames");
+
+    for (action, expected) in [
+        ("lat(next_pid,next_pid)", "field u64 lat, param pid_t"),
+        ("lat($ts,$ts)", "field pid_t pid, param size_t"),
+        ("lat($ts,prev_comm)", "field pid_t pid, param char[16]"),
+        ("word($ts)", "field char[16] word, param size_t"),
+        ("dyn(next_pid)", "field char[] name, param pid_t"),
+        ("frames($who)", "field long[] frames, param char[]"),
+        (
+            "one(common_stacktrace)",
+            "field int prio, param unsigned long[]",
+        ),
+        ("one(next_prio,next_prio)", "the event has fewer fields"),
+    ] {
+        let text = format!("keys=next_prio:onmatch(kmem.kmalloc).{action}");
+        let refusal = world.compile(&text).map(|_| ()).expect_err(&text);
+
+        assert!(refusal.begins(SynthTypeMismatch), "{text}: {refusal:?}");
+        assert_eq!(detail(&mut world, &text), expected, "{text}");
+    }
+    // Of a string whose place the record has, what was typed.
+    let mut world = world.on("zoo", "all");
+
+    assert_eq!(
+        detail(&mut world, "keys=u64:v=8:onmax($v).word(filename)"),
+        "field char[16] word, param char[]"
+    );
+}
+
+#[test]
+fn b_22_a_caret_stands_under_the_parameter() {
+    let mut world = world();
+
+    for (text, entries) in [
+        (
+            "keys=next_pid,next_comm:onmatch(kmem.kmalloc).lat($ts,next_comm)",
+            &[(SynthTypeMismatch, "$ts,^next_comm")] as &[_],
+        ),
+        (
+            "keys=next_prio:ts2=8:onmatch(kmem.kmalloc).lat($ts,$ts3,$ts2)",
+            &[(ParamNotFound, "$ts,$^ts3")],
+        ),
+        (
+            "keys=next_prio:latency=8:onmatch(kmem.kmalloc).lat($latency)",
+            &[(SynthCountMismatch, ".^lat(")],
+        ),
+        (
+            "keys=next_prio:sort=next_prio:onmatch(kmem.next_prio).lat($ts,next_pid)",
+            &[(InvalidSubsysEvent, "kmem.^next_prio")],
+        ),
+        (
+            "keys=next_prio:v=next_prio:onmax($v).save(next_pid,prio)",
+            &[
+                (FieldNotFound, "next_pid,^prio"),
+                (FieldVarParseFail, "next_pid,^prio"),
+                (FieldVarCreateFail, "next_pid,^prio"),
+            ],
+        ),
+    ] {
+        world.refuses(text, Einval, entries);
+    }
+    // Elsewhere it stands where C has it.
+    world.refuses(
+        "keys=next_prio:sort=o:onmatch(kmem.kmalloc).lat($ts,next_pid)",
+        Einval,
+        &[(InvalidSortField, "o")],
+    );
+}
+
+#[test]
+fn h_act_13_a_variable_without_its_dollar_sign() {
+    let mut world = world();
+
+    for (text, at, name) in [
+        (
+            "keys=next_prio:wait=8:onmatch(kmem.kmalloc).lat(wait,next_pid)",
+            "lat(^wait",
+            "$wait",
+        ),
+        // Also without an event to look at, and one of the matched event.
+        (
+            "keys=next_prio:wait=8:onmax($wait).trace(lat,wait,next_pid)",
+            "lat,^wait",
+            "$wait",
+        ),
+        (
+            "keys=next_prio:onmatch(kmem.kmalloc).lat(ts,next_pid)",
+            "lat(^ts",
+            "$ts",
+        ),
+        (
+            "keys=next_prio:onmatch(zoo.all).lat(kmem.kmalloc.ts,next_pid)",
+            "kmem.kmalloc.^ts",
+            "$ts",
+        ),
+    ] {
+        world.refuses(text, Einval, &[(MissingDollar, at)]);
+        assert_eq!(detail(&mut world, text), name, "{text}");
+    }
+    // Where it is no variable either it is a field that is not there.
+    world.refuses(
+        "keys=next_prio:wait=8:onmax($wait).lat(waits,next_pid)",
+        Einval,
+        &[(FieldNotFound, "waits"), (FieldVarParseFail, "waits")],
+    );
+    // A field comes first.
+    assert!(world
+        .compile("keys=next_prio:node=8:onmatch(kmem.kmalloc).one(node)")
+        .is_ok());
+}
+
+#[test]
+fn h_var_08_two_handlers_of_one_event() {
+    let mut world = world()
+        .with("zoo", "all", "keys=s32:ts=u64")
+        .synth("u u64 a");
+    let twice = "onmatch(kmem.kmalloc).u($ts):onmatch(kmem.kmalloc)";
+    let program = world
+        .compile(&format!(
+            "keys=next_prio:d=next_pid-$ts:{twice}.lat($ts,next_pid)"
+        ))
+        .expect("one event has it");
+
+    assert_eq!(sources(&program), ["r0"]);
+    assert_eq!(program.refs().len(), 1);
+    world.refuses(
+        "keys=next_prio:onmatch(kmem.kmalloc).u(8):onmatch(zoo.all).u(8):onmax($x).u($ts):x=8",
+        Einval,
+        &[(VarNotUnique, "u($^ts"), (ParamNotFound, "u($^ts")],
+    );
 }

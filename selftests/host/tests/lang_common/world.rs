@@ -129,13 +129,18 @@ impl World {
         program
     }
 
-    /// Checks that `text` is refused with `errno` and `entries`: each a kind, and the text whose
-    /// first place the caret is at.
+    /// Checks that `text` is refused with `errno` and `entries`: each a kind, and the text whose first place
+    /// the caret is at, or the place of `^` in it.
     pub(crate) fn refuses(&mut self, text: &str, errno: Errno, entries: &[(ErrKind, &str)]) {
         let whole = format!("hist:{text}");
         let expected: Vec<_> = entries
             .iter()
-            .map(|(kind, at)| (*kind, whole.find(at).unwrap_or(0)))
+            .map(|(kind, at)| {
+                let caret = at.find('^').unwrap_or(0);
+                let found = whole.find(&at.replace('^', ""));
+
+                (*kind, found.map_or(0, |found| found + caret))
+            })
             .collect();
 
         self.refuses_at(text, errno, &expected);
@@ -229,14 +234,10 @@ impl Resolver for World {
     }
 
     fn synth_field(&self, synth: u16, index: usize) -> Option<SynthField<'_>> {
-        let field = self.synths.get(usize::from(synth))?.field(index)?;
-
-        Some(SynthField {
-            type_name: field.type_name.to_bytes(),
-            size: field.size.into(),
-            signed: field.signed,
-            class: field.class,
-        })
+        self.synths
+            .get(usize::from(synth))?
+            .field(index)
+            .map(SynthField::from)
     }
 
     fn matched_field(

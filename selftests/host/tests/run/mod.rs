@@ -401,14 +401,9 @@ impl Resolver for Place<'_> {
     }
 
     fn synth_field(&self, synth: u16, index: usize) -> Option<SynthField<'_>> {
-        let field = self.world.1[usize::from(synth)].field(index)?;
-
-        Some(SynthField {
-            type_name: field.type_name.to_bytes(),
-            size: field.size.into(),
-            signed: field.signed,
-            class: field.class,
-        })
+        self.world.1[usize::from(synth)]
+            .field(index)
+            .map(SynthField::from)
     }
 
     /// There is one if a test has put the helper there.
