@@ -194,6 +194,12 @@ kinds_with_texts! {
     NoSnapshot: c"Snapshots are not built into this kernel",
     /// A trigger that is to go has variables that another one reads; goes with [`Errno::Ebusy`].
     TriggerInUse: c"Variables of this trigger are used by another trigger",
+    /// Nothing is removed; goes with no errno, and the entry shows the nearest trigger.
+    NotRemoved: c"No such trigger, below is the nearest one to",
+    /// As [`ErrKind::NotRemoved`], and there is none.
+    NoneToRemove: c"No such trigger, the event has none",
+    /// A reference that no hit may ever find; goes with no errno.
+    NeverFound: c"Warning: the variable may never be found, its keys are of other types or sizes",
 }
 
 /// The errno of a refusal, positive as in `errno.h`.

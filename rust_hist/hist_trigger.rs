@@ -41,9 +41,11 @@ mod told;
 
 use self::{
     hot::Chain,
+    log::joined,
     nest::Nest,
     resolve::Found,
-    storage::Table, //
+    storage::Table,
+    text::TextBuf, //
 };
 use crate::{
     alloc::Vec,
@@ -55,6 +57,7 @@ use crate::{
             Trigger,
             Way, //
         },
+        dyn_event::User,
         event::{
             EventFile,
             Hit, //
@@ -134,6 +137,8 @@ pub(crate) struct HistTrigger {
     /// The events that it generates, by the numbers that its program has for them. While it is on its
     /// event it is a user of each.
     synths: Vec<Arc<SynthEvent>>,
+    /// What it is called as their user, if there are any.
+    user: Option<Arc<User>>,
     /// Where its hits are counted, if they can be part of a chain of events.
     nest: Option<Arc<Nest>>,
     /// The way of its hits, see `hot::way`.
@@ -161,6 +166,13 @@ impl HistTrigger {
             true => Some(command.shared(Nest::new, held)?.clone()),
             false => None,
         };
+        let user = match found.synths.is_empty() {
+            true => None,
+            false => Some(user(file, &definition)?),
+        };
+        for synth in found.synths.iter() {
+            synth.promise_user(held)?;
+        }
         let way = hot::way(&definition.program, &table, &found.tables, chain);
         Ok(Self {
             way,
@@ -168,6 +180,7 @@ impl HistTrigger {
             table,
             sources: found.tables,
             synths: found.synths,
+            user,
             nest,
             helper: false,
         })
@@ -195,6 +208,7 @@ impl HistTrigger {
             + self.definition.program.bytes()
             + self.sources.bytes()
             + self.synths.bytes()
+            + self.user.as_ref().map_or(0, |user| user.capacity())
             + self.table.bytes(held)
     }
 }
@@ -209,6 +223,40 @@ fn write_line(trigger: &Attached<'_, HistTrigger>, out: &mut impl Out) -> fmt::R
         trigger.is_paused(),
         out,
     )
+}
+
+/// The line of a trigger, without a newline.
+fn line(trigger: &Attached<'_, HistTrigger>) -> Result<TextBuf> {
+    let mut text = TextBuf::new();
+
+    write_line(trigger, &mut text).map_err(|_| ENOMEM)?;
+    text.trim_newline();
+    Ok(text)
+}
+
+/// The event of a trigger and its command, by which the error log names one that is in the way of another command.
+fn shown(file: &EventFile, definition: &Definition) -> Result<TextBuf> {
+    let mut text = joined(&[
+        file.system().unwrap_or_default().to_bytes(),
+        b":",
+        file.name().unwrap_or_default().to_bytes(),
+        b": ",
+    ])?;
+    definition
+        .program
+        .write_command(definition.prefix, &definition.text, &mut text)
+        .map_err(|_| ENOMEM)?;
+    Ok(text)
+}
+
+/// As [`shown`], for those who may look at it from another instance: so it names its own.
+fn user(file: &EventFile, definition: &Definition) -> Result<Arc<User>> {
+    let shown = shown(file, definition)?;
+    let text = match file.instance().name() {
+        Some(name) => joined(&[b"instance ", name.to_bytes(), b", ", shown.as_bytes()])?,
+        None => shown,
+    };
+    Ok(Arc::new(text.into_bytes(), GFP_KERNEL)?)
 }
 
 /// Writes what comes before the rows, or the fields, of a trigger, of which `n` come before it.
@@ -257,16 +305,16 @@ impl Trigger for HistTrigger {
     }
 
     fn attaching(&self, held: &EventMutexHeld) {
-        for synth in self.synths.iter() {
-            synth.add_user(held);
+        for (synth, user) in self.synths.iter().zip(self.user.iter().cycle()) {
+            synth.add_user(user, held);
         }
     }
 
     fn detached(&self, held: &EventMutexHeld) {
         // A hit that is under way may still generate them: an event that was removed meanwhile is on no
         // instance any more.
-        for synth in self.synths.iter() {
-            synth.drop_user(held);
+        for (synth, user) in self.synths.iter().zip(self.user.iter().cycle()) {
+            synth.drop_user(user, held);
         }
     }
 

@@ -150,6 +150,10 @@ impl Kind for Synth {
             .unwrap_or(0)
     }
 
+    fn still_in_use(event: &SynthEvent, all: bool, held: &EventMutexHeld) {
+        command::still_in_use(event, all, held);
+    }
+
     fn list(&self, out: &mut SeqWriter<'_>) -> fmt::Result {
         self.schema.write_listing(out)
     }
@@ -193,8 +197,13 @@ pub(crate) fn create(definition: &CStr, owner: Owner) -> Result {
 pub(crate) fn delete(name: &[u8]) -> Result {
     let mutex = EventMutex::lock();
     let event = find(name, mutex.held()).ok_or(ENOENT)?;
-    Event::delete(&event, mutex.held())?;
-    record::empty_stale_buffers(mutex.held());
+    delete_found(&event, mutex.held())
+}
+
+/// As [`delete`].
+fn delete_found(event: &Arc<SynthEvent>, held: &EventMutexHeld) -> Result {
+    Event::delete(event, held)?;
+    record::empty_stale_buffers(held);
     Ok(())
 }
 

@@ -15,6 +15,7 @@
 //!
 //! Locks: events are made and deleted under `event_mutex`. Writing to them needs none.
 
+mod busy;
 mod callbacks;
 mod file;
 mod listeners;
@@ -53,6 +54,7 @@ use kernel::{
 };
 
 pub(crate) use {
+    busy::Busy,
     file::File,
     listeners::{
         Listener,
@@ -85,6 +87,10 @@ pub(crate) trait Kind: Sized + Send + Sync + 'static {
 
     /// Carries out a line of the file that has only events of this type.
     fn command(line: &CStr) -> Result;
+
+    /// Says in the error log that an event is not deleted, as it is in use: either it was to go, or all of the
+    /// type.
+    fn still_in_use(event: &Event<Self>, all: bool, held: &EventMutexHeld);
 
     /// Writes its line in that file.
     fn list(&self, out: &mut SeqWriter<'_>) -> fmt::Result;
@@ -207,10 +213,13 @@ impl<K: Kind> ModuleGoing for Registry<K> {
     }
 }
 
+/// What the error log calls somebody who writes to an event.
+pub(crate) type User = KVec<u8>;
+
 /// What changes of an event while it lives; under `event_mutex`.
 struct State {
     /// Who writes to the event and keeps it from being deleted.
-    users: Atomic<u32>,
+    users: UnsafeCell<KVec<Arc<User>>>,
     /// In how many instances it is enabled, and one for perf.
     listeners: Atomic<u32>,
     /// The registry's `left` when a listener last went away.
@@ -293,7 +302,7 @@ impl<K: Kind> Event<K> {
                 owner: Atomic::new(owner.0),
                 print_fmt: UnsafeCell::new(print_fmt),
                 state: State {
-                    users: Atomic::new(0),
+                    users: UnsafeCell::new(KVec::new()),
                     listeners: Atomic::new(0),
                     left: Atomic::new(0),
                     defined: Atomic::new(0),
@@ -431,23 +440,36 @@ impl<K: Kind> Event<K> {
         Arc::clone(&arc)
     }
 
-    /// Keeps the event from being deleted, until [`Event::drop_user`].
-    pub(crate) fn add_user(&self, _held: &EventMutexHeld) {
-        self.state.users.fetch_add(1, Relaxed);
+    #[expect(clippy::mut_from_ref, reason = "the proof stands for the lock")]
+    fn users<'a>(&'a self, _held: &'a EventMutexHeld) -> &'a mut KVec<Arc<User>> {
+        // SAFETY: the list is used under `event_mutex`, and no function keeps the reference while it calls
+        // another one that asks for it.
+        unsafe { &mut *self.state.users.get() }
+    }
+
+    /// Makes room for the next [`Event::add_user`], if that comes before the mutex is unlocked.
+    pub(crate) fn promise_user(&self, held: &EventMutexHeld) -> Result {
+        Ok(self.users(held).reserve(1, GFP_KERNEL)?)
+    }
+
+    /// Keeps the event from being deleted, until [`Event::drop_user`]. The room for it has been promised.
+    pub(crate) fn add_user(&self, user: &Arc<User>, held: &EventMutexHeld) {
+        // There is room; the list lets us know by a result nevertheless.
+        let _ = self.users(held).push_within_capacity(user.clone());
     }
 
     /// Takes back one [`Event::add_user`].
-    pub(crate) fn drop_user(&self, _held: &EventMutexHeld) {
-        self.state.users.fetch_sub(1, Relaxed);
+    pub(crate) fn drop_user(&self, user: &Arc<User>, held: &EventMutexHeld) {
+        self.users(held).retain(|other| !Arc::ptr_eq(other, user));
     }
 
     /// Whether the event cannot be deleted now.
     ///
     /// PARITY: `synth_event_is_busy()` only looks at the users, so that opening the file with
     /// truncation deletes some events before it finds another one enabled.
-    pub(crate) fn is_busy(&self, _held: &EventMutexHeld) -> bool {
-        // ORDERING: all of them change under `event_mutex`.
-        self.state.users.load(Relaxed) != 0
+    pub(crate) fn is_busy(&self, held: &EventMutexHeld) -> bool {
+        !self.users(held).is_empty()
+            // ORDERING: it changes under `event_mutex`.
             || self.state.listeners.load(Relaxed) != 0
             // SAFETY: the event is live.
             || unsafe { bindings::hist_helper_dyn_event_busy(self.call.get()) }

@@ -105,6 +105,25 @@ impl EventFile {
         core::ptr::eq(self.module(), module.0)
     }
 
+    /// Whether the event has been enabled, and not merely for its triggers' sake.
+    pub(super) fn is_enabled(&self) -> bool {
+        // CAST: small flags.
+        const ENABLED: c_ulong = bindings::EVENT_FILE_FL_ENABLED as c_ulong;
+        // CAST: as above.
+        const SOFT_DISABLED: c_ulong = bindings::EVENT_FILE_FL_SOFT_DISABLED as c_ulong;
+
+        // SAFETY: the object is live; the flags are one word.
+        let flags = unsafe { (&raw const (*self.as_ptr()).flags).read_volatile() };
+        flags & (ENABLED | SOFT_DISABLED) == ENABLED
+    }
+
+    /// The name of the first command that is a trigger of the event, of whatever kind.
+    pub(super) fn first_trigger(&self, held: &EventMutexHeld) -> Option<&'static CStr> {
+        let node = self.trigger_nodes(held).next()?;
+        // SAFETY: the node is on the list, and its command registered for as long, which keeps its name.
+        unsafe { c_str((*(*node).cmd_ops).name) }
+    }
+
     /// Whether the event is about to go away with its module.
     pub(crate) fn is_going(&self) -> bool {
         let module = self.module();
@@ -252,6 +271,12 @@ impl<'a> Instance<'a> {
     /// The C object.
     pub(super) fn as_ptr(&self) -> *mut bindings::trace_array {
         self.0
+    }
+
+    /// The name of the instance; the top one has none.
+    pub(crate) fn name(&self) -> Option<&'a CStr> {
+        // SAFETY: the instance is live, and has its name for as long.
+        unsafe { c_str((*self.0).name) }
     }
 
     /// Whether both are the same instance.

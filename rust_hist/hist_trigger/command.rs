@@ -29,7 +29,8 @@ use super::{
     storage::Table,
     text::{
         terminated,
-        Terminated, //
+        Terminated,
+        TextBuf, //
     },
     Definition,
     HistTrigger, //
@@ -58,12 +59,16 @@ use crate::{
     },
     program::{
         Do,
+        Out,
         Program,
         Purpose, //
     }, //
 };
 use core::ffi::CStr;
-use kernel::prelude::*;
+use kernel::{
+    prelude::*,
+    sync::Arc, //
+};
 
 /// The trace clock of a trigger that names none.
 const CLOCK: &[u8] = b"global";
@@ -149,16 +154,15 @@ impl<'a> Request<'a> {
     fn remove(&self) -> core::result::Result<(), Failure> {
         let (program, _) = self.compile(Purpose::Change)?;
         self.filter(&program)?;
-        match self.existing(&program) {
-            Some(trigger) if remove::is_used(&trigger, self.held) => {
-                Err(self.log.refuse(&remove::in_use()))
-            }
-            Some(trigger) => {
-                remove(trigger, self.held);
-                Ok(())
-            }
-            None => Ok(()),
+        let Some(trigger) = self.existing(&program) else {
+            remove::nothing(&self.log, &program, self.held);
+            return Ok(());
+        };
+        if let Some(user) = remove::user(&trigger, self.held) {
+            return Err(self.log.refuse(&remove::in_use(&user)));
         }
+        remove(trigger, self.held);
+        Ok(())
     }
 
     fn change_or_create(&self) -> core::result::Result<(), Failure> {
@@ -220,7 +224,34 @@ impl<'a> Request<'a> {
         if let Some(first) = &namesake {
             program.join(&first.data().definition.program);
         }
-        self.put(program, names, namesake)
+        let warning = self.never_found(&program, names.tables());
+        self.put(program, names, namesake)?;
+        if let Some((at, keys)) = warning {
+            self.log.note(ErrKind::NeverFound, keys.as_bytes(), at);
+        }
+        Ok(())
+    }
+
+    /// The place of the first reference that no hit may ever find, if there is one, and the keys by which it would
+    /// have to be looked for.
+    ///
+    /// PARITY: C says nothing.
+    fn never_found(&self, program: &Program, tables: &[Arc<Table>]) -> Option<(usize, TextBuf)> {
+        let source = |table: u16| {
+            tables
+                .get(usize::from(table))
+                .map(|table| table.definition())
+        };
+        let (at, table) = program.never_found(|table| Some(&source(table)?.program))?;
+        let mut keys = TextBuf::new();
+        let definition = source(table)?;
+        // Without memory there is no entry.
+        keys.write_bytes(b"keys=").ok()?;
+        definition
+            .program
+            .write_key_list(&definition.text, &mut keys)
+            .ok()?;
+        Some((at.saturating_add(1), keys))
     }
 
     /// The clock that the instance is to have for `program` and the helpers that come with it.

@@ -10,6 +10,7 @@
 
 use super::{
     command::Failure,
+    log::Log,
     text::terminated,
     HistTrigger, //
 };
@@ -131,21 +132,31 @@ pub(super) fn run(
     line: Line<'_>,
     held: &EventMutexHeld,
 ) -> core::result::Result<(), Failure> {
-    // PARITY: as in C there is nothing in the error log; what is said here shows at load time only.
-    let refuse = |why| {
-        move |error| Failure {
-            error,
-            why: Some(why),
+    let text = line.params.map_or(b"".as_slice(), CStr::to_bytes);
+    let log = Log {
+        prefix: command.name().to_bytes(),
+        text,
+        file,
+    };
+    // PARITY: C says nothing. Here each refusal has an entry in the error log, its caret `at` a byte of the text.
+    let refuse = |at: usize, why| {
+        move |error| {
+            if error != ENOMEM {
+                log.say(why, b"", at.saturating_add(1));
+            }
+            Failure {
+                error,
+                why: Some(why),
+            }
         }
     };
     if file.is_going() {
-        return Err(refuse(c"the event is going away")(ENODEV));
+        return Err(refuse(0, c"The event is going away")(ENODEV));
     }
-    let text = line.params.map_or(b"".as_slice(), CStr::to_bytes);
     let spec = EnableSpec::parse(text)
         .map_err(errno)
-        .map_err(refuse(c"SYSTEM:EVENT is missing"))?;
-    let target = target(&spec, file, held).map_err(refuse(c"no such event to act on"))?;
+        .map_err(refuse(0, c"SYSTEM:EVENT is missing"))?;
+    let target = target(&spec, file, held).map_err(refuse(0, c"No such event to act on"))?;
     let existing =
         Attached::<EnableTrigger>::all(file, held).find(|trigger| trigger.data().target.is(target));
 
@@ -154,45 +165,51 @@ pub(super) fn run(
             existing.remove(held);
             Ok(())
         }
-        (None, true) => Ok(()),
+        (None, true) => {
+            // PARITY: C says nothing. The command succeeds.
+            log.say(
+                c"No such trigger, none of this event acts on that one",
+                b"",
+                1,
+            );
+            Ok(())
+        }
         (existing, false) => {
             // The text is checked first, as C does.
             let left = spec
                 .limit()
                 .map_err(errno)
-                .map_err(refuse(c"the count is no number"))?;
+                .map_err(refuse(spec.count_at, c"The count is no number"))?;
             let filter = spec
                 .filter()
                 .map_err(errno)
                 .and_then(|filter| filter.map(FilterText::new).transpose())
-                .map_err(refuse(c"the filter has no `if`"))?;
+                .map_err(refuse(spec.rest_at, c"The filter has no `if`"))?;
             if existing.is_some() {
-                return Err(refuse(c"the event has one for this target")(EEXIST));
+                let why = c"This event has a trigger already that acts on that one";
+                return Err(refuse(0, why)(EEXIST));
             }
-            create(command, file, target, left, filter, held)
-                .map_err(refuse(c"it cannot be put on the event"))
+            let pinned = Target::pin(target, held).map_err(refuse(
+                0,
+                c"The event is going away, or its module still being loaded",
+            ))?;
+            let data = EnableTrigger {
+                target: pinned,
+                effect: effect_of(command.name()),
+                left: Atomic::new(left),
+            };
+            let mut trigger = Prepared::new(command, data, file)?;
+            if let Some(mut filter) = filter {
+                // The parser of filters says in the log itself what is wrong.
+                trigger.set_filter(&mut filter, held)?;
+            }
+            put(trigger, target, held).map_err(refuse(0, c"The events cannot be enabled"))
         }
     }
 }
 
-/// Makes a trigger and puts it on its event.
-fn create(
-    command: &Command<EnableTrigger>,
-    file: &EventFile,
-    target: &EventFile,
-    left: u64,
-    filter: Option<FilterText>,
-    held: &EventMutexHeld,
-) -> Result {
-    let data = EnableTrigger {
-        target: Target::pin(target, held)?,
-        effect: effect_of(command.name()),
-        left: Atomic::new(left),
-    };
-    let mut trigger = Prepared::new(command, data, file)?;
-    if let Some(mut filter) = filter {
-        trigger.set_filter(&mut filter, held)?;
-    }
+/// Puts a trigger on its event.
+fn put(trigger: Prepared<EnableTrigger>, target: &EventFile, held: &EventMutexHeld) -> Result {
     let enabled = Enabled::new(target, held)?;
     trigger.enable(held)?.attach();
     // From here on `detached` undoes it.

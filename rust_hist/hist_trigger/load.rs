@@ -28,6 +28,7 @@ use crate::{
             Command,
             Line, //
         },
+        error_log,
         guard::EventMutex,
         load::{
             triggers,
@@ -54,7 +55,7 @@ pub(crate) struct Commands<'a> {
 }
 
 /// Said of an entry for which the error log alone may have a reason, that of the filter parser.
-const REFUSED: &[u8] = b"refused, error_log may say why";
+const REFUSED: &[u8] = b"Refused, error_log may say why";
 
 /// Makes the triggers of the parameter, in order.
 pub(crate) fn run(commands: &Commands<'_>) {
@@ -71,8 +72,14 @@ pub(crate) fn run(commands: &Commands<'_>) {
     }
 }
 
-/// Why an entry comes to nothing before its command sees it.
-fn failure(error: Error, why: &'static CStr) -> Failure {
+/// Why an entry comes to nothing before its command sees it, from the byte `at` on.
+///
+/// The command, which would say so in the error log, does not.
+fn failure(entry: &LoadEntry<'_>, error: Error, why: &'static CStr, at: usize) -> Failure {
+    if let Ok(text) = terminated(entry.text) {
+        let at = u16::try_from(at).unwrap_or(u16::MAX);
+        error_log::report_top(c"rust_hist: triggers", text.as_c_str(), why, at);
+    }
     Failure {
         error,
         why: Some(why),
@@ -81,16 +88,20 @@ fn failure(error: Error, why: &'static CStr) -> Failure {
 
 /// Makes one trigger.
 fn one(commands: &Commands<'_>, entry: &LoadEntry<'_>) -> core::result::Result<(), Failure> {
+    let form = c"An entry is SYSTEM.EVENT COMMAND:...";
     let (system, event) = entry
         .names()
-        .ok_or_else(|| failure(EINVAL, c"an entry is SYSTEM.EVENT COMMAND:..."))?;
+        .ok_or_else(|| failure(entry, EINVAL, form, 0))?;
     let (word, params) = entry.command();
-    let no_memory = |error| failure(error, c"out of memory");
+    let no_memory = |error| Failure {
+        error,
+        why: Some(c"Out of memory"),
+    };
 
     let system = terminated(system).map_err(no_memory)?;
     let event = terminated(event).map_err(no_memory)?;
     let event = TopEvent::get(system.as_c_str(), event.as_c_str())
-        .map_err(|error| failure(error, c"no such event"))?;
+        .map_err(|error| failure(entry, error, c"No such event", 0))?;
     let params = params.map(terminated).transpose().map_err(no_memory)?;
     let line = Line {
         remove: false,
@@ -108,5 +119,6 @@ fn one(commands: &Commands<'_>, entry: &LoadEntry<'_>) -> core::result::Result<(
             return enable::run(command, file, line, held);
         }
     }
-    Err(failure(EINVAL, c"no such command"))
+    let at = entry.text.len().saturating_sub(entry.trigger.len());
+    Err(failure(entry, EINVAL, c"No such command", at))
 }

@@ -10,7 +10,7 @@ use super::text::TextBuf;
 use crate::{
     alloc::AllocError,
     error::{
-        Entry,
+        ErrKind,
         Refusal, //
     },
     ffi::{
@@ -64,7 +64,7 @@ impl Log<'_> {
                 None => refusal.detail(),
             };
             // Without memory the writer still gets the errno.
-            let _ = self.add(entry, detail);
+            let _ = self.add(entry.kind.text(), entry.at, detail);
         }
         Failure {
             error: Error::from_errno(-refusal.errno.code()),
@@ -72,18 +72,32 @@ impl Log<'_> {
         }
     }
 
+    /// Logs what is no reason to refuse the command: with a detail, and the caret `at` a byte of what follows the
+    /// command's name.
+    ///
+    /// Without memory there is an entry less.
+    pub(super) fn note(&self, kind: ErrKind, detail: &[u8], at: usize) {
+        self.say(kind.text(), detail, at);
+    }
+
+    /// As [`Log::note`], for any text.
+    pub(super) fn say(&self, text: &CStr, detail: &[u8], at: usize) {
+        let at = self.prefix.len().saturating_add(at);
+        let _ = self.add(text, u16::try_from(at).unwrap_or(u16::MAX), detail);
+    }
+
     /// Adds an entry, with a detail behind its text if there is one.
-    fn add(&self, entry: Entry, detail: &[u8]) -> Result {
+    fn add(&self, text: &CStr, at: u16, detail: &[u8]) -> Result {
         let location = self.location()?;
         let command = joined(&[self.prefix, b":", self.text, b"\0"])?;
         let colon: &[u8] = if detail.is_empty() { b"" } else { b": " };
-        let text = joined(&[entry.kind.text().to_bytes(), colon, detail, b"\0"])?;
+        let text = joined(&[text.to_bytes(), colon, detail, b"\0"])?;
         error_log::report(
             self.file.instance(),
             as_c_str(&location)?,
             as_c_str(&command)?,
             as_c_str(&text)?,
-            entry.at,
+            at,
         );
         Ok(())
     }

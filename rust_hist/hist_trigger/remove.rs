@@ -8,7 +8,12 @@
 
 use super::{
     hold::Hold,
-    log::Log,
+    line,
+    log::{
+        joined,
+        Log, //
+    },
+    shown,
     HistTrigger, //
 };
 use crate::{
@@ -27,9 +32,13 @@ use crate::{
             wait_for_hits,
             EventMutexHeld, //
         }, //
-    }, //
+    },
+    program::Program, //
 };
-use kernel::sync::Arc;
+use kernel::{
+    prelude::*,
+    sync::Arc, //
+};
 
 /// Takes a trigger off its event, and the helpers that nobody else reads off theirs.
 pub(super) fn remove(trigger: Attached<'_, HistTrigger>, held: &EventMutexHeld) {
@@ -40,8 +49,9 @@ pub(super) fn remove(trigger: Attached<'_, HistTrigger>, held: &EventMutexHeld) 
 
 /// Takes the helpers off their events that nobody reads any more.
 fn remove_helpers(command: &Command<HistTrigger>, held: &EventMutexHeld) {
-    let unused =
-        |trigger: &Attached<'_, HistTrigger>| trigger.data().helper && !is_used(trigger, held);
+    let unused = |trigger: &Attached<'_, HistTrigger>| {
+        trigger.data().helper && user(trigger, held).is_none()
+    };
     while let Some(helper) = command.triggers(held).find(unused) {
         take_off(helper, held);
     }
@@ -70,25 +80,72 @@ fn take_off(trigger: Attached<'_, HistTrigger>, held: &EventMutexHeld) {
     }
 }
 
-/// Whether another trigger reads variables of this one.
-pub(super) fn is_used(trigger: &Attached<'_, HistTrigger>, held: &EventMutexHeld) -> bool {
+/// Another trigger that reads variables of this one.
+pub(super) fn user<'a>(
+    trigger: &Attached<'a, HistTrigger>,
+    held: &'a EventMutexHeld,
+) -> Option<Attached<'a, HistTrigger>> {
     let table = &trigger.data().table;
-    trigger.command().triggers(held).any(|other| {
+    trigger.command().triggers(held).find(|other| {
         let sources = &other.data().sources;
         sources.iter().any(|source| Arc::ptr_eq(source, table))
     })
 }
 
-/// Says that another trigger reads variables of the one that `log` is about.
+/// Says that `user` reads variables of a trigger that is to go.
 ///
 /// PARITY: `event_hist_trigger_parse()` does not say why, `hist_unreg_all()` nothing at all.
-pub(super) fn in_use() -> Refusal {
-    Refusal::new(Errno::Ebusy, ErrKind::TriggerInUse, 0)
+pub(super) fn in_use(user: &Attached<'_, HistTrigger>) -> Refusal {
+    let refusal = Refusal::new(Errno::Ebusy, ErrKind::TriggerInUse, 0);
+    match shown(user.file(), &user.data().definition) {
+        Ok(user) => refusal.detailed(&[user.as_bytes()]),
+        // Without memory nobody is told who it is.
+        Err(_) => refusal,
+    }
+}
+
+/// Says that no trigger of the event is the one that `log` is about, `program`, and shows that which is most like it,
+/// with a caret where that differs.
+///
+/// PARITY: C says nothing. The command succeeds.
+pub(super) fn nothing(log: &Log<'_>, program: &Program, held: &EventMutexHeld) {
+    let mut nearest: Option<(usize, Attached<'_, HistTrigger>)> = None;
+    for trigger in Attached::<HistTrigger>::all(log.file, held) {
+        let definition = &trigger.data().definition;
+        let likeness = program.likeness(log.text, &definition.program, &definition.text);
+        // Of several it is the first.
+        if nearest.as_ref().is_none_or(|(most, _)| likeness > *most) {
+            nearest = Some((likeness, trigger));
+        }
+    }
+    match nearest {
+        // Without memory there is no entry.
+        Some((_, nearest)) => drop(compare(log, program, &nearest)),
+        None => log.note(ErrKind::NoneToRemove, b"", 1),
+    }
+}
+
+/// Shows the trigger `nearest`, which is not `program`.
+fn compare(log: &Log<'_>, program: &Program, nearest: &Attached<'_, HistTrigger>) -> Result {
+    let definition = &nearest.data().definition;
+    let line = line(nearest)?;
+    let at = program.difference(log.text, &definition.program, &definition.text)?;
+    let typed = joined(&[b"!", log.prefix, b":", log.text])?;
+    let params = line.as_bytes().get(definition.prefix.len() + 1..);
+    let there = Log {
+        prefix: definition.prefix,
+        text: params.unwrap_or_default(),
+        file: log.file,
+    };
+    there.note(ErrKind::NotRemoved, typed.as_bytes(), at);
+    Ok(())
 }
 
 /// Takes all triggers off an event, unless a variable of one of them is read by another trigger.
 pub(super) fn remove_all(file: &EventFile, held: &EventMutexHeld) {
-    if let Some(used) = Attached::all(file, held).find(|trigger| is_used(trigger, held)) {
+    let used = Attached::all(file, held)
+        .find_map(|trigger| user(&trigger, held).map(|user| (trigger, user)));
+    if let Some((used, user)) = used {
         let definition = &used.data().definition;
         let log = Log {
             prefix: definition.prefix,
@@ -96,7 +153,7 @@ pub(super) fn remove_all(file: &EventFile, held: &EventMutexHeld) {
             file,
         };
         // There is nobody to give the errno to: the file is opened all the same.
-        let _ = log.refuse(&in_use());
+        let _ = log.refuse(&in_use(&user));
         return;
     }
     // Each time from the beginning: with a trigger others of the list may go.

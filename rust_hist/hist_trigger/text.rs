@@ -35,6 +35,18 @@ impl TextBuf {
         Self(KVec::new())
     }
 
+    /// The memory with the text.
+    pub(super) fn into_bytes(self) -> KVec<u8> {
+        self.0
+    }
+
+    /// Takes a newline off its end.
+    pub(super) fn trim_newline(&mut self) {
+        if self.0.last() == Some(&b'\n') {
+            let _ = self.0.pop();
+        }
+    }
+
     /// The text so far.
     pub(super) fn as_bytes(&self) -> &[u8] {
         &self.0

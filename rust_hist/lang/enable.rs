@@ -34,8 +34,12 @@ pub struct EnableSpec<'t> {
     pub event: &'t [u8],
     /// What stands behind its name.
     pub count: Option<&'t [u8]>,
+    /// Where that begins in the text.
+    pub count_at: usize,
     /// What follows the first blank, blanks stripped before it; it begins with `if` if it is right.
     rest: Option<&'t [u8]>,
+    /// Where that begins in the text.
+    pub rest_at: usize,
 }
 
 /// How often without a count. A count of this value means the same, as in C.
@@ -47,14 +51,19 @@ impl<'t> EnableSpec<'t> {
         let blank = text.iter().position(|&b| lex::is_blank(b));
         let end = blank.unwrap_or(text.len());
         let all = Span::whole(text);
-        let mut parts = Split::new(text, all.first(end), b':').map(|span| span.of(text));
-        let rest = blank.map(|at| lex::trim(text, all.behind(at)).of(text));
+        let mut parts = Split::new(text, all.first(end), b':');
+        let rest = lex::trim(text, all.behind(end));
+        let system = parts.next().ok_or(Errno::Einval)?;
+        let event = parts.next().ok_or(Errno::Einval)?;
+        let count = parts.next();
 
         Ok(Self {
-            system: parts.next().ok_or(Errno::Einval)?,
-            event: parts.next().ok_or(Errno::Einval)?,
-            count: parts.next(),
-            rest: rest.filter(|rest| !rest.is_empty()),
+            system: system.of(text),
+            event: event.of(text),
+            count: count.map(|count| count.of(text)),
+            count_at: count.map_or(end, |count| count.start),
+            rest: Some(rest.of(text)).filter(|rest| !rest.is_empty()),
+            rest_at: rest.start,
         })
     }
 

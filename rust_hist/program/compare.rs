@@ -31,41 +31,99 @@ use super::{
     Span, //
 };
 
+/// The parts of a trigger, in the order in which its line has them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Part {
+    Name,
+    Keys,
+    Vals,
+    Vars,
+    Sort,
+    /// Size, clock and `nohitcount`, which say nothing of which trigger it is: a removal need not repeat them.
+    Table,
+    Actions,
+    Filter,
+}
+
+impl Part {
+    pub(super) const ALL: [Self; 8] = [
+        Self::Name,
+        Self::Keys,
+        Self::Vals,
+        Self::Vars,
+        Self::Sort,
+        Self::Table,
+        Self::Actions,
+        Self::Filter,
+    ];
+}
+
 impl Program {
     /// Whether `self`, made from `text`, and `other`, made from `other_text`, are one trigger of one
     /// event: a second one is refused, and a command with `!`, `pause`, `cont` or `clear` finds the
     /// first.
     ///
-    /// Name and filter count by their texts. Size, clock and `nohitcount` do not count, so that a
-    /// removal need not repeat them.
+    /// Name and filter count by their texts.
     ///
     /// PARITY: `hist_trigger_match()` does not look at the width of buckets, at constants, and at
     /// what an expression computes.
     pub fn same_trigger(&self, text: &[u8], other: &Program, other_text: &[u8]) -> bool {
-        self.name(text) == other.name(other_text)
-            && self.filter(text) == other.filter(other_text)
-            && self.same_shape(text, other, other_text)
+        Part::ALL
+            .iter()
+            .all(|&part| self.same_part(part, text, other, other_text))
     }
 
     /// As [`Program::same_trigger`], whatever the names and the filters: such triggers can share
     /// their entries.
     pub fn same_shape(&self, text: &[u8], other: &Program, other_text: &[u8]) -> bool {
+        Part::ALL
+            .iter()
+            .filter(|part| !matches!(part, Part::Name | Part::Filter))
+            .all(|&part| self.same_part(part, text, other, other_text))
+    }
+
+    /// How near `other` is to be the same trigger: in how many parts they agree, of which the keys count more
+    /// than all others together.
+    pub fn likeness(&self, text: &[u8], other: &Program, other_text: &[u8]) -> usize {
+        Part::ALL
+            .iter()
+            .filter(|&&part| self.same_part(part, text, other, other_text))
+            .map(|part| match part {
+                Part::Keys => Part::ALL.len(),
+                _ => 1,
+            })
+            .sum()
+    }
+
+    /// Whether both agree in a part.
+    pub(super) fn same_part(
+        &self,
+        part: Part,
+        text: &[u8],
+        other: &Program,
+        other_text: &[u8],
+    ) -> bool {
         let pair = Pair {
             a: (self, text),
             b: (other, other_text),
         };
 
-        same_all(self.vals(), other.vals(), |a, b| pair.same(a, b))
-            && same_all(self.vars(), other.vars(), |a, b| {
-                pair.same_text(a.name, b.name) && pair.same(&a.field, &b.field)
-            })
-            && same_all(self.keys(), other.keys(), |a, b| {
+        match part {
+            Part::Name => self.name(text) == other.name(other_text),
+            Part::Keys => same_all(self.keys(), other.keys(), |a, b| {
                 a.offset == b.offset && a.size == b.size && pair.same(&a.field, &b.field)
-            })
-            && self.sort_keys() == other.sort_keys()
-            && same_all(self.actions(), other.actions(), |a, b| {
+            }),
+            Part::Vals => same_all(self.vals(), other.vals(), |a, b| pair.same(a, b)),
+            Part::Vars => same_all(self.vars(), other.vars(), |a, b| {
+                pair.same_text(a.name, b.name) && pair.same(&a.field, &b.field)
+            }),
+            Part::Sort => self.sort_keys() == other.sort_keys(),
+            Part::Table => true,
+            Part::Actions => same_all(self.actions(), other.actions(), |a, b| {
                 pair.same_action(a, b)
-            })
+            }),
+            Part::Filter => self.filter(text) == other.filter(other_text),
+        }
     }
 }
 

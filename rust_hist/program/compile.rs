@@ -18,9 +18,12 @@
     )
 )]
 
-use core::fmt::{
-    self,
-    Write, //
+use core::{
+    fmt::{
+        self,
+        Write, //
+    },
+    ops::Deref, //
 };
 
 use crate::{
@@ -360,14 +363,12 @@ impl<'a, 't> Compiler<'a, 't> {
     /// Makes the name of an expression: its text with constants folded.
     pub(super) fn name_code(&mut self, code: Code) -> Result<Span, Refusal> {
         let start = self.program.made.len();
-        let mut made = Made {
-            bytes: core::mem::take(&mut self.program.made),
-        };
+        let mut made = Made(core::mem::take(&mut self.program.made));
         let written = self
             .program
             .write_code(code, self.spec.command.text(), &mut made);
 
-        self.program.made = made.bytes;
+        self.program.made = made.0;
         // Nothing but memory can be missing.
         written.map_err(|_| Refusal::silent(Errno::Enomem))?;
         Ok(Span {
@@ -461,13 +462,20 @@ impl Write for Rest<'_> {
 }
 
 /// Keeps what is printed.
-struct Made {
-    bytes: Vec<u8>,
+#[derive(Default)]
+pub(super) struct Made(Vec<u8>);
+
+impl Deref for Made {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.0
+    }
 }
 
 impl Out for Made {
     fn write_bytes(&mut self, bytes: &[u8]) -> fmt::Result {
-        self.bytes.extend_from_slice(bytes).map_err(|_| fmt::Error)
+        self.0.extend_from_slice(bytes).map_err(|_| fmt::Error)
     }
 }
 

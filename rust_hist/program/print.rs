@@ -20,9 +20,14 @@
 
 use core::fmt;
 
-use crate::lang::CLOCK;
+use crate::{
+    alloc::AllocError,
+    lang::CLOCK, //
+};
 
 use super::{
+    compare::Part,
+    compile::Made,
     Action,
     Code,
     Column,
@@ -45,16 +50,84 @@ impl Program {
         paused: bool,
         out: &mut impl Out,
     ) -> fmt::Result {
+        self.write_command(prefix, text, out)?;
+        out.write_str(if paused { " [paused]\n" } else { " [active]\n" })
+    }
+
+    /// As [`Program::write_line`], without the state.
+    pub fn write_command(&self, prefix: &[u8], text: &[u8], out: &mut impl Out) -> fmt::Result {
         out.write_bytes(prefix)?;
-        if let Some(name) = self.name(text) {
-            out.write_str(":name=")?;
-            out.write_bytes(name)?;
+        for part in Part::ALL {
+            self.write_part(part, text, out)?;
         }
-        out.write_str(":keys=")?;
-        self.write_key_list(text, out)?;
-        self.write_vals(text, out)?;
-        self.write_vars(text, out)?;
-        self.write_sort(text, out)?;
+        Ok(())
+    }
+
+    /// Where the line of `other` first differs from that of this one, which is another trigger: a column
+    /// behind the command's name. A caret there stands under what is written otherwise, or where something
+    /// is missing.
+    pub fn difference(
+        &self,
+        text: &[u8],
+        other: &Program,
+        other_text: &[u8],
+    ) -> Result<usize, AllocError> {
+        let mut line = Made::default();
+        let mut own = Made::default();
+        let mut at = 0;
+
+        for part in Part::ALL {
+            at = line.len();
+            // Nothing but memory can be missing.
+            other
+                .write_part(part, other_text, &mut line)
+                .map_err(|_| AllocError)?;
+            if !self.same_part(part, text, other, other_text) {
+                self.write_part(part, text, &mut own)
+                    .map_err(|_| AllocError)?;
+                break;
+            }
+        }
+
+        let there = line.get(at..).unwrap_or(&[]);
+        let same = there.iter().zip(own.iter()).take_while(|(a, b)| a == b);
+
+        // What every part begins with, a colon or a blank, differs in none.
+        Ok(at.saturating_add(same.count().max(1)))
+    }
+
+    fn write_part(&self, part: Part, text: &[u8], out: &mut impl Out) -> fmt::Result {
+        match part {
+            Part::Name => {
+                if let Some(name) = self.name(text) {
+                    out.write_str(":name=")?;
+                    out.write_bytes(name)?;
+                }
+            }
+            Part::Keys => {
+                out.write_str(":keys=")?;
+                self.write_key_list(text, out)?;
+            }
+            Part::Vals => self.write_vals(text, out)?,
+            Part::Vars => self.write_vars(text, out)?,
+            Part::Sort => self.write_sort(text, out)?,
+            Part::Table => self.write_table(text, out)?,
+            Part::Actions => {
+                for action in self.actions() {
+                    self.write_action(action, text, out)?;
+                }
+            }
+            Part::Filter => {
+                if let Some(filter) = self.filter(text) {
+                    out.write_str(" if ")?;
+                    out.write_bytes(filter)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn write_table(&self, text: &[u8], out: &mut impl Out) -> fmt::Result {
         write!(out, ":size={}", 1u64.checked_shl(self.bits).unwrap_or(0))?;
         if self.timestamps {
             out.write_str(":clock=")?;
@@ -63,18 +136,11 @@ impl Program {
         if self.nohitcount {
             out.write_str(":nohitcount")?;
         }
-        for action in self.actions() {
-            self.write_action(action, text, out)?;
-        }
-        if let Some(filter) = self.filter(text) {
-            out.write_str(" if ")?;
-            out.write_bytes(filter)?;
-        }
-        out.write_str(if paused { " [paused]\n" } else { " [active]\n" })
+        Ok(())
     }
 
     /// Prints the keys as they may be typed behind `keys=`.
-    pub(super) fn write_key_list(&self, text: &[u8], out: &mut impl Out) -> fmt::Result {
+    pub fn write_key_list(&self, text: &[u8], out: &mut impl Out) -> fmt::Result {
         for (i, key) in self.keys().iter().enumerate() {
             if i > 0 {
                 out.write_str(",")?;

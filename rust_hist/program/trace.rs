@@ -370,6 +370,39 @@ impl Program {
         self.keys().len() == other.keys().len() && self.keys().iter().zip(other.keys()).all(same)
     }
 
+    /// Whether a key of this one can be that of an entry of `source`: it begins with keys of the same kinds at
+    /// the same places. Numbers of all sizes are one kind; of a string at the end as many bytes count as those
+    /// of `source` have.
+    pub fn can_find(&self, source: &Program) -> bool {
+        let fits = |(own, other): (&Key, &Key)| {
+            own.field.kind == other.field.kind
+                && own.offset == other.offset
+                && own.size >= other.size
+        };
+
+        self.keys().len() >= source.keys().len() && self.keys().iter().zip(source.keys()).all(fits)
+    }
+
+    /// The place of the first reference that this trigger can never find, if there is one, and the number of the
+    /// table that it leads to; `source` gives the trigger of a table.
+    pub fn never_found<'s>(
+        &self,
+        source: impl Fn(u16) -> Option<&'s Program>,
+    ) -> Option<(usize, u16)> {
+        self.refs().iter().find_map(|var| {
+            let Name::Text(name) = var.name() else {
+                return None;
+            };
+            // The dollar sign stands before the name.
+            let start = match var.event() {
+                Some((system, _)) => system.start,
+                None => name.start.saturating_sub(1),
+            };
+
+            (!self.can_find(source(var.table())?)).then_some((start, var.table()))
+        })
+    }
+
     /// Writes the text of a helper trigger that keeps `field` of its event, with the keys of this one
     /// and the filter `filter`.
     pub fn write_helper(

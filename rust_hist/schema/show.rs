@@ -111,6 +111,12 @@ impl Schema {
     /// Writes the line of the event in `synthetic_events`, newline included. In `dynamic_events`
     /// `s:synthetic/` stands before it.
     pub fn write_listing<W: Out>(&self, out: &mut W) -> fmt::Result {
+        self.write_definition(out)?;
+        out.write_bytes(b"\n")
+    }
+
+    /// As [`Schema::write_listing`], without the newline.
+    pub fn write_definition<W: Out>(&self, out: &mut W) -> fmt::Result {
         out.write_bytes(self.name().to_bytes())?;
         for (i, field) in self.fields().enumerate() {
             out.write_bytes(if i == 0 { b"\t" } else { b"; " })?;
@@ -118,7 +124,7 @@ impl Schema {
             out.write_bytes(b" ")?;
             out.write_bytes(field.name.to_bytes())?;
         }
-        out.write_bytes(b"\n")
+        Ok(())
     }
 
     /// Writes what a reader of `trace` sees of `record`, which starts with its header, newline

@@ -8,18 +8,27 @@
 //! Context: process. An event is looked for and made in one hold of `event_mutex`.
 
 use super::{
-    delete,
+    delete_found,
     find,
     names,
-    publish, //
+    print::Text,
+    publish,
+    SynthEvent, //
 };
 use crate::{
     error::Errno,
     ffi::{
-        dyn_event::Owner,
+        dyn_event::{
+            Busy,
+            Owner, //
+        },
         error_log,
-        guard::EventMutex, //
+        guard::{
+            EventMutex,
+            EventMutexHeld, //
+        }, //
     },
+    program::Out,
     schema::{
         logged,
         parse,
@@ -40,10 +49,7 @@ pub(super) fn run(line: &CStr, owner: Owner) -> Result {
     match parse(text, |name| find(name, held).is_some()) {
         Ok(Command::Nothing) => Ok(()),
         Ok(Command::Create(schema)) => publish(schema, owner, held),
-        Ok(Command::Delete(name)) => {
-            drop(mutex);
-            delete(name).inspect_err(|&error| say_why(line, name, error))
-        }
+        Ok(Command::Delete(name)) => delete(line, name, held),
         Err(refusal) => Err(refuse(line, &refusal)),
     }
 }
@@ -65,6 +71,11 @@ pub(super) fn run_dynamic(line: &CStr) -> Result<bool> {
 
 /// Logs why a line is refused, and returns what the writer gets.
 fn refuse(line: &CStr, refusal: &Refusal) -> Error {
+    refuse_with(line, refusal, b"")
+}
+
+/// As [`refuse`], with a detail behind what is said, if there is one.
+fn refuse_with(line: &CStr, refusal: &Refusal, detail: &[u8]) -> Error {
     if let Some(kind) = refusal.kind {
         let text = line.to_bytes();
         // The line without what stands before it, which is what the column counts in.
@@ -73,27 +84,99 @@ fn refuse(line: &CStr, refusal: &Refusal) -> Error {
             .to_bytes_with_nul()
             .get(skipped..)
             .and_then(|rest| CStr::from_bytes_with_nul(rest).ok());
+        let longer = match detail {
+            [] => None,
+            _ => with_detail(kind.text(), detail),
+        };
+        let longer = longer.as_deref().map(CStr::from_bytes_until_nul);
         error_log::report_top(
             names().file,
             logged.unwrap_or(line),
-            kind.text(),
+            longer.and_then(|text| text.ok()).unwrap_or(kind.text()),
             refusal.at,
         );
     }
     Error::from_errno(-refusal.errno.code())
 }
 
-/// Logs why an event is not deleted.
-///
-/// PARITY: `synth_event_delete()` says nothing.
-fn say_why(line: &CStr, name: &[u8], error: Error) {
-    let (errno, kind) = if error == ENOENT {
-        (Errno::Enoent, SynthErr::NotFound)
-    } else if error == EBUSY {
-        (Errno::Ebusy, SynthErr::Busy)
-    } else {
-        return;
+/// A text with a detail behind it, if there is memory for it.
+fn with_detail(text: &CStr, detail: &[u8]) -> Option<KVec<u8>> {
+    let mut longer = Text::new();
+    for part in [text.to_bytes(), b": ", detail, b"\0"] {
+        longer.write_bytes(part).ok()?;
+    }
+    Some(longer.into_bytes())
+}
+
+/// Deletes the event that `line` of our own file names.
+fn delete(line: &CStr, name: &[u8], held: &EventMutexHeld) -> Result {
+    let refusal = |errno, kind| Refusal::new(errno, kind, line.to_bytes(), name);
+    let Some(event) = find(name, held) else {
+        return Err(refuse(line, &refusal(Errno::Enoent, SynthErr::NotFound)));
     };
-    // The writer gets the error that there was.
-    let _ = refuse(line, &Refusal::new(errno, kind, line.to_bytes(), name));
+    if event.is_busy(held) {
+        return Err(refuse_with(
+            line,
+            &refusal(Errno::Ebusy, SynthErr::Busy),
+            who(&event, held).as_bytes(),
+        ));
+    }
+    delete_found(&event, held)
+}
+
+/// Logs that an event is not deleted by a line of `dynamic_events`, as the core does not show it to us, or that it
+/// keeps all from being deleted, as it was defined.
+pub(super) fn still_in_use(event: &SynthEvent, all: bool, held: &EventMutexHeld) {
+    let name = event.schema.name().to_bytes();
+    let mut line = Text::new();
+    let written = match all {
+        true => event.schema.write_definition(&mut line),
+        false => [b"-:", names().system.to_bytes(), b"/", name]
+            .into_iter()
+            .try_for_each(|part| line.write_bytes(part)),
+    };
+    // Without memory there is no entry.
+    if written.and_then(|()| line.write_bytes(b"\0")).is_err() {
+        return;
+    }
+    let line = line.into_bytes();
+    if let Ok(line) = CStr::from_bytes_until_nul(&line) {
+        // The writer gets what `is_busy` says.
+        let at = match all {
+            true => 0,
+            false => line.to_bytes().len().saturating_sub(name.len()),
+        };
+        let refusal = Refusal {
+            errno: Errno::Ebusy,
+            kind: Some(SynthErr::Busy),
+            at: u16::try_from(at).unwrap_or(0),
+        };
+        let _ = refuse_with(line, &refusal, who(event, held).as_bytes());
+    }
+}
+
+/// Who uses an event, which is busy; nothing if there is no memory for it.
+fn who(event: &SynthEvent, held: &EventMutexHeld) -> Text {
+    let mut text = Text::new();
+    let (before, name, instance): (&[u8], &[u8], Option<&CStr>) = match event.busy(held) {
+        Busy::User(user) => (b"traced by ", user, None),
+        Busy::Enabled(instance) => (b"enabled", b"", instance),
+        Busy::Trigger(name, instance) => (b"it has a trigger, ", name.to_bytes(), instance),
+        Busy::Perf => (b"open in perf", b"", None),
+        Busy::Other => (
+            b"an event probe or a trigger of another event refers to it",
+            b"",
+            None,
+        ),
+    };
+    let within = instance.map_or([b"".as_slice(); 2], |name| {
+        [b", in the instance ", name.to_bytes()]
+    });
+    let [within, instance] = within;
+    for part in [before, name, within, instance] {
+        if text.write_bytes(part).is_err() {
+            return Text::new();
+        }
+    }
+    text
 }

@@ -32,6 +32,11 @@ impl Text {
     }
 
     /// The text.
+    pub(super) fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    /// The memory with the text.
     pub(super) fn into_bytes(self) -> KVec<u8> {
         self.0
     }

@@ -65,7 +65,13 @@ impl<K: Kind> Event<K> {
         // SAFETY: the core calls with the mutex held, for the whole call.
         let held = unsafe { EventMutexHeld::assume() };
         // SAFETY: by the contract.
-        unsafe { Self::from_dyn_event(node) }.is_busy(&held)
+        let event = unsafe { Self::from_dyn_event(node) };
+        let is_busy = event.is_busy(&held);
+        if is_busy {
+            // Only who wants to delete all events asks.
+            K::still_in_use(event, true, &held);
+        }
+        is_busy
     }
 
     /// # Safety
@@ -76,6 +82,9 @@ impl<K: Kind> Event<K> {
         let held = unsafe { EventMutexHeld::assume() };
         // SAFETY: by the contract. The reference is for the time of the call.
         let event = unsafe { Self::from_dyn_event(node) }.arc();
+        if event.is_busy(&held) {
+            K::still_in_use(&event, false, &held);
+        }
         from_result(|| Self::delete(&event, &held).map(|()| 0))
     }
 

@@ -9,7 +9,11 @@
 use super::{
     super::{
         bindings,
-        guard::PreemptOff,
+        event::EventFile,
+        guard::{
+            EventMutexHeld,
+            PreemptOff, //
+        },
         record::{
             self,
             Begun,
@@ -84,6 +88,31 @@ impl<K: Kind> Event<K> {
             call,
             _event: PhantomData,
         }))
+    }
+
+    /// The event files of those who listen to the event, and `None` for perf, while nobody may come or go.
+    pub(super) fn listening<'a>(
+        &'a self,
+        _held: &'a EventMutexHeld,
+    ) -> impl Iterator<Item = Option<&'a EventFile>> {
+        let call = self.call.get();
+        // SAFETY: the tracepoint lives as long as the event; its list changes under the mutex only.
+        let mut at = unsafe { (*self.tracepoint.get()).funcs };
+        // SAFETY: set when the event is made, and never changed.
+        let ours = unsafe { (*self.class.get()).probe };
+        core::iter::from_fn(move || loop {
+            // SAFETY: the list is freed after another one took its place. The last entry is all 0.
+            let (function, data) = unsafe { entry(at) }?;
+            at = at.wrapping_add(1);
+            if core::ptr::eq(function, ours) {
+                return Some(match core::ptr::eq(data, call.cast()) {
+                    true => None,
+                    // SAFETY: what our entries have is an event file if it is not the event, which stays while
+                    // the mutex is held.
+                    false => Some(unsafe { EventFile::from_raw(data.cast()) }),
+                });
+            }
+        })
     }
 
     /// Those who listen to the event now. None does once it is deleted.

@@ -71,6 +71,15 @@ fn a_filter_follows_if() {
     assert_eq!(spec("a:b:3 if x").limit(), Ok(3));
 }
 
+#[test]
+fn what_is_wrong_has_its_place() {
+    let text = "a:bc:x  iffy";
+    let spec = spec(text);
+
+    assert_eq!(&text[spec.count_at..], "x  iffy");
+    assert_eq!(&text[spec.rest_at..], "iffy");
+}
+
 fn list(text: &str) -> Vec<(&str, Option<(&str, &str)>, &str, Option<&str>)> {
     let s = |bytes| std::str::from_utf8(bytes).unwrap();
 

@@ -1043,3 +1043,71 @@ fn the_number_of_an_entry_is_the_index_of_its_text() {
         "the numbers of C"
     );
 }
+
+#[test]
+fn h_cmd_30_the_nearest_trigger_and_where_it_differs() {
+    let compiled = |text: &str| compile_change(&KMALLOC, text.as_bytes()).expect(text);
+    let likeness = |typed: &str, there: &str| {
+        compiled(typed).likeness(typed.as_bytes(), &compiled(there), there.as_bytes())
+    };
+    // What stands behind the first difference, in the line of the one that is there.
+    let behind = |typed: &str, there: &str| {
+        let program = compiled(there);
+        let at = compiled(typed)
+            .difference(typed.as_bytes(), &program, there.as_bytes())
+            .expect("has memory");
+        let line = line_of(&program, there.as_bytes());
+        String::from_utf8(line[b"hist".len() + at..].to_vec()).expect("is text")
+    };
+
+    for (typed, there, rest) in [
+        (
+            "keys=node",
+            "keys=ptr",
+            "ptr:vals=hitcount:sort=hitcount:size=2048 [active]",
+        ),
+        (
+            "keys=node,ptr",
+            "keys=node",
+            ":vals=hitcount:sort=hitcount:size=2048 [active]",
+        ),
+        (
+            "keys=node",
+            "keys=node:vals=ptr",
+            ",ptr:sort=hitcount:size=2048 [active]",
+        ),
+        (
+            "keys=node:x=ptr",
+            "keys=node",
+            "sort=hitcount:size=2048 [active]",
+        ),
+        ("keys=node", "keys=node if ptr > 0", "if ptr > 0 [active]"),
+        (
+            "keys=node if ptr>0",
+            "keys=node if ptr > 0",
+            " > 0 [active]",
+        ),
+        ("keys=node if ptr > 0", "keys=node", "[active]"),
+        (
+            "keys=node",
+            "name=n:keys=node",
+            "name=n:keys=node:vals=hitcount:sort=hitcount:size=2048 [active]",
+        ),
+        (
+            "keys=node:size=128 if ptr > 0",
+            "keys=node if ptr > 1",
+            "1 [active]",
+        ),
+    ] {
+        assert_eq!(behind(typed, there), rest, "{typed} {there}");
+    }
+    // Keys count more than all else, and the more is the same the nearer it is.
+    let typed = "name=n:keys=node:vals=ptr:x=ptr:sort=ptr if ptr > 0";
+    let far = "name=n:keys=ptr:vals=ptr:x=ptr:sort=ptr if ptr > 0";
+    let near = "keys=node";
+    let nearer = "keys=node if ptr > 0";
+
+    assert!(likeness(typed, near) > likeness(typed, far));
+    assert!(likeness(typed, nearer) > likeness(typed, near));
+    assert!(likeness(typed, typed) > likeness(typed, nearer));
+}

@@ -517,6 +517,28 @@ fn h_act_20_which_keys_are_the_same() {
 }
 
 #[test]
+fn h_key_10_which_keys_can_find_which() {
+    let keys =
+        |event: &Event, text: &str| compile(event, format!("keys={text}").as_bytes()).expect(text);
+
+    for (own, source, can) in [
+        ("next_prio", "next_pid", true),
+        ("next_prio", "prev_state", true),
+        ("next_prio,next_comm", "prev_prio", true),
+        ("next_prio", "prev_prio,prev_comm", false),
+        ("next_comm", "prev_comm", true),
+        ("next_comm", "next_pid", false),
+        ("next_pid", "next_comm", false),
+        ("next_pid", "common_stacktrace", false),
+        ("next_comm,next_pid", "next_pid,next_comm", false),
+    ] {
+        let found = keys(&SWITCH, own).can_find(&keys(&SWITCH, source));
+
+        assert_eq!(found, can, "{own} {source}");
+    }
+}
+
+#[test]
 fn h_act_21_b_08_helpers_take_keys_of_every_kind() {
     for (keys, printed) in [
         ("u32.log2", "u32.log2"),
