@@ -31,6 +31,13 @@ die() {
 is_version() { case " $VERSIONS " in *" $1 "*) ;; *) return 1 ;; esac; }
 is_flavour() { case " $FLAVOURS " in *" $1 "*) ;; *) return 1 ;; esac; }
 
+# need_kdir DIR: a tree in which a kernel was configured.
+need_kdir() {
+	[ -d "$1" ] || die "KDIR=$1 is no directory."
+	[ -f "$1/.config" ] || die "KDIR=$1 has no .config, so it is no built kernel tree." \
+		"Configure and build it first, or give its source as KSRC=."
+}
+
 # What to put before a command that needs root.
 SUDO=()
 [ "$(id -u)" = 0 ] || SUDO=(sudo)
