@@ -61,7 +61,7 @@ tsan:
 	@scripts/test tsan
 
 fuzz:
-	@scripts/test fuzz
+	@FUZZ_SECONDS=$${FUZZ_SECONDS:-100} scripts/test fuzz
 
 fuzzer:
 	@scripts/test fuzzer-7.2 fuzzer-7.3
