@@ -13,7 +13,7 @@ WHERE = $(FLAVOUR) $(VERSION)
 
 help:
 	@echo 'make demo        build a test kernel and the module, boot them, show histograms of live events'
-	@echo 'make test        show on the kernel of the demo that all works: some 15 minutes; TESTS="a b" runs some'
+	@echo 'make test        show on the kernel of the demo that all works; TESTS="a b" runs some'
 	@echo 'make test-all    run everything that must pass: both versions, all flavours, C beside ours, lints'
 	@echo 'make host-test   unit, property and model-check tests on this machine, without a guest'
 	@echo 'make soak        an hour of the stress on two CPUs; SOAK_SECONDS= for less'
@@ -43,7 +43,7 @@ test:
 	@scripts/test $(TESTS)
 
 test-all:
-	@scripts/test --all
+	@FUZZ_SECONDS=$${FUZZ_SECONDS:-50} scripts/test --all
 
 lint:
 	@scripts/test --lint
@@ -61,7 +61,7 @@ tsan:
 	@scripts/test tsan
 
 fuzz:
-	@FUZZ_SECONDS=$${FUZZ_SECONDS:-100} scripts/test fuzz
+	@scripts/test fuzz
 
 fuzzer:
 	@scripts/test fuzzer-7.2 fuzzer-7.3

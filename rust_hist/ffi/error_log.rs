@@ -11,26 +11,36 @@ use super::{
 use core::ffi::CStr;
 use kernel::prelude::*;
 
-/// Adds an entry to the log of `instance`: where it happened, the command, what is wrong, and the
-/// column of the command that the `^` points at.
+/// Adds an entry to the log of `instance`: where it happened, the command, what is wrong, with a detail behind
+/// it unless that is empty, and the column of the command that the `^` points at.
 ///
 /// The log copies all of it, so nothing points into the module. It has no way to fail: without
-/// memory there is an entry less.
+/// memory the detail is missing, or there is an entry less.
 pub(crate) fn report(
     instance: Instance<'_>,
     location: &CStr,
     command: &CStr,
     text: &CStr,
+    detail: &[u8],
     column: u16,
 ) {
     // SAFETY: the instance is live.
-    unsafe { report_to(instance.as_ptr(), location, command, text, column) };
+    unsafe { report_to(instance.as_ptr(), location, command, text, detail, column) };
 }
 
 /// Adds an entry to the log of the top instance; as [`report`].
-pub(crate) fn report_top(location: &CStr, command: &CStr, text: &CStr, column: u16) {
+pub(crate) fn report_top(location: &CStr, command: &CStr, text: &CStr, detail: &[u8], column: u16) {
     // SAFETY: null stands for the top instance.
-    unsafe { report_to(core::ptr::null_mut(), location, command, text, column) };
+    unsafe {
+        report_to(
+            core::ptr::null_mut(),
+            location,
+            command,
+            text,
+            detail,
+            column,
+        )
+    };
 }
 
 /// # Safety
@@ -41,8 +51,15 @@ unsafe fn report_to(
     location: &CStr,
     command: &CStr,
     text: &CStr,
+    detail: &[u8],
     column: u16,
 ) {
+    let longer = match detail {
+        [] => None,
+        _ => with_detail(text, detail).ok(),
+    };
+    let longer = longer.as_deref().map(CStr::from_bytes_until_nul);
+    let text = longer.and_then(|text| text.ok()).unwrap_or(text);
     let mut texts = [text.as_char_ptr()];
     // SAFETY: by the contract; the strings are read and copied before the call returns, and 0
     // is the index of the only text.
@@ -56,4 +73,14 @@ unsafe fn report_to(
             column,
         )
     };
+}
+
+/// A text with a detail behind it, and a NUL.
+fn with_detail(text: &CStr, detail: &[u8]) -> Result<KVec<u8>> {
+    let mut longer = KVec::new();
+
+    for part in [text.to_bytes(), b": ", detail, b"\0"] {
+        longer.extend_from_slice(part, GFP_KERNEL)?;
+    }
+    Ok(longer)
 }

@@ -13,7 +13,8 @@ use super::{
     guard::{
         EventMutexHeld,
         PreemptOff, //
-    }, //
+    },
+    record::SOFT_DISABLED, //
 };
 use core::{
     ffi::CStr,
@@ -107,10 +108,8 @@ impl EventFile {
 
     /// Whether the event has been enabled, and not merely for its triggers' sake.
     pub(super) fn is_enabled(&self) -> bool {
-        // CAST: small flags.
+        // CAST: a flag of the C enumeration.
         const ENABLED: c_ulong = bindings::EVENT_FILE_FL_ENABLED as c_ulong;
-        // CAST: as above.
-        const SOFT_DISABLED: c_ulong = bindings::EVENT_FILE_FL_SOFT_DISABLED as c_ulong;
 
         // SAFETY: the object is live; the flags are one word.
         let flags = unsafe { (&raw const (*self.as_ptr()).flags).read_volatile() };

@@ -320,7 +320,7 @@ impl Reserved {
 }
 
 // CAST: a flag of the C enumeration.
-const SOFT_DISABLED: c_ulong = bindings::EVENT_FILE_FL_SOFT_DISABLED as c_ulong;
+pub(super) const SOFT_DISABLED: c_ulong = bindings::EVENT_FILE_FL_SOFT_DISABLED as c_ulong;
 
 /// The data of a record that is reserved.
 ///
@@ -351,7 +351,7 @@ pub(super) unsafe fn is_plain(file: *mut bindings::trace_event_file) -> bool {
     // CAST: flags of the C enumeration.
     const OTHER: c_ulong = bindings::EVENT_FILE_FL_TRIGGER_MODE as c_ulong
         | bindings::EVENT_FILE_FL_TRIGGER_COND as c_ulong
-        | bindings::EVENT_FILE_FL_SOFT_DISABLED as c_ulong
+        | SOFT_DISABLED
         | bindings::EVENT_FILE_FL_FILTERED as c_ulong
         | bindings::EVENT_FILE_FL_PID_FILTER as c_ulong;
 
@@ -475,7 +475,7 @@ unsafe fn is_off(instance: *mut bindings::trace_array, preempt: &PreemptOff<'_>)
 pub(super) unsafe fn is_soft_disabled(file: *mut bindings::trace_event_file) -> bool {
     // CAST: flags of the C enumeration.
     const LOOK: c_ulong = bindings::EVENT_FILE_FL_TRIGGER_MODE as c_ulong
-        | bindings::EVENT_FILE_FL_SOFT_DISABLED as c_ulong
+        | SOFT_DISABLED
         | bindings::EVENT_FILE_FL_PID_FILTER as c_ulong;
     const CONDITION: c_ulong = bindings::EVENT_FILE_FL_TRIGGER_COND as c_ulong;
 

@@ -90,13 +90,12 @@ impl Log<'_> {
     fn add(&self, text: &CStr, at: u16, detail: &[u8]) -> Result {
         let location = self.location()?;
         let command = joined(&[self.prefix, b":", self.text, b"\0"])?;
-        let colon: &[u8] = if detail.is_empty() { b"" } else { b": " };
-        let text = joined(&[text.to_bytes(), colon, detail, b"\0"])?;
         error_log::report(
             self.file.instance(),
             as_c_str(&location)?,
             as_c_str(&command)?,
-            as_c_str(&text)?,
+            text,
+            detail,
             at,
         );
         Ok(())

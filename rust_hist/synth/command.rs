@@ -84,28 +84,15 @@ fn refuse_with(line: &CStr, refusal: &Refusal, detail: &[u8]) -> Error {
             .to_bytes_with_nul()
             .get(skipped..)
             .and_then(|rest| CStr::from_bytes_with_nul(rest).ok());
-        let longer = match detail {
-            [] => None,
-            _ => with_detail(kind.text(), detail),
-        };
-        let longer = longer.as_deref().map(CStr::from_bytes_until_nul);
         error_log::report_top(
             names().file,
             logged.unwrap_or(line),
-            longer.and_then(|text| text.ok()).unwrap_or(kind.text()),
+            kind.text(),
+            detail,
             refusal.at,
         );
     }
     Error::from_errno(-refusal.errno.code())
-}
-
-/// A text with a detail behind it, if there is memory for it.
-fn with_detail(text: &CStr, detail: &[u8]) -> Option<KVec<u8>> {
-    let mut longer = Text::new();
-    for part in [text.to_bytes(), b": ", detail, b"\0"] {
-        longer.write_bytes(part).ok()?;
-    }
-    Some(longer.into_bytes())
 }
 
 /// Deletes the event that `line` of our own file names.

@@ -782,11 +782,12 @@ fn memory_may_end_anywhere() {
     }
 }
 
-/// What is said behind the text of the last entry of a refusal.
-fn detail(world: &mut World, text: &str) -> String {
+/// Why a text is refused, and what is said behind the text of the last entry.
+fn refused(world: &mut World, text: &str) -> (Refusal, String) {
     let refusal = world.compile(text).map(|_| ()).expect_err(text);
+    let detail = String::from_utf8(refusal.detail().to_vec()).expect("is text");
 
-    String::from_utf8(refusal.detail().to_vec()).expect("is text")
+    (refusal, detail)
 }
 
 #[test]
@@ -809,16 +810,16 @@ fn e_18_both_types_are_named() {
         ("one(next_prio,next_prio)", "the event has fewer fields"),
     ] {
         let text = format!("keys=next_prio:onmatch(kmem.kmalloc).{action}");
-        let refusal = world.compile(&text).map(|_| ()).expect_err(&text);
+        let (refusal, detail) = refused(&mut world, &text);
 
         assert!(refusal.begins(SynthTypeMismatch), "{text}: {refusal:?}");
-        assert_eq!(detail(&mut world, &text), expected, "{text}");
+        assert_eq!(detail, expected, "{text}");
     }
     // Of a string whose place the record has, what was typed.
     let mut world = world.on("zoo", "all");
 
     assert_eq!(
-        detail(&mut world, "keys=u64:v=8:onmax($v).word(filename)"),
+        refused(&mut world, "keys=u64:v=8:onmax($v).word(filename)").1,
         "field char[16] word, param char[]"
     );
 }
@@ -891,7 +892,7 @@ fn h_act_13_a_variable_without_its_dollar_sign() {
         ),
     ] {
         world.refuses(text, Einval, &[(MissingDollar, at)]);
-        assert_eq!(detail(&mut world, text), name, "{text}");
+        assert_eq!(refused(&mut world, text).1, name, "{text}");
     }
     // Where it is no variable either it is a field that is not there.
     world.refuses(
