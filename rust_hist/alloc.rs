@@ -9,15 +9,6 @@
 //!
 //! Context: process, may sleep. Reading: any.
 
-#![cfg_attr(not(CONFIG_RUST), forbid(unsafe_code))]
-#![cfg_attr(
-    CONFIG_RUST,
-    allow(
-        unreachable_pub,
-        reason = "the root of the module keeps its rooms private"
-    )
-)]
-
 use core::{
     fmt,
     ops::{

@@ -9,15 +9,6 @@
 //!
 //! Context: [`Resolver`] process context, [`Env`] any.
 
-#![cfg_attr(not(CONFIG_RUST), forbid(unsafe_code))]
-#![cfg_attr(
-    CONFIG_RUST,
-    allow(
-        unreachable_pub,
-        reason = "the root of the module keeps its rooms private"
-    )
-)]
-
 use crate::{
     alloc::AllocError,
     error::ErrKind,

@@ -8,13 +8,22 @@
 
 #![no_std]
 
+#[forbid(unsafe_code)]
 pub mod alloc;
+#[forbid(unsafe_code)]
 pub mod error;
+#[forbid(unsafe_code)]
 pub mod field;
+#[forbid(unsafe_code)]
 pub mod lang;
+#[forbid(unsafe_code)]
 pub mod limits;
+#[forbid(unsafe_code)]
 pub mod program;
+#[forbid(unsafe_code)]
 pub mod render;
+#[forbid(unsafe_code)]
 pub mod schema;
 pub mod sync;
+#[forbid(unsafe_code)]
 pub mod tracing_map;

@@ -17,6 +17,7 @@ macro_rules! pure_rooms {
     ($($room:ident),+ $(,)?) => {
         $(
             #[allow(dead_code, unused_imports, reason = "the host crate uses all of it")]
+            #[allow(unreachable_pub, reason = "the root of the module keeps its rooms private")]
             mod $room;
         )+
     };

@@ -19,15 +19,6 @@
 //!
 //! Context: making one, process context; running it, any.
 
-#![cfg_attr(not(CONFIG_RUST), forbid(unsafe_code))]
-#![cfg_attr(
-    CONFIG_RUST,
-    allow(
-        unreachable_pub,
-        reason = "the root of the module keeps its rooms private"
-    )
-)]
-
 mod action;
 mod bytes;
 mod compare;

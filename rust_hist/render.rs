@@ -11,15 +11,6 @@
 //!
 //! Context: process. Never allocates.
 
-#![cfg_attr(not(CONFIG_RUST), forbid(unsafe_code))]
-#![cfg_attr(
-    CONFIG_RUST,
-    allow(
-        unreachable_pub,
-        reason = "the root of the module keeps its rooms private"
-    )
-)]
-
 mod action;
 mod key;
 mod text;

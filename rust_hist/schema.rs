@@ -10,15 +10,6 @@
 //!
 //! Context: creating and showing process context, writing a record any, NMI included.
 
-#![cfg_attr(not(CONFIG_RUST), forbid(unsafe_code))]
-#![cfg_attr(
-    CONFIG_RUST,
-    allow(
-        unreachable_pub,
-        reason = "the root of the module keeps its rooms private"
-    )
-)]
-
 mod error;
 mod kind;
 mod parse;

@@ -10,14 +10,6 @@
 //!
 //! Context: any, NMI included.
 
-#![cfg_attr(
-    CONFIG_RUST,
-    allow(
-        unreachable_pub,
-        reason = "the root of the module keeps its rooms private"
-    )
-)]
-
 #[cfg(CONFIG_RUST)]
 pub use kernel::sync::atomic::{
     Acquire,

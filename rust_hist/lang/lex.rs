@@ -7,15 +7,6 @@
 //!
 //! Context: any.
 
-#![cfg_attr(not(CONFIG_RUST), forbid(unsafe_code))]
-#![cfg_attr(
-    CONFIG_RUST,
-    allow(
-        unreachable_pub,
-        reason = "the root of the module keeps its rooms private"
-    )
-)]
-
 use crate::{
     error::Errno,
     program::Span, //

@@ -6,15 +6,6 @@
 //!
 //! Context: process.
 
-#![cfg_attr(not(CONFIG_RUST), forbid(unsafe_code))]
-#![cfg_attr(
-    CONFIG_RUST,
-    allow(
-        unreachable_pub,
-        reason = "the root of the module keeps its rooms private"
-    )
-)]
-
 use super::lex;
 use crate::program::Span;
 

@@ -4,15 +4,6 @@
 //!
 //! Context: any, NMI included. Never panics.
 
-#![cfg_attr(not(CONFIG_RUST), forbid(unsafe_code))]
-#![cfg_attr(
-    CONFIG_RUST,
-    allow(
-        unreachable_pub,
-        reason = "the root of the module keeps its rooms private"
-    )
-)]
-
 /// A signed number in 64 bits.
 #[inline(always)]
 pub(super) fn widen(value: impl Into<i64>) -> u64 {

@@ -15,15 +15,6 @@
 //!
 //! Context: any, NMI included. Never allocates, sleeps, locks or panics.
 
-#![cfg_attr(not(CONFIG_RUST), forbid(unsafe_code))]
-#![cfg_attr(
-    CONFIG_RUST,
-    allow(
-        unreachable_pub,
-        reason = "the root of the module keeps its rooms private"
-    )
-)]
-
 mod entry;
 mod pieces;
 mod refs;

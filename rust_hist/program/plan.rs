@@ -13,15 +13,6 @@
 //! Context: lowering process; the rest any, NMI included. Never panics, and calls nothing for a number
 //! that is in the record.
 
-#![cfg_attr(not(CONFIG_RUST), forbid(unsafe_code))]
-#![cfg_attr(
-    CONFIG_RUST,
-    allow(
-        unreachable_pub,
-        reason = "the root of the module keeps its rooms private"
-    )
-)]
-
 use core::num::NonZeroU64;
 
 use crate::{

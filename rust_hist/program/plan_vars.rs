@@ -4,15 +4,6 @@
 //!
 //! Context: lowering process; the rest any, NMI included.
 
-#![cfg_attr(not(CONFIG_RUST), forbid(unsafe_code))]
-#![cfg_attr(
-    CONFIG_RUST,
-    allow(
-        unreachable_pub,
-        reason = "the root of the module keeps its rooms private"
-    )
-)]
-
 use crate::{
     alloc::{
         AllocError,

@@ -4,15 +4,6 @@
 //!
 //! Context: any, NMI included, but for the making of a reciprocal. Never panics.
 
-#![cfg_attr(not(CONFIG_RUST), forbid(unsafe_code))]
-#![cfg_attr(
-    CONFIG_RUST,
-    allow(
-        unreachable_pub,
-        reason = "the root of the module keeps its rooms private"
-    )
-)]
-
 use core::num::NonZeroU64;
 
 /// A width that numbers are cut to multiples of, without a division.
