@@ -68,12 +68,10 @@ use crate::{
         },
         seq::SeqWriter, //
     },
-    program::{
-        Out,
-        Program, //
-    },
+    program::Program,
     render,
-    synth::SynthEvent, //
+    synth::SynthEvent,
+    text::Out, //
 };
 use core::fmt;
 use kernel::{

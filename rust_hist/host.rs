@@ -26,4 +26,6 @@ pub mod render;
 pub mod schema;
 pub mod sync;
 #[forbid(unsafe_code)]
+pub mod text;
+#[forbid(unsafe_code)]
 pub mod tracing_map;

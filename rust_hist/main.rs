@@ -33,6 +33,7 @@ pure_rooms! {
     render,
     schema,
     sync,
+    text,
     tracing_map,
 }
 

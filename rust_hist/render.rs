@@ -19,9 +19,9 @@ mod value;
 use self::text::decimal;
 use crate::program::{
     self,
-    Out,
     Program, //
 };
+use crate::text::Out;
 use crate::tracing_map::{
     sort,
     Account,

@@ -40,8 +40,8 @@ use crate::{
         trace_seq::TraceWriter, //
     },
     field::SynthClass,
-    program::Out,
-    schema::Schema, //
+    schema::Schema,
+    text::Out, //
 };
 use core::{
     ffi::CStr,

@@ -59,10 +59,10 @@ use crate::{
     },
     program::{
         Do,
-        Out,
         Program,
         Purpose, //
-    }, //
+    },
+    text::Out, //
 };
 use core::ffi::CStr;
 use kernel::{

@@ -24,9 +24,9 @@ use crate::{
     program::{
         DebugTables,
         Described,
-        Out,
         Ref, //
-    }, //
+    },
+    text::Out, //
 };
 use core::fmt;
 use kernel::sync::Arc;

@@ -40,11 +40,11 @@ use crate::{
         EnableSpec,
         ENABLE_UNLIMITED, //
     },
-    program::Out,
     sync::{
         Atomic,
         Relaxed, //
-    }, //
+    },
+    text::Out, //
 };
 use core::{
     ffi::CStr,

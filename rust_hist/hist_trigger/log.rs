@@ -17,7 +17,7 @@ use crate::{
         error_log,
         event::EventFile, //
     },
-    program::Out, //
+    text::Out, //
 };
 use core::ffi::CStr;
 use kernel::prelude::*;

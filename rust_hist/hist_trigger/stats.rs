@@ -24,8 +24,8 @@ use crate::{
         command::Attached,
         guard::EventMutexHeld, //
     },
-    program::Out,
-    sync::Relaxed, //
+    sync::Relaxed,
+    text::Out, //
 };
 use core::{
     fmt,

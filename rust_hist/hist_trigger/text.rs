@@ -10,8 +10,8 @@ use crate::{
             Style, //
         }, //
     },
-    program::Out,
-    render::Symbols, //
+    render::Symbols,
+    text::Out, //
 };
 use core::{
     ffi::CStr,

@@ -13,7 +13,7 @@ use super::lex::{
 };
 use crate::{
     error::Errno,
-    program::Span, //
+    text::Span, //
 };
 
 /// `SYSTEM:EVENT[:COUNT][ if FILTER]`, taken apart.

@@ -14,7 +14,7 @@ use crate::{
         Errno,
         Refusal, //
     },
-    program::Span,
+    text::Span, //
 };
 
 use super::Command;

@@ -9,7 +9,7 @@
 
 use crate::{
     error::Errno,
-    program::Span, //
+    text::Span, //
 };
 
 /// Yields the pieces of a span of `text` between the bytes `separator`, empty ones included.

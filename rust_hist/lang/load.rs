@@ -7,7 +7,7 @@
 //! Context: process.
 
 use super::lex;
-use crate::program::Span;
+use crate::text::Span;
 
 /// One trigger of the list: `SYSTEM.EVENT COMMAND[:PARAMS]`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -20,10 +20,8 @@ use crate::{
         BITS_MAX,
         BITS_MIN, //
     },
-    program::{
-        Modifier,
-        Span, //
-    },
+    program::Modifier,
+    text::Span, //
 };
 
 use super::{

@@ -19,7 +19,7 @@ use crate::{
         BITS_DEFAULT,
         VARS_MAX, //
     },
-    program::Span, //
+    text::Span, //
 };
 
 use super::{

@@ -34,6 +34,7 @@ use crate::{
         REFS_MAX,
         VARS_MAX, //
     },
+    text::Span, //
 };
 
 use super::{
@@ -49,7 +50,6 @@ use super::{
     Kind,
     Program,
     Save,
-    Span,
     Track, //
 };
 

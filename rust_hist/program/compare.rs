@@ -9,6 +9,8 @@
 
 use core::mem;
 
+use crate::text::Span;
+
 use super::{
     Action,
     Code,
@@ -18,8 +20,7 @@ use super::{
     Insn,
     Name,
     Op,
-    Program,
-    Span, //
+    Program, //
 };
 
 /// The parts of a trigger, in the order in which its line has them.

@@ -39,6 +39,10 @@ use crate::{
         STR_SLOT,
         SUMS_MAX, //
     },
+    text::{
+        Out,
+        Span, //
+    }, //
 };
 
 use super::{
@@ -55,11 +59,9 @@ use super::{
     Name,
     Op,
     Order,
-    Out,
     Program,
     Purpose,
-    SortKey,
-    Span, //
+    SortKey, //
 };
 
 /// The one field whose values are counted without being asked for.

@@ -18,6 +18,11 @@
 
 use core::fmt;
 
+use crate::text::{
+    Out,
+    Span, //
+};
+
 use super::{
     Action,
     Arg,
@@ -29,10 +34,8 @@ use super::{
     Load,
     Modifier,
     Op,
-    Out,
     Program,
     Ref,
-    Span,
     Var, //
 };
 

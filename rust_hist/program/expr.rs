@@ -35,7 +35,7 @@ use crate::{
             number,
             Split, //
         },
-        Usage,
+        Usage, //
     },
     limits::{
         EXPR_TEXT_MAX,
@@ -44,6 +44,7 @@ use crate::{
         STACK_DEPTH,
         STR_SLOT, //
     },
+    text::Span, //
 };
 
 use super::{
@@ -59,8 +60,7 @@ use super::{
     Name,
     Op,
     Program,
-    Ref,
-    Span, //
+    Ref, //
 };
 
 /// A field with its place in the text.

@@ -7,11 +7,13 @@
 //!
 //! Plain values. Context: any.
 
-use crate::limits::TRACK_ROWS;
+use crate::{
+    limits::TRACK_ROWS,
+    text::Span, //
+};
 
 use super::{
     Field,
-    Span,
     NUMBER_WORDS, //
 };
 

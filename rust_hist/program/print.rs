@@ -13,7 +13,8 @@ use core::fmt;
 
 use crate::{
     alloc::AllocError,
-    lang::CLOCK, //
+    lang::CLOCK,
+    text::Out, //
 };
 
 use super::{
@@ -27,7 +28,6 @@ use super::{
     Insn,
     Modifier,
     Op,
-    Out,
     Program, //
 };
 

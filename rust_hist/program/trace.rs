@@ -29,7 +29,11 @@ use crate::{
         SynthField, //
     },
     lang::lex::Split,
-    limits::PARAMS_MAX, //
+    limits::PARAMS_MAX,
+    text::{
+        Out,
+        Span, //
+    }, //
 };
 
 use super::{
@@ -45,9 +49,7 @@ use super::{
     Key,
     Kind,
     Name,
-    Out,
-    Program,
-    Span, //
+    Program, //
 };
 
 /// How the variables of helper triggers begin; the name of the field follows.

@@ -9,10 +9,9 @@
 
 use core::num::NonZeroU64;
 
-use super::{
-    Field,
-    Span, //
-};
+use crate::text::Span;
+
+use super::Field;
 
 /// The name of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -24,6 +24,7 @@ use crate::{
         STR_SLOT,
         VARS_MAX, //
     },
+    text::Span, //
 };
 
 use super::{
@@ -35,7 +36,6 @@ use super::{
     Op,
     Program,
     Purpose,
-    Span,
     Var,
     NUMBER_WORDS, //
 };

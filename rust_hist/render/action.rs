@@ -21,9 +21,9 @@ use crate::program::{
     Handler,
     Kept,
     Kind,
-    Out,
     Save, //
 };
+use crate::text::Out;
 use crate::tracing_map::Row;
 use core::fmt;
 

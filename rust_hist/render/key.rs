@@ -22,9 +22,9 @@ use crate::program::{
     Key,
     Kind,
     Modifier,
-    Op,
-    Out, //
+    Op, //
 };
+use crate::text::Out;
 use crate::tracing_map::Row;
 use core::fmt;
 

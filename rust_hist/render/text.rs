@@ -5,7 +5,7 @@
 //! A row is some ten pieces of text and a table may have a hundred thousand rows, so these write
 //! bytes directly instead of going through `core::fmt`.
 
-use crate::program::Out;
+use crate::text::Out;
 use core::fmt;
 
 /// Places for the digits of a number.

@@ -16,9 +16,9 @@ use super::{
 use crate::limits::SUMS_MAX;
 use crate::program::{
     Modifier,
-    Op,
-    Out, //
+    Op, //
 };
+use crate::text::Out;
 use crate::tracing_map::{
     Row,
     Rows, //

@@ -21,7 +21,7 @@ use super::{
 use crate::{
     field::SynthClass,
     limits::STR_SLOT,
-    program::Out, //
+    text::Out, //
 };
 
 /// What only the kernel can say about a value.

@@ -28,7 +28,6 @@ use crate::{
             EventMutexHeld, //
         }, //
     },
-    program::Out,
     schema::{
         logged,
         parse,
@@ -36,7 +35,8 @@ use crate::{
         Command,
         Refusal,
         SynthErr, //
-    }, //
+    },
+    text::Out, //
 };
 use core::ffi::CStr;
 use kernel::prelude::*;

@@ -10,8 +10,8 @@ use crate::{
         },
         trace_seq::TraceWriter, //
     },
-    program::Out,
-    schema::Names, //
+    schema::Names,
+    text::Out, //
 };
 use core::fmt;
 use kernel::prelude::*;

@@ -13,12 +13,14 @@ use lang_common::{
     SWITCH,
     ZOO, //
 };
-use rust_hist::program::{
-    DebugTables,
-    Described,
-    Out,
-    Program,
-    Ref, //
+use rust_hist::{
+    program::{
+        DebugTables,
+        Described,
+        Program,
+        Ref, //
+    },
+    text::Out, //
 };
 
 /// Every reference reads the first variable of one other table.

@@ -10,8 +10,9 @@ mod lang_common;
 
 use common::Words;
 use lang_common::{compile, Text, AROUND, SWITCH};
-use rust_hist::program::{Out, Program, Refs};
+use rust_hist::program::{Program, Refs};
 use rust_hist::render::{self, Stats, Symbols, Table};
+use rust_hist::text::Out;
 use rust_hist::tracing_map::sort::{row_of, Place};
 use rust_hist::tracing_map::{copy_words, Dimensions, Ending, Map, Rows, Shape};
 use std::collections::BTreeMap;

@@ -31,12 +31,15 @@ use rust_hist::{
         SynthField, //
     },
     lang,
-    limits::{COMM_LEN, STACK_DEPTH},
+    limits::{
+        COMM_LEN,
+        STACK_DEPTH, //
+    },
     program::{
-        Out,
         Program,
         Purpose, //
     },
+    text::Out, //
 };
 
 type Row = (&'static str, &'static str, u32, u32, bool, FieldKind);

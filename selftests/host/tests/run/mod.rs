@@ -24,13 +24,12 @@ use rust_hist::{
     limits::{
         KEY_WORDS_MAX,
         REFS_MAX,
-        VALS_MAX, //
-        VARS_MAX,
+        VALS_MAX,
+        VARS_MAX, //
     },
     program::{
         Action,
         Effects,
-        Out,
         Program,
         Refs,
         Tables, //
@@ -56,6 +55,7 @@ use rust_hist::{
         Atomic,
         Relaxed, //
     },
+    text::Out,
     tracing_map::{
         Dimensions,
         Ending,

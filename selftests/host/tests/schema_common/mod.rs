@@ -13,7 +13,6 @@ use core::fmt::{
 
 use rust_hist::{
     limits::STR_SLOT,
-    program::Out,
     schema::{
         self,
         Command,
@@ -27,6 +26,7 @@ use rust_hist::{
         Values,
         HEADER, //
     },
+    text::Out, //
 };
 
 /// Bytes that were written.
