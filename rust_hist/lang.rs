@@ -10,7 +10,7 @@
 //! [`crate::program::Program::compile`]. The text is bytes; it need not be UTF-8.
 //!
 //! - `lang/lex.rs`: splitting, blanks, numbers, as the kernel's string functions do it;
-//! - `lang/spec.rs`: [`Command`] (the text and its carets) and [`HistSpec`];
+//! - `lang/spec.rs`: [`Command`] (the text and its carets), [`HistSpec`] and [`Modifier`];
 //! - `lang/parse.rs`: the parameters, the filter, one field with its modifier;
 //! - `lang/enable.rs`: the other commands, `enable_hist` and `disable_hist`;
 //! - `lang/load.rs`: the list of triggers that the module is loaded with.
@@ -24,12 +24,6 @@ mod load;
 mod parse;
 mod spec;
 
-pub(crate) use self::parse::{
-    CLOCK,
-    ON_CHANGE,
-    ON_MATCH,
-    ON_MAX, //
-};
 pub use self::{
     enable::{
         EnableSpec,
@@ -43,7 +37,16 @@ pub use self::{
     spec::{
         Command,
         HistSpec,
+        Modifier,
         Update,
         Usage, //
     },
+};
+pub(crate) use self::{
+    parse::{
+        ON_CHANGE,
+        ON_MATCH,
+        ON_MAX, //
+    },
+    spec::CLOCK, //
 };

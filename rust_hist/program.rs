@@ -35,7 +35,10 @@ mod trace;
 mod types;
 mod var;
 
-pub use crate::lang::Update;
+pub use crate::lang::{
+    Modifier,
+    Update, //
+};
 
 pub use self::debug::{
     Described,
@@ -77,7 +80,6 @@ pub use self::{
         Insn,
         Kind,
         Load,
-        Modifier,
         Name,
         Op,
         Order,

@@ -20,7 +20,6 @@ use crate::{
         BITS_MAX,
         BITS_MIN, //
     },
-    program::Modifier,
     text::Span, //
 };
 
@@ -35,12 +34,10 @@ use super::{
     spec::{
         Command,
         HistSpec,
+        Modifier,
         Usage, //
     },
 };
-
-/// The clock of a trigger with stamps that names none.
-pub(crate) const CLOCK: &[u8] = b"global";
 
 /// How the handlers begin.
 pub(crate) const ON_MATCH: &[u8] = b"onmatch(";

@@ -7,6 +7,8 @@
 //!
 //! Context: process.
 
+use core::num::NonZeroU64;
+
 use crate::{
     error::{
         ErrKind,
@@ -22,14 +24,44 @@ use crate::{
     text::Span, //
 };
 
-use super::{
-    lex::Split,
-    parse::CLOCK, //
-};
+use super::lex::Split;
+
+/// The clock of a trigger with stamps that names none.
+pub(crate) const CLOCK: &[u8] = b"global";
 
 /// The words that parsing rewrites before it looks for operators, so that their dash is none.
 const SYM: &[u8] = b".sym";
 const OFFSET: &[u8] = b"-offset";
+
+/// `field.MODIFIER`: how a column is computed or shown. A field has one at most.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Modifier {
+    /// None.
+    #[default]
+    None,
+    /// `.hex`
+    Hex,
+    /// `.sym`
+    Sym,
+    /// `.sym-offset`
+    SymOffset,
+    /// `.execname`, of `common_pid` alone
+    Execname,
+    /// `.syscall`
+    Syscall,
+    /// `.log2`; the hit computes it
+    Log2,
+    /// `.buckets=N`; the hit computes it
+    Buckets(NonZeroU64),
+    /// `.usecs`
+    Usecs,
+    /// `.percent`, of values alone
+    Percent,
+    /// `.graph`, of values alone
+    Graph,
+    /// `.stacktrace`, of stack fields alone
+    Stacktrace,
+}
 
 /// A command as `error_log` shows it: the prefix, a colon, the text.
 #[derive(Clone, Copy, Debug)]

@@ -7,8 +7,6 @@
 //!
 //! Plain values. Context: any.
 
-use core::num::NonZeroU64;
-
 use crate::text::Span;
 
 use super::Field;
@@ -22,36 +20,6 @@ pub enum Name {
     Fixed(&'static str),
     /// Made by the compiler: bytes of the program itself.
     Made(Span),
-}
-
-/// `field.MODIFIER`: how a column is computed or shown. A field has one at most.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Modifier {
-    /// None.
-    #[default]
-    None,
-    /// `.hex`
-    Hex,
-    /// `.sym`
-    Sym,
-    /// `.sym-offset`
-    SymOffset,
-    /// `.execname`, of `common_pid` alone
-    Execname,
-    /// `.syscall`
-    Syscall,
-    /// `.log2`; the hit computes it
-    Log2,
-    /// `.buckets=N`; the hit computes it
-    Buckets(NonZeroU64),
-    /// `.usecs`
-    Usecs,
-    /// `.percent`, of values alone
-    Percent,
-    /// `.graph`, of values alone
-    Graph,
-    /// `.stacktrace`, of stack fields alone
-    Stacktrace,
 }
 
 /// How a number stands in a record.
