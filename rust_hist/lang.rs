@@ -9,7 +9,6 @@
 //! pieces of that text. What needs the event's fields is decided by
 //! [`crate::program::Program::compile`]. The text is bytes; it need not be UTF-8.
 //!
-//! - `lang/lex.rs`: splitting, blanks, numbers, as the kernel's string functions do it;
 //! - `lang/spec.rs`: [`Command`] (the text and its carets), [`HistSpec`] and [`Modifier`];
 //! - `lang/parse.rs`: the parameters, the filter, one field with its modifier;
 //! - `lang/enable.rs`: the other commands, `enable_hist` and `disable_hist`;
@@ -19,7 +18,6 @@
 
 mod enable;
 pub(crate) mod expr;
-pub mod lex;
 mod load;
 mod parse;
 mod spec;

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Pieces of a text, and where text is written to.
+//! Pieces of a text, how they are found, and where text is written to.
+//!
+//! `text/lex.rs` splits texts and reads numbers.
 //!
 //! Context: any.
+
+pub mod lex;
 
 use core::fmt;
 

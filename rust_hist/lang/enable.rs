@@ -7,13 +7,15 @@
 //!
 //! Context: process.
 
-use super::lex::{
-    self,
-    Split, //
-};
 use crate::{
     error::Errno,
-    text::Span, //
+    text::{
+        lex::{
+            self,
+            Split, //
+        },
+        Span, //
+    }, //
 };
 
 /// `SYSTEM:EVENT[:COUNT][ if FILTER]`, taken apart.

@@ -6,8 +6,10 @@
 //!
 //! Context: process.
 
-use super::lex;
-use crate::text::Span;
+use crate::text::{
+    lex,
+    Span, //
+};
 
 /// One trigger of the list: `SYSTEM.EVENT COMMAND[:PARAMS]`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

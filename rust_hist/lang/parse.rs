@@ -20,23 +20,23 @@ use crate::{
         BITS_MAX,
         BITS_MIN, //
     },
-    text::Span, //
+    text::{
+        lex::{
+            is_blank,
+            number,
+            position,
+            trim,
+            Split, //
+        },
+        Span, //
+    }, //
 };
 
-use super::{
-    lex::{
-        is_blank,
-        number,
-        position,
-        trim,
-        Split, //
-    },
-    spec::{
-        Command,
-        HistSpec,
-        Modifier,
-        Usage, //
-    },
+use super::spec::{
+    Command,
+    HistSpec,
+    Modifier,
+    Usage, //
 };
 
 /// How the handlers begin.

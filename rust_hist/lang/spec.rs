@@ -21,10 +21,11 @@ use crate::{
         BITS_DEFAULT,
         VARS_MAX, //
     },
-    text::Span, //
+    text::{
+        lex::Split,
+        Span, //
+    }, //
 };
-
-use super::lex::Split;
 
 /// The clock of a trigger with stamps that names none.
 pub(crate) const CLOCK: &[u8] = b"global";

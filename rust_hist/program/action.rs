@@ -19,10 +19,6 @@ use crate::{
     },
     field::Resolver,
     lang::{
-        lex::{
-            trim,
-            Split, //
-        },
         HistSpec,
         Usage,
         ON_CHANGE,
@@ -34,7 +30,13 @@ use crate::{
         REFS_MAX,
         VARS_MAX, //
     },
-    text::Span, //
+    text::{
+        lex::{
+            trim,
+            Split, //
+        },
+        Span, //
+    }, //
 };
 
 use super::{

@@ -31,10 +31,6 @@ use crate::{
             Operator,
             Root, //
         },
-        lex::{
-            number,
-            Split, //
-        },
         Usage, //
     },
     limits::{
@@ -44,7 +40,13 @@ use crate::{
         STACK_DEPTH,
         STR_SLOT, //
     },
-    text::Span, //
+    text::{
+        lex::{
+            number,
+            Split, //
+        },
+        Span, //
+    }, //
 };
 
 use super::{

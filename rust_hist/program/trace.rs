@@ -28,9 +28,9 @@ use crate::{
         SynthClass,
         SynthField, //
     },
-    lang::lex::Split,
     limits::PARAMS_MAX,
     text::{
+        lex::Split,
         Out,
         Span, //
     }, //

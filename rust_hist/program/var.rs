@@ -14,17 +14,17 @@ use crate::{
         Errno,
         Refusal, //
     },
-    lang::{
-        lex::Split,
-        Usage, //
-    },
+    lang::Usage,
     limits::{
         COMM_LEN,
         STACK_DEPTH,
         STR_SLOT,
         VARS_MAX, //
     },
-    text::Span, //
+    text::{
+        lex::Split,
+        Span, //
+    }, //
 };
 
 use super::{

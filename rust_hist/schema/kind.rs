@@ -10,8 +10,8 @@
 use super::find;
 use crate::{
     field::SynthClass,
-    lang::lex,
-    limits::STR_SLOT, //
+    limits::STR_SLOT,
+    text::lex, //
 };
 
 /// What comes before the type of a field of which the record has the place.

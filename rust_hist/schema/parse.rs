@@ -21,7 +21,7 @@ use super::{
 };
 use crate::{
     error::Errno,
-    lang::lex, //
+    text::lex, //
 };
 
 /// What one line asks for.

@@ -21,7 +21,8 @@ use rust_hist::{
         Errno,
         Refusal, //
     },
-    lang, //
+    lang,
+    text::lex, //
 };
 
 /// A word of the language, or nearly one.
@@ -421,7 +422,7 @@ proptest! {
             _ => (format!("{value}"), ""),
         };
 
-        prop_assert_eq!(lang::lex::number(format!("{prefix}{text}").as_bytes()), Ok(value));
+        prop_assert_eq!(lex::number(format!("{prefix}{text}").as_bytes()), Ok(value));
     }
 }
 

@@ -7,10 +7,8 @@
 //!
 //! Context: any.
 
-use crate::{
-    error::Errno,
-    text::Span, //
-};
+use super::Span;
+use crate::error::Errno;
 
 /// Yields the pieces of a span of `text` between the bytes `separator`, empty ones included.
 ///
