@@ -33,17 +33,15 @@ pub use self::{
     account::{
         Account,
         Ending,
-        Shard, //
+        Shard,
+        Values, //
     },
     cell::{
         NumCell,
         Taken,
         TextCell, //
     },
-    glance::{
-        Glance,
-        Values, //
-    },
+    glance::Glance,
     hash::{
         Factors,
         HashSeed,

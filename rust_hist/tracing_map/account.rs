@@ -7,7 +7,6 @@
 //! lose nothing. A reader adds the shards up.
 
 use super::{
-    glance::Values,
     Elt,
     KeyHash,
     Map,
@@ -54,6 +53,12 @@ impl Ending {
             Self::Ignored => Some(2),
         }
     }
+}
+
+/// The values of a call, each computed when it is wanted.
+pub trait Values {
+    /// Value `i`, which adds to sum `i + 1`.
+    fn value(&self, i: usize) -> u64;
 }
 
 /// The endings of all calls, added up over the CPUs.

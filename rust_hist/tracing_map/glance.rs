@@ -5,6 +5,7 @@
 //! Context: any, NMI included.
 
 use super::{
+    account::Values,
     place::Place,
     pool::Pool,
     shape::CONTROL_WORDS,
@@ -40,12 +41,6 @@ enum Seen<'w> {
     Free(&'w Atomic<u64>),
     /// At the last one.
     End,
-}
-
-/// The values of a call, each computed when it is wanted.
-pub trait Values {
-    /// Value `i`, which adds to sum `i + 1`.
-    fn value(&self, i: usize) -> u64;
 }
 
 impl<S, H> Map<S, H>

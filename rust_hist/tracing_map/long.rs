@@ -9,7 +9,7 @@
 //! Context: any, NMI included.
 
 use super::{
-    glance::Values,
+    account::Values,
     hash::Factors,
     place::Place,
     shape::CONTROL_WORDS,

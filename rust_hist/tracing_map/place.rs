@@ -5,8 +5,10 @@
 //! Context: any, NMI included.
 
 use super::{
-    account::Shard,
-    glance::Values,
+    account::{
+        Shard,
+        Values, //
+    },
     Elt,
     Ending,
     Shape, //
