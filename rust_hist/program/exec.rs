@@ -48,7 +48,8 @@ use crate::{
         COMM_LEN,
         KEY_WORDS_MAX,
         VALS_MAX, //
-    }, //
+    },
+    sync::Atomic, //
 };
 
 use super::{
@@ -63,6 +64,17 @@ pub type KeyBuf = [u64; KEY_WORDS_MAX];
 
 /// Room for the values of one hit.
 pub type ValBuf = [u64; VALS_MAX];
+
+/// One record, with all that surrounds its hit.
+#[derive(Clone, Copy)]
+struct Hit<'h, E, T> {
+    program: &'h Program,
+    record: &'h [u8],
+    env: &'h E,
+    refs: &'h Refs<'h, T>,
+    /// The extra words of the entry.
+    aux: &'h [Atomic<u64>],
+}
 
 impl Program {
     /// Whether a hit needs nothing but [`Program::key`] and [`Program::values`].

@@ -48,19 +48,9 @@ use super::{
         set_string_at_once,
         COMM_WORDS, //
     },
-    trace::ArgVals, //
+    trace::ArgVals,
+    Hit, //
 };
-
-/// One record, with all that surrounds its hit.
-#[derive(Clone, Copy)]
-pub(super) struct Hit<'h, E, T> {
-    pub(super) program: &'h Program,
-    pub(super) record: &'h [u8],
-    pub(super) env: &'h E,
-    pub(super) refs: &'h Refs<'h, T>,
-    /// The extra words of the entry.
-    pub(super) aux: &'h [Atomic<u64>],
-}
 
 impl Program {
     /// Stores the variables of the trigger in the extra words of the hit's entry, and returns the

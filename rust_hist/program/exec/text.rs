@@ -27,9 +27,9 @@ use super::{
         Op, //
     },
     array_at,
-    entry::Hit,
     location,
     string_at,
+    Hit,
     Tables, //
 };
 

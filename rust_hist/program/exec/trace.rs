@@ -36,7 +36,6 @@ use super::{
         Kind,
         Op, //
     },
-    entry::Hit,
     place_of,
     refs::{
         OwnVals,
@@ -52,7 +51,8 @@ use super::{
         most_in,
         until_nul,
         WORD, //
-    }, //
+    },
+    Hit, //
 };
 
 /// Words of the longest string.
