@@ -52,6 +52,8 @@ pub const KEY_SIZE_MAX: usize = STR_SLOT + STACK_DEPTH * 8;
 pub const KEY_WORDS_MAX: usize = KEY_SIZE_MAX / 8;
 /// Bytes of a task's name, its NUL included (`TASK_COMM_LEN`).
 pub const COMM_LEN: usize = 16;
+/// Words of an entry that hold the name of the task that made it.
+pub const COMM_WORDS: usize = COMM_LEN / 8;
 
 /// A list of at most `N` items that lives where it stands: no allocation, plain copies.
 ///

@@ -44,9 +44,6 @@ pub trait Symbols {
     fn syscall(&self, nr: u64) -> Option<&[u8]>;
 }
 
-/// Words of an element's aux area that hold the task name shown by `.execname`.
-pub const COMM_WORDS: usize = crate::limits::COMM_LEN / 8;
-
 /// A trigger whose rows are being shown.
 ///
 /// Borrows everything; needs no lock, since the rows are copies.

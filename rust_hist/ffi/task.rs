@@ -8,9 +8,7 @@ use super::{
     bindings,
     guard::PreemptOff, //
 };
-
-/// The length of a task's name, its terminating NUL included.
-pub(crate) const COMM_LEN: usize = 16;
+use crate::limits::COMM_LEN;
 
 const _: () = assert!(COMM_LEN == bindings::TASK_COMM_LEN as usize);
 

@@ -49,6 +49,7 @@ use crate::{
     field::Env,
     limits::{
         COMM_LEN,
+        COMM_WORDS,
         KEY_WORDS_MAX,
         VALS_MAX, //
     },
@@ -56,7 +57,6 @@ use crate::{
         Program,
         Refs, //
     },
-    render::COMM_WORDS,
     sync::{
         Atomic,
         Relaxed, //
@@ -73,8 +73,6 @@ use crate::{
 };
 use core::marker::PhantomData;
 use kernel::sync::Arc;
-
-const _: () = assert!(COMM_LEN == task::COMM_LEN);
 
 /// What surrounds a hit in the kernel.
 #[derive(Clone, Copy)]

@@ -23,9 +23,11 @@ use crate::{
             Denied, //
         }, //
     },
-    limits::KEY_WORDS_MAX,
+    limits::{
+        COMM_WORDS,
+        KEY_WORDS_MAX, //
+    },
     program::Handler,
-    render::COMM_WORDS,
     sync::{
         Atomic,
         Relaxed, //

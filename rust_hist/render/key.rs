@@ -14,10 +14,12 @@ use super::{
         string, //
     },
     Symbols,
-    Table,
-    COMM_WORDS, //
+    Table, //
 };
-use crate::limits::STACK_DEPTH;
+use crate::limits::{
+    COMM_WORDS,
+    STACK_DEPTH, //
+};
 use crate::program::{
     Key,
     Kind,

@@ -9,7 +9,10 @@
 
 use crate::{
     field::Env,
-    limits::STR_SLOT,
+    limits::{
+        COMM_WORDS,
+        STR_SLOT, //
+    },
     schema::Values,
     sync::Atomic,
     tracing_map::{
@@ -45,8 +48,7 @@ use super::{
     text::{
         copy,
         set_string,
-        set_string_at_once,
-        COMM_WORDS, //
+        set_string_at_once, //
     },
     trace::ArgVals,
     Hit, //

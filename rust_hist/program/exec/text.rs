@@ -12,7 +12,10 @@
 
 use crate::{
     field::Env,
-    limits::COMM_LEN,
+    limits::{
+        COMM_LEN,
+        COMM_WORDS, //
+    },
     sync::{
         Atomic,
         Relaxed, //
@@ -35,9 +38,6 @@ use super::{
 
 /// Bytes of a word.
 pub(super) const WORD: usize = size_of::<u64>();
-
-/// Words of an entry that hold the name of the task that made it.
-pub(super) const COMM_WORDS: usize = COMM_LEN / WORD;
 
 impl<E: Env, T: Tables> Hit<'_, E, T> {
     /// Hands the string or stack that a field comes to on, word by word, at most `room` words, and returns

@@ -16,15 +16,18 @@ use proptest::prelude::*;
 use run::*;
 use rust_hist::{
     field::Resolver,
-    limits::{REFS_MAX, VARS_MAX},
+    limits::{
+        COMM_WORDS,
+        REFS_MAX,
+        VARS_MAX, //
+    },
     program::{
         Refs,
         Unset, //
     },
     render::{
         Stats,
-        Table,
-        COMM_WORDS, //
+        Table, //
     },
     sync::{
         Atomic,

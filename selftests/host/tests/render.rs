@@ -9,8 +9,9 @@
 mod lang_common;
 
 use lang_common::{compile, line_of, Event, Text, KMALLOC, SWITCH, SYS_ENTER, ZOO};
+use rust_hist::limits::COMM_WORDS;
 use rust_hist::program::Program;
-use rust_hist::render::{self, Stats, Symbols, Table, COMM_WORDS};
+use rust_hist::render::{self, Stats, Symbols, Table};
 use rust_hist::text::Out;
 use rust_hist::tracing_map::sort::{row_of, Place};
 use rust_hist::tracing_map::{Account, Dimensions, Rows, Shape};

@@ -22,6 +22,7 @@ use rust_hist::{
         SynthField, //
     },
     limits::{
+        COMM_WORDS,
         KEY_WORDS_MAX,
         REFS_MAX,
         VALS_MAX,
@@ -37,8 +38,7 @@ use rust_hist::{
     render::{
         Stats,
         Symbols,
-        Table,
-        COMM_WORDS, //
+        Table, //
     },
     schema::{
         self,
