@@ -10,7 +10,8 @@
 //! nobody typed, such as that of an expression, are in the program's own bytes. The stages:
 //!
 //! - `program/compile.rs`: [`Program::compile`] makes it from a [`crate::lang::HistSpec`] and the
-//!   fields of the event; `program/expr.rs`, `program/var.rs` and `program/action.rs` do the parts;
+//!   fields of the event; `program/expr.rs`, `program/var.rs` and `program/action.rs` do the parts, and
+//!   `program/resolver.rs` says what they ask of events and of other triggers;
 //! - `program/plan.rs` brings it into the form that a hit wants, with the divisions of `program/reciprocal.rs` and the
 //!   numbers of a record of `program/bytes.rs`;
 //! - `program/exec.rs`: [`Program::key`] and [`Program::values`] run it over a record;
@@ -31,6 +32,7 @@ mod plan;
 mod plan_vars;
 mod print;
 mod reciprocal;
+mod resolver;
 mod trace;
 mod types;
 mod var;
@@ -72,6 +74,12 @@ pub use self::{
         Track, //
     },
     reciprocal::Reciprocal,
+    resolver::{
+        ForeignVar,
+        Lookup,
+        MatchedField,
+        Resolver, //
+    },
     trace::HELPER_VAR,
     types::{
         Cell,
@@ -89,7 +97,6 @@ pub use self::{
 
 use crate::{
     alloc::Vec,
-    field::ForeignVar,
     limits::{
         List,
         KEYS_MAX,

@@ -41,15 +41,15 @@ use crate::{
     field::{
         FieldDesc,
         FieldKind,
-        ForeignVar,
-        Lookup,
-        MatchedField,
-        Resolver,
         SynthField, //
     },
     program::{
+        ForeignVar,
+        Lookup,
+        MatchedField,
         Program,
         Purpose,
+        Resolver,
         Var, //
     },
     synth::{

@@ -17,7 +17,6 @@ use crate::{
         Errno,
         Refusal, //
     },
-    field::Resolver,
     lang::{
         HistSpec,
         Usage,
@@ -41,6 +40,7 @@ use crate::{
 
 use super::{
     compile::Compiler,
+    resolver::Resolver,
     var::{
         even,
         take, //

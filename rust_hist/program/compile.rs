@@ -24,7 +24,6 @@ use crate::{
         Errno,
         Refusal, //
     },
-    field::Resolver,
     lang::{
         HistSpec,
         Usage, //
@@ -48,6 +47,7 @@ use crate::{
 use super::{
     expr::Parsed,
     plan::Plan,
+    resolver::Resolver,
     var::Def,
     Code,
     Column,

@@ -19,10 +19,7 @@ use crate::{
     },
     field::{
         FieldDesc,
-        FieldKind,
-        ForeignVar,
-        Lookup,
-        Resolver, //
+        FieldKind, //
     },
     lang::{
         expr::{
@@ -51,6 +48,11 @@ use crate::{
 
 use super::{
     compile::Compiler,
+    resolver::{
+        ForeignVar,
+        Lookup,
+        Resolver, //
+    },
     Action,
     Code,
     Field,

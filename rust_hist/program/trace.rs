@@ -23,8 +23,6 @@ use crate::{
         Refusal, //
     },
     field::{
-        Lookup,
-        MatchedField,
         SynthClass,
         SynthField, //
     },
@@ -40,6 +38,10 @@ use super::{
     action::narrow,
     compile::Compiler,
     expr::find_var,
+    resolver::{
+        Lookup,
+        MatchedField, //
+    },
     Action,
     Arg,
     ArgSource,

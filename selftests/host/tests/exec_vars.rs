@@ -15,7 +15,6 @@ use lang_common::*;
 use proptest::prelude::*;
 use run::*;
 use rust_hist::{
-    field::Resolver,
     limits::{
         COMM_WORDS,
         REFS_MAX,
@@ -23,6 +22,7 @@ use rust_hist::{
     },
     program::{
         Refs,
+        Resolver,
         Unset, //
     },
     render::{

@@ -3,14 +3,14 @@
 //! What holds for any text that somebody may write to a `trigger` file.
 
 use rust_hist::{
-    field::Resolver,
     lang,
     program::{
         ArgSource,
         Handler,
         Kind,
         Program,
-        Purpose, //
+        Purpose,
+        Resolver, //
     },
 };
 

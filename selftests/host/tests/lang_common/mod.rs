@@ -24,10 +24,6 @@ use rust_hist::{
         Env,
         FieldDesc,
         FieldKind,
-        ForeignVar,
-        Lookup,
-        MatchedField,
-        Resolver,
         SynthField, //
     },
     lang,
@@ -36,8 +32,12 @@ use rust_hist::{
         STACK_DEPTH, //
     },
     program::{
+        ForeignVar,
+        Lookup,
+        MatchedField,
         Program,
-        Purpose, //
+        Purpose,
+        Resolver, //
     },
     text::Out, //
 };

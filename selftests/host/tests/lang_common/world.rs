@@ -11,16 +11,16 @@ use rust_hist::{
     },
     field::{
         FieldDesc,
-        ForeignVar,
-        Lookup,
-        MatchedField,
-        Resolver,
         SynthField, //
     },
     lang,
     program::{
+        ForeignVar,
+        Lookup,
+        MatchedField,
         Program,
-        Purpose, //
+        Purpose,
+        Resolver, //
     },
     schema::{
         self,

@@ -15,10 +15,6 @@ use rust_hist::{
     alloc::AllocError,
     field::{
         FieldDesc,
-        ForeignVar,
-        Lookup,
-        MatchedField,
-        Resolver,
         SynthField, //
     },
     limits::{
@@ -31,8 +27,12 @@ use rust_hist::{
     program::{
         Action,
         Effects,
+        ForeignVar,
+        Lookup,
+        MatchedField,
         Program,
         Refs,
+        Resolver,
         Tables, //
     },
     render::{
