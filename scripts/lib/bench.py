@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What scripts/bench does with the figures of selftests/bench/rows -t; see there.
+"""What scripts/bench does with the figures of selftests/bench/rows -t and selftests/bench/random --tabs; see there.
 
 usage: bench.py check    RESULTS BASELINE COMBINATION
        bench.py baseline RESULTS COMBINATION             prints the new baseline
        bench.py document RESULTS MAP DIRECTORY BASELINE  writes benchmarks.rst and its plots, if nothing is missing
 
-RESULTS is what selftests/bench/rows -t printed, with lines '# WORD: TEXT' about the machine; MAP what
-scripts/bench-map printed.
+RESULTS is what selftests/bench/rows -t printed, with lines '# WORD: TEXT' about the machine, and the lines of
+selftests/bench/random --tabs that begin with "random"; MAP what scripts/bench-map printed.
 """
 
 import collections
@@ -24,7 +24,11 @@ STACK_MORE = 250
 # Entries of the table whose fill is measured.
 FILL_SIZE = 2048
 
+# Seeds of random triggers.
+SEEDS = 5
+
 Figure = collections.namedtuple("Figure", "unit median least most limit text")
+Random = collections.namedtuple("Random", "seed part texts median ninetieth worst limits text")
 
 
 def results(path):
@@ -42,6 +46,13 @@ def results(path):
     if stack and unwinding:
         figures["stacktrace", "ours"] = stack._replace(limit=unwinding.median + STACK_MORE)
     return figures, about
+
+
+def randoms(path):
+    """Returns the distributions of random triggers in their order."""
+    with open(path, encoding="utf-8") as lines:
+        fields = [line.rstrip("\n").split("\t") for line in lines if line.startswith("random\t")]
+    return [Random(*of[1:]) for of in fields]
 
 
 # --- the check against the baseline ---
@@ -154,6 +165,8 @@ def alone(figures, event):
 # Rows of a table that is filled, and full.
 FILLING = re.compile(r"(fill|spread)-\d+$")
 FULL = re.compile(r"full(-[a-z]+)?(@\d+)?$")
+# Rows of which each hit has a new key.
+NEW = re.compile(r"new(-[a-z0-9-]+)?$")
 # The first rows of the tables behind the first.
 FIRST = ("small-key", "spread")
 
@@ -163,7 +176,7 @@ def hit_tables(figures):
     tables, shared = [[] for _ in range(len(FIRST) + 1)], []
     place = 0
     for name, c, ours in pairs(figures):
-        if (c or ours).unit != "hit" or FILLING.match(name) or FULL.match(name):
+        if (c or ours).unit != "hit" or FILLING.match(name) or FULL.match(name) or NEW.match(name):
             continue
         text = re.sub(r"\b(TRACE|TEXT|TWO)(_ON)?\b", lambda m: "on" if m[2] else "off", (c or ours).text)
         cells = [literal(text)] + row(c, ours)
@@ -284,7 +297,7 @@ writes this file. How it measures is in :doc:`testing`; why ours costs what it d
 """
 
 
-def missing(figures, rows, against):
+def missing(figures, rows, drawn, against):
     """What should be in the document and is not: what has a baseline, and what has none because it has no limit."""
     names = [name for name in read_baseline(against)[0] if not name.startswith("stack_trace_save")]
     wanted = [(name, side) for name in names + ["create"] for side in ("c", "ours")]
@@ -292,13 +305,16 @@ def missing(figures, rows, against):
     out = [f"{name} ({side})" for name, side in wanted if (name, side) not in figures]
     for kind in ("fill", "spread"):
         out += [kind] * (sum(name.startswith(kind + "-") and bool(FILLING.match(name)) for name, _ in figures) < 4)
+    out += ["new"] * (not any(NEW.match(name) for name, _ in figures))
+    out += ["random triggers"] * (len({of.seed for of in drawn if of.part == "all"}) < SEEDS)
     return out + ["the map alone"] * (not rows)
 
 
 def document(path, map_path, where, against):
     figures, about = results(path)
     comments, rows = maps(map_path)
-    lacks = missing(figures, rows, against)
+    drawn = randoms(path)
+    lacks = missing(figures, rows, drawn, against)
     if lacks:
         sys.exit(f"bench.py: not measured, so nothing is written: {', '.join(lacks)}")
     counts = dict(about).get("Counts", "instructions")
@@ -321,6 +337,8 @@ def document(path, map_path, where, against):
     out += table(head, ways)
     out += ["Where the kernel is ready for many CPUs, which share the sums of a trigger that has values:", ""]
     out += table(head, shared)
+    out += new_keys(figures, counts)
+    out += random_triggers(drawn)
     out += bpf(figures, counts)
     out += others(figures, counts)
     out += ["Fill", "====", "", "The same trigger on a table of 2048 entries, against how many of them are taken.", "",
@@ -330,6 +348,27 @@ def document(path, map_path, where, against):
         doc.write("\n".join(line.rstrip(" ") for line in out).rstrip("\n") + "\n")
     plot_fill(figures, os.path.join(where, "bench-fill.svg"))
     plot_cpus(rows, os.path.join(where, "bench-cpus.svg"))
+
+
+def new_keys(figures, counts):
+    rows = [[literal(f.text.replace(" (new keys)", ""))] + row(c, ours)
+            for name, c, ours in pairs(figures) for f in [c or ours] if NEW.match(name)]
+    return ["New keys", "========", "", f"What a trigger adds to a hit whose key is in no table yet, in {counts}.", ""] + table(
+        ["trigger", "C", "rust_hist", "at most", "rust_hist / C"], rows)
+
+
+def random_triggers(drawn):
+    """The distributions, the worst of all seeds first, and of each the parts."""
+    limits = next(of.limits for of in drawn if of.part == "all").split()
+    rows = [[of.seed, of.part, of.texts] + [f"{float(value):.0f} %" for value in (of.median, of.ninetieth, of.worst)]
+            + [literal(of.text)] for of in drawn]
+    worst = [max(float(value) for value in values)
+             for values in zip(*((of.median, of.ninetieth, of.worst) for of in drawn if of.part == "all"))]
+    return ["Random triggers", "===============", "",
+            "What random triggers of :doc:`grammar` add to an event whose key is known, as a part of what C adds. The worst of",
+            f"all seeds are a median of {worst[0]:.0f} %, a 90th percentile of {worst[1]:.0f} % and {worst[2]:.0f} %; they may",
+            f"be {limits[0]} %, {limits[1]} % and {limits[2]} %.", ""] + table(
+                ["seed", "part", "texts", "median", "90th percentile", "worst", "the worst"], rows)
 
 
 def bpf(figures, counts):
