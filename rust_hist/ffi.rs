@@ -30,6 +30,7 @@ pub(crate) mod symbols;
 #[cfg(not(CONFIG_SYNTH_EVENTS))]
 pub(crate) mod synth_api;
 pub(crate) mod task;
+pub(crate) mod text;
 pub(crate) mod trace_seq;
 mod tracefs_file;
 

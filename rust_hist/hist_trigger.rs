@@ -41,11 +41,9 @@ mod told;
 
 use self::{
     hot::Chain,
-    log::joined,
     nest::Nest,
     resolve::Found,
-    storage::Table,
-    text::TextBuf, //
+    storage::Table, //
 };
 use crate::{
     alloc::Vec,
@@ -66,7 +64,8 @@ use crate::{
             EventMutexHeld,
             PreemptOff, //
         },
-        seq::SeqWriter, //
+        seq::SeqWriter,
+        text::TextBuf, //
     },
     program::Program,
     render,
@@ -234,7 +233,7 @@ fn line(trigger: &Attached<'_, HistTrigger>) -> Result<TextBuf> {
 
 /// The event of a trigger and its command, by which the error log names one that is in the way of another command.
 fn shown(file: &EventFile, definition: &Definition) -> Result<TextBuf> {
-    let mut text = joined(&[
+    let mut text = TextBuf::joined(&[
         file.system().unwrap_or_default().to_bytes(),
         b":",
         file.name().unwrap_or_default().to_bytes(),
@@ -251,7 +250,7 @@ fn shown(file: &EventFile, definition: &Definition) -> Result<TextBuf> {
 fn user(file: &EventFile, definition: &Definition) -> Result<Arc<User>> {
     let shown = shown(file, definition)?;
     let text = match file.instance().name() {
-        Some(name) => joined(&[b"instance ", name.to_bytes(), b", ", shown.as_bytes()])?,
+        Some(name) => TextBuf::joined(&[b"instance ", name.to_bytes(), b", ", shown.as_bytes()])?,
         None => shown,
     };
     Ok(Arc::new(text.into_bytes(), GFP_KERNEL)?)

@@ -37,6 +37,7 @@ use crate::{
         },
         record,
         seq::SeqWriter,
+        text::TextBuf,
         trace_seq::TraceWriter, //
     },
     field::SynthClass,
@@ -209,7 +210,7 @@ fn delete_found(event: &Arc<SynthEvent>, held: &EventMutexHeld) -> Result {
 
 /// Makes an event of a schema, whose name is free.
 fn publish(schema: Schema, owner: Owner, held: &EventMutexHeld) -> Result {
-    let mut print_fmt = print::Text::new();
+    let mut print_fmt = TextBuf::new();
     // What is written to fails only for lack of memory.
     schema.write_print_fmt(&mut print_fmt).map_err(|_| ENOMEM)?;
     let event = Event::new(Synth { schema }, print_fmt.into_bytes(), owner)?;

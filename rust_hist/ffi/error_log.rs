@@ -6,7 +6,8 @@
 
 use super::{
     bindings,
-    event::Instance, //
+    event::Instance,
+    text::TextBuf, //
 };
 use core::ffi::CStr;
 use kernel::prelude::*;
@@ -56,10 +57,9 @@ unsafe fn report_to(
 ) {
     let longer = match detail {
         [] => None,
-        _ => with_detail(text, detail).ok(),
+        _ => TextBuf::joined(&[text.to_bytes(), b": ", detail, b"\0"]).ok(),
     };
-    let longer = longer.as_deref().map(CStr::from_bytes_until_nul);
-    let text = longer.and_then(|text| text.ok()).unwrap_or(text);
+    let text = longer.as_ref().map_or(text, TextBuf::as_c_str);
     let mut texts = [text.as_char_ptr()];
     // SAFETY: by the contract; the strings are read and copied before the call returns, and 0
     // is the index of the only text.
@@ -73,14 +73,4 @@ unsafe fn report_to(
             column,
         )
     };
-}
-
-/// A text with a detail behind it, and a NUL.
-fn with_detail(text: &CStr, detail: &[u8]) -> Result<KVec<u8>> {
-    let mut longer = KVec::new();
-
-    for part in [text.to_bytes(), b": ", detail, b"\0"] {
-        longer.extend_from_slice(part, GFP_KERNEL)?;
-    }
-    Ok(longer)
 }

@@ -7,7 +7,8 @@
 use super::{
     bindings,
     event::EventFile,
-    guard::EventMutexHeld, //
+    guard::EventMutexHeld,
+    text::TextBuf, //
 };
 use kernel::{
     error::to_result,
@@ -15,7 +16,7 @@ use kernel::{
 };
 
 /// A NUL-terminated text that the filter parser may write to.
-pub(crate) struct FilterText(KVec<u8>);
+pub(crate) struct FilterText(TextBuf);
 
 /// What stands before the filter in a command.
 const IF: &[u8] = b"if ";
@@ -23,12 +24,7 @@ const IF: &[u8] = b"if ";
 impl FilterText {
     /// Makes the text `if FILTER`.
     pub(crate) fn new(filter: &[u8]) -> Result<Self> {
-        let len = IF.len().saturating_add(filter.len()).saturating_add(1);
-        let mut text = KVec::with_capacity(len, GFP_KERNEL)?;
-        for part in [IF, filter, &[0]] {
-            text.extend_from_slice(part, GFP_KERNEL)?;
-        }
-        Ok(Self(text))
+        Ok(Self(TextBuf::joined(&[IF, filter, b"\0"])?))
     }
 
     /// The text with its `if`.

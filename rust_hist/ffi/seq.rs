@@ -5,6 +5,7 @@
 //! C header: [`include/linux/seq_file.h`](srctree/include/linux/seq_file.h)
 
 use super::bindings;
+use crate::text::Out;
 use core::{
     fmt,
     marker::PhantomData, //
@@ -26,12 +27,18 @@ impl SeqWriter<'_> {
             _file: PhantomData,
         }
     }
+}
 
-    /// Appends bytes, which need not be text.
-    ///
+impl fmt::Write for SeqWriter<'_> {
+    fn write_str(&mut self, s: &str) -> fmt::Result {
+        self.write_bytes(s.as_bytes())
+    }
+}
+
+impl Out for SeqWriter<'_> {
     /// When the page is full the rest is dropped: the core notices and asks for the same record
     /// again with a larger page.
-    pub(crate) fn bytes(&mut self, bytes: &[u8]) -> fmt::Result {
+    fn write_bytes(&mut self, bytes: &[u8]) -> fmt::Result {
         // SAFETY: the file is ours by the contract of `from_raw`.
         let file = unsafe { &mut *self.file };
         let room = file.size.saturating_sub(file.count);
@@ -51,11 +58,5 @@ impl SeqWriter<'_> {
         // OVERFLOW: below the size.
         file.count = file.count.wrapping_add(bytes.len());
         Ok(())
-    }
-}
-
-impl fmt::Write for SeqWriter<'_> {
-    fn write_str(&mut self, s: &str) -> fmt::Result {
-        self.bytes(s.as_bytes())
     }
 }

@@ -5,6 +5,7 @@
 //! C header: [`include/linux/trace_seq.h`](srctree/include/linux/trace_seq.h)
 
 use super::bindings;
+use crate::text::Out;
 use core::{
     fmt,
     marker::PhantomData, //
@@ -26,21 +27,21 @@ impl TraceWriter<'_> {
             _seq: PhantomData,
         }
     }
+}
 
-    /// Appends bytes, which need not be text.
-    ///
+impl fmt::Write for TraceWriter<'_> {
+    fn write_str(&mut self, s: &str) -> fmt::Result {
+        self.write_bytes(s.as_bytes())
+    }
+}
+
+impl Out for TraceWriter<'_> {
     /// Those that do not fit any more are left out, and the core notices.
-    pub(crate) fn bytes(&mut self, bytes: &[u8]) -> fmt::Result {
+    fn write_bytes(&mut self, bytes: &[u8]) -> fmt::Result {
         // A larger piece fits no buffer.
         let len = u32::try_from(bytes.len()).map_err(|_| fmt::Error)?;
         // SAFETY: the buffer is ours by the contract of `from_raw`, the bytes are only read.
         unsafe { bindings::trace_seq_putmem(self.seq, bytes.as_ptr().cast(), len) };
         Ok(())
-    }
-}
-
-impl fmt::Write for TraceWriter<'_> {
-    fn write_str(&mut self, s: &str) -> fmt::Result {
-        self.bytes(s.as_bytes())
     }
 }

@@ -27,11 +27,6 @@ use super::{
     resolve::Names,
     snapshot::Snapshot,
     storage::Table,
-    text::{
-        terminated,
-        Terminated,
-        TextBuf, //
-    },
     Definition,
     HistTrigger, //
 };
@@ -50,7 +45,8 @@ use crate::{
         },
         event::EventFile,
         filter::FilterText,
-        guard::EventMutexHeld, //
+        guard::EventMutexHeld,
+        text::TextBuf, //
     },
     lang::{
         self,
@@ -255,7 +251,7 @@ impl<'a> Request<'a> {
     }
 
     /// The clock that the instance is to have for `program` and the helpers that come with it.
-    fn clock(&self, program: &Program, helpers: &[Helper<'_>]) -> Result<Option<Terminated>> {
+    fn clock(&self, program: &Program, helpers: &[Helper<'_>]) -> Result<Option<TextBuf>> {
         let name = if program.needs_timestamp() {
             program.clock(self.log.text).unwrap_or(CLOCK)
         } else if helpers.iter().any(Helper::needs_timestamp) {
@@ -263,7 +259,7 @@ impl<'a> Request<'a> {
         } else {
             return Ok(None);
         };
-        terminated(name).map(Some)
+        TextBuf::terminated(name).map(Some)
     }
 
     /// Puts the trigger `program` on its event, and the helpers that `names` made for it on theirs.

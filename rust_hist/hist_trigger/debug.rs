@@ -7,7 +7,6 @@
 
 use super::{
     storage::Table,
-    text::TextBuf,
     told::{
         Tell,
         Told, //
@@ -19,7 +18,8 @@ use crate::{
     ffi::{
         command::Attached,
         guard::EventMutexHeld,
-        symbols, //
+        symbols,
+        text::TextBuf, //
     },
     program::{
         DebugTables,

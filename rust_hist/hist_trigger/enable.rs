@@ -11,7 +11,6 @@
 use super::{
     command::Failure,
     log::Log,
-    text::terminated,
     HistTrigger, //
 };
 use crate::{
@@ -34,7 +33,8 @@ use crate::{
             EventMutexHeld,
             PreemptOff, //
         },
-        seq::SeqWriter, //
+        seq::SeqWriter,
+        text::TextBuf, //
     },
     lang::{
         EnableSpec,
@@ -118,8 +118,8 @@ fn target<'a>(
     file: &'a EventFile,
     held: &'a EventMutexHeld,
 ) -> Result<&'a EventFile> {
-    let system = terminated(spec.system)?;
-    let event = terminated(spec.event)?;
+    let system = TextBuf::terminated(spec.system)?;
+    let event = TextBuf::terminated(spec.event)?;
     file.instance()
         .event(system.as_c_str(), event.as_c_str(), held)
         .ok_or(EINVAL)

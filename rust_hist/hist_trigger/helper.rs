@@ -21,7 +21,6 @@ use super::{
         Names,
     },
     storage::Table,
-    text::TextBuf,
     Definition,
     HistTrigger, //
 };
@@ -39,7 +38,8 @@ use crate::{
         },
         event::EventFile,
         filter::FilterText,
-        guard::EventMutexHeld, //
+        guard::EventMutexHeld,
+        text::TextBuf, //
     },
     lang,
     program::{

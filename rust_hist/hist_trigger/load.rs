@@ -19,7 +19,6 @@ use super::{
         self,
         EnableTrigger, //
     },
-    text::terminated,
     HistTrigger, //
 };
 use crate::{
@@ -33,7 +32,8 @@ use crate::{
         load::{
             triggers,
             TopEvent, //
-        }, //
+        },
+        text::TextBuf, //
     },
     lang::{
         load_entries,
@@ -76,7 +76,7 @@ pub(crate) fn run(commands: &Commands<'_>) {
 ///
 /// The command, which would say so in the error log, does not.
 fn failure(entry: &LoadEntry<'_>, error: Error, why: &'static CStr, at: usize) -> Failure {
-    if let Ok(text) = terminated(entry.text) {
+    if let Ok(text) = TextBuf::terminated(entry.text) {
         let at = u16::try_from(at).unwrap_or(u16::MAX);
         error_log::report_top(c"rust_hist: triggers", text.as_c_str(), why, b"", at);
     }
@@ -98,11 +98,14 @@ fn one(commands: &Commands<'_>, entry: &LoadEntry<'_>) -> core::result::Result<(
         why: Some(c"Out of memory"),
     };
 
-    let system = terminated(system).map_err(no_memory)?;
-    let event = terminated(event).map_err(no_memory)?;
+    let system = TextBuf::terminated(system).map_err(no_memory)?;
+    let event = TextBuf::terminated(event).map_err(no_memory)?;
     let event = TopEvent::get(system.as_c_str(), event.as_c_str())
         .map_err(|error| failure(entry, error, c"No such event", 0))?;
-    let params = params.map(terminated).transpose().map_err(no_memory)?;
+    let params = params
+        .map(TextBuf::terminated)
+        .transpose()
+        .map_err(no_memory)?;
     let line = Line {
         remove: false,
         params: params.as_ref().map(|params| params.as_c_str()),

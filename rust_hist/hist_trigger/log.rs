@@ -6,7 +6,6 @@
 //!
 //! Context: process.
 
-use super::text::TextBuf;
 use crate::{
     alloc::AllocError,
     error::{
@@ -15,9 +14,9 @@ use crate::{
     },
     ffi::{
         error_log,
-        event::EventFile, //
-    },
-    text::Out, //
+        event::EventFile,
+        text::TextBuf, //
+    }, //
 };
 use core::ffi::CStr;
 use kernel::prelude::*;
@@ -89,11 +88,11 @@ impl Log<'_> {
     /// Adds an entry, with a detail behind its text if there is one.
     fn add(&self, text: &CStr, at: u16, detail: &[u8]) -> Result {
         let location = self.location()?;
-        let command = joined(&[self.prefix, b":", self.text, b"\0"])?;
+        let command = TextBuf::joined(&[self.prefix, b":", self.text, b"\0"])?;
         error_log::report(
             self.file.instance(),
-            as_c_str(&location)?,
-            as_c_str(&command)?,
+            location.as_c_str(),
+            command.as_c_str(),
             text,
             detail,
             at,
@@ -104,28 +103,14 @@ impl Log<'_> {
     /// Where it happened: `hist:SYSTEM:EVENT`, or nothing for an event without a name.
     fn location(&self) -> Result<TextBuf> {
         match (self.file.system(), self.file.name()) {
-            (Some(system), Some(name)) => joined(&[
+            (Some(system), Some(name)) => TextBuf::joined(&[
                 self.prefix,
                 b":",
                 system.to_bytes(),
                 b":",
                 name.to_bytes_with_nul(),
             ]),
-            _ => joined(&[b"\0"]),
+            _ => TextBuf::joined(&[b"\0"]),
         }
     }
-}
-
-/// A text that ends in a NUL, up to its first one.
-fn as_c_str(text: &TextBuf) -> Result<&CStr> {
-    CStr::from_bytes_until_nul(text.as_bytes()).map_err(|_| EINVAL)
-}
-
-/// The parts one after the other.
-pub(super) fn joined(parts: &[&[u8]]) -> Result<TextBuf> {
-    let mut text = TextBuf::new();
-    for part in parts {
-        text.write_bytes(part).map_err(|_| ENOMEM)?;
-    }
-    Ok(text)
 }

@@ -9,10 +9,7 @@
 use super::{
     hold::Hold,
     line,
-    log::{
-        joined,
-        Log, //
-    },
+    log::Log,
     shown,
     HistTrigger, //
 };
@@ -31,7 +28,8 @@ use crate::{
         guard::{
             wait_for_hits,
             EventMutexHeld, //
-        }, //
+        },
+        text::TextBuf, //
     },
     program::Program, //
 };
@@ -130,7 +128,7 @@ fn compare(log: &Log<'_>, program: &Program, nearest: &Attached<'_, HistTrigger>
     let definition = &nearest.data().definition;
     let line = line(nearest)?;
     let at = program.difference(log.text, &definition.program, &definition.text)?;
-    let typed = joined(&[b"!", log.prefix, b":", log.text])?;
+    let typed = TextBuf::joined(&[b"!", log.prefix, b":", log.text])?;
     let params = line.as_bytes().get(definition.prefix.len() + 1..);
     let there = Log {
         prefix: definition.prefix,

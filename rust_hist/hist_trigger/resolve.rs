@@ -18,7 +18,6 @@ use super::{
         NoHelper, //
     },
     storage::Table,
-    text::terminated,
     Definition,
     HistTrigger, //
 };
@@ -36,7 +35,8 @@ use crate::{
             EventFile,
             FieldClass, //
         },
-        guard::EventMutexHeld, //
+        guard::EventMutexHeld,
+        text::TextBuf, //
     },
     field::{
         FieldDesc,
@@ -273,7 +273,7 @@ fn with_c_str<R>(name: &[u8], f: impl FnOnce(&CStr) -> Option<R>) -> Option<R> {
             short.copy_from_slice(name);
             f(CStr::from_bytes_until_nul(&room).ok().filter(whole)?)
         }
-        None => f(Some(terminated(name).ok()?.as_c_str()).filter(whole)?),
+        None => f(Some(TextBuf::terminated(name).ok()?.as_c_str()).filter(whole)?),
     }
 }
 

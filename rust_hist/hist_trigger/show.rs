@@ -12,10 +12,7 @@ use super::{
         Snapshot,
         Taken, //
     },
-    text::{
-        KernelNames,
-        TextBuf, //
-    },
+    text::KernelNames,
     write_header,
     Definition,
     HistTrigger, //
@@ -31,7 +28,8 @@ use crate::{
         guard::EventMutexHeld,
         memory,
         poll::PollEvents,
-        seq::SeqWriter, //
+        seq::SeqWriter,
+        text::TextBuf, //
     },
     render::{
         self,
@@ -42,6 +40,7 @@ use crate::{
         Atomic,
         Relaxed, //
     },
+    text::Out,
     tracing_map::{
         sort,
         Account,
@@ -114,7 +113,7 @@ impl Copied {
             map.account_of(Rows::new(&shape, &words, len).hits())
         };
 
-        let mut header = TextBuf::new();
+        let mut header = TextBuf::charged();
         write_header(n, trigger, &mut header).map_err(|_| ENOMEM)?;
 
         Ok(Self {
@@ -155,7 +154,7 @@ impl Copied {
 
     fn show(&self, index: usize, out: &mut SeqWriter<'_>) -> fmt::Result {
         let Some(place) = index.checked_sub(1) else {
-            return out.bytes(self.header.as_bytes());
+            return out.write_bytes(self.header.as_bytes());
         };
         let table = Table {
             program: &self.definition.program,

@@ -11,7 +11,6 @@
 //! triggers.
 
 use super::{
-    text::TextBuf,
     told::{
         Tell,
         Told, //
@@ -22,7 +21,8 @@ use super::{
 use crate::{
     ffi::{
         command::Attached,
-        guard::EventMutexHeld, //
+        guard::EventMutexHeld,
+        text::TextBuf, //
     },
     sync::Relaxed,
     text::Out, //

@@ -6,20 +6,21 @@
 //!
 //! Context: process. The text is made under `event_mutex` when a read begins.
 
-use super::{
-    text::TextBuf,
-    HistTrigger, //
-};
-use crate::ffi::{
-    command::Attached,
-    event::EventFile,
-    event_files::{
-        EventTable,
-        LockedEvent, //
+use super::HistTrigger;
+use crate::{
+    ffi::{
+        command::Attached,
+        event::EventFile,
+        event_files::{
+            EventTable,
+            LockedEvent, //
+        },
+        guard::EventMutexHeld,
+        poll::PollEvents,
+        seq::SeqWriter,
+        text::TextBuf, //
     },
-    guard::EventMutexHeld,
-    poll::PollEvents,
-    seq::SeqWriter, //
+    text::Out, //
 };
 use core::{
     fmt,
@@ -53,7 +54,7 @@ impl<T: Tell> EventTable for Told<T> {
 
     fn copy(_opened: &(), event: LockedEvent<'_>) -> Result<TextBuf> {
         let (file, held) = (event.file(), event.held());
-        let mut text = TextBuf::new();
+        let mut text = TextBuf::charged();
         for (n, trigger) in Attached::all(file, held).enumerate() {
             T::tell(n, &trigger, held, &mut text).map_err(|_| ENOMEM)?;
         }
@@ -66,7 +67,7 @@ impl<T: Tell> EventTable for Told<T> {
     }
 
     fn show(text: &TextBuf, _index: usize, out: &mut SeqWriter<'_>) -> fmt::Result {
-        out.bytes(text.as_bytes())
+        out.write_bytes(text.as_bytes())
     }
 
     fn poll(_opened: &(), _file: &EventFile, _held: &EventMutexHeld) -> PollEvents {

@@ -11,7 +11,6 @@ use super::{
     delete_found,
     find,
     names,
-    print::Text,
     publish,
     SynthEvent, //
 };
@@ -26,7 +25,8 @@ use crate::{
         guard::{
             EventMutex,
             EventMutexHeld, //
-        }, //
+        },
+        text::TextBuf, //
     },
     schema::{
         logged,
@@ -115,7 +115,7 @@ fn delete(line: &CStr, name: &[u8], held: &EventMutexHeld) -> Result {
 /// keeps all from being deleted, as it was defined.
 pub(super) fn still_in_use(event: &SynthEvent, all: bool, held: &EventMutexHeld) {
     let name = event.schema.name().to_bytes();
-    let mut line = Text::new();
+    let mut line = TextBuf::new();
     let written = match all {
         true => event.schema.write_definition(&mut line),
         false => [b"-:", names().system.to_bytes(), b"/", name]
@@ -143,8 +143,7 @@ pub(super) fn still_in_use(event: &SynthEvent, all: bool, held: &EventMutexHeld)
 }
 
 /// Who uses an event, which is busy; nothing if there is no memory for it.
-fn who(event: &SynthEvent, held: &EventMutexHeld) -> Text {
-    let mut text = Text::new();
+fn who(event: &SynthEvent, held: &EventMutexHeld) -> TextBuf {
     let (before, name, instance): (&[u8], &[u8], Option<&CStr>) = match event.busy(held) {
         Busy::User(user) => (b"traced by ", user, None),
         Busy::Enabled(instance) => (b"enabled", b"", instance),
@@ -156,14 +155,8 @@ fn who(event: &SynthEvent, held: &EventMutexHeld) -> Text {
             None,
         ),
     };
-    let within = instance.map_or([b"".as_slice(); 2], |name| {
+    let [within, instance] = instance.map_or([b"".as_slice(); 2], |name| {
         [b", in the instance ", name.to_bytes()]
     });
-    let [within, instance] = within;
-    for part in [before, name, within, instance] {
-        if text.write_bytes(part).is_err() {
-            return Text::new();
-        }
-    }
-    text
+    TextBuf::joined(&[before, name, within, instance]).unwrap_or_else(|_| TextBuf::new())
 }
