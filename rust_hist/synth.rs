@@ -196,9 +196,9 @@ pub(crate) fn create(definition: &CStr, owner: Owner) -> Result {
 ///
 /// PARITY: `synth_event_delete()` does so for the event of a module only, and without the mutex.
 pub(crate) fn delete(name: &[u8]) -> Result {
-    let mutex = EventMutex::lock();
-    let event = find(name, mutex.held()).ok_or(ENOENT)?;
-    delete_found(&event, mutex.held())
+    let held = &EventMutex::lock();
+    let event = find(name, held).ok_or(ENOENT)?;
+    delete_found(&event, held)
 }
 
 /// As [`delete`].

@@ -605,8 +605,7 @@ impl<T: Trigger> Command<T> {
 impl<T: Trigger> ModuleGoing for Command<T> {
     /// Removes the triggers on events of `module`, which is going away.
     fn module_going(&self, module: ModuleId) {
-        let mutex = EventMutex::lock();
-        let held = mutex.held();
+        let held = &EventMutex::lock();
         let find = |&&node: &&*mut bindings::event_trigger_data| {
             // SAFETY: the node is on its file, so both are live.
             unsafe { Self::file_of(node) }.is_of_module(module)

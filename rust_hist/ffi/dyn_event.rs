@@ -203,8 +203,7 @@ impl<K: Kind> ModuleGoing for Registry<K> {
     ///
     /// PARITY: the C code goes on to pin a module that has been freed.
     fn module_going(&self, module: ModuleId) {
-        let mutex = EventMutex::lock();
-        for event in self.events(mutex.held()) {
+        for event in self.events(&EventMutex::lock()) {
             // ORDERING: under `event_mutex`.
             if core::ptr::eq(event.owner.load(Relaxed), module.0) {
                 event.owner.store(core::ptr::null_mut(), Relaxed);

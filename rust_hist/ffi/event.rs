@@ -11,6 +11,7 @@
 use super::{
     bindings,
     guard::{
+        lock_trace_types,
         EventMutexHeld,
         PreemptOff, //
     },
@@ -333,34 +334,16 @@ impl<'a> Instance<'a> {
     ///
     /// Takes `trace_types_lock`: not for paths that free triggers.
     pub(crate) fn refuse_scratch(&self) {
-        let _lock = TraceTypes::lock();
+        let _lock = lock_trace_types();
         // SAFETY: the instance is live, and the lock protects the count.
         unsafe { (*self.0).exact_stamp_ref += 1 };
     }
 
     /// Takes back one [`Instance::refuse_scratch`].
     pub(crate) fn allow_scratch(&self) {
-        let _lock = TraceTypes::lock();
+        let _lock = lock_trace_types();
         // SAFETY: as above; the count is above zero because each call undoes one `refuse_scratch`.
         unsafe { (*self.0).exact_stamp_ref -= 1 };
-    }
-}
-
-/// `trace_types_lock`, held by this task until the guard is dropped.
-struct TraceTypes;
-
-impl TraceTypes {
-    fn lock() -> Self {
-        // SAFETY: the mutex is part of the kernel image, initialised at build time.
-        unsafe { bindings::mutex_lock(&raw mut bindings::trace_types_lock) };
-        Self
-    }
-}
-
-impl Drop for TraceTypes {
-    fn drop(&mut self) {
-        // SAFETY: `lock` took the mutex.
-        unsafe { bindings::mutex_unlock(&raw mut bindings::trace_types_lock) };
     }
 }
 

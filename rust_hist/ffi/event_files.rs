@@ -103,7 +103,7 @@ impl LockedEvent<'_> {
 
     /// The proof that `event_mutex` is held.
     pub(crate) fn held(&self) -> &EventMutexHeld {
-        self.mutex.held()
+        &self.mutex
     }
 }
 

@@ -6,13 +6,19 @@
 //! [`kernel/trace/trace_events.c`](srctree/kernel/trace/trace_events.c) for `event_mutex`.
 //!
 //! Lock order of the tracing core, outermost first: `event_mutex`, `trigger_cmd_mutex`,
-//! `trace_types_lock`. Nothing here takes the second; the third is taken in `event::TraceArray` only,
-//! never on a path that frees triggers, because the removal of an instance already holds it there.
+//! `trace_types_lock`. Nothing here takes the second.
 
 use super::bindings;
-use core::marker::PhantomData;
+use core::{
+    marker::PhantomData,
+    ops::Deref, //
+};
 use kernel::{
     ffi::c_ulong,
+    sync::{
+        Mutex,
+        MutexGuard, //
+    },
     types::NotThreadSafe, //
 };
 
@@ -36,28 +42,38 @@ impl EventMutexHeld {
 }
 
 /// `event_mutex`, held by this task until the guard is dropped.
-pub(crate) struct EventMutex(EventMutexHeld);
+pub(crate) struct EventMutex {
+    held: EventMutexHeld,
+    _guard: MutexGuard<'static, ()>,
+}
 
 impl EventMutex {
     /// Takes `event_mutex`. Sleeps; the caller holds no lock that comes after it.
     pub(crate) fn lock() -> Self {
         // SAFETY: `event_mutex` is a mutex of the kernel image, initialised at build time.
-        unsafe { bindings::mutex_lock(&raw mut bindings::event_mutex) };
-        // INVARIANT: taken above, and given back only by `drop`.
-        Self(EventMutexHeld(NotThreadSafe))
-    }
-
-    /// The proof that goes with the guard.
-    pub(crate) fn held(&self) -> &EventMutexHeld {
-        &self.0
+        let mutex = unsafe { Mutex::from_raw(&raw mut bindings::event_mutex) };
+        Self {
+            _guard: mutex.lock(),
+            // INVARIANT: taken by the line before, and given back when both are dropped.
+            held: EventMutexHeld(NotThreadSafe),
+        }
     }
 }
 
-impl Drop for EventMutex {
-    fn drop(&mut self) {
-        // SAFETY: by the type invariant of the field, this task holds the mutex.
-        unsafe { bindings::mutex_unlock(&raw mut bindings::event_mutex) };
+impl Deref for EventMutex {
+    type Target = EventMutexHeld;
+
+    /// The proof that goes with the guard.
+    fn deref(&self) -> &EventMutexHeld {
+        &self.held
     }
+}
+
+/// Takes `trace_types_lock`, until the guard is dropped. Not for paths that free triggers: the removal of an instance
+/// holds it there.
+pub(super) fn lock_trace_types() -> MutexGuard<'static, ()> {
+    // SAFETY: `trace_types_lock` is a mutex of the kernel image, initialised at build time.
+    unsafe { Mutex::from_raw(&raw mut bindings::trace_types_lock) }.lock()
 }
 
 /// Proof that preemption is off: the task stays on this CPU, and no other task runs on it.
@@ -100,7 +116,7 @@ impl PreemptOff<'_> {
         // SAFETY: an instruction that writes the lower half of a register clears the upper one. So the
         // compiler need not do it again.
         unsafe { core::hint::assert_unchecked(cpu <= u32::MAX.into()) };
-        // CAST: see above.
+        // CAST: the line before says so.
         cpu as u32
     }
 
@@ -183,8 +199,9 @@ impl Drop for PreemptOffAgain<'_> {
     #[inline(always)]
     fn drop(&mut self) {
         #[cfg(CONFIG_PREEMPT_COUNT)]
-        // SAFETY: as in `PreemptOff::again`. By the type invariant this leaves what was there before that,
-        // which is above 0, since preemption stays off.
+        // SAFETY: the symbol is that of a count which each CPU has, at this distance from where its `gs` points, and
+        // whose lowest bits come first. By the type invariant `PreemptOff::again` has raised the count of this CPU, so
+        // what is left is above 0: preemption stays off.
         unsafe {
             core::arch::asm!(
                 "dec dword ptr gs:[rip + {of_each_cpu}]",
@@ -228,6 +245,11 @@ pub(crate) fn wait_for_hits() {
     // SAFETY: the function has no requirement but that the caller may sleep, which our callers,
     // all of them in process context with at most mutexes held, may.
     unsafe { bindings::hist_helper_tracepoint_synchronize_unregister() };
-    // SAFETY: as above.
+    synchronize_rcu();
+}
+
+/// Waits until all sections without preemption, and all of RCU, are over that began before. Sleeps.
+pub(super) fn synchronize_rcu() {
+    // SAFETY: the callers are in process context and hold at most mutexes.
     unsafe { kernel::bindings::synchronize_rcu() };
 }

@@ -9,7 +9,10 @@
 //! is too much for each hit. So a hit looks at [`POLLERS`] first, a word that hardly ever changes, and
 //! whoever polls for the first time waits until every hit sees that word changed.
 
-use super::bindings;
+use super::{
+    bindings,
+    guard::synchronize_rcu, //
+};
 use crate::sync::{
     Acquire,
     Atomic,
@@ -75,8 +78,7 @@ impl Poller {
             POLLERS.fetch_add(1, Relaxed);
         }
         // Another thread that came first may still be waiting, so each of them waits for itself.
-        // SAFETY: in process context, with no lock held.
-        unsafe { base::synchronize_rcu() };
+        synchronize_rcu();
         // ORDERING: pairs with `Acquire` above.
         self.state.store(ANNOUNCED, Release);
     }

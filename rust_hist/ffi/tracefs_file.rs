@@ -101,8 +101,5 @@ fn wait_for_opens() {
         base::synchronize_rcu_tasks();
     }
     #[cfg(not(CONFIG_TASKS_RCU))]
-    // SAFETY: the caller may sleep.
-    unsafe {
-        base::synchronize_rcu();
-    }
+    super::guard::synchronize_rcu();
 }

@@ -111,8 +111,7 @@ fn one(commands: &Commands<'_>, entry: &LoadEntry<'_>) -> core::result::Result<(
         params: params.as_ref().map(|params| params.as_c_str()),
     };
 
-    let mutex = EventMutex::lock();
-    let held = mutex.held();
+    let held = &EventMutex::lock();
     let file = event.file(held);
     if word == commands.hist.name().to_bytes() {
         return command::run(commands.hist, file, line, held);

@@ -44,8 +44,7 @@ use kernel::prelude::*;
 /// Carries out one line of our own file, for a module or for nobody.
 pub(super) fn run(line: &CStr, owner: Owner) -> Result {
     let text = line.to_bytes();
-    let mutex = EventMutex::lock();
-    let held = mutex.held();
+    let held = &EventMutex::lock();
     match parse(text, |name| find(name, held).is_some()) {
         Ok(Command::Nothing) => Ok(()),
         Ok(Command::Create(schema)) => publish(schema, owner, held),
@@ -58,8 +57,7 @@ pub(super) fn run(line: &CStr, owner: Owner) -> Result {
 pub(super) fn run_dynamic(line: &CStr) -> Result<bool> {
     let prefix = names().prefix.to_bytes();
     let system = names().system.to_bytes();
-    let mutex = EventMutex::lock();
-    let held = mutex.held();
+    let held = &EventMutex::lock();
     let exists = |name: &[u8]| find(name, held).is_some();
     match parse_dynamic(line.to_bytes(), prefix, system, exists) {
         Ok(Some(Command::Create(schema))) => publish(schema, Owner::NONE, held).map(|()| true),
