@@ -5,6 +5,15 @@
 //! The rest of the module sees safe views of the kernel's objects, and proofs, as values, of the
 //! locks and contexts that they need. The views decide nothing about histograms.
 
+/// The value that has the C structure at an address as its member of this name, as a reference.
+///
+/// Unsafe: the structure must be that member, and the value live as long as the reference is used.
+macro_rules! owner_of {
+    ($member:expr, $Owner:ty, $field:ident) => {
+        &*kernel::container_of!($member.cast::<kernel::types::Opaque<_>>(), $Owner, $field)
+    };
+}
+
 mod bindings;
 pub(crate) mod command;
 pub(crate) mod dyn_event;
@@ -37,7 +46,7 @@ mod tracefs_file;
 /// The module that this code is in.
 ///
 /// The kernel crate has it under a name that depends on the version.
-fn this_module() -> *mut bindings::module {
+const fn this_module() -> *mut bindings::module {
     extern "C" {
         // Only its address is of use here.
         static __this_module: u8;

@@ -42,8 +42,14 @@ use core::{
     ffi::CStr, //
 };
 use ffi::{
-    command,
-    event_files,
+    command::{
+        self,
+        Command, //
+    },
+    event_files::{
+        self,
+        Entry, //
+    },
     readme, //
 };
 use hist_trigger::{
@@ -150,63 +156,75 @@ fn value<T: Copy>(parameter: impl Borrow<T>) -> T {
 /// Fields are dropped in the order in which they stand, so the commands, through which everything
 /// begins, go first. Nothing of it is in use then: a trigger, a synthetic event and an open file pin
 /// the module.
+#[pin_data]
 struct RustHist {
-    _hist: command::Registration<HistTrigger>,
-    _enable: [command::Registration<EnableTrigger>; 2],
-    _files: event_files::Registration,
+    #[pin]
+    hist: command::Registration<HistTrigger>,
+    #[pin]
+    enable: command::Registration<EnableTrigger>,
+    #[pin]
+    disable: command::Registration<EnableTrigger>,
+    #[pin]
+    files: event_files::Registration<FILES>,
     // Its file takes those of the event directories out of the cache of names, once they are not served.
-    _synth: synth::Registration,
-    _readme: Option<readme::Registration>,
+    #[pin]
+    synth: synth::Registration,
+    readme: Option<readme::Registration>,
 }
 
-impl kernel::Module for RustHist {
-    fn init(module: &'static ThisModule) -> Result<Self> {
-        if !Pair::supported() {
-            pr_err!("the processor cannot exchange 16 bytes at once\n");
-            return Err(ENODEV);
-        }
-        let names = Names::choose(value(module_parameters::names.value()))?;
-        storage::seed_hashes(value(module_parameters::hash_seed.value()));
-        let files = event_files::Builder::new()?
-            .add::<HistFile>(names.hist)?
-            .add::<StatsFile>(names.stats)?;
-        #[cfg(rust_hist_debug)]
-        let files = files.add::<hist_trigger::debug::DebugFile>(names.debug)?;
-        // In this order the core lists them where there are no triggers, as it does those of C.
-        let enable = [
-            command::Registration::new(names.enable, module)?,
-            command::Registration::new(names.disable, module)?,
-        ];
-        let hist = command::Registration::new(names.trigger, module)?;
-        // The file of the events may be open as soon as it is there, so this is the last step that
-        // can fail.
-        let synth = synth::Registration::new(names.synth, module)?;
+/// How many files an event has.
+const FILES: usize = 2 + cfg!(rust_hist_debug) as usize;
 
-        // From here on user space can open files and make triggers and events.
-        let files = event_files::Registration::new(files);
-        let readme = names.readme.map(readme::Registration::new);
-        synth.open();
-        for command in &enable {
-            command.open();
-        }
-        hist.open();
-        pr_info!(
-            "trigger `{}`, files `{}`, `{}` and `{}`\n",
-            names.trigger,
-            names.hist,
-            names.stats,
-            names.synth.file()
-        );
-        load::run(&load::Commands {
-            hist: hist.command(),
-            enable: [enable[0].command(), enable[1].command()],
-        });
-        Ok(Self {
-            _hist: hist,
-            _enable: enable,
-            _synth: synth,
-            _files: files,
-            _readme: readme,
+impl kernel::InPlaceModule for RustHist {
+    fn init(_module: &'static ThisModule) -> impl PinInit<Self, Error> {
+        pin_init::pin_init_scope(|| {
+            if !Pair::supported() {
+                pr_err!("the processor cannot exchange 16 bytes at once\n");
+                return Err(ENODEV);
+            }
+            let names = Names::choose(value(module_parameters::names.value()))?;
+            storage::seed_hashes(value(module_parameters::hash_seed.value()));
+            Ok(Self::registered(names))
+        })
+    }
+}
+
+impl RustHist {
+    fn registered(names: &'static Names) -> impl PinInit<Self, Error> {
+        try_pin_init!(Self {
+            // In this order the core lists them where there are no triggers, as it does those of C.
+            enable <- Command::register(names.enable),
+            disable <- Command::register(names.disable),
+            hist <- Command::register(names.trigger),
+            // The file of the events may be open as soon as it is there, so this is the last step that
+            // can fail.
+            synth <- synth::register(names.synth),
+
+            // From here on user space can open files and make triggers and events.
+            files <- event_files::Registration::new([
+                Entry::new::<HistFile>(names.hist),
+                Entry::new::<StatsFile>(names.stats),
+                #[cfg(rust_hist_debug)]
+                Entry::new::<hist_trigger::debug::DebugFile>(names.debug),
+            ]),
+            readme: names.readme.map(readme::Registration::new),
+            _: {
+                synth.open();
+                enable.open();
+                disable.open();
+                hist.open();
+                pr_info!(
+                    "trigger `{}`, files `{}`, `{}` and `{}`\n",
+                    names.trigger,
+                    names.hist,
+                    names.stats,
+                    names.synth.file()
+                );
+                load::run(&load::Commands {
+                    hist: &hist,
+                    enable: [&enable, &disable],
+                });
+            },
         })
     }
 }

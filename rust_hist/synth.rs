@@ -217,27 +217,11 @@ fn publish(schema: Schema, owner: Owner, held: &EventMutexHeld) -> Result {
     Event::publish(event, held)
 }
 
-/// Keeps synthetic events registered until it is dropped.
-///
-/// Fields are dropped in the order in which they stand: the file uses the type.
-pub(crate) struct Registration {
-    _file: dyn_event::File<Synth>,
-    events: dyn_event::Registration<Synth>,
-}
+/// Keeps synthetic events, and their file, registered until it is dropped.
+pub(crate) type Registration = dyn_event::Registration<Synth>;
 
-impl Registration {
-    /// Registers the type of events and its file, by which nobody can make events yet.
-    pub(crate) fn new(use_names: &'static Names, module: &'static ThisModule) -> Result<Self> {
-        NAMES.populate(use_names);
-        let events = dyn_event::Registration::new(module)?;
-        Ok(Self {
-            _file: dyn_event::File::new(names().file)?,
-            events,
-        })
-    }
-
-    /// Lets user space make events.
-    pub(crate) fn open(&self) {
-        self.events.open();
-    }
+/// Registers the type of events and its file, by which nobody can make events yet.
+pub(crate) fn register(use_names: &'static Names) -> impl PinInit<Registration, Error> {
+    NAMES.populate(use_names);
+    Registration::new(use_names.file)
 }

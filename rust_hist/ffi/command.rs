@@ -8,7 +8,7 @@
 //! Those two run in the context of the event, which may be an NMI, while the trigger is on its event
 //! file, and for up to a tracepoint grace period after it was taken off.
 //!
-//! A command refuses lines until [`Registration::open`], so that the steps of the module's set-up that
+//! A command refuses lines until [`Command::open`], so that the steps of the module's set-up that
 //! follow its registration may fail: no trigger can be there yet.
 //!
 //! Every trigger holds a reference on the module, which the core drops after it has freed the trigger.
@@ -31,7 +31,7 @@ use super::{
     },
     module_notifier::{
         ModuleGoing,
-        ModuleWatch, //
+        Watched, //
     },
     seq::SeqWriter, //
 };
@@ -215,11 +215,12 @@ pub(crate) struct Line<'a> {
 ///
 /// # Invariants
 ///
-/// - `command` is initialised and, but while it is being made or dropped, on the core's list.
+/// - `command` is on the core's list.
 /// - `nodes` are the nodes of the command that are on event files, and it has room for `promised` more.
 ///   Both are used under `event_mutex`.
-#[repr(C)]
+#[pin_data(PinnedDrop)]
 pub(crate) struct Command<T: Trigger> {
+    #[pin]
     command: Opaque<bindings::event_command>,
     nodes: UnsafeCell<KVec<*mut bindings::event_trigger_data>>,
     /// How many triggers are about to be put on their events: the values of [`Ready`].
@@ -253,7 +254,8 @@ type HitFn = unsafe extern "C" fn(
 // else is constant.
 unsafe impl<T: Trigger> Send for Command<T> {}
 
-// SAFETY: as above.
+// SAFETY: the core protects its list by its locks, ours is used under `event_mutex`, and everything
+// else is constant.
 unsafe impl<T: Trigger> Sync for Command<T> {}
 
 impl<T: Trigger> Command<T> {
@@ -265,9 +267,58 @@ impl<T: Trigger> Command<T> {
         0
     };
 
+    const OPERATIONS: bindings::event_command = bindings::event_command {
+        trigger_type: T::TYPE,
+        flags: Self::FLAGS,
+        owner: super::this_module(),
+        parse: Some(Self::parse_callback),
+        unreg_all: Some(Self::unreg_all_callback),
+        set_filter: Some(bindings::set_trigger_filter),
+        trigger: Some(Self::trigger_callback),
+        free: Some(Self::free_callback),
+        print: Some(Self::print_callback),
+        ..pin_init::zeroed()
+    };
+
+    /// Registers the command `name`, which refuses lines yet; `EBUSY` if there is one of that name.
+    pub(crate) fn register(name: &'static CStr) -> impl PinInit<Registration<T>, Error> {
+        Watched::new(try_pin_init!(Self {
+            nodes: UnsafeCell::new(KVec::new()),
+            promised: Cell::new(0),
+            open: Atomic::new(0),
+            shared: SetOnce::new(),
+            command <- Opaque::try_ffi_init(|command: *mut bindings::event_command| {
+                let operations = bindings::event_command {
+                    name: name.as_char_ptr().cast_mut(),
+                    ..Self::OPERATIONS
+                };
+                // SAFETY: this is the place of the command.
+                unsafe { command.write(operations) };
+                // SAFETY: it is complete, and stays where it is until `drop` takes it off the list.
+                to_result(unsafe { bindings::register_event_command(command) })
+            }),
+        }))
+    }
+
+    /// Has the command accept lines.
+    pub(crate) fn open(&self) {
+        // ORDERING: pairs with `parse_callback`.
+        self.open.store(1, Release);
+    }
+
+    /// The command that the core knows by `command`.
+    ///
+    /// # Safety
+    ///
+    /// `command` must be that of a value of this type which stays registered for `'a`.
+    unsafe fn from_raw<'a>(command: *mut bindings::event_command) -> &'a Self {
+        // SAFETY: by the contract.
+        unsafe { owner_of!(command, Self, command) }
+    }
+
     /// The name of the command.
     pub(crate) fn name(&self) -> &'static CStr {
-        // SAFETY: `Registration::new` set the name, a static string.
+        // SAFETY: `register` set the name, a static string.
         unsafe { CStr::from_char_ptr((*self.command.get()).name) }
     }
 
@@ -335,22 +386,6 @@ impl<T: Trigger> Command<T> {
         }
     }
 
-    fn filled(name: &'static CStr, module: &'static ThisModule) -> bindings::event_command {
-        bindings::event_command {
-            name: name.as_char_ptr().cast_mut(),
-            trigger_type: T::TYPE,
-            flags: Self::FLAGS,
-            owner: module.as_ptr().cast(),
-            parse: Some(Self::parse_callback),
-            unreg_all: Some(Self::unreg_all_callback),
-            set_filter: Some(bindings::set_trigger_filter),
-            trigger: Some(Self::trigger_callback),
-            free: Some(Self::free_callback),
-            print: Some(Self::print_callback),
-            ..Default::default()
-        }
-    }
-
     /// # Safety
     ///
     /// For the trigger core, with `event_mutex` held and the arguments of `event_command::parse`.
@@ -361,9 +396,9 @@ impl<T: Trigger> Command<T> {
         _cmd: *mut c_char,
         params: *mut c_char,
     ) -> c_int {
-        // SAFETY: `command` is the one that we registered, which is inside a `Command`.
-        let command = unsafe { &*command.cast::<Self>() };
-        // ORDERING: pairs with `Registration::open`.
+        // SAFETY: the core has `command` from `register`, and calls it while it is registered.
+        let command = unsafe { Self::from_raw(command) };
+        // ORDERING: pairs with `open`.
         if command.open.load(Acquire) == 0 {
             // CAST: a small number.
             return -(bindings::EAGAIN as c_int);
@@ -566,8 +601,8 @@ impl<T: Trigger> Command<T> {
     unsafe extern "C" fn free_callback(data: *mut bindings::event_trigger_data) {
         // SAFETY: the core calls with the mutex held, for the whole call.
         let held = unsafe { EventMutexHeld::assume() };
-        // SAFETY: the node is one of a command that is registered.
-        let command = unsafe { &*(*data).cmd_ops.cast::<Self>() };
+        // SAFETY: the node is one of a command of this type, which stays registered while there is one.
+        let command = unsafe { Self::from_raw((*data).cmd_ops) };
         command.nodes(&held).retain(|&mut node| node != data);
         // SAFETY: the node is live, and one of ours.
         unsafe { Attached::<T>::from_raw(data) }
@@ -620,52 +655,13 @@ impl<T: Trigger> ModuleGoing for Command<T> {
 }
 
 /// Keeps a command registered until it is dropped.
-pub(crate) struct Registration<T: Trigger> {
-    // The watch uses the command, so it is dropped first.
-    _watch: ModuleWatch<Command<T>>,
-    command: Pin<KBox<Command<T>>>,
-}
+pub(crate) type Registration<T> = Watched<Command<T>>;
 
-impl<T: Trigger> Registration<T> {
-    /// Registers the command, which refuses lines yet; `EBUSY` if there is one of that name.
-    pub(crate) fn new(name: &'static CStr, module: &'static ThisModule) -> Result<Self> {
-        let command = KBox::pin(
-            Command {
-                command: Opaque::new(Command::<T>::filled(name, module)),
-                nodes: UnsafeCell::new(KVec::new()),
-                promised: Cell::new(0),
-                open: Atomic::new(0),
-                shared: SetOnce::new(),
-            },
-            GFP_KERNEL,
-        )?;
-        // SAFETY: the watch is dropped before the box.
-        let watch = unsafe { ModuleWatch::new(&*command) }?;
-        // SAFETY: the box keeps the command alive and in place until `drop` took it back.
-        to_result(unsafe { bindings::register_event_command(command.command.get()) })?;
-        // INVARIANT: it is on the list now.
-        Ok(Self {
-            _watch: watch,
-            command,
-        })
-    }
-
-    /// Has the command accept lines.
-    pub(crate) fn open(&self) {
-        // ORDERING: pairs with `Command::parse_callback`.
-        self.command.open.store(1, Release);
-    }
-
-    /// The command.
-    pub(crate) fn command(&self) -> &Command<T> {
-        &self.command
-    }
-}
-
-impl<T: Trigger> Drop for Registration<T> {
-    fn drop(&mut self) {
-        // SAFETY: registered by `new`. No trigger is left: each of them pins the module.
-        let ret = unsafe { bindings::unregister_event_command(self.command.command.get()) };
+#[pinned_drop]
+impl<T: Trigger> PinnedDrop for Command<T> {
+    fn drop(self: Pin<&mut Self>) {
+        // SAFETY: registered by `register`. No trigger is left: each of them pins the module.
+        let ret = unsafe { bindings::unregister_event_command(self.command.get()) };
         if ret != 0 {
             pr_err!("the trigger command was not registered any more: {}\n", ret);
         }
@@ -725,7 +721,7 @@ impl<T: Trigger> Prepared<T> {
     /// The command that the trigger is of.
     fn command(&self) -> &Command<T> {
         // SAFETY: `new` was given a registered command, which a node pins.
-        unsafe { &*self.node.as_ref().cmd_ops.cast::<Command<T>>() }
+        unsafe { Command::from_raw(self.node.as_ref().cmd_ops) }
     }
 
     /// Creates the trigger stopped.
@@ -864,7 +860,7 @@ impl<'a, T: Trigger> Attached<'a, T> {
     /// The command that the trigger is of.
     pub(crate) fn command(&self) -> &'a Command<T> {
         // SAFETY: the node is one of a registered command, which it pins.
-        unsafe { &*(*self.node).cmd_ops.cast::<Command<T>>() }
+        unsafe { Command::from_raw((*self.node).cmd_ops) }
     }
 
     /// The event file that the trigger is on.

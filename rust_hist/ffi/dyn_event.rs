@@ -55,7 +55,6 @@ use kernel::{
 
 pub(crate) use {
     busy::Busy,
-    file::File,
     listeners::{
         Listener,
         Plain, //
@@ -117,7 +116,7 @@ pub(crate) struct FieldDef<'a> {
 ///
 /// # Invariants
 ///
-/// `operations` is on the list of the core from [`Registration::new`] until its end.
+/// `operations` is on the list of the core while there is a [`Registration`].
 pub(crate) struct Registry<K: Kind> {
     operations: Opaque<bindings::dyn_event_operations>,
     /// Not 0 once events can be made.
@@ -132,14 +131,24 @@ pub(crate) struct Registry<K: Kind> {
 // SAFETY: the operations are constant while they are registered, the list is the core's.
 unsafe impl<K: Kind> Send for Registry<K> {}
 
-// SAFETY: as above.
+// SAFETY: the operations are constant while they are registered, the list is the core's.
 unsafe impl<K: Kind> Sync for Registry<K> {}
 
 impl<K: Kind> Registry<K> {
+    const OPERATIONS: bindings::dyn_event_operations = bindings::dyn_event_operations {
+        owner: super::this_module(),
+        create: Some(Event::<K>::create_callback),
+        show: Some(Event::<K>::show_callback),
+        is_busy: Some(Event::<K>::is_busy_callback),
+        free: Some(Event::<K>::free_callback),
+        match_: Some(Event::<K>::match_callback),
+        ..pin_init::zeroed()
+    };
+
     /// One that is not registered.
     pub(crate) const fn new() -> Self {
         Self {
-            operations: Opaque::zeroed(),
+            operations: Opaque::new(Self::OPERATIONS),
             open: Atomic::new(0),
             left: Atomic::new(0),
             waited: Atomic::new(0),

@@ -196,7 +196,7 @@ impl Iterator for TriggerNodes<'_> {
 
 /// The address of a module, for comparison only.
 #[derive(Clone, Copy)]
-pub(super) struct ModuleId(pub(super) *const bindings::module);
+pub(crate) struct ModuleId(pub(super) *const bindings::module);
 
 /// What the kernel knows of one field of an event.
 #[derive(Clone, Copy)]

@@ -35,27 +35,33 @@ use core::{
     cell::UnsafeCell,
     ffi::CStr,
     fmt,
-    marker::PhantomData,
+    marker::{
+        PhantomData,
+        PhantomPinned, //
+    },
     ptr::NonNull, //
 };
 use kernel::{
     bindings as base,
-    error::to_result,
-    prelude::*, //
+    error::{
+        from_result,
+        to_result,
+        VTABLE_DEFAULT_ERROR, //
+    },
+    prelude::*,
+    types::ForeignOwnable, //
 };
 
 /// What one kind of file shows.
+#[vtable]
 pub(crate) trait EventTable: Sized + 'static {
     /// What an open file keeps besides the copy.
     type Opened: Send + Sync;
     /// What a reader goes through.
     type Copy: Send;
 
-    /// Whether `poll()` waits for anything.
-    const POLLS: bool;
-
     /// Called when the file is opened.
-    fn open(file: &EventFile, held: &EventMutexHeld) -> Result<Self::Opened>;
+    fn open(event: &LockedEvent<'_>) -> Result<Self::Opened>;
 
     /// Copies what the file shows now.
     fn copy(opened: &Self::Opened, event: LockedEvent<'_>) -> Result<Self::Copy>;
@@ -66,15 +72,20 @@ pub(crate) trait EventTable: Sized + 'static {
     /// Writes one record.
     fn show(copy: &Self::Copy, index: usize, out: &mut SeqWriter<'_>) -> fmt::Result;
 
-    /// What is ready. Called with the poller on the wait queue.
-    fn poll(opened: &Self::Opened, file: &EventFile, held: &EventMutexHeld) -> PollEvents;
+    /// What is ready. Called with the poller on the wait queue; without it there always is something to read.
+    fn poll(_opened: &Self::Opened, _event: &LockedEvent<'_>) -> PollEvents {
+        build_error!(VTABLE_DEFAULT_ERROR)
+    }
 }
 
 /// The event of an open file, with `event_mutex` held until this is dropped.
+///
+/// # Invariants
+///
+/// The event was not freed when the mutex was taken, and so it cannot be now.
 pub(crate) struct LockedEvent<'a> {
-    event: NonNull<bindings::trace_event_file>,
-    mutex: EventMutex,
-    _open: PhantomData<&'a ()>,
+    file: &'a EventFile,
+    held: EventMutex,
 }
 
 impl LockedEvent<'_> {
@@ -84,26 +95,25 @@ impl LockedEvent<'_> {
     ///
     /// `file` must be open, of an event file, for the life of the value.
     unsafe fn lock(file: *mut base::file) -> Result<Self> {
-        let mutex = EventMutex::lock();
+        let held = EventMutex::lock();
         // SAFETY: by the contract, and the mutex is held.
-        let event = unsafe { bindings::hist_helper_event_file_file(file) };
-        let event = NonNull::new(event).ok_or(ENODEV)?;
+        let event = NonNull::new(unsafe { bindings::hist_helper_event_file_file(file) });
         Ok(Self {
-            event,
-            mutex,
-            _open: PhantomData,
+            // INVARIANT: it is not freed yet.
+            // SAFETY: it stays while the mutex is held, and nobody gets it for longer.
+            file: unsafe { EventFile::from_raw(event.ok_or(ENODEV)?.as_ptr()) },
+            held,
         })
     }
 
     /// The event file.
     pub(crate) fn file(&self) -> &EventFile {
-        // SAFETY: the event was not freed when the mutex was taken, and so it cannot be now.
-        unsafe { EventFile::from_raw(self.event.as_ptr()) }
+        self.file
     }
 
     /// The proof that `event_mutex` is held.
     pub(crate) fn held(&self) -> &EventMutexHeld {
-        &self.mutex
+        &self.held
     }
 }
 
@@ -123,57 +133,51 @@ struct OpenState<T: EventTable> {
 }
 
 /// The callbacks of one kind of file.
-pub(crate) struct Callbacks<T: EventTable>(PhantomData<T>);
+struct Callbacks<T: EventTable>(PhantomData<T>);
 
 impl<T: EventTable> Callbacks<T> {
-    const SEQ: base::seq_operations = base::seq_operations {
+    const RECORDS: base::seq_operations = base::seq_operations {
         start: Some(Self::start),
         stop: Some(Self::stop),
         next: Some(Self::next),
         show: Some(Self::show),
     };
 
-    /// The file operations, which pin the module while a file is open.
-    fn file_operations() -> base::file_operations {
-        base::file_operations {
-            owner: super::this_module(),
-            open: Some(Self::open),
-            read: Some(Self::read),
-            llseek: Some(base::seq_lseek),
-            release: Some(Self::release),
-            poll: T::POLLS.then_some(Self::poll),
-            ..Default::default()
-        }
-    }
+    /// They pin the module while a file is open.
+    const OPERATIONS: base::file_operations = base::file_operations {
+        owner: super::this_module(),
+        open: Some(Self::open),
+        read: Some(Self::read),
+        llseek: Some(base::seq_lseek),
+        release: Some(Self::release),
+        poll: if T::HAS_POLL { Some(Self::poll) } else { None },
+        ..pin_init::zeroed()
+    };
 
     /// # Safety
     ///
     /// For the VFS, with an inode whose private data is an event file.
     unsafe extern "C" fn open(inode: *mut base::inode, file: *mut base::file) -> c_int {
-        // SAFETY: by the contract. This checks the lock-down and takes references on the instance
-        // and on the event file.
-        let ret = unsafe { bindings::tracing_open_file_tr(inode, file) };
-        if ret != 0 {
-            return ret;
-        }
-        // SAFETY: the file is being opened, with the references above.
-        let opened = unsafe { Self::open_locked(file) };
-        if opened.is_err() {
-            // SAFETY: gives back what was taken above.
-            unsafe { bindings::tracing_release_file_tr(inode, file) };
-        }
-        opened.map_or_else(|error| error.to_errno(), |()| 0)
+        from_result(|| {
+            // SAFETY: by the contract. This checks the lock-down and takes references on the instance
+            // and on the event file.
+            to_result(unsafe { bindings::tracing_open_file_tr(inode, file) })?;
+            // SAFETY: the file is being opened, with the references of the call before.
+            let opened = unsafe { Self::open_locked(file) };
+            if opened.is_err() {
+                // SAFETY: gives back what `tracing_open_file_tr()` took.
+                unsafe { bindings::tracing_release_file_tr(inode, file) };
+            }
+            opened.map(|()| 0)
+        })
     }
 
     /// # Safety
     ///
     /// `file` must be an event file being opened, with references on event file and instance.
     unsafe fn open_locked(file: *mut base::file) -> Result {
-        let opened = {
-            // SAFETY: by the contract.
-            let event = unsafe { LockedEvent::lock(file) }?;
-            T::open(event.file(), event.held())?
-        };
+        // SAFETY: by the contract.
+        let opened = T::open(&unsafe { LockedEvent::lock(file) }?)?;
         let state = KBox::new(
             OpenState::<T> {
                 file,
@@ -185,9 +189,9 @@ impl<T: EventTable> Callbacks<T> {
             GFP_KERNEL_ACCOUNT,
         )?;
         // SAFETY: the file is being opened; the operations are constant.
-        to_result(unsafe { base::seq_open(file, &Self::SEQ) })?;
+        to_result(unsafe { base::seq_open(file, &Self::RECORDS) })?;
         // SAFETY: `seq_open` stored a `seq_file` there, which nobody else can use yet.
-        unsafe { (*Self::seq_of(file)).private = KBox::into_raw(state).cast() };
+        unsafe { (*Self::seq_of(file)).private = state.into_foreign() };
         Ok(())
     }
 
@@ -207,8 +211,8 @@ impl<T: EventTable> Callbacks<T> {
     ///
     /// `m` must be the `seq_file` of a file of this kind that stays open for `'a`.
     unsafe fn state<'a>(m: *mut base::seq_file) -> &'a OpenState<T> {
-        // SAFETY: `open_locked` stored it, and `release` alone takes it back.
-        unsafe { &*(*m).private.cast::<OpenState<T>>() }
+        // SAFETY: `open_locked` stored the box there, and `release` alone takes it back.
+        unsafe { KBox::borrow((*m).private) }
     }
 
     /// # Safety
@@ -243,7 +247,6 @@ impl<T: EventTable> Callbacks<T> {
         // SAFETY: the file is open.
         let event = match unsafe { LockedEvent::lock(state.file) } {
             Ok(event) => event,
-            // SAFETY: the function only makes a pointer of a number.
             Err(error) => return error.to_ptr(),
         };
         // SAFETY: the core passes the number of the record.
@@ -281,10 +284,9 @@ impl<T: EventTable> Callbacks<T> {
         // SAFETY: the file is open, and the lock of the `seq_file` held.
         let copy = unsafe { &*Self::state(m).copy.get() };
         // SAFETY: the core passes the number of the record, for us to raise.
-        let next = unsafe { at.read() }.saturating_add(1);
-        // SAFETY: as above.
-        unsafe { at.write(next) };
-        Self::token(copy.as_ref(), next)
+        let at = unsafe { &mut *at };
+        *at = at.saturating_add(1);
+        Self::token(copy.as_ref(), *at)
     }
 
     /// # Safety
@@ -323,17 +325,15 @@ impl<T: EventTable> Callbacks<T> {
         };
         // SAFETY: the arguments are those of a poll; the wait queue is part of the kernel image.
         unsafe { base::poll_wait(file, &raw mut bindings::hist_poll_wq, table) };
-        T::poll(&state.opened, event.file(), event.held()).bits()
+        T::poll(&state.opened, &event).bits()
     }
 
     /// # Safety
     ///
     /// For the VFS, with a file that is closed by its last user.
     unsafe extern "C" fn release(inode: *mut base::inode, file: *mut base::file) -> c_int {
-        // SAFETY: the file has been through `open`.
-        let state = unsafe { (*Self::seq_of(file)).private };
-        // SAFETY: `open_locked` stored the box, nobody else uses the file any more.
-        drop(unsafe { KBox::from_raw(state.cast::<OpenState<T>>()) });
+        // SAFETY: `open_locked` stored the box there, and nobody else uses the file any more.
+        drop(unsafe { KBox::<OpenState<T>>::from_foreign((*Self::seq_of(file)).private) });
         // SAFETY: the counterpart of `tracing_open_file_tr`.
         unsafe { bindings::tracing_release_file_tr(inode, file) };
         // SAFETY: the counterpart of `seq_open`.
@@ -341,49 +341,25 @@ impl<T: EventTable> Callbacks<T> {
     }
 }
 
-/// Most files that a module can have in each directory.
-const FILES_MAX: usize = 3;
+/// A file for all event directories.
+#[repr(transparent)]
+pub(crate) struct Entry(bindings::event_dir_file);
 
-/// The list that the core uses in place.
-///
-/// # Invariants
-///
-/// The first `len` of `entries` have a name, and operations that are among `operations`; behind them is
-/// at least one that has none.
-struct Files {
-    entries: [bindings::event_dir_file; FILES_MAX + 1],
-    operations: [base::file_operations; FILES_MAX],
-    len: usize,
-}
+// SAFETY: it points to constant values alone.
+unsafe impl Send for Entry {}
 
-/// Collects files for [`Registration::new`].
-pub(crate) struct Builder(Pin<KBox<Files>>);
+// SAFETY: it points to constant values alone.
+unsafe impl Sync for Entry {}
 
-impl Builder {
-    /// An empty list.
-    pub(crate) fn new() -> Result<Self> {
-        let files = Files {
-            entries: Default::default(),
-            operations: Default::default(),
-            len: 0,
-        };
-        Ok(Self(KBox::pin(files, GFP_KERNEL)?))
-    }
-
-    /// Adds a file of the kind `T`, which its owner and group may read.
+impl Entry {
+    /// A file of the kind `T`, which its owner and group may read.
     ///
     /// The file appears only if the kernel reserves its name.
-    pub(crate) fn add<T: EventTable>(mut self, name: &'static CStr) -> Result<Self> {
-        let files = &mut *self.0;
-        let index = files.len;
-        let operations = files.operations.get_mut(index).ok_or(ENOSPC)?;
-        *operations = Callbacks::<T>::file_operations();
-        let entry = files.entries.get_mut(index).ok_or(ENOSPC)?;
-        // INVARIANT: there are more entries than operations, so the last one stays without a name.
-        entry.name = name.as_char_ptr();
-        entry.fops = operations;
-        files.len += 1;
-        Ok(self)
+    pub(crate) fn new<T: EventTable>(name: &'static CStr) -> Self {
+        Self(bindings::event_dir_file {
+            name: name.as_char_ptr(),
+            fops: &Callbacks::<T>::OPERATIONS,
+        })
     }
 }
 
@@ -391,31 +367,38 @@ impl Builder {
 ///
 /// # Invariants
 ///
-/// The core serves the files.
-pub(crate) struct Registration(#[expect(dead_code, reason = "the core uses it in place")] Builder);
+/// The core serves the files, whose list it uses in place. `end` has no name, which ends the list.
+#[repr(C)]
+#[pin_data(PinnedDrop)]
+pub(crate) struct Registration<const N: usize> {
+    files: [Entry; N],
+    end: Entry,
+    #[pin]
+    _pin: PhantomPinned,
+}
 
-// SAFETY: the list is constant while it is registered.
-unsafe impl Send for Registration {}
-
-// SAFETY: as above.
-unsafe impl Sync for Registration {}
-
-impl Registration {
+impl<const N: usize> Registration<N> {
     /// Makes the files appear.
     ///
     /// From here on they can be open, and then nothing but their last close lets the module go; so the
     /// load of the module must not fail any more.
-    pub(crate) fn new(files: Builder) -> Self {
-        // SAFETY: the box keeps the list alive and in place until `drop` took it back, and the
-        // operations name this module as their owner.
-        unsafe { bindings::event_dir_files_serve(files.0.entries.as_ptr()) };
-        // INVARIANT: served.
-        Self(files)
+    pub(crate) fn new(files: [Entry; N]) -> impl PinInit<Self> {
+        pin_init!(&this in Self {
+            files,
+            end: Entry(pin_init::zeroed()),
+            _pin: PhantomPinned,
+            _: {
+                // SAFETY: the list is complete, and stays where it is until `drop` has taken it back; the
+                // operations name this module as their owner.
+                unsafe { bindings::event_dir_files_serve(this.as_ptr().cast()) };
+            },
+        })
     }
 }
 
-impl Drop for Registration {
-    fn drop(&mut self) {
+#[pinned_drop]
+impl<const N: usize> PinnedDrop for Registration<N> {
+    fn drop(self: Pin<&mut Self>) {
         // SAFETY: this takes back what `new` did. No file is open: each of them pins the module.
         unsafe { bindings::event_dir_files_serve(core::ptr::null()) };
     }

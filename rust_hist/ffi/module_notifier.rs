@@ -8,6 +8,7 @@ use super::{
     bindings,
     event::ModuleId, //
 };
+use core::ops::Deref;
 use kernel::{
     error::to_result,
     prelude::*,
@@ -21,56 +22,55 @@ const PRIORITY: i32 = 2;
 const GOING: c_ulong = bindings::module_state_MODULE_STATE_GOING as c_ulong;
 
 /// What has to know that a module goes away.
-pub(super) trait ModuleGoing {
+pub(crate) trait ModuleGoing: Send + Sync {
     /// Called after the exit function of `module`, or after its init function has failed. Sleeps; no lock
     /// of the tracing core is held.
     fn module_going(&self, module: ModuleId);
 }
 
-/// Tells a value when a module goes away, until it is dropped.
-///
-/// # Invariants
-///
-/// The block is on the list of module notifiers.
-pub(super) struct ModuleWatch<T: ModuleGoing + Sync>(Pin<KBox<Watch<T>>>);
-
-/// # Invariants
-///
-/// `told` is valid while the block is on the list.
-#[repr(C)]
-struct Watch<T> {
-    block: Opaque<bindings::notifier_block>,
-    told: *const T,
+impl<T: ModuleGoing> ModuleGoing for &T {
+    fn module_going(&self, module: ModuleId) {
+        (*self).module_going(module);
+    }
 }
 
-// SAFETY: the list protects itself, and who is told may be used from any thread.
-unsafe impl<T: ModuleGoing + Sync> Send for ModuleWatch<T> {}
+/// A value that is told when a module goes away, until it is dropped.
+///
+/// # Invariants
+///
+/// `block` is on the list of module notifiers.
+#[pin_data(PinnedDrop)]
+pub(crate) struct Watched<T: ModuleGoing> {
+    #[pin]
+    block: Opaque<bindings::notifier_block>,
+    #[pin]
+    value: T,
+}
 
-// SAFETY: as above.
-unsafe impl<T: ModuleGoing + Sync> Sync for ModuleWatch<T> {}
+// SAFETY: the list of notifiers protects its blocks, and the value may be used by any thread.
+unsafe impl<T: ModuleGoing> Send for Watched<T> {}
 
-impl<T: ModuleGoing + Sync> ModuleWatch<T> {
-    /// Registers the notifier.
-    ///
-    /// # Safety
-    ///
-    /// `told` must stay valid until the value is dropped.
-    pub(super) unsafe fn new(told: *const T) -> Result<Self> {
-        let block = bindings::notifier_block {
-            notifier_call: Some(Self::callback),
-            priority: PRIORITY,
-            ..Default::default()
-        };
-        // INVARIANT: by the contract, and because `drop` takes the block off the list.
-        let watch = Watch {
-            block: Opaque::new(block),
-            told,
-        };
-        let watch = KBox::pin(watch, GFP_KERNEL)?;
-        // SAFETY: the box keeps the block alive and in place until `drop`.
-        to_result(unsafe { bindings::register_module_notifier(watch.block.get()) })?;
-        // INVARIANT: registered.
-        Ok(Self(watch))
+// SAFETY: the list of notifiers protects its blocks, and the value may be used by any thread.
+unsafe impl<T: ModuleGoing> Sync for Watched<T> {}
+
+impl<T: ModuleGoing> Watched<T> {
+    const BLOCK: bindings::notifier_block = bindings::notifier_block {
+        notifier_call: Some(Self::callback),
+        priority: PRIORITY,
+        ..pin_init::zeroed()
+    };
+
+    /// Makes the value, and registers the notifier.
+    pub(super) fn new(value: impl PinInit<T, Error>) -> impl PinInit<Self, Error> {
+        try_pin_init!(Self {
+            value <- value,
+            block <- Opaque::try_ffi_init(|block: *mut bindings::notifier_block| {
+                // SAFETY: this is the place of the block.
+                unsafe { block.write(Self::BLOCK) };
+                // SAFETY: the block is complete, and stays where it is until `drop` takes it off the list.
+                to_result(unsafe { bindings::register_module_notifier(block) })
+            }),
+        })
     }
 
     /// # Safety
@@ -82,19 +82,27 @@ impl<T: ModuleGoing + Sync> ModuleWatch<T> {
         module: *mut c_void,
     ) -> c_int {
         if state == GOING {
-            // SAFETY: the block is the first member of a `Watch` that is on the list.
-            let told = unsafe { (*block.cast::<Watch<T>>()).told };
-            // SAFETY: by the invariant of `Watch`.
-            unsafe { &*told }.module_going(ModuleId(module.cast()));
+            // SAFETY: by the contract the block is the member of a `Watched`, which lives while it is on the list.
+            let watched = unsafe { owner_of!(block, Self, block) };
+            watched.value.module_going(ModuleId(module.cast()));
         }
         // CAST: a small number.
         bindings::NOTIFY_OK as c_int
     }
 }
 
-impl<T: ModuleGoing + Sync> Drop for ModuleWatch<T> {
-    fn drop(&mut self) {
-        // SAFETY: registered by `new`. The call waits until no callback runs.
-        unsafe { bindings::unregister_module_notifier(self.0.block.get()) };
+impl<T: ModuleGoing> Deref for Watched<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.value
+    }
+}
+
+#[pinned_drop]
+impl<T: ModuleGoing> PinnedDrop for Watched<T> {
+    fn drop(self: Pin<&mut Self>) {
+        // SAFETY: by the type invariant. The call waits until no callback runs.
+        unsafe { bindings::unregister_module_notifier(self.block.get()) };
     }
 }

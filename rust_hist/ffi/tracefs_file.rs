@@ -21,17 +21,13 @@ const MODE: base::umode_t = 0o640;
 ///
 /// # Invariants
 ///
-/// `dentry` is that of the file, and was not removed yet. The inode uses `operations`.
-pub(super) struct TracefsFile {
-    dentry: NonNull<base::dentry>,
-    #[expect(dead_code, reason = "the inode uses it in place")]
-    operations: Pin<KBox<base::file_operations>>,
-}
+/// This is the entry of the file, which was not removed yet.
+pub(super) struct TracefsFile(NonNull<base::dentry>);
 
-// SAFETY: the file system has its own locks, and the operations are constant.
+// SAFETY: the file system has its own locks.
 unsafe impl Send for TracefsFile {}
 
-// SAFETY: as above.
+// SAFETY: the file system has its own locks.
 unsafe impl Sync for TracefsFile {}
 
 impl TracefsFile {
@@ -42,30 +38,26 @@ impl TracefsFile {
     /// The operations must name this module as their owner.
     pub(super) unsafe fn new(
         name: &'static CStr,
-        operations: base::file_operations,
+        operations: &'static base::file_operations,
     ) -> Result<Self> {
-        let operations = KBox::pin(operations, GFP_KERNEL)?;
-        // SAFETY: the operations stay in place until the inode does not use them any more.
+        // SAFETY: the operations are constant, and stay until the inode does not use them any more.
         let dentry = unsafe {
             bindings::tracefs_create_file(
                 name.as_char_ptr(),
                 MODE,
                 core::ptr::null_mut(),
                 core::ptr::null_mut(),
-                &raw const *operations,
+                operations,
             )
         };
         // INVARIANT: the file is there now.
-        Ok(Self {
-            dentry: NonNull::new(dentry).ok_or(ENODEV)?,
-            operations,
-        })
+        Ok(Self(NonNull::new(dentry).ok_or(ENODEV)?))
     }
 }
 
 impl Drop for TracefsFile {
     fn drop(&mut self) {
-        let dentry = self.dentry.as_ptr();
+        let dentry = self.0.as_ptr();
         // The files of event directories that were served until now are still in the cache of names. Opening
         // them fails; but whoever only asks whether they are there is to be told, too.
         //
@@ -73,7 +65,7 @@ impl Drop for TracefsFile {
         unsafe { base::shrink_dcache_sb((*dentry).d_sb) };
         // SAFETY: by the type invariant; a file has its inode as long as it is not removed.
         let inode = unsafe { (*dentry).d_inode };
-        // SAFETY: as above.
+        // SAFETY: the entry has a reference to its inode.
         unsafe { base::ihold(inode) };
         // SAFETY: by the type invariant. Nobody finds the file any more.
         unsafe { bindings::tracefs_remove(dentry) };

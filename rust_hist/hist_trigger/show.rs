@@ -20,7 +20,6 @@ use super::{
 use crate::{
     ffi::{
         command::Attached,
-        event::EventFile,
         event_files::{
             EventTable,
             LockedEvent, //
@@ -84,9 +83,9 @@ pub(crate) struct Copied {
 }
 
 /// The hits of all triggers of an event.
-fn hits(file: &EventFile, held: &EventMutexHeld) -> u64 {
-    Attached::<HistTrigger>::all(file, held)
-        .map(|trigger| trigger.data().table.held(held).map.hits())
+fn hits(event: &LockedEvent<'_>) -> u64 {
+    Attached::<HistTrigger>::all(event.file(), event.held())
+        .map(|trigger| trigger.data().table.held(event.held()).map.hits())
         .fold(0, u64::wrapping_add)
 }
 
@@ -175,16 +174,15 @@ impl Copied {
     }
 }
 
+#[vtable]
 impl EventTable for HistFile {
     type Opened = Seen;
     type Copy = KVec<Copied>;
 
-    const POLLS: bool = true;
-
-    fn open(file: &EventFile, held: &EventMutexHeld) -> Result<Seen> {
+    fn open(event: &LockedEvent<'_>) -> Result<Seen> {
         Ok(Seen {
             read: Atomic::new(0),
-            asked: Atomic::new(hits(file, held)),
+            asked: Atomic::new(hits(event)),
         })
     }
 
@@ -229,8 +227,8 @@ impl EventTable for HistFile {
         Ok(())
     }
 
-    fn poll(seen: &Seen, file: &EventFile, held: &EventMutexHeld) -> PollEvents {
-        let hits = hits(file, held);
+    fn poll(seen: &Seen, event: &LockedEvent<'_>) -> PollEvents {
+        let hits = hits(event);
         let mut ready = PollEvents::NONE;
         // ORDERING: `event_mutex` orders both words.
         if seen.read.load(Relaxed) != hits {

@@ -10,13 +10,11 @@ use super::HistTrigger;
 use crate::{
     ffi::{
         command::Attached,
-        event::EventFile,
         event_files::{
             EventTable,
             LockedEvent, //
         },
         guard::EventMutexHeld,
-        poll::PollEvents,
         seq::SeqWriter,
         text::TextBuf, //
     },
@@ -42,13 +40,12 @@ pub(crate) trait Tell: 'static {
 /// The kind of file that tells what `T` has to say.
 pub(crate) struct Told<T>(PhantomData<T>);
 
+#[vtable]
 impl<T: Tell> EventTable for Told<T> {
     type Opened = ();
     type Copy = TextBuf;
 
-    const POLLS: bool = false;
-
-    fn open(_file: &EventFile, _held: &EventMutexHeld) -> Result {
+    fn open(_event: &LockedEvent<'_>) -> Result {
         Ok(())
     }
 
@@ -68,9 +65,5 @@ impl<T: Tell> EventTable for Told<T> {
 
     fn show(text: &TextBuf, _index: usize, out: &mut SeqWriter<'_>) -> fmt::Result {
         out.write_bytes(text.as_bytes())
-    }
-
-    fn poll(_opened: &(), _file: &EventFile, _held: &EventMutexHeld) -> PollEvents {
-        PollEvents::NONE
     }
 }

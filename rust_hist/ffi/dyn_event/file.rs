@@ -8,10 +8,9 @@
 use super::{
     super::{
         bindings,
-        seq::SeqWriter,
-        tracefs_file::TracefsFile, //
+        guard::EventMutex,
+        seq::SeqWriter, //
     },
-    Event,
     Kind, //
 };
 use core::{
@@ -27,37 +26,19 @@ use kernel::{
     prelude::*, //
 };
 
-/// Keeps the file of a type until it is dropped.
-pub(crate) struct File<K: Kind> {
-    _file: TracefsFile,
-    _kind: PhantomData<K>,
-}
+/// The callbacks of the file of a type.
+pub(super) struct Callbacks<K: Kind>(PhantomData<K>);
 
-impl<K: Kind> File<K> {
-    const SEQ: base::seq_operations = base::seq_operations {
-        start: Some(Self::start),
-        stop: Some(Self::stop),
-        next: Some(Self::next),
-        show: Some(Self::show),
+impl<K: Kind> Callbacks<K> {
+    pub(super) const OPERATIONS: base::file_operations = base::file_operations {
+        owner: super::super::this_module(),
+        open: Some(Self::open),
+        read: Some(base::seq_read),
+        write: Some(Self::write),
+        llseek: Some(base::seq_lseek),
+        release: Some(base::single_release),
+        ..pin_init::zeroed()
     };
-
-    /// Makes the file. The type is registered.
-    pub(crate) fn new(name: &'static CStr) -> Result<Self> {
-        let operations = base::file_operations {
-            owner: super::super::this_module(),
-            open: Some(Self::open),
-            read: Some(base::seq_read),
-            write: Some(Self::write),
-            llseek: Some(base::seq_lseek),
-            release: Some(base::seq_release),
-            ..Default::default()
-        };
-        Ok(Self {
-            // SAFETY: the owner is set above.
-            _file: unsafe { TracefsFile::new(name, operations) }?,
-            _kind: PhantomData,
-        })
-    }
 
     /// # Safety
     ///
@@ -71,9 +52,8 @@ impl<K: Kind> File<K> {
             if mode & WRITE != 0 && flags & TRUNCATE != 0 {
                 K::registry().delete_all()?;
             }
-            // SAFETY: the file is being opened; the operations are constant.
-            to_result(unsafe { base::seq_open(file, &Self::SEQ) })?;
-            Ok(0)
+            // SAFETY: the file is being opened.
+            Ok(unsafe { base::single_open(file, Some(Self::show), core::ptr::null_mut()) })
         })
     }
 
@@ -104,53 +84,19 @@ impl<K: Kind> File<K> {
         from_result(|| K::command(line).map(|()| 0))
     }
 
+    /// Lists all events, as they are while `event_mutex` is held.
+    ///
     /// # Safety
     ///
-    /// For `seq_file.c`, which calls [`Self::stop`] after it.
-    unsafe extern "C" fn start(_m: *mut base::seq_file, at: *mut base::loff_t) -> *mut c_void {
-        // SAFETY: the mutex is part of the kernel image. `stop` unlocks it, whatever comes of this.
-        unsafe { base::mutex_lock(&raw mut bindings::event_mutex) };
-        // SAFETY: the list is initialised, and does not change while the mutex is held; the core passes
-        // the number of the record.
-        unsafe { base::seq_list_start((&raw mut bindings::dyn_event_list).cast(), at.read()) }
-            .cast()
-    }
-
-    /// # Safety
-    ///
-    /// For `seq_file.c`, between [`Self::start`] and [`Self::stop`], with an entry of either.
-    unsafe extern "C" fn next(
-        _m: *mut base::seq_file,
-        entry: *mut c_void,
-        at: *mut base::loff_t,
-    ) -> *mut c_void {
-        // SAFETY: the entry is on the list, which does not change while the mutex is held.
-        unsafe { base::seq_list_next(entry, (&raw mut bindings::dyn_event_list).cast(), at) }.cast()
-    }
-
-    /// # Safety
-    ///
-    /// For `seq_file.c`, after [`Self::start`].
-    unsafe extern "C" fn stop(_m: *mut base::seq_file, _entry: *mut c_void) {
-        // SAFETY: `start` has locked it, in this task.
-        unsafe { base::mutex_unlock(&raw mut bindings::event_mutex) };
-    }
-
-    /// # Safety
-    ///
-    /// For `seq_file.c`, with an entry of the list of dynamic events and `event_mutex` held.
-    unsafe extern "C" fn show(m: *mut base::seq_file, entry: *mut c_void) -> c_int {
-        // The entry is the first member of the event.
-        let node = entry.cast::<bindings::dyn_event>();
-        // SAFETY: an event on the list is live while the mutex is held.
-        if unsafe { K::registry().has(node) } {
-            // SAFETY: it is one of this type.
-            let event = unsafe { Event::<K>::from_dyn_event(node) };
-            // SAFETY: the core calls from one reader.
-            let mut out = unsafe { SeqWriter::from_raw(m) };
-            // A full page is no error here: the core notices, and asks again.
-            let _ = event.list(&mut out);
-        }
+    /// For `seq_file.c`, with its lock held.
+    unsafe extern "C" fn show(m: *mut base::seq_file, _data: *mut c_void) -> c_int {
+        // SAFETY: the core calls from one reader, who holds the lock.
+        let mut out = unsafe { SeqWriter::from_raw(m) };
+        let held = &EventMutex::lock();
+        // A full page is no error here: the core notices, and asks again with a larger one.
+        let _ = K::registry()
+            .events(held)
+            .try_for_each(|event| event.list(&mut out));
         0
     }
 }

@@ -6,49 +6,46 @@
 
 use super::{
     super::{
-        bindings,
-        module_notifier::ModuleWatch, //
+        module_notifier::Watched,
+        tracefs_file::TracefsFile, //
     },
-    Event,
+    file::Callbacks,
     Kind,
     Registry, //
 };
-use crate::sync::Release;
+use crate::{
+    ffi::bindings,
+    sync::Release, //
+};
+use core::{
+    ffi::CStr,
+    marker::PhantomData, //
+};
 use kernel::{
     error::to_result,
     prelude::*, //
 };
 
-/// Keeps a type registered until it is dropped.
-///
-/// # Invariants
-///
-/// The operations of the type's registry are on the core's list.
+/// Keeps a type and its file registered until it is dropped, in the order of the fields: the file uses the type.
+#[pin_data]
 pub(crate) struct Registration<K: Kind> {
-    _watch: ModuleWatch<Registry<K>>,
+    _file: TracefsFile,
+    _operations: Operations<K>,
+    #[pin]
+    _watch: Watched<&'static Registry<K>>,
 }
 
 impl<K: Kind> Registration<K> {
-    /// Registers the type, of which no event can be made yet. As it is a module's, lines of
-    /// `dynamic_events` come to it before the types of the kernel, which take each line that begins
+    /// Registers the type and the file called `file`, by which no event can be made yet. As the type is a module's,
+    /// lines of `dynamic_events` come to it before the types of the kernel, which take each line that begins
     /// with a letter of theirs, whatever follows.
-    pub(crate) fn new(module: &'static ThisModule) -> Result<Self> {
-        // SAFETY: the registry is static.
-        let watch = unsafe { ModuleWatch::new(K::registry()) }?;
-        let operations = K::registry().operations.get();
-        // SAFETY: nobody uses the operations yet.
-        unsafe {
-            (*operations).owner = module.as_ptr().cast();
-            (*operations).create = Some(Event::<K>::create_callback);
-            (*operations).show = Some(Event::<K>::show_callback);
-            (*operations).is_busy = Some(Event::<K>::is_busy_callback);
-            (*operations).free = Some(Event::<K>::free_callback);
-            (*operations).match_ = Some(Event::<K>::match_callback);
-        }
-        // SAFETY: the operations are static, and complete.
-        to_result(unsafe { bindings::dyn_event_register(operations) })?;
-        // INVARIANT: registered.
-        Ok(Self { _watch: watch })
+    pub(crate) fn new(file: &'static CStr) -> impl PinInit<Self, Error> {
+        try_pin_init!(Self {
+            _watch <- Watched::new(Ok(K::registry())),
+            _operations: Operations::new()?,
+            // SAFETY: the operations name this module as their owner.
+            _file: unsafe { TracefsFile::new(file, &Callbacks::<K>::OPERATIONS) }?,
+        })
     }
 
     /// Lets user space make events.
@@ -58,9 +55,23 @@ impl<K: Kind> Registration<K> {
     }
 }
 
-impl<K: Kind> Drop for Registration<K> {
+/// # Invariants
+///
+/// The operations of the type's registry are on the core's list.
+struct Operations<K: Kind>(PhantomData<K>);
+
+impl<K: Kind> Operations<K> {
+    fn new() -> Result<Self> {
+        // SAFETY: the operations are static, and complete.
+        to_result(unsafe { bindings::dyn_event_register(K::registry().operations.get()) })?;
+        // INVARIANT: registered.
+        Ok(Self(PhantomData))
+    }
+}
+
+impl<K: Kind> Drop for Operations<K> {
     fn drop(&mut self) {
-        // SAFETY: registered by `new`. No event is left: each of them pins the module.
+        // SAFETY: by the type invariant. No event is left: each of them pins the module.
         unsafe { bindings::dyn_event_unregister(K::registry().operations.get()) };
     }
 }
