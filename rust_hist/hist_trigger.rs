@@ -297,7 +297,7 @@ impl Trigger for HistTrigger {
         hot::miss(self, preempt);
     }
 
-    fn event_going(trigger: Attached<'_, Self>, _file: &EventFile, held: &EventMutexHeld) {
+    fn event_going(trigger: Attached<'_, Self>, held: &EventMutexHeld) {
         remove::remove(trigger, held);
     }
 

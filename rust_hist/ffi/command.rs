@@ -17,10 +17,12 @@
 use super::{
     bindings,
     event::{
+        c_str,
         EventFile,
         Hit,
         ModuleId,
-        Record, //
+        Record,
+        TriggerNode, //
     },
     filter::FilterText,
     guard::{
@@ -57,7 +59,10 @@ use kernel::{
     },
     prelude::*,
     sync::SetOnce,
-    types::Opaque, //
+    types::{
+        ForeignOwnable,
+        Opaque, //
+    }, //
 };
 
 // CAST: the number of a bit in a flag word.
@@ -102,7 +107,7 @@ pub(crate) trait Trigger: Sized + Send + Sync + 'static {
     fn miss(&self, preempt: &PreemptOff<'_>);
 
     /// Takes a trigger off its event file, whose event goes away with its module.
-    fn event_going(trigger: Attached<'_, Self>, file: &EventFile, held: &EventMutexHeld);
+    fn event_going(trigger: Attached<'_, Self>, held: &EventMutexHeld);
 
     /// Called when the trigger is about to be on its event file.
     fn attaching(&self, _held: &EventMutexHeld) {}
@@ -267,7 +272,7 @@ impl<T: Trigger> Command<T> {
         0
     };
 
-    const OPERATIONS: bindings::event_command = bindings::event_command {
+    const VTABLE: bindings::event_command = bindings::event_command {
         trigger_type: T::TYPE,
         flags: Self::FLAGS,
         owner: super::this_module(),
@@ -290,7 +295,7 @@ impl<T: Trigger> Command<T> {
             command <- Opaque::try_ffi_init(|command: *mut bindings::event_command| {
                 let operations = bindings::event_command {
                     name: name.as_char_ptr().cast_mut(),
-                    ..Self::OPERATIONS
+                    ..Self::VTABLE
                 };
                 // SAFETY: this is the place of the command.
                 unsafe { command.write(operations) };
@@ -346,8 +351,8 @@ impl<T: Trigger> Command<T> {
         core::iter::from_fn(move || {
             let node = *self.nodes(held).get(at)?;
             at += 1;
-            // SAFETY: it is a node of this command that is on its file.
-            Some(unsafe { Attached::from_raw(node) })
+            // SAFETY: by the type invariant it is a node of this command that is on its file.
+            Some(Attached(unsafe { Node::from_raw(node) }))
         })
     }
 
@@ -360,30 +365,6 @@ impl<T: Trigger> Command<T> {
         // SAFETY: by the type invariant the list is used under `event_mutex`, and no function of
         // this file keeps the reference while it calls another one that asks for it.
         unsafe { &mut *self.nodes.get() }
-    }
-
-    /// The event file of a node.
-    ///
-    /// # Safety
-    ///
-    /// `node` must be a node of this command on an event file, and `event_mutex` held for `'a`.
-    unsafe fn file_of<'a>(node: *mut bindings::event_trigger_data) -> &'a EventFile {
-        // SAFETY: `Prepared::new` stored a `Private` there, whose file is live by its invariant.
-        unsafe { EventFile::from_raw((*(*node).private_data.cast::<Private<T>>()).file) }
-    }
-
-    /// Stops or continues the trigger of `node`, if it is one of the kind `T`. For hits, too.
-    ///
-    /// # Safety
-    ///
-    /// `node` must be live, and complete.
-    pub(super) unsafe fn set_node_paused(node: *mut bindings::event_trigger_data, paused: bool) {
-        // SAFETY: by the contract; the command of a node is set when it is made.
-        if unsafe { (*(*node).cmd_ops).trigger_type } == T::TYPE {
-            // SAFETY: by the contract. The core reads the flag without a lock, a byte that is written
-            // whole.
-            unsafe { (&raw mut (*node).paused).write_volatile(paused) };
-        }
     }
 
     /// # Safety
@@ -601,13 +582,8 @@ impl<T: Trigger> Command<T> {
     unsafe extern "C" fn free_callback(data: *mut bindings::event_trigger_data) {
         // SAFETY: the core calls with the mutex held, for the whole call.
         let held = unsafe { EventMutexHeld::assume() };
-        // SAFETY: the node is one of a command of this type, which stays registered while there is one.
-        let command = unsafe { Self::from_raw((*data).cmd_ops) };
-        command.nodes(&held).retain(|&mut node| node != data);
-        // SAFETY: the node is live, and one of ours.
-        unsafe { Attached::<T>::from_raw(data) }
-            .data()
-            .detached(&held);
+        // SAFETY: by the contract; it is freed below.
+        unsafe { Node::<T>::from_raw(data) }.detached(&held);
         // SAFETY: the node is off its lists, and nobody else frees it.
         unsafe { bindings::trigger_data_free(data) };
     }
@@ -619,8 +595,8 @@ impl<T: Trigger> Command<T> {
         m: *mut bindings::seq_file,
         data: *mut bindings::event_trigger_data,
     ) -> c_int {
-        // SAFETY: the node is live while the mutex is held.
-        let trigger = unsafe { Attached::<T>::from_raw(data) };
+        // SAFETY: by the contract; the node is live while the mutex is held.
+        let trigger = Attached(unsafe { Node::<T>::from_raw(data) });
         // SAFETY: `m` is live and this call is its only user.
         let mut out = unsafe { SeqWriter::from_raw(m) };
         // A full buffer is no error here: the core sees it and calls again with a larger one.
@@ -633,7 +609,7 @@ impl<T: Trigger> Command<T> {
     /// For the trigger core, once, after the grace period, with a node of ours.
     unsafe extern "C" fn private_free_callback(data: *mut bindings::event_trigger_data) {
         // SAFETY: `Prepared::new` stored the box here, and nobody reaches it any more.
-        drop(unsafe { KBox::from_raw((*data).private_data.cast::<Private<T>>()) });
+        drop(unsafe { KBox::<Private<T>>::from_foreign((*data).private_data) });
     }
 }
 
@@ -641,15 +617,9 @@ impl<T: Trigger> ModuleGoing for Command<T> {
     /// Removes the triggers on events of `module`, which is going away.
     fn module_going(&self, module: ModuleId) {
         let held = &EventMutex::lock();
-        let find = |&&node: &&*mut bindings::event_trigger_data| {
-            // SAFETY: the node is on its file, so both are live.
-            unsafe { Self::file_of(node) }.is_of_module(module)
-        };
-        while let Some(&node) = self.nodes(held).iter().find(find) {
-            // SAFETY: as above.
-            let file = unsafe { Self::file_of(node) };
-            // SAFETY: as above, and the node is one of this command.
-            T::event_going(unsafe { Attached::from_raw(node) }, file, held);
+        let is_going = |trigger: &Attached<'_, T>| trigger.file().is_of_module(module);
+        while let Some(trigger) = self.triggers(held).find(is_going) {
+            T::event_going(trigger, held);
         }
     }
 }
@@ -668,16 +638,48 @@ impl<T: Trigger> PinnedDrop for Command<T> {
     }
 }
 
+/// A node of the command of `T`, while it is not freed. Its private data is a boxed [`Private`].
+#[repr(transparent)]
+struct Node<T>(TriggerNode, PhantomData<T>);
+
+impl<T: Trigger> Node<T> {
+    /// # Safety
+    ///
+    /// `node` must be a node of the command of `T` that is not freed for `'a`.
+    unsafe fn from_raw<'a>(node: *mut bindings::event_trigger_data) -> &'a Self {
+        // SAFETY: by the contract; `Node` is a transparent wrapper.
+        unsafe { &*node.cast::<Self>() }
+    }
+
+    fn as_ptr(&self) -> *mut bindings::event_trigger_data {
+        self.0.as_ptr()
+    }
+
+    fn private(&self) -> &Private<T> {
+        // SAFETY: `Prepared::new` stored the box there, which goes with the node.
+        unsafe { KBox::borrow((*self.as_ptr()).private_data) }
+    }
+
+    /// The command that the trigger is of.
+    fn command(&self) -> &Command<T> {
+        // SAFETY: `Prepared::new` was given a registered command, which a node pins.
+        unsafe { Command::from_raw((*self.as_ptr()).cmd_ops) }
+    }
+
+    /// Does what comes with the end of the trigger on its event file.
+    fn detached(&self, held: &EventMutexHeld) {
+        let own = self.as_ptr();
+        self.command().nodes(held).retain(|&mut node| node != own);
+        self.private().data.detached(held);
+    }
+}
+
 /// A complete trigger that is not on an event file; dropping it frees it.
 ///
 /// # Invariants
 ///
-/// `node` is a node of the command of `T` that nobody else knows, its private data a boxed
-/// [`Private`].
-pub(crate) struct Prepared<T: Trigger> {
-    node: NonNull<bindings::event_trigger_data>,
-    _data: PhantomData<KBox<Private<T>>>,
-}
+/// Nobody else knows the node.
+pub(crate) struct Prepared<T: Trigger>(NonNull<Node<T>>);
 
 impl<T: Trigger> Prepared<T> {
     /// Allocates a node for `data` and `file`, which takes a reference on the module.
@@ -689,45 +691,39 @@ impl<T: Trigger> Prepared<T> {
             file: file.as_ptr(),
             data,
         };
-        let private = KBox::into_raw(KBox::new(private, GFP_KERNEL)?);
+        let private = KBox::new(private, GFP_KERNEL)?;
         // SAFETY: `cmd` is registered; the name is unused, a null parameter means no count.
         let node = unsafe {
-            bindings::trigger_data_alloc(cmd, (*cmd).name, core::ptr::null_mut(), private.cast())
+            bindings::trigger_data_alloc(
+                cmd,
+                (*cmd).name,
+                core::ptr::null_mut(),
+                core::ptr::null_mut(),
+            )
         };
-        let Some(node) = NonNull::new(node) else {
-            // SAFETY: this is the box from above, which the core did not keep.
-            drop(unsafe { KBox::from_raw(private) });
-            return Err(ENOMEM);
-        };
+        let node = NonNull::new(node).ok_or(ENOMEM)?;
         // SAFETY: the node is ours alone.
-        unsafe { (*node.as_ptr()).private_data_free = Some(Command::<T>::private_free_callback) };
+        unsafe {
+            (*node.as_ptr()).private_data = private.into_foreign();
+            (*node.as_ptr()).private_data_free = Some(Command::<T>::private_free_callback);
+        }
         // INVARIANT: just made so.
-        Ok(Self {
-            node,
-            _data: PhantomData,
-        })
+        Ok(Self(node.cast()))
     }
 
-    fn private(&self) -> &Private<T> {
-        // SAFETY: by the type invariant.
-        unsafe { &*self.node.as_ref().private_data.cast::<Private<T>>() }
+    fn node(&self) -> &Node<T> {
+        // SAFETY: the node is freed with the value.
+        unsafe { self.0.as_ref() }
     }
 
     /// The event file that the trigger is for.
     fn file(&self) -> *mut bindings::trace_event_file {
-        self.private().file
-    }
-
-    /// The command that the trigger is of.
-    fn command(&self) -> &Command<T> {
-        // SAFETY: `new` was given a registered command, which a node pins.
-        unsafe { Command::from_raw(self.node.as_ref().cmd_ops) }
+        self.node().private().file
     }
 
     /// Creates the trigger stopped.
     pub(crate) fn set_paused(&mut self) {
-        // SAFETY: the node is ours alone.
-        unsafe { (*self.node.as_ptr()).paused = true };
+        self.node().0.set_paused(true);
     }
 
     /// Gives the trigger the filter `if ...`; the filter parser logs its own errors.
@@ -736,13 +732,13 @@ impl<T: Trigger> Prepared<T> {
     pub(crate) fn set_filter(&mut self, text: &mut FilterText, _held: &EventMutexHeld) -> Result {
         // SAFETY: the text is a string that the call may change, the node is ours, the file live.
         to_result(unsafe {
-            bindings::set_trigger_filter(text.as_mut_ptr(), self.node.as_ptr(), self.file())
+            bindings::set_trigger_filter(text.as_mut_ptr(), self.node().as_ptr(), self.file())
         })
     }
 
     /// Makes the event call its triggers, for this one to be among them.
     pub(crate) fn enable(self, held: &EventMutexHeld) -> Result<Ready<'_, T>> {
-        let command = self.command();
+        let command = self.node().command();
         // INVARIANT: there is room for one more than was promised.
         let promised = command.promised.get().saturating_add(1);
         command.nodes(held).reserve(promised, GFP_KERNEL)?;
@@ -762,7 +758,7 @@ impl<T: Trigger> Prepared<T> {
 impl<T: Trigger> Drop for Prepared<T> {
     fn drop(&mut self) {
         // SAFETY: by the type invariant nobody else knows the node; its data goes with it.
-        unsafe { bindings::trigger_data_free(self.node.as_ptr()) };
+        unsafe { bindings::trigger_data_free(self.node().as_ptr()) };
     }
 }
 
@@ -786,15 +782,15 @@ impl<T: Trigger> Ready<'_, T> {
         let ready = ManuallyDrop::new(self);
         let prepared = &ready.prepared;
         let file = prepared.file();
-        let node = prepared.node.as_ptr();
-        prepared.private().data.attaching(ready.held);
+        let node = prepared.node().as_ptr();
+        prepared.node().private().data.attaching(ready.held);
         // SAFETY: the node is ours alone.
         if T::NEEDS_RECORD || unsafe { !(*node).filter.is_null() } {
             // SAFETY: the flags of a live file; the function is atomic. The bit comes before the
             // node, so that the node is not called without a record.
             unsafe { bindings::set_bit(TRIGGER_COND, &raw mut (*file).flags) };
         }
-        let command = prepared.command();
+        let command = prepared.node().command();
         // INVARIANT: the room that was promised is used, or given up by `drop`.
         command
             .promised
@@ -804,7 +800,8 @@ impl<T: Trigger> Ready<'_, T> {
         // SAFETY: the list is initialised, and its writers hold `event_mutex`.
         let mut behind = unsafe { &raw mut (*file).triggers };
         if T::FIRST {
-            // SAFETY: as above. The end of a list that begins at its first node is its beginning.
+            // SAFETY: the writers of the list hold `event_mutex`. The end of a list that begins at its first node is
+            // its beginning.
             behind = unsafe { (*behind).next };
         }
         // SAFETY: the node is complete and on no list; the writers of this one hold `event_mutex`.
@@ -814,7 +811,7 @@ impl<T: Trigger> Ready<'_, T> {
 
 impl<T: Trigger> Drop for Ready<'_, T> {
     fn drop(&mut self) {
-        let command = self.prepared.command();
+        let command = self.prepared.node().command();
         command
             .promised
             .set(command.promised.get().saturating_sub(1));
@@ -827,89 +824,65 @@ impl<T: Trigger> Drop for Ready<'_, T> {
 ///
 /// # Invariants
 ///
-/// `node` is a live node of the command of `T`, and `event_mutex` is held for `'a`.
-pub(crate) struct Attached<'a, T: Trigger> {
-    node: *mut bindings::event_trigger_data,
-    _data: PhantomData<&'a T>,
-}
+/// The node is on its file, and `event_mutex` is held for `'a`.
+pub(crate) struct Attached<'a, T: Trigger>(&'a Node<T>);
 
 impl<'a, T: Trigger> Attached<'a, T> {
-    /// # Safety
-    ///
-    /// `node` must be a live node of the command of `T`, and `event_mutex` held for `'a`.
-    unsafe fn from_raw(node: *mut bindings::event_trigger_data) -> Self {
-        // INVARIANT: by the contract.
-        Self {
-            node,
-            _data: PhantomData,
-        }
-    }
-
     /// The triggers of this kind on `file`, in the order of their creation.
     pub(crate) fn all(
         file: &'a EventFile,
         held: &'a EventMutexHeld,
     ) -> impl Iterator<Item = Attached<'a, T>> {
-        file.trigger_nodes(held)
-            // SAFETY: the node is on the list, the command of a node is set when it is made.
-            .filter(|&node| unsafe { (*(*node).cmd_ops).trigger_type } == T::TYPE)
+        file.triggers(held)
+            .filter(|node| node.kind() == T::TYPE)
             // SAFETY: the type says that it is one of ours; the mutex keeps it on the list.
-            .map(|node| unsafe { Self::from_raw(node) })
+            .map(|node| Self(unsafe { Node::from_raw(node.as_ptr()) }))
     }
 
     /// The command that the trigger is of.
     pub(crate) fn command(&self) -> &'a Command<T> {
-        // SAFETY: the node is one of a registered command, which it pins.
-        unsafe { Command::from_raw((*self.node).cmd_ops) }
+        self.0.command()
     }
 
     /// The event file that the trigger is on.
     pub(crate) fn file(&self) -> &'a EventFile {
-        // SAFETY: by the type invariant the node is on its file, and the mutex is held.
-        unsafe { Command::<T>::file_of(self.node) }
+        // SAFETY: by the invariant of `Private`, as the node is on its file, and the mutex is held.
+        unsafe { EventFile::from_raw(self.0.private().file) }
     }
 
     /// The data of the trigger.
     pub(crate) fn data(&self) -> &'a T {
-        // SAFETY: by the type invariant, and `Prepared::new` stored a `Private` there.
-        unsafe { &(*(*self.node).private_data.cast::<Private<T>>()).data }
+        &self.0.private().data
     }
 
     /// What follows the `if` of the trigger.
     pub(crate) fn filter_text(&self) -> Option<&'a CStr> {
-        // SAFETY: by the type invariant; the text does not change while the trigger is attached.
-        let text = unsafe { (*self.node).filter_str };
-        // SAFETY: as above, it is a string or null.
-        (!text.is_null()).then(|| unsafe { CStr::from_char_ptr(text) })
+        // SAFETY: the text does not change while the trigger is on its file, or there is none.
+        unsafe { c_str((*self.0.as_ptr()).filter_str) }
     }
 
     /// Whether hits are let through.
     pub(crate) fn is_paused(&self) -> bool {
-        // SAFETY: by the type invariant; writers of the flag hold `event_mutex`.
-        unsafe { (*self.node).paused }
+        // SAFETY: the node is live; writers of the flag hold `event_mutex`, or are hits: a byte that is written whole.
+        unsafe { (&raw const (*self.0.as_ptr()).paused).read_volatile() }
     }
 
     /// Stops or continues the trigger; a hit that is under way is not waited for.
     pub(crate) fn set_paused(&self, paused: bool) {
-        // SAFETY: by the type invariant. The core reads the flag without a lock, a byte that
-        // is written whole.
-        unsafe { (&raw mut (*self.node).paused).write_volatile(paused) };
+        self.0 .0.set_paused(paused);
     }
 
     /// Takes the trigger off its file and has it freed after the grace period.
     pub(crate) fn remove(self, held: &EventMutexHeld) {
-        let file = self.file().as_ptr();
-        self.command()
-            .nodes(held)
-            .retain(|&mut node| node != self.node);
+        let (file, node) = (self.file().as_ptr(), self.0.as_ptr());
         // SAFETY: the node is on the list of the file, whose writers hold `event_mutex` as we do.
-        unsafe { bindings::hist_helper_list_del_rcu(&raw mut (*self.node).list) };
+        unsafe { bindings::hist_helper_list_del_rcu(&raw mut (*node).list) };
         // SAFETY: the file is live; this lowers what `attach` raised.
         unsafe { bindings::trace_event_trigger_enable_disable(file, 0) };
         // SAFETY: the file is live and `event_mutex` held.
         unsafe { bindings::update_cond_flag(file) };
-        self.data().detached(held);
+        self.0.detached(held);
         // SAFETY: the node is off its lists, and the value that stands for it is consumed.
-        unsafe { bindings::trigger_data_free(self.node) };
+        unsafe { bindings::trigger_data_free(node) };
     }
 }

@@ -135,7 +135,7 @@ unsafe impl<K: Kind> Send for Registry<K> {}
 unsafe impl<K: Kind> Sync for Registry<K> {}
 
 impl<K: Kind> Registry<K> {
-    const OPERATIONS: bindings::dyn_event_operations = bindings::dyn_event_operations {
+    const VTABLE: bindings::dyn_event_operations = bindings::dyn_event_operations {
         owner: super::this_module(),
         create: Some(Event::<K>::create_callback),
         show: Some(Event::<K>::show_callback),
@@ -148,7 +148,7 @@ impl<K: Kind> Registry<K> {
     /// One that is not registered.
     pub(crate) const fn new() -> Self {
         Self {
-            operations: Opaque::new(Self::OPERATIONS),
+            operations: Opaque::new(Self::VTABLE),
             open: Atomic::new(0),
             left: Atomic::new(0),
             waited: Atomic::new(0),

@@ -9,11 +9,12 @@
 
 use super::{
     bindings,
-    command::{
-        Command,
-        Trigger, //
+    command::Trigger,
+    event::{
+        EventFile,
+        EventRef,
+        TriggerNode, //
     },
-    event::EventFile,
     guard::{
         EventMutexHeld,
         PreemptOff, //
@@ -30,19 +31,18 @@ use kernel::prelude::*;
 ///
 /// # Invariants
 ///
-/// A reference is held on the event `call`, which has been looked up in the instance that the user of
-/// the value belongs to. `file` is its file there; it lives as long as the instance, and the removal of
-/// that takes all triggers off first and waits for their hits.
+/// The event has been looked up in the instance that the user of the value belongs to. `file` is its file there; it
+/// lives as long as the instance, and the removal of that takes all triggers off first and waits for their hits.
 pub(crate) struct Target {
     file: *mut bindings::trace_event_file,
-    call: *mut bindings::trace_event_call,
+    event: EventRef,
 }
 
 // SAFETY: the reference may be dropped by any task; the file is used under `event_mutex`, and by hits
 // through atomic accesses.
 unsafe impl Send for Target {}
 
-// SAFETY: as above.
+// SAFETY: the event is only read; the file is used under `event_mutex`, and by hits through atomic accesses.
 unsafe impl Sync for Target {}
 
 impl Target {
@@ -51,20 +51,11 @@ impl Target {
     /// PARITY: `event_enable_trigger_parse()` takes a module that is coming, whose references do not
     /// keep it when its init fails.
     pub(crate) fn pin(file: &EventFile, _held: &EventMutexHeld) -> Result<Self> {
-        let raw = file.as_ptr();
-        // SAFETY: the file is live.
-        let call = unsafe { (*raw).event_call };
-        // SAFETY: the event is live while its file is.
-        if !unsafe { try_get(call) } {
-            return Err(EBUSY);
-        }
-        // INVARIANT: the reference has been taken.
-        let target = Self { file: raw, call };
-        // SAFETY: the event is live.
-        if unsafe { is_coming(call) } {
-            return Err(EBUSY);
-        }
-        Ok(target)
+        // INVARIANT: the event is that of the file.
+        Ok(Self {
+            event: file.call().try_get().ok_or(EBUSY)?,
+            file: file.as_ptr(),
+        })
     }
 
     /// Whether this is the event of `file`.
@@ -80,12 +71,8 @@ impl Target {
 
     /// The system and the name of the event.
     pub(crate) fn names(&self) -> (&CStr, &CStr) {
-        // SAFETY: by the type invariant the event is live; the helper only reads it.
-        let event = unsafe { bindings::hist_helper_trace_event_name(self.call) };
-        // SAFETY: as above, and so is its class.
-        let system = unsafe { (*(*self.call).class).system };
-        // SAFETY: an event that was looked up has both, strings that live as long as it does.
-        unsafe { (CStr::from_char_ptr(system), CStr::from_char_ptr(event)) }
+        let (system, name) = (self.event.system(), self.event.name());
+        (system.unwrap_or_default(), name.unwrap_or_default())
     }
 
     /// Has the event call its triggers though nobody records it; undone by [`Target::soft_disable`],
@@ -122,99 +109,11 @@ impl Target {
             }
             // SAFETY: every node of this list is the `list` member of an `event_trigger_data`.
             let node = unsafe { kernel::container_of!(at, bindings::event_trigger_data, list) };
-            // SAFETY: as said, the node is live.
-            unsafe { Command::<T>::set_node_paused(node, paused) };
+            // SAFETY: the node was on the list when this hit was under way, so it is freed after it only.
+            let node = unsafe { TriggerNode::from_raw(node) };
+            if node.kind() == T::TYPE {
+                node.set_paused(paused);
+            }
         }
-    }
-}
-
-impl Drop for Target {
-    fn drop(&mut self) {
-        // SAFETY: by the type invariant.
-        unsafe { put(self.call) };
-    }
-}
-
-/// Whether the event is one that user space made; such an event counts its references itself.
-///
-/// # Safety
-///
-/// `call` must be live.
-unsafe fn is_dynamic(call: *mut bindings::trace_event_call) -> bool {
-    // CAST: a flag of the C enumeration, whose value fits the `int` that holds it.
-    const DYNAMIC: i32 = bindings::TRACE_EVENT_FL_DYNAMIC as i32;
-    // SAFETY: by the contract.
-    unsafe { (*call).flags & DYNAMIC != 0 }
-}
-
-/// Whether the event is one of a module whose init has not ended.
-///
-/// # Safety
-///
-/// `call` must be live.
-unsafe fn is_coming(call: *mut bindings::trace_event_call) -> bool {
-    // SAFETY: by the contract.
-    if unsafe { is_dynamic(call) } {
-        return false;
-    }
-    // SAFETY: as above; it is an event of a module, or of the kernel image, which has none.
-    let module: *const bindings::module =
-        unsafe { (*call).__bindgen_anon_2.module.as_ref().cast() };
-    // SAFETY: the module of a live event is live.
-    !module.is_null()
-        && unsafe { (&raw const (*module).state).read_volatile() }
-            != bindings::module_state_MODULE_STATE_LIVE
-}
-
-/// The inline function `trace_event_try_get_ref()`.
-///
-/// # Safety
-///
-/// `call` must be live.
-unsafe fn try_get(call: *mut bindings::trace_event_call) -> bool {
-    // SAFETY: by the contract.
-    if unsafe { is_dynamic(call) } {
-        // SAFETY: as above.
-        return unsafe { dynamic::try_get(call) };
-    }
-    // SAFETY: as above; it is an event of a module, or of the kernel image, which has none.
-    unsafe { bindings::try_module_get((*call).__bindgen_anon_2.module.as_ref().cast()) }
-}
-
-/// The inline function `trace_event_put_ref()`.
-///
-/// # Safety
-///
-/// `call` must be live, with a reference that the caller gives up.
-unsafe fn put(call: *mut bindings::trace_event_call) {
-    // SAFETY: by the contract.
-    if unsafe { is_dynamic(call) } {
-        // SAFETY: as above.
-        return unsafe { dynamic::put(call) };
-    }
-    // SAFETY: as above.
-    unsafe { bindings::module_put((*call).__bindgen_anon_2.module.as_ref().cast()) };
-}
-
-/// References on events that user space made.
-#[cfg(CONFIG_DYNAMIC_EVENTS)]
-mod dynamic {
-    use super::bindings;
-
-    pub(super) use bindings::{
-        trace_event_dyn_put_ref as put,
-        trace_event_dyn_try_get_ref as try_get, //
-    };
-}
-
-/// The kernel has no events that user space made.
-#[cfg(not(CONFIG_DYNAMIC_EVENTS))]
-mod dynamic {
-    use super::bindings;
-
-    pub(super) unsafe fn put(_call: *mut bindings::trace_event_call) {}
-
-    pub(super) unsafe fn try_get(_call: *mut bindings::trace_event_call) -> bool {
-        false
     }
 }

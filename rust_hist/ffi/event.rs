@@ -19,13 +19,146 @@ use super::{
 };
 use core::{
     ffi::CStr,
-    marker::PhantomData, //
+    marker::PhantomData,
+    ops::Deref,
+    ptr::NonNull, //
 };
 use kernel::{
     error::to_result,
+    interop::list::clist_create,
     prelude::*,
     types::Opaque, //
 };
+
+/// A trace event, of all instances.
+#[repr(transparent)]
+pub(super) struct EventCall(Opaque<bindings::trace_event_call>);
+
+impl EventCall {
+    /// Borrows the C object.
+    ///
+    /// # Safety
+    ///
+    /// `ptr` must point at an event that stays allocated for `'a`.
+    unsafe fn from_raw<'a>(ptr: *mut bindings::trace_event_call) -> &'a Self {
+        // SAFETY: by the contract; `EventCall` is a transparent wrapper.
+        unsafe { &*ptr.cast::<Self>() }
+    }
+
+    /// The name of the event, if it has one.
+    pub(super) fn name(&self) -> Option<&CStr> {
+        // SAFETY: the event is live; the helper only reads it.
+        let name = unsafe { bindings::hist_helper_trace_event_name(self.0.get()) };
+        // SAFETY: the event owns the name for as long as it lives, or there is none.
+        unsafe { c_str(name) }
+    }
+
+    /// The system of the event, if it has one.
+    pub(super) fn system(&self) -> Option<&CStr> {
+        // SAFETY: the event is live, and its class with it, which owns the name or has none.
+        unsafe { c_str((*(*self.0.get()).class).system) }
+    }
+
+    fn flags(&self) -> i32 {
+        // SAFETY: the event is live.
+        unsafe { (*self.0.get()).flags }
+    }
+
+    /// Whether the event was made while the kernel runs: a synthetic event, or a probe. Such an event counts its
+    /// references itself.
+    fn is_dynamic(&self) -> bool {
+        self.flags() & FLAG_DYNAMIC != 0
+    }
+
+    /// Whether the event can be enabled, as all can but some of ftrace's own.
+    fn can_be_enabled(&self) -> bool {
+        // SAFETY: the event is live, and its class with it.
+        let registers = unsafe { (*(*self.0.get()).class).reg }.is_some();
+        registers && self.flags() & FLAG_IGNORE_ENABLE == 0
+    }
+
+    /// The module whose code the event is in; null for the kernel image and for dynamic events.
+    fn module(&self) -> *mut bindings::module {
+        if self.is_dynamic() {
+            // The place holds a reference count, not a module.
+            return core::ptr::null_mut();
+        }
+        // SAFETY: the event is live; the flag says that this member of the union is the valid one.
+        unsafe { *(*self.0.get()).__bindgen_anon_2.module.as_ref() }.cast()
+    }
+
+    /// The state of the module whose code the event is in.
+    fn module_state(&self) -> Option<bindings::module_state> {
+        let module: *const bindings::module = self.module();
+        // SAFETY: the module of a live event is live; its state is a word of its own.
+        (!module.is_null()).then(|| unsafe { (&raw const (*module).state).read_volatile() })
+    }
+
+    /// Takes a reference, the inline function `trace_event_try_get_ref()`; `None` if the event is going away, or its
+    /// module still coming.
+    pub(super) fn try_get(&self) -> Option<EventRef> {
+        let got = match self.is_dynamic() {
+            // SAFETY: the event is live, and counts its references itself.
+            true => unsafe { dynamic::try_get(self.0.get()) },
+            // SAFETY: the event is live, so its module is, or it has none.
+            false => unsafe { bindings::try_module_get(self.module()) },
+        };
+        // INVARIANT: taken by one of these.
+        let event = got.then(|| EventRef(NonNull::from(self)))?;
+        let state = self.module_state();
+        state
+            .is_none_or(|state| state == bindings::module_state_MODULE_STATE_LIVE)
+            .then_some(event)
+    }
+}
+
+/// A counted reference on an event.
+///
+/// # Invariants
+///
+/// The event has a reference for the value.
+pub(super) struct EventRef(NonNull<EventCall>);
+
+impl Deref for EventRef {
+    type Target = EventCall;
+
+    fn deref(&self) -> &EventCall {
+        // SAFETY: by the type invariant.
+        unsafe { self.0.as_ref() }
+    }
+}
+
+impl Drop for EventRef {
+    fn drop(&mut self) {
+        match self.is_dynamic() {
+            // SAFETY: by the type invariant; the event counts its references itself.
+            true => unsafe { dynamic::put(self.0.as_ptr().cast()) },
+            // SAFETY: by the type invariant, which is one on the module, if there is one.
+            false => unsafe { bindings::module_put(self.module()) },
+        }
+    }
+}
+
+/// References on events that user space made.
+#[cfg(CONFIG_DYNAMIC_EVENTS)]
+mod dynamic {
+    pub(super) use super::bindings::{
+        trace_event_dyn_put_ref as put,
+        trace_event_dyn_try_get_ref as try_get, //
+    };
+}
+
+/// The kernel has no events that user space made.
+#[cfg(not(CONFIG_DYNAMIC_EVENTS))]
+mod dynamic {
+    use super::bindings::trace_event_call;
+
+    pub(super) unsafe fn put(_call: *mut trace_event_call) {}
+
+    pub(super) unsafe fn try_get(_call: *mut trace_event_call) -> bool {
+        false
+    }
+}
 
 /// One event of one instance: what `events/<system>/<event>/` stands for.
 #[repr(transparent)]
@@ -49,25 +182,19 @@ impl EventFile {
     }
 
     /// The event that this is a file of.
-    fn call(&self) -> *mut bindings::trace_event_call {
-        // SAFETY: the object is live, and `event_call` is set before the file can be found.
-        unsafe { (*self.as_ptr()).event_call }
+    pub(super) fn call(&self) -> &EventCall {
+        // SAFETY: the object is live, `event_call` is set before the file can be found, and the event lives as long.
+        unsafe { EventCall::from_raw((*self.as_ptr()).event_call) }
     }
 
     /// The name of the event, if it has one.
     pub(crate) fn name(&self) -> Option<&CStr> {
-        // SAFETY: `call` is live while its file is; the helper only reads it.
-        let name = unsafe { bindings::hist_helper_trace_event_name(self.call()) };
-        // SAFETY: the event owns the name for as long as it lives, or there is none.
-        unsafe { c_str(name) }
+        self.call().name()
     }
 
     /// The system of the event, if it has one.
     pub(crate) fn system(&self) -> Option<&CStr> {
-        // SAFETY: `call` and its class are live while the file is.
-        let system = unsafe { (*(*self.call()).class).system };
-        // SAFETY: the class owns the name for as long as it lives, or there is none.
-        unsafe { c_str(system) }
+        self.call().system()
     }
 
     /// The instance that the file belongs to.
@@ -76,35 +203,15 @@ impl EventFile {
         Instance(unsafe { (*self.as_ptr()).tr }, PhantomData)
     }
 
-    /// The module whose code the event is in; null for the kernel image and for dynamic events.
-    fn module(&self) -> *mut bindings::module {
-        let call = self.call();
-        // SAFETY: `call` is live while its file is.
-        if unsafe { (*call).flags } & FLAG_DYNAMIC != 0 {
-            // The place holds a reference count, not a module.
-            return core::ptr::null_mut();
-        }
-        // SAFETY: as above; the flag says that this member of the union is the valid one.
-        unsafe { *(*call).__bindgen_anon_2.module.as_ref() }.cast()
-    }
-
     /// Whether the event was made while the kernel runs: a synthetic event, or a probe, which can be one
     /// on a synthetic event.
     pub(crate) fn is_dynamic(&self) -> bool {
-        // SAFETY: `call` is live while its file is.
-        unsafe { (*self.call()).flags & FLAG_DYNAMIC != 0 }
-    }
-
-    /// Whether the event can be enabled, as all can but some of ftrace's own.
-    fn can_be_enabled(&self) -> bool {
-        let call = self.call();
-        // SAFETY: `call` and its class are live while its file is.
-        unsafe { (*call).flags & FLAG_IGNORE_ENABLE == 0 && (*(*call).class).reg.is_some() }
+        self.call().is_dynamic()
     }
 
     /// Whether the event comes from the code of `module`.
     pub(super) fn is_of_module(&self, module: ModuleId) -> bool {
-        core::ptr::eq(self.module(), module.0)
+        core::ptr::eq(self.call().module(), module.0)
     }
 
     /// Whether the event has been enabled, and not merely for its triggers' sake.
@@ -117,41 +224,78 @@ impl EventFile {
         flags & (ENABLED | SOFT_DISABLED) == ENABLED
     }
 
-    /// The name of the first command that is a trigger of the event, of whatever kind.
-    pub(super) fn first_trigger(&self, held: &EventMutexHeld) -> Option<&'static CStr> {
-        let node = self.trigger_nodes(held).next()?;
-        // SAFETY: the node is on the list, and its command registered for as long, which keeps its name.
-        unsafe { c_str((*(*node).cmd_ops).name) }
-    }
-
     /// Whether the event is about to go away with its module.
     pub(crate) fn is_going(&self) -> bool {
-        let module = self.module();
-        // SAFETY: the module is live while an event of it is; its state is a word of its own.
-        !module.is_null() && unsafe { (*module).state } == bindings::module_state_MODULE_STATE_GOING
+        self.call().module_state() == Some(bindings::module_state_MODULE_STATE_GOING)
     }
 
     /// Looks up a field by name: the event's own, then the generic, then the common ones.
     pub(crate) fn field(&self, name: &CStr, _held: &EventMutexHeld) -> Option<FieldView<'_>> {
+        let (call, name) = (self.call().0.get(), name.as_char_ptr().cast_mut());
         // SAFETY: the event is live and its fields do not change under `event_mutex`; the name is
         // only compared.
-        let field =
-            unsafe { bindings::trace_find_event_field(self.call(), name.as_char_ptr().cast_mut()) };
+        let field = unsafe { bindings::trace_find_event_field(call, name) };
         // SAFETY: what was found lives as long as the event or the kernel.
         unsafe { field.as_ref() }.map(FieldView)
     }
 
-    /// Visits the nodes of the trigger list, in order, under `event_mutex`.
-    pub(super) fn trigger_nodes(&self, _held: &EventMutexHeld) -> TriggerNodes<'_> {
-        // SAFETY: the object is live, this only takes the address of its member.
-        let head = unsafe { &raw mut (*self.as_ptr()).triggers };
-        // SAFETY: the list head is initialised when the file is made.
-        let next = unsafe { (*head).next };
-        TriggerNodes {
-            head,
-            next,
-            _file: PhantomData,
-        }
+    /// The triggers of the event, of whatever kind, in order. Who takes one off begins anew.
+    pub(super) fn triggers<'a>(
+        &'a self,
+        _held: &'a EventMutexHeld,
+    ) -> impl Iterator<Item = &'a TriggerNode> {
+        let head = self.as_ptr();
+        // SAFETY: the file is live, and the list is initialised with it; its entries are of this type, and its writers
+        // hold `event_mutex`, so nobody else changes it meanwhile.
+        let list = unsafe {
+            clist_create!(
+                &raw mut (*head).triggers,
+                TriggerNode,
+                bindings::event_trigger_data,
+                list
+            )
+        };
+        list.iter()
+    }
+}
+
+/// A trigger of whatever kind, while it is not freed.
+#[repr(transparent)]
+pub(super) struct TriggerNode(Opaque<bindings::event_trigger_data>);
+
+impl TriggerNode {
+    /// Borrows the C object.
+    ///
+    /// # Safety
+    ///
+    /// `ptr` must point at a node that is complete and not freed for `'a`.
+    pub(super) unsafe fn from_raw<'a>(ptr: *mut bindings::event_trigger_data) -> &'a Self {
+        // SAFETY: by the contract; `TriggerNode` is a transparent wrapper.
+        unsafe { &*ptr.cast::<Self>() }
+    }
+
+    /// The C object.
+    pub(super) fn as_ptr(&self) -> *mut bindings::event_trigger_data {
+        self.0.get()
+    }
+
+    /// The bit that tells triggers of its kind from all others.
+    pub(super) fn kind(&self) -> u32 {
+        // SAFETY: the node is live; its command was set when it was made, and is registered for as long.
+        unsafe { (*(*self.as_ptr()).cmd_ops).trigger_type }
+    }
+
+    /// Stops or continues the trigger. For hits, too: the core reads the flag without a lock, a byte that is written
+    /// whole.
+    pub(super) fn set_paused(&self, paused: bool) {
+        // SAFETY: the node is live.
+        unsafe { (&raw mut (*self.as_ptr()).paused).write_volatile(paused) };
+    }
+
+    /// The name of the command that it is of.
+    pub(super) fn name(&self) -> Option<&CStr> {
+        // SAFETY: the node is live; its command, which keeps its name, is registered for as long.
+        unsafe { c_str((*(*self.as_ptr()).cmd_ops).name) }
     }
 }
 
@@ -164,34 +308,12 @@ const FLAG_IGNORE_ENABLE: i32 = bindings::TRACE_EVENT_FL_IGNORE_ENABLE as i32;
 /// # Safety
 ///
 /// `ptr` must be null, or point at a NUL-terminated string that stays unchanged for `'a`.
-unsafe fn c_str<'a>(ptr: *const c_char) -> Option<&'a CStr> {
+pub(super) unsafe fn c_str<'a>(ptr: *const c_char) -> Option<&'a CStr> {
     if ptr.is_null() {
         return None;
     }
     // SAFETY: by the contract of this function.
     Some(unsafe { CStr::from_char_ptr(ptr) })
-}
-
-/// The trigger nodes of an event file; finds its next before it yields, so the yielded may go.
-pub(super) struct TriggerNodes<'a> {
-    head: *mut bindings::list_head,
-    next: *mut bindings::list_head,
-    _file: PhantomData<&'a EventFile>,
-}
-
-impl Iterator for TriggerNodes<'_> {
-    type Item = *mut bindings::event_trigger_data;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        let node = self.next;
-        if core::ptr::eq(node, self.head) {
-            return None;
-        }
-        // SAFETY: `node` is on the list, whose writers hold `event_mutex` as we do.
-        self.next = unsafe { (*node).next };
-        // SAFETY: every node of this list is the `list` member of an `event_trigger_data`.
-        Some(unsafe { kernel::container_of!(node, bindings::event_trigger_data, list) })
-    }
 }
 
 /// The address of a module, for comparison only.
@@ -292,7 +414,7 @@ impl<'a> Instance<'a> {
         held: &EventMutexHeld,
     ) -> Option<&'a EventFile> {
         let file = self.any_event(system, event, held)?;
-        file.can_be_enabled().then_some(file)
+        file.call().can_be_enabled().then_some(file)
     }
 
     /// Looks up any event of the instance, also one that nobody can enable.

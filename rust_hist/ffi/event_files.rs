@@ -136,7 +136,7 @@ struct OpenState<T: EventTable> {
 struct Callbacks<T: EventTable>(PhantomData<T>);
 
 impl<T: EventTable> Callbacks<T> {
-    const RECORDS: base::seq_operations = base::seq_operations {
+    const SEQ_VTABLE: base::seq_operations = base::seq_operations {
         start: Some(Self::start),
         stop: Some(Self::stop),
         next: Some(Self::next),
@@ -144,7 +144,7 @@ impl<T: EventTable> Callbacks<T> {
     };
 
     /// They pin the module while a file is open.
-    const OPERATIONS: base::file_operations = base::file_operations {
+    const VTABLE: base::file_operations = base::file_operations {
         owner: super::this_module(),
         open: Some(Self::open),
         read: Some(Self::read),
@@ -189,7 +189,7 @@ impl<T: EventTable> Callbacks<T> {
             GFP_KERNEL_ACCOUNT,
         )?;
         // SAFETY: the file is being opened; the operations are constant.
-        to_result(unsafe { base::seq_open(file, &Self::RECORDS) })?;
+        to_result(unsafe { base::seq_open(file, &Self::SEQ_VTABLE) })?;
         // SAFETY: `seq_open` stored a `seq_file` there, which nobody else can use yet.
         unsafe { (*Self::seq_of(file)).private = state.into_foreign() };
         Ok(())
@@ -358,7 +358,7 @@ impl Entry {
     pub(crate) fn new<T: EventTable>(name: &'static CStr) -> Self {
         Self(bindings::event_dir_file {
             name: name.as_char_ptr(),
-            fops: &Callbacks::<T>::OPERATIONS,
+            fops: &Callbacks::<T>::VTABLE,
         })
     }
 }

@@ -253,7 +253,7 @@ impl Trigger for EnableTrigger {
     }
 
     fn remove_all(file: &EventFile, held: &EventMutexHeld) {
-        for trigger in Attached::<Self>::all(file, held) {
+        while let Some(trigger) = Attached::<Self>::all(file, held).next() {
             trigger.remove(held);
         }
     }
@@ -267,7 +267,7 @@ impl Trigger for EnableTrigger {
         self.act(preempt);
     }
 
-    fn event_going(trigger: Attached<'_, Self>, _file: &EventFile, held: &EventMutexHeld) {
+    fn event_going(trigger: Attached<'_, Self>, held: &EventMutexHeld) {
         trigger.remove(held);
     }
 

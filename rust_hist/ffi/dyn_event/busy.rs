@@ -41,7 +41,7 @@ impl<K: Kind> Event<K> {
             .find(|file| file.is_enabled())
             .map(|file| Busy::Enabled(file.instance().name()));
         let trigger = |file: &'a EventFile| {
-            let name = file.first_trigger(held)?;
+            let name = file.triggers(held).next()?.name()?;
             Some(Busy::Trigger(name, file.instance().name()))
         };
 

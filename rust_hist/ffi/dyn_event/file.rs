@@ -30,7 +30,7 @@ use kernel::{
 pub(super) struct Callbacks<K: Kind>(PhantomData<K>);
 
 impl<K: Kind> Callbacks<K> {
-    pub(super) const OPERATIONS: base::file_operations = base::file_operations {
+    pub(super) const VTABLE: base::file_operations = base::file_operations {
         owner: super::super::this_module(),
         open: Some(Self::open),
         read: Some(base::seq_read),

@@ -44,7 +44,7 @@ impl<K: Kind> Registration<K> {
             _watch <- Watched::new(Ok(K::registry())),
             _operations: Operations::new()?,
             // SAFETY: the operations name this module as their owner.
-            _file: unsafe { TracefsFile::new(file, &Callbacks::<K>::OPERATIONS) }?,
+            _file: unsafe { TracefsFile::new(file, &Callbacks::<K>::VTABLE) }?,
         })
     }
 
