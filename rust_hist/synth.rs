@@ -178,7 +178,7 @@ pub(crate) fn find(name: &[u8], held: &EventMutexHeld) -> Option<Arc<SynthEvent>
     EVENTS
         .events(held)
         .find(|event| event.schema.name().to_bytes() == name)
-        .map(Event::arc)
+        .map(Arc::from)
 }
 
 /// Makes an event of a definition, as a line of the file has it, for a module or for nobody.
@@ -214,7 +214,7 @@ fn publish(schema: Schema, owner: Owner, held: &EventMutexHeld) -> Result {
     // What is written to fails only for lack of memory.
     schema.write_print_fmt(&mut print_fmt).map_err(|_| ENOMEM)?;
     let event = Event::new(Synth { schema }, print_fmt.into_bytes(), owner)?;
-    Event::publish(event, held)
+    Event::publish(&event, held)
 }
 
 /// Keeps synthetic events, and their file, registered until it is dropped.

@@ -28,6 +28,7 @@ use super::{
     guard::{
         EventMutex,
         EventMutexHeld,
+        Guarded,
         PreemptGuard,
         PreemptOff, //
     },
@@ -43,10 +44,7 @@ use crate::sync::{
     Release, //
 };
 use core::{
-    cell::{
-        Cell,
-        UnsafeCell, //
-    },
+    cell::Cell,
     ffi::CStr,
     marker::PhantomData,
     mem::ManuallyDrop,
@@ -227,7 +225,7 @@ pub(crate) struct Line<'a> {
 pub(crate) struct Command<T: Trigger> {
     #[pin]
     command: Opaque<bindings::event_command>,
-    nodes: UnsafeCell<KVec<*mut bindings::event_trigger_data>>,
+    nodes: Guarded<KVec<*mut bindings::event_trigger_data>>,
     /// How many triggers are about to be put on their events: the values of [`Ready`].
     promised: Cell<usize>,
     /// Not 0 once lines are accepted.
@@ -288,7 +286,7 @@ impl<T: Trigger> Command<T> {
     /// Registers the command `name`, which refuses lines yet; `EBUSY` if there is one of that name.
     pub(crate) fn register(name: &'static CStr) -> impl PinInit<Registration<T>, Error> {
         Watched::new(try_pin_init!(Self {
-            nodes: UnsafeCell::new(KVec::new()),
+            nodes: Guarded::new(KVec::new()),
             promised: Cell::new(0),
             open: Atomic::new(0),
             shared: SetOnce::new(),
@@ -349,22 +347,11 @@ impl<T: Trigger> Command<T> {
     ) -> impl Iterator<Item = Attached<'a, T>> {
         let mut at = 0;
         core::iter::from_fn(move || {
-            let node = *self.nodes(held).get(at)?;
+            let node = *self.nodes.get(held).get(at)?;
             at += 1;
             // SAFETY: by the type invariant it is a node of this command that is on its file.
             Some(Attached(unsafe { Node::from_raw(node) }))
         })
-    }
-
-    /// The nodes that are on event files.
-    #[expect(clippy::mut_from_ref, reason = "the proof stands for the lock")]
-    fn nodes<'a>(
-        &'a self,
-        _held: &'a EventMutexHeld,
-    ) -> &'a mut KVec<*mut bindings::event_trigger_data> {
-        // SAFETY: by the type invariant the list is used under `event_mutex`, and no function of
-        // this file keeps the reference while it calls another one that asks for it.
-        unsafe { &mut *self.nodes.get() }
     }
 
     /// # Safety
@@ -669,7 +656,10 @@ impl<T: Trigger> Node<T> {
     /// Does what comes with the end of the trigger on its event file.
     fn detached(&self, held: &EventMutexHeld) {
         let own = self.as_ptr();
-        self.command().nodes(held).retain(|&mut node| node != own);
+        self.command()
+            .nodes
+            .get(held)
+            .retain(|&mut node| node != own);
         self.private().data.detached(held);
     }
 }
@@ -741,7 +731,7 @@ impl<T: Trigger> Prepared<T> {
         let command = self.node().command();
         // INVARIANT: there is room for one more than was promised.
         let promised = command.promised.get().saturating_add(1);
-        command.nodes(held).reserve(promised, GFP_KERNEL)?;
+        command.nodes.get(held).reserve(promised, GFP_KERNEL)?;
         command.promised.set(promised);
         // SAFETY: the file is live and `event_mutex` is held.
         let ret = unsafe { bindings::trace_event_trigger_enable_disable(self.file(), 1) };
@@ -796,7 +786,7 @@ impl<T: Trigger> Ready<'_, T> {
             .promised
             .set(command.promised.get().saturating_sub(1));
         // By the type invariant there is room; the list lets us know by a result nevertheless.
-        let _ = command.nodes(ready.held).push_within_capacity(node);
+        let _ = command.nodes.get(ready.held).push_within_capacity(node);
         // SAFETY: the list is initialised, and its writers hold `event_mutex`.
         let mut behind = unsafe { &raw mut (*file).triggers };
         if T::FIRST {

@@ -22,12 +22,25 @@ mod listeners;
 mod registration;
 
 use super::{
-    bindings,
+    bindings::{
+        self,
+        dyn_event,
+        list_head,
+        trace_event,
+        trace_event_call,
+        trace_event_call__bindgen_ty_1,
+        trace_event_class,
+        trace_event_fields,
+        trace_event_fields__bindgen_ty_1,
+        trace_event_functions,
+        tracepoint, //
+    },
     event::ModuleId,
     guard::{
         wait_for_hits,
         EventMutex,
-        EventMutexHeld, //
+        EventMutexHeld,
+        Guarded, //
     },
     module_notifier::ModuleGoing,
     seq::SeqWriter,
@@ -39,19 +52,26 @@ use crate::sync::{
     Relaxed, //
 };
 use core::{
-    cell::UnsafeCell,
     ffi::CStr,
     fmt,
     marker::PhantomData,
-    mem::ManuallyDrop,
+    mem::offset_of,
     ops::Deref, //
 };
 use kernel::{
     error::to_result,
+    interop::list::clist_create,
     prelude::*,
-    sync::Arc,
-    types::Opaque, //
+    sync::{
+        Arc,
+        ArcBorrow, //
+    },
+    types::{
+        ForeignOwnable,
+        Opaque, //
+    }, //
 };
+use pin_init::zeroed;
 
 pub(crate) use {
     busy::Busy,
@@ -142,7 +162,7 @@ impl<K: Kind> Registry<K> {
         is_busy: Some(Event::<K>::is_busy_callback),
         free: Some(Event::<K>::free_callback),
         match_: Some(Event::<K>::match_callback),
-        ..pin_init::zeroed()
+        ..zeroed()
     };
 
     /// One that is not registered.
@@ -162,16 +182,6 @@ impl<K: Kind> Registry<K> {
         self.open.load(Acquire) != 0
     }
 
-    /// Whether `event` is of this type.
-    ///
-    /// # Safety
-    ///
-    /// `event` must be live.
-    unsafe fn has(&self, event: *mut bindings::dyn_event) -> bool {
-        // SAFETY: by the contract; set when the event is made.
-        core::ptr::eq(unsafe { (*event).ops }, self.operations.get())
-    }
-
     /// Deletes all events of the type; `EBUSY`, and none is deleted, if one is in use.
     ///
     /// Takes `event_mutex`, and empties the buffers of all instances.
@@ -184,26 +194,22 @@ impl<K: Kind> Registry<K> {
     pub(crate) fn events<'a>(
         &'a self,
         _held: &'a EventMutexHeld,
-    ) -> impl Iterator<Item = &'a Event<K>> {
+    ) -> impl Iterator<Item = ArcBorrow<'a, Event<K>>> {
         let head = &raw mut bindings::dyn_event_list;
-        // SAFETY: the list head is part of the kernel image, and initialised there.
-        let mut at = unsafe { (*head).next };
-        core::iter::from_fn(move || loop {
-            if core::ptr::eq(at, head) {
-                return None;
-            }
-            // SAFETY: every node of this list is the `list` member of a `dyn_event`.
-            let event = unsafe { kernel::container_of!(at, bindings::dyn_event, list) };
-            // SAFETY: the list changes under `event_mutex` only, which is held.
-            at = unsafe { (*at).next };
-            // SAFETY: an event on the list is live.
-            if unsafe { self.has(event) } {
-                // SAFETY: it is one of this type, and stays on the list while the mutex is held.
-                return Some(unsafe { Event::from_dyn_event(event) });
-            }
-        })
+        // SAFETY: the list head is part of the kernel image, and initialised there; its entries are of this type, and
+        // its writers hold `event_mutex`, so nobody else changes it meanwhile.
+        let list = unsafe { clist_create!(head, DynEvent, bindings::dyn_event, list) };
+        list.iter()
+            // SAFETY: an event on the list is live; its operations are set when it is made.
+            .filter(|event| core::ptr::eq(unsafe { (*event.0.get()).ops }, self.operations.get()))
+            // SAFETY: it is one of this type, and stays on the list while the mutex is held.
+            .map(|event| unsafe { Event::from_dyn_event(event.0.get()) })
     }
 }
+
+/// An event on the list of dynamic events, of whatever type.
+#[repr(transparent)]
+struct DynEvent(Opaque<dyn_event>);
 
 impl<K: Kind> ModuleGoing for Registry<K> {
     /// Forgets whose the events of `module` were: those that it could not delete, since they are in use.
@@ -227,7 +233,7 @@ pub(crate) type User = KVec<u8>;
 /// What changes of an event while it lives; under `event_mutex`.
 struct State {
     /// Who writes to the event and keeps it from being deleted.
-    users: UnsafeCell<KVec<Arc<User>>>,
+    users: Guarded<KVec<Arc<User>>>,
     /// In how many instances it is enabled, and one for perf.
     listeners: Atomic<u32>,
     /// The registry's `left` when a listener last went away.
@@ -240,22 +246,25 @@ struct State {
 ///
 /// # Invariants
 ///
-/// - It does not move once it is in its `Arc`, and the C structures point at each other.
-/// - While it is on the list of dynamic events, that owns a reference to the `Arc`.
-#[repr(C)]
+/// - The C structures point at each other.
+/// - While it is on the list of dynamic events, that owns a reference to the `Arc`, the data of `call`.
+#[pin_data]
 pub(crate) struct Event<K: Kind> {
-    node: Opaque<bindings::dyn_event>,
-    call: Opaque<bindings::trace_event_call>,
-    class: Opaque<bindings::trace_event_class>,
-    functions: Opaque<bindings::trace_event_functions>,
-    tracepoint: Opaque<bindings::tracepoint>,
-    /// The second one, all 0, ends the list.
-    fields: Opaque<[bindings::trace_event_fields; 2]>,
+    #[pin]
+    node: Opaque<dyn_event>,
+    #[pin]
+    call: Opaque<trace_event_call>,
+    #[pin]
+    class: Opaque<trace_event_class>,
+    #[pin]
+    functions: Opaque<trace_event_functions>,
+    #[pin]
+    tracepoint: Opaque<tracepoint>,
     /// The module that made the event for itself; null if user space did, or once that module is gone.
     /// Changes under `event_mutex`.
     owner: Atomic<*mut bindings::module>,
     /// The format of the records, ended by a NUL. The core may put the numbers of enumerations in.
-    print_fmt: UnsafeCell<KVec<u8>>,
+    _print_fmt: KVec<u8>,
     state: State,
     kind: K,
 }
@@ -264,7 +273,8 @@ pub(crate) struct Event<K: Kind> {
 // RCU wants it, and the module is a counted pointer.
 unsafe impl<K: Kind> Send for Event<K> {}
 
-// SAFETY: as above.
+// SAFETY: the C structures are used under the locks of the core, the tracepoint's list is read as
+// RCU wants it, and the module is a counted pointer.
 unsafe impl<K: Kind> Sync for Event<K> {}
 
 impl<K: Kind> Deref for Event<K> {
@@ -299,93 +309,85 @@ impl<K: Kind> Event<K> {
     /// Makes an event, which nobody can see yet; `print_fmt` is the format of its records.
     pub(crate) fn new(kind: K, mut print_fmt: KVec<u8>, owner: Owner) -> Result<Arc<Self>> {
         print_fmt.push(0, GFP_KERNEL)?;
-        let event = Arc::new(
-            Self {
-                node: Opaque::zeroed(),
-                call: Opaque::zeroed(),
-                class: Opaque::zeroed(),
-                functions: Opaque::zeroed(),
-                tracepoint: Opaque::zeroed(),
-                fields: Opaque::zeroed(),
-                owner: Atomic::new(owner.0),
-                print_fmt: UnsafeCell::new(print_fmt),
-                state: State {
-                    users: UnsafeCell::new(KVec::new()),
-                    listeners: Atomic::new(0),
-                    left: Atomic::new(0),
-                    defined: Atomic::new(0),
-                },
-                kind,
+        let format = print_fmt.as_mut_ptr().cast();
+        let event = pin_init!(Self {
+            kind,
+            _print_fmt: print_fmt,
+            owner: Atomic::new(owner.0),
+            state: State {
+                users: Guarded::new(KVec::new()),
+                listeners: Atomic::new(0),
+                left: Atomic::new(0),
+                defined: Atomic::new(0),
             },
-            GFP_KERNEL,
-        )?;
-        // INVARIANT: it is in its place now.
-        event.link(Arc::as_ptr(&event));
-        Ok(event)
+            node: Opaque::new(dyn_event { ops: K::registry().operations.get(), ..zeroed() }),
+            tracepoint: Opaque::new(tracepoint { name: kind.name().as_char_ptr(), ..zeroed() }),
+            functions: Opaque::new(trace_event_functions { trace: Some(Self::print), ..zeroed() }),
+            class <- Opaque::ffi_init(|class: *mut trace_event_class| {
+                let list = class.wrapping_byte_add(offset_of!(trace_event_class, fields)).cast();
+                // SAFETY: this is the place of the class.
+                unsafe {
+                    class.write(trace_event_class {
+                        system: K::system().as_char_ptr(),
+                        fields: list_head { next: list, prev: list },
+                        ..Self::CLASS
+                    })
+                };
+            }),
+            call: Opaque::new(trace_event_call {
+                class: class.get(),
+                __bindgen_anon_1: trace_event_call__bindgen_ty_1 { tp: tracepoint.get() },
+                event: trace_event { funcs: functions.get(), ..zeroed() },
+                print_fmt: format,
+                flags: TRACEPOINT,
+                ..Default::default()
+            }),
+        });
+        Arc::pin_init(event, GFP_KERNEL)
     }
 
-    /// Fills the C structures, which point at each other; `this` is the event in its `Arc`.
-    fn link(&self, this: *const Self) {
-        let fields = self.fields.get().cast::<bindings::trace_event_fields>();
-        let class = self.class.get();
-        let call = self.call.get();
-        // SAFETY: the structure is ours, and nobody else has seen it.
-        unsafe {
-            (*fields).type_ = FUNCTION_TYPE;
-            (*fields).__bindgen_anon_1.define_fields = Some(Self::define_fields);
-        }
-        // SAFETY: as above.
-        unsafe {
-            (*class).system = K::system().as_char_ptr();
-            (*class).probe = listeners::PROBE.cast_mut();
-            (*class).perf_probe = listeners::PROBE.cast_mut();
-            (*class).reg = Some(Self::reg);
-            (*class).fields_array = fields;
-            let head = &raw mut (*class).fields;
-            (*head).next = head;
-            (*head).prev = head;
-        }
-        // SAFETY: as above.
-        unsafe {
-            (*self.functions.get()).trace = Some(Self::print);
-            (*self.tracepoint.get()).name = self.kind.name().as_char_ptr();
-        }
-        // SAFETY: as above.
-        unsafe {
-            (*call).class = class;
-            (*call).__bindgen_anon_1.tp = self.tracepoint.get();
-            (*call).event.funcs = self.functions.get();
-            (*call).print_fmt = (*self.print_fmt.get()).as_mut_ptr().cast();
-            (*call).data = this.cast_mut().cast();
-            (*call).flags = TRACEPOINT;
-        }
-        let node = self.node.get();
-        // SAFETY: as above.
-        unsafe {
-            let list = &raw mut (*node).list;
-            (*list).next = list;
-            (*list).prev = list;
-            (*node).ops = K::registry().operations.get();
-        }
-    }
+    const CLASS: trace_event_class = trace_event_class {
+        probe: listeners::PROBE.cast_mut(),
+        perf_probe: listeners::PROBE.cast_mut(),
+        reg: Some(Self::reg),
+        // The core only reads it.
+        fields_array: core::ptr::from_ref(&Self::FIELDS).cast_mut().cast(),
+        ..zeroed()
+    };
+
+    /// Those that the core asks a function for. The second one, all 0, ends the list.
+    const FIELDS: [trace_event_fields; 2] = [
+        trace_event_fields {
+            type_: FUNCTION_TYPE,
+            __bindgen_anon_1: trace_event_fields__bindgen_ty_1 {
+                define_fields: Some(Self::define_fields),
+            },
+        },
+        NO_FIELD,
+    ];
 
     /// Makes the event visible, in all instances.
     ///
     /// Takes `trace_types_lock`.
-    pub(crate) fn publish(event: Arc<Self>, _held: &EventMutexHeld) -> Result {
-        let call = event.call.get();
-        // SAFETY: the structures are filled, and `event_mutex` is held.
-        to_result(unsafe { bindings::hist_helper_dyn_event_add(event.node.get(), call) })?;
-        // SAFETY: as above.
-        let published = unsafe { event.register() };
-        if published.is_err() {
-            // SAFETY: it was added above.
-            unsafe { bindings::hist_helper_dyn_event_remove(event.node.get()) };
-            return published;
-        }
+    pub(crate) fn publish(event: &Arc<Self>, _held: &EventMutexHeld) -> Result {
+        let (node, call) = (event.node.get(), event.call.get());
         // INVARIANT: the list has this reference.
-        let _ = Arc::into_raw(event);
-        Ok(())
+        // SAFETY: the event is not registered, so nobody else uses its data.
+        unsafe { (*call).data = event.clone().into_foreign() };
+        // SAFETY: the structures are filled, and `event_mutex` is held.
+        let added = to_result(unsafe { bindings::hist_helper_dyn_event_add(node, call) });
+        let published = added.and_then(|()| {
+            // SAFETY: `event_mutex` is held, and the event not registered.
+            unsafe { event.register() }.inspect_err(|_| {
+                // SAFETY: it was added by the call before.
+                unsafe { bindings::hist_helper_dyn_event_remove(node) }
+            })
+        });
+        if published.is_err() {
+            // SAFETY: the event is on no list, and `into_foreign()` made its data.
+            drop(unsafe { Arc::<Self>::from_foreign((*call).data) });
+        }
+        published
     }
 
     /// Registers the event with the core, or leaves it as it was.
@@ -402,7 +404,7 @@ impl<K: Kind> Event<K> {
         // SAFETY: by the contract.
         let added = to_result(unsafe { bindings::trace_add_event_call(call) });
         if let Err(error) = added {
-            // SAFETY: registered above.
+            // SAFETY: registered at the beginning of this function.
             unsafe { bindings::unregister_trace_event(&raw mut (*call).event) };
             return Err(error);
         }
@@ -415,12 +417,26 @@ impl<K: Kind> Event<K> {
         Ok(())
     }
 
+    /// The event that a node of the list of dynamic events is part of.
+    ///
     /// # Safety
     ///
-    /// `node` must be that of a live event of this type, and `'a` not outlive a reference to it.
-    unsafe fn from_dyn_event<'a>(node: *mut bindings::dyn_event) -> &'a Self {
-        // SAFETY: by the contract; the node is the first member of an event.
-        unsafe { &*node.cast::<Self>() }
+    /// `node` must be that of an event of this type which is on the list for `'a`.
+    unsafe fn from_dyn_event<'a>(node: *mut dyn_event) -> ArcBorrow<'a, Self> {
+        // SAFETY: by the contract.
+        let event = unsafe { owner_of!(node, Self, node) };
+        // SAFETY: by the contract.
+        unsafe { Self::of_call(event.call.get()) }
+    }
+
+    /// The event that a call is part of.
+    ///
+    /// # Safety
+    ///
+    /// `call` must be that of an event of this type which is on the list of dynamic events for `'a`.
+    unsafe fn of_call<'a>(call: *mut trace_event_call) -> ArcBorrow<'a, Self> {
+        // SAFETY: by the type invariant, the data is the reference of the list.
+        unsafe { Arc::<Self>::borrow((*call).data) }
     }
 
     /// The event that `file` is of, if that is of this type.
@@ -429,46 +445,36 @@ impl<K: Kind> Event<K> {
     ///
     /// `file` must be a live event file for `'a`.
     #[cfg(not(CONFIG_SYNTH_EVENTS))]
-    pub(super) unsafe fn of_file<'a>(file: *mut bindings::trace_event_file) -> Option<&'a Self> {
-        // SAFETY: by the contract; an event lives as long as its files.
-        let call = unsafe { (*file).event_call };
-        // SAFETY: as above, and so does its class.
-        let system = unsafe { (*(*call).class).system };
-        // SAFETY: no other event names its system by our text, and `link` stored the event there.
-        core::ptr::eq(system, K::system().as_char_ptr())
-            .then(|| unsafe { &*(*call).data.cast::<Self>() })
-    }
-
-    /// A counted reference.
-    pub(crate) fn arc(&self) -> Arc<Self> {
-        // SAFETY: `new` stored there where the event is in its `Arc`.
-        let this = unsafe { (*self.call.get()).data }.cast::<Self>();
-        // SAFETY: as said; the count stays as it was, since the value is not dropped.
-        let arc = ManuallyDrop::new(unsafe { Arc::from_raw(this) });
-        Arc::clone(&arc)
-    }
-
-    #[expect(clippy::mut_from_ref, reason = "the proof stands for the lock")]
-    fn users<'a>(&'a self, _held: &'a EventMutexHeld) -> &'a mut KVec<Arc<User>> {
-        // SAFETY: the list is used under `event_mutex`, and no function keeps the reference while it calls
-        // another one that asks for it.
-        unsafe { &mut *self.state.users.get() }
+    pub(super) unsafe fn of_file<'a>(
+        file: *mut bindings::trace_event_file,
+    ) -> Option<ArcBorrow<'a, Self>> {
+        // SAFETY: by the contract; an event lives as long as its files, and so does its class.
+        let (call, system) = unsafe { ((*file).event_call, (*(*(*file).event_call).class).system) };
+        // SAFETY: no other event names its system by our text; an event is on the list as long as it has files.
+        core::ptr::eq(system, K::system().as_char_ptr()).then(|| unsafe { Self::of_call(call) })
     }
 
     /// Makes room for the next [`Event::add_user`], if that comes before the mutex is unlocked.
     pub(crate) fn promise_user(&self, held: &EventMutexHeld) -> Result {
-        Ok(self.users(held).reserve(1, GFP_KERNEL)?)
+        Ok(self.state.users.get(held).reserve(1, GFP_KERNEL)?)
     }
 
     /// Keeps the event from being deleted, until [`Event::drop_user`]. The room for it has been promised.
     pub(crate) fn add_user(&self, user: &Arc<User>, held: &EventMutexHeld) {
         // There is room; the list lets us know by a result nevertheless.
-        let _ = self.users(held).push_within_capacity(user.clone());
+        let _ = self
+            .state
+            .users
+            .get(held)
+            .push_within_capacity(user.clone());
     }
 
     /// Takes back one [`Event::add_user`].
     pub(crate) fn drop_user(&self, user: &Arc<User>, held: &EventMutexHeld) {
-        self.users(held).retain(|other| !Arc::ptr_eq(other, user));
+        self.state
+            .users
+            .get(held)
+            .retain(|other| !Arc::ptr_eq(other, user));
     }
 
     /// Whether the event cannot be deleted now.
@@ -476,7 +482,7 @@ impl<K: Kind> Event<K> {
     /// PARITY: `synth_event_is_busy()` only looks at the users, so that opening the file with
     /// truncation deletes some events before it finds another one enabled.
     pub(crate) fn is_busy(&self, held: &EventMutexHeld) -> bool {
-        !self.users(held).is_empty()
+        !self.state.users.get(held).is_empty()
             // ORDERING: it changes under `event_mutex`.
             || self.state.listeners.load(Relaxed) != 0
             // SAFETY: the event is live.
@@ -498,8 +504,8 @@ impl<K: Kind> Event<K> {
         to_result(unsafe { bindings::trace_remove_event_call(event.call.get()) })?;
         // SAFETY: it was added by `publish`.
         unsafe { bindings::hist_helper_dyn_event_remove(event.node.get()) };
-        // SAFETY: the list had a reference, which it gives up here.
-        drop(unsafe { Arc::from_raw(Arc::as_ptr(event)) });
+        // SAFETY: by the type invariant the data is the reference of the list, which has just been left.
+        drop(unsafe { Arc::<Self>::from_foreign((*event.call.get()).data) });
         Ok(())
     }
 
@@ -507,7 +513,7 @@ impl<K: Kind> Event<K> {
     pub(crate) fn is_gone(&self, _held: &EventMutexHeld) -> bool {
         // SAFETY: the node is ours; this takes the address of its member.
         let list = unsafe { &raw const (*self.node.get()).list };
-        // SAFETY: as above. It points at itself when it is on no list.
+        // SAFETY: the node is ours. It points at itself once it was on a list and is not any more.
         core::ptr::eq(unsafe { (*list).next }, list)
     }
 
@@ -529,6 +535,13 @@ impl<K: Kind> Event<K> {
 
 // CAST: flags of the C enumeration, whose values fit the `int` that holds them.
 const TRACEPOINT: i32 = bindings::TRACE_EVENT_FL_TRACEPOINT as i32;
+
+const NO_FIELD: trace_event_fields = trace_event_fields {
+    type_: core::ptr::null(),
+    __bindgen_anon_1: trace_event_fields__bindgen_ty_1 {
+        define_fields: None,
+    },
+};
 
 /// `TRACE_FUNCTION_TYPE`: the fields are defined by a function.
 const FUNCTION_TYPE: *const c_char = core::ptr::without_provenance(usize::MAX);

@@ -47,7 +47,8 @@ use kernel::{
         c_uint,
         c_ulong, //
     },
-    prelude::*, //
+    prelude::*,
+    sync::ArcBorrow, //
 };
 
 /// The declarations of the kernel's header, with which the definitions are compared.
@@ -235,7 +236,7 @@ fn count<T: SynthApi>(cmd: &mut Cmd) -> Result {
 /// # Safety
 ///
 /// `file` must be null, or live for `'a`.
-unsafe fn event_of<'a, T: SynthApi>(file: *mut File) -> Result<&'a Event<T>> {
+unsafe fn event_of<'a, T: SynthApi>(file: *mut File) -> Result<ArcBorrow<'a, Event<T>>> {
     let file = NonNull::new(file).ok_or(EINVAL)?;
     // SAFETY: by the contract.
     unsafe { Event::<T>::of_file(file.as_ptr()) }.ok_or(EINVAL)
@@ -469,7 +470,7 @@ impl<T: SynthApi> Entry<T> {
         if let Some(body) = record.bytes().get_mut(size_of::<bindings::trace_entry>()..) {
             body.fill(0);
         }
-        state.event = ptr::from_ref(event).cast_mut().cast();
+        state.event = ptr::from_ref(&*event).cast_mut().cast();
         keep(state, record);
         Ok(())
     }

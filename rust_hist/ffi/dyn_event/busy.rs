@@ -31,7 +31,7 @@ pub(crate) enum Busy<'a> {
 impl<K: Kind> Event<K> {
     /// Who keeps the event, which is busy, from being deleted; of several the first.
     pub(crate) fn busy<'a>(&'a self, held: &'a EventMutexHeld) -> Busy<'a> {
-        if let Some(user) = self.users(held).first() {
+        if let Some(user) = self.state.users.get(held).first() {
             return Busy::User(user);
         }
         let listeners = || self.listening(held);

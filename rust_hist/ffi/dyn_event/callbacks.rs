@@ -23,7 +23,8 @@ use kernel::{
         from_result,
         to_result, //
     },
-    prelude::*, //
+    prelude::*,
+    sync::Arc, //
 };
 
 impl<K: Kind> Event<K> {
@@ -69,7 +70,7 @@ impl<K: Kind> Event<K> {
         let is_busy = event.is_busy(&held);
         if is_busy {
             // Only who wants to delete all events asks.
-            K::still_in_use(event, true, &held);
+            K::still_in_use(&event, true, &held);
         }
         is_busy
     }
@@ -81,7 +82,7 @@ impl<K: Kind> Event<K> {
         // SAFETY: the core calls with the mutex held, for the whole call.
         let held = unsafe { EventMutexHeld::assume() };
         // SAFETY: by the contract. The reference is for the time of the call.
-        let event = unsafe { Self::from_dyn_event(node) }.arc();
+        let event = Arc::from(unsafe { Self::from_dyn_event(node) });
         if event.is_busy(&held) {
             K::still_in_use(&event, false, &held);
         }
@@ -107,16 +108,6 @@ impl<K: Kind> Event<K> {
         }
         // SAFETY: by the contract.
         system.is_null() || unsafe { CStr::from_char_ptr(system) } == K::system()
-    }
-
-    /// The event that a call is part of.
-    ///
-    /// # Safety
-    ///
-    /// `call` must be that of an event of this type which lives for `'a`.
-    unsafe fn of_call<'a>(call: *mut bindings::trace_event_call) -> &'a Self {
-        // SAFETY: `link` stored the event there.
-        unsafe { &*(*call).data.cast::<Self>() }
     }
 
     /// # Safety
