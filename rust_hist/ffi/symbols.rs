@@ -26,70 +26,48 @@ pub(crate) enum Style {
 
 /// Calls `f` with the symbol at `address`, or with the number if there is none.
 pub(crate) fn with_symbol<R>(address: u64, style: Style, f: impl FnOnce(&[u8]) -> R) -> R {
-    let mut buf = [0u8; SYMBOL_LEN];
     let format = match style {
         Style::Name => c"%ps",
         Style::Offset => c"%pS",
     };
     // CAST: an address; on a 32-bit machine the upper half of a sum means nothing, as in C.
-    let address = core::ptr::without_provenance::<c_void>(address as usize);
-    // SAFETY: the buffer has the size given; the format takes one pointer, which is not followed.
-    let len = unsafe {
-        base::scnprintf(
-            buf.as_mut_ptr().cast(),
-            buf.len(),
-            format.as_char_ptr(),
-            address,
-        )
-    };
-    f(usize::try_from(len)
-        .ok()
-        .and_then(|len| buf.get(..len))
-        .unwrap_or(b""))
+    let address = core::ptr::without_provenance(address as usize);
+    // SAFETY: the pointer is not followed.
+    unsafe { with_formatted(format, address, f) }
 }
 
 /// Calls `f` with the names of allocation flags, with `|` between them.
 pub(crate) fn with_gfp_flags<R>(flags: u32, f: impl FnOnce(&[u8]) -> R) -> R {
-    let mut buf = [0u8; SYMBOL_LEN];
     let flags: base::gfp_t = flags;
-    // SAFETY: the buffer has the size given; the format takes a pointer to flags.
-    let len = unsafe {
-        base::scnprintf(
-            buf.as_mut_ptr().cast(),
-            buf.len(),
-            c"%pGg".as_char_ptr(),
-            &raw const flags,
-        )
-    };
-    f(usize::try_from(len)
-        .ok()
-        .and_then(|len| buf.get(..len))
-        .unwrap_or(b""))
+    // SAFETY: the format takes a pointer to flags.
+    unsafe { with_formatted(c"%pGg", (&raw const flags).cast(), f) }
 }
 
 /// Calls `f` with what the kernel shows of an address to those who must not know it: a number that
 /// stands for it until the next boot.
 #[cfg(rust_hist_debug)]
 pub(crate) fn with_hashed<T, R>(address: *const T, f: impl FnOnce(&[u8]) -> R) -> R {
-    let mut buf = [0u8; HASHED_LEN];
-    // SAFETY: the buffer has the size given; the format takes one pointer, which is not followed.
-    let len = unsafe {
-        base::scnprintf(
-            buf.as_mut_ptr().cast(),
-            buf.len(),
-            c"%p".as_char_ptr(),
-            address.cast::<c_void>(),
-        )
-    };
-    f(usize::try_from(len)
-        .ok()
-        .and_then(|len| buf.get(..len))
-        .unwrap_or(b""))
+    // SAFETY: the pointer is not followed.
+    unsafe { with_formatted(c"%p", address.cast(), f) }
 }
 
-/// More bytes than a hashed address takes, or what is said when it cannot be hashed yet.
-#[cfg(rust_hist_debug)]
-const HASHED_LEN: usize = 32;
+/// Calls `f` with a pointer as `format` shows it.
+///
+/// # Safety
+///
+/// `format` must take one pointer, which must point at what it follows that to.
+unsafe fn with_formatted<R>(
+    format: &CStr,
+    pointer: *const c_void,
+    f: impl FnOnce(&[u8]) -> R,
+) -> R {
+    let mut buf = [0u8; SYMBOL_LEN];
+    let (to, size) = (buf.as_mut_ptr().cast(), buf.len());
+    // SAFETY: the buffer has the size given; the rest is in the contract.
+    let len = unsafe { base::scnprintf(to, size, format.as_char_ptr(), pointer) };
+    let text = usize::try_from(len).ok().and_then(|len| buf.get(..len));
+    f(text.unwrap_or(b""))
+}
 
 /// The name of a system call; `None` if there is none of this number.
 pub(crate) fn syscall(nr: u64) -> Option<&'static [u8]> {

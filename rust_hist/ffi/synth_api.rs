@@ -20,6 +20,7 @@ use super::{
         Kind,
         Owner, //
     },
+    event::c_str,
     guard::PreemptGuard,
     nofault::Remote,
     record::{
@@ -66,26 +67,6 @@ pub(crate) mod declared {
         synth_event_trace_array,
         synth_event_trace_end,
         synth_event_trace_start, //
-    };
-}
-
-/// What the definitions name.
-pub(crate) mod prelude {
-    pub(crate) use super::{
-        Cmd,
-        Desc,
-        Entry,
-        File,
-        Module,
-        State, //
-    };
-    pub(crate) use kernel::{
-        error::from_result,
-        ffi::{
-            c_char,
-            c_int,
-            c_uint, //
-        }, //
     };
 }
 
@@ -190,101 +171,192 @@ pub(crate) struct Entry<T>(PhantomData<T>);
 /// # Safety
 ///
 /// `ptr` must be null or point at a string that stays as it is for `'a`.
-unsafe fn string<'a>(ptr: *const c_char) -> Result<&'a CStr> {
-    if ptr.is_null() {
-        return Err(EINVAL);
-    }
+pub(crate) unsafe fn string<'a>(ptr: *const c_char) -> Result<&'a CStr> {
     // SAFETY: by the contract.
-    Ok(unsafe { CStr::from_char_ptr(ptr) })
+    unsafe { c_str(ptr) }.ok_or(EINVAL)
 }
 
-/// The builder, if it is one of a synthetic event.
+/// An array that C gave, or `EINVAL` if there is none although it has elements.
 ///
 /// # Safety
 ///
-/// `cmd` must be null or point at a builder that nobody else uses for `'a`.
-unsafe fn builder<'a>(cmd: *mut Cmd) -> Result<&'a mut Cmd> {
-    // SAFETY: by the contract.
-    let cmd = unsafe { cmd.as_mut() }.ok_or(EINVAL)?;
-    if cmd.type_ != bindings::dynevent_type_DYNEVENT_TYPE_SYNTH {
-        return Err(EINVAL);
+/// `ptr` must be null or point at `len` elements that stay as they are for `'a`.
+pub(crate) unsafe fn array<'a, E>(ptr: *mut E, len: c_uint) -> Result<&'a [E]> {
+    match (ptr.is_null(), len) {
+        (_, 0) => Ok(&[]),
+        (true, _) => Err(EINVAL),
+        // CAST: a pointer has no less bits than the number.
+        // SAFETY: by the contract.
+        (false, _) => Ok(unsafe { core::slice::from_raw_parts(ptr, len as usize) }),
     }
-    Ok(cmd)
 }
 
-/// Appends texts; `E2BIG` if there is no room.
-fn append<const N: usize>(cmd: &mut Cmd, texts: [&CStr; N]) -> Result {
-    for text in texts {
-        // SAFETY: the builder is live, and the text is a string.
-        let ret = unsafe { bindings::seq_buf_puts(&raw mut cmd.seq, text.as_char_ptr()) };
-        to_result(ret).map_err(|_| E2BIG)?;
-    }
-    Ok(())
-}
-
-/// Counts a field that was appended.
-fn count<T: SynthApi>(cmd: &mut Cmd) -> Result {
-    cmd.n_fields = cmd.n_fields.saturating_add(1);
-    if cmd.n_fields > T::FIELDS_MAX {
-        return Err(EINVAL);
-    }
-    Ok(())
-}
-
-/// The event of ours that `file` is of.
+/// A builder, or `EINVAL` if it is none of a synthetic event.
 ///
 /// # Safety
 ///
-/// `file` must be null, or live for `'a`.
-unsafe fn event_of<'a, T: SynthApi>(file: *mut File) -> Result<ArcBorrow<'a, Event<T>>> {
-    let file = NonNull::new(file).ok_or(EINVAL)?;
+/// `cmd` must be null, or point at a builder that nobody else uses for `'a`, and whose buffer has its bytes.
+pub(crate) unsafe fn builder<'a>(cmd: *mut Cmd) -> Result<Builder<'a>> {
+    // INVARIANT: by the contract.
     // SAFETY: by the contract.
-    unsafe { Event::<T>::of_file(file.as_ptr()) }.ok_or(EINVAL)
+    let builder = Builder(unsafe { cmd.as_mut() }.ok_or(EINVAL)?);
+    match builder.0.type_ {
+        bindings::dynevent_type_DYNEVENT_TYPE_SYNTH => Ok(builder),
+        _ => Err(EINVAL),
+    }
 }
 
-/// Whether what is traced is to be recorded. Calls those triggers of the event that need no record.
+/// A builder that nobody else uses.
+///
+/// # Invariants
+///
+/// The buffer has its bytes, and what is in there ends in a NUL. The private data is null or a module that lives until
+/// the builder is ended.
+pub(crate) struct Builder<'a>(&'a mut Cmd);
+
+impl Builder<'_> {
+    /// Appends texts; `E2BIG` if there is no room.
+    fn append(&mut self, texts: &[&CStr]) -> Result {
+        for text in texts {
+            // SAFETY: by the type invariant, and the text is a string.
+            let ret = unsafe { bindings::seq_buf_puts(&raw mut self.0.seq, text.as_char_ptr()) };
+            to_result(ret).map_err(|_| E2BIG)?;
+        }
+        Ok(())
+    }
+
+    /// Appends the texts of one field, and counts it.
+    fn append_field<T: SynthApi>(&mut self, texts: &[&CStr]) -> Result {
+        self.append(texts)?;
+        self.0.n_fields = self.0.n_fields.saturating_add(1);
+        if self.0.n_fields > T::FIELDS_MAX {
+            return Err(EINVAL);
+        }
+        Ok(())
+    }
+}
+
+/// The event of an event file that C gave, or `EINVAL` if it is none of ours.
 ///
 /// # Safety
 ///
-/// `file` must be live.
-unsafe fn is_enabled(file: *mut File) -> bool {
-    // CAST: a flag of the C enumeration.
-    const ENABLED: c_ulong = bindings::EVENT_FILE_FL_ENABLED as c_ulong;
-
-    // PARITY: `__synth_event_trace_init()` goes through the triggers with nothing that keeps them.
-    let _triggers_stay = PreemptGuard::new();
-    // SAFETY: by the contract. Others change the word, atomically.
-    let flags = unsafe { (&raw const (*file).flags).read_volatile() };
+/// `file` must be null, or the caller have a reference on it for `'a`.
+pub(crate) unsafe fn traced<'a, T: SynthApi>(file: *mut File) -> Result<Traced<'a, T>> {
+    let file = NonNull::new(file).ok_or(EINVAL)?.as_ptr();
     // SAFETY: by the contract.
-    flags & ENABLED != 0 && !unsafe { record::is_soft_disabled(file) }
+    let event = unsafe { Event::of_file(file) }.ok_or(EINVAL)?;
+    // INVARIANT: by the contract.
+    Ok(Traced { event, file })
 }
 
-/// Turns a record that is reserved into the state of an open trace.
-fn keep(state: &mut State, record: Reserved) {
-    let (buffer, nest) = record.into_raw();
-    state.entry = buffer.entry.cast();
-    state.fbuffer = buffer;
-    state.buffer = nest;
+/// An event in one instance.
+///
+/// # Invariants
+///
+/// `file` is one of `event`, and live for `'a`.
+pub(crate) struct Traced<'a, T: SynthApi> {
+    event: ArcBorrow<'a, Event<T>>,
+    file: *mut File,
+}
+
+impl<T: SynthApi> Traced<'_, T> {
+    /// Whether what is traced is to be recorded. Calls those triggers of the event that need no record.
+    fn is_enabled(&self) -> bool {
+        // CAST: a flag of the C enumeration.
+        const ENABLED: c_ulong = bindings::EVENT_FILE_FL_ENABLED as c_ulong;
+
+        // PARITY: `__synth_event_trace_init()` goes through the triggers with nothing that keeps them.
+        let _triggers_stay = PreemptGuard::new();
+        // SAFETY: by the type invariant. Others change the word, atomically.
+        let flags = unsafe { (&raw const (*self.file).flags).read_volatile() };
+        // SAFETY: by the type invariant.
+        flags & ENABLED != 0 && !unsafe { record::is_soft_disabled(self.file) }
+    }
+
+    /// Reserves a record of `len` bytes.
+    fn reserve(&self, len: usize) -> Result<Reserved> {
+        // SAFETY: by the type invariant the file is live; the caller of the API may record events.
+        unsafe { Reserved::new(self.file, len) }.ok_or(EINVAL)
+    }
+}
+
+/// The state of a trace that is to be opened; `EINVAL` if there is none.
+///
+/// # Safety
+///
+/// `state` must be null, or be for nobody else for `'a`.
+pub(crate) unsafe fn fresh<'a>(state: *mut State) -> Result<&'a mut State> {
+    let state = NonNull::new(state).ok_or(EINVAL)?.as_ptr();
+    // SAFETY: by the contract there is room for it; all of it may be 0.
+    unsafe { ptr::write_bytes(state, 0, 1) };
+    // SAFETY: by the contract it is ours alone, and initialised by now.
+    Ok(unsafe { &mut *state })
+}
+
+/// The state of a trace that was opened; `EINVAL` if there is none.
+///
+/// # Safety
+///
+/// `state` must be null, or have been given to `synth_event_trace_start()`, and be for nobody else for `'a`; the
+/// reference on the event file of that time must still be held.
+pub(crate) unsafe fn opened<'a>(state: *mut State) -> Result<Opened<'a>> {
+    // INVARIANT: by the contract.
+    // SAFETY: by the contract.
+    Ok(Opened(unsafe { state.as_mut() }.ok_or(EINVAL)?))
+}
+
+/// An open trace.
+///
+/// # Invariants
+///
+/// [`Entry::trace_start`] has filled the state, and the reference on the event file of that time is still held.
+pub(crate) struct Opened<'a>(&'a mut State);
+
+impl Opened<'_> {
+    /// The event and the record; `EINVAL` if it has been ended.
+    fn kept<T: SynthApi>(&self) -> Result<(&Event<T>, Reserved)> {
+        if self.0.entry.is_null() {
+            return Err(EINVAL);
+        }
+        // SAFETY: by the type invariant, this is the event, which lives as long as its file.
+        let event = unsafe { &*self.0.event.cast::<Event<T>>() };
+        let len = event.fixed_len().ok_or(EINVAL)?;
+        // SAFETY: by the type invariant, this is a record of that length, which only `trace_end()` commits, as the last.
+        let record = unsafe { Reserved::from_raw(self.0.fbuffer, self.0.buffer, len) };
+        Ok((event, record))
+    }
+
+    fn put<T: SynthApi>(&self, which: Which<'_>, value: u64) -> Result {
+        if self.0.disabled {
+            return Ok(());
+        }
+        let (event, mut record) = self.kept::<T>()?;
+        event.put(record.bytes(), which, Raw(value))
+    }
 }
 
 impl<T: SynthApi> Entry<T> {
-    /// # Safety
-    ///
-    /// `cmd` must be a builder to be, `buf` have `maxlen` bytes for as long as that is used.
-    pub(crate) unsafe fn cmd_init(cmd: *mut Cmd, buf: *mut c_char, maxlen: c_int) {
-        let builder = Cmd {
+    /// A builder in a buffer of `size` bytes.
+    fn builder_in(buffer: *mut c_char, size: usize) -> Cmd {
+        Cmd {
             seq: bindings::seq_buf {
-                buffer: buf,
-                // CAST: C gives a number of bytes.
-                size: maxlen as usize,
+                buffer,
+                size,
                 len: 0,
             },
             type_: bindings::dynevent_type_DYNEVENT_TYPE_SYNTH,
             run_command: Some(Self::run),
             ..Default::default()
-        };
+        }
+    }
+
+    /// # Safety
+    ///
+    /// `cmd` must be a builder to be, `buf` have `maxlen` bytes for as long as that is used.
+    pub(crate) unsafe fn cmd_init(cmd: *mut Cmd, buf: *mut c_char, maxlen: c_int) {
+        // CAST: C gives a number of bytes.
         // SAFETY: by the contract.
-        unsafe { cmd.write(builder) };
+        unsafe { cmd.write(Self::builder_in(buf, maxlen as usize)) };
         if maxlen > 0 {
             // SAFETY: by the contract; an empty text ends in a NUL, too.
             unsafe { buf.write(0) };
@@ -298,147 +370,78 @@ impl<T: SynthApi> Entry<T> {
     /// `cmd` must be a builder that nobody else uses.
     unsafe extern "C" fn run(cmd: *mut Cmd) -> c_int {
         // SAFETY: by the contract.
-        from_result(|| unsafe { Self::run_builder(builder(cmd)?) }.map(|()| 0))
+        from_result(|| Self::end(unsafe { builder(cmd) }?).map(|()| 0))
     }
 
-    /// # Safety
-    ///
-    /// The buffer of `cmd` must have its bytes.
-    unsafe fn run_builder(cmd: &mut Cmd) -> Result {
+    fn end(builder: Builder<'_>) -> Result {
+        let Builder(cmd) = builder;
         // PARITY: the C code makes an event of the part that had room.
         if cmd.seq.len >= cmd.seq.size {
             return Err(E2BIG);
         }
-        // SAFETY: by the contract, and what was printed into the buffer ends in a NUL, which it has
-        // from `cmd_init()` on if nothing was.
+        // SAFETY: by the type invariant.
         let text = unsafe { string(cmd.seq.buffer) }?;
-        // SAFETY: by the contract of `array_start()`, which stored it there.
+        // SAFETY: by the type invariant.
         T::make(text, unsafe { Owner::from_raw(cmd.private_data.cast()) })
     }
 
-    /// # Safety
-    ///
-    /// `cmd` must be a builder, `name` a string, `fields` have `n_fields` elements; or be null. `module`
-    /// must be null, or live until the builder is ended.
-    pub(crate) unsafe fn array_start(
-        cmd: *mut Cmd,
-        name: *const c_char,
+    pub(crate) fn array_start(
+        builder: &mut Builder<'_>,
+        name: &CStr,
         module: *mut Module,
-        fields: *mut Desc,
-        n_fields: c_uint,
+        fields: &[Desc],
     ) -> Result {
-        // SAFETY: by the contract.
-        let builder = unsafe { builder(cmd) }?;
-        builder.event_name = name;
-        builder.private_data = module.cast();
-        if n_fields > T::FIELDS_MAX {
+        builder.0.event_name = name.as_char_ptr();
+        // INVARIANT: the header asks the caller for a module that lives so long.
+        builder.0.private_data = module.cast();
+        // CAST: a small number.
+        if fields.len() > T::FIELDS_MAX as usize {
             return Err(EINVAL);
         }
-        // SAFETY: by the contract.
-        append(builder, [c" ", unsafe { string(name) }?, c" "])?;
-        // SAFETY: by the contract.
-        unsafe { Self::add_fields(cmd, fields, n_fields) }
+        builder.append(&[c" ", name, c" "])?;
+        Self::add_fields(builder, fields)
     }
 
-    /// # Safety
-    ///
-    /// `cmd` must be a builder, `kind` and `name` strings; or be null.
-    pub(crate) unsafe fn add_field(
-        cmd: *mut Cmd,
-        kind: *const c_char,
-        name: *const c_char,
-    ) -> Result {
-        // SAFETY: by the contract.
-        let cmd = unsafe { builder(cmd) }?;
-        // SAFETY: by the contract.
-        let kind = unsafe { string(kind) }?;
-        // SAFETY: by the contract.
-        let name = unsafe { string(name) }?;
+    pub(crate) fn add_field(builder: &mut Builder<'_>, kind: &CStr, name: &CStr) -> Result {
         if !T::is_type(kind) {
             return Err(EINVAL);
         }
-        append(cmd, [c" ", kind, c" ", name, c";"])?;
-        count::<T>(cmd)
+        builder.append_field::<T>(&[c" ", kind, c" ", name, c";"])
     }
 
-    /// # Safety
-    ///
-    /// `cmd` must be a builder, `text` a string; or be null.
-    pub(crate) unsafe fn add_field_str(cmd: *mut Cmd, text: *const c_char) -> Result {
-        // SAFETY: by the contract.
-        let cmd = unsafe { builder(cmd) }?;
-        // SAFETY: by the contract.
-        append(cmd, [c" ", unsafe { string(text) }?, c";"])?;
-        count::<T>(cmd)
+    pub(crate) fn add_field_str(builder: &mut Builder<'_>, text: &CStr) -> Result {
+        builder.append_field::<T>(&[c" ", text, c";"])
     }
 
-    /// # Safety
-    ///
-    /// `cmd` must be a builder, `fields` have `n_fields` elements; or be null.
-    pub(crate) unsafe fn add_fields(cmd: *mut Cmd, fields: *mut Desc, n_fields: c_uint) -> Result {
-        if n_fields == 0 {
-            return Ok(());
-        }
-        if fields.is_null() {
-            return Err(EINVAL);
-        }
-        // SAFETY: by the contract. CAST: a pointer has no less bits than the number.
-        let fields = unsafe { core::slice::from_raw_parts(fields, n_fields as usize) };
+    pub(crate) fn add_fields(builder: &mut Builder<'_>, fields: &[Desc]) -> Result {
         for field in fields {
-            // SAFETY: by the contract.
-            unsafe { Self::add_field(cmd, field.type_, field.name) }?;
+            // SAFETY: both are null or strings, by what the header asks the caller for.
+            let (kind, name) = unsafe { (string(field.type_)?, string(field.name)?) };
+            Self::add_field(builder, kind, name)?;
         }
         Ok(())
     }
 
-    /// # Safety
-    ///
-    /// As for [`Entry::array_start`], but for the builder.
-    pub(crate) unsafe fn create(
-        name: *const c_char,
-        fields: *mut Desc,
-        n_fields: c_uint,
-        module: *mut Module,
-    ) -> Result {
+    pub(crate) fn create(name: &CStr, fields: &[Desc], module: *mut Module) -> Result {
         let mut text = KVec::<c_char>::from_elem(0, TEXT_LEN, GFP_KERNEL)?;
-        let mut cmd = Cmd::default();
-        // CAST: 2048.
-        // SAFETY: the builder lives until the end of this function, and its buffer longer.
-        unsafe { Self::cmd_init(&raw mut cmd, text.as_mut_ptr(), TEXT_LEN as c_int) };
-        // SAFETY: by the contract, and the builder was initialised.
-        unsafe { Self::array_start(&raw mut cmd, name, module, fields, n_fields) }?;
-        // SAFETY: the buffer has its bytes.
-        unsafe { Self::run_builder(&mut cmd) }
+        let mut cmd = Self::builder_in(text.as_mut_ptr(), TEXT_LEN);
+        // INVARIANT: the buffer has its bytes, all of them 0, until the end of this function.
+        Self::array_start(&mut Builder(&mut cmd), name, module, fields)?;
+        // INVARIANT: it is the same, with a text in the buffer.
+        Self::end(Builder(&mut cmd))
     }
 
-    /// # Safety
-    ///
-    /// `name` must be a string, or null.
-    pub(crate) unsafe fn delete(name: *const c_char) -> Result {
-        // SAFETY: by the contract.
-        T::delete(unsafe { string(name) }?)
+    pub(crate) fn delete(name: &CStr) -> Result {
+        T::delete(name)
     }
 
-    /// # Safety
-    ///
-    /// The caller must have a reference on `file`; `vals` must have `n_vals` elements.
-    pub(crate) unsafe fn trace_array(file: *mut File, vals: *mut u64, n_vals: c_uint) -> Result {
-        // SAFETY: by the contract.
-        let event = unsafe { event_of::<T>(file) }?;
-        // SAFETY: by the contract.
-        if !unsafe { is_enabled(file) } {
+    pub(crate) fn trace_array(traced: Traced<'_, T>, values: Option<&[u64]>) -> Result {
+        if !traced.is_enabled() {
             return Ok(());
         }
-        // CAST: a pointer has no less bits than the number.
-        let n_vals = n_vals as usize;
-        if event.values() != Some(n_vals) || vals.is_null() {
-            return Err(EINVAL);
-        }
-        // SAFETY: by the contract.
-        let values = RawValues(unsafe { core::slice::from_raw_parts(vals, n_vals) });
-        let (len, fill) = event.measure(values)?;
-        // SAFETY: the file is live by the caller's reference.
-        let mut record = unsafe { Reserved::new(file, len) }.ok_or(EINVAL)?;
+        let values = values.filter(|values| traced.event.values() == Some(values.len()));
+        let (len, fill) = traced.event.measure(RawValues(values.ok_or(EINVAL)?))?;
+        let mut record = traced.reserve(len)?;
         if !fill(record.bytes()) {
             record.discard();
             return Err(EINVAL);
@@ -447,110 +450,51 @@ impl<T: SynthApi> Entry<T> {
         Ok(())
     }
 
-    /// # Safety
-    ///
-    /// The caller must have a reference on `file`, until the trace is ended; `state` must be null, or
-    /// be for nobody else until then.
-    pub(crate) unsafe fn trace_start(file: *mut File, state: *mut State) -> Result {
-        let state = NonNull::new(state).ok_or(EINVAL)?.as_ptr();
-        // SAFETY: by the contract there is room for it; all of it may be 0.
-        unsafe { ptr::write_bytes(state, 0, 1) };
-        // SAFETY: by the contract it is ours alone, and initialised by now.
-        let state = unsafe { &mut *state };
-        // SAFETY: by the contract.
-        let event = unsafe { event_of::<T>(file) }?;
-        // SAFETY: by the contract.
-        if !unsafe { is_enabled(file) } {
+    pub(crate) fn trace_start(state: &mut State, traced: Result<Traced<'_, T>>) -> Result {
+        let traced = traced?;
+        if !traced.is_enabled() {
             state.disabled = true;
             return Ok(());
         }
-        let len = event.fixed_len().ok_or(code::ENOTSUPP)?;
-        // SAFETY: the file is live by the caller's reference.
-        let mut record = unsafe { Reserved::new(file, len) }.ok_or(EINVAL)?;
+        let len = traced.event.fixed_len().ok_or(code::ENOTSUPP)?;
+        let mut record = traced.reserve(len)?;
         if let Some(body) = record.bytes().get_mut(size_of::<bindings::trace_entry>()..) {
             body.fill(0);
         }
-        state.event = ptr::from_ref(&*event).cast_mut().cast();
-        keep(state, record);
+        let (buffer, nest) = record.into_raw();
+        state.event = ptr::from_ref(&*traced.event).cast_mut().cast();
+        state.entry = buffer.entry.cast();
+        state.fbuffer = buffer;
+        state.buffer = nest;
         Ok(())
     }
 
-    /// # Safety
-    ///
-    /// `state` must be null, or one that was given to `trace_start()` and for nobody else; `name` must
-    /// be a string, or null.
-    pub(crate) unsafe fn add_val(name: *const c_char, value: u64, state: *mut State) -> Result {
-        // SAFETY: by the contract.
-        let name = unsafe { string(name) }?;
-        // SAFETY: by the contract.
-        let state = unsafe { state.as_mut() }.ok_or(EINVAL)?;
-        if state.add_next {
+    pub(crate) fn add_val(name: &CStr, value: u64, trace: Opened<'_>) -> Result {
+        if trace.0.add_next {
             return Err(EINVAL);
         }
-        state.add_name = true;
-        // SAFETY: by the contract.
-        unsafe { Self::put(state, Which::Named(name), value) }
+        trace.0.add_name = true;
+        trace.put::<T>(Which::Named(name), value)
     }
 
-    /// # Safety
-    ///
-    /// `state` must be null, or one that was given to `trace_start()` and for nobody else.
-    pub(crate) unsafe fn add_next_val(value: u64, state: *mut State) -> Result {
-        // SAFETY: by the contract.
-        let state = unsafe { state.as_mut() }.ok_or(EINVAL)?;
-        if state.add_name {
+    pub(crate) fn add_next_val(value: u64, trace: Opened<'_>) -> Result {
+        if trace.0.add_name {
             return Err(EINVAL);
         }
-        state.add_next = true;
+        trace.0.add_next = true;
         // CAST: a pointer has no less bits than the number.
-        let which = Which::Nth(state.cur_field as usize);
-        state.cur_field = state.cur_field.saturating_add(1);
-        // SAFETY: by the contract.
-        unsafe { Self::put(state, which, value) }
+        let which = Which::Nth(trace.0.cur_field as usize);
+        trace.0.cur_field = trace.0.cur_field.saturating_add(1);
+        trace.put::<T>(which, value)
     }
 
-    /// # Safety
-    ///
-    /// `state` must have been given to `trace_start()`, and the references of that time still be held.
-    unsafe fn put(state: &mut State, which: Which<'_>, value: u64) -> Result {
-        if state.disabled {
+    pub(crate) fn trace_end(trace: Opened<'_>) -> Result {
+        if trace.0.disabled {
             return Ok(());
         }
-        // SAFETY: by the contract.
-        let (event, mut record) = unsafe { Self::kept(state) }?;
-        event.put(record.bytes(), which, Raw(value))
-    }
-
-    /// The event and the record of an open trace; `EINVAL` if it is none.
-    ///
-    /// # Safety
-    ///
-    /// `state` must have been given to `trace_start()`, and the references of that time still be held.
-    unsafe fn kept(state: &State) -> Result<(&Event<T>, Reserved)> {
-        if state.entry.is_null() {
-            return Err(EINVAL);
-        }
-        // SAFETY: `trace_start()` stored an event there that lives as long as the caller's reference.
-        let event = unsafe { &*state.event.cast::<Event<T>>() };
-        let len = event.fixed_len().ok_or(EINVAL)?;
-        // SAFETY: it stored a record of that length, which only `trace_end()` commits, as the last.
-        let record = unsafe { Reserved::from_raw(state.fbuffer, state.buffer, len) };
-        Ok((event, record))
-    }
-
-    /// # Safety
-    ///
-    /// `state` must be null, or one that was given to `trace_start()` and for nobody else.
-    pub(crate) unsafe fn trace_end(state: *mut State) -> Result {
-        // SAFETY: by the contract.
-        let state = unsafe { state.as_mut() }.ok_or(EINVAL)?;
-        if state.disabled {
-            return Ok(());
-        }
-        // SAFETY: by the contract.
-        let (_, record) = unsafe { Self::kept(state) }?;
+        let (_, record) = trace.kept::<T>()?;
         record.commit();
-        state.entry = ptr::null_mut();
+        trace.0.entry = ptr::null_mut();
         Ok(())
     }
 }
@@ -562,10 +506,8 @@ macro_rules! export_synth_api {
     ($api:path) => {
         /// The functions that `synth_api.c` exports.
         mod exported {
-            use $crate::ffi::synth_api::{
-                declared,
-                prelude::*, //
-            };
+            use $crate::ffi::synth_api::*;
+            use kernel::{error::from_result, prelude::*};
 
             /// [`Entry::cmd_init`], exported.
             ///
@@ -587,35 +529,44 @@ macro_rules! export_synth_api {
             };
 
             $crate::ffi::synth_api::export_synth_api! { @functions $api:
-                synth_event_add_field = add_field(cmd: *mut Cmd, kind: *const c_char, name: *const c_char);
-                synth_event_add_field_str = add_field_str(cmd: *mut Cmd, text: *const c_char);
-                synth_event_add_fields = add_fields(cmd: *mut Cmd, fields: *mut Desc, n: c_uint);
-                synth_event_add_next_val = add_next_val(value: u64, state: *mut State);
-                synth_event_add_val = add_val(name: *const c_char, value: u64, state: *mut State);
-                synth_event_create = create(
+                synth_event_add_field(cmd: *mut Cmd, kind: *const c_char, name: *const c_char)
+                    = add_field(&mut builder(cmd)?, string(kind)?, string(name)?);
+                synth_event_add_field_str(cmd: *mut Cmd, text: *const c_char)
+                    = add_field_str(&mut builder(cmd)?, string(text)?);
+                synth_event_add_fields(cmd: *mut Cmd, fields: *mut Desc, n: c_uint)
+                    = add_fields(&mut builder(cmd)?, array(fields, n)?);
+                synth_event_add_next_val(value: u64, state: *mut State)
+                    = add_next_val(value, opened(state)?);
+                synth_event_add_val(name: *const c_char, value: u64, state: *mut State)
+                    = add_val(string(name)?, value, opened(state)?);
+                synth_event_create(
                     name: *const c_char, fields: *mut Desc, n: c_uint, module: *mut Module
-                );
-                synth_event_delete = delete(name: *const c_char);
-                synth_event_gen_cmd_array_start = array_start(
+                ) = create(string(name)?, array(fields, n)?, module);
+                synth_event_delete(name: *const c_char) = delete(string(name)?);
+                synth_event_gen_cmd_array_start(
                     cmd: *mut Cmd, name: *const c_char, module: *mut Module, fields: *mut Desc, n: c_uint
-                );
-                synth_event_trace_array = trace_array(file: *mut File, vals: *mut u64, n: c_uint);
-                synth_event_trace_end = trace_end(state: *mut State);
-                synth_event_trace_start = trace_start(file: *mut File, state: *mut State);
+                ) = array_start(&mut builder(cmd)?, string(name)?, module, array(fields, n)?);
+                synth_event_trace_array(file: *mut File, vals: *mut u64, n: c_uint)
+                    = trace_array(traced(file)?, array(vals, n).ok());
+                synth_event_trace_end(state: *mut State) = trace_end(opened(state)?);
+                synth_event_trace_start(file: *mut File, state: *mut State)
+                    = trace_start(fresh(state)?, traced(file));
             }
         }
     };
-    (@functions $api:path: $($name:ident = $entry:ident($($arg:ident: $kind:ty),*);)+) => {
+    (@functions $api:path: $(
+        $name:ident($($arg:ident: $kind:ty),*) = $entry:ident($($value:expr),*);
+    )+) => {
         $(
             #[doc = concat!("[`Entry::", stringify!($entry), "`], exported.")]
             ///
             /// # Safety
             ///
-            /// As there.
+            /// The arguments must be what the kernel's documentation of the function asks for, or null.
             #[no_mangle]
             unsafe extern "C" fn $name($($arg: $kind),*) -> c_int {
-                // SAFETY: the contract of the caller is that of the function.
-                from_result(|| unsafe { Entry::<$api>::$entry($($arg),*) }.map(|()| 0))
+                // SAFETY: by the contract.
+                from_result(|| unsafe { Entry::<$api>::$entry($($value),*) }.map(|()| 0))
             }
 
             const _: () = {
