@@ -263,6 +263,7 @@ fn write_header(n: usize, trigger: &Attached<'_, HistTrigger>, out: &mut impl Ou
     render::end_header(out)
 }
 
+#[vtable]
 impl Trigger for HistTrigger {
     // No kernel has a type of its own up here; the C code looks into every trigger of its types.
     const TYPE: u32 = 1 << 16;

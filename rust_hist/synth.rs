@@ -112,6 +112,7 @@ impl Synth {
     }
 }
 
+#[vtable]
 impl Kind for Synth {
     fn registry() -> &'static Registry<Self> {
         &EVENTS

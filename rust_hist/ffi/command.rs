@@ -67,6 +67,7 @@ use kernel::{
 const TRIGGER_COND: c_ulong = bindings::EVENT_FILE_FL_TRIGGER_COND_BIT as c_ulong;
 
 /// What a kind of trigger does; the implementor is the data of one trigger.
+#[vtable]
 pub(crate) trait Trigger: Sized + Send + Sync + 'static {
     /// The bit that tells nodes of this kind from all others on a trigger list.
     const TYPE: u32;

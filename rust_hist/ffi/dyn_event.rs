@@ -83,6 +83,7 @@ pub(crate) use {
 };
 
 /// What a type of dynamic events does; the implementor is what the type knows of one event.
+#[vtable]
 pub(crate) trait Kind: Sized + Send + Sync + 'static {
     /// The one registry of the type.
     fn registry() -> &'static Registry<Self>;

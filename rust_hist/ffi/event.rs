@@ -312,7 +312,7 @@ pub(super) unsafe fn c_str<'a>(ptr: *const c_char) -> Option<&'a CStr> {
     if ptr.is_null() {
         return None;
     }
-    // SAFETY: by the contract of this function.
+    // SAFETY: by the contract.
     Some(unsafe { CStr::from_char_ptr(ptr) })
 }
 
@@ -464,7 +464,8 @@ impl<'a> Instance<'a> {
     /// Takes back one [`Instance::refuse_scratch`].
     pub(crate) fn allow_scratch(&self) {
         let _lock = lock_trace_types();
-        // SAFETY: as above; the count is above zero because each call undoes one `refuse_scratch`.
+        // SAFETY: the instance is live, and the lock protects the count, which is above zero because each call undoes one
+        // `refuse_scratch`.
         unsafe { (*self.0).exact_stamp_ref -= 1 };
     }
 }
@@ -603,14 +604,14 @@ unsafe fn record_len(event: *mut bindings::ring_buffer_event) -> usize {
     if type_len >= TYPE_TIME_EXTEND {
         // SAFETY: a time stamp comes first, of two words; the record's own header follows.
         event = unsafe { event.cast::<u32>().add(2).cast() };
-        // SAFETY: as said, this is the header of the record.
+        // SAFETY: by the contract, this is the header of the record.
         type_len = unsafe { (*event).type_len() };
     }
     if type_len != 0 {
         // CAST: a five bit number, which counts words.
         return (type_len as usize) << 2;
     }
-    // SAFETY: as above. A header without a length has it in the first word, which counts itself.
+    // SAFETY: every record has a word behind its header. A header without a length has it there, and counts the word.
     unsafe { first_word(event) }.saturating_sub(size_of::<u32>())
 }
 

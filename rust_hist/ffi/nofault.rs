@@ -73,7 +73,7 @@ impl Remote {
             // SAFETY: `room` bytes can be written at `start`; the function takes any address.
             unsafe { bindings::strncpy_from_user_nofault(start.cast(), self.as_ptr(), room) }
         } else {
-            // SAFETY: as above.
+            // SAFETY: `room` bytes can be written at `start`; the function takes any address.
             unsafe { bindings::strncpy_from_kernel_nofault(start.cast(), self.as_ptr(), room) }
         };
         usize::try_from(copied).ok()

@@ -160,10 +160,11 @@ impl Reserved {
             unsafe { bindings::ring_buffer_nest_end(nest) };
             return None;
         }
-        // SAFETY: the place has room for it.
-        unsafe { (&raw mut (*at).nest).write(nest) };
-        // SAFETY: as above.
-        unsafe { (&raw mut (*at).len).write(len) };
+        // SAFETY: the place has room for both.
+        unsafe {
+            (&raw mut (*at).nest).write(nest);
+            (&raw mut (*at).len).write(len);
+        }
         // INVARIANT: reserved above.
         // SAFETY: two of the members are written above, all of the other one by who has reserved.
         Some(unsafe { room.0.assume_init_mut() })
@@ -188,9 +189,10 @@ impl Reserved {
         moment: Moment,
         preempt: &PreemptOff<'_>,
     ) -> Option<&'r mut Self> {
-        // SAFETY: as in `new_in`.
+        // SAFETY: by the contract the file is live, and its instance with it.
         let nest = unsafe { (*(*file).tr).array_buffer.buffer };
-        // SAFETY: as in `new_in`.
+        // SAFETY: the buffer of an instance lives as long as that. The event that is being handled is reserved there
+        // already, which the buffer takes for recursion unless it is told.
         unsafe { bindings::ring_buffer_nest_start(nest) };
         // SAFETY: by the contract the event is live; its type does not change.
         let kind = unsafe { (*call).event.type_ };
@@ -201,7 +203,7 @@ impl Reserved {
         // SAFETY: the buffer of an instance lives as long as that.
         let event = unsafe { bindings::ring_buffer_lock_reserve(nest, size) };
         if event.is_null() {
-            // SAFETY: as in `new_in`.
+            // SAFETY: undoes the start, on the same CPU: preemption was off in between.
             unsafe { bindings::ring_buffer_nest_end(nest) };
             return None;
         }
@@ -422,7 +424,7 @@ unsafe fn missing(file: *mut bindings::trace_event_file, preempt: &PreemptOff<'_
 
     // SAFETY: by the contract. Others change the word, atomically.
     let flags = unsafe { (&raw const (*file).flags).read_volatile() };
-    // SAFETY: as above.
+    // SAFETY: by the contract.
     if flags & PID_FILTER != 0 && unsafe { bindings::trace_event_ignore_this_pid(file) } {
         return Outcome::Unwanted;
     }
@@ -459,7 +461,7 @@ unsafe fn is_off(instance: *mut bindings::trace_array, preempt: &PreemptOff<'_>)
     #[cfg(CONFIG_CPUMASK_OFFSTACK)]
     // SAFETY: by the contract; the mask is allocated with the instance.
     let mask = unsafe { mask.read() };
-    // SAFETY: as above.
+    // SAFETY: the mask is that of a live instance, and has a bit for each CPU.
     !unsafe { preempt.is_in(mask.cast()) }
 }
 
@@ -503,7 +505,7 @@ pub(super) unsafe fn write_perf(
     // SAFETY: preemption is off, and perf has lists for all CPUs before it opens the event, until a
     // grace period after it has closed it.
     let head = unsafe { bindings::hist_helper_perf_head(call) };
-    // SAFETY: as above.
+    // SAFETY: perf keeps the list of this CPU until a grace period after it has closed the event; preemption is off.
     let empty = unsafe { (&raw const (*head).first).read_volatile() }.is_null();
     // SAFETY: by the contract; a pointer that is written whole.
     let program = unsafe { (&raw const (*call).prog_array).read_volatile() };
@@ -511,7 +513,7 @@ pub(super) unsafe fn write_perf(
     if empty && program.is_null() {
         return Outcome::Unwanted;
     }
-    // SAFETY: as said of `call` and `head`.
+    // SAFETY: the event is live by the contract, and `head` is the list of this CPU.
     unsafe { write_perf_to(call, head, len, fill) }
 }
 

@@ -68,7 +68,7 @@ mod imp {
     // SAFETY: the condition is used under a lock, and the instance's functions from any thread.
     unsafe impl<T: Condition> Send for CondSnapshot<T> {}
 
-    // SAFETY: as above.
+    // SAFETY: the condition is used under a lock, and the instance's functions from any thread.
     unsafe impl<T: Condition> Sync for CondSnapshot<T> {}
 
     impl<T: Condition> CondSnapshot<T> {

@@ -134,6 +134,7 @@ pub(crate) enum Which<'a> {
 }
 
 /// What the functions of this file ask of a type of events.
+#[vtable]
 pub(crate) trait SynthApi: Kind {
     /// Most fields of one event.
     const FIELDS_MAX: u32;

@@ -235,6 +235,7 @@ impl Drop for Enabled<'_> {
     }
 }
 
+#[vtable]
 impl Trigger for EnableTrigger {
     // See `HistTrigger::TYPE`.
     const TYPE: u32 = 1 << 17;

@@ -39,6 +39,7 @@ use kernel::prelude::*;
 
 export_synth_api!(crate::synth::Synth);
 
+#[vtable]
 impl SynthApi for Synth {
     // CAST: 64.
     const FIELDS_MAX: u32 = schema::FIELDS_MAX as u32;

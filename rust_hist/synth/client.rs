@@ -173,7 +173,7 @@ impl Drop for Pin {
 
 // SAFETY: the functions of the tracing core that take the file may be called by any task.
 unsafe impl Send for Pin {}
-// SAFETY: as for `Send`; they do their own locking.
+// SAFETY: the functions of the API do their own locking.
 unsafe impl Sync for Pin {}
 
 /// A synthetic event that this module has created. It is deleted when the last [`Arc`] of it goes;

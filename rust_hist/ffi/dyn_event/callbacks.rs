@@ -212,15 +212,15 @@ impl<K: Kind> Event<K> {
         let event = unsafe { Self::of_call(call) };
         // SAFETY: the iterator is live.
         let record = unsafe { event.record_of(iter) };
-        // SAFETY: as above; the instance lives as long as it is read from.
+        // SAFETY: the iterator is live, and its instance as long as it is read from.
         let verbose = unsafe { is_verbose((*iter).tr) };
-        // SAFETY: as above.
+        // SAFETY: the iterator is live.
         let seq = unsafe { &raw mut (*iter).seq };
         // SAFETY: this call is the only user of the buffer.
         let mut out = unsafe { TraceWriter::from_raw(seq) };
         // A full buffer is no error here: the core sees it.
         let _ = event.kind.print(record, verbose, &mut out);
-        // SAFETY: as above.
+        // SAFETY: the buffer is that of the iterator, which is live.
         unsafe { bindings::trace_handle_return(seq) }
     }
 

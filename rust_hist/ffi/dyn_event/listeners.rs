@@ -51,13 +51,25 @@ pub(crate) struct Listener<'a> {
 }
 
 impl<K: Kind> Event<K> {
+    /// Where the list of those who listen is.
+    #[inline(always)]
+    fn list(&self) -> &Atomic<*mut bindings::tracepoint_func> {
+        // SAFETY: the tracepoint lives as long as the event. C writes the word whole.
+        unsafe { Atomic::from_ptr(&raw mut (*self.tracepoint.get()).funcs) }
+    }
+
+    /// The function of our entries.
+    #[inline(always)]
+    fn probe(&self) -> *mut c_void {
+        // SAFETY: set when the event is made, and never changed.
+        unsafe { (*self.class.get()).probe }
+    }
+
     /// Whether there may be one that [`Event::listeners`] finds; no context knows for how long.
     #[inline(always)]
     pub(crate) fn has_listeners(&self) -> bool {
-        // SAFETY: the tracepoint lives as long as the event. C writes the word whole.
-        let list = unsafe { Atomic::from_ptr(&raw mut (*self.tracepoint.get()).funcs) };
         // ORDERING: a hint; `listeners` looks again.
-        !list.load(Relaxed).is_null()
+        !self.list().load(Relaxed).is_null()
     }
 
     /// The one who listens to the event now, if it is [`Plain`] and nobody else does.
@@ -67,27 +79,46 @@ impl<K: Kind> Event<K> {
         if !preempt.is_watched() {
             return None;
         }
-        // SAFETY: as in `listeners`.
-        let list = unsafe { Atomic::from_ptr(&raw mut (*self.tracepoint.get()).funcs) };
-        // ORDERING: as in `listeners`.
-        let list = list.load(Acquire);
-        // SAFETY: as in `listeners`.
+        // ORDERING: pairs with `rcu_assign_pointer()` in `tracepoint.c`; the entries are complete.
+        let list = self.list().load(Acquire);
+        // SAFETY: the list is freed after a grace period that waits for this CPU, since it is watched.
         let (function, data) = unsafe { entry(list) }?;
-        // SAFETY: set when the event is made, and never changed.
-        let is_ours = core::ptr::eq(function, unsafe { (*self.class.get()).probe });
+        let is_ours = core::ptr::eq(function, self.probe());
         let is_perf = core::ptr::eq(data, call.cast());
-        // SAFETY: as in `listeners`; behind an entry there is another one.
+        // SAFETY: the list is not freed meanwhile; behind an entry there is another one.
         let has_others = unsafe { entry(list.wrapping_add(1)) }.is_some();
-        // SAFETY: what our entries have is an event file if it is not the event; see `Listener::is_off`.
+        // SAFETY: what our entries have is an event file if it is not the event. One that was on the list when this began
+        // lives until those who may have seen it there have been waited for.
         if !is_ours || is_perf || has_others || !unsafe { record::is_plain(data.cast()) } {
             return None;
         }
-        // INVARIANT: looked at above.
+        // INVARIANT: looked at before.
         Some(Plain(Listener {
             file: data.cast(),
             call,
             _event: PhantomData,
         }))
+    }
+
+    /// What our entries of a list have as their data: an event file each, or the call for perf.
+    ///
+    /// # Safety
+    ///
+    /// `at` must be null or the beginning of a list that is not freed while the iterator is used.
+    #[inline(always)]
+    unsafe fn entries(
+        &self,
+        mut at: *mut bindings::tracepoint_func,
+    ) -> impl Iterator<Item = *mut c_void> {
+        let ours = self.probe();
+        core::iter::from_fn(move || loop {
+            // SAFETY: by the contract. The last entry is all 0.
+            let (function, data) = unsafe { entry(at) }?;
+            at = at.wrapping_add(1);
+            if core::ptr::eq(function, ours) {
+                return Some(data);
+            }
+        })
     }
 
     /// The event files of those who listen to the event, and `None` for perf, while nobody may come or go.
@@ -96,22 +127,12 @@ impl<K: Kind> Event<K> {
         _held: &'a EventMutexHeld,
     ) -> impl Iterator<Item = Option<&'a EventFile>> {
         let call = self.call.get();
-        // SAFETY: the tracepoint lives as long as the event; its list changes under the mutex only.
-        let mut at = unsafe { (*self.tracepoint.get()).funcs };
-        // SAFETY: set when the event is made, and never changed.
-        let ours = unsafe { (*self.class.get()).probe };
-        core::iter::from_fn(move || loop {
-            // SAFETY: the list is freed after another one took its place. The last entry is all 0.
-            let (function, data) = unsafe { entry(at) }?;
-            at = at.wrapping_add(1);
-            if core::ptr::eq(function, ours) {
-                return Some(match core::ptr::eq(data, call.cast()) {
-                    true => None,
-                    // SAFETY: what our entries have is an event file if it is not the event, which stays while
-                    // the mutex is held.
-                    false => Some(unsafe { EventFile::from_raw(data.cast()) }),
-                });
-            }
+        // ORDERING: the list changes under the mutex only.
+        let list = self.list().load(Relaxed);
+        // SAFETY: the list is freed after another one took its place, which nobody does under the mutex.
+        unsafe { self.entries(list) }.map(move |data| {
+            // SAFETY: what our entries have is an event file if it is not the event, which stays while the mutex is held.
+            (!core::ptr::eq(data, call.cast())).then(|| unsafe { EventFile::from_raw(data.cast()) })
         })
     }
 
@@ -122,34 +143,23 @@ impl<K: Kind> Event<K> {
         preempt: &'a PreemptOff<'_>,
     ) -> impl Iterator<Item = Listener<'a>> {
         let call = self.call.get();
-        // SAFETY: the tracepoint lives as long as the event. C writes the word whole.
-        let list = unsafe { Atomic::from_ptr(&raw mut (*self.tracepoint.get()).funcs) };
-        // ORDERING: pairs with `rcu_assign_pointer()` in `tracepoint.c`; the entries are complete.
-        let mut at = match preempt.is_watched() {
-            true => list.load(Acquire),
+        let list = match preempt.is_watched() {
+            // ORDERING: pairs with `rcu_assign_pointer()` in `tracepoint.c`; the entries are complete.
+            true => self.list().load(Acquire),
             // A probe on the way of a CPU that comes or goes, whom nobody would wait for.
             false => core::ptr::null_mut(),
         };
-        // SAFETY: set when the event is made, and never changed.
-        let ours = unsafe { (*self.class.get()).probe };
-        core::iter::from_fn(move || loop {
-            // SAFETY: the list is freed after a grace period of the tracepoints only. Theirs is of the
-            // fast kind of SRCU, which takes in a grace period of RCU, and so waits for whoever has
-            // preemption off. The last entry is all 0.
-            let (function, data) = unsafe { entry(at) }?;
-            at = at.wrapping_add(1);
+        // SAFETY: the list is freed after a grace period of the tracepoints only. Theirs is of the
+        // fast kind of SRCU, which takes in a grace period of RCU, and so waits for whoever has
+        // preemption off.
+        unsafe { self.entries(list) }.map(move |data| Listener {
             // In the reference to ourselves stands perf.
-            if core::ptr::eq(function, ours) {
-                let file = match core::ptr::eq(data, call.cast()) {
-                    true => core::ptr::null_mut(),
-                    false => data.cast(),
-                };
-                return Some(Listener {
-                    file,
-                    call,
-                    _event: PhantomData,
-                });
-            }
+            file: match core::ptr::eq(data, call.cast()) {
+                true => core::ptr::null_mut(),
+                false => data.cast(),
+            },
+            call,
+            _event: PhantomData,
         })
     }
 }
@@ -196,7 +206,8 @@ impl Listener<'_> {
             // is its own goes.
             Begun::Done(unsafe { record::write_perf(self.call, len, fill, preempt) })
         } else {
-            // SAFETY: see `is_off`.
+            // SAFETY: an event file that was on the list when this began lives until those who may have seen it there have
+            // been waited for.
             unsafe { record::begin(room, self.file, len, fill, preempt) }
         }
     }
@@ -221,7 +232,8 @@ impl Plain<'_> {
         preempt: &PreemptOff<'_>,
     ) -> Begun<'r> {
         let Listener { file, call, .. } = self.0;
-        // SAFETY: see `Listener::is_off`; by the type invariant there is a file, of the event.
+        // SAFETY: by the type invariant there is a file, of the event. As it was on the list when this began, it lives
+        // until those who may have seen it there have been waited for.
         unsafe { record::begin_at(room, (file, call), len, fill, moment, preempt) }
     }
 }
