@@ -36,7 +36,10 @@ use super::{
         ModuleGoing,
         Watched, //
     },
-    seq::SeqWriter, //
+    seq::{
+        self,
+        SeqWriter, //
+    }, //
 };
 use crate::sync::{
     Acquire,
@@ -586,10 +589,7 @@ impl<T: Trigger> Command<T> {
         // SAFETY: by the contract; the node is live while the mutex is held.
         let trigger = Attached(unsafe { Node::<T>::from_raw(data) });
         // SAFETY: `m` is live and this call is its only user.
-        let mut out = unsafe { SeqWriter::from_raw(m) };
-        // A full buffer is no error here: the core sees it and calls again with a larger one.
-        let _ = T::print(&trigger, &mut out);
-        0
+        unsafe { seq::show(m, |out| T::print(&trigger, out)) }
     }
 
     /// # Safety

@@ -17,7 +17,6 @@
 
 mod busy;
 mod callbacks;
-mod file;
 mod listeners;
 mod registration;
 

@@ -24,8 +24,14 @@ use crate::sync::{
     Acquire,
     Atomic, //
 };
-use core::ffi::CStr;
-use kernel::prelude::*;
+use core::{
+    ffi::CStr,
+    marker::PhantomData, //
+};
+use kernel::{
+    error::to_result,
+    prelude::*, //
+};
 
 /// An event that stays while the value lives.
 ///
@@ -75,24 +81,6 @@ impl Target {
         (system.unwrap_or_default(), name.unwrap_or_default())
     }
 
-    /// Has the event call its triggers though nobody records it; undone by [`Target::soft_disable`],
-    /// also where it failed.
-    pub(crate) fn soft_enable(file: &EventFile, _held: &EventMutexHeld) -> Result {
-        let raw = file.as_ptr();
-        // SAFETY: the file is live and the mutex held.
-        let ret = unsafe { bindings::trace_event_enable_disable(raw, 1, 1) };
-        if ret < 0 {
-            return Err(Error::from_errno(ret));
-        }
-        Ok(())
-    }
-
-    /// Undoes one [`Target::soft_enable`].
-    pub(crate) fn soft_disable(file: &EventFile, _held: &EventMutexHeld) {
-        // SAFETY: the file is live and the mutex held; a count is lowered that `soft_enable` raised.
-        unsafe { bindings::trace_event_enable_disable(file.as_ptr(), 0, 1) };
-    }
-
     /// Stops or continues all triggers of the kind `T`. For hits, in any context.
     pub(crate) fn set_paused<T: Trigger>(&self, paused: bool, _preempt: &PreemptOff<'_>) {
         // SAFETY: by the type invariant the file is live; this takes the address of its member.
@@ -115,5 +103,35 @@ impl Target {
                 node.set_paused(paused);
             }
         }
+    }
+}
+
+/// Has an event call its triggers though nobody records it, until it is dropped.
+///
+/// # Invariants
+///
+/// The event was soft-enabled for the value.
+pub(crate) struct SoftEnabled<'a>(&'a EventFile, PhantomData<&'a EventMutexHeld>);
+
+impl<'a> SoftEnabled<'a> {
+    /// Enables the event.
+    pub(crate) fn new(file: &'a EventFile, held: &'a EventMutexHeld) -> Result<Self> {
+        // SAFETY: the file is live and the mutex held.
+        let ret = unsafe { bindings::trace_event_enable_disable(file.as_ptr(), 1, 1) };
+        // INVARIANT: the count is raised also when this fails.
+        let enabled = Self::kept(file, held);
+        to_result(ret).map(|()| enabled)
+    }
+
+    /// The value that was made for this event, and forgotten.
+    pub(crate) fn kept(file: &'a EventFile, _held: &'a EventMutexHeld) -> Self {
+        Self(file, PhantomData)
+    }
+}
+
+impl Drop for SoftEnabled<'_> {
+    fn drop(&mut self) {
+        // SAFETY: the file is live and the mutex held; by the type invariant the count was raised.
+        unsafe { bindings::trace_event_enable_disable(self.0.as_ptr(), 0, 1) };
     }
 }

@@ -25,7 +25,10 @@ use super::{
         PollEvents,
         Poller, //
     },
-    seq::SeqWriter, //
+    seq::{
+        self,
+        SeqWriter, //
+    }, //
 };
 use crate::sync::{
     Atomic,
@@ -300,13 +303,11 @@ impl<T: EventTable> Callbacks<T> {
     unsafe extern "C" fn show(m: *mut base::seq_file, token: *mut c_void) -> c_int {
         // SAFETY: the file is open, and the lock of the `seq_file` held.
         let copy = unsafe { &*Self::state(m).copy.get() };
+        let (Some(copy), Some(index)) = (copy, token.addr().checked_sub(1)) else {
+            return 0;
+        };
         // SAFETY: the core calls from one reader, who holds the lock.
-        let mut out = unsafe { SeqWriter::from_raw(m) };
-        if let (Some(copy), Some(index)) = (copy, token.addr().checked_sub(1)) {
-            // A full page is no error here: the core notices, and asks for the record again.
-            let _ = T::show(copy, index, &mut out);
-        }
-        0
+        unsafe { seq::show(m, |out| T::show(copy, index, out)) }
     }
 
     /// # Safety

@@ -6,27 +6,25 @@
 
 use super::bindings;
 use crate::text::Out;
-use core::{
-    fmt,
-    marker::PhantomData, //
-};
+use core::fmt;
+use kernel::ffi::c_int;
 
 /// Writes to the page that a reader of a `seq_file` gets.
-pub(crate) struct SeqWriter<'a> {
-    file: *mut bindings::seq_file,
-    _file: PhantomData<&'a mut bindings::seq_file>,
-}
+pub(crate) struct SeqWriter<'a>(&'a mut bindings::seq_file);
 
-impl SeqWriter<'_> {
-    /// # Safety
-    ///
-    /// `file` must be live and used by nobody else for the life of the value.
-    pub(super) unsafe fn from_raw(file: *mut bindings::seq_file) -> Self {
-        Self {
-            file,
-            _file: PhantomData,
-        }
-    }
+/// Has `write` write what the core asks `file` for, and returns what the core wants to hear.
+///
+/// # Safety
+///
+/// `file` must be live and used by nobody else meanwhile.
+pub(super) unsafe fn show(
+    file: *mut bindings::seq_file,
+    write: impl FnOnce(&mut SeqWriter<'_>) -> fmt::Result,
+) -> c_int {
+    // A full page is no error here: the core notices, and asks for the same again with a larger one.
+    // SAFETY: by the contract.
+    let _ = write(&mut SeqWriter(unsafe { &mut *file }));
+    0
 }
 
 impl fmt::Write for SeqWriter<'_> {
@@ -36,25 +34,21 @@ impl fmt::Write for SeqWriter<'_> {
 }
 
 impl Out for SeqWriter<'_> {
-    /// When the page is full the rest is dropped: the core notices and asks for the same record
-    /// again with a larger page.
+    /// When the page is full the rest is dropped.
     fn write_bytes(&mut self, bytes: &[u8]) -> fmt::Result {
-        // SAFETY: the file is ours by the contract of `from_raw`.
-        let file = unsafe { &mut *self.file };
-        let room = file.size.saturating_sub(file.count);
+        let Self(file) = self;
 
-        if bytes.len() >= room {
+        if bytes.len() >= file.size.saturating_sub(file.count) {
             // As `seq_write()` says that there is no room.
             file.count = file.size;
             return Err(fmt::Error);
         }
-        // SAFETY: the page has `size` bytes, of which those from `count` on are free.
-        let free = unsafe { file.buf.add(file.count) };
-        // SAFETY: there is room for them, as was just checked, and nobody else has the page.
+        // SAFETY: the page has `size` bytes, of which those from `count` on are free, which is room enough, as was just
+        // checked, and nobody else has the page.
         unsafe {
-            free.cast::<u8>()
-                .copy_from_nonoverlapping(bytes.as_ptr(), bytes.len())
-        };
+            let free = file.buf.add(file.count).cast::<u8>();
+            free.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len());
+        }
         // OVERFLOW: below the size.
         file.count = file.count.wrapping_add(bytes.len());
         Ok(())

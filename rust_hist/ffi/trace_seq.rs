@@ -6,28 +6,10 @@
 
 use super::bindings;
 use crate::text::Out;
-use core::{
-    fmt,
-    marker::PhantomData, //
-};
+use core::fmt;
 
 /// Writes to the buffer that a reader of `trace` gets.
-pub(crate) struct TraceWriter<'a> {
-    seq: *mut bindings::trace_seq,
-    _seq: PhantomData<&'a mut bindings::trace_seq>,
-}
-
-impl TraceWriter<'_> {
-    /// # Safety
-    ///
-    /// `seq` must be live and used by nobody else for the life of the value.
-    pub(super) unsafe fn from_raw(seq: *mut bindings::trace_seq) -> Self {
-        Self {
-            seq,
-            _seq: PhantomData,
-        }
-    }
-}
+pub(crate) struct TraceWriter<'a>(pub(super) &'a mut bindings::trace_seq);
 
 impl fmt::Write for TraceWriter<'_> {
     fn write_str(&mut self, s: &str) -> fmt::Result {
@@ -40,8 +22,8 @@ impl Out for TraceWriter<'_> {
     fn write_bytes(&mut self, bytes: &[u8]) -> fmt::Result {
         // A larger piece fits no buffer.
         let len = u32::try_from(bytes.len()).map_err(|_| fmt::Error)?;
-        // SAFETY: the buffer is ours by the contract of `from_raw`, the bytes are only read.
-        unsafe { bindings::trace_seq_putmem(self.seq, bytes.as_ptr().cast(), len) };
+        // SAFETY: the buffer is ours, the bytes are only read.
+        unsafe { bindings::trace_seq_putmem(self.0, bytes.as_ptr().cast(), len) };
         Ok(())
     }
 }

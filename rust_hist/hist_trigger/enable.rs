@@ -23,7 +23,10 @@ use crate::{
             Prepared,
             Trigger, //
         },
-        enable::Target,
+        enable::{
+            SoftEnabled,
+            Target, //
+        },
         event::{
             EventFile,
             Hit, //
@@ -210,29 +213,11 @@ pub(super) fn run(
 
 /// Puts a trigger on its event.
 fn put(trigger: Prepared<EnableTrigger>, target: &EventFile, held: &EventMutexHeld) -> Result {
-    let enabled = Enabled::new(target, held)?;
+    let enabled = SoftEnabled::new(target, held)?;
     trigger.enable(held)?.attach();
     // From here on `detached` undoes it.
     core::mem::forget(enabled);
     Ok(())
-}
-
-/// Has an event call its triggers, until it is dropped.
-struct Enabled<'a>(&'a EventFile, &'a EventMutexHeld);
-
-impl<'a> Enabled<'a> {
-    fn new(target: &'a EventFile, held: &'a EventMutexHeld) -> Result<Self> {
-        // The count is raised also when this fails.
-        let enabled = Self(target, held);
-        Target::soft_enable(target, held)?;
-        Ok(enabled)
-    }
-}
-
-impl Drop for Enabled<'_> {
-    fn drop(&mut self) {
-        Target::soft_disable(self.0, self.1);
-    }
 }
 
 #[vtable]
@@ -273,7 +258,7 @@ impl Trigger for EnableTrigger {
     }
 
     fn detached(&self, held: &EventMutexHeld) {
-        Target::soft_disable(self.target.file(held), held);
+        drop(SoftEnabled::kept(self.target.file(held), held));
     }
 
     fn print(trigger: &Attached<'_, Self>, out: &mut SeqWriter<'_>) -> fmt::Result {

@@ -9,7 +9,7 @@ use super::{
     super::{
         bindings,
         guard::EventMutexHeld,
-        seq::SeqWriter,
+        seq,
         trace_seq::TraceWriter, //
     },
     Event,
@@ -53,10 +53,7 @@ impl<K: Kind> Event<K> {
         // SAFETY: by the contract.
         let event = unsafe { Self::from_dyn_event(node) };
         // SAFETY: `m` is live and this call is its only user.
-        let mut out = unsafe { SeqWriter::from_raw(m) };
-        // A full buffer is no error here: the core sees it and calls again with a larger one.
-        let _ = event.show(&mut out);
-        0
+        unsafe { seq::show(m, |out| event.show(out)) }
     }
 
     /// # Safety
@@ -214,12 +211,10 @@ impl<K: Kind> Event<K> {
         let record = unsafe { event.record_of(iter) };
         // SAFETY: the iterator is live, and its instance as long as it is read from.
         let verbose = unsafe { is_verbose((*iter).tr) };
-        // SAFETY: the iterator is live.
-        let seq = unsafe { &raw mut (*iter).seq };
-        // SAFETY: this call is the only user of the buffer.
-        let mut out = unsafe { TraceWriter::from_raw(seq) };
+        // SAFETY: the iterator is live, and this call the only user of its buffer.
+        let seq = unsafe { &mut (*iter).seq };
         // A full buffer is no error here: the core sees it.
-        let _ = event.kind.print(record, verbose, &mut out);
+        let _ = event.kind.print(record, verbose, &mut TraceWriter(seq));
         // SAFETY: the buffer is that of the iterator, which is live.
         unsafe { bindings::trace_handle_return(seq) }
     }

@@ -1,20 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Telling the core of a type of dynamic events.
+//! Telling the core of a type of dynamic events, and the file that lists, makes and deletes those of one type.
 //!
-//! C counterpart: [`kernel/trace/trace_dynevent.c`](srctree/kernel/trace/trace_dynevent.c)
+//! C counterparts: [`kernel/trace/trace_dynevent.c`](srctree/kernel/trace/trace_dynevent.c), and `synth_events_fops` in
+//! [`kernel/trace/trace_events_synth.c`](srctree/kernel/trace/trace_events_synth.c)
 
 use super::{
-    super::{
-        module_notifier::Watched,
-        tracefs_file::TracefsFile, //
-    },
-    file::Callbacks,
     Kind,
     Registry, //
 };
 use crate::{
-    ffi::bindings,
+    ffi::{
+        bindings,
+        guard::EventMutex,
+        module_notifier::Watched,
+        seq,
+        this_module,
+        tracefs_file::TracefsFile, //
+    },
     sync::Release, //
 };
 use core::{
@@ -22,7 +25,11 @@ use core::{
     marker::PhantomData, //
 };
 use kernel::{
-    error::to_result,
+    bindings as base,
+    error::{
+        from_result,
+        to_result, //
+    },
     prelude::*, //
 };
 
@@ -75,3 +82,79 @@ impl<K: Kind> Drop for Operations<K> {
         unsafe { bindings::dyn_event_unregister(K::registry().operations.get()) };
     }
 }
+
+/// The callbacks of the file of a type.
+struct Callbacks<K: Kind>(PhantomData<K>);
+
+impl<K: Kind> Callbacks<K> {
+    const VTABLE: base::file_operations = base::file_operations {
+        owner: this_module(),
+        open: Some(Self::open),
+        read: Some(base::seq_read),
+        write: Some(Self::write),
+        llseek: Some(base::seq_lseek),
+        release: Some(base::single_release),
+        ..pin_init::zeroed()
+    };
+
+    /// # Safety
+    ///
+    /// For the VFS.
+    unsafe extern "C" fn open(_inode: *mut base::inode, file: *mut base::file) -> c_int {
+        from_result(|| {
+            // SAFETY: this only checks the lock-down when it is given no instance.
+            to_result(unsafe { bindings::tracing_check_open_get_tr(core::ptr::null_mut()) })?;
+            // SAFETY: the file is being opened.
+            let (mode, flags) = unsafe { ((*file).f_mode, (*file).f_flags) };
+            if mode & WRITE != 0 && flags & TRUNCATE != 0 {
+                K::registry().delete_all()?;
+            }
+            // SAFETY: the file is being opened.
+            Ok(unsafe { base::single_open(file, Some(Self::show), core::ptr::null_mut()) })
+        })
+    }
+
+    /// # Safety
+    ///
+    /// For the VFS, with an open file.
+    unsafe extern "C" fn write(
+        file: *mut base::file,
+        from: *const c_char,
+        size: usize,
+        at: *mut base::loff_t,
+    ) -> isize {
+        // SAFETY: the arguments are those of a write.
+        unsafe {
+            bindings::trace_parse_run_command(file, from, size, at, Some(Self::command_callback))
+        }
+    }
+
+    /// # Safety
+    ///
+    /// For the core, with a line.
+    unsafe extern "C" fn command_callback(line: *const c_char) -> c_int {
+        if !K::registry().is_open() {
+            return EAGAIN.to_errno();
+        }
+        // SAFETY: by the contract.
+        let line = unsafe { CStr::from_char_ptr(line) };
+        from_result(|| K::command(line).map(|()| 0))
+    }
+
+    /// Lists all events, as they are while `event_mutex` is held.
+    ///
+    /// # Safety
+    ///
+    /// For `seq_file.c`, with its lock held.
+    unsafe extern "C" fn show(m: *mut base::seq_file, _data: *mut c_void) -> c_int {
+        let held = &EventMutex::lock();
+        let mut events = K::registry().events(held);
+        // SAFETY: the core calls from one reader, who holds the lock.
+        unsafe { seq::show(m, |out| events.try_for_each(|event| event.list(out))) }
+    }
+}
+
+/// The file may be written to.
+const WRITE: base::fmode_t = base::fmode_t::from_ne_bytes(2u32.to_ne_bytes());
+/// What was in the file goes.
+const TRUNCATE: u32 = base::O_TRUNC;
