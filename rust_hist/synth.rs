@@ -31,10 +31,7 @@ use crate::{
             Owner,
             Registry, //
         },
-        guard::{
-            EventMutex,
-            EventMutexHeld, //
-        },
+        guard::EventMutexHeld,
         record,
         seq::SeqWriter,
         text::TextBuf,
@@ -182,28 +179,13 @@ pub(crate) fn find(name: &[u8], held: &EventMutexHeld) -> Option<Arc<SynthEvent>
         .map(Arc::from)
 }
 
-/// Makes an event of a definition, as a line of the file has it, for a module or for nobody.
+/// Deletes an event: `EBUSY` if it is in use.
 ///
-/// Takes `event_mutex`. A refusal is in the error log.
-#[cfg(not(CONFIG_SYNTH_EVENTS))]
-pub(crate) fn create(definition: &CStr, owner: Owner) -> Result {
-    command::run(definition, owner)
-}
-
-/// Deletes the event called `name`: `ENOENT` if there is none, `EBUSY` if it is in use.
-///
-/// Takes `event_mutex`. The instances in which the event has been enabled have their buffers emptied,
-/// before anybody can make the next event, which gets its number, and would be shown its records.
+/// The instances in which the event has been enabled have their buffers emptied, before anybody can make the next
+/// event, which gets its number, and would be shown its records.
 ///
 /// PARITY: `synth_event_delete()` does so for the event of a module only, and without the mutex.
-pub(crate) fn delete(name: &[u8]) -> Result {
-    let held = &EventMutex::lock();
-    let event = find(name, held).ok_or(ENOENT)?;
-    delete_found(&event, held)
-}
-
-/// As [`delete`].
-fn delete_found(event: &Arc<SynthEvent>, held: &EventMutexHeld) -> Result {
+fn delete(event: &Arc<SynthEvent>, held: &EventMutexHeld) -> Result {
     Event::delete(event, held)?;
     record::empty_stale_buffers(held);
     Ok(())

@@ -10,13 +10,15 @@
 //! Context: creating and deleting process context, without `event_mutex`; tracing any.
 
 use super::{
-    create,
+    command,
     delete,
+    find,
     Synth, //
 };
 use crate::{
     ffi::{
         dyn_event::Owner,
+        guard::EventMutex,
         synth_api::{
             export_synth_api,
             Raw,
@@ -53,11 +55,12 @@ impl SynthApi for Synth {
         if text.to_bytes().trim_ascii_start().starts_with(b"!") {
             return Err(EINVAL);
         }
-        create(text, owner)
+        command::run(text, owner)
     }
 
     fn delete(name: &CStr) -> Result {
-        delete(name.to_bytes())
+        let held = &EventMutex::lock();
+        delete(&find(name.to_bytes(), held).ok_or(ENOENT)?, held)
     }
 
     fn values(&self) -> Option<usize> {

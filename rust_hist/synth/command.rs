@@ -8,7 +8,6 @@
 //! Context: process. An event is looked for and made in one hold of `event_mutex`.
 
 use super::{
-    delete_found,
     find,
     names,
     publish,
@@ -106,7 +105,7 @@ fn delete(line: &CStr, name: &[u8], held: &EventMutexHeld) -> Result {
             who(&event, held).as_bytes(),
         ));
     }
-    delete_found(&event, held)
+    super::delete(&event, held)
 }
 
 /// Logs that an event is not deleted by a line of `dynamic_events`, as the core does not show it to us, or that it
