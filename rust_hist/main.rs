@@ -84,10 +84,10 @@ module! {
 
 /// What the module calls its things.
 struct Names {
-    trigger: &'static CStr,
+    /// The trigger, and the file that shows its table.
+    hist: &'static CStr,
     enable: &'static CStr,
     disable: &'static CStr,
-    hist: &'static CStr,
     stats: &'static CStr,
     #[cfg(rust_hist_debug)]
     debug: &'static CStr,
@@ -98,10 +98,9 @@ struct Names {
 
 /// Those of the C implementation, for a kernel without it.
 static DROP_IN: Names = Names {
-    trigger: c"hist",
+    hist: c"hist",
     enable: c"enable_hist",
     disable: c"disable_hist",
-    hist: c"hist",
     stats: c"hist_stats",
     #[cfg(rust_hist_debug)]
     debug: c"hist_debug",
@@ -116,10 +115,9 @@ static DROP_IN: Names = Names {
 
 /// Beside the C implementation.
 static BESIDE: Names = Names {
-    trigger: c"rhist",
+    hist: c"rhist",
     enable: c"enable_rhist",
     disable: c"disable_rhist",
-    hist: c"rhist",
     stats: c"rhist_stats",
     #[cfg(rust_hist_debug)]
     debug: c"rhist_debug",
@@ -195,7 +193,7 @@ impl RustHist {
             // In this order the core lists them where there are no triggers, as it does those of C.
             enable <- Command::register(names.enable),
             disable <- Command::register(names.disable),
-            hist <- Command::register(names.trigger),
+            hist <- Command::register(names.hist),
             // The file of the events may be open as soon as it is there, so this is the last step that
             // can fail.
             synth <- synth::register(names.synth),
@@ -215,7 +213,7 @@ impl RustHist {
                 hist.open();
                 pr_info!(
                     "trigger `{}`, files `{}`, `{}` and `{}`\n",
-                    names.trigger,
+                    names.hist,
                     names.hist,
                     names.stats,
                     names.synth.file()

@@ -12,43 +12,13 @@ use super::{
 use core::ffi::CStr;
 use kernel::prelude::*;
 
-/// Adds an entry to the log of `instance`: where it happened, the command, what is wrong, with a detail behind
-/// it unless that is empty, and the column of the command that the `^` points at.
+/// Adds an entry to the log of `instance`, or of the top one: where it happened, the command, what is wrong, with a
+/// detail behind it unless that is empty, and the column of the command that the `^` points at.
 ///
 /// The log copies all of it, so nothing points into the module. It has no way to fail: without
 /// memory the detail is missing, or there is an entry less.
 pub(crate) fn report(
-    instance: Instance<'_>,
-    location: &CStr,
-    command: &CStr,
-    text: &CStr,
-    detail: &[u8],
-    column: u16,
-) {
-    // SAFETY: the instance is live.
-    unsafe { report_to(instance.as_ptr(), location, command, text, detail, column) };
-}
-
-/// Adds an entry to the log of the top instance; as [`report`].
-pub(crate) fn report_top(location: &CStr, command: &CStr, text: &CStr, detail: &[u8], column: u16) {
-    // SAFETY: null stands for the top instance.
-    unsafe {
-        report_to(
-            core::ptr::null_mut(),
-            location,
-            command,
-            text,
-            detail,
-            column,
-        )
-    };
-}
-
-/// # Safety
-///
-/// `instance` must be null or live.
-unsafe fn report_to(
-    instance: *mut bindings::trace_array,
+    instance: Option<Instance<'_>>,
     location: &CStr,
     command: &CStr,
     text: &CStr,
@@ -61,11 +31,11 @@ unsafe fn report_to(
     };
     let text = longer.as_ref().map_or(text, TextBuf::as_c_str);
     let mut texts = [text.as_char_ptr()];
-    // SAFETY: by the contract; the strings are read and copied before the call returns, and 0
-    // is the index of the only text.
+    // SAFETY: the instance is live, and null stands for the top one; the strings are read and copied before the call
+    // returns, and 0 is the index of the only text.
     unsafe {
         bindings::tracing_log_err(
-            instance,
+            instance.map_or(core::ptr::null_mut(), |instance| instance.as_ptr()),
             location.as_char_ptr(),
             command.as_char_ptr().cast_mut(),
             texts.as_mut_ptr(),

@@ -69,13 +69,12 @@ impl Remote {
         }
         // CAST: a slice is never longer than `isize::MAX`.
         let room = room as isize;
-        let copied = if self.is_of_task() {
-            // SAFETY: `room` bytes can be written at `start`; the function takes any address.
-            unsafe { bindings::strncpy_from_user_nofault(start.cast(), self.as_ptr(), room) }
-        } else {
-            // SAFETY: `room` bytes can be written at `start`; the function takes any address.
-            unsafe { bindings::strncpy_from_kernel_nofault(start.cast(), self.as_ptr(), room) }
+        let copy = match self.is_of_task() {
+            true => bindings::strncpy_from_user_nofault,
+            false => bindings::strncpy_from_kernel_nofault,
         };
+        // SAFETY: `room` bytes can be written at `start`; both functions take any address.
+        let copied = unsafe { copy(start.cast(), self.as_ptr(), room) };
         usize::try_from(copied).ok()
     }
 

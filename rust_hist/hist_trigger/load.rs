@@ -78,7 +78,8 @@ pub(crate) fn run(commands: &Commands<'_>) {
 fn failure(entry: &LoadEntry<'_>, error: Error, why: &'static CStr, at: usize) -> Failure {
     if let Ok(text) = TextBuf::terminated(entry.text) {
         let at = u16::try_from(at).unwrap_or(u16::MAX);
-        error_log::report_top(c"rust_hist: triggers", text.as_c_str(), why, b"", at);
+        let location = c"rust_hist: triggers";
+        error_log::report(None, location, text.as_c_str(), why, b"", at);
     }
     Failure {
         error,

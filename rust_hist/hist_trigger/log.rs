@@ -90,7 +90,7 @@ impl Log<'_> {
         let location = self.location()?;
         let command = TextBuf::joined(&[self.prefix, b":", self.text, b"\0"])?;
         error_log::report(
-            self.file.instance(),
+            Some(self.file.instance()),
             location.as_c_str(),
             command.as_c_str(),
             text,

@@ -81,7 +81,8 @@ fn refuse_with(line: &CStr, refusal: &Refusal, detail: &[u8]) -> Error {
             .to_bytes_with_nul()
             .get(skipped..)
             .and_then(|rest| CStr::from_bytes_with_nul(rest).ok());
-        error_log::report_top(
+        error_log::report(
+            None,
             names().file,
             logged.unwrap_or(line),
             kind.text(),
