@@ -16,35 +16,26 @@ use kernel::{
     prelude::*, //
 };
 
-/// A text that grows. Writing to it fails when there is no memory.
-pub(crate) struct TextBuf {
-    bytes: KVec<u8>,
-    flags: Flags,
-}
+/// A text that grows, and what memory it asks for. Writing to it fails when there is none.
+pub(crate) struct TextBuf(KVec<u8>, Flags);
 
 impl TextBuf {
     /// An empty text.
     pub(crate) fn new() -> Self {
-        Self {
-            bytes: KVec::new(),
-            flags: GFP_KERNEL,
-        }
+        Self(KVec::new(), GFP_KERNEL)
     }
 
     /// An empty text that is charged to the memory cgroup of who writes it: a reader may keep one in each file that it
     /// has open.
     pub(crate) fn charged() -> Self {
-        Self {
-            bytes: KVec::new(),
-            flags: GFP_KERNEL_ACCOUNT,
-        }
+        Self(KVec::new(), GFP_KERNEL_ACCOUNT)
     }
 
     /// The parts one after the other.
     pub(crate) fn joined(parts: &[&[u8]]) -> Result<Self> {
         let mut text = Self::new();
         for part in parts {
-            text.bytes.extend_from_slice(part, text.flags)?;
+            text.0.extend_from_slice(part, text.1)?;
         }
         Ok(text)
     }
@@ -56,28 +47,28 @@ impl TextBuf {
 
     /// The text so far.
     pub(crate) fn as_bytes(&self) -> &[u8] {
-        &self.bytes
+        &self.0
     }
 
     /// The text so far, for C to write to.
     pub(super) fn as_mut_ptr(&mut self) -> *mut u8 {
-        self.bytes.as_mut_ptr()
+        self.0.as_mut_ptr()
     }
 
     /// The text up to its first NUL; nothing if it has none.
     pub(crate) fn as_c_str(&self) -> &CStr {
-        CStr::from_bytes_until_nul(&self.bytes).unwrap_or_default()
+        CStr::from_bytes_until_nul(&self.0).unwrap_or_default()
     }
 
     /// The memory with the text.
     pub(crate) fn into_bytes(self) -> KVec<u8> {
-        self.bytes
+        self.0
     }
 
     /// Takes a newline off its end.
     pub(crate) fn trim_newline(&mut self) {
-        if self.bytes.last() == Some(&b'\n') {
-            let _ = self.bytes.pop();
+        if self.0.last() == Some(&b'\n') {
+            let _ = self.0.pop();
         }
     }
 }
@@ -90,7 +81,7 @@ impl fmt::Write for TextBuf {
 
 impl Out for TextBuf {
     fn write_bytes(&mut self, bytes: &[u8]) -> fmt::Result {
-        let grown = self.bytes.extend_from_slice(bytes, self.flags);
+        let grown = self.0.extend_from_slice(bytes, self.1);
         grown.map_err(|_| fmt::Error)
     }
 }

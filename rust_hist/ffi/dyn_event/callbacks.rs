@@ -8,6 +8,7 @@
 use super::{
     super::{
         bindings,
+        event::c_str,
         guard::EventMutexHeld,
         seq,
         trace_seq::TraceWriter, //
@@ -24,7 +25,10 @@ use kernel::{
         to_result, //
     },
     prelude::*,
-    sync::Arc, //
+    sync::{
+        Arc,
+        ArcBorrow, //
+    }, //
 };
 
 impl<K: Kind> Event<K> {
@@ -56,14 +60,22 @@ impl<K: Kind> Event<K> {
         unsafe { seq::show(m, |out| event.show(out)) }
     }
 
+    /// The event of a callback, and the proof that the core calls it with `event_mutex` held.
+    ///
+    /// # Safety
+    ///
+    /// `event_mutex` must be held, and `node` be that of an event of this type, for `'a`.
+    unsafe fn locked<'a>(node: *mut bindings::dyn_event) -> (ArcBorrow<'a, Self>, EventMutexHeld) {
+        // SAFETY: by the contract, an event of this type is on the list while the mutex is held.
+        unsafe { (Self::from_dyn_event(node), EventMutexHeld::assume()) }
+    }
+
     /// # Safety
     ///
     /// For the core, with `event_mutex` held and an event of this type.
     pub(super) unsafe extern "C" fn is_busy_callback(node: *mut bindings::dyn_event) -> bool {
-        // SAFETY: the core calls with the mutex held, for the whole call.
-        let held = unsafe { EventMutexHeld::assume() };
-        // SAFETY: by the contract.
-        let event = unsafe { Self::from_dyn_event(node) };
+        // SAFETY: by the contract, for the whole call.
+        let (event, held) = unsafe { Self::locked(node) };
         let is_busy = event.is_busy(&held);
         if is_busy {
             // Only who wants to delete all events asks.
@@ -76,10 +88,10 @@ impl<K: Kind> Event<K> {
     ///
     /// For the core, with `event_mutex` held and an event of this type, which goes if it returns 0.
     pub(super) unsafe extern "C" fn free_callback(node: *mut bindings::dyn_event) -> c_int {
-        // SAFETY: the core calls with the mutex held, for the whole call.
-        let held = unsafe { EventMutexHeld::assume() };
-        // SAFETY: by the contract. The reference is for the time of the call.
-        let event = Arc::from(unsafe { Self::from_dyn_event(node) });
+        // SAFETY: by the contract, for the whole call.
+        let (event, held) = unsafe { Self::locked(node) };
+        // It outlives what the list has of it.
+        let event = Arc::from(event);
         if event.is_busy(&held) {
             K::still_in_use(&event, false, &held);
         }
@@ -98,13 +110,9 @@ impl<K: Kind> Event<K> {
         node: *mut bindings::dyn_event,
     ) -> bool {
         // SAFETY: by the contract.
-        let event = unsafe { Self::from_dyn_event(node) };
-        // SAFETY: by the contract.
-        if unsafe { CStr::from_char_ptr(name) } != event.name() {
-            return false;
-        }
-        // SAFETY: by the contract.
-        system.is_null() || unsafe { CStr::from_char_ptr(system) } == K::system()
+        let (event, name, system) =
+            unsafe { (Self::from_dyn_event(node), c_str(name), c_str(system)) };
+        name == Some(event.name()) && system.is_none_or(|system| system == K::system())
     }
 
     /// # Safety
@@ -113,15 +121,15 @@ impl<K: Kind> Event<K> {
     pub(super) unsafe extern "C" fn define_fields(call: *mut bindings::trace_event_call) -> c_int {
         // SAFETY: by the contract.
         let event = unsafe { Self::of_call(call) };
-        for field in event.fields() {
-            // SAFETY: by the contract.
-            if let Err(error) = unsafe { define(call, &field) } {
-                return error.to_errno();
+        from_result(|| {
+            for field in event.fields() {
+                // SAFETY: by the contract.
+                unsafe { define(call, &field) }?;
             }
-        }
-        // ORDERING: read by the caller of the core, on this task.
-        event.state.defined.store(1, Relaxed);
-        0
+            // ORDERING: read by the caller of the core, on this task.
+            event.state.defined.store(1, Relaxed);
+            Ok(0)
+        })
     }
 
     /// # Safety
@@ -132,53 +140,37 @@ impl<K: Kind> Event<K> {
         what: bindings::trace_reg,
         data: *mut c_void,
     ) -> c_int {
+        let (comes, goes) = match what {
+            bindings::trace_reg_TRACE_REG_REGISTER
+            | bindings::trace_reg_TRACE_REG_PERF_REGISTER => (true, false),
+            bindings::trace_reg_TRACE_REG_UNREGISTER
+            | bindings::trace_reg_TRACE_REG_PERF_UNREGISTER => (false, true),
+            _ => (false, false),
+        };
         // SAFETY: by the contract.
         let event = unsafe { Self::of_call(call) };
-        match what {
-            bindings::trace_reg_TRACE_REG_REGISTER
-            | bindings::trace_reg_TRACE_REG_PERF_REGISTER => {
-                // SAFETY: by the contract.
-                unsafe { event.come(call, what, data) }
-            }
-            bindings::trace_reg_TRACE_REG_UNREGISTER
-            | bindings::trace_reg_TRACE_REG_PERF_UNREGISTER => {
-                // SAFETY: by the contract.
-                let ret = unsafe { bindings::trace_event_reg(call, what, data) };
-                event.leave();
-                ret
-            }
-            // SAFETY: by the contract.
-            _ => unsafe { bindings::trace_event_reg(call, what, data) },
-        }
-    }
-
-    /// Has a listener come.
-    ///
-    /// # Safety
-    ///
-    /// As for [`Event::reg`].
-    unsafe fn come(
-        &self,
-        call: *mut bindings::trace_event_call,
-        what: bindings::trace_reg,
-        data: *mut c_void,
-    ) -> c_int {
-        // ORDERING: under `event_mutex`.
-        let owner = self.owner.load(Relaxed);
-        // SAFETY: the module is live, or there is none: `module_going` takes it away before it is freed.
-        if !unsafe { bindings::try_module_get(owner) } {
+        if comes && !event.come() {
             return EBUSY.to_errno();
         }
         // SAFETY: by the contract.
         let ret = unsafe { bindings::trace_event_reg(call, what, data) };
-        if ret != 0 {
-            // SAFETY: taken above.
-            unsafe { bindings::module_put(owner) };
-            return ret;
+        if goes || comes && ret != 0 {
+            event.leave();
         }
+        ret
+    }
+
+    /// Notes that a listener comes, which keeps the module of the event; `false` if that is going.
+    fn come(&self) -> bool {
         // ORDERING: under `event_mutex`.
-        self.state.listeners.fetch_add(1, Relaxed);
-        0
+        let owner = self.owner.load(Relaxed);
+        // SAFETY: the module is live, or there is none: `module_going` takes it away before it is freed.
+        let kept = unsafe { bindings::try_module_get(owner) };
+        if kept {
+            // ORDERING: under `event_mutex`.
+            self.state.listeners.fetch_add(1, Relaxed);
+        }
+        kept
     }
 
     /// Notes that a listener has gone.
