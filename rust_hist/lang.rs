@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The trigger language: text in, specification out.
+//! The parser of the trigger language: the text of a command to its specification.
 //!
 //! C counterpart: `event_hist_trigger_parse()` and `parse_hist_trigger_attrs()` of
 //! [`kernel/trace/trace_events_hist.c`](srctree/kernel/trace/trace_events_hist.c).
 //!
-//! [`parse`] takes the text behind `hist:` apart without knowing the event: a [`HistSpec`] is
-//! pieces of that text. What needs the event's fields is decided by
-//! [`crate::program::Program::compile`]. The text is bytes; it need not be UTF-8.
+//! [`parse`] splits the text after `hist:` without knowing the event: a [`HistSpec`] holds spans of
+//! that text. [`crate::program::Program::compile`] then checks what depends on the event's fields.
+//! The text is bytes and need not be UTF-8.
 //!
-//! - `lang/spec.rs`: [`Command`] (the text and its carets), [`HistSpec`] and [`Modifier`];
-//! - `lang/parse.rs`: the parameters, the filter, one field with its modifier;
-//! - `lang/enable.rs`: the other commands, `enable_hist` and `disable_hist`;
-//! - `lang/load.rs`: the list of triggers that the module is loaded with.
+//! - `lang/spec.rs`: [`CommandText`] (the text and its carets), [`HistSpec`] and [`Modifier`];
+//! - `lang/parse.rs`: the parameters, the filter, and the modifier of a field;
+//! - `lang/expr.rs`: the operator at the root of an expression;
+//! - `lang/enable.rs`: the commands `enable_hist` and `disable_hist`;
+//! - `lang/load.rs`: the list of triggers that the module creates when it is loaded.
 //!
-//! Context: process.
+//! Context: process. Nothing here allocates.
 
 mod enable;
 pub(crate) mod expr;
@@ -33,7 +34,7 @@ pub use self::{
     },
     parse::parse,
     spec::{
-        Command,
+        CommandText,
         HistSpec,
         Modifier,
         Update,

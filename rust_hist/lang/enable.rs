@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The text behind `enable_hist:` and `disable_hist:`.
+//! The text after `enable_hist:` and `disable_hist:`.
 //!
 //! C counterpart: `event_enable_trigger_parse()` in
 //! [`kernel/trace/trace_events_trigger.c`](srctree/kernel/trace/trace_events_trigger.c).
@@ -18,34 +18,50 @@ use crate::{
     }, //
 };
 
-/// `SYSTEM:EVENT[:COUNT][ if FILTER]`, taken apart.
+/// The parts of `SYSTEM:EVENT[:COUNT][ if FILTER]`.
+///
+/// # Examples
+///
+/// ```
+/// use rust_hist::{error::Errno, lang::EnableSpec};
+///
+/// let spec = EnableSpec::parse(b"sched:sched_switch:5 if next_pid == 1")?;
+/// assert_eq!((spec.system, spec.event), (&b"sched"[..], &b"sched_switch"[..]));
+/// assert_eq!(spec.limit(), Ok(5));
+/// assert_eq!(spec.filter(), Ok(Some(&b"next_pid == 1"[..])));
+/// # Ok::<(), Errno>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EnableSpec<'t> {
-    /// The system of the event that is acted on.
+    /// The system of the event whose triggers are paused or continued.
     pub system: &'t [u8],
-    /// Its name.
+    /// The name of that event.
     pub event: &'t [u8],
-    /// What stands behind its name.
+    /// The text after the second colon.
     pub count: Option<&'t [u8]>,
-    /// Where that begins in the text.
+    /// Index of [`EnableSpec::count`] in the text.
     pub count_at: usize,
-    /// What follows the first blank, blanks stripped before it; it begins with `if` if it is right.
+    /// What follows the first blank, trimmed; it is valid only if it begins with `if`.
     rest: Option<&'t [u8]>,
-    /// Where that begins in the text.
+    /// Index of what follows the first blank in the text.
     pub rest_at: usize,
 }
 
-/// How often without a count. A count of this value means the same, as in C.
+/// The limit of a trigger without a count. As in C, a count of this value means no limit, too.
 pub const UNLIMITED: u64 = u64::MAX;
 
 impl<'t> EnableSpec<'t> {
-    /// Takes the text apart, which has no blanks at its two ends.
+    /// Splits `text`, which the caller has trimmed.
+    ///
+    /// # Errors
+    ///
+    /// [`Errno::Einval`] if the system or the event is missing.
     pub fn parse(text: &'t [u8]) -> Result<Self, Errno> {
         let blank = text.iter().position(|&b| lex::is_blank(b));
         let end = blank.unwrap_or(text.len());
         let all = Span::whole(text);
         let mut parts = Split::new(text, all.first(end), b':');
-        let rest = lex::trim(text, all.behind(end));
+        let rest = lex::trim(text, all.skip(end));
         let system = parts.next().ok_or(Errno::Einval)?;
         let event = parts.next().ok_or(Errno::Einval)?;
         let count = parts.next();
@@ -60,9 +76,14 @@ impl<'t> EnableSpec<'t> {
         })
     }
 
-    /// How often the trigger acts: a number, or as a printed line has it, a signed number behind a word.
+    /// Returns how many hits the trigger acts on: a number, or `count=` and a signed number, or
+    /// `unlimited`, which is what a trigger line shows.
     ///
-    /// PARITY: C does not take what it prints.
+    /// PARITY: C does not accept the count that its own trigger line shows.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`lex::number`].
     pub fn limit(&self) -> Result<u64, Errno> {
         let Some(count) = self.count.filter(|&count| count != b"unlimited") else {
             return Ok(UNLIMITED);
@@ -75,7 +96,11 @@ impl<'t> EnableSpec<'t> {
         }
     }
 
-    /// What follows `if`, if anything does.
+    /// Returns the filter after `if`, or `None` if nothing follows the event and the count.
+    ///
+    /// # Errors
+    ///
+    /// [`Errno::Einval`] if what follows does not begin with the word `if`.
     pub fn filter(&self) -> Result<Option<&'t [u8]>, Errno> {
         let Some(rest) = self.rest else {
             return Ok(None);

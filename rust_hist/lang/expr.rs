@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Where an expression falls apart.
+//! The root of an expression: the operator that is applied last.
 //!
 //! C counterpart: `contains_operator()` and `parse_unary()` of
 //! [`kernel/trace/trace_events_hist.c`](srctree/kernel/trace/trace_events_hist.c).
-//! Of operators that bind alike the last is the root, so that evaluation goes from left to right.
+//! Among operators of one precedence the last one is the root, so they are left-associative.
 //!
 //! Context: process.
 
@@ -17,7 +17,7 @@ use crate::{
     text::Span, //
 };
 
-use super::Command;
+use super::CommandText;
 
 /// An operator between two operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,14 +33,14 @@ pub(crate) enum Operator {
 pub(crate) enum Root {
     /// No operator: a constant, a field or a reference.
     Atom,
-    /// A minus sign that begins the text, and no other.
+    /// A unary minus: the last minus sign is the first byte of the text.
     Minus,
     /// The operator at this byte of the text.
     Binary(Operator, usize),
 }
 
-/// Finds the root of the expression `span`.
-pub(crate) fn root(command: &Command<'_>, span: Span) -> Root {
+/// Returns the root of the expression `span`.
+pub(crate) fn root(command: &CommandText<'_>, span: Span) -> Root {
     let last = |operator| {
         (span.start..span.end)
             .rev()
@@ -61,20 +61,20 @@ pub(crate) fn root(command: &Command<'_>, span: Span) -> Root {
         .unwrap_or(Root::Atom)
 }
 
-/// What stands between the parentheses of `-(..)`.
+/// Returns what the parentheses of `-(..)` enclose.
 ///
-/// PARITY: like `parse_unary()`, it looks for a parenthesis anywhere behind the sign, and takes the
-/// byte behind the sign for it.
-pub(crate) fn negated(command: &Command<'_>, span: Span) -> Result<Span, Refusal> {
+/// PARITY: like `parse_unary()`, it looks for an opening parenthesis anywhere after the sign, and
+/// then skips the byte after the sign as if it were that parenthesis.
+pub(crate) fn negated(command: &CommandText<'_>, span: Span) -> Result<Span, Refusal> {
     let text = command.text();
     let no_parens = command.explain(Errno::Einval, ErrKind::UnaryMinusParens, span);
-    let rest = span.behind(1);
+    let rest = span.skip(1);
 
     if !rest.of(text).contains(&b'(') {
         return Err(no_parens);
     }
 
-    let rest = rest.behind(1);
+    let rest = rest.skip(1);
     let close = rest.of(text).iter().rposition(|&byte| byte == b')');
     let inner = rest.first(close.ok_or(no_parens)?);
 

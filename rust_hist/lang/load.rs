@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The list of triggers that the module makes when it is loaded.
+//! The list of triggers that the module creates when it is loaded.
 //!
-//! There is no C counterpart: what is built in reads its boot configuration instead.
+//! There is no C counterpart: the built-in C code takes its triggers from the boot configuration.
 //!
 //! Context: process.
 
@@ -14,11 +14,11 @@ use crate::text::{
 /// One trigger of the list: `SYSTEM.EVENT COMMAND[:PARAMS]`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LoadEntry<'t> {
-    /// The whole entry, blanks at both ends stripped.
+    /// The entry, trimmed.
     pub text: &'t [u8],
-    /// The event, up to the first blank.
+    /// What precedes the first blank: the event.
     pub event: &'t [u8],
-    /// What would be written to the event's `trigger` file.
+    /// What follows the first blank: the command as it is written to the event's `trigger` file.
     pub trigger: &'t [u8],
 }
 
@@ -33,11 +33,12 @@ impl<'t> LoadEntry<'t> {
         Self {
             text,
             event: all.first(end).of(text),
-            trigger: lex::trim(text, all.behind(end)).of(text),
+            trigger: lex::trim(text, all.skip(end)).of(text),
         }
     }
 
-    /// System and name of the event; the first dot, or colon, separates them.
+    /// Returns the system and the name of the event, which the first dot or colon separates; `None`
+    /// if either is missing.
     pub fn names(&self) -> Option<(&'t [u8], &'t [u8])> {
         let at = self.event.iter().position(|&b| matches!(b, b'.' | b':'))?;
         let (system, name) = self.event.split_at_checked(at)?;
@@ -46,7 +47,8 @@ impl<'t> LoadEntry<'t> {
         (!system.is_empty() && !name.is_empty()).then_some((system, name))
     }
 
-    /// The word of the command, and what follows it, as the `trigger` file separates them.
+    /// Returns the command's name and its parameters, which a colon or a blank separates, as in the
+    /// `trigger` file.
     pub fn command(&self) -> (&'t [u8], Option<&'t [u8]>) {
         let all = Span::whole(self.trigger);
         let Some(at) = self
@@ -56,7 +58,7 @@ impl<'t> LoadEntry<'t> {
         else {
             return (self.trigger, None);
         };
-        let params = lex::trim(self.trigger, all.behind(at).behind(1)).of(self.trigger);
+        let params = lex::trim(self.trigger, all.skip(at).skip(1)).of(self.trigger);
 
         (
             all.first(at).of(self.trigger),
@@ -65,11 +67,26 @@ impl<'t> LoadEntry<'t> {
     }
 }
 
-/// The entries of a list, in order; empty ones are left out.
+/// Iterates over the entries of `list` in order, without the empty ones.
 ///
-/// They are separated by `;` or by a newline, neither of which a trigger has but in a quoted string of
-/// its filter: what is between two `"` is never a separator. A comma, which separates the list items of
-/// a trigger, could not be one.
+/// A `;` or a newline separates two entries, unless it is between two `"`: a trigger has these bytes
+/// only in a quoted string of its filter. A comma could not separate entries, since it separates the
+/// keys and the values of a trigger.
+///
+/// # Examples
+///
+/// ```
+/// use rust_hist::lang::load_entries;
+///
+/// let list = b"sched.sched_switch hist:keys=next_pid; irq.softirq_entry hist:keys=vec";
+/// let mut entries = load_entries(list);
+/// let first = entries.next().ok_or("no entry")?;
+///
+/// assert_eq!(first.names(), Some((&b"sched"[..], &b"sched_switch"[..])));
+/// assert_eq!(first.command(), (&b"hist"[..], Some(&b"keys=next_pid"[..])));
+/// assert_eq!(entries.count(), 1);
+/// # Ok::<(), &str>(())
+/// ```
 pub fn load_entries(list: &[u8]) -> impl Iterator<Item = LoadEntry<'_>> {
     let mut quoted = false;
 

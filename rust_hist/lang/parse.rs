@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Text to specification: the filter, the parameters, one modifier.
+//! Text to specification: the filter, the parameters, and the modifier of a field.
 //!
 //! C counterpart: `event_hist_trigger_parse()`, `parse_hist_trigger_attrs()` and `parse_field()` of
 //! [`kernel/trace/trace_events_hist.c`](srctree/kernel/trace/trace_events_hist.c).
-//! The order of the checks decides which refusal a text with two mistakes gets; it is that of C.
+//! The checks are in the order of C, so a text with two mistakes is refused for the same one.
 //!
 //! Context: process.
 
@@ -33,13 +33,13 @@ use crate::{
 };
 
 use super::spec::{
-    Command,
+    CommandText,
     HistSpec,
     Modifier,
     Usage, //
 };
 
-/// How the handlers begin.
+/// The prefixes by which a token is recognised as a handler.
 pub(crate) const ON_MATCH: &[u8] = b"onmatch(";
 pub(crate) const ON_MAX: &[u8] = b"onmax(";
 pub(crate) const ON_CHANGE: &[u8] = b"onchange(";
@@ -48,20 +48,42 @@ const HANDLERS: [&[u8]; 3] = [ON_MATCH, ON_MAX, ON_CHANGE];
 /// The word between the parameters and the filter.
 const IF: &[u8] = b"if";
 
-/// What a printed line ends in.
+/// The states that end a trigger line.
 const ACTIVE: &[u8] = b" [active]";
 const PAUSED: &[u8] = b" [paused]";
 
-/// Parses what stands behind `PREFIX:`.
+/// Parses `text`, which follows the command's name and the colon.
 ///
-/// `prefix` is the command's name, which carets count along. `text` ends at its first NUL, if it
-/// has one, as it does for C.
+/// `prefix` is the command's name; the columns of error messages count it and the colon. As in C, the
+/// first NUL of `text`, if there is one, ends it.
+///
+/// # Errors
+///
+/// A [`Refusal`] with the errno for the writer and, as in C, the message and the column for
+/// `error_log`.
+///
+/// # Examples
+///
+/// ```
+/// use rust_hist::{
+///     error::{ErrKind, Refusal},
+///     lang::{parse, Update},
+/// };
+///
+/// let spec = parse(b"hist", b"keys=next_pid:size=256:pause")?;
+/// assert_eq!(spec.update(), Some(Update::Pause));
+///
+/// let refusal = parse(b"hist", b"keys=next_pid:size=3").expect_err("too small");
+/// let message = refusal.entries().next().map(|entry| (entry.kind, entry.at));
+/// assert_eq!(message, Some((ErrKind::InvalidSize, 24)));
+/// # Ok::<(), Refusal>(())
+/// ```
 pub fn parse<'t>(prefix: &'t [u8], text: &'t [u8]) -> Result<HistSpec<'t>, Refusal> {
     let text = position(text, 0)
         .and_then(|nul| text.get(..nul))
         .unwrap_or(text);
 
-    let whole = Command::new(prefix, text, Span::whole(text));
+    let whole = CommandText::new(prefix, text, Span::whole(text));
 
     if text.is_empty() {
         return Err(whole.explain(Errno::Einval, ErrKind::NoKeys, Span::whole(text)));
@@ -70,7 +92,7 @@ pub fn parse<'t>(prefix: &'t [u8], text: &'t [u8]) -> Result<HistSpec<'t>, Refus
     let (params, filter) =
         split_filter(text).map_err(|at| whole.explain(Errno::Einval, ErrKind::NoFilter, at))?;
     let (params, filter, paused) = without_state(text, params, filter);
-    let mut spec = HistSpec::new(Command::new(prefix, text, params), filter);
+    let mut spec = HistSpec::new(CommandText::new(prefix, text, params), filter);
     let mut keys = None;
 
     spec.paused = paused;
@@ -83,8 +105,8 @@ pub fn parse<'t>(prefix: &'t [u8], text: &'t [u8]) -> Result<HistSpec<'t>, Refus
     Ok(spec)
 }
 
-/// Cuts the text at the first word `if` between blanks. The filter is what stands behind the one
-/// blank that ends this word. Where that fails, the word itself is the error.
+/// Splits the text at the first word `if` that has a blank before and after it. The filter is what
+/// follows the blank after that word. If there is nothing to split, the error is the word.
 fn split_filter(text: &[u8]) -> Result<(Span, Option<Span>), Span> {
     let whole = Span::whole(text);
 
@@ -93,7 +115,7 @@ fn split_filter(text: &[u8]) -> Result<(Span, Option<Span>), Span> {
             continue;
         }
 
-        let word = whole.behind(at);
+        let word = whole.skip(at);
         let Some(before) = at.checked_sub(1) else {
             return Err(word);
         };
@@ -102,7 +124,7 @@ fn split_filter(text: &[u8]) -> Result<(Span, Option<Span>), Span> {
             continue;
         }
 
-        let [blank, _, ..] = word.behind(IF.len()).of(text) else {
+        let [blank, _, ..] = word.skip(IF.len()).of(text) else {
             return Err(word);
         };
 
@@ -111,9 +133,9 @@ fn split_filter(text: &[u8]) -> Result<(Span, Option<Span>), Span> {
         }
 
         let condition = trim(text, word);
-        let filter = condition.behind(IF.len()).behind(1);
+        let filter = condition.skip(IF.len()).skip(1);
 
-        // Nothing but blanks stood behind the word.
+        // Only blanks follow the word.
         if filter.is_empty() {
             return Err(word);
         }
@@ -123,13 +145,15 @@ fn split_filter(text: &[u8]) -> Result<(Span, Option<Span>), Span> {
     Ok((whole, None))
 }
 
-/// Takes the state off a printed line: the parameters, the filter, and whether the state is `[paused]`.
+/// Removes the state from the end of a trigger line: returns the parameters, the filter, and whether
+/// the state is `[paused]`.
 ///
-/// It is looked for only behind what ends a printed line; a name, which may be any text, does not.
+/// Without a filter, the text before the state must end as a trigger line does. A line never ends in
+/// its name, which may be any text, so a name that ends in ` [active]` is left alone.
 ///
-/// PARITY: C refuses a line with its state, unless it ends in an action: `action_parse()` ignores what
-/// stands behind the parenthesis. No filter that C accepts ends so: the last of it is a parenthesis, or a
-/// value that is in quotes, or in braces, or a number or the name of a function, which have no brackets.
+/// PARITY: C refuses a line with its state unless it ends in an action, since `action_parse()` ignores
+/// what follows the closing parenthesis. No filter that C accepts ends in a state: it ends in a closing
+/// parenthesis, a value in quotes or braces, a number, or a function's name.
 fn without_state(text: &[u8], params: Span, filter: Option<Span>) -> (Span, Option<Span>, bool) {
     let last = filter.unwrap_or(params);
     let cut = |state: &[u8]| {
@@ -153,7 +177,7 @@ fn without_state(text: &[u8], params: Span, filter: Option<Span>) -> (Span, Opti
     }
 }
 
-/// Whether a printed line without a filter ends as these parameters do.
+/// Returns whether a trigger line without a filter can end as `params` ends.
 fn ends_line(params: &[u8]) -> bool {
     let last = params.rsplit(|&byte| byte == b':').next().unwrap_or(params);
 
@@ -163,7 +187,7 @@ fn ends_line(params: &[u8]) -> bool {
         || last.ends_with(b")")
 }
 
-/// Parses one token between colons.
+/// Parses `token`, which colons separate from the others.
 fn parameter(spec: &mut HistSpec<'_>, keys: &mut Option<Span>, token: Span) -> Result<(), Refusal> {
     let command = spec.command;
     let bytes = token.of(command.text());
@@ -171,7 +195,7 @@ fn parameter(spec: &mut HistSpec<'_>, keys: &mut Option<Span>, token: Span) -> R
     match position(bytes, b'=') {
         Some(at) => {
             let left = token.first(at);
-            let right = token.behind(at).behind(1);
+            let right = token.skip(at).skip(1);
 
             if right.is_empty() {
                 return Err(command.refuse(ErrKind::EmptyAssignment, token));
@@ -200,7 +224,7 @@ fn flag(spec: &mut HistSpec<'_>, token: Span) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Parses the token `LEFT=right`. Of several with one meaning the last counts.
+/// Parses the token `LEFT=right`. If several tokens set the same parameter, the last one counts.
 fn assignment(
     spec: &mut HistSpec<'_>,
     keys: &mut Option<Span>,
@@ -229,7 +253,7 @@ fn assignment(
     Ok(())
 }
 
-/// log2 of the map's size for `size=text`, rounded up.
+/// Returns log2 of the number of entries that `size=text` asks for, rounded up.
 fn map_bits(text: &[u8]) -> Result<u32, Errno> {
     let size = number(text)?;
     let bits = match size.checked_sub(1) {
@@ -245,7 +269,7 @@ fn map_bits(text: &[u8]) -> Result<u32, Errno> {
 }
 
 impl HistSpec<'_> {
-    /// Splits an atom at its first dot.
+    /// Splits an atom at its first dot into the field's name and its modifier.
     pub(crate) fn name_and_modifier(&self, atom: Span) -> (Span, Option<Span>) {
         let mut parts = Split::new(self.command.text(), atom, b'.');
         let name = parts.next().unwrap_or(atom);
@@ -253,7 +277,7 @@ impl HistSpec<'_> {
         (name, parts.rest())
     }
 
-    /// Parses a modifier, or says which piece of it is wrong.
+    /// Parses `modifier` of the field `name`. The error is the span of what is invalid.
     pub(crate) fn modifier(
         &self,
         name: Span,
@@ -283,27 +307,27 @@ impl HistSpec<'_> {
         if command.begins(modifier, b"bucket") {
             return self.buckets(modifier);
         }
-        // PARITY: `parse_field()` does not look behind these two words.
-        if usage.has_shares() && command.begins(modifier, b"percent") {
+        // PARITY: `parse_field()` ignores what follows these two words.
+        if usage.allows_shares() && command.begins(modifier, b"percent") {
             return Ok(Modifier::Percent);
         }
-        if usage.has_shares() && command.begins(modifier, b"graph") {
+        if usage.allows_shares() && command.begins(modifier, b"graph") {
             return Ok(Modifier::Graph);
         }
         Err(modifier)
     }
 
-    /// Parses `bucket=N` or `buckets=N`.
+    /// Parses `bucket=N` or `buckets=N`. The error is the span of what is invalid.
     fn buckets(&self, modifier: Span) -> Result<Modifier, Span> {
-        let mut rest = modifier.behind(b"bucket".len());
+        let mut rest = modifier.skip(b"bucket".len());
 
         if self.command.begins(rest, b"s") {
-            rest = rest.behind(1);
+            rest = rest.skip(1);
         }
         if !self.command.begins(rest, b"=") {
             return Err(rest);
         }
-        rest = rest.behind(1);
+        rest = rest.skip(1);
 
         number(rest.of(self.command.text()))
             .ok()

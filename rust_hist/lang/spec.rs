@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The parsed command: pieces of its text, and the text itself with its carets.
+//! The parsed command: spans of its text, and the text itself, by which columns are computed.
 //!
 //! C counterpart: `struct hist_trigger_attrs`, `last_cmd` and `errpos()` of
 //! [`kernel/trace/trace_events_hist.c`](srctree/kernel/trace/trace_events_hist.c).
@@ -27,17 +27,17 @@ use crate::{
     }, //
 };
 
-/// The clock of a trigger with stamps that names none.
+/// The trace clock of a trigger that uses time stamps and has no `clock=`.
 pub(crate) const CLOCK: &[u8] = b"global";
 
-/// The words that parsing rewrites before it looks for operators, so that their dash is none.
+/// The modifier `.sym-offset`, whose dash must not be taken for a minus sign.
 const SYM: &[u8] = b".sym";
 const OFFSET: &[u8] = b"-offset";
 
-/// `field.MODIFIER`: how a column is computed or shown. A field has one at most.
+/// `field.MODIFIER`: how a column is computed or shown. A field has at most one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Modifier {
-    /// None.
+    /// No modifier.
     #[default]
     None,
     /// `.hex`
@@ -46,36 +46,38 @@ pub enum Modifier {
     Sym,
     /// `.sym-offset`
     SymOffset,
-    /// `.execname`, of `common_pid` alone
+    /// `.execname`, only for `common_pid`
     Execname,
     /// `.syscall`
     Syscall,
-    /// `.log2`; the hit computes it
+    /// `.log2`, which a hit computes
     Log2,
-    /// `.buckets=N`; the hit computes it
+    /// `.buckets=N`, which a hit computes
     Buckets(NonZeroU64),
     /// `.usecs`
     Usecs,
-    /// `.percent`, of values alone
+    /// `.percent`, only for values
     Percent,
-    /// `.graph`, of values alone
+    /// `.graph`, only for values
     Graph,
-    /// `.stacktrace`, of stack fields alone
+    /// `.stacktrace`, only for stacks
     Stacktrace,
 }
 
-/// A command as `error_log` shows it: the prefix, a colon, the text.
+/// The text of a command as `error_log` shows it: the prefix, a colon, and what was parsed.
+///
+/// It computes the columns of the carets, which count from the first byte of the prefix.
 #[derive(Clone, Copy, Debug)]
-pub struct Command<'t> {
+pub struct CommandText<'t> {
     prefix: &'t [u8],
     text: &'t [u8],
-    /// Where the parameters end and the filter begins.
+    /// The parameters, without the filter.
     params: Span,
-    /// Carets stand under the very piece, not where its bytes stand first.
+    /// Whether a caret is put under the span itself, and not under the first occurrence of its bytes.
     exact: bool,
 }
 
-impl<'t> Command<'t> {
+impl<'t> CommandText<'t> {
     pub(super) fn new(prefix: &'t [u8], text: &'t [u8], params: Span) -> Self {
         Self {
             prefix,
@@ -85,15 +87,15 @@ impl<'t> Command<'t> {
         }
     }
 
-    /// The text behind the prefix and the colon.
+    /// Returns the text after the prefix and the colon.
     pub fn text(&self) -> &'t [u8] {
         self.text
     }
 
-    /// Byte `at` of the text, with the dash of `.sym-offset` in the parameters read as `X`.
+    /// Returns byte `at` of the text, and `X` for the dash of `.sym-offset` in the parameters.
     ///
-    /// PARITY: `event_hist_trigger_parse()` overwrites that dash, so typing the `X` works too, and
-    /// a caret for a piece with such a dash finds nothing.
+    /// PARITY: `event_hist_trigger_parse()` overwrites that dash with `X`. So a user may type the `X`,
+    /// and the caret of a span that contains such a dash is put in column 0.
     pub(super) fn byte(&self, at: usize) -> u8 {
         let byte = self.text.get(at).copied().unwrap_or(0);
 
@@ -110,22 +112,22 @@ impl<'t> Command<'t> {
         }
     }
 
-    /// The bytes of `span` as [`Command::byte`] reads them.
+    /// Returns the bytes of `span` as [`CommandText::byte`] reads them.
     pub(super) fn bytes(&self, span: Span) -> impl Iterator<Item = u8> + Clone + '_ {
         (span.start..span.end.min(self.text.len())).map(|at| self.byte(at))
     }
 
-    /// Whether the bytes of `span` are `word`.
+    /// Returns whether the bytes of `span` are `word`.
     pub(super) fn is(&self, span: Span, word: &[u8]) -> bool {
         self.bytes(span).eq(word.iter().copied())
     }
 
-    /// Whether the bytes of `span` begin with `word`.
+    /// Returns whether the bytes of `span` begin with `word`.
     pub(super) fn begins(&self, span: Span, word: &[u8]) -> bool {
         self.bytes(span.first(word.len())).eq(word.iter().copied())
     }
 
-    /// The column of the first place in the command where `needle` stands; 0 if it stands nowhere.
+    /// Returns the column of the first occurrence of `needle` in the command, or 0 if there is none.
     fn find(&self, needle: impl Iterator<Item = u8> + Clone) -> u16 {
         let mut command = self.prefix.iter().chain(b":").chain(self.text).copied();
         let mut at = 0u16;
@@ -143,11 +145,11 @@ impl<'t> Command<'t> {
         }
     }
 
-    /// The column of the caret for the piece `span`: where its bytes stand first.
+    /// Returns the column of the caret for `span`: that of the first occurrence of its bytes.
     ///
-    /// PARITY: `errpos()` knows the piece's bytes alone, not its place; the caret of `sort=b` for
-    /// an unknown `b` may point into the word before. In handlers and actions, whose parameters are names
-    /// that are typed before most of the time, ours stands under the piece.
+    /// PARITY: `errpos()` searches for the bytes, so the caret of `sort=b` for an unknown `b` may point
+    /// into an earlier word. For handlers and actions, whose parameters mostly occur earlier in the
+    /// command as well, ours points at the span itself.
     pub fn column(&self, span: Span) -> u16 {
         if self.exact {
             self.column_at(span.start)
@@ -156,30 +158,30 @@ impl<'t> Command<'t> {
         }
     }
 
-    /// As [`Command::column`], for a word that need not be typed.
+    /// Returns the column of the first occurrence of `word` in the command, or 0 if there is none.
     pub fn column_of(&self, word: &[u8]) -> u16 {
         self.find(word.iter().copied())
     }
 
-    /// The column of the byte `at` of the text, for entries of our own.
+    /// Returns the column of byte `at` of the text, for messages that C does not have.
     pub fn column_at(&self, at: usize) -> u16 {
         let at = self.prefix.len().saturating_add(1).saturating_add(at);
 
         u16::try_from(at).unwrap_or(u16::MAX)
     }
 
-    /// A refusal that C does not explain: `kind`, with the caret where `span` begins.
+    /// Returns a refusal whose message C does not have: `kind`, with the caret at the start of `span`.
     pub fn explain(&self, errno: Errno, kind: ErrKind, span: Span) -> Refusal {
         Refusal::new(errno, kind, self.column_at(span.start))
     }
 
-    /// The refusal that C answers to most mistakes: EINVAL, and `kind` with the caret at `span`.
+    /// Returns the refusal of most mistakes: `EINVAL`, and `kind` with the caret where C puts it.
     pub fn refuse(&self, kind: ErrKind, span: Span) -> Refusal {
         Refusal::new(Errno::Einval, kind, self.column(span))
     }
 }
 
-/// The change a command asks of a trigger that exists already.
+/// The change that a command makes to an existing trigger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Update {
     /// `pause`
@@ -197,49 +199,50 @@ pub enum Usage {
     Key,
     /// In `vals=`.
     Value,
-    /// As a variable, or in `save()`.
+    /// As a variable, or as a parameter of an action.
     Variable,
     /// In an expression.
     Operand,
 }
 
 impl Usage {
-    /// Whether `.percent` and `.graph` are read here.
+    /// Returns whether `.percent` and `.graph` are accepted here.
     ///
-    /// PARITY: `parse_expr()` forgets where the expression stands, so an operand may have them.
-    pub(super) fn has_shares(self) -> bool {
+    /// PARITY: `parse_expr()` does not know where the expression is used, so C accepts them for every
+    /// operand.
+    pub(super) fn allows_shares(self) -> bool {
         matches!(self, Self::Value | Self::Operand)
     }
 }
 
-/// A parsed trigger command: pieces of its text.
+/// A parsed trigger command: spans of its text.
 #[derive(Clone, Copy, Debug)]
 pub struct HistSpec<'t> {
-    pub(crate) command: Command<'t>,
+    pub(crate) command: CommandText<'t>,
     pub(crate) keys: Span,
     pub(crate) vals: Option<Span>,
     pub(crate) sort: Option<Span>,
     /// `name=` with what follows it.
     pub(crate) name: Option<Span>,
-    /// What follows `clock=`, without blanks around.
+    /// What follows `clock=`, trimmed.
     pub(crate) clock: Option<Span>,
     pub(crate) filter: Option<Span>,
     pub(crate) bits: u32,
-    /// Tokens of variables: `v=expr[,v=expr ..]`.
+    /// The tokens that define variables: `v=expr[,v=expr ..]`.
     pub(crate) vars: List<Span, VARS_MAX>,
-    /// Tokens of handlers: `onmax($v).save(..)`.
+    /// The tokens of handlers with their actions: `onmax($v).save(..)`.
     pub(crate) actions: List<Span, ACTIONS_MAX>,
     pub(crate) pause: bool,
     pub(crate) cont: bool,
     pub(crate) clear: bool,
     pub(crate) nohitcount: bool,
-    /// The text ends in the state `[paused]`, as a printed line does.
+    /// Whether the text ends in the state `[paused]`, as a trigger line does.
     pub(super) paused: bool,
 }
 
 impl<'t> HistSpec<'t> {
-    /// A specification of which only the text and the filter are known.
-    pub(super) fn new(command: Command<'t>, filter: Option<Span>) -> Self {
+    /// Returns a specification that has nothing but the text and the filter yet.
+    pub(super) fn new(command: CommandText<'t>, filter: Option<Span>) -> Self {
         Self {
             command,
             keys: Span::default(),
@@ -259,26 +262,27 @@ impl<'t> HistSpec<'t> {
         }
     }
 
-    /// The same, whose carets stand under the very pieces.
+    /// Returns the same specification, whose carets point at the spans themselves.
     pub(crate) fn exact(mut self) -> Self {
         self.command.exact = true;
         self
     }
 
-    /// Whether a new trigger begins stopped; `stamps` says whether it has time stamps.
+    /// Returns whether a new trigger starts paused; `timestamps` says whether it uses time stamps.
     ///
-    /// PARITY: without them C does not look at the clock, nor at what stands behind it.
-    pub(crate) fn starts_paused(&self, stamps: bool) -> bool {
-        let behind_clock = self
+    /// PARITY: C ignores the clock of a trigger without time stamps, and whatever follows that clock:
+    /// such a trigger line does not carry its state.
+    pub(crate) fn starts_paused(&self, timestamps: bool) -> bool {
+        let ends_in_clock = self
             .clock
             .is_some_and(|clock| self.filter.is_none() && clock.end == self.command.params.end);
 
-        self.pause || self.paused && (stamps || !behind_clock)
+        self.pause || self.paused && (timestamps || !ends_in_clock)
     }
 
-    /// What the command asks of a trigger like it that exists; `None`: nothing, it is a new one.
+    /// Returns the change that the command makes to an existing trigger, or `None` if it creates one.
     ///
-    /// Where several are asked, the first in the order of [`Update`] acts alone.
+    /// If the command asks for several changes, only the first one in the order of [`Update`] is made.
     pub fn update(&self) -> Option<Update> {
         if self.pause {
             Some(Update::Pause)
@@ -291,13 +295,13 @@ impl<'t> HistSpec<'t> {
         }
     }
 
-    /// The refusal of `name=`: a trigger of that name exists and is another one.
+    /// Returns the refusal of `name=` for a trigger that does not match the existing one of that name.
     pub fn refuse_name(&self) -> Refusal {
         self.command
             .refuse(ErrKind::NamedMismatch, self.name.unwrap_or_default())
     }
 
-    /// The refusal of `clock=`: there is no such clock.
+    /// Returns the refusal of `clock=` for a trace clock that does not exist.
     pub fn refuse_clock(&self) -> Refusal {
         match self.clock {
             Some(clock) => self.command.refuse(ErrKind::SetClockFail, clock),
@@ -309,12 +313,12 @@ impl<'t> HistSpec<'t> {
         }
     }
 
-    /// The items of a list in the text.
+    /// Returns the comma-separated items of `list`.
     pub(crate) fn items(&self, list: Span) -> Split<'t> {
         Split::new(self.command.text(), list, b',')
     }
 
-    /// Whether `span` is `word`.
+    /// Returns whether `span` is `word`.
     pub(crate) fn is(&self, span: Span, word: &[u8]) -> bool {
         self.command.is(span, word)
     }

@@ -83,13 +83,13 @@ impl Compiler<'_, '_> {
         for &token in self.spec.actions.as_slice() {
             let bytes = token.of(self.spec.command.text());
             let action = if bytes.starts_with(ON_MATCH) {
-                self.parse_onmatch(token.behind(ON_MATCH.len()))?
+                self.parse_onmatch(token.skip(ON_MATCH.len()))?
             } else if bytes.starts_with(ON_MAX) {
-                let (arg, rest) = self.tracked(token.behind(ON_MAX.len()))?;
+                let (arg, rest) = self.tracked(token.skip(ON_MAX.len()))?;
 
                 self.parse_action(Handler::Max { arg, var: 0 }, rest)?
             } else {
-                let (arg, rest) = self.tracked(token.behind(ON_CHANGE.len()))?;
+                let (arg, rest) = self.tracked(token.skip(ON_CHANGE.len()))?;
 
                 self.parse_action(Handler::Change { arg, var: 0 }, rest)?
             };
@@ -280,7 +280,7 @@ impl Compiler<'_, '_> {
             return Err(command.refuse(ErrKind::OnxNotVar, arg));
         }
 
-        let name = arg.behind(1);
+        let name = arg.skip(1);
         let vars = self.program.vars();
         let Some(found) = vars
             .iter()

@@ -124,7 +124,7 @@ impl Program {
         purpose: Purpose,
     ) -> Result<(), Refusal> {
         self.bits = spec.bits;
-        self.name = spec.name.map(|token| token.behind(b"name=".len()));
+        self.name = spec.name.map(|token| token.skip(b"name=".len()));
         self.clock = spec.clock;
         self.filter = spec.filter;
         self.nohitcount = spec.nohitcount;

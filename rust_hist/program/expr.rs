@@ -387,7 +387,7 @@ impl Compiler<'_, '_> {
 
     /// The name of the variable that an atom refers to.
     fn referred(&self, atom: Span) -> Option<Span> {
-        matches!(atom.of(self.spec.command.text()), [b'$', _, ..]).then(|| atom.behind(1))
+        matches!(atom.of(self.spec.command.text()), [b'$', _, ..]).then(|| atom.skip(1))
     }
 
     /// What the trigger's own variable `name` is made of, if that is a plain field.

@@ -143,7 +143,7 @@ impl Compiler<'_, '_> {
     /// Finds what a parameter stands for.
     fn source(&mut self, handler: Handler, event: Event, name: Span) -> Result<ArgSource, Refusal> {
         if name.of(self.spec.command.text()).starts_with(b"$") {
-            self.variable(handler, event, name.behind(1))
+            self.variable(handler, event, name.skip(1))
         } else {
             self.field(handler, event, name)
         }

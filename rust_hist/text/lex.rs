@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Splitting, blanks and numbers, as the kernel's string functions do it.
+//! Splitting, trimming and number parsing with the results of the kernel's string functions.
 //!
 //! C counterpart: [`lib/string.c`](srctree/lib/string.c) (`strsep()`, `strim()`) and
 //! [`lib/kstrtox.c`](srctree/lib/kstrtox.c).
@@ -10,9 +10,20 @@
 use super::Span;
 use crate::error::Errno;
 
-/// Yields the pieces of a span of `text` between the bytes `separator`, empty ones included.
+/// Iterates over the parts of a span that `separator` bytes divide, as `strsep()` does: empty parts
+/// are included, and a span without a separator is one part.
 ///
-/// A span without the separator is one piece; so is an empty span.
+/// # Examples
+///
+/// ```
+/// use rust_hist::text::{lex::Split, Span};
+///
+/// let text = b"keys=next_pid:pause";
+/// let mut parts = Split::new(text, Span { start: 0, end: text.len() }, b':');
+///
+/// assert_eq!(parts.next().map(|part| part.of(text)), Some(&b"keys=next_pid"[..]));
+/// assert_eq!(parts.rest().map(|rest| rest.of(text)), Some(&b"pause"[..]));
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Split<'t> {
     text: &'t [u8],
@@ -21,7 +32,7 @@ pub struct Split<'t> {
 }
 
 impl<'t> Split<'t> {
-    /// Splits `span` of `text`.
+    /// Returns an iterator over the parts of `span` in `text`.
     pub fn new(text: &'t [u8], span: Span, separator: u8) -> Self {
         Self {
             text,
@@ -30,7 +41,7 @@ impl<'t> Split<'t> {
         }
     }
 
-    /// What is left behind the last separator passed; `None` once the last piece is out.
+    /// Returns what follows the part that was returned last, or `None` after the last part.
     pub fn rest(&self) -> Option<Span> {
         self.rest
     }
@@ -43,40 +54,54 @@ impl Iterator for Split<'_> {
         let rest = self.rest?;
         let found = position(rest.of(self.text), self.separator);
 
-        self.rest = found.map(|at| rest.behind(at).behind(1));
+        self.rest = found.map(|at| rest.skip(at).skip(1));
         Some(found.map_or(rest, |at| rest.first(at)))
     }
 }
 
-/// Index of the first `byte` in `bytes`.
+/// Returns the index of the first `byte` in `bytes`.
 pub fn position(bytes: &[u8], byte: u8) -> Option<usize> {
     bytes.iter().position(|&b| b == byte)
 }
 
-/// Whether `byte` is white space to `isspace()` of the kernel, whose characters are Latin-1.
+/// Returns whether `byte` is white space to the kernel's `isspace()`, which takes bytes for Latin-1.
 pub fn is_space(byte: u8) -> bool {
     matches!(byte, b'\t'..=b'\r' | b' ' | 0xa0)
 }
 
-/// Whether `byte` may separate the filter from what stands before it.
+/// Returns whether `byte` is a space or a tab, which separate the filter from the parameters.
 pub fn is_blank(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t')
 }
 
-/// The part of `span` without the white space at its two ends.
+/// Returns `span` without the white space at its start and its end, as `strim()` does.
 pub fn trim(text: &[u8], span: Span) -> Span {
     let bytes = span.of(text);
     let first = bytes.iter().position(|&b| !is_space(b));
     let last = bytes.iter().rposition(|&b| !is_space(b));
 
     match (first, last) {
-        (Some(first), Some(last)) => span.first(last.saturating_add(1)).behind(first),
+        (Some(first), Some(last)) => span.first(last.saturating_add(1)).skip(first),
         _ => span.first(0),
     }
 }
 
-/// Reads a number as `kstrtoull(text, 0, ..)` does: decimal, `0x` hexadecimal or `0` octal, with
-/// an optional plus sign before and one newline behind.
+/// Parses a number as `kstrtoull(text, 0, ..)` does: decimal, hexadecimal after `0x`, octal after
+/// `0`, with an optional plus sign before it and an optional newline after it.
+///
+/// # Errors
+///
+/// [`Errno::Erange`] if the number has more than 64 bits, [`Errno::Einval`] if `text` is no number.
+///
+/// # Examples
+///
+/// ```
+/// use rust_hist::{error::Errno, text::lex::number};
+///
+/// assert_eq!(number(b"0x80"), Ok(128));
+/// assert_eq!(number(b"128k"), Err(Errno::Einval));
+/// assert_eq!(number(b"0x10000000000000000"), Err(Errno::Erange));
+/// ```
 pub fn number(text: &[u8]) -> Result<u64, Errno> {
     let text = text.strip_prefix(b"+").unwrap_or(text);
     let (radix, digits) = match text {
@@ -99,11 +124,11 @@ pub fn number(text: &[u8]) -> Result<u64, Errno> {
         used = used.saturating_add(1);
     }
 
-    let behind = digits.get(used..).unwrap_or(&[]);
+    let rest = digits.get(used..).unwrap_or(&[]);
 
     match value {
         None => Err(Errno::Erange),
-        Some(value) if used > 0 && matches!(behind, [] | [b'\n']) => Ok(value),
+        Some(value) if used > 0 && matches!(rest, [] | [b'\n']) => Ok(value),
         Some(_) => Err(Errno::Einval),
     }
 }
