@@ -1,25 +1,28 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What a synthetic event is: its definition, its record, and how both are shown.
+//! Synthetic events: their definition, their record, and the text that shows both.
 //!
 //! C counterpart: the parts of
 //! [`kernel/trace/trace_events_synth.c`](srctree/kernel/trace/trace_events_synth.c) that do not talk
 //! to the tracing core.
-//! The text of a definition becomes a [`Schema`], which does not change any more. The glue registers
-//! the event, asks the schema for the size of a record and has it written and shown.
+//! [`parse`] makes a [`Schema`] of the text of a definition; a schema never changes. The glue in
+//! `synth` registers the event, and calls the schema to measure, write and show records.
 //!
-//! Context: creating and showing process context, writing a record any, NMI included.
+//! Context: creating and showing: process, may sleep. Writing a record: any, NMI included.
 
 mod error;
-mod kind;
+mod field_type;
 mod parse;
 mod record;
 mod show;
-mod still;
+mod stable;
 
 use core::ffi::CStr;
 
-use self::kind::Format;
+use self::field_type::{
+    FieldType,
+    Format, //
+};
 use crate::{
     alloc::{
         AllocError,
@@ -34,88 +37,90 @@ use crate::{
 
 pub use self::{
     error::{
-        Refusal,
-        SynthErr, //
+        SynthErr,
+        SynthRefusal, //
     },
-    kind::is_type,
+    field_type::is_type,
     parse::{
         logged,
         parse,
         parse_dynamic,
-        Command, //
+        SynthCommand, //
     },
     record::{
+        FieldValues,
         Lost,
-        Next,
         Sizes,
         Unread,
-        Values,
+        WithValues,
         DYN_STRING_MAX,
         FAULT, //
     },
-    show::Names,
-    still::Still, //
+    show::KernelFormat,
+    stable::StableValues, //
 };
 
-/// Most fields of one event (`SYNTH_FIELDS_MAX`).
+/// Maximum number of fields of one event (`SYNTH_FIELDS_MAX`).
 pub const FIELDS_MAX: usize = 64;
-/// Bytes of what every record starts with (`struct trace_entry`).
+/// Bytes of the header of every record (`struct trace_entry`).
 pub const HEADER: usize = 8;
 
-/// One field as the schema keeps it; the texts are ended by a NUL.
+/// A field as the schema stores it. A NUL ends each of its texts.
 #[derive(Clone, Copy, Debug)]
-struct Place {
-    /// Where the type starts in the schema's text.
+struct StoredField {
+    /// Index of the type in the schema's text.
     type_name: usize,
-    /// Where the name starts.
+    /// Index of the name in the schema's text.
     name: usize,
-    /// One beyond the NUL of the name.
+    /// Index after the NUL of the name.
     end: usize,
     class: SynthClass,
     format: Format,
     size: u16,
     signed: bool,
     at: u16,
-    /// The bits that a number leaves of its word.
+    /// The bits of a 64-bit word that a number of this size does not use.
     unused: u8,
 }
 
 /// One field of a synthetic event.
 #[derive(Clone, Copy, Debug)]
-pub struct Field<'s> {
-    /// The type as `format` shows it: with `__data_loc ` if the record has only its place.
+pub struct SchemaField<'s> {
+    /// The type as `format` shows it: after `__data_loc ` if the value has no fixed offset.
     pub type_name: &'s CStr,
     /// The name.
     pub name: &'s CStr,
-    /// What its values are.
+    /// The class of its values.
     pub class: SynthClass,
-    /// Its bytes as `format` shows them: of a static string those that were asked for, of what is
-    /// elsewhere in the record 8.
+    /// The size in bytes as `format` shows it: that of the definition for a static string, and 8 for a
+    /// value without a fixed offset.
     pub size: u16,
-    /// Whether `format` calls it signed.
+    /// Whether `format` shows it as signed.
     pub signed: bool,
-    /// Its first 64-bit word behind the header.
+    /// Index of its first 64-bit word after the header.
     pub at: u16,
     format: Format,
 }
 
-impl Field<'_> {
-    /// Where it starts in the record.
+impl SchemaField<'_> {
+    /// Returns the offset of the field in the record, in bytes.
     pub fn offset(&self) -> usize {
-        // OVERFLOW: `at` has 16 bits.
+        // OVERFLOW: `at` has 16 bits, and `usize` at least 32.
         usize::from(self.at) * 8 + HEADER
     }
 
-    /// The type as it was typed, which is what the listing shows.
+    /// Returns the type as the definition has it, which is what `synthetic_events` shows.
     pub fn typed(&self) -> &[u8] {
         let type_name = self.type_name.to_bytes();
 
-        type_name.strip_prefix(kind::DATA_LOC).unwrap_or(type_name)
+        type_name
+            .strip_prefix(field_type::DATA_LOC)
+            .unwrap_or(type_name)
     }
 }
 
-impl<'s> From<Field<'s>> for SynthField<'s> {
-    fn from(field: Field<'s>) -> Self {
+impl<'s> From<SchemaField<'s>> for SynthField<'s> {
+    fn from(field: SchemaField<'s>) -> Self {
         Self {
             name: field.name.to_bytes(),
             type_name: field.type_name.to_bytes(),
@@ -126,30 +131,83 @@ impl<'s> From<Field<'s>> for SynthField<'s> {
     }
 }
 
-/// A synthetic event: its name and its fields, at least one.
+/// The definition of a synthetic event: its name and its fields, at least one.
 ///
-/// Never changes; its texts stay where they are as long as it lives, wherever it is moved.
+/// It never changes. Its texts are in memory of their own, so their addresses stay valid when it moves.
 ///
 /// # Invariants
 ///
 /// - `text` is the name and then type and name of every field, each ended by its only NUL.
 /// - The words of the fields follow each other without gap from 0 to `words`.
+///
+/// # Examples
+///
+/// A record is measured, written and shown:
+///
+/// ```
+/// use core::fmt;
+/// use rust_hist::{
+///     schema::{self, FieldValues, KernelFormat, Sizes, SynthCommand, Unread},
+///     text::Out,
+/// };
+///
+/// struct Latency(u64);
+///
+/// impl FieldValues for Latency {
+///     fn number(&self, _field: usize) -> u64 {
+///         self.0
+///     }
+///     fn string_len(&self, _field: usize) -> Result<usize, Unread> {
+///         Ok(4)
+///     }
+///     fn string(&self, _field: usize, to: &mut [u8]) -> Result<usize, Unread> {
+///         to[..4].copy_from_slice(b"idle");
+///         Ok(4)
+///     }
+///     fn stack_len(&self, _field: usize) -> Result<usize, Unread> {
+///         Err(Unread::Fault)
+///     }
+///     fn stack(&self, _field: usize, _to: &mut [u8]) -> Result<usize, Unread> {
+///         Err(Unread::Fault)
+///     }
+/// }
+/// # mod out { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/out.rs")); }
+/// # use out::Buffer;
+/// # struct Host;
+/// # impl KernelFormat for Host {
+/// #     fn symbol_offset<W: Out>(&self, _: u64, _: &mut W) -> fmt::Result { Ok(()) }
+/// #     fn gfp_flags<W: Out>(&self, _: u64, _: &mut W) -> fmt::Result { Ok(()) }
+/// # }
+///
+/// let Ok(SynthCommand::Create(schema)) = schema::parse(b"wake u64 ns; char[] comm", |_| false) else {
+///     panic!("the definition is valid");
+/// };
+/// let mut sizes = Sizes::new();
+/// schema.measure(&Latency(1500), &mut sizes).expect("short enough");
+/// let mut record = vec![0; sizes.record_len()];
+/// schema.write(&Latency(1500), &sizes, &mut record).expect("long enough");
+///
+/// let mut line = Buffer::default();
+/// schema.write_line(&record, false, &Host, &mut line)?;
+/// assert_eq!(line.text(), "wake: ns=1500 comm=idle\n");
+/// # Ok::<(), fmt::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct Schema {
     text: Vec<u8>,
-    fields: Vec<Place>,
+    fields: Vec<StoredField>,
     words: u16,
     dynamic: bool,
-    /// All fields are numbers.
+    /// Whether all fields are numbers.
     numbers: bool,
-    /// A field is a stack.
+    /// Whether a field is a stack.
     stacks: bool,
 }
 
 impl Schema {
-    /// The event called `name`, without fields yet.
+    /// Returns the event `name` without fields, to which the caller then adds at least one.
     fn new(name: &[u8]) -> Result<Self, AllocError> {
-        // INVARIANT: no fields, no words; `name` is a good one, so without NUL.
+        // INVARIANT: there are no fields and no words; `name` was checked, so it has no NUL.
         let mut schema = Self {
             text: Vec::new(),
             fields: Vec::new(),
@@ -163,99 +221,105 @@ impl Schema {
         Ok(schema)
     }
 
-    /// Appends one NUL-ended text; returns where it starts.
-    fn append(&mut self, pieces: &[&[u8]]) -> Result<usize, AllocError> {
+    /// Appends the concatenation of `parts` and a NUL to the text; returns the index of its start.
+    fn append(&mut self, parts: &[&[u8]]) -> Result<usize, AllocError> {
         let start = self.text.len();
 
-        for piece in pieces {
-            self.text.extend_from_slice(piece)?;
+        for part in parts {
+            self.text.extend_from_slice(part)?;
         }
         self.text.push(0)?;
         Ok(start)
     }
 
-    /// Appends a field, whose type is the pieces of `typed` together.
-    fn add(&mut self, typed: &[&[u8]], kind: kind::Kind, name: &[u8]) -> Result<(), AllocError> {
-        let dynamic = matches!(kind.class, SynthClass::DynString | SynthClass::Stack);
-        let type_name = self.append(if dynamic { &[kind::DATA_LOC] } else { &[] })?;
+    /// Appends a field whose type is the concatenation of `typed`.
+    fn add(&mut self, typed: &[&[u8]], parsed: FieldType, name: &[u8]) -> Result<(), AllocError> {
+        let dynamic = matches!(parsed.class, SynthClass::DynString | SynthClass::Stack);
+        let type_name = self.append(if dynamic {
+            &[field_type::DATA_LOC]
+        } else {
+            &[]
+        })?;
 
-        // The NUL of the prefix gives way to the rest of the type.
+        // The rest of the type overwrites the NUL of the prefix.
         self.text.truncate(self.text.len().saturating_sub(1));
         self.append(typed)?;
         let name = self.append(&[name])?;
-        self.fields.push(Place {
+        self.fields.push(StoredField {
             type_name,
             name,
             end: self.text.len(),
-            class: kind.class,
-            format: kind.format,
-            size: kind.size,
-            signed: kind.signed,
+            class: parsed.class,
+            format: parsed.format,
+            size: parsed.size,
+            signed: parsed.signed,
             at: self.words,
-            unused: unused_bits(kind.size),
+            unused: unused_bits(parsed.size),
         })?;
-        // INVARIANT: the field's words are the next ones. At most 64 fields of 32 words fit.
-        self.words = self.words.saturating_add(words(kind.class));
+        // INVARIANT: the field's words start at the end of the previous field's; the sum does not
+        // saturate, since at most 64 fields have at most 32 words each.
+        self.words = self.words.saturating_add(words(parsed.class));
         self.dynamic |= dynamic;
-        self.numbers &= matches!(kind.class, SynthClass::Number);
-        self.stacks |= matches!(kind.class, SynthClass::Stack);
+        self.numbers &= matches!(parsed.class, SynthClass::Number);
+        self.stacks |= matches!(parsed.class, SynthClass::Stack);
         Ok(())
     }
 
-    /// The name of the event.
+    /// Returns the name of the event.
     pub fn name(&self) -> &CStr {
         self.c_str(0, self.text.len())
     }
 
-    /// How many fields it has.
+    /// Returns the number of fields.
     pub fn len(&self) -> usize {
         self.fields.len()
     }
 
-    /// Whether it has no field, which is never so once it is parsed.
+    /// Returns whether the event has no field, which is false once its definition was parsed.
     pub fn is_empty(&self) -> bool {
         self.fields.is_empty()
     }
 
-    /// The field of that number.
-    pub fn field(&self, index: usize) -> Option<Field<'_>> {
+    /// Returns field `index`.
+    pub fn field(&self, index: usize) -> Option<SchemaField<'_>> {
         self.fields.get(index).map(|place| self.view(place))
     }
 
-    /// All fields in order.
-    pub fn fields(&self) -> impl ExactSizeIterator<Item = Field<'_>> + Clone {
+    /// Iterates over the fields in the order of the definition.
+    pub fn fields(&self) -> impl ExactSizeIterator<Item = SchemaField<'_>> + Clone {
         self.fields.iter().map(|place| self.view(place))
     }
 
-    /// The number of the first field called `name`.
+    /// Returns the index of the first field called `name`.
     pub fn find(&self, name: &[u8]) -> Option<usize> {
         self.fields().position(|f| f.name.to_bytes() == name)
     }
 
-    /// The 64-bit words of a record between its header and what has no fixed place (`n_u64`).
+    /// Returns the 64-bit words of a record between its header and the values without a fixed offset
+    /// (`n_u64`).
     pub fn words(&self) -> usize {
         usize::from(self.words)
     }
 
-    /// Whether records differ in length.
+    /// Returns whether the length of a record depends on its values.
     pub fn dynamic(&self) -> bool {
         self.dynamic
     }
 
-    /// A field with its texts.
-    fn view(&self, place: &Place) -> Field<'_> {
-        Field {
-            type_name: self.c_str(place.type_name, place.name),
-            name: self.c_str(place.name, place.end),
-            class: place.class,
-            size: place.size,
-            signed: place.signed,
-            at: place.at,
-            format: place.format,
+    /// Returns a stored field with its texts.
+    fn view(&self, field: &StoredField) -> SchemaField<'_> {
+        SchemaField {
+            type_name: self.c_str(field.type_name, field.name),
+            name: self.c_str(field.name, field.end),
+            class: field.class,
+            size: field.size,
+            signed: field.signed,
+            at: field.at,
+            format: field.format,
         }
     }
 
-    /// The text from `start` to the first NUL before `end`.
+    /// Returns the text from `start` to the first NUL before `end`.
     fn c_str(&self, start: usize, end: usize) -> &CStr {
         self.text
             .get(start..end)
@@ -264,27 +328,28 @@ impl Schema {
     }
 }
 
-/// The 64-bit words that a field takes in the fixed part of a record.
+/// Returns the 64-bit words of a field in the fixed part of a record.
 const fn words(class: SynthClass) -> u16 {
     match class {
-        // CAST: 32.
+        // CAST: `STR_SLOT / 8` is 32.
         SynthClass::StaticString => (STR_SLOT / 8) as u16,
         SynthClass::Number | SynthClass::DynString | SynthClass::Stack => 1,
     }
 }
 
-/// The bits that a number of `size` bytes, 1 to 8, leaves of a word; of other fields they say nothing.
+/// Returns the bits of a 64-bit word that a number of `size` bytes, 1 to 8, does not use. For a field
+/// that is no number the result has no meaning.
 fn unused_bits(size: u16) -> u8 {
     const BYTES: u16 = size_of::<u64>() as u16;
 
     match BYTES.checked_sub(size) {
-        // CAST: below 64.
+        // CAST: less than 8 bytes are left, so the product is below 64.
         Some(left) => (left * 8) as u8,
         None => 0,
     }
 }
 
-/// Where `part` first stands in `text`.
+/// Returns the index of the first occurrence of `part` in `text`.
 fn find(text: &[u8], part: &[u8]) -> Option<usize> {
     (0..text.len()).find(|&at| text.get(at..).is_some_and(|rest| rest.starts_with(part)))
 }

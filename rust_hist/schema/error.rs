@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Why a command on synthetic events is refused.
+//! The errors of commands on synthetic events.
 //!
 //! C counterpart: the `ERRORS` table of
 //! [`kernel/trace/trace_events_synth.c`](srctree/kernel/trace/trace_events_synth.c).
-//! The errno is the writer's, the text is for `error_log`.
+//! The writer gets the errno; `error_log` shows the message.
 //!
 //! Context: any.
 
@@ -23,48 +23,49 @@ use crate::{
 };
 
 kinds_with_texts! {
-    /// What an entry of `error_log` says of a synthetic event.
+    /// A message of `error_log` on a synthetic event.
     SynthErr:
     /// The name of an event or field has other characters than letters, digits and `_`.
     BadName: c"Illegal name",
     /// The command is no definition.
     InvalidCmd: c"Command must be of the form: <name> field[;field] ...",
-    /// `dynamic_events` names another group.
+    /// The line of `dynamic_events` names another group.
     InvalidDynCmd: c"Command must be of the form: s or -:[synthetic/]<name> field[;field] ...",
-    /// The name is taken; goes with [`Errno::Eexist`].
+    /// An event of that name exists; the errno is [`Errno::Eexist`].
     EventExists: c"Event already exists",
     /// More than [`super::FIELDS_MAX`] fields.
     TooManyFields: c"Too many fields",
-    /// `unsigned` without a type and a name behind it.
+    /// `unsigned` is not followed by a type and a name.
     IncompleteType: c"Incomplete type",
-    /// No such type, or no array of it.
+    /// The type does not exist, or has no arrays.
     InvalidType: c"Invalid type",
-    /// A type without a name.
+    /// A type is not followed by a name.
     InvalidField: c"Invalid field",
-    /// What stands in the brackets is no length.
+    /// The brackets do not contain a valid length.
     InvalidArraySpec: c"Invalid array specification",
-    // From here on the entries are our own: C has no counterpart.
-    /// There is no event of that name; goes with [`Errno::Enoent`].
+    // C has no counterpart of the messages below.
+    /// No event has that name; the errno is [`Errno::Enoent`].
     NotFound: c"No such synthetic event",
-    /// The event is used; goes with [`Errno::Ebusy`].
+    /// The event is in use; the errno is [`Errno::Ebusy`].
     Busy: c"Synthetic event is in use",
 }
 
-/// Why a command is refused: an errno, and an entry unless there is just no memory.
+/// The error of a command: an errno, and a message unless memory allocation failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Refusal {
-    /// What the writer gets.
+pub struct SynthRefusal {
+    /// The errno for the writer.
     pub errno: Errno,
-    /// What `error_log` says.
+    /// The message for `error_log`.
     pub kind: Option<SynthErr>,
     /// Column of the caret in [`logged`].
     pub at: u16,
 }
 
-impl Refusal {
-    /// A refusal of `command` whose caret is where `what` first occurs in it, else at its start.
+impl SynthRefusal {
+    /// Returns a refusal of `command`. The caret is at the first occurrence of `what` in the command, or
+    /// at its start if there is none.
     ///
-    /// PARITY: `errpos()`, so `what` may occur earlier than where it was found.
+    /// PARITY: like `errpos()`, it searches for the bytes, which may occur before the mistake.
     pub fn new(errno: Errno, kind: SynthErr, command: &[u8], what: &[u8]) -> Self {
         let command = logged(command);
         let at = match what {
@@ -79,7 +80,7 @@ impl Refusal {
         }
     }
 
-    /// A refusal of a definition, with the caret at its start.
+    /// Returns a refusal of a definition, with the caret at its start.
     pub(super) const fn whole(kind: SynthErr) -> Self {
         Self {
             errno: Errno::Einval,
@@ -89,7 +90,7 @@ impl Refusal {
     }
 }
 
-impl From<AllocError> for Refusal {
+impl From<AllocError> for SynthRefusal {
     fn from(_: AllocError) -> Self {
         Self {
             errno: Errno::Enomem,

@@ -1,94 +1,121 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Definitions: what is written to `synthetic_events` and `dynamic_events`.
+//! The parser of the lines that are written to `synthetic_events` and `dynamic_events`.
 //!
 //! C counterpart: `create_or_delete_synth_event()`, `create_synth_event()`,
 //! `__create_synth_event()` and `parse_synth_field()` of
 //! [`kernel/trace/trace_events_synth.c`](srctree/kernel/trace/trace_events_synth.c).
-//! What is accepted, which error comes first and where its caret stands is the same.
+//! It accepts the same lines as C, and refuses the others with the same error and caret.
 //!
 //! Context: process, may sleep.
 
 use super::{
-    kind::{
-        Kind,
-        NoKind, //
+    field_type::{
+        FieldType,
+        TypeError, //
     },
-    Refusal,
     Schema,
     SynthErr,
+    SynthRefusal,
     FIELDS_MAX, //
 };
 use crate::{
+    alloc::Vec,
     error::Errno,
     text::lex, //
 };
 
-/// What one line asks for.
+/// The command that one line gives.
 #[derive(Debug)]
-pub enum Command<'t> {
-    /// To create this event.
+pub enum SynthCommand<'t> {
+    /// Create this event.
     Create(Schema),
-    /// To delete the event of that name.
+    /// Delete the event of that name.
     Delete(&'t [u8]),
-    /// Nothing: the line is empty.
+    /// Do nothing: the line is empty.
     Nothing,
 }
 
-/// The part of `text` that `error_log` shows, and the columns of carets count in.
+/// Returns the part of `text` that `error_log` shows, to which the columns of carets refer: `text`
+/// without leading white space.
 pub fn logged(text: &[u8]) -> &[u8] {
-    skip_spaces(text)
+    let first = text.iter().position(|&b| !lex::is_space(b));
+
+    first.and_then(|at| text.get(at..)).unwrap_or(&[])
 }
 
-/// Reads one line of `synthetic_events`; `exists` says whether the name of a new event is taken.
+/// Parses one line of `synthetic_events`. `exists` returns whether an event of that name exists.
+///
+/// # Errors
+///
+/// A [`SynthRefusal`] with the errno for the writer and the message for `error_log`.
+///
+/// # Examples
+///
+/// ```
+/// use rust_hist::schema::{parse, SynthCommand, SynthErr};
+///
+/// let Ok(SynthCommand::Create(schema)) = parse(b"wake u64 ns; pid_t pid", |_| false) else {
+///     panic!("the definition is valid");
+/// };
+/// assert_eq!(schema.name(), c"wake");
+/// assert_eq!(schema.find(b"pid"), Some(1));
+///
+/// let refusal = parse(b"wake u63 ns", |_| false).expect_err("no such type");
+/// assert_eq!((refusal.kind, refusal.at), (Some(SynthErr::InvalidType), 5));
+/// ```
 pub fn parse<'t>(
     text: &'t [u8],
     exists: impl FnOnce(&[u8]) -> bool,
-) -> Result<Command<'t>, Refusal> {
+) -> Result<SynthCommand<'t>, SynthRefusal> {
     let text = logged(text);
 
     if text.is_empty() {
-        return Ok(Command::Nothing);
+        return Ok(SynthCommand::Nothing);
     }
     check(text)?;
     let blank = text.iter().copied().position(lex::is_blank);
     let (name, fields) = match (blank, text) {
         (Some(at), _) => text.split_at_checked(at).unwrap_or((text, &[])),
         (None, [b'!', ..]) => (text, &[][..]),
-        (None, _) => return Err(Refusal::whole(SynthErr::InvalidCmd)),
+        (None, _) => return Err(SynthRefusal::whole(SynthErr::InvalidCmd)),
     };
 
     match name {
-        [b'!', name @ ..] => Ok(Command::Delete(name)),
-        _ => create(text, name, fields, exists).map(Command::Create),
+        [b'!', name @ ..] => Ok(SynthCommand::Delete(name)),
+        _ => create(text, name, fields, exists).map(SynthCommand::Create),
     }
 }
 
-/// Reads one line of `dynamic_events`, which is ours if it starts with `prefix` and a colon.
+/// Parses one line of `dynamic_events`, which is ours if it starts with `prefix` and a colon; `None` if
+/// it is for another type of dynamic events. The tracing core itself parses the lines that delete an
+/// event, and finds the event by its name.
 ///
-/// `None`: it is of another kind. What is deleted there goes another way, see [`Schema::name`].
+/// # Errors
+///
+/// Those of [`parse`].
 pub fn parse_dynamic<'t>(
     text: &'t [u8],
     prefix: &[u8],
     system: &[u8],
     exists: impl FnOnce(&[u8]) -> bool,
-) -> Result<Option<Command<'t>>, Refusal> {
+) -> Result<Option<SynthCommand<'t>>, SynthRefusal> {
     let text = logged(text);
 
     if text.is_empty() {
-        return Ok(Some(Command::Nothing));
+        return Ok(Some(SynthCommand::Nothing));
     }
     let Some([b':', rest @ ..]) = text.strip_prefix(prefix) else {
         return Ok(None);
     };
     if !text.iter().copied().any(lex::is_blank) {
-        return Err(Refusal::whole(SynthErr::InvalidCmd));
+        return Err(SynthRefusal::whole(SynthErr::InvalidCmd));
     }
     // PARITY: `create_synth_event()` finds a slash in the fields, too.
     let rest = match rest.strip_prefix(system) {
         _ if !rest.contains(&b'/') => rest,
         Some([b'/', rest @ ..]) => rest,
-        _ => return Err(Refusal::whole(SynthErr::InvalidDynCmd)),
+        _ => return Err(SynthRefusal::whole(SynthErr::InvalidDynCmd)),
     };
     check(rest)?;
     let blank = rest.iter().copied().position(lex::is_blank);
@@ -96,36 +123,40 @@ pub fn parse_dynamic<'t>(
         .and_then(|at| rest.split_at_checked(at))
         .unwrap_or((rest, &[]));
 
-    create(text, name, fields, exists).map(|schema| Some(Command::Create(schema)))
+    create(text, name, fields, exists).map(|schema| Some(SynthCommand::Create(schema)))
 }
 
-/// What [`parse_dynamic`] and [`parse`] demand before they look closer: three words before the
-/// first semicolon.
-fn check(text: &[u8]) -> Result<(), Refusal> {
+/// Refuses a line that creates an event and has less than three words before the first semicolon.
+fn check(text: &[u8]) -> Result<(), SynthRefusal> {
     let first = text.split(|&b| b == b';').next().unwrap_or(&[]);
 
     if first.starts_with(b"!") || words(first).count() >= 3 {
         Ok(())
     } else {
-        Err(Refusal::whole(SynthErr::InvalidCmd))
+        Err(SynthRefusal::whole(SynthErr::InvalidCmd))
     }
 }
 
-/// The event that `text` defines.
+/// Creates the schema of the event `name` with the fields `fields`, which are parts of `text`.
 fn create(
     text: &[u8],
     name: &[u8],
     fields: &[u8],
     exists: impl FnOnce(&[u8]) -> bool,
-) -> Result<Schema, Refusal> {
+) -> Result<Schema, SynthRefusal> {
     if name.is_empty() {
-        return Err(Refusal::whole(SynthErr::InvalidCmd));
+        return Err(SynthRefusal::whole(SynthErr::InvalidCmd));
     }
     if !is_good_name(name) {
-        return Err(Refusal::new(Errno::Einval, SynthErr::BadName, text, name));
+        return Err(SynthRefusal::new(
+            Errno::Einval,
+            SynthErr::BadName,
+            text,
+            name,
+        ));
     }
     if exists(name) {
-        return Err(Refusal::new(
+        return Err(SynthRefusal::new(
             Errno::Eexist,
             SynthErr::EventExists,
             text,
@@ -142,18 +173,18 @@ fn create(
         }
     }
     if schema.is_empty() {
-        return Err(Refusal::whole(SynthErr::InvalidCmd));
+        return Err(SynthRefusal::whole(SynthErr::InvalidCmd));
     }
     Ok(schema)
 }
 
-/// Takes one field from `words`, of which there is one at least.
+/// Parses the next field of `words`, which has at least one word left, and adds it to `schema`.
 fn add_field<'t>(
     text: &[u8],
     words: &mut impl Iterator<Item = &'t [u8]>,
     schema: &mut Schema,
-) -> Result<(), Refusal> {
-    let refuse = |kind, what: &[u8]| Err(Refusal::new(Errno::Einval, kind, text, what));
+) -> Result<(), SynthRefusal> {
+    let refuse = |kind, what: &[u8]| Err(SynthRefusal::new(Errno::Einval, kind, text, what));
     let mut type_name = words.next().unwrap_or(&[]);
     let mut name = words.next();
     let mut prefix: &[u8] = &[];
@@ -178,42 +209,30 @@ fn add_field<'t>(
         return refuse(SynthErr::BadName, declared);
     }
     let typed = &[prefix, type_name, array];
-    let kind = match kind_of(typed)? {
-        Ok(kind) => kind,
-        Err(NoKind::Length) if bracket.is_some() => {
+    let mut whole = Vec::new();
+
+    for part in typed {
+        whole.extend_from_slice(part)?;
+    }
+    let parsed = match FieldType::of(&whole) {
+        Ok(parsed) => parsed,
+        Err(TypeError::Length) if bracket.is_some() => {
             return refuse(SynthErr::InvalidArraySpec, declared);
         }
         Err(_) => return refuse(SynthErr::InvalidType, type_name),
     };
     if schema.len() == FIELDS_MAX {
-        return Err(Refusal::whole(SynthErr::TooManyFields));
+        return Err(SynthRefusal::whole(SynthErr::TooManyFields));
     }
-    Ok(schema.add(typed, kind, name)?)
+    Ok(schema.add(typed, parsed, name)?)
 }
 
-/// What the type says that these pieces make together.
-fn kind_of(pieces: &[&[u8]]) -> Result<Result<Kind, NoKind>, Refusal> {
-    let mut whole = crate::alloc::Vec::new();
-
-    for piece in pieces {
-        whole.extend_from_slice(piece)?;
-    }
-    Ok(Kind::of(&whole))
-}
-
-/// The words of `text`, as `argv_split()` finds them.
+/// Returns the words of `text` as `argv_split()` splits it.
 fn words(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     text.split(|&b| lex::is_space(b)).filter(|w| !w.is_empty())
 }
 
-/// `text` without the white space before it.
-fn skip_spaces(text: &[u8]) -> &[u8] {
-    let first = text.iter().position(|&b| !lex::is_space(b));
-
-    first.and_then(|at| text.get(at..)).unwrap_or(&[])
-}
-
-/// Whether events and fields may be called so.
+/// Returns whether `name` is a valid name of an event or a field.
 fn is_good_name(name: &[u8]) -> bool {
     match name {
         [first, rest @ ..] => {
@@ -223,7 +242,7 @@ fn is_good_name(name: &[u8]) -> bool {
     }
 }
 
-/// Whether a name may start with `byte`. To `isalpha()` of the kernel characters are Latin-1.
+/// Returns whether a name may start with `byte`. The kernel's `isalpha()` takes bytes for Latin-1.
 fn is_letter(byte: u8) -> bool {
     match byte {
         b'A'..=b'Z' | b'a'..=b'z' | b'_' => true,

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The record of a synthetic event.
+//! The record of a synthetic event: how it is measured and written.
 //!
 //! C counterpart: `get_field_size()`, `write_synth_entry()`, `trace_string()`, `trace_stack()` of
 //! [`kernel/trace/trace_events_synth.c`](srctree/kernel/trace/trace_events_synth.c).
-//! Header, then the words of the fields, then what has no fixed place in the order of the fields.
-//! Where it is, its word says: the offset in the low half, the bytes in the high half of 32 bits.
+//! A record is the header, the words of the fields, and then the strings and stacks without a fixed
+//! offset, in the order of the fields. The word of such a field is that of `__data_loc`: the offset in
+//! the low 16 bits, the length in bytes in the 16 bits above.
 //!
 //! Context: any, NMI included. Never allocates, sleeps, locks or panics.
 
@@ -20,65 +21,66 @@ use crate::{
     limits::STACK_DEPTH, //
 };
 
-/// Most bytes of a string elsewhere in the record, its NUL included (`MAX_STRING_SIZE`).
+/// Maximum bytes of a string without a fixed offset, its NUL included (`MAX_STRING_SIZE`).
 pub const DYN_STRING_MAX: usize = 4096;
 /// Bytes of a slot.
 const WORD: usize = size_of::<u64>();
-/// What a static string says that could not be read (`FAULT_STRING`).
+/// The content of a static string that could not be read (`FAULT_STRING`).
 pub const FAULT: &[u8] = b"(fault)";
 
-/// Why there is no value.
+/// The reason why a value cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unread {
-    /// Its memory cannot be read; the record says so.
+    /// Its memory cannot be read. The record is written, with [`FAULT`] or without the value.
     Fault,
-    /// It was being changed in each of the bounded number of tries: no record is written.
+    /// A writer changed it during each of the bounded number of tries. No record is written.
     Torn,
 }
 
-/// Why a record is not written.
+/// The reason why a record is not written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lost {
-    /// A value could not be had.
+    /// Writers kept changing a value.
     Torn,
-    /// It would have more bytes than its words can say.
+    /// An offset, a length or the record itself does not fit in 16 bits.
     TooLong,
 }
 
-/// The values of one record, by the number of their field.
+/// The values of one record, by the index of their field.
 ///
-/// Each method is only called for fields of its class; it does not sleep, and may be called from
-/// NMI. Between [`Schema::measure`] and [`Schema::write`] a text may change: its measured length
-/// holds. Strings and stacks are asked for of values that are [settled](Values::settle), but for
-/// those that [stand still](Values::still).
-pub trait Values {
-    /// The value of a number; its low bytes are stored.
+/// Context: any, NMI included; an implementation neither sleeps nor allocates. [`Schema`] calls each
+/// method only for the fields of its class. A string may change between [`Schema::measure`] and
+/// [`Schema::write`]; the record then keeps the length that was measured. Lengths and contents are
+/// queried through [`FieldValues::materialize`], [stable strings](FieldValues::stable_string) directly.
+pub trait FieldValues {
+    /// Returns a number, whose low bytes are stored.
     fn number(&self, field: usize) -> u64;
 
-    /// The bytes of a dynamic string, without NUL.
+    /// Returns the length of a dynamic string in bytes, without its NUL.
     fn string_len(&self, field: usize) -> Result<usize, Unread>;
 
-    /// Copies a string, static or dynamic, without NUL, as much of it as fits; returns how much.
+    /// Copies as much of a static or dynamic string as fits in `to`, without its NUL; returns the bytes
+    /// copied.
     fn string(&self, field: usize, to: &mut [u8]) -> Result<usize, Unread>;
 
-    /// The frames of a stack, none of them 0.
+    /// Returns the number of frames of a stack, none of which is 0.
     fn stack_len(&self, field: usize) -> Result<usize, Unread>;
 
-    /// Copies the frames of a stack as 64-bit words in the byte order of the machine, as many as
-    /// fit; returns how many.
+    /// Copies as many frames of a stack as fit in `to`, as 64-bit words in native byte order; returns the
+    /// number of frames copied.
     fn stack(&self, field: usize, to: &mut [u8]) -> Result<usize, Unread>;
 
-    /// The bytes of a string, without NUL, if they stand still as long as the values are borrowed: such a one
-    /// need not be asked for twice.
+    /// Returns the bytes of a string, without its NUL, if nobody can change them while the values are
+    /// borrowed, so that it need not be queried twice.
     #[inline(always)]
-    fn still(&self, _field: usize) -> Option<&[u8]> {
+    fn stable_string(&self, _field: usize) -> Option<&[u8]> {
         None
     }
 
-    /// Calls `next` with the same values, of which those are at hand that take long to have: each is asked for its
-    /// length, and then for itself.
+    /// Calls `next` with the same values, of which the expensive ones (a stack trace) are computed once:
+    /// each is queried twice, for its length and for its content.
     #[inline(always)]
-    fn settle<N: Next>(&self, next: N) -> N::Out
+    fn materialize<N: WithValues>(&self, next: N) -> N::Out
     where
         Self: Sized,
     {
@@ -86,27 +88,28 @@ pub trait Values {
     }
 }
 
-/// What is done with values that are [settled](Values::settle).
-pub trait Next {
-    /// What comes of it.
+/// The continuation of [`FieldValues::materialize`], a trait because it is generic over the values.
+pub trait WithValues {
+    /// The result.
     type Out;
 
-    /// Does it.
-    fn run(self, values: &impl Values) -> Self::Out;
+    /// Runs the continuation with the values.
+    fn run(self, values: &impl FieldValues) -> Self::Out;
 }
 
-/// What the parts of one record without a fixed place take.
+/// The length of one record and of each of its values without a fixed offset.
 ///
-/// It is filled where it is: to move it takes as long as to write a short record.
+/// The caller has it on its stack, and [`Schema::measure`] fills it there: to move it would take as long
+/// as to write a short record.
 #[derive(Clone, Copy, Debug)]
 pub struct Sizes {
     total: u16,
-    /// The bytes by field, as they are reserved.
+    /// The bytes to reserve for each field.
     parts: [u16; FIELDS_MAX],
 }
 
 impl Sizes {
-    /// Those of no record yet.
+    /// Returns the lengths of no record, for [`Schema::measure`].
     #[inline(always)]
     pub const fn new() -> Self {
         Self {
@@ -115,7 +118,7 @@ impl Sizes {
         }
     }
 
-    /// The bytes of the record, header included: a multiple of 4.
+    /// Returns the bytes of the record, header included: a multiple of 4.
     #[inline(always)]
     pub fn record_len(&self) -> usize {
         self.total.into()
@@ -133,14 +136,14 @@ impl Default for Sizes {
     }
 }
 
-/// The part of a record that is not written yet, from `offset` on.
-pub(super) struct Rest<'r> {
+/// The end of a record, from `offset` on, which is not written yet.
+pub(super) struct Tail<'r> {
     bytes: &'r mut [u8],
     offset: usize,
 }
 
-impl<'r> Rest<'r> {
-    /// Takes the next `n` bytes; returns where in the record they are.
+impl<'r> Tail<'r> {
+    /// Removes the next `n` bytes; returns their offset in the record and the bytes.
     #[inline(always)]
     pub(super) fn take(&mut self, n: usize) -> Option<(usize, &'r mut [u8])> {
         let offset = self.offset;
@@ -151,16 +154,16 @@ impl<'r> Rest<'r> {
         Some((offset, taken))
     }
 
-    /// Clears what has not been taken.
+    /// Clears the bytes that were not removed.
     #[inline(always)]
     pub(super) fn clear(self) {
         clear_all(self.bytes);
     }
 }
 
-/// The word of what is elsewhere.
+/// Returns the word of a value without a fixed offset.
 #[inline(always)]
-pub(super) fn place(offset: usize, len: usize) -> Option<u64> {
+pub(super) fn data_loc(offset: usize, len: usize) -> Option<u64> {
     let offset = u32::from(u16::try_from(offset).ok()?);
     let len = u32::from(u16::try_from(len).ok()?);
 
@@ -175,7 +178,7 @@ pub(super) fn put(slot: &mut [u8], bytes: &[u8]) -> Option<()> {
 
 /// Writes a number of `size` bytes.
 fn put_number(slot: &mut [u8], size: u16, value: u64) -> Option<()> {
-    // CAST: the low bytes are meant.
+    // CAST: a field of 1, 2 or 4 bytes holds the low bytes of the value.
     match size {
         1 => put(slot, &(value as u8).to_ne_bytes()),
         2 => put(slot, &(value as u16).to_ne_bytes()),
@@ -185,9 +188,13 @@ fn put_number(slot: &mut [u8], size: u16, value: u64) -> Option<()> {
 }
 
 impl Schema {
-    /// Asks for the lengths of one record.
+    /// Queries the lengths of one record and stores them in `sizes`.
+    ///
+    /// # Errors
+    ///
+    /// [`Lost::Torn`] if a length cannot be read, [`Lost::TooLong`] if one does not fit in 16 bits.
     #[inline(always)]
-    pub fn measure<V: Values>(&self, values: &V, sizes: &mut Sizes) -> Result<(), Lost> {
+    pub fn measure<V: FieldValues>(&self, values: &V, sizes: &mut Sizes) -> Result<(), Lost> {
         if self.dynamic {
             self.measure_parts(values, sizes)
         } else {
@@ -196,10 +203,11 @@ impl Schema {
         }
     }
 
-    // Firing an event fires what waits for it, so what is on the stack counts for each level: this and
-    // `write` take theirs down again before a record is committed.
+    // A trigger on the event may generate the next event while this one's record is committed, so every
+    // frame that is live during the commit counts once for each level. This function and `write` are not
+    // inlined, so that their frames are gone by then.
     #[inline(never)]
-    fn measure_parts<V: Values>(&self, values: &V, sizes: &mut Sizes) -> Result<(), Lost> {
+    fn measure_parts<V: FieldValues>(&self, values: &V, sizes: &mut Sizes) -> Result<(), Lost> {
         let mut total = self.fixed_len();
 
         for ((i, field), bytes) in (0..FIELDS_MAX)
@@ -208,8 +216,8 @@ impl Schema {
         {
             let n = match field.class {
                 SynthClass::Number | SynthClass::StaticString => continue,
-                SynthClass::DynString => string_room(i, values)?,
-                SynthClass::Stack => stack_room(i, values)?,
+                SynthClass::DynString => string_size(i, values)?,
+                SynthClass::Stack => stack_size(i, values)?,
             };
 
             *bytes = u16::try_from(n).map_err(|_| Lost::TooLong)?;
@@ -219,24 +227,28 @@ impl Schema {
         Ok(())
     }
 
-    /// The bytes of a record, header included, without what has no fixed place.
+    /// Returns the bytes of a record without the values that have no fixed offset, header included.
     #[inline]
     pub fn fixed_len(&self) -> usize {
-        // OVERFLOW: `words` has 16 bits.
+        // OVERFLOW: `words` has 16 bits, and `usize` at least 32.
         self.words() * 8 + HEADER
     }
 
-    /// Whether the event has nothing but numbers: then all records have [`Schema::fixed_len`] bytes.
+    /// Returns whether all fields are numbers, so that each record has [`Schema::fixed_len`] bytes.
     #[inline(always)]
     pub fn has_numbers_alone(&self) -> bool {
         self.numbers
     }
 
-    /// Writes all of a record but its header. `record` has at least [`Sizes::record_len`] bytes; what
-    /// there is beyond becomes 0, and so does what a shorter value leaves: none of it is what the buffer held
-    /// before. (Where all fields are numbers there is nothing but what it was rounded up by.)
+    /// Writes a whole record but its header. `record` should have at least [`Sizes::record_len`] bytes. The
+    /// bytes after that, and those that a value does not fill, become 0, so a reader never sees what the
+    /// buffer held before. (If all fields are numbers, `record` must end less than 8 bytes after them.)
+    ///
+    /// # Errors
+    ///
+    /// [`Lost::Torn`] if a value cannot be read, [`Lost::TooLong`] if `record` is too short.
     #[inline(never)]
-    pub fn write<V: Values>(
+    pub fn write<V: FieldValues>(
         &self,
         values: &V,
         sizes: &Sizes,
@@ -248,11 +260,11 @@ impl Schema {
         let (mut fixed, mut rest) = self.split(record).ok_or(Lost::TooLong)?;
 
         for (i, field) in (0..FIELDS_MAX).zip(self.fields.iter()) {
-            let (slot, behind) = core::mem::take(&mut fixed)
+            let (slot, after) = core::mem::take(&mut fixed)
                 .split_at_mut_checked(usize::from(words(field.class)) * 8)
                 .ok_or(Lost::TooLong)?;
 
-            fixed = behind;
+            fixed = after;
             let word = match field.class {
                 SynthClass::Number => in_slot(values.number(i), field.unused),
                 SynthClass::StaticString => {
@@ -266,7 +278,7 @@ impl Schema {
                         _ => write_dynamic(to, i, values)?,
                     };
 
-                    place(offset, len).ok_or(Lost::TooLong)?
+                    data_loc(offset, len).ok_or(Lost::TooLong)?
                 }
             };
 
@@ -276,19 +288,23 @@ impl Schema {
         Ok(())
     }
 
-    /// The slots of a record, and what is behind them.
+    /// Splits a record, without its header, into the slots of the fields and the rest.
     #[inline(always)]
-    pub(super) fn split<'r>(&self, record: &'r mut [u8]) -> Option<(&'r mut [u8], Rest<'r>)> {
+    pub(super) fn split<'r>(&self, record: &'r mut [u8]) -> Option<(&'r mut [u8], Tail<'r>)> {
         let body = record.get_mut(HEADER..)?;
         let (fixed, bytes) = body.split_at_mut_checked(self.words() * 8)?;
         let offset = self.fixed_len();
 
-        Some((fixed, Rest { bytes, offset }))
+        Some((fixed, Tail { bytes, offset }))
     }
 
-    /// [`Schema::write`] for an event that has nothing but numbers.
+    /// Writes the record of an event whose fields are all numbers, as [`Schema::write`] does.
+    ///
+    /// # Errors
+    ///
+    /// [`Lost::TooLong`] if `record` is too short.
     #[inline(always)]
-    pub fn write_numbers<V: Values>(&self, values: &V, record: &mut [u8]) -> Result<(), Lost> {
+    pub fn write_numbers<V: FieldValues>(&self, values: &V, record: &mut [u8]) -> Result<(), Lost> {
         let mut slots = record
             .get_mut(HEADER..)
             .unwrap_or(&mut [])
@@ -303,27 +319,27 @@ impl Schema {
                 *slot = in_slot(values.number(i), field.unused).to_ne_bytes();
             }
         }
-        // There is nothing behind, but what the record was rounded up by.
+        // The length of a record is rounded up to a multiple of 4.
         clear_all(slots.into_remainder());
         Ok(())
     }
 
-    /// Makes a record empty: numbers 0, strings without characters. The header stays.
+    /// Clears a record: numbers become 0, strings empty. The header stays.
     pub fn clear(&self, record: &mut [u8]) {
         if let Some(body) = record.get_mut(HEADER..) {
             body.fill(0);
         }
     }
 
-    /// Sets one number of a record; `false` if the field is no number or the record too short.
+    /// Sets a number of a record; `false` if the field is no number or the record is too short.
     pub fn put_number(&self, record: &mut [u8], field: usize, value: u64) -> bool {
         self.slot(record, field, SynthClass::Number)
             .and_then(|(slot, size)| put_number(slot, size, value))
             .is_some()
     }
 
-    /// Sets one static string of a record, of which 255 bytes at most fit; `false` if the field is
-    /// none or the record too short.
+    /// Sets a static string of a record to at most 255 bytes of `text`; `false` if the field is no static
+    /// string or the record is too short.
     pub fn put_string(&self, record: &mut [u8], field: usize, text: &[u8]) -> bool {
         let Some((slot, _)) = self.slot(record, field, SynthClass::StaticString) else {
             return false;
@@ -334,7 +350,7 @@ impl Schema {
         text.get(..len).and_then(|text| put(slot, text)).is_some()
     }
 
-    /// The bytes of a field in a record, if it is of this class, and its size.
+    /// Returns the bytes of a field of this class in a record, and its size.
     fn slot<'r>(
         &self,
         record: &'r mut [u8],
@@ -349,7 +365,7 @@ impl Schema {
     }
 }
 
-/// The word of a slot with a number, which comes first and leaves `unused` bits of it.
+/// Returns the word of a slot with a number, which is at its start and leaves `unused` bits of it.
 #[inline(always)]
 pub(super) fn in_slot(value: u64, unused: u8) -> u64 {
     let unused = u32::from(unused);
@@ -362,16 +378,15 @@ pub(super) fn in_slot(value: u64, unused: u8) -> u64 {
     }
 }
 
-/// The length of a record of `len` bytes: the ring buffer rounds up likewise, so the bytes that it adds are
-/// written, too.
+/// Returns `len` rounded up as the ring buffer does, so that the bytes which it adds are written, too.
 #[inline]
 pub(super) fn record_len(len: usize) -> Result<u16, Lost> {
     u16::try_from(len.saturating_add(3) & !3).map_err(|_| Lost::TooLong)
 }
 
-/// The bytes that a dynamic string takes outside of its slot.
+/// Returns the bytes of a dynamic string outside of its slot.
 #[inline]
-fn string_room<V: Values>(i: usize, values: &V) -> Result<usize, Lost> {
+fn string_size<V: FieldValues>(i: usize, values: &V) -> Result<usize, Lost> {
     match values.string_len(i) {
         Ok(len) => Ok(len.saturating_add(1).min(DYN_STRING_MAX)),
         Err(Unread::Fault) => Ok(0),
@@ -379,9 +394,9 @@ fn string_room<V: Values>(i: usize, values: &V) -> Result<usize, Lost> {
     }
 }
 
-/// The bytes that a stack takes outside of its slot: before the frames stands their number.
+/// Returns the bytes of a stack outside of its slot: a word with the number of frames, and the frames.
 #[inline(never)]
-fn stack_room<V: Values>(i: usize, values: &V) -> Result<usize, Lost> {
+fn stack_size<V: FieldValues>(i: usize, values: &V) -> Result<usize, Lost> {
     match values.stack_len(i) {
         Ok(frames) => Ok(frames.min(STACK_DEPTH).saturating_add(1).saturating_mul(8)),
         Err(Unread::Fault) => Ok(8),
@@ -391,12 +406,12 @@ fn stack_room<V: Values>(i: usize, values: &V) -> Result<usize, Lost> {
 
 /// Writes a string into its slot.
 #[inline]
-fn write_static<V: Values>(slot: &mut [u8], i: usize, values: &V) -> Result<(), Lost> {
+fn write_static<V: FieldValues>(slot: &mut [u8], i: usize, values: &V) -> Result<(), Lost> {
     let (nul, text) = slot.split_last_mut().ok_or(Lost::TooLong)?;
 
     *nul = 0;
     match values.string(i, text) {
-        // What a string that shrank under the copy left there goes, too.
+        // Also clears what the copy of a string that became shorter meanwhile has left.
         Ok(len) => clear_from(text, len),
         Err(Unread::Fault) => {
             clear_from(text, 0);
@@ -407,9 +422,9 @@ fn write_static<V: Values>(slot: &mut [u8], i: usize, values: &V) -> Result<(), 
     Ok(())
 }
 
-/// Writes a string into what is reserved for it; returns its bytes, NUL included.
+/// Writes a string into the bytes reserved for it; returns its length, NUL included.
 #[inline]
-fn write_dynamic<V: Values>(to: &mut [u8], i: usize, values: &V) -> Result<usize, Lost> {
+fn write_dynamic<V: FieldValues>(to: &mut [u8], i: usize, values: &V) -> Result<usize, Lost> {
     let Some((nul, text)) = to.split_last_mut() else {
         return Ok(0);
     };
@@ -430,13 +445,13 @@ fn write_dynamic<V: Values>(to: &mut [u8], i: usize, values: &V) -> Result<usize
     }
 }
 
-/// Clears what is behind the first `len` bytes, mostly nothing or a few words.
+/// Clears what follows the first `len` bytes, mostly nothing or a few words.
 #[inline(always)]
 fn clear_from(bytes: &mut [u8], len: usize) {
     clear_all(bytes.get_mut(len..).unwrap_or(&mut []));
 }
 
-/// Clears bytes. To call a function for none, or for those that a record was rounded up by, takes longer.
+/// Clears bytes. Up to three bytes, by which a record is rounded up, are cleared without a call.
 #[inline(always)]
 fn clear_all(bytes: &mut [u8]) {
     if bytes.len() > 3 {
@@ -451,33 +466,33 @@ fn clear_all(bytes: &mut [u8]) {
     }
 }
 
-/// Writes a stack into what is reserved for it; returns the bytes that readers are told of.
+/// Writes a stack into the bytes reserved for it; returns the length that the field's word gives.
 ///
-/// PARITY: `trace_stack()` copies 31 words at most, of which the first is the number of frames, and
+/// PARITY: `trace_stack()` copies at most 31 words, of which the first is the number of frames, and
 /// nothing of a stack without frames.
 #[inline(never)]
-fn write_stack<V: Values>(to: &mut [u8], i: usize, values: &V) -> Result<usize, Lost> {
+fn write_stack<V: FieldValues>(to: &mut [u8], i: usize, values: &V) -> Result<usize, Lost> {
     to.fill(0);
     let Some((count, all)) = to.split_at_mut_checked(8) else {
         return Ok(0);
     };
-    let room = all.len();
-    let frames = all.get_mut(..room.min((STACK_DEPTH - 1) * 8));
+    let size = all.len();
+    let frames = all.get_mut(..size.min((STACK_DEPTH - 1) * 8));
     let copied = match values.stack(i, frames.unwrap_or(&mut [])) {
         Ok(copied) => copied,
         Err(Unread::Fault) => 0,
         Err(Unread::Torn) => return Err(Lost::Torn),
     };
-    let copied = copied.min(room / 8).min(STACK_DEPTH - 1);
+    let copied = copied.min(size / 8).min(STACK_DEPTH - 1);
 
     if copied == 0 {
         return Ok(0);
     }
-    // A whole stack is as long as it was measured; a shorter one has changed since.
-    let whole = room / 8 == STACK_DEPTH && copied == STACK_DEPTH - 1;
-    let told = if whole { STACK_DEPTH } else { copied };
+    // C stores the number of frames before it cuts the last one of a full stack.
+    let whole = size / 8 == STACK_DEPTH && copied == STACK_DEPTH - 1;
+    let frames = if whole { STACK_DEPTH } else { copied };
 
-    // CAST: at most 31.
-    put_number(count, 8, told as u64);
+    // CAST: at most `STACK_DEPTH`, which is 31.
+    put_number(count, 8, frames as u64);
     Ok(copied.saturating_add(1).saturating_mul(8))
 }

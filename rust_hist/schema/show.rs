@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! How an event and its records are shown.
+//! The text that shows a synthetic event and its records.
 //!
 //! C counterpart: `print_synth_event()`, `__set_synth_event_print_fmt()`, `__synth_event_show()` of
-//! [`kernel/trace/trace_events_synth.c`](srctree/kernel/trace/trace_events_synth.c). All of it is an
-//! interface and the same byte for byte.
+//! [`kernel/trace/trace_events_synth.c`](srctree/kernel/trace/trace_events_synth.c). The text is part
+//! of the user interface and equal to that of C, byte for byte.
 //!
-//! A record need not be one that was written here: the `inject` file makes records of any content,
-//! so nothing that one says is believed.
+//! A record need not come from [`Schema::write`]: the `inject` file makes records of any content. So
+//! every offset and length in a record is checked.
 //!
-//! Context: process, but a record may also be shown while the kernel dies. Never allocates.
+//! Context: process; records are also shown from a panic (`ftrace_dump_on_oops`). Never allocates.
 
 use core::fmt;
 
 use super::{
-    kind::Format,
-    Field,
-    Schema, //
+    field_type::Format,
+    Schema,
+    SchemaField, //
 };
 use crate::{
     field::SynthClass,
@@ -24,24 +24,23 @@ use crate::{
     text::Out, //
 };
 
-/// What only the kernel can say about a value.
-pub trait Names {
+/// The conversions that need the running kernel.
+pub trait KernelFormat {
     /// Writes the function at `addr` with offset and size, as `%pS` does.
     fn symbol_offset<W: Out>(&self, addr: u64, out: &mut W) -> fmt::Result;
 
-    /// Writes the names of the allocation flags with `|` between them, as
-    /// `trace_print_flags_seq()` does.
+    /// Writes the names of the allocation flags, separated by `|`, as `trace_print_flags_seq()` does.
     fn gfp_flags<W: Out>(&self, flags: u64, out: &mut W) -> fmt::Result;
 }
 
-/// The bytes of `record` from `offset` on, at most `len` and none beyond its end.
+/// Returns at most `len` bytes of `record` from `offset` on.
 fn part(record: &[u8], offset: usize, len: usize) -> &[u8] {
     let bytes = record.get(offset..).unwrap_or(&[]);
 
     bytes.get(..len).unwrap_or(bytes)
 }
 
-/// The `N` bytes of `record` from `offset` on; those that are not there count as 0.
+/// Returns `N` bytes of `record` from `offset` on, with zeros for those after its end.
 fn array<const N: usize>(record: &[u8], offset: usize) -> [u8; N] {
     let mut bytes = [0; N];
     let from = part(record, offset, N);
@@ -54,7 +53,7 @@ fn array<const N: usize>(record: &[u8], offset: usize) -> [u8; N] {
 
 /// Reads a number of `size` bytes.
 fn number(record: &[u8], offset: usize, size: u16, signed: bool) -> u64 {
-    // CAST: the sign goes on upwards.
+    // CAST: a signed number is sign-extended.
     match (size, signed) {
         (1, true) => i8::from_ne_bytes(array(record, offset)) as u64,
         (1, false) => u8::from_ne_bytes(array(record, offset)).into(),
@@ -66,16 +65,16 @@ fn number(record: &[u8], offset: usize, size: u16, signed: bool) -> u64 {
     }
 }
 
-/// What a word that says where something is points to.
-fn place(record: &[u8], offset: usize) -> &[u8] {
+/// Returns the bytes that the `__data_loc` word at `offset` refers to.
+fn data_at(record: &[u8], offset: usize) -> &[u8] {
     let word = number(record, offset, 4, false);
-    // CAST: 16 bits each.
+    // CAST: both halves of the 32-bit word have 16 bits.
     let (offset, len) = ((word & 0xffff) as usize, (word >> 16) as usize);
 
     part(record, offset, len)
 }
 
-/// `bytes` up to the first NUL.
+/// Returns `bytes` up to the first NUL.
 fn text(bytes: &[u8]) -> &[u8] {
     let end = bytes.iter().position(|&b| b == 0);
 
@@ -96,7 +95,7 @@ impl Schema {
         }
         out.write_bytes(b"\"")?;
         self.fields().try_for_each(|field| {
-            let (before, behind): (&[u8], &[u8]) = match field.class {
+            let (before, after): (&[u8], &[u8]) = match field.class {
                 SynthClass::DynString => (b", __get_str(", b")"),
                 SynthClass::Stack => (b", __get_stacktrace(", b")"),
                 SynthClass::Number | SynthClass::StaticString => (b", REC->", b""),
@@ -104,18 +103,18 @@ impl Schema {
 
             out.write_bytes(before)?;
             out.write_bytes(field.name.to_bytes())?;
-            out.write_bytes(behind)
+            out.write_bytes(after)
         })
     }
 
-    /// Writes the line of the event in `synthetic_events`, newline included. In `dynamic_events`
-    /// `s:synthetic/` stands before it.
+    /// Writes the line of the event in `synthetic_events`, newline included. `dynamic_events` shows the
+    /// same after `s:synthetic/`.
     pub fn write_listing<W: Out>(&self, out: &mut W) -> fmt::Result {
         self.write_definition(out)?;
         out.write_bytes(b"\n")
     }
 
-    /// As [`Schema::write_listing`], without the newline.
+    /// Writes the definition of the event as `synthetic_events` shows it, without a newline.
     pub fn write_definition<W: Out>(&self, out: &mut W) -> fmt::Result {
         out.write_bytes(self.name().to_bytes())?;
         for (i, field) in self.fields().enumerate() {
@@ -127,9 +126,9 @@ impl Schema {
         Ok(())
     }
 
-    /// Writes what a reader of `trace` sees of `record`, which starts with its header, newline
-    /// included. `verbose` is the trace option.
-    pub fn write_line<W: Out, N: Names>(
+    /// Writes the line of `record` in `trace`, newline included. `record` starts with its header;
+    /// `verbose` is the trace option of that name.
+    pub fn write_line<W: Out, N: KernelFormat>(
         &self,
         record: &[u8],
         verbose: bool,
@@ -153,9 +152,9 @@ impl Schema {
     }
 }
 
-impl Field<'_> {
-    /// Writes what follows the `=`, and the blank before the next field.
-    fn write_value<W: Out, N: Names>(
+impl SchemaField<'_> {
+    /// Writes the field's value, and a blank unless it is the last field.
+    fn write_value<W: Out, N: KernelFormat>(
         &self,
         record: &[u8],
         last: bool,
@@ -171,13 +170,13 @@ impl Field<'_> {
                 out.write_bytes(blank)
             }
             SynthClass::DynString => {
-                out.write_bytes(text(place(record, offset)))?;
+                out.write_bytes(text(data_at(record, offset)))?;
                 out.write_bytes(blank)
             }
             SynthClass::Stack => {
                 out.write_bytes(b"STACK:\n")?;
                 // The first word is the number of frames.
-                for frame in place(record, offset).chunks_exact(8).skip(1) {
+                for frame in data_at(record, offset).chunks_exact(8).skip(1) {
                     out.write_bytes(b"=> ")?;
                     names.symbol_offset(number(frame, 0, 8, false), out)?;
                     out.write_bytes(b"\n")?;
@@ -190,7 +189,7 @@ impl Field<'_> {
                 self.write_number(value, out)?;
                 out.write_bytes(blank)?;
                 if self.format == Format::Gfp {
-                    // PARITY: `print_synth_event()` writes these behind the blank.
+                    // PARITY: `print_synth_event()` writes these after the blank.
                     out.write_bytes(b" (")?;
                     names.gfp_flags(value, out)?;
                     out.write_bytes(b")")?;
@@ -200,14 +199,14 @@ impl Field<'_> {
         }
     }
 
-    /// Writes a number as the format of its type says.
+    /// Writes a number with the conversion of its type.
     ///
-    /// PARITY: `print_synth_event_num_val()` shows negative numbers of one and two bytes as positive
-    /// ones.
+    /// PARITY: `print_synth_event_num_val()` shows a negative number of one or two bytes as a positive
+    /// one.
     fn write_number<W: Out>(&self, value: u64, out: &mut W) -> fmt::Result {
         match self.format {
             Format::Gfp => write!(out, "{value:x}"),
-            // CAST: the same bits.
+            // CAST: reinterprets the 64 bits as a signed number.
             _ if self.signed => write!(out, "{}", value as i64),
             _ => write!(out, "{value}"),
         }

@@ -31,9 +31,9 @@ use crate::{
     limits::STR_SLOT,
     schema::{
         self,
+        FieldValues,
         Sizes,
-        Unread,
-        Values, //
+        Unread, //
     }, //
 };
 use core::ffi::CStr;
@@ -115,7 +115,7 @@ impl Synth {
 }
 
 /// The values that a module gave. Stacks are none of them.
-impl Values for RawValues<'_> {
+impl FieldValues for RawValues<'_> {
     fn number(&self, field: usize) -> u64 {
         self.get(field).number()
     }

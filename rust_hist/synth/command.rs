@@ -31,9 +31,9 @@ use crate::{
         logged,
         parse,
         parse_dynamic,
-        Command,
-        Refusal,
-        SynthErr, //
+        SynthCommand,
+        SynthErr,
+        SynthRefusal, //
     },
     text::Out, //
 };
@@ -45,9 +45,9 @@ pub(super) fn run(line: &CStr, owner: Owner) -> Result {
     let text = line.to_bytes();
     let held = &EventMutex::lock();
     match parse(text, |name| find(name, held).is_some()) {
-        Ok(Command::Nothing) => Ok(()),
-        Ok(Command::Create(schema)) => publish(schema, owner, held),
-        Ok(Command::Delete(name)) => delete(line, name, held),
+        Ok(SynthCommand::Nothing) => Ok(()),
+        Ok(SynthCommand::Create(schema)) => publish(schema, owner, held),
+        Ok(SynthCommand::Delete(name)) => delete(line, name, held),
         Err(refusal) => Err(refuse(line, &refusal)),
     }
 }
@@ -59,20 +59,20 @@ pub(super) fn run_dynamic(line: &CStr) -> Result<bool> {
     let held = &EventMutex::lock();
     let exists = |name: &[u8]| find(name, held).is_some();
     match parse_dynamic(line.to_bytes(), prefix, system, exists) {
-        Ok(Some(Command::Create(schema))) => publish(schema, Owner::NONE, held).map(|()| true),
-        Ok(Some(Command::Nothing | Command::Delete(_))) => Ok(true),
+        Ok(Some(SynthCommand::Create(schema))) => publish(schema, Owner::NONE, held).map(|()| true),
+        Ok(Some(SynthCommand::Nothing | SynthCommand::Delete(_))) => Ok(true),
         Ok(None) => Ok(false),
         Err(refusal) => Err(refuse(line, &refusal)),
     }
 }
 
 /// Logs why a line is refused, and returns what the writer gets.
-fn refuse(line: &CStr, refusal: &Refusal) -> Error {
+fn refuse(line: &CStr, refusal: &SynthRefusal) -> Error {
     refuse_with(line, refusal, b"")
 }
 
 /// As [`refuse`], with a detail behind what is said, if there is one.
-fn refuse_with(line: &CStr, refusal: &Refusal, detail: &[u8]) -> Error {
+fn refuse_with(line: &CStr, refusal: &SynthRefusal, detail: &[u8]) -> Error {
     if let Some(kind) = refusal.kind {
         let text = line.to_bytes();
         // The line without what stands before it, which is what the column counts in.
@@ -95,7 +95,7 @@ fn refuse_with(line: &CStr, refusal: &Refusal, detail: &[u8]) -> Error {
 
 /// Deletes the event that `line` of our own file names.
 fn delete(line: &CStr, name: &[u8], held: &EventMutexHeld) -> Result {
-    let refusal = |errno, kind| Refusal::new(errno, kind, line.to_bytes(), name);
+    let refusal = |errno, kind| SynthRefusal::new(errno, kind, line.to_bytes(), name);
     let Some(event) = find(name, held) else {
         return Err(refuse(line, &refusal(Errno::Enoent, SynthErr::NotFound)));
     };
@@ -131,7 +131,7 @@ pub(super) fn still_in_use(event: &SynthEvent, all: bool, held: &EventMutexHeld)
             true => 0,
             false => line.to_bytes().len().saturating_sub(name.len()),
         };
-        let refusal = Refusal {
+        let refusal = SynthRefusal {
             errno: Errno::Ebusy,
             kind: Some(SynthErr::Busy),
             at: u16::try_from(at).unwrap_or(0),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Writing records of synthetic events.
+//! Generating synthetic events: writing their records.
 //!
 //! C counterparts: `trace_event_raw_event_synth()`, `perf_event_raw_event_synth()` of
 //! [`kernel/trace/trace_events_synth.c`](srctree/kernel/trace/trace_events_synth.c).
@@ -23,34 +23,35 @@ use crate::{
         }, //
     },
     schema::{
-        Next,
+        FieldValues,
         Sizes,
-        Still,
-        Values, //
+        StableValues,
+        WithValues, //
     }, //
 };
 
-/// What became of one firing.
+/// The result of generating an event once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Fired {
-    /// How many listeners got no record that should have got one.
+    /// The number of listeners whose record was lost.
     pub(crate) lost: u32,
 }
 
 impl SynthEvent {
-    /// Whether anybody may have it enabled.
+    /// Returns whether an instance or perf may have the event enabled.
     #[inline(always)]
     pub(crate) fn is_listened_to(&self) -> bool {
         self.has_listeners()
     }
 
-    /// Fires the event: everyone who has it enabled gets a record with these values, written in this moment.
+    /// Generates the event: each listener that has it enabled gets a record with these values. `moment` is
+    /// the context of the hit, which a record shows in its header.
     ///
-    /// A no-op if nobody has, or if the event has been deleted.
+    /// Does nothing if no listener has it enabled, or if the event has been deleted.
     #[inline(always)]
     pub(crate) fn fire(
         &self,
-        values: &impl Values,
+        values: &impl FieldValues,
         moment: Moment,
         preempt: &PreemptOff<'_>,
     ) -> Fired {
@@ -58,7 +59,7 @@ impl SynthEvent {
             Some(listener) if self.schema().has_numbers_alone() => {
                 self.fire_numbers(&listener, values, moment, preempt)
             }
-            Some(listener) => match self.fire_still(&listener, values, moment, preempt) {
+            Some(listener) => match self.fire_stable(&listener, values, moment, preempt) {
                 Some(fired) => fired,
                 None => self.fire_each(values, preempt),
             },
@@ -66,14 +67,14 @@ impl SynthEvent {
         }
     }
 
-    /// Fires an event that has nothing but numbers, to the one who listens.
+    /// Writes the record of an event whose fields are all numbers for its only listener.
     ///
-    /// Nothing nests in here: the event has no triggers there.
+    /// No other event is generated in here, since a [`Plain`] listener has no triggers.
     #[inline(never)]
     fn fire_numbers(
         &self,
         listener: &Plain<'_>,
-        values: &impl Values,
+        values: &impl FieldValues,
         moment: Moment,
         preempt: &PreemptOff<'_>,
     ) -> Fired {
@@ -87,35 +88,36 @@ impl SynthEvent {
         fired
     }
 
-    /// Fires an event of few fields to the one who listens, if all values stand still; else does nothing.
+    /// Writes the record of an event with few fields and stable values for its only listener; `None`,
+    /// and no record, if the event has other fields or values.
     ///
-    /// Nothing nests in here, as in `fire_numbers`.
+    /// No other event is generated in here, since a [`Plain`] listener has no triggers.
     #[inline(never)]
-    fn fire_still(
+    fn fire_stable(
         &self,
         listener: &Plain<'_>,
-        values: &impl Values,
+        values: &impl FieldValues,
         moment: Moment,
         preempt: &PreemptOff<'_>,
     ) -> Option<Fired> {
-        // PARITY: as in `fire_numbers`.
+        // PARITY: `get_hist_pad()` counts in the record's `common_preempt_count`.
         let again = preempt.again();
         let mut fired = Fired::default();
         let mut room = Room::new();
-        let mut still = Still::new();
+        let mut stable = StableValues::new();
         let schema = self.schema();
-        if !schema.gather(values, &mut still) {
+        if !schema.collect_stable(values, &mut stable) {
             return None;
         }
-        let fill = |record: &mut [u8]| schema.write_still(&still, record).is_some();
-        fired.end(listener.begin(&mut room, still.record_len(), fill, moment, again.proof()));
+        let fill = |record: &mut [u8]| schema.write_stable(&stable, record).is_some();
+        fired.end(listener.begin(&mut room, stable.record_len(), fill, moment, again.proof()));
         Some(fired)
     }
 
-    /// Fires the event to all who listen.
+    /// Writes a record for each listener.
     #[inline(never)]
-    fn fire_each(&self, values: &impl Values, preempt: &PreemptOff<'_>) -> Fired {
-        // PARITY: as in `fire_numbers`.
+    fn fire_each(&self, values: &impl FieldValues, preempt: &PreemptOff<'_>) -> Fired {
+        // PARITY: `get_hist_pad()` counts in the record's `common_preempt_count`.
         let again = preempt.again();
         let mut fired = Fired::default();
         let mut room = Room::new();
@@ -125,22 +127,22 @@ impl SynthEvent {
         fired
     }
 
-    /// Writes a record for one listener.
+    /// Writes a record for one listener, which the caller commits.
     ///
-    /// What it takes of the stack is gone when it returns, unlike the frame of who calls it, in which the
-    /// next level of events nests.
+    /// The frame of this function is gone by then. A trigger of the event may generate the next event
+    /// during the commit, on top of the caller's frame.
     #[inline(never)]
     fn begin<'r>(
         &self,
         room: &'r mut Room,
         listener: &Listener<'_>,
-        values: &impl Values,
+        values: &impl FieldValues,
         preempt: &PreemptOff<'_>,
     ) -> Begun<'r> {
         if listener.is_off() {
             return Begun::Done(Outcome::Unwanted);
         }
-        values.settle(Begin {
+        values.materialize(Begin {
             event: self,
             room,
             listener,
@@ -149,7 +151,7 @@ impl SynthEvent {
     }
 }
 
-/// Writes a record of settled values for one listener.
+/// Measures and writes a record for one listener, once the stack was unwound.
 struct Begin<'b, 'r> {
     event: &'b SynthEvent,
     room: &'r mut Room,
@@ -157,11 +159,11 @@ struct Begin<'b, 'r> {
     preempt: &'b PreemptOff<'b>,
 }
 
-impl<'r> Next for Begin<'_, 'r> {
+impl<'r> WithValues for Begin<'_, 'r> {
     type Out = Begun<'r>;
 
     #[inline(never)]
-    fn run(self, values: &impl Values) -> Begun<'r> {
+    fn run(self, values: &impl FieldValues) -> Begun<'r> {
         let schema = self.event.schema();
         let mut sizes = Sizes::new();
         if schema.measure(values, &mut sizes).is_err() {
@@ -174,11 +176,11 @@ impl<'r> Next for Begin<'_, 'r> {
 }
 
 impl Fired {
-    /// Ends the writing of one record.
+    /// Commits a record, or counts it as lost.
     #[inline(always)]
     fn end(&mut self, begun: Begun<'_>) {
         match begun {
-            // The triggers of the event run in here, and may fire another event.
+            // The triggers of the event run in here, and may generate another event.
             Begun::Complete(record) => record.commit(),
             Begun::Done(Outcome::Lost) => self.lost = self.lost.saturating_add(1),
             Begun::Done(_) => {}

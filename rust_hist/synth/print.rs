@@ -7,7 +7,7 @@ use crate::{
         self,
         Style, //
     },
-    schema::Names,
+    schema::KernelFormat,
     text::Out, //
 };
 use core::fmt;
@@ -15,7 +15,7 @@ use core::fmt;
 /// The names that the running kernel has.
 pub(super) struct KernelNames;
 
-impl Names for KernelNames {
+impl KernelFormat for KernelNames {
     fn symbol_offset<W: Out>(&self, addr: u64, out: &mut W) -> fmt::Result {
         symbols::with_symbol(addr, Style::Offset, |name| out.write_bytes(name))
     }

@@ -61,7 +61,7 @@ use crate::{
         Tables,
         Unset, //
     },
-    schema::Values,
+    schema::FieldValues,
     sync::Atomic,
     tracing_map::{
         Elt,
@@ -167,7 +167,7 @@ impl Effects for Outside<'_> {
     }
 
     #[inline(always)]
-    fn trace(self, synth: u16, values: &impl Values) {
+    fn trace(self, synth: u16, values: &impl FieldValues) {
         let Some(synth) = self.trigger.synths.get(usize::from(synth)) else {
             return;
         };

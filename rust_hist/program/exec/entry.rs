@@ -13,7 +13,7 @@ use crate::{
         COMM_WORDS,
         STR_SLOT, //
     },
-    schema::Values,
+    schema::FieldValues,
     sync::Atomic,
     tracing_map::{
         copy_words,
@@ -332,7 +332,7 @@ pub trait Effects: Copy {
     fn is_wanted(self, synth: u16) -> bool;
 
     /// The time of a `trace()` has come: generates the event that the resolver called `synth`.
-    fn trace(self, synth: u16, values: &impl Values);
+    fn trace(self, synth: u16, values: &impl FieldValues);
 }
 
 impl Action {

@@ -18,9 +18,9 @@ use crate::{
         STR_SLOT, //
     },
     schema::{
-        Next,
+        FieldValues,
         Unread,
-        Values, //
+        WithValues, //
     }, //
 };
 
@@ -65,7 +65,7 @@ pub(super) struct ArgVals<'h, E, T> {
     pub(super) action: &'h Action,
     /// What is to be done for each of its parameters.
     pub(super) steps: &'h [ArgStep],
-    /// The stack at hand, once they are settled.
+    /// The kernel stack, once it was unwound.
     pub(super) frames: Option<&'h [u64]>,
 }
 
@@ -137,9 +137,9 @@ impl<E: Env, T: Tables> ArgVals<'_, E, T> {
             .any(|source| matches!(source, ArgSource::Field(field) if field.op() == Op::Stacktrace))
     }
 
-    /// As [`Values::settle`], where [`ArgVals::has_stack`].
+    /// [`FieldValues::materialize`] for values with a kernel stack ([`ArgVals::has_stack`]).
     #[inline(never)]
-    fn settle_stack<N: Next>(&self, next: N) -> N::Out {
+    fn materialize_stack<N: WithValues>(&self, next: N) -> N::Out {
         let Self {
             hit,
             own,
@@ -234,7 +234,7 @@ impl Seen {
     }
 }
 
-impl<E: Env, T: Tables> Values for ArgVals<'_, E, T> {
+impl<E: Env, T: Tables> FieldValues for ArgVals<'_, E, T> {
     #[inline(always)]
     fn number(&self, field: usize) -> u64 {
         let Some(step) = self.steps.get(field) else {
@@ -296,14 +296,14 @@ impl<E: Env, T: Tables> Values for ArgVals<'_, E, T> {
     }
 
     #[inline(always)]
-    fn still(&self, field: usize) -> Option<&[u8]> {
+    fn stable_string(&self, field: usize) -> Option<&[u8]> {
         self.bytes(field)
     }
 
     #[inline(always)]
-    fn settle<N: Next>(&self, next: N) -> N::Out {
+    fn materialize<N: WithValues>(&self, next: N) -> N::Out {
         if self.has_stack() {
-            self.settle_stack(next)
+            self.materialize_stack(next)
         } else {
             next.run(self)
         }

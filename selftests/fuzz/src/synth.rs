@@ -9,8 +9,8 @@ use rust_hist::{
     field::SynthClass,
     schema::{
         self,
-        Command,
         Schema,
+        SynthCommand,
         Unread, //
     },
 };
@@ -40,7 +40,7 @@ pub(crate) fn run(input: &[u8]) {
     dynamic_is_answered(text);
     dynamic_is_answered(&[b"s:", text].concat());
     memory_may_end(text, rest.len());
-    if let Ok(Command::Create(schema)) = schema::parse(text, |_| false) {
+    if let Ok(SynthCommand::Create(schema)) = schema::parse(text, |_| false) {
         again(&schema);
         written(&schema, Bytes(rest));
     }

@@ -37,7 +37,7 @@ use rust_hist::{
         Reciprocal,
         Refs, //
     },
-    schema::Values,
+    schema::FieldValues,
     sync::Atomic,
     tracing_map::{
         track_value,
@@ -755,7 +755,7 @@ impl Effects for Nothing {
         false
     }
 
-    fn trace(self, _: u16, _: &impl Values) {}
+    fn trace(self, _: u16, _: &impl FieldValues) {}
 }
 
 proptest! {

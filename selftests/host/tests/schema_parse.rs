@@ -13,16 +13,16 @@ use rust_hist::{
     schema::{
         self,
         is_type,
-        Command,
-        Refusal,
+        SynthCommand,
         SynthErr,
+        SynthRefusal,
         FIELDS_MAX, //
     },
 };
 use schema_common::*;
 
 /// What the refusal says of a command in which `^` stands before the place of the caret.
-fn refusal(marked: &str) -> (Refusal, u16) {
+fn refusal(marked: &str) -> (SynthRefusal, u16) {
     let at = marked.find('^').expect("a caret");
     let text = marked.replacen('^', "", 1);
 
@@ -37,7 +37,7 @@ fn refused(marked: &str, kind: SynthErr) {
 
     assert_eq!(
         refusal,
-        Refusal {
+        SynthRefusal {
             errno: Errno::Einval,
             kind: Some(kind),
             at
@@ -141,9 +141,9 @@ fn a_line_of_blanks_is_nothing() {
     for text in ["", " ", "\t \r"] {
         let command = schema::parse(text.as_bytes(), |_| panic!("asked for a name"));
 
-        assert!(matches!(command, Ok(Command::Nothing)));
+        assert!(matches!(command, Ok(SynthCommand::Nothing)));
         let command = schema::parse_dynamic(text.as_bytes(), b"s", b"synthetic", |_| true);
-        assert!(matches!(command, Ok(Some(Command::Nothing))));
+        assert!(matches!(command, Ok(Some(SynthCommand::Nothing))));
     }
 }
 
@@ -159,7 +159,7 @@ fn deletion_takes_the_name_and_ignores_the_rest() {
         ("!ev;int a", "ev;int"),
     ] {
         match schema::parse(text.as_bytes(), |_| panic!("asked for a name")) {
-            Ok(Command::Delete(found)) => assert_eq!(found, name.as_bytes(), "{text}"),
+            Ok(SynthCommand::Delete(found)) => assert_eq!(found, name.as_bytes(), "{text}"),
             other => panic!("{text}: {other:?}"),
         }
     }
@@ -374,7 +374,7 @@ fn sixty_four_fields() {
 fn dynamic(text: &str) -> Result<Option<String>, (Option<SynthErr>, u16)> {
     match schema::parse_dynamic(text.as_bytes(), b"s", b"synthetic", |n| n == b"taken") {
         Ok(None) => Ok(None),
-        Ok(Some(Command::Create(schema))) => Ok(Some(listing(&schema))),
+        Ok(Some(SynthCommand::Create(schema))) => Ok(Some(listing(&schema))),
         Ok(Some(other)) => panic!("{text}: {other:?}"),
         Err(refusal) => Err((refusal.kind, refusal.at)),
     }

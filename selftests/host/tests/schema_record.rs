@@ -10,7 +10,7 @@ use rust_hist::{
     limits::STACK_DEPTH,
     schema::{
         Lost,
-        Still,
+        StableValues,
         Unread,
         HEADER, //
     },
@@ -222,7 +222,7 @@ fn a_record_that_its_words_cannot_describe() {
     let row = Row(vec!["z".into(); 64]);
     assert!(measured(&schema, &row).is_ok());
     // More fields than there is room for.
-    assert!(!schema.gather(&row, &mut Still::new()));
+    assert!(!schema.collect_stable(&row, &mut StableValues::new()));
 }
 
 #[test]

@@ -81,7 +81,7 @@ impl World {
     /// Defines a synthetic event.
     pub(crate) fn synth(mut self, text: &str) -> Self {
         match schema::parse(text.as_bytes(), |_| false) {
-            Ok(schema::Command::Create(schema)) => self.synths.push(schema),
+            Ok(schema::SynthCommand::Create(schema)) => self.synths.push(schema),
             other => panic!("{text}: {other:?}"),
         }
         self

@@ -42,13 +42,13 @@ use rust_hist::{
     },
     schema::{
         self,
+        FieldValues,
+        KernelFormat,
         Lost,
-        Names,
-        Next,
         Schema,
         Sizes,
-        Still,
-        Values,
+        StableValues,
+        WithValues,
         HEADER, //
     },
     sync::{
@@ -101,7 +101,7 @@ impl World {
     /// Defines a synthetic event.
     pub(crate) fn synth(&mut self, text: &str) {
         match schema::parse(text.as_bytes(), |_| false) {
-            Ok(schema::Command::Create(schema)) => self.1.push(schema),
+            Ok(schema::SynthCommand::Create(schema)) => self.1.push(schema),
             other => panic!("{text}: {other:?}"),
         }
     }
@@ -300,11 +300,11 @@ impl Effects for &Outside<'_> {
         true
     }
 
-    fn trace(self, synth: u16, values: &impl Values) {
+    fn trace(self, synth: u16, values: &impl FieldValues) {
         let schema = &self.synths[usize::from(synth)];
         let mut text = Text::default();
 
-        match values.settle(Written(schema)) {
+        match values.materialize(Written(schema)) {
             Ok(record) => {
                 schema
                     .write_line(&record, false, &Frames, &mut text)
@@ -322,28 +322,28 @@ impl Effects for &Outside<'_> {
 /// Writes a record.
 struct Written<'s>(&'s Schema);
 
-impl Next for Written<'_> {
+impl WithValues for Written<'_> {
     type Out = Result<Vec<u8>, Lost>;
 
-    fn run(self, values: &impl Values) -> Self::Out {
+    fn run(self, values: &impl FieldValues) -> Self::Out {
         let mut sizes = Sizes::new();
         self.0.measure(values, &mut sizes)?;
         let mut record = vec![0xaa; sizes.record_len()];
 
         self.0.write(values, &sizes, &mut record)?;
 
-        // What stands still is written in one go, and comes to the same.
-        let mut still = Still::new();
-        if self.0.gather(values, &mut still) {
-            let mut again = vec![0x55; still.record_len()];
-            assert_eq!(self.0.write_still(&still, &mut again), Some(()));
+        // Stable values are written by the fast path, which has to leave the same record.
+        let mut stable = StableValues::new();
+        if self.0.collect_stable(values, &mut stable) {
+            let mut again = vec![0x55; stable.record_len()];
+            assert_eq!(self.0.write_stable(&stable, &mut again), Some(()));
             assert_eq!(again[HEADER..], record[HEADER..]);
         }
         Ok(record)
     }
 }
 
-impl Names for Frames {
+impl KernelFormat for Frames {
     fn symbol_offset<W: Out>(&self, addr: u64, out: &mut W) -> fmt::Result {
         write!(out, "sym_{addr:x}+0x0")
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Values, names and shorthands for the tests of synthetic events.
+//! FieldValues, names and shorthands for the tests of synthetic events.
 
 #![allow(dead_code, reason = "no test file uses all of this")]
 
@@ -15,15 +15,15 @@ use rust_hist::{
     limits::STR_SLOT,
     schema::{
         self,
-        Command,
+        FieldValues,
+        KernelFormat,
         Lost,
-        Names,
-        Refusal,
         Schema,
         Sizes,
-        Still,
+        StableValues,
+        SynthCommand,
+        SynthRefusal,
         Unread,
-        Values,
         HEADER, //
     },
     text::Out, //
@@ -56,9 +56,9 @@ impl Text {
 }
 
 /// The event that `text` defines, with no other there.
-pub(crate) fn define(text: &str) -> Result<Schema, Refusal> {
+pub(crate) fn define(text: &str) -> Result<Schema, SynthRefusal> {
     match schema::parse(text.as_bytes(), |_| false)? {
-        Command::Create(schema) => Ok(schema),
+        SynthCommand::Create(schema) => Ok(schema),
         other => panic!("{text}: {other:?}"),
     }
 }
@@ -78,7 +78,7 @@ pub(crate) fn print_fmt(schema: &Schema) -> String {
 /// Shows symbols and flags by their numbers.
 pub(crate) struct Plain;
 
-impl Names for Plain {
+impl KernelFormat for Plain {
     fn symbol_offset<W: Out>(&self, addr: u64, out: &mut W) -> fmt::Result {
         write!(out, "f{addr:x}")
     }
@@ -129,7 +129,7 @@ impl From<Unread> for Value {
 
 pub(crate) struct Row(pub(crate) Vec<Value>);
 
-impl Values for Row {
+impl FieldValues for Row {
     fn number(&self, field: usize) -> u64 {
         match &self.0[field] {
             Value::Number(n) => *n,
@@ -164,7 +164,7 @@ impl Values for Row {
         }
     }
 
-    fn still(&self, field: usize) -> Option<&[u8]> {
+    fn stable_string(&self, field: usize) -> Option<&[u8]> {
         match &self.0[field] {
             Value::Text(text) => Some(text),
             _ => None,
@@ -204,7 +204,7 @@ pub(crate) fn measured(schema: &Schema, row: &Row) -> Result<Sizes, Lost> {
     schema.measure(row, &mut sizes).map(|()| sizes)
 }
 
-/// The record of these values, in memory that was used before: the same one whether its values stand still or not.
+/// The record of these values, in memory that was used before: the same one whether its values are stable or not.
 pub(crate) fn record(schema: &Schema, values: Vec<Value>) -> Vec<u8> {
     let row = Row(values);
     let sizes = measured(schema, &row).expect("every value is there");
@@ -215,21 +215,21 @@ pub(crate) fn record(schema: &Schema, values: Vec<Value>) -> Vec<u8> {
         .expect("every value is there");
     assert_eq!(record[..HEADER], [STALE; HEADER], "the header is not ours");
 
-    let mut still = Still::new();
+    let mut stable = StableValues::new();
     // As far as there is room, and nothing is cut off.
-    let stand_still = schema.len() <= 6
+    let are_stable = schema.len() <= 6
         && row.0.iter().all(|value| match value {
             Value::Number(_) => true,
             Value::Text(text) => text.len() < STR_SLOT,
             _ => false,
         });
 
-    assert_eq!(schema.gather(&row, &mut still), stand_still);
-    if stand_still {
-        let mut again = vec![STALE; still.record_len()];
+    assert_eq!(schema.collect_stable(&row, &mut stable), are_stable);
+    if are_stable {
+        let mut again = vec![STALE; stable.record_len()];
 
-        assert_eq!(schema.write_still(&still, &mut again), Some(()));
-        assert_eq!(again, record, "the values stand still");
+        assert_eq!(schema.write_stable(&stable, &mut again), Some(()));
+        assert_eq!(again, record, "the values are stable");
     }
     record
 }

@@ -5,9 +5,9 @@
 
 use rust_hist::schema::{
     self,
-    Command,
-    Refusal,
-    SynthErr, //
+    SynthCommand,
+    SynthErr,
+    SynthRefusal, //
 };
 
 fn space(b: u8) -> bool {
@@ -159,16 +159,16 @@ pub(crate) fn ends_as_in_c(text: &[u8]) {
     let ours = schema::parse(text, |_| false);
 
     if logged.is_empty() {
-        assert!(matches!(ours, Ok(Command::Nothing)));
+        assert!(matches!(ours, Ok(SynthCommand::Nothing)));
     } else if logged[0] == b'!' {
-        assert!(matches!(ours, Ok(Command::Delete(_))));
+        assert!(matches!(ours, Ok(SynthCommand::Delete(_))));
     } else {
         let ours = match ours {
-            Ok(Command::Create(schema)) => Ok(schema
+            Ok(SynthCommand::Create(schema)) => Ok(schema
                 .fields()
                 .map(|f| (f.typed().to_vec(), f.name.to_bytes().to_vec()))
                 .collect()),
-            Err(Refusal {
+            Err(SynthRefusal {
                 kind: Some(kind),
                 at,
                 ..

@@ -14,14 +14,14 @@ use crate::{
     text::lex, //
 };
 
-/// What comes before the type of a field of which the record has the place.
+/// The prefix of the type of a field whose word in the record is an offset and a length.
 pub(super) const DATA_LOC: &[u8] = b"__data_loc ";
-/// The mark of a string.
+/// The substring by which C recognises the type of a string.
 const STRING: &[u8] = b"char[";
-/// The mark of a stack.
+/// The substring by which C recognises the type of a stack.
 const STACK: &[u8] = b"long[";
 
-/// How `printk()` is told to show a value.
+/// The `printk()` conversion of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Format {
     /// `%d`
@@ -36,14 +36,14 @@ pub(super) enum Format {
     LongLong,
     /// `%llu`
     UnsignedLongLong,
-    /// `%x`, and the names of the flags.
+    /// `%x`, followed by the names of the flags.
     Gfp,
     /// `%s`
     Text,
 }
 
 impl Format {
-    /// The conversion.
+    /// Returns the conversion as `print fmt` shows it.
     pub(super) const fn text(self) -> &'static [u8] {
         match self {
             Self::Int => b"%d",
@@ -58,25 +58,25 @@ impl Format {
     }
 }
 
-/// All that a type says.
+/// The properties that a type gives a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Kind {
+pub(super) struct FieldType {
     pub(super) class: SynthClass,
     pub(super) size: u16,
     pub(super) signed: bool,
     pub(super) format: Format,
 }
 
-/// Why a text is no type.
+/// The reason why a text is not a type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum NoKind {
+pub(super) enum TypeError {
     /// There is no such type.
     Unknown,
-    /// It is a string of no length that there is.
+    /// It is a string with an invalid length.
     Length,
 }
 
-/// The numbers.
+/// The types of numbers: name, bytes, conversion.
 const NUMBERS: &[(&[u8], u16, Format)] = &[
     (b"s64", 8, Format::LongLong),
     (b"u64", 8, Format::UnsignedLongLong),
@@ -97,11 +97,11 @@ const NUMBERS: &[(&[u8], u16, Format)] = &[
     (b"gfp_t", 4, Format::Gfp),
 ];
 
-impl Kind {
-    /// The type called `text`.
-    pub(super) fn of(text: &[u8]) -> Result<Self, NoKind> {
-        // The types that start with `u` are the unsigned ones, but that is not seen behind
-        // `__data_loc `.
+impl FieldType {
+    /// Returns the type called `text`.
+    pub(super) fn of(text: &[u8]) -> Result<Self, TypeError> {
+        // The unsigned types start with `u`. C looks at the type after it has put `__data_loc ` before
+        // it, so what has no fixed offset is always signed.
         let signed = !text.starts_with(b"u") && text != b"gfp_t";
 
         if let Some(&(_, size, format)) = NUMBERS.iter().find(|(name, ..)| *name == text) {
@@ -113,14 +113,14 @@ impl Kind {
             });
         }
         let (class, size) = if find(text, STRING).is_some() {
-            match string_size(text).ok_or(NoKind::Length)? {
+            match string_size(text).ok_or(TypeError::Length)? {
                 0 => (SynthClass::DynString, 8),
                 size => (SynthClass::StaticString, size),
             }
         } else if find(text, STACK).is_some() {
             (SynthClass::Stack, 8)
         } else {
-            return Err(NoKind::Unknown);
+            return Err(TypeError::Unknown);
         };
 
         Ok(Self {
@@ -132,9 +132,8 @@ impl Kind {
     }
 }
 
-/// The number in the brackets of a string's type; 0 if there is none.
-///
-/// The first closing bracket has to be the end of the type.
+/// Returns the number between the brackets of a string's type, 0 if the brackets are empty, or `None`
+/// if the length is invalid or the first closing bracket does not end the type.
 fn string_size(text: &[u8]) -> Option<u16> {
     let start = find(text, STRING)?;
     let end = lex::position(text, b']')?;
@@ -151,9 +150,10 @@ fn string_size(text: &[u8]) -> Option<u16> {
     (usize::from(size) <= STR_SLOT).then_some(size)
 }
 
-/// Whether a field added through the kernel's API may have this type.
+/// Returns whether the kernel's API accepts this type for a new field.
 ///
-/// PARITY: `synth_event_check_arg_fn()` lets every array pass, which the definition then refuses.
+/// PARITY: `synth_event_check_arg_fn()` accepts every array; an invalid one is refused when the
+/// definition is parsed.
 pub fn is_type(text: &[u8]) -> bool {
-    text.contains(&b'[') || Kind::of(text).is_ok()
+    text.contains(&b'[') || FieldType::of(text).is_ok()
 }
