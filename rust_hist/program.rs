@@ -84,14 +84,11 @@ pub use self::{
     types::{
         Cell,
         Code,
-        Column,
         Insn,
         Kind,
         Load,
         Name,
-        Op,
-        Order,
-        SortKey, //
+        Op, //
     }, //
 };
 
@@ -103,7 +100,8 @@ use crate::{
         SORT_KEYS_MAX,
         VALS_MAX, //
     },
-    text::Span, //
+    text::Span,
+    tracing_map::sort::SortKey, //
 };
 
 /// The words of a number in an entry: its value, and whether it is set.

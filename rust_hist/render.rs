@@ -17,16 +17,11 @@ mod text;
 mod value;
 
 use self::text::decimal;
-use crate::program::{
-    self,
-    Program, //
-};
+use crate::program::Program;
 use crate::text::Out;
 use crate::tracing_map::{
-    sort,
     Account,
-    Row,
-    Rows, //
+    Row, //
 };
 use core::fmt;
 
@@ -100,42 +95,4 @@ pub fn totals<W: Out>(account: &Account, entries: usize, out: &mut W) -> fmt::Re
         out.write_bytes(decimal(n).as_bytes())?;
     }
     out.write_bytes(b"\n")
-}
-
-/// Fills `order` with the rows in the order that the trigger asks for.
-pub fn order(program: &Program, rows: &Rows<'_>, order: &mut [sort::Place]) {
-    let mut keys = [sort::SortKey::default(); crate::limits::SORT_KEYS_MAX];
-
-    for (to, from) in keys.iter_mut().zip(program.sort_keys()) {
-        *to = sort_key(program, from);
-    }
-    let keys = keys.get(..program.sort_keys().len()).unwrap_or(&keys);
-    sort::sort(rows, keys, order);
-}
-
-/// Returns a sort key in terms of the words of a row.
-fn sort_key(program: &Program, key: &program::SortKey) -> sort::SortKey {
-    let column = match key.column {
-        program::Column::Sum(i) => sort::Column::Sum(i),
-        program::Column::Key(i) => match program.keys().get(i) {
-            Some(part) => sort::Column::Key {
-                at: part.first_word(),
-                compare: match key.order {
-                    program::Order::Number { size, signed } => {
-                        sort::Compare::Number { size, signed }
-                    }
-                    program::Order::String => sort::Compare::Text {
-                        words: part.words(),
-                    },
-                    program::Order::None => sort::Compare::Equal,
-                },
-            },
-            None => sort::Column::Sum(0),
-        },
-    };
-
-    sort::SortKey {
-        column,
-        descending: key.descending,
-    }
 }

@@ -77,7 +77,7 @@ pub(crate) struct Copied {
     words: KVVec<u64>,
     len: usize,
     /// The rows as they are to be shown.
-    order: KVVec<sort::Place>,
+    order: KVVec<sort::SortEntry>,
     /// What is known of the hit that took the snapshot.
     snapshot: Option<KBox<Taken>>,
 }
@@ -141,7 +141,11 @@ impl Copied {
         if order.len() != self.len {
             self.len = 0;
         }
-        render::order(&self.definition.program, &self.rows(), &mut order);
+        sort::sort(
+            &self.rows(),
+            self.definition.program.sort_keys(),
+            &mut order,
+        );
         self.stats = Stats::of(&self.rows());
         self.order = order;
     }

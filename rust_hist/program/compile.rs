@@ -41,6 +41,11 @@ use crate::{
     text::{
         Out,
         Span, //
+    },
+    tracing_map::sort::{
+        Column,
+        Compare,
+        SortKey, //
     }, //
 };
 
@@ -50,7 +55,6 @@ use super::{
     resolver::Resolver,
     var::Def,
     Code,
-    Column,
     Field,
     Insn,
     Key,
@@ -58,10 +62,8 @@ use super::{
     Modifier,
     Name,
     Op,
-    Order,
     Program,
-    Purpose,
-    SortKey, //
+    Purpose, //
 };
 
 /// The one field whose values are counted without being asked for.
@@ -305,7 +307,7 @@ impl<'a, 't> Compiler<'a, 't> {
             .column(|field| self.program.field_name(field, text) == name.of(text));
         let refusal = match named {
             Some(column) => match self.descending(suffix) {
-                Ok(descending) => return Ok(self.program.sort_key(column, descending)),
+                Ok(descending) => return Ok(SortKey { column, descending }),
                 Err(refusal) => refusal,
             },
             None => self.spec.command.refuse(ErrKind::InvalidSortField, name),
@@ -332,7 +334,10 @@ impl<'a, 't> Compiler<'a, 't> {
         };
 
         if let Some(column) = column(bytes) {
-            return Some(self.program.sort_key(column, false));
+            return Some(SortKey {
+                column,
+                descending: false,
+            });
         }
 
         let (bytes, descending) = match bytes.strip_suffix(b".descending") {
@@ -340,7 +345,10 @@ impl<'a, 't> Compiler<'a, 't> {
             None => (bytes.strip_suffix(b".ascending")?, false),
         };
 
-        Some(self.program.sort_key(column(bytes)?, descending))
+        Some(SortKey {
+            column: column(bytes)?,
+            descending,
+        })
     }
 
     /// Reads the direction of a sort field.
@@ -413,28 +421,17 @@ impl Program {
         Some(())
     }
 
-    /// The first column that `is` the one, besides the raw hitcount.
+    /// Returns the first value, or else the first key, whose field is the one that `is` accepts.
     fn column(&self, is: impl Fn(&Field) -> bool) -> Option<Column> {
         if let Some(at) = self.vals().iter().position(&is) {
             return Some(Column::Sum(at.saturating_add(1)));
         }
-        self.keys()
-            .iter()
-            .position(|key| is(&key.field))
-            .map(Column::Key)
-    }
+        let key = self.keys().iter().find(|key| is(&key.field))?;
 
-    fn sort_key(&self, column: Column, descending: bool) -> SortKey {
-        let order = match column {
-            Column::Sum(_) => None,
-            Column::Key(at) => self.keys().get(at).map(|key| key_order(&key.field)),
-        };
-
-        SortKey {
-            column,
-            order: order.unwrap_or(SortKey::default().order),
-            descending,
-        }
+        Some(Column::Key {
+            at: key.first_word(),
+            compare: comparison(key),
+        })
     }
 }
 
@@ -478,23 +475,23 @@ impl Write for Made {
     }
 }
 
-/// How a key's values compare.
+/// Returns how the values of a key compare.
 ///
 /// PARITY: `create_tracing_map_fields()` compares the bytes of a `char *` as a string, and has no
 /// order for `common_comm`.
-fn key_order(field: &Field) -> Order {
-    match field.op {
-        Op::Num { .. } => Order::Number {
-            size: field.size,
-            signed: field.signed,
-        },
-        Op::Stacktrace | Op::StackField { .. } => Order::None,
+fn comparison(key: &Key) -> Compare {
+    let Field {
+        op, size, signed, ..
+    } = key.field;
+
+    match op {
+        Op::Num { .. } => Compare::Number { size, signed },
+        Op::Stacktrace | Op::StackField { .. } => Compare::Equal,
         Op::Comm | Op::StaticString { .. } | Op::DynString { .. } | Op::RelDynString { .. } => {
-            Order::String
+            let words = key.words();
+
+            Compare::Text { words }
         }
-        _ => Order::Number {
-            size: 8,
-            signed: field.signed,
-        },
+        _ => Compare::Number { size: 8, signed },
     }
 }

@@ -14,7 +14,8 @@ use core::fmt;
 use crate::{
     alloc::AllocError,
     lang::CLOCK,
-    text::Out, //
+    text::Out,
+    tracing_map::sort::Column, //
 };
 
 use super::{
@@ -22,7 +23,6 @@ use super::{
     compile::Made,
     Action,
     Code,
-    Column,
     Field,
     Handler,
     Insn,
@@ -209,7 +209,12 @@ impl Program {
 
             let field = match sort.column {
                 Column::Sum(n) => n.checked_sub(1).and_then(|n| self.vals().get(n)),
-                Column::Key(n) => self.keys().get(n).map(|key| &key.field),
+                Column::Key { at, .. } => {
+                    let mut keys = self.keys().iter();
+
+                    keys.find(|key| key.first_word() == at)
+                        .map(|key| &key.field)
+                }
             };
 
             match field {

@@ -153,56 +153,6 @@ pub enum Kind {
     Stack,
 }
 
-/// What a sort key refers to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Column {
-    /// Sum `n`: 0 is the raw hitcount, `n > 0` is `vals()[n - 1]`.
-    Sum(usize),
-    /// `keys()[n]`.
-    Key(usize),
-}
-
-/// How the values of a sort column compare.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Order {
-    /// As numbers of this size and sign, of which the column's word holds the low bytes. Sums are
-    /// unsigned numbers of 8 bytes.
-    Number {
-        /// 1, 2, 4 or 8.
-        size: u32,
-        /// Two's complement.
-        signed: bool,
-    },
-    /// As `strcmp()` does.
-    String,
-    /// All are equal: the order of the keys' bytes decides.
-    None,
-}
-
-/// One sort key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SortKey {
-    /// What to compare.
-    pub column: Column,
-    /// How to compare it.
-    pub order: Order,
-    /// Largest first.
-    pub descending: bool,
-}
-
-impl Default for SortKey {
-    fn default() -> Self {
-        Self {
-            column: Column::Sum(0),
-            order: Order::Number {
-                size: 8,
-                signed: false,
-            },
-            descending: false,
-        }
-    }
-}
-
 /// The place of a variable's value in the extra words of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cell {

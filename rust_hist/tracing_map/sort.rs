@@ -176,11 +176,11 @@ pub fn compare_rows(a: &Row<'_>, b: &Row<'_>, keys: &[SortKey]) -> Ordering {
 }
 
 /// A row on its way to its place: two numbers that decide most comparisons, and the row's index.
-pub type Place = [u64; 3];
+pub type SortEntry = [u64; 3];
 
 /// Returns the index of the row at a place.
 #[inline(always)]
-pub fn row_of(place: &Place) -> usize {
+pub fn row_of(place: &SortEntry) -> usize {
     let [_, _, row] = *place;
     // CAST: it was one.
     row as usize
@@ -287,7 +287,7 @@ fn beginning(word: u64) -> u64 {
 /// Fills `order` with the rows, sorted by `keys`.
 ///
 /// Places past the rows, which a too long `order` has, come last, with numbers past theirs.
-pub fn sort(rows: &Rows<'_>, keys: &[SortKey], order: &mut [Place]) {
+pub fn sort(rows: &Rows<'_>, keys: &[SortKey], order: &mut [SortEntry]) {
     let first = keys
         .first()
         .map_or(Prefix::KEY, |key| Prefix::of(key, rows));
@@ -334,14 +334,14 @@ fn comes_before(rows: &Rows<'_>, rest: &[SortKey], a: usize, b: usize) -> bool {
 }
 
 /// Sorts `v` with `less`, which must be a strict weak order.
-fn heapsort(v: &mut [Place], less: impl Fn(&Place, &Place) -> bool) {
+fn heapsort(v: &mut [SortEntry], less: impl Fn(&SortEntry, &SortEntry) -> bool) {
     for root in (0..v.len() / 2).rev() {
         if let Some(&x) = v.get(root) {
             sift(v, root, x, &less);
         }
     }
     for end in (1..v.len()).rev() {
-        let Some((last, heap)) = v.get_mut(..=end).and_then(<[Place]>::split_last_mut) else {
+        let Some((last, heap)) = v.get_mut(..=end).and_then(<[SortEntry]>::split_last_mut) else {
             return;
         };
         let x = *last;
@@ -357,7 +357,12 @@ fn heapsort(v: &mut [Place], less: impl Fn(&Place, &Place) -> bool) {
 /// It goes down the path of larger children to a leaf without looking at `x`, and then up again from
 /// there. The value comes from the end of the heap and belongs near the leaves, so this needs about
 /// half the comparisons of stopping on the way down.
-fn sift(heap: &mut [Place], root: usize, x: Place, less: &impl Fn(&Place, &Place) -> bool) {
+fn sift(
+    heap: &mut [SortEntry],
+    root: usize,
+    x: SortEntry,
+    less: &impl Fn(&SortEntry, &SortEntry) -> bool,
+) {
     let mut hole = root;
 
     loop {

@@ -333,7 +333,7 @@ fn h_spf_05_stacktrace() {
 
 #[test]
 fn h_spf_06_and_07_comm() {
-    use rust_hist::program::Order;
+    use rust_hist::tracing_map::sort::{Column, Compare};
 
     for name in ["common_comm", "comm", "COMM"] {
         let p = accepts(
@@ -343,7 +343,8 @@ fn h_spf_06_and_07_comm() {
         );
 
         assert_eq!(p.key_words(), 32);
-        assert_eq!(p.sort_keys()[0].order, Order::String);
+        let compare = Compare::Text { words: 32 };
+        assert_eq!(p.sort_keys()[0].column, Column::Key { at: 0, compare });
     }
 }
 
@@ -363,7 +364,7 @@ fn h_spf_08_common_fields() {
 
 #[test]
 fn h_key_01_sort_by_size_and_sign() {
-    use rust_hist::program::Order::Number;
+    use rust_hist::tracing_map::sort::{Column, Compare};
 
     for (name, size, signed) in [
         ("u8", 1, false),
@@ -380,7 +381,10 @@ fn h_key_01_sort_by_size_and_sign() {
     ] {
         let p = compile(&ZOO, format!("keys={name}:sort={name}").as_bytes()).expect(name);
 
-        assert_eq!(p.sort_keys()[0].order, Number { size, signed }, "{name}");
+        let compare = Compare::Number { size, signed };
+        let column = Column::Key { at: 0, compare };
+
+        assert_eq!(p.sort_keys()[0].column, column, "{name}");
     }
 }
 

@@ -336,7 +336,10 @@ fn h_cmd_09_sort_keys_are_columns() {
         "keys=node:vals=hitcount,node:sort=node:size=2048",
     );
 
-    assert_eq!(p.sort_keys()[0].column, rust_hist::program::Column::Sum(1));
+    assert_eq!(
+        p.sort_keys()[0].column,
+        rust_hist::tracing_map::sort::Column::Sum(1)
+    );
     // The caret finds the bytes where they stand first, be it in the prefix.
     refuses(
         &KMALLOC,

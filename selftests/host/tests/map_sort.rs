@@ -8,7 +8,7 @@ mod common;
 
 use common::shape;
 use proptest::prelude::*;
-use rust_hist::tracing_map::sort::{row_of, sort, Column, Compare, Place, SortKey};
+use rust_hist::tracing_map::sort::{row_of, sort, Column, Compare, SortEntry, SortKey};
 use rust_hist::tracing_map::{Row, Rows, Shape};
 use std::cmp::Ordering;
 use std::collections::HashSet;
@@ -18,7 +18,7 @@ use std::ffi::CStr;
 const KEY_WORDS: usize = 3;
 
 /// The rows in their order.
-fn indices(order: &[Place]) -> Vec<u32> {
+fn indices(order: &[SortEntry]) -> Vec<u32> {
     order.iter().map(|place| row_of(place) as u32).collect()
 }
 
@@ -226,7 +226,7 @@ fn large_tables_are_in_order() {
             .flat_map(|i| [i.wrapping_mul(0xd6e8_feb8_6659_fd93), 0, 0, hits(i), i])
             .collect();
         let rows = Rows::new(&row_shape(), &words, ROWS);
-        let mut order = vec![Place::default(); ROWS];
+        let mut order = vec![SortEntry::default(); ROWS];
 
         sort(&rows, &[SortKey::default()], &mut order);
         assert!(

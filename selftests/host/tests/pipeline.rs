@@ -13,7 +13,7 @@ use lang_common::{compile, Text, AROUND, SWITCH};
 use rust_hist::program::{Program, Refs};
 use rust_hist::render::{self, Stats, Symbols, Table};
 use rust_hist::text::Out;
-use rust_hist::tracing_map::sort::{row_of, Place};
+use rust_hist::tracing_map::sort::{row_of, sort, SortEntry};
 use rust_hist::tracing_map::{copy_words, Dimensions, Ending, Map, Rows, Shape};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -123,9 +123,9 @@ fn run(text: &str, switches: &[Switch]) -> String {
         stats: &stats,
         symbols: &NoNames,
     };
-    let mut order = vec![Place::default(); len];
+    let mut order = vec![SortEntry::default(); len];
     let mut out = Text::default();
-    render::order(&program, &rows, &mut order);
+    sort(&rows, program.sort_keys(), &mut order);
     for place in &order {
         let row = rows.get(row_of(place)).expect("an index of a row");
         table.entry(&row, &mut out).expect("room");

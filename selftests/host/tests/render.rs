@@ -13,7 +13,7 @@ use rust_hist::limits::COMM_WORDS;
 use rust_hist::program::Program;
 use rust_hist::render::{self, Stats, Symbols, Table};
 use rust_hist::text::Out;
-use rust_hist::tracing_map::sort::{row_of, Place};
+use rust_hist::tracing_map::sort::{row_of, sort, SortEntry};
 use rust_hist::tracing_map::{Account, Dimensions, Rows, Shape};
 use std::fmt;
 
@@ -95,12 +95,12 @@ fn show_bytes(event: &Event, text: &[u8], copied: &[Copied<'_>]) -> Vec<u8> {
     };
 
     let mut out = Text::default();
-    let mut order = vec![Place::default(); rows.len()];
+    let mut order = vec![SortEntry::default(); rows.len()];
     render::begin(0, &mut out).expect("room");
     out.write_bytes(&line_of(&program, text)).expect("room");
     out.write_bytes(b"\n").expect("room");
     render::end_header(&mut out).expect("room");
-    render::order(&program, &rows, &mut order);
+    sort(&rows, program.sort_keys(), &mut order);
     for place in &order {
         let row = rows.get(row_of(place)).expect("an index of a row");
         table.entry(&row, &mut out).expect("room");
