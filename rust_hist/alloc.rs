@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A vector that may find no memory, for the pure rooms.
+//! A vector with fallible allocation, for the pure layers.
 //!
 //! C header: [`include/linux/slab.h`](srctree/include/linux/slab.h)
 //!
-//! In the kernel it stands on `kernel::alloc`, on the host on `std`. No other pure file allocates.
-//! On the host a test can say which allocation fails; see `fail_after`.
+//! It wraps `kernel::alloc::KVec` in the kernel and `std::vec::Vec` on the host. No other pure file
+//! allocates. A host test chooses with `fail_after` which allocation fails.
 //!
-//! Context: process, may sleep. Reading: any.
+//! Context: growing: process, may sleep (`GFP_KERNEL`). Reading: any, NMI included.
 
 use core::{
     fmt,
@@ -37,9 +37,9 @@ pub use self::host::{
 #[cfg(not(CONFIG_RUST))]
 use self::host::KVec;
 
-/// A vector that grows one by one, and says so when it cannot.
+/// A vector that returns [`AllocError`] if it cannot grow.
 ///
-/// Owned by one; to share it, share the owner. It has no clone, since that would allocate.
+/// It is not `Clone`, since that would allocate.
 ///
 /// # Examples
 ///
@@ -58,12 +58,16 @@ use self::host::KVec;
 pub struct Vec<T>(KVec<T>);
 
 impl<T> Vec<T> {
-    /// An empty one, without memory.
+    /// Returns an empty vector, which has no memory yet.
     pub fn new() -> Self {
         Self(KVec::new())
     }
 
     /// Appends `item`.
+    ///
+    /// # Errors
+    ///
+    /// [`AllocError`] if there is no memory; the vector is as before.
     pub fn push(&mut self, item: T) -> Result<(), AllocError> {
         #[cfg(CONFIG_RUST)]
         {
@@ -82,14 +86,18 @@ impl<T> Vec<T> {
         self.0.truncate(len);
     }
 
-    /// The bytes that it takes besides itself.
+    /// Returns the bytes of memory allocated for the items.
     pub fn bytes(&self) -> usize {
         self.0.capacity().saturating_mul(size_of::<T>())
     }
 }
 
 impl<T: Copy> Vec<T> {
-    /// Appends all of `items`, or some of them if memory ends.
+    /// Appends all of `items`.
+    ///
+    /// # Errors
+    ///
+    /// [`AllocError`] if there is no memory; some of the items may have been appended.
     pub fn extend_from_slice(&mut self, items: &[T]) -> Result<(), AllocError> {
         items.iter().try_for_each(|item| self.push(*item))
     }
@@ -123,7 +131,7 @@ impl<T: fmt::Debug> fmt::Debug for Vec<T> {
     }
 }
 
-/// What stands in for the kernel's allocator.
+/// The replacement of the kernel's allocator on the host.
 #[cfg(not(CONFIG_RUST))]
 mod host {
     extern crate std;
@@ -132,21 +140,22 @@ mod host {
 
     pub(super) use std::vec::Vec as KVec;
 
-    /// There is no memory.
+    /// The error of a failed allocation.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct AllocError;
 
     std::thread_local! {
-        /// How many more times this thread finds memory; `None`: always.
+        /// The number of further allocations of this thread that succeed; `None` for all.
         static LEFT: Cell<Option<usize>> = const { Cell::new(None) };
     }
 
-    /// Lets this thread append `n` more items and then none; with `None` all again.
+    /// Lets the next `n` allocations of this thread succeed and all later ones fail; `None` lets all
+    /// succeed again.
     pub fn fail_after(n: Option<usize>) {
         LEFT.with(|left| left.set(n));
     }
 
-    /// Counts one allocation.
+    /// Counts one allocation, or fails if none is left.
     pub(super) fn may_allocate() -> Result<(), AllocError> {
         LEFT.with(|left| match left.get() {
             None => Ok(()),

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Why a trigger is refused: an errno for the writer, entries for `error_log`.
+//! The errors of a trigger command: an errno for the writer and messages for `error_log`.
 //!
 //! C counterpart: the `ERRORS` table and `hist_err()` of
 //! [`kernel/trace/trace_events_hist.c`](srctree/kernel/trace/trace_events_hist.c).
-//! The pure rooms return a [`Refusal`]; only the glue turns it into an errno and into entries of
-//! `tracing_log_err()`.
+//! The pure layers return a [`Refusal`]; the glue passes its entries to `tracing_log_err()` and returns
+//! its errno.
 //!
 //! Context: any.
 
@@ -16,13 +16,13 @@ use crate::alloc::{
     Vec, //
 };
 
-/// Declares the kinds of entries of one error log and the table of their texts from one list, so that
-/// they cannot disagree.
+/// Declares an enum of messages and the table of their texts from one list, so that the two cannot
+/// disagree.
 macro_rules! kinds_with_texts {
     ($(#[$about:meta])* $name:ident: $($(#[$doc:meta])* $kind:ident: $text:literal,)*) => {
         $(#[$about])*
         ///
-        /// The number of a kind (`kind as u8`) is its index in `TEXTS`.
+        /// The discriminant of a message (`kind as u8`) is its index in `TEXTS`.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         #[repr(u8)]
         pub enum $name {
@@ -30,10 +30,10 @@ macro_rules! kinds_with_texts {
         }
 
         impl $name {
-            /// The texts of all kinds, in the order of their numbers.
+            /// The texts of all messages, in the order of their discriminants.
             pub const TEXTS: &'static [&'static CStr] = &[$($text,)*];
 
-            /// The text of this kind as `error_log` shows it.
+            /// Returns the text of the message as `error_log` shows it.
             pub const fn text(self) -> &'static CStr {
                 match self {
                     $(Self::$kind => $text,)*
@@ -46,150 +46,151 @@ macro_rules! kinds_with_texts {
 pub(crate) use kinds_with_texts;
 
 kinds_with_texts! {
-    /// What an entry of `error_log` says.
+    /// A message of `error_log` on a trigger.
     ErrKind:
-    /// Never logged; keeps the numbers those of the C table.
+    /// Never logged; gives the other messages the numbers of the C table.
     NoError: c"No error",
-    /// The name is a variable of this event already.
+    /// A trigger of this event already defines a variable of that name.
     DuplicateVar: c"Variable already defined",
-    /// `$v` names variables of two events.
+    /// Triggers of two events define a variable of that name.
     VarNotUnique: c"Variable name not unique, need to use fully qualified name (subsys.event.var) for variable",
     /// More variables than [`crate::limits::VARS_MAX`].
     TooManyVars: c"Too many variables defined",
     /// A list item of a variable token has no `=`.
     MalformedAssignment: c"Malformed assignment",
-    /// A named trigger of another shape has this name.
+    /// The trigger of that name has other keys, values, variables or sort keys.
     NamedMismatch: c"Named hist trigger doesn't match existing named trigger (includes variables)",
-    /// The event has this very trigger; goes with [`Errno::Eexist`].
+    /// The event already has this trigger; the errno is [`Errno::Eexist`].
     TriggerEexist: c"Hist trigger already exists",
-    /// `cont` or `clear` found no trigger; goes with [`Errno::Enoent`].
+    /// `cont` or `clear` found no trigger; the errno is [`Errno::Enoent`].
     TriggerEnoentClear: c"Can't clear or continue a nonexistent hist trigger",
-    /// `clock=` names none of the trace clocks.
+    /// `clock=` names no trace clock.
     SetClockFail: c"Couldn't set trace_clock",
-    /// The modifier is unknown, or not allowed where it stands.
+    /// The modifier is unknown, or not allowed for this field.
     BadFieldModifier: c"Invalid field modifier",
-    /// An expression has a fourth operator.
+    /// An expression has more than three operators.
     TooManySubexpr: c"Too many subexpressions (3 max)",
-    /// Only one side of an operator counts microseconds.
+    /// Only one operand of an operator is in microseconds.
     TimestampMismatch: c"Timestamp units in expression don't match",
-    /// Implicit variables of actions ran out.
+    /// The actions of the trigger use more fields of the event than C has variables for.
     TooManyFieldVars: c"Too many field variables defined",
     /// The event of an action's parameter is unknown.
     EventFileNotFound: c"Event file not found",
-    /// No trigger with the same keys on the other event.
+    /// The other event has no trigger with the same keys.
     HistNotFound: c"Matching event histogram not found",
     /// The helper trigger of an action's parameter was refused.
     HistCreateFail: c"Couldn't create histogram for field",
-    /// The helper trigger has no such variable.
+    /// The helper trigger does not define the variable.
     SynthVarNotFound: c"Couldn't find synthetic variable",
-    /// The action names no known synthetic event.
+    /// The synthetic event of the action is unknown.
     SynthEventNotFound: c"Couldn't find synthetic event",
-    /// A parameter does not fit the type of the synthetic field.
+    /// A parameter has another type than the field of the synthetic event.
     SynthTypeMismatch: c"Param type doesn't match synthetic event field type",
-    /// Fewer parameters than the synthetic event has fields.
+    /// The action has fewer parameters than the synthetic event has fields.
     SynthCountMismatch: c"Param count doesn't match synthetic event field count",
-    /// The field behind an implicit variable is not valid.
+    /// A field that is a parameter of an action is not valid.
     FieldVarParseFail: c"Couldn't parse field variable",
-    /// An implicit variable clashes or finds no room.
+    /// The variable that C creates for a field has the name of another one, or is one too many.
     VarCreateFindFail: c"Couldn't create or find variable",
     /// The argument of `onmax` or `onchange` has no `$`.
     OnxNotVar: c"For onmax(x) or onchange(x), x must be a variable",
     /// The tracked variable is not defined by this trigger.
     OnxVarNotFound: c"Couldn't find onmax or onchange variable",
-    /// No room for the tracked value.
+    /// The variable that C creates for the tracked value has the name of another one, or is one too many.
     OnxVarCreateFail: c"Couldn't create onmax or onchange variable",
     /// `save()` names a field that cannot be saved.
     FieldVarCreateFail: c"Couldn't create field variable",
-    /// More parameters than an action takes.
+    /// An action has more than [`crate::limits::PARAMS_MAX`] parameters.
     TooManyParams: c"Too many action params",
-    /// A `$v` parameter is defined nowhere.
+    /// No trigger defines the variable of a parameter `$v`.
     ParamNotFound: c"Couldn't find param",
     /// A parameter is too short to be one.
     InvalidParam: c"Invalid action param",
-    /// A handler without an action.
+    /// A handler has no action.
     ActionNotFound: c"No action found",
-    /// `save()` of nothing.
+    /// `save()` has no parameters.
     NoSaveParams: c"No params found for save()",
-    /// A second `save()`; goes with [`Errno::Eexist`].
+    /// The trigger has a second `save()`; the errno is [`Errno::Eexist`].
     TooManySaveActions: c"Can't have more than one save() action per hist",
-    /// The handler does not go with the action.
+    /// The handler does not support the action.
     ActionMismatch: c"Handler doesn't support action",
-    /// A parenthesis stays open.
+    /// A closing parenthesis is missing.
     NoClosingParen: c"No closing paren found",
-    /// `onmatch()` without `system.`.
+    /// The parameter of `onmatch()` has no `system.`.
     SubsysNotFound: c"Missing subsystem",
-    /// `onmatch()` of an unknown event.
+    /// The event of `onmatch()` is unknown.
     InvalidSubsysEvent: c"Invalid subsystem or event name",
     /// A key refers to a variable of another trigger.
     InvalidRefKey: c"Using variable references in keys not supported",
-    /// A reference leads nowhere.
+    /// No trigger defines the variable of a reference.
     VarNotFound: c"Couldn't find variable",
     /// The event has no such field.
     FieldNotFound: c"Couldn't find field",
-    /// Nothing stands after `=`.
+    /// Nothing follows `=`.
     EmptyAssignment: c"Empty assignment",
-    /// A sort field ends in neither direction.
+    /// The suffix of a sort field is neither `.ascending` nor `.descending`.
     InvalidSortModifier: c"Invalid sort modifier",
     /// An item of `sort=` is empty.
     EmptySortField: c"Empty sort field",
-    /// A third sort field.
+    /// `sort=` has more than two fields.
     TooManySortFields: c"Too many sort fields (Max = 2)",
     /// A sort field is neither key nor value.
     InvalidSortField: c"Sort field must be a key or a val",
-    /// A string in arithmetic.
+    /// An operand is a string or a stack.
     InvalidStrOperand: c"String type can not be an operand in expression",
-    /// A token starts with a digit and is no number.
+    /// A token starts with a digit and is not a number.
     ExpectNumber: c"Expecting numeric literal",
     /// Text follows `-(..)`.
     UnaryMinusSubexpr: c"Unary minus not supported in sub-expressions",
-    /// A constant divisor is 0; goes with [`Errno::Edom`].
+    /// A constant divisor is 0; the errno is [`Errno::Edom`].
     DivisionByZero: c"Division by zero",
-    /// `nohitcount` would leave no column; goes with [`Errno::Enoent`].
+    /// `nohitcount` would leave no column; the errno is [`Errno::Enoent`].
     NeedNohcVal: c"Non-hitcount value is required for 'nohitcount'",
-    // From here on the entries are our own: C has no counterpart.
-    /// A string or the name of a task as a value: there is nothing to sum.
+    // C has no counterpart of the messages below.
+    /// A value is a string or the name of a task, which cannot be summed.
     StringValue: c"String type can not be a value",
-    /// A word that is neither flag nor handler.
+    /// A word is neither a flag nor a handler.
     UnknownWord: c"Unknown parameter",
-    /// A command without `keys=`.
+    /// The command has no `keys=`.
     NoKeys: c"No keys given",
-    /// A fourth key.
+    /// The trigger has more than three keys.
     TooManyKeys: c"Too many keys (Max = 3)",
-    /// The keys take more bytes than a map's entry has for them.
+    /// The keys together exceed [`crate::limits::KEY_SIZE_MAX`].
     KeyTooLong: c"Keys are too long (Max = 504 bytes, a string of no fixed length counts 256)",
-    /// A third value besides the raw hitcount.
+    /// The trigger has more than two values besides the raw hitcount.
     TooManyVals: c"Too many values (Max = 2)",
-    /// `size=` is no number, or none that a map can have.
+    /// `size=` is not a number, or out of range.
     InvalidSize: c"Size must be a number from 128 to 131072",
-    /// The word `if` with nothing before or behind it.
+    /// Nothing precedes or nothing follows the word `if`.
     NoFilter: c"Incomplete filter",
-    /// A ninth handler.
+    /// The trigger has more than eight handlers.
     TooManyActions: c"Too many handlers (Max = 8)",
-    /// An operator with nothing on one side.
+    /// An operator lacks an operand.
     MissingOperand: c"Operand missing in expression",
-    /// The text of an expression outgrows what C has for it; goes with [`Errno::E2big`].
+    /// The text of an expression exceeds the buffer that C has for it; the errno is [`Errno::E2big`].
     ExprTooLong: c"Expression is too long (Max = 255 characters)",
-    /// A minus sign before something else than a parenthesis.
+    /// A unary minus is not followed by a parenthesis.
     UnaryMinusParens: c"Unary minus needs parentheses: -(..)",
-    /// A field of a size or type that no column can hold; goes with [`Errno::Enomem`].
+    /// The size or type of the field is not supported; the errno is [`Errno::Enomem`].
     UnsupportedField: c"Field type not supported",
     /// The argument of `onmax` or `onchange` is a string or a stack.
     OnxNotNumber: c"For onmax(x) or onchange(x), x must be a number",
-    /// A parameter is the name of a variable without its `$`, and no field; the detail has it with it.
+    /// A parameter is no field but the name of a variable without its `$`; the detail is the parameter
+    /// with the `$`.
     MissingDollar: c"A variable as a parameter needs its dollar sign",
-    /// A seventeenth variable is read; goes with [`Errno::Enomem`].
+    /// The trigger reads more than 16 variables; the errno is [`Errno::Enomem`].
     TooManyRefs: c"Too many variable references (Max = 16)",
-    /// Another trigger, a tracer or a reader has the snapshot; goes with [`Errno::Ebusy`].
+    /// Another trigger, a tracer or a reader uses the snapshot; the errno is [`Errno::Ebusy`].
     SnapshotBusy: c"The snapshot of this instance is in use",
-    /// The kernel has no snapshots; goes with [`Errno::Enodev`].
+    /// The kernel has no snapshots; the errno is [`Errno::Enodev`].
     NoSnapshot: c"Snapshots are not built into this kernel",
-    /// A trigger that is to go has variables that another one reads; goes with [`Errno::Ebusy`].
+    /// Another trigger reads variables of the trigger to remove; the errno is [`Errno::Ebusy`].
     TriggerInUse: c"Variables of this trigger are used by another trigger",
-    /// Nothing is removed; goes with no errno, and the entry shows the nearest trigger.
+    /// No trigger was removed. The command succeeds; the entry shows the most similar trigger.
     NotRemoved: c"No such trigger, below is the nearest one to",
-    /// As [`ErrKind::NotRemoved`], and there is none.
+    /// No trigger was removed, as the event has none. The command succeeds.
     NoneToRemove: c"No such trigger, the event has none",
-    /// A reference that no hit may ever find; goes with no errno.
+    /// A reference may never find an entry. The command succeeds.
     NeverFound: c"Warning: the variable may never be found, its keys are of other types or sizes",
 }
 
@@ -201,13 +202,13 @@ pub enum Errno {
     Enoent = 2,
     /// Too long.
     E2big = 7,
-    /// Out of memory; C answers so for fields that no column can hold.
+    /// Out of memory; as in C also the errno of a field whose type is not supported.
     Enomem = 12,
     /// In use.
     Ebusy = 16,
     /// Exists already.
     Eexist = 17,
-    /// No such device: what is asked for is not there.
+    /// No such device: the kernel was built without the feature.
     Enodev = 19,
     /// Invalid argument.
     Einval = 22,
@@ -218,39 +219,53 @@ pub enum Errno {
 }
 
 impl Errno {
-    /// The number, positive.
+    /// Returns the errno as a positive number.
     pub const fn code(self) -> i32 {
-        // CAST: `repr(i32)`, all discriminants fit.
+        // CAST: the enum is `repr(i32)`, so each discriminant is an `i32`.
         self as i32
     }
 }
 
-/// Most entries of one refusal: why a reference leads nowhere, and what asked for it.
+/// Maximum number of entries of one refusal: C logs one for each caller of the function that failed.
 const ENTRIES_MAX: usize = 6;
 
-/// One entry for `error_log`.
+/// One entry of `error_log`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// What is said; `kind as u8` is the index into [`ErrKind::TEXTS`].
+    /// The message.
     pub kind: ErrKind,
-    /// Column of the caret in the logged command (`hist:...` or `rhist:...`, prefix included).
+    /// Column of the caret in the logged command, whose prefix (`hist:` or `rhist:`) counts.
     pub at: u16,
 }
 
-/// Why a command is refused.
+/// The error of a command: an errno and any number of messages.
 ///
-/// The glue logs [`Refusal::entries`] in order and returns [`Refusal::errno`]. A refusal without
-/// entries is one that C does not explain either.
+/// The glue logs [`Refusal::entries`] in order and returns [`Refusal::errno`]. Where C logs nothing, a
+/// refusal has no entries.
+///
+/// # Examples
+///
+/// ```
+/// use rust_hist::error::{Entry, ErrKind, Errno, Refusal};
+///
+/// let refusal = Refusal::new(Errno::Einval, ErrKind::VarNotFound, 10)
+///     .then(Entry { kind: ErrKind::FieldVarParseFail, at: 10 });
+///
+/// assert_eq!(refusal.errno.code(), 22);
+/// for entry in refusal.entries() {
+///     println!("{:>2}: {}", entry.at, entry.kind.text().to_string_lossy());
+/// }
+/// ```
 #[derive(Debug, PartialEq, Eq)]
 pub struct Refusal {
-    /// What the writer gets.
+    /// The errno for the writer.
     pub errno: Errno,
     entries: [Option<Entry>; ENTRIES_MAX],
     detail: Vec<u8>,
 }
 
 impl Refusal {
-    /// An errno and nothing else.
+    /// Returns a refusal without a message.
     pub fn silent(errno: Errno) -> Self {
         Self {
             errno,
@@ -259,12 +274,12 @@ impl Refusal {
         }
     }
 
-    /// An errno with one entry, its caret at column `at`.
+    /// Returns a refusal with one message, whose caret is in column `at`.
     pub fn new(errno: Errno, kind: ErrKind, at: u16) -> Self {
         Self::silent(errno).then(Entry { kind, at })
     }
 
-    /// The same refusal with `last` logged after what it says already.
+    /// Appends an entry, unless the refusal has the maximum number already.
     pub fn then(mut self, last: Entry) -> Self {
         if let Some(free) = self.entries.iter_mut().find(|entry| entry.is_none()) {
             *free = Some(last);
@@ -272,19 +287,20 @@ impl Refusal {
         self
     }
 
-    /// Whether nothing is said.
+    /// Returns whether the refusal has no message.
     pub fn is_silent(&self) -> bool {
         self.entries().next().is_none()
     }
 
-    /// Whether this is what is said first.
+    /// Returns whether `kind` is the first message.
     pub fn begins(&self, kind: ErrKind) -> bool {
         self.entries()
             .next()
             .is_some_and(|entry| entry.kind == kind)
     }
 
-    /// As [`Refusal::then`], unless nothing is said: without memory nothing is wrong with the text.
+    /// Appends an entry if the refusal has a message. If it has none, an allocation failed, and a message
+    /// about the text would be wrong.
     pub fn then_if_any(self, last: Entry) -> Self {
         if self.is_silent() {
             self
@@ -293,7 +309,7 @@ impl Refusal {
         }
     }
 
-    /// The same refusal with `first` logged before what it says already.
+    /// Inserts an entry before the others, if there is one.
     pub fn after(self, first: Option<Entry>) -> Self {
         let Some(first) = first else { return self };
 
@@ -301,23 +317,23 @@ impl Refusal {
             .fold(Self::silent(self.errno).then(first), Self::then)
     }
 
-    /// The same refusal, with these pieces of one text behind what the last entry says: what the command
-    /// does not show.
-    pub fn detailed(mut self, pieces: &[&[u8]]) -> Self {
-        for piece in pieces {
-            if let Err(no_memory) = self.detail.extend_from_slice(piece) {
+    /// Appends the concatenation of `parts` to the detail, which the log shows after the text of the last
+    /// message.
+    pub fn detailed(mut self, parts: &[&[u8]]) -> Self {
+        for part in parts {
+            if let Err(no_memory) = self.detail.extend_from_slice(part) {
                 return no_memory.into();
             }
         }
         self
     }
 
-    /// What goes behind the text of the last entry, if anything does.
+    /// Returns the text that follows the last message; empty if there is none.
     pub fn detail(&self) -> &[u8] {
         &self.detail
     }
 
-    /// The entries to log, in order.
+    /// Iterates over the entries in the order in which they are logged.
     pub fn entries(&self) -> impl Iterator<Item = Entry> + '_ {
         self.entries.iter().flatten().copied()
     }

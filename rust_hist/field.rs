@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What the language knows of an event: its fields, and what surrounds a hit.
+//! The fields of an event, and the context of a hit.
 //!
 //! C counterpart: `struct ftrace_event_field` and the `FILTER_*` kinds of
 //! [`include/linux/trace_events.h`](srctree/include/linux/trace_events.h).
-//! Fields are looked up while a trigger is created, [`Env`] is asked at every hit. The glue implements both
-//! over the kernel, tests over tables.
+//! The compiler looks up [`FieldDesc`] and [`SynthField`] when a trigger is created; each hit queries
+//! [`Env`]. The glue takes both from the kernel, the host tests from tables.
 //!
-//! Context: any.
+//! Context: any, NMI included.
 
 use crate::limits::COMM_LEN;
 
-/// How the bytes of a field are to be read: `filter_type` of the event field.
+/// The representation of a field in the record: `filter_type` of the event field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FieldKind {
-    /// A number, a struct, an array, a pointer: what `FILTER_OTHER` and `FILTER_CPUMASK` say.
+    /// A number, structure, array or pointer (`FILTER_OTHER`, `FILTER_CPUMASK`).
     Other,
     /// `char x[N]` inside the record (`FILTER_STATIC_STRING`).
     StaticString,
@@ -22,7 +22,7 @@ pub enum FieldKind {
     DynString,
     /// `__rel_loc char[]` (`FILTER_RDYN_STRING`).
     RelDynString,
-    /// `char *`, which nobody may follow (`FILTER_PTR_STRING`).
+    /// `char *`, which must not be dereferenced (`FILTER_PTR_STRING`).
     PtrString,
     /// A function's address in the function tracer's own events (`FILTER_TRACE_FN`).
     Function,
@@ -30,29 +30,29 @@ pub enum FieldKind {
     Cpu,
     /// The task's name, on the generic field `comm` or `COMM` (`FILTER_COMM`).
     Comm,
-    /// A stack: with a size a `long[]` of a synthetic event, without one the generic field
-    /// `stacktrace` or `STACKTRACE` (`FILTER_STACKTRACE`).
+    /// A stack (`FILTER_STACKTRACE`): `long[]` of a synthetic event if it has a size, else the generic
+    /// field `stacktrace` or `STACKTRACE`.
     Stack,
 }
 
 /// One field of an event, as `trace_find_event_field()` finds it.
 ///
-/// The texts belong to the event; nothing of them is kept after the trigger is compiled.
+/// It borrows its text from the event. The compiler copies what it keeps.
 #[derive(Clone, Copy, Debug)]
 pub struct FieldDesc<'e> {
     /// The type as the event's `format` file shows it.
     pub type_name: &'e [u8],
-    /// Where the field starts in the record.
+    /// The offset in the record, in bytes.
     pub offset: u32,
-    /// Its bytes there; 0 for the generic fields (`cpu`, `comm`, `stacktrace` ...).
+    /// The size in the record, in bytes; 0 for the generic fields (`cpu`, `comm`, `stacktrace` ...).
     pub size: u32,
-    /// Whether a number of it is signed.
+    /// Whether its numbers are signed.
     pub signed: bool,
-    /// How to read it.
+    /// Its representation in the record.
     pub kind: FieldKind,
 }
 
-/// What a field of a synthetic event holds.
+/// The class of the values of a field of a synthetic event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SynthClass {
     /// One number.
@@ -65,38 +65,39 @@ pub enum SynthClass {
     Stack,
 }
 
-/// One field of a synthetic event. The texts belong to the event.
+/// One field of a synthetic event. It borrows its texts from the event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SynthField<'e> {
-    /// Its name.
+    /// The name.
     pub name: &'e [u8],
-    /// The type as C has it, which for a dynamic string is `__data_loc char[]`.
+    /// The type as C keeps it: that of a dynamic string is `__data_loc char[]`.
     pub type_name: &'e [u8],
-    /// Its bytes as its type has them.
+    /// The size of the type in bytes.
     pub size: u32,
-    /// Whether a number of it is signed.
+    /// Whether its numbers are signed.
     pub signed: bool,
-    /// What it holds.
+    /// The class of its values.
     pub class: SynthClass,
 }
 
-/// What a hit is surrounded by.
+/// The context of a hit.
 ///
-/// Every method may be called from NMI: no lock, no sleep, no allocation.
+/// Context: any, NMI included, with preemption off: an implementation takes no lock, does not sleep and
+/// does not allocate.
 pub trait Env: Copy {
-    /// The ring buffer's stamp of the record at hand, in the units of the trace clock.
+    /// Returns the time stamp that the ring buffer gave the record, in the unit of the trace clock.
     fn timestamp(&self) -> u64;
 
-    /// Whether that clock counts nanoseconds, so that `.usecs` can convert.
+    /// Returns whether the trace clock counts nanoseconds, which `.usecs` then converts.
     fn clock_in_ns(&self) -> bool;
 
-    /// The CPU this runs on.
+    /// Returns the current CPU.
     fn cpu(&self) -> u32;
 
-    /// Writes the current task's name, ended by a NUL where there is room.
+    /// Writes the current task's name to `out`. A NUL ends a name that is shorter than `out`.
     fn comm(&self, out: &mut [u8; COMM_LEN]);
 
-    /// Calls `found` with the return addresses of the kernel stack, innermost first, at most
-    /// [`crate::limits::STACK_DEPTH`], without the frames of the tracer itself.
+    /// Calls `found` with the return addresses of the kernel stack, innermost first: at most
+    /// [`crate::limits::STACK_DEPTH`], without the frames of the tracer.
     fn stacktrace<R>(&self, found: impl FnOnce(&[u64]) -> R) -> R;
 }

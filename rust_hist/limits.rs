@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The limits of a hist trigger, and a list that respects one.
+//! The limits of a hist trigger, and a list with a fixed capacity.
 //!
 //! C counterpart: [`kernel/trace/tracing_map.h`](srctree/kernel/trace/tracing_map.h) and the
 //! constants of [`include/linux/trace_events.h`](srctree/include/linux/trace_events.h).
@@ -23,26 +23,26 @@ pub const REFS_MAX: usize = 16;
 pub const OPERATORS_MAX: u32 = 3;
 /// Most characters of the text of an expression, as the trigger line shows it.
 pub const EXPR_TEXT_MAX: usize = STR_SLOT - 1;
-/// Most values of one expression that wait at a time.
+/// Most values on the evaluation stack of an expression.
 pub const STACK_MAX: usize = OPERATORS_MAX as usize + 1;
 /// Most handlers with their actions in one trigger.
 pub const ACTIONS_MAX: usize = 8;
 /// Most parameters of one action (`SYNTH_FIELDS_MAX`).
 pub const PARAMS_MAX: usize = 64;
-/// Most hits of one CPU one inside the other, of which all but the last are generating an event
-/// (`MAX_HIST_CNT`). The ring buffer has room for five records within a record.
+/// Most hits that nest on one CPU, each inside the synthetic event that the one before it generates
+/// (`MAX_HIST_CNT`). The ring buffer supports five nested records.
 pub const NEST_MAX: usize = 4;
-/// Rows of a tracked value: one to read, one to write, one for a writer that interrupts.
+/// Rows of a tracked value: the current one, one that a hit writes, and one for a hit that interrupts it.
 pub const TRACK_ROWS: usize = 3;
 
-/// log2 of the smallest, the default and the largest map.
+/// log2 of the smallest number of entries of a map.
 pub const BITS_MIN: u32 = 7;
-/// log2 of the map's size where the trigger names none.
+/// log2 of the number of entries of a map without `size=`.
 pub const BITS_DEFAULT: u32 = 11;
-/// log2 of the largest map.
+/// log2 of the largest number of entries of a map.
 pub const BITS_MAX: u32 = 17;
 
-/// Bytes of the slot of a string whose length only the record knows (`MAX_FILTER_STR_VAL`).
+/// Bytes of the slot of a string without a fixed length (`MAX_FILTER_STR_VAL`).
 pub const STR_SLOT: usize = 256;
 /// Frames of a stack in a key (`HIST_STACKTRACE_DEPTH`).
 pub const STACK_DEPTH: usize = 31;
@@ -55,11 +55,24 @@ pub const COMM_LEN: usize = 16;
 /// Words of an entry that hold the name of the task that made it.
 pub const COMM_WORDS: usize = COMM_LEN / 8;
 
-/// A list of at most `N` items that lives where it stands: no allocation, plain copies.
+/// A list of at most `N` items in an array: it never allocates and is copied like an array.
 ///
 /// # Invariants
 ///
-/// `len <= N`; the items from `len` on are defaults that nobody sees.
+/// `len <= N`; the items from `len` on are defaults.
+///
+/// # Examples
+///
+/// ```
+/// use rust_hist::limits::List;
+///
+/// let mut list = List::<u32, 2>::new();
+/// list.push(1)?;
+/// list.push(2)?;
+/// assert_eq!(list.push(3), Err(3), "the list is full");
+/// assert_eq!(list.as_slice(), [1, 2]);
+/// # Ok::<(), u32>(())
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct List<T, const N: usize> {
     items: [T; N],
@@ -67,21 +80,25 @@ pub struct List<T, const N: usize> {
 }
 
 impl<T: Copy + Default, const N: usize> List<T, N> {
-    /// An empty list.
+    /// Returns an empty list.
     pub fn new() -> Self {
-        // INVARIANT: 0 <= N.
+        // INVARIANT: `len` is 0, which no `N` is below, and all items are defaults.
         Self {
             items: [T::default(); N],
             len: 0,
         }
     }
 
-    /// Appends `item`, or gives it back if the list is full.
+    /// Appends `item`.
+    ///
+    /// # Errors
+    ///
+    /// Returns `item` if the list is full.
     pub fn push(&mut self, item: T) -> Result<(), T> {
         match self.items.get_mut(self.len) {
             Some(place) => {
                 *place = item;
-                // INVARIANT: `len` was the index of an item, so it is below N here.
+                // INVARIANT: `len` is an index of the array, so `len + 1 <= N`.
                 self.len = self.len.saturating_add(1);
                 Ok(())
             }
@@ -89,13 +106,13 @@ impl<T: Copy + Default, const N: usize> List<T, N> {
         }
     }
 
-    /// All places, those behind the items included.
+    /// Returns the whole array, the defaults after the items included.
     #[inline(always)]
     pub fn places(&self) -> &[T; N] {
         &self.items
     }
 
-    /// The items in the order they came.
+    /// Returns the items in the order in which they were appended.
     #[inline(always)]
     pub fn as_slice(&self) -> &[T] {
         self.items.get(..self.len).unwrap_or(&[])
