@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The compiled trigger: what one hit computes, and what a reader needs to print it.
+//! The compiled trigger: what a hit computes, and what a reader needs to print it.
 //!
 //! C counterpart: `struct hist_trigger_data` and `struct hist_field` of
 //! [`kernel/trace/trace_events_hist.c`](srctree/kernel/trace/trace_events_hist.c).
 //!
-//! A [`Program`] borrows nothing: names and the filter are [`Span`]s into the trigger's own text,
-//! which the owner keeps beside the program and hands to whatever prints or compares. Names that
-//! nobody typed, such as that of an expression, are in the program's own bytes. The stages:
+//! A [`Program`] borrows nothing: names and the filter are [`Span`]s of the trigger's text, which its
+//! owner keeps next to the program and passes to the functions that print or compare. Names that are not
+//! part of the text, such as that of an expression, are bytes of the program. The stages:
 //!
-//! - `program/compile.rs`: [`Program::compile`] makes it from a [`crate::lang::HistSpec`] and the
-//!   fields of the event; `program/expr.rs`, `program/var.rs` and `program/action.rs` do the parts, and
-//!   `program/resolver.rs` says what they ask of events and of other triggers;
-//! - `program/plan.rs` brings it into the form that a hit wants, with the divisions of `program/reciprocal.rs` and the
-//!   numbers of a record of `program/bytes.rs`;
+//! - `program/compile.rs`: [`Program::compile`] creates it from a [`crate::lang::HistSpec`] and the
+//!   fields of the event. `program/expr.rs`, `program/var.rs`, `program/action.rs` and `program/trace.rs`
+//!   compile its parts; `program/resolver.rs` has the interface to events and to other triggers;
+//! - `program/plan.rs` lowers it to the form that a hit executes, with the divisions of
+//!   `program/reciprocal.rs` and the loads of `program/bytes.rs`;
 //! - `program/exec.rs`: [`Program::key`] and [`Program::values`] run it over a record;
 //! - `program/print.rs`: [`Program::write_line`] prints the trigger line;
-//! - `program/compare.rs`: [`Program::same_trigger`] says whether two texts mean one trigger.
+//! - `program/compare.rs`: [`Program::same_trigger`] compares two triggers.
 //!
-//! Context: making one, process context; running it, any.
+//! Context: compiling: process, may sleep. Running: any, NMI included.
 
 mod action;
 mod bytes;
@@ -43,8 +43,8 @@ pub use crate::lang::{
 };
 
 pub use self::debug::{
-    Described,
-    Tables as DebugTables, //
+    DebugTables,
+    VarInfo, //
 };
 pub use self::exec::{
     track_row,
@@ -66,9 +66,9 @@ pub use self::exec::{
 pub use self::{
     handler::{
         Action,
+        ActionKind,
         Arg,
         ArgSource,
-        Do,
         Handler,
         Save,
         Track, //
@@ -76,7 +76,7 @@ pub use self::{
     reciprocal::Reciprocal,
     resolver::{
         ForeignVar,
-        Lookup,
+        LookupError,
         MatchedField,
         Resolver, //
     },
@@ -104,19 +104,19 @@ use crate::{
     tracing_map::sort::SortKey, //
 };
 
-/// The words of a number in an entry: its value, and whether it is set.
+/// The 64-bit words of a number in an entry: its value, and whether it is set.
 const NUMBER_WORDS: usize = 2;
 
-/// A field in use: a key, a value, a variable, an operand.
+/// A use of a field: a key, a value, a variable or an operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Field {
     name: Name,
     op: Op,
     kind: Kind,
     modifier: Modifier,
-    /// Whether it counts microseconds, by its own modifier or by that of an operand.
+    /// Whether it is in microseconds, by its own modifier or by that of an operand.
     usecs: bool,
-    /// The size, sign and type as C has them: those of the event's field, of the left operand, of
+    /// The size, sign and type as C computes them: those of the event's field, of the left operand or of
     /// the variable.
     size: u32,
     signed: bool,
@@ -139,49 +139,49 @@ impl Default for Field {
 }
 
 impl Field {
-    /// The displayed name, without modifier; [`Program::name_of`] gives its bytes.
+    /// Returns the displayed name without its modifier; [`Program::name_of`] returns its bytes.
     #[inline]
     pub fn name(&self) -> Name {
         self.name
     }
 
-    /// The type's text; [`Program::name_of`] gives its bytes.
+    /// Returns the text of the type; [`Program::name_of`] returns its bytes.
     #[inline]
     pub fn type_name(&self) -> Name {
         self.type_name
     }
 
-    /// The bytes as the event or the left operand has them.
+    /// Returns the size in bytes, that of the event's field or of the left operand.
     #[inline]
     pub fn size(&self) -> u32 {
         self.size
     }
 
-    /// Whether it is a signed number.
+    /// Returns whether it is a signed number.
     #[inline]
     pub fn is_signed(&self) -> bool {
         self.signed
     }
 
-    /// Whether it counts microseconds.
+    /// Returns whether it is in microseconds.
     #[inline]
     pub fn usecs(&self) -> bool {
         self.usecs
     }
 
-    /// How it is shown. [`Modifier::Stacktrace`] is that of every stack field, typed or not.
+    /// Returns the modifier. Every stack of the record has [`Modifier::Stacktrace`], typed or not.
     #[inline]
     pub fn modifier(&self) -> Modifier {
         self.modifier
     }
 
-    /// Where it comes from.
+    /// Returns where a hit takes it from.
     #[inline]
     pub fn op(&self) -> Op {
         self.op
     }
 
-    /// What its bytes are.
+    /// Returns the kind of its value.
     #[inline]
     pub fn kind(&self) -> Kind {
         self.kind
@@ -201,23 +201,23 @@ pub struct Key {
 }
 
 impl Key {
-    /// The field.
+    /// Returns the field.
     #[inline]
     pub fn field(&self) -> &Field {
         &self.field
     }
 
-    /// The slot's first 64-bit word in the key.
+    /// Returns the index of the slot's first 64-bit word in the key.
     #[inline]
     pub fn first_word(&self) -> usize {
-        // CAST: below KEY_WORDS_MAX by the invariant.
+        // CAST: at most `KEY_SIZE_MAX` by the invariant, so it fits in `usize`.
         self.offset as usize / 8
     }
 
-    /// The slot's 64-bit words.
+    /// Returns the 64-bit words of the slot.
     #[inline]
     pub fn words(&self) -> usize {
-        // CAST: at most KEY_WORDS_MAX by the invariant.
+        // CAST: at most `KEY_SIZE_MAX` by the invariant, so it fits in `usize`.
         self.size as usize / 8
     }
 }
@@ -231,19 +231,19 @@ pub struct Var {
 }
 
 impl Var {
-    /// Its name in the trigger's own text.
+    /// Returns the span of its name in the trigger's text.
     #[inline]
     pub fn name(&self) -> Span {
         self.name
     }
 
-    /// What a hit stores in it.
+    /// Returns the field that a hit stores in it.
     #[inline]
     pub fn field(&self) -> &Field {
         &self.field
     }
 
-    /// Where it is stored.
+    /// Returns its words in an entry.
     #[inline]
     pub fn cell(&self) -> Cell {
         self.cell
@@ -258,63 +258,64 @@ pub struct Ref {
     consume: bool,
     name: Name,
     event: Option<(Span, Span)>,
-    /// The variable's value, if that never changes.
+    /// The value of a variable that is a constant.
     constant: Option<u64>,
-    /// A use of it.
+    /// The reference as a field.
     field: Field,
 }
 
 impl Ref {
-    /// The number that the resolver gave to the table that holds the variable.
+    /// Returns the number that the resolver gave to the table that holds the variable.
     #[inline]
     pub fn table(&self) -> u16 {
         self.table
     }
 
-    /// The variable's place in an entry of that table.
+    /// Returns the variable's words in an entry of that table.
     #[inline]
     pub fn cell(&self) -> Cell {
         self.cell
     }
 
-    /// Whether reading the variable unsets it.
+    /// Returns whether reading the variable unsets it.
     #[inline]
     pub fn consumes(&self) -> bool {
         self.consume
     }
 
-    /// The variable's name, without `$`; [`Program::name_of`] gives its bytes. That of a helper trigger
-    /// is nowhere in the text.
+    /// Returns the variable's name without `$`; [`Program::name_of`] returns its bytes. The name of a
+    /// helper trigger's variable is not part of the text.
     #[inline]
     pub fn name(&self) -> Name {
         self.name
     }
 
-    /// A use of the variable, as a field.
+    /// Returns the reference as a field.
     #[inline]
     pub fn field(&self) -> &Field {
         &self.field
     }
 
-    /// The system and the event before it, if they were typed.
+    /// Returns the system and the event that precede the variable in the text, if they do.
     #[inline]
     pub fn event(&self) -> Option<(Span, Span)> {
         self.event
     }
 }
 
-/// What a command is compiled for.
+/// The purpose for which a command is compiled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
-    /// To make a trigger.
+    /// To create a trigger.
     New,
-    /// To find one that exists: its own variables do not get in its way.
+    /// To find an existing trigger, whose variables then are no duplicates of the command's.
     Change,
 }
 
-/// A compiled trigger; see the head of this file.
+/// A compiled trigger.
 ///
-/// Never changes once compiled: hits on all CPUs read it without a lock.
+/// It never changes once [`Program::create_actions`] has succeeded, so hits on all CPUs read it without
+/// a lock.
 ///
 /// # Invariants
 ///
@@ -322,6 +323,34 @@ pub enum Purpose {
 /// - `key_size <= KEY_SIZE_MAX`.
 /// - `sort` is not empty, and its columns are those of `keys` and `vals`.
 /// - `BITS_MIN <= bits <= BITS_MAX`.
+///
+/// # Examples
+///
+/// A trigger is compiled and printed. `SchedSwitch` is a [`Resolver`] that looks up the fields of an
+/// event in a table.
+///
+/// ```
+/// # mod doc { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/out.rs")); }
+/// # mod event { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/event.rs")); }
+/// # use {doc::Buffer, event::SchedSwitch};
+/// use rust_hist::{
+///     lang,
+///     program::{Program, Purpose},
+/// };
+///
+/// let text = b"keys=next_pid:vals=prev_state:sort=prev_state.descending";
+/// let spec = lang::parse(b"hist", text)?;
+/// let mut program = Program::compile(&spec, &mut SchedSwitch, Purpose::New)?;
+/// program.create_actions(&spec, &mut SchedSwitch)?;
+///
+/// let mut line = Buffer::default();
+/// program.write_line(b"hist", text, false, &mut line).expect("no limit");
+/// assert_eq!(
+///     line.text(),
+///     "hist:keys=next_pid:vals=hitcount,prev_state:sort=prev_state.descending:size=2048 [active]\n",
+/// );
+/// # Ok::<(), rust_hist::error::Refusal>(())
+/// ```
 #[derive(Debug)]
 pub struct Program {
     keys: List<Key, KEYS_MAX>,
@@ -334,13 +363,13 @@ pub struct Program {
     params: Vec<Span>,
     saves: Vec<Save>,
     args: Vec<Arg>,
-    /// Names and types that are nowhere in the text.
+    /// Names and types that are not part of the text.
     made: Vec<u8>,
     key_size: u32,
     aux_words: u16,
-    /// Handlers that track a variable, those that are settled.
+    /// Compiled handlers that track a variable.
     tracked: u8,
-    /// The first of `refs` that are there for actions alone, where these are settled.
+    /// Index of the first of `refs` that only actions use, once these are compiled.
     act_refs: u8,
     bits: u32,
     name: Option<Span>,
@@ -356,37 +385,37 @@ pub struct Program {
 }
 
 impl Program {
-    /// The key fields, in order.
+    /// Returns the keys, in order.
     #[inline]
     pub fn keys(&self) -> &[Key] {
         self.keys.as_slice()
     }
 
-    /// The values besides the raw hitcount, in order; `vals()[i]` adds to sum `i + 1`.
+    /// Returns the values besides the raw hitcount, in order; `vals()[i]` adds to sum `i + 1`.
     #[inline]
     pub fn vals(&self) -> &[Field] {
         self.vals.as_slice()
     }
 
-    /// The sort keys: one or two.
+    /// Returns the one or two sort keys.
     #[inline]
     pub fn sort_keys(&self) -> &[SortKey] {
         self.sort.as_slice()
     }
 
-    /// The variables that it defines, in order.
+    /// Returns the variables that the trigger defines, in order.
     #[inline]
     pub fn vars(&self) -> &[Var] {
         &self.vars
     }
 
-    /// The variable called `name`; `text` is the trigger's own.
+    /// Returns the variable `name`; `text` is that of the trigger.
     pub fn var(&self, name: &[u8], text: &[u8]) -> Option<&Var> {
         self.vars().iter().find(|var| var.name.of(text) == name)
     }
 
-    /// The variable called `name` as another trigger sees it. `table` is its resolver's number for
-    /// the table of this one.
+    /// Returns the variable `name` for a trigger that reads it. `table` is the number of this trigger's
+    /// table in the reader's resolver; `text` is that of this trigger.
     pub fn export<'p>(&'p self, name: &[u8], text: &'p [u8], table: u16) -> Option<ForeignVar<'p>> {
         let Var { field, cell, .. } = *self.var(name, text)?;
 
@@ -404,37 +433,37 @@ impl Program {
         })
     }
 
-    /// The variables of other triggers that it reads, each once.
+    /// Returns the variables of other triggers that it reads, each once.
     #[inline]
     pub fn refs(&self) -> &[Ref] {
         &self.refs
     }
 
-    /// The instructions of all its expressions.
+    /// Returns the instructions of all expressions.
     #[inline]
     pub fn code(&self) -> &[Insn] {
         &self.code
     }
 
-    /// Its handlers with their actions, in the order in which they run.
+    /// Returns the handlers with their actions, in the order in which they run.
     #[inline]
     pub fn actions(&self) -> &[Action] {
         &self.actions
     }
 
-    /// The parameters of all its `save()`s.
+    /// Returns the parameters of all `save()` actions.
     #[inline]
     pub fn saves(&self) -> &[Save] {
         &self.saves
     }
 
-    /// The parameters of all its `trace()`s.
+    /// Returns the parameters of all `trace()` actions.
     #[inline]
     pub fn args(&self) -> &[Arg] {
         &self.args
     }
 
-    /// The bytes of a name; `text` is the trigger's own.
+    /// Returns the bytes of a name; `text` is that of the trigger.
     #[inline]
     pub fn name_of<'p>(&'p self, name: Name, text: &'p [u8]) -> &'p [u8] {
         match name {
@@ -444,32 +473,32 @@ impl Program {
         }
     }
 
-    /// The displayed name of a column, without modifier; `text` is the trigger's own.
+    /// Returns the displayed name of a column without its modifier; `text` is that of the trigger.
     #[inline]
     pub fn field_name<'p>(&'p self, field: &Field, text: &'p [u8]) -> &'p [u8] {
         self.name_of(field.name, text)
     }
 
-    /// Extra words of an entry, an even number: the name of the task that made it, if
-    /// [`Program::needs_comm`]; the variables, numbers first; the tracked values.
+    /// Returns the 64-bit words of an entry besides key and sums, an even number: the name of the task
+    /// that created it, if [`Program::needs_comm`]; the variables, numbers first; the tracked values.
     #[inline]
     pub fn aux_words(&self) -> usize {
         usize::from(self.aux_words)
     }
 
-    /// `name=`, by which triggers share their entries; `text` is the trigger's own.
+    /// Returns `name=`, by which triggers share their entries; `text` is that of the trigger.
     #[inline]
     pub fn name<'t>(&self, text: &'t [u8]) -> Option<&'t [u8]> {
         self.name.map(|span| span.of(text))
     }
 
-    /// `clock=`, if the command has one; `text` is the trigger's own.
+    /// Returns `clock=`, if the command has it; `text` is that of the trigger.
     #[inline]
     pub fn clock<'t>(&self, text: &'t [u8]) -> Option<&'t [u8]> {
         self.clock.map(|span| span.of(text))
     }
 
-    /// The bytes that the program takes besides itself.
+    /// Returns the bytes of memory allocated for the program's parts.
     pub fn bytes(&self) -> usize {
         [
             self.vars.bytes(),
@@ -486,51 +515,51 @@ impl Program {
         .sum()
     }
 
-    /// 64-bit words of the whole key.
+    /// Returns the 64-bit words of the whole key.
     #[inline]
     pub fn key_words(&self) -> usize {
-        // CAST: at most KEY_SIZE_MAX by the invariant.
+        // CAST: at most `KEY_SIZE_MAX` by the invariant, so it fits in `usize`.
         self.key_size as usize / 8
     }
 
-    /// Sums of an entry, the raw hitcount included.
+    /// Returns the number of sums of an entry, the raw hitcount included.
     #[inline]
     pub fn sums(&self) -> usize {
         self.vals().len().saturating_add(1)
     }
 
-    /// log2 of the map's size.
+    /// Returns log2 of the map's size.
     #[inline]
     pub fn size_bits(&self) -> u32 {
         self.bits
     }
 
-    /// The filter's text as it goes behind ` if `.
+    /// Returns the text of the filter after ` if `; `text` is that of the trigger.
     #[inline]
     pub fn filter<'t>(&self, text: &'t [u8]) -> Option<&'t [u8]> {
         self.filter.map(|span| span.of(text))
     }
 
-    /// Whether a column is the record's stamp: the trace clock must be set and filters must not
-    /// see a record without one.
+    /// Returns whether a column is the record's time stamp: the trace clock has to be set, and the ring
+    /// buffer has to stamp a record before filters discard it.
     #[inline]
     pub fn needs_timestamp(&self) -> bool {
         self.timestamps
     }
 
-    /// Whether stamps are wanted in microseconds.
+    /// Returns whether a time stamp is in microseconds.
     #[inline]
     pub fn usecs(&self) -> bool {
         self.usecs
     }
 
-    /// Whether the raw hitcount stays hidden.
+    /// Returns whether the raw hitcount is hidden.
     #[inline]
     pub fn nohitcount(&self) -> bool {
         self.nohitcount
     }
 
-    /// Whether an entry keeps the name of the task that made it, for `.execname`.
+    /// Returns whether an entry keeps the name of the task that created it, for `.execname`.
     #[inline]
     pub fn needs_comm(&self) -> bool {
         self.keys()
@@ -539,27 +568,27 @@ impl Program {
             || self.vars().iter().any(|var| var.field.op == Op::EntryComm)
     }
 
-    /// Takes over what the first trigger of a name decides for all that share its entries: their
-    /// number, and whether the raw hitcount is shown.
+    /// Copies what the first trigger of a name decides for all that share its entries: the number of
+    /// entries, and whether the raw hitcount is shown.
     pub fn join(&mut self, first: &Self) {
         self.bits = first.bits;
         self.nohitcount = first.nohitcount;
     }
 
-    /// What the command asks of a trigger like it that exists; `None`: nothing, it is a new one.
+    /// Returns the change that the command makes to an existing trigger, or `None` if it creates one.
     #[inline]
     pub fn update(&self) -> Option<Update> {
         self.update
     }
 
-    /// Whether the command makes no sense without a trigger that exists: refuse it then with
-    /// [`crate::error::ErrKind::TriggerEnoentClear`].
+    /// Returns whether the command is refused with [`crate::error::ErrKind::TriggerEnoentClear`] if there
+    /// is no such trigger.
     #[inline]
     pub fn needs_existing(&self) -> bool {
         self.needs_existing
     }
 
-    /// Whether a new trigger starts stopped.
+    /// Returns whether a new trigger starts paused.
     #[inline]
     pub fn starts_paused(&self) -> bool {
         self.starts_paused

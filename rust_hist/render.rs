@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What a reader of the `hist` file gets: header, rows and totals of one trigger.
+//! The text of the `hist` file: header, rows and totals of one trigger.
 //!
 //! C counterpart: `hist_trigger_show()` and the functions that it calls in
-//! [`kernel/trace/trace_events_hist.c`](srctree/kernel/trace/trace_events_hist.c). The text is an
-//! interface and the same byte for byte.
+//! [`kernel/trace/trace_events_hist.c`](srctree/kernel/trace/trace_events_hist.c). The text is part of
+//! the user interface and equal to that of C, byte for byte.
 //!
-//! Rows are copies, so nothing here races with hits. One row is written at a time, in whatever order
-//! [`order`] gave; the caller may stop between two rows and go on later.
+//! Rows are copies, so nothing here races with hits. Rows are written one at a time, in the order of
+//! [`sort`](crate::tracing_map::sort::sort); the caller may continue after any row.
 //!
 //! Context: process. Never allocates.
 
@@ -27,7 +27,7 @@ use core::fmt;
 
 pub use self::value::Stats;
 
-/// What only the kernel can say about a number.
+/// The names that need the running kernel.
 pub trait Symbols {
     /// Writes the name of the function or object at `addr`, as `%ps` does.
     fn symbol<W: Out>(&self, addr: u64, out: &mut W) -> fmt::Result;
@@ -35,31 +35,78 @@ pub trait Symbols {
     /// Writes the name with offset and size, as `%pS` does.
     fn symbol_offset<W: Out>(&self, addr: u64, out: &mut W) -> fmt::Result;
 
-    /// Returns the name of a system call, `None` if there is none of this number.
+    /// Returns the name of system call `nr`, `None` if there is no such call.
     fn syscall(&self, nr: u64) -> Option<&[u8]>;
 }
 
-/// A trigger whose rows are being shown.
+/// Writes the rows of one trigger.
 ///
-/// Borrows everything; needs no lock, since the rows are copies.
+/// It borrows all of its parts, and needs no lock, since the rows are copies.
+///
+/// # Examples
+///
+/// ```
+/// # mod doc { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/out.rs")); }
+/// # mod event { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/event.rs")); }
+/// # use {doc::Buffer, event::SchedSwitch};
+/// # use core::fmt;
+/// use rust_hist::{
+///     lang,
+///     program::{Program, Purpose},
+///     render::{Renderer, Stats, Symbols},
+///     text::Out,
+///     tracing_map::{Dimensions, Rows, Shape},
+/// };
+///
+/// struct NoSymbols;
+///
+/// impl Symbols for NoSymbols {
+///     fn symbol<W: Out>(&self, addr: u64, out: &mut W) -> fmt::Result {
+///         write!(out, "{addr:#x}")
+///     }
+///     fn symbol_offset<W: Out>(&self, addr: u64, out: &mut W) -> fmt::Result {
+///         self.symbol(addr, out)
+///     }
+///     fn syscall(&self, _nr: u64) -> Option<&[u8]> {
+///         None
+///     }
+/// }
+///
+/// let text = b"keys=next_pid:vals=prev_state";
+/// let spec = lang::parse(b"hist", text)?;
+/// let program = Program::compile(&spec, &mut SchedSwitch, Purpose::New)?;
+///
+/// // One row: the key 42, 3 hits and the sum 5.
+/// let dimensions = Dimensions { bits: 7, key_words: 1, aux_words: 0, sums: 2 };
+/// let shape = Shape::new(dimensions, 1).expect("in range");
+/// let rows = Rows::new(&shape, &[42, 3, 5], 1);
+/// let renderer = Renderer { program: &program, text, stats: &Stats::of(&rows), symbols: &NoSymbols };
+/// let mut out = Buffer::default();
+///
+/// for row in rows.iter() {
+///     renderer.row(&row, &mut out).expect("no limit");
+/// }
+/// assert_eq!(out.text(), "{ next_pid:         42 } hitcount:          3  prev_state:          5\n");
+/// # Ok::<(), rust_hist::error::Refusal>(())
+/// ```
 #[derive(Clone, Copy)]
-pub struct Table<'a, S> {
+pub struct Renderer<'a, S> {
     /// The compiled trigger.
     pub program: &'a Program,
-    /// The trigger's own text, which the names of the program are parts of.
+    /// The text of the trigger, to which the spans of the program refer.
     pub text: &'a [u8],
-    /// Of the same rows; see [`Stats::of`].
+    /// The statistics of the same rows.
     pub stats: &'a Stats,
-    /// The kernel's names.
+    /// The names of the kernel.
     pub symbols: &'a S,
 }
 
-impl<S: Symbols> Table<'_, S> {
+impl<S: Symbols> Renderer<'_, S> {
     /// Writes one row, newline included.
     ///
-    /// `row` is one of a map with the program's key words and sums, and its aux words are what
-    /// [`Program::copy_aux`] makes of them.
-    pub fn entry<W: Out>(&self, row: &Row<'_>, out: &mut W) -> fmt::Result {
+    /// `row` comes from a map with the program's key words and sums; [`Program::copy_aux`] has copied its
+    /// aux words.
+    pub fn row<W: Out>(&self, row: &Row<'_>, out: &mut W) -> fmt::Result {
         self.key(row, out)?;
         self.values(row, out)?;
         self.actions(row, out)?;
@@ -67,7 +114,7 @@ impl<S: Symbols> Table<'_, S> {
     }
 }
 
-/// Writes what comes before the trigger line. `n` triggers were shown before this one.
+/// Writes the text before the trigger line of trigger `n`, counted from 0.
 pub fn begin<W: Out>(n: usize, out: &mut W) -> fmt::Result {
     if n > 0 {
         out.write_bytes(b"\n\n")?;
@@ -75,18 +122,18 @@ pub fn begin<W: Out>(n: usize, out: &mut W) -> fmt::Result {
     out.write_bytes(b"# event histogram\n#\n# trigger info: ")
 }
 
-/// Writes what comes between the trigger line, which ends in a newline, and the rows.
+/// Writes the text between the trigger line and the rows.
 pub fn end_header<W: Out>(out: &mut W) -> fmt::Result {
     out.write_bytes(b"#\n\n")
 }
 
-/// Writes the totals below `entries` rows.
+/// Writes the totals after `entries` rows.
 ///
-/// As in C, hits that were dropped for another reason than a full table are not in them.
+/// As in C, the number of dropped hits only counts those that found the table full.
 pub fn totals<W: Out>(account: &Account, entries: usize, out: &mut W) -> fmt::Result {
     let lines: [(&[u8], u64); 3] = [
         (b"\nTotals:\n    Hits: ", account.hits),
-        // CAST: no machine has more than 64 bits.
+        // CAST: `usize` has at most 64 bits.
         (b"\n    Entries: ", entries as u64),
         (b"\n    Dropped: ", account.dropped_full),
     ];

@@ -54,7 +54,7 @@ use crate::{
         Update, //
     },
     program::{
-        Do,
+        ActionKind,
         Program,
         Purpose, //
     },
@@ -330,7 +330,7 @@ impl<'a> Request<'a> {
 fn snapshots(program: &Program) -> usize {
     let actions = program.actions().iter();
     actions
-        .filter(|action| action.act() == Do::Snapshot)
+        .filter(|action| action.kind() == ActionKind::Snapshot)
         .count()
 }
 

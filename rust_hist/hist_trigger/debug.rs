@@ -23,8 +23,8 @@ use crate::{
     },
     program::{
         DebugTables,
-        Described,
-        Ref, //
+        Ref,
+        VarInfo, //
     },
     text::Out, //
 };
@@ -62,7 +62,7 @@ impl DebugTables for Addresses<'_> {
         }
     }
 
-    fn variable<R>(&self, reference: &Ref, found: impl FnOnce(Described<'_>) -> R) -> R {
+    fn variable<R>(&self, reference: &Ref, found: impl FnOnce(VarInfo<'_>) -> R) -> R {
         let own = &self.0.definition;
         let name = own.program.name_of(reference.name(), &own.text);
         match self.source(reference) {
@@ -70,7 +70,7 @@ impl DebugTables for Addresses<'_> {
                 let definition = table.definition();
                 found(definition.program.describe(name, &definition.text))
             }
-            None => found(Described::default()),
+            None => found(VarInfo::default()),
         }
     }
 }

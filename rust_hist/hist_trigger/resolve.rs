@@ -45,7 +45,7 @@ use crate::{
     },
     program::{
         ForeignVar,
-        Lookup,
+        LookupError,
         MatchedField,
         Program,
         Purpose,
@@ -319,7 +319,7 @@ impl Resolver for Names<'_> {
         system: &[u8],
         event: &[u8],
         name: &[u8],
-    ) -> Result<Option<ForeignVar<'_>>, Lookup> {
+    ) -> Result<Option<ForeignVar<'_>>, LookupError> {
         let file = self.file_of(system, event);
         let table = match file.and_then(|file| self.definer(file, name)) {
             Some(trigger) => Some(trigger.table.clone()),
@@ -330,7 +330,7 @@ impl Resolver for Names<'_> {
         Ok(self.export(table, |var| var == name)?)
     }
 
-    fn var(&mut self, name: &[u8]) -> Result<Option<ForeignVar<'_>>, Lookup> {
+    fn var(&mut self, name: &[u8]) -> Result<Option<ForeignVar<'_>>, LookupError> {
         let mut found: Option<Attached<'_, HistTrigger>> = None;
         let instance = self.file.instance();
 
@@ -349,7 +349,7 @@ impl Resolver for Names<'_> {
                     // before the name became ambiguous.
                     return match self.known(None, name) {
                         Some(table) => Ok(self.export(Some(table), |var| var == name)?),
-                        None => Err(Lookup::NotUnique),
+                        None => Err(LookupError::NotUnique),
                     };
                 }
                 Some(_) => (),

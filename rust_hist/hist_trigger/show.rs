@@ -32,8 +32,8 @@ use crate::{
     },
     render::{
         self,
-        Stats,
-        Table, //
+        Renderer,
+        Stats, //
     },
     sync::{
         Atomic,
@@ -159,7 +159,7 @@ impl Copied {
         let Some(place) = index.checked_sub(1) else {
             return out.write_bytes(self.header.as_bytes());
         };
-        let table = Table {
+        let table = Renderer {
             program: &self.definition.program,
             text: &self.definition.text,
             stats: &self.stats,
@@ -172,7 +172,7 @@ impl Copied {
             return render::totals(&self.account, self.len, out);
         };
         match self.rows().get(row) {
-            Some(row) => table.entry(&row, out),
+            Some(row) => table.row(&row, out),
             None => Ok(()),
         }
     }

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Handlers and actions.
+//! The compiler of handlers and actions.
 //!
 //! C counterpart: `parse_actions()`, `action_parse()`, `create_actions()`, `track_data_create()` and
 //! `create_field_var()` of
 //! [`kernel/trace/trace_events_hist.c`](srctree/kernel/trace/trace_events_hist.c).
-//! They are taken apart before anything else is compiled, since references look at the events that
-//! they name, and settled after everything else, when a new trigger is about to be made.
+//! They are parsed before anything else is compiled, since references search the events of the handlers,
+//! and compiled after everything else, when a new trigger is about to be created.
 //!
-//! Context: process.
+//! Context: process, may sleep.
 
 use crate::{
     error::{
@@ -41,12 +41,13 @@ use crate::{
 use super::{
     compile::Compiler,
     resolver::Resolver,
+    types::part,
     var::{
         even,
         take, //
     },
     Action,
-    Do,
+    ActionKind,
     Field,
     Handler,
     Kind,
@@ -55,11 +56,11 @@ use super::{
     Track, //
 };
 
-/// The names under which C keeps what handlers track.
+/// The names of the variables in which C keeps tracked values.
 const MAX_VAR: &[u8] = b"__max";
 const CHANGE_VAR: &[u8] = b"__change";
 
-/// The actions that have a word of their own.
+/// The actions that have a keyword.
 #[derive(Clone, Copy)]
 enum Keyword {
     Save,
@@ -68,7 +69,7 @@ enum Keyword {
 }
 
 impl Handler {
-    /// The tracked variable: what is typed, and its index.
+    /// Returns the text and the index of the tracked variable.
     pub(super) fn tracked(&self) -> Option<(Span, u8)> {
         match *self {
             Self::Match { .. } => None,
@@ -78,7 +79,7 @@ impl Handler {
 }
 
 impl Compiler<'_, '_> {
-    /// Takes the handler tokens apart.
+    /// Parses the tokens of handlers.
     pub(super) fn parse_actions(&mut self) -> Result<(), Refusal> {
         for &token in self.spec.actions.as_slice() {
             let bytes = token.of(self.spec.command.text());
@@ -99,7 +100,7 @@ impl Compiler<'_, '_> {
         Ok(())
     }
 
-    /// Splits at the first `byte`: what is before it, and what is behind it if it is there.
+    /// Splits at the first `byte`: returns what precedes it, and what follows it if it occurs.
     fn split(&self, span: Span, byte: u8) -> (Span, Option<Span>) {
         let mut parts = Split::new(self.spec.command.text(), span, byte);
 
@@ -122,7 +123,7 @@ impl Compiler<'_, '_> {
         self.parse_action(Handler::Match { system, event }, rest)
     }
 
-    /// What a handler tracks, and what follows it.
+    /// Splits the argument of a handler that tracks it from what follows the parenthesis.
     fn tracked(&self, span: Span) -> Result<(Span, Span), Refusal> {
         match self.split(span, b')') {
             (arg, Some(rest)) => Ok((arg, rest)),
@@ -133,10 +134,10 @@ impl Compiler<'_, '_> {
         }
     }
 
-    /// Parses `.word(param, ..)`, to which `handler` belongs.
+    /// Parses `.word(param, ..)`, which follows `handler`.
     ///
-    /// PARITY: `action_parse()` looks for the first dot, the next parenthesis and the one that
-    /// closes it, and at nothing else.
+    /// PARITY: like `action_parse()`, it searches for the first dot, the next opening and the next closing
+    /// parenthesis, and ignores everything else.
     fn parse_action(&mut self, handler: Handler, span: Span) -> Result<Action, Refusal> {
         let command = &self.spec.command;
         let missing = || Refusal::new(Errno::Einval, ErrKind::ActionNotFound, 0);
@@ -148,13 +149,13 @@ impl Compiler<'_, '_> {
             Handler::Max { .. } | Handler::Change { .. } => Ok(()),
         };
         let first = narrow(self.program.params.len())?;
-        let mut act = Do::Snapshot;
+        let mut kind = ActionKind::Snapshot;
 
         match keyword {
             Some(Keyword::Save) => {
                 self.parse_params(list, None)?;
                 mismatch()?;
-                act = Do::Save { first: 0, len: 0 };
+                kind = ActionKind::Save { first: 0, len: 0 };
             }
             Some(Keyword::Snapshot) => {
                 if rest.is_none() {
@@ -167,7 +168,7 @@ impl Compiler<'_, '_> {
                 let mut event = word;
 
                 self.parse_params(list, keyword.then_some(&mut event))?;
-                act = Do::Trace {
+                kind = ActionKind::Trace {
                     event,
                     keyword,
                     synth: 0,
@@ -181,17 +182,17 @@ impl Compiler<'_, '_> {
 
         Ok(Action {
             handler,
-            act,
+            kind,
             word,
             params: (first, len),
             track: None,
         })
     }
 
-    /// The action that a word stands for; `None` for a synthetic event by its own name.
+    /// Returns the keyword that `word` is; `None` if it is the name of a synthetic event.
     ///
-    /// PARITY: `action_parse()` looks at how the word begins, and never finds an event called `saved`
-    /// or `trace_lat`.
+    /// PARITY: `action_parse()` compares only the start of the word, so C cannot generate an event called
+    /// `saved` or `trace_lat`.
     fn keyword(&mut self, word: Span) -> Result<Option<Keyword>, Refusal> {
         const WORDS: [(&[u8], Keyword); 3] = [
             (b"save", Keyword::Save),
@@ -199,18 +200,18 @@ impl Compiler<'_, '_> {
             (b"trace", Keyword::Trace),
         ];
         let typed = word.of(self.spec.command.text());
-        let Some((known, keyword)) = WORDS.iter().find(|(known, _)| typed.starts_with(known))
+        let Some((prefix, keyword)) = WORDS.iter().find(|(prefix, _)| typed.starts_with(prefix))
         else {
             return Ok(None);
         };
 
-        if typed != *known && self.event.synth(typed)?.is_some() {
+        if typed != *prefix && self.event.synth(typed)?.is_some() {
             return Ok(None);
         }
         Ok(Some(*keyword))
     }
 
-    /// Takes a list of parameters apart; the first one goes to `event`, if that is asked for.
+    /// Parses a list of parameters. If `event` is given, the first parameter is stored there.
     fn parse_params(&mut self, list: Span, mut event: Option<&mut Span>) -> Result<(), Refusal> {
         let command = &self.spec.command;
         let mut count = 0usize;
@@ -222,7 +223,7 @@ impl Compiler<'_, '_> {
 
             let param = trim(command.text(), item);
 
-            // PARITY: `parse_action_params()` wants two bytes.
+            // PARITY: `parse_action_params()` refuses every parameter of one byte.
             if matches!(param.of(command.text()), b"" | b"$") {
                 return Err(command.refuse(ErrKind::InvalidParam, param));
             }
@@ -236,17 +237,17 @@ impl Compiler<'_, '_> {
         Ok(())
     }
 
-    /// Settles one action.
+    /// Compiles one action.
     fn create_action(&mut self, action: &mut Action) -> Result<(), Refusal> {
         if let Some((arg, _)) = action.handler.tracked() {
             self.create_tracked(action, arg)?;
         }
 
-        let row_words = match action.act {
-            Do::Save { .. } => self.create_save(action)?,
-            Do::Snapshot => 0,
-            Do::Trace { event, keyword, .. } => {
-                action.act = self.create_trace(action, event, keyword)?;
+        let row_words = match action.kind {
+            ActionKind::Save { .. } => self.create_save(action)?,
+            ActionKind::Snapshot => 0,
+            ActionKind::Trace { event, keyword, .. } => {
+                action.kind = self.create_trace(action, event, keyword)?;
                 0
             }
         };
@@ -257,7 +258,7 @@ impl Compiler<'_, '_> {
         Ok(())
     }
 
-    /// Gives what the handler tracks its place.
+    /// Assigns the tracked value its words in an entry.
     fn place_track(&mut self, action: &mut Action, row_words: u16) -> Result<(), Refusal> {
         let mut track = Track {
             at: self.program.aux_words,
@@ -271,7 +272,7 @@ impl Compiler<'_, '_> {
         Ok(())
     }
 
-    /// Finds the variable that a handler tracks.
+    /// Looks up the variable that a handler tracks.
     fn create_tracked(&mut self, action: &mut Action, arg: Span) -> Result<(), Refusal> {
         let command = &self.spec.command;
         let text = command.text();
@@ -289,7 +290,7 @@ impl Compiler<'_, '_> {
             return Err(command.refuse(ErrKind::OnxVarNotFound, name));
         };
 
-        // PARITY: C compares the addresses of strings.
+        // PARITY: C accepts a string and compares addresses.
         if vars
             .get(found)
             .is_some_and(|var| var.field.kind != Kind::Number)
@@ -316,9 +317,9 @@ impl Compiler<'_, '_> {
         Ok(())
     }
 
-    /// Compiles a parameter that is a field of the event. C makes a variable of its name for it, whose
-    /// name must be free; `room` says whether C has room for one.
-    pub(super) fn field_var(&mut self, name: Span, room: bool) -> Result<Field, Refusal> {
+    /// Compiles a parameter that is a field of the event. C creates a variable of the same name for it, so
+    /// that name must not be in use; `has_space` says whether C could add a variable.
+    pub(super) fn field_var(&mut self, name: Span, has_space: bool) -> Result<Field, Refusal> {
         let command = self.spec.command;
         let at = command.column(self.seen(name));
         let entry = |kind| Entry { kind, at };
@@ -326,13 +327,13 @@ impl Compiler<'_, '_> {
             .atom(name, Usage::Variable)
             .map_err(|refusal| refusal.then_if_any(entry(ErrKind::FieldVarParseFail)))?;
 
-        if !room || self.is_taken(parsed.seen.of(command.text())) {
+        if !has_space || self.is_taken(parsed.seen.of(command.text())) {
             return Err(Refusal::new(Errno::Einval, ErrKind::VarCreateFindFail, at));
         }
         Ok(parsed.field)
     }
 
-    /// Finds the fields that `save()` keeps: the words of a row.
+    /// Compiles the parameters of `save()`; returns the words of a row.
     fn create_save(&mut self, action: &mut Action) -> Result<u16, Refusal> {
         if !self.program.saves.is_empty() {
             return Err(Refusal::new(Errno::Eexist, ErrKind::TooManySaveActions, 0));
@@ -349,9 +350,9 @@ impl Compiler<'_, '_> {
                 kind: ErrKind::FieldVarCreateFail,
                 at: self.spec.command.column(self.seen(name)),
             };
-            let room = self.program.variables() < VARS_MAX;
+            let has_space = self.program.variables() < VARS_MAX;
             let field = self
-                .field_var(name, room)
+                .field_var(name, has_space)
                 .map_err(|refusal| refusal.then_if_any(create_fail))?;
 
             let at = take(&mut words, self.program.data_words(&field))?;
@@ -364,7 +365,7 @@ impl Compiler<'_, '_> {
             })?;
         }
 
-        action.act = Do::Save {
+        action.kind = ActionKind::Save {
             first: 0,
             len: narrow(self.program.saves.len())?,
         };
@@ -373,17 +374,20 @@ impl Compiler<'_, '_> {
 }
 
 impl Program {
-    /// Settles what the handlers do: the last step before a new trigger is made. A command that
-    /// changes or removes a trigger does not come here.
+    /// Compiles the actions: the last step before a new trigger is created. A command that changes or
+    /// removes a trigger does not need it.
     ///
-    /// The order is that of C: mistakes in here count after those of the filter, and before the
-    /// trigger exists already.
+    /// As in C, this comes after the check of the filter, and before that for an existing trigger.
+    ///
+    /// # Errors
+    ///
+    /// A [`Refusal`] with the errno for the writer and the messages for `error_log`.
     pub fn create_actions(
         &mut self,
         spec: &HistSpec<'_>,
         event: &mut dyn Resolver,
     ) -> Result<(), Refusal> {
-        // Their number is below the limit.
+        // There are at most `REFS_MAX`, so the conversion does not fail.
         self.act_refs = u8::try_from(self.refs.len()).unwrap_or(u8::MAX);
 
         let exact = spec.exact();
@@ -403,7 +407,7 @@ impl Program {
         Ok(self.lower_actions()?)
     }
 
-    /// Variables as C counts them: what handlers track and what they save included.
+    /// Returns the number of variables that C would have: tracked and saved values are variables, too.
     fn variables(&self) -> usize {
         self.vars
             .len()
@@ -411,7 +415,7 @@ impl Program {
             .saturating_add(usize::from(self.tracked))
     }
 
-    /// References as C counts them: those of handlers to the trigger's own variables included.
+    /// Returns the number of references that C would have: handlers refer to the trigger's own variables.
     fn references(&self) -> usize {
         (0..=u8::MAX)
             .take(self.vars.len())
@@ -420,7 +424,7 @@ impl Program {
             .saturating_add(self.refs.len())
     }
 
-    /// Whether a settled handler tracks the variable `index`.
+    /// Returns whether a compiled handler tracks the variable `index`.
     fn is_tracked(&self, index: u8) -> bool {
         self.actions().iter().any(|action| {
             action.track.is_some()
@@ -431,10 +435,10 @@ impl Program {
         })
     }
 
-    /// All that is typed between the parentheses of an action.
+    /// Iterates over the items between the parentheses of an action.
     pub(super) fn typed_of(&self, action: &Action) -> impl Iterator<Item = Span> + '_ {
-        let event = match action.act {
-            Do::Trace {
+        let event = match action.kind {
+            ActionKind::Trace {
                 event,
                 keyword: true,
                 ..
@@ -447,17 +451,19 @@ impl Program {
             .chain(self.params_of(action).iter().copied())
     }
 
-    /// The parameters of an action.
+    /// Returns the parameters of an action.
     pub(super) fn params_of(&self, action: &Action) -> &[Span] {
         let (first, len) = action.params;
 
-        self.params
-            .get(usize::from(first)..)
-            .and_then(|from| from.get(..usize::from(len)))
-            .unwrap_or(&[])
+        part(&self.params, first, len)
     }
 }
 
+/// Converts a count to 16 bits.
+///
+/// # Errors
+///
+/// [`Errno::E2big`] if it does not fit.
 pub(super) fn narrow(n: usize) -> Result<u16, Refusal> {
     u16::try_from(n).map_err(|_| Refusal::silent(Errno::E2big))
 }

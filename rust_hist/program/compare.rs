@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Whether two programs are one trigger.
+//! The comparison of two programs: whether they are the same trigger, and which parts differ.
 //!
 //! C counterpart: `hist_trigger_match()` of
 //! [`kernel/trace/trace_events_hist.c`](srctree/kernel/trace/trace_events_hist.c).
 //!
-//! Context: process.
+//! Context: process. Never allocates.
 
 use core::mem;
 
@@ -13,8 +13,8 @@ use crate::text::Span;
 
 use super::{
     Action,
+    ActionKind,
     Code,
-    Do,
     Field,
     Handler,
     Insn,
@@ -23,7 +23,7 @@ use super::{
     Program, //
 };
 
-/// The parts of a trigger, in the order in which its line has them.
+/// The parts of a trigger, in the order of the trigger line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Part {
     Name,
@@ -31,7 +31,7 @@ pub(super) enum Part {
     Vals,
     Vars,
     Sort,
-    /// Size, clock and `nohitcount`, which say nothing of which trigger it is: a removal need not repeat them.
+    /// Size, clock and `nohitcount`, which do not identify a trigger: a removal need not repeat them.
     Table,
     Actions,
     Filter,
@@ -51,21 +51,20 @@ impl Part {
 }
 
 impl Program {
-    /// Whether `self`, made from `text`, and `other`, made from `other_text`, are one trigger of one
-    /// event: a second one is refused, and a command with `!`, `pause`, `cont` or `clear` finds the
-    /// first.
+    /// Returns whether `self`, compiled from `text`, and `other`, compiled from `other_text`, are the same
+    /// trigger. A second one on an event is refused; `!`, `pause`, `cont` and `clear` find the first.
     ///
-    /// Name and filter count by their texts.
+    /// Names and filters are compared as text.
     ///
-    /// PARITY: `hist_trigger_match()` does not look at the width of buckets, at constants, and at
-    /// what an expression computes.
+    /// PARITY: `hist_trigger_match()` ignores the width of buckets, constants, and what an expression
+    /// computes.
     pub fn same_trigger(&self, text: &[u8], other: &Program, other_text: &[u8]) -> bool {
         Part::ALL
             .iter()
             .all(|&part| self.same_part(part, text, other, other_text))
     }
 
-    /// As [`Program::same_trigger`], whatever the names and the filters: such triggers can share
+    /// Returns whether two triggers are the same but for their names and filters, so that they can share
     /// their entries.
     pub fn same_shape(&self, text: &[u8], other: &Program, other_text: &[u8]) -> bool {
         Part::ALL
@@ -74,8 +73,8 @@ impl Program {
             .all(|&part| self.same_part(part, text, other, other_text))
     }
 
-    /// How near `other` is to be the same trigger: in how many parts they agree, of which the keys count more
-    /// than all others together.
+    /// Returns how similar two triggers are: the number of equal parts, of which the keys count more than
+    /// all others together.
     pub fn likeness(&self, text: &[u8], other: &Program, other_text: &[u8]) -> usize {
         Part::ALL
             .iter()
@@ -87,7 +86,7 @@ impl Program {
             .sum()
     }
 
-    /// Whether both agree in a part.
+    /// Returns whether a part of both triggers is the same.
     pub(super) fn same_part(
         &self,
         part: Part,
@@ -95,7 +94,7 @@ impl Program {
         other: &Program,
         other_text: &[u8],
     ) -> bool {
-        let pair = Pair {
+        let pair = TriggerPair {
             a: (self, text),
             b: (other, other_text),
         };
@@ -120,9 +119,9 @@ impl Program {
 }
 
 impl Program {
-    /// Whether what entries hold beside keys and sums lies at the same places and is of the same kinds:
-    /// triggers that share their entries have to agree in this, too. The fields of their events may
-    /// differ in size where the texts are equal. Only for programs with their actions.
+    /// Returns whether the aux words of entries have the same layout, which triggers that share their
+    /// entries need as well: with equal texts, the fields of their events may still differ in size. The
+    /// actions of both programs must be compiled.
     pub fn same_layout(&self, other: &Program) -> bool {
         self.aux_words() == other.aux_words()
             && same_all(self.vars(), other.vars(), |a, b| a.cell == b.cell)
@@ -133,19 +132,19 @@ impl Program {
     }
 }
 
-/// Whether two lists are equal item by item.
+/// Returns whether two lists have the same length and `same` holds for each pair of items.
 fn same_all<T>(a: &[T], b: &[T], same: impl Fn(&T, &T) -> bool) -> bool {
     a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b))
 }
 
 /// Two programs with their texts.
-struct Pair<'p> {
+struct TriggerPair<'p> {
     a: (&'p Program, &'p [u8]),
     b: (&'p Program, &'p [u8]),
 }
 
-impl Pair<'_> {
-    /// Whether two fields are one; the place in the record does not count.
+impl TriggerPair<'_> {
+    /// Returns whether two fields are the same, wherever they are in the record.
     fn same(&self, a: &Field, b: &Field) -> bool {
         let same_op = match (a.op, b.op) {
             (Op::Const(a), Op::Const(b)) => a == b,
@@ -173,7 +172,7 @@ impl Pair<'_> {
         )
     }
 
-    /// Whether two references name one variable: the event counts where both say it.
+    /// Returns whether two references have the same variable, and the same event if both texts have one.
     fn same_ref(&self, a: u8, b: u8) -> bool {
         let (Some(a), Some(b)) = (
             self.a.0.refs().get(usize::from(a)),
@@ -210,9 +209,12 @@ impl Pair<'_> {
         same_handler && (self.same_event(a, b) || self.same_typed(a, b))
     }
 
-    /// Whether two actions generate one synthetic event, with or without the word `trace`.
+    /// Returns whether two actions generate the same synthetic event with the same parameters, with or
+    /// without the word `trace`.
     fn same_event(&self, a: &Action, b: &Action) -> bool {
-        let (Do::Trace { event, .. }, Do::Trace { event: other, .. }) = (a.act, b.act) else {
+        let (ActionKind::Trace { event, .. }, ActionKind::Trace { event: other, .. }) =
+            (a.kind, b.kind)
+        else {
             return false;
         };
 
@@ -222,8 +224,8 @@ impl Pair<'_> {
             })
     }
 
-    /// Whether two actions are typed the same. What the words mean may have changed: a synthetic event
-    /// called `saved` may have come since.
+    /// Returns whether two actions have the same text. Their kinds may differ nevertheless: a synthetic
+    /// event called `saved` may have been created between the two.
     fn same_typed(&self, a: &Action, b: &Action) -> bool {
         let (a_list, b_list) = (self.a.0.typed_of(a), self.b.0.typed_of(b));
         let (a_text, b_text) = (self.a.1, self.b.1);

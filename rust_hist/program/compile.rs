@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Specification and event fields to program: every check that needs the event.
+//! The compiler: a specification and the fields of an event to a program.
 //!
 //! C counterpart: `create_hist_data()` and what it calls, of
 //! [`kernel/trace/trace_events_hist.c`](srctree/kernel/trace/trace_events_hist.c).
-//! The order is that of C, so that a text with two mistakes gets the same refusal: handlers,
-//! definitions of variables, values, variables, keys, sort keys.
+//! The parts are checked in the order of C, so that a text with two mistakes is refused for the same one:
+//! handlers, definitions of variables, values, variables, keys, sort keys.
 //!
-//! Context: process.
+//! Context: process, may sleep.
 
 use core::{
     fmt::{
@@ -66,11 +66,11 @@ use super::{
     Purpose, //
 };
 
-/// The one field whose values are counted without being asked for.
+/// The value that every trigger has, without being typed.
 const HITCOUNT: &[u8] = b"hitcount";
 
 impl Program {
-    /// A program that does nothing, for [`Program::fill`].
+    /// Returns an empty program, for [`Program::fill`].
     pub fn empty() -> Self {
         Self {
             keys: List::new(),
@@ -102,10 +102,32 @@ impl Program {
         }
     }
 
-    /// Compiles `spec` for the event that `event` knows.
+    /// Compiles `spec` for the event whose fields `event` looks up.
     ///
-    /// What the handlers do is not settled yet: that is for [`Program::create_actions`]. Nothing is
-    /// changed but the program itself, and what `event` notes of the tables that are referred to.
+    /// [`Program::create_actions`] compiles the actions later. Until then nothing is changed outside of
+    /// the program, except that `event` numbers the tables that the program refers to.
+    ///
+    /// # Errors
+    ///
+    /// A [`Refusal`] with the errno for the writer and the messages for `error_log`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # mod event { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/event.rs")); }
+    /// # use event::SchedSwitch;
+    /// use rust_hist::{
+    ///     error::ErrKind,
+    ///     lang,
+    ///     program::{Program, Purpose},
+    /// };
+    ///
+    /// let spec = lang::parse(b"hist", b"keys=next_pid,next_prio")?;
+    /// let refusal = Program::compile(&spec, &mut SchedSwitch, Purpose::New).expect_err("no such field");
+    ///
+    /// assert!(refusal.begins(ErrKind::FieldNotFound));
+    /// # Ok::<(), rust_hist::error::Refusal>(())
+    /// ```
     pub fn compile(
         spec: &HistSpec<'_>,
         event: &mut dyn Resolver,
@@ -117,8 +139,12 @@ impl Program {
         Ok(program)
     }
 
-    /// As [`Program::compile`], into an empty program where it stands: it is large for a stack that
-    /// compiling needs, too. After a refusal the program is of no use.
+    /// Compiles `spec` like [`Program::compile`], but into `self`, which is [`Program::empty`]: a program
+    /// is too large for the stack, which the compiler needs, too.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Program::compile`]; the caller then has to drop the program.
     pub fn fill(
         &mut self,
         spec: &HistSpec<'_>,
@@ -148,14 +174,14 @@ impl Program {
     }
 }
 
-/// What compiling works with.
+/// The state of the compiler.
 pub(super) struct Compiler<'a, 't> {
     pub(super) program: &'a mut Program,
     pub(super) spec: &'a HistSpec<'t>,
     pub(super) event: &'a mut dyn Resolver,
-    /// The trigger's own variables as typed, as long as they may stand for what they are made of.
+    /// The definitions of the trigger's variables, whose names an expression may use for a plain field.
     ///
-    /// PARITY: `create_actions()` comes too late for that.
+    /// PARITY: C frees them before `create_actions()`, so the list is empty for actions.
     pub(super) defs: Vec<Def>,
 }
 
@@ -186,7 +212,7 @@ impl<'a, 't> Compiler<'a, 't> {
                 }
                 let Some(item) = items.next() else { break };
 
-                // The first plain `hitcount` is sum 0, which is there anyhow.
+                // The first plain `hitcount` is sum 0, which every trigger has.
                 if self.spec.is(item, HITCOUNT) && !seen_hitcount {
                     seen_hitcount = true;
                     continue;
@@ -224,7 +250,7 @@ impl<'a, 't> Compiler<'a, 't> {
                 Err(self.spec.command.refuse(ErrKind::BadFieldModifier, seen))
             }
             Kind::Stack => Err(self.spec.command.refuse(ErrKind::BadFieldModifier, seen)),
-            // PARITY: `__create_val_field()` lets strings pass and sums their addresses.
+            // PARITY: `__create_val_field()` accepts strings and sums their addresses.
             Kind::String => Err(self.spec.command.refuse(ErrKind::StringValue, seen)),
             Kind::Number => Ok(field),
         }
@@ -316,16 +342,15 @@ impl<'a, 't> Compiler<'a, 't> {
         self.printed(item).ok_or(refusal)
     }
 
-    /// The sort key that the trigger line shows as `item`.
+    /// Returns the sort key that the trigger line shows as `item`.
     ///
-    /// PARITY: the line has modifiers, dollar signs and dots there, which `create_sort_keys()`
-    /// refuses.
+    /// PARITY: the line has modifiers, dollar signs and dots there, which `create_sort_keys()` refuses.
     fn printed(&self, item: Span) -> Option<SortKey> {
         let text = self.spec.command.text();
         let bytes = item.of(text);
         let column = |bytes: &[u8]| {
             self.program.column(|field| {
-                let mut rest = Rest(bytes);
+                let mut rest = Matcher(bytes);
 
                 !matches!(field.op, Op::Const(_))
                     && self.program.write_sorted(field, text, &mut rest).is_ok()
@@ -351,7 +376,7 @@ impl<'a, 't> Compiler<'a, 't> {
         })
     }
 
-    /// Reads the direction of a sort field.
+    /// Returns whether the suffix of a sort field is `.descending`.
     fn descending(&self, suffix: Option<Span>) -> Result<bool, Refusal> {
         match suffix {
             None => Ok(false),
@@ -361,16 +386,16 @@ impl<'a, 't> Compiler<'a, 't> {
         }
     }
 
-    /// Makes the name of an expression: its text with constants folded.
+    /// Adds the name of an expression to the program: its text with constants folded.
     pub(super) fn name_code(&mut self, code: Code) -> Result<Span, Refusal> {
         let start = self.program.made.len();
-        let mut made = Made(core::mem::take(&mut self.program.made));
+        let mut made = TextBuf(core::mem::take(&mut self.program.made));
         let written = self
             .program
             .write_code(code, self.spec.command.text(), &mut made);
 
         self.program.made = made.0;
-        // Nothing but memory can be missing.
+        // The buffer fails only without memory.
         written.map_err(|_| Refusal::silent(Errno::Enomem))?;
         Ok(Span {
             start,
@@ -380,7 +405,7 @@ impl<'a, 't> Compiler<'a, 't> {
 }
 
 impl Program {
-    /// Whether the value of `field` depends on another trigger.
+    /// Returns whether the value of `field` depends on another trigger.
     fn refers(&self, field: &Field) -> bool {
         match field.op {
             Op::Ref(_) => true,
@@ -392,7 +417,7 @@ impl Program {
         }
     }
 
-    /// Gives `field` the next slot of the key, if there is room for it.
+    /// Appends `field` to the keys; `None` if the key then exceeds [`KEY_SIZE_MAX`] or [`KEYS_MAX`].
     fn add_key(&mut self, field: Field) -> Option<()> {
         let bytes = match field.op {
             Op::StaticString { len, .. } => usize::try_from(len).ok()?,
@@ -401,7 +426,7 @@ impl Program {
             _ => 8,
         };
         let size = bytes.checked_next_multiple_of(8)?;
-        // CAST: at most KEY_SIZE_MAX by the invariant.
+        // CAST: at most `KEY_SIZE_MAX` by the invariant, so it fits in `usize`.
         let offset = self.key_size as usize;
         let end = offset.saturating_add(size);
 
@@ -409,7 +434,8 @@ impl Program {
             return None;
         }
 
-        // INVARIANT: `offset` and `size` are multiples of 8, and `end` was just checked.
+        // INVARIANT: `offset` is the sum of the sizes before, `size` was rounded up to a multiple of 8,
+        // and `offset + size` is `end`, which is at most `KEY_SIZE_MAX`.
         let key = Key {
             field,
             offset: self.key_size,
@@ -435,27 +461,28 @@ impl Program {
     }
 }
 
-/// Takes what is printed off the front of the bytes, as long as they begin with it.
-struct Rest<'b>(&'b [u8]);
+/// A writer that compares what is written with the start of its bytes, and removes it from them.
+/// Writing anything else fails.
+struct Matcher<'b>(&'b [u8]);
 
-impl Out for Rest<'_> {
+impl Out for Matcher<'_> {
     fn write_bytes(&mut self, bytes: &[u8]) -> fmt::Result {
         self.0 = self.0.strip_prefix(bytes).ok_or(fmt::Error)?;
         Ok(())
     }
 }
 
-impl Write for Rest<'_> {
+impl Write for Matcher<'_> {
     fn write_str(&mut self, s: &str) -> fmt::Result {
         self.write_bytes(s.as_bytes())
     }
 }
 
-/// Keeps what is printed.
+/// A writer to memory, which fails only without memory.
 #[derive(Default)]
-pub(super) struct Made(Vec<u8>);
+pub(super) struct TextBuf(Vec<u8>);
 
-impl Deref for Made {
+impl Deref for TextBuf {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
@@ -463,13 +490,13 @@ impl Deref for Made {
     }
 }
 
-impl Out for Made {
+impl Out for TextBuf {
     fn write_bytes(&mut self, bytes: &[u8]) -> fmt::Result {
         self.0.extend_from_slice(bytes).map_err(|_| fmt::Error)
     }
 }
 
-impl Write for Made {
+impl Write for TextBuf {
     fn write_str(&mut self, s: &str) -> fmt::Result {
         self.write_bytes(s.as_bytes())
     }

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What a trigger is made of, for `hist_debug`.
+//! The internal state of a trigger for `hist_debug`.
 //!
 //! C counterpart: `hist_trigger_debug_show()` of
-//! [`kernel/trace/trace_events_hist.c`](srctree/kernel/trace/trace_events_hist.c), whose form this is,
-//! with the words of C for things that have other names here.
+//! [`kernel/trace/trace_events_hist.c`](srctree/kernel/trace/trace_events_hist.c). The output has the
+//! format and the names of C, also for what has another name here:
 //!
 //! - `hist_data` is the table, which named triggers share.
 //! - `fields[]` are the raw hitcount, the values, the variables and the keys, in this order.
-//! - `var_refs[]` are the variables of other triggers that expressions read, then, action by action, the
-//!   tracked variable and the parameters, each variable once.
-//! - Variables are numbered in the order in which C makes them: those that have a name, then, action by
-//!   action, the tracked value and what is saved with it, or the fields that are parameters.
-//! - `function` is what computes a field, by the name of C's function for it.
+//! - `var_refs[]` are the variables of other triggers that expressions read, and then for each action the
+//!   tracked variable and the parameters. Each variable is listed once.
+//! - Variables are numbered in the order in which C creates them: those with a name, and then for each
+//!   action the tracked value and the saved fields, or the fields that are parameters.
+//! - `function` is the C function that computes a field.
 //!
 //! Context: any.
 
@@ -39,28 +39,28 @@ use super::{
     Var, //
 };
 
-/// Knows the tables by what stands for them in the text.
-pub trait Tables {
-    /// Writes what stands for the table of the trigger itself.
+/// The identifiers of tables in the output, and the variables of other triggers.
+pub trait DebugTables {
+    /// Writes the identifier of the trigger's own table.
     fn write_own(&self, out: &mut impl Out) -> fmt::Result;
 
-    /// Writes what stands for the table that `reference` reads.
+    /// Writes the identifier of the table that `reference` reads.
     fn write_of(&self, reference: &Ref, out: &mut impl Out) -> fmt::Result;
 
-    /// The number, size, sign and type of the variable that `reference` reads, by `found`.
-    fn variable<R>(&self, reference: &Ref, found: impl FnOnce(Described<'_>) -> R) -> R;
+    /// Calls `found` with the variable that `reference` reads.
+    fn variable<R>(&self, reference: &Ref, found: impl FnOnce(VarInfo<'_>) -> R) -> R;
 }
 
-/// What there is to know of a variable.
+/// A variable as `hist_debug` shows it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Described<'t> {
-    /// Its name.
+pub struct VarInfo<'t> {
+    /// The name.
     pub name: &'t [u8],
-    /// Its place among the variables of its trigger.
+    /// The index among the variables of its trigger.
     pub index: usize,
-    /// The text of its type.
+    /// The text of the type.
     pub type_name: &'t [u8],
-    /// Its bytes.
+    /// The size in bytes.
     pub size: u32,
     /// Whether it is a signed number.
     pub signed: bool,
@@ -70,17 +70,17 @@ pub struct Described<'t> {
 enum Referred<'p> {
     /// A variable of another trigger.
     Foreign(&'p Ref),
-    /// A variable of the trigger itself, and the event that is typed before it.
+    /// A variable of the trigger itself, and the event that precedes it in the text.
     Own(usize, Option<(Span, Span)>),
-    /// A field that is a parameter, and the number that its variable has in C.
+    /// A field that is a parameter, and the index that its variable has in C.
     Field(&'p Arg, &'p Field, usize),
 }
 
-/// The numbers that were seen already, all of them small.
+/// A set of numbers below 32.
 struct Once(u32);
 
 impl Once {
-    /// Whether this is the first time that `n` is seen.
+    /// Adds `n`; returns whether it was new.
     fn is_first(&mut self, n: usize) -> bool {
         let bit = u32::try_from(n).ok().and_then(|n| 1u32.checked_shl(n));
         let bit = bit.unwrap_or(0);
@@ -91,33 +91,33 @@ impl Once {
     }
 }
 
-/// What a field is used for.
+/// The role of a field in `fields[]`.
 #[derive(Clone, Copy)]
 enum Role<'p> {
     Val,
     Var(usize, &'p Var),
-    /// A key, and its bytes.
+    /// A key, and its size in bytes.
     Key(usize),
 }
 
-/// The section of the tracked values.
+/// The title of the section with the tracked values.
 const ACTIONS: &str = "\n  action tracking variables (for onmax()/onchange()/onmatch()):\n";
 
 impl Program {
-    /// The variable called `name`, for a trigger that refers to it.
-    pub fn describe<'p>(&'p self, name: &'p [u8], text: &'p [u8]) -> Described<'p> {
+    /// Returns the variable `name` for a trigger that refers to it; `text` is that of this trigger.
+    pub fn describe<'p>(&'p self, name: &'p [u8], text: &'p [u8]) -> VarInfo<'p> {
         self.vars()
             .iter()
             .enumerate()
             .find(|(_, var)| var.name().of(text) == name)
-            .map_or_else(Described::default, |(index, var)| {
+            .map_or_else(VarInfo::default, |(index, var)| {
                 self.describe_var(index, var, text)
             })
     }
 
-    fn describe_var<'p>(&'p self, index: usize, var: &'p Var, text: &'p [u8]) -> Described<'p> {
+    fn describe_var<'p>(&'p self, index: usize, var: &'p Var, text: &'p [u8]) -> VarInfo<'p> {
         let field = var.field();
-        Described {
+        VarInfo {
             name: var.name().of(text),
             index,
             type_name: self.name_of(field.type_name(), text),
@@ -126,10 +126,10 @@ impl Program {
         }
     }
 
-    /// Calls `found` with each of `var_refs[]` and its number.
+    /// Calls `found` with each of `var_refs[]` and its index.
     ///
-    /// PARITY: a field of the event that is a parameter takes no room among the references; C makes a
-    /// variable of it and refers to that.
+    /// PARITY: C creates a variable for a field that is a parameter, and a reference to it. Here such a field
+    /// is only listed like a reference.
     fn each_ref<'p>(
         &'p self,
         mut found: impl FnMut(usize, Referred<'p>) -> fmt::Result,
@@ -174,7 +174,7 @@ impl Program {
         Ok(())
     }
 
-    /// The number of variables that come before those of action `i`.
+    /// Returns the number of variables before those of action `i`.
     fn vars_before(&self, i: usize) -> usize {
         let is_field = |arg: &&Arg| matches!(arg.source(), ArgSource::Field(_));
 
@@ -189,11 +189,11 @@ impl Program {
             .fold(self.vars().len(), usize::saturating_add)
     }
 
-    /// Writes all that follows the header.
+    /// Writes the output of `hist_debug` that follows the header.
     pub fn write_debug(
         &self,
         text: &[u8],
-        tables: &impl Tables,
+        tables: &impl DebugTables,
         out: &mut impl Out,
     ) -> fmt::Result {
         Writer {
@@ -213,7 +213,7 @@ struct Writer<'a, T, O> {
     out: &'a mut O,
 }
 
-impl<T: Tables, O: Out> Writer<'_, T, O> {
+impl<T: DebugTables, O: Out> Writer<'_, T, O> {
     fn all(&mut self) -> fmt::Result {
         let program = self.program;
         let keys = program.keys().len();
@@ -271,7 +271,7 @@ impl<T: Tables, O: Out> Writer<'_, T, O> {
         }
         let size = match role {
             Role::Key(bytes) => bytes,
-            // CAST: bytes of a field.
+            // CAST: a `u32` fits in `usize`.
             _ => field.size() as usize,
         };
         self.kind(
@@ -302,7 +302,7 @@ impl<T: Tables, O: Out> Writer<'_, T, O> {
         }
     }
 
-    /// Names the field of the event, if it is one.
+    /// Writes the name of a field of the event.
     fn event_field(&mut self, field: &Field) -> fmt::Result {
         let name = match field.op() {
             Op::Num { .. }
@@ -310,7 +310,7 @@ impl<T: Tables, O: Out> Writer<'_, T, O> {
             | Op::DynString { .. }
             | Op::RelDynString { .. }
             | Op::StackField { .. } => self.program.field_name(field, self.text),
-            // It is there for `common_pid.execname` alone.
+            // Only `common_pid.execname` has this source.
             Op::EntryComm => b"common_pid",
             _ => return Ok(()),
         };
@@ -370,12 +370,12 @@ impl<T: Tables, O: Out> Writer<'_, T, O> {
             Referred::Foreign(reference) => self.reference(n, reference),
             Referred::Own(own, event) => self.own_reference(n, *own, *event),
             Referred::Field(arg, field, index) => {
-                let var = Described {
+                let var = VarInfo {
                     name: arg.name().of(self.text),
                     index: *index,
                     type_name: self.program.name_of(field.type_name(), self.text),
                     size: field.size(),
-                    // As that of every variable that C makes so.
+                    // C shows each variable that it creates for a field as unsigned.
                     signed: false,
                 };
 
@@ -396,7 +396,7 @@ impl<T: Tables, O: Out> Writer<'_, T, O> {
         })
     }
 
-    /// Writes the event that stands before a variable.
+    /// Writes the event that precedes a variable in the text.
     fn event(&mut self, event: Option<(Span, Span)>) -> fmt::Result {
         let Some((system, event)) = event else {
             return Ok(());
@@ -419,7 +419,7 @@ impl<T: Tables, O: Out> Writer<'_, T, O> {
         self.referred_kind(&described)
     }
 
-    fn var_ref(&mut self, n: usize, reference: Option<&Ref>, var: &Described<'_>) -> fmt::Result {
+    fn var_ref(&mut self, n: usize, reference: Option<&Ref>, var: &VarInfo<'_>) -> fmt::Result {
         self.out
             .write_str("      flags:\n        HIST_FIELD_FL_VAR_REF\n")?;
         self.line(b"      name: ", var.name)?;
@@ -433,8 +433,8 @@ impl<T: Tables, O: Out> Writer<'_, T, O> {
         self.ref_index(n)
     }
 
-    fn referred_kind(&mut self, var: &Described<'_>) -> fmt::Result {
-        // CAST: bytes of a field.
+    fn referred_kind(&mut self, var: &VarInfo<'_>) -> fmt::Result {
+        // CAST: a `u32` fits in `usize`.
         self.kind(var.type_name, var.size as usize, var.signed)?;
         self.out.write_str("      function: hist_field_var_ref()\n")
     }
@@ -510,8 +510,7 @@ impl<T: Tables, O: Out> Writer<'_, T, O> {
 
     /// Writes `save_vars[]`.
     ///
-    /// PARITY: C ends here when a parameter is no field of the event. Of the others there is as much to
-    /// say.
+    /// PARITY: C ends the output at a parameter that is not a field of the event. Here the others follow.
     fn saves(&mut self) -> fmt::Result {
         let program = self.program;
         if !program.saves().is_empty() {
@@ -533,7 +532,7 @@ impl<T: Tables, O: Out> Writer<'_, T, O> {
         Ok(())
     }
 
-    /// Writes a variable that C makes for a field, and what it is set to.
+    /// Writes a variable that C creates for a field, and the field.
     fn kept(
         &mut self,
         list: &str,
@@ -553,11 +552,11 @@ impl<T: Tables, O: Out> Writer<'_, T, O> {
 
         let type_name = self.program.name_of(field.type_name(), self.text);
 
-        // CAST: bytes of a field.
+        // CAST: a `u32` fits in `usize`.
         self.kind(type_name, field.size() as usize, field.may_be_negative())
     }
 
-    /// C's name for what computes a field.
+    /// Returns the name of the C function that computes a field.
     fn function(&self, field: &Field) -> &'static str {
         match field.modifier() {
             Modifier::Log2 => return "log2",
@@ -591,7 +590,7 @@ impl<T: Tables, O: Out> Writer<'_, T, O> {
         }
     }
 
-    /// C's name for the last operator of an expression.
+    /// Returns the name of the C function of the root operator of an expression.
     fn operator(&self, code: &Code) -> &'static str {
         match code.of(self.program.code()) {
             [.., Insn::Push(divisor), Insn::Div] => match divisor.op() {
@@ -610,10 +609,10 @@ impl<T: Tables, O: Out> Writer<'_, T, O> {
     }
 }
 
-/// The largest divisor by which C multiplies instead. Here all of them divide; the name is that of C.
+/// The largest divisor that C replaces by a multiplication and a shift.
 const DIV_SHIFT_MAX: u64 = 1 << 20;
 
-/// The number of the variable that a handler tracks.
+/// Returns the index of the variable that a handler tracks.
 fn tracked_var(handler: Handler) -> Option<usize> {
     match handler {
         Handler::Match { .. } => None,

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Expressions to fields and code: operators, constants, references, event fields.
+//! The compiler of expressions: operators, constants, references and event fields.
 //!
 //! C counterpart: `parse_expr()`, `parse_unary()`, `parse_atom()`, `parse_field()`,
 //! `parse_var_ref()` and `create_hist_field()` of
 //! [`kernel/trace/trace_events_hist.c`](srctree/kernel/trace/trace_events_hist.c).
-//! Operands are looked up from left to right as they are met, so that a text with two mistakes gets
-//! the refusal of C. Code is emitted on the way.
+//! It looks up operands from left to right, so that a text with two mistakes is refused for the same one
+//! as in C, and emits their code in one pass.
 //!
-//! Context: process.
+//! Context: process, may sleep.
 
 use crate::{
     error::{
@@ -50,7 +50,7 @@ use super::{
     compile::Compiler,
     resolver::{
         ForeignVar,
-        Lookup,
+        LookupError,
         Resolver, //
     },
     Action,
@@ -67,21 +67,21 @@ use super::{
     Ref, //
 };
 
-/// A field with its place in the text.
+/// A field and its span in the text.
 pub(super) struct Parsed {
     pub(super) field: Field,
-    /// What a caret for the whole of it points at.
+    /// The span whose bytes a caret for the field searches for.
     ///
-    /// PARITY: `parse_expr()` cuts the string that it parses, and `errpos()` then finds the part
-    /// before the first cut.
+    /// PARITY: `parse_expr()` writes NULs to the string that it parses, and `errpos()` then searches for
+    /// what precedes the first NUL.
     pub(super) seen: Span,
 }
 
-/// What is to be said of a reference that leads nowhere, before the refusal that follows from it.
+/// The messages for a reference to an unknown variable, which precede that of the refusal.
 type Notes = [Option<Entry>; 2];
 
 impl Field {
-    /// A constant.
+    /// Returns a constant.
     fn constant(value: u64) -> Self {
         Self {
             name: Name::Fixed(""),
@@ -90,7 +90,7 @@ impl Field {
         }
     }
 
-    /// One of the fields that no event can hide.
+    /// Returns a special field, which takes precedence over a field of the event with the same name.
     fn special(name: &[u8], modifier: Modifier) -> Option<Self> {
         let (name, op) = match name {
             b"common_timestamp" => ("common_timestamp", Op::Timestamp),
@@ -104,9 +104,9 @@ impl Field {
         Some(Self::generic(Name::Fixed(name), op, modifier))
     }
 
-    /// A field that needs no place in the record.
+    /// Returns a field that is not part of the record.
     pub(super) fn generic(name: Name, op: Op, modifier: Modifier) -> Self {
-        // CAST: small constants.
+        // CAST: `STACK_DEPTH` and `STR_SLOT` are below 2^9.
         let (kind, size, type_name) = match op {
             Op::Stacktrace => (Kind::Stack, STACK_DEPTH as u32 * 8, "unsigned long[]"),
             Op::Cpu => (Kind::Number, 4, "unsigned int"),
@@ -126,7 +126,7 @@ impl Field {
         }
     }
 
-    /// Whether the hit computes something from what the record has.
+    /// Returns whether a hit computes the value by `.log2` or `.buckets`.
     pub(super) fn is_bucketed(&self) -> bool {
         matches!(self.modifier, Modifier::Log2 | Modifier::Buckets(_))
     }
@@ -147,7 +147,7 @@ impl Compiler<'_, '_> {
             Op::Expr(code) => {
                 let name = self.name_code(code)?;
 
-                // PARITY: 7.2 writes beyond the end of its buffer.
+                // PARITY: Linux 7.2 writes beyond the end of its buffer.
                 if name.len() > EXPR_TEXT_MAX {
                     return Err(self.spec.command.explain(
                         Errno::E2big,
@@ -162,7 +162,7 @@ impl Compiler<'_, '_> {
         Ok(parsed)
     }
 
-    /// Compiles a part of an expression, or all of it; its code leaves one number.
+    /// Compiles an operand or a whole expression. Its code pushes one number.
     fn operand(&mut self, text: Span, operators: &mut u32) -> Result<Parsed, Refusal> {
         if *operators > OPERATORS_MAX {
             return Err(self.spec.command.refuse(ErrKind::TooManySubexpr, text));
@@ -274,9 +274,9 @@ impl Compiler<'_, '_> {
         })
     }
 
-    /// Checks that an operand is a number.
+    /// Refuses an operand that is not a number.
     ///
-    /// PARITY: `parse_expr()` overlooks references to strings, and stacks.
+    /// PARITY: `parse_expr()` accepts stacks, and references to strings.
     fn check_operand(&self, parsed: &Parsed) -> Result<(), Refusal> {
         match parsed.field.kind {
             Kind::Number => Ok(()),
@@ -287,7 +287,8 @@ impl Compiler<'_, '_> {
         }
     }
 
-    /// Notes that a binary operator reads `field`: reading a variable unsets it then.
+    /// Marks the reference `field`, if it is one, as consuming: an operand of a binary operator unsets
+    /// the variable that it reads.
     fn consume(&mut self, field: &Field) {
         if let Op::Ref(index) = field.op {
             if let Some(reference) = self.program.refs.get_mut(usize::from(index)) {
@@ -296,7 +297,7 @@ impl Compiler<'_, '_> {
         }
     }
 
-    /// The value of a field that never changes.
+    /// Returns the value of a constant, or of a reference to a variable that is a constant.
     fn value_of(&self, field: &Field) -> Option<u64> {
         match field.op {
             Op::Const(value) => Some(value),
@@ -305,7 +306,7 @@ impl Compiler<'_, '_> {
         }
     }
 
-    /// The field that the code from `start` on computes; `left` is its leftmost operand.
+    /// Returns the field that the code from `start` on computes; `left` is its leftmost operand.
     fn computed(&self, start: usize, left: &Field) -> Result<Field, Refusal> {
         let narrow = |n: usize| u16::try_from(n).map_err(|_| Refusal::silent(Errno::E2big));
         let len = self.program.code.len().saturating_sub(start);
@@ -323,7 +324,7 @@ impl Compiler<'_, '_> {
         })
     }
 
-    /// Compiles a constant, a reference or a field.
+    /// Compiles an atom: a constant, a reference or a field.
     pub(super) fn atom(&mut self, text: Span, usage: Usage) -> Result<Parsed, Refusal> {
         let bytes = text.of(self.spec.command.text());
 
@@ -359,10 +360,10 @@ impl Compiler<'_, '_> {
         Ok(Parsed { field, seen })
     }
 
-    /// Takes `system.event.` off a text with two dots: what carets point at then, the two names,
-    /// the rest.
+    /// Splits `system.event.` from a text with two dots: returns the span for carets, system and event,
+    /// and the rest.
     ///
-    /// PARITY: `parse_atom()` drops the two names unless a variable follows.
+    /// PARITY: `parse_atom()` ignores system and event unless a variable follows.
     fn qualified(&self, text: Span) -> (Span, Option<(Span, Span)>, Span) {
         let mut parts = Split::new(self.spec.command.text(), text, b'.');
 
@@ -372,7 +373,7 @@ impl Compiler<'_, '_> {
         }
     }
 
-    /// What a caret points at for an atom that is no constant.
+    /// Returns the span that a caret for `text` searches for: the system of a qualified name, else all.
     pub(super) fn seen(&self, text: Span) -> Span {
         if text
             .of(self.spec.command.text())
@@ -385,12 +386,12 @@ impl Compiler<'_, '_> {
         }
     }
 
-    /// The name of the variable that an atom refers to.
+    /// Returns the name of the variable that an atom refers to.
     fn referred(&self, atom: Span) -> Option<Span> {
         matches!(atom.of(self.spec.command.text()), [b'$', _, ..]).then(|| atom.skip(1))
     }
 
-    /// What the trigger's own variable `name` is made of, if that is a plain field.
+    /// Returns the definition of the trigger's own variable `name`, if that is a plain field.
     fn local(&self, event: Option<(Span, Span)>, name: Span) -> Option<Span> {
         let text = self.spec.command.text();
 
@@ -407,7 +408,8 @@ impl Compiler<'_, '_> {
             })
     }
 
-    /// Refers to a variable of another trigger, or says why that leads nowhere.
+    /// Compiles a reference to a variable of another trigger. If there is no such variable, returns the
+    /// messages that precede that of the refusal.
     fn foreign(
         &mut self,
         event: Option<(Span, Span)>,
@@ -430,8 +432,8 @@ impl Compiler<'_, '_> {
         let var = match found {
             Ok(Some(var)) => var,
             Ok(None) => return not_found,
-            Err(Lookup::NotUnique) => return not_unique,
-            Err(Lookup::Failed(e)) => return Err(e.into()),
+            Err(LookupError::NotUnique) => return not_unique,
+            Err(LookupError::Failed(e)) => return Err(e.into()),
         };
 
         match self.program.refer(event, Name::Text(name), &var)? {
@@ -440,7 +442,7 @@ impl Compiler<'_, '_> {
         }
     }
 
-    /// Looks the event's field up and settles how to read it.
+    /// Compiles a field of the event, or a special field.
     fn event_field(&mut self, text: Span, usage: Usage, seen: Span) -> Result<Field, Refusal> {
         let command = &self.spec.command;
         let (name, modifier) = self.spec.name_and_modifier(text);
@@ -500,7 +502,7 @@ impl Compiler<'_, '_> {
                 },
                 usecs: modifier == Modifier::Usecs,
                 size: match op {
-                    // CAST: a small constant.
+                    // CAST: `STR_SLOT` is 256.
                     Op::DynString { .. } | Op::RelDynString { .. } => STR_SLOT as u32,
                     _ => desc.size,
                 },
@@ -509,8 +511,8 @@ impl Compiler<'_, '_> {
             },
         };
 
-        // PARITY: `create_hist_field()` takes the logarithm of a string's address, and the hit then
-        // copies from there.
+        // PARITY: C computes `.log2` and `.buckets` of a string's address, and a hit then copies the string
+        // from the result.
         if field.is_bucketed() && field.kind != Kind::Number {
             return bad_modifier(seen);
         }
@@ -518,15 +520,15 @@ impl Compiler<'_, '_> {
     }
 }
 
-/// Finds the variable `name` of another trigger. Without an event, those that the handlers name come
-/// first, then all that there are.
+/// Looks up the variable `name` of another trigger: on `event` if there is one, else on the event of a
+/// handler that defines it, else on any event of the instance.
 pub(super) fn find_var<'r>(
     resolver: &'r mut dyn Resolver,
     actions: &[Action],
     text: &[u8],
     event: Option<(Span, Span)>,
     name: Span,
-) -> Result<Option<ForeignVar<'r>>, Lookup> {
+) -> Result<Option<ForeignVar<'r>>, LookupError> {
     let name = name.of(text);
     let mut source = event;
 
@@ -542,9 +544,9 @@ pub(super) fn find_var<'r>(
             }
             match source {
                 None => source = Some((system, event)),
-                // PARITY: to `find_match_var()` an event that two handlers name is two.
+                // PARITY: `find_match_var()` finds a variable twice if two handlers have the same event.
                 Some(first) if same_event(text, first, (system, event)) => {}
-                Some(_) => return Err(Lookup::NotUnique),
+                Some(_) => return Err(LookupError::NotUnique),
             }
         }
     }
@@ -555,23 +557,24 @@ pub(super) fn find_var<'r>(
     }
 }
 
-/// Whether two events are one.
+/// Returns whether two spans of system and event name the same event.
 fn same_event(text: &[u8], a: (Span, Span), b: (Span, Span)) -> bool {
     a.0.of(text) == b.0.of(text) && a.1.of(text) == b.1.of(text)
 }
 
 impl Program {
-    /// The number of the reference to `var`, a new one if need be, and a use of it; `None` if there is
-    /// no room for it. `event` and `name` are how it is called here.
+    /// Returns the index of the reference to `var` and the reference as a field. Adds the reference if there
+    /// is none yet; `None` if there are [`REFS_MAX`] already. `event` and `name` are its spans in this
+    /// trigger's text.
     pub(super) fn refer(
         &mut self,
         event: Option<(Span, Span)>,
         name: Name,
         var: &ForeignVar<'_>,
     ) -> Result<Option<(u8, Field)>, Refusal> {
-        for (index, known) in (0..=u8::MAX).zip(self.refs.iter()) {
-            if known.table == var.table && known.cell == var.cell {
-                return Ok(Some((index, known.field)));
+        for (index, existing) in (0..=u8::MAX).zip(self.refs.iter()) {
+            if existing.table == var.table && existing.cell == var.cell {
+                return Ok(Some((index, existing.field)));
             }
         }
 
@@ -589,7 +592,7 @@ impl Program {
 }
 
 impl Ref {
-    /// Refers to `var`; `index` is that of the reference itself.
+    /// Returns a reference to `var`, which becomes number `index`.
     fn new(
         index: u8,
         event: Option<(Span, Span)>,
@@ -627,7 +630,7 @@ impl Ref {
 }
 
 impl Name {
-    /// Keeps bytes that stand nowhere in the text.
+    /// Adds `bytes`, which are not part of the trigger's text, to those of the program.
     pub(super) fn make(made: &mut crate::alloc::Vec<u8>, bytes: &[u8]) -> Result<Self, Refusal> {
         let start = made.len();
 
@@ -639,9 +642,9 @@ impl Name {
     }
 }
 
-/// Computes an operator over constants.
+/// Applies an operator to constants.
 ///
-/// PARITY: `div_by_mult_and_shift()` rounds some divisions up; ours all truncate.
+/// PARITY: `div_by_mult_and_shift()` rounds some quotients up; ours are all truncated.
 fn fold(operator: Operator, a: u64, b: u64) -> u64 {
     match operator {
         Operator::Add => a.wrapping_add(b),
@@ -651,12 +654,12 @@ fn fold(operator: Operator, a: u64, b: u64) -> u64 {
     }
 }
 
-/// Whether a field of this kind needs no place in the record.
+/// Returns whether a field of this kind may have no size, since it is not part of the record.
 fn is_generic(kind: FieldKind) -> bool {
     matches!(kind, FieldKind::Cpu | FieldKind::Comm | FieldKind::Stack)
 }
 
-/// How to read a field, and what that gives; `None` if no column can hold it.
+/// Returns where a hit takes a field from and the kind of its value; `None` if its type is not supported.
 fn read_op(desc: &FieldDesc<'_>) -> Option<(Op, Kind)> {
     let offset = desc.offset;
 

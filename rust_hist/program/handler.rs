@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Handlers with their actions, as they are compiled.
+//! Compiled handlers with their actions.
 //!
 //! C counterpart: `struct action_data` of
 //! [`kernel/trace/trace_events_hist.c`](srctree/kernel/trace/trace_events_hist.c).
@@ -17,56 +17,56 @@ use super::{
     NUMBER_WORDS, //
 };
 
-/// What makes an action run.
+/// The condition on which an action runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Handler {
-    /// `onmatch(system.event)`: every hit.
+    /// `onmatch(system.event)`: each hit runs it.
     Match {
         /// The system.
         system: Span,
         /// The event.
         event: Span,
     },
-    /// `onmax($v)`: a new maximum.
+    /// `onmax($v)`: a hit with a new maximum of the variable runs it.
     Max {
-        /// What is typed between the parentheses.
+        /// The text between the parentheses.
         arg: Span,
-        /// The index in [`super::Program::vars`].
+        /// The variable's index in [`super::Program::vars`].
         var: u8,
     },
-    /// `onchange($v)`: another value than before.
+    /// `onchange($v)`: a hit that changes the value of the variable runs it.
     Change {
-        /// What is typed between the parentheses.
+        /// The text between the parentheses.
         arg: Span,
-        /// The index in [`super::Program::vars`].
+        /// The variable's index in [`super::Program::vars`].
         var: u8,
     },
 }
 
-/// What an action does.
+/// The effect of an action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Do {
-    /// `save(..)`: keeps these of [`super::Program::saves`] in the entry.
+pub enum ActionKind {
+    /// `save(..)`: stores a range of [`super::Program::saves`] in the entry.
     Save {
-        /// The first of them.
+        /// Index of the first of them.
         first: u16,
-        /// How many.
+        /// Their number.
         len: u16,
     },
-    /// `snapshot()`
+    /// `snapshot()`: swaps the buffers of the instance.
     Snapshot,
-    /// `trace(event, ..)` or `event(..)`: generates the synthetic event from these of
+    /// `trace(event, ..)` or `event(..)`: generates the synthetic event from a range of
     /// [`super::Program::args`].
     Trace {
         /// The synthetic event.
         event: Span,
-        /// Whether the word `trace` is typed.
+        /// Whether the text has the word `trace`.
         keyword: bool,
         /// The resolver's number for the synthetic event.
         synth: u16,
-        /// The first of them.
+        /// Index of the first of the parameters.
         first: u16,
-        /// How many.
+        /// Their number.
         len: u16,
     },
 }
@@ -75,46 +75,46 @@ pub enum Do {
 #[derive(Clone, Copy, Debug)]
 pub struct Action {
     pub(super) handler: Handler,
-    pub(super) act: Do,
-    /// The word before the parenthesis, as typed.
+    pub(super) kind: ActionKind,
+    /// The word before the parenthesis.
     pub(super) word: Span,
-    /// Its parameters in [`super::Program::params`]: the first, and how many.
+    /// Index of the first of its parameters in [`super::Program::params`], and their number.
     pub(super) params: (u16, u16),
     pub(super) track: Option<Track>,
 }
 
 impl Action {
-    /// What makes it run.
+    /// Returns the condition on which it runs.
     #[inline]
     pub fn handler(&self) -> Handler {
         self.handler
     }
 
-    /// What it does.
+    /// Returns its effect.
     #[inline]
-    pub fn act(&self) -> Do {
-        self.act
+    pub fn kind(&self) -> ActionKind {
+        self.kind
     }
 
-    /// Where the tracked value is kept; that of every handler but `onmatch`.
+    /// Returns the words of the tracked value in an entry; `None` for `onmatch`.
     #[inline]
     pub fn track(&self) -> Option<Track> {
         self.track
     }
 }
 
-/// The place of a tracked value in the extra words of an entry: a number's two words, then
+/// The words of a tracked value in the aux words of an entry: two for the number, and then
 /// [`crate::limits::TRACK_ROWS`] rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Track {
-    /// Its first word, even.
+    /// Index of its first word, an even number.
     pub at: u16,
-    /// The words of a row; 0 where nothing is saved.
+    /// The words of a row; 0 if the action is not `save()`.
     pub row_words: u16,
 }
 
 impl Track {
-    /// All its words.
+    /// Returns the number of its words.
     #[inline]
     pub fn words(&self) -> usize {
         usize::from(self.row_words)
@@ -133,35 +133,35 @@ pub struct Save {
 }
 
 impl Save {
-    /// The parameter as typed, which is its displayed name.
+    /// Returns the text of the parameter, which is its displayed name.
     #[inline]
     pub fn name(&self) -> Span {
         self.name
     }
 
-    /// What is saved.
+    /// Returns the field that is saved.
     #[inline]
     pub fn field(&self) -> &Field {
         &self.field
     }
 
-    /// Its first word in the row.
+    /// Returns the index of its first word in the row.
     #[inline]
     pub fn at(&self) -> usize {
         usize::from(self.at)
     }
 
-    /// Its words there: one of a number, those of the string or the frames of the stack.
+    /// Returns the number of its words: one for a number, else those of the string or of the frames.
     #[inline]
     pub fn words(&self) -> usize {
         usize::from(self.words)
     }
 }
 
-/// What one parameter of a [`Do::Trace`] is.
+/// A parameter of an [`ActionKind::Trace`].
 ///
-/// Its value is read as what it is, number, string or stack, which is what the field of the synthetic
-/// event takes: never as an address.
+/// Its value is of the class of the synthetic event's field: a number, a string or a stack. Unlike in C
+/// it is never an address.
 #[derive(Clone, Copy, Debug)]
 pub struct Arg {
     pub(super) name: Span,
@@ -170,32 +170,32 @@ pub struct Arg {
 }
 
 impl Arg {
-    /// The parameter as typed, without the event before it and without `$`.
+    /// Returns the text of the parameter, without a preceding event and without `$`.
     #[inline]
     pub fn name(&self) -> Span {
         self.name
     }
 
-    /// The system and the event before it, if they were typed.
+    /// Returns the system and the event that precede it in the text, if they do.
     #[inline]
     pub fn event(&self) -> Option<(Span, Span)> {
         self.event
     }
 
-    /// Where it comes from.
+    /// Returns where its value comes from.
     #[inline]
     pub fn source(&self) -> &ArgSource {
         &self.source
     }
 }
 
-/// Where a parameter comes from.
+/// Where the value of a parameter comes from.
 #[derive(Clone, Copy, Debug)]
 pub enum ArgSource {
-    /// The variable of another trigger behind [`super::Program::refs`]`[n]`.
+    /// The variable of another trigger that [`super::Program::refs`]`[n]` refers to.
     Ref(u8),
-    /// The trigger's own variable [`super::Program::vars`]`[n]`.
+    /// The variable [`super::Program::vars`]`[n]` of the trigger itself.
     Own(u8),
-    /// A field of the record at hand.
+    /// A field of the record that the hit is for.
     Field(Field),
 }

@@ -21,8 +21,8 @@ use super::{
         Plan, //
     },
     Action,
+    ActionKind,
     ArgSource,
-    Do,
     Field,
     Kind,
     Op,
@@ -373,7 +373,7 @@ impl Program {
         self.refs().len() <= most
             && self.vars.len() <= most
             && refs.all(|reference| reference.cell.kind == Kind::Number)
-            && actions.all(|action| action.act != Do::Snapshot)
+            && actions.all(|action| action.kind != ActionKind::Snapshot)
     }
 
     /// Whether the keys are nothing but numbers, and a hit needs one variable of another trigger, a number.
@@ -475,18 +475,18 @@ impl Plan {
     /// As [`Program::saves_of`].
     #[inline(always)]
     pub(super) fn saves_of(&self, action: &Action) -> &[Number] {
-        match action.act {
-            Do::Save { first, len } => part(&self.saves, first, len),
-            Do::Snapshot | Do::Trace { .. } => &[],
+        match action.kind {
+            ActionKind::Save { first, len } => part(&self.saves, first, len),
+            ActionKind::Snapshot | ActionKind::Trace { .. } => &[],
         }
     }
 
     /// As [`Program::args_of`].
     #[inline(always)]
     pub(super) fn args_of(&self, action: &Action) -> &[ArgStep] {
-        match action.act {
-            Do::Trace { first, len, .. } => part(&self.args, first, len),
-            Do::Snapshot | Do::Save { .. } => &[],
+        match action.kind {
+            ActionKind::Trace { first, len, .. } => part(&self.args, first, len),
+            ActionKind::Snapshot | ActionKind::Save { .. } => &[],
         }
     }
 }

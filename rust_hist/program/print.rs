@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The trigger line, as `trigger` and the head of `hist` show it.
+//! The trigger line that `trigger` and the header of `hist` show.
 //!
 //! C counterpart: `event_hist_trigger_print()` and `hist_field_print()` of
 //! [`kernel/trace/trace_events_hist.c`](srctree/kernel/trace/trace_events_hist.c).
-//! The line is a command again: it makes the same trigger in the same state, and with `!` before it removes
-//! it.
+//! The line is a valid command: it creates the same trigger in the same state, and after `!` removes it.
 //!
-//! Context: any.
+//! Context: any. Printing never allocates; [`Program::difference`] does.
 
 use core::fmt;
 
@@ -20,7 +19,7 @@ use crate::{
 
 use super::{
     compare::Part,
-    compile::Made,
+    compile::TextBuf,
     Action,
     Code,
     Field,
@@ -32,8 +31,7 @@ use super::{
 };
 
 impl Program {
-    /// Prints the whole line, newline included. `prefix` is the command's name, `text` what the
-    /// program was made from.
+    /// Prints the whole line, newline included. `prefix` is the command's name, `text` that of the trigger.
     pub fn write_line(
         &self,
         prefix: &[u8],
@@ -45,7 +43,7 @@ impl Program {
         out.write_str(if paused { " [paused]\n" } else { " [active]\n" })
     }
 
-    /// As [`Program::write_line`], without the state.
+    /// Prints the line without the state and the newline.
     pub fn write_command(&self, prefix: &[u8], text: &[u8], out: &mut impl Out) -> fmt::Result {
         out.write_bytes(prefix)?;
         for part in Part::ALL {
@@ -54,22 +52,25 @@ impl Program {
         Ok(())
     }
 
-    /// Where the line of `other` first differs from that of this one, which is another trigger: a column
-    /// behind the command's name. A caret there stands under what is written otherwise, or where something
-    /// is missing.
+    /// Returns the index of the first byte, counted from the end of the command's name, in which the line of
+    /// `other` differs from that of `self`, which is another trigger.
+    ///
+    /// # Errors
+    ///
+    /// [`AllocError`] if there is no memory for the lines.
     pub fn difference(
         &self,
         text: &[u8],
         other: &Program,
         other_text: &[u8],
     ) -> Result<usize, AllocError> {
-        let mut line = Made::default();
-        let mut own = Made::default();
+        let mut line = TextBuf::default();
+        let mut own = TextBuf::default();
         let mut at = 0;
 
         for part in Part::ALL {
             at = line.len();
-            // Nothing but memory can be missing.
+            // The buffer fails only without memory.
             other
                 .write_part(part, other_text, &mut line)
                 .map_err(|_| AllocError)?;
@@ -83,7 +84,7 @@ impl Program {
         let there = line.get(at..).unwrap_or(&[]);
         let same = there.iter().zip(own.iter()).take_while(|(a, b)| a == b);
 
-        // What every part begins with, a colon or a blank, differs in none.
+        // Every part begins with a colon or a blank, which never differs.
         Ok(at.saturating_add(same.count().max(1)))
     }
 
@@ -130,7 +131,7 @@ impl Program {
         Ok(())
     }
 
-    /// Prints the keys as they may be typed behind `keys=`.
+    /// Prints the keys as they may be typed after `keys=`.
     pub fn write_key_list(&self, text: &[u8], out: &mut impl Out) -> fmt::Result {
         for (i, key) in self.keys().iter().enumerate() {
             if i > 0 {
@@ -145,8 +146,8 @@ impl Program {
         let mut comma = false;
 
         out.write_str(":vals=")?;
-        // PARITY: C drops the raw hitcount here when it is hidden. A second plain hitcount would then
-        // be taken for the first when the line is read back.
+        // PARITY: C omits a raw hitcount that is hidden. When the line is parsed again, a second plain
+        // hitcount would then be taken for the first.
         if !self.nohitcount || self.vals().iter().any(Field::is_plain_hitcount) {
             out.write_str("hitcount")?;
             comma = true;
@@ -173,7 +174,7 @@ impl Program {
 
     /// Prints a handler with its action.
     ///
-    /// PARITY: `print_action_spec()` prints of a qualified parameter of `save()` the system alone.
+    /// PARITY: `print_action_spec()` prints only the system of a qualified parameter of `save()`.
     fn write_action(&self, action: &Action, text: &[u8], out: &mut impl Out) -> fmt::Result {
         match action.handler {
             Handler::Match { system, event } => {
@@ -230,8 +231,8 @@ impl Program {
 
     /// Prints the field as it may be typed in `keys=` and `vals=`.
     ///
-    /// PARITY: `hist_field_print()` prints the name of a CPU field twice, calls the legacy `comm`
-    /// `common_comm`, and leaves the modifier of `common_stacktrace` out.
+    /// PARITY: `hist_field_print()` prints the name of a CPU field twice, prints `common_comm` for the
+    /// legacy `comm`, and omits the modifier of `common_stacktrace`.
     fn write_field(&self, field: &Field, text: &[u8], out: &mut impl Out) -> fmt::Result {
         match field.op {
             Op::Const(value) => return write!(out, "{value}"),
@@ -255,17 +256,17 @@ impl Program {
         }
     }
 
-    /// Whether a reference goes without system and event.
+    /// Returns whether a reference has no system and event.
     fn is_unqualified(&self, index: u8) -> bool {
         self.refs()
             .get(usize::from(index))
             .is_some_and(|reference| reference.event.is_none())
     }
 
-    /// Prints an expression: the operands in their order, each operator between its two.
+    /// Prints an expression in infix notation.
     ///
-    /// PARITY: `expr_str()` repeats the `.usecs` of an operand behind what is computed from it, and
-    /// finds no text for the negation of a logarithm.
+    /// PARITY: `expr_str()` prints the `.usecs` of an operand a second time after the expression, and
+    /// nothing for the negation of a logarithm.
     pub(super) fn write_code(&self, code: Code, text: &[u8], out: &mut impl Out) -> fmt::Result {
         self.write_insns(code.of(&self.code), text, out)
     }
@@ -296,7 +297,7 @@ impl Program {
     }
 }
 
-/// Where the code of the last operand begins.
+/// Returns the index of the first instruction of the right operand, which ends the code.
 fn right_operand(insns: &[Insn]) -> usize {
     let mut missing = 1usize;
     let mut start = insns.len();

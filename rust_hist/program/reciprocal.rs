@@ -1,12 +1,29 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Division by a number that is known long before, as a hit does it: by a multiplication.
+//! Division by an invariant number, which costs a hit a multiplication.
 //!
-//! Context: any, NMI included, but for the making of a reciprocal. Never panics.
+//! C counterpart: `div_by_mult_and_shift()` of
+//! [`kernel/trace/trace_events_hist.c`](srctree/kernel/trace/trace_events_hist.c), whose quotients are
+//! sometimes one too large.
+//!
+//! Context: any, NMI included; [`Reciprocal::new`], which takes 64 steps, process. Never panics.
 
 use core::num::NonZeroU64;
 
-/// A width that numbers are cut to multiples of, without a division.
+/// A divisor with the constants that replace the division.
+///
+/// # Examples
+///
+/// ```
+/// use core::num::NonZeroU64;
+/// use rust_hist::program::Reciprocal;
+///
+/// let seven = Reciprocal::new(NonZeroU64::new(7).ok_or("zero")?).ok_or("one")?;
+///
+/// assert_eq!(seven.quotient(u64::MAX), u64::MAX / 7);
+/// assert_eq!(seven.cut(20), 14);
+/// # Ok::<(), &str>(())
+/// ```
 ///
 /// # Invariants
 ///
@@ -17,8 +34,8 @@ use core::num::NonZeroU64;
 /// - `(magic * n / 2^64 + n) / 2^(shift + 1)`, if not: `2^(shift + 1)` is the smallest power that is not below
 ///   `width`, and `magic` is `2^64 * (2^(shift + 1) - width) / width + 1`.
 ///
-/// All divisions cut. Granlund, Montgomery: Division by Invariant Integers using Multiplication, 1994,
-/// theorem 4.2 and fig. 4.1.
+/// All quotients are truncated. Granlund, Montgomery: Division by Invariant Integers using Multiplication,
+/// 1994, theorem 4.2 and fig. 4.1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reciprocal {
     magic: u64,
@@ -28,7 +45,7 @@ pub struct Reciprocal {
 }
 
 impl Reciprocal {
-    /// No width, for what is not cut.
+    /// The placeholder for a number that is not divided.
     pub(super) const NONE: Self = Self {
         magic: 0,
         width: 0,
@@ -36,12 +53,13 @@ impl Reciprocal {
         is_short: false,
     };
 
-    /// That of a width; `None` if all numbers are multiples of it.
+    /// Returns the reciprocal of `width`; `None` for 1, which divides every number.
     pub fn new(width: NonZeroU64) -> Option<Self> {
         let width = width.get();
         let below = width.checked_sub(1).filter(|&below| below != 0)?;
         let shift = below.ilog2();
-        // `2^(shift + 1) - width`, which is less than `width`; 2^64 is 0 here.
+        // `2^(shift + 1) - width`, which is less than `width`. For a shift of 63 the power is 2^64, which
+        // wraps to 0.
         let rest = 2u64.wrapping_shl(shift).wrapping_sub(width);
         let rest = if shift == 63 {
             width.wrapping_neg()
@@ -52,7 +70,8 @@ impl Reciprocal {
         if let Some(short) = Self::short(width, shift) {
             return Some(short);
         }
-        // INVARIANT: the quotient is less than 2^64 - 1, as `rest` is less than `width`.
+        // INVARIANT: `magic` is that of the long form. The quotient is less than 2^64 - 1, as `rest` is less
+        // than `width`, so adding 1 does not wrap.
         Some(Self {
             magic: fraction(rest, width).0.wrapping_add(1),
             width,
@@ -61,10 +80,11 @@ impl Reciprocal {
         })
     }
 
-    /// The short form of a width, above `2^shift` and not above twice that, if it has one.
+    /// Returns the short form of a width that is above `2^shift` and at most `2^(shift + 1)`, if there is
+    /// one.
     fn short(width: u64, shift: u32) -> Option<Self> {
         if width.is_power_of_two() {
-            // INVARIANT: 2^64 / width, of a width that is not 1, and nothing is rounded.
+            // INVARIANT: `magic` is `2^64 / width`, which is exact, and has 64 bits as the width is not 1.
             return Some(Self {
                 magic: 1u64.wrapping_shl(63u32.wrapping_sub(shift)),
                 width,
@@ -73,11 +93,11 @@ impl Reciprocal {
             });
         }
 
-        // As the width is no power of two, the quotient has 64 bits, and no division is without a rest.
+        // The width is no power of two, so the quotient has 64 bits and the remainder is not 0.
         let power = 1u64.wrapping_shl(shift);
         let (quotient, rest) = fraction(power, width);
 
-        // INVARIANT: rounded up, the product exceeds the power by what the rest lacks of the width.
+        // INVARIANT: `(quotient + 1) * width` exceeds `2^(64 + shift)` by `width - rest`.
         (width.wrapping_sub(rest) <= power).then_some(Self {
             magic: quotient.wrapping_add(1),
             width,
@@ -86,18 +106,18 @@ impl Reciprocal {
         })
     }
 
-    /// Whether it is short, which takes a step less.
+    /// Returns whether it has the short form, which needs fewer instructions.
     pub(super) fn is_short(&self) -> bool {
         self.is_short
     }
 
-    /// `n / width`, if it is short.
+    /// Returns `n / width` of the short form.
     #[inline(always)]
     fn quotient_shortly(&self, n: u64) -> u64 {
         high(self.magic, n).wrapping_shr(self.shift)
     }
 
-    /// `n / width`.
+    /// Returns `n / width`.
     #[inline(always)]
     pub fn quotient(&self, n: u64) -> u64 {
         if self.is_short {
@@ -105,36 +125,36 @@ impl Reciprocal {
         }
 
         let high = high(self.magic, n);
-        // OVERFLOW: `high` is not above `n`. The sum, which may have 65 bits, is halved before it is
-        // made.
+        // OVERFLOW: `high` is at most `n`, so the difference does not wrap. `high + n` may have 65 bits, so
+        // half of it is computed as half of the difference plus `high`.
         let half = (n.wrapping_sub(high) >> 1).wrapping_add(high);
 
         half.wrapping_shr(self.shift)
     }
 
-    /// The largest multiple of the width that is not above `n`, if it is short.
+    /// Returns the largest multiple of the width that is at most `n`, of the short form.
     #[inline(always)]
     pub(super) fn cut_shortly(&self, n: u64) -> u64 {
-        // OVERFLOW: a multiple not above `n`.
+        // OVERFLOW: `n / width * width` is at most `n`.
         self.quotient_shortly(n).wrapping_mul(self.width)
     }
 
-    /// The largest multiple of the width that is not above `n`.
+    /// Returns the largest multiple of the width that is at most `n`.
     #[inline(always)]
     pub fn cut(&self, n: u64) -> u64 {
-        // OVERFLOW: as above.
+        // OVERFLOW: `n / width * width` is at most `n`.
         self.quotient(n).wrapping_mul(self.width)
     }
 }
 
-/// The upper half of a product.
+/// Returns the upper 64 bits of a product.
 #[inline(always)]
 fn high(a: u64, b: u64) -> u64 {
-    // CAST: the upper half, which has 64 bits.
+    // CAST: the shift leaves 64 bits.
     (u128::from(a).wrapping_mul(u128::from(b)) >> 64) as u64
 }
 
-/// `2^64 * of / by`, cut, and the rest, for an `of` that is less than `by`.
+/// Returns the truncated quotient and the remainder of `2^64 * of / by`, for an `of` less than `by`.
 fn fraction(of: u64, by: u64) -> (u64, u64) {
     let mut rest = of;
     let mut quotient: u64 = 0;

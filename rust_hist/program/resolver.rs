@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What the compiler asks of an event and of the other triggers of its instance.
+//! The compiler's interface to an event and to the other triggers of its instance.
 //!
 //! C counterpart: `trace_find_event_field()` of [`kernel/trace/trace_events.c`](srctree/kernel/trace/trace_events.c),
 //! `find_event_var()` and `create_field_var_hist()` of
 //! [`kernel/trace/trace_events_hist.c`](srctree/kernel/trace/trace_events_hist.c).
-//! The glue implements [`Resolver`] over the kernel, tests over tables.
+//! The glue implements [`Resolver`] with the kernel's structures, the host tests with tables.
 //!
-//! Context: process.
+//! Context: process, may sleep.
 
 use crate::{
     alloc::AllocError,
@@ -23,102 +23,156 @@ use super::{
     Program, //
 };
 
-/// A variable of another trigger, as [`Program::export`] gives it.
+/// A variable of another trigger, as [`Program::export`] returns it.
 #[derive(Clone, Copy, Debug)]
 pub struct ForeignVar<'p> {
     /// The resolver's number for the table that holds it.
     pub table: u16,
-    /// Its place in an entry of that table.
+    /// Its words in an entry of that table.
     pub cell: Cell,
-    /// The type's text.
+    /// The text of its type.
     pub type_name: &'p [u8],
-    /// Its bytes as C has them.
+    /// Its size in bytes as C computes it.
     pub size: u32,
     /// Whether it is a signed number.
     pub signed: bool,
-    /// Whether it counts microseconds.
+    /// Whether it is in microseconds.
     pub usecs: bool,
-    /// Its value, if that never changes.
+    /// The value of a variable that is a constant.
     pub constant: Option<u64>,
 }
 
-/// Why a variable cannot be found.
+/// The error of the lookup of a variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Lookup {
-    /// Two events have one of that name.
+pub enum LookupError {
+    /// Triggers of two events define a variable of that name.
     NotUnique,
-    /// No memory to note it.
+    /// The resolver has no memory to number the table.
     Failed(AllocError),
 }
 
-impl From<AllocError> for Lookup {
+impl From<AllocError> for LookupError {
     fn from(e: AllocError) -> Self {
         Self::Failed(e)
     }
 }
 
-/// What comes of asking for a field of another event, see [`Resolver::matched_field`].
+/// The result of [`Resolver::matched_field`].
 #[derive(Clone, Copy, Debug)]
 pub enum MatchedField<'p> {
-    /// The variable that holds it.
+    /// The variable of the helper trigger that holds the field.
     Var(ForeignVar<'p>),
-    /// There is no such event.
+    /// The event does not exist.
     NoEvent,
     /// The event has no trigger with such keys.
     NoHist,
-    /// The helper trigger was refused, with this entry first.
+    /// The helper trigger was refused; this is the first message, if there is one.
     NotCreated(Option<ErrKind>),
-    /// The helper trigger has no such variable.
+    /// The helper trigger does not define the variable.
     NoVar,
 }
 
-/// Knows one event: its fields, and the variables that a trigger on it can see.
+/// Looks up the fields of the event that a trigger is compiled for, and the variables that it can read.
+///
+/// Only [`Resolver::field`] has to be implemented: the other methods are those of an instance without
+/// other triggers and without synthetic events.
+///
+/// # Examples
+///
+/// ```
+/// use rust_hist::{
+///     field::{FieldDesc, FieldKind},
+///     program::Resolver,
+/// };
+///
+/// struct SchedSwitch;
+///
+/// impl Resolver for SchedSwitch {
+///     fn field(&self, name: &[u8]) -> Option<FieldDesc<'_>> {
+///         (name == b"next_pid").then_some(FieldDesc {
+///             type_name: b"pid_t",
+///             offset: 56,
+///             size: 4,
+///             signed: true,
+///             kind: FieldKind::Other,
+///         })
+///     }
+/// }
+/// ```
 pub trait Resolver {
-    /// The field called `name`: the event's own first, then the generic ones, then the common ones.
-    ///
-    /// `name` is any bytes without NUL.
+    /// Returns the field `name`: the event's own first, then the generic ones, then the common ones.
+    /// `name` has no NUL.
     fn field(&self, name: &[u8]) -> Option<FieldDesc<'_>>;
 
-    /// Whether this is the event itself.
-    fn is_own(&self, system: &[u8], event: &[u8]) -> bool;
+    /// Returns whether `system.event` is the event that the trigger is compiled for.
+    fn is_own(&self, _system: &[u8], _event: &[u8]) -> bool {
+        false
+    }
 
-    /// Whether the instance has this event.
-    fn event_exists(&self, system: &[u8], event: &[u8]) -> bool;
+    /// Returns whether the instance has this event.
+    fn event_exists(&self, _system: &[u8], _event: &[u8]) -> bool {
+        false
+    }
 
-    /// Whether a trigger of the event itself defines a variable `name`.
-    fn defines(&self, name: &[u8]) -> bool;
+    /// Returns whether a trigger of the same event defines a variable `name`.
+    fn defines(&self, _name: &[u8]) -> bool {
+        false
+    }
 
-    /// The variable `name` of a trigger on `system.event` in the same instance.
+    /// Returns the variable `name` of a trigger on `system.event` in the same instance. The resolver
+    /// gives each table one number.
     ///
-    /// A resolver that finds one gives its table a number, the same one each time.
+    /// # Errors
+    ///
+    /// [`LookupError::Failed`] if there is no memory.
     fn var_of(
         &mut self,
-        system: &[u8],
-        event: &[u8],
-        name: &[u8],
-    ) -> Result<Option<ForeignVar<'_>>, Lookup>;
+        _system: &[u8],
+        _event: &[u8],
+        _name: &[u8],
+    ) -> Result<Option<ForeignVar<'_>>, LookupError> {
+        Ok(None)
+    }
 
-    /// The variable `name` of any trigger in the same instance, provided that one event alone has
-    /// it.
-    fn var(&mut self, name: &[u8]) -> Result<Option<ForeignVar<'_>>, Lookup>;
-
-    /// The number that stands for the synthetic event `name`, the same one each time; `None` if there
-    /// is no such event.
-    fn synth(&mut self, name: &[u8]) -> Result<Option<u16>, AllocError>;
-
-    /// Field `index` of the synthetic event of this number; `None` beyond the last one.
-    fn synth_field(&self, synth: u16, index: usize) -> Option<SynthField<'_>>;
-
-    /// The field `name` of `system.event`, as a variable of a helper trigger there, which is prepared
-    /// if it is not there.
+    /// Returns the variable `name` of any trigger in the same instance.
     ///
-    /// `user` is who wants it: the helper takes its keys from a trigger of the other event that
-    /// [has such keys](Program::has_keys_of). `name` may have a modifier.
+    /// # Errors
+    ///
+    /// [`LookupError::NotUnique`] if triggers of several events define it, [`LookupError::Failed`] if
+    /// there is no memory.
+    fn var(&mut self, _name: &[u8]) -> Result<Option<ForeignVar<'_>>, LookupError> {
+        Ok(None)
+    }
+
+    /// Returns the number of the synthetic event `name`; `None` if there is no such event. The resolver
+    /// gives each event one number.
+    ///
+    /// # Errors
+    ///
+    /// [`AllocError`] if there is no memory.
+    fn synth(&mut self, _name: &[u8]) -> Result<Option<u16>, AllocError> {
+        Ok(None)
+    }
+
+    /// Returns field `index` of the synthetic event with this number; `None` after the last one.
+    fn synth_field(&self, _synth: u16, _index: usize) -> Option<SynthField<'_>> {
+        None
+    }
+
+    /// Returns the field `name`, which may have a modifier, of `system.event`, as a variable of a helper
+    /// trigger there. The resolver prepares a helper if there is none: it has the keys of a trigger on
+    /// that event whose keys are [compatible](Program::has_keys_of) with those of `user`.
+    ///
+    /// # Errors
+    ///
+    /// [`AllocError`] if there is no memory.
     fn matched_field(
         &mut self,
-        user: &Program,
-        system: &[u8],
-        event: &[u8],
-        name: &[u8],
-    ) -> Result<MatchedField<'_>, AllocError>;
+        _user: &Program,
+        _system: &[u8],
+        _event: &[u8],
+        _name: &[u8],
+    ) -> Result<MatchedField<'_>, AllocError> {
+        Ok(MatchedField::NoEvent)
+    }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The parameters of `trace()`, and what a trigger on another event has to be to lend its keys.
+//! The compiler of the parameters of `trace()`, and the comparison of keys across triggers.
 //!
 //! C counterpart: `trace_action_create()`, `trace_action_find_var()`,
 //! `trace_action_create_field_var()`, `check_synth_field()`, `compatible_keys()` and
@@ -8,10 +8,10 @@
 //! [`kernel/trace/trace_events_hist.c`](srctree/kernel/trace/trace_events_hist.c).
 //!
 //! A parameter is a variable of the trigger itself, a variable of another trigger, or a field. A field
-//! of the event is read from the record when the action runs: it needs no room in an entry. A field of
-//! another event is a variable of a helper trigger there, which the resolver prepares.
+//! of the trigger's event is read from the record when the action runs, so an entry does not store it. A
+//! field of another event is the variable of a helper trigger on that event, which the resolver prepares.
 //!
-//! Context: process.
+//! Context: process, may sleep.
 
 use core::fmt;
 
@@ -39,13 +39,14 @@ use super::{
     compile::Compiler,
     expr::find_var,
     resolver::{
-        Lookup,
+        LookupError,
         MatchedField, //
     },
+    types::part,
     Action,
+    ActionKind,
     Arg,
     ArgSource,
-    Do,
     Field,
     Handler,
     Key,
@@ -54,15 +55,15 @@ use super::{
     Program, //
 };
 
-/// How the variables of helper triggers begin; the name of the field follows.
+/// The prefix of the variable of a helper trigger; the name of the field follows.
 pub const HELPER_VAR: &[u8] = b"synthetic_";
 
-/// A system and an event.
-type Event = Option<(Span, Span)>;
+/// The system and the name of an event, if the text has them.
+type EventName = Option<(Span, Span)>;
 
 impl Handler {
-    /// The event whose hits it is there for.
-    fn matched(&self) -> Event {
+    /// Returns the event of `onmatch()`.
+    fn matched(&self) -> EventName {
         match *self {
             Self::Match { system, event } => Some((system, event)),
             Self::Max { .. } | Self::Change { .. } => None,
@@ -71,13 +72,13 @@ impl Handler {
 }
 
 impl Compiler<'_, '_> {
-    /// Settles a `trace()` of the synthetic event `event`.
+    /// Compiles a `trace()` of the synthetic event `event`.
     pub(super) fn create_trace(
         &mut self,
         action: &Action,
         event: Span,
         keyword: bool,
-    ) -> Result<Do, Refusal> {
+    ) -> Result<ActionKind, Refusal> {
         let command = &self.spec.command;
         let Some(synth) = self.event.synth(event.of(command.text()))? else {
             return Err(command.refuse(ErrKind::SynthEventNotFound, event));
@@ -119,7 +120,7 @@ impl Compiler<'_, '_> {
         if self.event.synth_field(synth, usize::from(len)).is_some() {
             return Err(command.refuse(ErrKind::SynthCountMismatch, event));
         }
-        Ok(Do::Trace {
+        Ok(ActionKind::Trace {
             event,
             keyword,
             synth,
@@ -128,8 +129,8 @@ impl Compiler<'_, '_> {
         })
     }
 
-    /// Takes `system.event.` off a parameter.
-    fn param(&self, param: Span) -> Result<(Event, Span), Refusal> {
+    /// Splits `system.event.` from a parameter.
+    fn param(&self, param: Span) -> Result<(EventName, Span), Refusal> {
         let command = &self.spec.command;
         let mut parts = Split::new(command.text(), param, b'.');
 
@@ -140,8 +141,13 @@ impl Compiler<'_, '_> {
         }
     }
 
-    /// Finds what a parameter stands for.
-    fn source(&mut self, handler: Handler, event: Event, name: Span) -> Result<ArgSource, Refusal> {
+    /// Compiles a parameter: a variable if it starts with `$`, else a field.
+    fn source(
+        &mut self,
+        handler: Handler,
+        event: EventName,
+        name: Span,
+    ) -> Result<ArgSource, Refusal> {
         if name.of(self.spec.command.text()).starts_with(b"$") {
             self.variable(handler, event, name.skip(1))
         } else {
@@ -149,18 +155,18 @@ impl Compiler<'_, '_> {
         }
     }
 
-    /// Whether `event` is that of the trigger, or not typed.
-    fn is_target(&self, event: Event) -> bool {
+    /// Returns whether `event` is that of the trigger, or missing.
+    fn is_target(&self, event: EventName) -> bool {
         let text = self.spec.command.text();
 
         event.is_none_or(|(system, event)| self.event.is_own(system.of(text), event.of(text)))
     }
 
-    /// Finds a variable: of the trigger itself, of the event that the handler names, of others.
+    /// Looks up a variable: of the trigger itself, then of triggers on the handler's event, then of others.
     fn variable(
         &mut self,
         handler: Handler,
-        event: Event,
+        event: EventName,
         name: Span,
     ) -> Result<ArgSource, Refusal> {
         let command = &self.spec.command;
@@ -187,23 +193,28 @@ impl Compiler<'_, '_> {
         match found {
             Ok(Some(var)) => self.program.refer(event, Name::Text(name), &var)?,
             Ok(None) => return Err(not_found),
-            Err(Lookup::NotUnique) => {
+            Err(LookupError::NotUnique) => {
                 return Err(not_found.after(Some(Entry {
                     kind: ErrKind::VarNotUnique,
                     at: command.column(name),
                 })))
             }
-            Err(Lookup::Failed(e)) => return Err(e.into()),
+            Err(LookupError::Failed(e)) => return Err(e.into()),
         }
         .map(|(index, _)| ArgSource::Ref(index))
         .ok_or(command.explain(Errno::Enomem, ErrKind::TooManyRefs, name))
     }
 
-    /// Finds a field: of the event, or of the one that the parameter or the handler names.
+    /// Compiles a field: of the trigger's event, or of the event of the parameter or of the handler.
     ///
-    /// PARITY: where the other event has the field, C has logged already that this one has not. Where none
-    /// has it and it is the name of a variable, C says no more than of any other name.
-    fn field(&mut self, handler: Handler, event: Event, name: Span) -> Result<ArgSource, Refusal> {
+    /// PARITY: if only the other event has the field, C nevertheless logs that the trigger's event has no
+    /// such field. If `name` is a variable without its `$`, C does not say so.
+    fn field(
+        &mut self,
+        handler: Handler,
+        event: EventName,
+        name: Span,
+    ) -> Result<ArgSource, Refusal> {
         let refusal = match self.named_field(handler, event, name) {
             Err(refusal) if refusal.begins(ErrKind::FieldNotFound) => refusal,
             other => return other,
@@ -219,11 +230,11 @@ impl Compiler<'_, '_> {
             .detailed(&[b"$", name.of(command.text())]))
     }
 
-    /// As [`Compiler::field`], whatever else may have been meant.
+    /// Compiles a field like [`Compiler::field`], without checking whether `name` is a variable.
     fn named_field(
         &mut self,
         handler: Handler,
-        event: Event,
+        event: EventName,
         name: Span,
     ) -> Result<ArgSource, Refusal> {
         let command = &self.spec.command;
@@ -270,9 +281,9 @@ impl Compiler<'_, '_> {
         Err(refusal.then(Entry { kind, at }))
     }
 
-    /// Compiles a field of the event.
+    /// Compiles a field of the trigger's event.
     ///
-    /// PARITY: C makes a variable of each, of which there is room for 16 in all.
+    /// PARITY: C creates a variable for each, and has at most 16 variables.
     fn own_field(&mut self, name: Span) -> Result<Field, Refusal> {
         let is_field = |arg: &&Arg| matches!(arg.source, ArgSource::Field(_));
 
@@ -282,7 +293,7 @@ impl Compiler<'_, '_> {
         self.field_var(name, true)
     }
 
-    /// The name of a helper trigger's variable.
+    /// Returns the name of the variable of a helper trigger for the field `name`.
     fn helper_var(&mut self, name: Span) -> Result<Name, Refusal> {
         let made = &mut self.program.made;
         let start = made.len();
@@ -296,20 +307,20 @@ impl Compiler<'_, '_> {
     }
 }
 
-/// A type as it is typed.
+/// Returns a type as the definition of a synthetic event has it.
 fn shown(type_name: &[u8]) -> &[u8] {
     type_name.strip_prefix(b"__data_loc ").unwrap_or(type_name)
 }
 
 impl Field {
-    /// Whether C takes it for a signed number.
+    /// Returns whether C treats it as a signed number.
     pub(super) fn may_be_negative(&self) -> bool {
         self.signed && !self.is_bucketed()
     }
 }
 
 impl Program {
-    /// What there is to know of a parameter's value.
+    /// Returns the field that a parameter's value comes from.
     fn field_of<'p>(&'p self, source: &'p ArgSource) -> Option<&'p Field> {
         match source {
             ArgSource::Ref(n) => self.refs().get(usize::from(*n)).map(|var| var.field()),
@@ -318,16 +329,16 @@ impl Program {
         }
     }
 
-    /// Whether a parameter's value can be that of a field.
+    /// Returns whether a parameter's value can be stored in the field `to` of a synthetic event.
     ///
-    /// PARITY: `check_synth_field()` looks at sizes, and lets numbers pass for strings and strings for
-    /// numbers. It takes every field of the event for unsigned, so that one of them fits an unsigned
-    /// field whatever it is; here it fits a signed one, too.
+    /// PARITY: `check_synth_field()` compares sizes, and so accepts numbers for strings and strings for
+    /// numbers. It treats every field of the trigger's event as unsigned, so a signed one is accepted for
+    /// an unsigned field; here it is accepted for a signed field, too.
     fn fits(&self, source: &ArgSource, to: &SynthField<'_>) -> bool {
         let Some(from) = self.field_of(source) else {
             return false;
         };
-        // A type's text needs no text of the trigger.
+        // The text of a type is never a span of the trigger's text, so none is needed.
         let same_type = self.name_of(from.type_name, &[]) == to.type_name;
         let same_size = from.size == to.size;
         let same_sign = from.may_be_negative() == to.signed
@@ -341,20 +352,17 @@ impl Program {
         }
     }
 
-    /// The parameters of a `trace()`.
+    /// Returns the parameters of a `trace()`.
     pub fn args_of(&self, action: &Action) -> &[Arg] {
-        let Do::Trace { first, len, .. } = action.act else {
+        let ActionKind::Trace { first, len, .. } = action.kind else {
             return &[];
         };
 
-        self.args()
-            .get(usize::from(first)..)
-            .and_then(|from| from.get(..usize::from(len)))
-            .unwrap_or(&[])
+        part(self.args(), first, len)
     }
 
-    /// Whether the keys of both are of the same number, types, sizes and signs: then entries of both
-    /// can have equal keys.
+    /// Returns whether both programs have the same number of keys, with the same types, sizes and signs,
+    /// so that their entries can have equal keys (`compatible_keys()` in C).
     pub fn has_keys_of(&self, other: &Program) -> bool {
         let same = |(a, b): (&Key, &Key)| {
             self.name_of(a.field.type_name, &[]) == other.name_of(b.field.type_name, &[])
@@ -365,9 +373,9 @@ impl Program {
         self.keys().len() == other.keys().len() && self.keys().iter().zip(other.keys()).all(same)
     }
 
-    /// Whether a key of this one can be that of an entry of `source`: it begins with keys of the same kinds at
-    /// the same places. Numbers of all sizes are one kind; of a string at the end as many bytes count as those
-    /// of `source` have.
+    /// Returns whether a hit of this program can find an entry of `source`: the first keys of this program
+    /// are of the same kinds and at the same offsets as those of `source`. Numbers of all sizes are of one
+    /// kind; a string may be longer than that of `source`.
     pub fn can_find(&self, source: &Program) -> bool {
         let fits = |(own, other): (&Key, &Key)| {
             own.field.kind == other.field.kind
@@ -378,8 +386,8 @@ impl Program {
         self.keys().len() >= source.keys().len() && self.keys().iter().zip(source.keys()).all(fits)
     }
 
-    /// The place of the first reference that this trigger can never find, if there is one, and the number of the
-    /// table that it leads to; `source` gives the trigger of a table.
+    /// Returns the index in the text and the table's number of the first reference whose entry this trigger
+    /// can never find; `None` if there is no such reference. `source` returns the program of a table.
     pub fn never_found<'s>(
         &self,
         source: impl Fn(u16) -> Option<&'s Program>,
@@ -388,7 +396,7 @@ impl Program {
             let Name::Text(name) = var.name() else {
                 return None;
             };
-            // The dollar sign stands before the name.
+            // The dollar sign precedes the name.
             let start = match var.event() {
                 Some((system, _)) => system.start,
                 None => name.start.saturating_sub(1),
@@ -398,8 +406,8 @@ impl Program {
         })
     }
 
-    /// Writes the text of a helper trigger that keeps `field` of its event, with the keys of this one
-    /// and the filter `filter`.
+    /// Writes the text of a helper trigger whose variable holds `field` of its event. It has the keys of
+    /// this program and the filter `filter`.
     pub fn write_helper(
         &self,
         text: &[u8],

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What columns are made of: where a value comes from, what it is, how it is shown and sorted.
+//! The parts of a column: its name, where a hit takes its value from, and the kind of the value.
 //!
 //! C counterpart: the `HIST_FIELD_FL_*` flags and the functions of `enum hist_field_fn` of
 //! [`kernel/trace/trace_events_hist.c`](srctree/kernel/trace/trace_events_hist.c).
@@ -11,18 +11,18 @@ use crate::text::Span;
 
 use super::Field;
 
-/// The name of a column.
+/// The name of a column, or the text of a type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Name {
-    /// As typed.
+    /// A span of the trigger's text.
     Text(Span),
-    /// A special field that goes by one name however it is typed.
+    /// A special field, which has one displayed name however it is typed.
     Fixed(&'static str),
-    /// Made by the compiler: bytes of the program itself.
+    /// A span of the bytes that the compiler has added to the program.
     Made(Span),
 }
 
-/// How a number stands in a record.
+/// The representation of a number in a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Load {
     /// 1 byte, unsigned.
@@ -43,62 +43,62 @@ pub enum Load {
     S64,
 }
 
-/// One step of a hit: where a column comes from. All decisions are taken when it is compiled.
+/// Where a hit takes the value of a column from. Offsets are bytes in the record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Op {
-    /// 1: `hitcount`.
+    /// The constant 1 of `hitcount`.
     One,
     /// A number of the record.
     Num {
-        /// Its place there.
+        /// Its offset.
         offset: u32,
         /// Its size and sign.
         load: Load,
     },
-    /// The record's stamp.
+    /// The time stamp of the record.
     Timestamp,
-    /// The CPU.
+    /// The current CPU.
     Cpu,
-    /// The name of the current task; a string.
+    /// The name of the current task, a string.
     Comm,
-    /// `len` bytes of the record; a string.
+    /// A string of at most `len` bytes.
     StaticString {
-        /// Its place there.
+        /// Its offset.
         offset: u32,
-        /// Its bytes there.
+        /// Its size in bytes.
         len: u32,
     },
-    /// A string whose place and length a word of the record gives.
+    /// A string whose offset and length are in a `__data_loc` word.
     DynString {
-        /// The place of that word.
+        /// The offset of that word.
         offset: u32,
     },
-    /// As [`Op::DynString`], counted from the end of that word.
+    /// A string whose length, and offset from the end of the word, are in a `__rel_loc` word.
     RelDynString {
-        /// The place of that word.
+        /// The offset of that word.
         offset: u32,
     },
     /// The kernel stack of the hit.
     Stacktrace,
-    /// A stack in the record: a count, then that many frames, at the place a word of the record
-    /// gives.
+    /// A stack of the record, whose offset is in a `__data_loc` word: a word with the number of frames,
+    /// and the frames.
     StackField {
-        /// The place of that word.
+        /// The offset of that word.
         offset: u32,
     },
-    /// The name of the task that made the entry, as the entry keeps it; a string. Of variables
-    /// alone (`v=common_pid.execname`).
+    /// The name of the task that created the entry, a string that the entry keeps. Only a variable has
+    /// it (`v=common_pid.execname`).
     EntryComm,
     /// A constant.
     Const(u64),
     /// The value of `refs()[n]`.
     Ref(u8),
-    /// Computed by these instructions.
+    /// The result of these instructions.
     Expr(Code),
 }
 
 impl Op {
-    /// Whether it is a string that is in the record.
+    /// Returns whether it is a string of the record.
     #[inline(always)]
     pub(super) fn is_text_of_record(self) -> bool {
         matches!(
@@ -108,7 +108,7 @@ impl Op {
     }
 }
 
-/// The instructions of one expression: a piece of [`Program::code`].
+/// The instructions of one expression: a range of [`super::Program::code`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Code {
     pub(super) start: u16,
@@ -116,50 +116,58 @@ pub struct Code {
 }
 
 impl Code {
-    /// The instructions; `code` is that of the program.
+    /// Returns the instructions; `code` is that of the program.
     #[inline]
     pub fn of<'p>(&self, code: &'p [Insn]) -> &'p [Insn] {
-        code.get(usize::from(self.start)..)
-            .and_then(|from| from.get(..usize::from(self.len)))
-            .unwrap_or(&[])
+        part(code, self.start, self.len)
     }
 }
 
-/// One instruction, in postfix order: at most [`crate::limits::STACK_MAX`] values wait at a time.
+/// Returns the `len` items of `all` from `first` on, or none if there are not as many.
+#[inline]
+pub(super) fn part<T>(all: &[T], first: u16, len: u16) -> &[T] {
+    all.get(usize::from(first)..)
+        .and_then(|from| from.get(..usize::from(len)))
+        .unwrap_or(&[])
+}
+
+/// An instruction of an expression in postfix order. The evaluation stack holds at most
+/// [`crate::limits::STACK_MAX`] values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Insn {
-    /// Puts a number down: a field with its own modifier, a constant or a reference.
+    /// Pushes a number: a field with its own modifier, a constant or a reference.
     Push(Field),
-    /// Negates the last value.
+    /// Negates the top value.
     Neg,
-    /// Adds the last value to the one before it, and so on.
+    /// Replaces the top two values by their sum.
     Add,
-    /// Subtracts the last value from the one before it.
+    /// Replaces the top two values by their difference: the lower one minus the top one.
     Sub,
-    /// Multiplies the last two values.
+    /// Replaces the top two values by their product.
     Mul,
-    /// Divides the value before the last one by it, unsigned; a division by zero gives all ones.
+    /// Replaces the top two values by their unsigned quotient: the lower one divided by the top one, or
+    /// all ones for a division by zero.
     Div,
 }
 
-/// What a column's bytes are.
+/// The kind of a column's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// One 64-bit number.
+    /// A 64-bit number.
     Number,
-    /// Bytes up to a NUL; there always is one.
+    /// Bytes that a NUL ends.
     String,
-    /// [`crate::limits::STACK_DEPTH`] addresses, ended by a zero if there are fewer.
+    /// At most [`crate::limits::STACK_DEPTH`] addresses, which a zero ends if there are fewer.
     Stack,
 }
 
-/// The place of a variable's value in the extra words of an entry.
+/// The words of a variable in the aux words of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cell {
-    /// Its first word. Even for a number, whose two words are exchanged as one.
+    /// Index of its first word; even for a number, whose two words are exchanged as one.
     pub at: u16,
-    /// Its words: two of a number; else one, and those of the string or the stack behind it.
+    /// The number of its words: two for a number, and one more than the value has for a string or stack.
     pub words: u16,
-    /// What it holds.
+    /// The kind of its value.
     pub kind: Kind,
 }

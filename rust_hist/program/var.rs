@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The variables of a trigger, and their places in an entry.
+//! The compiler of variables, and the layout of their words in an entry.
 //!
 //! C counterpart: `parse_var_defs()`, `create_var_fields()` and `hist_trigger_elt_data_alloc()` of
 //! [`kernel/trace/trace_events_hist.c`](srctree/kernel/trace/trace_events_hist.c).
 //!
-//! Context: process.
+//! Context: process, may sleep.
 
 use crate::{
     alloc::Vec,
@@ -40,7 +40,7 @@ use super::{
     NUMBER_WORDS, //
 };
 
-/// `name=expr`, not yet looked at.
+/// The definition `name=expr` of a variable, before its expression is compiled.
 #[derive(Clone, Copy)]
 pub(super) struct Def {
     pub(super) name: Span,
@@ -48,9 +48,9 @@ pub(super) struct Def {
 }
 
 impl Compiler<'_, '_> {
-    /// Takes the variable tokens apart.
+    /// Splits the tokens that define variables into definitions.
     ///
-    /// PARITY: `parse_var_defs()` drops what follows the sixteenth item of a token.
+    /// PARITY: `parse_var_defs()` ignores what follows the sixteenth item of a token.
     pub(super) fn definitions(&mut self) -> Result<(), Refusal> {
         let command = &self.spec.command;
 
@@ -110,12 +110,13 @@ impl Compiler<'_, '_> {
         Ok(())
     }
 
-    /// Whether this trigger or another one of the event has a variable `name`.
+    /// Returns whether this trigger or another one of the event defines a variable `name`.
     pub(super) fn is_taken(&self, name: &[u8]) -> bool {
         self.program.var(name, self.spec.command.text()).is_some() || self.event.defines(name)
     }
 
-    /// Gives every variable its place: the numbers first, whose two words must be aligned.
+    /// Assigns each variable its words in an entry: numbers first, whose two words must be aligned to 16
+    /// bytes.
     pub(super) fn place_variables(&mut self) -> Result<(), Refusal> {
         let mut vars = core::mem::take(&mut self.program.vars);
         let placed = self.place(&mut vars);
@@ -125,7 +126,7 @@ impl Compiler<'_, '_> {
         Ok(())
     }
 
-    /// Places `vars`; the words that are taken then.
+    /// Assigns `vars` their words; returns the number of words in use.
     fn place(&self, vars: &mut Vec<Var>) -> Result<u16, Refusal> {
         let needs_comm = self.program.needs_comm() || vars.iter().any(Var::is_comm);
         let mut at = 0;
@@ -155,14 +156,14 @@ impl Compiler<'_, '_> {
 }
 
 impl Var {
-    /// Whether it is a copy of the name that the entry keeps.
+    /// Returns whether its value is the task name that the entry keeps.
     pub(super) fn is_comm(&self) -> bool {
         self.field.op == Op::EntryComm
     }
 }
 
 impl Program {
-    /// The words of a field's value where it is stored.
+    /// Returns the 64-bit words that the value of a field takes in an entry.
     pub(super) fn data_words(&self, field: &Field) -> usize {
         match field.op {
             Op::StaticString { len, .. } => usize::try_from(len)
@@ -181,7 +182,11 @@ impl Program {
     }
 }
 
-/// Takes `words` at `at`: where they begin.
+/// Reserves `words` words at `at`, which it advances; returns the index of the first one.
+///
+/// # Errors
+///
+/// [`Errno::E2big`] if the index after them exceeds 16 bits.
 pub(super) fn take(at: &mut u16, words: usize) -> Result<u16, Refusal> {
     let start = *at;
 
@@ -192,7 +197,7 @@ pub(super) fn take(at: &mut u16, words: usize) -> Result<u16, Refusal> {
     Ok(start)
 }
 
-/// The next even number.
+/// Returns `words` rounded up to an even number.
 pub(super) fn even(words: u16) -> u16 {
     words.saturating_add(words % 2)
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The part of a row behind the values, what handlers have kept, and the block of `snapshot()`.
+//! The part of a row after the values, with what handlers store, and the block of `snapshot()`.
 //!
 //! C counterpart: `print_actions()`, `track_data_print()` and `track_data_snapshot_print()`.
 
@@ -12,12 +12,12 @@ use super::{
         spaces,
         string, //
     },
-    Symbols,
-    Table, //
+    Renderer,
+    Symbols, //
 };
 use crate::program::{
     track_row,
-    Do,
+    ActionKind,
     Handler,
     Kept,
     Kind,
@@ -30,23 +30,22 @@ use core::fmt;
 const NUMBER_WIDTH: usize = 10;
 const STRING_WIDTH: usize = 32;
 
-/// A string where nothing was saved yet: what `%s` makes of a null pointer.
+/// The text for a string that no hit has saved yet: that of `%s` for a null pointer.
 const NO_STRING: &[u8] = b"(null)";
 
-/// What comes between two saved values.
+/// The separator of two saved values.
 const SEPARATOR: &[u8] = b"  ";
-/// The same behind a stack, whose last frame has a line of its own.
-const SEPARATOR_BEHIND_STACK: &[u8] = b"\n\t";
+/// The separator after a stack, whose last frame is a line of its own.
+const SEPARATOR_AFTER_STACK: &[u8] = b"\n\t";
 
-impl<S: Symbols> Table<'_, S> {
-    /// Writes for each handler that tracks a value that value, and what was saved with it.
+impl<S: Symbols> Renderer<'_, S> {
+    /// Writes the tracked value of each handler that has one, and the values saved with it.
     ///
-    /// PARITY: with two such handlers C writes what is saved behind each of them,
-    /// `track_data_print()`.
+    /// PARITY: with two such handlers `track_data_print()` writes the saved values after each of them.
     pub(super) fn actions<W: Out>(&self, row: &Row<'_>, out: &mut W) -> fmt::Result {
         for action in self.program.actions() {
-            let title: &[u8] = match (action.act(), action.handler()) {
-                (Do::Snapshot, _) | (_, Handler::Match { .. }) => continue,
+            let title: &[u8] = match (action.kind(), action.handler()) {
+                (ActionKind::Snapshot, _) | (_, Handler::Match { .. }) => continue,
                 (_, Handler::Max { .. }) => b"\n\tmax: ",
                 (_, Handler::Change { .. }) => b"\n\tchanged: ",
             };
@@ -62,7 +61,7 @@ impl<S: Symbols> Table<'_, S> {
                 out.write_bytes(separator)?;
                 self.saved(save, &kept, out)?;
                 separator = match save.field().kind() {
-                    Kind::Stack => SEPARATOR_BEHIND_STACK,
+                    Kind::Stack => SEPARATOR_AFTER_STACK,
                     Kind::Number | Kind::String => SEPARATOR,
                 };
             }
@@ -72,7 +71,7 @@ impl<S: Symbols> Table<'_, S> {
 
     /// Writes one saved value of a row.
     ///
-    /// PARITY: of a stack C writes the address that it is kept at, `track_data_print()`.
+    /// PARITY: for a stack `track_data_print()` writes the address of its copy.
     fn saved<W: Out>(&self, save: &Save, kept: &Kept<'_>, out: &mut W) -> fmt::Result {
         let words = kept
             .row
@@ -106,9 +105,9 @@ impl<S: Symbols> Table<'_, S> {
         }
     }
 
-    /// Writes what is known of the hit that took a snapshot: its value, the key of its entry, and the
-    /// name of the task that made the entry, where the trigger shows it. Comes between rows and
-    /// totals; nothing is written where the trigger has no such action.
+    /// Writes the block between rows and totals on the hit that took a snapshot: its value, the key of its
+    /// entry, and the task name `comm` of the entry if the trigger shows it. Writes nothing if the trigger
+    /// has no such action.
     pub fn snapshot<W: Out>(
         &self,
         value: u64,
@@ -117,7 +116,7 @@ impl<S: Symbols> Table<'_, S> {
         out: &mut W,
     ) -> fmt::Result {
         let mut actions = self.program.actions().iter();
-        let Some(action) = actions.find(|action| action.act() == Do::Snapshot) else {
+        let Some(action) = actions.find(|action| action.kind() == ActionKind::Snapshot) else {
             return Ok(());
         };
         let (name, arg): (&[u8], _) = match action.handler() {

@@ -13,8 +13,8 @@ use super::{
         spaces,
         string, //
     },
-    Symbols,
-    Table, //
+    Renderer,
+    Symbols, //
 };
 use crate::limits::{
     COMM_WORDS,
@@ -40,7 +40,7 @@ const SYSCALL_NUMBER_WIDTH: usize = 3;
 const LOG2_WIDTH: usize = 2;
 pub(super) const FRAME_INDENT: usize = 9;
 
-impl<S: Symbols> Table<'_, S> {
+impl<S: Symbols> Renderer<'_, S> {
     /// Writes the key of a row with its braces.
     pub(super) fn key<W: Out>(&self, row: &Row<'_>, out: &mut W) -> fmt::Result {
         let mut stacks = false;
@@ -65,11 +65,11 @@ impl<S: Symbols> Table<'_, S> {
                 self.part(key, words, row.aux, out)?;
             }
         }
-        // The last frame of a stack has ended its line.
+        // The last frame of a stack ends with a newline.
         out.write_bytes(if stacks { b"}" } else { b" }" })
     }
 
-    /// Writes a part of the key that is not a stack.
+    /// Writes one key that is not a stack.
     fn part<W: Out>(&self, key: &Key, words: &[u64], aux: &[u64], out: &mut W) -> fmt::Result {
         let v = words.first().copied().unwrap_or(0);
 
@@ -117,7 +117,7 @@ impl<S: Symbols> Table<'_, S> {
         }
     }
 
-    /// Writes a stack, one frame a line.
+    /// Writes a key that is a stack, one line for each frame.
     fn stack<W: Out>(&self, key: &Key, frames: &[u64], out: &mut W) -> fmt::Result {
         if key.field().op() == Op::Stacktrace {
             out.write_bytes(b"common_stacktrace:\n")?;
@@ -138,14 +138,14 @@ impl<S: Symbols> Table<'_, S> {
     }
 }
 
-/// Writes the address in front of a symbol.
+/// Writes the address that precedes a symbol.
 fn address<W: Out>(v: u64, out: &mut W) -> fmt::Result {
     out.write_bytes(b"[")?;
     out.write_bytes(hex(v).as_bytes())?;
     out.write_bytes(b"] ")
 }
 
-/// Writes the number behind a name.
+/// Writes the number that follows a name.
 fn in_brackets<W: Out>(v: u64, width: usize, out: &mut W) -> fmt::Result {
     out.write_bytes(b"[")?;
     out.write_bytes(decimal(v).right(width))?;

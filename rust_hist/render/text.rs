@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Numbers and padding, as `printf()` writes them.
+//! Numbers and padding with the results of `printf()`.
 //!
-//! A row is some ten pieces of text and a table may have a hundred thousand rows, so these write
-//! bytes directly instead of going through `core::fmt`.
+//! A row takes some ten writes and a table may have a hundred thousand rows, so these functions write
+//! bytes directly and do not use `core::fmt`.
 
 use crate::text::Out;
 use core::fmt;
 
-/// Places for the digits of a number.
+/// Most decimal digits of a 64-bit number.
 const PLACES: usize = 20;
 
-/// The digits of a number, with spaces before them.
+/// The digits of a number, preceded by spaces.
 ///
 /// # Invariants
 ///
@@ -28,8 +28,7 @@ impl Digits {
         self.bytes.get(self.start..).unwrap_or(&[])
     }
 
-    /// Returns the digits, and before them as many spaces as make them `width` wide, at most
-    /// [`PLACES`].
+    /// Returns the digits, preceded by spaces up to `width` bytes, which is at most [`PLACES`].
     #[inline]
     pub(super) fn right(&self, width: usize) -> &[u8] {
         let start = self.start.min(PLACES.saturating_sub(width));
@@ -37,7 +36,7 @@ impl Digits {
     }
 }
 
-/// Fills the places from the right with what `next` returns, up to the last digit.
+/// Stores digits from right to left. `next` returns a digit and whether it is the last one.
 #[inline(always)]
 fn digits(mut next: impl FnMut() -> (u8, bool)) -> Digits {
     let mut digits = Digits {
@@ -48,8 +47,8 @@ fn digits(mut next: impl FnMut() -> (u8, bool)) -> Digits {
     for place in digits.bytes.iter_mut().rev() {
         let (digit, last) = next();
         *place = digit;
-        // INVARIANT: one digit more, at `start`.
-        // OVERFLOW: there are as many places as `start` counts down from.
+        // INVARIANT: the byte at the new `start` is the digit that was just stored.
+        // OVERFLOW: the loop runs at most `PLACES` times, and `start` begins at `PLACES`.
         digits.start = digits.start.wrapping_sub(1);
         if last {
             break;
@@ -61,7 +60,7 @@ fn digits(mut next: impl FnMut() -> (u8, bool)) -> Digits {
 /// Returns `v` as `%llu` writes it.
 pub(super) fn decimal(mut v: u64) -> Digits {
     digits(|| {
-        // CAST: less than 10.
+        // CAST: the remainder is less than 10.
         let digit = b'0' | (v % 10) as u8;
         v /= 10;
         (digit, v == 0)
@@ -71,7 +70,7 @@ pub(super) fn decimal(mut v: u64) -> Digits {
 /// Returns `v` as `%llx` writes it.
 pub(super) fn hex(mut v: u64) -> Digits {
     digits(|| {
-        // CAST: less than 16.
+        // CAST: the remainder is less than 16.
         let nibble = (v % 16) as u8;
         let digit = match nibble {
             0..=9 => b'0' | nibble,
@@ -94,13 +93,13 @@ pub(super) fn spaces<W: Out>(mut n: usize, out: &mut W) -> fmt::Result {
     Ok(())
 }
 
-/// Writes `bytes` at the left end of a field, as `%-Ns` does.
+/// Writes `bytes` and pads them on the right to `width`, as `%-Ns` does.
 pub(super) fn left<W: Out>(bytes: &[u8], width: usize, out: &mut W) -> fmt::Result {
     out.write_bytes(bytes)?;
     spaces(width.saturating_sub(bytes.len()), out)
 }
 
-/// Writes what `write` writes at the left end of a field.
+/// Writes what `write` writes and pads it on the right to `width`.
 pub(super) fn left_with<W: Out>(
     width: usize,
     out: &mut W,
@@ -112,7 +111,7 @@ pub(super) fn left_with<W: Out>(
     spaces(width.saturating_sub(len), out)
 }
 
-/// Writes the string in `words`, which a NUL ends if it is shorter.
+/// Writes the string in `words` up to its first NUL, if it has one.
 pub(super) fn string<W: Out>(words: &[u64], out: &mut W) -> fmt::Result {
     for word in words {
         let bytes = word.to_ne_bytes();
@@ -129,7 +128,7 @@ pub(super) fn string<W: Out>(words: &[u64], out: &mut W) -> fmt::Result {
     Ok(())
 }
 
-/// Passes on what is written and counts its bytes.
+/// A writer that forwards to another one and counts the bytes.
 pub(super) struct Counted<'a, W> {
     out: &'a mut W,
     len: usize,

@@ -10,8 +10,8 @@ use super::{
         hex,
         spaces, //
     },
-    Symbols,
-    Table, //
+    Renderer,
+    Symbols, //
 };
 use crate::limits::SUMS_MAX;
 use crate::program::{
@@ -30,21 +30,21 @@ const PERCENT_WIDTH: usize = 3;
 const BAR: &[u8; 20] = b"####################";
 const NO_BAR: &[u8; 20] = b"             [ERROR]";
 
-/// What percentages and bars of one column relate to.
+/// The total and the maximum of one column, for percentages and bars.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Column {
+struct ColumnStats {
     total: u64,
     max: u64,
 }
 
-/// Total and maximum of each column. A plain value.
+/// The total and the maximum of each column, for percentages and bars. A plain value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
-    columns: [Column; SUMS_MAX],
+    columns: [ColumnStats; SUMS_MAX],
 }
 
 impl Stats {
-    /// Returns those of `rows`.
+    /// Returns the statistics of `rows`.
     pub fn of(rows: &Rows<'_>) -> Self {
         let mut stats = Self::default();
 
@@ -57,27 +57,27 @@ impl Stats {
         stats
     }
 
-    fn column(&self, i: usize) -> Column {
+    fn column(&self, i: usize) -> ColumnStats {
         self.columns.get(i).copied().unwrap_or_default()
     }
 }
 
-/// Returns `v` in hundredths of a percent of `whole`; `None` if the whole is too small to tell.
+/// Returns `v` in hundredths of a percent of `whole`; `None` if the divisor is 0.
 ///
-/// Where the product would overflow, the whole is divided instead, as in C; and like there the
-/// result is cut to 32 bits, of which the highest number means "cannot tell".
+/// As in C, if the product would overflow, the divisor is divided instead; the result is truncated to
+/// 32 bits, and the largest 32-bit number is an error.
 fn hundredths(v: u64, whole: u64) -> Option<u32> {
     const ALL: u64 = 10_000;
 
     let part = if v < u64::MAX / ALL {
-        // OVERFLOW: checked.
+        // OVERFLOW: `v` is below `u64::MAX / ALL`.
         v.wrapping_mul(ALL).checked_div(whole)
     } else {
         v.checked_div(whole / ALL)
     };
 
     match part {
-        // CAST: cut as C does; a part that is not larger than its whole fits.
+        // CAST: truncated as in C; a part of at most its whole fits.
         Some(part) => Some(part as u32).filter(|&part| part != u32::MAX),
         None if v == 0 => Some(0),
         None => None,
@@ -96,28 +96,28 @@ fn percent<W: Out>(v: u64, total: u64, out: &mut W) -> fmt::Result {
     out.write_bytes(decimal(u64::from(part % 100)).as_bytes())
 }
 
-/// Writes a bar whose full length stands for `max`.
+/// Writes a bar whose full length represents `max`.
 fn graph<W: Out>(v: u64, max: u64, out: &mut W) -> fmt::Result {
     let Some(part) = hundredths(v, max) else {
         return out.write_bytes(NO_BAR);
     };
 
-    // OVERFLOW: wraps as in C, where it is a 32-bit product too.
-    // CAST: 20, and a number of 32 bits.
+    // OVERFLOW: wraps like the 32-bit product in C.
+    // CAST: the length of the bar is 20, and the quotient has 32 bits.
     let len = (part.wrapping_mul(BAR.len() as u32) / 10_000) as usize;
     let bar = BAR.get(..len).unwrap_or(BAR);
     out.write_bytes(bar)?;
     spaces(BAR.len().saturating_sub(bar.len()), out)
 }
 
-impl<S: Symbols> Table<'_, S> {
-    /// Writes the values of a row: the hit count, unless hidden, and those that the trigger names.
+impl<S: Symbols> Renderer<'_, S> {
+    /// Writes the values of a row: the hit count, unless hidden, and the trigger's values.
     pub(super) fn values<W: Out>(&self, row: &Row<'_>, out: &mut W) -> fmt::Result {
         if !self.program.nohitcount() {
             self.value(0, b"hitcount", Modifier::None, row, out)?;
         }
         for (i, field) in (1..).zip(self.program.vals()) {
-            // Its sum is there to be sorted by.
+            // C does not show a computed value, which can only be sorted by.
             if matches!(field.op(), Op::Expr(_)) {
                 continue;
             }

@@ -31,7 +31,7 @@ use super::{
         plan::Number,
         plan_vars::VarStep,
         Action,
-        Do,
+        ActionKind,
         Handler,
         Kind,
         Op,
@@ -164,7 +164,7 @@ impl Program {
             };
 
             // Here, where what it took to keep the number is off the stack: the event may have triggers.
-            if has_come && action.act == Do::Snapshot {
+            if has_come && action.kind == ActionKind::Snapshot {
                 effects.snapshot(action, value);
             } else if has_come && action.traces(effects) {
                 hit.trace(action, &own, effects);
@@ -218,7 +218,7 @@ impl Program {
 
     /// What an action saves.
     pub fn saves_of(&self, action: &Action) -> &[Save] {
-        let Do::Save { first, len } = action.act else {
+        let ActionKind::Save { first, len } = action.kind else {
             return &[];
         };
 
@@ -348,9 +348,9 @@ impl Action {
     /// Whether it generates an event that anybody wants.
     #[inline(always)]
     fn traces(&self, effects: impl Effects) -> bool {
-        match self.act {
-            Do::Trace { synth, .. } => effects.is_wanted(synth),
-            Do::Save { .. } | Do::Snapshot => false,
+        match self.kind {
+            ActionKind::Trace { synth, .. } => effects.is_wanted(synth),
+            ActionKind::Save { .. } | ActionKind::Snapshot => false,
         }
     }
 }
@@ -381,7 +381,7 @@ impl<E: Env, T: Tables> Hit<'_, E, T> {
     /// Generates the synthetic event, if that is what the action does.
     #[inline(always)]
     fn trace(&self, action: &Action, own: &OwnVals<'_>, effects: impl Effects) {
-        if let Do::Trace { synth, .. } = action.act {
+        if let ActionKind::Trace { synth, .. } = action.kind {
             let values = ArgVals {
                 hit: self,
                 own: *own,

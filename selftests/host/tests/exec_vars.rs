@@ -26,8 +26,8 @@ use rust_hist::{
         Unset, //
     },
     render::{
-        Stats,
-        Table, //
+        Renderer,
+        Stats, //
     },
     sync::{
         Atomic,
@@ -345,7 +345,7 @@ fn h_out_17_the_snapshot_block() {
         "keys=common_pid.execname,next_comm:p=next_prio:onmax($p).snapshot()",
     );
     let Trigger { text, program, .. } = &world.0[n];
-    let table = Table {
+    let table = Renderer {
         program,
         text,
         stats: &Stats::default(),
@@ -372,7 +372,7 @@ fn h_out_17_the_snapshot_block() {
     // There is none without the action.
     let n = world.add(&SWITCH, WAKING, "keys=prev_pid");
     let Trigger { text, program, .. } = &world.0[n];
-    let table = Table {
+    let table = Renderer {
         program,
         text,
         stats: &Stats::default(),

@@ -19,7 +19,7 @@ use rust_hist::{
         }, //
     },
     program::{
-        Do,
+        ActionKind,
         Handler,
         Purpose, //
     }, //
@@ -343,10 +343,10 @@ fn h_act_03_and_04_tracked_variables() {
     );
 
     assert!(matches!(
-        p.actions()[0].act(),
-        Do::Save { first: 0, len: 1 }
+        p.actions()[0].kind(),
+        ActionKind::Save { first: 0, len: 1 }
     ));
-    assert!(matches!(p.actions()[1].act(), Do::Snapshot));
+    assert!(matches!(p.actions()[1].kind(), ActionKind::Snapshot));
 }
 
 #[test]

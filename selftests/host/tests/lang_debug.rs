@@ -16,9 +16,9 @@ use lang_common::{
 use rust_hist::{
     program::{
         DebugTables,
-        Described,
         Program,
-        Ref, //
+        Ref,
+        VarInfo, //
     },
     text::Out, //
 };
@@ -35,8 +35,8 @@ impl DebugTables for Tables {
         out.write_str("other")
     }
 
-    fn variable<R>(&self, _: &Ref, found: impl FnOnce(Described<'_>) -> R) -> R {
-        found(Described {
+    fn variable<R>(&self, _: &Ref, found: impl FnOnce(VarInfo<'_>) -> R) -> R {
+        found(VarInfo {
             name: b"theirs",
             index: 7,
             type_name: b"u16",

@@ -25,8 +25,8 @@ use rust_hist::{
         REFS_MAX, //
     },
     program::{
+        ActionKind,
         ArgSource,
-        Do,
         Program,
         Purpose, //
     },
@@ -84,8 +84,8 @@ fn h_act_05_both_forms_with_all_handlers() {
 
             assert_eq!(sources(&program), ["v0", "f4"]);
             assert!(matches!(
-                program.actions()[0].act(),
-                Do::Trace {
+                program.actions()[0].kind(),
+                ActionKind::Trace {
                     synth: 0,
                     first: 0,
                     len: 2,
@@ -134,7 +134,7 @@ fn h_act_06_events_that_are_called_like_actions() {
         );
 
         assert!(
-            matches!(program.actions()[0].act(), Do::Trace { synth: n, .. } if n == synth),
+            matches!(program.actions()[0].kind(), ActionKind::Trace { synth: n, .. } if n == synth),
             "{typed}"
         );
     }
@@ -159,8 +159,11 @@ fn h_act_06_a_trigger_is_found_whatever_its_words_mean_by_now() {
     let saves = before.compile(text).expect(text);
     let traces = after.compile(text).expect(text);
 
-    assert!(matches!(saves.actions()[0].act(), Do::Save { .. }));
-    assert!(matches!(traces.actions()[0].act(), Do::Trace { .. }));
+    assert!(matches!(saves.actions()[0].kind(), ActionKind::Save { .. }));
+    assert!(matches!(
+        traces.actions()[0].kind(),
+        ActionKind::Trace { .. }
+    ));
     for made in [&saves, &traces] {
         for world in [&mut before, &mut after] {
             assert!(removal(world).same_trigger(text.as_bytes(), made, text.as_bytes()));

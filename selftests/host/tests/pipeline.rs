@@ -11,7 +11,7 @@ mod lang_common;
 use common::Words;
 use lang_common::{compile, Text, AROUND, SWITCH};
 use rust_hist::program::{Program, Refs};
-use rust_hist::render::{self, Stats, Symbols, Table};
+use rust_hist::render::{self, Renderer, Stats, Symbols};
 use rust_hist::text::Out;
 use rust_hist::tracing_map::sort::{row_of, sort, SortEntry};
 use rust_hist::tracing_map::{copy_words, Dimensions, Ending, Map, Rows, Shape};
@@ -117,7 +117,7 @@ fn run(text: &str, switches: &[Switch]) -> String {
     let len = map.copy_rows(map.used(), &mut words, copy_words);
     let rows = Rows::new(&shape, &words, len);
     let stats = Stats::of(&rows);
-    let table = Table {
+    let table = Renderer {
         program: &program,
         text,
         stats: &stats,
@@ -128,7 +128,7 @@ fn run(text: &str, switches: &[Switch]) -> String {
     sort(&rows, program.sort_keys(), &mut order);
     for place in &order {
         let row = rows.get(row_of(place)).expect("an index of a row");
-        table.entry(&row, &mut out).expect("room");
+        table.row(&row, &mut out).expect("room");
     }
     render::totals(&map.account(), len, &mut out).expect("room");
     String::from_utf8(out.0).expect("UTF-8")

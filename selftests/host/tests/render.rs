@@ -11,7 +11,7 @@ mod lang_common;
 use lang_common::{compile, line_of, Event, Text, KMALLOC, SWITCH, SYS_ENTER, ZOO};
 use rust_hist::limits::COMM_WORDS;
 use rust_hist::program::Program;
-use rust_hist::render::{self, Stats, Symbols, Table};
+use rust_hist::render::{self, Renderer, Stats, Symbols};
 use rust_hist::text::Out;
 use rust_hist::tracing_map::sort::{row_of, sort, SortEntry};
 use rust_hist::tracing_map::{Account, Dimensions, Rows, Shape};
@@ -81,7 +81,7 @@ fn show_bytes(event: &Event, text: &[u8], copied: &[Copied<'_>]) -> Vec<u8> {
         .collect();
     let rows = Rows::new(&shape, &words, copied.len());
     let stats = Stats::of(&rows);
-    let table = Table {
+    let table = Renderer {
         program: &program,
         text,
         stats: &stats,
@@ -103,7 +103,7 @@ fn show_bytes(event: &Event, text: &[u8], copied: &[Copied<'_>]) -> Vec<u8> {
     sort(&rows, program.sort_keys(), &mut order);
     for place in &order {
         let row = rows.get(row_of(place)).expect("an index of a row");
-        table.entry(&row, &mut out).expect("room");
+        table.row(&row, &mut out).expect("room");
     }
     render::totals(&account, rows.len(), &mut out).expect("room");
     out.0
@@ -639,7 +639,7 @@ fn no_room_is_an_error() {
     let words = [0xffff_ffff_81a0_0010, 1, 2, 3];
     let rows = Rows::new(&shape_of(&program), &words, 1);
     let stats = Stats::of(&rows);
-    let table = Table {
+    let table = Renderer {
         program: &program,
         text,
         stats: &stats,
@@ -647,10 +647,10 @@ fn no_room_is_an_error() {
     };
     let row = rows.get(0).expect("a row");
     let mut whole = Text::default();
-    table.entry(&row, &mut whole).expect("room");
+    table.row(&row, &mut whole).expect("room");
 
     for room in 0..whole.0.len() {
-        assert!(table.entry(&row, &mut Room(room)).is_err());
+        assert!(table.row(&row, &mut Room(room)).is_err());
     }
-    assert!(table.entry(&row, &mut Room(whole.0.len())).is_ok());
+    assert!(table.row(&row, &mut Room(whole.0.len())).is_ok());
 }

@@ -14,7 +14,6 @@ use core::fmt::{
 };
 
 use rust_hist::{
-    alloc::AllocError,
     error::{
         ErrKind,
         Errno,
@@ -23,8 +22,7 @@ use rust_hist::{
     field::{
         Env,
         FieldDesc,
-        FieldKind,
-        SynthField, //
+        FieldKind, //
     },
     lang,
     limits::{
@@ -32,9 +30,6 @@ use rust_hist::{
         STACK_DEPTH, //
     },
     program::{
-        ForeignVar,
-        Lookup,
-        MatchedField,
         Program,
         Purpose,
         Resolver, //
@@ -88,36 +83,6 @@ impl Resolver for Event {
 
     fn event_exists(&self, system: &[u8], event: &[u8]) -> bool {
         self.is_own(system, event) || system == b"a"
-    }
-
-    fn defines(&self, _: &[u8]) -> bool {
-        false
-    }
-
-    fn var_of(&mut self, _: &[u8], _: &[u8], _: &[u8]) -> Result<Option<ForeignVar<'_>>, Lookup> {
-        Ok(None)
-    }
-
-    fn var(&mut self, _: &[u8]) -> Result<Option<ForeignVar<'_>>, Lookup> {
-        Ok(None)
-    }
-
-    fn synth(&mut self, _: &[u8]) -> Result<Option<u16>, AllocError> {
-        Ok(None)
-    }
-
-    fn synth_field(&self, _: u16, _: usize) -> Option<SynthField<'_>> {
-        None
-    }
-
-    fn matched_field(
-        &mut self,
-        _: &Program,
-        _: &[u8],
-        _: &[u8],
-        _: &[u8],
-    ) -> Result<MatchedField<'_>, AllocError> {
-        Ok(MatchedField::NoEvent)
     }
 }
 

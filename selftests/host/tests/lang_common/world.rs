@@ -16,7 +16,7 @@ use rust_hist::{
     lang,
     program::{
         ForeignVar,
-        Lookup,
+        LookupError,
         MatchedField,
         Program,
         Purpose,
@@ -202,13 +202,13 @@ impl Resolver for World {
         system: &[u8],
         event: &[u8],
         name: &[u8],
-    ) -> Result<Option<ForeignVar<'_>>, Lookup> {
+    ) -> Result<Option<ForeignVar<'_>>, LookupError> {
         Ok(self.export(name, |trigger| {
             (system, event) == (trigger.event.0.as_bytes(), trigger.event.1.as_bytes())
         }))
     }
 
-    fn var(&mut self, name: &[u8]) -> Result<Option<ForeignVar<'_>>, Lookup> {
+    fn var(&mut self, name: &[u8]) -> Result<Option<ForeignVar<'_>>, LookupError> {
         let mut events: Vec<_> = self
             .triggers
             .iter()
@@ -220,7 +220,7 @@ impl Resolver for World {
         match *events.as_slice() {
             [] => Ok(None),
             [event] => Ok(self.export(name, |trigger| trigger.event == event)),
-            _ => Err(Lookup::NotUnique),
+            _ => Err(LookupError::NotUnique),
         }
     }
 

@@ -28,7 +28,7 @@ use rust_hist::{
         Action,
         Effects,
         ForeignVar,
-        Lookup,
+        LookupError,
         MatchedField,
         Program,
         Refs,
@@ -36,9 +36,9 @@ use rust_hist::{
         Tables, //
     },
     render::{
+        Renderer,
         Stats,
-        Symbols,
-        Table, //
+        Symbols, //
     },
     schema::{
         self,
@@ -209,7 +209,7 @@ impl World {
         });
         let rows = Rows::new(map.shape(), &words, len);
         let stats = Stats::of(&rows);
-        let table = Table {
+        let table = Renderer {
             program,
             text,
             stats: &stats,
@@ -220,7 +220,7 @@ impl World {
         rows.iter()
             .map(|row| {
                 let mut out = Text::default();
-                table.entry(row, &mut out).expect("printed");
+                table.row(row, &mut out).expect("printed");
                 String::from_utf8_lossy(&out.0).into_owned()
             })
             .collect()
@@ -384,13 +384,13 @@ impl Resolver for Place<'_> {
         system: &[u8],
         event: &[u8],
         name: &[u8],
-    ) -> Result<Option<ForeignVar<'_>>, Lookup> {
+    ) -> Result<Option<ForeignVar<'_>>, LookupError> {
         Ok(self
             .world
             .find(name, |trigger| is(trigger.event, system, event)))
     }
 
-    fn var(&mut self, name: &[u8]) -> Result<Option<ForeignVar<'_>>, Lookup> {
+    fn var(&mut self, name: &[u8]) -> Result<Option<ForeignVar<'_>>, LookupError> {
         Ok(self.world.find(name, |_| true))
     }
 
