@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Atomic words for the pure rooms: one API, three implementations.
+//! Atomic words for the pure layers: one API with several implementations.
 //!
 //! C counterpart: [`include/linux/atomic.h`](srctree/include/linux/atomic.h).
-//! The names are those of `kernel::sync::atomic`, which is what a module is built with. On the
-//! host the same API stands on `core`, and under `--cfg loom` on the model checker; under `--cfg nested`
-//! a test may let something come in before any access, as an interrupt does. No other pure file names
-//! the `kernel` crate.
+//! The API is that of `kernel::sync::atomic`, which the module uses. The host implements it with `core`,
+//! and under `--cfg loom` with the model checker; under `--cfg nested` a test can run a handler before any
+//! access, like an interrupt. Besides `alloc.rs` no other pure file names the `kernel` crate.
 //!
 //! Context: any, NMI included.
 
@@ -31,15 +30,14 @@ pub use self::host::{
 #[cfg(nested)]
 pub use self::host::interrupted;
 
-/// Adds `v` to word `at` of `words`, which only this CPU writes, if there is one; a wrapped sum stays exact modulo
-/// 2^64.
+/// Adds `v`, wrapping around, to word `at` of `words`, if there is one. Only this CPU may write the word.
 ///
-/// Interrupts and NMIs may nest at any point and add to the same word: nothing is lost. Other CPUs
-/// may read the word at any time. When two CPUs add to one word at once, additions are lost, which
-/// is why the callers decide by `tracing_map::Shape` whether a shard belongs to one CPU.
+/// No addition is lost if interrupts and NMIs add to the same word at any point, and other CPUs may read
+/// it at any time. If two CPUs add to one word, additions are lost, so callers use this function only if
+/// `tracing_map::Shape` has one shard for each CPU.
 ///
-/// On x86_64 this is one `add` to memory without a `lock` prefix. Elsewhere no single instruction
-/// does it and the addition is a relaxed atomic one.
+/// On x86_64 this is one `add` to memory without a `lock` prefix. Other architectures do not have a
+/// single instruction for it and use a relaxed atomic addition.
 #[inline(always)]
 pub fn local_add(words: &[Atomic<u64>], at: usize, v: u64) {
     let Some(word) = words.get(at) else {
@@ -49,10 +47,10 @@ pub fn local_add(words: &[Atomic<u64>], at: usize, v: u64) {
     #[cfg(all(target_arch = "x86_64", not(loom), not(miri), not(nested)))]
     {
         let _ = word;
-        // SAFETY: the index is one of the words, whose address the instruction computes: that of a live
-        // `Atomic<u64>`, so it is aligned and valid for a read and a write of 8 bytes. All other accesses to
-        // the word are atomic, the store of an aligned quadword is single-copy atomic on this architecture, and
-        // an interrupt comes before or after the instruction, never inside.
+        // SAFETY: `get` has found a word at this index, so the instruction computes the address of a live
+        // `Atomic<u64>`, which is aligned and valid for a read and a write of 8 bytes. All other accesses
+        // to the word are atomic, the store of an aligned quadword is single-copy atomic on this
+        // architecture, and an interrupt comes before or after the instruction, never inside.
         unsafe {
             core::arch::asm!(
                 "add qword ptr [{words} + 8 * {at}], {v}",
@@ -70,7 +68,8 @@ pub fn local_add(words: &[Atomic<u64>], at: usize, v: u64) {
     }
 }
 
-/// Adds one to word `at` of `words`, which only this CPU writes, if there is one; see [`local_add`].
+/// Adds one, wrapping around, to word `at` of `words`, if there is one. Only this CPU may write the word;
+/// [`local_add`] has the guarantees.
 #[inline(always)]
 pub fn local_inc(words: &[Atomic<u64>], at: usize) {
     let Some(word) = words.get(at) else {
@@ -80,7 +79,10 @@ pub fn local_inc(words: &[Atomic<u64>], at: usize) {
     #[cfg(all(target_arch = "x86_64", not(loom), not(miri), not(nested)))]
     {
         let _ = word;
-        // SAFETY: as in `local_add`.
+        // SAFETY: `get` has found a word at this index, so the instruction computes the address of a live
+        // `Atomic<u64>`, which is aligned and valid for a read and a write of 8 bytes. All other accesses
+        // to the word are atomic, the store of an aligned quadword is single-copy atomic on this
+        // architecture, and an interrupt comes before or after the instruction, never inside.
         unsafe {
             core::arch::asm!(
                 "inc qword ptr [{words} + 8 * {at}]",
@@ -103,26 +105,44 @@ compile_error!(
      does not have and that sync.rs knows for x86_64 alone"
 );
 
-/// How often [`Pair::load`] reads without writing.
+/// How often [`Pair::load`] tries to read both words before it exchanges them.
 const LOAD_TRIES: usize = if cfg!(loom) { 1 } else { 4 };
 
-/// Two words side by side that change together: a value, and what is to be known of it.
+/// Two adjacent words that change together: a value and its metadata.
 ///
-/// A view of memory that somebody else owns; it needs no lock. `meta` must change with every change
-/// of the value and never come back to what it was, so that two equal looks at it prove that the
-/// value in between belongs to it: users keep a version there.
+/// It borrows the words and needs no lock. Each change of the value must change `meta` to something that
+/// it has never been before; users keep a version there. So if two loads of `meta` return the same, a load
+/// of the value between them returns the value that belongs to it.
 ///
 /// # Invariants
 ///
 /// `words` starts at a multiple of 16 bytes, except under the model checker.
+///
+/// # Examples
+///
+/// ```
+/// use rust_hist::sync::{Atomic, Pair, PairValue};
+///
+/// #[repr(align(16))]
+/// struct Aligned([Atomic<u64>; 2]);
+///
+/// let words = Aligned([Atomic::<u64>::new(0), Atomic::<u64>::new(0)]);
+/// let pair = Pair::new(&words.0).ok_or("not aligned")?;
+/// let old = pair.load();
+/// let new = PairValue { value: 42, meta: old.meta + 1 };
+///
+/// assert_eq!(pair.cmpxchg(old, new), Ok(()));
+/// assert_eq!(pair.cmpxchg(old, new), Err(new));
+/// # Ok::<(), &str>(())
+/// ```
 #[derive(Clone, Copy)]
 pub struct Pair<'a> {
     words: &'a [Atomic<u64>; 2],
 }
 
-/// What a [`Pair`] holds. A plain value.
+/// The two words of a [`Pair`]. A plain value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Both {
+pub struct PairValue {
     /// The first word.
     pub value: u64,
     /// The second word.
@@ -130,13 +150,13 @@ pub struct Both {
 }
 
 impl<'a> Pair<'a> {
-    /// Whether this CPU can do it. Nothing else here may be used where it cannot.
+    /// Returns whether the CPU can exchange 16 bytes. If it cannot, no [`Pair`] may be used.
     pub fn supported() -> bool {
         #[cfg(all(target_arch = "x86_64", not(loom), not(miri), not(nested)))]
         {
             const CX16: u32 = 1 << 13;
 
-            // SAFETY: all CPUs of this architecture have the instruction and the first leaf.
+            // SAFETY: all CPUs of this architecture have the instruction `cpuid` and its leaf 1.
             #[allow(unused_unsafe, reason = "safe in newer compilers")]
             let features = unsafe { core::arch::x86_64::__cpuid(1) };
             features.ecx & CX16 != 0
@@ -145,87 +165,96 @@ impl<'a> Pair<'a> {
         true
     }
 
-    /// The first two of `words`; `None` if they do not start at a multiple of 16 bytes.
+    /// Returns the pair of the first two of `words`; `None` if there are fewer, or if they do not start at a
+    /// multiple of 16 bytes.
     #[inline(always)]
     pub fn new(words: &'a [Atomic<u64>]) -> Option<Self> {
         Self::at(words, 0)
     }
 
-    /// As [`Pair::new`], of those from `at` on.
+    /// Returns the pair of the two words from `at` on; `None` if there are fewer, or if they do not start at
+    /// a multiple of 16 bytes.
     #[inline(always)]
     pub fn at(words: &'a [Atomic<u64>], at: u16) -> Option<Self> {
         let at = usize::from(at);
-        // OVERFLOW: it was a short number.
+        // OVERFLOW: `at` has 16 bits, and `usize` at least 32.
         let words = words.get(at..at.wrapping_add(2))?.first_chunk::<2>()?;
 
         if is_aligned(words) {
-            // INVARIANT: just checked.
+            // INVARIANT: `is_aligned` has checked the address.
             Some(Self { words })
         } else {
             None
         }
     }
 
-    /// Reads both words as they were at one moment.
+    /// Reads both words as one atomic load of 16 bytes would.
     #[inline]
-    pub fn load(&self) -> Both {
+    pub fn load(&self) -> PairValue {
         for _ in 0..LOAD_TRIES {
-            // ORDERING: pairs with the full order of `cmpxchg`: whoever sees this meta sees the
-            // value that came with it, or a later one.
+            // ORDERING: `Acquire` pairs with the full ordering of `cmpxchg`: the load of the value below
+            // returns the value that was stored with this meta, or a later one.
             let meta = step::meta(self.words);
-            // ORDERING: pairs with `cmpxchg` too: if the value is a later one, the look at the meta
-            // below, which `Acquire` keeps behind, sees the later meta.
+            // ORDERING: `Acquire` pairs with the full ordering of `cmpxchg`: if this is a later value, the
+            // load of meta below returns the later meta.
             let value = step::value(self.words);
-            // ORDERING: see above.
+            // ORDERING: the `Acquire` of the load of the value keeps this load after it.
             if step::meta(self.words) == meta {
-                return Both { value, meta };
+                return PairValue { value, meta };
             }
         }
-        // Somebody changes it all the time: exchange it for itself, which only succeeds if both are of one moment. It
-        // fails because another exchange has succeeded.
-        let mut seen = self.glance();
+        // Other contexts keep changing the words: exchange them for themselves, which succeeds only if both
+        // were read between two changes. It fails only because another exchange has succeeded.
+        let mut seen = self.load_torn();
         while let Err(held) = self.cmpxchg(seen, seen) {
             seen = held;
         }
         seen
     }
 
-    /// Reads the value alone.
+    /// Reads the first word.
     #[inline]
     pub fn value(&self) -> u64 {
         step::value(self.words)
     }
 
-    /// Reads both words one after the other: they may be of two moments.
+    /// Reads one word after the other. Another context may change both in between, so the two may not belong
+    /// together.
     ///
-    /// Each of them is what it was at one; and an exchange for something else succeeds only if both are
-    /// of the same, since `meta` never comes back. So who exchanges them does without [`Pair::load`].
+    /// This is enough for a caller that then exchanges them for something else: since `meta` never returns to
+    /// an old value, [`Pair::cmpxchg`] fails unless the two belong together.
     #[inline]
-    pub fn glance(&self) -> Both {
-        // ORDERING: as in `load`; the exchange that follows orders the rest.
-        Both {
+    pub fn load_torn(&self) -> PairValue {
+        // ORDERING: `Acquire` pairs with the full ordering of `cmpxchg`, so the value is not older than the
+        // meta; the exchange that follows proves that it is not newer.
+        PairValue {
             meta: step::meta(self.words),
             value: step::value(self.words),
         }
     }
 
-    /// The second word alone.
+    /// Reads the second word.
     #[inline(always)]
     pub fn meta(&self) -> u64 {
-        // ORDERING: as in `load`; who wants the value reads both.
+        // ORDERING: `Acquire` pairs with the full ordering of `cmpxchg`: what the writer did before is
+        // visible to a caller that sees its meta.
         step::meta(self.words)
     }
 
-    /// Writes `new` if the words hold `old`, fully ordered. Else says what they hold: that orders nothing, and they
-    /// may be of two moments, as after [`Pair::glance`].
+    /// Writes `new` if the words hold `old`, fully ordered.
+    ///
+    /// # Errors
+    ///
+    /// The words as they are, if they do not hold `old`. A failed exchange orders nothing, and like those of
+    /// [`Pair::load_torn`] the two words may not belong together.
     #[inline]
-    pub fn cmpxchg(&self, old: Both, new: Both) -> Result<(), Both> {
-        // INVARIANT: of `Pair`.
+    pub fn cmpxchg(&self, old: PairValue, new: PairValue) -> Result<(), PairValue> {
+        // The words are aligned to 16 bytes by the invariant of `Pair`.
         step::cmpxchg(self.words, old, new)
     }
 }
 
-/// Whether the instruction for two words works here.
+/// Returns whether the words are aligned as the instruction for 16 bytes needs it.
 #[cfg(not(loom))]
 #[inline(always)]
 fn is_aligned(words: &[Atomic<u64>; 2]) -> bool {
@@ -233,26 +262,26 @@ fn is_aligned(words: &[Atomic<u64>; 2]) -> bool {
     first.as_ptr().addr() % 16 == 0
 }
 
-/// The model checker's words are no words.
+/// The model checker keeps its words elsewhere, so that their addresses have no meaning.
 #[cfg(loom)]
 fn is_aligned(_words: &[Atomic<u64>; 2]) -> bool {
     true
 }
 
-/// The accesses to a pair. Its loads are all `Acquire`.
+/// The accesses to a pair. All loads are `Acquire`.
 #[cfg(all(target_arch = "x86_64", not(loom), not(miri), not(nested)))]
 mod step {
     use super::{
         Acquire,
         Atomic,
-        Both, //
+        PairValue, //
     };
 
     /// Reads the first word.
     #[inline(always)]
     pub(super) fn value(words: &[Atomic<u64>; 2]) -> u64 {
         let [value, _] = words;
-        // ORDERING: see `Pair::load`.
+        // ORDERING: pairs with the full ordering of `cmpxchg`, whose `meta` a later load then returns.
         value.load(Acquire)
     }
 
@@ -260,25 +289,29 @@ mod step {
     #[inline(always)]
     pub(super) fn meta(words: &[Atomic<u64>; 2]) -> u64 {
         let [_, meta] = words;
-        // ORDERING: see `Pair::load`.
+        // ORDERING: pairs with the full ordering of `cmpxchg`, whose value a later load then returns.
         meta.load(Acquire)
     }
 
-    /// Writes `new` if `words` hold `old`, else says what they hold. They must be aligned to 16 bytes.
+    /// Writes `new` if `words`, which must be aligned to 16 bytes, hold `old`; else returns what they hold.
     #[inline(always)]
-    pub(super) fn cmpxchg(words: &[Atomic<u64>; 2], old: Both, new: Both) -> Result<(), Both> {
+    pub(super) fn cmpxchg(
+        words: &[Atomic<u64>; 2],
+        old: PairValue,
+        new: PairValue,
+    ) -> Result<(), PairValue> {
         let [first, _] = words;
         let ptr: *mut u64 = first.as_ptr();
         let value: u64;
         let meta: u64;
         let was_equal: u64;
 
-        // SAFETY: `ptr` is that of an array of two live `Atomic<u64>`; all other accesses to them
-        // are atomic, which a locked instruction on 16 aligned bytes is against accesses of any
-        // size. It faults on other addresses, which `Pair` excludes. `rbx` cannot be named as an
-        // operand, so its content is kept in `rsi` and put back, and with it that of `rsi`, by an
-        // instruction that leaves the flags as they are; the compiler may choose it for an operand that
-        // names no register, so all of them do.
+        // SAFETY: `ptr` points to an array of two live `Atomic<u64>`, which is valid for a read and a write
+        // of 16 bytes. All other accesses to the words are atomic, and a locked instruction on 16 aligned
+        // bytes is atomic against accesses of any size; it would fault on an unaligned address, which the
+        // invariant of `Pair` excludes. The assembler does not accept `rbx` as an operand, so `xchg` saves
+        // `rbx` in `rsi` and restores both without changing the flags. Every operand names its register, so
+        // the compiler cannot choose `rbx` for one.
         unsafe {
             core::arch::asm!(
                 "xchg rsi, rbx",
@@ -293,11 +326,11 @@ mod step {
                 options(nostack),
             );
         }
-        // CAST: the lowest byte alone says it.
+        // CAST: `sete` writes the lowest byte.
         if was_equal as u8 != 0 {
             Ok(())
         } else {
-            Err(Both { value, meta })
+            Err(PairValue { value, meta })
         }
     }
 }
@@ -352,21 +385,19 @@ mod host {
     impl ReleaseOrRelaxed for Release {}
     impl ReleaseOrRelaxed for Relaxed {}
 
-    /// A word type that has an atomic twin.
+    /// An integer type that has an atomic type.
     pub trait AtomicType: Copy {
-        /// The twin.
+        /// The atomic type.
         type Cell;
     }
 
-    /// A word that several contexts read and write.
-    ///
-    /// All accesses are atomic. It lives as long as its owner and needs no lock.
+    /// A word that several contexts read and write, without a lock: all accesses are atomic.
     #[cfg_attr(not(loom), repr(transparent))]
     pub struct Atomic<T: AtomicType> {
         cell: T::Cell,
         #[cfg(loom)]
         turn: cells::AtomicU32,
-        /// What the word and its neighbour hold as a pair; nobody uses either of them as that and alone.
+        /// The pair of this word and the next one. No word is accessed both as a part of a pair and alone.
         #[cfg(loom)]
         pair: pair_model::Versions,
     }
@@ -374,11 +405,10 @@ mod host {
     impl<T: AtomicType> Atomic<T> {
         /// Returns the word for an access.
         ///
-        /// The model checker looks for interleavings that matter by comparing each access with the
-        /// last one before it. A write that follows its own thread's read hides the reads of others
-        /// from that, and so they are never tried after the write. An empty unordered
-        /// read-modify-write before each access, on a word beside it, makes all accesses count and
-        /// leaves what they may see as it is.
+        /// The model checker finds interleavings to try by comparing each access with the last one before
+        /// it. If a thread reads and then writes a word, the checker does not try the reads of other
+        /// threads after that write. A relaxed read-modify-write without effect, on another word, before
+        /// each access makes it try them, and does not change which values an access may return.
         #[inline(always)]
         fn cell(&self) -> &T::Cell {
             #[cfg(nested)]
@@ -431,7 +461,7 @@ mod host {
                     self.cell().swap(v, O::ORDER)
                 }
 
-                /// Writes `new` if the word holds `old`; else says what it holds, unordered.
+                /// Writes `new` if the word holds `old`; else returns what it holds, without ordering.
                 #[inline(always)]
                 pub fn cmpxchg<O: Ordering>(
                     &self,
@@ -455,18 +485,19 @@ mod host {
     atomic_word!(u32, AtomicU32);
     atomic_word!(u64, AtomicU64);
 
-    /// Pairs for the model checker: all that a pair has ever held, and the number of what it holds.
+    /// Pairs for the model checker: a list of all values that a pair has held, and the index of the current
+    /// one.
     ///
-    /// That number is the one word that the model checker sees. A load of either half is an `Acquire` load of it: it
-    /// may show what was there before, but nothing older than what its thread has seen of the other half, which is
-    /// what 16 bytes that are written at once, and `Acquire` loads of 8 of them, come to on each architecture. An
-    /// exchange that fails orders nothing, and the first one shows two moments.
+    /// The model checker sees only the index. A load of either half is an `Acquire` load of the index: it may
+    /// return an older value, but none older than its thread has seen of the other half. That is how 16 bytes
+    /// that are written at once, and `Acquire` loads of 8 of them, behave on each architecture. An exchange that
+    /// fails orders nothing, and the first one that fails returns two words that do not belong together.
     #[cfg(loom)]
     pub(super) mod pair_model {
         extern crate std;
 
         use super::{
-            super::Both,
+            super::PairValue,
             cells,
             Atomic,
             CoreOrdering, //
@@ -480,10 +511,10 @@ mod host {
             vec::Vec, //
         };
 
-        /// What a pair has held, but for the zeros that come first, and which of it is there.
+        /// The values that a pair has held after the initial zeros, and the number of the current one.
         #[allow(unreachable_pub, reason = "a part of a type that is public")]
         pub struct Versions {
-            all: Mutex<Vec<Both>>,
+            all: Mutex<Vec<PairValue>>,
             current: cells::AtomicUsize,
             was_torn: AtomicBool,
         }
@@ -497,22 +528,22 @@ mod host {
                 }
             }
 
-            fn get(&self, n: usize) -> Both {
+            fn get(&self, n: usize) -> PairValue {
                 let all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
-                n.checked_sub(1).map_or(Both::default(), |n| all[n])
+                n.checked_sub(1).map_or(PairValue::default(), |n| all[n])
             }
 
-            fn add(&self, new: Both) -> usize {
+            fn add(&self, new: PairValue) -> usize {
                 let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
                 all.push(new);
                 all.len()
             }
 
-            /// What a failed exchange has seen: once it is of two moments.
-            fn torn(&self, n: usize, held: Both) -> Both {
+            /// Returns what a failed exchange reads: the first time, two words that do not belong together.
+            fn torn(&self, n: usize, held: PairValue) -> PairValue {
                 match self.was_torn.swap(true, CoreOrdering::Relaxed) {
                     true => held,
-                    false => Both {
+                    false => PairValue {
                         value: self.get(n.saturating_sub(1)).value,
                         ..held
                     },
@@ -520,8 +551,8 @@ mod host {
             }
         }
 
-        /// What the pair holds, after a turn of the others; see [`Atomic::cell`].
-        fn load(words: &[Atomic<u64>; 2]) -> Both {
+        /// Returns what the pair holds, after an access that lets other threads run; see [`Atomic::cell`].
+        fn load(words: &[Atomic<u64>; 2]) -> PairValue {
             let [first, _] = words;
             first.turn.fetch_add(0, CoreOrdering::Relaxed);
             first
@@ -542,11 +573,12 @@ mod host {
         /// Writes `new` if `words` hold `old`, else says what they hold.
         pub(in super::super) fn cmpxchg(
             words: &[Atomic<u64>; 2],
-            old: Both,
-            new: Both,
-        ) -> Result<(), Both> {
+            old: PairValue,
+            new: PairValue,
+        ) -> Result<(), PairValue> {
             let [Atomic { pair, .. }, _] = words;
-            // A read-modify-write sees the latest. It is the turn of the others, too; behind it there is none.
+            // A read-modify-write returns the latest index. Other threads may run before it, but not between
+            // it and the exchange.
             let n = pair.current.fetch_add(0, CoreOrdering::Relaxed);
             let held = pair.get(n);
             if held != old {
@@ -562,7 +594,7 @@ mod host {
     #[cfg(nested)]
     pub use self::interrupt::interrupted;
 
-    /// What comes between two accesses of one thread.
+    /// The handler that runs between two accesses of one thread.
     #[cfg(nested)]
     mod interrupt {
         extern crate std;
@@ -578,8 +610,8 @@ mod host {
             static HANDLER: RefCell<Option<Handler>> = const { RefCell::new(None) };
         }
 
-        /// Runs `work` and calls `handler` before each access that it makes. What the handler does is
-        /// not interrupted, unless by a handler of its own.
+        /// Runs `work` and calls `handler` before each access that it makes. The accesses of the handler are
+        /// not interrupted, unless it calls this function itself.
         pub fn interrupted<R>(handler: impl FnMut() + 'static, work: impl FnOnce() -> R) -> R {
             let before = HANDLER.replace(Some(Box::new(handler)));
             let result = work();
@@ -587,7 +619,7 @@ mod host {
             result
         }
 
-        /// Lets the handler come in.
+        /// Calls the handler, if there is one.
         pub(super) fn step() {
             if let Some(mut handler) = HANDLER.take() {
                 handler();
@@ -596,11 +628,11 @@ mod host {
         }
     }
 
-    /// Pairs for one thread that is interrupted: one step each.
+    /// Pairs for one thread that is interrupted: each access is one step.
     #[cfg(nested)]
     pub(super) mod pair_model {
         use super::{
-            super::Both,
+            super::PairValue,
             interrupt::step,
             Atomic,
             CoreOrdering, //
@@ -623,12 +655,12 @@ mod host {
         /// Writes `new` if `words` hold `old`, else says what they hold.
         pub(in super::super) fn cmpxchg(
             words: &[Atomic<u64>; 2],
-            old: Both,
-            new: Both,
-        ) -> Result<(), Both> {
+            old: PairValue,
+            new: PairValue,
+        ) -> Result<(), PairValue> {
             let [value, meta] = words;
             step();
-            let held = Both {
+            let held = PairValue {
                 value: value.cell.load(CoreOrdering::Relaxed),
                 meta: meta.cell.load(CoreOrdering::Relaxed),
             };
@@ -641,14 +673,13 @@ mod host {
         }
     }
 
-    /// Pairs where nothing better is known.
+    /// Pairs for hosts without the instruction: a lock makes each access atomic.
     #[cfg(all(not(loom), not(nested), any(miri, not(target_arch = "x86_64"))))]
     pub(super) mod pair_model {
         extern crate std;
 
         use super::{
-            super::Both,
-            Acquire,
+            super::PairValue,
             Atomic,
             Relaxed, //
         };
@@ -663,37 +694,36 @@ mod host {
         pub(in super::super) fn value(words: &[Atomic<u64>; 2]) -> u64 {
             let _held = LOCK.lock().unwrap_or_else(PoisonError::into_inner);
             let [value, _] = words;
-            // ORDERING: see `Pair::load`.
-            value.load(Acquire)
+            // ORDERING: the lock orders it against `cmpxchg`.
+            value.load(Relaxed)
         }
 
         /// Reads the second word.
         pub(in super::super) fn meta(words: &[Atomic<u64>; 2]) -> u64 {
             let _held = LOCK.lock().unwrap_or_else(PoisonError::into_inner);
             let [_, meta] = words;
-            // ORDERING: see `Pair::load`.
-            meta.load(Acquire)
+            // ORDERING: the lock orders it against `cmpxchg`.
+            meta.load(Relaxed)
         }
 
         /// Writes `new` if `words` hold `old`, else says what they hold.
         pub(in super::super) fn cmpxchg(
             words: &[Atomic<u64>; 2],
-            old: Both,
-            new: Both,
-        ) -> Result<(), Both> {
+            old: PairValue,
+            new: PairValue,
+        ) -> Result<(), PairValue> {
             let _held = LOCK.lock().unwrap_or_else(PoisonError::into_inner);
             let [value, meta] = words;
-            // ORDERING: the lock orders these.
-            let held = Both {
+            // ORDERING: the lock orders these loads against other accesses.
+            let held = PairValue {
                 value: value.load(Relaxed),
                 meta: meta.load(Relaxed),
             };
             if held != old {
                 return Err(held);
             }
-            // ORDERING: as above.
+            // ORDERING: the lock orders these stores against other accesses.
             value.store(new.value, Relaxed);
-            // ORDERING: as above.
             meta.store(new.meta, Relaxed);
             Ok(())
         }

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What each CPU writes on a hit: its account and its part of the sums.
+//! The per-CPU part of a map: the account, and the CPU's part of the sums.
 //!
-//! A shard belongs to one CPU, or on a machine with very many CPUs to a few neighbours. Interrupts
-//! and NMIs that nest on the CPU write to the same words, by single instructions or atomics, and so
-//! lose nothing. A reader adds the shards up.
+//! A shard belongs to one CPU, or on a machine with very many CPUs to a few neighbours. Interrupts and NMIs
+//! on the CPU write to the same words, by single instructions or atomic operations, so that no addition is
+//! lost. A reader adds up the shards.
+//!
+//! Context: writing: any, NMI included, with preemption off. Reading: any.
 
 use super::{
     Elt,
@@ -22,16 +24,16 @@ use core::ops::Deref;
 
 use super::shape::ACCOUNT_WORDS;
 
-/// How one call of a trigger ended. Each call ends in exactly one of these ways.
+/// The outcome of one call of a trigger. Each call has exactly one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// The key's element counted it.
+    /// The hit was counted in the element of its key.
     Hit,
-    /// The key was new and all elements were taken.
+    /// The key was not in the map, and all elements were taken.
     DroppedFull,
-    /// It interrupted too many others on its CPU.
+    /// Too many hits were nested on the CPU.
     DroppedNested,
-    /// A value that it needs is not set.
+    /// A variable that the hit reads was not set.
     Ignored,
 }
 
@@ -61,26 +63,26 @@ pub trait Values {
     fn value(&self, i: usize) -> u64;
 }
 
-/// The endings of all calls, added up over the CPUs.
+/// The number of calls of a trigger by their outcome, added up over the CPUs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Account {
-    /// Calls that an element counted.
+    /// Calls that were counted in an element.
     pub hits: u64,
     /// Calls dropped because the table was full.
     pub dropped_full: u64,
-    /// Calls dropped because they nested too deep.
+    /// Calls dropped because too many were nested.
     pub dropped_nested: u64,
-    /// Calls ignored because a value was not set.
+    /// Calls ignored because a variable was not set.
     pub ignored: u64,
 }
 
 impl Account {
-    /// Returns the calls lost, whatever the reason.
+    /// Returns the number of dropped calls.
     pub fn dropped(&self) -> u64 {
         self.dropped_full.wrapping_add(self.dropped_nested)
     }
 
-    /// Returns all calls.
+    /// Returns the number of all calls.
     pub fn calls(&self) -> u64 {
         self.hits
             .wrapping_add(self.dropped())
@@ -161,7 +163,7 @@ impl<'a> Shard<'a> {
         if self.per_cpu {
             local_inc(self.words, self.at.wrapping_add(at));
         } else if let Some(word) = self.word(at) {
-            // ORDERING: as in `add_at`.
+            // ORDERING: the count need not be consistent with other words.
             word.fetch_add(1, Relaxed);
         }
     }
@@ -212,14 +214,14 @@ where
         Shard::new(self.words(), self.shape(), cpu)
     }
 
-    /// Adds up the account of all CPUs. Calls in progress may be in it or not.
+    /// Adds up the account of all CPUs, with or without calls in progress.
     ///
-    /// Hits are those of all elements, which takes as long as there are elements in use.
+    /// It adds up the hit counts of all elements, so the time grows with the number of elements in use.
     pub fn account(&self) -> Account {
         self.account_of(self.hits())
     }
 
-    /// As [`Map::account`], by somebody who knows the hits already.
+    /// Adds up the account of all CPUs for a caller that knows the number of hits already.
     pub fn account_of(&self, hits: u64) -> Account {
         let mut account = Account::default();
 
@@ -230,22 +232,23 @@ where
         account
     }
 
-    /// Adds up the hit counts of all elements, one shard after the other. An element that was given back
-    /// has none.
+    /// Adds up the hit counts of all elements, one shard after the other. That of a free element is 0.
     pub fn hits(&self) -> u64 {
         let shape = self.shape();
         let used = self.used();
         let mut hits: u64 = 0;
 
         for shard in 0..shape.shards {
-            // OVERFLOW: below the number of words, see `Shape::new`.
+            // OVERFLOW: less than the number of words of the map, which `Shape::new` computes without
+            // overflow.
             let at = shard
                 .wrapping_mul(shape.shard_words)
                 .wrapping_add(shape.shards_at)
                 .wrapping_add(ACCOUNT_WORDS);
             let sums = self.words().get(at..).unwrap_or(&[]);
             for count in sums.iter().step_by(shape.sums.max(1)).take(used) {
-                // ORDERING: as in `over_shards`.
+                // ORDERING: the count need not be consistent with other words; it is exact once the calls that
+                // add to it are complete.
                 hits = hits.wrapping_add(count.load(Relaxed));
             }
         }
@@ -276,7 +279,8 @@ where
 
         for _ in 0..shape.shards {
             if let Some(word) = words.get(at) {
-                // ORDERING: a number by itself; exact once the calls that add to it are over.
+                // ORDERING: the sum need not be consistent with other words; it is exact once the calls that
+                // add to it are complete.
                 sum = sum.wrapping_add(word.load(Relaxed));
             }
             at = at.wrapping_add(shape.shard_words);

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The variables of an element: a number, or a string or stack.
+//! The variables of an element: numbers, strings and stacks.
 //!
-//! C counterpart: `tracing_map_set_var()`, `tracing_map_read_var_once()` and the others.
+//! C counterpart: `tracing_map_set_var()`, `tracing_map_read_var_once()` and the like of
+//! [`kernel/trace/tracing_map.c`](srctree/kernel/trace/tracing_map.c).
 //!
-//! Memory that is all 0 is a variable that is not set. Nobody waits: not a reader for a writer that
-//! it may have interrupted, nor a writer for another one.
+//! A variable whose words are all 0 is not set. No context waits for another: neither a reader for the
+//! writer that it may have interrupted, nor a writer for another writer.
 //!
-//! Context: any, NMI included. A loop goes round again only because another context has changed the
-//! variable meanwhile, and the loops of readers are bounded.
+//! Context: any, NMI included. A loop is repeated only after another context has changed the variable, and
+//! readers of strings and stacks repeat it a bounded number of times.
 
 use crate::{
     limits::{
@@ -18,82 +19,107 @@ use crate::{
     sync::{
         Acquire,
         Atomic,
-        Both,
         Full,
         Pair,
+        PairValue,
         Release, //
     }, //
 };
 
-/// How often a string or stack is read before it counts as not set.
+/// How often a reader tries to copy a string or stack before it treats it as not set.
 const READ_TRIES: usize = 4;
 
-/// The bit of a meta word that says whether the variable is set.
+/// The bit of a meta word that is set if the variable is.
 const SET: u64 = 1;
-/// One version of a number.
+/// The lowest bit of the version of a number.
 const NUM_VERSION: u64 = 2;
 
-/// The bit of the meta word of a string that says whether somebody is writing it.
+/// The bit of the meta word of a string that is set while a context writes it.
 const BUSY: u64 = 2;
-/// Where the bits begin that say how many words of content are written, and how many bits they are.
+/// The lowest bit of the number of words of content, and the number of its bits.
 const LEN_AT: u32 = 2;
 const LEN_BITS: u32 = 6;
-/// One version of a string.
+/// The lowest bit of the version of a string.
 const TEXT_VERSION: u64 = 1 << (LEN_AT + LEN_BITS);
 
 const _: () = assert!(STR_SLOT / 8 < 1 << LEN_BITS && STACK_DEPTH < 1 << LEN_BITS);
 
 /// A number that may be unset: a value, and a meta word with version and [`SET`].
 ///
-/// A view of two words of an element's aux part, whose owner it borrows; it needs no lock. All that
-/// is done to it takes effect at one moment, that of the compare-exchange.
+/// It borrows two of an element's aux words and needs no lock. Every change takes effect atomically, with a
+/// compare-exchange of both words.
 ///
 /// # Invariants
 ///
-/// Each change takes the version one further, so equal meta words mean that nothing was done in
-/// between. It would have to change 2^63 times while one context stands still.
+/// Each change increments the version, so a meta word that is the same as before means that the number was
+/// not changed in between: the version would have to wrap, after 2^63 changes, during one operation.
+///
+/// # Examples
+///
+/// ```
+/// use rust_hist::{sync::Atomic, tracing_map::NumCell};
+///
+/// #[repr(align(16))]
+/// struct Aligned([Atomic<u64>; 2]);
+///
+/// let words = Aligned([Atomic::<u64>::new(0), Atomic::<u64>::new(0)]);
+/// let ts0 = NumCell::new(&words.0).ok_or("not aligned")?;
+///
+/// assert_eq!(ts0.read(), None);
+/// ts0.set(1500);
+/// let taken = ts0.consume().ok_or("not set")?;
+/// assert_eq!((taken.value, ts0.read()), (1500, None));
+/// ts0.restore(&taken);
+/// assert_eq!(ts0.read(), Some(1500));
+/// # Ok::<(), &str>(())
+/// ```
 #[derive(Clone, Copy)]
 pub struct NumCell<'a> {
     pair: Pair<'a>,
 }
 
-/// What a number was when it was taken: see [`NumCell::consume`]. A plain value.
+/// The number that [`NumCell::consume`] has unset. A plain value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Taken {
     /// The number.
     pub value: u64,
-    /// The meta word of the cell behind it, whose value stayed.
+    /// The meta word of the cell after it was unset.
     meta: u64,
 }
 
 impl<'a> NumCell<'a> {
-    /// Words that it takes.
+    /// The number of its words.
     pub const WORDS: usize = 2;
 
-    /// The variable in the first two of `words`; `None` if [`Pair`] refuses them.
+    /// Returns the variable in the first two of `words`; `None` if there are fewer, or if they are not
+    /// aligned to 16 bytes.
     #[inline(always)]
     pub fn new(words: &'a [Atomic<u64>]) -> Option<Self> {
         Self::at(words, 0)
     }
 
-    /// The variable in the two of `words` from `at` on, as [`NumCell::new`].
+    /// Returns the variable in the two of `words` from `at` on; `None` if there are fewer, or if they are
+    /// not aligned to 16 bytes.
     #[inline(always)]
     pub fn at(words: &'a [Atomic<u64>], at: u16) -> Option<Self> {
         Pair::at(words, at).map(|pair| Self { pair })
     }
 
-    /// Exchanges what the cell holds for what `change` makes of it, which is `None` for nothing.
-    /// Returns what it was before and what it is now.
+    /// Replaces the number by what `change` returns for it, the value and [`SET`] or 0; leaves it if that is
+    /// `None`. Returns the words before and after the change.
     #[inline(always)]
-    fn change(&self, change: impl Fn(Both) -> Option<(u64, u64)>) -> Option<(Both, Both)> {
-        // `change` decides by the meta word alone, which is whole; the exchange proves the value.
-        let mut old = self.pair.glance();
+    fn change(
+        &self,
+        change: impl Fn(PairValue) -> Option<(u64, u64)>,
+    ) -> Option<(PairValue, PairValue)> {
+        // `change` decides by the meta word alone. If the value does not belong to it, the exchange fails.
+        let mut old = self.pair.load_torn();
 
         loop {
             let (value, set) = change(old)?;
-            // INVARIANT: the next version.
+            // INVARIANT: increments the version.
             let meta = (old.meta & !SET).wrapping_add(NUM_VERSION) | set;
-            let new = Both { value, meta };
+            let new = PairValue { value, meta };
 
             match self.pair.cmpxchg(old, new) {
                 Ok(()) => return Some((old, new)),
@@ -108,23 +134,23 @@ impl<'a> NumCell<'a> {
         self.change(|_| Some((value, SET)));
     }
 
-    /// Reads the number; `None` if it is not set.
+    /// Returns the number, or `None` if it is not set.
     #[inline]
     pub fn read(&self) -> Option<u64> {
-        let Both { value, meta } = self.pair.load();
+        let PairValue { value, meta } = self.pair.load();
 
         (meta & SET != 0).then_some(value)
     }
 
-    /// Whether it is set. Another context may set or consume it before the caller does anything.
+    /// Returns whether it is set. Another context may set or consume it right after that.
     #[inline(always)]
     pub fn is_set(&self) -> bool {
         self.pair.meta() & SET != 0
     }
 
-    /// Unsets the number and returns what it was; `None` if it is not set.
+    /// Unsets the number and returns it, or `None` if it is not set.
     ///
-    /// Of all who want one write of it, one gets it.
+    /// If several contexts consume the number, one of them gets it.
     #[inline]
     pub fn consume(&self) -> Option<Taken> {
         let (old, left) = self.change(|old| (old.meta & SET != 0).then_some((old.value, 0)))?;
@@ -135,57 +161,74 @@ impl<'a> NumCell<'a> {
         })
     }
 
-    /// Undoes a [`NumCell::consume`] of this cell, unless somebody has set the number since: the
-    /// later number is the one that counts, as if the other had never been taken.
+    /// Undoes a [`NumCell::consume`] of this cell, unless another context has set the number since: then the
+    /// later number stays.
     #[inline]
     pub fn restore(&self, taken: &Taken) {
         self.change(|old| (old.meta == taken.meta).then_some((taken.value, SET)));
     }
 }
 
-/// A string or stack that may be unset: a meta word with version, length, [`BUSY`] and [`SET`], and `n`
-/// words of content, of which those from the length on mean nothing.
+/// A string or stack that may be unset: a meta word with version, length, [`BUSY`] and [`SET`], followed by
+/// the words of content, of which those from the length on have no meaning.
 ///
-/// A view of an element's aux part, whose owner it borrows; it needs no lock.
+/// It borrows an element's aux words and needs no lock.
 ///
 /// # Invariants
 ///
 /// - The content changes only while [`BUSY`] is set, by the one writer that has set it.
 /// - The version changes with each change of the content, before the content does.
+///
+/// # Examples
+///
+/// ```
+/// use rust_hist::{sync::Atomic, tracing_map::TextCell};
+///
+/// let words: Vec<_> = (0..4).map(|_| Atomic::<u64>::new(0)).collect();
+/// let stack = TextCell::new(&words).ok_or("no words")?;
+/// let mut copy = [0; 3];
+///
+/// assert!(stack.fill(|writer| Some(writer.put_all(&[0x1000, 0x2000]))));
+/// assert_eq!(stack.copy(copy.len(), |at, word| copy[at] = word), Some(2));
+/// assert_eq!(copy, [0x1000, 0x2000, 0]);
+/// # Ok::<(), &str>(())
+/// ```
 #[derive(Clone, Copy)]
 pub struct TextCell<'a> {
     meta: &'a Atomic<u64>,
     content: &'a [Atomic<u64>],
 }
 
-/// The content of a string or stack that this context alone may write; see [`TextCell::fill`].
+/// The content of a string or stack, which only this context may write until [`TextCell::fill`] returns.
 pub struct TextWriter<'a> {
     content: &'a [Atomic<u64>],
 }
 
 impl TextWriter<'_> {
-    /// Writes one word; nothing if there is no such word.
+    /// Writes word `at`, if there is one.
     #[inline(always)]
     pub fn put(&self, at: usize, word: u64) {
-        if let Some(place) = self.content.get(at) {
-            // ORDERING: pairs with `Acquire` of the words in `copy`: whoever sees it sees busy, too.
-            place.store(word, Release);
+        if let Some(to) = self.content.get(at) {
+            // ORDERING: pairs with `Acquire` of the words in `TextCell::copy`: a reader that loads this word
+            // then loads a meta word that is at least as late as the one with `BUSY`.
+            to.store(word, Release);
         }
     }
 
-    /// Writes as many words as there are and as there is room for, and returns how many.
+    /// Writes as many of `words` as fit, and returns their number.
     #[inline(always)]
     pub fn put_all(&self, words: &[u64]) -> usize {
-        for (place, &word) in self.content.iter().zip(words) {
-            // ORDERING: as in `put`.
-            place.store(word, Release);
+        for (to, &word) in self.content.iter().zip(words) {
+            // ORDERING: pairs with `Acquire` of the words in `TextCell::copy`: a reader that loads this word
+            // then loads a meta word that is at least as late as the one with `BUSY`.
+            to.store(word, Release);
         }
         words.len().min(self.content.len())
     }
 }
 
 impl<'a> TextCell<'a> {
-    /// The variable in `words`; `None` if there are none.
+    /// Returns the variable in `words`; `None` if there are none.
     #[inline(always)]
     pub fn new(words: &'a [Atomic<u64>]) -> Option<Self> {
         let (meta, content) = words.split_first()?;
@@ -193,31 +236,31 @@ impl<'a> TextCell<'a> {
         Some(Self { meta, content })
     }
 
-    /// Makes this context the only writer; `None` if there is another one.
+    /// Makes this context the only writer and returns the meta word; `None` if there is another writer.
     #[inline(always)]
     fn claim(&self) -> Option<u64> {
         loop {
-            // ORDERING: pairs with `Release` in `release`, as the `cmpxchg` does.
+            // ORDERING: pairs with `Release` of the meta word in `fill`, like the `cmpxchg` below.
             let old = self.meta.load(Acquire);
             if old & BUSY != 0 {
                 return None;
             }
-            // INVARIANT: the next version, and busy.
+            // INVARIANT: increments the version and sets `BUSY` before the content changes.
             let busy = (old & !(TEXT_VERSION - 1)).wrapping_add(TEXT_VERSION) | BUSY;
 
-            // ORDERING: pairs with `Release` in `release`: what the last writer wrote comes before.
-            // What this one writes comes after by the `Release` of each word.
+            // ORDERING: pairs with `Release` of the meta word in `fill`: the stores of the last writer come
+            // before those of this one. The `Release` of each word keeps the stores of this one after it.
             if self.meta.cmpxchg(old, busy, Full).is_ok() {
                 return Some(busy);
             }
         }
     }
 
-    /// Sets the variable to what `fill` writes, which returns how many words of it there are; or unsets
-    /// it, if there are none to be had.
+    /// Calls `fill` to write the content. Sets the variable to as many words as `fill` returns, or unsets it
+    /// if that is `None`.
     ///
-    /// Where another context is about to write it, too, `false` is returned and nothing is done:
-    /// that is as if this write had come just before the other one, which nobody can tell.
+    /// Returns `false` and does nothing if another context is writing the variable. No reader can
+    /// distinguish this from a write just before that of the other context.
     #[inline(always)]
     pub fn fill(&self, fill: impl FnOnce(&TextWriter<'a>) -> Option<usize>) -> bool {
         let Some(busy) = self.claim() else {
@@ -225,24 +268,27 @@ impl<'a> TextCell<'a> {
         };
         let content = self.content;
         let set = match fill(&TextWriter { content }) {
-            // CAST: a few bits; no content has more words than these can say, see above, and no reader goes further.
+            // CAST: widens `usize`. The content of a variable has less than `2^LEN_BITS` words, which an
+            // assertion in this file checks.
             Some(len) => ((len as u64 & ((1 << LEN_BITS) - 1)) << LEN_AT).wrapping_add(SET),
             None => 0,
         };
 
-        // INVARIANT: it was this context that set `BUSY`, and the content is complete.
-        // OVERFLOW: none of the bits of `set` is in the other, and `BUSY` is.
-        // ORDERING: pairs with `Acquire` in `claim` and `copy`; the content comes before.
+        // INVARIANT: this context has set `BUSY`, and does not change the content any more.
+        // OVERFLOW: `busy` has the bit `BUSY` and none of the bits of `set`.
+        // ORDERING: pairs with `Acquire` of the meta word in `claim` and `copy`: the stores of the content come
+        // before.
         self.meta
             .store(busy.wrapping_sub(BUSY).wrapping_add(set), Release);
         true
     }
 
-    /// Whether the variable is set; not if it is being written all the time, as for [`TextCell::copy`].
+    /// Returns whether the variable is set; `false` if other contexts keep writing it.
     #[inline]
     pub fn is_set(&self) -> bool {
         for _ in 0..READ_TRIES {
-            // ORDERING: only a hint of what `copy` would say.
+            // ORDERING: pairs with `Release` of the meta word in `fill`, so that a caller which copies the
+            // content afterwards reads this one or a later one.
             let meta = self.meta.load(Acquire);
             if meta & BUSY == 0 {
                 return meta & SET != 0;
@@ -251,15 +297,15 @@ impl<'a> TextCell<'a> {
         false
     }
 
-    /// Hands the content on word by word, at most `room` words, and returns how many there were; `None`
-    /// if the variable is not set or is being written all the time.
+    /// Passes at most `max` words of the content to `put`, with their index, and returns their number; `None`
+    /// if the variable is not set, or if other contexts keep writing it.
     ///
-    /// What `put` has been given means nothing until this returns: it may begin again, from word 0.
+    /// `put` may be called again from index 0 on, so what it got is valid only once this returns a number.
     #[inline]
-    pub fn copy(&self, room: usize, mut put: impl FnMut(usize, u64)) -> Option<usize> {
+    pub fn copy(&self, max: usize, mut put: impl FnMut(usize, u64)) -> Option<usize> {
         for _ in 0..READ_TRIES {
-            // ORDERING: pairs with `Release` in `fill`; the content is as complete as the meta
-            // word says.
+            // ORDERING: pairs with `Release` of the meta word in `fill`: the loads below return the content
+            // that belongs to this meta word, or words of a later one.
             let meta = self.meta.load(Acquire);
             if meta & (SET | BUSY) == 0 {
                 return None;
@@ -267,15 +313,15 @@ impl<'a> TextCell<'a> {
             if meta & BUSY != 0 {
                 continue;
             }
-            // CAST: a few bits.
+            // CAST: the mask leaves `LEN_BITS` bits.
             let len = (meta.wrapping_shr(LEN_AT) & ((1 << LEN_BITS) - 1)) as usize;
-            let len = len.min(room);
+            let len = len.min(max);
             for (at, from) in (0..len).zip(self.content) {
-                // ORDERING: pairs with `Release` in `TextWriter::put`: whoever sees a word of a later
-                // content sees below that it became busy.
+                // ORDERING: pairs with `Release` in `TextWriter::put`: if this is a word of a later content,
+                // the load of the meta word below returns one that is at least as late.
                 put(at, from.load(Acquire));
             }
-            // ORDERING: the loads above come before by their `Acquire`.
+            // ORDERING: the `Acquire` of the loads of the content keeps this load after them.
             if self.meta.load(Acquire) == meta {
                 return Some(len.min(self.content.len()));
             }

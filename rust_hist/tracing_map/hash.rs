@@ -2,16 +2,18 @@
 
 //! Hashing of keys.
 //!
-//! The C implementation uses jhash, which costs more than the rest of a hit for long keys. Nothing
-//! outside depends on the choice: rows are sorted before they are shown.
+//! C counterpart: `jhash()`, which for a long key takes longer than the rest of a hit. The choice is not
+//! visible to users, since rows are sorted before they are shown.
 //!
-//! Whoever makes the events chooses the keys: the arguments of a system call, the fields of a user event.
-//! So what the hash of a short key begins with, and the factors of the words of a long one, are drawn when
-//! the module is loaded: who does not know them cannot make many keys share a slot.
+//! User space chooses the keys: the arguments of a system call, the fields of a user event. So the start
+//! value of the hash of a short key and the factors of the words of a long key are random numbers, chosen
+//! when the module is loaded: without them nobody can choose keys that share a slot.
+//!
+//! Context: any, NMI included.
 
 use crate::limits::KEY_WORDS_MAX;
 
-/// How many factors there are, one for each word of a key.
+/// The number of factors, one for each word of a key.
 const WORDS: usize = 64;
 
 const _: () = assert!(KEY_WORDS_MAX <= WORDS);
@@ -19,21 +21,22 @@ const _: () = assert!(KEY_WORDS_MAX <= WORDS);
 /// The factors of the words of a long key, in order.
 pub type Factors = [u64; WORDS];
 
-/// A hash of key words. A map calls it through a type parameter so that tests can make keys collide.
+/// A hash function of key words. It is a type parameter of the map, so that tests can make keys collide.
 ///
-/// The top bits of a hash choose the slot, which keeps its upper half. Two values of one type that were made alike hash alike; the default is
-/// one of which everybody knows the factors.
+/// The top bits of a hash choose the slot, which stores the upper half of the hash. Equal values of a type
+/// compute equal hashes. The default value has a fixed seed.
 pub trait KeyHash: Copy + Default + Send + Sync {
-    /// Returns the hash of `key`, which is not long.
+    /// Returns the hash of `key`, which has at most [`SHORT_KEY_WORDS`](super::SHORT_KEY_WORDS) words.
     fn hash(self, key: &[u64]) -> u64;
 
-    /// Returns what the words of a long key are multiplied by before they are added up.
+    /// Returns the factors by which the words of a long key are multiplied before they are added up.
     #[inline(always)]
     fn factors(self) -> &'static Factors {
         &UNSEEDED.words
     }
 
-    /// Returns the hash of a long key by the sum of its words, each times [its factor](KeyHash::factors).
+    /// Returns the hash of a long key, given the sum of its words, each times [its
+    /// factor](KeyHash::factors).
     #[inline(always)]
     fn end(self, sum: u64) -> u64 {
         (sum ^ (sum >> 32)).wrapping_mul(GOLDEN)
@@ -44,18 +47,17 @@ pub trait KeyHash: Copy + Default + Send + Sync {
 /// volume 3, section 6.4).
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// The numbers that all hashes of one module depend on.
-///
-/// A plain value. It never changes once built.
+/// The random numbers of all hashes of the module. They never change once built.
 pub struct HashSeed {
-    /// What the hash of a short key begins with.
+    /// The start value of the hash of a short key.
     start: u64,
-    /// The odd factors of the words of a long key, one for each place, which keeps words that changed places apart.
+    /// The odd factors of the words of a long key. Each word has its own, so that keys with the same words in
+    /// another order have different sums.
     words: Factors,
 }
 
 impl HashSeed {
-    /// Returns the numbers that follow from `seed`; equal seeds have equal ones. They are those of splitmix64.
+    /// Returns the numbers that the generator splitmix64 produces from `seed`.
     ///
     /// # Examples
     ///
@@ -81,7 +83,7 @@ impl HashSeed {
     }
 }
 
-/// Returns the state that follows `state`, and the number that belongs to it.
+/// Returns the next state of splitmix64 and its number.
 const fn next(state: u64) -> (u64, u64) {
     let state = state.wrapping_add(GOLDEN);
     let mut z = state;
@@ -90,26 +92,26 @@ const fn next(state: u64) -> (u64, u64) {
     (state, z ^ (z >> 31))
 }
 
-/// What is used where no seed was chosen.
+/// The numbers of the default value.
 static UNSEEDED: HashSeed = HashSeed::new(0);
 
-/// The hash that triggers use: one multiplication a word, and one more.
+/// The hash function of triggers: one multiplication for each word, and one more.
 ///
-/// The upper half of a product depends on all bits of a word. Between words the upper half is folded into
-/// the lower one, which is all that the next product sees of it. At the end the bytes change places, so that
-/// the bits that know most count most once more: whatever the stride of an arithmetic progression of keys
-/// (ids, addresses, buckets) and the seed are, its slots are spread as if by chance.
+/// The upper half of a product depends on all bits of a word. Between two words it is folded into the lower
+/// half, since the upper half of the next product depends on that the most. At the end the bytes are swapped
+/// and multiplied once more, so that an arithmetic progression of keys (ids, addresses, buckets) is spread
+/// over the slots like random keys, whatever its stride and the seed are.
 #[derive(Clone, Copy)]
 pub struct SeededHash {
     /// [`HashSeed::start`].
     start: u64,
-    /// Twice [`GOLDEN`]: to multiply by a word in memory is one instruction, by a constant of this size two.
+    /// [`GOLDEN`], twice: a multiplication by a word in memory is one instruction, by a 64-bit constant two.
     golden: [u64; 2],
     seed: &'static HashSeed,
 }
 
 impl SeededHash {
-    /// The hash with these numbers.
+    /// Returns the hash function with the numbers of `seed`.
     pub fn new(seed: &'static HashSeed) -> Self {
         Self {
             start: seed.start,
@@ -119,7 +121,7 @@ impl SeededHash {
     }
 }
 
-/// The numbers of the seed 0.
+/// The hash function with the seed 0.
 impl Default for SeededHash {
     fn default() -> Self {
         Self::new(&UNSEEDED)

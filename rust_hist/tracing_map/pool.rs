@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Elements that no key has taken.
+//! The free elements of a map.
 //!
-//! There are two kinds: those never handed out, above an index that only grows, and those given back
-//! by an inserter that lost its key to another one, on a stack. The stack is linked through the
-//! first key word of its elements, which nobody else needs while they lie there.
+//! Elements that were never allocated have an index from `NEXT` on, which only grows. Elements that an
+//! inserter has freed, because another one inserted the same key first, are on a stack. The stack is linked
+//! through the first key word of its elements, which has no other use while they are free.
 //!
-//! Context: any, NMI included. A loop goes round again only because another context took or gave
-//! back an element meanwhile.
+//! Context: any, NMI included. A loop is repeated only after another context has allocated or freed an
+//! element.
 
 use super::{
     Elt,
@@ -20,27 +20,27 @@ use crate::sync::{
     Release, //
 };
 
-/// The control word with the number of elements ever handed out.
+/// Index of the control word with the number of elements that were ever allocated.
 const NEXT: usize = 0;
-/// The control word with the stack: a tag, and the index plus one of the element on top.
+/// Index of the control word with the top of the stack: a tag, and the index plus one of the element on top.
 const TOP: usize = 1;
 
-/// The free elements of a map, seen through its memory.
+/// The free elements of a map, in the memory of the map.
 ///
 /// # Invariants
 ///
-/// - Each element is in exactly one place: at or above `NEXT`, on the stack, in the hands of one
-///   inserter, or named by exactly one slot; from there it does not return.
+/// - Each element is in exactly one of four states: its index is at least `NEXT`; it is on the stack; one
+///   inserter owns it; exactly one slot refers to it, which is final.
 /// - `NEXT` never exceeds the number of elements.
-/// - The upper half of `TOP` is one more after every change, so a stack that changed and changed
-///   back looks different. It would have to change 2^32 times while one `take` stands still.
+/// - Every change increments the upper half of `TOP`, so a stack with the same top as before has another
+///   word, unless it changed 2^32 times during one `take`.
 #[derive(Clone, Copy)]
 pub(super) struct Pool<'a> {
     words: &'a [Atomic<u64>],
     shape: &'a Shape,
 }
 
-/// Returns the word for a stack with `top` (an index plus one, or 0) that comes after `old`.
+/// Returns the word that follows `old` for a stack with `top`, an index plus one or 0.
 fn next_top(old: u64, top: u64) -> u64 {
     ((old >> 32).wrapping_add(1) << 32) | top
 }
@@ -62,51 +62,53 @@ impl<'a> Pool<'a> {
             .get(self.shape.key_at(Elt(u32::try_from(index).ok()?)))
     }
 
-    /// Returns how many elements were ever handed out.
+    /// Returns the number of elements that were ever allocated.
     pub(super) fn used(self) -> usize {
-        // ORDERING: a bound for a walk over slots, which has its own `Acquire`.
+        // ORDERING: only a bound; readers of elements load the slots with `Acquire`.
         self.words
             .get(NEXT)
-            // CAST: at most the number of elements.
+            // CAST: `NEXT` is at most the number of elements, which is a `usize`.
             .map_or(0, |next| next.load(Relaxed) as usize)
     }
 
-    /// Says whether no element was left, at some moment of the call.
+    /// Returns whether no element was free at some time during the call.
     #[inline(always)]
     pub(super) fn is_empty(self) -> bool {
         let (Some(next), Some(stack)) = (self.words.get(NEXT), self.words.get(TOP)) else {
             return true;
         };
-        // ORDERING: what the caller looks at next it has to see as it was after the last element was taken, or later;
-        // so a load that is enough to say so is `Acquire`. Once it is at its end it stays there.
-        // CAST: 2^17 at most.
+        // ORDERING: `Acquire` keeps the caller's later loads of the slots after this one, so that they return
+        // what the slots held when the last element was allocated, or later. `NEXT` never decreases.
+        // CAST: there are at most 2^17 elements.
         if next.load(Acquire) < self.shape.elts as u64 {
             return false;
         }
-        // ORDERING: `Acquire` as for the word above, and pairs with `Release` in `give_back`.
+        // ORDERING: `Acquire` keeps the caller's later loads of the slots after this one, and pairs with
+        // `Release` in `give_back`.
         top_of(stack.load(Acquire)) == 0
     }
 
-    /// Takes an element, which then belongs to the caller alone; `None` if there is none.
+    /// Allocates an element, which the caller then owns; `None` if none is free.
     pub(super) fn take(self) -> Option<Elt> {
         self.pop().or_else(|| self.take_new())
     }
 
     fn take_new(self) -> Option<Elt> {
         let next = self.words.get(NEXT)?;
-        // CAST: 2^17 at most.
+        // CAST: there are at most 2^17 elements.
         let elts = self.shape.elts as u64;
 
         loop {
-            // ORDERING: nobody has written to an element that was never handed out; who is told that there is none
-            // looks at the slots again, and has to see them as they were after the last one was taken, or later.
+            // ORDERING: a caller that gets `None` searches the slots again: `Acquire` keeps these loads after
+            // this one, so that they return what the slots held when the last element was allocated, or later.
             let n = next.load(Acquire);
             if n >= elts {
                 return None;
             }
-            // INVARIANT: element `n` goes from "never handed out" to this inserter.
-            // ORDERING: as above.
-            // OVERFLOW: at most the number of elements.
+            // INVARIANT: element `n`, which was never allocated, is owned by this inserter.
+            // ORDERING: no context has written to an element that was never allocated, so there is nothing to
+            // order.
+            // OVERFLOW: `n` is less than the number of elements.
             if next.cmpxchg(n, n.wrapping_add(1), Relaxed).is_ok() {
                 return u32::try_from(n).ok().map(Elt);
             }
@@ -117,43 +119,44 @@ impl<'a> Pool<'a> {
         let stack = self.words.get(TOP)?;
 
         loop {
-            // ORDERING: pairs with `Release` in `give_back`; the link and all that the last owner
-            // wrote to the element come before what the new owner reads and writes there.
+            // ORDERING: pairs with `Release` in `give_back`: the link, and all stores of the last owner to the
+            // element, come before the loads and stores of the new owner.
             let old = stack.load(Acquire);
             let top = top_of(old);
             let link = self.link(top)?;
 
-            // Another context may have popped this element and be writing its key here. Then the tag
-            // has changed and what we read is thrown away.
+            // Another context may have popped this element and be writing its key to the word. Then the tag has
+            // changed, and the `cmpxchg` below fails.
             //
-            // ORDERING: the `Acquire` above made the link of an element still on the stack visible.
+            // ORDERING: the `Acquire` load of `TOP` orders it after the store of the link in `give_back`.
             let below = top_of(link.load(Relaxed));
 
-            // INVARIANT: with the tag unchanged `top` is still the top and `below` the next one.
-            // ORDERING: pairs with `Release` in `give_back`, as the load does.
+            // INVARIANT: the tag is the same, so `top` is still the top and `below` the element under it; `top`
+            // is owned by this inserter.
+            // ORDERING: pairs with `Release` in `give_back`: the last owner's stores to the element come before.
             if stack.cmpxchg(old, next_top(old, below), Acquire).is_ok() {
-                // OVERFLOW: `link` has found an element for it, so it is not 0.
+                // OVERFLOW: `link` returned a word for `top`, so it is not 0.
                 return u32::try_from(top.wrapping_sub(1)).ok().map(Elt);
             }
         }
     }
 
-    /// Gives back an element that the caller took and did not publish.
+    /// Frees an element that the caller has allocated and not published.
     pub(super) fn give_back(self, elt: Elt) {
-        // OVERFLOW: 32 bits.
+        // OVERFLOW: an index has 32 bits.
         let top = u64::from(elt.0).wrapping_add(1);
         let (Some(stack), Some(link)) = (self.words.get(TOP), self.link(top)) else {
             return;
         };
 
         loop {
-            // ORDERING: only compared; the `cmpxchg` below fails if it is stale.
+            // ORDERING: if the word is outdated, the `cmpxchg` below fails.
             let old = stack.load(Relaxed);
-            // ORDERING: the element is ours until the `cmpxchg` below, which orders this store.
+            // ORDERING: the caller owns the element; the `Release` of the `cmpxchg` below orders this store.
             link.store(top_of(old), Relaxed);
 
-            // INVARIANT: the element goes from this inserter to the stack, with its link set.
-            // ORDERING: pairs with `Acquire` in `pop`.
+            // INVARIANT: the element, which this inserter owned, is on the stack, and its link is set.
+            // ORDERING: pairs with `Acquire` in `pop`: the link is visible to whoever pops the element.
             if stack.cmpxchg(old, next_top(old, top), Release).is_ok() {
                 return;
             }

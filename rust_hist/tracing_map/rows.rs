@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Rows copied out of a map, to be sorted and shown while the map goes on changing.
+//! Rows copied out of a map, to be sorted and shown while hits go on.
+//!
+//! C counterpart: `tracing_map_sort_entries()`, which copies only keys and pointers.
+//!
+//! Context: copying and reading: any. Never allocates, sleeps or locks.
 
 use super::{
     part,
@@ -15,11 +19,47 @@ use crate::sync::{
 };
 use core::ops::Deref;
 
-/// Rows in memory of the caller. A plain view; nothing in it changes.
+/// Rows in memory of the caller, which it borrows.
 ///
 /// # Invariants
 ///
 /// `words` is a whole number of rows of `row_words` words: key, aux, sums.
+///
+/// # Examples
+///
+/// The rows of a map are copied and sorted by hits, most hits first:
+///
+/// ```
+/// use rust_hist::{
+///     sync::Atomic,
+///     tracing_map::{
+///         copy_words,
+///         sort::{row_of, sort, Column, SortEntry, SortKey},
+///         Dimensions, Map, Rows, SeededHash, Shape,
+///     },
+/// };
+///
+/// let dimensions = Dimensions { bits: 7, key_words: 1, aux_words: 0, sums: 1 };
+/// let shape = Shape::new(dimensions, 1).ok_or("out of range")?;
+/// let words: Vec<_> = (0..shape.words()).map(|_| Atomic::<u64>::new(0)).collect();
+/// let map = Map::new(shape, words, SeededHash::default()).ok_or("too little memory")?;
+///
+/// for key in [7, 8, 9, 8] {
+///     let elt = map.insert(&[key], |_aux| ()).ok_or("full")?;
+///     map.shard(0).hit(elt, &[]);
+/// }
+///
+/// let mut copy = vec![0; map.used() * shape.row_words()];
+/// let len = map.copy_rows(map.used(), &mut copy, copy_words);
+/// let rows = Rows::new(&shape, &copy, len);
+/// let mut order = vec![SortEntry::default(); rows.len()];
+/// let by_hits = SortKey { column: Column::Sum(0), descending: true };
+///
+/// sort(&rows, &[by_hits], &mut order);
+/// let first = order.first().and_then(|entry| rows.get(row_of(entry))).ok_or("no row")?;
+/// assert_eq!((first.key, first.sums), (&[8][..], &[2][..]));
+/// # Ok::<(), &str>(())
+/// ```
 #[derive(Clone, Copy)]
 pub struct Rows<'a> {
     words: &'a [u64],
@@ -29,10 +69,10 @@ pub struct Rows<'a> {
     len: usize,
 }
 
-/// Rows whose sums are added up together.
+/// The number of rows whose sums are added up together.
 const BLOCK: usize = 32;
 
-/// Stands in the place of the first sum of a row whose element is to be copied.
+/// The mark, in the word of the first sum, of a row whose element is to be copied.
 const MARKED: u64 = 1;
 
 /// One row.
@@ -40,14 +80,14 @@ const MARKED: u64 = 1;
 pub struct Row<'a> {
     /// The key.
     pub key: &'a [u64],
-    /// What the element held beside key and sums.
+    /// The aux words of the element.
     pub aux: &'a [u64],
     /// The sums over all CPUs; the first one is the hit count.
     pub sums: &'a [u64],
 }
 
 impl<'a> Rows<'a> {
-    /// Returns the first `len` rows that a map of `shape` copied to `words`, or as many as are there.
+    /// Returns at most `len` rows that a map of `shape` has copied to `words`.
     pub fn new(shape: &Shape, words: &'a [u64], len: usize) -> Self {
         let row_words = shape.row_words();
         let len = words
@@ -55,9 +95,9 @@ impl<'a> Rows<'a> {
             .checked_div(row_words)
             .map_or(0, |rows| rows.min(len));
 
-        // INVARIANT: cut to whole rows.
+        // INVARIANT: `words` is cut to `len` whole rows.
         Self {
-            // OVERFLOW: not more than there are.
+            // OVERFLOW: at most the length of `words`.
             words: words.get(..len.wrapping_mul(row_words)).unwrap_or(&[]),
             key_words: shape.key_words,
             aux_words: shape.aux_words,
@@ -71,7 +111,7 @@ impl<'a> Rows<'a> {
         self.len
     }
 
-    /// Says whether there are no rows.
+    /// Returns whether there are no rows.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -87,14 +127,14 @@ impl<'a> Rows<'a> {
         Some(Row { key, aux, sums })
     }
 
-    /// Returns word `at` of row `i`; 0 if there is none.
+    /// Returns word `at` of row `i`, or 0 if there is none.
     #[inline(always)]
     pub(super) fn word(&self, i: usize, at: usize) -> u64 {
         let at = i.wrapping_mul(self.row_words).wrapping_add(at);
         self.words.get(at).copied().unwrap_or(0)
     }
 
-    /// Says whether the key bytes of row `a` come before those of row `b`.
+    /// Returns whether the key bytes of row `a` come before those of row `b`.
     #[inline(always)]
     pub(super) fn key_is_less(&self, a: usize, b: usize) -> bool {
         for at in 0..self.key_words {
@@ -106,13 +146,13 @@ impl<'a> Rows<'a> {
         false
     }
 
-    /// Returns where in a row sum `i` is.
+    /// Returns the index of sum `i` in a row.
     pub(super) fn sum_at(&self, i: usize) -> usize {
-        // OVERFLOW: less than the words of a row, of which there are few.
+        // OVERFLOW: the key has at most 63 words, the aux part at most 8192, and there are 3 sums.
         self.key_words.wrapping_add(self.aux_words).wrapping_add(i)
     }
 
-    /// Returns the hits of all rows, wrapping around.
+    /// Returns the sum of the hit counts, wrapping around.
     pub fn hits(&self) -> u64 {
         let at = self.sum_at(0);
         (0..self.len)
@@ -120,16 +160,17 @@ impl<'a> Rows<'a> {
             .fold(0, u64::wrapping_add)
     }
 
-    /// Returns the rows in the order in which they were copied.
+    /// Iterates over the rows in the order in which they were copied.
     pub fn iter(&self) -> impl Iterator<Item = Row<'a>> + '_ {
         (0..self.len).filter_map(|i| self.get(i))
     }
 }
 
-/// Copies words that no longer change, or whose changes the reader does not mind.
+/// Copies words one by one. The copy is consistent only if no other context changes them.
 pub fn copy_words(from: &[Atomic<u64>], to: &mut [u64]) {
     for (to, from) in to.iter_mut().zip(from) {
-        // ORDERING: `Map::published` read the element's slot with `Acquire`.
+        // ORDERING: `Map::published` has loaded the element's slot with `Acquire`, so the words that its
+        // inserter wrote are visible.
         *to = from.load(Relaxed);
     }
 }
@@ -139,16 +180,16 @@ where
     S: Deref<Target = [Atomic<u64>]>,
     H: KeyHash,
 {
-    /// Copies the elements with an index below `limit` to `to` and returns how many there were.
+    /// Copies the elements with an index below `limit` to `to` and returns their number.
     ///
-    /// With `limit` from [`Map::used`] and `limit * row_words()` words, every key fits whose
-    /// insertion was over when `used` was called. Hits go on meanwhile: each row is what its sums
-    /// were at some moment, not all at the same one. Of the aux words `copy_aux` makes what the row
-    /// is to hold of them; [`copy_words`] is for those that do not change.
+    /// If `limit` is the result of [`Map::used`] and `to` has `limit * row_words()` words, every key is
+    /// copied whose insertion was complete when `used` was called. Hits go on meanwhile: each word of a row
+    /// is what its source was at some time during the call. `copy_aux` copies the aux words of an element;
+    /// [`copy_words`] is enough for those that do not change.
     ///
-    /// The order of slots is that of hashes: a walk over them jumps about among the elements, and would
-    /// do so in each shard. Here it only finds out which elements there are. What they hold is then
-    /// copied in the order in which it lies in memory.
+    /// The slots are in the order of hashes, so copying in that order would access the elements, and each
+    /// shard, at random. Therefore the slots are only read to mark the elements, which are then copied in
+    /// the order of memory.
     pub fn copy_rows<F>(&self, limit: usize, to: &mut [u64], copy_aux: F) -> usize
     where
         F: Fn(&[Atomic<u64>], &mut [u64]),
@@ -162,7 +203,7 @@ where
         self.mark(row_words, to);
         let len = self.copy_marked(row_words, to, copy_aux);
 
-        // OVERFLOW: as many words as there are, or fewer.
+        // OVERFLOW: at most the length of `to`.
         let rows = to.get_mut(..len.wrapping_mul(row_words)).unwrap_or(&mut []);
         for block in rows.chunks_mut(row_words.wrapping_mul(BLOCK)) {
             self.add_up(row_words, block);
@@ -170,7 +211,7 @@ where
         len
     }
 
-    /// Writes for each row that there may be whether the map holds its element.
+    /// Marks the rows whose index is that of an element in the map, and clears the marks of the others.
     fn mark(&self, row_words: usize, rows: &mut [u64]) {
         let mark_at = self.shape().sums_in_row();
 
@@ -180,7 +221,8 @@ where
             }
         }
         for elt in self.published() {
-            // OVERFLOW: a word of the map has such a place, and a row is not longer.
+            // OVERFLOW: a row is not longer than an element's words in the map, so the index is less than the
+            // number of words of the map.
             let at = elt.index().wrapping_mul(row_words).wrapping_add(mark_at);
             if let Some(mark) = rows.get_mut(at) {
                 *mark = MARKED;
@@ -188,8 +230,8 @@ where
         }
     }
 
-    /// Copies key and aux words of all elements that are marked, moves them together, and returns how
-    /// many they are. In the place of its first sum each gets its index.
+    /// Copies the key and aux words of the marked elements to consecutive rows, and returns their number.
+    /// The word of the first sum of a row becomes the index of its element.
     fn copy_marked<F>(&self, row_words: usize, rows: &mut [u64], copy_aux: F) -> usize
     where
         F: Fn(&[Atomic<u64>], &mut [u64]),
@@ -199,12 +241,12 @@ where
         let mut len: usize = 0;
 
         for (elt, index) in (0u32..).map(Elt).zip(0..rows.len() / row_words.max(1)) {
-            // OVERFLOW: as many words as there are, or fewer.
+            // OVERFLOW: less than the length of `rows`.
             let marked = rows.get(index.wrapping_mul(row_words).wrapping_add(mark_at));
             if marked != Some(&MARKED) {
                 continue;
             }
-            // A row comes at the place of its own mark, which has been read, or before it.
+            // A row is never written after its own mark, so each mark is read before it is overwritten.
             let Some(row) = rows
                 .get_mut(len.wrapping_mul(row_words)..)
                 .and_then(|rest| rest.get_mut(..row_words))
@@ -220,18 +262,18 @@ where
             copy_words(self.key(elt), key);
             copy_aux(self.aux(elt), aux);
             if let Some(first) = sums.first_mut() {
-                // CAST: no machine has more than 64 bits.
+                // CAST: `usize` has at most 64 bits.
                 *first = index as u64;
             }
-            // OVERFLOW: at most the number of elements.
+            // OVERFLOW: `len` is at most the number of elements.
             len = len.wrapping_add(1);
         }
         len
     }
 
-    /// Puts in the place of the index in some rows, at most [`BLOCK`], their sums over all shards.
+    /// Replaces the index in each of at most [`BLOCK`] rows by the sums over all shards.
     ///
-    /// One shard after the other: the rows are few enough to stay in the nearest cache meanwhile.
+    /// The shards are added one after the other; the rows are few enough to stay in the L1 cache.
     fn add_up(&self, row_words: usize, rows: &mut [u64]) {
         let shape = self.shape();
         let sums_at = shape.sums_in_row();
@@ -239,13 +281,14 @@ where
 
         for (place, row) in places.iter_mut().zip(rows.chunks_exact_mut(row_words)) {
             let sums = row.get_mut(sums_at..).unwrap_or(&mut []);
-            // CAST: an index, which was a `u32`.
+            // CAST: the index of an element has 32 bits.
             let index = sums.first().map_or(0, |index| *index as usize);
             *place = shape.sums_at(index);
             sums.fill(0);
         }
         for shard in 0..shape.shards {
-            // OVERFLOW: below the number of words, see `Shape::new`.
+            // OVERFLOW: less than the number of words of the map, which `Shape::new` computes without
+            // overflow.
             let at = shard
                 .wrapping_mul(shape.shard_words)
                 .wrapping_add(shape.shards_at);
@@ -254,7 +297,8 @@ where
                 let sums = row.get_mut(sums_at..).unwrap_or(&mut []);
                 let parts = shard.get(*place..).unwrap_or(&[]);
                 for (sum, part) in sums.iter_mut().zip(parts) {
-                    // ORDERING: a number by itself; exact once the calls that add to it are over.
+                    // ORDERING: the sums of one row need not be consistent with each other while hits add to
+                    // them.
                     *sum = sum.wrapping_add(part.load(Relaxed));
                 }
             }

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! How much memory a map takes, and where in it everything lies.
+//! The memory layout of a map.
 //!
 //! ```text
 //! control | slots (4 << bits) | keys | aux | shard 0: account, sums | shard 1: account, sums | ...
 //! ```
 //!
-//! All in 64-bit words of one block. Control is written only when a new key comes; slots and keys once
-//! for each key; aux, too, but for the variables there. What every hit writes is in the shard of its CPU, and no
-//! two shards share a pair of cache lines.
+//! All parts are 64-bit words of one allocation. The control words are written only when a key is inserted,
+//! a slot and a key once, and aux words once except for variables. What every hit writes is in the shard of
+//! its CPU, and no two shards share a pair of cache lines.
+//!
+//! Context: any. Never allocates.
 
 use super::Elt;
 use crate::limits::{
@@ -26,18 +28,18 @@ use crate::limits::{
 /// Words in a pair of 64-byte cache lines, which x86 prefetches together.
 const LINE_PAIR: usize = 16;
 
-/// Slots for each element. In a full map one in four is taken, so that of most keys that it does not hold the
-/// first slot is free: a drop takes no longer than a hit.
+/// Slots for each element. In a full map one slot in four is taken. So for most keys that the map does not
+/// contain the first slot is free, and a dropped hit takes no longer than another one.
 const SLOTS_PER_ELT: usize = 4;
 
-/// Words before the slots; see `pool`.
+/// Words before the slots, of which `pool.rs` uses two.
 pub(super) const CONTROL_WORDS: usize = LINE_PAIR;
 
-/// Words of an account at the head of a shard; see `account`.
+/// Words at the start of a shard, of which `account.rs` uses three.
 pub(super) const ACCOUNT_WORDS: usize = LINE_PAIR;
 
-/// Most words of an element's aux area: a task's name, the variables and the saved rows fit, all of
-/// them strings.
+/// Maximum number of aux words of an element: enough for a task's name, all variables and all saved rows,
+/// even if all of them are strings.
 const AUX_WORDS_MAX: usize = 8192;
 
 const _: () = {
@@ -56,21 +58,19 @@ const _: () = {
 /// are for [`Map::glance_at`](super::Map::glance_at).
 pub const SHORT_KEY_WORDS: usize = 4;
 
-/// Bytes that the C implementation takes for an entry, less its key: 208 were measured with a key
-/// of 8 bytes and one value, and 242 where the allocator keeps more for each of its five blocks.
+/// Bytes of an entry in the C implementation, without its key. An entry with a key of 8 bytes and one value
+/// was measured to take 208 bytes, and 242 with an allocator that needs more for each of its five blocks.
 const C_BYTES_LESS_KEY: usize = 200;
 
-/// How many times the memory of the C implementation a map may take.
+/// The maximum memory of a map, as a multiple of the memory of the C implementation.
 ///
-/// The aux words alone may be that much, as saved rows are kept in [`TRACK_ROWS`] copies. So they do
-/// not count when it comes to how much there is for shards.
+/// The aux words alone may take that much, as saved rows have [`TRACK_ROWS`] copies. So they do not count
+/// in the memory that is available for shards.
 const C_TIMES_MAX: usize = 3;
 
 const _: () = assert!(TRACK_ROWS <= C_TIMES_MAX);
 
-/// The dimensions of a map.
-///
-/// A plain value without lock or lifetime; it never changes once built.
+/// The memory layout of a map. A plain value, which never changes once built.
 ///
 /// # Invariants
 ///
@@ -109,17 +109,16 @@ pub struct Shape {
     most_words: usize,
 }
 
-/// What a map has to hold.
+/// The dimensions of a map.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dimensions {
-    /// The number of elements, as a power of two. The language allows none below 2^7; a model check
-    /// wants two.
+    /// log2 of the number of elements. The language requires at least 7; model checks use less.
     pub bits: u32,
     /// 64-bit words of a key.
     pub key_words: usize,
-    /// 64-bit words that an element holds beside key and sums, an even number.
+    /// 64-bit aux words of an element (variables, saved rows), an even number.
     pub aux_words: usize,
-    /// Sums of an element; the first one is the hit count.
+    /// The number of sums of an element; the first one is the hit count.
     pub sums: usize,
 }
 
@@ -132,7 +131,7 @@ impl Dimensions {
             && (1..=SUMS_MAX).contains(&self.sums)
     }
 
-    /// Returns `times` the words that the C implementation needs for key and sums, and the aux words.
+    /// Returns `times` the words that the C implementation needs without aux words, plus our aux words.
     fn words_of_c(&self, times: usize) -> Option<usize> {
         (C_BYTES_LESS_KEY / 8)
             .checked_add(self.key_words)?
@@ -146,10 +145,10 @@ impl Shape {
     /// Returns the shape of a map for CPUs 0 to `nr_cpus - 1`, or `None` if a dimension is out of
     /// range.
     ///
-    /// Each CPU gets a shard of its own as long as the map then takes at most three times the memory
-    /// that the C implementation needs; past that, 2, 4, ... neighbouring CPUs share one. With an
-    /// 8-byte key and one value that is the case on more than 36 CPUs. (In general on more than
-    /// `(71 + 2 * key_words) / sums`; on a few less where the table is small.)
+    /// Each CPU gets a shard of its own if the map then takes at most three times the memory of the C
+    /// implementation; if not, 2, 4, ... neighbouring CPUs share one. With an 8-byte key and one value they
+    /// share on more than 36 CPUs. (In general on more than `(71 + 2 * key_words) / sums`, and on a few less
+    /// if the table is small.)
     pub fn new(dimensions: Dimensions, nr_cpus: u32) -> Option<Self> {
         let Dimensions {
             bits,
@@ -191,14 +190,15 @@ impl Shape {
         let shards = last_cpu.wrapping_shr(cpu_shift).checked_add(1)?;
 
         let words = shards.checked_mul(shard_words)?.checked_add(shards_at)?;
-        // What takes less than in C is not to take more by being rounded up.
+        // A map that takes less than in C must not take more because an allocation is rounded up.
         let most_words = dimensions
             .words_of_c(1)
             .filter(|&most| words <= most)
             .unwrap_or(budget);
 
-        // INVARIANT: `last_cpu >> cpu_shift` is the last shard, and the shift stays 0 iff all CPUs
-        // are affordable.
+        // INVARIANT: `last_cpu >> cpu_shift` is the last shard, so the shards are enough for all CPUs. The
+        // shift is 0 iff there are as many shards as CPUs. The offsets were computed in the order of the
+        // layout, `aux_at` was rounded up to an even number, and `aux_words` was checked to be even.
         Some(Self {
             elts,
             slot_mask: slots.checked_sub(1)?,
@@ -217,12 +217,12 @@ impl Shape {
         })
     }
 
-    /// Returns how many 64-bit words of memory the map needs, all of them 0 in the beginning.
+    /// Returns the number of 64-bit words of memory that the map needs, all of which must be 0.
     pub fn words(&self) -> usize {
         self.words
     }
 
-    /// Returns how many bytes the map may take, with all that its memory is rounded up by.
+    /// Returns the maximum bytes that the map's allocation may have, including what it is rounded up by.
     pub fn most_bytes(&self) -> usize {
         self.most_words.saturating_mul(8)
     }
@@ -233,17 +233,17 @@ impl Shape {
         self.key_words
     }
 
-    /// Returns how many keys the map can hold.
+    /// Returns the number of elements, which is that of keys the map can hold.
     pub fn elts(&self) -> usize {
         self.elts
     }
 
-    /// Returns how many shards the sums are kept in.
+    /// Returns the number of shards.
     pub fn shards(&self) -> usize {
         self.shards
     }
 
-    /// Returns how many CPUs share a shard.
+    /// Returns the number of CPUs that share a shard.
     pub fn cpus_per_shard(&self) -> u64 {
         1u64.wrapping_shl(self.cpu_shift)
     }
@@ -254,36 +254,37 @@ impl Shape {
         self.key_words > SHORT_KEY_WORDS
     }
 
-    /// Says whether each CPU has a shard of its own.
+    /// Returns whether each CPU has a shard of its own.
     pub fn per_cpu(&self) -> bool {
         self.cpu_shift == 0
     }
 
     /// Returns the words of a row copied out of the map: key, aux, sums.
     pub fn row_words(&self) -> usize {
-        // OVERFLOW: their limits are below 2^10.
+        // OVERFLOW: a key has at most 63 words, the aux part at most 8192, and there are at most 3 sums.
         self.key_words
             .wrapping_add(self.aux_words)
             .wrapping_add(self.sums)
     }
 
-    /// Returns where in a row the sums begin.
+    /// Returns the index of the first sum in a row.
     pub(super) fn sums_in_row(&self) -> usize {
-        // OVERFLOW: as in `row_words`.
+        // OVERFLOW: a key has at most 63 words, and the aux part at most 8192.
         self.key_words.wrapping_add(self.aux_words)
     }
 
-    /// Returns where in a shard the sums of the element of this index begin.
+    /// Returns the index, in a shard, of the first sum of the element `index`.
     #[inline(always)]
     pub(super) fn sums_at(&self, index: usize) -> usize {
-        // OVERFLOW: less than the words of a shard.
+        // OVERFLOW: less than `shard_words`, which `Shape::new` computes without overflow.
         index.wrapping_mul(self.sums).wrapping_add(ACCOUNT_WORDS)
     }
 
-    /// Returns where the key of an element is.
+    /// Returns the index of the first key word of an element.
     #[inline(always)]
     pub(super) fn key_at(&self, elt: Elt) -> usize {
-        // OVERFLOW: below the number of words, since the index is less than that of elements.
+        // OVERFLOW: less than `aux_at`, which `Shape::new` computes without overflow, since the index of an
+        // element is less than their number.
         elt.index()
             .wrapping_mul(self.key_words)
             .wrapping_add(self.keys_at)

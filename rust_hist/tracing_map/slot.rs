@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What one slot of the table says.
+//! The content of a slot of the table.
 
 use super::Elt;
 
-/// The half of a hash that a slot keeps.
+/// The half of a hash that a slot stores.
 const HASH: u64 = u64::MAX << 32;
 
-/// The content of a slot: the hash of a key and the element that holds it, in one word.
+/// The content of a slot: half of the hash of a key and the index of the key's element, in one word.
 ///
-/// A plain value; the table holds it as an `Atomic<u64>`.
+/// A plain value; the table stores it as an `Atomic<u64>`.
 ///
 /// # Invariants
 ///
@@ -19,14 +19,14 @@ const HASH: u64 = u64::MAX << 32;
 pub(super) struct Slot(pub(super) u64);
 
 impl Slot {
-    /// A slot that no key has taken. Memory that is all 0 is a table of free slots.
+    /// A free slot. Memory that is all 0 is a table of free slots.
     pub(super) const FREE: Self = Self(0);
 
-    /// Returns the slot of the key in `elt`.
+    /// Returns the slot of the key in `elt`, which has this hash.
     #[inline(always)]
     pub(super) fn new(hash: u64, elt: Elt) -> Self {
-        // INVARIANT: an index is less than 2^17, so one more is neither 0 nor too wide.
-        // OVERFLOW: the same.
+        // INVARIANT: the index of an element is less than 2^17, so the lower half is not 0.
+        // OVERFLOW: the index of an element is less than 2^17.
         Self((hash & HASH) | u64::from(elt.0).wrapping_add(1))
     }
 

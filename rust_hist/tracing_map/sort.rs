@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Putting copied rows in order.
+//! Sorting copied rows.
 //!
-//! The order is total: rows that are equal in all sort columns come in ascending order of their key
-//! bytes, and no two rows have the same key. So the outcome does not depend on the algorithm, which
-//! is a heapsort: no memory beside the order itself, no recursion, and the same time for every input.
-//! What it moves has most of what it compares with it, so that it does not look for the rows.
+//! C counterpart: `tracing_map_sort_entries()`.
+//!
+//! The order is total: rows that are equal in all sort columns are in ascending order of their key bytes,
+//! and no two rows have the same key. So the result does not depend on the algorithm, a heapsort, which
+//! needs no memory besides the order itself, no recursion, and O(n log n) time for every input. An entry of
+//! the order contains prefixes of the sort columns, which decide most comparisons without the row.
+//!
+//! Context: any. Never allocates.
 
 use super::rows::{
     Row,
@@ -13,40 +17,40 @@ use super::rows::{
 };
 use core::cmp::Ordering;
 
-/// How the values of a column compare.
+/// The comparison of the values of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Compare {
-    /// As numbers, of which the lowest bytes count.
+    /// The low bytes are compared as a number.
     Number {
-        /// How many of them: 1, 2, 4 or 8. Numbers of another size are all equal.
+        /// The number of these bytes: 1, 2, 4 or 8. For any other size all values are equal.
         size: u32,
-        /// Two's complement.
+        /// Whether the number is signed.
         signed: bool,
     },
-    /// As strings that a NUL ends.
+    /// The bytes up to the first NUL are compared, as `strcmp()` does.
     Text {
-        /// Words that the string lies in.
+        /// The number of words of the string.
         words: usize,
     },
-    /// Not at all.
+    /// All values are equal.
     Equal,
 }
 
-/// What a sort looks at.
+/// A column to sort by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Column {
-    /// A part of the key that begins at this word.
+    /// A part of the key.
     Key {
-        /// First word of the part.
+        /// Index of its first word in the key.
         at: usize,
-        /// How it compares.
+        /// The comparison of its values.
         compare: Compare,
     },
-    /// A sum, as an unsigned number of 64 bits.
+    /// A sum, as an unsigned number of 64 bits. Sum 0 is the hit count.
     Sum(usize),
 }
 
-/// One column to sort by.
+/// A column to sort by and its direction. The default is by ascending hit counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SortKey {
     /// The column.
@@ -67,8 +71,8 @@ impl Default for SortKey {
 /// Compares the lowest `size` bytes of two numbers.
 fn compare_numbers(a: u64, b: u64, size: u32, signed: bool) -> Ordering {
     match unused_bits(size) {
-        // The bytes that count go to the top; for a signed number the sign bit is inverted, which
-        // puts the negative ones below the others.
+        // The shift moves the low bytes to the top; inverting the sign bit of a signed number makes negative
+        // numbers smaller than the others.
         Some(unused) => {
             let sign = sign_bit(signed);
             (a.wrapping_shl(unused) ^ sign).cmp(&(b.wrapping_shl(unused) ^ sign))
@@ -77,7 +81,7 @@ fn compare_numbers(a: u64, b: u64, size: u32, signed: bool) -> Ordering {
     }
 }
 
-/// Returns how many bits of a word a number of `size` bytes does not use.
+/// Returns the number of bits of a word that a number of `size` bytes does not use.
 fn unused_bits(size: u32) -> Option<u32> {
     match size {
         1 => Some(56),
@@ -88,7 +92,7 @@ fn unused_bits(size: u32) -> Option<u32> {
     }
 }
 
-/// Returns the bit to invert in a number whose bytes are at the top.
+/// Returns the sign bit of a word if the number is signed, else 0.
 fn sign_bit(signed: bool) -> u64 {
     if signed {
         1 << 63
@@ -97,7 +101,7 @@ fn sign_bit(signed: bool) -> u64 {
     }
 }
 
-/// Compares words as the bytes that they are in memory.
+/// Compares words as the bytes that they have in memory.
 fn compare_bytes(a: &[u64], b: &[u64]) -> Ordering {
     for (a, b) in a.iter().zip(b) {
         if a != b {
@@ -107,10 +111,10 @@ fn compare_bytes(a: &[u64], b: &[u64]) -> Ordering {
     Ordering::Equal
 }
 
-/// Says whether one of the bytes of a word is NUL.
+/// Returns whether one of the bytes of a word is NUL.
 fn has_nul(word: u64) -> bool {
     const ONES: u64 = 0x0101_0101_0101_0101;
-    // A borrow into the top bit of a byte whose top bit was clear; the lowest one is exact.
+    // Subtracting 1 from each byte sets the top bit of a NUL. A borrow may set that of a byte above a NUL.
     word.wrapping_sub(ONES) & !word & (ONES << 7) != 0
 }
 
@@ -135,7 +139,7 @@ fn compare_text(a: &[u64], b: &[u64]) -> Ordering {
     Ordering::Equal
 }
 
-/// Returns `n` words from `at` on, or as many as there are.
+/// Returns at most `n` words of `key` from `at` on.
 fn part(key: &[u64], at: usize, n: usize) -> &[u64] {
     let rest = key.get(at..).unwrap_or(&[]);
     rest.get(..n).unwrap_or(rest)
@@ -175,46 +179,46 @@ pub fn compare_rows(a: &Row<'_>, b: &Row<'_>, keys: &[SortKey]) -> Ordering {
     compare_bytes(a.key, b.key)
 }
 
-/// A row on its way to its place: two numbers that decide most comparisons, and the row's index.
+/// An entry of the order: two prefixes, which decide most comparisons, and the index of the row.
 pub type SortEntry = [u64; 3];
 
-/// Returns the index of the row at a place.
+/// Returns the index of the row of an entry.
 #[inline(always)]
-pub fn row_of(place: &SortEntry) -> usize {
-    let [_, _, row] = *place;
-    // CAST: it was one.
+pub fn row_of(entry: &SortEntry) -> usize {
+    let [_, _, row] = *entry;
+    // CAST: the word was made of a `usize`.
     row as usize
 }
 
-/// How to get a number out of a row that orders rows as a sort column does.
+/// A function from a row to a number, by which rows are ordered like by a sort column.
 ///
-/// Where two numbers are equal, two numeric columns are as well; of two texts only the beginnings.
+/// If two numbers are equal, so are the values of a numeric column; for a string only the first bytes are.
 struct Prefix {
-    /// Where in the row the column is.
+    /// Index of the column's first word in the row.
     at: usize,
-    /// How far its bytes have to go up.
+    /// The number of bits by which the word is shifted up.
     unused: u32,
-    /// The bits to invert: the sign, or all bits for a descending column.
+    /// The bits to invert: the sign bit of a signed number, and then all bits for a descending column.
     flip: u64,
-    /// What the word is.
+    /// The content of the word.
     kind: PrefixKind,
 }
 
-/// What the word is that a [`Prefix`] comes from.
+/// The content of the word that a [`Prefix`] is computed from.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum PrefixKind {
     /// A number.
     Number,
-    /// The beginning of a text.
+    /// The first bytes of a string.
     Text,
-    /// Bytes in their order.
+    /// Bytes, compared in the order of memory.
     Bytes,
-    /// Nothing that orders rows.
+    /// Nothing: the prefix of each row is 0.
     Nothing,
 }
 
 impl Prefix {
-    /// The one of rows that are all alike.
+    /// The prefix of a column whose values are all equal.
     const NOTHING: Self = Self {
         at: 0,
         unused: 0,
@@ -222,13 +226,13 @@ impl Prefix {
         kind: PrefixKind::Nothing,
     };
 
-    /// The one of the first bytes of the key.
+    /// The prefix of the key's bytes.
     const KEY: Self = Self {
         kind: PrefixKind::Bytes,
         ..Self::NOTHING
     };
 
-    /// Returns the one for a column.
+    /// Returns the prefix of a column.
     fn of(key: &SortKey, rows: &Rows<'_>) -> Self {
         let descending = if key.descending { u64::MAX } else { 0 };
         let (at, unused, sign, kind) = match key.column {
@@ -251,7 +255,7 @@ impl Prefix {
         }
     }
 
-    /// Whether the columns are equal where the numbers are.
+    /// Returns whether equal prefixes mean equal values.
     fn is_exact(&self) -> bool {
         self.kind != PrefixKind::Text
     }
@@ -268,14 +272,14 @@ impl Prefix {
     }
 }
 
-/// Returns a number that orders words as the strings in them are ordered: the first byte on top, and
-/// nothing behind a NUL.
+/// Returns a number that compares like the string in a word: the first byte is the highest one, and what
+/// follows a NUL is 0.
 fn beginning(word: u64) -> u64 {
     const LOW: u64 = 0x7f7f_7f7f_7f7f_7f7f;
 
     let bytes = word.to_be();
     // The top bit of each byte that is NUL.
-    // OVERFLOW: two times 7 bits fit in a byte.
+    // OVERFLOW: the sum of two numbers of 7 bits has 8 bits, so no byte carries into the next one.
     let nul = !((bytes & LOW).wrapping_add(LOW) | bytes | LOW);
     if nul == 0 {
         bytes
@@ -284,9 +288,9 @@ fn beginning(word: u64) -> u64 {
     }
 }
 
-/// Fills `order` with the rows, sorted by `keys`.
+/// Fills `order` with one entry for each row, sorted by `keys` and then by the bytes of the row's key.
 ///
-/// Places past the rows, which a too long `order` has, come last, with numbers past theirs.
+/// If `order` has more entries than there are rows, those at the end have indices after the last row.
 pub fn sort(rows: &Rows<'_>, keys: &[SortKey], order: &mut [SortEntry]) {
     let first = keys
         .first()
@@ -300,9 +304,9 @@ pub fn sort(rows: &Rows<'_>, keys: &[SortKey], order: &mut [SortEntry]) {
             (second, keys.get(rest..).unwrap_or(&[]))
         }
     };
-    for (i, place) in order.iter_mut().enumerate() {
-        // CAST: no machine has more than 64 bits.
-        *place = [first.get(rows, i), second.get(rows, i), i as u64];
+    for (i, entry) in order.iter_mut().enumerate() {
+        // CAST: `usize` has at most 64 bits.
+        *entry = [first.get(rows, i), second.get(rows, i), i as u64];
     }
 
     let len = order.len().min(rows.len());
@@ -321,7 +325,7 @@ pub fn sort(rows: &Rows<'_>, keys: &[SortKey], order: &mut [SortEntry]) {
     });
 }
 
-/// Compares two rows that are equal but for the columns in `rest`.
+/// Returns whether row `a` comes before row `b`, which is equal in all columns but those of `rest`.
 #[inline(never)]
 fn comes_before(rows: &Rows<'_>, rest: &[SortKey], a: usize, b: usize) -> bool {
     if rest.is_empty() {
@@ -352,11 +356,11 @@ fn heapsort(v: &mut [SortEntry], less: impl Fn(&SortEntry, &SortEntry) -> bool) 
     }
 }
 
-/// Puts `x` in its place in the heap below `root`, whose own value is dropped.
+/// Inserts `x` into the heap below `root`, whose value is overwritten.
 ///
-/// It goes down the path of larger children to a leaf without looking at `x`, and then up again from
-/// there. The value comes from the end of the heap and belongs near the leaves, so this needs about
-/// half the comparisons of stopping on the way down.
+/// It moves down along the larger children to a leaf without comparing `x`, and from there up to the
+/// position of `x`. `x` comes from the end of the heap and mostly belongs near the leaves, so this needs
+/// about half the comparisons of a search from the top (bottom-up heapsort).
 fn sift(
     heap: &mut [SortEntry],
     root: usize,
@@ -366,7 +370,7 @@ fn sift(
     let mut hole = root;
 
     loop {
-        // OVERFLOW: an index of values of many bytes is less than half of all addresses.
+        // OVERFLOW: an entry has 24 bytes, so an index is less than a 24th of the address space.
         let left = hole.wrapping_mul(2).wrapping_add(1);
         let right = left.wrapping_add(1);
         let Some(l) = heap.get(left) else {
@@ -376,14 +380,14 @@ fn sift(
             Some(r) if less(l, r) => (right, *r),
             _ => (left, *l),
         };
-        if let Some(place) = heap.get_mut(hole) {
-            *place = larger;
+        if let Some(entry) = heap.get_mut(hole) {
+            *entry = larger;
         }
         hole = child;
     }
 
     while hole > root {
-        // OVERFLOW: more than `root`.
+        // OVERFLOW: `hole` is greater than `root`, so it is not 0.
         let parent = hole.wrapping_sub(1) / 2;
         let Some(&p) = heap.get(parent) else {
             break;
@@ -391,12 +395,12 @@ fn sift(
         if !less(&p, &x) {
             break;
         }
-        if let Some(place) = heap.get_mut(hole) {
-            *place = p;
+        if let Some(entry) = heap.get_mut(hole) {
+            *entry = p;
         }
         hole = parent;
     }
-    if let Some(place) = heap.get_mut(hole) {
-        *place = x;
+    if let Some(entry) = heap.get_mut(hole) {
+        *entry = x;
     }
 }

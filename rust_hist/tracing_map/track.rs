@@ -1,42 +1,42 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What `onmax()` and `onchange()` keep in an element: a number, and the row saved with it.
+//! The tracked value of `onmax()` and `onchange()` in an element: a number, and the row saved with it.
 //!
-//! C counterpart: `check_track_val_max()`, `save_track_val()` and `save_track_data_vars()`, which
-//! compare and store one by one; here value and row are always those of one hit.
+//! C counterpart: `check_track_val_max()`, `save_track_val()` and `save_track_data_vars()` of
+//! [`kernel/trace/trace_events_hist.c`](srctree/kernel/trace/trace_events_hist.c), which compare and store
+//! in separate steps. Here number and row always come from the same hit.
 //!
-//! Memory that is all 0 is a 0 that no hit has stored, as in C.
+//! If all words are 0, the number is 0 and no hit has stored it, as in C.
 //!
-//! Context: any, NMI included. A loop goes round again only because another context has stored a
-//! number meanwhile.
+//! Context: any, NMI included. A loop is repeated only after another context has changed the tracked value.
 
 use crate::limits::TRACK_ROWS;
 use crate::sync::{
     Acquire,
     Atomic,
-    Both,
     Pair,
+    PairValue,
     Release, //
 };
 
-/// The bits of the meta word with the number of the current row.
+/// The bits of the meta word with the index of the current row.
 const ROW: u64 = 0b11;
-/// The bit that says whether any hit has stored a number.
+/// The bit of the meta word that is set once a hit has stored a number.
 const FIRED: u64 = 0b100;
-/// Where the bits begin that say which rows are being written.
+/// The bits of the meta word with one bit for each row that a hit is writing.
 const CLAIMS_AT: u32 = 3;
 const CLAIMS: u64 = 0b111 << CLAIMS_AT;
-/// One version.
+/// The lowest bit of the version.
 const VERSION: u64 = 1 << 6;
 
 const _: () = assert!(TRACK_ROWS == CLAIMS.count_ones() as usize && TRACK_ROWS <= ROW as usize);
 
-/// When a number takes the place of the one that is there.
+/// The condition on which a new number replaces the tracked one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum When {
-    /// If it is larger, unsigned.
+    /// It is larger, as an unsigned number.
     Larger,
-    /// If it is another one.
+    /// It is different.
     Other,
 }
 
@@ -50,35 +50,58 @@ impl When {
     }
 }
 
-/// How an update ended.
+/// The result of an update.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tracked {
-    /// The number that is there stays.
+    /// The condition does not hold; the tracked number stays.
     Same,
-    /// The number is there now, with its row.
+    /// The new number was stored with its row.
     Stored,
-    /// The number should be there, but all rows were in use: more hits than there are spare rows
-    /// wrote to this element at once. The number that is there stays.
+    /// The condition holds, but other hits were writing all spare rows of this element. The tracked number
+    /// stays.
     Lost,
 }
 
-/// The number tracked in `words` from `at` on at this moment, which is 0 if no hit has stored any.
+/// Returns the number tracked in `words` from `at` on, or 0 if no hit has stored one.
 #[inline(always)]
 pub fn track_value(words: &[Atomic<u64>], at: usize) -> u64 {
-    // ORDERING: a hint of what `TrackCell::update` will find.
+    // ORDERING: pairs with the full ordering of `Pair::cmpxchg` in `TrackCell::store`. The number may be
+    // outdated at once: `TrackCell::update` compares again.
     words.get(at).map_or(0, |value| value.load(Acquire))
 }
 
 /// A tracked number and its row.
 ///
-/// A view of an element's aux part, whose owner it borrows; it needs no lock.
+/// It borrows an element's aux words and needs no lock.
 ///
 /// # Invariants
 ///
-/// - A row is written only by the one hit that has claimed it. A claimed row is not the current one,
-///   and stays with its hit until that makes it the current one or gives it back.
-/// - The version changes with each change of the number; so a current row whose version is still the
-///   same has not changed since.
+/// - Only the hit that has claimed a row writes it. A claimed row is not the current one; the claim ends when
+///   its hit makes it the current row or releases it.
+/// - The version changes with each change of the number. So while the version stays the same, neither the
+///   current row nor its content changes.
+///
+/// # Examples
+///
+/// ```
+/// use rust_hist::{
+///     sync::Atomic,
+///     tracing_map::{TrackCell, Tracked, When},
+/// };
+///
+/// #[repr(align(16))]
+/// struct Aligned([Atomic<u64>; 5]);
+///
+/// // Two words for the number, and three rows of one word.
+/// let words = Aligned(core::array::from_fn(|_| Atomic::<u64>::new(0)));
+/// let max = TrackCell::new(&words.0, 1).ok_or("too few words")?;
+/// let mut row = [0];
+///
+/// assert_eq!(max.update(When::Larger, 10, |row| row.put(0, 42)), Tracked::Stored);
+/// assert_eq!(max.update(When::Larger, 9, |row| row.put(0, 43)), Tracked::Same);
+/// assert_eq!((max.read(&mut row), row), (Some(10), [42]));
+/// # Ok::<(), &str>(())
+/// ```
 #[derive(Clone, Copy)]
 pub struct TrackCell<'a> {
     pair: Pair<'a>,
@@ -89,13 +112,14 @@ pub struct TrackCell<'a> {
 /// Returns the claim bit of a row.
 #[inline(always)]
 fn claim_of(row: u64) -> u64 {
-    // CAST: less than 4. OVERFLOW: the same.
+    // CAST: a row is less than 4.
+    // OVERFLOW: `CLAIMS_AT` plus a row is less than 7.
     1u64.wrapping_shl(CLAIMS_AT.wrapping_add(row as u32))
 }
 
 impl<'a> TrackCell<'a> {
-    /// The cell in `words`, with rows of `row_words` words; `None` if there are too few words or
-    /// [`Pair`] refuses them.
+    /// Returns the tracked value in `words`, with rows of `row_words` words; `None` if there are too few
+    /// words, or if they are not aligned to 16 bytes.
     #[inline(always)]
     pub fn new(words: &'a [Atomic<u64>], row_words: usize) -> Option<Self> {
         let pair = Pair::new(words)?;
@@ -111,7 +135,8 @@ impl<'a> TrackCell<'a> {
     /// Returns the words of a row.
     #[inline(always)]
     fn row(&self, row: u64) -> &'a [Atomic<u64>] {
-        // CAST: less than 4. OVERFLOW: at most the words of all rows and one more.
+        // CAST: a row is less than 4.
+        // OVERFLOW: at most 3 times `row_words`, which `new` has multiplied by `TRACK_ROWS` without overflow.
         let at = (row as usize).wrapping_mul(self.row_words);
 
         self.rows
@@ -120,16 +145,16 @@ impl<'a> TrackCell<'a> {
             .unwrap_or(&[])
     }
 
-    /// Stores `value` if it belongs there, together with the row that `fill` writes word by word.
+    /// Stores `value` if `when` holds, together with the row that `fill` writes.
     ///
-    /// `fill` gets a row that is this hit's alone and holds what an earlier hit left there. It is not
-    /// called for nothing but when another hit comes in between that makes `value` too small.
+    /// `fill` gets a row that no other hit writes, with the words that an earlier hit has left there. If
+    /// another hit stores a number meanwhile for which `when` no longer holds, the row is discarded.
     #[inline]
     pub fn update(&self, when: When, value: u64, fill: impl FnOnce(&RowWriter<'a>)) -> Tracked {
         if !when.holds(value, self.pair.value()) {
             return Tracked::Same;
         }
-        let mut old = self.pair.glance();
+        let mut old = self.pair.load_torn();
 
         if self.row_words == 0 {
             return self.store(when, value, old, 0, 0);
@@ -137,13 +162,13 @@ impl<'a> TrackCell<'a> {
 
         let (row, claimed) = loop {
             let free = |row: &u64| *row != old.meta & ROW && old.meta & claim_of(*row) == 0;
-            // CAST: 3.
+            // CAST: `TRACK_ROWS` is 3.
             let Some(row) = (0..TRACK_ROWS as u64).find(free) else {
                 return Tracked::Lost;
             };
-            let new = Both {
+            let new = PairValue {
                 value: old.value,
-                // INVARIANT: neither current nor claimed. The number stays, and so does the version.
+                // INVARIANT: the row is neither the current one nor claimed. The number and the version stay.
                 meta: old.meta | claim_of(row),
             };
             match self.pair.cmpxchg(old, new) {
@@ -161,25 +186,24 @@ impl<'a> TrackCell<'a> {
         self.store(when, value, claimed, row, claim_of(row))
     }
 
-    /// Makes `value` the number and `row` the current row, and gives `claim` back; only the latter if
-    /// `value` does not belong there any more.
+    /// Releases `claim`, and makes `value` the number and `row` the current row if `when` still holds.
     #[inline]
-    fn store(&self, when: When, value: u64, mut old: Both, row: u64, claim: u64) -> Tracked {
+    fn store(&self, when: When, value: u64, mut old: PairValue, row: u64, claim: u64) -> Tracked {
         loop {
-            // INVARIANT: the claim is that of this hit. With the number the version changes.
+            // INVARIANT: this hit has made the claim; the version changes with the number.
             let (new, end) = if when.holds(value, old.value) {
                 let version = (old.meta & !(ROW | FIRED | CLAIMS)).wrapping_add(VERSION);
                 let meta = version | (old.meta & CLAIMS & !claim) | FIRED | row;
-                (Both { value, meta }, Tracked::Stored)
+                (PairValue { value, meta }, Tracked::Stored)
             } else {
                 let meta = old.meta & !claim;
-                (Both { meta, ..old }, Tracked::Same)
+                (PairValue { meta, ..old }, Tracked::Same)
             };
             if new == old {
                 return end;
             }
-            // The full order of this pairs with `load` in `read` and in `update`: the row comes
-            // before the number.
+            // The full ordering of the exchange pairs with `Pair::load` in `read`: the stores of the row come
+            // before that of the number.
             match self.pair.cmpxchg(old, new) {
                 Ok(()) => return end,
                 Err(held) => old = held,
@@ -187,8 +211,8 @@ impl<'a> TrackCell<'a> {
         }
     }
 
-    /// Copies the row to `to`, or as much as fits, and returns the number; `None` if no hit has
-    /// stored any, and then `to` is left as it is.
+    /// Copies as much of the row to `to` as fits and returns the number; `None`, without changing `to`, if no
+    /// hit has stored a number.
     #[inline]
     pub fn read(&self, to: &mut [u64]) -> Option<u64> {
         let mut old = self.pair.load();
@@ -198,8 +222,8 @@ impl<'a> TrackCell<'a> {
                 return None;
             }
             for (to, from) in to.iter_mut().zip(self.row(old.meta & ROW)) {
-                // ORDERING: pairs with `Release` in `RowWriter`: whoever sees a word of a later row
-                // sees below that the number has changed before.
+                // ORDERING: pairs with `Release` in `RowWriter::put`: if this is a word of a later row, the
+                // load of the number below returns a later version.
                 *to = from.load(Acquire);
             }
             let new = self.pair.load();
@@ -211,7 +235,7 @@ impl<'a> TrackCell<'a> {
     }
 }
 
-/// A row that is being written.
+/// A row that only this hit writes.
 pub struct RowWriter<'a> {
     words: &'a [Atomic<u64>],
 }
@@ -220,9 +244,10 @@ impl RowWriter<'_> {
     /// Writes word `at` of the row, if there is one.
     #[inline(always)]
     pub fn put(&self, at: usize, word: u64) {
-        if let Some(place) = self.words.get(at) {
-            // ORDERING: pairs with `Acquire` in `TrackCell::read`.
-            place.store(word, Release);
+        if let Some(to) = self.words.get(at) {
+            // ORDERING: pairs with `Acquire` of the row's words in `TrackCell::read`: a reader that loads this
+            // word then loads a meta word that is at least as late as the one with the claim.
+            to.store(word, Release);
         }
     }
 }

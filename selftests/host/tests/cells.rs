@@ -8,7 +8,7 @@ mod common;
 mod words;
 
 use common::{shape, Words};
-use rust_hist::sync::{Atomic, Both, Pair};
+use rust_hist::sync::{Atomic, Pair, PairValue};
 use rust_hist::tracing_map::{
     Map,
     NumCell,
@@ -35,7 +35,7 @@ fn words() -> Aligned {
 fn a_pair_is_exchanged_as_one() {
     let words = words();
     let pair = Pair::new(&words.0[2..]).expect("aligned");
-    let both = |value, meta| Both { value, meta };
+    let both = |value, meta| PairValue { value, meta };
 
     assert!(Pair::supported());
     assert_eq!(pair.load(), both(0, 0));
