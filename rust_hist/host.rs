@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The pure rooms of `rust_hist`, as a crate for the host.
+//! The pure layers of `rust_hist` as a crate for the host.
 //!
-//! The same files as in the module, without the kernel: text -> `lang` -> `program` -> run over a
-//! record -> `tracing_map` -> `render`. What they allocate goes through `alloc`, so that the tests in
-//! `selftests/host` decide what memory there is.
+//! These are the files of the module, without the kernel. A command's text is parsed by [`lang`] and
+//! compiled by [`program`]; the program runs over a record and adds to a [`tracing_map`], whose rows
+//! [`render`] writes. [`schema`] defines, writes and shows synthetic events. All allocations go through
+//! [`alloc`], so that the tests in `selftests/host` can make each of them fail.
 
 #![no_std]
 

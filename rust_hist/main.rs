@@ -5,25 +5,26 @@
 //! C counterpart: [`kernel/trace/trace_events_hist.c`](srctree/kernel/trace/trace_events_hist.c).
 //! See `Documentation/` for the user guide and for the design.
 //!
-//! Rooms, and who may use whom: `hist_trigger` is glue and uses all; `ffi` names the C side and
-//! knows nothing of histograms; the others are pure `core` Rust and are built on the host, too.
+//! Layers: `hist_trigger` and `synth` are glue and use all others; `ffi` names C structures and does not
+//! know what a histogram is; the others are pure `core` Rust and are also built on the host.
 
 mod ffi;
 mod hist_trigger;
 mod synth;
 
-/// The pure rooms, each of them whole: the host crate tests what the module has no use for yet.
-macro_rules! pure_rooms {
-    ($($room:ident),+ $(,)?) => {
+/// Declares the pure layers. The host crate, which has the same files, also tests what the module does not
+/// use.
+macro_rules! pure_layers {
+    ($($layer:ident),+ $(,)?) => {
         $(
             #[allow(dead_code, unused_imports, reason = "the host crate uses all of it")]
-            #[allow(unreachable_pub, reason = "the root of the module keeps its rooms private")]
-            mod $room;
+            #[allow(unreachable_pub, reason = "the root of the module keeps its layers private")]
+            mod $layer;
         )+
     };
 }
 
-pure_rooms! {
+pure_layers! {
     alloc,
     error,
     field,
@@ -77,12 +78,12 @@ module! {
         },
         hash_seed: u64 {
             default: 0,
-            description: "What the hashes of keys begin with, for measurements; 0 draws a number at load",
+            description: "Seed of the hashes of keys, for measurements; 0 chooses a random number at load",
         },
     },
 }
 
-/// What the module calls its things.
+/// The names of the commands and files that the module registers.
 struct Names {
     /// The trigger, and the file that shows its table.
     hist: &'static CStr,
@@ -92,11 +93,11 @@ struct Names {
     #[cfg(rust_hist_debug)]
     debug: &'static CStr,
     synth: &'static synth::Names,
-    /// What the tracing README lacks in a kernel without the C implementation.
+    /// The lines that the tracing README lacks in a kernel without the C implementation.
     readme: Option<&'static CStr>,
 }
 
-/// Those of the C implementation, for a kernel without it.
+/// The names of the C implementation, for a kernel without it.
 static DROP_IN: Names = Names {
     hist: c"hist",
     enable: c"enable_hist",
@@ -104,7 +105,7 @@ static DROP_IN: Names = Names {
     stats: c"hist_stats",
     #[cfg(rust_hist_debug)]
     debug: c"hist_debug",
-    // They are an option of their own.
+    // Synthetic events have a configuration option of their own.
     synth: if cfg!(CONFIG_SYNTH_EVENTS) {
         &synth::BESIDE
     } else {
@@ -113,7 +114,7 @@ static DROP_IN: Names = Names {
     readme: Some(README),
 };
 
-/// Beside the C implementation.
+/// The names for a kernel that has the C implementation.
 static BESIDE: Names = Names {
     hist: c"rhist",
     enable: c"enable_rhist",
@@ -126,7 +127,11 @@ static BESIDE: Names = Names {
 };
 
 impl Names {
-    /// Chooses by the parameter, and else by what the kernel has.
+    /// Returns the names that the parameter `names` chooses; 0 chooses by the kernel's configuration.
+    ///
+    /// # Errors
+    ///
+    /// `EBUSY` for the names of the C implementation if the kernel has it, `EINVAL` for other numbers.
     fn choose(parameter: u8) -> Result<&'static Self> {
         match parameter {
             0 if cfg!(CONFIG_HIST_TRIGGERS) => Ok(&BESIDE),
@@ -144,7 +149,8 @@ impl Names {
     }
 }
 
-/// The value of a parameter, which the kernel crate gives by reference or by value, depending on the version.
+/// Returns the value of a parameter, which the kernel crate returns by reference or by value, depending on
+/// its version.
 fn value<T: Copy>(parameter: impl Borrow<T>) -> T {
     *parameter.borrow()
 }
