@@ -23,9 +23,8 @@ LEAST = 1.0
 STACK_MORE = 250
 # Entries of the table whose fill is measured.
 FILL_SIZE = 2048
-
-# Seeds of random triggers.
-SEEDS = 5
+# The line of the results that names the seeds of random triggers.
+SEEDS = "Seeds of random triggers"
 
 Figure = collections.namedtuple("Figure", "unit median least most limit text")
 Random = collections.namedtuple("Random", "seed part texts median ninetieth worst limits text")
@@ -297,7 +296,7 @@ writes this file. How it measures is in :doc:`testing`; why ours costs what it d
 """
 
 
-def missing(figures, rows, drawn, against):
+def missing(figures, about, rows, drawn, against):
     """What should be in the document and is not: what has a baseline, and what has none because it has no limit."""
     names = [name for name in read_baseline(against)[0] if not name.startswith("stack_trace_save")]
     wanted = [(name, side) for name in names + ["create"] for side in ("c", "ours")]
@@ -306,7 +305,9 @@ def missing(figures, rows, drawn, against):
     for kind in ("fill", "spread"):
         out += [kind] * (sum(name.startswith(kind + "-") and bool(FILLING.match(name)) for name, _ in figures) < 4)
     out += ["new"] * (not any(NEW.match(name) for name, _ in figures))
-    out += ["random triggers"] * (len({of.seed for of in drawn if of.part == "all"}) < SEEDS)
+    seeds = about.get(SEEDS, "").split()
+    out += [f"random triggers of seed {seed}" for seed in seeds if (seed, "all") not in {(of.seed, of.part) for of in drawn}]
+    out += ["random triggers"] * (not seeds)
     return out + ["the map alone"] * (not rows)
 
 
@@ -314,7 +315,7 @@ def document(path, map_path, where, against):
     figures, about = results(path)
     comments, rows = maps(map_path)
     drawn = randoms(path)
-    lacks = missing(figures, rows, drawn, against)
+    lacks = missing(figures, dict(about), rows, drawn, against)
     if lacks:
         sys.exit(f"bench.py: not measured, so nothing is written: {', '.join(lacks)}")
     counts = dict(about).get("Counts", "instructions")
