@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What scripts/bench does with the figures of selftests/bench/rows -t and selftests/bench/random --tabs; see there.
+"""Evaluates the figures of selftests/bench/rows -t and selftests/bench/random --tabs for scripts/bench.
 
 usage: bench.py check    RESULTS BASELINE COMBINATION
        bench.py baseline RESULTS COMBINATION             prints the new baseline
@@ -16,12 +16,12 @@ import os
 import re
 import sys
 
-# What a figure may be above the baseline: a part of it, or an instruction where that is more.
+# How far a figure may exceed the baseline: a part of it, or one instruction if that is more.
 GROWTH = 0.03
 LEAST = 1.0
-# What a stack trace may cost more than the unwinding.
+# How many instructions a stack trace may cost besides the unwinding.
 STACK_MORE = 250
-# Entries of the table whose fill is measured.
+# The entries of the table whose fill is measured.
 FILL_SIZE = 2048
 # The line of the results that names the seeds of random triggers.
 SEEDS = "Seeds of random triggers"
@@ -31,7 +31,7 @@ Random = collections.namedtuple("Random", "seed part texts median ninetieth wors
 
 
 def results(path):
-    """Returns the figures {(name, side): Figure} in their order, and what is said of the machine."""
+    """Returns the figures {(name, side): Figure} in their order, and the lines about the machine."""
     figures, about = {}, []
     with open(path, encoding="utf-8") as lines:
         for line in lines:
@@ -58,7 +58,7 @@ def randoms(path):
 
 
 def baseline(path, combination):
-    """Prints a line for each figure of ours: its name, its median, and what it may be at most."""
+    """Prints a line for each figure of ours: its name, its median, and its limit."""
     figures, _ = results(path)
     print("# SPDX-License-Identifier: GPL-2.0")
     print("# What triggers of ours cost, and at most may; 'scripts/bench --baseline' writes this.")
@@ -86,7 +86,7 @@ def check(path, against, combination):
     """Prints KTAP, a test for each figure of the baseline.
 
     A figure fails that has grown, or is above its limit when that of the baseline is not. With other compilers,
-    another kernel or QEMU figures differ, so they are only told.
+    another kernel or QEMU figures differ, so they are only printed.
     """
     figures, _ = results(path)
     wanted, of = read_baseline(against)
@@ -131,7 +131,7 @@ def number(value):
 
 
 def spread(figure):
-    """The median, and the least and the most where they differ in what is shown."""
+    """The median, and the minimum and maximum if they differ as shown."""
     if figure is None:
         return ""
     low, mid, high = number(figure.least), number(figure.median), number(figure.most)
@@ -139,7 +139,7 @@ def spread(figure):
 
 
 def literal(text):
-    """The triggers, and what is said of them in brackets behind."""
+    """The triggers, and the notes in brackets after them."""
     text, *notes = re.split(r" \((?=[a-z0-9])", text)
     return " ; ".join(f"``{part}``" for part in text.split(" ; ")) + "".join(f", {note.rstrip(')')}" for note in notes)
 
@@ -157,7 +157,7 @@ def row(c, ours):
 
 
 def alone(figures, event):
-    """What an event alone costs, but for a paused trigger."""
+    """The cost of an event alone, with a paused trigger."""
     return next(f.median for (name, side), f in figures.items() if side == "base" and name.startswith(f"alone {event} "))
 
 
@@ -166,12 +166,12 @@ FILLING = re.compile(r"(fill|spread)-\d+$")
 FULL = re.compile(r"full(-[a-z]+)?(@\d+)?$")
 # Rows of which each hit has a new key.
 NEW = re.compile(r"new(-[a-z0-9-]+)?$")
-# The first rows of the tables behind the first.
+# The first rows of the tables after the first.
 FIRST = ("small-key", "spread")
 
 
 def hit_tables(figures):
-    """The tables of the hits: the named, other shapes, other ways, and those where CPUs share sums."""
+    """The tables of the hits: the named, other shapes, other contexts, and those in which CPUs share sums."""
     tables, shared = [[] for _ in range(len(FIRST) + 1)], []
     place = 0
     for name, c, ours in pairs(figures):
@@ -202,9 +202,9 @@ def maps(path):
     return comments, rows
 
 
-# Colours that are told apart by all eyes.
+# Colours that people with colour blindness can distinguish.
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#999999")
-# The drawing, and what is in it around the plot.
+# The size of the drawing, and its margins around the plot.
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 760, 400, 70, 215, 20, 50
 
 
@@ -297,7 +297,7 @@ writes this file. How it measures is in :doc:`testing`; why ours costs what it d
 
 
 def missing(figures, about, rows, drawn, against):
-    """What should be in the document and is not: what has a baseline, and what has none because it has no limit."""
+    """The figures that the document needs and that were not measured: those with a baseline, and those without limit."""
     names = [name for name in read_baseline(against)[0] if not name.startswith("stack_trace_save")]
     wanted = [(name, side) for name in names + ["create"] for side in ("c", "ours")]
     wanted += [("bpf-count", "bpf"), ("bpf-sum", "bpf"), ("stack_trace_save", "core")]

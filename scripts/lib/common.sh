@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-# Sourced by the host scripts: where things are, how to speak, how to run a long step.
+# Sourced by the host scripts: paths, messages, and long steps with a log.
 
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd -P)
 CACHE=${RUST_HIST_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/rust_hist}
@@ -10,14 +10,14 @@ DEFAULT_VERSION=7.2
 DEFAULT_FLAVOUR=dropin
 JOBS=${JOBS:-$(nproc)}
 
-# Packages and locally installed tools may stand where root's PATH does not look.
+# Packages and locally installed tools may be in directories that root's PATH does not have.
 export PATH=$PATH:/usr/sbin:/sbin:$HOME/.cargo/bin
 
 mkdir -p "$LOGS"
 
 say() { printf '%s\n' "rust_hist: $*" >&2; }
 
-# One sentence that says what is wrong, one that says what to do about it.
+# Prints one sentence with the error, and one with what to do about it.
 die() {
 	printf 'rust_hist: error: %s\n' "$1" >&2
 	shift
@@ -31,14 +31,14 @@ die() {
 is_version() { case " $VERSIONS " in *" $1 "*) ;; *) return 1 ;; esac; }
 is_flavour() { case " $FLAVOURS " in *" $1 "*) ;; *) return 1 ;; esac; }
 
-# need_kdir DIR: a tree in which a kernel was configured.
+# need_kdir DIR: fails unless DIR is the tree of a configured kernel.
 need_kdir() {
 	[ -d "$1" ] || die "KDIR=$1 is no directory."
 	[ -f "$1/.config" ] || die "KDIR=$1 has no .config, so it is no built kernel tree." \
 		"Configure and build it first, or give its source as KSRC=."
 }
 
-# What to put before a command that needs root.
+# The prefix of a command that needs root.
 SUDO=()
 [ "$(id -u)" = 0 ] || SUDO=(sudo)
 need_root() {
@@ -59,7 +59,7 @@ need_space() {
 }
 
 # step TITLE LOG LINES CMD...: run a long command with its output in LOG. LINES is about how many
-# lines it will write (0: unknown), for the percentage. With MAY_FAIL=1 a failure is told in one line.
+# lines it will write (0: unknown), for the percentage. With MAY_FAIL=1 a failure is reported in one line.
 step() {
 	local title=$1 log=$2 lines=$3 pid rc=0 start=$SECONDS last=$SECONDS now n far tty=
 	shift 3

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Writes an ACPI table that names CPUs which are not there; see scripts/vm --possible.
+"""Writes an ACPI table with possible CPUs that are never online, for scripts/vm --possible.
 
 usage: madt.py CPUS >TABLE
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Looks at the machine code of a hit; see scripts/check-object, which runs it.
+"""Checks the machine code of a hit, for scripts/check-object.
 
 usage: object.py SUFFIX MODULE DOCUMENT [-v]
 
@@ -30,7 +30,7 @@ ATOMICS = re.compile(r"^(rust_helper_|__atomic_|__sync_|__aarch64_|atomic|arch_a
 
 
 def allowed(path):
-    """Returns by kind the functions that the document names, and those that not each kernel has."""
+    """Returns by kind the functions that the document names, and those that only some kernels have."""
     lists, optional = {kind: set() for kind in SECTIONS.values()}, set()
     lines = open(path, encoding="utf-8").read().splitlines()
     kind = None
@@ -49,7 +49,7 @@ def without_generics(name):
     """Returns a demangled path without its generic arguments: <a::B<C> as D>::e::<F> is a::B::e."""
     out, depth = "", 0
     name = re.sub(r"\bimpl <", "<", name)
-    # The type in front of a path stands in brackets as arguments do.
+    # The type before a path is in brackets like generic arguments.
     if name.startswith("<"):
         end, depth = 0, 0
         for end, c in enumerate(name):
@@ -103,7 +103,7 @@ class Object:
                 body[-1][2].append((m[1], m[2]))
             elif m := re.match(r"\s+([0-9a-f]+):\s+(.*\S)", line):
                 text = re.sub(r"\s+", " ", m[2])
-                # A prefix stands on a line of its own.
+                # A prefix is on a line of its own.
                 if body and body[-1][1] in ("lock", "rep", "repne"):
                     body[-1] = (body[-1][0], body[-1][1] + " " + text, body[-1][2])
                 else:
@@ -160,13 +160,13 @@ class Object:
 
 
 def roots(obj):
-    """Returns the functions that the trigger commands have for a hit."""
+    """Returns the functions by which the core calls the trigger commands for a hit."""
     names = obj.demangled(obj.functions)
     return [s for s, name in names.items() if "ffi::command::Command<" in name and ROOT.search(name)]
 
 
 def closure(obj):
-    """Returns the functions that a hit can come to, each with those that it refers to."""
+    """Returns the functions that a hit can call, each with those that it refers to."""
     graph, todo = {}, roots(obj)
     while todo:
         symbol = todo.pop()
@@ -177,7 +177,7 @@ def closure(obj):
 
 
 def findings(obj, graph):
-    """Yields (kind, address, symbol, what) for all that a hit should not do without a reason."""
+    """Yields (kind, address, symbol, what) for all instructions that need a reason in a hit."""
     for symbol in graph:
         for address, text, _ in obj.functions[symbol]:
             if re.match(r"lock\b|xchg\w* .*\(", text):
@@ -220,7 +220,7 @@ def main():
         what = names.get(what, what)
         where = [short(f) for f in frames if f] or [short(names[symbol])]
         story = f"{kind}: {what}, in " + " < ".join(where[:8])
-        # What the library has out of line says little by itself.
+        # Functions of the library are named together with their caller.
         callers = sorted({short(names[s]) for s, callees in graph.items() if symbol in callees})
         if len(where) < 4 and callers:
             story += " (called by " + ", ".join(callers) + ")"

@@ -13,9 +13,9 @@ import socket
 import sys
 import time
 
-# Bytes of the log that are enough.
+# Bytes of the log that are read.
 ENOUGH = 20_000_000
-# Where a hit begins.
+# The function in which a hit starts.
 ENTRY = "trace_event_raw_event_hit"
 # The length of a call instruction with an address in it.
 CALL = 5
@@ -26,7 +26,7 @@ def log(where, pid):
         with socket.socket(socket.AF_UNIX) as monitor:
             monitor.connect(os.path.join(where, "monitor"))
             monitor.sendall(text.encode() + b"\n")
-            # Until it says that it waits for the next one, twice: QEMU greets first.
+            # Reads up to the second prompt: QEMU prints one at the start.
             said = b""
             while said.count(b"(qemu)") < 2:
                 said += monitor.recv(4096)
@@ -82,7 +82,7 @@ def count(where, function):
 
 
 def whole(ran, entries):
-    """The mean of what the calls of a function take, each from its first instruction to the return."""
+    """The mean number of instructions of a function's calls, each from its first instruction to the return."""
     takes, at = [], 1
     while at < len(ran):
         if ran[at] in entries:

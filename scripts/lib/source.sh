@@ -97,7 +97,7 @@ fetch_source() {
 	mv "$dl/$version.part" "$dl/$version"
 }
 
-# Prints what identifies the source of version $1: it goes into every key.
+# Prints the identity of the source of version $1, which is part of every key.
 source_id() {
 	local deb
 	if [ -n "${KSRC:-}" ]; then
@@ -108,7 +108,7 @@ source_id() {
 	basename "$deb"
 }
 
-# What changes when somebody edits KSRC; Debian's source stays what it is.
+# Prints a hash that changes when KSRC is edited; Debian's source never changes.
 source_state() {
 	[ -z "${KSRC:-}" ] || find "$KSRC" -name .git -prune -o -type f -printf '%T@\n' |
 		awk '{ n++; if ($1 > t) t = $1 } END { printf "%d %.6f\n", n, t }'

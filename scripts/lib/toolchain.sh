@@ -8,7 +8,7 @@
 MIN_RUSTC=1.85.0
 MIN_BINDGEN=0.71.1
 MIN_LLVM=17
-# Older ones take structs for opaque with libclang 22: they build, and the kernel crate does not.
+# Older ones treat structs as opaque with libclang 22, and the kernel crate then does not build.
 MIN_BINDGEN_LLVM22=0.72.1
 
 # at_least HAVE WANT
@@ -40,7 +40,7 @@ rustc_of() {
 
 rust_library_of() { printf '%s/lib/rustlib/src/rust/library' "$("$1" --print sysroot)"; }
 
-# Prints why there is none and fails, or prints the path.
+# Prints the path, or prints why there is none and fails.
 find_rustc() {
 	local v r why="no rustc was found"
 	[ -z "${RUSTC:-}" ] || why="RUSTC=$RUSTC is none"
@@ -117,7 +117,7 @@ _llvm_complete() {
 
 rustc_llvm() { "$1" -vV | sed -n 's/^LLVM version: \([0-9]*\).*/\1/p'; }
 
-# Called when the tools are needed; a failure names the mend.
+# Called when the tools are needed; the message of a failure has the remedy.
 pick_toolchain() {
 	local r b l lib how="Run scripts/setup, or name a suitable one in the environment (RUSTC=, BINDGEN=)."
 	[ -z "${TOOLCHAIN_ID:-}" ] || return 0
