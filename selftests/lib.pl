@@ -4,22 +4,22 @@
 # usage: selftests/lib.pl NAME ARGUMENT...
 #        selftests/lib.pl <QUESTIONS >ANSWERS
 #
-# The functions of lib.sh that are no work for a shell; what they do stands there. With a NAME, this one. Without,
-# those that are asked for, one after the other, until nobody is left to ask: a question is how many words it has,
-# then the directory, the name and the arguments, each ended by a NUL; an answer is what the function prints, and
-# a line of \x01 and its status; or that line alone, with 'long' before the status, if what it prints is in a file.
+# The functions that a shell is too slow for; lib.sh describes them. With a NAME it runs this function. Without, it
+# reads requests until the end of the file: a request is the number of its words, then the directory, the name and the
+# arguments, each followed by a NUL; an answer is the output of the function, and
+# a line of \x01 and its status; or only that line, with 'long' before the status, if the output is in a file.
 #
-# Of the environment: HIST, HIST_FILE, HIST_STATS, SYNTH, SYNTH_FILE, TRACEFS, RUST, and TMPDIR for answers that are long.
+# Environment: HIST, HIST_FILE, HIST_STATS, SYNTH, SYNTH_FILE, TRACEFS, RUST, and TMPDIR for answers that are long.
 
 use strict;
 use warnings;
 use Errno ();
 
 my ($hist, $top, $rust) = @ENV{'HIST', 'TRACEFS', 'RUST'};
-# The bytes of an answer that is not long.
+# The maximum bytes of an answer that is not long.
 my $MOST = 4000;
 
-# What ends a function, after what it has to say.
+# Ends a function with a message.
 sub fail {
 	print "FAILED: @_\n";
 	die "failed\n";
@@ -31,7 +31,7 @@ sub content {
 	return scalar(<$f>) // '';
 }
 
-# The errno's name, or nothing.
+# Returns the name of errno.
 sub errno {
 	for my $name (qw(EPERM ENOENT E2BIG ENOMEM EACCES EBUSY EEXIST ENODEV EINVAL ENOSPC EDOM ERANGE EOPNOTSUPP)) {
 		return $name if $!{$name};
@@ -94,7 +94,7 @@ $functions{refusal} = sub {
 	my @heads = grep { /: error: / } split /^/, $text;
 	s/^\[ *\d+\.\d+\] // for @heads;
 	my $want = join '', map { "$location: error: $_\n" } @messages;
-	# What ours says behind a message.
+	# The detail that ours appends to a message.
 	my $more = $rust ? ': .+' : '';
 	my $pattern = quotemeta($want) =~ s/\\\.\\\.\\\.\\\n/$more\n/gr;
 	join('', @heads) =~ /^$pattern\z/ or fail("the log of \"$command\": wanted\n${want}got\n$text");

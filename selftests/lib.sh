@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 #
-# What the tests in test.d share. The working directory is that of tracefs, or of an instance.
+# The common functions of the tests in test.d. The working directory is that of tracefs, or of an instance.
 #
 # From 'run': TRACEFS (its top), HIST (the trigger: hist or rhist), HIST_FILE and HIST_STATS (the
 # per-event files), SYNTH, SYNTH_FILE and SYNTH_PREFIX (the system, the file and the prefix of synthetic
@@ -9,7 +9,7 @@
 
 LC_ALL=C
 export LC_ALL
-# What busybox has in itself and does otherwise: as functions, where another function calls them; as aliases, so that $!
+# Programs that busybox has built in with another behaviour: as functions, for other functions; as aliases, so that $!
 # is their process.
 case $SHELL_OF_TESTS in
 busybox*)
@@ -185,7 +185,7 @@ read_back() {
 # entries - what the error log holds, without time stamps
 entries() { sed 's/^\[ *[0-9.]*\] //' error_log; }
 
-# refused EVENT BYTES ERRNO - the command as it stands, with its name; says nothing of the log
+# refused EVENT BYTES ERRNO - BYTES is the whole command with its name; does not check the log
 refused() { refusal any "$@"; }
 
 # refused_quietly EVENT TEXT ERRNO [MESSAGE] - C logs nothing; ours the MESSAGE, if there is one

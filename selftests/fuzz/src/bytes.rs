@@ -2,7 +2,7 @@
 
 //! Numbers out of an input.
 
-/// An input that is used up from its beginning; behind its end are zeros.
+/// An input that is used up from its beginning; after its end are zeros.
 pub(crate) struct Bytes<'i>(pub(crate) &'i [u8]);
 
 impl<'i> Bytes<'i> {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What is asked of the pure rooms for any input: no panic, no overflow, and what each target says.
+//! What the pure layers have to do for any input: not panic, not overflow, and what each target checks.
 //!
 //! Targets share the events, worlds and checks of the tests in `selftests/host`. `scripts/fuzz` runs
 //! them under libFuzzer; the test `corpus` gives them the inputs that were kept.

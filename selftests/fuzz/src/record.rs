@@ -50,7 +50,7 @@ pub(crate) fn run(input: &[u8]) {
 
     let mut input = Bytes(input);
     let first = usize::from(input.byte());
-    // A few at a time; those that refer to others are behind them.
+    // A few at a time; those that refer to others are after them.
     let chosen: Vec<usize> = match first {
         255.. => (0..TRIGGERS.len()).collect(),
         n => (0..TRIGGERS.len())

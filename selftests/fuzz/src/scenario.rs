@@ -29,7 +29,7 @@ pub(crate) fn run(input: &[u8]) {
     world.synth("txt char[] a; char[16] b");
     world.synth("sts long[] a");
 
-    // A line is a trigger, behind a letter for its event.
+    // A line is a trigger, after a letter for its event.
     for line in input.split(|&b| b == b'\n').take(TRIGGERS_MAX) {
         let [event, text @ ..] = line else {
             continue;

@@ -32,7 +32,7 @@ use crate::{
 };
 
 pub(crate) fn run(input: &[u8]) {
-    // The definition, which is a string of C, and behind its end what is written and shown.
+    // The definition, which is a string of C, and after its end what is written and shown.
     let end = input.iter().position(|&b| matches!(b, 0 | b'\n'));
     let (text, rest) = input.split_at(end.unwrap_or(input.len()));
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Any text behind `hist:`, `enable_hist:` or `triggers=`: it makes a trigger whose line makes the
+//! Any text after `hist:`, `enable_hist:` or `triggers=`: it makes a trigger whose line makes the
 //! same trigger again, or is refused with an explanation whose caret is inside; with too little
 //! memory nothing else is said; and no line is longer than what was typed allows.
 

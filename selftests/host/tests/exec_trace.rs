@@ -156,7 +156,7 @@ fn zoo() -> Vec<u8> {
     put(20, &(-3i32).to_ne_bytes());
     put(24, &u64::MAX.to_ne_bytes());
     put(32, &(-4i64).to_ne_bytes());
-    // filename: 6 bytes at 100; label: 4 bytes behind its word; stack: 24 bytes at 120.
+    // filename: 6 bytes at 100; label: 4 bytes after its word; stack: 24 bytes at 120.
     put(40, &(6u32 << 16 | 100).to_ne_bytes());
     put(48, &(4u32 << 16 | (112 - 52)).to_ne_bytes());
     put(64, &(24u32 << 16 | 120).to_ne_bytes());

@@ -410,7 +410,7 @@ fn b_27_a_saved_stack_is_shown_as_symbols() {
         "\tmax:          3  common_stacktrace:\n         sym_ffffffff81000001+0x0\
          \n         sym_ffffffff81000002+0x0\n\tnext_pid:          2\n"
     ));
-    // The frames of a deeper stack do not show behind those of a later one.
+    // The frames of a deeper stack do not show after those of a later one.
     let shallow = Around {
         frames: &[0xabc],
         ..AROUND

@@ -55,7 +55,7 @@ fn debug(program: &Program, text: &str) -> String {
     String::from_utf8(out.0).expect("is text")
 }
 
-/// The lines of a trigger that begin with `title`, behind it.
+/// The lines of a trigger that begin with `title`, after it.
 fn values<'t>(text: &'t str, title: &str) -> Vec<&'t str> {
     text.lines()
         .filter_map(|line| line.trim_start().strip_prefix(title))

@@ -1053,7 +1053,7 @@ fn h_cmd_30_the_nearest_trigger_and_where_it_differs() {
     let likeness = |typed: &str, there: &str| {
         compiled(typed).likeness(typed.as_bytes(), &compiled(there), there.as_bytes())
     };
-    // What stands behind the first difference, in the line of the one that is there.
+    // What follows the first difference, in the line of the one that is there.
     let behind = |typed: &str, there: &str| {
         let program = compiled(there);
         let at = compiled(typed)

@@ -785,7 +785,7 @@ fn memory_may_end_anywhere() {
     }
 }
 
-/// Why a text is refused, and what is said behind the text of the last entry.
+/// Why a text is refused, and what is said after the text of the last entry.
 fn refused(world: &mut World, text: &str) -> (Refusal, String) {
     let refusal = world.compile(text).map(|_| ()).expect_err(text);
     let detail = String::from_utf8(refusal.detail().to_vec()).expect("is text");

@@ -117,7 +117,7 @@ fn word() -> impl Strategy<Value = u64> {
     ]
 }
 
-/// Bytes among which NULs, and different ones behind a NUL, are frequent.
+/// Bytes among which NULs, and different ones after a NUL, are frequent.
 fn text() -> impl Strategy<Value = [u64; 2]> {
     let byte = prop_oneof![3 => Just(0u8), 4 => Just(b'a'), 2 => Just(b'b'), 1 => any::<u8>()];
     prop::collection::vec(byte, 16).prop_map(|bytes| {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! From the text of a trigger to the text of its table, through all rooms, against a table kept by
+//! From the text of a trigger to the text of its table, through all layers, against a table kept by
 //! plain means.
 
 #![cfg(not(loom))]

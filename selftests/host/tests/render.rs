@@ -277,7 +277,7 @@ fn task_names() {
         pid(b"<idle>", 0),
         "{ common_pid: <idle>          [         0] } hitcount:          1"
     );
-    // The longest name, and what is behind a NUL.
+    // The longest name, and what is after a NUL.
     assert_eq!(
         pid(b"fifteen_letters", 1),
         "{ common_pid: fifteen_letters [         1] } hitcount:          1"

@@ -88,7 +88,7 @@ fn more_carets() {
         ("ev int a ^unsigned", IncompleteType),
         ("ev unsigned ^s64 a", InvalidType),
         ("ev ^unsigned unsigned a", InvalidType),
-        // Brackets behind the type, so it is the type that is wrong.
+        // Brackets after the type, so it is the type that is wrong.
         ("ev ^char[257] a", InvalidType),
         ("ev ^char[x] a", InvalidType),
         ("ev int ^1a", BadName),

@@ -2,7 +2,7 @@
 
 //! The map of the C implementation, and what it needs of the kernel.
 //!
-//! `scripts/bench-map` compiles `kernel/trace/tracing_map.c` as it stands in the kernel's source, with
+//! `scripts/bench-map` compiles `kernel/trace/tracing_map.c` of the kernel's source, with
 //! the kernel's own headers, and links the object. What that calls of the kernel is below. Memory
 //! comes as kmalloc gives it out: objects of one size class side by side, so that cache lines are
 //! shared as they are there.

@@ -189,12 +189,12 @@ impl Out for Text {
     }
 }
 
-/// Compiles what stands behind `hist:` as for a new trigger.
+/// Compiles what follows `hist:` as for a new trigger.
 pub(crate) fn compile(event: &Event, text: &[u8]) -> Result<Program, Refusal> {
     create(&mut event.clone(), text)
 }
 
-/// Compiles what stands behind `hist:` as for a new trigger on the event that `resolver` knows.
+/// Compiles what follows `hist:` as for a new trigger on the event that `resolver` knows.
 pub(crate) fn create(resolver: &mut dyn Resolver, text: &[u8]) -> Result<Program, Refusal> {
     let spec = lang::parse(b"hist", text)?;
     let mut program = Program::compile(&spec, resolver, Purpose::New)?;
@@ -203,7 +203,7 @@ pub(crate) fn create(resolver: &mut dyn Resolver, text: &[u8]) -> Result<Program
     Ok(program)
 }
 
-/// Compiles what stands behind `hist:` as for a command that looks for a trigger.
+/// Compiles what follows `hist:` as for a command that looks for a trigger.
 pub(crate) fn compile_change(event: &Event, text: &[u8]) -> Result<Program, Refusal> {
     Program::compile(
         &lang::parse(b"hist", text)?,
@@ -223,12 +223,12 @@ pub(crate) fn line_of(program: &Program, text: &[u8]) -> Vec<u8> {
     out.0
 }
 
-/// A printed line as it is typed behind `hist:`, with its state.
+/// A printed line as it is typed after `hist:`, with its state.
 pub(crate) fn typed(line: &[u8]) -> &[u8] {
     line.strip_prefix(b"hist:").expect("has the prefix")
 }
 
-/// What stands behind `hist:` in a printed line, up to its state.
+/// What follows `hist:` in a printed line, up to its state.
 pub(crate) fn behind_prefix(line: &[u8]) -> &[u8] {
     let line = typed(line);
 
@@ -264,7 +264,7 @@ pub(crate) fn refuses(event: &Event, marked: &str, errno: Errno, kind: ErrKind) 
 }
 
 /// As [`refuses`], with the entries that come first before the one with the caret. Carets of those
-/// are one column further, on a name behind its `$`.
+/// are one column further, on a name after its `$`.
 pub(crate) fn refuses_twice(event: &Event, marked: &str, errno: Errno, kinds: &[ErrKind]) {
     let at = marked.find('^').expect("has a caret");
     let text = marked.replace('^', "");

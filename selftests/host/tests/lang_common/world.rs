@@ -98,7 +98,7 @@ impl World {
         create(self, text.as_bytes())
     }
 
-    /// Checks that `text` is accepted and printed as `expected`, behind which [`TAIL`] may stand for
+    /// Checks that `text` is accepted and printed as `expected`, after which [`TAIL`] may stand for
     /// itself; and that what is printed makes the same trigger and the same line again.
     pub(crate) fn accepts(&mut self, text: &str, expected: &str) -> Program {
         let program = self

@@ -234,7 +234,7 @@ pub(crate) fn record(schema: &Schema, values: Vec<Value>) -> Vec<u8> {
     record
 }
 
-/// The 64-bit word behind the header.
+/// The 64-bit word after the header.
 pub(crate) fn word(record: &[u8], at: usize) -> u64 {
     let from = HEADER + at * 8;
 

@@ -14,7 +14,7 @@ pub(crate) trait Content {
     /// Unsets it.
     fn unset(&self) -> bool;
 
-    /// Copies it to `to`, as much as fits, and zeros behind it.
+    /// Copies it to `to`, as much as fits, and zeros after it.
     fn read(&self, to: &mut [u64]) -> Option<()>;
 }
 
