@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Synthetic events for other Rust modules: they include this file, and nothing else of this crate.
+//! Synthetic events for other Rust modules, which include this file and nothing else of this crate.
 //!
 //! C header: [`include/linux/trace_events.h`](srctree/include/linux/trace_events.h)
 //!
-//! It is a safe view of the kernel's own API, so a module that uses it runs with whatever implements
-//! that: `rust_hist`, or the C code of the kernel. A Rust module cannot link with the crate of
-//! another one, only with the functions that it exports, hence a file to include:
+//! It wraps the kernel's own API in safe types, so a module that uses it works with each implementation:
+//! that of `rust_hist`, and the C code of the kernel. A Rust module cannot link with the crate of
+//! another one, only with its exported functions, so it includes the file:
 //!
 //! ```ignore
 //! #[path = "../../rust_hist/synth/client.rs"]
@@ -14,8 +14,8 @@
 //! ```
 //!
 //! An event is made by [`SynthEvent::new`], found in an instance by [`SynthEvent::file`], and traced
-//! there by [`EventFile::trace`]. What a module creates here has to be gone when it is unloaded;
-//! [`SynthEvent`] and [`EventFile`] see to that as they are dropped.
+//! there by [`EventFile::trace`]. A module has to delete its events before it is unloaded;
+//! dropping [`SynthEvent`] and [`EventFile`] does so.
 
 #![allow(dead_code, reason = "not every module uses all of it")]
 
@@ -44,20 +44,20 @@ use kernel::{
     }, //
 };
 
-/// What the kernel calls the system of all synthetic events.
+/// The system of all synthetic events.
 const SYSTEM: &CStr = c"synthetic";
 /// The kernel's limit, `SYNTH_FIELDS_MAX`.
 const FIELDS_MAX: usize = 64;
 
-/// `struct trace_event_file`, of which only the address is of use here.
+/// `struct trace_event_file`, of which only the address is used.
 #[repr(C)]
 struct RawFile([u8; 0]);
 
-/// `struct trace_array`, likewise.
+/// `struct trace_array`, of which only the address is used.
 #[repr(C)]
 struct RawInstance([u8; 0]);
 
-/// `struct module`, likewise.
+/// `struct module`, of which only the address is used.
 #[repr(C)]
 struct RawModule([u8; 0]);
 
@@ -94,13 +94,13 @@ extern "C" {
     fn trace_array_put(tr: *mut RawInstance);
 }
 
-/// A field of an event to be: `Field(c"u64", c"latency")`, `Field(c"char[]", c"what")`.
+/// The type and the name of a field: `Field(c"u64", c"latency")`, `Field(c"char[]", c"what")`.
 #[derive(Clone, Copy)]
 pub(crate) struct Field<'a>(pub(crate) &'a CStr, pub(crate) &'a CStr);
 
 impl Field<'_> {
-    /// Whether the field is a string; `None` for an array of anything else, a stack, which can be
-    /// filled by a histogram trigger alone.
+    /// Returns whether the field is a string; `None` for any other array, which is a stack, for which only a
+    /// histogram trigger can give a value.
     fn is_text(self) -> Option<bool> {
         let (kind, name) = (self.0.to_bytes(), self.1.to_bytes());
         if !kind.contains(&b'[') && !name.contains(&b'[') {
@@ -110,22 +110,22 @@ impl Field<'_> {
     }
 }
 
-/// What a field is to hold.
+/// The value of a field.
 #[derive(Clone, Copy)]
 pub(crate) enum Value<'a> {
-    /// A number, of which a smaller field takes the lower bits.
+    /// A number; a smaller field stores its low bits.
     Number(u64),
-    /// A string, copied to the record: at most 255 bytes of it to a field of a fixed size.
+    /// A string, which is copied to the record; a field of a fixed size stores at most 255 bytes.
     Text(&'a CStr),
 }
 
-/// Numbers that a field can hold; signed ones keep their sign.
+/// Conversions of integers; signed ones are sign-extended.
 macro_rules! value_from {
     ($($number:ty),+) => {
         $(
             impl From<$number> for Value<'_> {
                 fn from(number: $number) -> Self {
-                    // CAST: sign extended if it has a sign; the field takes the lower bits again.
+                    // CAST: sign-extended if it is signed; the field stores the low bits.
                     Self::Number(number as u64)
                 }
             }
@@ -141,7 +141,7 @@ impl<'a> From<&'a CStr> for Value<'a> {
     }
 }
 
-/// A reference on the file of an event in one instance, which keeps both from going.
+/// A reference on the file of an event in one instance, which prevents the removal of both.
 ///
 /// # Invariants
 ///
@@ -149,9 +149,9 @@ impl<'a> From<&'a CStr> for Value<'a> {
 struct Pin(NonNull<RawFile>);
 
 impl Pin {
-    /// Finds the event in the named instance, or in the top one.
+    /// Returns a reference on the event in the named instance, or in the top one.
     fn get(event: &CStr, instance: Option<&CStr>) -> Result<Self> {
-        // SAFETY: all three are strings, or null where that is the top instance.
+        // SAFETY: all three are NUL-terminated strings, or null for the top instance.
         let file = from_err_ptr(unsafe {
             trace_get_event_file(
                 instance.map_or(null(), CStr::as_char_ptr),
@@ -159,32 +159,34 @@ impl Pin {
                 event.as_char_ptr(),
             )
         })?;
-        // INVARIANT: it did.
+        // INVARIANT: `trace_get_event_file()` has returned it.
         NonNull::new(file).map(Self).ok_or(EINVAL)
     }
 }
 
 impl Drop for Pin {
     fn drop(&mut self) {
-        // SAFETY: by the type invariant this value has the reference.
+        // SAFETY: by the type invariant `trace_get_event_file()` has returned the file with a reference, which
+        // this value owns.
         unsafe { trace_put_event_file(self.0.as_ptr()) };
     }
 }
 
 // SAFETY: the functions of the tracing core that take the file may be called by any task.
 unsafe impl Send for Pin {}
-// SAFETY: the functions of the API do their own locking.
+// SAFETY: the functions of the tracing core that take the file may be called by several tasks at once, and
+// do their own locking.
 unsafe impl Sync for Pin {}
 
-/// A synthetic event that this module has created. It is deleted when the last [`Arc`] of it goes;
-/// until then nobody else can delete it.
+/// A synthetic event that this module has created. Dropping the last [`Arc`] deletes it; until then no other
+/// user can delete it.
 ///
-/// Made and dropped where one may sleep, with no lock of the tracing core held.
+/// Context: creating and dropping: process, may sleep, without a lock of the tracing core.
 ///
 /// # Invariants
 ///
-/// There is an event of this name, made by this value, with as many fields as `texts` has elements,
-/// of which those are strings whose element is true. It has no stacks. `pin` is there until `drop`.
+/// This value has created an event of this name, with as many fields as `texts` has elements. Those fields
+/// are strings whose element is true, and none is a stack. `pin` is `Some` until `drop`.
 pub(crate) struct SynthEvent {
     name: CString,
     texts: KVec<bool>,
@@ -194,8 +196,12 @@ pub(crate) struct SynthEvent {
 impl SynthEvent {
     /// Creates an event.
     ///
-    /// `EEXIST` if there is one of that name, `EINVAL` if the name, a type or the number of fields
-    /// (1 to 64) is not valid; `error_log` in tracefs then says more.
+    /// # Errors
+    ///
+    /// `EEXIST` if an event of that name exists, `EINVAL` if the name, a type or the number of fields
+    /// (1 to 64) is not valid; `error_log` in tracefs has the reason.
+    ///
+    /// # Examples
     ///
     /// ```ignore
     /// let event = SynthEvent::new(
@@ -225,7 +231,8 @@ impl SynthEvent {
         let own_name = name.to_cstring()?;
         let place = UniqueArc::new_uninit(GFP_KERNEL)?;
         let count = c_uint::try_from(raw.len())?;
-        // SAFETY: name and fields are strings, and there are `count` of these. They are copied.
+        // SAFETY: the name, and types and names of the `count` fields, are NUL-terminated strings, which the
+        // function copies.
         to_result(unsafe {
             synth_event_create(
                 name.as_char_ptr(),
@@ -234,24 +241,27 @@ impl SynthEvent {
                 module.as_ptr().cast(),
             )
         })?;
-        // From here on it is deleted as the value is dropped.
+        // From here on dropping the value deletes the event.
         let mut event = Self {
             name: own_name,
             texts,
             pin: None,
         };
         event.pin = Some(Pin::get(name, None)?);
-        // INVARIANT: just made, of these fields, and pinned. Between the two, root can have deleted it
-        // and made another of that name, which the API does not let us see; `rust_hist` then records
-        // numbers for strings that cannot be read, where the C code may fault.
+        // INVARIANT: the event was created with these fields, and then pinned. Between the two, root may have
+        // deleted it and created another one of that name, which the API cannot detect; `rust_hist` then
+        // records strings as faulted, where the C code may fault.
         Ok(place.write(event).into())
     }
 
-    /// The event in the top instance, or in the named one.
+    /// Returns the event in the top instance, or in the named one. Neither the instance nor the event can be
+    /// removed while the file exists.
     ///
-    /// `ENOENT` if there is no such instance. Neither it nor the event can go while the file exists.
+    /// # Errors
+    ///
+    /// `ENOENT` if there is no such instance.
     pub(crate) fn file(self: &Arc<Self>, instance: Option<&CStr>) -> Result<EventFile> {
-        // INVARIANT: it is the file of this event, which nobody has deleted.
+        // INVARIANT: it is the file of this event, which `pin` keeps from being deleted.
         Ok(EventFile {
             file: Pin::get(&self.name, instance)?,
             instance: instance.map(CStr::to_cstring).transpose()?,
@@ -263,10 +273,10 @@ impl SynthEvent {
 impl Drop for SynthEvent {
     fn drop(&mut self) {
         self.pin = None;
-        // SAFETY: the name is a string.
+        // SAFETY: the name is a NUL-terminated string.
         let result = to_result(unsafe { synth_event_delete(self.name.as_char_ptr()) });
         if let Err(error) = result {
-            // It stays, and is nobody's. The C code of the kernel should not have it enabled any more.
+            // The event stays without an owner. With the C code of the kernel it must not be enabled any more.
             pr_warn!(
                 "the synthetic event {:?} is in use: {:?}\n",
                 &*self.name,
@@ -288,34 +298,42 @@ pub(crate) struct EventFile {
 }
 
 impl EventFile {
-    /// Says whether what is traced is to be recorded in the instance, as `enable` in tracefs does.
+    /// Enables or disables recording in the instance, as `enable` in tracefs does.
     ///
-    /// Takes `event_mutex`, so the caller may sleep. While an event is enabled anywhere it is not
-    /// deleted, and its module cannot be unloaded.
+    /// Context: process, may sleep; takes `event_mutex`. While an event is enabled in any instance, it cannot
+    /// be deleted, and its module cannot be unloaded.
+    ///
+    /// # Errors
+    ///
+    /// `ENOENT` if there is no such instance, and the errors of the tracing core.
     pub(crate) fn enable(&self, on: bool) -> Result {
         let (system, name) = (SYSTEM.as_char_ptr(), self.event.name.as_char_ptr());
         let Some(instance) = &self.instance else {
-            // SAFETY: both are strings.
+            // SAFETY: both are NUL-terminated strings.
             return to_result(unsafe { trace_set_clr_event(system, name, on.into()) });
         };
-        // SAFETY: the name is a string. The instance exists, by the reference on its file, so none
-        // is made.
+        // SAFETY: the name is a NUL-terminated string. The instance exists, by the reference on its file, so the
+        // function does not create one.
         let instance = unsafe { trace_array_get_by_name(instance.as_char_ptr(), null()) };
         if instance.is_null() {
             return Err(ENOENT);
         }
-        // SAFETY: the instance is ours by the reference that was just taken; the others are strings.
+        // SAFETY: `trace_array_get_by_name()` has returned the instance with a reference; the others are
+        // NUL-terminated strings.
         let result = to_result(unsafe { trace_array_set_clr_event(instance, system, name, on) });
-        // SAFETY: gives back that reference.
+        // SAFETY: this drops the reference of `trace_array_get_by_name()`, after the last use of the instance.
         unsafe { trace_array_put(instance) };
         result
     }
 
     /// Writes a record with these values, one for each field in order, if the event is enabled.
     ///
-    /// `EINVAL` if the number of values is not that of the fields, if a number is given for a string
-    /// or a string for a number, or if the buffer has no space. Neither allocates nor sleeps, and
-    /// may be called in any context.
+    /// Context: any, NMI included. Never allocates or sleeps.
+    ///
+    /// # Errors
+    ///
+    /// `EINVAL` if the number of values is not that of the fields, if a value is a number for a string
+    /// or a string for a number, or if the buffer has no space.
     pub(crate) fn trace(&self, values: &[Value<'_>]) -> Result {
         let mut raw = [0u64; FIELDS_MAX];
         let texts = &self.event.texts;
@@ -325,15 +343,15 @@ impl EventFile {
         for ((to, value), text) in raw.iter_mut().zip(values).zip(texts.iter()) {
             *to = match (value, *text) {
                 (Value::Number(number), false) => *number,
-                // CAST: the API has an address for a string.
+                // CAST: the API takes the address of a string.
                 (Value::Text(text), true) => text.as_char_ptr() as u64,
                 _ => return Err(EINVAL),
             };
         }
-        // CAST: at most `FIELDS_MAX`.
+        // CAST: `raw` has at least that many elements, and it has `FIELDS_MAX`, 64.
         let count = values.len() as c_uint;
-        // SAFETY: by the type invariant the file is live, and so it takes as many values as there
-        // are, of which those of its string fields are addresses of strings that outlive the call.
+        // SAFETY: by the type invariant the file is live. `raw` has `count` values, one for each field of the
+        // event, and those of string fields are addresses of strings that outlive the call.
         to_result(unsafe { synth_event_trace_array(self.file.0.as_ptr(), raw.as_mut_ptr(), count) })
     }
 }
