@@ -38,12 +38,6 @@ pub(crate) struct Fired {
 }
 
 impl SynthEvent {
-    /// Returns whether an instance or perf may have the event enabled.
-    #[inline(always)]
-    pub(crate) fn is_listened_to(&self) -> bool {
-        self.has_listeners()
-    }
-
     /// Generates the event: each listener that has it enabled gets a record with these values. `moment` is
     /// the context of the hit, which a record shows in its header.
     ///

@@ -163,7 +163,7 @@ impl Effects for Outside<'_> {
     #[inline(always)]
     fn is_wanted(self, synth: u16) -> bool {
         let synth = self.trigger.synths.get(usize::from(synth));
-        synth.is_some_and(|synth| synth.is_listened_to())
+        synth.is_some_and(|synth| synth.has_listeners())
     }
 
     #[inline(always)]
