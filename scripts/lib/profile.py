@@ -13,12 +13,23 @@ import socket
 import sys
 import time
 
-# Bytes of the log that are read.
-ENOUGH = 20_000_000
+# How many hits are logged.
+HITS = 20
 # The function in which a hit starts.
 ENTRY = "trace_event_raw_event_hit"
 # The length of a call instruction with an address in it.
 CALL = 5
+
+
+def symbols_of(where):
+    """The functions of the guest's kernel, as addresses and names."""
+    symbols = []
+    with open(os.path.join(where, "out", "kallsyms"), encoding="utf-8") as lines:
+        for line in lines:
+            words = line.split()
+            if words[1] in "tTwW":
+                symbols.append((int(words[0], 16), words[2]))
+    return sorted(symbols)
 
 
 def log(where, pid):
@@ -35,22 +46,22 @@ def log(where, pid):
     while not os.path.exists(os.path.join(out, "ready")):
         time.sleep(0.1)
         os.kill(int(pid), 0)
+    entries = [f"/{address:016x}/".encode() for address, name in symbols_of(where) if name == ENTRY]
     command("log exec,nochain")
-    while os.path.getsize(os.path.join(where, "log")) < ENOUGH:
-        time.sleep(0.02)
+    with open(os.path.join(where, "log"), "rb") as lines:
+        hits, rest = 0, b""
+        while hits < HITS:
+            time.sleep(0.02)
+            os.kill(int(pid), 0)
+            whole_lines, newline, rest = (rest + lines.read()).rpartition(b"\n")
+            hits += sum((whole_lines + newline).count(entry) for entry in entries)
     command("log nochain")
     with open(os.path.join(out, "stop"), "w", encoding="utf-8"):
         pass
 
 
 def count(where, function):
-    symbols = []
-    with open(os.path.join(where, "out", "kallsyms"), encoding="utf-8") as lines:
-        for line in lines:
-            words = line.split()
-            if words[1] in "tTwW":
-                symbols.append((int(words[0], 16), words[2]))
-    symbols.sort()
+    symbols = symbols_of(where)
     starts = [address for address, _ in symbols]
     places = re.compile(r"\[[0-9a-f]+/([0-9a-f]+)/")
     with open(os.path.join(where, "log"), encoding="utf-8", errors="replace") as lines:
