@@ -80,11 +80,14 @@ pub struct SynthField<'e> {
     pub class: SynthClass,
 }
 
-/// The context of a hit.
+/// The context of a hit. As cheap to copy as a few words.
 ///
 /// Context: any, NMI included, with preemption off: an implementation takes no lock, does not sleep and
 /// does not allocate.
 pub trait Env: Copy {
+    /// Room for a stack. Its default is made without any code.
+    type Stack: Copy + Default;
+
     /// Returns the time stamp that the ring buffer gave the record, in the unit of the trace clock.
     fn timestamp(&self) -> u64;
 
@@ -97,7 +100,7 @@ pub trait Env: Copy {
     /// Writes the current task's name to `out`. A NUL ends a name that is shorter than `out`.
     fn comm(&self, out: &mut [u8; COMM_LEN]);
 
-    /// Calls `found` with the return addresses of the kernel stack, innermost first: at most
-    /// [`crate::limits::STACK_DEPTH`], without the frames of the tracer.
-    fn stacktrace<R>(&self, found: impl FnOnce(&[u64]) -> R) -> R;
+    /// Returns the return addresses of the kernel stack, innermost first: at most
+    /// [`crate::limits::STACK_DEPTH`], without the frames of the tracer. None is 0.
+    fn stack<'s>(&self, room: &'s mut Self::Stack) -> &'s [u64];
 }

@@ -40,8 +40,10 @@ mod text;
 mod told;
 
 use self::{
-    hot::Chain,
-    nest::Nest,
+    nest::{
+        Nest,
+        Nesting, //
+    },
     resolve::Found,
     storage::Table, //
 };
@@ -51,15 +53,12 @@ use crate::{
         command::{
             Attached,
             Command,
+            EntryFn,
             Line,
-            Trigger,
-            Way, //
+            Trigger, //
         },
         dyn_event::User,
-        event::{
-            EventFile,
-            Hit, //
-        },
+        event::EventFile,
         guard::{
             EventMutexHeld,
             PreemptOff, //
@@ -136,10 +135,10 @@ pub(crate) struct HistTrigger {
     synths: Vec<Arc<SynthEvent>>,
     /// What it is called as their user, if there are any.
     user: Option<Arc<User>>,
-    /// Where its hits are counted, if they can be part of a chain of events.
-    nest: Option<Arc<Nest>>,
-    /// The way of its hits, see `hot::way`.
-    way: Way<Self>,
+    /// How its hits can be part of a chain of events.
+    nesting: Nesting,
+    /// The function that handles its hits.
+    entry: EntryFn<Self>,
     /// It was made for others, which read its variables, and goes with the last of them.
     helper: bool,
 }
@@ -154,15 +153,7 @@ impl HistTrigger {
         found: Found,
         held: &EventMutexHeld,
     ) -> Result<Self> {
-        let chain = match (found.synths.is_empty(), file.is_dynamic()) {
-            (false, _) => Chain::Link,
-            (true, true) => Chain::End,
-            (true, false) => Chain::Outside,
-        };
-        let nest = match chain.is_counted() {
-            true => Some(command.shared(Nest::new, held)?.clone()),
-            false => None,
-        };
+        let nesting = Nesting::new(command, file, !found.synths.is_empty(), held)?;
         let user = match found.synths.is_empty() {
             true => None,
             false => Some(user(file, &definition)?),
@@ -170,15 +161,20 @@ impl HistTrigger {
         for synth in found.synths.iter() {
             synth.promise_user(held)?;
         }
-        let way = hot::way(&definition.program, &table, &found.tables, chain);
+        let entry = hot::entry(
+            &definition.program,
+            &table,
+            &found.tables,
+            nesting.is_inside(),
+        );
         Ok(Self {
-            way,
+            entry,
             definition,
             table,
             sources: found.tables,
             synths: found.synths,
             user,
-            nest,
+            nesting,
             helper: false,
         })
     }
@@ -285,13 +281,8 @@ impl Trigger for HistTrigger {
         remove::remove_all(file, held);
     }
 
-    fn way(&self) -> Way<Self> {
-        self.way
-    }
-
-    #[inline(always)]
-    fn hit(&self, hit: &Hit<'_>) {
-        hot::hit(self, hit);
+    fn entry(&self) -> EntryFn<Self> {
+        self.entry
     }
 
     fn miss(&self, preempt: &PreemptOff<'_>) {

@@ -12,9 +12,10 @@
 //! - `program/compile.rs`: [`Program::compile`] creates it from a [`crate::lang::HistSpec`] and the
 //!   fields of the event. `program/expr.rs`, `program/var.rs`, `program/action.rs` and `program/trace.rs`
 //!   compile its parts; `program/resolver.rs` has the interface to events and to other triggers;
-//! - `program/plan.rs` lowers it to the form that a hit executes, with the divisions of
-//!   `program/reciprocal.rs` and the loads of `program/bytes.rs`;
-//! - `program/exec.rs`: [`Program::key`] and [`Program::values`] run it over a record;
+//! - `program/lower.rs` lowers it to the form that a hit executes (`program/plan.rs`): operands
+//!   (`program/operand.rs`), with the divisions of `program/reciprocal.rs` and the loads of `program/bytes.rs`;
+//! - `program/hit.rs` runs it over a record, by the steps of `program/exec.rs` and the numbers of `program/eval.rs`;
+//!   [`select`] chooses the instance of it by what a program needs (`program/needs.rs`);
 //! - `program/print.rs`: [`Program::write_line`] prints the trigger line;
 //! - `program/compare.rs`: [`Program::same_trigger`] compares two triggers.
 //!
@@ -25,11 +26,15 @@ mod bytes;
 mod compare;
 mod compile;
 mod debug;
+mod eval;
 mod exec;
 mod expr;
 mod handler;
+mod hit;
+mod lower;
+mod needs;
+mod operand;
 mod plan;
-mod plan_vars;
 mod print;
 mod reciprocal;
 mod resolver;
@@ -48,19 +53,33 @@ pub use self::debug::{
 };
 pub use self::exec::{
     track_row,
-    Effects,
+    Columns,
+    Context,
+    Copied,
     Kept,
-    KeyBuf,
-    KeyPieces,
-    OwnBuf,
-    OwnVals,
-    RefBuf,
-    Refs,
-    StackKey,
-    Tables,
-    TextKey,
+    KeyForm,
+    Stack,
+    StackField,
     Unset,
-    ValBuf, //
+    Words, //
+};
+
+pub use self::hit::{
+    paths,
+    select,
+    Entry,
+    HitPath,
+    LookPath,
+    Outcome,
+    RecordPath,
+    Row,
+    PATHS, //
+};
+
+pub use self::needs::{
+    KeyKind,
+    Needs,
+    NESTED, //
 };
 
 pub use self::{

@@ -4,13 +4,8 @@
 //!
 //! C counterpart: [`kernel/trace/tracing_map.c`](srctree/kernel/trace/tracing_map.c).
 //!
-//! The table is open-addressed with four times as many slots as there are elements. A key that is not
-//! there takes an element **first**, writes its key to it, and then publishes it with one
-//! compare-exchange of a free slot. So a slot is free or complete and never anything between: nobody
-//! waits for anybody, whoever interrupts an inserter finds a consistent table, and a slot once taken
-//! stays, so that no probe path is ever cut (the C implementation claims the slot first, and has to
-//! free it again when no element is left). Two inserters of one key both take an element; the one
-//! that comes second finds the first one's slot and gives its element back.
+//! The table is open-addressed with four times as many slots as there are elements; `tracing_map/probe.rs` has how keys
+//! are looked up and inserted.
 //!
 //! Sums are kept in shards, one for each CPU where memory allows, and added up by the reader.
 //!
@@ -18,11 +13,10 @@
 
 mod account;
 mod cell;
-mod glance;
 mod hash;
-mod long;
-mod place;
+mod key;
 mod pool;
+mod probe;
 mod rows;
 mod shape;
 mod slot;
@@ -41,20 +35,23 @@ pub use self::{
         Taken,
         TextCell, //
     },
-    glance::Glance,
     hash::{
         Factors,
         HashSeed,
         KeyHash,
         SeededHash, //
     },
-    long::{
-        Hashed,
-        Pieces, //
+    key::{
+        in_steps,
+        long_hash,
+        Key,
+        Whole,
+        SHORT_KEY_WORDS,
+        STEP, //
     },
-    place::{
-        Place,
-        Sharing, //
+    probe::{
+        Lookup,
+        MapView, //
     },
     rows::{
         copy_words,
@@ -63,8 +60,7 @@ pub use self::{
     },
     shape::{
         Dimensions,
-        Shape,
-        SHORT_KEY_WORDS, //
+        Shape, //
     },
     track::{
         track_value,
@@ -83,14 +79,9 @@ use self::{
 use crate::sync::{
     Acquire,
     Atomic,
-    Pair,
-    Relaxed,
-    Release, //
+    Pair, //
 };
-use core::{
-    iter,
-    ops::Deref, //
-};
+use core::ops::Deref;
 
 /// An element of a map, by its index. Elements are never freed, so it is valid as long as the map.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -158,14 +149,6 @@ fn no_words() -> &'static [Atomic<u64>] {
     &[]
 }
 
-/// Where a key is, or where it would go.
-enum Probe {
-    Found(Elt),
-    Free(usize),
-    /// The whole table was seen, which the number of elements excludes.
-    Nowhere,
-}
-
 impl<S, H> Map<S, H>
 where
     S: Deref<Target = [Atomic<u64>]>,
@@ -193,10 +176,10 @@ where
         &self.shape
     }
 
-    /// Returns what the words of long keys are multiplied by; see [`KeyHash::factors`].
+    /// Returns the map as a hit uses it.
     #[inline(always)]
-    pub fn factors(&self) -> &'static Factors {
-        self.hash.factors()
+    pub fn view(&self) -> MapView<'_, S, H> {
+        MapView::new(self)
     }
 
     #[inline(always)]
@@ -225,181 +208,32 @@ where
     /// Returns the aux words of an element.
     #[inline(always)]
     pub fn aux(&self, elt: Elt) -> &[Atomic<u64>] {
-        let (at, end) = self.aux_at(elt);
-
-        match self.words().get(at..end) {
-            Some(aux) => aux,
-            None => no_words(),
-        }
-    }
-
-    /// Says whether a published element whose key has the hash of `key` holds it.
-    #[inline(always)]
-    fn holds(&self, elt: Elt, key: &[u64]) -> bool {
-        let at = self.shape.key_at(elt);
-
-        if self.shape.has_long_keys() {
-            // With equal hashes it is most likely the key, so to stop at a difference does not pay. The
-            // length is in the hash, and what is behind it is 0 in both.
-            let held = part(self.words(), at, self.shape.key_words);
-            let differ = held.iter().zip(key).fold(0, |differ, (held, wanted)| {
-                // ORDERING: as below.
-                differ | (held.load(Relaxed) ^ *wanted)
-            });
-            return differ == 0;
-        }
-
-        key.iter().enumerate().all(|(i, wanted)| {
-            self.words()
-                .get(at.wrapping_add(i))
-                // ORDERING: the slot was read with `Acquire`; its element's key does not change.
-                .is_some_and(|held| held.load(Relaxed) == *wanted)
-        })
-    }
-
-    /// Follows the probe path of `key`, which is as [`Map::find`] returns it, from slot `at` on.
-    #[inline(always)]
-    fn probe(&self, key: &[u64], hash: u64, mut at: usize) -> Probe {
-        // There are more slots than elements, so this ends at a free one at the latest.
-        for _ in 0..self.shape.slot_mask.wrapping_add(1) {
-            // OVERFLOW: a slot's number is at most `slot_mask`.
-            let Some(slot) = self.words().get(CONTROL_WORDS.wrapping_add(at)) else {
-                break;
-            };
-            // ORDERING: pairs with `Release` in `publish`; the key of the element is visible.
-            let slot = Slot(slot.load(Acquire));
-
-            if slot.is_free() {
-                return Probe::Free(at);
-            }
-            if let Some(elt) = slot.elt_if(hash) {
-                if self.holds(elt, key) {
-                    return Probe::Found(elt);
-                }
-            }
-            at = at.wrapping_add(1) & self.shape.slot_mask;
-        }
-        Probe::Nowhere
-    }
-
-    /// Returns the slot where the probe path of a hash begins.
-    #[inline(always)]
-    fn home(&self, hash: u64) -> usize {
-        // CAST: the top bits alone, fewer than 32.
-        hash.wrapping_shr(self.shape.hash_shift) as usize
-    }
-
-    /// Returns `key` without the zeros at its end if keys are long, its hash, and where the key is or
-    /// would go; `None` if it is no key of this map.
-    #[inline(always)]
-    fn find<'k>(&self, key: &'k [u64]) -> Option<(&'k [u64], u64, Probe)> {
-        if self.shape.has_long_keys() {
-            return self.find_long(key);
-        }
-        if key.len() != self.shape.key_words {
-            return None;
-        }
-        // The most frequent length gets code of its own, without loops over words.
-        if let [word] = key {
-            let one = [*word];
-            let hash = self.hash(&one);
-            return Some((key, hash, self.probe(&one, hash, self.home(hash))));
-        }
-        let hash = self.hash(key);
-        Some((key, hash, self.probe(key, hash, self.home(hash))))
+        self.view().aux(elt)
     }
 
     /// Returns the element of `key`, or `None` if the key is not in the map.
     ///
-    /// A key has as many words as the shape says. Of one with more than four, words that are 0 may be
-    /// missing at the end.
+    /// A key has as many words as the shape says. Of one with more than four, words that are 0 may be missing at the
+    /// end.
     ///
     /// It sees every key whose insertion is over, and those in progress or not.
-    #[inline]
     pub fn lookup(&self, key: &[u64]) -> Option<Elt> {
-        match self.find(key)? {
-            (_, _, Probe::Found(elt)) => Some(elt),
-            (_, _, Probe::Free(_) | Probe::Nowhere) => None,
-        }
+        let key = Whole::new(key, &self.shape)?;
+
+        self.view().get(&key, key.hash(self.hash))
     }
 
-    /// Returns the element of `key`, which is inserted if it is not in the map, or `None` if all
-    /// elements are taken. For the words of a key see [`Map::lookup`].
-    ///
-    /// For a new key `init` writes what belongs in the element's aux words before anybody else can
-    /// see it. It has to write all that readers expect there, since another inserter may have used
-    /// the element before and given it back. It may run and its work be thrown away.
-    ///
-    /// `None` means that all elements were taken and the key was not in the map, both at some moment
-    /// of the call. Another context may be about to publish the same key with the last element.
-    #[inline(always)]
-    pub fn insert<F>(&self, key: &[u64], init: F) -> Option<Elt>
-    where
-        F: FnOnce(&[Atomic<u64>]),
-    {
-        match self.find(key)? {
-            (_, _, Probe::Found(elt)) => Some(elt),
-            (key, hash, Probe::Free(at)) => self.insert_new(key, hash, at, init),
-            (_, _, Probe::Nowhere) => None,
+    /// Returns the element of `key`, which is inserted if it is not in the map, or `None` if all elements are taken.
+    /// For the words of a key see [`Map::lookup`], for `init` and `None` see [`Map::insert_at`].
+    pub fn insert(&self, key: &[u64], init: impl FnOnce(&[Atomic<u64>])) -> Option<Elt> {
+        let key = Whole::new(key, &self.shape)?;
+        let hash = key.hash(self.hash);
+
+        match self.view().find(&key, hash) {
+            Lookup::Found(elt) => Some(elt),
+            Lookup::Full => None,
+            Lookup::Absent(at) => self.insert_at(key, hash, at, init),
         }
-    }
-
-    /// Inserts `key`, which is in no slot from its home up to slot `at`, and that one was free.
-    #[cold]
-    #[inline(never)]
-    fn insert_new<F>(&self, key: &[u64], hash: u64, at: usize, init: F) -> Option<Elt>
-    where
-        F: FnOnce(&[Atomic<u64>]),
-    {
-        let pool = self.pool();
-        let Some(elt) = pool.take() else {
-            // The last element may have gone to this very key meanwhile.
-            return match self.probe(key, hash, at) {
-                Probe::Found(elt) => Some(elt),
-                Probe::Free(_) | Probe::Nowhere => None,
-            };
-        };
-
-        // Another inserter may have left its key there.
-        let rest = iter::repeat(&0);
-        for (held, word) in self.key(elt).iter().zip(key.iter().chain(rest)) {
-            // ORDERING: ours alone until `publish`, whose `Release` orders this before the slot.
-            held.store(*word, Relaxed);
-        }
-        init(self.aux(elt));
-
-        let found = self.publish(key, hash, at, elt);
-        if found != Some(elt) {
-            pool.give_back(elt);
-        }
-        found
-    }
-
-    /// Puts `elt`, which holds `key`, in the first free slot from `at` on, and returns it; or returns
-    /// the element that another inserter of the key was faster with.
-    fn publish(&self, key: &[u64], hash: u64, mut at: usize, elt: Elt) -> Option<Elt> {
-        let slots = self.slots();
-
-        for _ in 0..slots.len() {
-            // INVARIANT: the element is ours and its key is complete; a slot changes only from free.
-            // ORDERING: pairs with `Acquire` in `probe` and `Published`; key and aux words are
-            // visible before the slot.
-            let won = slots
-                .get(at)?
-                .cmpxchg(Slot::FREE.0, Slot::new(hash, elt).0, Release)
-                .is_ok();
-            if won {
-                return Some(elt);
-            }
-
-            // Somebody has taken the slot. A failed `cmpxchg` orders nothing, so look again.
-            match self.probe(key, hash, at) {
-                Probe::Found(other) => return Some(other),
-                Probe::Free(next) => at = next,
-                Probe::Nowhere => return None,
-            }
-        }
-        None
     }
 
     /// Returns how many elements were ever taken from the pool; all that the map holds have an index

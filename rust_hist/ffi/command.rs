@@ -4,8 +4,8 @@
 //!
 //! C counterpart: [`kernel/trace/trace_events_trigger.c`](srctree/kernel/trace/trace_events_trigger.c).
 //!
-//! The core calls everything here but [`Trigger::hit`] and [`Trigger::miss`] with `event_mutex` held.
-//! Those two run in the context of the event, which may be an NMI, while the trigger is on its event
+//! The core calls everything here but the [`EntryFn`]s and [`Trigger::miss`] with `event_mutex` held.
+//! Those run in the context of the event, which may be an NMI, while the trigger is on its event
 //! file, and for up to a tracepoint grace period after it was taken off.
 //!
 //! A command refuses lines until [`Command::open`], so that the steps of the module's set-up that
@@ -96,13 +96,8 @@ pub(crate) trait Trigger: Sized + Send + Sync + 'static {
     /// Removes all triggers of this kind from `file`, which is being opened with truncation.
     fn remove_all(file: &EventFile, held: &EventMutexHeld);
 
-    /// How the trigger handles its records. It never changes.
-    fn way(&self) -> Way<Self> {
-        Way::any()
-    }
-
-    /// Handles one record, in whatever way.
-    fn hit(&self, hit: &Hit<'_>);
+    /// The function that handles the records of the trigger. It never changes.
+    fn entry(&self) -> EntryFn<Self>;
 
     /// Handles a call without a record. If one is needed, a race with the set-up of the event is the
     /// cause.
@@ -124,91 +119,70 @@ pub(crate) trait Trigger: Sized + Send + Sync + 'static {
     fn print(trigger: &Attached<'_, Self>, out: &mut SeqWriter<'_>) -> core::fmt::Result;
 }
 
-/// A way to handle a record that needs no more than its data; the implementor is a type without values.
-pub(crate) trait ShortWay<T> {
-    /// Handles one record.
-    fn hit(trigger: &T, record: Record<'_>);
+/// How some triggers handle a record of which they need nothing but the data; the implementor is a type without values.
+pub(crate) trait RecordPath<T> {
+    /// Handles what the path leaves, in a frame of its own.
+    type Rest: RecordPath<T>;
+
+    /// Handles a record, or does nothing and returns `false`.
+    fn hit(trigger: &T, record: Record<'_>) -> bool;
 }
 
-/// A way to handle a record of some triggers; the implementor is a type without values.
-pub(crate) trait OwnWay<T> {
-    /// Handles one record.
-    fn hit(trigger: &T, hit: &Hit<'_>);
-}
+/// How some triggers handle a record; the implementor is a type without values.
+pub(crate) trait FastPath<T> {
+    /// Handles what the path leaves, in a frame of its own.
+    type Rest: FastPath<T>;
 
-/// A way to handle most records of some triggers; the implementor is a type without values.
-pub(crate) trait TriedWay<T: Trigger> {
-    /// Handles one record, or does nothing and says so with `false`.
+    /// Handles a record, or does nothing and returns `false`.
     fn hit(trigger: &T, hit: Hit<'_>) -> bool;
-
-    /// Handles a record that is left. What it calls lies on the stack above what [`TriedWay::hit`] has there.
-    #[inline(always)]
-    fn rest(trigger: &T, hit: &Hit<'_>) {
-        trigger.hit(hit);
-    }
 }
 
-/// A way to handle the records of some triggers most of which want no more than a look; the implementor is a type
-/// without values.
-pub(crate) trait LookWay<T: Trigger> {
+/// How triggers handle a record if most records need only a lookup; the implementor is a type without values.
+pub(crate) trait LookPath<T: 'static> {
     /// What a look may find: as much as a register holds, so that nothing of it needs a place in memory.
     type Found<'a>: Copy;
 
-    /// Handles a record that wants nothing but this, or says with what it found that there is more to do.
-    fn look<'a>(trigger: &'a T, hit: &'a Hit<'_>) -> Option<Self::Found<'a>>;
+    /// Handles a record; or returns with what it has found, if there is more to do.
+    fn look<'a>(trigger: &'a T, hit: Hit<'a>) -> Option<Self::Found<'a>>;
 
     /// Handles a record of which there is more to do.
-    fn rest(trigger: &T, hit: &Hit<'_>, found: Self::Found<'_>);
+    fn rest<'a>(trigger: &'a T, hit: Hit<'a>, found: Self::Found<'a>);
 }
 
-/// How a trigger handles its records.
-///
-/// Each way has a frame of its own: the shortest ones need hardly any, and none is nested in another one.
+/// The function that the core reaches for each record of a trigger.
 ///
 /// # Invariants
 ///
 /// The function may be called as [`Command::trigger_callback`] may, for a node of the command of `T`.
-pub(crate) struct Way<T>(HitFn, PhantomData<fn(&T)>);
+pub(crate) struct EntryFn<T>(HitFn, PhantomData<fn(&T)>);
 
-impl<T: Trigger> Way<T> {
-    /// The short way `W`.
-    pub(crate) fn short<W: ShortWay<T>>() -> Self {
+impl<T: Trigger> EntryFn<T> {
+    /// That of a path which needs nothing but the data of a record.
+    pub(crate) fn of_record<P: RecordPath<T>>() -> Self {
         // INVARIANT: its contract is that of `trigger_callback`.
-        Self(Command::<T>::hit_shortly::<W>, PhantomData)
+        Self(Command::<T>::hit_record::<P>, PhantomData)
     }
 
-    /// The way `W`.
-    pub(crate) fn own<W: OwnWay<T>>() -> Self {
-        // INVARIANT: as in `short`.
-        Self(Command::<T>::hit_in_way::<W>, PhantomData)
+    /// That of a path where most records need no more than a look.
+    pub(crate) fn of_look<P: LookPath<T>>() -> Self {
+        // INVARIANT: its contract is that of `trigger_callback`.
+        Self(Command::<T>::look::<P>, PhantomData)
     }
 
-    /// The way `W`.
-    pub(crate) fn tried<W: TriedWay<T>>() -> Self {
-        // INVARIANT: as in `short`.
-        Self(Command::<T>::try_hit::<W>, PhantomData)
-    }
-
-    /// The way `W`.
-    pub(crate) fn look<W: LookWay<T>>() -> Self {
-        // INVARIANT: as in `short`.
-        Self(Command::<T>::look_at::<W>, PhantomData)
-    }
-
-    /// [`Trigger::hit`], which takes all records of all triggers.
-    pub(crate) fn any() -> Self {
-        // INVARIANT: as in `short`.
-        Self(Command::<T>::hit, PhantomData)
+    /// That of any path.
+    pub(crate) fn of<P: FastPath<T>>() -> Self {
+        // INVARIANT: its contract is that of `trigger_callback`.
+        Self(Command::<T>::hit::<P>, PhantomData)
     }
 }
 
-impl<T> Clone for Way<T> {
+impl<T> Clone for EntryFn<T> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<T> Copy for Way<T> {}
+impl<T> Copy for EntryFn<T> {}
 
 /// One line for a command, split by the core at the first separator.
 pub(crate) struct Line<'a> {
@@ -241,7 +215,8 @@ pub(crate) struct Command<T: Trigger> {
 ///
 /// # Invariants
 ///
-/// - `file` is the event file that the node is for, or on. It is valid as long as the node is on it.
+/// - `file` is the event file that the node is for, or on. It is valid as long as the node is on it, and until the
+///   hits that began then are over.
 /// - `hit` may be called as [`Command::trigger_callback`] may, for a node of this data.
 struct Private<T> {
     hit: HitFn,
@@ -410,152 +385,109 @@ impl<T: Trigger> Command<T> {
         // SAFETY: the node is freed only after the grace period that this call holds up, and its
         // private data with it; `Prepared::new` stored a `Private` there.
         let private = unsafe { &*(*data).private_data.cast::<Private<T>>() };
-        // SAFETY: by the type invariant; these are the arguments.
+        // SAFETY: by the invariant of `Private`, for a node of this data; these are the arguments of this call.
         unsafe { (private.hit)(data, buffer, rec, event) };
     }
 
     /// # Safety
     ///
-    /// As [`Command::trigger_callback`].
+    /// That of [`Command::trigger_callback`].
     #[inline(never)]
-    unsafe extern "C" fn hit_shortly<W: ShortWay<T>>(
+    unsafe extern "C" fn hit_record<P: RecordPath<T>>(
         data: *mut bindings::event_trigger_data,
         buffer: *mut bindings::trace_buffer,
         rec: *mut c_void,
         event: *mut bindings::ring_buffer_event,
     ) {
-        // SAFETY: as in `trigger_callback`.
+        // SAFETY: the node is freed only after the grace period that this call holds up, and its
+        // private data with it; `Prepared::new` stored a `Private` there.
         let private = unsafe { &*(*data).private_data.cast::<Private<T>>() };
-        // SAFETY: these are the arguments of a trigger function, and the event that calls it.
+        // SAFETY: `file` is the event file that the node was made for, and the rest is what the core passed to this
+        // call; all of it is valid until the call returns.
         match unsafe { Hit::from_raw(private.file, buffer, rec, event) } {
-            Some(hit) => W::hit(&private.data, hit.into_record()),
+            Some(hit) if P::hit(&private.data, hit.into_record()) => (),
+            Some(hit) => Self::rest_of_record::<P::Rest>(&private.data, hit.into_record()),
             None => Self::missed(&private.data),
         }
     }
 
-    /// # Safety
-    ///
-    /// As [`Command::trigger_callback`].
+    /// Handles a record that a path has left.
+    #[cold]
     #[inline(never)]
-    unsafe extern "C" fn hit_in_way<W: OwnWay<T>>(
-        data: *mut bindings::event_trigger_data,
-        buffer: *mut bindings::trace_buffer,
-        rec: *mut c_void,
-        event: *mut bindings::ring_buffer_event,
-    ) {
-        // SAFETY: as in `trigger_callback`.
-        let private = unsafe { &*(*data).private_data.cast::<Private<T>>() };
-        // SAFETY: these are the arguments of a trigger function, and the event that calls it.
-        match unsafe { Hit::from_raw(private.file, buffer, rec, event) } {
-            Some(hit) => W::hit(&private.data, &hit),
-            None => Self::missed(&private.data),
-        }
+    fn rest_of_record<P: RecordPath<T>>(trigger: &T, record: Record<'_>) {
+        P::hit(trigger, record);
     }
 
-    /// Hands what is left on as it came: so nothing of it needs a place in memory.
+    /// Runs the path `P`. If that leaves the record, calls `P::Rest` with the arguments unchanged: a tail call, which
+    /// needs no stack frame.
     ///
     /// # Safety
     ///
-    /// As [`Command::trigger_callback`].
+    /// That of [`Command::trigger_callback`].
     #[inline(never)]
-    unsafe extern "C" fn try_hit<W: TriedWay<T>>(
+    unsafe extern "C" fn hit<P: FastPath<T>>(
         data: *mut bindings::event_trigger_data,
         buffer: *mut bindings::trace_buffer,
         rec: *mut c_void,
         event: *mut bindings::ring_buffer_event,
     ) {
-        // SAFETY: as in `trigger_callback`.
+        // SAFETY: the node is freed only after the grace period that this call holds up, and its
+        // private data with it; `Prepared::new` stored a `Private` there.
         let private = unsafe { &*(*data).private_data.cast::<Private<T>>() };
-        // SAFETY: these are the arguments of a trigger function, and the event that calls it.
-        let hit = unsafe { Hit::from_raw(private.file, buffer, rec, event) };
-        if !hit.is_some_and(|hit| W::hit(&private.data, hit)) {
+        // SAFETY: `file` is the event file that the node was made for, and the rest is what the core passed to this
+        // call; all of it is valid until the call returns.
+        match unsafe { Hit::from_raw(private.file, buffer, rec, event) } {
+            Some(hit) if P::hit(&private.data, hit) => (),
             // SAFETY: by the contract of this function.
-            unsafe { Self::rest::<W>(data, buffer, rec, event) };
+            Some(_) => unsafe { Self::hit::<P::Rest>(data, buffer, rec, event) },
+            None => Self::missed(&private.data),
         }
     }
 
-    /// As [`Command::try_hit`].
-    ///
     /// # Safety
     ///
-    /// As [`Command::trigger_callback`].
+    /// That of [`Command::trigger_callback`].
     #[inline(never)]
-    unsafe extern "C" fn look_at<W: LookWay<T>>(
+    unsafe extern "C" fn look<P: LookPath<T>>(
         data: *mut bindings::event_trigger_data,
         buffer: *mut bindings::trace_buffer,
         rec: *mut c_void,
         event: *mut bindings::ring_buffer_event,
     ) {
-        // SAFETY: as in `trigger_callback`.
+        // SAFETY: the node is freed only after the grace period that this call holds up, and its
+        // private data with it; `Prepared::new` stored a `Private` there.
         let private = unsafe { &*(*data).private_data.cast::<Private<T>>() };
-        // SAFETY: these are the arguments of a trigger function, and the event that calls it.
+        // SAFETY: `file` is the event file that the node was made for, and the rest is what the core passed to this
+        // call; all of it is valid until the call returns.
         let Some(hit) = (unsafe { Hit::from_raw(private.file, buffer, rec, event) }) else {
             return Self::missed(&private.data);
         };
-        if let Some(found) = W::look(&private.data, &hit) {
+        if let Some(found) = P::look(&private.data, hit) {
             // SAFETY: by the contract of this function.
-            unsafe { Self::rest_of_look::<W>(data, buffer, rec, event, found) };
+            unsafe { Self::rest_of_look::<P>(data, buffer, rec, event, found) };
         }
     }
 
-    /// Handles what a look has shown to be more.
+    /// Handles a record for which the lookup has found something.
     ///
     /// # Safety
     ///
-    /// As [`Command::trigger_callback`].
+    /// That of [`Command::trigger_callback`].
     #[inline(never)]
-    unsafe fn rest_of_look<W: LookWay<T>>(
+    unsafe fn rest_of_look<P: LookPath<T>>(
         data: *mut bindings::event_trigger_data,
         buffer: *mut bindings::trace_buffer,
         rec: *mut c_void,
         event: *mut bindings::ring_buffer_event,
-        found: W::Found<'_>,
+        found: P::Found<'_>,
     ) {
-        // SAFETY: as in `trigger_callback`.
+        // SAFETY: the node is freed only after the grace period that this call holds up, and its
+        // private data with it; `Prepared::new` stored a `Private` there.
         let private = unsafe { &*(*data).private_data.cast::<Private<T>>() };
-        // SAFETY: these are the arguments of a trigger function, and the event that calls it.
-        if let Some(hit) = unsafe { Hit::from_raw(private.file, buffer, rec, event) } {
-            W::rest(&private.data, &hit, found);
-        }
-    }
-
-    /// Handles what `W` has left.
-    ///
-    /// # Safety
-    ///
-    /// As [`Command::trigger_callback`].
-    #[cold]
-    #[inline(never)]
-    unsafe extern "C" fn rest<W: TriedWay<T>>(
-        data: *mut bindings::event_trigger_data,
-        buffer: *mut bindings::trace_buffer,
-        rec: *mut c_void,
-        event: *mut bindings::ring_buffer_event,
-    ) {
-        // SAFETY: as in `trigger_callback`.
-        let private = unsafe { &*(*data).private_data.cast::<Private<T>>() };
-        // SAFETY: these are the arguments of a trigger function, and the event that calls it.
+        // SAFETY: `file` is the event file that the node was made for, and the rest is what the core passed to this
+        // call; all of it is valid until the call returns.
         match unsafe { Hit::from_raw(private.file, buffer, rec, event) } {
-            Some(hit) => W::rest(&private.data, &hit),
-            None => Self::missed(&private.data),
-        }
-    }
-
-    /// # Safety
-    ///
-    /// As [`Command::trigger_callback`].
-    #[inline(never)]
-    unsafe extern "C" fn hit(
-        data: *mut bindings::event_trigger_data,
-        buffer: *mut bindings::trace_buffer,
-        rec: *mut c_void,
-        event: *mut bindings::ring_buffer_event,
-    ) {
-        // SAFETY: as in `trigger_callback`.
-        let private = unsafe { &*(*data).private_data.cast::<Private<T>>() };
-        // SAFETY: these are the arguments of a trigger function, and the event that calls it.
-        match unsafe { Hit::from_raw(private.file, buffer, rec, event) } {
-            Some(hit) => private.data.hit(&hit),
+            Some(hit) => P::rest(&private.data, hit, found),
             None => Self::missed(&private.data),
         }
     }
@@ -676,9 +608,9 @@ impl<T: Trigger> Prepared<T> {
     /// Allocates a node for `data` and `file`, which takes a reference on the module.
     pub(crate) fn new(command: &Command<T>, data: T, file: &EventFile) -> Result<Self> {
         let cmd = command.command.get();
-        // INVARIANT: the node is for this file, and the way that of the data.
+        // INVARIANT: the node is for this file, and the function that of the data.
         let private = Private {
-            hit: data.way().0,
+            hit: data.entry().0,
             file: file.as_ptr(),
             data,
         };

@@ -547,12 +547,6 @@ impl<'a> Hit<'a> {
         self.record.data()
     }
 
-    /// The proof that preemption is off.
-    #[inline(always)]
-    pub(crate) fn preempt_off(&self) -> &PreemptOff<'a> {
-        self.record.preempt_off()
-    }
-
     /// Whether the clock of the instance counts nanoseconds.
     #[inline(always)]
     pub(crate) fn clock_in_ns(&self) -> bool {

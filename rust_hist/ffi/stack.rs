@@ -24,40 +24,43 @@ const OWN_FRAMES_MAX: usize = 16;
 /// Room for all frames that a trigger may want, and those that it does not.
 const ALL_FRAMES: usize = OWN_FRAMES_MAX + CORE_FRAMES + STACK_DEPTH;
 
-/// Room for the frames of a stack.
-type Room = [MaybeUninit<u64>; ALL_FRAMES];
+/// Room for a stack.
+#[derive(Clone, Copy)]
+pub(crate) struct Room([MaybeUninit<u64>; ALL_FRAMES]);
 
-/// Calls `found` with the return addresses of the code that hit the event: [`STACK_DEPTH`] at most, none
-/// of them 0, at which the unwinder ends.
+impl Default for Room {
+    #[inline(always)]
+    fn default() -> Self {
+        Self([const { MaybeUninit::uninit() }; ALL_FRAMES])
+    }
+}
+
+/// Returns the return addresses of the code that hit the event: [`STACK_DEPTH`] at most, none of them 0, at which the
+/// unwinder ends.
 ///
 /// How many frames of ours come first depends on what the compiler inlines and on what the stack is
 /// wanted for, so they are looked for in each trace. To unwind one takes longer than all else in a hit: so
 /// the function has no frame of its own.
 #[inline(always)]
-pub(crate) fn with<R>(found: impl FnOnce(&[u64]) -> R, preempt: &PreemptOff<'_>) -> R {
-    let mut room = [const { MaybeUninit::uninit() }; ALL_FRAMES];
-
-    found(unwind(&mut room, preempt).unwrap_or(&[]))
-}
-
-/// As [`with`]; `None` if there is no frame but ours and the core's.
-#[inline(always)]
-pub(crate) fn with_some<R>(found: impl FnOnce(&[u64]) -> R, preempt: &PreemptOff<'_>) -> Option<R> {
-    let mut room = [const { MaybeUninit::uninit() }; ALL_FRAMES];
-
-    unwind(&mut room, preempt).map(found)
-}
-
-/// Unwinds the stack to `room`, and finds there what is wanted of it.
-#[inline(always)]
-fn unwind<'r>(room: &'r mut Room, _preempt: &PreemptOff<'_>) -> Option<&'r [u64]> {
+pub(crate) fn save<'r>(room: &'r mut Room, _preempt: &PreemptOff<'_>) -> &'r [u64] {
+    let Room(room) = room;
     // CAST: far below 2^32.
     let size = ALL_FRAMES as u32;
     // SAFETY: the array has `size` words, as large as the `unsigned long` of the machine.
     let count = unsafe { bindings::stack_trace_save(room.as_mut_ptr().cast(), size, 0) };
     // SAFETY: the function has written as many words as it says, at most `size`.
     let frames = unsafe { core::slice::from_raw_parts(room.as_ptr().cast(), count as usize) };
-    without_ours(frames)
+    match without_ours(frames) {
+        Some(frames) => frames,
+        None => no_frames(),
+    }
+}
+
+/// None; by a call, so that a hit need not choose between two addresses.
+#[cold]
+#[inline(never)]
+fn no_frames() -> &'static [u64] {
+    &[]
 }
 
 /// The frames behind those of this module and of the tracing core.
@@ -71,7 +74,7 @@ fn without_ours(frames: &[u64]) -> Option<&[u64]> {
         // OVERFLOW: the number of a frame.
         own = own.wrapping_add(1);
     }
-    // OVERFLOW: as above.
+    // OVERFLOW: the number of a frame, and a few more.
     let wanted = frames.get(own.wrapping_add(CORE_FRAMES)..)?;
     Some(wanted.get(..STACK_DEPTH).unwrap_or(wanted))
 }
@@ -92,13 +95,16 @@ impl Code {
 /// Where the code of this module is.
 #[inline(always)]
 fn code() -> Code {
-    // SAFETY: the module lives while its code runs, and its memory is what it was when it was loaded.
-    let [text, ..] = unsafe { &(*super::this_module()).mem };
+    // The first is that of the code (`HIST_AT_MODULE_TEXT`).
+    // SAFETY: the module lives while its code runs. This makes no reference: C changes other members of it meanwhile.
+    let text = unsafe { &raw const (*super::this_module()).mem[0] };
+    // SAFETY: it points to a member of the module; where the code is and how long does not change while it runs.
+    let (base, size) = unsafe { ((*text).base, (*text).size) };
 
     Code {
         // CAST: an address.
-        base: text.base.addr() as u64,
-        size: text.size.into(),
+        base: base.addr() as u64,
+        size: size.into(),
     }
 }
 

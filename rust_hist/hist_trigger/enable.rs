@@ -19,8 +19,10 @@ use crate::{
         command::{
             Attached,
             Command,
+            EntryFn,
             Line,
             Prepared,
+            RecordPath,
             Trigger, //
         },
         enable::{
@@ -29,7 +31,7 @@ use crate::{
         },
         event::{
             EventFile,
-            Hit, //
+            Record, //
         },
         filter::FilterText,
         guard::{
@@ -100,7 +102,7 @@ impl EnableTrigger {
             match left {
                 ENABLE_UNLIMITED => return true,
                 0 => return false,
-                // ORDERING: as above.
+                // ORDERING: the count stands for itself.
                 n => match self.left.cmpxchg(n, n.saturating_sub(1), Relaxed) {
                     Ok(_) => return true,
                     Err(now) => left = now,
@@ -110,7 +112,7 @@ impl EnableTrigger {
     }
 }
 
-/// Errors of the pure rooms are numbers.
+/// Converts an error of the pure layers to the kernel's.
 fn errno(errno: Errno) -> Error {
     Error::from_errno(-errno.code())
 }
@@ -220,6 +222,15 @@ fn put(trigger: Prepared<EnableTrigger>, target: &EventFile, held: &EventMutexHe
     Ok(())
 }
 
+impl RecordPath<Self> for EnableTrigger {
+    type Rest = Self;
+
+    fn hit(trigger: &Self, record: Record<'_>) -> bool {
+        trigger.act(record.preempt_off());
+        true
+    }
+}
+
 #[vtable]
 impl Trigger for EnableTrigger {
     // See `HistTrigger::TYPE`.
@@ -244,9 +255,8 @@ impl Trigger for EnableTrigger {
         }
     }
 
-    #[inline(always)]
-    fn hit(&self, hit: &Hit<'_>) {
-        self.act(hit.preempt_off());
+    fn entry(&self) -> EntryFn<Self> {
+        EntryFn::of_record::<Self>()
     }
 
     fn miss(&self, preempt: &PreemptOff<'_>) {

@@ -203,7 +203,7 @@ impl EventTable for HistFile {
             .fold(0, u64::wrapping_add);
         // ORDERING: `event_mutex` orders these two.
         seen.read.store(hits, Relaxed);
-        // ORDERING: as above.
+        // ORDERING: `event_mutex` orders these two.
         seen.asked.store(hits, Relaxed);
         drop(event);
 
@@ -238,7 +238,7 @@ impl EventTable for HistFile {
         if seen.read.load(Relaxed) != hits {
             ready = ready.and(PollEvents::READABLE);
         }
-        // ORDERING: as above.
+        // ORDERING: `event_mutex` orders both words.
         if seen.asked.xchg(hits, Relaxed) != hits {
             ready = ready.and(PollEvents::PRIORITY);
         }

@@ -64,7 +64,7 @@ impl Tell for Stats {
             ("ignored", account.ignored),
             // ORDERING: a number by itself.
             ("lost_saves", live.losses.saves.load(Relaxed)),
-            // ORDERING: as above.
+            // ORDERING: a number by itself.
             ("lost_traces", live.losses.traces.load(Relaxed)),
             // CAST: counts of things in memory.
             ("entries", map.published().count() as u64),

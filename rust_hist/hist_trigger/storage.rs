@@ -69,13 +69,13 @@ fn dimensions(program: &Program) -> Dimensions {
 pub(super) type HistMap = Map<Words>;
 
 /// A map, and what is counted beside it; all begin anew together.
-// In this order, so that the map is where it is and not behind what is aligned: code for small distances is shorter.
+// The map comes first: instructions with small offsets are shorter, and `Losses` is aligned to 128 bytes.
 #[repr(C)]
 pub(super) struct Live {
     /// The map.
     pub(super) map: HistMap,
     /// The bytes that the words of the map take.
-    words: usize,
+    word_bytes: usize,
     /// What actions have lost.
     pub(super) losses: Losses,
 }
@@ -110,7 +110,7 @@ impl Live {
         let words = Words::zeros(shape.words(), shape.most_bytes())?;
         let hash = SeededHash::new(SEED.as_ref().ok_or(EINVAL)?);
         let live = Self {
-            words: words.bytes(),
+            word_bytes: words.bytes(),
             map: HistMap::new(shape, words, hash).ok_or(EINVAL)?,
             losses: Losses {
                 saves: Atomic::new(0),
@@ -122,7 +122,7 @@ impl Live {
 
     /// The bytes that it takes.
     fn bytes(&self) -> usize {
-        size_of::<Self>() + self.words
+        size_of::<Self>() + self.word_bytes
     }
 }
 
@@ -186,7 +186,7 @@ impl Table {
 
     /// What the table holds, for the length of one hit.
     #[inline(always)]
-    pub(super) fn in_hit<'a>(&'a self, _preempt: &'a PreemptOff<'_>) -> &'a Live {
+    pub(super) fn in_hit<'a>(&'a self, _preempt: PreemptOff<'a>) -> &'a Live {
         // ORDERING: pairs with the exchange in `clear`; the new map is visible before its address.
         let live = self.live.load(Acquire);
         // SAFETY: by the type invariant; `clear` frees a map after all hits that may have seen it,

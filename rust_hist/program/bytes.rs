@@ -18,6 +18,12 @@ pub(super) fn bytes<const N: usize>(record: &[u8], at: u32) -> [u8; N] {
     array_at(record, at as usize)
 }
 
+/// A word of eight bytes; 0 of any other number of them.
+#[inline(always)]
+pub(super) fn word_in(bytes: &[u8]) -> u64 {
+    u64::from_ne_bytes(bytes.try_into().unwrap_or_default())
+}
+
 /// `N` bytes at `at`; zeros unless all are inside.
 #[inline(always)]
 pub(super) fn array_at<const N: usize>(record: &[u8], at: usize) -> [u8; N] {

@@ -1,150 +1,138 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A program run over one record: the key's words, the variables that it needs, and the values.
+//! The steps of a hit: what a program computes of one record and leaves in its entry.
 //!
 //! C counterpart: `event_hist_trigger()`, `add_to_key()` and the `hist_field_*()` functions of
 //! [`kernel/trace/trace_events_hist.c`](srctree/kernel/trace/trace_events_hist.c).
 //! A record may be shorter than its event's format says, and its location words may say anything:
 //! what lies outside reads as zero, or as the part of a string that is inside.
 //!
-//! `program/exec/refs.rs` reads the variables of other triggers, `program/exec/entry.rs` does what comes
-//! when the entry is known: variables and actions; `program/exec/text.rs` has strings and stacks, and
-//! `program/exec/trace.rs` the values of synthetic events. Long keys are in pieces (`program/exec/pieces.rs`), or
-//! those of strings and numbers of the record (`program/exec/text_key.rs`), or a stack of it
-//! (`program/exec/stack_key.rs`).
+//! `program/hit.rs` puts the steps together. `program/exec/key.rs` computes the key, `program/exec/refs.rs` reads the
+//! variables of other triggers, `program/exec/entry.rs` does what comes when the entry is known: variables and
+//! actions; `program/exec/text.rs` has strings and stacks, and `program/exec/trace.rs` the values of synthetic events.
 //!
 //! Context: any, NMI included. Never allocates, sleeps, locks or panics.
 
 mod entry;
-mod pieces;
+mod key;
 mod refs;
-mod stack_key;
 mod text;
-mod text_key;
 mod trace;
 
 pub use self::{
     entry::{
         track_row,
-        Effects,
         Kept, //
     },
-    pieces::KeyPieces,
-    refs::{
-        OwnBuf,
-        OwnVals,
-        RefBuf,
-        Refs,
-        Tables,
-        Unset, //
+    key::{
+        Columns,
+        Copied,
+        KeyForm,
+        Stack,
+        StackField,
+        Words, //
     },
-    stack_key::StackKey,
-    text_key::TextKey, //
+    refs::Unset, //
+};
+
+pub(super) use self::{
+    entry::keep_comm,
+    refs::RefKey,
+    text::most_in, //
 };
 
 use crate::{
     field::Env,
-    limits::{
-        COMM_LEN,
-        KEY_WORDS_MAX,
-        VALS_MAX, //
-    },
-    sync::Atomic, //
+    limits::COMM_LEN,
+    schema,
+    sync::Atomic,
+    tracing_map::{
+        KeyHash,
+        MapView, //
+    }, //
 };
+
+use core::ops::Deref;
+
+use self::text::WORD;
 
 use super::{
     bytes::array_at,
+    eval::Inputs,
+    Action,
     Field,
     Op,
     Program, //
 };
 
-/// Room for the key of one hit.
-pub type KeyBuf = [u64; KEY_WORDS_MAX];
+/// One hit of one trigger: the record, what surrounds it, and what it has an effect on. As cheap to copy as a few
+/// words, which is how it is passed on.
+///
+/// The module implements it over the kernel, the tests over tables. Every method may be called from NMI: no lock, no
+/// sleep, no allocation.
+pub trait Context<'c>: Env + 'c {
+    /// The memory of the maps.
+    type Storage: Deref<Target = [Atomic<u64>]> + 'c;
+    /// The hash of their keys.
+    type Hash: KeyHash + 'c;
 
-/// Room for the values of one hit.
-pub type ValBuf = [u64; VALS_MAX];
+    /// The program of the trigger.
+    fn program(&self) -> &'c Program;
 
-/// One record, with all that surrounds its hit.
-#[derive(Clone, Copy)]
-struct Hit<'h, E, T> {
-    program: &'h Program,
-    record: &'h [u8],
-    env: &'h E,
-    refs: &'h Refs<'h, T>,
-    /// The extra words of the entry.
-    aux: &'h [Atomic<u64>],
+    /// The bytes of the record.
+    fn record(&self) -> &'c [u8];
+
+    /// The map of the trigger.
+    fn map(&self) -> MapView<'c, Self::Storage, Self::Hash>;
+
+    /// The map of another trigger, by the number that the resolver gave to it.
+    fn source(&self, table: u16) -> Option<MapView<'c, Self::Storage, Self::Hash>>;
+
+    /// Whether the hit is nested in as many others that generate events as there may be.
+    fn is_too_deep(&self) -> bool;
+
+    /// Writes the name of the task that makes an entry.
+    fn creator(&self, out: &mut [u8; COMM_LEN]);
+
+    /// Wakes those who wait for hits.
+    fn wake(&self);
+
+    /// The time of a `snapshot()` has come: `value` is the reason, in the entry of `key` with these extra words.
+    fn snapshot(&self, action: &Action, value: u64, key: &[u64], aux: &[Atomic<u64>]);
+
+    /// Whether anybody wants the event that the resolver called `synth`.
+    fn is_wanted(&self, synth: u16) -> bool;
+
+    /// The time of a `trace()` has come: generates the event that the resolver called `synth`.
+    fn trace(&self, synth: u16, values: &impl schema::FieldValues);
+
+    /// Counts a row that could not be saved.
+    fn lose_save(&self);
 }
 
-impl Program {
-    /// Whether a hit needs nothing but [`Program::key`] and [`Program::values`].
+/// A hit whose entry is known.
+#[derive(Clone, Copy)]
+pub(super) struct Hit<'h, C> {
+    pub(super) cx: C,
+    pub(super) stamp: u64,
+    /// The numbers of other triggers' variables.
+    pub(super) refs: &'h [u64],
+    /// The key, if anything needs it in one piece; else nothing.
+    pub(super) key: &'h [u64],
+    /// The extra words of the entry.
+    pub(super) aux: &'h [Atomic<u64>],
+}
+
+impl<'h, 'c: 'h, C: Context<'c>> Hit<'h, C> {
+    /// What its numbers are computed of.
     #[inline(always)]
-    pub fn is_plain(&self) -> bool {
-        self.refs.is_empty() && self.vars.is_empty() && self.actions.is_empty()
-    }
-
-    /// Computes the key of the hit: `key_words()` words at the start of `buf`, which has room for
-    /// them, as a [`KeyBuf`] always has.
-    ///
-    /// Every one of these words is written; the others stay as they are.
-    #[inline(always)]
-    pub fn key<'b>(&self, record: &[u8], env: &impl Env, buf: &'b mut [u64]) -> &'b [u64] {
-        for (key, number) in self.keys().iter().zip(self.plan.keys.places()) {
-            let Some(slot) = buf
-                .get_mut(key.first_word()..)
-                .and_then(|from| from.get_mut(..key.words()))
-            else {
-                continue;
-            };
-
-            match key.field.op {
-                Op::Comm
-                | Op::StaticString { .. }
-                | Op::DynString { .. }
-                | Op::RelDynString { .. } => {
-                    let mut comm = [0; COMM_LEN];
-
-                    put_string(slot, string_at(&key.field, record, env, &mut comm));
-                }
-                Op::Stacktrace => env.stacktrace(|frames| {
-                    slot.fill(0);
-                    for (word, frame) in slot.iter_mut().zip(frames) {
-                        *word = *frame;
-                    }
-                }),
-                Op::StackField { offset } => put_stack(slot, record, location(record, offset).0),
-                Op::One
-                | Op::Num { .. }
-                | Op::Timestamp
-                | Op::Cpu
-                | Op::EntryComm
-                | Op::Const(_)
-                | Op::Ref(_)
-                | Op::Expr(_) => {
-                    if let Some(word) = slot.first_mut() {
-                        // A key reads no variable of another trigger.
-                        *word = self.number_at(number, record, env, &[]);
-                    }
-                }
-            }
+    pub(super) fn inputs(&self) -> Inputs<'h, C> {
+        Inputs {
+            record: self.cx.record(),
+            env: self.cx,
+            stamp: self.stamp,
+            refs: self.refs,
         }
-
-        buf.get(..self.key_words()).unwrap_or(&[])
-    }
-
-    /// Computes the values of the hit besides the raw hitcount, in the order of `vals()`.
-    #[inline(always)]
-    pub fn values<'b, T>(
-        &self,
-        record: &[u8],
-        env: &impl Env,
-        refs: &Refs<'_, T>,
-        buf: &'b mut ValBuf,
-    ) -> &'b [u64] {
-        for (number, place) in self.plan.vals.as_slice().iter().zip(buf.iter_mut()) {
-            *place = self.number_at(number, record, env, refs.numbers);
-        }
-        buf.get(..self.vals().len()).unwrap_or(&[])
     }
 }
 
@@ -207,44 +195,22 @@ fn location(record: &[u8], offset: u32) -> (usize, usize) {
     (index(word & 0xffff), index(word >> 16))
 }
 
-/// Writes `bytes`, as many as leave room for a NUL, and zeros behind them.
-#[inline]
-fn put_string(slot: &mut [u64], bytes: &[u8]) {
-    let room = size_of_val(slot).saturating_sub(1);
-    let bytes = bytes.get(..room).unwrap_or(bytes);
-    let chunks = bytes.chunks_exact(size_of::<u64>());
-    let mut last = [0; size_of::<u64>()];
-
-    for (place, byte) in last.iter_mut().zip(chunks.remainder()) {
-        *place = *byte;
-    }
-
-    let mut words = slot.iter_mut();
-
-    for (chunk, word) in chunks.zip(words.by_ref()) {
-        *word = u64::from_ne_bytes(chunk.try_into().unwrap_or_default());
-    }
-    if let Some(word) = words.next() {
-        *word = u64::from_ne_bytes(last);
-    }
-    words.into_slice().fill(0);
-}
-
-/// Writes the stack at `at`, as many of its frames as there is room for and as are inside.
+/// The frames of the stack whose place the word at `offset` of a record gives, as many as there is `room` for and as
+/// are inside.
 ///
 /// PARITY: `event_hist_trigger()` takes the count of the record for granted.
-#[inline]
-fn put_stack(slot: &mut [u64], record: &[u8], at: usize) {
+#[inline(always)]
+fn stack_at(record: &[u8], offset: u32, room: usize) -> &[u8] {
+    let at = location(record, offset).0;
     let count = u64::from_ne_bytes(array_at(record, at));
     let frames = record
         .get(at..)
-        .and_then(|from| from.get(size_of::<u64>()..))
-        .unwrap_or(&[])
-        .chunks_exact(size_of::<u64>());
-    let count = usize::try_from(count).unwrap_or(usize::MAX);
+        .and_then(|from| from.get(WORD..))
+        .unwrap_or(&[]);
+    let count = usize::try_from(count)
+        .unwrap_or(usize::MAX)
+        .min(room)
+        .min(frames.len() / WORD);
 
-    slot.fill(0);
-    for (word, frame) in slot.iter_mut().zip(frames.take(count)) {
-        *word = u64::from_ne_bytes(frame.try_into().unwrap_or_default());
-    }
+    frames.get(..count.saturating_mul(WORD)).unwrap_or(&[])
 }

@@ -97,17 +97,6 @@ pub enum Op {
     Expr(Code),
 }
 
-impl Op {
-    /// Returns whether it is a string of the record.
-    #[inline(always)]
-    pub(super) fn is_text_of_record(self) -> bool {
-        matches!(
-            self,
-            Self::StaticString { .. } | Self::DynString { .. } | Self::RelDynString { .. }
-        )
-    }
-}
-
 /// The instructions of one expression: a range of [`super::Program::code`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Code {
@@ -124,10 +113,12 @@ impl Code {
 }
 
 /// Returns the `len` items of `all` from `first` on, or none if there are not as many.
-#[inline]
+#[inline(always)]
 pub(super) fn part<T>(all: &[T], first: u16, len: u16) -> &[T] {
-    all.get(usize::from(first)..)
-        .and_then(|from| from.get(..usize::from(len)))
+    let first = usize::from(first);
+
+    // OVERFLOW: both were short numbers.
+    all.get(first..first.wrapping_add(usize::from(len)))
         .unwrap_or(&[])
 }
 

@@ -14,11 +14,14 @@ use super::{
     Map,
     Shape, //
 };
-use crate::sync::{
-    local_add,
-    local_inc,
-    Atomic,
-    Relaxed, //
+use crate::{
+    limits::SUMS_MAX,
+    sync::{
+        local_add,
+        local_inc,
+        Atomic,
+        Relaxed, //
+    }, //
 };
 use core::ops::Deref;
 
@@ -33,7 +36,7 @@ pub enum Ending {
     DroppedFull,
     /// Too many hits were nested on the CPU.
     DroppedNested,
-    /// A variable that the hit reads was not set.
+    /// A variable that the hit reads was not set, or the call came without a record.
     Ignored,
 }
 
@@ -72,7 +75,7 @@ pub struct Account {
     pub dropped_full: u64,
     /// Calls dropped because too many were nested.
     pub dropped_nested: u64,
-    /// Calls ignored because a variable was not set.
+    /// Calls ignored because a variable was not set, or because they came without a record.
     pub ignored: u64,
 }
 
@@ -100,6 +103,13 @@ impl Account {
     }
 }
 
+impl<const N: usize> Values for [u64; N] {
+    #[inline(always)]
+    fn value(&self, i: usize) -> u64 {
+        self.get(i).copied().unwrap_or(0)
+    }
+}
+
 /// The part of a map that one CPU writes on every hit.
 ///
 /// It must be used on the CPU that it was asked for, without migrating in between: a CPU's own shard
@@ -107,18 +117,28 @@ impl Account {
 #[derive(Clone, Copy)]
 pub struct Shard<'a> {
     words: &'a [Atomic<u64>],
-    /// Where the account is; the sums are behind it.
+    /// Where the account is; the sums are after it.
     at: usize,
-    sums: usize,
-    per_cpu: bool,
+    shape: &'a Shape,
+    /// No other CPU writes here.
+    is_own: bool,
 }
 
 impl<'a> Shard<'a> {
-    /// Returns the shard of `cpu`.
+    /// Returns the shard of `cpu`, as [`MapView::shard`](super::MapView::shard) does.
     #[inline(always)]
-    pub(super) fn new(words: &'a [Atomic<u64>], shape: &Shape, cpu: u32) -> Self {
+    pub(super) fn new(
+        words: &'a [Atomic<u64>],
+        shape: &'a Shape,
+        cpu: u32,
+        may_share: bool,
+    ) -> Self {
+        debug_assert!(may_share || shape.per_cpu());
         // CAST: `u32` fits in `usize` on every architecture that Linux supports.
-        let index = (cpu as usize).wrapping_shr(shape.cpu_shift);
+        let index = match may_share {
+            true => (cpu as usize).wrapping_shr(shape.cpu_shift),
+            false => cpu as usize,
+        };
 
         Self {
             words,
@@ -127,43 +147,29 @@ impl<'a> Shard<'a> {
             at: index
                 .wrapping_mul(shape.shard_words)
                 .wrapping_add(shape.shards_at),
-            sums: shape.sums,
-            per_cpu: shape.per_cpu(),
+            shape,
+            is_own: !may_share || shape.per_cpu(),
         }
     }
 
-    /// Returns the word at `at` of the shard.
+    /// Adds to word `at` of the map.
     #[inline(always)]
-    fn word(&self, at: usize) -> Option<&'a Atomic<u64>> {
-        self.words.get(self.at.wrapping_add(at))
-    }
-
-    /// Returns where the sums of an element are.
-    #[inline(always)]
-    fn sums_at(&self, elt: Elt) -> usize {
-        elt.index()
-            .wrapping_mul(self.sums)
-            .wrapping_add(ACCOUNT_WORDS)
-    }
-
-    /// Adds to the word at `at` of the shard.
-    #[inline(always)]
-    fn add_at(&self, at: usize, v: u64) {
-        if self.per_cpu {
-            local_add(self.words, self.at.wrapping_add(at), v);
-        } else if let Some(word) = self.word(at) {
+    fn add(&self, at: usize, v: u64) {
+        if self.is_own {
+            local_add(self.words, at, v);
+        } else if let Some(word) = self.words.get(at) {
             // ORDERING: a number by itself; readers want the sum, not an order.
             word.fetch_add(v, Relaxed);
         }
     }
 
-    /// Adds one to the word at `at` of the shard.
+    /// Adds one to word `at` of the map.
     #[inline(always)]
-    fn inc_at(&self, at: usize) {
-        if self.per_cpu {
-            local_inc(self.words, self.at.wrapping_add(at));
-        } else if let Some(word) = self.word(at) {
-            // ORDERING: the count need not be consistent with other words.
+    fn inc(&self, at: usize) {
+        if self.is_own {
+            local_inc(self.words, at);
+        } else if let Some(word) = self.words.get(at) {
+            // ORDERING: a number by itself; readers want the sum, not an order.
             word.fetch_add(1, Relaxed);
         }
     }
@@ -172,32 +178,26 @@ impl<'a> Shard<'a> {
     #[inline(always)]
     pub fn count(&self, ending: Ending) {
         if let Some(at) = ending.word() {
-            self.inc_at(at);
+            // OVERFLOW: below the number of words.
+            self.inc(self.at.wrapping_add(at));
         }
     }
 
-    /// Counts a call that hit an element in the element's hit count, and adds `values` to its further sums,
-    /// wrapping around. There is no sum past those of the shape.
+    /// Counts a call that hit an element in the element's hit count, and adds the values to its further sums,
+    /// wrapping around. Each value is computed when it is added; there is none past the sums of the shape.
     #[inline(always)]
-    pub fn hit(&self, elt: Elt, values: &[u64]) {
-        let at = self.sums_at(elt);
+    pub fn hit(&self, elt: Elt, values: &impl Values) {
+        // OVERFLOW: below the number of words, as are the sums after the first.
+        let at = self.at.wrapping_add(self.shape.sums_at(elt.index()));
+        let sums = self.shape.sums;
 
-        self.inc_at(at);
-        for (i, &v) in (1..self.sums).zip(values) {
-            self.add_at(at.wrapping_add(i), v);
-        }
-    }
-
-    /// As [`Shard::hit`], each value is computed when it is wanted.
-    #[inline(always)]
-    pub(super) fn hit_at_once(&self, elt: Elt, values: &impl Values) {
-        let at = self.sums_at(elt);
-
-        self.inc_at(at);
-        if self.sums > 1 {
-            self.add_at(at.wrapping_add(1), values.value(0));
-            if self.sums > 2 {
-                self.add_at(at.wrapping_add(2), values.value(1));
+        self.inc(at);
+        // No loop: most triggers have no value or one.
+        const { assert!(SUMS_MAX == 3) };
+        if sums > 1 {
+            self.add(at.wrapping_add(1), values.value(0));
+            if sums > 2 {
+                self.add(at.wrapping_add(2), values.value(1));
             }
         }
     }
@@ -211,7 +211,7 @@ where
     /// Returns what `cpu` writes on a hit. The caller is on that CPU and stays there.
     #[inline(always)]
     pub fn shard(&self, cpu: u32) -> Shard<'_> {
-        Shard::new(self.words(), self.shape(), cpu)
+        self.view().shard(cpu, true)
     }
 
     /// Adds up the account of all CPUs, with or without calls in progress.

@@ -12,7 +12,10 @@
 //!
 //! Context: any. Never allocates.
 
-use super::Elt;
+use super::{
+    key::SHORT_KEY_WORDS,
+    Elt, //
+};
 use crate::limits::{
     ACTIONS_MAX,
     BITS_MAX,
@@ -53,10 +56,6 @@ const _: () = {
     let before = ((SLOTS_PER_ELT + KEY_WORDS_MAX) << BITS_MAX) + CONTROL_WORDS + 1;
     assert!(AUX_WORDS_MAX <= u16::MAX as usize && before <= u32::MAX as usize);
 };
-
-/// Most words of a key that is looked at as a whole: three numbers, or two and a short string. Longer ones
-/// are for [`Map::glance_at`](super::Map::glance_at).
-pub const SHORT_KEY_WORDS: usize = 4;
 
 /// Bytes of an entry in the C implementation, without its key. An entry with a key of 8 bytes and one value
 /// was measured to take 208 bytes, and 242 with an allocator that needs more for each of its five blocks.
@@ -271,6 +270,13 @@ impl Shape {
     pub(super) fn sums_in_row(&self) -> usize {
         // OVERFLOW: a key has at most 63 words, and the aux part at most 8192.
         self.key_words.wrapping_add(self.aux_words)
+    }
+
+    /// Returns the number of the slot where the keys of a hash begin.
+    #[inline(always)]
+    pub(super) fn home(&self, hash: u64) -> usize {
+        // CAST: the top bits alone, fewer than 32.
+        hash.wrapping_shr(self.hash_shift) as usize
     }
 
     /// Returns the index, in a shard, of the first sum of the element `index`.

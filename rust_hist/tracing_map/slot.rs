@@ -30,22 +30,10 @@ impl Slot {
         Self((hash & HASH) | u64::from(elt.0).wrapping_add(1))
     }
 
-    /// Says whether no key has taken the slot.
+    /// Says whether the key of the element of a slot that is not free has this hash.
     #[inline(always)]
-    pub(super) fn is_free(self) -> bool {
-        self.0 == 0
-    }
-
-    /// Returns the element of a slot that is not free, if its key has this hash.
-    #[inline(always)]
-    pub(super) fn elt_if(self, hash: u64) -> Option<Elt> {
-        if (self.0 ^ hash) & HASH == 0 {
-            // OVERFLOW: the lower half of a slot that is not free is not 0.
-            // CAST: the lower half, which is meant.
-            Some(Elt((self.0 as u32).wrapping_sub(1)))
-        } else {
-            None
-        }
+    pub(super) fn has_hash(self, hash: u64) -> bool {
+        (self.0 ^ hash) & HASH == 0
     }
 
     /// Returns the element, `None` if the slot is free.

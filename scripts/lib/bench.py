@@ -39,8 +39,10 @@ def results(path):
                 about.append(line[2:].rstrip("\n").split(": ", 1))
             elif line.count("\t") == 7:
                 name, side, unit, median, least, most, limit, text = line.rstrip("\n").split("\t")
-                figures[name, side] = Figure(unit, float(median), float(least), float(most),
-                                             None if limit == "-" else float(limit), text)
+                # A limit that is a part of C is known where C was measured, too.
+                before = figures.get((name, side))
+                limit = float(limit) if limit != "-" else before.limit if before else None
+                figures[name, side] = Figure(unit, float(median), float(least), float(most), limit, text)
     stack, unwinding = figures.get(("stacktrace", "ours")), figures.get(("stack_trace_save", "core"))
     if stack and unwinding:
         figures["stacktrace", "ours"] = stack._replace(limit=unwinding.median + STACK_MORE)

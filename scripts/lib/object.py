@@ -14,8 +14,8 @@ import re
 import subprocess
 import sys
 
-# What the core calls, and the ways that this goes on by a pointer.
-ROOT = re.compile(r"::(trigger_callback|hit_shortly|hit_in_way|try_hit|look_at|hit)(::<.*>)?$")
+# What the core calls, and the functions that this calls through a pointer.
+ROOT = re.compile(r"::Command>?.*::(trigger_callback|hit_record|look|hit)(::<.*>)?$")
 # The deepest way through the module, without what it calls of the kernel; see the document.
 STACK_MAX = 4096
 

@@ -10,11 +10,14 @@
 use crate::{
     field::Env,
     limits::{
+        COMM_LEN,
         COMM_WORDS,
         STR_SLOT, //
     },
-    schema::FieldValues,
-    sync::Atomic,
+    sync::{
+        Atomic,
+        Relaxed, //
+    },
     tracing_map::{
         copy_words,
         track_value,
@@ -28,8 +31,27 @@ use crate::{
 
 use super::{
     super::{
-        plan::Number,
-        plan_vars::VarStep,
+        bytes::word_in,
+        eval::{
+            Inputs,
+            IMMEDIATE,
+            NUMBERS,
+            STAMPS, //
+        },
+        needs::{
+            VARS,
+            VARS_ANY,
+            VARS_OTHER,
+            VARS_STACK,
+            VARS_STAMP,
+            VARS_TEXT, //
+        },
+        operand::Operand,
+        plan::{
+            Plan,
+            VarStep, //
+        },
+        types::part,
         Action,
         ActionKind,
         Handler,
@@ -40,192 +62,41 @@ use super::{
         Track, //
     },
     place_of,
-    refs::{
-        OwnVals,
-        Refs,
-        Tables, //
-    },
+    refs::look_up,
     text::{
-        copy,
+        copy_string,
         set_string,
-        set_string_at_once, //
+        set_string_inline, //
     },
     trace::ArgVals,
+    Context,
     Hit, //
 };
 
-impl Program {
-    /// Stores the variables of the trigger in the extra words of the hit's entry, and returns the
-    /// numbers among them, which go to `own`. That has room for all variables, as an [`super::OwnBuf`]
-    /// always has.
-    ///
-    /// A string that cannot be had, because another context is writing it at this moment, leaves the
-    /// variable unset.
-    #[inline(always)]
-    pub fn set_vars<'o, E: Env, T: Tables>(
-        &self,
-        aux: &[Atomic<u64>],
-        record: &[u8],
-        env: &E,
-        refs: &Refs<'_, T>,
-        own: &'o mut [u64],
-    ) -> OwnVals<'o> {
-        let mut places = own.iter_mut();
-
-        for var in self.plan.vars.iter() {
-            let Some(place) = places.next() else {
-                break;
-            };
-
-            *place = if var.is_number() {
-                let value = self.number_at(&var.number, record, env, refs.numbers);
-
-                var.set(aux, value);
-                value
-            } else if let Some(text) = var.text().op() {
-                var.set_text(text, aux, record);
-                // The room may be that of an earlier hit, here and below.
-                0
-            } else {
-                // Copies, as in `act`.
-                let (refs, env) = (*refs, *env);
-                let hit = Hit {
-                    program: self,
-                    record,
-                    env: &env,
-                    refs: &refs,
-                    aux,
-                };
-
-                hit.set_text(var);
-                0
-            };
-        }
-        OwnVals(own)
-    }
-
-    /// Runs the actions of the trigger and returns how many rows could not be saved.
-    ///
-    /// `own` is what [`Program::set_vars`] has returned. What an action does outside of the entry is
-    /// left to `effects`.
-    #[inline(always)]
-    pub fn act<E: Env, T: Tables>(
-        &self,
-        aux: &[Atomic<u64>],
-        own: &OwnVals<'_>,
-        record: &[u8],
-        env: &E,
-        refs: &Refs<'_, T>,
-        effects: impl Effects,
-    ) -> u64 {
-        let mut lost: u64 = 0;
-
-        for action in self.actions() {
-            let (when, value) = match action.handler {
-                Handler::Match { .. } if !action.traces(effects) => continue,
-                Handler::Match { .. } => (None, 0),
-                Handler::Max { var, .. } => {
-                    let value = own.get(var);
-
-                    if value <= action.tracked_in(aux) {
-                        continue;
-                    }
-                    (Some(When::Larger), value)
-                }
-                Handler::Change { var, .. } => {
-                    let value = own.get(var);
-
-                    if value == action.tracked_in(aux) {
-                        continue;
-                    }
-                    (Some(When::Other), value)
-                }
-            };
-            // Copies, so that what a hit has needs no place in memory where nothing is to be done.
-            let (refs, env, own) = (*refs, *env, *own);
-            let hit = Hit {
-                program: self,
-                record,
-                env: &env,
-                refs: &refs,
-                aux,
-            };
-
-            let has_come = match when {
-                None => true,
-                Some(when) => match hit.track(action, when, value) {
-                    Tracked::Same => false,
-                    Tracked::Stored => true,
-                    Tracked::Lost => {
-                        lost = lost.wrapping_add(1);
-                        false
-                    }
-                },
-            };
-
-            // Here, where what it took to keep the number is off the stack: the event may have triggers.
-            if has_come && action.kind == ActionKind::Snapshot {
-                effects.snapshot(action, value);
-            } else if has_come && action.traces(effects) {
-                hit.trace(action, &own, effects);
-            }
-        }
-        lost
-    }
-
-    /// Stores the stack that is the only variable of a program whose [`Program::stack_keys`] are not 0.
-    #[inline(always)]
-    pub fn set_stack(&self, aux: &[Atomic<u64>], env: &impl Env) {
-        let Some(cell) = self
-            .vars()
-            .first()
-            .and_then(|var| TextCell::new(var.cell.of(aux)))
-        else {
+/// Returns what keeps the name of the task that makes an entry in its extra words, where the trigger shows it.
+#[inline(always)]
+pub(in super::super) fn keep_comm<'c>(cx: impl Context<'c>) -> impl FnOnce(&[Atomic<u64>]) {
+    move |aux| {
+        if !cx.program().needs_comm() {
             return;
-        };
-
-        // As in `set_text`.
-        env.stacktrace(|frames| cell.fill(|content| Some(content.put_all(frames))));
-    }
-
-    /// Whether [`Program::act`] may have anything to do, of a program whose [`Program::tracking_keys`] are not 0.
-    ///
-    /// Numbers of the record are read again: that takes less than to keep them for the few hits that want them.
-    #[inline(always)]
-    pub fn is_due(&self, aux: &[Atomic<u64>], record: &[u8], cpu: impl Fn() -> u32 + Copy) -> bool {
-        self.actions().iter().any(|action| match action.handler {
-            Handler::Match { .. } => true,
-            Handler::Max { var, .. } => self.var_at_hand(var, record, cpu) > action.tracked_in(aux),
-            Handler::Change { var, .. } => {
-                self.var_at_hand(var, record, cpu) != action.tracked_in(aux)
-            }
-        })
-    }
-
-    /// The numbers that a hit of such a program has stored in its variables, as [`Program::set_vars`] returns
-    /// them.
-    pub fn own_at_hand<'o>(
-        &self,
-        record: &[u8],
-        cpu: impl Fn() -> u32 + Copy,
-        own: &'o mut [u64],
-    ) -> OwnVals<'o> {
-        for (place, var) in own.iter_mut().zip(self.plan.vars.iter()) {
-            *place = self.number_at_hand(&var.number, record, cpu);
         }
-        OwnVals(own)
-    }
+        let mut comm = [0; COMM_LEN];
 
+        cx.creator(&mut comm);
+        for (to, from) in aux.iter().zip(comm.chunks_exact(size_of::<u64>())) {
+            // ORDERING: the slot that names the element is published with `Release` after this.
+            to.store(word_in(from), Relaxed);
+        }
+    }
+}
+
+impl Program {
     /// What an action saves.
     pub fn saves_of(&self, action: &Action) -> &[Save] {
-        let ActionKind::Save { first, len } = action.kind else {
-            return &[];
-        };
-
-        self.saves()
-            .get(usize::from(first)..)
-            .and_then(|from| from.get(..usize::from(len)))
-            .unwrap_or(&[])
+        match action.kind {
+            ActionKind::Save { first, len } => part(self.saves(), first, len),
+            ActionKind::Trace { .. } | ActionKind::Snapshot => &[],
+        }
     }
 
     /// Copies what a reader wants to see of an entry's extra words to the same places of `to`, of
@@ -283,30 +154,54 @@ pub fn track_row<'r>(track: &Track, aux: &'r [u64]) -> Kept<'r> {
 }
 
 impl VarStep {
-    /// Stores a string of the record in its variable; `text` is that of [`VarStep::text`].
+    /// Stores a string of the record in its variable; `text` is [`VarStep::text`].
     #[inline(always)]
     fn set_text(&self, text: Op, aux: &[Atomic<u64>], record: &[u8]) {
         if let (Some((at, len)), Some(words)) = (place_of(text, record), self.text_words(aux)) {
             let from = record.get(at..).unwrap_or(&[]);
 
-            set_string(words, from, len.min(self.text().most()));
+            set_string(words, from, len.min(self.text.most()));
         }
     }
 
-    /// As [`VarStep::set_text`], without a call if there is room for the longest string, as there is where its place
+    /// The same, without a call if there is room for the longest string, as there is where its place
     /// is not fixed: so the compiler knows that each word of it has its place.
     #[inline(always)]
-    pub(in super::super) fn set_text_at_once(&self, text: Op, aux: &[Atomic<u64>], record: &[u8]) {
+    fn set_text_inline(&self, text: Op, aux: &[Atomic<u64>], record: &[u8]) {
         if let Op::StaticString { .. } = text {
             return self.set_text(text, aux, record);
         }
         if let (Some((at, len)), Some(words)) = (place_of(text, record), self.slot_words(aux)) {
             match record.get(at..) {
-                Some(from) => set_string_at_once(words, from, len.min(STR_SLOT - 1)),
+                Some(from) => set_string_inline(words, from, len.min(STR_SLOT - 1)),
                 // It is beyond the end.
                 None => set_string(words, &[], 0),
             }
         }
+    }
+}
+
+/// Writes a string of the record at this place, or as much as there is, to the row that an action saves; nothing if
+/// there is no such string.
+#[inline(never)]
+fn save_string(
+    save: &Save,
+    place: Option<(usize, usize)>,
+    most: usize,
+    record: &[u8],
+    row: &RowWriter<'_>,
+) {
+    let (at, len) = place.unwrap_or((0, 0));
+    let (first, room) = (save.at(), save.words());
+    let from = record.get(at..).unwrap_or(&[]);
+    // OVERFLOW: below the words of a row, here and below.
+    let words = copy_string(from, len.min(most), |at, word| {
+        row.put(first.wrapping_add(at), word)
+    });
+
+    // Readers look no further than the end.
+    if words < room {
+        row.put(first.wrapping_add(words), 0);
     }
 }
 
@@ -321,20 +216,6 @@ impl Track {
     }
 }
 
-/// What actions do outside of the entry. Small, and handed on by value.
-///
-/// Called from any context, NMI included.
-pub trait Effects: Copy {
-    /// The time of a `snapshot()` has come; `value` is the reason.
-    fn snapshot(self, action: &Action, value: u64);
-
-    /// Whether anybody wants the event that the resolver called `synth`.
-    fn is_wanted(self, synth: u16) -> bool;
-
-    /// The time of a `trace()` has come: generates the event that the resolver called `synth`.
-    fn trace(self, synth: u16, values: &impl FieldValues);
-}
-
 impl Action {
     /// The value that the handler keeps at this moment.
     #[inline(always)]
@@ -347,15 +228,149 @@ impl Action {
 
     /// Whether it generates an event that anybody wants.
     #[inline(always)]
-    fn traces(&self, effects: impl Effects) -> bool {
+    fn traces<'c>(&self, cx: impl Context<'c>) -> bool {
         match self.kind {
-            ActionKind::Trace { synth, .. } => effects.is_wanted(synth),
+            ActionKind::Trace { synth, .. } => cx.is_wanted(synth),
             ActionKind::Save { .. } | ActionKind::Snapshot => false,
         }
     }
 }
 
-impl<E: Env, T: Tables> Hit<'_, E, T> {
+/// The number that a variable is set to.
+#[inline(always)]
+fn number_of<const STEPS: u32>(plan: &Plan, number: &Operand, inputs: Inputs<'_, impl Env>) -> u64 {
+    match const { STEPS & (VARS | VARS_STAMP | VARS_ANY) } {
+        VARS => plan.number::<IMMEDIATE>(number, inputs),
+        VARS_STAMP => plan.number::<STAMPS>(number, inputs),
+        VARS_AND_STAMP => plan.number::<{ IMMEDIATE | STAMPS }>(number, inputs),
+        _ => plan.number::<NUMBERS>(number, inputs),
+    }
+}
+
+/// Variables that are immediate or made of the time stamp.
+const VARS_AND_STAMP: u32 = VARS | VARS_STAMP;
+
+impl<'h, 'c: 'h, C: Context<'c>> Hit<'h, C> {
+    /// Stores the variables of the trigger in the extra words of the entry.
+    ///
+    /// A string that cannot be had, because another context is writing it at this moment, leaves the variable unset.
+    #[inline(always)]
+    pub(in super::super) fn set_vars<const STEPS: u32>(&self) {
+        let (record, inputs, aux) = (self.cx.record(), self.inputs(), self.aux);
+        let plan = &self.cx.program().plan;
+
+        for var in plan.vars.iter() {
+            if const { STEPS & (VARS_TEXT | VARS_STACK | VARS_OTHER) == 0 } || var.is_number() {
+                debug_assert!(var.is_number());
+                var.set(aux, number_of::<STEPS>(plan, &var.number, inputs));
+            } else if let (true, Some(text)) = (const { STEPS & VARS_TEXT != 0 }, var.text.op()) {
+                var.set_text_inline(text, aux, record);
+            } else if const { STEPS & VARS_OTHER != 0 } {
+                // A copy, so that what a hit has needs no place in memory where there is no such variable.
+                { *self }.set_text(var);
+            } else if let (true, Some(words)) =
+                (const { STEPS & VARS_STACK != 0 }, var.text_words(aux))
+            {
+                self.set_stack(words);
+            }
+        }
+    }
+
+    /// The name of the task; or of that which made the entry, which has it in its first extra words.
+    #[inline(always)]
+    fn task_name(&self, op: Op) -> [u64; COMM_WORDS] {
+        let mut name = [0; COMM_WORDS];
+
+        if op == Op::EntryComm {
+            copy_words(self.aux.get(..COMM_WORDS).unwrap_or(&[]), &mut name);
+        } else {
+            let mut comm = [0; COMM_LEN];
+
+            self.cx.comm(&mut comm);
+            for (to, from) in name.iter_mut().zip(comm.chunks_exact(size_of::<u64>())) {
+                *to = word_in(from);
+            }
+        }
+        name
+    }
+
+    /// Sets a variable to the kernel stack.
+    ///
+    /// Inlined: each further stack frame makes unwinding longer.
+    #[inline(always)]
+    fn set_stack(&self, words: &[Atomic<u64>]) {
+        let mut room = C::Stack::default();
+        // To take one takes so long that the variable is not to be busy meanwhile.
+        let frames = self.cx.stack(&mut room);
+
+        if let Some(cell) = TextCell::new(words) {
+            cell.fill(
+                #[inline(always)]
+                |content| Some(content.put_all(frames)),
+            );
+        }
+    }
+
+    /// Runs the actions of the trigger.
+    #[inline(always)]
+    pub(in super::super) fn act<const STEPS: u32>(&self) {
+        for action in self.cx.program().actions() {
+            let due = match action.handler {
+                Handler::Match { .. } => action.traces(self.cx).then_some(0),
+                Handler::Max { var, .. } => {
+                    let value = self.own_number::<STEPS>(var);
+
+                    (value > action.tracked_in(self.aux)).then_some(value)
+                }
+                Handler::Change { var, .. } => {
+                    let value = self.own_number::<STEPS>(var);
+
+                    (value != action.tracked_in(self.aux)).then_some(value)
+                }
+            };
+
+            if let Some(value) = due {
+                // A copy, so that what a hit has needs no place in memory where nothing is to be done.
+                { *self }.run(action, value);
+            }
+        }
+    }
+
+    /// The number that this hit stores in variable `n` of the trigger, whoever has written to the entry since. It is
+    /// computed again: that takes less than to keep it for the few hits that want it.
+    #[inline(always)]
+    pub(super) fn own_number<const STEPS: u32>(&self, n: u8) -> u64 {
+        let plan = &self.cx.program().plan;
+
+        match plan.vars.get(usize::from(n)) {
+            Some(var) => number_of::<STEPS>(plan, &var.number, self.inputs()),
+            None => 0,
+        }
+    }
+
+    /// Runs an action whose condition held when [`Hit::act`] tested it; for handlers that track a value [`Hit::track`]
+    /// tests it again.
+    #[inline(never)]
+    fn run(&self, action: &Action, value: u64) {
+        let when = match action.handler {
+            Handler::Match { .. } => return self.trace(action),
+            Handler::Max { .. } => When::Larger,
+            Handler::Change { .. } => When::Other,
+        };
+
+        match self.track(action, when, value) {
+            Tracked::Same => return,
+            Tracked::Lost => return self.cx.lose_save(),
+            Tracked::Stored => (),
+        }
+        // Here, where what it took to keep the number is off the stack: the event may have triggers.
+        if action.kind == ActionKind::Snapshot {
+            self.cx.snapshot(action, value, self.key, self.aux);
+        } else if action.traces(self.cx) {
+            self.trace(action);
+        }
+    }
+
     /// Keeps `value` if its time has come, with what is saved.
     #[inline(never)]
     fn track(&self, action: &Action, when: When, value: u64) -> Tracked {
@@ -368,43 +383,47 @@ impl<E: Env, T: Tables> Hit<'_, E, T> {
     /// Writes what an action saves.
     #[inline(always)]
     fn save(&self, action: &Action, row: &RowWriter<'_>) {
-        let saves = self.program.saves_of(action).iter();
+        let program = self.cx.program();
+        let saves = program.saves_of(action).iter();
 
-        for (save, number) in saves.zip(self.program.plan.saves_of(action)) {
-            match save.field.kind {
-                Kind::Number => row.put(save.at(), self.number(number)),
-                Kind::String | Kind::Stack => self.save_text(save, row),
+        for (save, step) in saves.zip(program.plan.saves_of(action)) {
+            match (save.field.kind, step.text.op()) {
+                (Kind::Number, _) => {
+                    let number = program.plan.number::<NUMBERS>(&step.number, self.inputs());
+
+                    row.put(save.at(), number);
+                }
+                (_, Some(text)) => save_string(
+                    save,
+                    place_of(text, self.cx.record()),
+                    step.text.most(),
+                    self.cx.record(),
+                    row,
+                ),
+                (_, None) => self.save_text(save, row),
             }
         }
     }
 
-    /// Generates the synthetic event, if that is what the action does.
+    /// Generates the synthetic event that the action names.
     #[inline(always)]
-    fn trace(&self, action: &Action, own: &OwnVals<'_>, effects: impl Effects) {
+    fn trace(&self, action: &Action) {
         if let ActionKind::Trace { synth, .. } = action.kind {
             let values = ArgVals {
                 hit: self,
-                own: *own,
                 action,
-                steps: self.program.plan.args_of(action),
+                steps: self.cx.program().plan.args_of(action),
                 frames: None,
             };
 
-            effects.trace(synth, &values);
+            self.cx.trace(synth, &values);
         }
-    }
-
-    /// The value of a number.
-    #[inline]
-    pub(super) fn number(&self, number: &Number) -> u64 {
-        self.program
-            .number_at(number, self.record, self.env, self.refs.numbers)
     }
 
     /// Stores a string or stack in its variable.
     #[inline(never)]
     fn set_text(&self, var: &VarStep) {
-        let Some(var) = self.program.vars().get(usize::from(var.n)) else {
+        let Some(var) = self.cx.program().vars().get(usize::from(var.n)) else {
             return;
         };
         let words = var.cell.of(self.aux);
@@ -415,11 +434,12 @@ impl<E: Env, T: Tables> Hit<'_, E, T> {
         let room = words.len().saturating_sub(1);
 
         // A writer that meets another one has nothing more to do; see `TextCell::fill`.
-        if var.field.op == Op::Stacktrace {
-            // To take one takes so long that the variable is not to be busy meanwhile.
-            self.env.stacktrace(|frames| {
-                cell.fill(|content| Some(copy(frames, room, |at, frame| content.put(at, frame))))
-            });
+        if let Op::Comm | Op::EntryComm = var.field.op {
+            let name = self.task_name(var.field.op);
+
+            cell.fill(|content| Some(content.put_all(&name)));
+        } else if var.field.op == Op::Stacktrace {
+            self.set_stack(words);
         } else {
             cell.fill(|content| self.text(&var.field, room, |at, word| content.put(at, word)));
         }
@@ -441,25 +461,18 @@ impl<E: Env, T: Tables> Hit<'_, E, T> {
     }
 
     /// The words of another trigger's variable, in the entry of this key.
-    pub(super) fn foreign_words(&self, n: u8) -> Option<&[Atomic<u64>]> {
-        let reference = self.program.refs().get(usize::from(n))?;
-        let aux = self.refs.tables.aux(reference.table, self.refs.key)?;
+    pub(super) fn foreign_words(&self, n: u8) -> Option<&'c [Atomic<u64>]> {
+        let reference = self.cx.program().refs().get(usize::from(n))?;
+        let map = self.cx.source(reference.table)?;
+        let elt = look_up(self.key, map.map())?;
 
-        Some(reference.cell.of(aux))
+        Some(reference.cell.of(map.aux(elt)))
     }
 
     /// The words of a variable of the trigger itself.
-    pub(super) fn own_words(&self, n: u8) -> Option<&[Atomic<u64>]> {
-        let var = self.program.vars().get(usize::from(n))?;
+    pub(super) fn own_words(&self, n: u8) -> Option<&'h [Atomic<u64>]> {
+        let var = self.cx.program().vars().get(usize::from(n))?;
 
         Some(var.cell.of(self.aux))
-    }
-
-    /// The number of another trigger's variable.
-    #[inline(always)]
-    pub(super) fn foreign_number(&self, n: u8) -> u64 {
-        let numbers = self.refs.numbers;
-
-        numbers.get(usize::from(n)).copied().unwrap_or(0)
     }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What one hit reads of other triggers' variables, and the numbers that it stores in its own.
+//! What one hit reads of other triggers' variables.
 //!
 //! C counterpart: `resolve_var_refs()` of
 //! [`kernel/trace/trace_events_hist.c`](srctree/kernel/trace/trace_events_hist.c).
@@ -8,108 +8,100 @@
 //! Context: any, NMI included.
 
 use crate::{
-    limits::{
-        REFS_MAX,
-        VARS_MAX, //
-    },
+    limits::REFS_MAX,
     sync::Atomic,
     tracing_map::{
+        Elt,
+        Key,
+        KeyHash,
+        Map,
+        MapView,
         NumCell,
         Taken,
         TextCell, //
     }, //
 };
 
-use super::super::{
-    Cell,
-    Kind,
-    Program,
-    Ref, //
+use core::ops::Deref;
+
+use super::{
+    super::{
+        needs::KeyKind,
+        Cell,
+        Kind,
+        Program,
+        Ref, //
+    },
+    Context,
+    KeyForm, //
 };
 
-/// As many references as most programs have that have more than one.
+/// Size of the buffer for programs with two to four references.
 const FEW_REFS: usize = 4;
-/// And that some have.
+/// Size of the buffer for programs with five to eight references.
 const MORE_REFS: usize = 8;
 
 /// Room for the numbers that one hit reads from other triggers' variables.
-pub type RefBuf = [u64; REFS_MAX];
-
-/// Room for the numbers that one hit stores in its own variables.
-pub type OwnBuf = [u64; VARS_MAX];
-
-/// The tables of other triggers, as far as one trigger reads their variables. Small, and handed on by value.
-pub trait Tables: Copy {
-    /// The extra words of the entry with this key in the table of this number, if there is one.
-    fn aux(&self, table: u16, key: &[u64]) -> Option<&[Atomic<u64>]>;
-}
-
-/// There are no other tables.
-impl Tables for () {
-    fn aux(&self, _table: u16, _key: &[u64]) -> Option<&[Atomic<u64>]> {
-        None
-    }
-}
+type RefBuf = [u64; REFS_MAX];
 
 /// A variable that the hit needs is not set for its key: the hit is ignored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unset;
 
-/// What one hit knows of other triggers' variables. Lives as long as the hit.
-#[derive(Clone, Copy)]
-pub struct Refs<'h, T> {
-    pub(super) numbers: &'h [u64],
-    pub(super) key: &'h [u64],
-    pub(super) tables: T,
+/// The key of a hit, to be looked up in the tables of other triggers.
+pub(in super::super) struct RefKey<'h, 'r, K: KeyForm> {
+    key: &'h K::Key<'r>,
+    hash: u64,
 }
 
-impl Refs<'static, ()> {
-    /// Those of a trigger that needs none.
-    pub fn none() -> Self {
-        Self {
-            numbers: &[],
-            key: &[],
-            tables: (),
-        }
-    }
-}
-
-impl<'h, T> Refs<'h, T> {
-    /// The numbers of the variables, in the order of [`Program::refs`].
+impl<'h, 'r, K: KeyForm> RefKey<'h, 'r, K> {
+    /// The key, with its hash.
     #[inline(always)]
-    pub(in super::super) fn numbers(&self) -> &'h [u64] {
-        self.numbers
+    pub(in super::super) fn new(key: &'h K::Key<'r>, hash: u64) -> Self {
+        Self { key, hash }
     }
 
-    /// The key of the hit.
+    /// The extra words of the entry with this key in the table of another trigger, if there is one.
     #[inline(always)]
-    pub fn key(&self) -> &'h [u64] {
-        self.key
-    }
+    fn aux<'c, C: Context<'c>>(
+        &self,
+        cx: C,
+        map: MapView<'c, C::Storage, C::Hash>,
+    ) -> Option<&'c [Atomic<u64>]> {
+        let words = match K::KIND {
+            KeyKind::Words(words) => words,
+            _ => cx.program().key_words(),
+        };
+        let elt = match map.shape().key_words() == words {
+            true => map.get(self.key, self.hash)?,
+            false => look_up_beginning::<K, _, _>(*self.key, map.map())?,
+        };
 
-    /// Those that [`Program::numbers_of_refs`] has read.
-    #[inline(always)]
-    pub fn of(numbers: &'h [u64], key: &'h [u64], tables: T) -> Self {
-        Self {
-            numbers,
-            key,
-            tables,
-        }
+        Some(map.aux(elt))
     }
 }
 
-/// The numbers that one hit has stored in its own variables, by the index of the variable; 0 in the place
-/// of what is no number.
-///
-/// A handler compares these and not what the entry holds, where another hit may have come after.
-#[derive(Clone, Copy, Debug)]
-pub struct OwnVals<'h>(pub(super) &'h [u64]);
+/// Looks up the beginning of a key in a table with shorter ones: as in `tracing_map_lookup()`, a key that is longer is
+/// one by its beginning.
+#[cold]
+#[inline(never)]
+fn look_up_beginning<K: KeyForm, S, H>(key: K::Key<'_>, map: &Map<S, H>) -> Option<Elt>
+where
+    S: Deref<Target = [Atomic<u64>]>,
+    H: KeyHash,
+{
+    debug_assert!(K::IS_WHOLE, "a path of such triggers has `WHOLE_KEY`");
+    look_up(K::whole(&key), map)
+}
 
-impl OwnVals<'_> {
-    #[inline(always)]
-    pub(super) fn get(&self, var: u8) -> u64 {
-        self.0.get(usize::from(var)).copied().unwrap_or(0)
-    }
+/// Looks up the beginning of `key`, as many words as keys of the map have.
+#[inline(never)]
+pub(super) fn look_up<S, H>(key: &[u64], map: &Map<S, H>) -> Option<Elt>
+where
+    S: Deref<Target = [Atomic<u64>]>,
+    H: KeyHash,
+{
+    map.lookup(key.get(..map.shape().key_words())?)
 }
 
 impl Cell {
@@ -123,53 +115,23 @@ impl Cell {
 }
 
 impl Program {
-    /// How many numbers a hit reads of other triggers' variables and stores in its own, the places of
-    /// strings and stacks included.
-    #[inline(always)]
-    pub fn numbers(&self) -> usize {
-        // OVERFLOW: a few of each.
-        self.refs.len().wrapping_add(self.vars.len())
-    }
-
     /// Reads the variables of other triggers that the hit needs, in the entries of the same key.
     ///
     /// Those that are read once are taken, all of them or none. If one is not set, the hit is to be
     /// ignored. A string or stack need only be set: it is copied when it is used.
-    ///
-    /// `buf` has room for all of them, as a [`RefBuf`] always has.
-    #[inline(always)]
-    pub fn resolve<'h, T: Tables>(
-        &self,
-        key: &'h [u64],
-        tables: T,
-        buf: &'h mut [u64],
-    ) -> Result<Refs<'h, T>, Unset> {
-        let numbers = match self.refs() {
-            [] => &[],
-            [only] => {
-                *buf.first_mut().ok_or(Unset)? = only.in_entry(key, &tables)?;
-                buf.get(..1).ok_or(Unset)?
-            }
-            _ => self.numbers_of_refs(key, &tables, buf)?,
-        };
-
-        Ok(Refs::of(numbers, key, tables))
-    }
-
-    /// As [`Program::resolve`], for any number of references.
     #[inline(never)]
-    pub fn numbers_of_refs<'h, T: Tables>(
+    pub(in super::super) fn read_refs<'h, 'c, C: Context<'c>, K: KeyForm>(
         &self,
-        key: &[u64],
-        tables: &T,
-        buf: &'h mut [u64],
+        cx: C,
+        key: RefKey<'_, '_, K>,
+        buf: &'h mut RefBuf,
     ) -> Result<&'h [u64], Unset> {
         let buf = buf.get_mut(..self.refs.len()).ok_or(Unset)?;
 
         match self.refs.len() {
-            0..=FEW_REFS => self.read_refs::<T, FEW_REFS>(key, tables, buf)?,
-            n if n <= MORE_REFS => self.read_refs::<T, MORE_REFS>(key, tables, buf)?,
-            _ => self.read_refs::<T, REFS_MAX>(key, tables, buf)?,
+            0..=FEW_REFS => self.read_up_to::<C, K, FEW_REFS>(cx, &key, buf)?,
+            n if n <= MORE_REFS => self.read_up_to::<C, K, MORE_REFS>(cx, &key, buf)?,
+            _ => self.read_up_to::<C, K, REFS_MAX>(cx, &key, buf)?,
         }
         Ok(buf)
     }
@@ -177,10 +139,10 @@ impl Program {
     /// Reads the variables of at most `N` references to `buf`, and takes those that are read once when all have been
     /// found to be set.
     #[inline(always)]
-    fn read_refs<T: Tables, const N: usize>(
+    fn read_up_to<'c, C: Context<'c>, K: KeyForm, const N: usize>(
         &self,
-        key: &[u64],
-        tables: &T,
+        cx: C,
+        key: &RefKey<'_, '_, K>,
         buf: &mut [u64],
     ) -> Result<(), Unset> {
         // Those that are to be taken: they are numbers.
@@ -190,15 +152,16 @@ impl Program {
         for ((reference, place), cell) in self.refs().iter().zip(&mut *buf).zip(&mut cells) {
             let aux = match last {
                 Some((table, aux)) if table == reference.table => aux,
-                _ => tables.aux(reference.table, key).ok_or(Unset)?,
+                _ => reference.aux(cx, key)?,
             };
 
             last = Some((reference.table, aux));
             if reference.consume {
-                *cell = Some(reference.set_number(aux).ok_or(Unset)?);
+                let number = NumCell::at(aux, reference.cell.at).filter(NumCell::is_set);
+
+                *cell = Some(number.ok_or(Unset)?);
             } else {
-                // The room may be that of an earlier hit.
-                *place = reference.look(aux).ok_or(Unset)?;
+                *place = reference.read(aux).ok_or(Unset)?;
             }
         }
         take_all(&cells, buf)
@@ -243,10 +206,21 @@ fn put_back(cells: &[Option<NumCell<'_>>], all: &[Option<Taken>]) {
 }
 
 impl Ref {
-    /// Looks at the variable in the words of an entry: its number, or 0 for a string or stack that is set;
-    /// `None` if it is not.
+    /// The extra words of the entry that has the variable.
     #[inline(always)]
-    fn look(&self, aux: &[Atomic<u64>]) -> Option<u64> {
+    fn aux<'c, K: KeyForm>(
+        &self,
+        cx: impl Context<'c>,
+        key: &RefKey<'_, '_, K>,
+    ) -> Result<&'c [Atomic<u64>], Unset> {
+        key.aux(cx, cx.source(self.table).ok_or(Unset)?)
+            .ok_or(Unset)
+    }
+
+    /// Reads the variable in the words of an entry: its number, or 0 for a string or stack that is set; `None` if it
+    /// is not.
+    #[inline(always)]
+    fn read(&self, aux: &[Atomic<u64>]) -> Option<u64> {
         match self.cell.kind {
             Kind::Number => NumCell::at(aux, self.cell.at)?.read(),
             Kind::String | Kind::Stack => {
@@ -257,30 +231,46 @@ impl Ref {
         }
     }
 
-    /// As [`Ref::look`], in the entry of `key`, and takes a number that is read once; for a hit that needs no
-    /// other variable.
+    /// Reads the variable of a hit that needs no other one, and takes a number that is read once.
     #[inline(always)]
-    pub fn in_entry(&self, key: &[u64], tables: &impl Tables) -> Result<u64, Unset> {
-        let aux = tables.aux(self.table, key).ok_or(Unset)?;
+    pub(in super::super) fn read_only<'c, K: KeyForm>(
+        &self,
+        cx: impl Context<'c>,
+        key: &RefKey<'_, '_, K>,
+    ) -> Result<u64, Unset> {
+        let aux = self.aux(cx, key)?;
+        let number = match self.consume {
+            true => NumCell::at(aux, self.cell.at)
+                .and_then(|cell| cell.consume())
+                .map(|taken| taken.value),
+            false => self.read(aux),
+        };
 
-        if self.consume {
-            let cell = NumCell::at(aux, self.cell.at).ok_or(Unset)?;
-
-            Ok(cell.consume().ok_or(Unset)?.value)
-        } else {
-            self.look(aux).ok_or(Unset)
-        }
+        number.ok_or(Unset)
     }
 
-    /// The variable in the words of an entry, if it is a number that is set at this moment.
+    /// The variable of a hit that needs no other one, in the entry of this key, if it is a number that is set at this
+    /// moment.
     #[inline(always)]
-    pub fn set_number<'a>(&self, aux: &'a [Atomic<u64>]) -> Option<NumCell<'a>> {
-        NumCell::at(aux, self.cell.at).filter(NumCell::is_set)
+    pub(in super::super) fn find_only<'c, C: Context<'c>, K: KeyForm>(
+        &self,
+        cx: C,
+        key: &K::Key<'_>,
+    ) -> Option<NumCell<'c>> {
+        debug_assert!(
+            self.cell.kind == Kind::Number,
+            "a path of others has `WHOLE_KEY`"
+        );
+
+        let map = cx.source(self.table)?;
+        let key = RefKey::<K>::new(key, key.hash(map.hash()));
+
+        NumCell::at(key.aux(cx, map)?, self.cell.at).filter(NumCell::is_set)
     }
 
-    /// As [`Ref::in_entry`], where [`Ref::set_number`] has found the variable.
+    /// Reads the variable that [`Ref::find_only`] has found, and takes it if it is read once.
     #[inline(always)]
-    pub fn in_cell(&self, cell: &NumCell<'_>) -> Result<u64, Unset> {
+    pub(in super::super) fn read_found(&self, cell: NumCell<'_>) -> Result<u64, Unset> {
         let number = match self.consume {
             true => cell.consume().map(|taken| taken.value),
             false => cell.read(),

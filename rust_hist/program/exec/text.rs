@@ -11,7 +11,6 @@
 //! Context: any, NMI included.
 
 use crate::{
-    field::Env,
     limits::{
         COMM_LEN,
         COMM_WORDS, //
@@ -25,21 +24,21 @@ use crate::{
 
 use super::{
     super::{
+        bytes::word_in,
         Field,
         Kind,
         Op, //
     },
-    array_at,
-    location,
+    stack_at,
     string_at,
-    Hit,
-    Tables, //
+    Context,
+    Hit, //
 };
 
 /// Bytes of a word.
 pub(super) const WORD: usize = size_of::<u64>();
 
-impl<E: Env, T: Tables> Hit<'_, E, T> {
+impl<'h, 'c: 'h, C: Context<'c>> Hit<'h, C> {
     /// Hands the string or stack that a field comes to on, word by word, at most `room` words, and returns
     /// how many there were; `None` if it cannot be had.
     ///
@@ -55,7 +54,7 @@ impl<E: Env, T: Tables> Hit<'_, E, T> {
         match field.op {
             Op::Comm | Op::StaticString { .. } | Op::DynString { .. } | Op::RelDynString { .. } => {
                 let mut comm = [0; COMM_LEN];
-                let bytes = string_at(field, self.record, self.env, &mut comm);
+                let bytes = string_at(field, self.cx.record(), &self.cx, &mut comm);
 
                 Some(copy_string(bytes, most_in(room), put))
             }
@@ -68,8 +67,12 @@ impl<E: Env, T: Tables> Hit<'_, E, T> {
                 }
                 Some(COMM_WORDS.min(room))
             }
-            Op::Stacktrace => Some(self.env.stacktrace(|frames| copy(frames, room, put))),
-            Op::StackField { offset } => Some(copy_stack(self.record, offset, room, put)),
+            Op::Stacktrace => {
+                let mut stack = C::Stack::default();
+
+                Some(copy(self.cx.stack(&mut stack), room, put))
+            }
+            Op::StackField { offset } => Some(copy_stack(self.cx.record(), offset, room, put)),
             Op::Ref(n) => cell_text(self.foreign_words(n)?, field.kind, room, put),
             Op::One | Op::Num { .. } | Op::Timestamp | Op::Cpu | Op::Const(_) | Op::Expr(_) => None,
         }
@@ -119,12 +122,12 @@ fn ended(word: u64, at: usize, room: usize) -> u64 {
 /// Sets a variable to the first `len` bytes of `from`, up to the first NUL. There is room for that and a NUL.
 #[inline(never)]
 pub(super) fn set_string(words: &[Atomic<u64>], from: &[u8], len: usize) {
-    set_string_at_once(words, from, len);
+    set_string_inline(words, from, len);
 }
 
 /// As [`set_string`], without a call: it is what takes the time of most hits that have such a variable.
 #[inline(always)]
-pub(super) fn set_string_at_once(words: &[Atomic<u64>], from: &[u8], len: usize) {
+pub(super) fn set_string_inline(words: &[Atomic<u64>], from: &[u8], len: usize) {
     let Some(cell) = TextCell::new(words) else {
         return;
     };
@@ -172,7 +175,7 @@ pub(super) fn bits_before_nul(word: u64) -> Option<u32> {
 
 /// The bytes of a string, its NUL apart, for which there is room in so many words.
 #[inline(always)]
-pub(super) fn most_in(room: usize) -> usize {
+pub(in super::super) fn most_in(room: usize) -> usize {
     room.saturating_mul(WORD).saturating_sub(1)
 }
 
@@ -185,11 +188,11 @@ pub(super) fn copy_string(from: &[u8], len: usize, mut put: impl FnMut(usize, u6
 
     // By number, so that the compiler sees that each word has its place where there is room for `len`.
     for (at, chunk) in (0..len / WORD).zip(whole) {
-        let word = u64::from_ne_bytes(chunk.try_into().unwrap_or_default());
+        let word = word_in(chunk);
 
         if nuls(word.to_le()) != 0 {
             put(at, before_nul(word));
-            // OVERFLOW: a number of words, here and below.
+            // OVERFLOW: a number of words.
             return at.wrapping_add(1);
         }
         put(at, word);
@@ -198,6 +201,7 @@ pub(super) fn copy_string(from: &[u8], len: usize, mut put: impl FnMut(usize, u6
         return len / WORD;
     }
     put(len / WORD, before_nul(last_word(from, len)));
+    // OVERFLOW: a number of words.
     (len / WORD).wrapping_add(1)
 }
 
@@ -222,7 +226,7 @@ pub(super) fn last_word(from: &[u8], len: usize) -> u64 {
         .get(at..at.wrapping_add(WORD))
         .and_then(<[u8]>::first_chunk)
     {
-        // CAST: less than a word. OVERFLOW: as above.
+        // CAST: less than a word. OVERFLOW: at most 56.
         Some(word) => low(
             u64::from_ne_bytes(*word),
             ((len % WORD) as u32).wrapping_mul(u8::BITS),
@@ -242,7 +246,7 @@ pub(super) fn last_word(from: &[u8], len: usize) -> u64 {
 /// The last `len` bytes of a word, less than eight, with zeros behind them.
 #[inline(always)]
 fn high(word: u64, len: usize) -> u64 {
-    // CAST: less than a word. OVERFLOW: as above. Twice, since all bits of a word are too many for once.
+    // CAST: less than a word. OVERFLOW: at most 56. Two shifts, since one by all bits of a word is none.
     let bits = u64::BITS
         .wrapping_sub(u8::BITS)
         .wrapping_sub((len as u32).wrapping_mul(u8::BITS));
@@ -263,7 +267,7 @@ pub(super) fn until_nul(from: &[u8], len: usize) -> &[u8] {
     let bytes = from.get(..len).unwrap_or(&[]);
 
     for (at, chunk) in (0..len / WORD).zip(bytes.chunks_exact(WORD)) {
-        let word = u64::from_ne_bytes(chunk.try_into().unwrap_or_default());
+        let word = word_in(chunk);
 
         if let Some(bits) = bits_before_nul(word) {
             return upto(bytes, at, bits);
@@ -311,9 +315,7 @@ pub(super) fn short(bytes: &[u8]) -> u64 {
     u64::from_le(word)
 }
 
-/// Hands the stack on whose place the word at `offset` of a record gives, as many of its frames as are inside.
-///
-/// PARITY: `event_hist_trigger()` takes the count of the record for granted.
+/// Hands on the stack whose place the word at `offset` of a record gives, at most `room` frames; returns how many.
 #[inline]
 pub(super) fn copy_stack(
     record: &[u8],
@@ -321,22 +323,10 @@ pub(super) fn copy_stack(
     room: usize,
     mut put: impl FnMut(usize, u64),
 ) -> usize {
-    let at = location(record, offset).0;
-    let count = u64::from_ne_bytes(array_at(record, at));
-    let count = usize::try_from(count).unwrap_or(usize::MAX).min(room);
-    let frames = record
-        .get(at..)
-        .and_then(|from| from.get(WORD..))
-        .unwrap_or(&[])
-        .chunks_exact(WORD);
-    let mut len = 0;
+    let frames = stack_at(record, offset, room);
 
-    for frame in frames.take(count) {
-        put(
-            len,
-            u64::from_ne_bytes(frame.try_into().unwrap_or_default()),
-        );
-        len = len.wrapping_add(1);
+    for (at, frame) in frames.chunks_exact(WORD).enumerate() {
+        put(at, word_in(frame));
     }
-    len
+    frames.len() / WORD
 }

@@ -11,7 +11,6 @@
 //! Context: any, NMI included.
 
 use crate::{
-    field::Env,
     limits::{
         COMM_LEN,
         STACK_DEPTH,
@@ -26,7 +25,10 @@ use crate::{
 
 use super::{
     super::{
-        plan_vars::{
+        eval::NUMBERS,
+        needs::EVERYTHING,
+        operand::reference,
+        plan::{
             ArgFrom,
             ArgStep, //
         },
@@ -37,10 +39,6 @@ use super::{
         Op, //
     },
     place_of,
-    refs::{
-        OwnVals,
-        Tables, //
-    },
     string_at,
     text::{
         bits_before_nul,
@@ -52,6 +50,7 @@ use super::{
         until_nul,
         WORD, //
     },
+    Context,
     Hit, //
 };
 
@@ -59,9 +58,8 @@ use super::{
 const STRING_WORDS: usize = STR_SLOT / WORD;
 
 /// The values of one action in one hit.
-pub(super) struct ArgVals<'h, E, T> {
-    pub(super) hit: &'h Hit<'h, E, T>,
-    pub(super) own: OwnVals<'h>,
+pub(super) struct ArgVals<'h, C> {
+    pub(super) hit: &'h Hit<'h, C>,
     pub(super) action: &'h Action,
     /// What is to be done for each of its parameters.
     pub(super) steps: &'h [ArgStep],
@@ -69,17 +67,17 @@ pub(super) struct ArgVals<'h, E, T> {
     pub(super) frames: Option<&'h [u64]>,
 }
 
-impl<E: Env, T: Tables> ArgVals<'_, E, T> {
-    fn source(&self, at: usize) -> Option<&ArgSource> {
-        let args = self.hit.program.args_of(self.action);
+impl<'h, 'c: 'h, C: Context<'c>> ArgVals<'h, C> {
+    fn source(&self, at: usize) -> Option<&'h ArgSource> {
+        let args = self.hit.cx.program().args_of(self.action);
 
         args.get(at).map(Arg::source)
     }
 
     /// The string of a parameter that stands in the record.
     #[inline(always)]
-    fn bytes(&self, at: usize) -> Option<&[u8]> {
-        let record = self.hit.record;
+    fn bytes(&self, at: usize) -> Option<&'h [u8]> {
+        let record = self.hit.cx.record();
         let step = self.steps.get(at)?;
         let (at, len) = place_of(step.text.op()?, record)?;
         let from = record.get(at..).unwrap_or(&[]);
@@ -100,20 +98,22 @@ impl<E: Env, T: Tables> ArgVals<'_, E, T> {
         let hit = self.hit;
         let source = self.source(at);
         let words = match (
-            source.and_then(|source| hit.program.at_hand(source)),
+            source.and_then(|source| hit.cx.program().immediate_field(source)),
             source,
         ) {
             // The name of the task: strings of the record have not come here.
             (Some(field), _) if kind == Kind::String => {
                 let mut comm = [0; COMM_LEN];
-                let bytes = string_at(field, hit.record, hit.env, &mut comm);
+                let bytes = string_at(field, hit.cx.record(), &hit.cx, &mut comm);
 
                 return Ok(copy_string(bytes, most_in(room), put));
             }
             (Some(field), _) => {
                 let len = match field.op() {
                     Op::Stacktrace => self.frames.map(|frames| copy(frames, room, put)),
-                    Op::StackField { offset } => Some(copy_stack(hit.record, offset, room, put)),
+                    Op::StackField { offset } => {
+                        Some(copy_stack(hit.cx.record(), offset, room, put))
+                    }
                     _ => None,
                 };
 
@@ -131,7 +131,7 @@ impl<E: Env, T: Tables> ArgVals<'_, E, T> {
 
     /// Whether a parameter is the stack at hand.
     fn has_stack(&self) -> bool {
-        let args = self.hit.program.args_of(self.action).iter();
+        let args = self.hit.cx.program().args_of(self.action).iter();
 
         args.map(Arg::source)
             .any(|source| matches!(source, ArgSource::Field(field) if field.op() == Op::Stacktrace))
@@ -140,22 +140,11 @@ impl<E: Env, T: Tables> ArgVals<'_, E, T> {
     /// [`FieldValues::materialize`] for values with a kernel stack ([`ArgVals::has_stack`]).
     #[inline(never)]
     fn materialize_stack<N: WithValues>(&self, next: N) -> N::Out {
-        let Self {
-            hit,
-            own,
-            action,
-            steps,
-            ..
-        } = *self;
+        let mut room = C::Stack::default();
 
-        hit.env.stacktrace(|frames| {
-            next.run(&ArgVals {
-                hit,
-                own,
-                action,
-                steps,
-                frames: Some(frames),
-            })
+        next.run(&ArgVals {
+            frames: Some(self.hit.cx.stack(&mut room)),
+            ..*self
         })
     }
 
@@ -234,7 +223,7 @@ impl Seen {
     }
 }
 
-impl<E: Env, T: Tables> FieldValues for ArgVals<'_, E, T> {
+impl<'h, 'c: 'h, C: Context<'c>> FieldValues for ArgVals<'h, C> {
     #[inline(always)]
     fn number(&self, field: usize) -> u64 {
         let Some(step) = self.steps.get(field) else {
@@ -242,9 +231,13 @@ impl<E: Env, T: Tables> FieldValues for ArgVals<'_, E, T> {
         };
 
         match step.from {
-            ArgFrom::Own => self.own.get(step.n),
-            ArgFrom::Ref => self.hit.foreign_number(step.n),
-            ArgFrom::Record => self.hit.number(&step.number),
+            ArgFrom::Own => self.hit.own_number::<EVERYTHING>(step.n),
+            ArgFrom::Ref => reference(self.hit.refs, step.n.into()),
+            ArgFrom::Record => {
+                let plan = &self.hit.cx.program().plan;
+
+                plan.number::<NUMBERS>(&step.number, self.hit.inputs())
+            }
         }
     }
 

@@ -54,12 +54,7 @@ fn derived_triggers_are_refused_for_their_meaning_alone() {
     let mut accepted = 0u64;
 
     for seed in 0..TEXTS {
-        let text = grammar
-            .derive("trigger", &mut dice(seed))
-            .replace("rust_hist_test.", "zoo.")
-            .replace("ftrace.", "sched.")
-            .replace(".sample", ".all");
-        let text = fields_of_the_zoo(&text);
+        let text = grammar.trigger_of_the_zoo(&mut dice(seed));
 
         match World::new().synth("done u64 x").compile(&text) {
             Ok(_) => accepted += 1,
@@ -84,49 +79,6 @@ const SYNTAX: &[ErrKind] = &[
     ErrKind::UnaryMinusParens,
     ErrKind::InvalidSortModifier,
 ];
-
-/// Puts fields of the event [`ZOO`] in the place of the grammar's.
-fn fields_of_the_zoo(text: &str) -> String {
-    let fields = [
-        ("un", "u"),
-        ("sn", "s"),
-        ("fixed", "seven"),
-        ("longer", "big"),
-        ("dyn", "filename"),
-        ("rel", "label"),
-        ("when", "u64"),
-        ("minus", "s64"),
-        ("small", "u8"),
-    ];
-    let mut out = String::new();
-    let mut rest = text;
-
-    while !rest.is_empty() {
-        let end = rest
-            .find(|c: char| c != '_' && !c.is_ascii_alphanumeric())
-            .unwrap_or(rest.len());
-        let word = match &rest[..end] {
-            "key" if !rest[end..].starts_with('=') => "u64".to_owned(),
-            "val" if !rest[end..].starts_with('=') => "s64".to_owned(),
-            "id" => "u32".to_owned(),
-            word => fields
-                .iter()
-                .find_map(|(from, to)| {
-                    let behind = word.strip_prefix(from)?;
-                    behind
-                        .chars()
-                        .all(|c| c.is_ascii_digit())
-                        .then(|| format!("{to}{behind}"))
-                })
-                .unwrap_or_else(|| word.to_owned()),
-        };
-
-        out.push_str(&word);
-        out.extend(rest[end..].chars().next());
-        rest = rest.get(end + 1..).unwrap_or("");
-    }
-    out
-}
 
 #[test]
 fn every_derived_synthetic_event_is_one() {

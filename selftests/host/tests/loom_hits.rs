@@ -1,26 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Hits as the module makes them, a look first and the rest only where that is not enough, under the
-//! model checker and with three threads: M-06, M-07, M-14 (no key twice: what a missing barrier did to
-//! the C code, CVE-2024-26645), X-01, X-08 (a full table), X-12 and X-13 with a third context.
+//! Hits on the paths of the module, under the model checker and with three threads: M-06, M-07, M-14 (no key twice:
+//! what a missing barrier did to the C code, CVE-2024-26645), X-01, X-08 (a full table), X-12 and X-13 with a third
+//! context.
 //!
 //! Run with `RUSTFLAGS="--cfg loom" cargo test --test loom_hits`.
 
 #![cfg(loom)]
 
 mod common;
+mod lang_common;
+mod run;
 
-use common::{map, shape, Same, Words};
+use common::Words;
+use lang_common::*;
 use loom::sync::Arc;
 use loom::thread;
+use run::*;
 use rust_hist::sync::{Atomic, Relaxed};
-use rust_hist::tracing_map::{
-    copy_words, Ending, Glance, KeyHash, Map, NumCell, Rows, SeededHash, TrackCell, Tracked,
-    Values, When,
-};
+use rust_hist::tracing_map::{copy_words, Key, Lookup, Rows, TrackCell, Tracked, When};
 use std::collections::BTreeMap;
-
-type Table<H> = Arc<Map<Words, H>>;
 
 /// Checks all interleavings with at most so many preemptions.
 fn check(preemptions: usize, test: impl Fn() + Sync + Send + 'static) {
@@ -29,52 +28,76 @@ fn check(preemptions: usize, test: impl Fn() + Sync + Send + 'static) {
     model.check(test);
 }
 
-/// A table of `1 << bits` elements, keys of one word, two aux words, a shard for each of three CPUs.
-fn small<H: KeyHash>(bits: u32) -> Table<H> {
-    let shape = shape(bits, 1, 2, 2, 3);
-    assert!(shape.per_cpu());
-    Arc::new(map(shape))
+/// Triggers with tables of `1 << bits` elements and a shard for each of three CPUs.
+fn world(bits: u32, hash: Hash, texts: &[&str]) -> Arc<World> {
+    let tables = Tables {
+        bits,
+        cpus: 3,
+        hash,
+    };
+    let mut world = World {
+        tables,
+        ..World::default()
+    };
+
+    world.synth("num u64 a");
+    for text in texts {
+        let n = world.add(&ZOO, ALL, text);
+        assert!(world.triggers[n].map.shape().per_cpu());
+    }
+    Arc::new(world)
 }
 
-/// The value of the second sum.
-struct One(u64);
+/// The task of the hit with each key, which its entry keeps.
+const NAMES: [&str; 12] = [
+    "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven",
+];
 
-impl Values for One {
-    fn value(&self, _: usize) -> u64 {
-        self.0
-    }
+/// A table whose key is one number, with the key as value.
+fn counts(bits: u32, hash: Hash) -> Arc<World> {
+    world(bits, hash, &["keys=common_pid.execname:vals=common_pid"])
 }
 
-/// One call of a trigger.
-fn call<H: KeyHash>(map: &Map<Words, H>, cpu: u32, key: u64) {
-    if map.hit_at_once(&[key], || cpu, &One(key)) != Glance::Unclear {
-        return;
-    }
-    let elt = map.insert(&[key], |aux| aux[0].store(!key, Relaxed));
-    match elt {
-        Some(elt) => map.shard(cpu).hit(elt, &[key]),
-        None => map.shard(cpu).count(Ending::DroppedFull),
-    }
+/// One call of trigger `n` on a CPU: all that the record says is one number, its key another one.
+fn call_with(world: &World, n: usize, cpu: u32, key: u64, says: u64) -> Ended {
+    let mut record = [0; 32];
+    let around = Around {
+        cpu,
+        comm: NAMES[key as usize],
+        ..AROUND
+    };
+
+    record[4..8].copy_from_slice(&(key as u32).to_ne_bytes());
+    record[8] = says as u8;
+    record[10..12].copy_from_slice(&(says as u16).to_ne_bytes());
+    record[24..32].copy_from_slice(&says.to_ne_bytes());
+    world.hit(n, &record, &around)
 }
 
-/// Runs a call with each key on a CPU of its own, at once.
-fn at_once<H: KeyHash + 'static>(map: &Table<H>, keys: [u64; 3]) {
-    let others: Vec<_> = [(1, keys[1]), (2, keys[2])]
-        .into_iter()
-        .map(|(cpu, key)| {
-            let map = map.clone();
-            thread::spawn(move || call(&map, cpu, key))
-        })
-        .collect();
+/// One call of the first trigger.
+fn call(world: &World, cpu: u32, key: u64) -> bool {
+    call_with(world, 0, cpu, key, 0).is_hit
+}
 
-    call(map, 0, keys[0]);
-    for other in others {
-        other.join().expect("thread");
-    }
+/// Runs a call of trigger `n` with each key and number on a CPU of its own, at once.
+fn at_once(world: &Arc<World>, n: usize, calls: [(u64, u64); 3]) -> [Ended; 3] {
+    let [mine, others @ ..] = calls;
+    let mut cpu = 0;
+    let others = others.map(|(key, says)| {
+        let world = world.clone();
+
+        cpu += 1;
+        thread::spawn(move || call_with(&world, n, cpu, key, says))
+    });
+    let mine = call_with(world, n, 0, mine.0, mine.1);
+    let [one, two] = others.map(|other| other.join().expect("thread"));
+
+    [mine, one, two]
 }
 
 /// The hits by key. Each key has one row, which is whole.
-fn rows<H: KeyHash>(map: &Map<Words, H>) -> BTreeMap<u64, u64> {
+fn rows(world: &World) -> BTreeMap<u64, u64> {
+    let map = &world.triggers[0].map;
     let limit = map.used();
     let mut words = vec![0; limit * map.shape().row_words()];
     let len = map.copy_rows(limit, &mut words, copy_words);
@@ -82,7 +105,8 @@ fn rows<H: KeyHash>(map: &Map<Words, H>) -> BTreeMap<u64, u64> {
 
     for row in Rows::new(map.shape(), &words, len).iter() {
         let (key, hits) = (row.key[0], row.sums[0]);
-        assert_eq!(row.aux[0], !key, "a row that is not complete");
+        let name = words_of(NAMES[key as usize], 2);
+        assert_eq!(row.aux, name, "a row that is not complete");
         assert_eq!(row.sums[1], hits * key);
         assert!(found.insert(key, hits).is_none(), "two rows of one key");
     }
@@ -92,10 +116,11 @@ fn rows<H: KeyHash>(map: &Map<Words, H>) -> BTreeMap<u64, u64> {
 #[test]
 fn one_key_of_three_threads_has_one_element() {
     check(2, || {
-        let map = small::<SeededHash>(2);
+        let world = counts(2, Hash::Seeded);
+        let map = &world.triggers[0].map;
 
-        at_once(&map, [7, 7, 7]);
-        assert_eq!(rows(&map), BTreeMap::from([(7, 3)]));
+        at_once(&world, 0, [(7, 0); 3]);
+        assert_eq!(rows(&world), BTreeMap::from([(7, 3)]));
         // Whoever lost gave its element back: three more keys fit.
         for key in [8, 9, 10] {
             assert!(map.insert(&[key], |_| ()).is_some());
@@ -107,11 +132,11 @@ fn one_key_of_three_threads_has_one_element() {
 #[test]
 fn three_keys_that_begin_at_one_slot() {
     check(2, || {
-        let map = small::<Same>(2);
+        let world = counts(2, Hash::Same);
 
-        at_once(&map, [7, 8, 7]);
-        assert_eq!(rows(&map), BTreeMap::from([(7, 2), (8, 1)]));
-        assert_eq!(map.account().calls(), 3);
+        at_once(&world, 0, [7, 8, 7].map(|key| (key, 0)));
+        assert_eq!(rows(&world), BTreeMap::from([(7, 2), (8, 1)]));
+        assert_eq!(world.triggers[0].map.account().calls(), 3);
     });
 }
 
@@ -119,11 +144,12 @@ fn three_keys_that_begin_at_one_slot() {
 #[test]
 fn the_last_element_and_those_that_come_too_late() {
     check(2, || {
-        let map = small::<Same>(1);
-        call(&map, 0, 1);
+        let world = counts(1, Hash::Same);
+        let map = &world.triggers[0].map;
+        assert!(call(&world, 0, 1));
 
-        at_once(&map, [2, 3, 1]);
-        let found = rows(&map);
+        at_once(&world, 0, [2, 3, 1].map(|key| (key, 0)));
+        let found = rows(&world);
         let account = map.account();
         assert_eq!(found.len(), 2, "an element was lost: {found:?}");
         assert_eq!(found[&1], 2, "a key that is there was turned away");
@@ -139,21 +165,21 @@ fn the_last_element_and_those_that_come_too_late() {
 #[test]
 fn the_last_element_for_one_key() {
     check(3, || {
-        let map = small::<SeededHash>(1);
-        call(&map, 0, 1);
+        let world = counts(1, Hash::Seeded);
+        call(&world, 0, 1);
         let other = {
-            let map = map.clone();
+            let world = world.clone();
             thread::spawn(move || {
-                call(&map, 1, 7);
-                call(&map, 1, 7);
+                call(&world, 1, 7);
+                call(&world, 1, 7);
             })
         };
-        call(&map, 0, 7);
+        call(&world, 0, 7);
         other.join().expect("thread");
 
-        let account = map.account();
+        let account = world.triggers[0].map.account();
         let hits = account.hits - 1;
-        assert_eq!(rows(&map), BTreeMap::from([(1, 1), (7, hits)]));
+        assert_eq!(rows(&world), BTreeMap::from([(1, 1), (7, hits)]));
         assert_eq!(account.calls(), 4);
         // Whoever had the element is never turned away.
         assert!(hits >= 1);
@@ -163,46 +189,91 @@ fn the_last_element_for_one_key() {
 #[test]
 fn a_look_sees_a_whole_element_or_none() {
     check(3, || {
-        let map = small::<Same>(1);
+        let world = counts(1, Hash::Same);
         let other = {
-            let map = map.clone();
+            let world = world.clone();
             thread::spawn(move || {
-                call(&map, 1, 7);
-                call(&map, 1, 8);
+                call(&world, 1, 7);
+                call(&world, 1, 8);
             })
         };
+        let map = world.triggers[0].map.view();
 
         for key in [7, 8] {
-            if let Glance::Found(elt) = map.glance(&[key], map.hash(&[key])) {
-                assert_eq!(map.aux(elt)[0].load(Relaxed), !key);
+            if let Lookup::Found(elt) = map.find(&[key], [key].hash(map.hash())) {
+                let aux: Vec<u64> = map.aux(elt).iter().map(|word| word.load(Relaxed)).collect();
+                assert_eq!(aux, words_of(NAMES[key as usize], 2));
             }
         }
         other.join().expect("thread");
-        assert_eq!(rows(&map).len(), 2);
+        assert_eq!(rows(&world).len(), 2);
     });
 }
 
-fn words(n: usize) -> Arc<Words> {
-    Arc::new((0..n).map(|_| Atomic::<u64>::new(0)).collect())
-}
-
+/// A number that is read once, by three hits that look for it before they do anything else, and by three that do not.
 #[test]
 fn of_three_consumers_one_gets_the_number() {
-    check(3, || {
-        let cell = words(2);
-        NumCell::new(&cell).expect("two words").set(1);
-        let consume = |cell: Arc<Words>| {
-            move || {
-                let cell = NumCell::new(&cell).expect("two words");
-                cell.consume().map_or(0, |taken| taken.value)
-            }
-        };
+    for end in [
+        "keys=common_pid:less=u64-$n:onmatch(zoo.all).num($less)",
+        "keys=common_pid:less=u64-$n",
+    ] {
+        check(2, move || {
+            let world = world(1, Hash::Seeded, &["keys=common_pid:n=u8", end]);
 
-        let a = thread::spawn(consume(cell.clone()));
-        let b = thread::spawn(consume(cell.clone()));
-        let mine = consume(cell)();
-        let theirs = [a, b].map(|thread| thread.join().expect("thread"));
-        assert_eq!(mine + theirs[0] + theirs[1], 1);
+            assert!(call_with(&world, 0, 0, 7, 1).is_hit);
+            let ended = at_once(&world, 1, [(7, 11), (7, 21), (7, 31)]);
+            let hits = ended.iter().filter(|ended| ended.is_hit).count();
+            let account = world.triggers[1].map.account();
+
+            assert_eq!((hits, account.hits, account.ignored), (1, 1, 2));
+        });
+    }
+}
+
+/// Two numbers that are read once and one hit that writes them again: each is taken as often as it was written at most,
+/// and both are taken or none.
+#[test]
+fn of_two_consumers_none_takes_half() {
+    check(2, || {
+        let texts = [
+            "keys=common_pid:n=u8,m=u8",
+            "keys=common_pid:less=u64-$n,more=u64-$m",
+        ];
+        let world = world(1, Hash::Seeded, &texts);
+
+        assert!(call_with(&world, 0, 0, 7, 1).is_hit);
+        let others = [1, 2].map(|cpu| {
+            let world = world.clone();
+            thread::spawn(move || call_with(&world, 1, cpu, 7, 30).is_hit)
+        });
+        let [one, two] = others.map(|other| other.join().expect("thread"));
+
+        // One may see the other's numbers half taken, and give back what it took.
+        assert!(!(one && two));
+        // What was not taken is there for the next one.
+        assert_eq!(call_with(&world, 1, 0, 7, 30).is_hit, !(one || two));
+    });
+}
+
+/// What is there is the larger one, with its own row.
+#[test]
+fn of_two_maxima_the_larger_stays() {
+    check(2, || {
+        let text = "keys=common_pid:v=u8:onmax($v).save(u16,u64)";
+        let world = world(1, Hash::Seeded, &[text]);
+
+        assert!(call_with(&world, 0, 0, 7, 0).is_hit);
+        let other = {
+            let world = world.clone();
+            thread::spawn(move || call_with(&world, 0, 1, 7, 9))
+        };
+        let ended = [call_with(&world, 0, 0, 7, 5), other.join().expect("thread")];
+        let rows = world.rows(0);
+        let row = format!("\tmax: {0:>10}  u16: {0:>10}  u64: {0:>10}\n", 9);
+
+        assert!(ended.iter().all(|ended| *ended == HIT));
+        assert!(rows[0].ends_with(&row), "{rows:?} is not {row}");
+        assert_eq!(world.triggers[0].map.account().hits, 3);
     });
 }
 
@@ -211,7 +282,7 @@ fn of_three_consumers_one_gets_the_number() {
 #[test]
 fn of_three_maxima_the_largest_that_is_not_lost_stays() {
     check(2, || {
-        let cell = words(8);
+        let cell: Words = (0..8).map(|_| Atomic::<u64>::new(0)).collect();
         let update = |cell: &Words, v: u64| {
             let cell = TrackCell::new(cell, 2).expect("eight words");
             cell.update(When::Larger, v, |row| {

@@ -42,7 +42,7 @@ fn call<H: KeyHash>(map: &Map<Words, H>, cpu: u32, key: u64) -> Option<Elt> {
     let elt = insert(map, key);
     let shard = map.shard(cpu);
     match elt {
-        Some(elt) => shard.hit(elt, &[]),
+        Some(elt) => shard.hit(elt, &[0; 0]),
         None => shard.count(Ending::DroppedFull),
     }
     elt

@@ -6,8 +6,8 @@
 
 mod common;
 
-use common::{map, shape, Quarters, Same, Words};
-use rust_hist::tracing_map::{copy_words, KeyHash, Map, Rows, SeededHash, Values};
+use common::{insert, map, shape, Quarters, Same, Words};
+use rust_hist::tracing_map::{copy_words, KeyHash, Map, Rows, SeededHash, Whole};
 use std::collections::HashMap;
 
 const WORDS: usize = 6;
@@ -51,7 +51,7 @@ fn each_way_of_writing_a_key_finds_it<H: KeyHash>() {
         assert!(map.lookup(&key).is_none());
         for len in shortest..=WORDS {
             let elt = map.insert(&key[..len], |_| ()).expect("room for all");
-            map.shard(0).hit(elt, &[]);
+            map.shard(0).hit(elt, &[0; 0]);
             assert_eq!(map.lookup(&key[..len]), Some(elt));
         }
     }
@@ -129,15 +129,6 @@ fn the_longest_key_fits() {
     assert_eq!(map.lookup(&[1; 63]), full);
 }
 
-/// No values.
-struct NoVals;
-
-impl Values for NoVals {
-    fn value(&self, i: usize) -> u64 {
-        unreachable!("value {i} of none")
-    }
-}
-
 /// Long keys of one length have one hash.
 #[derive(Clone, Copy, Default)]
 struct Lengths;
@@ -154,7 +145,7 @@ impl KeyHash for Lengths {
 
 /// Keys of each length without a 0 at the end, and for each length one that differs in the first, one that differs
 /// in the last word.
-fn pieces(most: usize) -> impl Iterator<Item = Vec<u64>> {
+fn keys(most: usize) -> impl Iterator<Item = Vec<u64>> {
     (1..=most).flat_map(|len| {
         let key: Vec<u64> = (1..=len as u64).map(|word| word << 32 | word).collect();
         let (mut first, mut last) = (key.clone(), key.clone());
@@ -165,46 +156,28 @@ fn pieces(most: usize) -> impl Iterator<Item = Vec<u64>> {
     })
 }
 
-fn a_key_in_one_piece_is_counted_at_once<H: KeyHash>() {
+fn a_key_is_found_by_each_form<H: KeyHash>() {
     const MOST: usize = 31;
     let map = map::<H>(shape(7, MOST, 0, 1, 1));
 
-    for key in pieces(MOST) {
-        assert!(!map.hit_piece_at_once(&key, || 0, &NoVals), "{key:?}");
-        assert!(map.insert(&key, |_| ()).is_some());
-        assert!(map.hit_piece_at_once(&key, || 0, &NoVals), "{key:?}");
-    }
-    for key in pieces(MOST) {
-        assert!(map.hit_piece_at_once(&key, || 0, &NoVals), "{key:?}");
-        assert!(map.hit_pieces_at_once(&&key[..], || 0, &NoVals), "{key:?}");
-    }
+    for key in keys(MOST) {
+        let elt = insert(&map, Whole::of_long(&key), |_| ()).expect("room for all");
 
-    let found = hitcounts(&map);
-    assert_eq!(found.len(), 3 * MOST);
-    assert!(found.values().all(|&hits| hits == 3));
-    assert_eq!(map.account().hits, 9 * MOST as u64);
+        assert_eq!(map.used() - 1, elt.index(), "{key:?} is not another key");
+    }
+    for key in keys(MOST) {
+        let elt = map.lookup(&key);
+        let mut longer = key.clone();
+
+        longer.resize(MOST, 0);
+        assert!(elt.is_some());
+        assert_eq!(insert(&map, Whole::of_long(&key), |_| ()), elt);
+        assert_eq!(map.lookup(&longer), elt);
+    }
 }
 
 #[test]
-fn a_long_key_in_one_piece_is_counted_at_once() {
-    a_key_in_one_piece_is_counted_at_once::<SeededHash>();
-    a_key_in_one_piece_is_counted_at_once::<Lengths>();
-}
-
-#[test]
-fn a_long_key_in_one_piece_is_dropped_at_once() {
-    let map = map::<SeededHash>(shape(2, 31, 0, 1, 1));
-    let mut keys = pieces(31);
-
-    for key in keys.by_ref().take(4) {
-        assert!(map.insert(&key, |_| ()).is_some());
-    }
-    let dropped = keys
-        .filter(|key| map.hit_piece_at_once(key, || 0, &NoVals))
-        .count();
-
-    // A key whose slots go beyond the last one is left to others.
-    assert!(dropped > 80, "{dropped}");
-    assert_eq!(map.account().dropped_full, dropped as u64);
-    assert_eq!(map.account().hits, 0);
+fn a_long_key_is_found_by_each_form() {
+    a_key_is_found_by_each_form::<SeededHash>();
+    a_key_is_found_by_each_form::<Lengths>();
 }

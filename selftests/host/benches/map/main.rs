@@ -17,7 +17,7 @@
 mod kernel;
 
 use rust_hist::sync::Atomic;
-use rust_hist::tracing_map::{Dimensions, Glance, Map, SeededHash, Shape, Values};
+use rust_hist::tracing_map::{Dimensions, Ending, Key, Lookup, Map, SeededHash, Shape};
 use std::ffi::{c_int, c_long};
 use std::hint::{black_box, spin_loop};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -157,28 +157,25 @@ impl Ours {
     }
 }
 
-/// There is nothing but the hit count.
-struct NoValues;
-
-impl Values for NoValues {
-    fn value(&self, _i: usize) -> u64 {
-        0
-    }
-}
-
 impl Subject for Ours {
     fn run(&self, thread: usize, random: &mut Random, keys: Keys, n: u64) {
         let cpu = thread as u32;
         let per_cpu = self.0.shape().per_cpu();
 
-        // As a trigger whose key is one number does it.
+        // As the hit of a trigger whose key is one number.
         for _ in 0..n {
             let key = [random.key(keys)];
-            if per_cpu && self.0.hit_at_once(&key, || cpu, &NoValues) != Glance::Unclear {
-                continue;
-            }
-            if let Some(elt) = self.0.insert(&key, |_aux| ()) {
-                self.0.shard(cpu).hit(elt, &[]);
+            let map = self.0.view();
+            let hash = key.hash(map.hash());
+            let elt = match map.find(&key, hash) {
+                Lookup::Found(elt) => Some(elt),
+                Lookup::Full => None,
+                Lookup::Absent(at) => self.0.insert_at(key, hash, at, |_aux| ()),
+            };
+            let shard = map.shard(cpu, !per_cpu);
+            match elt {
+                Some(elt) => shard.hit(elt, &[0; 0]),
+                None => shard.count(Ending::DroppedFull),
             }
         }
     }

@@ -2,9 +2,9 @@
 
 //! The tracing map against a `HashMap` with a limit.
 
-use super::{map, shape};
+use super::{insert, map, shape};
 use rust_hist::sync::Relaxed;
-use rust_hist::tracing_map::{copy_words, Ending, Glance, KeyHash, Rows, Values};
+use rust_hist::tracing_map::{copy_words, Ending, KeyHash, Rows};
 use std::collections::HashMap;
 
 /// Something that is done to a map.
@@ -25,15 +25,6 @@ pub(crate) enum Op {
         key: u64,
     },
     CopyRows,
-}
-
-/// What a call adds to the sum.
-struct Added(u64);
-
-impl Values for Added {
-    fn value(&self, _: usize) -> u64 {
-        self.0
-    }
 }
 
 /// A table with a limit.
@@ -79,14 +70,7 @@ pub(crate) fn check<H: KeyHash>(bits: u32, cpus: u32, ops: &[Op]) {
         ..Model::default()
     };
     let hit = |cpu: u32, key: u64, value: u64, stamp: u64, inner: &mut dyn FnMut()| {
-        // As the module does it.
-        let dropped = map.account().dropped_full;
-        if shape.per_cpu()
-            && map.hit_at_once(&words_of(key), || cpu, &Added(value)) != Glance::Unclear
-        {
-            return map.account().dropped_full == dropped;
-        }
-        let elt = map.insert(&words_of(key), |aux| {
+        let elt = insert(&map, words_of(key), |aux| {
             aux[0].store(stamp, Relaxed);
             inner();
         });

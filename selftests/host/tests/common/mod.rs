@@ -8,10 +8,11 @@
 pub(crate) mod map_model;
 
 use rust_hist::sync::Atomic;
-use rust_hist::tracing_map::{Dimensions, KeyHash, Map, Shape};
+use rust_hist::tracing_map::{Dimensions, Elt, Key, KeyHash, Lookup, Map, Shape};
+use std::sync::Arc;
 
-/// The memory of a map on the host.
-pub(crate) type Words = Vec<Atomic<u64>>;
+/// The memory of a map on the host, which a test may look at besides.
+pub(crate) type Words = Arc<[Atomic<u64>]>;
 
 /// Returns a shape or says why the test is wrong.
 pub(crate) fn shape(
@@ -34,6 +35,21 @@ pub(crate) fn shape(
 pub(crate) fn map<H: KeyHash>(shape: Shape) -> Map<Words, H> {
     let words = (0..shape.words()).map(|_| Atomic::<u64>::new(0)).collect();
     Map::new(shape, words, Default::default()).expect("as many words as the shape asks for")
+}
+
+/// Finds or inserts a key, as a hit does.
+pub(crate) fn insert<K: Key, H: KeyHash>(
+    map: &Map<Words, H>,
+    key: K,
+    init: impl FnOnce(&[Atomic<u64>]),
+) -> Option<Elt> {
+    let hash = key.hash(map.view().hash());
+
+    match map.view().find(&key, hash) {
+        Lookup::Found(elt) => Some(elt),
+        Lookup::Full => None,
+        Lookup::Absent(at) => map.insert_at(key, hash, at, init),
+    }
 }
 
 /// All keys begin at the same slot, and have the same hash.

@@ -79,6 +79,17 @@ impl Grammar {
         text
     }
 
+    /// A trigger on the event `ZOO` of the tests, with its fields in the place of the grammar's.
+    pub(crate) fn trigger_of_the_zoo(&self, dice: &mut Dice<'_>) -> String {
+        let text = self
+            .derive("trigger", dice)
+            .replace("rust_hist_test.", "zoo.")
+            .replace("ftrace.", "sched.")
+            .replace(".sample", ".all");
+
+        fields_of_the_zoo(&text)
+    }
+
     fn rule(&self, name: &str) -> &Choice {
         self.0
             .get(name)
@@ -180,4 +191,47 @@ pub(crate) fn dice(seed: u64) -> impl FnMut(u32) -> u32 {
         state ^= state << 17;
         u32::try_from((state >> 11) % u64::from(below)).expect("below a u32")
     }
+}
+
+/// Puts fields of the event `ZOO` in the place of the grammar's.
+fn fields_of_the_zoo(text: &str) -> String {
+    let fields = [
+        ("un", "u"),
+        ("sn", "s"),
+        ("fixed", "seven"),
+        ("longer", "big"),
+        ("dyn", "filename"),
+        ("rel", "label"),
+        ("when", "u64"),
+        ("minus", "s64"),
+        ("small", "u8"),
+    ];
+    let mut out = String::new();
+    let mut rest = text;
+
+    while !rest.is_empty() {
+        let end = rest
+            .find(|c: char| c != '_' && !c.is_ascii_alphanumeric())
+            .unwrap_or(rest.len());
+        let word = match &rest[..end] {
+            "key" if !rest[end..].starts_with('=') => "u64".to_owned(),
+            "val" if !rest[end..].starts_with('=') => "s64".to_owned(),
+            "id" => "u32".to_owned(),
+            word => fields
+                .iter()
+                .find_map(|(from, to)| {
+                    let behind = word.strip_prefix(from)?;
+                    behind
+                        .chars()
+                        .all(|c| c.is_ascii_digit())
+                        .then(|| format!("{to}{behind}"))
+                })
+                .unwrap_or_else(|| word.to_owned()),
+        };
+
+        out.push_str(&word);
+        out.extend(rest[end..].chars().next());
+        rest = rest.get(end + 1..).unwrap_or("");
+    }
+    out
 }

@@ -20,15 +20,10 @@ use rust_hist::{
         Refusal, //
     },
     field::{
-        Env,
         FieldDesc,
         FieldKind, //
     },
     lang,
-    limits::{
-        COMM_LEN,
-        STACK_DEPTH, //
-    },
     program::{
         Program,
         Purpose,
@@ -130,6 +125,7 @@ pub(crate) const ZOO: Event = Event(&[
     ("odd", "u8[3]", 88, 3, false, Other),
     ("big", "char[600]", 96, 600, false, StaticString),
     ("empty", "char[]", 96, 0, false, Other),
+    ("sixteen", "char[16]", 696, 16, false, StaticString),
 ]);
 
 /// Surroundings with known answers.
@@ -139,7 +135,10 @@ pub(crate) struct Around {
     pub(crate) in_ns: bool,
     pub(crate) cpu: u32,
     pub(crate) comm: &'static str,
+    /// The kernel stack; none of them is 0.
     pub(crate) frames: &'static [u64],
+    /// Whether as many hits as may be are generating an event already.
+    pub(crate) is_deep: bool,
 }
 
 pub(crate) const AROUND: Around = Around {
@@ -148,29 +147,8 @@ pub(crate) const AROUND: Around = Around {
     cpu: 3,
     comm: "sh",
     frames: &[0xffff_ffff_8100_0001, 0xffff_ffff_8100_0002],
+    is_deep: false,
 };
-
-impl Env for Around {
-    fn timestamp(&self) -> u64 {
-        self.ts
-    }
-
-    fn clock_in_ns(&self) -> bool {
-        self.in_ns
-    }
-
-    fn cpu(&self) -> u32 {
-        self.cpu
-    }
-
-    fn comm(&self, out: &mut [u8; COMM_LEN]) {
-        out[..self.comm.len()].copy_from_slice(self.comm.as_bytes());
-    }
-
-    fn stacktrace<R>(&self, found: impl FnOnce(&[u64]) -> R) -> R {
-        found(self.frames.get(..STACK_DEPTH).unwrap_or(self.frames))
-    }
-}
 
 /// Collects what is printed.
 #[derive(Default)]

@@ -6,34 +6,42 @@
 
 use super::{
     common::{
-        map,
+        Quarters,
+        Same,
         Words, //
     },
-    lang_common::*,
+    lang_common::*, //
 };
 use rust_hist::{
     alloc::AllocError,
     field::{
+        Env,
         FieldDesc,
         SynthField, //
     },
     limits::{
+        COMM_LEN,
         COMM_WORDS,
-        KEY_WORDS_MAX,
-        REFS_MAX,
-        VALS_MAX,
-        VARS_MAX, //
+        STACK_DEPTH, //
     },
     program::{
+        self,
         Action,
-        Effects,
+        ActionKind,
+        Context,
+        Entry,
         ForeignVar,
+        HitPath,
+        LookPath,
         LookupError,
         MatchedField,
+        Needs,
+        Outcome,
         Program,
-        Refs,
+        RecordPath,
         Resolver,
-        Tables, //
+        Row,
+        NESTED, //
     },
     render::{
         Renderer,
@@ -58,17 +66,20 @@ use rust_hist::{
     text::Out,
     tracing_map::{
         Dimensions,
-        Ending,
+        KeyHash,
         Map,
-        Pieces,
+        MapView,
+        Row as TableRow,
         Rows,
         SeededHash,
         Shape, //
     },
 };
 use std::{
+    any::type_name,
     cell::RefCell,
-    fmt, //
+    fmt,
+    sync::Arc, //
 };
 
 /// CPUs that records come from, [`AROUND`] among them.
@@ -78,13 +89,91 @@ pub(crate) const CPUS: u32 = 4;
 pub(crate) struct Trigger {
     pub(crate) event: (&'static str, &'static str),
     pub(crate) text: Vec<u8>,
-    pub(crate) program: Program,
-    pub(crate) map: Map<Words, SeededHash>,
+    pub(crate) program: Arc<Program>,
+    pub(crate) map: Map<Words, Hash>,
+    /// The words of the map.
+    pub(crate) words: Words,
+    /// What the hits need.
+    pub(crate) needs: Needs,
+    /// The path that the module takes.
+    pub(crate) path: Path,
+}
+
+/// How tables are made.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Tables {
+    pub(crate) bits: u32,
+    pub(crate) cpus: u32,
+    pub(crate) hash: Hash,
+}
+
+impl Default for Tables {
+    fn default() -> Self {
+        Self {
+            bits: 7,
+            cpus: CPUS,
+            hash: Hash::Seeded,
+        }
+    }
+}
+
+impl Tables {
+    fn shape(&self, program: &Program) -> Option<Shape> {
+        let dimensions = Dimensions {
+            bits: self.bits,
+            key_words: program.key_words(),
+            aux_words: program.aux_words(),
+            sums: program.sums(),
+        };
+
+        Shape::new(dimensions, self.cpus)
+    }
+
+    fn map(&self, shape: Shape) -> (Map<Words, Hash>, Words) {
+        let words: Words = (0..shape.words()).map(|_| Atomic::<u64>::new(0)).collect();
+        let map = Map::new(shape, words.clone(), self.hash).expect("as many words as it asks for");
+
+        (map, words)
+    }
+}
+
+/// The hash of a table.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) enum Hash {
+    /// That of the module.
+    #[default]
+    Seeded,
+    /// All keys begin at the last slot, and those of one length have the same hash.
+    Same,
+    /// Short keys begin at one of four slots.
+    Quarters,
+}
+
+impl KeyHash for Hash {
+    fn hash(self, key: &[u64]) -> u64 {
+        match self {
+            Self::Seeded => SeededHash::default().hash(key),
+            Self::Same => Same.hash(key),
+            Self::Quarters => Quarters.hash(key),
+        }
+    }
+
+    fn end(self, sum: u64) -> u64 {
+        match self {
+            Self::Same => u64::MAX,
+            _ => SeededHash::default().end(sum),
+        }
+    }
 }
 
 /// All triggers of an instance, and all synthetic events.
 #[derive(Default)]
-pub(crate) struct World(pub(crate) Vec<Trigger>, pub(crate) Vec<Schema>);
+pub(crate) struct World {
+    pub(crate) triggers: Vec<Trigger>,
+    pub(crate) synths: Vec<Arc<Schema>>,
+    /// How the tables of further triggers are made.
+    pub(crate) tables: Tables,
+}
 
 /// An event of that instance, as the compiler sees it.
 pub(crate) struct Place<'w> {
@@ -101,7 +190,7 @@ impl World {
     /// Defines a synthetic event.
     pub(crate) fn synth(&mut self, text: &str) {
         match schema::parse(text.as_bytes(), |_| false) {
-            Ok(schema::SynthCommand::Create(schema)) => self.1.push(schema),
+            Ok(schema::SynthCommand::Create(schema)) => self.synths.push(Arc::new(schema)),
             other => panic!("{text}: {other:?}"),
         }
     }
@@ -111,7 +200,7 @@ impl World {
         name: &[u8],
         on: impl Fn(&Trigger) -> bool,
     ) -> Option<ForeignVar<'_>> {
-        self.0.iter().enumerate().find_map(|(i, trigger)| {
+        self.triggers.iter().enumerate().find_map(|(i, trigger)| {
             on(trigger)
                 .then(|| trigger.program.export(name, &trigger.text, i as u16))
                 .flatten()
@@ -130,21 +219,53 @@ impl World {
             world: self,
         };
         let program = create(&mut place, text).map_err(|refusal| format!("{refusal:?}"))?;
-        let dimensions = Dimensions {
-            bits: 7,
-            key_words: program.key_words(),
-            aux_words: program.aux_words(),
-            sums: program.sums(),
-        };
-        let shape = Shape::new(dimensions, CPUS).ok_or("the shape")?;
+        let shape = self.tables.shape(&program).ok_or("the shape")?;
+        let (map, words) = self.tables.map(shape);
+        let needs = self.needs(&program, &shape, event);
 
-        self.0.push(Trigger {
+        self.triggers.push(Trigger {
             event,
             text: text.to_vec(),
-            program,
-            map: map(shape),
+            program: Arc::new(program),
+            map,
+            words,
+            needs,
+            path: program::select::<Path>(&needs),
         });
-        Ok(self.0.len() - 1)
+        Ok(self.triggers.len() - 1)
+    }
+
+    /// What the hits of a program on `event` need, as the module finds it out.
+    fn needs(&self, program: &Program, shape: &Shape, event: (&str, &str)) -> Needs {
+        let generates = |action: &Action| matches!(action.kind(), ActionKind::Trace { .. });
+        let is_nested = event.0 == SYNTHETIC || program.actions().iter().any(generates);
+        let sources = program.refs().iter().map(|reference| {
+            let source = &self.triggers[usize::from(reference.table())];
+            source.program.key_words()
+        });
+
+        program.needs(!shape.per_cpu(), is_nested, sources)
+    }
+
+    /// The same triggers, hit by nobody yet.
+    pub(crate) fn anew(&self) -> Self {
+        let trigger = |trigger: &Trigger| {
+            let (map, words) = self.tables.map(*trigger.map.shape());
+
+            Trigger {
+                text: trigger.text.clone(),
+                program: trigger.program.clone(),
+                map,
+                words,
+                ..*trigger
+            }
+        };
+
+        Self {
+            triggers: self.triggers.iter().map(trigger).collect(),
+            synths: self.synths.clone(),
+            tables: self.tables,
+        }
     }
 
     /// Adds a trigger and returns its number.
@@ -158,164 +279,317 @@ impl World {
             .unwrap_or_else(|why| panic!("{text}: {why}"))
     }
 
-    /// Runs one record through a trigger, as the module does.
+    /// Runs one record through a trigger, on the path that the module takes.
     pub(crate) fn hit(&self, n: usize, record: &[u8], around: &Around) -> Ended {
-        let Trigger { program, map, .. } = &self.0[n];
-        let (mut key, mut refs, mut vals) = ([0; KEY_WORDS_MAX], [0; REFS_MAX], [0; VALS_MAX]);
-        let mut ended = Ended {
-            ending: Ending::Hit,
-            lost: 0,
-            snapshots: Vec::new(),
-            traced: Vec::new(),
-        };
-        let shard = map.shard(around.cpu);
-
-        let key = program.key(record, around, &mut key);
-        forms_agree(program, record, around, key);
-        let Ok(refs) = program.resolve(key, self, &mut refs) else {
-            ended.ending = Ending::Ignored;
-            shard.count(ended.ending);
-            return ended;
-        };
-        let elt = map
-            .insert(key, |aux| {
-                for (to, from) in aux.iter().zip(words_of(around.comm, COMM_WORDS)) {
-                    if program.needs_comm() {
-                        to.store(from, Relaxed);
-                    }
-                }
-            })
-            .expect("room for all keys");
-        shard.hit(elt, program.values(record, around, &refs, &mut vals));
-        let aux = map.aux(elt);
-        let mut own = [0; VARS_MAX];
-        let own = program.set_vars(aux, record, around, &refs, &mut own);
-        let outside = Outside::new(self);
-
-        ended.lost = program.act(aux, &own, record, around, &refs, &outside);
-        ended.snapshots = outside.snapshots.take();
-        ended.traced = outside.traced.take();
-        ended
+        self.hit_on(&self.triggers[n].path, n, record, around)
     }
 
-    /// The rows as a reader sees them, by ascending key.
-    pub(crate) fn rows(&self, n: usize) -> Vec<String> {
-        let Trigger {
-            text, program, map, ..
-        } = &self.0[n];
+    /// The same, on some path that offers what the hits of the trigger need.
+    pub(crate) fn hit_on(&self, path: &Path, n: usize, record: &[u8], around: &Around) -> Ended {
+        self.interrupted(path, n, record, around, &|| ())
+    }
+
+    /// The same. `interrupt` comes between variables and actions: when an action asks whether anybody wants its event.
+    pub(crate) fn interrupted(
+        &self,
+        path: &Path,
+        n: usize,
+        record: &[u8],
+        around: &Around,
+        interrupt: &dyn Fn(),
+    ) -> Ended {
+        let ended = RefCell::default();
+
+        (path.enter)(InWorld {
+            world: self,
+            trigger: &self.triggers[n],
+            record,
+            around,
+            has_record_alone: false,
+            ended: &ended,
+            interrupt,
+        });
+        ended.into_inner()
+    }
+
+    /// The paths that offer what the hits of a trigger need, in the order of the table.
+    pub(crate) fn paths(&self, n: usize) -> impl Iterator<Item = Path> {
+        let needs = self.triggers[n].needs;
+        let covers = move |row: &Row<Path>| needs.are_covered_by(&row.offers);
+
+        program::paths::<Path>()
+            .into_iter()
+            .filter(covers)
+            .map(|row| row.enter)
+    }
+
+    /// Calls `look` with the rows of a table, by ascending key.
+    fn with_rows<R>(&self, n: usize, look: impl FnOnce(&Rows<'_>, Vec<TableRow<'_>>) -> R) -> R {
+        let Trigger { program, map, .. } = &self.triggers[n];
         let mut words = vec![0xdead_beef; map.used() * map.shape().row_words()];
         let len = map.copy_rows(map.used(), &mut words, |from, to| {
             program.copy_aux(from, to)
         });
         let rows = Rows::new(map.shape(), &words, len);
-        let stats = Stats::of(&rows);
-        let table = Renderer {
-            program,
-            text,
-            stats: &stats,
-            symbols: &Frames,
-        };
-        let mut rows: Vec<_> = rows.iter().collect();
-        rows.sort_by(|a, b| a.key.cmp(b.key));
-        rows.iter()
-            .map(|row| {
+        let mut sorted: Vec<_> = rows.iter().collect();
+
+        sorted.sort_by(|a, b| a.key.cmp(b.key));
+        look(&rows, sorted)
+    }
+
+    /// The rows as a reader sees them, by ascending key.
+    pub(crate) fn rows(&self, n: usize) -> Vec<String> {
+        let Trigger { text, program, .. } = &self.triggers[n];
+
+        self.with_rows(n, |rows, sorted| {
+            let stats = Stats::of(rows);
+            let table = Renderer {
+                program,
+                text,
+                stats: &stats,
+                symbols: &Frames,
+            };
+            let printed = sorted.iter().map(|row| {
                 let mut out = Text::default();
+
                 table.row(row, &mut out).expect("printed");
                 String::from_utf8_lossy(&out.0).into_owned()
-            })
-            .collect()
+            });
+
+            printed.collect()
+        })
+    }
+
+    /// Keys and sums, by ascending key.
+    pub(crate) fn sums(&self, n: usize) -> Vec<(Vec<u64>, Vec<u64>)> {
+        self.with_rows(n, |_, rows| {
+            let of = |row: &TableRow<'_>| (row.key.to_vec(), row.sums.to_vec());
+
+            rows.iter().map(of).collect()
+        })
     }
 
     /// The extra words of the entry with this key.
     pub(crate) fn aux(&self, n: usize, key: &[u64]) -> &[Atomic<u64>] {
-        let map = &self.0[n].map;
+        let map = &self.triggers[n].map;
         map.lookup(key).map(|elt| map.aux(elt)).expect("an entry")
     }
 }
 
-/// Checks that the forms of a key and of values in which the module's hits want them say the same.
-fn forms_agree(program: &Program, record: &[u8], around: &Around, key: &[u64]) {
-    let mut whole = key.to_vec();
-    whole.resize(program.key_words(), 0);
-
-    let mut pieced = vec![0; program.key_words()];
-    program.key_in_pieces(record, around, |pieces| {
-        pieces.each(|at, word| pieced[at] = word);
-    });
-    assert_eq!(pieced, whole);
-
-    let cpu = || around.cpu;
-    let short = match program.number_keys() {
-        0 => return,
-        1 => program.numbers_key::<1, true>(record, cpu).to_vec(),
-        2 => program.numbers_key::<2, true>(record, cpu).to_vec(),
-        3 => program.numbers_key::<3, true>(record, cpu).to_vec(),
-        4 => program.numbers_key::<4, true>(record, cpu).to_vec(),
-        words => panic!("{words} words"),
-    };
-    assert_eq!(short, whole);
-
-    let mut room = [0; VALS_MAX];
-    let values = program.values(record, around, &Refs::none(), &mut room);
-    for (i, value) in values.iter().enumerate() {
-        assert_eq!(program.number_val(i, record, cpu), *value);
-    }
-}
-
 /// What came of one record.
-#[derive(Debug, PartialEq)]
+#[derive(Debug, Default, PartialEq)]
 pub(crate) struct Ended {
-    pub(crate) ending: Ending,
+    /// Whether an element counted it; else the account says why not.
+    pub(crate) is_hit: bool,
     pub(crate) lost: u64,
     pub(crate) snapshots: Vec<u64>,
+    /// The keys of the snapshots, each with the name of the task.
+    pub(crate) snapshot_keys: Vec<Vec<u64>>,
     /// The synthetic events as `trace` shows them.
     pub(crate) traced: Vec<String>,
 }
 
-/// What actions of one hit do outside of the entry.
-pub(crate) struct Outside<'w> {
-    synths: &'w [Schema],
-    pub(crate) snapshots: RefCell<Vec<u64>>,
-    pub(crate) traced: RefCell<Vec<String>>,
-    pub(crate) records: RefCell<Vec<Vec<u8>>>,
-}
-
-impl<'w> Outside<'w> {
-    pub(crate) fn new(world: &'w World) -> Self {
+impl Ended {
+    const fn new(is_hit: bool) -> Self {
         Self {
-            synths: &world.1,
-            snapshots: RefCell::default(),
-            traced: RefCell::default(),
-            records: RefCell::default(),
+            is_hit,
+            lost: 0,
+            snapshots: Vec::new(),
+            snapshot_keys: Vec::new(),
+            traced: Vec::new(),
         }
     }
 }
 
-impl Effects for &Outside<'_> {
-    fn snapshot(self, _: &Action, value: u64) {
-        self.snapshots.borrow_mut().push(value);
+pub(crate) const HIT: Ended = Ended::new(true);
+pub(crate) const IGNORED: Ended = Ended::new(false);
+
+/// A path of the module as a function.
+#[derive(Clone, Copy)]
+pub(crate) struct Path {
+    /// The type that it is made of.
+    pub(crate) name: &'static str,
+    enter: fn(InWorld<'_>),
+}
+
+/// A function of its own for each path, of which others are the rest.
+#[inline(never)]
+fn hit<P: HitPath>(cx: InWorld<'_>) -> Outcome {
+    P::hit(cx)
+}
+
+impl Entry for Path {
+    type Fn = Self;
+
+    fn of_record<P: RecordPath>() -> Self {
+        let enter = |cx: InWorld<'_>| {
+            let cx = InWorld {
+                has_record_alone: true,
+                ..cx
+            };
+            if P::hit(cx) == Outcome::Redo {
+                cx.assert_nothing_done();
+                assert_eq!(P::Rest::hit(cx), Outcome::Done);
+            }
+        };
+
+        Self {
+            name: type_name::<P>(),
+            enter,
+        }
     }
 
-    fn is_wanted(self, _: u16) -> bool {
+    fn of_look<P: LookPath>() -> Self {
+        let enter = |cx: InWorld<'_>| {
+            if let Some(found) = P::look(cx) {
+                cx.assert_nothing_done();
+                P::rest(cx, found);
+            }
+        };
+
+        Self {
+            name: type_name::<P>(),
+            enter,
+        }
+    }
+
+    fn of<P: HitPath>() -> Self {
+        let enter = |cx: InWorld<'_>| {
+            if hit::<P>(cx) == Outcome::Redo {
+                cx.assert_nothing_done();
+                assert_eq!(hit::<P::Rest>(cx), Outcome::Done);
+            }
+        };
+
+        Self {
+            name: type_name::<P>(),
+            enter,
+        }
+    }
+}
+
+/// One hit of one trigger.
+#[derive(Clone, Copy)]
+pub(crate) struct InWorld<'w> {
+    world: &'w World,
+    trigger: &'w Trigger,
+    record: &'w [u8],
+    around: &'w Around,
+    /// Whether the path must do with the record.
+    has_record_alone: bool,
+    ended: &'w RefCell<Ended>,
+    interrupt: &'w dyn Fn(),
+}
+
+impl InWorld<'_> {
+    fn assert_nothing_done(&self) {
+        assert_eq!(*self.ended.borrow(), IGNORED);
+    }
+}
+
+impl Env for InWorld<'_> {
+    type Stack = ();
+
+    fn timestamp(&self) -> u64 {
+        assert!(!self.has_record_alone);
+        self.around.ts
+    }
+
+    fn clock_in_ns(&self) -> bool {
+        assert!(!self.has_record_alone);
+        self.around.in_ns
+    }
+
+    fn cpu(&self) -> u32 {
+        self.around.cpu
+    }
+
+    fn comm(&self, out: &mut [u8; COMM_LEN]) {
+        out[..self.around.comm.len()].copy_from_slice(self.around.comm.as_bytes());
+    }
+
+    fn stack<'s>(&self, _: &'s mut ()) -> &'s [u64] {
+        let frames = self.around.frames;
+
+        frames.get(..STACK_DEPTH).unwrap_or(frames)
+    }
+}
+
+impl<'w> Context<'w> for InWorld<'w> {
+    type Storage = Words;
+    type Hash = Hash;
+
+    fn program(&self) -> &'w Program {
+        &self.trigger.program
+    }
+
+    fn record(&self) -> &'w [u8] {
+        self.record
+    }
+
+    fn map(&self) -> MapView<'w, Words, Hash> {
+        self.trigger.map.view()
+    }
+
+    fn source(&self, table: u16) -> Option<MapView<'w, Words, Hash>> {
+        let trigger = self.world.triggers.get(usize::from(table))?;
+
+        Some(trigger.map.view())
+    }
+
+    fn is_too_deep(&self) -> bool {
+        self.around.is_deep && self.trigger.needs.steps & NESTED != 0
+    }
+
+    fn creator(&self, out: &mut [u8; COMM_LEN]) {
+        self.comm(out);
+    }
+
+    fn wake(&self) {
+        let mut ended = self.ended.borrow_mut();
+
+        assert!(!ended.is_hit, "counted twice");
+        ended.is_hit = true;
+    }
+
+    fn snapshot(&self, _: &Action, value: u64, key: &[u64], aux: &[Atomic<u64>]) {
+        let comm = match self.program().needs_comm() {
+            true => &aux[..COMM_WORDS],
+            false => &[],
+        };
+        let comm = comm.iter().map(|word| word.load(Relaxed));
+        let mut ended = self.ended.borrow_mut();
+
+        ended
+            .snapshot_keys
+            .push(key.iter().copied().chain(comm).collect());
+        ended.snapshots.push(value);
+    }
+
+    fn is_wanted(&self, _: u16) -> bool {
+        (self.interrupt)();
         true
     }
 
-    fn trace(self, synth: u16, values: &impl FieldValues) {
-        let schema = &self.synths[usize::from(synth)];
+    fn trace(&self, synth: u16, values: &impl FieldValues) {
+        assert!(!self.has_record_alone && !self.is_too_deep());
+        let schema = &self.world.synths[usize::from(synth)];
         let mut text = Text::default();
 
-        match values.materialize(Written(schema)) {
+        let traced = match values.materialize(Written(schema)) {
             Ok(record) => {
                 schema
                     .write_line(&record, false, &Frames, &mut text)
                     .expect("printed");
-                self.traced
-                    .borrow_mut()
-                    .push(String::from_utf8_lossy(&text.0).trim_end().to_string());
-                self.records.borrow_mut().push(record);
+                String::from_utf8_lossy(&text.0).trim_end().to_string()
             }
-            Err(lost) => self.traced.borrow_mut().push(format!("{lost:?}")),
-        }
+            Err(lost) => format!("{lost:?}"),
+        };
+        self.ended.borrow_mut().traced.push(traced);
+    }
+
+    fn lose_save(&self) {
+        self.ended.borrow_mut().lost += 1;
     }
 }
 
@@ -353,13 +627,6 @@ impl KernelFormat for Frames {
     }
 }
 
-impl Tables for &World {
-    fn aux(&self, table: u16, key: &[u64]) -> Option<&[Atomic<u64>]> {
-        let map = &self.0[usize::from(table)].map;
-        map.lookup(key).map(|elt| map.aux(elt))
-    }
-}
-
 impl Resolver for Place<'_> {
     fn field(&self, name: &[u8]) -> Option<FieldDesc<'_>> {
         self.fields.field(name)
@@ -370,7 +637,12 @@ impl Resolver for Place<'_> {
     }
 
     fn event_exists(&self, system: &[u8], event: &[u8]) -> bool {
-        self.is_own(system, event) || self.world.0.iter().any(|t| is(t.event, system, event))
+        self.is_own(system, event)
+            || self
+                .world
+                .triggers
+                .iter()
+                .any(|t| is(t.event, system, event))
     }
 
     fn defines(&self, name: &[u8]) -> bool {
@@ -395,13 +667,13 @@ impl Resolver for Place<'_> {
     }
 
     fn synth(&mut self, name: &[u8]) -> Result<Option<u16>, AllocError> {
-        let is = |schema: &Schema| schema.name().to_bytes() == name;
+        let is = |schema: &Arc<Schema>| schema.name().to_bytes() == name;
 
-        Ok(self.world.1.iter().position(is).map(|at| at as u16))
+        Ok(self.world.synths.iter().position(is).map(|at| at as u16))
     }
 
     fn synth_field(&self, synth: u16, index: usize) -> Option<SynthField<'_>> {
-        self.world.1[usize::from(synth)]
+        self.world.synths[usize::from(synth)]
             .field(index)
             .map(SynthField::from)
     }
@@ -423,6 +695,25 @@ impl Resolver for Place<'_> {
     }
 }
 
+/// What one hit of a trigger on [`ZOO`] that is alone leaves: the key, and the values behind the hit count.
+pub(crate) fn one_hit(text: &str, record: &[u8], around: &Around) -> Option<(Vec<u64>, Vec<u64>)> {
+    let mut world = World {
+        tables: Tables {
+            bits: 0,
+            ..Tables::default()
+        },
+        ..World::default()
+    };
+
+    world.try_add(&ZOO, ALL, text.as_bytes()).ok()?;
+    assert_eq!(world.hit(0, record, around), HIT);
+
+    let (key, mut sums) = world.sums(0).remove(0);
+
+    assert_eq!(sums.remove(0), 1);
+    Some((key, sums))
+}
+
 /// Symbols that are told apart.
 pub(crate) struct Frames;
 
@@ -442,7 +733,12 @@ impl Symbols for Frames {
 
 /// A string as words, padded with zeros.
 pub(crate) fn words_of(text: &str, words: usize) -> Vec<u64> {
-    let mut bytes = text.as_bytes().to_vec();
+    words_of_bytes(text.as_bytes(), words)
+}
+
+/// Bytes as words, padded with zeros.
+pub(crate) fn words_of_bytes(bytes: &[u8], words: usize) -> Vec<u64> {
+    let mut bytes = bytes.to_vec();
     bytes.resize(words * 8, 0);
     bytes
         .chunks_exact(8)
@@ -450,6 +746,10 @@ pub(crate) fn words_of(text: &str, words: usize) -> Vec<u64> {
         .collect()
 }
 
+/// The event that is [`ZOO`].
+pub(crate) const ALL: (&str, &str) = ("zoo", "all");
+/// The system of events that triggers generate.
+pub(crate) const SYNTHETIC: &str = "synthetic";
 pub(crate) const WAKING: (&str, &str) = ("sched", "sched_waking");
 pub(crate) const SWITCHED: (&str, &str) = ("sched", "sched_switch");
 
@@ -471,16 +771,3 @@ pub(crate) fn switch(prev: &str, prev_pid: i32, next: &str, next_pid: i32, prio:
 pub(crate) fn at(ts: u64) -> Around {
     Around { ts, ..AROUND }
 }
-
-pub(crate) const HIT: Ended = Ended {
-    ending: Ending::Hit,
-    lost: 0,
-    snapshots: Vec::new(),
-    traced: Vec::new(),
-};
-pub(crate) const IGNORED: Ended = Ended {
-    ending: Ending::Ignored,
-    lost: 0,
-    snapshots: Vec::new(),
-    traced: Vec::new(),
-};

@@ -3,36 +3,12 @@
 //! From the text of a trigger to the text of its table, through all layers, against a table kept by
 //! plain means.
 
-#![cfg(not(loom))]
-
-mod common;
-mod lang_common;
-
-use common::Words;
-use lang_common::{compile, Text, AROUND, SWITCH};
-use rust_hist::program::{Program, Refs};
-use rust_hist::render::{self, Renderer, Stats, Symbols};
-use rust_hist::text::Out;
+use crate::lang_common::{Around, Text, AROUND, SWITCH};
+use crate::run::{Frames, Tables, Trigger, World, SWITCHED};
+use rust_hist::render::{self, Renderer, Stats};
 use rust_hist::tracing_map::sort::{row_of, sort, SortEntry};
-use rust_hist::tracing_map::{copy_words, Dimensions, Ending, Map, Rows, Shape};
+use rust_hist::tracing_map::{copy_words, Rows};
 use std::collections::BTreeMap;
-use std::fmt;
-
-struct NoNames;
-
-impl Symbols for NoNames {
-    fn symbol<W: Out>(&self, addr: u64, out: &mut W) -> fmt::Result {
-        write!(out, "0x{addr:x}")
-    }
-
-    fn symbol_offset<W: Out>(&self, addr: u64, out: &mut W) -> fmt::Result {
-        write!(out, "0x{addr:x}")
-    }
-
-    fn syscall(&self, _nr: u64) -> Option<&[u8]> {
-        None
-    }
-}
 
 /// A `sched_switch` to a task.
 #[derive(Clone, Copy)]
@@ -84,44 +60,35 @@ fn switches() -> Vec<Switch> {
 
 /// Puts the records through a trigger and returns its rows and totals.
 fn run(text: &str, switches: &[Switch]) -> String {
-    let text = text.as_bytes();
-    let program: Program = compile(&SWITCH, text).expect("a right trigger");
-    let shape = Shape::new(
-        Dimensions {
-            bits: program.size_bits(),
-            key_words: program.key_words(),
-            aux_words: 0,
-            sums: program.sums(),
+    let mut world = World {
+        tables: Tables {
+            cpus: 2,
+            ..Tables::default()
         },
-        2,
-    )
-    .expect("a program fits in a map");
-    let map: Map<Words> = common::map(shape);
+        ..World::default()
+    };
+    let n = world.add(&SWITCH, SWITCHED, text);
+    let Trigger {
+        program, text, map, ..
+    } = &world.triggers[n];
 
-    for (cpu, switch) in (0..).zip(switches) {
-        let record = switch.record();
-        let mut key = [0xdead; rust_hist::limits::KEY_WORDS_MAX];
-        let key = program.key(&record, &AROUND, &mut key);
-        let mut vals = [0; rust_hist::limits::VALS_MAX];
-        let shard = map.shard(cpu % 2);
-        match map.insert(key, |_| ()) {
-            Some(elt) => shard.hit(
-                elt,
-                program.values(&record, &AROUND, &Refs::none(), &mut vals),
-            ),
-            None => shard.count(Ending::DroppedFull),
-        }
+    for (i, switch) in (0..).zip(switches) {
+        let around = Around {
+            cpu: i % 2,
+            ..AROUND
+        };
+        world.hit(n, &switch.record(), &around);
     }
 
-    let mut words = vec![0; map.used() * shape.row_words()];
+    let mut words = vec![0; map.used() * map.shape().row_words()];
     let len = map.copy_rows(map.used(), &mut words, copy_words);
-    let rows = Rows::new(&shape, &words, len);
+    let rows = Rows::new(map.shape(), &words, len);
     let stats = Stats::of(&rows);
     let table = Renderer {
-        program: &program,
+        program,
         text,
         stats: &stats,
-        symbols: &NoNames,
+        symbols: &Frames,
     };
     let mut order = vec![SortEntry::default(); len];
     let mut out = Text::default();

@@ -1,22 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What a program makes of records, whole ones and forged ones.
+//! What keys and values come to. Any columns over any record: `exec_plan`.
 
-#![cfg(not(loom))]
-
-mod lang_common;
-#[path = "lang_common/records.rs"]
-mod records;
-
-use lang_common::*;
-use proptest::prelude::*;
-use records::records;
-use rust_hist::{
-    limits::{
-        KEY_WORDS_MAX,
-        VALS_MAX, //
+use crate::{
+    lang_common::*,
+    run::{
+        one_hit,
+        words_of_bytes as slot, //
     },
-    program::Refs,
 };
 
 /// A record of [`ZOO`] with known contents.
@@ -50,11 +41,14 @@ fn zoo() -> Vec<u8> {
 }
 
 /// The key of `keys` over `record`.
-fn key_over(record: &[u8], keys: &str) -> Vec<u64> {
-    let program = compile(&ZOO, format!("keys={keys}").as_bytes()).expect(keys);
-    let mut buf = [0xdead_beef_dead_beef; KEY_WORDS_MAX];
+fn key_in(record: &[u8], around: &Around, keys: &str) -> Vec<u64> {
+    one_hit(&format!("keys={keys}"), record, around)
+        .expect(keys)
+        .0
+}
 
-    program.key(record, &AROUND, &mut buf).to_vec()
+fn key_over(record: &[u8], keys: &str) -> Vec<u64> {
+    key_in(record, &AROUND, keys)
 }
 
 fn key(keys: &str) -> Vec<u64> {
@@ -62,23 +56,9 @@ fn key(keys: &str) -> Vec<u64> {
 }
 
 fn values(vals: &str) -> Vec<u64> {
-    let program = compile(&ZOO, format!("keys=u8:vals={vals}").as_bytes()).expect(vals);
-    let mut buf = [0xdead_beef; VALS_MAX];
-
-    program
-        .values(&zoo(), &AROUND, &Refs::none(), &mut buf)
-        .to_vec()
-}
-
-/// `text` as the words of a slot of `words` words.
-fn slot(text: &[u8], words: usize) -> Vec<u64> {
-    let mut bytes = text.to_vec();
-
-    bytes.resize(words * 8, 0);
-    bytes
-        .chunks(8)
-        .map(|c| u64::from_ne_bytes(c.try_into().expect("eight")))
-        .collect()
+    one_hit(&format!("keys=u8:vals={vals}"), &zoo(), &AROUND)
+        .expect(vals)
+        .1
 }
 
 #[test]
@@ -113,17 +93,10 @@ fn h_key_02_to_04_strings() {
 
 #[test]
 fn h_key_02_a_full_static_string_gets_its_nul() {
-    let mut record = vec![0u8; 64];
+    let mut record = vec![0u8; 712];
 
-    record[8..24].copy_from_slice(b"0123456789abcdef");
-
-    let program = compile(&SWITCH, b"keys=prev_comm").expect("compiles");
-    let mut buf = [7; KEY_WORDS_MAX];
-
-    assert_eq!(
-        program.key(&record, &AROUND, &mut buf),
-        slot(b"0123456789abcde", 2)
-    );
+    record[696..].copy_from_slice(b"0123456789abcdef");
+    assert_eq!(key_over(&record, "sixteen"), slot(b"0123456789abcde", 2));
 }
 
 #[test]
@@ -246,14 +219,15 @@ fn h_mod_11_and_h_spf_02_timestamps() {
     );
     assert_eq!(values("common_timestamp"), [1_234_567_890]);
 
-    let program = compile(&ZOO, b"keys=common_timestamp.usecs").expect("compiles");
-    let mut buf = [0; KEY_WORDS_MAX];
     let counter = Around {
         in_ns: false,
         ..AROUND
     };
 
-    assert_eq!(program.key(&[], &counter, &mut buf), [1_234_567_890]);
+    assert_eq!(
+        key_in(&[], &counter, "common_timestamp.usecs"),
+        [1_234_567_890]
+    );
 
     let end = Around {
         ts: u64::MAX,
@@ -261,7 +235,7 @@ fn h_mod_11_and_h_spf_02_timestamps() {
     };
 
     // As the addition in C, which wraps.
-    assert_eq!(program.key(&[], &end, &mut buf), [0]);
+    assert_eq!(key_in(&[], &end, "common_timestamp.usecs"), [0]);
 }
 
 #[test]
@@ -280,133 +254,13 @@ fn h_spf_03_05_06_surroundings() {
     assert_eq!(key("u8,common_stacktrace"), [vec![200], stack].concat());
 
     // A name without room for a NUL.
-    let program = compile(&ZOO, b"keys=common_comm").expect("compiles");
-    let mut buf = [9; KEY_WORDS_MAX];
     let long = Around {
         comm: "0123456789abcdef",
         ..AROUND
     };
 
     assert_eq!(
-        program.key(&[], &long, &mut buf),
+        key_in(&[], &long, "common_comm"),
         slot(b"0123456789abcdef", 32)
     );
-}
-
-/// A column of [`ZOO`] that may be a key.
-fn column() -> impl Strategy<Value = &'static str> {
-    prop::sample::select(vec![
-        "u8",
-        "s8",
-        "u16",
-        "s16",
-        "u32",
-        "s32",
-        "u64",
-        "s64",
-        "filename",
-        "label",
-        "pointed",
-        "stack",
-        "seven",
-        "u64.log2",
-        "s32.buckets=7",
-        "common_pid",
-        "common_comm",
-        "stacktrace",
-    ])
-}
-
-/// A straightforward model of one key slot. Little-endian, as the machines these tests run on.
-fn model(record: &[u8], column: &str) -> Vec<u64> {
-    let byte = |at: usize| record.get(at).copied();
-    let number = |at: usize, size: usize| -> u64 {
-        let mut bytes = [0u8; 8];
-
-        for (i, to) in bytes.iter_mut().enumerate().take(size) {
-            match byte(at + i) {
-                Some(b) => *to = b,
-                None => return 0,
-            }
-        }
-        u64::from_le_bytes(bytes)
-    };
-    let signed = |at: usize, size: usize| {
-        let shift = 64 - 8 * size as u32;
-
-        (((number(at, size) << shift) as i64) >> shift) as u64
-    };
-    let text = |at: usize, len: usize, words: usize| {
-        let bytes: Vec<u8> = (at..at + len.min(words * 8 - 1)).map_while(byte).collect();
-
-        slot(&bytes, words)
-    };
-    let word = match column {
-        "filename" => number(40, 4),
-        "label" => number(48, 4),
-        _ => number(64, 4),
-    };
-    let (low, high) = ((word & 0xffff) as usize, (word >> 16) as usize);
-
-    match column {
-        "u8" => vec![number(8, 1)],
-        "s8" => vec![signed(9, 1)],
-        "u16" => vec![number(10, 2)],
-        "s16" => vec![signed(12, 2)],
-        "u32" => vec![number(16, 4)],
-        "s32" => vec![signed(20, 4)],
-        "u64" => vec![number(24, 8)],
-        "s64" => vec![signed(32, 8)],
-        "pointed" => vec![number(56, 8)],
-        "common_pid" => vec![signed(4, 4)],
-        "u64.log2" => vec![(0..=64)
-            .find(|&n| n == 64 || 1u64 << n >= number(24, 8))
-            .expect("64 at last")],
-        "s32.buckets=7" => vec![signed(20, 4) / 7 * 7],
-        "filename" => text(low, high, 32),
-        "label" => text(52 + low, high, 32),
-        "seven" => text(68, 7, 1),
-        "common_comm" => slot(b"sh", 32),
-        "stacktrace" => {
-            let mut frames = AROUND.frames.to_vec();
-
-            frames.resize(31, 0);
-            frames
-        }
-        "stack" => {
-            let count = number(low, 8).min(31) as usize;
-
-            (0..31)
-                .map(|i| match i < count {
-                    true => number(low + 8 + 8 * i, 8),
-                    false => 0,
-                })
-                .collect()
-        }
-        other => unreachable!("{other} is no column of the model"),
-    }
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(4096))]
-
-    /// Any bytes as a record of any length: the key is what the model says, no read leaves the
-    /// record, and nothing beyond the key is written.
-    #[test]
-    fn any_record(record in records(), columns in prop::collection::vec(column(), 1..=3)) {
-        let text = format!("keys={}", columns.join(","));
-        let expected: Vec<u64> = columns.iter().flat_map(|c| model(&record, c)).collect();
-
-        match compile(&ZOO, text.as_bytes()) {
-            Err(_) => prop_assert!(expected.len() > KEY_WORDS_MAX),
-            Ok(program) => {
-                let mark = 0x5555_aaaa_5555_aaaa;
-                let mut buf = [mark; KEY_WORDS_MAX];
-                let key = program.key(&record, &AROUND, &mut buf).to_vec();
-
-                prop_assert_eq!(&key, &expected);
-                prop_assert!(buf[key.len()..].iter().all(|&w| w == mark));
-            }
-        }
-    }
 }

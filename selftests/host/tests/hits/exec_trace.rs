@@ -3,19 +3,14 @@
 //! Synthetic events from hits, from text to record: H-ACT-01 to H-ACT-05, H-ACT-15, H-ACT-17, H-ACT-25,
 //! H-ACT-26, H-VAR-03, X-12, X-14, B-01, B-02, B-09, B-10, B-12.
 
-#![cfg(not(loom))]
-
-mod common;
-mod lang_common;
-mod run;
-
-use lang_common::*;
+use crate::{
+    lang_common::*,
+    run::*, //
+};
 use proptest::prelude::*;
-use run::*;
 use rust_hist::{
     limits::STACK_DEPTH,
-    sync::Relaxed,
-    tracing_map::Ending, //
+    sync::Relaxed, //
 };
 
 /// A world with a latency from waking to switching.
@@ -255,43 +250,6 @@ fn h_act_17_fields_of_the_other_event() {
 }
 
 #[test]
-fn b_01_numbers_are_those_of_this_hit() {
-    let mut world = World::default();
-
-    world.synth("one int a");
-    let n = world.add(
-        &SWITCH,
-        SWITCHED,
-        "keys=prev_pid:p=next_prio:onmax($p).one($p)",
-    );
-    let record = switch("a", 1, "b", 2, 3);
-
-    world.hit(n, &record, &AROUND);
-
-    let Trigger { program, .. } = &world.0[n];
-    let aux = world.aux(n, &[1]);
-    let mut refs = [0; rust_hist::limits::REFS_MAX];
-    let refs = program.resolve(&[1], &world, &mut refs).expect("none");
-    let record = switch("a", 1, "b", 2, 5);
-    let mut own = [0; rust_hist::limits::VARS_MAX];
-    let own = program.set_vars(aux, &record, &AROUND, &refs, &mut own);
-
-    // Another CPU comes between.
-    program.set_vars(
-        aux,
-        &switch("a", 1, "b", 2, 99),
-        &AROUND,
-        &refs,
-        &mut [0; rust_hist::limits::VARS_MAX],
-    );
-
-    let outside = Outside::new(&world);
-
-    program.act(aux, &own, &record, &AROUND, &refs, &outside);
-    assert_eq!(outside.traced.take(), ["one: a=5"]);
-}
-
-#[test]
 fn x_14_b_02_a_text_that_is_being_written_loses_the_event() {
     let mut world = World::default();
 
@@ -322,7 +280,7 @@ fn x_14_b_02_a_text_that_is_being_written_loses_the_event() {
         // This one is in the record.
         (end, "comm", &whole),
     ] {
-        let Trigger { program, text, .. } = &world.0[n];
+        let Trigger { program, text, .. } = &world.triggers[n];
         let cell = program.var(name.as_bytes(), text).expect("defined").cell();
         let meta = &world.aux(n, &[2])[usize::from(cell.at)];
         let before = meta.load(Relaxed);
@@ -454,7 +412,7 @@ proptest! {
             let ended = world.hit(*n, record, &AROUND);
 
             prop_assert_eq!(ended.lost, 0);
-            if *n == 1 && ended.ending == Ending::Hit {
+            if *n == 1 && ended.is_hit {
                 prop_assert_eq!(ended.traced.len(), 2);
                 prop_assert!(ended.traced.iter().all(|line| line.starts_with("any: a=")));
             }

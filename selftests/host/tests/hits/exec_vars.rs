@@ -4,42 +4,25 @@
 //! H-VAR-14, H-VAR-15, H-EXP-13, H-ACT-03, H-ACT-04, H-ACT-07, H-KEY-10, H-MOD-07, H-OUT-04,
 //! H-OUT-05, H-OUT-15 to H-OUT-18, X-12 to X-14, B-01, B-02, B-10, B-27, B-30.
 
-#![cfg(not(loom))]
-
-mod common;
-mod lang_common;
-mod run;
-mod words;
-
-use lang_common::*;
+use crate::{
+    lang_common::*,
+    run::*,
+    words::Content, //
+};
 use proptest::prelude::*;
-use run::*;
 use rust_hist::{
-    limits::{
-        COMM_WORDS,
-        REFS_MAX,
-        VARS_MAX, //
-    },
-    program::{
-        Refs,
-        Resolver,
-        Unset, //
-    },
+    limits::COMM_WORDS,
+    program::Resolver,
     render::{
         Renderer,
         Stats, //
     },
-    sync::{
-        Atomic,
-        Relaxed, //
-    },
+    sync::Relaxed,
     tracing_map::{
-        Ending,
         NumCell,
         TextCell, //
     },
 };
-use words::Content;
 
 #[test]
 fn h_var_03_a_latency_takes_each_start_once() {
@@ -62,7 +45,7 @@ fn h_var_03_a_latency_takes_each_start_once() {
     let other = switch("a", 1, "c", 9, 3);
     assert_eq!(world.hit(end, &other, &at(30_000)), IGNORED);
 
-    let account = world.0[end].map.account();
+    let account = world.triggers[end].map.account();
     assert_eq!((account.hits, account.ignored), (1, 3));
     assert_eq!(account.calls(), 4);
     assert_eq!(
@@ -73,89 +56,6 @@ fn h_var_03_a_latency_takes_each_start_once() {
             "  next_comm: b                                 prev_pid:          1\n"
         )]
     );
-}
-
-/// Words of an entry, as they are for a number.
-#[repr(C, align(16))]
-struct Entry([Atomic<u64>; 8]);
-
-#[test]
-fn a_hit_that_keeps_a_time_does_what_any_hit_does() {
-    let mut world = World::default();
-    world.add(&SWITCH, WAKING, "keys=next_pid:ts0=common_timestamp.usecs");
-    let mut end = |text| {
-        let end = world.add(&SWITCH, SWITCHED, text);
-        world.0.remove(end).program
-    };
-    let program = end("keys=next_pid:vals=prev_pid:lat=common_timestamp.usecs-$ts0");
-    assert_eq!(program.since_keys(), 1);
-    for other in [
-        "keys=next_pid:lat=$ts0-common_timestamp.usecs",
-        "keys=next_pid:lat=common_timestamp.usecs-$ts0:more=next_prio",
-        "keys=next_pid:lat=common_timestamp.usecs-$ts0:onmax($lat).save(prev_pid)",
-        "keys=next_pid:vals=common_timestamp:lat=common_timestamp.usecs-$ts0",
-        "keys=next_pid:ts1=common_timestamp.usecs",
-    ] {
-        assert_eq!(end(other).since_keys(), 0, "{other}");
-    }
-
-    let (key, record) = ([2], switch("a", 1, "b", 2, 3));
-    let [long, short] = [(); 2].map(|()| Entry([(); 8].map(|()| Atomic::<u64>::new(0))));
-    let refs = Refs::of(&[10], &key, ());
-    let mut own = [0; VARS_MAX];
-    program.set_vars(&long.0, &record, &at(25_000), &refs, &mut own);
-    program.set_since(&short.0, &at(25_000), 10);
-    for entry in [&long, &short] {
-        let cell = NumCell::at(&entry.0, program.vars()[0].cell().at).expect("aligned");
-        assert_eq!(cell.read(), Some(15));
-    }
-}
-
-#[test]
-fn a_hit_that_awaits_a_number_looks_before_it_reads() {
-    let mut world = World::default();
-    world.add(
-        &SWITCH,
-        WAKING,
-        "keys=next_pid:ts0=common_timestamp.usecs,name=next_comm",
-    );
-    let mut end = |text| {
-        let end = world.add(&SWITCH, SWITCHED, text);
-        world.0.remove(end).program
-    };
-    for other in [
-        "keys=next_pid:own=prev_pid",
-        "keys=next_pid:copy=$name",
-        "keys=next_pid:copy=$ts0:second=$name",
-        "keys=next_comm:copy=$ts0",
-    ] {
-        assert!(!end(other).awaits_number(), "{other}");
-    }
-
-    for (text, is_taken) in [
-        ("keys=next_pid:copy=$ts0", false),
-        ("keys=next_pid:lat=common_timestamp.usecs-$ts0", true),
-    ] {
-        let program = end(text);
-        assert!(program.awaits_number(), "{text}");
-        let entry = Entry([(); 8].map(|()| Atomic::<u64>::new(0)));
-        let [only] = program.refs() else {
-            panic!("{text}: one reference");
-        };
-        assert!(only.set_number(&entry.0).is_none());
-
-        let place = NumCell::at(&entry.0, 0).expect("aligned");
-        place.set(7);
-        let found = only.set_number(&entry.0).expect("set");
-        assert_eq!(place.read(), Some(7), "a look takes nothing");
-        assert_eq!(only.in_cell(&found), Ok(7));
-        assert_eq!(only.set_number(&entry.0).is_none(), is_taken);
-        // Another hit may have been faster since the look.
-        place.consume();
-        assert_eq!(only.in_cell(&found), Err(Unset));
-        // What does not fit in the entry is not set.
-        assert!(only.set_number(&entry.0[..1]).is_none());
-    }
 }
 
 #[test]
@@ -256,7 +156,7 @@ fn x_12_an_earlier_reference_is_not_taken_when_a_later_one_is_unset() {
     assert_eq!(world.hit(both, &record, &at(160)), IGNORED);
     world.hit(two, &record, &at(170));
     let ended = world.hit(both, &record, &at(200));
-    assert_eq!(ended.ending, Ending::Hit);
+    assert!(ended.is_hit);
     assert_eq!(ended.snapshots, [30]);
     assert_eq!(world.hit(both, &record, &at(210)), IGNORED);
     assert!(world.rows(both)[0].contains("max:        100"));
@@ -344,7 +244,7 @@ fn h_out_17_the_snapshot_block() {
         SWITCHED,
         "keys=common_pid.execname,next_comm:p=next_prio:onmax($p).snapshot()",
     );
-    let Trigger { text, program, .. } = &world.0[n];
+    let Trigger { text, program, .. } = &world.triggers[n];
     let table = Renderer {
         program,
         text,
@@ -371,7 +271,7 @@ fn h_out_17_the_snapshot_block() {
 
     // There is none without the action.
     let n = world.add(&SWITCH, WAKING, "keys=prev_pid");
-    let Trigger { text, program, .. } = &world.0[n];
+    let Trigger { text, program, .. } = &world.triggers[n];
     let table = Renderer {
         program,
         text,
@@ -423,7 +323,7 @@ fn b_27_a_saved_stack_is_shown_as_symbols() {
 
 /// The string or stack in a variable.
 fn text_in(world: &World, n: usize, var: &str, key: &[u64]) -> Option<Vec<u64>> {
-    let Trigger { program, text, .. } = &world.0[n];
+    let Trigger { program, text, .. } = &world.triggers[n];
     let cell = program
         .var(var.as_bytes(), text)
         .expect("a variable")
@@ -511,7 +411,7 @@ fn h_var_12_a_string_is_copied_by_an_alias() {
     assert_eq!(text_in(&world, to, "frames", &[2]), Some(frames));
 
     // Somebody is writing the source, and never ends: the hit is ignored.
-    let Trigger { program, text, .. } = &world.0[from];
+    let Trigger { program, text, .. } = &world.triggers[from];
     let cell = program.var(b"who", text).expect("a variable").cell();
     let meta = &world.aux(from, &[2])[usize::from(cell.at)];
     let before = meta.load(Relaxed);
@@ -590,7 +490,7 @@ fn h_out_04_expressions_are_summed_but_not_shown() {
         world.rows(n),
         ["{ prev_pid:          1 } hitcount:          2  next_pid:          4\n"]
     );
-    let map = &world.0[n].map;
+    let map = &world.triggers[n].map;
     let elt = map.lookup(&[1]).expect("a row");
     assert_eq!(map.sum(elt, 1), 7);
 }
@@ -599,25 +499,34 @@ fn h_out_04_expressions_are_summed_but_not_shown() {
 fn b_01_a_handler_compares_its_own_hit() {
     // The variable is overwritten between being set and being compared, as by another CPU.
     let mut world = World::default();
+    world.synth("one int a");
     let n = world.add(
         &SWITCH,
         SWITCHED,
-        "keys=prev_pid:p=next_prio:onmax($p).save(next_pid)",
+        "keys=prev_pid:p=next_prio:onmatch(sched.sched_switch).one($p)\
+         :onmax($p).save(next_pid):onmax($p).one($p)",
     );
-    let record = switch("a", 1, "b", 2, 3);
-    world.hit(n, &record, &AROUND);
+    world.hit(n, &switch("a", 1, "b", 2, 3), &AROUND);
 
-    let Trigger { program, .. } = &world.0[n];
     let aux = world.aux(n, &[1]);
-    let mut refs = [0; REFS_MAX];
-    let refs = program.resolve(&[1], &world, &mut refs).expect("none");
-    let record = switch("a", 1, "b", 2, 5);
-    let mut own = [0; VARS_MAX];
-    let own = program.set_vars(aux, &record, &AROUND, &refs, &mut own);
-    let other = switch("a", 1, "b", 2, 99);
-    program.set_vars(aux, &other, &AROUND, &refs, &mut [0; VARS_MAX]);
-    program.act(aux, &own, &record, &AROUND, &refs, &Outside::new(&world));
-    assert!(world.rows(n)[0].contains("max:          5"));
+    let number = NumCell::at(aux, world.triggers[n].program.vars()[0].cell().at).expect("aligned");
+    for (path, prio) in world.paths(n).zip(5..) {
+        let record = switch("a", 1, "b", 2, prio);
+        let ended = world.interrupted(&path, n, &record, &AROUND, &|| number.set(99));
+
+        assert!(
+            world.rows(n)[0].contains(&format!("max: {prio:>10}")),
+            "{}",
+            path.name
+        );
+        assert_eq!(
+            ended.traced,
+            vec![format!("one: a={prio}"); 2],
+            "{}",
+            path.name
+        );
+        assert_eq!(number.read(), Some(99));
+    }
 }
 
 proptest! {
@@ -646,13 +555,13 @@ proptest! {
             prop_assert_eq!(world.hit(*n, record, &AROUND).lost, 0);
         }
         for (n, calls) in calls.into_iter().enumerate() {
-            prop_assert_eq!(world.0[n].map.account().calls(), calls);
-            let map = &world.0[n].map;
+            prop_assert_eq!(world.triggers[n].map.account().calls(), calls);
+            let map = &world.triggers[n].map;
             let hits: u64 = map.published().map(|elt| map.sum(elt, 0)).sum();
             prop_assert_eq!(hits, map.account().hits);
         }
-        for elt in world.0[0].map.published() {
-            let Trigger { program, text, map, .. } = &world.0[0];
+        for elt in world.triggers[0].map.published() {
+            let Trigger { program, text, map, .. } = &world.triggers[0];
             for name in ["f", "l", "c", "sv"] {
                 let cell = program.var(name.as_bytes(), text).expect("a variable").cell();
                 let at = usize::from(cell.at);

@@ -6,15 +6,10 @@
 //!
 //! `scripts/test tsan` runs it, and the other tests with threads, under ThreadSanitizer.
 
-#![cfg(not(loom))]
-
-mod common;
-mod lang_common;
-mod run;
-
-use lang_common::*;
-use run::*;
-use rust_hist::tracing_map::Ending;
+use crate::{
+    lang_common::*,
+    run::*, //
+};
 use std::{
     sync::{
         atomic::{
@@ -118,13 +113,12 @@ fn each_start_gives_one_latency() {
                     continue;
                 }
                 let hit = world.hit(end, &record, &around);
-                match hit.ending {
-                    Ending::Hit => {
+                match hit.is_hit {
+                    true => {
                         assert_eq!(hit.traced.len(), 1);
                         ended += 1;
                     }
-                    Ending::Ignored => ignored += 1,
-                    other => panic!("{other:?}"),
+                    false => ignored += 1,
                 }
             }
             (started, ended, ignored)
@@ -137,8 +131,8 @@ fn each_start_gives_one_latency() {
     );
     let sum = |of: fn(&(u64, u64, u64)) -> u64| counts.iter().map(of).sum::<u64>();
 
-    assert_eq!(world.0[start].map.account().hits, sum(|c| c.0));
-    let account = world.0[end].map.account();
+    assert_eq!(world.triggers[start].map.account().hits, sum(|c| c.0));
+    let account = world.triggers[end].map.account();
     assert_eq!(
         (account.hits, account.ignored),
         (sum(|c| c.1), sum(|c| c.2))
@@ -196,7 +190,10 @@ fn a_saved_row_is_that_of_the_maximum() {
 
         assert_eq!(Some(max), expected, "{row}");
     }
-    assert_eq!(world.0[n].map.account().hits, u64::from(CPUS) * ROUNDS);
+    assert_eq!(
+        world.triggers[n].map.account().hits,
+        u64::from(CPUS) * ROUNDS
+    );
 }
 
 #[test]
@@ -251,7 +248,7 @@ fn strings_and_stacks_are_whole() {
         || {},
     );
     for n in [writer, reader] {
-        let account = world.0[n].map.account();
+        let account = world.triggers[n].map.account();
         assert_eq!(account.calls(), account.hits + account.ignored);
     }
 }

@@ -3,78 +3,88 @@
 //! The tracing map under interrupts: a hit is interrupted before each of its accesses by another one
 //! that runs to its end, which is interrupted in the same way, up to four deep, M-06,
 //! M-07, M-14, B-26. All places for one interrupt at each level are tried, and for two in one hit.
-//!
-//! Run with `RUSTFLAGS="--cfg nested" cargo test --test nested_map`.
 
-#![cfg(nested)]
-
-mod common;
-
-use common::{map, shape, Quarters, Same, Words};
-use rust_hist::sync::{interrupted, Relaxed};
-use rust_hist::tracing_map::{copy_words, Ending, Glance, KeyHash, Map, Rows, SeededHash, Values};
-use std::cell::Cell;
-use std::collections::BTreeMap;
-use std::rc::Rc;
-
-type Table<H> = Rc<Map<Words, H>>;
+use crate::{
+    lang_common::*,
+    run::*, //
+};
+use rust_hist::{
+    sync::interrupted,
+    tracing_map::{
+        copy_words,
+        Rows, //
+    }, //
+};
+use std::{
+    cell::Cell,
+    collections::BTreeMap,
+    rc::Rc, //
+};
 
 /// Who is interrupted, by whom, and so on: the key of each hit.
 type Keys = &'static [u64];
 
-/// What a call with this key adds to the sums.
-struct Added(u64);
+/// The task of the hit with each key, which its entry keeps.
+const NAMES: [&str; 12] = [
+    "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven",
+];
 
-impl Values for Added {
-    fn value(&self, i: usize) -> u64 {
-        [self.0, 1][i]
-    }
+/// A trigger whose key is one number, with a value of one and one of the key.
+const TEXT: &str = "keys=common_pid.execname:vals=common_pid,u8";
+
+/// A world with this trigger.
+fn world(bits: u32, cpus: u32, hash: Hash) -> World {
+    let mut world = World {
+        tables: Tables { bits, cpus, hash },
+        ..World::default()
+    };
+
+    world.add(&ZOO, ALL, TEXT);
+    world
 }
 
-/// One call of a trigger with a key of one word and two values, as the module makes it.
-fn call<H: KeyHash>(map: &Map<Words, H>, key: u64) {
-    if map.shape().per_cpu() && map.hit_at_once(&[key], || 0, &Added(key)) != Glance::Unclear {
-        return;
-    }
-    let elt = map.insert(&[key], |aux| {
-        aux[0].store(!key, Relaxed);
-        aux[1].store(key, Relaxed);
-    });
-    let shard = map.shard(0);
-    match elt {
-        Some(elt) => shard.hit(elt, &[key, 1]),
-        None => shard.count(Ending::DroppedFull),
-    }
+/// One call of the trigger.
+fn call(world: &World, key: u64) {
+    let mut record = [1; 16];
+    let around = Around {
+        cpu: 0,
+        comm: NAMES[key as usize],
+        ..AROUND
+    };
+
+    record[4..8].copy_from_slice(&(key as u32).to_ne_bytes());
+    world.hit(0, &record, &around);
 }
 
 /// Calls with the first key, interrupted before access `at[0]` by a call with the second one, which
 /// is interrupted before its access `at[1]`, and so on. Returns whether all were reached.
-fn nest<H: KeyHash + 'static>(map: &Table<H>, keys: Keys, at: &[u64]) -> bool {
+fn nest(world: &Rc<World>, keys: Keys, at: &[u64]) -> bool {
     let Some((&key, inner)) = keys.split_first() else {
         return true;
     };
     let Some((&at, rest)) = at.split_first() else {
-        call(map, key);
+        call(world, key);
         return true;
     };
     let reached = Rc::new(Cell::new(false));
     let handler = {
-        let (map, reached, rest) = (map.clone(), reached.clone(), rest.to_vec());
+        let (world, reached, rest) = (world.clone(), reached.clone(), rest.to_vec());
         let steps = Cell::new(0);
         move || {
             if steps.get() == at {
-                reached.set(nest(&map, inner, &rest));
+                reached.set(nest(&world, inner, &rest));
             }
             steps.set(steps.get() + 1);
         }
     };
 
-    interrupted(handler, || call(map, key));
+    interrupted(handler, || call(world, key));
     reached.get()
 }
 
 /// The hits by key; each row is whole, and is the one that a lookup finds.
-fn rows<H: KeyHash>(map: &Map<Words, H>) -> BTreeMap<u64, u64> {
+fn rows(world: &World) -> BTreeMap<u64, u64> {
+    let map = &world.triggers[0].map;
     let limit = map.used();
     let mut words = vec![0; limit * map.shape().row_words()];
     let len = map.copy_rows(limit, &mut words, copy_words);
@@ -82,7 +92,11 @@ fn rows<H: KeyHash>(map: &Map<Words, H>) -> BTreeMap<u64, u64> {
 
     for row in Rows::new(map.shape(), &words, len).iter() {
         let (key, hits) = (row.key[0], row.sums[0]);
-        assert_eq!(row.aux, [!key, key], "a row that is not complete");
+        assert_eq!(
+            row.aux,
+            words_of(NAMES[key as usize], 2),
+            "a row that is not complete"
+        );
         assert_eq!(row.sums, [hits, hits.wrapping_mul(key), hits]);
         assert!(map.lookup(row.key).is_some(), "a row that nobody finds");
         assert!(found.insert(key, hits).is_none(), "two rows of one key");
@@ -91,19 +105,20 @@ fn rows<H: KeyHash>(map: &Map<Words, H>) -> BTreeMap<u64, u64> {
 }
 
 /// Tries all places for the interrupts, in a table of `1 << bits` elements that has the keys `before`.
-fn all<H: KeyHash + 'static>(bits: u32, cpus: u32, before: Keys, keys: Keys) {
+fn all(hash: Hash, bits: u32, cpus: u32, before: Keys, keys: Keys) {
     let depth = keys.len() - 1;
     let mut at = vec![0; depth];
     let mut tried = 0u64;
+    let empty = world(bits, cpus, hash);
 
     // As an odometer whose wheels have as many places as there are accesses.
     loop {
-        let map: Table<H> = Rc::new(map(shape(bits, 1, 2, 3, cpus)));
+        let world = Rc::new(empty.anew());
         for &key in before {
-            call(&map, key);
+            call(&world, key);
         }
-        if nest(&map, keys, &at) {
-            settle(&map, bits, before, keys);
+        if nest(&world, keys, &at) {
+            settle(&world, bits, before, keys);
             tried += 1;
             at[depth - 1] += 1;
             continue;
@@ -120,9 +135,10 @@ fn all<H: KeyHash + 'static>(bits: u32, cpus: u32, before: Keys, keys: Keys) {
 }
 
 /// What holds when all is over.
-fn settle<H: KeyHash>(map: &Map<Words, H>, bits: u32, before: Keys, keys: Keys) {
+fn settle(world: &World, bits: u32, before: Keys, keys: Keys) {
+    let map = &world.triggers[0].map;
     let account = map.account();
-    let found = rows(map);
+    let found = rows(world);
     let mut called = BTreeMap::<u64, u64>::new();
 
     for key in before.iter().chain(keys) {
@@ -149,66 +165,67 @@ fn settle<H: KeyHash>(map: &Map<Words, H>, bits: u32, before: Keys, keys: Keys) 
 
 #[test]
 fn a_new_key_interrupted_by_itself() {
-    all::<SeededHash>(2, 1, &[], &[7, 7]);
-    all::<SeededHash>(2, 1, &[], &[7, 7, 7]);
-    all::<Same>(3, 1, &[1, 2], &[7, 7, 7]);
+    all(Hash::Seeded, 2, 1, &[], &[7, 7]);
+    all(Hash::Seeded, 2, 1, &[], &[7, 7, 7]);
+    all(Hash::Same, 3, 1, &[1, 2], &[7, 7, 7]);
 }
 
 #[test]
 fn a_new_key_interrupted_by_others() {
-    all::<Same>(3, 1, &[], &[7, 8]);
-    all::<Quarters>(3, 1, &[3], &[7, 3, 11]);
-    all::<Same>(3, 1, &[1], &[7, 8, 7]);
-    all::<SeededHash>(3, 8192, &[], &[7, 8, 7]);
+    all(Hash::Same, 3, 1, &[], &[7, 8]);
+    all(Hash::Quarters, 3, 1, &[3], &[7, 3, 11]);
+    all(Hash::Same, 3, 1, &[1], &[7, 8, 7]);
+    all(Hash::Seeded, 3, 8192, &[], &[7, 8, 7]);
 }
 
 #[test]
 fn a_key_that_is_there() {
-    all::<SeededHash>(2, 1, &[7], &[7, 7, 7]);
-    all::<Same>(2, 1, &[1, 7], &[7, 8, 7]);
-    all::<SeededHash>(2, 8192, &[7], &[7, 7, 7]);
+    all(Hash::Seeded, 2, 1, &[7], &[7, 7, 7]);
+    all(Hash::Same, 2, 1, &[1, 7], &[7, 8, 7]);
+    all(Hash::Seeded, 2, 8192, &[7], &[7, 7, 7]);
 }
 
 #[test]
 fn the_last_element() {
-    all::<Same>(1, 1, &[1], &[7, 8, 7]);
-    all::<Same>(1, 1, &[1], &[7, 7, 7]);
-    all::<Quarters>(0, 1, &[], &[7, 7, 8]);
-    all::<SeededHash>(0, 1, &[], &[7, 8, 7]);
-    all::<Same>(1, 1, &[1, 2], &[7, 8, 1]);
+    all(Hash::Same, 1, 1, &[1], &[7, 8, 7]);
+    all(Hash::Same, 1, 1, &[1], &[7, 7, 7]);
+    all(Hash::Quarters, 0, 1, &[], &[7, 7, 8]);
+    all(Hash::Seeded, 0, 1, &[], &[7, 8, 7]);
+    all(Hash::Same, 1, 1, &[1, 2], &[7, 8, 1]);
 }
 
 #[test]
 fn four_deep() {
-    all::<Same>(3, 1, &[], &[7, 8, 7, 8]);
-    all::<SeededHash>(1, 1, &[1], &[7, 8, 7, 1]);
+    all(Hash::Same, 3, 1, &[], &[7, 8, 7, 8]);
+    all(Hash::Seeded, 1, 1, &[1], &[7, 8, 7, 1]);
 }
 
 /// Two interrupts come to one hit, one behind the other.
-fn twice<H: KeyHash + 'static>(bits: u32, before: Keys, keys: Keys) {
+fn twice(hash: Hash, bits: u32, before: Keys, keys: Keys) {
     let [outer, first, second] = *keys else {
         panic!("three keys");
     };
+    let empty = world(bits, 1, hash);
     for at in 0u64.. {
         for later in at.. {
-            let map: Table<H> = Rc::new(map(shape(bits, 1, 2, 3, 1)));
+            let world = Rc::new(empty.anew());
             for &key in before {
-                call(&map, key);
+                call(&world, key);
             }
             let steps = Rc::new(Cell::new(0));
             let handler = {
-                let (map, steps) = (map.clone(), steps.clone());
+                let (world, steps) = (world.clone(), steps.clone());
                 move || {
                     let step = steps.replace(steps.get() + 1);
                     if step == at {
-                        call(&map, first);
+                        call(&world, first);
                     }
                     if step == later {
-                        call(&map, second);
+                        call(&world, second);
                     }
                 }
             };
-            interrupted(handler, || call(&map, outer));
+            interrupted(handler, || call(&world, outer));
             if steps.get() <= later {
                 if later == at {
                     assert!(at >= 5, "{at} places");
@@ -216,51 +233,50 @@ fn twice<H: KeyHash + 'static>(bits: u32, before: Keys, keys: Keys) {
                 }
                 break;
             }
-            settle(&map, bits, before, keys);
+            settle(&world, bits, before, keys);
         }
     }
 }
 
 #[test]
 fn two_interrupts_of_one_hit() {
-    twice::<SeededHash>(2, &[], &[7, 7, 8]);
-    twice::<Same>(3, &[1], &[7, 8, 7]);
-    twice::<Same>(1, &[1], &[7, 8, 7]);
-    twice::<SeededHash>(0, &[], &[7, 7, 8]);
-    twice::<Quarters>(2, &[7], &[7, 3, 7]);
+    twice(Hash::Seeded, 2, &[], &[7, 7, 8]);
+    twice(Hash::Same, 3, &[1], &[7, 8, 7]);
+    twice(Hash::Same, 1, &[1], &[7, 8, 7]);
+    twice(Hash::Seeded, 0, &[], &[7, 7, 8]);
+    twice(Hash::Quarters, 2, &[7], &[7, 3, 7]);
 }
 
 /// A reader that is interrupted by hits sees whole rows, and none twice.
 #[test]
 fn a_reader_interrupted_by_hits() {
+    let empty = world(3, 1, Hash::Same);
     for at in 0.. {
-        let map: Table<Same> = Rc::new(map(shape(3, 1, 2, 3, 1)));
+        let world = Rc::new(empty.anew());
         for key in [1, 2, 1] {
-            call(&map, key);
+            call(&world, key);
         }
         let steps = Cell::new(0);
         let reached = Rc::new(Cell::new(false));
         let handler = {
-            let (map, reached) = (map.clone(), reached.clone());
+            let (world, reached) = (world.clone(), reached.clone());
             move || {
                 if steps.get() == at {
                     reached.set(true);
                     for key in [2, 3, 4] {
-                        call(&map, key);
+                        call(&world, key);
                     }
                 }
                 steps.set(steps.get() + 1);
             }
         };
+        let map = &world.triggers[0].map;
         let mut words = vec![0; 8 * map.shape().row_words()];
-        let len = {
-            let map = map.clone();
-            interrupted(handler, || map.copy_rows(8, &mut words, copy_words))
-        };
+        let len = interrupted(handler, || map.copy_rows(8, &mut words, copy_words));
         let mut keys = Vec::new();
 
         for row in Rows::new(map.shape(), &words, len).iter() {
-            assert_eq!(row.aux, [!row.key[0], row.key[0]]);
+            assert_eq!(row.aux, words_of(NAMES[row.key[0] as usize], 2));
             keys.push(row.key[0]);
         }
         keys.sort_unstable();
@@ -269,6 +285,9 @@ fn a_reader_interrupted_by_hits() {
             assert!(at > 10);
             break;
         }
-        assert_eq!(rows(&map), BTreeMap::from([(1, 2), (2, 2), (3, 1), (4, 1)]));
+        assert_eq!(
+            rows(&world),
+            BTreeMap::from([(1, 2), (2, 2), (3, 1), (4, 1)])
+        );
     }
 }

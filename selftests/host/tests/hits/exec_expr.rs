@@ -2,16 +2,11 @@
 
 //! Expressions against arithmetic of 128 bits: H-EXP-01, H-EXP-02, H-EXP-06, H-EXP-08 to H-EXP-10.
 
-#![cfg(not(loom))]
-
-mod lang_common;
-
-use lang_common::*;
-use proptest::prelude::*;
-use rust_hist::{
-    limits::VALS_MAX,
-    program::Refs, //
+use crate::{
+    lang_common::*,
+    run::one_hit, //
 };
+use proptest::prelude::*;
 
 /// An operand: as text, and what it comes to.
 #[derive(Clone, Debug)]
@@ -106,17 +101,9 @@ fn text_of(operands: &[Operand], operators: &[char]) -> String {
 
 /// What the program makes of it, as a value and as a key.
 fn both(expression: &str, record: &[u8]) -> [u64; 2] {
-    let value = {
-        let text = format!("keys=common_type:vals={expression}");
-        let program = compile(&ZOO, text.as_bytes()).unwrap_or_else(|e| panic!("{text}: {e:?}"));
-        let mut buf = [0; VALS_MAX];
-        program.values(record, &AROUND, &Refs::none(), &mut buf)[0]
-    };
-    let key = {
-        let text = format!("keys={expression}");
-        let program = compile(&ZOO, text.as_bytes()).unwrap_or_else(|e| panic!("{text}: {e:?}"));
-        program.key(record, &AROUND, &mut [0xdead; 2])[0]
-    };
+    let hit = |text: String| one_hit(&text, record, &AROUND).expect(&text);
+    let value = hit(format!("keys=common_type:vals={expression}")).1[0];
+    let key = hit(format!("keys={expression}")).0[0];
     [value, key]
 }
 

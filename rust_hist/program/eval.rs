@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The evaluation of numbers in a hit.
+//!
+//! C counterpart: `hist_fn_call()` of
+//! [`kernel/trace/trace_events_hist.c`](srctree/kernel/trace/trace_events_hist.c).
+//!
+//! Context: any, NMI included. Never panics.
+
+use crate::{
+    field::Env,
+    limits::STACK_MAX, //
+};
+
+use super::{
+    exec::Context,
+    operand::{
+        Operand,
+        Source,
+        StepOp, //
+    },
+    plan::Plan,
+    Code,
+    Program, //
+};
+
+// Kinds of numbers.
+
+/// Those that are simple, and linear expressions of these.
+pub(super) const IMMEDIATE: u32 = 1 << 0;
+/// The time stamp, with something done to it: less a reference, for example.
+pub(super) const STAMPS: u32 = 1 << 1;
+/// All others.
+pub(super) const OTHERS: u32 = 1 << 2;
+/// All.
+pub(super) const NUMBERS: u32 = IMMEDIATE | STAMPS | OTHERS;
+
+/// The inputs of all numbers of one hit. A number depends on nothing else, so computing it twice in one hit gives one
+/// value.
+#[derive(Clone, Copy)]
+pub(super) struct Inputs<'h, E> {
+    pub(super) record: &'h [u8],
+    pub(super) env: E,
+    /// The time stamp as the trigger wants it, if any of its numbers needs it.
+    pub(super) stamp: u64,
+    /// The variables of other triggers, in the order of [`Program::refs`].
+    pub(super) refs: &'h [u64],
+}
+
+impl<'h, E> Inputs<'h, E> {
+    /// Those of a key, which reads no variable of another trigger.
+    #[inline(always)]
+    pub(super) fn of_key<'c: 'h>(cx: E, stamp: u64) -> Self
+    where
+        E: Context<'c>,
+    {
+        Self {
+            record: cx.record(),
+            env: cx,
+            stamp,
+            refs: &[],
+        }
+    }
+}
+
+impl Program {
+    /// The time stamp of the record, in the units that the trigger wants. It takes a call; 0 if no number needs it.
+    #[inline(always)]
+    pub(super) fn stamp(&self, env: &impl Env) -> u64 {
+        if !self.plan.has_stamp {
+            return 0;
+        }
+        match env.timestamp() {
+            stamp if self.usecs && env.clock_in_ns() => to_usecs(stamp),
+            stamp => stamp,
+        }
+    }
+}
+
+impl Plan {
+    /// Evaluates a number. `OF` is the set of kinds that it may have; each kind left out leaves no code.
+    #[inline(always)]
+    pub(super) fn number<const OF: u32>(
+        &self,
+        number: &Operand,
+        inputs: Inputs<'_, impl Env>,
+    ) -> u64 {
+        let Inputs {
+            record,
+            env,
+            stamp,
+            refs,
+        } = inputs;
+
+        debug_assert!(self.kind_of(number) & !OF == 0);
+        if const { OF == STAMPS } {
+            return number.finish(stamp, refs);
+        }
+        // Without references there is nothing to take off.
+        let refs = if const { OF == IMMEDIATE } { &[] } else { refs };
+        match number.simple(record, || env.cpu(), refs) {
+            Some(value) => value,
+            None => self.computed::<OF>(number, inputs),
+        }
+    }
+
+    /// The value of a number that is not simple.
+    #[inline(always)]
+    fn computed<const OF: u32>(&self, number: &Operand, inputs: Inputs<'_, impl Env>) -> u64 {
+        let Inputs {
+            record,
+            env,
+            stamp,
+            refs,
+        } = inputs;
+        let value = match number.source {
+            Source::Timestamp if const { OF & STAMPS != 0 } => stamp,
+            Source::Ref if const { OF & OTHERS != 0 } => number.reference(refs),
+            _ if const { OF & OTHERS != 0 } => {
+                return self.expression(number, record, env.cpu(), stamp, refs)
+            }
+            _ => self.linear(number.code, inputs),
+        };
+
+        number.finish(value, refs)
+    }
+
+    /// What kind of number this is.
+    pub(super) fn kind_of(&self, number: &Operand) -> u32 {
+        match number.source {
+            Source::Timestamp => STAMPS,
+            Source::Linear => {
+                let mut steps = self.steps_of(number.code).iter();
+
+                match steps.all(|step| step.operand.is_simple()) {
+                    true => IMMEDIATE,
+                    false => OTHERS,
+                }
+            }
+            _ if number.is_simple() => IMMEDIATE,
+            _ => OTHERS,
+        }
+    }
+
+    /// A word of a short key. With `ANY` false it is such a number, with `TEXT` perhaps a word of a string.
+    #[inline(always)]
+    pub(super) fn word<const TEXT: bool, const ANY: bool>(
+        &self,
+        word: &Operand,
+        inputs: Inputs<'_, impl Env>,
+    ) -> u64 {
+        let env = inputs.env;
+
+        debug_assert!(ANY || word.is_simple() || (TEXT && word.source == Source::Text));
+        match word.simple(inputs.record, || env.cpu(), &[]) {
+            Some(value) => value,
+            None if TEXT && word.source == Source::Text => word.text(inputs.record),
+            None if ANY => self.computed::<NUMBERS>(word, inputs),
+            None => 0,
+        }
+    }
+
+    /// The value of an immediate [`Source::Linear`] before anything is done with it.
+    ///
+    /// All arithmetic is that of 64 bits and wraps around.
+    ///
+    /// PARITY: `div_by_mult_and_shift()` rounds some quotients up; here all are cut.
+    #[inline(always)]
+    fn linear(&self, code: Code, inputs: Inputs<'_, impl Env>) -> u64 {
+        let Inputs { record, env, .. } = inputs;
+        let mut value: u64 = 0;
+
+        for step in self.steps_of(code) {
+            let operand = step.operand.simple(record, || env.cpu(), &[]).unwrap_or(0);
+
+            value = match step.op {
+                StepOp::Add => value.wrapping_add(operand),
+                StepOp::Sub => value.wrapping_sub(operand),
+                StepOp::Mul => value.wrapping_mul(operand),
+                StepOp::Div => divide(value, operand),
+                // The first one.
+                _ => operand,
+            };
+        }
+        value
+    }
+
+    /// The value of an expression, by the rules of [`Plan::linear`].
+    #[inline(never)]
+    fn expression(
+        &self,
+        number: &Operand,
+        record: &[u8],
+        cpu: u32,
+        stamp: u64,
+        refs: &[u64],
+    ) -> u64 {
+        let mut stack = Stack::default();
+        let mut value: u64 = 0;
+
+        for step in self.steps_of(number.code) {
+            let operand = &step.operand;
+            let operand = match operand.simple(record, || cpu, refs) {
+                Some(value) => value,
+                None => operand.finish(
+                    match operand.source {
+                        Source::Timestamp => stamp,
+                        Source::Ref => operand.reference(refs),
+                        // An operand is no expression.
+                        _ => 0,
+                    },
+                    refs,
+                ),
+            };
+
+            value = match step.op {
+                StepOp::Push => {
+                    stack.push(value);
+                    operand
+                }
+                StepOp::Neg => value.wrapping_neg(),
+                StepOp::Add => value.wrapping_add(operand),
+                StepOp::Sub => value.wrapping_sub(operand),
+                StepOp::Mul => value.wrapping_mul(operand),
+                StepOp::Div => divide(value, operand),
+                StepOp::AddStack => stack.pop().wrapping_add(value),
+                StepOp::SubStack => stack.pop().wrapping_sub(value),
+                StepOp::MulStack => stack.pop().wrapping_mul(value),
+                StepOp::DivStack => divide(stack.pop(), value),
+            };
+        }
+        number.finish(value, refs)
+    }
+}
+
+/// A division of users' numbers: one by zero gives all ones.
+#[inline(always)]
+fn divide(left: u64, right: u64) -> u64 {
+    left.checked_div(right).unwrap_or(u64::MAX)
+}
+
+/// The numbers of an expression that wait for their operator. The first one is pushed when there is nothing yet.
+#[derive(Default)]
+struct Stack {
+    values: [u64; STACK_MAX + 1],
+    len: usize,
+}
+
+impl Stack {
+    /// Pushes a number; the compiler sees to it that there is room.
+    #[inline(always)]
+    fn push(&mut self, value: u64) {
+        debug_assert!(self.len < self.values.len());
+        if let Some(place) = self.values.get_mut(self.len) {
+            *place = value;
+            // OVERFLOW: it was the index of a place.
+            self.len = self.len.wrapping_add(1);
+        }
+    }
+
+    /// Pops the last number; 0 if there is none.
+    #[inline(always)]
+    fn pop(&mut self) -> u64 {
+        self.len = self.len.saturating_sub(1);
+        self.values.get(self.len).copied().unwrap_or(0)
+    }
+}
+
+/// Nanoseconds to microseconds, to the nearest (`ns2usecs()`).
+#[inline]
+fn to_usecs(ns: u64) -> u64 {
+    ns.wrapping_add(500) / 1000
+}

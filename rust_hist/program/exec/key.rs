@@ -1,0 +1,648 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The key of a hit, in the forms in which it is computed.
+//!
+//! C counterpart: `add_to_key()` of [`kernel/trace/trace_events_hist.c`](srctree/kernel/trace/trace_events_hist.c),
+//! which copies all keys and clears the rest.
+//!
+//! A new form is a type that implements [`KeyForm`], a [`KeyKind`], and a row in `program/hit.rs`.
+//!
+//! Context: any, NMI included.
+
+use crate::{
+    field::Env,
+    limits::{
+        COMM_LEN,
+        KEYS_MAX,
+        KEY_WORDS_MAX, //
+    },
+    sync::{
+        Atomic,
+        Relaxed, //
+    },
+    tracing_map::{
+        long_hash,
+        Key,
+        KeyHash,
+        Whole,
+        STEP, //
+    }, //
+};
+
+use super::{
+    super::{
+        bytes::word_in,
+        eval::Inputs,
+        needs::{
+            KeyKind,
+            KEY_ANY,
+            KEY_TEXT, //
+        },
+        Op, //
+    },
+    place_of,
+    stack_at,
+    string_at,
+    text::{
+        last_word,
+        low,
+        most_in,
+        WORD, //
+    },
+    Context, //
+};
+
+/// A form in which keys are computed; the implementor is a type without values.
+pub trait KeyForm: 'static {
+    /// Which one it is.
+    const KIND: KeyKind;
+
+    /// Room for what the key is made of.
+    type Room<'r, E: Env + 'r>: Copy + Default;
+    /// The key.
+    type Key<'r>: Key;
+
+    /// Computes the key of a hit. `stamp` is the time stamp if `STEPS` has [`KEY_ANY`], else 0; `room` holds what the
+    /// key borrows.
+    fn key<'r, 'c: 'r, C: Context<'c>, const STEPS: u32>(
+        cx: C,
+        stamp: u64,
+        room: &'r mut Self::Room<'r, C>,
+    ) -> Self::Key<'r>;
+
+    /// Whether the key is in one piece, so that [`KeyForm::whole`] returns all words of it.
+    const IS_WHOLE: bool;
+
+    /// Returns all words of the key, if [`KeyForm::IS_WHOLE`]; else perhaps fewer.
+    fn whole<'a>(key: &'a Self::Key<'_>) -> &'a [u64];
+}
+
+/// `N` words, each computed by itself: numbers, and short strings that always are in one place.
+pub struct Words<const N: usize>;
+
+impl<const N: usize> KeyForm for Words<N> {
+    const KIND: KeyKind = KeyKind::Words(N);
+    const IS_WHOLE: bool = true;
+
+    type Room<'r, E: Env + 'r> = ();
+    type Key<'r> = [u64; N];
+
+    #[inline(always)]
+    fn key<'r, 'c: 'r, C: Context<'c>, const STEPS: u32>(
+        cx: C,
+        stamp: u64,
+        _room: &'r mut (),
+    ) -> [u64; N] {
+        let mut key = [0; N];
+
+        // No loop, so that the words stay in registers.
+        if let Some(word) = key.get_mut(0) {
+            *word = word_of::<C, STEPS>(0, cx, stamp);
+        }
+        if let Some(word) = key.get_mut(1) {
+            *word = word_of::<C, STEPS>(1, cx, stamp);
+        }
+        if let Some(word) = key.get_mut(2) {
+            *word = word_of::<C, STEPS>(2, cx, stamp);
+        }
+        if let Some(word) = key.get_mut(3) {
+            *word = word_of::<C, STEPS>(3, cx, stamp);
+        }
+        key
+    }
+
+    #[inline(always)]
+    fn whole<'a>(key: &'a [u64; N]) -> &'a [u64] {
+        key
+    }
+}
+
+/// Word `i` of a short key.
+#[inline(always)]
+fn word_of<'c, C: Context<'c>, const STEPS: u32>(i: usize, cx: C, stamp: u64) -> u64 {
+    let plan = &cx.program().plan;
+    let inputs = Inputs::of_key(cx, stamp);
+
+    match (
+        plan.words.places().get(i),
+        const { STEPS & (KEY_TEXT | KEY_ANY) },
+    ) {
+        (None, _) => 0,
+        (Some(word), 0) => plan.word::<false, false>(word, inputs),
+        (Some(word), KEY_TEXT) => plan.word::<true, false>(word, inputs),
+        (Some(word), _) => plan.word::<true, true>(word, inputs),
+    }
+}
+
+/// A long key whose columns lie in the record or are short: strings and numbers.
+///
+/// Each of them comes to some whole words and one word after these, and zeros after that: so one loop does for all.
+pub struct Columns;
+
+/// Room for the columns.
+#[derive(Clone, Copy)]
+pub struct ColumnsRoom<'r> {
+    comm: [u8; COMM_LEN],
+    segments: [Segment<'r>; KEYS_MAX],
+}
+
+/// One column of a long key.
+#[derive(Clone, Copy)]
+struct Segment<'r> {
+    /// How many words come before it that are zeros of the column before it.
+    gap: usize,
+    /// Some words.
+    whole: &'r [u8],
+    /// The word after these: what is left of a string, or a number.
+    last: u64,
+}
+
+/// A long key in segments.
+///
+/// # Invariants
+///
+/// `sum` is that of all its words, each times its factor, and `end` how many words there are up to the last one that
+/// is not 0.
+#[derive(Clone, Copy)]
+pub struct Segments<'r> {
+    segments: &'r [Segment<'r>],
+    sum: u64,
+    end: usize,
+}
+
+impl Default for ColumnsRoom<'_> {
+    #[inline(always)]
+    fn default() -> Self {
+        Self {
+            comm: [0; COMM_LEN],
+            segments: [Segment {
+                gap: 0,
+                whole: &[],
+                last: 0,
+            }; KEYS_MAX],
+        }
+    }
+}
+
+impl KeyForm for Columns {
+    const KIND: KeyKind = KeyKind::Columns;
+    const IS_WHOLE: bool = false;
+
+    type Room<'r, E: Env + 'r> = ColumnsRoom<'r>;
+    type Key<'r> = Segments<'r>;
+
+    #[inline(always)]
+    fn key<'r, 'c: 'r, C: Context<'c>, const STEPS: u32>(
+        cx: C,
+        stamp: u64,
+        room: &'r mut ColumnsRoom<'r>,
+    ) -> Segments<'r> {
+        let (program, record) = (cx.program(), cx.record());
+        let hash = cx.map().hash();
+        let factors = hash.factors();
+        let ColumnsRoom { comm, segments } = room;
+        let (mut sum, mut end, mut next): (u64, usize, usize) = (0, 0, 0);
+
+        if program.plan.has_comm_key {
+            cx.comm(comm);
+        }
+        let comm: &'r [u8; COMM_LEN] = comm;
+
+        for ((key, number), segment) in program
+            .keys()
+            .iter()
+            .zip(program.plan.keys.places())
+            .zip(segments.iter_mut())
+        {
+            let first = key.first_word();
+            let (whole, last) = match place_of(key.field.op, record) {
+                Some((at, len)) => split(record, at, len.min(most_in(key.words()))),
+                None => match key.field.op {
+                    Op::Comm => split(comm, 0, name_len(comm)),
+                    _ => {
+                        let inputs = Inputs::of_key(cx, stamp);
+
+                        (
+                            &[][..],
+                            match const { STEPS & KEY_ANY } {
+                                0 => program.plan.word::<false, false>(number, inputs),
+                                _ => program.plan.word::<false, true>(number, inputs),
+                            },
+                        )
+                    }
+                },
+            };
+            let (mut at, mut rest) = (first, whole);
+            let mut add = |at: usize, word: u64, factor: u64| {
+                sum = sum.wrapping_add(word.wrapping_mul(factor));
+                if word != 0 {
+                    // OVERFLOW: below the words of a key, here and below.
+                    end = at.wrapping_add(1);
+                }
+            };
+
+            while let Some((word, more)) = rest.split_first_chunk() {
+                // There is one for each word of a key; that this might not be so keeps the compiler from doing two
+                // at once, while most strings have one or two.
+                let Some(factor) = factors.get(at) else {
+                    break;
+                };
+
+                add(at, u64::from_ne_bytes(*word), *factor);
+                rest = more;
+                at = at.wrapping_add(1);
+            }
+            if let Some(factor) = factors.get(at) {
+                add(at, last, *factor);
+            }
+            *segment = Segment {
+                // OVERFLOW: the columns are in ascending order.
+                gap: first.wrapping_sub(next),
+                whole,
+                last,
+            };
+            next = at.wrapping_add(1);
+        }
+        // INVARIANT: all words of the segments were added; the others are 0.
+        Segments {
+            segments: segments.get(..program.keys().len()).unwrap_or(&[]),
+            sum,
+            end,
+        }
+    }
+
+    #[inline(always)]
+    fn whole<'a>(_key: &'a Segments<'_>) -> &'a [u64] {
+        &[]
+    }
+}
+
+/// How many bytes a task's name has before its NUL.
+#[inline(always)]
+fn name_len(comm: &[u8; COMM_LEN]) -> usize {
+    super::text::until_nul(comm, COMM_LEN).len()
+}
+
+/// `len` bytes at `at`, as many of them as there are: those of whole words, and the word after them.
+#[inline(always)]
+fn split(record: &[u8], at: usize, len: usize) -> (&[u8], u64) {
+    // OVERFLOW: then it ends before it begins, and is not inside.
+    let end = at.wrapping_add(len / WORD * WORD).wrapping_add(WORD);
+
+    match record.get(at..end).and_then(<[u8]>::split_last_chunk) {
+        // CAST: less than a word. OVERFLOW: at most 56.
+        Some((whole, last)) => (
+            whole,
+            low(
+                u64::from_ne_bytes(*last),
+                ((len % WORD) as u32).wrapping_mul(u8::BITS),
+            ),
+        ),
+        None => split_at_end(record, at, len),
+    }
+}
+
+/// The same, where less than a word comes after them.
+#[inline(always)]
+fn split_at_end(record: &[u8], at: usize, len: usize) -> (&[u8], u64) {
+    let from = record.get(at..).unwrap_or(&[]);
+    let len = len.min(from.len());
+    let whole = from.get(..len / WORD * WORD).unwrap_or(&[]);
+
+    (whole, last_word(from, len))
+}
+
+impl Key for Segments<'_> {
+    const WORDS: Option<usize> = None;
+
+    #[inline(always)]
+    fn hash(&self, hash: impl KeyHash) -> u64 {
+        long_hash(hash, self.sum, self.end)
+    }
+
+    #[inline(always)]
+    fn is_at(&self, words: &[Atomic<u64>], at: usize) -> bool {
+        let Some(mut rest) = words.get(at..) else {
+            return false;
+        };
+
+        for segment in self.segments {
+            if !skip_zeros(&mut rest, segment.gap) {
+                return false;
+            }
+            let Some((own, behind)) = rest.split_at_checked(segment.whole.len() / WORD) else {
+                return false;
+            };
+            let mut both = own.iter().zip(segment.whole.chunks_exact(WORD));
+
+            // ORDERING: the slot was read with `Acquire`; the key of its element does not change.
+            if !both.all(|(held, word)| held.load(Relaxed) == word_in(word)) {
+                return false;
+            }
+            rest = behind;
+            if !skip(&mut rest, segment.last) {
+                return false;
+            }
+        }
+        true
+    }
+
+    #[inline(always)]
+    fn write(&self, to: &[Atomic<u64>]) {
+        let mut words = to.iter();
+        // ORDERING: the slot that names the element is published with `Release` after this.
+        let mut put = |word: u64| {
+            if let Some(place) = words.next() {
+                place.store(word, Relaxed);
+            }
+        };
+
+        for segment in self.segments {
+            for _ in 0..segment.gap {
+                put(0);
+            }
+            for word in segment.whole.chunks_exact(WORD) {
+                put(word_in(word));
+            }
+            put(segment.last);
+        }
+        for place in words {
+            // ORDERING: the slot that names the element is published with `Release` after this.
+            place.store(0, Relaxed);
+        }
+    }
+}
+
+/// Goes on after the first word, if that is `wanted`.
+#[inline(always)]
+fn skip(held: &mut &[Atomic<u64>], wanted: u64) -> bool {
+    match held.split_first() {
+        // ORDERING: the slot was read with `Acquire`; the key of its element does not change.
+        Some((first, behind)) if first.load(Relaxed) == wanted => {
+            *held = behind;
+            true
+        }
+        _ => false,
+    }
+}
+
+/// Goes on after so many words, if all of them are 0.
+#[inline(always)]
+fn skip_zeros(held: &mut &[Atomic<u64>], len: usize) -> bool {
+    let Some((mut zeros, behind)) = held.split_at_checked(len) else {
+        return false;
+    };
+
+    // Behind a string there mostly is room for some 30 words more.
+    while let Some((eight, more)) = zeros.split_first_chunk::<8>() {
+        if !are_zeros(eight) {
+            return false;
+        }
+        zeros = more;
+    }
+    if let Some((four, more)) = zeros.split_first_chunk::<4>() {
+        if !are_zeros(four) {
+            return false;
+        }
+        zeros = more;
+    }
+    while !zeros.is_empty() {
+        if !skip(&mut zeros, 0) {
+            return false;
+        }
+    }
+    *held = behind;
+    true
+}
+
+/// Whether all of these words are 0.
+#[inline(always)]
+fn are_zeros<const N: usize>(words: &[Atomic<u64>; N]) -> bool {
+    // ORDERING: the slot was read with `Acquire`; the key of its element does not change.
+    words.iter().fold(0, |all, word| all | word.load(Relaxed)) == 0
+}
+
+/// A stack of the record and nothing else, as it lies there.
+pub struct StackField;
+
+/// The frames of such a stack, without the zeros at its end.
+#[derive(Clone, Copy)]
+pub struct Frames<'r>(&'r [u8]);
+
+impl KeyForm for StackField {
+    const KIND: KeyKind = KeyKind::StackField;
+    const IS_WHOLE: bool = false;
+
+    type Room<'r, E: Env + 'r> = ();
+    type Key<'r> = Frames<'r>;
+
+    #[inline(always)]
+    fn key<'r, 'c: 'r, C: Context<'c>, const STEPS: u32>(
+        cx: C,
+        _stamp: u64,
+        _room: &'r mut (),
+    ) -> Frames<'r> {
+        let record = cx.record();
+        let mut frames = match cx.program().keys().first() {
+            Some(key) => match key.field.op {
+                Op::StackField { offset } => stack_at(record, offset, key.words()),
+                _ => &[],
+            },
+            None => &[],
+        };
+
+        while let Some((rest, [0, 0, 0, 0, 0, 0, 0, 0])) = frames.split_last_chunk() {
+            frames = rest;
+        }
+        Frames(frames)
+    }
+
+    #[inline(always)]
+    fn whole<'a>(_key: &'a Frames<'_>) -> &'a [u64] {
+        &[]
+    }
+}
+
+impl Frames<'_> {
+    /// Calls `each` for each word and what is in its place in `with`, which is as long; in steps of some, of which a
+    /// plain loop has not as few instructions.
+    #[inline(always)]
+    fn each_with<T>(&self, with: &[T], mut each: impl FnMut(u64, &T)) {
+        let (mut steps, mut with) = (self.0.chunks_exact(STEP * WORD), with.chunks_exact(STEP));
+
+        for (step, with) in steps.by_ref().zip(with.by_ref()) {
+            for (word, with) in step.chunks_exact(WORD).zip(with) {
+                each(word_in(word), with);
+            }
+        }
+        for (word, with) in steps.remainder().chunks_exact(WORD).zip(with.remainder()) {
+            each(word_in(word), with);
+        }
+    }
+}
+
+impl Key for Frames<'_> {
+    const WORDS: Option<usize> = None;
+
+    #[inline(always)]
+    fn hash(&self, hash: impl KeyHash) -> u64 {
+        let len = self.0.len() / WORD;
+        let mut sum: u64 = 0;
+
+        self.each_with(hash.factors().get(..len).unwrap_or(&[]), |word, factor| {
+            sum = sum.wrapping_add(word.wrapping_mul(*factor))
+        });
+        long_hash(hash, sum, len)
+    }
+
+    #[inline(always)]
+    fn is_at(&self, words: &[Atomic<u64>], at: usize) -> bool {
+        let mut differ = 0;
+        // OVERFLOW: below the number of words.
+        let Some(held) = words.get(at..at.wrapping_add(self.0.len() / WORD)) else {
+            return false;
+        };
+
+        // ORDERING: the slot was read with `Acquire`; the key of its element does not change.
+        self.each_with(held, |wanted, held| differ |= held.load(Relaxed) ^ wanted);
+        differ == 0
+    }
+
+    #[inline(always)]
+    fn write(&self, to: &[Atomic<u64>]) {
+        let words = self.0.chunks_exact(WORD).map(word_in);
+
+        for (held, word) in to.iter().zip(words.chain(core::iter::repeat(0))) {
+            // ORDERING: the slot that names the element is published with `Release` after this.
+            held.store(word, Relaxed);
+        }
+    }
+}
+
+/// The kernel stack and nothing else, where it was unwound to.
+pub struct Stack;
+
+impl KeyForm for Stack {
+    const KIND: KeyKind = KeyKind::Stack;
+    const IS_WHOLE: bool = false;
+
+    type Room<'r, E: Env + 'r> = E::Stack;
+    type Key<'r> = Whole<'r>;
+
+    #[inline(always)]
+    fn key<'r, 'c: 'r, C: Context<'c>, const STEPS: u32>(
+        cx: C,
+        _stamp: u64,
+        room: &'r mut C::Stack,
+    ) -> Whole<'r> {
+        Whole::of_long(cx.stack(room))
+    }
+
+    #[inline(always)]
+    fn whole<'a>(key: &'a Whole<'_>) -> &'a [u64] {
+        key.words()
+    }
+}
+
+/// Any key, copied to one place.
+pub struct Copied;
+
+/// Room for any key.
+#[derive(Clone, Copy)]
+pub struct CopyRoom([u64; KEY_WORDS_MAX]);
+
+impl Default for CopyRoom {
+    #[inline(always)]
+    fn default() -> Self {
+        Self([0; KEY_WORDS_MAX])
+    }
+}
+
+impl KeyForm for Copied {
+    const KIND: KeyKind = KeyKind::Copied;
+    const IS_WHOLE: bool = true;
+
+    type Room<'r, E: Env + 'r> = CopyRoom;
+    type Key<'r> = Whole<'r>;
+
+    #[inline(always)]
+    fn key<'r, 'c: 'r, C: Context<'c>, const STEPS: u32>(
+        cx: C,
+        stamp: u64,
+        room: &'r mut CopyRoom,
+    ) -> Whole<'r> {
+        let CopyRoom(words) = room;
+
+        copy_key(cx, stamp, words);
+
+        let words = words.get(..cx.program().key_words()).unwrap_or(&[]);
+        let key = Whole::new(words, cx.map().shape());
+
+        debug_assert!(key.is_some(), "the map was made for keys of the program");
+        key.unwrap_or(Whole::of_long(&[]))
+    }
+
+    #[inline(always)]
+    fn whole<'a>(key: &'a Whole<'_>) -> &'a [u64] {
+        key.words()
+    }
+}
+
+/// Writes the words of a key to `buf`, which is all 0.
+///
+/// It has a frame of its own, which is gone when the rest of the hit runs: there is a stack in it.
+#[inline(never)]
+fn copy_key<'c, C: Context<'c>>(cx: C, stamp: u64, buf: &mut [u64; KEY_WORDS_MAX]) {
+    let (program, record) = (cx.program(), cx.record());
+
+    for (key, number) in program.keys().iter().zip(program.plan.keys.places()) {
+        let Some(slot) = buf
+            .get_mut(key.first_word()..)
+            .and_then(|from| from.get_mut(..key.words()))
+        else {
+            continue;
+        };
+
+        match key.field.op {
+            Op::Comm | Op::StaticString { .. } | Op::DynString { .. } | Op::RelDynString { .. } => {
+                let mut comm = [0; COMM_LEN];
+
+                let bytes = string_at(&key.field, record, &cx, &mut comm);
+                let (whole, last) = split(bytes, 0, bytes.len().min(most_in(slot.len())));
+                let words = whole.chunks_exact(WORD).map(word_in);
+
+                for (to, word) in slot.iter_mut().zip(words.chain([last])) {
+                    *to = word;
+                }
+            }
+            Op::Stacktrace => {
+                let mut room = C::Stack::default();
+
+                for (word, frame) in slot.iter_mut().zip(cx.stack(&mut room)) {
+                    *word = *frame;
+                }
+            }
+            Op::StackField { offset } => {
+                let frames = stack_at(record, offset, slot.len()).chunks_exact(WORD);
+
+                for (to, frame) in slot.iter_mut().zip(frames) {
+                    *to = word_in(frame);
+                }
+            }
+            Op::One
+            | Op::Num { .. }
+            | Op::Timestamp
+            | Op::Cpu
+            | Op::EntryComm
+            | Op::Const(_)
+            | Op::Ref(_)
+            | Op::Expr(_) => {
+                if let Some(word) = slot.first_mut() {
+                    let inputs = Inputs::of_key(cx, stamp);
+
+                    *word = program.plan.word::<false, true>(number, inputs);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,517 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The hit as one generic function, and the table of its instances, the paths.
+//!
+//! C counterpart: `event_hist_trigger()` of
+//! [`kernel/trace/trace_events_hist.c`](srctree/kernel/trace/trace_events_hist.c).
+//!
+//! A path is an instance of [`hit`] whose constants say which steps it has; the other steps leave no code. [`paths`]
+//! lists the paths; [`select`] takes the first that offers what a trigger needs, and the last one offers everything. A
+//! new shape of triggers is a line in [`paths`].
+//!
+//! Each call ends in exactly one count of the account of the trigger's map.
+//!
+//! Context: any, NMI included, with preemption off. Never allocates, sleeps, locks or panics.
+
+use core::marker::PhantomData;
+
+use crate::{
+    limits::REFS_MAX,
+    tracing_map::{
+        Ending,
+        Key,
+        Lookup,
+        MapView,
+        NumCell,
+        Values, //
+    }, //
+};
+
+use super::{
+    eval::{
+        Inputs,
+        NUMBERS, //
+    },
+    exec::{
+        keep_comm,
+        Columns,
+        Context,
+        Copied,
+        Hit,
+        KeyForm,
+        RefKey,
+        Stack,
+        StackField,
+        Words, //
+    },
+    needs::{
+        Needs,
+        ACTIONS,
+        EVERYTHING,
+        KEY_ANY,
+        KEY_TEXT,
+        NESTED,
+        NO_REFS,
+        SHARED,
+        STAMP,
+        VALS_ANY,
+        VARS,
+        VARS_ANY,
+        VARS_OTHER,
+        VARS_STACK,
+        VARS_STAMP,
+        VARS_TEXT,
+        WHOLE_KEY, //
+    }, //
+};
+
+/// Whether a path has handled a hit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// The call is counted: as a hit, dropped or ignored.
+    Done,
+    /// The path has changed nothing, and the caller must run its `Rest`, which inserts the key.
+    Redo,
+}
+
+/// Steps that write the aux words of the element.
+const IN_ENTRY: u32 = VARS | VARS_STAMP | VARS_ANY | VARS_TEXT | VARS_STACK | VARS_OTHER | ACTIONS;
+
+/// Handles one hit. `K` is the form of the key, `REFS` the most references that the trigger may have, `STEPS` the other
+/// steps. With `LAST` false it returns [`Outcome::Redo`] for a key that is not in the map. `found` is the variable that
+/// [`LookPath::look`] has found.
+#[inline(always)]
+fn hit<'c, K, C, const REFS: usize, const STEPS: u32, const LAST: bool>(
+    cx: C,
+    found: Option<NumCell<'c>>,
+) -> Outcome
+where
+    K: KeyForm,
+    C: Context<'c>,
+{
+    let map = cx.map();
+
+    if const { STEPS & NESTED != 0 } && cx.is_too_deep() {
+        return count::<C, STEPS>(cx, map, Ending::DroppedNested);
+    }
+
+    // The key.
+    let mut stamp = 0;
+    if const { stamp_comes_before(STEPS) == KEY_ANY } {
+        stamp = cx.program().stamp(&cx);
+    }
+    let mut room = <K::Room<'_, C>>::default();
+    let key = K::key::<C, STEPS>(cx, stamp, &mut room);
+    let hash = key.hash(map.hash());
+    let seen = match LAST {
+        true => None,
+        false => Some(map.find(&key, hash)),
+    };
+    if let Some(Lookup::Absent(_)) = seen {
+        return Outcome::Redo;
+    }
+
+    // The variables of other triggers.
+    let (mut only, mut many) = ([0], None);
+    let refs = match cx.program().refs() {
+        _ if const { REFS == 0 } => Ok(&[][..]),
+        [reference, more @ ..] if const { REFS == 1 } || more.is_empty() => {
+            let number = match found {
+                Some(cell) => reference.read_found(cell),
+                None => reference.read_only(cx, &RefKey::<K>::new(&key, hash)),
+            };
+
+            only = [number.unwrap_or(0)];
+            number.map(|_| &only[..])
+        }
+        [] => Ok(&only[..]),
+        _ => {
+            // Copied, so that the key stays in registers where there is one reference or none.
+            let copy = key;
+
+            cx.program().read_refs(
+                cx,
+                RefKey::<K>::new(&copy, hash),
+                many.insert([0; REFS_MAX]),
+            )
+        }
+    };
+    let Ok(refs) = refs else {
+        return count::<C, STEPS>(cx, map, Ending::Ignored);
+    };
+
+    // The entry.
+    let seen = match seen {
+        Some(seen) => seen,
+        None => map.find(&key, hash),
+    };
+    let elt = match seen {
+        Lookup::Found(elt) => elt,
+        Lookup::Full => return count::<C, STEPS>(cx, map, Ending::DroppedFull),
+        // Never: such a path has returned before it read references.
+        Lookup::Absent(_) if const { !LAST } => return Outcome::Redo,
+        Lookup::Absent(at) => match map.map().insert_at(key, hash, at, keep_comm(cx)) {
+            Some(elt) => elt,
+            None => return count::<C, STEPS>(cx, map, Ending::DroppedFull),
+        },
+    };
+
+    // The sums.
+    if const { stamp_comes_before(STEPS) == VALS_ANY } {
+        stamp = cx.program().stamp(&cx);
+    }
+    let inputs = Inputs {
+        record: cx.record(),
+        env: cx,
+        stamp,
+        refs,
+    };
+    map.shard(cx.cpu(), STEPS & SHARED != 0)
+        .hit(elt, &Sums::<C, STEPS> { inputs });
+
+    // Variables and actions.
+    if const { STEPS & IN_ENTRY != 0 } {
+        if const { stamp_comes_before(STEPS) == IN_ENTRY } {
+            stamp = cx.program().stamp(&cx);
+        }
+        map.with_aux(
+            elt,
+            #[inline(always)]
+            |aux| {
+                let hit = Hit {
+                    cx,
+                    stamp,
+                    refs,
+                    key: match const { STEPS & WHOLE_KEY } {
+                        0 => &[],
+                        _ => K::whole(&key),
+                    },
+                    aux,
+                };
+
+                hit.set_vars::<STEPS>();
+                if const { STEPS & ACTIONS != 0 } {
+                    hit.act::<STEPS>();
+                }
+            },
+        );
+    }
+
+    cx.wake();
+    Outcome::Done
+}
+
+/// The first step of a path that may need the time stamp. To read it takes a call, which a hit that ends before that
+/// step does not make.
+const fn stamp_comes_before(steps: u32) -> u32 {
+    match steps & STAMP {
+        0 => 0,
+        _ if steps & KEY_ANY != 0 => KEY_ANY,
+        _ if steps & VALS_ANY != 0 => VALS_ANY,
+        _ => IN_ENTRY,
+    }
+}
+
+/// Counts a call that is no hit, and ends it.
+#[inline(always)]
+fn count<'c, C: Context<'c>, const STEPS: u32>(
+    cx: C,
+    map: MapView<'c, C::Storage, C::Hash>,
+    ending: Ending,
+) -> Outcome {
+    map.shard(cx.cpu(), STEPS & SHARED != 0).count(ending);
+    Outcome::Done
+}
+
+/// The values of a hit, each computed when it is added.
+struct Sums<'h, C, const STEPS: u32> {
+    inputs: Inputs<'h, C>,
+}
+
+impl<'h, 'c: 'h, C: Context<'c>, const STEPS: u32> Values for Sums<'h, C, STEPS> {
+    #[inline(always)]
+    fn value(&self, i: usize) -> u64 {
+        let Inputs { record, env, .. } = self.inputs;
+        let plan = &env.program().plan;
+
+        match (plan.vals.places().get(i), const { STEPS & VALS_ANY }) {
+            (None, _) => 0,
+            (Some(value), 0) => {
+                debug_assert!(value.is_plain());
+                value.load(record, || env.cpu()).unwrap_or(0)
+            }
+            (Some(value), _) => plan.number::<NUMBERS>(value, self.inputs),
+        }
+    }
+}
+
+/// A path whose hits need the bytes of the record and the CPU, but no time stamp and no event.
+pub trait RecordPath {
+    /// The path that handles a hit for which this one returns [`Outcome::Redo`].
+    type Rest: RecordPath;
+
+    /// Handles a hit whose key is in the map, or for which the map is full.
+    fn hit<'c, C: Context<'c>>(cx: C) -> Outcome;
+}
+
+/// A path for any triggers.
+pub trait HitPath {
+    /// The path that handles a hit for which this one returns [`Outcome::Redo`].
+    type Rest: HitPath;
+
+    /// Handles a hit whose key is in the map, for which the map is full, or which is ignored.
+    fn hit<'c, C: Context<'c>>(cx: C) -> Outcome;
+}
+
+/// A path for triggers most of whose hits find the only variable that they read unset: [`LookPath::look`] ends these
+/// after one lookup.
+pub trait LookPath {
+    /// Looks the variable up, and returns it if it is set. If not, the call has been counted.
+    fn look<'c, C: Context<'c>>(cx: C) -> Option<NumCell<'c>>;
+
+    /// Handles a hit whose variable was set when [`LookPath::look`] looked.
+    fn rest<'c, C: Context<'c>>(cx: C, found: NumCell<'c>);
+}
+
+/// Keys `K` and `STEPS`, for triggers that read no variable of another one. `REST` are the steps of the rest.
+pub(super) struct OfRecord<K, const STEPS: u32, const REST: u32>(PhantomData<K>);
+
+impl<K: KeyForm, const STEPS: u32, const REST: u32> RecordPath for OfRecord<K, STEPS, REST> {
+    type Rest = RestOfRecord<K, REST>;
+
+    #[inline(always)]
+    fn hit<'c, C: Context<'c>>(cx: C) -> Outcome {
+        const { assert!(STEPS & !REST == 0 && REST & !(PLAIN | WITH_VARS) == 0) };
+        hit::<K, C, 0, STEPS, false>(cx, None)
+    }
+}
+
+/// The rest of each such path.
+pub(super) struct RestOfRecord<K, const REST: u32>(PhantomData<K>);
+
+impl<K: KeyForm, const REST: u32> RecordPath for RestOfRecord<K, REST> {
+    type Rest = Self;
+
+    #[inline(always)]
+    fn hit<'c, C: Context<'c>>(cx: C) -> Outcome {
+        hit::<K, C, 0, REST, true>(cx, None)
+    }
+}
+
+/// Steps of a [`RecordPath`] without variables.
+const PLAIN: u32 = KEY_TEXT | NESTED | SHARED;
+/// Steps of a [`RecordPath`].
+const WITH_VARS: u32 = PLAIN | VARS | VARS_TEXT;
+
+/// Keys `K`, at most `REFS` variables of other triggers, and `STEPS`.
+pub(super) struct Path<K, const REFS: usize, const STEPS: u32>(PhantomData<K>);
+
+impl<K: KeyForm, const REFS: usize, const STEPS: u32> HitPath for Path<K, REFS, STEPS> {
+    type Rest = General<K>;
+
+    #[inline(always)]
+    fn hit<'c, C: Context<'c>>(cx: C) -> Outcome {
+        const { assert!(K::IS_WHOLE || STEPS & WHOLE_KEY == 0) };
+        // Actions need a stack frame in any case, so a path with actions and no reference inserts keys itself.
+        match const { REFS == 0 && STEPS & ACTIONS != 0 } {
+            false => hit::<K, C, REFS, STEPS, false>(cx, None),
+            true => hit::<K, C, REFS, STEPS, true>(cx, None),
+        }
+    }
+}
+
+/// Keys `K` and everything else; and the rest of each other path with these keys.
+pub(super) struct General<K>(PhantomData<K>);
+
+impl<K: KeyForm> HitPath for General<K> {
+    type Rest = Self;
+
+    #[inline(always)]
+    fn hit<'c, C: Context<'c>>(cx: C) -> Outcome {
+        hit::<K, C, REFS_MAX, EVERYTHING, true>(cx, None)
+    }
+}
+
+/// Keys `K`, one variable of another trigger, and `STEPS`.
+pub(super) struct Await<K, const STEPS: u32>(PhantomData<K>);
+
+impl<K: KeyForm, const STEPS: u32> LookPath for Await<K, STEPS> {
+    #[inline(always)]
+    fn look<'c, C: Context<'c>>(cx: C) -> Option<NumCell<'c>> {
+        const { assert!(STEPS & (KEY_ANY | WHOLE_KEY) == 0) };
+
+        let mut room = <K::Room<'_, C>>::default();
+        let key = K::key::<C, STEPS>(cx, 0, &mut room);
+        let only = cx.program().refs().first();
+        let found = only.and_then(|only| only.find_only::<C, K>(cx, &key));
+
+        if found.is_none() {
+            let ending = match cx.is_too_deep() {
+                true => Ending::DroppedNested,
+                false => Ending::Ignored,
+            };
+
+            count::<C, STEPS>(cx, cx.map(), ending);
+        }
+        found
+    }
+
+    #[inline(always)]
+    fn rest<'c, C: Context<'c>>(cx: C, found: NumCell<'c>) {
+        hit::<K, C, 1, STEPS, true>(cx, Some(found));
+    }
+}
+
+/// Turns a path into a function that can be stored: one that the tracing core calls, or one of a test.
+pub trait Entry {
+    /// That function.
+    type Fn: Copy;
+
+    /// That of a path that needs nothing but the record.
+    fn of_record<P: RecordPath>() -> Self::Fn;
+
+    /// That of a path where most hits need no more than a lookup.
+    fn of_look<P: LookPath>() -> Self::Fn;
+
+    /// That of any path.
+    fn of<P: HitPath>() -> Self::Fn;
+}
+
+/// One row of the table.
+#[derive(Clone, Copy)]
+pub struct Row<F> {
+    /// What the path offers.
+    pub offers: Needs,
+    /// Its function.
+    pub enter: F,
+}
+
+const fn offer<K: KeyForm>(refs: usize, steps: u32) -> Needs {
+    Needs {
+        key: K::KIND,
+        refs,
+        steps,
+    }
+}
+
+fn plain<E: Entry, K: KeyForm, const STEPS: u32>() -> Row<E::Fn> {
+    Row {
+        offers: offer::<K>(0, STEPS | NO_REFS),
+        enter: E::of_record::<OfRecord<K, STEPS, PLAIN>>(),
+    }
+}
+
+fn vars<E: Entry, K: KeyForm, const STEPS: u32>() -> Row<E::Fn> {
+    Row {
+        offers: offer::<K>(0, STEPS | NO_REFS),
+        enter: E::of_record::<OfRecord<K, STEPS, WITH_VARS>>(),
+    }
+}
+
+fn path<E: Entry, K: KeyForm, const REFS: usize, const STEPS: u32>() -> Row<E::Fn> {
+    Row {
+        offers: offer::<K>(REFS, STEPS | NO_REFS),
+        enter: E::of::<Path<K, REFS, STEPS>>(),
+    }
+}
+
+fn awaits<E: Entry, K: KeyForm, const STEPS: u32>() -> Row<E::Fn> {
+    Row {
+        offers: offer::<K>(1, STEPS),
+        enter: E::of_look::<Await<K, STEPS>>(),
+    }
+}
+
+fn general<E: Entry, K: KeyForm>() -> Row<E::Fn> {
+    let steps = match K::IS_WHOLE {
+        true => EVERYTHING,
+        false => EVERYTHING & !WHOLE_KEY,
+    };
+
+    Row {
+        offers: offer::<K>(REFS_MAX, steps),
+        enter: E::of::<General<K>>(),
+    }
+}
+
+/// How many paths there are.
+pub const PATHS: usize = 57;
+
+// What rows offer, in the order of how much code it is.
+const COMPUTED: u32 = KEY_ANY | VALS_ANY | STAMP;
+const STAMPED: u32 = STAMP | VARS_STAMP;
+const ANY_VARS: u32 = STAMPED | VARS | VARS_ANY;
+
+/// The paths. The first row that offers what a trigger needs is its path; the last offers everything.
+#[rustfmt::skip]
+pub fn paths<E: Entry>() -> [Row<E::Fn>; PATHS] {
+    [
+        plain::<E, Words<1>, 0>(),
+        plain::<E, Words<2>, 0>(),
+        plain::<E, Words<3>, 0>(),
+        plain::<E, Words<1>, { KEY_TEXT }>(),
+        plain::<E, Words<2>, { KEY_TEXT }>(),
+        plain::<E, Words<3>, { KEY_TEXT }>(),
+        plain::<E, Words<4>, { KEY_TEXT }>(),
+        plain::<E, Words<1>, { NESTED }>(),
+        plain::<E, Words<2>, { NESTED }>(),
+        plain::<E, Words<1>, { PLAIN }>(),
+        plain::<E, Words<2>, { PLAIN }>(),
+        plain::<E, Words<3>, { PLAIN }>(),
+        plain::<E, Words<4>, { PLAIN }>(),
+        vars::<E, Words<1>, { VARS }>(),
+        vars::<E, Words<2>, { VARS }>(),
+        vars::<E, Words<1>, { VARS | NESTED | SHARED }>(),
+        vars::<E, Words<2>, { VARS | NESTED | SHARED }>(),
+        vars::<E, Words<3>, { VARS | KEY_TEXT | NESTED | SHARED }>(),
+        vars::<E, Words<4>, { VARS | KEY_TEXT | NESTED | SHARED }>(),
+        path::<E, Words<1>, 0, { STAMPED }>(),
+        path::<E, Words<2>, 0, { STAMPED }>(),
+        path::<E, Words<1>, 0, { COMPUTED | ANY_VARS }>(),
+        path::<E, Words<2>, 0, { COMPUTED | ANY_VARS }>(),
+        path::<E, Words<1>, 0, { KEY_TEXT | COMPUTED | SHARED | NESTED }>(),
+        path::<E, Words<2>, 0, { KEY_TEXT | COMPUTED | SHARED | NESTED }>(),
+        path::<E, Words<3>, 0, { KEY_TEXT | COMPUTED | SHARED | NESTED }>(),
+        path::<E, Words<4>, 0, { KEY_TEXT | COMPUTED | SHARED | NESTED }>(),
+        path::<E, Words<1>, 0, { VARS | VARS_STACK | SHARED }>(),
+        path::<E, Words<2>, 0, { VARS | VARS_STACK | SHARED }>(),
+        vars::<E, Words<1>, { KEY_TEXT | VARS | VARS_TEXT | SHARED }>(),
+        vars::<E, Words<2>, { KEY_TEXT | VARS | VARS_TEXT | SHARED }>(),
+        path::<E, Words<1>, 0, { VARS | ACTIONS | WHOLE_KEY }>(),
+        path::<E, Words<2>, 0, { VARS | ACTIONS | WHOLE_KEY }>(),
+        path::<E, Words<3>, 0, { KEY_TEXT | VARS | ACTIONS | WHOLE_KEY | SHARED }>(),
+        path::<E, Words<1>, 0, { KEY_TEXT | COMPUTED | ANY_VARS | VARS_TEXT | ACTIONS | WHOLE_KEY | SHARED }>(),
+        path::<E, Words<2>, 0, { KEY_TEXT | COMPUTED | ANY_VARS | VARS_TEXT | ACTIONS | WHOLE_KEY | SHARED }>(),
+        path::<E, Words<1>, 1, { STAMPED }>(),
+        path::<E, Words<2>, 1, { STAMPED }>(),
+        path::<E, Words<1>, 1, { ANY_VARS }>(),
+        path::<E, Words<2>, 1, { ANY_VARS }>(),
+        path::<E, Words<1>, 1, { KEY_TEXT | ANY_VARS | ACTIONS | SHARED }>(),
+        path::<E, Words<2>, 1, { KEY_TEXT | ANY_VARS | ACTIONS | SHARED }>(),
+        awaits::<E, Words<1>, { ANY_VARS | ACTIONS | NESTED }>(),
+        awaits::<E, Words<2>, { ANY_VARS | ACTIONS | NESTED }>(),
+        general::<E, Words<1>>(),
+        general::<E, Words<2>>(),
+        general::<E, Words<3>>(),
+        general::<E, Words<4>>(),
+        path::<E, Columns, 0, { SHARED }>(),
+        path::<E, Columns, 0, { COMPUTED | SHARED | NESTED }>(),
+        path::<E, Columns, 1, { COMPUTED | ANY_VARS | ACTIONS | SHARED }>(),
+        general::<E, Columns>(),
+        path::<E, StackField, 0, { SHARED | NESTED }>(),
+        general::<E, StackField>(),
+        path::<E, Stack, 0, 0>(),
+        general::<E, Stack>(),
+        general::<E, Copied>(),
+    ]
+}
+
+/// Chooses the path for hits that need this: the first row that offers it.
+pub fn select<E: Entry>(needs: &Needs) -> E::Fn {
+    let paths = paths::<E>();
+    let found = paths.iter().find(|row| needs.are_covered_by(&row.offers));
+
+    debug_assert!(found.is_some());
+    // The last row offers everything.
+    found.map_or_else(E::of::<General<Copied>>, |row| row.enter)
+}

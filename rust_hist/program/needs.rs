@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The needs of a trigger, and the offers of a path. `program/hit.rs` chooses the path of a trigger by comparing the two,
+//! and by nothing else.
+//!
+//! Plain values, computed when a trigger is created. Context: process.
+
+use super::{
+    eval::{
+        IMMEDIATE,
+        STAMPS, //
+    },
+    operand::{
+        Operand,
+        Source, //
+    },
+    ActionKind,
+    Kind,
+    Op,
+    Program, //
+};
+
+/// Words of a short key may be those of strings.
+pub(super) const KEY_TEXT: u32 = 1 << 0;
+/// A number of the key may be any; else it is simple.
+pub(super) const KEY_ANY: u32 = 1 << 1;
+/// Values may be any numbers; else they are plain ones of the record.
+pub(super) const VALS_ANY: u32 = 1 << 2;
+/// Variables may be immediate numbers.
+pub(super) const VARS: u32 = 1 << 3;
+/// Variables may be the time stamp, or made of it.
+pub(super) const VARS_STAMP: u32 = 1 << 4;
+/// Variables may be any other numbers.
+pub(super) const VARS_ANY: u32 = 1 << 5;
+/// Variables may be strings of the record. Names of tasks are [`VARS_OTHER`].
+pub(super) const VARS_TEXT: u32 = 1 << 6;
+/// Variables may be the kernel stack.
+pub(super) const VARS_STACK: u32 = 1 << 7;
+/// Variables may be any strings and stacks.
+pub(super) const VARS_OTHER: u32 = 1 << 8;
+/// There may be actions.
+pub(super) const ACTIONS: u32 = 1 << 9;
+/// Some number may be made of the time stamp of the record.
+pub(super) const STAMP: u32 = 1 << 10;
+/// The whole key is needed in one piece after it was looked up.
+pub(super) const WHOLE_KEY: u32 = 1 << 11;
+/// CPUs may share a shard of the table.
+pub(super) const SHARED: u32 = 1 << 12;
+/// The hit may be nested in one that generates an event, or may generate one.
+pub const NESTED: u32 = 1 << 13;
+/// The path accepts triggers without references, as all do but those that begin with a lookup of one.
+pub(super) const NO_REFS: u32 = 1 << 14;
+
+/// All of them.
+pub(super) const EVERYTHING: u32 = (1 << 15) - 1;
+
+/// In what form the key of a hit is computed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeyKind {
+    /// So many words, each computed by itself.
+    Words(usize),
+    /// Columns of a long key that lie in the record or are short: strings and numbers.
+    Columns,
+    /// A stack of the record and nothing else.
+    StackField,
+    /// The kernel stack and nothing else.
+    Stack,
+    /// Any key, copied to one place.
+    Copied,
+}
+
+/// What the hits of a trigger need, or the most that a path can do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Needs {
+    /// The form of the key.
+    pub key: KeyKind,
+    /// How many variables of other triggers are read.
+    pub refs: usize,
+    /// Which of the other steps there are.
+    pub steps: u32,
+}
+
+impl Needs {
+    /// Whether a path that offers `row` does for these hits.
+    pub fn are_covered_by(&self, row: &Self) -> bool {
+        (row.key == self.key || row.key == KeyKind::Copied)
+            && self.refs <= row.refs
+            && self.steps & !row.steps == 0
+    }
+}
+
+impl Program {
+    /// Returns what the hits of the program need. `is_shared` says that CPUs share shards of its table; `is_nested`
+    /// that it generates events, or is on one that can be generated; `sources` are the words of the keys of the tables
+    /// that it reads variables of.
+    pub fn needs(
+        &self,
+        is_shared: bool,
+        is_nested: bool,
+        mut sources: impl Iterator<Item = usize>,
+    ) -> Needs {
+        let plan = &self.plan;
+        let is = |step: u32, any: bool| if any { step } else { 0 };
+        let any_not = |all: &[Operand], does: fn(&Operand) -> bool| !all.iter().all(does);
+        let words = plan.words.as_slice();
+        let key_numbers = plan.keys.as_slice();
+        let has_key_text = words.iter().any(|word| word.source == Source::Text);
+        let mut vars = 0;
+
+        for (var, step) in self.vars().iter().zip(plan.vars.iter()) {
+            vars |= match var.field.op {
+                _ if step.is_number() => match plan.kind_of(&step.number) {
+                    IMMEDIATE => VARS,
+                    STAMPS => VARS_STAMP,
+                    _ => VARS_ANY,
+                },
+                _ if step.text.is_known() => VARS_TEXT,
+                Op::Stacktrace => VARS_STACK,
+                _ => VARS_OTHER,
+            };
+        }
+
+        let mut refs = self.refs().iter();
+        let mut actions = self.actions().iter();
+        // A key that is longer than those of a source is looked up there by its beginning.
+        let wants_key = refs.any(|reference| reference.cell.kind != Kind::Number)
+            || actions.any(|action| action.kind == ActionKind::Snapshot)
+            || sources.any(|words| words != self.key_words());
+
+        Needs {
+            key: self.key_kind(),
+            refs: self.refs().len(),
+            steps: vars
+                | is(NO_REFS, self.refs().is_empty())
+                | is(KEY_TEXT, has_key_text)
+                | is(KEY_ANY, any_not(key_numbers, Operand::is_simple))
+                | is(VALS_ANY, any_not(plan.vals.as_slice(), Operand::is_plain))
+                | is(ACTIONS, !self.actions().is_empty())
+                | is(STAMP, plan.has_stamp)
+                | is(WHOLE_KEY, wants_key)
+                | is(SHARED, is_shared)
+                | is(NESTED, is_nested),
+        }
+    }
+
+    fn key_kind(&self) -> KeyKind {
+        let words = self.plan.words.as_slice().len();
+        let mut keys = self.keys().iter();
+
+        match self.keys() {
+            _ if words != 0 && words == self.key_words() => KeyKind::Words(words),
+            _ if self.key_words() <= crate::tracing_map::SHORT_KEY_WORDS => KeyKind::Copied,
+            [only] if only.field.op == Op::Stacktrace => KeyKind::Stack,
+            [only] if only.field.kind == Kind::Stack => KeyKind::StackField,
+            _ if keys.any(|key| key.field.kind == Kind::Stack) => KeyKind::Copied,
+            _ => KeyKind::Columns,
+        }
+    }
+}

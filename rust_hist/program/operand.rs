@@ -1,0 +1,475 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Numbers as a hit computes them: an operand and, for expressions, steps that each have their operand with them.
+//!
+//! C counterpart: the functions of `enum hist_field_fn` of
+//! [`kernel/trace/trace_events_hist.c`](srctree/kernel/trace/trace_events_hist.c).
+//!
+//! A [`Field`] says all that is to be known of a column; a hit needs little of it. When the trigger is created each
+//! number becomes an [`Operand`], in which all that can be known is decided: its place, its size and sign, and what is
+//! done with it, with the reciprocal of the width by which it is divided.
+//!
+//! Context: constructors process; the rest any, NMI included. Never panics, and calls nothing.
+
+use core::num::NonZeroU64;
+
+use super::{
+    bytes::{
+        bytes,
+        text_word,
+        widen, //
+    },
+    reciprocal::Reciprocal,
+    Code,
+    Field,
+    Insn,
+    Load,
+    Modifier,
+    Op, //
+};
+
+/// A number: where it comes from, and what is done with it. What does not matter there is 0.
+///
+/// # Invariants
+///
+/// - `is_word` is set if `source` is [`Source::U64`] and `post` is [`PostOp::None`], and not else: one test recognises the
+///   most frequent operand.
+/// - Nothing is done with the result of a [`Source::Stack`].
+/// - `width` is short where `post` is [`PostOp::Multiple`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Operand {
+    is_word: bool,
+    pub(super) source: Source,
+    post: PostOp,
+    /// The place in the record; the index of a reference.
+    at: u32,
+    /// A constant; the mask of a [`Source::Text`]; the index of the reference of [`PostOp::SubRef`].
+    value: u64,
+    width: Reciprocal,
+    /// The steps of the expression.
+    pub(super) code: Code,
+}
+
+/// Where a number comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Source {
+    // Numbers of the record.
+    U64,
+    U32,
+    S32,
+    U16,
+    S16,
+    U8,
+    S8,
+    /// A word of a string of the record, some bytes of which may be masked out.
+    Text,
+    Const,
+    Cpu,
+    Timestamp,
+    Ref,
+    /// An expression without operands on the evaluation stack: each step but the first combines the accumulator with
+    /// an operand.
+    Linear,
+    /// Any other expression.
+    Stack,
+}
+
+/// What is done with a number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum PostOp {
+    None,
+    /// The exponent of the smallest power of two that is not below it.
+    Log2,
+    /// The largest multiple of a width that is not above it.
+    Multiple,
+    /// The largest multiple of a width that is not above it, where the reciprocal of the width has 65 bits.
+    MultipleLong,
+    /// Less a reference, of which `value` is the index.
+    SubRef,
+    // With a constant: `number + value`, `number - value`, `value - number`, `number * value`, `number / width`.
+    AddImm,
+    SubImm,
+    RsubImm,
+    MulImm,
+    DivImm,
+}
+
+impl Default for Operand {
+    fn default() -> Self {
+        // INVARIANT: a constant, with which nothing is done.
+        Self {
+            is_word: false,
+            source: Source::Const,
+            post: PostOp::None,
+            at: 0,
+            value: 0,
+            width: Reciprocal::NONE,
+            code: Code::default(),
+        }
+    }
+}
+
+/// One step of an expression, on the accumulator and the evaluation stack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Step {
+    pub(super) op: StepOp,
+    pub(super) operand: Operand,
+}
+
+/// The operation of a step. The operand, if there is one, is its right-hand side.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum StepOp {
+    /// Pushes the accumulator, and loads the operand into it.
+    Push,
+    Neg,
+    Add,
+    Sub,
+    Mul,
+    Div,
+    // The same with the last number of the stack as the left operand and the accumulator as the right one.
+    AddStack,
+    SubStack,
+    MulStack,
+    DivStack,
+}
+
+impl Operand {
+    /// Lowers a field that is not an expression. Fields that are no numbers never get here; they would become 0.
+    pub(super) fn of_field(field: &Field) -> Self {
+        let mut operand = Self::default();
+
+        operand.source = match field.op {
+            // PARITY: `create_hist_field()` ignores `.log2` and `.buckets` of a hitcount, and
+            // `hist_field_name()` then finds no name for it.
+            Op::One => {
+                operand.value = 1;
+                Source::Const
+            }
+            Op::Num { offset, load } => {
+                operand.at = offset;
+                Source::of(load)
+            }
+            Op::Timestamp => Source::Timestamp,
+            Op::Cpu => Source::Cpu,
+            Op::Const(value) => {
+                operand.value = value;
+                Source::Const
+            }
+            Op::Ref(n) => {
+                operand.at = n.into();
+                Source::Ref
+            }
+            Op::Expr(_)
+            | Op::Comm
+            | Op::EntryComm
+            | Op::StaticString { .. }
+            | Op::DynString { .. }
+            | Op::RelDynString { .. }
+            | Op::Stacktrace
+            | Op::StackField { .. } => Source::Const,
+        };
+
+        // INVARIANT: a width with a short reciprocal has `Multiple`, and the source is not `Stack`.
+        operand.post = match field.modifier {
+            Modifier::Log2 => PostOp::Log2,
+            Modifier::Buckets(width) => match Reciprocal::new(width) {
+                Some(width) => {
+                    operand.width = width;
+                    if width.is_short() {
+                        PostOp::Multiple
+                    } else {
+                        PostOp::MultipleLong
+                    }
+                }
+                None => PostOp::None,
+            },
+            _ => PostOp::None,
+        };
+        operand.is_word = operand.source == Source::U64 && operand.post == PostOp::None;
+        operand
+    }
+
+    /// Lowers an expression of a number and a constant, or the negative of a number; `None` if it is neither.
+    pub(super) fn of_two(code: &[Insn]) -> Option<Self> {
+        let (left, right, insn) = match code {
+            [Insn::Push(left), Insn::Push(right), insn] => (*left, *right, insn),
+            // As 0 less the number.
+            [Insn::Push(right), Insn::Neg] => {
+                let zero = Field {
+                    op: Op::Const(0),
+                    ..Field::default()
+                };
+                (zero, *right, &Insn::Sub)
+            }
+            _ => return None,
+        };
+        let (number, value, post) = match (left.op, right.op, insn) {
+            (_, Op::Const(value), Insn::Add) => (left, value, PostOp::AddImm),
+            (Op::Const(value), _, Insn::Add) => (right, value, PostOp::AddImm),
+            (_, Op::Const(value), Insn::Sub) => (left, value, PostOp::SubImm),
+            (Op::Const(value), _, Insn::Sub) => (right, value, PostOp::RsubImm),
+            (_, Op::Const(value), Insn::Mul) => (left, value, PostOp::MulImm),
+            (Op::Const(value), _, Insn::Mul) => (right, value, PostOp::MulImm),
+            (_, Op::Const(value), Insn::Div) => (left, value, PostOp::DivImm),
+            _ => return None,
+        };
+        let operand = Self::of_field(&number);
+
+        // A constant has no place for another value.
+        if operand.source == Source::Const {
+            return None;
+        }
+        operand.with(post, value)
+    }
+
+    /// This number with something done to it; `None` if there is no place for that.
+    fn with(self, post: PostOp, value: u64) -> Option<Self> {
+        if self.post != PostOp::None {
+            return None;
+        }
+        Some(match post {
+            // A division by the constant 0 has no reciprocal. It stays a step, which gives all ones.
+            PostOp::DivImm => match Reciprocal::new(NonZeroU64::new(value)?) {
+                // INVARIANT: something is done with it, here and below.
+                Some(width) => Self {
+                    is_word: false,
+                    post,
+                    width,
+                    ..self
+                },
+                None => self,
+            },
+            _ => Self {
+                is_word: false,
+                post,
+                value,
+                ..self
+            },
+        })
+    }
+
+    /// What the steps of an expression come to, which are at `code`.
+    pub(super) fn of_steps(steps: &[Step], code: Code) -> Self {
+        let linear = |len| Self {
+            source: Source::Linear,
+            code: Code { len, ..code },
+            ..Self::default()
+        };
+        let is_linear = |steps: &[Step]| steps.iter().skip(1).all(|step| step.op.has_operand());
+
+        // A number less a reference: most expressions of references are that.
+        if let [first, last] = steps {
+            let (first, last_operand) = (first.operand, last.operand);
+            let is_difference = last.op == StepOp::Sub
+                && last_operand.source == Source::Ref
+                && last_operand.post == PostOp::None
+                && first.source != Source::Const;
+
+            if let Some(operand) = is_difference
+                .then(|| first.with(PostOp::SubRef, last_operand.at.into()))
+                .flatten()
+            {
+                return operand;
+            }
+        }
+        // A constant with which the last step is done needs no place among them.
+        if let [steps @ .., last] = steps {
+            let operand = last
+                .as_post_op()
+                .filter(|_| is_linear(steps))
+                .and_then(|(post, value)| linear(code.len.saturating_sub(1)).with(post, value));
+
+            if let Some(operand) = operand {
+                return operand;
+            }
+        }
+        if is_linear(steps) {
+            return linear(code.len);
+        }
+        // INVARIANT: nothing is done with it.
+        Self {
+            source: Source::Stack,
+            code,
+            ..Self::default()
+        }
+    }
+
+    /// Word `i` of a string of `len` bytes at `offset`, in a slot of `words` words, which ends with a NUL.
+    pub(super) fn of_text(offset: u32, len: u32, words: usize, i: usize) -> Self {
+        let word = size_of::<u64>();
+        let first = i.saturating_mul(word);
+        // CAST: tracing needs 32-bit pointers at least.
+        let end = words
+            .saturating_mul(word)
+            .saturating_sub(1)
+            .min(len as usize);
+        let mut mask = [0; size_of::<u64>()];
+
+        for byte in mask.iter_mut().take(end.saturating_sub(first)) {
+            *byte = 0xff;
+        }
+        // INVARIANT: nothing is done with it, and it is no number of 8 bytes.
+        Self {
+            source: Source::Text,
+            at: u32::try_from(first).map_or(u32::MAX, |first| offset.saturating_add(first)),
+            value: u64::from_ne_bytes(mask),
+            ..Self::default()
+        }
+    }
+
+    /// Whether it is in the record or known beforehand: [`Operand::simple`] computes it.
+    pub(super) fn is_simple(&self) -> bool {
+        let is_elsewhere = matches!(
+            self.source,
+            Source::Text | Source::Timestamp | Source::Ref | Source::Linear | Source::Stack
+        );
+
+        !is_elsewhere && self.post != PostOp::SubRef
+    }
+
+    /// Whether it is simple, and nothing is done with it: [`Operand::load`] computes it.
+    pub(super) fn is_plain(&self) -> bool {
+        self.is_simple() && self.post == PostOp::None
+    }
+
+    /// Its value, if it [is simple](Operand::is_simple), or such a number less one of `refs`. What is not in the record
+    /// is 0.
+    #[inline(always)]
+    pub(super) fn simple(&self, record: &[u8], cpu: impl Fn() -> u32, refs: &[u64]) -> Option<u64> {
+        if self.is_word {
+            return self.load(record, cpu);
+        }
+        Some(self.finish(self.load(record, cpu)?, refs))
+    }
+
+    /// Its value before anything is done with it, if it is simple.
+    #[inline(always)]
+    pub(super) fn load(&self, record: &[u8], cpu: impl Fn() -> u32) -> Option<u64> {
+        if self.is_word {
+            return Some(u64::from_ne_bytes(bytes(record, self.at)));
+        }
+        Some(match self.source {
+            Source::U64 => u64::from_ne_bytes(bytes(record, self.at)),
+            Source::U32 => u32::from_ne_bytes(bytes(record, self.at)).into(),
+            Source::S32 => widen(i32::from_ne_bytes(bytes(record, self.at))),
+            Source::U16 => u16::from_ne_bytes(bytes(record, self.at)).into(),
+            Source::S16 => widen(i16::from_ne_bytes(bytes(record, self.at))),
+            Source::U8 => u8::from_ne_bytes(bytes(record, self.at)).into(),
+            Source::S8 => widen(i8::from_ne_bytes(bytes(record, self.at))),
+            Source::Const => self.value,
+            Source::Cpu => cpu().into(),
+            Source::Text | Source::Timestamp | Source::Ref | Source::Linear | Source::Stack => {
+                return None
+            }
+        })
+    }
+
+    /// Its value as a word of a string.
+    #[inline(always)]
+    pub(super) fn text(&self, record: &[u8]) -> u64 {
+        text_word(record, self.at) & self.value
+    }
+
+    /// The reference that it is, before anything is done with it.
+    #[inline(always)]
+    pub(super) fn reference(&self, refs: &[u64]) -> u64 {
+        // CAST: a small number.
+        reference(refs, self.at as usize)
+    }
+
+    /// What becomes of a value.
+    #[inline(always)]
+    pub(super) fn finish(&self, value: u64, refs: &[u64]) -> u64 {
+        if self.post == PostOp::None {
+            return value;
+        }
+        match self.post {
+            PostOp::Multiple => self.width.cut_shortly(value),
+            PostOp::Log2 => ceil_log2(value),
+            PostOp::None | PostOp::MultipleLong => self.width.cut(value),
+            // CAST: a small number.
+            PostOp::SubRef => value.wrapping_sub(reference(refs, self.value as usize)),
+            PostOp::AddImm => value.wrapping_add(self.value),
+            PostOp::SubImm => value.wrapping_sub(self.value),
+            PostOp::RsubImm => self.value.wrapping_sub(value),
+            PostOp::MulImm => value.wrapping_mul(self.value),
+            PostOp::DivImm => self.width.quotient(value),
+        }
+    }
+}
+
+impl Source {
+    fn of(load: Load) -> Self {
+        match load {
+            Load::U64 | Load::S64 => Self::U64,
+            Load::U32 => Self::U32,
+            Load::S32 => Self::S32,
+            Load::U16 => Self::U16,
+            Load::S16 => Self::S16,
+            Load::U8 => Self::U8,
+            Load::S8 => Self::S8,
+        }
+    }
+}
+
+impl Step {
+    /// A step without an operand.
+    pub(super) fn plain(op: StepOp) -> Self {
+        Self {
+            op,
+            operand: Operand::default(),
+        }
+    }
+
+    /// The operation and its constant, if the step only combines the accumulator with a constant.
+    fn as_post_op(&self) -> Option<(PostOp, u64)> {
+        let constant = self.operand;
+        let is_constant = constant.source == Source::Const && constant.post == PostOp::None;
+        let post = match self.op {
+            // As 0 less the number.
+            StepOp::Neg => return Some((PostOp::RsubImm, 0)),
+            StepOp::Add => PostOp::AddImm,
+            StepOp::Sub => PostOp::SubImm,
+            StepOp::Mul => PostOp::MulImm,
+            StepOp::Div => PostOp::DivImm,
+            _ => return None,
+        };
+
+        is_constant.then_some((post, constant.value))
+    }
+}
+
+impl StepOp {
+    /// Whether it combines the accumulator with the operand.
+    fn has_operand(self) -> bool {
+        matches!(self, Self::Add | Self::Sub | Self::Mul | Self::Div)
+    }
+
+    /// What an instruction is that comes right after the one that pushes its operand.
+    pub(super) fn with_operand(insn: &Insn) -> Option<Self> {
+        match insn {
+            Insn::Add => Some(Self::Add),
+            Insn::Sub => Some(Self::Sub),
+            Insn::Mul => Some(Self::Mul),
+            Insn::Div => Some(Self::Div),
+            Insn::Push(_) | Insn::Neg => None,
+        }
+    }
+}
+
+/// Reference `n`; 0 if there is none.
+#[inline(always)]
+pub(super) fn reference(refs: &[u64], n: usize) -> u64 {
+    refs.get(n).copied().unwrap_or(0)
+}
+
+/// The exponent of the smallest power of two that is not below `value` (`order_base_2()`).
+#[inline(always)]
+fn ceil_log2(value: u64) -> u64 {
+    // OVERFLOW: nothing is taken of 0.
+    match NonZeroU64::new(value.wrapping_sub(u64::from(value != 0))) {
+        // OVERFLOW: at most 64.
+        Some(below) => below.ilog2().wrapping_add(1).into(),
+        None => 0,
+    }
+}

@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Lookup and insertion: the only code that follows the slots of a key.
+//!
+//! C counterpart: `__tracing_map_insert()`.
+//!
+//! A key that is not there takes an element **first**, writes its key to it, and then publishes it with one
+//! compare-exchange of a free slot. So a slot is free or complete and never anything between: nobody waits for
+//! anybody, whoever interrupts an inserter finds a consistent table, and a slot once taken stays, so that no probe
+//! path is ever cut (the C implementation claims the slot first, and has to free it again when no element is left).
+//! Two inserters of one key both take an element; the one that comes second finds the first one's slot and gives its
+//! element back.
+//!
+//! Context: any, NMI included. Never allocates, sleeps, locks or panics.
+
+use super::{
+    account::Shard,
+    key::Key,
+    no_words,
+    pool::Pool,
+    shape::CONTROL_WORDS,
+    slot::Slot,
+    Elt,
+    KeyHash,
+    Map,
+    Shape, //
+};
+use crate::sync::{
+    Acquire,
+    Atomic,
+    Release, //
+};
+use core::ops::Deref;
+
+/// What a lookup has found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lookup {
+    /// The key has this element.
+    Found(Elt),
+    /// The key is not there, and all elements are taken.
+    Full,
+    /// The key is not there yet; this is the number of the slot where [`Map::insert_at`] goes on.
+    Absent(usize),
+}
+
+/// Stands for the number of a slot where all slots up to the last one of the table have other keys.
+const AROUND: usize = usize::MAX;
+
+/// Where a walk along the slots of a key has ended.
+enum End {
+    /// At the slot of the key.
+    Held(Elt),
+    /// At a free one, of this number: the key is not there.
+    Free(usize),
+    /// After the last slot of the table, where it would go on at the first.
+    Last,
+}
+
+/// A map and its words: the compiler would read the address of the words again from the map after each addition. A view; it is as cheap to copy as a slice.
+pub struct MapView<'m, S, H> {
+    map: &'m Map<S, H>,
+    words: &'m [Atomic<u64>],
+}
+
+impl<S, H> Clone for MapView<'_, S, H> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<S, H> Copy for MapView<'_, S, H> {}
+
+impl<'m, S, H> MapView<'m, S, H>
+where
+    S: Deref<Target = [Atomic<u64>]>,
+    H: KeyHash,
+{
+    #[inline(always)]
+    pub(super) fn new(map: &'m Map<S, H>) -> Self {
+        Self {
+            map,
+            words: map.words(),
+        }
+    }
+
+    /// Returns the shape of the map.
+    #[inline(always)]
+    pub fn shape(self) -> &'m Shape {
+        self.map.shape()
+    }
+
+    /// Returns the hash function of the map.
+    #[inline(always)]
+    pub fn hash(self) -> H {
+        self.map.hash
+    }
+
+    /// Returns the map itself, which is one word to pass on.
+    #[inline(always)]
+    pub fn map(self) -> &'m Map<S, H> {
+        self.map
+    }
+
+    /// Returns what `cpu` writes on a hit. The caller is on that CPU and stays there. With `may_share` false each CPU
+    /// of the map [has a shard of its own](Shape::per_cpu).
+    #[inline(always)]
+    pub fn shard(self, cpu: u32, may_share: bool) -> Shard<'m> {
+        Shard::new(self.words, self.shape(), cpu, may_share)
+    }
+
+    /// Returns the aux words of an element; none if the map has no such element.
+    #[inline(always)]
+    pub fn aux(self, elt: Elt) -> &'m [Atomic<u64>] {
+        let (at, end) = self.aux_at(elt);
+
+        match self.words.get(at..end) {
+            Some(aux) => aux,
+            None => no_words(),
+        }
+    }
+
+    /// Calls `then` with the aux words of an element, if the map has it. There is no choice between two addresses in
+    /// it, as the compiler makes of an [`Option`].
+    #[inline(always)]
+    pub fn with_aux(self, elt: Elt, then: impl FnOnce(&'m [Atomic<u64>])) {
+        let (at, end) = self.aux_at(elt);
+
+        if end <= self.words.len() {
+            then(self.words.get(at..end).unwrap_or(&[]));
+        }
+    }
+
+    /// Returns where the aux words of an element begin and end.
+    #[inline(always)]
+    fn aux_at(self, elt: Elt) -> (usize, usize) {
+        // CAST: no shape has more of either, see `AUX_WORDS_MAX`. So the compiler sees that no sum below overflows,
+        // and looks at the end alone.
+        let len = usize::from(self.map.shape.aux_words as u16);
+        let first = self.map.shape.aux_at as u32;
+        // OVERFLOW: below the number of words, since the index is less than that of elements.
+        let at = elt.index().wrapping_mul(len).wrapping_add(first as usize);
+
+        (at, at.wrapping_add(len))
+    }
+
+    /// Returns where the key of an element begins.
+    #[inline(always)]
+    fn place<K: Key>(self, elt: Elt) -> usize {
+        let Some(words) = K::WORDS else {
+            return self.map.shape.key_at(elt);
+        };
+
+        debug_assert!(words == self.map.shape.key_words);
+        // OVERFLOW: below the number of words, since the index is less than that of elements.
+        elt.index()
+            .wrapping_mul(words)
+            .wrapping_add(self.map.shape.keys_at)
+    }
+
+    /// Says whether the element of a slot has this key, whose hash is `hash`.
+    #[inline(always)]
+    fn holds<K: Key>(self, slot: Slot, elt: Elt, key: &K, hash: u64) -> bool {
+        (K::WORDS.is_some() || slot.has_hash(hash)) && key.is_at(self.words, self.place::<K>(elt))
+    }
+
+    /// Walks along the slots of a key with this hash, up to the last one of the table.
+    #[inline(always)]
+    fn walk<K: Key>(self, key: &K, hash: u64) -> End {
+        // OVERFLOW: the number of a slot is at most `slot_mask`.
+        let mut at = CONTROL_WORDS.wrapping_add(self.map.shape.home(hash));
+
+        while let Some(slot) = self.words.get(at) {
+            // ORDERING: pairs with `Release` in `publish`; the key of the element is visible.
+            let slot = Slot(slot.load(Acquire));
+            let Some(elt) = slot.elt() else {
+                return End::Free(at.wrapping_sub(CONTROL_WORDS));
+            };
+
+            if self.holds(slot, elt, key, hash) {
+                return End::Held(elt);
+            }
+            // OVERFLOW: below the number of words.
+            at = at.wrapping_add(1);
+            if at >= self.map.shape.keys_at {
+                break;
+            }
+        }
+        End::Last
+    }
+
+    /// Looks a key up, whose [hash](Key::hash) is `hash`, in order to count a hit: without any effect.
+    ///
+    /// [`Lookup::Absent`] may be said of a key that another context is inserting at this moment, and of few that are
+    /// there, where their slots go on at the beginning of the table; [`Map::insert_at`] finds these.
+    #[inline(always)]
+    pub fn find<K: Key>(self, key: &K, hash: u64) -> Lookup {
+        match self.walk(key, hash) {
+            End::Held(elt) => Lookup::Found(elt),
+            End::Free(at) if self.is_full_at(at) => Lookup::Full,
+            End::Free(at) => Lookup::Absent(at),
+            End::Last => Lookup::Absent(AROUND),
+        }
+    }
+
+    /// Says whether all elements are taken, seen from a slot that was free.
+    #[inline(always)]
+    fn is_full_at(self, at: usize) -> bool {
+        if !Pool::new(self.words, self.shape()).is_empty() {
+            return false;
+        }
+        // The last element may have gone to this very key meanwhile, and then into this slot.
+        //
+        // ORDERING: pairs with `Release` in `publish`; the `Acquire` of `is_empty` keeps this look after that one.
+        self.words
+            .get(CONTROL_WORDS.wrapping_add(at))
+            .is_some_and(|slot| Slot(slot.load(Acquire)).elt().is_none())
+    }
+
+    /// Returns the element of a key with this hash, `None` if the key is not in the map.
+    ///
+    /// It sees every key whose insertion is over, and those in progress or not.
+    #[inline(always)]
+    pub fn get<K: Key>(self, key: &K, hash: u64) -> Option<Elt> {
+        match self.walk(key, hash) {
+            End::Held(elt) => Some(elt),
+            End::Free(_) => None,
+            End::Last => self.map.get_from(*key, hash, 0).ok(),
+        }
+    }
+}
+
+/// The cold functions. They take `&Map`, which is one register, so that the fast path keeps its [`MapView`] in registers.
+impl<S, H> Map<S, H>
+where
+    S: Deref<Target = [Atomic<u64>]>,
+    H: KeyHash,
+{
+    /// Returns the element of `key`, looked for from slot `at` on and around the end of the table; else the free slot
+    /// where the walk ended.
+    #[cold]
+    #[inline(never)]
+    fn get_from<K: Key>(&self, key: K, hash: u64, mut at: usize) -> Result<Elt, usize> {
+        // There are more slots than elements, so this ends at a free one at the latest.
+        for _ in 0..=self.shape.slot_mask {
+            // OVERFLOW: the number of a slot is at most `slot_mask`.
+            let Some(slot) = self.words().get(CONTROL_WORDS.wrapping_add(at)) else {
+                break;
+            };
+            // ORDERING: pairs with `Release` in `publish`; the key of the element is visible.
+            let slot = Slot(slot.load(Acquire));
+            let Some(elt) = slot.elt() else {
+                break;
+            };
+
+            if self.view().holds(slot, elt, &key, hash) {
+                return Ok(elt);
+            }
+            at = at.wrapping_add(1) & self.shape.slot_mask;
+        }
+        Err(at)
+    }
+
+    /// Returns the element of a key for which [`MapView::find`] has said [`Lookup::Absent`] with `at`, and inserts it
+    /// if it still is not there; `None` if all elements are taken.
+    ///
+    /// For a new key `init` writes what belongs in the element's aux words before anybody else can see it. It has to
+    /// write all that readers expect there, since another inserter may have used the element before and given it
+    /// back. It may run and its work be thrown away.
+    ///
+    /// `None` means that all elements were taken and the key was not in the map, both at some moment of the call.
+    /// Another context may be about to publish the same key with the last element.
+    #[cold]
+    #[inline(never)]
+    pub fn insert_at<K: Key>(
+        &self,
+        key: K,
+        hash: u64,
+        at: usize,
+        init: impl FnOnce(&[Atomic<u64>]),
+    ) -> Option<Elt> {
+        // No element is taken for a key that is there, not even for a moment in which another key might want the last one.
+        let at = match at {
+            AROUND => match self.get_from(key, hash, 0) {
+                Ok(elt) => return Some(elt),
+                Err(at) => at,
+            },
+            at => at,
+        };
+        let pool = self.pool();
+        let Some(elt) = pool.take() else {
+            // The last element may have gone to this very key meanwhile.
+            return self.get_from(key, hash, at).ok();
+        };
+
+        // Another inserter may have left its key there. It is ours alone until `publish`.
+        key.write(super::part(
+            self.words(),
+            self.view().place::<K>(elt),
+            self.shape.key_words,
+        ));
+        init(self.aux(elt));
+
+        let found = self.publish(key, hash, at, elt);
+        if found != Some(elt) {
+            pool.give_back(elt);
+        }
+        found
+    }
+
+    /// Puts `elt`, which holds `key`, in the first free slot from `at` on, and returns it; or returns the element that
+    /// another inserter of the key was faster with.
+    #[inline(always)]
+    fn publish<K: Key>(&self, key: K, hash: u64, mut at: usize, elt: Elt) -> Option<Elt> {
+        for _ in 0..=self.shape.slot_mask {
+            // INVARIANT: the element is ours and its key is complete; a slot changes only from free.
+            // ORDERING: pairs with `Acquire` in `walk`, `get_from`, `is_full_at` and `published`; key and aux words are visible
+            // before the slot.
+            let won = self
+                .words()
+                // OVERFLOW: the number of a slot is at most `slot_mask`.
+                .get(CONTROL_WORDS.wrapping_add(at))?
+                .cmpxchg(Slot::FREE.0, Slot::new(hash, elt).0, Release)
+                .is_ok();
+            if won {
+                return Some(elt);
+            }
+
+            // Somebody has taken the slot. A failed `cmpxchg` orders nothing, so look again.
+            match self.get_from(key, hash, at) {
+                Ok(other) => return Some(other),
+                Err(next) => at = next,
+            }
+        }
+        None
+    }
+}

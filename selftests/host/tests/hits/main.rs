@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What hits do, on the paths of the module. One binary, as all of these paths are compiled for it.
+
+#![cfg(not(loom))]
+
+#[path = "../common/mod.rs"]
+mod common;
+#[path = "../grammar_file/mod.rs"]
+mod grammar_file;
+#[path = "../lang_common/mod.rs"]
+mod lang_common;
+#[path = "../lang_common/records.rs"]
+mod records;
+#[path = "../run/mod.rs"]
+mod run;
+#[path = "../words/mod.rs"]
+mod words;
+
+mod exec_expr;
+mod exec_plan;
+mod exec_threads;
+mod exec_trace;
+mod exec_vars;
+mod known_bugs;
+mod lang_exec;
+mod paths;
+mod pipeline;
