@@ -18,7 +18,7 @@ use loom::sync::Arc;
 use loom::thread;
 use run::*;
 use rust_hist::sync::{Atomic, Relaxed};
-use rust_hist::tracing_map::{copy_words, Key, Lookup, Rows, TrackCell, Tracked, When};
+use rust_hist::tracing_map::{Key, Lookup, TrackCell, Tracked, When};
 use std::collections::BTreeMap;
 
 /// Checks all interleavings with at most so many preemptions.
@@ -97,19 +97,17 @@ fn at_once(world: &Arc<World>, n: usize, calls: [(u64, u64); 3]) -> [Ended; 3] {
 
 /// The hits by key. Each key has one row, which is whole.
 fn rows(world: &World) -> BTreeMap<u64, u64> {
-    let map = &world.triggers[0].map;
-    let limit = map.used();
-    let mut words = vec![0; limit * map.shape().row_words()];
-    let len = map.copy_rows(limit, &mut words, copy_words);
     let mut found = BTreeMap::new();
 
-    for row in Rows::new(map.shape(), &words, len).iter() {
-        let (key, hits) = (row.key[0], row.sums[0]);
-        let name = words_of(NAMES[key as usize], 2);
-        assert_eq!(row.aux, name, "a row that is not complete");
-        assert_eq!(row.sums[1], hits * key);
-        assert!(found.insert(key, hits).is_none(), "two rows of one key");
-    }
+    world.with_rows(0, |_, rows| {
+        for row in rows {
+            let (key, hits) = (row.key[0], row.sums[0]);
+            let name = words_of(NAMES[key as usize], 2);
+            assert_eq!(row.aux, name, "a row that is not complete");
+            assert_eq!(row.sums[1], hits * key);
+            assert!(found.insert(key, hits).is_none(), "two rows of one key");
+        }
+    });
     found
 }
 

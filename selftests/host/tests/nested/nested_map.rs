@@ -85,22 +85,18 @@ fn nest(world: &Rc<World>, keys: Keys, at: &[u64]) -> bool {
 /// The hits by key; each row is whole, and is the one that a lookup finds.
 fn rows(world: &World) -> BTreeMap<u64, u64> {
     let map = &world.triggers[0].map;
-    let limit = map.used();
-    let mut words = vec![0; limit * map.shape().row_words()];
-    let len = map.copy_rows(limit, &mut words, copy_words);
     let mut found = BTreeMap::new();
 
-    for row in Rows::new(map.shape(), &words, len).iter() {
-        let (key, hits) = (row.key[0], row.sums[0]);
-        assert_eq!(
-            row.aux,
-            words_of(NAMES[key as usize], 2),
-            "a row that is not complete"
-        );
-        assert_eq!(row.sums, [hits, hits.wrapping_mul(key), hits]);
-        assert!(map.lookup(row.key).is_some(), "a row that nobody finds");
-        assert!(found.insert(key, hits).is_none(), "two rows of one key");
-    }
+    world.with_rows(0, |_, rows| {
+        for row in rows {
+            let (key, hits) = (row.key[0], row.sums[0]);
+            let name = words_of(NAMES[key as usize], 2);
+            assert_eq!(row.aux, name, "a row that is not complete");
+            assert_eq!(row.sums, [hits, hits.wrapping_mul(key), hits]);
+            assert!(map.lookup(row.key).is_some(), "a row that nobody finds");
+            assert!(found.insert(key, hits).is_none(), "two rows of one key");
+        }
+    });
     found
 }
 

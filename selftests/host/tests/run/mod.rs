@@ -324,7 +324,11 @@ impl World {
     }
 
     /// Calls `look` with the rows of a table, by ascending key.
-    fn with_rows<R>(&self, n: usize, look: impl FnOnce(&Rows<'_>, Vec<TableRow<'_>>) -> R) -> R {
+    pub(crate) fn with_rows<R>(
+        &self,
+        n: usize,
+        look: impl FnOnce(&Rows<'_>, Vec<TableRow<'_>>) -> R,
+    ) -> R {
         let Trigger { program, map, .. } = &self.triggers[n];
         let mut words = vec![0xdead_beef; map.used() * map.shape().row_words()];
         let len = map.copy_rows(map.used(), &mut words, |from, to| {
