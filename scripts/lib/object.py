@@ -16,7 +16,7 @@ import sys
 
 # What the core calls, and the functions that this calls through a pointer.
 ROOT = re.compile(r"::Command>?.*::(trigger_callback|hit_record|look|hit)(::<.*>)?$")
-# The deepest way through the module, without what it calls of the kernel; see the document.
+# The most bytes of stack of a chain of calls in a hit, the kernel's functions not counted; see the document.
 STACK_MAX = 4096
 
 SECTIONS = {

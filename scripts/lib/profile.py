@@ -53,8 +53,8 @@ def log(where, pid):
         while hits < HITS:
             time.sleep(0.02)
             os.kill(int(pid), 0)
-            whole_lines, newline, rest = (rest + lines.read()).rpartition(b"\n")
-            hits += sum((whole_lines + newline).count(entry) for entry in entries)
+            whole_lines, _, rest = (rest + lines.read()).rpartition(b"\n")
+            hits += sum(whole_lines.count(entry) for entry in entries)
     command("log nochain")
     with open(os.path.join(out, "stop"), "w", encoding="utf-8"):
         pass
