@@ -178,6 +178,14 @@ kinds_with_texts! {
     /// A parameter is no field but the name of a variable without its `$`; the detail is the parameter
     /// with the `$`.
     MissingDollar: c"A variable as a parameter needs its dollar sign",
+    /// A column is a variable of the trigger, and another one a field of the same name.
+    AmbiguousColumn: c"A variable and a field of the same name are both columns",
+    /// `join()` takes names of fields and nothing else.
+    JoinField: c"join() takes fields of the event without modifiers",
+    /// Nothing in the trigger reads a variable of another one.
+    JoinNoRef: c"join() needs a reference to a variable of another trigger",
+    /// No entry has such a key in the table of the variable; the detail is the keys of that table.
+    JoinMismatch: c"The fields of join() are of other types or sizes than the keys of the variable",
     /// The trigger reads more than 16 variables; the errno is [`Errno::Enomem`].
     TooManyRefs: c"Too many variable references (Max = 16)",
     /// Another trigger, a tracer or a reader uses the snapshot; the errno is [`Errno::Ebusy`].

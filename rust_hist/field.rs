@@ -80,6 +80,34 @@ pub struct SynthField<'e> {
     pub class: SynthClass,
 }
 
+/// A number of the task that a hit is in, or of where it runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TaskNumber {
+    /// The process, `tgid`.
+    Tgid,
+    /// The control group in the default hierarchy: its id, which is the inode number of its directory.
+    Cgroup,
+    /// The user, as the initial namespace calls him.
+    Uid,
+    /// The memory node of the CPU.
+    Node,
+}
+
+impl TaskNumber {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Tgid, Self::Cgroup, Self::Uid, Self::Node];
+
+    /// Returns the name as a field.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Tgid => "common_tgid",
+            Self::Cgroup => "common_cgroup",
+            Self::Uid => "common_uid",
+            Self::Node => "common_node",
+        }
+    }
+}
+
 /// The context of a hit. As cheap to copy as a few words.
 ///
 /// Context: any, NMI included, with preemption off: an implementation takes no lock, does not sleep and
@@ -96,6 +124,9 @@ pub trait Env: Copy {
 
     /// Returns the current CPU.
     fn cpu(&self) -> u32;
+
+    /// Returns a number of the current task.
+    fn task(&self, which: TaskNumber) -> u64;
 
     /// Writes the current task's name to `out`. A NUL ends a name that is shorter than `out`.
     fn comm(&self, out: &mut [u8; COMM_LEN]);

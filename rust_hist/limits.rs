@@ -19,6 +19,8 @@ pub const SORT_KEYS_MAX: usize = 2;
 pub const VARS_MAX: usize = 16;
 /// Most variables of other triggers that one trigger reads, its tracked ones included.
 pub const REFS_MAX: usize = 16;
+/// Numbers that a hit has in one list: the variables of other triggers that it reads, its own, and those of the task.
+pub const NUMBERS_MAX: usize = REFS_MAX + VARS_MAX + crate::field::TaskNumber::ALL.len();
 /// Most operators of one expression.
 pub const OPERATORS_MAX: u32 = 3;
 /// Most characters of the text of an expression, as the trigger line shows it.

@@ -113,6 +113,7 @@ pub use self::{
 
 use crate::{
     alloc::Vec,
+    field::TaskNumber,
     limits::{
         List,
         KEYS_MAX,
@@ -241,6 +242,19 @@ impl Key {
     }
 }
 
+/// The key by which a trigger looks for the variables of others, where that is not the key of its rows: `join()`.
+///
+/// # Invariants
+///
+/// As those of the keys of a [`Program`]; `spans` are the places of their names in the text.
+#[derive(Debug, Default)]
+struct Join {
+    keys: List<Key, KEYS_MAX>,
+    spans: List<Span, KEYS_MAX>,
+    size: u32,
+    plan: plan::KeyPlan,
+}
+
 /// A variable that the trigger defines.
 #[derive(Clone, Copy, Debug)]
 pub struct Var {
@@ -267,6 +281,24 @@ impl Var {
     pub fn cell(&self) -> Cell {
         self.cell
     }
+}
+
+impl Var {
+    /// Returns whether an entry keeps it, so that other triggers may read it. A variable that only keys and values of
+    /// its own trigger name is a value of the hit alone.
+    #[inline]
+    pub fn is_stored(&self) -> bool {
+        self.cell.words != 0
+    }
+}
+
+/// A number that a hit computes once, for all that name it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum HitValue {
+    /// Of the task.
+    Task(TaskNumber),
+    /// `vars()[n]`.
+    Own(u8),
 }
 
 /// A variable of another trigger that this one reads.
@@ -374,9 +406,13 @@ pub enum Purpose {
 pub struct Program {
     keys: List<Key, KEYS_MAX>,
     vals: List<Field, VALS_MAX>,
+    /// None or one; in a list, so that it takes no room where there is none.
+    joins: Vec<Join>,
     sort: List<SortKey, SORT_KEYS_MAX>,
     vars: Vec<Var>,
     refs: Vec<Ref>,
+    /// The numbers of the hit that something names, each after those that it is computed of.
+    values: Vec<HitValue>,
     code: Vec<Insn>,
     actions: Vec<Action>,
     params: Vec<Span>,
@@ -428,9 +464,18 @@ impl Program {
         &self.vars
     }
 
-    /// Returns the variable `name`; `text` is that of the trigger.
+    /// Returns the variable `name`, which other triggers may read; `text` is that of the trigger.
     pub fn var(&self, name: &[u8], text: &[u8]) -> Option<&Var> {
-        self.vars().iter().find(|var| var.name.of(text) == name)
+        let mut stored = self.vars().iter().filter(|var| var.is_stored());
+
+        stored.find(|var| var.name.of(text) == name)
+    }
+
+    /// Returns the index of the variable `name` that the trigger defines, stored or not; `text` is that of the trigger.
+    fn own_var(&self, name: &[u8], text: &[u8]) -> Option<u8> {
+        let found = self.vars().iter().position(|var| var.name.of(text) == name);
+
+        u8::try_from(found?).ok()
     }
 
     /// Returns the variable `name` for a trigger that reads it. `table` is the number of this trigger's
@@ -449,6 +494,8 @@ impl Program {
                 Op::Const(value) => Some(value),
                 _ => None,
             },
+            definer: self,
+            text,
         })
     }
 
@@ -520,8 +567,10 @@ impl Program {
     /// Returns the bytes of memory allocated for the program's parts.
     pub fn bytes(&self) -> usize {
         [
+            self.joins.bytes(),
             self.vars.bytes(),
             self.refs.bytes(),
+            self.values.bytes(),
             self.code.bytes(),
             self.actions.bytes(),
             self.params.bytes(),
@@ -539,6 +588,36 @@ impl Program {
     pub fn key_words(&self) -> usize {
         // CAST: at most `KEY_SIZE_MAX` by the invariant, so it fits in `usize`.
         self.key_size as usize / 8
+    }
+
+    /// Returns the keys by which variables of other triggers are looked for: those of `join()`, else those of the rows.
+    #[inline]
+    pub fn lookup_keys(&self) -> &[Key] {
+        self.key_of::<true>().keys
+    }
+
+    /// Returns the 64-bit words of the key by which variables of other triggers are looked for.
+    #[inline]
+    pub fn lookup_words(&self) -> usize {
+        self.key_of::<true>().words
+    }
+
+    /// The key of the rows; or, if `LOOKUP`, that by which variables of other triggers are looked for.
+    #[inline(always)]
+    fn key_of<const LOOKUP: bool>(&self) -> plan::KeyParts<'_> {
+        match self.joins.first() {
+            Some(join) if const { LOOKUP } => plan::KeyParts {
+                keys: join.keys.as_slice(),
+                // CAST: at most `KEY_SIZE_MAX` by the invariant, so it fits in `usize`.
+                words: join.size as usize / 8,
+                plan: &join.plan,
+            },
+            _ => plan::KeyParts {
+                keys: self.keys(),
+                words: self.key_words(),
+                plan: &self.plan.row,
+            },
+        }
     }
 
     /// Returns the number of sums of an entry, the raw hitcount included.

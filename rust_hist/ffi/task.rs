@@ -8,7 +8,10 @@ use super::{
     bindings,
     guard::PreemptOff, //
 };
-use crate::limits::COMM_LEN;
+use crate::{
+    field::TaskNumber,
+    limits::COMM_LEN, //
+};
 
 const _: () = assert!(COMM_LEN == bindings::TASK_COMM_LEN as usize);
 
@@ -20,6 +23,30 @@ pub(crate) fn comm(to: &mut [u8; COMM_LEN], _preempt: &PreemptOff<'_>) {
     // SAFETY: both arrays have `COMM_LEN` bytes, and do not overlap. A rename that comes in between
     // may tear the name, as for every reader of it; its last byte is always NUL.
     unsafe { core::ptr::copy_nonoverlapping(from.cast::<u8>(), to.as_mut_ptr(), COMM_LEN) };
+}
+
+/// A number of the current task, or of the node of this CPU.
+///
+/// C counterpart: `task_tgid_nr()`, `cgroup_id()`, `current_uid()` and `numa_node_id()`.
+#[inline(always)]
+pub(crate) fn number(which: TaskNumber, _preempt: &PreemptOff<'_>) -> u64 {
+    // SAFETY: there always is a current task, and it lives while it runs, and so do its credentials, which nobody else
+    // changes. With preemption off RCU keeps the set of its control groups, and with the set the groups.
+    unsafe {
+        match which {
+            TaskNumber::Tgid => widen(bindings::hist_helper_current_tgid()),
+            TaskNumber::Cgroup => bindings::hist_helper_current_cgroup(),
+            TaskNumber::Uid => bindings::hist_helper_current_uid().into(),
+            TaskNumber::Node => widen(bindings::hist_helper_current_node()),
+        }
+    }
+}
+
+/// A number as wide as those of a hit.
+#[inline(always)]
+fn widen(number: core::ffi::c_int) -> u64 {
+    // CAST: the bits of the signed number, as of any field that is one.
+    i64::from(number) as u64
 }
 
 /// Whether this CPU runs its idle task.

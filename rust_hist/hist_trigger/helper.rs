@@ -94,7 +94,8 @@ impl Definition {
     /// The names of the variables that the trigger defines.
     pub(super) fn var_names(&self) -> impl Iterator<Item = &[u8]> {
         let vars = self.program.vars().iter();
-        vars.map(|var| var.name().of(&self.text))
+        let stored = vars.filter(|var| var.is_stored());
+        stored.map(|var| var.name().of(&self.text))
     }
 
     /// Whether a variable of the trigger holds `field`, as one of a helper does.
@@ -117,6 +118,7 @@ fn compile(
     let mut names = Names::new(command, file, held, Purpose::Change);
     let mut program = Definition::empty()?;
     program.fill(&spec, &mut names, Purpose::Change)?;
+    program.create_actions(&spec, &mut names)?;
     let definition = Definition::new(prefix, text, program)?;
     Ok((definition, names.into_found().0))
 }

@@ -28,7 +28,10 @@ use crate::{
         stack,
         task, //
     },
-    field::Env,
+    field::{
+        Env,
+        TaskNumber, //
+    },
     limits::{
         COMM_LEN,
         COMM_WORDS, //
@@ -124,6 +127,11 @@ impl<'a, A: Arguments<'a>> Env for InKernel<'a, A> {
     #[inline(always)]
     fn cpu(&self) -> u32 {
         self.preempt().cpu()
+    }
+
+    #[inline(always)]
+    fn task(&self, which: TaskNumber) -> u64 {
+        task::number(which, &self.preempt())
     }
 
     #[inline(always)]

@@ -63,6 +63,7 @@ const TEXT: &str = concat!(
 \t            [:clock=<trace clock>]\n\
 \t            [:nohitcount]\n\
 \t            [:<handler>.<action>]\n\
+\t            [:join(<field1[,field2,...]>)]\n\
 \t            [if <filter>]\n\n\
 \t    Values are fields of the event that are numbers. A key\n\
 \t    can be any field, or the special string 'common_stacktrace',\n\
@@ -70,6 +71,10 @@ const TEXT: &str = concat!(
 \t            common_timestamp  when it happened, by the trace clock\n\
 \t            common_cpu        the CPU that it happened on\n\
 \t            common_comm       the name of the task that it happened to\n\
+\t            common_tgid       the process of that task\n\
+\t            common_cgroup     its control group, as an inode of cgroup2\n\
+\t            common_uid        its user\n\
+\t            common_node       the memory node of the CPU\n\
 \t            hitcount          1\n\n\
 \t    Up to three keys make one. Each key has an entry in the table, with\n\
 \t    the number of its hits and the sums of up to two values. A sort\n\
@@ -91,7 +96,10 @@ const TEXT: &str = concat!(
 \t    other events with an equal key read it as $<var>, or\n\
 \t    <system>.<event>.$<var>; while it is not set they ignore the hit.\n\
 \t    Numbers can be computed from fields, variables and numbers by\n\
-\t    + - * /, up to three of them; -(..) negates.\n\n\
+\t    + - * /, up to three of them; -(..) negates. In its own trigger\n\
+\t    $<var> is the number of the hit, which keys and values can be, too.\n\
+\t    With 'join' variables of others are found by these fields instead\n\
+\t    of by the key, which then can be made of them.\n\n\
 \t    With 'pause' a trigger is made stopped, or stops; 'continue' has it\n\
 \t    go on, 'clear' empties its table. 'nohitcount' (NOHC) hides the\n\
 \t    column of the hits. Triggers with the same 'name' share one table.\n\n\

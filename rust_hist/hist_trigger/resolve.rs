@@ -41,7 +41,8 @@ use crate::{
     field::{
         FieldDesc,
         FieldKind,
-        SynthField, //
+        SynthField,
+        TaskNumber, //
     },
     program::{
         ForeignVar,
@@ -297,6 +298,10 @@ impl Resolver for Names<'_> {
             signed: field.is_signed(),
             kind: kind(field.class()),
         })
+    }
+
+    fn has(&self, number: TaskNumber) -> bool {
+        number != TaskNumber::Cgroup || cfg!(CONFIG_CGROUPS)
     }
 
     fn is_own(&self, system: &[u8], event: &[u8]) -> bool {

@@ -43,6 +43,8 @@ use super::spec::{
 pub(crate) const ON_MATCH: &[u8] = b"onmatch(";
 pub(crate) const ON_MAX: &[u8] = b"onmax(";
 pub(crate) const ON_CHANGE: &[u8] = b"onchange(";
+/// The prefix of the fields by which variables of other triggers are looked for.
+const JOIN: &[u8] = b"join(";
 const HANDLERS: [&[u8]; 3] = [ON_MATCH, ON_MAX, ON_CHANGE];
 
 /// The word between the parameters and the filter.
@@ -219,6 +221,14 @@ fn flag(spec: &mut HistSpec<'_>, token: Span) -> Result<(), Refusal> {
             .actions
             .push(token)
             .map_err(|_| command.explain(Errno::Einval, ErrKind::TooManyActions, token))?,
+        word if word.starts_with(JOIN) => {
+            let list = token.skip(JOIN.len());
+
+            spec.join = match word.strip_suffix(b")") {
+                Some(_) => Some(list.first(list.len().saturating_sub(1))),
+                None => return Err(command.explain(Errno::Einval, ErrKind::NoClosingParen, token)),
+            };
+        }
         _ => return Err(command.explain(Errno::Einval, ErrKind::UnknownWord, token)),
     }
     Ok(())

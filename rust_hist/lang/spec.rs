@@ -222,6 +222,8 @@ pub struct HistSpec<'t> {
     pub(crate) keys: Span,
     pub(crate) vals: Option<Span>,
     pub(crate) sort: Option<Span>,
+    /// What `join()` encloses.
+    pub(crate) join: Option<Span>,
     /// `name=` with what follows it.
     pub(crate) name: Option<Span>,
     /// What follows `clock=`, trimmed.
@@ -248,6 +250,7 @@ impl<'t> HistSpec<'t> {
             keys: Span::default(),
             vals: None,
             sort: None,
+            join: None,
             name: None,
             clock: None,
             filter,

@@ -374,8 +374,8 @@ impl Compiler<'_, '_> {
 }
 
 impl Program {
-    /// Compiles the actions: the last step before a new trigger is created. A command that changes or
-    /// removes a trigger does not need it.
+    /// Compiles the actions, and lowers the program: the last step before a new trigger is created, which no hit can do
+    /// without. A command that changes or removes a trigger does not need it.
     ///
     /// As in C, this comes after the check of the filter, and before that for an existing trigger.
     ///
@@ -403,8 +403,9 @@ impl Program {
             }
             at = at.saturating_add(1);
         }
+        compiler.check_join()?;
         self.starts_paused = spec.starts_paused(self.timestamps);
-        Ok(self.lower_actions()?)
+        Ok(self.lower()?)
     }
 
     /// Returns the number of variables that C would have: tracked and saved values are variables, too.

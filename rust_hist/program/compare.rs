@@ -18,6 +18,7 @@ use super::{
     Field,
     Handler,
     Insn,
+    Key,
     Name,
     Op,
     Program, //
@@ -34,11 +35,12 @@ pub(super) enum Part {
     /// Size, clock and `nohitcount`, which do not identify a trigger: a removal need not repeat them.
     Table,
     Actions,
+    Join,
     Filter,
 }
 
 impl Part {
-    pub(super) const ALL: [Self; 8] = [
+    pub(super) const ALL: [Self; 9] = [
         Self::Name,
         Self::Keys,
         Self::Vals,
@@ -46,6 +48,7 @@ impl Part {
         Self::Sort,
         Self::Table,
         Self::Actions,
+        Self::Join,
         Self::Filter,
     ];
 }
@@ -101,9 +104,7 @@ impl Program {
 
         match part {
             Part::Name => self.name(text) == other.name(other_text),
-            Part::Keys => same_all(self.keys(), other.keys(), |a, b| {
-                a.offset == b.offset && a.size == b.size && pair.same(&a.field, &b.field)
-            }),
+            Part::Keys => same_all(self.keys(), other.keys(), |a, b| pair.same_key(a, b)),
             Part::Vals => same_all(self.vals(), other.vals(), |a, b| pair.same(a, b)),
             Part::Vars => same_all(self.vars(), other.vars(), |a, b| {
                 pair.same_text(a.name, b.name) && pair.same(&a.field, &b.field)
@@ -112,6 +113,11 @@ impl Program {
             Part::Table => true,
             Part::Actions => same_all(self.actions(), other.actions(), |a, b| {
                 pair.same_action(a, b)
+            }),
+            Part::Join => same_all(&self.joins, &other.joins, |a, b| {
+                same_all(a.keys.as_slice(), b.keys.as_slice(), |a, b| {
+                    pair.same_key(a, b)
+                })
             }),
             Part::Filter => self.filter(text) == other.filter(other_text),
         }
@@ -144,11 +150,19 @@ struct TriggerPair<'p> {
 }
 
 impl TriggerPair<'_> {
+    fn same_key(&self, a: &Key, b: &Key) -> bool {
+        a.offset == b.offset && a.size == b.size && self.same(&a.field, &b.field)
+    }
+
     /// Returns whether two fields are the same, wherever they are in the record.
     fn same(&self, a: &Field, b: &Field) -> bool {
         let same_op = match (a.op, b.op) {
             (Op::Const(a), Op::Const(b)) => a == b,
             (Op::Ref(a), Op::Ref(b)) => self.same_ref(a, b),
+            // Which of the two a name means that another trigger knows, too, depends on which trigger came first.
+            (Op::Own(_), Op::Ref(_) | Op::Own(_)) | (Op::Ref(_), Op::Own(_)) => {
+                return a.modifier == b.modifier && self.same_name(a.name, b.name)
+            }
             (Op::Expr(a), Op::Expr(b)) => self.same_code(a, b),
             (a, b) => mem::discriminant(&a) == mem::discriminant(&b),
         };

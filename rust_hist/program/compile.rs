@@ -57,6 +57,7 @@ use super::{
     Code,
     Field,
     Insn,
+    Join,
     Key,
     Kind,
     Modifier,
@@ -75,9 +76,11 @@ impl Program {
         Self {
             keys: List::new(),
             vals: List::new(),
+            joins: Vec::new(),
             sort: List::new(),
             vars: Vec::new(),
             refs: Vec::new(),
+            values: Vec::new(),
             code: Vec::new(),
             actions: Vec::new(),
             params: Vec::new(),
@@ -161,17 +164,38 @@ impl Program {
 
         Compiler::new(self, &spec.exact(), event).parse_actions()?;
 
+        // A word that C does not have.
+        Compiler::new(self, &spec.exact(), event).join()?;
+
         let mut compiler = Compiler::new(self, spec, event);
 
+        compiler.own = compiler.own_in_vals();
         compiler.definitions()?;
-        compiler.vals()?;
+
+        // What C has no order for comes after what it has to know.
+        let vals_last = compiler.vals_name_values();
+
+        if !vals_last {
+            compiler.vals()?;
+        }
         compiler.variables(purpose)?;
-        compiler.keys()?;
-        compiler.place_variables()?;
-        compiler.sort()?;
-        self.lower_vars()?;
-        Ok(self.lower()?)
+
+        let columns = compiler.columns(vals_last);
+
+        compiler.check_defined_elsewhere(columns)
     }
+}
+
+/// What a reference to a variable means that the trigger itself defines, unless that is a plain field, whose place the
+/// reference only takes: the number that the hit gives to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Own {
+    /// Nothing: C has no such references in actions.
+    Never,
+    /// The same as in C if another trigger has a variable of that name, as C knows no other.
+    After,
+    /// That number, whatever other triggers have.
+    First,
 }
 
 /// The state of the compiler.
@@ -183,6 +207,11 @@ pub(super) struct Compiler<'a, 't> {
     ///
     /// PARITY: C frees them before `create_actions()`, so the list is empty for actions.
     pub(super) defs: Vec<Def>,
+    /// What a reference to another variable of the trigger means.
+    pub(super) own: Own,
+    /// The first variable whose name another trigger of the event has given to one of its own, if it is one that may
+    /// turn out to be stored nowhere.
+    pub(super) defined_elsewhere: Option<u8>,
 }
 
 impl<'a, 't> Compiler<'a, 't> {
@@ -196,6 +225,109 @@ impl<'a, 't> Compiler<'a, 't> {
             spec,
             event,
             defs: Vec::new(),
+            own: Own::Never,
+            defined_elsewhere: None,
+        }
+    }
+
+    /// Compiles what comes after the variables.
+    fn columns(&mut self, vals_last: bool) -> Result<(), Refusal> {
+        if vals_last {
+            self.vals()?;
+        }
+        self.own = Own::First;
+        self.keys()?;
+        self.check_column_names()?;
+        self.place_variables()?;
+        self.sort()
+    }
+
+    /// Refuses a column that has the name of a variable if there is a field of that name, too.
+    fn check_column_names(&self) -> Result<(), Refusal> {
+        let program = &self.program;
+        let text = self.spec.command.text();
+        let keys = program.keys().iter().map(|key| &key.field);
+        let columns = keys.chain(program.vals());
+        let is_own = |field: &&Field| matches!(field.op, Op::Own(_));
+
+        for own in columns.clone().filter(is_own) {
+            let is_same = |other: &Field| {
+                !is_own(&other) && program.field_name(other, text) == program.field_name(own, text)
+            };
+
+            if let (true, Name::Text(name)) = (columns.clone().any(is_same), own.name) {
+                return Err(self.spec.command.explain(
+                    Errno::Einval,
+                    ErrKind::AmbiguousColumn,
+                    name,
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// What a reference in values means: with a word that C does not have, what the trigger has comes first.
+    pub(super) fn own_in_vals(&self) -> Own {
+        match self.spec.join {
+            Some(_) => Own::First,
+            None => Own::After,
+        }
+    }
+
+    /// Compiles `join()`.
+    fn join(&mut self) -> Result<(), Refusal> {
+        let Some(list) = self.spec.join else {
+            return Ok(());
+        };
+        let command = self.spec.command;
+        let mut items = self.spec.items(list);
+        let mut join = Join::default();
+
+        for item in items.by_ref().take(KEYS_MAX) {
+            let field = self.join_field(item)?;
+            let key = Key::behind(join.size, field);
+            let key = key.ok_or(command.explain(Errno::Einval, ErrKind::KeyTooLong, item))?;
+
+            // There are as many places. INVARIANT: it begins where the one before it ends.
+            let _ = join.keys.push(key);
+            let _ = join.spans.push(item);
+            join.size = join.size.saturating_add(key.size);
+        }
+        match items.rest() {
+            Some(rest) => Err(command.explain(Errno::Einval, ErrKind::TooManyKeys, rest)),
+            None => Ok(self.program.joins.push(join)?),
+        }
+    }
+
+    /// Compiles a field of `join()`.
+    fn join_field(&mut self, item: Span) -> Result<Field, Refusal> {
+        let command = self.spec.command;
+        let is_name = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
+        let name = item.of(command.text());
+        let refusal = command.explain(Errno::Einval, ErrKind::JoinField, item);
+
+        if name.first().is_none_or(u8::is_ascii_digit) || !name.iter().all(is_name) {
+            return Err(refusal);
+        }
+
+        let field = self.atom(item, Usage::Key)?.field;
+
+        match field.op {
+            Op::One => Err(refusal),
+            _ => Ok(field),
+        }
+    }
+
+    /// Refuses `join()` without anything to look for.
+    pub(super) fn check_join(&self) -> Result<(), Refusal> {
+        match self.spec.join {
+            Some(list) if self.program.refs().is_empty() => {
+                Err(self
+                    .spec
+                    .command
+                    .explain(Errno::Einval, ErrKind::JoinNoRef, list))
+            }
+            _ => Ok(()),
         }
     }
 
@@ -268,7 +400,7 @@ impl<'a, 't> Compiler<'a, 't> {
             } else {
                 let Parsed { field, seen } = self.expression(item, Usage::Key)?;
 
-                if self.program.refers(&field) {
+                if self.spec.join.is_none() && self.program.refers(&field) {
                     return Err(command.refuse(ErrKind::InvalidRefKey, seen));
                 }
                 field
@@ -409,8 +541,14 @@ impl Program {
     fn refers(&self, field: &Field) -> bool {
         match field.op {
             Op::Ref(_) => true,
+            // It is computed of variables before it, if of any.
+            Op::Own(n) => {
+                let var = self.vars().get(usize::from(n));
+
+                var.is_some_and(|var| self.refers(&var.field))
+            }
             Op::Expr(code) => code.of(&self.code).iter().any(|insn| match insn {
-                Insn::Push(operand) => matches!(operand.op, Op::Ref(_)),
+                Insn::Push(operand) => self.refers(operand),
                 _ => false,
             }),
             _ => false,
@@ -419,34 +557,12 @@ impl Program {
 
     /// Appends `field` to the keys; `None` if the key then exceeds [`KEY_SIZE_MAX`] or [`KEYS_MAX`].
     fn add_key(&mut self, field: Field) -> Option<()> {
-        let bytes = match field.op {
-            Op::StaticString { len, .. } => usize::try_from(len).ok()?,
-            Op::Comm | Op::DynString { .. } | Op::RelDynString { .. } => STR_SLOT,
-            Op::Stacktrace | Op::StackField { .. } => STACK_DEPTH * 8,
-            _ => 8,
-        };
-        let size = bytes.checked_next_multiple_of(8)?;
-        // CAST: at most `KEY_SIZE_MAX` by the invariant, so it fits in `usize`.
-        let offset = self.key_size as usize;
-        let end = offset.saturating_add(size);
-
-        if end > KEY_SIZE_MAX {
-            return None;
-        }
-
-        // INVARIANT: `offset` is the sum of the sizes before, `size` was rounded up to a multiple of 8,
-        // and `offset + size` is `end`, which is at most `KEY_SIZE_MAX`.
-        let key = Key {
-            field,
-            offset: self.key_size,
-            size: u32::try_from(size).ok()?,
-        };
+        let key = Key::behind(self.key_size, field)?;
 
         self.keys.push(key).ok()?;
-        self.key_size = u32::try_from(end).ok()?;
+        self.key_size = self.key_size.saturating_add(key.size);
         Some(())
     }
-
     /// Returns the first value, or else the first key, whose field is the one that `is` accepts.
     fn column(&self, is: impl Fn(&Field) -> bool) -> Option<Column> {
         if let Some(at) = self.vals().iter().position(&is) {
@@ -457,6 +573,28 @@ impl Program {
         Some(Column::Key {
             at: key.first_word(),
             compare: comparison(key),
+        })
+    }
+}
+
+impl Key {
+    /// Returns `field` as a key at `offset`; `None` if it would end beyond [`KEY_SIZE_MAX`].
+    fn behind(offset: u32, field: Field) -> Option<Self> {
+        let bytes = match field.op {
+            Op::StaticString { len, .. } => usize::try_from(len).ok()?,
+            Op::Comm | Op::DynString { .. } | Op::RelDynString { .. } => STR_SLOT,
+            Op::Stacktrace | Op::StackField { .. } => STACK_DEPTH * 8,
+            _ => 8,
+        };
+        let size = u32::try_from(bytes.checked_next_multiple_of(8)?).ok()?;
+        let end = usize::try_from(offset.checked_add(size)?).ok()?;
+
+        // INVARIANT: `offset` is the sum of the sizes before, `size` was rounded up to a multiple of 8,
+        // and `offset + size` is `end`, which is at most `KEY_SIZE_MAX`.
+        (end <= KEY_SIZE_MAX).then_some(Self {
+            field,
+            offset,
+            size,
         })
     }
 }

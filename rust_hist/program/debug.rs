@@ -242,6 +242,14 @@ impl<T: DebugTables, O: Out> Writer<'_, T, O> {
             let bytes = key.words().saturating_mul(8);
             self.field(&mut index, key.field(), Role::Key(bytes))?;
         }
+        for join in program.joins.iter() {
+            // C has none.
+            self.out.write_str("\n  join fields:\n")?;
+            for (n, key) in join.keys.as_slice().iter().enumerate() {
+                write!(self.out, "\n    join[{n}]:\n")?;
+                self.described(key.field(), Role::Key(key.words().saturating_mul(8)))?;
+            }
+        }
         self.references()?;
         self.field_vars()?;
         self.actions()?;
@@ -259,10 +267,23 @@ impl<T: DebugTables, O: Out> Writer<'_, T, O> {
                 None => Ok(()),
             };
         }
+        self.described(field, role)
+    }
+
+    /// Writes what there is to say of a field.
+    fn described(&mut self, field: &Field, role: Role<'_>) -> fmt::Result {
         self.flags(field, role)?;
         self.event_field(field)?;
-        if let Role::Var(n, var) = role {
-            self.variable(var.name().of(self.text), n)?;
+        match role {
+            Role::Var(n, var) if var.is_stored() => self.variable(var.name().of(self.text), n)?,
+            Role::Var(_, var) => {
+                self.line(b"      var.name: ", var.name().of(self.text))?;
+                self.out.write_str("      not stored\n")?;
+            }
+            _ => (),
+        }
+        if let Op::Own(n) = field.op() {
+            self.own_value(n)?;
         }
         match (field.op(), role) {
             (Op::Const(value), _) => writeln!(self.out, "      constant: {value}")?,
@@ -315,6 +336,14 @@ impl<T: DebugTables, O: Out> Writer<'_, T, O> {
             _ => return Ok(()),
         };
         self.line(b"      ftrace_event_field name: ", name)
+    }
+
+    /// Writes the name of the variable whose number of the hit a field is.
+    fn own_value(&mut self, n: u8) -> fmt::Result {
+        match self.program.vars().get(usize::from(n)) {
+            Some(var) => self.line(b"      value of the hit: $", var.name().of(self.text)),
+            None => Ok(()),
+        }
     }
 
     fn line(&mut self, title: &[u8], value: &[u8]) -> fmt::Result {
@@ -585,7 +614,9 @@ impl<T: DebugTables, O: Out> Writer<'_, T, O> {
             Op::StackField { .. } => "stack",
             Op::EntryComm => "execname",
             Op::Const(_) => "const",
-            Op::Ref(_) => "var_ref",
+            // C has none of these.
+            Op::Task(_) => "task",
+            Op::Ref(_) | Op::Own(_) => "var_ref",
             Op::Expr(code) => self.operator(&code),
         }
     }

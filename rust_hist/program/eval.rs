@@ -19,7 +19,10 @@ use super::{
         Source,
         StepOp, //
     },
-    plan::Plan,
+    plan::{
+        Plan,
+        ValueStep, //
+    },
     Code,
     Program, //
 };
@@ -43,14 +46,15 @@ pub(super) struct Inputs<'h, E> {
     pub(super) env: E,
     /// The time stamp as the trigger wants it, if any of its numbers needs it.
     pub(super) stamp: u64,
-    /// The variables of other triggers, in the order of [`Program::refs`].
+    /// The variables of other triggers, in the order of [`Program::refs`], and what the hit has computed by now of the
+    /// numbers that it computes once.
     pub(super) refs: &'h [u64],
 }
 
 impl<'h, E> Inputs<'h, E> {
-    /// Those of a key, which reads no variable of another trigger.
+    /// Those of a key.
     #[inline(always)]
-    pub(super) fn of_key<'c: 'h>(cx: E, stamp: u64) -> Self
+    pub(super) fn of_key<'c: 'h>(cx: E, stamp: u64, refs: &'h [u64]) -> Self
     where
         E: Context<'c>,
     {
@@ -58,12 +62,40 @@ impl<'h, E> Inputs<'h, E> {
             record: cx.record(),
             env: cx,
             stamp,
-            refs: &[],
+            refs,
         }
     }
 }
 
 impl Program {
+    /// Computes those numbers of a hit that it computes once, to their places in `numbers`, behind the variables of
+    /// other triggers, which are there.
+    #[inline(always)]
+    pub(super) fn compute_values<'c>(&self, cx: impl Context<'c>, stamp: u64, numbers: &mut [u64]) {
+        let mut at = self.refs().len();
+
+        for value in self.plan.values.iter() {
+            let Some((refs, rest)) = numbers.split_at_mut_checked(at) else {
+                break;
+            };
+            let inputs = Inputs {
+                record: cx.record(),
+                env: cx,
+                stamp,
+                refs,
+            };
+
+            if let Some(place) = rest.first_mut() {
+                *place = match value {
+                    ValueStep::Task(which) => cx.task(*which),
+                    ValueStep::Number(number) => self.plan.number::<NUMBERS>(number, inputs),
+                };
+            }
+            // OVERFLOW: an index.
+            at = at.wrapping_add(1);
+        }
+    }
+
     /// The time stamp of the record, in the units that the trigger wants. It takes a call; 0 if no number needs it.
     #[inline(always)]
     pub(super) fn stamp(&self, env: &impl Env) -> u64 {
@@ -152,7 +184,10 @@ impl Plan {
         let env = inputs.env;
 
         debug_assert!(ANY || word.is_simple() || (TEXT && word.source == Source::Text));
-        match word.simple(inputs.record, || env.cpu(), &[]) {
+        // Without other numbers there is nothing to take off.
+        let refs = if const { ANY } { inputs.refs } else { &[] };
+
+        match word.simple(inputs.record, || env.cpu(), refs) {
             Some(value) => value,
             None if TEXT && word.source == Source::Text => word.text(inputs.record),
             None if ANY => self.computed::<NUMBERS>(word, inputs),

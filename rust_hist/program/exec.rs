@@ -117,7 +117,8 @@ pub(super) struct Hit<'h, C> {
     pub(super) stamp: u64,
     /// The numbers of other triggers' variables.
     pub(super) refs: &'h [u64],
-    /// The key, if anything needs it in one piece; else nothing.
+    /// The key by which variables of other triggers are looked for, mostly that of the row, if anything needs it in one
+    /// piece; else nothing.
     pub(super) key: &'h [u64],
     /// The extra words of the entry.
     pub(super) aux: &'h [Atomic<u64>],

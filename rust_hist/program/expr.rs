@@ -19,7 +19,8 @@ use crate::{
     },
     field::{
         FieldDesc,
-        FieldKind, //
+        FieldKind,
+        TaskNumber, //
     },
     lang::{
         expr::{
@@ -28,6 +29,7 @@ use crate::{
             Operator,
             Root, //
         },
+        CommandText,
         Usage, //
     },
     limits::{
@@ -47,7 +49,11 @@ use crate::{
 };
 
 use super::{
-    compile::Compiler,
+    compile::{
+        Compiler,
+        Own,
+        TextBuf, //
+    },
     resolver::{
         ForeignVar,
         LookupError,
@@ -58,6 +64,7 @@ use super::{
     Field,
     Handler,
     Insn,
+    Key,
     Kind,
     Load,
     Modifier,
@@ -109,7 +116,9 @@ impl Field {
         // CAST: `STACK_DEPTH` and `STR_SLOT` are below 2^9.
         let (kind, size, type_name) = match op {
             Op::Stacktrace => (Kind::Stack, STACK_DEPTH as u32 * 8, "unsigned long[]"),
-            Op::Cpu => (Kind::Number, 4, "unsigned int"),
+            Op::Cpu | Op::Task(TaskNumber::Uid) => (Kind::Number, 4, "unsigned int"),
+            Op::Task(TaskNumber::Tgid) => (Kind::Number, 4, "pid_t"),
+            Op::Task(TaskNumber::Node) => (Kind::Number, 4, "int"),
             Op::Comm | Op::EntryComm => (Kind::String, STR_SLOT as u32, "char[]"),
             _ => (Kind::Number, 8, "u64"),
         };
@@ -121,7 +130,7 @@ impl Field {
             modifier,
             usecs: modifier == Modifier::Usecs,
             size,
-            signed: false,
+            signed: matches!(op, Op::Task(TaskNumber::Tgid | TaskNumber::Node)),
             type_name: Name::Fixed(type_name),
         }
     }
@@ -302,6 +311,12 @@ impl Compiler<'_, '_> {
         match field.op {
             Op::Const(value) => Some(value),
             Op::Ref(index) => self.program.refs.get(usize::from(index))?.constant,
+            Op::Own(n) if field.modifier == Modifier::None => {
+                match self.program.vars.get(usize::from(n))?.field.op {
+                    Op::Const(value) => Some(value),
+                    _ => None,
+                }
+            }
             _ => None,
         }
     }
@@ -344,8 +359,11 @@ impl Compiler<'_, '_> {
 
         if let Some(name) = self.referred(atom) {
             match self.local(event, name) {
-                Some(plain) => field = plain,
-                None => match self.foreign(event, name)? {
+                Some(plain) => match self.constant_of(plain, event, name, usage)? {
+                    Some(field) => return Ok(Parsed { field, seen }),
+                    None => field = plain,
+                },
+                None => match self.referenced(event, name, usage)? {
                     Ok(field) => return Ok(Parsed { field, seen }),
                     Err(said) => notes = said,
                 },
@@ -387,7 +405,7 @@ impl Compiler<'_, '_> {
     }
 
     /// Returns the name of the variable that an atom refers to.
-    fn referred(&self, atom: Span) -> Option<Span> {
+    pub(super) fn referred(&self, atom: Span) -> Option<Span> {
         matches!(atom.of(self.spec.command.text()), [b'$', _, ..]).then(|| atom.skip(1))
     }
 
@@ -395,8 +413,7 @@ impl Compiler<'_, '_> {
     fn local(&self, event: Option<(Span, Span)>, name: Span) -> Option<Span> {
         let text = self.spec.command.text();
 
-        if event.is_some_and(|(system, event)| !self.event.is_own(system.of(text), event.of(text)))
-        {
+        if !self.is_target(event) {
             return None;
         }
         self.defs
@@ -406,6 +423,104 @@ impl Compiler<'_, '_> {
             .find(|&expr| {
                 root(&self.spec.command, expr) == Root::Atom && self.referred(expr).is_none()
             })
+    }
+
+    /// Compiles a reference to a variable of this trigger that `expr` defines, if that is a constant.
+    ///
+    /// PARITY: C takes the constant for the name of a field.
+    fn constant_of(
+        &mut self,
+        expr: Span,
+        event: Option<(Span, Span)>,
+        name: Span,
+        usage: Usage,
+    ) -> Result<Option<Field>, Refusal> {
+        match self.is_plain(expr) {
+            true => Ok(None),
+            false => self.value(event, name, usage),
+        }
+    }
+
+    /// Compiles a reference to a variable that is no plain field of this trigger: to one of its own, or of another
+    /// trigger. If there is no such variable, returns the messages that precede that of the refusal.
+    fn referenced(
+        &mut self,
+        event: Option<(Span, Span)>,
+        name: Span,
+        usage: Usage,
+    ) -> Result<Result<Field, Notes>, Refusal> {
+        let text = self.spec.command.text();
+        let first = self.own == Own::First || self.event.defines(name.of(text));
+
+        if let (true, Some(field)) = (first, self.value(event, name, usage)?) {
+            return Ok(Ok(field));
+        }
+
+        let found = self.foreign(event, name)?;
+
+        match (&found, first) {
+            (Err(_), false) => Ok(self.value(event, name, usage)?.ok_or_else(|| match found {
+                Err(notes) => notes,
+                Ok(_) => Notes::default(),
+            })),
+            _ => Ok(found),
+        }
+    }
+
+    /// Compiles a reference to a number that this trigger defines, perhaps with a modifier: the number of this hit.
+    fn value(
+        &mut self,
+        event: Option<(Span, Span)>,
+        name: Span,
+        usage: Usage,
+    ) -> Result<Option<Field>, Refusal> {
+        let text = self.spec.command.text();
+
+        if self.own == Own::Never || !self.is_target(event) {
+            return Ok(None);
+        }
+
+        let (base, suffix) = match self.program.own_var(name.of(text), text) {
+            Some(_) => (name, None),
+            None => self.spec.name_and_modifier(name),
+        };
+        let Some(n) = self.program.own_var(base.of(text), text) else {
+            return Ok(None);
+        };
+        let var = self.program.vars.get(usize::from(n)).map(|var| var.field);
+        let Some(field) = var.filter(|field| field.kind == Kind::Number) else {
+            return Ok(None);
+        };
+        let modifier = match suffix {
+            None => Modifier::None,
+            Some(suffix) => self
+                .spec
+                .modifier(base, suffix, usage)
+                .ok()
+                // They say what a field of an event is.
+                .filter(|modifier| {
+                    !matches!(
+                        modifier,
+                        Modifier::Usecs | Modifier::Execname | Modifier::Stacktrace
+                    )
+                })
+                .ok_or_else(|| self.spec.command.refuse(ErrKind::BadFieldModifier, suffix))?,
+        };
+        let shown = match event {
+            Some((system, _)) => Span {
+                start: system.start,
+                ..base
+            },
+            None => base,
+        };
+
+        Ok(Some(Field {
+            name: Name::Text(shown),
+            op: Op::Own(n),
+            kind: Kind::Number,
+            modifier,
+            ..field
+        }))
     }
 
     /// Compiles a reference to a variable of another trigger. If there is no such variable, returns the
@@ -436,10 +551,18 @@ impl Compiler<'_, '_> {
             Err(LookupError::Failed(e)) => return Err(e.into()),
         };
 
-        match self.program.refer(event, Name::Text(name), &var)? {
+        match self.program.refer(command, event, Name::Text(name), &var)? {
             Some((_, field)) => Ok(Ok(field)),
             None => not_found,
         }
+    }
+
+    /// Returns the number of the task that has this name, which a field of the event may have as well.
+    fn task_number(&self, name: Span) -> Option<TaskNumber> {
+        let name = name.of(self.spec.command.text());
+        let mut all = TaskNumber::ALL.into_iter();
+
+        all.find(|number| number.name().as_bytes() == name && self.event.has(*number))
     }
 
     /// Compiles a field of the event, or a special field.
@@ -475,6 +598,11 @@ impl Compiler<'_, '_> {
             .field(name.of(command.text()))
             .filter(|desc| desc.size > 0 || is_generic(desc.kind));
         let Some(desc) = desc else {
+            if let Some(number) = self.task_number(name) {
+                let op = Op::Task(number);
+
+                return Ok(Field::generic(Name::Fixed(number.name()), op, modifier));
+            }
             return Err(command.refuse(ErrKind::FieldNotFound, name));
         };
         let own_stack = desc.kind == FieldKind::Stack && desc.size > 0;
@@ -563,11 +691,31 @@ fn same_event(text: &[u8], a: (Span, Span), b: (Span, Span)) -> bool {
 }
 
 impl Program {
+    /// Returns the place of the first field of `join()` that is not of the same kind and size as the key of `definer` in
+    /// its place, or of the last one if they are not as many; `None` if all agree, or there is no `join()`.
+    fn join_differs(&self, definer: &Program) -> Option<Span> {
+        let join = self.joins.first()?;
+        let (own, others) = (join.keys.as_slice(), definer.keys());
+        let same = |(a, b): (&Key, &Key)| a.field.kind == b.field.kind && a.size == b.size;
+        let agree = own
+            .iter()
+            .zip(others)
+            .take_while(|pair| same(*pair))
+            .count();
+
+        match join.spans.as_slice().get(agree) {
+            Some(at) => Some(*at),
+            None if agree < others.len() => join.spans.as_slice().last().copied(),
+            None => None,
+        }
+    }
+
     /// Returns the index of the reference to `var` and the reference as a field. Adds the reference if there
     /// is none yet; `None` if there are [`REFS_MAX`] already. `event` and `name` are its spans in this
     /// trigger's text.
     pub(super) fn refer(
         &mut self,
+        command: &CommandText<'_>,
         event: Option<(Span, Span)>,
         name: Name,
         var: &ForeignVar<'_>,
@@ -576,6 +724,17 @@ impl Program {
             if existing.table == var.table && existing.cell == var.cell {
                 return Ok(Some((index, existing.field)));
             }
+        }
+
+        if let Some(at) = self.join_differs(var.definer) {
+            let mut keys = TextBuf::default();
+
+            var.definer
+                .write_key_list(var.text, &mut keys)
+                .map_err(|_| Refusal::silent(Errno::Enomem))?;
+            return Err(command
+                .explain(Errno::Einval, ErrKind::JoinMismatch, at)
+                .detailed(&[b"keys=", &keys]));
         }
 
         let Some(index) = u8::try_from(self.refs.len())

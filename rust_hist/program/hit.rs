@@ -16,7 +16,10 @@
 use core::marker::PhantomData;
 
 use crate::{
-    limits::REFS_MAX,
+    limits::{
+        NUMBERS_MAX,
+        REFS_MAX, //
+    },
     tracing_map::{
         Ending,
         Key,
@@ -42,14 +45,17 @@ use super::{
         RefKey,
         Stack,
         StackField,
+        Unset,
         Words, //
     },
     needs::{
+        KeyKind,
         Needs,
         ACTIONS,
         EVERYTHING,
         KEY_ANY,
         KEY_TEXT,
+        KEY_VALUES,
         NESTED,
         NO_REFS,
         SHARED,
@@ -74,14 +80,17 @@ pub enum Outcome {
     Redo,
 }
 
+/// The computation of numbers that all others may be made of.
+const VALUES: u32 = KEY_VALUES;
+
 /// Steps that write the aux words of the element.
 const IN_ENTRY: u32 = VARS | VARS_STAMP | VARS_ANY | VARS_TEXT | VARS_STACK | VARS_OTHER | ACTIONS;
 
 /// Handles one hit. `K` is the form of the key, `REFS` the most references that the trigger may have, `STEPS` the other
-/// steps. With `LAST` false it returns [`Outcome::Redo`] for a key that is not in the map. `found` is the variable that
-/// [`LookPath::look`] has found.
+/// steps, `ROOM` the most numbers that are computed once. With `LAST` false it returns [`Outcome::Redo`] for a key that
+/// is not in the map. `found` is the variable that [`LookPath::look`] has found.
 #[inline(always)]
-fn hit<'c, K, C, const REFS: usize, const STEPS: u32, const LAST: bool>(
+fn hit<'c, K, C, const REFS: usize, const STEPS: u32, const ROOM: usize, const LAST: bool>(
     cx: C,
     found: Option<NumCell<'c>>,
 ) -> Outcome
@@ -95,13 +104,19 @@ where
         return count::<C, STEPS>(cx, map, Ending::DroppedNested);
     }
 
-    // The key.
+    // The key, and what it is made of.
     let mut stamp = 0;
-    if const { stamp_comes_before(STEPS) == KEY_ANY } {
+    if const { stamp_comes_before(STEPS, ROOM) == KEY_ANY } {
         stamp = cx.program().stamp(&cx);
     }
+    let mut numbers = [0; ROOM];
+    let values_first = values_first::<C, STEPS, false>(cx, stamp, &mut numbers);
     let mut room = <K::Room<'_, C>>::default();
-    let key = K::key::<C, STEPS>(cx, stamp, &mut room);
+    let known = match const { ROOM } {
+        0 => &[][..],
+        _ => &numbers,
+    };
+    let key = K::key::<C, STEPS, false>(cx, stamp, known, &mut room);
     let hash = key.hash(map.hash());
     let seen = match LAST {
         true => None,
@@ -111,35 +126,168 @@ where
         return Outcome::Redo;
     }
 
-    // The variables of other triggers.
+    // The variables of other triggers, and the numbers that are computed once.
     let (mut only, mut many) = ([0], None);
-    let refs = match cx.program().refs() {
-        _ if const { REFS == 0 } => Ok(&[][..]),
-        [reference, more @ ..] if const { REFS == 1 } || more.is_empty() => {
-            let number = match found {
-                Some(cell) => reference.read_found(cell),
-                None => reference.read_only(cx, &RefKey::<K>::new(&key, hash)),
-            };
-
-            only = [number.unwrap_or(0)];
-            number.map(|_| &only[..])
-        }
-        [] => Ok(&only[..]),
+    let refs = read::<K, C, REFS, false>(cx, key, hash, found, &mut only, &mut many);
+    let Ok(refs) = refs else {
+        return count::<C, STEPS>(cx, map, Ending::Ignored);
+    };
+    let refs = match refs {
+        _ if const { ROOM == 0 } => refs,
+        // Nothing has changed.
+        _ if values_first && cx.program().refs().is_empty() => &numbers,
         _ => {
-            // Copied, so that the key stays in registers where there is one reference or none.
-            let copy = key;
-
-            cx.program().read_refs(
-                cx,
-                RefKey::<K>::new(&copy, hash),
-                many.insert([0; REFS_MAX]),
-            )
+            if const { stamp_comes_before(STEPS, ROOM) == VALUES } {
+                stamp = cx.program().stamp(&cx);
+            }
+            with_values(cx, stamp, refs, &mut numbers)
         }
     };
+
+    leave::<K, C, STEPS, ROOM, LAST>(cx, map, stamp, refs, key, hash, seen, None)
+}
+
+/// Handles one hit of a trigger that looks for variables of others by the key `J`, before the key of its row is known.
+/// It cannot be left to another call: the variables may have been taken.
+#[inline(always)]
+fn joined<'c, K, J, C, const REFS: usize, const STEPS: u32, const ROOM: usize>(cx: C) -> Outcome
+where
+    K: KeyForm,
+    J: KeyForm,
+    C: Context<'c>,
+{
+    let map = cx.map();
+
+    if const { STEPS & NESTED != 0 } && cx.is_too_deep() {
+        return count::<C, STEPS>(cx, map, Ending::DroppedNested);
+    }
+
+    // The variables of other triggers.
+    let mut stamp = 0;
+    if const { STEPS & STAMP != 0 && STEPS & KEY_VALUES != 0 } {
+        stamp = cx.program().stamp(&cx);
+    }
+    let mut numbers = [0; ROOM];
+    values_first::<C, STEPS, true>(cx, stamp, &mut numbers);
+    let mut lookup_room = <J::Room<'_, C>>::default();
+    let lookup = J::key::<C, 0, true>(cx, stamp, &numbers, &mut lookup_room);
+    let (mut only, mut many) = ([0], None);
+    let hash = lookup.hash(map.hash());
+    let refs = read::<J, C, REFS, true>(cx, lookup, hash, None, &mut only, &mut many);
     let Ok(refs) = refs else {
         return count::<C, STEPS>(cx, map, Ending::Ignored);
     };
 
+    // What is computed of them, and the key.
+    if const { STEPS & STAMP != 0 && STEPS & KEY_VALUES == 0 } {
+        stamp = cx.program().stamp(&cx);
+    }
+    let refs = with_values(cx, stamp, refs, &mut numbers);
+    let mut room = <K::Room<'_, C>>::default();
+    let key = K::key::<C, STEPS, false>(cx, stamp, refs, &mut room);
+    let hash = key.hash(map.hash());
+    let whole = match const { STEPS & WHOLE_KEY } {
+        0 => &[],
+        _ => J::whole(&lookup),
+    };
+
+    leave::<K, C, STEPS, ROOM, true>(cx, map, stamp, refs, key, hash, None, Some(whole))
+}
+
+/// Computes the numbers that are computed once if the key is made of them by which variables of other triggers are
+/// looked for; returns whether it is.
+#[inline(always)]
+fn values_first<'c, C: Context<'c>, const STEPS: u32, const LOOKUP: bool>(
+    cx: C,
+    stamp: u64,
+    numbers: &mut [u64],
+) -> bool {
+    let is_so =
+        const { STEPS & KEY_VALUES != 0 } && cx.program().key_of::<LOOKUP>().plan.has_values;
+
+    if is_so {
+        cx.program().compute_values(cx, stamp, numbers);
+    }
+    is_so
+}
+
+/// Reads the variables of other triggers, by the key of the row or by another one: `LOOKUP`.
+#[inline(always)]
+fn read<'h, 'c, K, C, const REFS: usize, const LOOKUP: bool>(
+    cx: C,
+    key: K::Key<'_>,
+    hash: u64,
+    found: Option<NumCell<'c>>,
+    only: &'h mut [u64; 1],
+    many: &'h mut Option<[u64; REFS_MAX]>,
+) -> Result<&'h [u64], Unset>
+where
+    K: KeyForm,
+    C: Context<'c>,
+{
+    match cx.program().refs() {
+        _ if const { REFS == 0 } => Ok(&[]),
+        [reference, more @ ..] if const { REFS == 1 } || more.is_empty() => {
+            let number = match found {
+                Some(cell) => reference.read_found(cell),
+                None => reference.read_only(cx, &RefKey::<K, LOOKUP>::new(&key, hash)),
+            };
+
+            *only = [number.unwrap_or(0)];
+            number.map(|_| &only[..])
+        }
+        // As many as if there were one, so that their number is known.
+        [] => Ok(&only[..]),
+        _ => {
+            if const { REFS > 1 } {
+                // A copy, so that the key needs no place in memory where there are fewer.
+                let copy = key;
+
+                cx.program().read_refs(
+                    cx,
+                    RefKey::<K, LOOKUP>::new(&copy, hash),
+                    many.insert([0; REFS_MAX]),
+                )
+            } else {
+                // There is one at most.
+                Ok(&only[..])
+            }
+        }
+    }
+}
+
+/// Puts the variables of other triggers into `numbers`, and behind them the numbers that are computed once.
+#[inline(always)]
+fn with_values<'h, 'c, C: Context<'c>, const ROOM: usize>(
+    cx: C,
+    stamp: u64,
+    refs: &[u64],
+    numbers: &'h mut [u64; ROOM],
+) -> &'h [u64] {
+    for (place, number) in numbers.iter_mut().zip(refs) {
+        *place = *number;
+    }
+    cx.program().compute_values(cx, stamp, numbers);
+    numbers
+}
+
+/// Leaves a hit in the entry with this key, `seen` if it has been looked for already. `lookup` is the whole key by which
+/// variables of other triggers are looked for, if it is not that of the entry.
+#[inline(always)]
+fn leave<'c, K, C, const STEPS: u32, const ROOM: usize, const LAST: bool>(
+    cx: C,
+    map: MapView<'c, C::Storage, C::Hash>,
+    mut stamp: u64,
+    refs: &[u64],
+    key: K::Key<'_>,
+    hash: u64,
+    seen: Option<Lookup>,
+    lookup: Option<&[u64]>,
+) -> Outcome
+where
+    K: KeyForm,
+    C: Context<'c>,
+{
     // The entry.
     let seen = match seen {
         Some(seen) => seen,
@@ -157,7 +305,7 @@ where
     };
 
     // The sums.
-    if const { stamp_comes_before(STEPS) == VALS_ANY } {
+    if const { stamp_comes_before(STEPS, ROOM) == VALS_ANY } {
         stamp = cx.program().stamp(&cx);
     }
     let inputs = Inputs {
@@ -171,7 +319,7 @@ where
 
     // Variables and actions.
     if const { STEPS & IN_ENTRY != 0 } {
-        if const { stamp_comes_before(STEPS) == IN_ENTRY } {
+        if const { stamp_comes_before(STEPS, ROOM) == IN_ENTRY } {
             stamp = cx.program().stamp(&cx);
         }
         map.with_aux(
@@ -184,7 +332,7 @@ where
                     refs,
                     key: match const { STEPS & WHOLE_KEY } {
                         0 => &[],
-                        _ => K::whole(&key),
+                        _ => lookup.unwrap_or_else(|| K::whole(&key)),
                     },
                     aux,
                 };
@@ -203,10 +351,11 @@ where
 
 /// The first step of a path that may need the time stamp. To read it takes a call, which a hit that ends before that
 /// step does not make.
-const fn stamp_comes_before(steps: u32) -> u32 {
+const fn stamp_comes_before(steps: u32, room: usize) -> u32 {
     match steps & STAMP {
         0 => 0,
         _ if steps & KEY_ANY != 0 => KEY_ANY,
+        _ if room != 0 => VALUES,
         _ if steps & VALS_ANY != 0 => VALS_ANY,
         _ => IN_ENTRY,
     }
@@ -282,7 +431,7 @@ impl<K: KeyForm, const STEPS: u32, const REST: u32> RecordPath for OfRecord<K, S
     #[inline(always)]
     fn hit<'c, C: Context<'c>>(cx: C) -> Outcome {
         const { assert!(STEPS & !REST == 0 && REST & !(PLAIN | WITH_VARS) == 0) };
-        hit::<K, C, 0, STEPS, false>(cx, None)
+        hit::<K, C, 0, STEPS, 0, false>(cx, None)
     }
 }
 
@@ -294,7 +443,7 @@ impl<K: KeyForm, const REST: u32> RecordPath for RestOfRecord<K, REST> {
 
     #[inline(always)]
     fn hit<'c, C: Context<'c>>(cx: C) -> Outcome {
-        hit::<K, C, 0, REST, true>(cx, None)
+        hit::<K, C, 0, REST, 0, true>(cx, None)
     }
 }
 
@@ -314,13 +463,13 @@ impl<K: KeyForm, const REFS: usize, const STEPS: u32> HitPath for Path<K, REFS, 
         const { assert!(K::IS_WHOLE || STEPS & WHOLE_KEY == 0) };
         // Actions need a stack frame in any case, so a path with actions and no reference inserts keys itself.
         match const { REFS == 0 && STEPS & ACTIONS != 0 } {
-            false => hit::<K, C, REFS, STEPS, false>(cx, None),
-            true => hit::<K, C, REFS, STEPS, true>(cx, None),
+            false => hit::<K, C, REFS, STEPS, 0, false>(cx, None),
+            true => hit::<K, C, REFS, STEPS, 0, true>(cx, None),
         }
     }
 }
 
-/// Keys `K` and everything else; and the rest of each other path with these keys.
+/// Keys `K` and everything but numbers that are computed once; and the rest of each other path with these keys.
 pub(super) struct General<K>(PhantomData<K>);
 
 impl<K: KeyForm> HitPath for General<K> {
@@ -328,7 +477,47 @@ impl<K: KeyForm> HitPath for General<K> {
 
     #[inline(always)]
     fn hit<'c, C: Context<'c>>(cx: C) -> Outcome {
-        hit::<K, C, REFS_MAX, EVERYTHING, true>(cx, None)
+        hit::<K, C, REFS_MAX, FOR_ALL, 0, true>(cx, None)
+    }
+}
+
+/// Keys `K`, at most one variable of another trigger, some numbers that are computed once, and `STEPS`.
+pub(super) struct WithValues<K, const STEPS: u32>(PhantomData<K>);
+
+impl<K: KeyForm, const STEPS: u32> HitPath for WithValues<K, STEPS> {
+    type Rest = Everything;
+
+    #[inline(always)]
+    fn hit<'c, C: Context<'c>>(cx: C) -> Outcome {
+        hit::<K, C, 1, STEPS, FEW_NUMBERS, false>(cx, None)
+    }
+}
+
+/// As many numbers in one list as most triggers have that have any.
+const FEW_NUMBERS: usize = 4;
+
+/// Keys `K`, at most one variable of another trigger that the key `J` finds, some numbers that are computed once, and
+/// `STEPS`.
+pub(super) struct Joined<K, J, const STEPS: u32>(PhantomData<(K, J)>);
+
+impl<K: KeyForm, J: KeyForm, const STEPS: u32> HitPath for Joined<K, J, STEPS> {
+    type Rest = Everything;
+
+    #[inline(always)]
+    fn hit<'c, C: Context<'c>>(cx: C) -> Outcome {
+        joined::<K, J, C, 1, STEPS, FEW_NUMBERS>(cx)
+    }
+}
+
+/// Any keys and everything else.
+pub(super) struct Everything;
+
+impl HitPath for Everything {
+    type Rest = Self;
+
+    #[inline(always)]
+    fn hit<'c, C: Context<'c>>(cx: C) -> Outcome {
+        joined::<Copied, Copied, C, REFS_MAX, EVERYTHING, NUMBERS_MAX>(cx)
     }
 }
 
@@ -341,7 +530,7 @@ impl<K: KeyForm, const STEPS: u32> LookPath for Await<K, STEPS> {
         const { assert!(STEPS & (KEY_ANY | WHOLE_KEY) == 0) };
 
         let mut room = <K::Room<'_, C>>::default();
-        let key = K::key::<C, STEPS>(cx, 0, &mut room);
+        let key = K::key::<C, STEPS, false>(cx, 0, &[], &mut room);
         let only = cx.program().refs().first();
         let found = only.and_then(|only| only.find_only::<C, K>(cx, &key));
 
@@ -358,7 +547,7 @@ impl<K: KeyForm, const STEPS: u32> LookPath for Await<K, STEPS> {
 
     #[inline(always)]
     fn rest<'c, C: Context<'c>>(cx: C, found: NumCell<'c>) {
-        hit::<K, C, 1, STEPS, true>(cx, Some(found));
+        hit::<K, C, 1, STEPS, 0, true>(cx, Some(found));
     }
 }
 
@@ -389,7 +578,9 @@ pub struct Row<F> {
 const fn offer<K: KeyForm>(refs: usize, steps: u32) -> Needs {
     Needs {
         key: K::KIND,
+        join: None,
         refs,
+        numbers: 0,
         steps,
     }
 }
@@ -424,8 +615,8 @@ fn awaits<E: Entry, K: KeyForm, const STEPS: u32>() -> Row<E::Fn> {
 
 fn general<E: Entry, K: KeyForm>() -> Row<E::Fn> {
     let steps = match K::IS_WHOLE {
-        true => EVERYTHING,
-        false => EVERYTHING & !WHOLE_KEY,
+        true => FOR_ALL,
+        false => FOR_ALL & !WHOLE_KEY,
     };
 
     Row {
@@ -434,13 +625,48 @@ fn general<E: Entry, K: KeyForm>() -> Row<E::Fn> {
     }
 }
 
+fn values<E: Entry, K: KeyForm, const STEPS: u32>() -> Row<E::Fn> {
+    Row {
+        offers: Needs {
+            numbers: FEW_NUMBERS,
+            ..offer::<K>(1, STEPS | NO_REFS)
+        },
+        enter: E::of::<WithValues<K, STEPS>>(),
+    }
+}
+
+fn joins<E: Entry, K: KeyForm, J: KeyForm, const STEPS: u32>() -> Row<E::Fn> {
+    Row {
+        offers: Needs {
+            join: Some(J::KIND),
+            numbers: FEW_NUMBERS,
+            ..offer::<K>(1, STEPS)
+        },
+        enter: E::of::<Joined<K, J, STEPS>>(),
+    }
+}
+
+fn everything<E: Entry>() -> Row<E::Fn> {
+    Row {
+        offers: Needs {
+            join: Some(KeyKind::Copied),
+            numbers: NUMBERS_MAX,
+            ..offer::<Copied>(REFS_MAX, EVERYTHING)
+        },
+        enter: E::of::<Everything>(),
+    }
+}
+
 /// How many paths there are.
-pub const PATHS: usize = 57;
+pub const PATHS: usize = 66;
 
 // What rows offer, in the order of how much code it is.
 const COMPUTED: u32 = KEY_ANY | VALS_ANY | STAMP;
 const STAMPED: u32 = STAMP | VARS_STAMP;
 const ANY_VARS: u32 = STAMPED | VARS | VARS_ANY;
+const FOR_ALL: u32 = EVERYTHING & !KEY_VALUES;
+const JOINED: u32 = KEY_TEXT | COMPUTED | SHARED | NESTED;
+const VALUED: u32 = JOINED | KEY_VALUES | ANY_VARS;
 
 /// The paths. The first row that offers what a trigger needs is its path; the last offers everything.
 #[rustfmt::skip]
@@ -503,6 +729,15 @@ pub fn paths<E: Entry>() -> [Row<E::Fn>; PATHS] {
         path::<E, Stack, 0, 0>(),
         general::<E, Stack>(),
         general::<E, Copied>(),
+        values::<E, Words<1>, { VALUED }>(),
+        values::<E, Words<2>, { VALUED }>(),
+        values::<E, Columns, { VALUED }>(),
+        joins::<E, Words<1>, Words<1>, { JOINED }>(),
+        joins::<E, Words<2>, Words<1>, { JOINED }>(),
+        joins::<E, Words<3>, Words<1>, { JOINED }>(),
+        joins::<E, Words<1>, Words<2>, { JOINED }>(),
+        joins::<E, Words<2>, Words<2>, { JOINED }>(),
+        everything::<E>(),
     ]
 }
 
@@ -513,5 +748,5 @@ pub fn select<E: Entry>(needs: &Needs) -> E::Fn {
 
     debug_assert!(found.is_some());
     // The last row offers everything.
-    found.map_or_else(E::of::<General<Copied>>, |row| row.enter)
+    found.map_or_else(E::of::<Everything>, |row| row.enter)
 }

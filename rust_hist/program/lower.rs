@@ -9,7 +9,11 @@ use crate::{
         AllocError,
         Vec, //
     },
-    limits::List,
+    field::TaskNumber,
+    limits::{
+        List,
+        KEYS_MAX, //
+    },
     tracing_map::SHORT_KEY_WORDS, //
 };
 
@@ -24,91 +28,193 @@ use super::{
     plan::{
         ArgFrom,
         ArgStep,
+        KeyPlan,
+        Plan,
         TextAt,
+        ValueStep,
         VarStep,
         SLOT, //
     },
+    var::bit,
     ArgSource,
     Code,
     Field,
+    HitValue,
     Insn,
+    Key,
     Kind,
+    Modifier,
     Op,
     Program, //
 };
 
 impl Program {
-    /// Lowers keys and values.
+    /// Lowers all of it. The numbers of a hit come behind the variables of other triggers, so all of those must be known.
     pub(super) fn lower(&mut self) -> Result<(), AllocError> {
-        let mut keys = List::new();
+        self.plan = Plan::default();
+        self.find_values()?;
+        self.lower_values()?;
+        self.lower_columns()?;
+        self.lower_vars()?;
+        self.lower_actions()
+    }
+
+    /// Finds the numbers of a hit that anything names. What they are computed of comes first.
+    fn find_values(&mut self) -> Result<(), AllocError> {
+        let named = self
+            .vars()
+            .iter()
+            .fold(self.named_in_columns(), |all, var| {
+                all | self.named_by(&var.field)
+            });
+
+        self.values = Vec::new();
+        for number in TaskNumber::ALL {
+            if self.asks_for(number) {
+                self.values.push(HitValue::Task(number))?;
+            }
+        }
+        for n in (0..=u8::MAX).take(self.vars().len()) {
+            if named & bit(n) != 0 {
+                self.values.push(HitValue::Own(n))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether anything in the program is made of a number of the task.
+    fn asks_for(&self, number: TaskNumber) -> bool {
+        let joins = self.joins.iter().flat_map(|join| join.keys.as_slice());
+        let keys = joins.chain(self.keys()).map(|key| &key.field);
+        let saves = self.saves.iter().map(|save| &save.field);
+        let args = self.args.iter().filter_map(|arg| match &arg.source {
+            ArgSource::Field(field) => Some(field),
+            _ => None,
+        });
+        let mut all = keys
+            .chain(self.vals())
+            .chain(self.vars.iter().map(|var| &var.field))
+            .chain(saves)
+            .chain(args);
+
+        all.any(|field| self.ops(field).any(|op| op == Op::Task(number)))
+    }
+
+    /// Lowers what a hit computes once.
+    fn lower_values(&mut self) -> Result<(), AllocError> {
+        for at in 0..self.values.len() {
+            let value = match self.values.get(at).copied() {
+                Some(HitValue::Task(number)) => ValueStep::Task(number),
+                Some(HitValue::Own(n)) => {
+                    match self.vars.get(usize::from(n)).map(|var| var.field) {
+                        Some(field) => ValueStep::Number(self.lower_number(&field)?),
+                        None => continue,
+                    }
+                }
+                None => continue,
+            };
+
+            self.plan.values.push(value)?;
+        }
+        Ok(())
+    }
+
+    /// The place of a number of the hit behind the variables of other triggers.
+    fn place_of_value(&self, value: HitValue) -> u8 {
+        let place = self.values.iter().position(|&other| other == value);
+
+        // There are less than 64 in all.
+        place
+            .and_then(|place| u8::try_from(self.refs.len().saturating_add(place)).ok())
+            .unwrap_or(u8::MAX)
+    }
+
+    /// A field that names a number of the hit as one that names a variable of another trigger: a hit has all of them in
+    /// one list.
+    fn in_one_list(&self, field: &Field) -> Field {
+        let value = match field.op {
+            Op::Own(n) => HitValue::Own(n),
+            Op::Task(number) => HitValue::Task(number),
+            _ => return *field,
+        };
+
+        Field {
+            op: Op::Ref(self.place_of_value(value)),
+            ..*field
+        }
+    }
+
+    /// Lowers a key.
+    fn lower_key(&mut self, keys: List<Key, KEYS_MAX>) -> Result<KeyPlan, AllocError> {
+        let mut numbers = List::new();
+        let keys = keys.as_slice();
+
+        for key in keys {
+            // There are as many places as keys.
+            let _ = numbers.push(self.lower_number(&key.field)?);
+        }
+        // INVARIANT: of the plan. What has no words is a key of another form.
+        Ok(KeyPlan {
+            has_comm: keys.iter().any(|key| key.field.op == Op::Comm),
+            has_values: self.plan.reads_list(numbers.as_slice()),
+            words: lower_words(keys, numbers.as_slice()).unwrap_or_default(),
+            numbers,
+        })
+    }
+
+    /// Lowers keys and values.
+    fn lower_columns(&mut self) -> Result<(), AllocError> {
         let mut vals = List::new();
 
-        for key in 0..self.keys().len() {
-            if let Some(field) = self.keys().get(key).map(|key| key.field) {
-                // There are as many places as keys, and below as values.
-                let _ = keys.push(self.lower_number(&field)?);
+        self.plan.row = self.lower_key(self.keys)?;
+        if let Some(keys) = self.joins.first().map(|join| join.keys) {
+            let plan = self.lower_key(keys)?;
+
+            if let Some(join) = self.joins.get_mut(0) {
+                join.plan = plan;
             }
         }
         for val in 0..self.vals().len() {
             if let Some(&field) = self.vals().get(val) {
+                // There are as many places as values.
                 let _ = vals.push(self.lower_number(&field)?);
             }
         }
-
-        // INVARIANT: of the plan. What has no words is a key of another form.
-        self.plan.words = self.lower_words(keys.as_slice()).unwrap_or_default();
-        self.plan.keys = keys;
-        self.plan.has_comm_key = self.keys().iter().any(|key| key.field.op == Op::Comm);
         self.plan.vals = vals;
         Ok(())
     }
 
-    /// The words of a short key, if each can be computed by itself: as a number, or as a part of a string that always
-    /// is in one place.
-    fn lower_words(&self, numbers: &[Operand]) -> Option<List<Operand, SHORT_KEY_WORDS>> {
-        let mut words = List::new();
-
-        for (key, number) in self.keys().iter().zip(numbers) {
-            match (key.field.kind, key.field.op) {
-                (Kind::Number, _) => words.push(*number).ok()?,
-                (_, Op::StaticString { offset, len }) => {
-                    for i in 0..key.words() {
-                        words
-                            .push(Operand::of_text(offset, len, key.words(), i))
-                            .ok()?;
-                    }
-                }
-                _ => return None,
-            }
-        }
-        Some(words)
-    }
-
     /// Lowers a field; what is no number comes to 0.
     pub(super) fn lower_number(&mut self, field: &Field) -> Result<Operand, AllocError> {
-        match field.op {
-            Op::Expr(code) => match Operand::of_two(code.of(&self.code)) {
-                Some(number) => {
-                    self.plan.has_stamp |= number.source == Source::Timestamp;
-                    Ok(number)
-                }
-                None => {
-                    let code = self.lower_code(code)?;
+        let Op::Expr(code) = field.op else {
+            self.plan.has_stamp |= field.op == Op::Timestamp;
+            return Ok(Operand::of_field(&self.in_one_list(field)));
+        };
+        let mut code_in_one_list = Vec::new();
 
-                    Ok(Operand::of_steps(self.plan.steps_of(code), code))
-                }
-            },
-            op => {
-                self.plan.has_stamp |= op == Op::Timestamp;
-                Ok(Operand::of_field(field))
+        for insn in code.of(&self.code) {
+            code_in_one_list.push(match insn {
+                Insn::Push(field) => Insn::Push(self.in_one_list(field)),
+                insn => *insn,
+            })?;
+        }
+        match Operand::of_two(&code_in_one_list) {
+            Some(number) => {
+                self.plan.has_stamp |= number.source == Source::Timestamp;
+                Ok(number)
+            }
+            None => {
+                let code = self.lower_code(&code_in_one_list)?;
+
+                Ok(Operand::of_steps(self.plan.steps_of(code), code))
             }
         }
     }
 
     /// Lowers an expression, and returns where its steps are.
-    fn lower_code(&mut self, code: Code) -> Result<Code, AllocError> {
+    fn lower_code(&mut self, code: &[Insn]) -> Result<Code, AllocError> {
         let start = self.plan.steps.len();
-        let mut insns = code.of(&self.code).iter().peekable();
+        let mut insns = code.iter().peekable();
 
         while let Some(insn) = insns.next() {
             let step = match insn {
@@ -144,7 +250,7 @@ impl Program {
     }
 
     /// Lowers the variables, in their order.
-    pub(super) fn lower_vars(&mut self) -> Result<(), AllocError> {
+    fn lower_vars(&mut self) -> Result<(), AllocError> {
         let mut vars = Vec::new();
 
         for at in 0..self.vars.len() {
@@ -159,9 +265,20 @@ impl Program {
                 let room = cell.words.saturating_sub(1);
                 let most = u32::try_from(most_in(room.into())).map_err(|_| AllocError)?;
 
+                let n = u8::try_from(at).map_err(|_| AllocError)?;
+                // What the hit has computed is not computed again.
+                let named = match self.values.contains(&HitValue::Own(n)) {
+                    true => Field {
+                        op: Op::Own(n),
+                        modifier: Modifier::None,
+                        ..field
+                    },
+                    false => field,
+                };
+
                 vars.push(VarStep {
-                    number: self.lower_number(&field)?,
-                    n: u8::try_from(at).map_err(|_| AllocError)?,
+                    number: self.lower_number(&named)?,
+                    n,
                     at: cell.at,
                     kind: cell.kind,
                     text: TextAt::new(text, most),
@@ -174,7 +291,7 @@ impl Program {
     }
 
     /// Lowers the parameters of all actions, in their order.
-    pub(super) fn lower_actions(&mut self) -> Result<(), AllocError> {
+    fn lower_actions(&mut self) -> Result<(), AllocError> {
         let mut saves = Vec::new();
         let mut args = Vec::new();
 
@@ -244,4 +361,25 @@ impl Program {
         )
         .then_some(field)
     }
+}
+
+/// The words of a short key, if each can be computed by itself: as a number, or as a part of a string that always is in
+/// one place.
+fn lower_words(keys: &[Key], numbers: &[Operand]) -> Option<List<Operand, SHORT_KEY_WORDS>> {
+    let mut words = List::new();
+
+    for (key, number) in keys.iter().zip(numbers) {
+        match (key.field.kind, key.field.op) {
+            (Kind::Number, _) => words.push(*number).ok()?,
+            (_, Op::StaticString { offset, len }) => {
+                for i in 0..key.words() {
+                    words
+                        .push(Operand::of_text(offset, len, key.words(), i))
+                        .ok()?;
+                }
+            }
+            _ => return None,
+        }
+    }
+    Some(words)
 }

@@ -51,8 +51,11 @@ pub const NESTED: u32 = 1 << 13;
 /// The path accepts triggers without references, as all do but those that begin with a lookup of one.
 pub(super) const NO_REFS: u32 = 1 << 14;
 
+/// Numbers that the hit computes once may be needed for the key by which variables of other triggers are looked for.
+pub(super) const KEY_VALUES: u32 = 1 << 15;
+
 /// All of them.
-pub(super) const EVERYTHING: u32 = (1 << 15) - 1;
+pub(super) const EVERYTHING: u32 = (1 << 16) - 1;
 
 /// In what form the key of a hit is computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,8 +77,12 @@ pub enum KeyKind {
 pub struct Needs {
     /// The form of the key.
     pub key: KeyKind,
+    /// In what form that is by which variables of other triggers are looked for, if it is not the same.
+    pub join: Option<KeyKind>,
     /// How many variables of other triggers are read.
     pub refs: usize,
+    /// How many these are together with the numbers that are computed once; 0 if there are none of the latter.
+    pub numbers: usize,
     /// Which of the other steps there are.
     pub steps: u32,
 }
@@ -84,7 +91,9 @@ impl Needs {
     /// Whether a path that offers `row` does for these hits.
     pub fn are_covered_by(&self, row: &Self) -> bool {
         (row.key == self.key || row.key == KeyKind::Copied)
+            && (row.join == self.join || row.join == Some(KeyKind::Copied))
             && self.refs <= row.refs
+            && self.numbers <= row.numbers
             && self.steps & !row.steps == 0
     }
 }
@@ -102,12 +111,16 @@ impl Program {
         let plan = &self.plan;
         let is = |step: u32, any: bool| if any { step } else { 0 };
         let any_not = |all: &[Operand], does: fn(&Operand) -> bool| !all.iter().all(does);
-        let words = plan.words.as_slice();
-        let key_numbers = plan.keys.as_slice();
+        let words = plan.row.words.as_slice();
+        let key_numbers = plan.row.numbers.as_slice();
         let has_key_text = words.iter().any(|word| word.source == Source::Text);
         let mut vars = 0;
 
-        for (var, step) in self.vars().iter().zip(plan.vars.iter()) {
+        // Where none is stored there is nothing to do; else the steps go through all of them.
+        let stores = self.vars().iter().any(|var| var.is_stored());
+        let stored = self.vars().iter().filter(|_| stores);
+
+        for (var, step) in stored.zip(plan.vars.iter()) {
             vars |= match var.field.op {
                 _ if step.is_number() => match plan.kind_of(&step.number) {
                     IMMEDIATE => VARS,
@@ -125,15 +138,28 @@ impl Program {
         // A key that is longer than those of a source is looked up there by its beginning.
         let wants_key = refs.any(|reference| reference.cell.kind != Kind::Number)
             || actions.any(|action| action.kind == ActionKind::Snapshot)
-            || sources.any(|words| words != self.key_words());
+            || sources.any(|words| words != self.lookup_words());
 
         Needs {
             key: self.key_kind(),
+            join: self.joins.first().map(|join| {
+                let words = join.plan.words.as_slice();
+
+                match words.iter().all(Operand::is_simple) {
+                    true if !words.is_empty() => KeyKind::Words(words.len()),
+                    _ => KeyKind::Copied,
+                }
+            }),
             refs: self.refs().len(),
+            numbers: match plan.values.len() {
+                0 => 0,
+                values => self.refs().len().saturating_add(values),
+            },
             steps: vars
                 | is(NO_REFS, self.refs().is_empty())
                 | is(KEY_TEXT, has_key_text)
                 | is(KEY_ANY, any_not(key_numbers, Operand::is_simple))
+                | is(KEY_VALUES, self.key_of::<true>().plan.has_values)
                 | is(VALS_ANY, any_not(plan.vals.as_slice(), Operand::is_plain))
                 | is(ACTIONS, !self.actions().is_empty())
                 | is(STAMP, plan.has_stamp)
@@ -144,7 +170,7 @@ impl Program {
     }
 
     fn key_kind(&self) -> KeyKind {
-        let words = self.plan.words.as_slice().len();
+        let words = self.plan.row.words.as_slice().len();
         let mut keys = self.keys().iter();
 
         match self.keys() {

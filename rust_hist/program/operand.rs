@@ -159,7 +159,10 @@ impl Operand {
                 operand.at = n.into();
                 Source::Ref
             }
-            Op::Expr(_)
+            // The program names numbers of the hit by their place among the references.
+            Op::Own(_)
+            | Op::Task(_)
+            | Op::Expr(_)
             | Op::Comm
             | Op::EntryComm
             | Op::StaticString { .. }
@@ -325,6 +328,11 @@ impl Operand {
         );
 
         !is_elsewhere && self.post != PostOp::SubRef
+    }
+
+    /// Whether it is, or is made of, one of the references, its expression aside.
+    pub(super) fn reads_list(&self) -> bool {
+        self.source == Source::Ref || self.post == PostOp::SubRef
     }
 
     /// Whether it is simple, and nothing is done with it: [`Operand::load`] computes it.

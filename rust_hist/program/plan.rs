@@ -8,6 +8,7 @@
 
 use crate::{
     alloc::Vec,
+    field::TaskNumber,
     limits::{
         List,
         KEYS_MAX,
@@ -30,6 +31,7 @@ use super::{
     Action,
     ActionKind,
     Code,
+    Key,
     Kind,
     Op, //
 };
@@ -38,17 +40,16 @@ use super::{
 ///
 /// # Invariants
 ///
-/// - `keys` and `vals` are those of the program, `vars` its variables, in the same order.
-/// - `words` are the words of the key, if it is short and each of them can be computed by itself; else there are none.
+/// - `row` and `vals` are those of the program, `vars` its variables, in the same order.
 /// - `has_stamp` says whether any number needs the time stamp.
 #[derive(Debug, Default)]
 pub(super) struct Plan {
     pub(super) has_stamp: bool,
-    /// Whether the key has the name of the task.
-    pub(super) has_comm_key: bool,
-    pub(super) words: List<Operand, SHORT_KEY_WORDS>,
-    pub(super) keys: List<Operand, KEYS_MAX>,
+    /// The key of the rows.
+    pub(super) row: KeyPlan,
     pub(super) vals: List<Operand, VALS_MAX>,
+    /// What the hit computes once, each after what it is computed of.
+    pub(super) values: Vec<ValueStep>,
     pub(super) vars: Vec<VarStep>,
     /// The parameters of `save()` and of `trace()`.
     pub(super) saves: Vec<ArgStep>,
@@ -57,11 +58,56 @@ pub(super) struct Plan {
     pub(super) steps: Vec<Step>,
 }
 
+/// A number that a hit computes once.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum ValueStep {
+    /// Of the task.
+    Task(TaskNumber),
+    /// Any other.
+    Number(Operand),
+}
+
+/// What a hit computes for a key.
+///
+/// # Invariants
+///
+/// - `numbers` are those of the keys, in the same order.
+/// - `words` are the words of the key, if it is short and each of them can be computed by itself; else there are none.
+#[derive(Debug, Default)]
+pub(super) struct KeyPlan {
+    /// Whether it has the name of the task.
+    pub(super) has_comm: bool,
+    /// Whether it has numbers that the hit computes once.
+    pub(super) has_values: bool,
+    pub(super) words: List<Operand, SHORT_KEY_WORDS>,
+    pub(super) numbers: List<Operand, KEYS_MAX>,
+}
+
+/// A key of a program: its fields, how many words they come to, and what a hit computes for it.
+#[derive(Clone, Copy)]
+pub(super) struct KeyParts<'p> {
+    pub(super) keys: &'p [Key],
+    pub(super) words: usize,
+    pub(super) plan: &'p KeyPlan,
+}
+
 impl Plan {
     /// The steps of an expression.
     #[inline(always)]
     pub(super) fn steps_of(&self, code: Code) -> &[Step] {
         part(&self.steps, code.start, code.len)
+    }
+
+    /// Whether any of these numbers is, or is made of, one of the list of variables of other triggers and of numbers of
+    /// the hit.
+    pub(super) fn reads_list(&self, numbers: &[Operand]) -> bool {
+        numbers.iter().any(|number| {
+            number.reads_list()
+                || self
+                    .steps_of(number.code)
+                    .iter()
+                    .any(|step| step.operand.reads_list())
+        })
     }
 
     /// What an action saves.
@@ -85,6 +131,7 @@ impl Plan {
     /// The bytes that it takes besides itself.
     pub(super) fn bytes(&self) -> usize {
         [
+            self.values.bytes(),
             self.vars.bytes(),
             self.saves.bytes(),
             self.args.bytes(),

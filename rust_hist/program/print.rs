@@ -25,7 +25,9 @@ use super::{
     Field,
     Handler,
     Insn,
+    Key,
     Modifier,
+    Name,
     Op,
     Program, //
 };
@@ -109,6 +111,13 @@ impl Program {
                     self.write_action(action, text, out)?;
                 }
             }
+            Part::Join => {
+                for join in self.joins.iter() {
+                    out.write_str(":join(")?;
+                    self.write_keys(join.keys.as_slice(), text, out)?;
+                    out.write_str(")")?;
+                }
+            }
             Part::Filter => {
                 if let Some(filter) = self.filter(text) {
                     out.write_str(" if ")?;
@@ -133,7 +142,11 @@ impl Program {
 
     /// Prints the keys as they may be typed after `keys=`.
     pub fn write_key_list(&self, text: &[u8], out: &mut impl Out) -> fmt::Result {
-        for (i, key) in self.keys().iter().enumerate() {
+        self.write_keys(self.keys(), text, out)
+    }
+
+    fn write_keys(&self, keys: &[Key], text: &[u8], out: &mut impl Out) -> fmt::Result {
+        for (i, key) in keys.iter().enumerate() {
             if i > 0 {
                 out.write_str(",")?;
             }
@@ -237,6 +250,8 @@ impl Program {
         match field.op {
             Op::Const(value) => return write!(out, "{value}"),
             Op::Ref(index) if self.is_unqualified(index) => out.write_str("$")?,
+            // Behind its event it has the dollar sign already.
+            Op::Own(n) if self.is_var_name(n, field.name, text) => out.write_str("$")?,
             _ => {}
         }
         out.write_bytes(self.field_name(field, text))?;
@@ -261,6 +276,13 @@ impl Program {
         self.refs()
             .get(usize::from(index))
             .is_some_and(|reference| reference.event.is_none())
+    }
+
+    /// Returns whether `name` is that of variable `n` and nothing more.
+    fn is_var_name(&self, n: u8, name: Name, text: &[u8]) -> bool {
+        self.vars()
+            .get(usize::from(n))
+            .is_some_and(|var| var.name.of(text) == self.name_of(name, text))
     }
 
     /// Prints an expression in infix notation.

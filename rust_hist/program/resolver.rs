@@ -14,7 +14,8 @@ use crate::{
     error::ErrKind,
     field::{
         FieldDesc,
-        SynthField, //
+        SynthField,
+        TaskNumber, //
     }, //
 };
 
@@ -40,6 +41,10 @@ pub struct ForeignVar<'p> {
     pub usecs: bool,
     /// The value of a variable that is a constant.
     pub constant: Option<u64>,
+    /// The program of the trigger that defines it, by whose keys it is found.
+    pub definer: &'p Program,
+    /// The text of that trigger.
+    pub text: &'p [u8],
 }
 
 /// The error of the lookup of a variable.
@@ -103,6 +108,11 @@ pub trait Resolver {
     /// Returns the field `name`: the event's own first, then the generic ones, then the common ones.
     /// `name` has no NUL.
     fn field(&self, name: &[u8]) -> Option<FieldDesc<'_>>;
+
+    /// Returns whether a hit can have this number of the task.
+    fn has(&self, _number: TaskNumber) -> bool {
+        true
+    }
 
     /// Returns whether `system.event` is the event that the trigger is compiled for.
     fn is_own(&self, _system: &[u8], _event: &[u8]) -> bool {

@@ -156,7 +156,7 @@ impl Compiler<'_, '_> {
     }
 
     /// Returns whether `event` is that of the trigger, or missing.
-    fn is_target(&self, event: EventName) -> bool {
+    pub(super) fn is_target(&self, event: EventName) -> bool {
         let text = self.spec.command.text();
 
         event.is_none_or(|(system, event)| self.event.is_own(system.of(text), event.of(text)))
@@ -191,7 +191,7 @@ impl Compiler<'_, '_> {
         );
 
         match found {
-            Ok(Some(var)) => self.program.refer(event, Name::Text(name), &var)?,
+            Ok(Some(var)) => self.program.refer(command, event, Name::Text(name), &var)?,
             Ok(None) => return Err(not_found),
             Err(LookupError::NotUnique) => {
                 return Err(not_found.after(Some(Entry {
@@ -265,7 +265,7 @@ impl Compiler<'_, '_> {
             MatchedField::Var(var) => {
                 return self
                     .program
-                    .refer(event, var_name, &var)?
+                    .refer(command, event, var_name, &var)?
                     .map(|(index, _)| ArgSource::Ref(index))
                     .ok_or(command.explain(Errno::Enomem, ErrKind::TooManyRefs, name))
             }
@@ -361,8 +361,8 @@ impl Program {
         part(self.args(), first, len)
     }
 
-    /// Returns whether both programs have the same number of keys, with the same types, sizes and signs,
-    /// so that their entries can have equal keys (`compatible_keys()` in C).
+    /// Returns whether this program has as many keys as `other` looks for variables by, with the same types, sizes and
+    /// signs, so that it may find them (`compatible_keys()` in C).
     pub fn has_keys_of(&self, other: &Program) -> bool {
         let same = |(a, b): (&Key, &Key)| {
             self.name_of(a.field.type_name, &[]) == other.name_of(b.field.type_name, &[])
@@ -370,7 +370,10 @@ impl Program {
                 && a.field.may_be_negative() == b.field.may_be_negative()
         };
 
-        self.keys().len() == other.keys().len() && self.keys().iter().zip(other.keys()).all(same)
+        // A helper could not have keys that are variables of this program.
+        self.keys().len() == other.lookup_keys().len()
+            && self.keys().iter().zip(other.lookup_keys()).all(same)
+            && !self.plan.row.has_values
     }
 
     /// Returns whether a hit of this program can find an entry of `source`: the first keys of this program
@@ -383,7 +386,9 @@ impl Program {
                 && own.size >= other.size
         };
 
-        self.keys().len() >= source.keys().len() && self.keys().iter().zip(source.keys()).all(fits)
+        let keys = self.lookup_keys();
+
+        keys.len() >= source.keys().len() && keys.iter().zip(source.keys()).all(fits)
     }
 
     /// Returns the index in the text and the table's number of the first reference whose entry this trigger

@@ -7,7 +7,10 @@
 //!
 //! Plain values. Context: any.
 
-use crate::text::Span;
+use crate::{
+    field::TaskNumber,
+    text::Span, //
+};
 
 use super::Field;
 
@@ -59,6 +62,8 @@ pub enum Op {
     Timestamp,
     /// The current CPU.
     Cpu,
+    /// A number of the current task.
+    Task(TaskNumber),
     /// The name of the current task, a string.
     Comm,
     /// A string of at most `len` bytes.
@@ -93,6 +98,8 @@ pub enum Op {
     Const(u64),
     /// The value of `refs()[n]`.
     Ref(u8),
+    /// The number that this very hit gives to `vars()[n]`.
+    Own(u8),
     /// The result of these instructions.
     Expr(Code),
 }

@@ -14,7 +14,13 @@ use crate::{
         Errno,
         Refusal, //
     },
-    lang::Usage,
+    lang::{
+        expr::{
+            root,
+            Root, //
+        },
+        Usage, //
+    },
     limits::{
         COMM_LEN,
         STACK_DEPTH,
@@ -28,9 +34,13 @@ use crate::{
 };
 
 use super::{
-    compile::Compiler,
+    compile::{
+        Compiler,
+        Own, //
+    },
     Cell,
     Field,
+    Insn,
     Kind,
     Modifier,
     Op,
@@ -45,6 +55,14 @@ use super::{
 pub(super) struct Def {
     pub(super) name: Span,
     pub(super) expr: Span,
+}
+
+/// The place in an entry of a variable that is not stored, which is beyond the end of any.
+const NOWHERE: u16 = u16::MAX;
+
+/// A set of one number below 32.
+pub(super) fn bit(n: u8) -> u32 {
+    1u32.checked_shl(n.into()).unwrap_or(0)
 }
 
 impl Compiler<'_, '_> {
@@ -77,9 +95,8 @@ impl Compiler<'_, '_> {
 
         while let Some(&Def { name, expr }) = self.defs.get(at) {
             at = at.saturating_add(1);
-            if purpose == Purpose::New && self.is_taken(name.of(self.spec.command.text())) {
-                return Err(self.spec.command.refuse(ErrKind::DuplicateVar, name));
-            }
+            self.check_unique(name, expr, purpose)?;
+            self.own = Own::First;
 
             let parsed = self.expression(expr, Usage::Variable)?;
 
@@ -107,19 +124,123 @@ impl Compiler<'_, '_> {
                 },
             })?;
         }
+        self.own = self.own_in_vals();
         Ok(())
+    }
+
+    /// Refuses the name of a variable that this trigger or another one of the event has given to one already.
+    fn check_unique(&mut self, name: Span, expr: Span, purpose: Purpose) -> Result<(), Refusal> {
+        let text = self.spec.command.text();
+        let is_own = self.program.own_var(name.of(text), text).is_some();
+
+        if purpose == Purpose::Change || !is_own && !self.event.defines(name.of(text)) {
+            return Ok(());
+        }
+        // It is not known yet whether it is stored.
+        if !is_own && !self.is_plain(expr) {
+            let n = u8::try_from(self.program.vars.len()).ok();
+
+            self.defined_elsewhere = self.defined_elsewhere.or(n);
+            return Ok(());
+        }
+        Err(self.spec.command.refuse(ErrKind::DuplicateVar, name))
+    }
+
+    /// Refuses a variable with the name of one that another trigger of the event stores if it is stored, too. If not,
+    /// or if there is none, returns what has become of the `columns`.
+    pub(super) fn check_defined_elsewhere(
+        &self,
+        columns: Result<(), Refusal>,
+    ) -> Result<(), Refusal> {
+        let var = self
+            .defined_elsewhere
+            .and_then(|n| self.program.vars.get(usize::from(n)));
+
+        match var {
+            Some(var) if columns.is_err() || var.is_stored() => {
+                Err(self.spec.command.refuse(ErrKind::DuplicateVar, var.name))
+            }
+            _ => columns,
+        }
+    }
+
+    /// Returns whether a definition is a plain field, for which a reference to the variable stands.
+    pub(super) fn is_plain(&self, expr: Span) -> bool {
+        let starts_with_digit = expr
+            .of(self.spec.command.text())
+            .first()
+            .is_some_and(u8::is_ascii_digit);
+
+        root(&self.spec.command, expr) == Root::Atom
+            && self.referred(expr).is_none()
+            && !starts_with_digit
+    }
+
+    /// Returns whether a value may be that of a variable of the trigger.
+    pub(super) fn vals_name_values(&self) -> bool {
+        let text = self.spec.command.text();
+        let Some(list) = self.spec.vals.map(|list| list.of(text)) else {
+            return false;
+        };
+        let is_named = |def: &Def| {
+            let name = def.name.of(text);
+            let mut rest = list;
+
+            while let Some(at) = rest.iter().position(|&byte| byte == b'$') {
+                rest = rest.get(at.saturating_add(1)..).unwrap_or(&[]);
+                match rest.strip_prefix(name) {
+                    // A modifier makes a value of a field as well.
+                    Some(more) if more.first() == Some(&b'.') || !self.is_plain(def.expr) => {
+                        return true
+                    }
+                    _ => (),
+                }
+            }
+            false
+        };
+
+        self.defs.iter().any(is_named)
     }
 
     /// Returns whether this trigger or another one of the event defines a variable `name`.
     pub(super) fn is_taken(&self, name: &[u8]) -> bool {
-        self.program.var(name, self.spec.command.text()).is_some() || self.event.defines(name)
+        let text = self.spec.command.text();
+
+        self.program.own_var(name, text).is_some() || self.event.defines(name)
+    }
+
+    /// Returns the variables that are not stored, one bit each: those that are no plain fields and that only keys and
+    /// values name, or other variables that are not stored.
+    fn unstored(&self) -> u32 {
+        let text = self.spec.command.text();
+        let program = &self.program;
+        let columns = program.named_in_columns();
+        let mut unstored = 0;
+
+        // Only those behind it can name a variable.
+        for (n, def) in (0..=u8::MAX).zip(self.defs.iter()).rev() {
+            let users = (0..=u8::MAX)
+                .zip(program.vars().iter())
+                .filter(|(_, var)| program.named_by(&var.field) & bit(n) != 0)
+                .fold(0, |all, (user, _)| all | bit(user));
+            let is_named = columns & bit(n) != 0 || users != 0;
+            let is_stored = users & !unstored != 0
+                || self.is_plain(def.expr)
+                || program.has_action_on(def.name.of(text), text);
+
+            if is_named && !is_stored {
+                unstored |= bit(n);
+            }
+        }
+        unstored
     }
 
     /// Assigns each variable its words in an entry: numbers first, whose two words must be aligned to 16
     /// bytes.
     pub(super) fn place_variables(&mut self) -> Result<(), Refusal> {
+        let unstored = self.unstored();
         let mut vars = core::mem::take(&mut self.program.vars);
-        let placed = self.place(&mut vars);
+        let placed = self.place(&mut vars, unstored);
 
         self.program.vars = vars;
         self.program.aux_words = even(placed?);
@@ -127,7 +248,7 @@ impl Compiler<'_, '_> {
     }
 
     /// Assigns `vars` their words; returns the number of words in use.
-    fn place(&self, vars: &mut Vec<Var>) -> Result<u16, Refusal> {
+    fn place(&self, vars: &mut Vec<Var>, unstored: u32) -> Result<u16, Refusal> {
         let needs_comm = self.program.needs_comm() || vars.iter().any(Var::is_comm);
         let mut at = 0;
 
@@ -135,8 +256,12 @@ impl Compiler<'_, '_> {
             take(&mut at, COMM_LEN / 8)?;
         }
         for numbers in [true, false] {
-            for var in vars.iter_mut() {
+            for (n, var) in (0..=u8::MAX).zip(vars.iter_mut()) {
                 if (var.field.kind == Kind::Number) != numbers {
+                    continue;
+                }
+                if unstored & bit(n) != 0 {
+                    var.cell.at = NOWHERE;
                     continue;
                 }
 
@@ -163,6 +288,50 @@ impl Var {
 }
 
 impl Program {
+    /// Returns the variables of this trigger that `field` names, one bit each.
+    pub(super) fn named_by(&self, field: &Field) -> u32 {
+        self.ops(field).fold(0, |all, op| match op {
+            Op::Own(n) => all | bit(n),
+            _ => all,
+        })
+    }
+
+    /// Returns where a hit takes the value of `field` and that of each operand of its expression from.
+    pub(super) fn ops<'p>(&'p self, field: &'p Field) -> impl Iterator<Item = Op> + 'p {
+        let code = match field.op {
+            Op::Expr(code) => code.of(&self.code),
+            _ => &[],
+        };
+        let operands = code.iter().filter_map(|insn| match insn {
+            Insn::Push(operand) => Some(operand.op),
+            _ => None,
+        });
+
+        core::iter::once(field.op).chain(operands)
+    }
+
+    /// Returns the variables of this trigger that keys and values name, one bit each.
+    pub(super) fn named_in_columns(&self) -> u32 {
+        let keys = self.keys().iter().map(|key| &key.field);
+
+        keys.chain(self.vals())
+            .fold(0, |all, field| all | self.named_by(field))
+    }
+
+    /// Returns whether a handler or an action names the variable `name`, which may have its event before it.
+    fn has_action_on(&self, name: &[u8], text: &[u8]) -> bool {
+        let names = |param: Span| {
+            let before = param.of(text).strip_suffix(name);
+
+            before.is_some_and(|before| before.ends_with(b"$"))
+        };
+
+        self.actions().iter().any(|action| {
+            action.handler.tracked().is_some_and(|(arg, _)| names(arg))
+                || self.params_of(action).iter().any(|&param| names(param))
+        })
+    }
+
     /// Returns the 64-bit words that the value of a field takes in an entry.
     pub(super) fn data_words(&self, field: &Field) -> usize {
         match field.op {

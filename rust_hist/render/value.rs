@@ -14,10 +14,7 @@ use super::{
     Symbols, //
 };
 use crate::limits::SUMS_MAX;
-use crate::program::{
-    Modifier,
-    Op, //
-};
+use crate::program::Modifier;
 use crate::text::Out;
 use crate::tracing_map::{
     Row,
@@ -117,10 +114,7 @@ impl<S: Symbols> Renderer<'_, S> {
             self.value(0, b"hitcount", Modifier::None, row, out)?;
         }
         for (i, field) in (1..).zip(self.program.vals()) {
-            // C does not show a computed value, which can only be sorted by.
-            if matches!(field.op(), Op::Expr(_)) {
-                continue;
-            }
+            // PARITY: `hist_trigger_entry_print()` does not show a computed value.
             out.write_bytes(b" ")?;
             self.value(
                 i,

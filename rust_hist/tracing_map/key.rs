@@ -111,19 +111,30 @@ impl<'k> Whole<'k> {
         if len > shape.key_words || (!is_long && len < shape.key_words) {
             return None;
         }
+        Some(Self::with(words, is_long))
+    }
+
+    /// Returns all words of a key, however many there are.
+    #[inline(always)]
+    pub fn of_all(words: &'k [u64]) -> Self {
+        Self::with(words, words.len() > SHORT_KEY_WORDS)
+    }
+
+    #[inline(always)]
+    fn with(words: &'k [u64], is_long: bool) -> Self {
         let last = words.iter().rposition(|&word| word != 0);
 
         // INVARIANT: behind the last word that is not 0 all are.
-        Some(Self {
+        Self {
             words,
             len: match last {
-                _ if !is_long => len,
+                _ if !is_long => words.len(),
                 // OVERFLOW: the index of a word.
                 Some(last) => last.wrapping_add(1),
                 None => 0,
             },
             is_long,
-        })
+        }
     }
 
     /// Returns all words that it was made of.

@@ -12,6 +12,7 @@ use crate::{
     limits::{
         COMM_LEN,
         COMM_WORDS,
+        KEY_WORDS_MAX,
         STR_SLOT, //
     },
     sync::{
@@ -61,6 +62,7 @@ use super::{
         Save,
         Track, //
     },
+    key::copy_key,
     place_of,
     refs::look_up,
     text::{
@@ -365,10 +367,32 @@ impl<'h, 'c: 'h, C: Context<'c>> Hit<'h, C> {
         }
         // Here, where what it took to keep the number is off the stack: the event may have triggers.
         if action.kind == ActionKind::Snapshot {
-            self.cx.snapshot(action, value, self.key, self.aux);
+            self.snapshot(action, value);
         } else if action.traces(self.cx) {
             self.trace(action);
         }
+    }
+
+    /// Takes a snapshot.
+    #[cold]
+    #[inline(never)]
+    fn snapshot(&self, action: &Action, value: u64) {
+        let program = self.cx.program();
+
+        if program.joins.is_empty() {
+            return self.cx.snapshot(action, value, self.key, self.aux);
+        }
+
+        // What is at hand is the key by which variables of other triggers were looked for.
+        let mut key = [0; KEY_WORDS_MAX];
+
+        copy_key::<C, false>(self.cx, self.stamp, self.refs, &mut key);
+        self.cx.snapshot(
+            action,
+            value,
+            key.get(..program.key_words()).unwrap_or(&[]),
+            self.aux,
+        );
     }
 
     /// Keeps `value` if its time has come, with what is saved.

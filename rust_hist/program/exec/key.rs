@@ -38,6 +38,7 @@ use super::{
             KEY_ANY,
             KEY_TEXT, //
         },
+        plan::KeyParts,
         Op, //
     },
     place_of,
@@ -62,11 +63,13 @@ pub trait KeyForm: 'static {
     /// The key.
     type Key<'r>: Key;
 
-    /// Computes the key of a hit. `stamp` is the time stamp if `STEPS` has [`KEY_ANY`], else 0; `room` holds what the
-    /// key borrows.
-    fn key<'r, 'c: 'r, C: Context<'c>, const STEPS: u32>(
+    /// Computes the key of a hit: that of its row, or, if `LOOKUP`, that by which it looks up variables of other
+    /// triggers. `stamp` is the time stamp if `STEPS` has [`KEY_ANY`], else 0; `refs` are [its numbers](Inputs), as far
+    /// as they are known; `room` holds what the key borrows.
+    fn key<'r, 'c: 'r, C: Context<'c>, const STEPS: u32, const LOOKUP: bool>(
         cx: C,
         stamp: u64,
+        refs: &[u64],
         room: &'r mut Self::Room<'r, C>,
     ) -> Self::Key<'r>;
 
@@ -88,25 +91,26 @@ impl<const N: usize> KeyForm for Words<N> {
     type Key<'r> = [u64; N];
 
     #[inline(always)]
-    fn key<'r, 'c: 'r, C: Context<'c>, const STEPS: u32>(
+    fn key<'r, 'c: 'r, C: Context<'c>, const STEPS: u32, const LOOKUP: bool>(
         cx: C,
         stamp: u64,
+        refs: &[u64],
         _room: &'r mut (),
     ) -> [u64; N] {
         let mut key = [0; N];
 
         // No loop, so that the words stay in registers.
         if let Some(word) = key.get_mut(0) {
-            *word = word_of::<C, STEPS>(0, cx, stamp);
+            *word = word_of::<C, STEPS, LOOKUP>(0, cx, stamp, refs);
         }
         if let Some(word) = key.get_mut(1) {
-            *word = word_of::<C, STEPS>(1, cx, stamp);
+            *word = word_of::<C, STEPS, LOOKUP>(1, cx, stamp, refs);
         }
         if let Some(word) = key.get_mut(2) {
-            *word = word_of::<C, STEPS>(2, cx, stamp);
+            *word = word_of::<C, STEPS, LOOKUP>(2, cx, stamp, refs);
         }
         if let Some(word) = key.get_mut(3) {
-            *word = word_of::<C, STEPS>(3, cx, stamp);
+            *word = word_of::<C, STEPS, LOOKUP>(3, cx, stamp, refs);
         }
         key
     }
@@ -119,12 +123,17 @@ impl<const N: usize> KeyForm for Words<N> {
 
 /// Word `i` of a short key.
 #[inline(always)]
-fn word_of<'c, C: Context<'c>, const STEPS: u32>(i: usize, cx: C, stamp: u64) -> u64 {
+fn word_of<'c, C: Context<'c>, const STEPS: u32, const LOOKUP: bool>(
+    i: usize,
+    cx: C,
+    stamp: u64,
+    refs: &[u64],
+) -> u64 {
     let plan = &cx.program().plan;
-    let inputs = Inputs::of_key(cx, stamp);
+    let inputs = Inputs::of_key(cx, stamp, refs);
 
     match (
-        plan.words.places().get(i),
+        cx.program().key_of::<LOOKUP>().plan.words.places().get(i),
         const { STEPS & (KEY_TEXT | KEY_ANY) },
     ) {
         (None, _) => 0,
@@ -192,9 +201,10 @@ impl KeyForm for Columns {
     type Key<'r> = Segments<'r>;
 
     #[inline(always)]
-    fn key<'r, 'c: 'r, C: Context<'c>, const STEPS: u32>(
+    fn key<'r, 'c: 'r, C: Context<'c>, const STEPS: u32, const LOOKUP: bool>(
         cx: C,
         stamp: u64,
+        refs: &[u64],
         room: &'r mut ColumnsRoom<'r>,
     ) -> Segments<'r> {
         let (program, record) = (cx.program(), cx.record());
@@ -203,15 +213,16 @@ impl KeyForm for Columns {
         let ColumnsRoom { comm, segments } = room;
         let (mut sum, mut end, mut next): (u64, usize, usize) = (0, 0, 0);
 
-        if program.plan.has_comm_key {
+        let KeyParts { keys, plan, .. } = program.key_of::<LOOKUP>();
+
+        if plan.has_comm {
             cx.comm(comm);
         }
         let comm: &'r [u8; COMM_LEN] = comm;
 
-        for ((key, number), segment) in program
-            .keys()
+        for ((key, number), segment) in keys
             .iter()
-            .zip(program.plan.keys.places())
+            .zip(plan.numbers.places())
             .zip(segments.iter_mut())
         {
             let first = key.first_word();
@@ -220,7 +231,7 @@ impl KeyForm for Columns {
                 None => match key.field.op {
                     Op::Comm => split(comm, 0, name_len(comm)),
                     _ => {
-                        let inputs = Inputs::of_key(cx, stamp);
+                        let inputs = Inputs::of_key(cx, stamp, refs);
 
                         (
                             &[][..],
@@ -265,7 +276,7 @@ impl KeyForm for Columns {
         }
         // INVARIANT: all words of the segments were added; the others are 0.
         Segments {
-            segments: segments.get(..program.keys().len()).unwrap_or(&[]),
+            segments: segments.get(..keys.len()).unwrap_or(&[]),
             sum,
             end,
         }
@@ -437,13 +448,14 @@ impl KeyForm for StackField {
     type Key<'r> = Frames<'r>;
 
     #[inline(always)]
-    fn key<'r, 'c: 'r, C: Context<'c>, const STEPS: u32>(
+    fn key<'r, 'c: 'r, C: Context<'c>, const STEPS: u32, const LOOKUP: bool>(
         cx: C,
         _stamp: u64,
+        _refs: &[u64],
         _room: &'r mut (),
     ) -> Frames<'r> {
         let record = cx.record();
-        let mut frames = match cx.program().keys().first() {
+        let mut frames = match cx.program().key_of::<LOOKUP>().keys.first() {
             Some(key) => match key.field.op {
                 Op::StackField { offset } => stack_at(record, offset, key.words()),
                 _ => &[],
@@ -530,9 +542,10 @@ impl KeyForm for Stack {
     type Key<'r> = Whole<'r>;
 
     #[inline(always)]
-    fn key<'r, 'c: 'r, C: Context<'c>, const STEPS: u32>(
+    fn key<'r, 'c: 'r, C: Context<'c>, const STEPS: u32, const LOOKUP: bool>(
         cx: C,
         _stamp: u64,
+        _refs: &[u64],
         room: &'r mut C::Stack,
     ) -> Whole<'r> {
         Whole::of_long(cx.stack(room))
@@ -566,20 +579,20 @@ impl KeyForm for Copied {
     type Key<'r> = Whole<'r>;
 
     #[inline(always)]
-    fn key<'r, 'c: 'r, C: Context<'c>, const STEPS: u32>(
+    fn key<'r, 'c: 'r, C: Context<'c>, const STEPS: u32, const LOOKUP: bool>(
         cx: C,
         stamp: u64,
+        refs: &[u64],
         room: &'r mut CopyRoom,
     ) -> Whole<'r> {
         let CopyRoom(words) = room;
 
-        copy_key(cx, stamp, words);
+        copy_key::<C, LOOKUP>(cx, stamp, refs, words);
 
-        let words = words.get(..cx.program().key_words()).unwrap_or(&[]);
-        let key = Whole::new(words, cx.map().shape());
-
-        debug_assert!(key.is_some(), "the map was made for keys of the program");
-        key.unwrap_or(Whole::of_long(&[]))
+        let words = words
+            .get(..cx.program().key_of::<LOOKUP>().words)
+            .unwrap_or(&[]);
+        Whole::of_all(words)
     }
 
     #[inline(always)]
@@ -592,10 +605,16 @@ impl KeyForm for Copied {
 ///
 /// It has a frame of its own, which is gone when the rest of the hit runs: there is a stack in it.
 #[inline(never)]
-fn copy_key<'c, C: Context<'c>>(cx: C, stamp: u64, buf: &mut [u64; KEY_WORDS_MAX]) {
+pub(super) fn copy_key<'c, C: Context<'c>, const LOOKUP: bool>(
+    cx: C,
+    stamp: u64,
+    refs: &[u64],
+    buf: &mut [u64; KEY_WORDS_MAX],
+) {
     let (program, record) = (cx.program(), cx.record());
+    let KeyParts { keys, plan, .. } = program.key_of::<LOOKUP>();
 
-    for (key, number) in program.keys().iter().zip(program.plan.keys.places()) {
+    for (key, number) in keys.iter().zip(plan.numbers.places()) {
         let Some(slot) = buf
             .get_mut(key.first_word()..)
             .and_then(|from| from.get_mut(..key.words()))
@@ -636,9 +655,11 @@ fn copy_key<'c, C: Context<'c>>(cx: C, stamp: u64, buf: &mut [u64; KEY_WORDS_MAX
             | Op::EntryComm
             | Op::Const(_)
             | Op::Ref(_)
+            | Op::Own(_)
+            | Op::Task(_)
             | Op::Expr(_) => {
                 if let Some(word) = slot.first_mut() {
-                    let inputs = Inputs::of_key(cx, stamp);
+                    let inputs = Inputs::of_key(cx, stamp, refs);
 
                     *word = program.plan.word::<false, true>(number, inputs);
                 }

@@ -49,12 +49,12 @@ type RefBuf = [u64; REFS_MAX];
 pub struct Unset;
 
 /// The key of a hit, to be looked up in the tables of other triggers.
-pub(in super::super) struct RefKey<'h, 'r, K: KeyForm> {
+pub(in super::super) struct RefKey<'h, 'r, K: KeyForm, const LOOKUP: bool> {
     key: &'h K::Key<'r>,
     hash: u64,
 }
 
-impl<'h, 'r, K: KeyForm> RefKey<'h, 'r, K> {
+impl<'h, 'r, K: KeyForm, const LOOKUP: bool> RefKey<'h, 'r, K, LOOKUP> {
     /// The key, with its hash.
     #[inline(always)]
     pub(in super::super) fn new(key: &'h K::Key<'r>, hash: u64) -> Self {
@@ -70,7 +70,7 @@ impl<'h, 'r, K: KeyForm> RefKey<'h, 'r, K> {
     ) -> Option<&'c [Atomic<u64>]> {
         let words = match K::KIND {
             KeyKind::Words(words) => words,
-            _ => cx.program().key_words(),
+            _ => cx.program().key_of::<LOOKUP>().words,
         };
         let elt = match map.shape().key_words() == words {
             true => map.get(self.key, self.hash)?,
@@ -120,18 +120,18 @@ impl Program {
     /// Those that are read once are taken, all of them or none. If one is not set, the hit is to be
     /// ignored. A string or stack need only be set: it is copied when it is used.
     #[inline(never)]
-    pub(in super::super) fn read_refs<'h, 'c, C: Context<'c>, K: KeyForm>(
+    pub(in super::super) fn read_refs<'h, 'c, C: Context<'c>, K: KeyForm, const LOOKUP: bool>(
         &self,
         cx: C,
-        key: RefKey<'_, '_, K>,
+        key: RefKey<'_, '_, K, LOOKUP>,
         buf: &'h mut RefBuf,
     ) -> Result<&'h [u64], Unset> {
         let buf = buf.get_mut(..self.refs.len()).ok_or(Unset)?;
 
         match self.refs.len() {
-            0..=FEW_REFS => self.read_up_to::<C, K, FEW_REFS>(cx, &key, buf)?,
-            n if n <= MORE_REFS => self.read_up_to::<C, K, MORE_REFS>(cx, &key, buf)?,
-            _ => self.read_up_to::<C, K, REFS_MAX>(cx, &key, buf)?,
+            0..=FEW_REFS => self.read_up_to::<C, K, LOOKUP, FEW_REFS>(cx, &key, buf)?,
+            n if n <= MORE_REFS => self.read_up_to::<C, K, LOOKUP, MORE_REFS>(cx, &key, buf)?,
+            _ => self.read_up_to::<C, K, LOOKUP, REFS_MAX>(cx, &key, buf)?,
         }
         Ok(buf)
     }
@@ -139,10 +139,10 @@ impl Program {
     /// Reads the variables of at most `N` references to `buf`, and takes those that are read once when all have been
     /// found to be set.
     #[inline(always)]
-    fn read_up_to<'c, C: Context<'c>, K: KeyForm, const N: usize>(
+    fn read_up_to<'c, C: Context<'c>, K: KeyForm, const LOOKUP: bool, const N: usize>(
         &self,
         cx: C,
-        key: &RefKey<'_, '_, K>,
+        key: &RefKey<'_, '_, K, LOOKUP>,
         buf: &mut [u64],
     ) -> Result<(), Unset> {
         // Those that are to be taken: they are numbers.
@@ -208,10 +208,10 @@ fn put_back(cells: &[Option<NumCell<'_>>], all: &[Option<Taken>]) {
 impl Ref {
     /// The extra words of the entry that has the variable.
     #[inline(always)]
-    fn aux<'c, K: KeyForm>(
+    fn aux<'c, K: KeyForm, const LOOKUP: bool>(
         &self,
         cx: impl Context<'c>,
-        key: &RefKey<'_, '_, K>,
+        key: &RefKey<'_, '_, K, LOOKUP>,
     ) -> Result<&'c [Atomic<u64>], Unset> {
         key.aux(cx, cx.source(self.table).ok_or(Unset)?)
             .ok_or(Unset)
@@ -233,10 +233,10 @@ impl Ref {
 
     /// Reads the variable of a hit that needs no other one, and takes a number that is read once.
     #[inline(always)]
-    pub(in super::super) fn read_only<'c, K: KeyForm>(
+    pub(in super::super) fn read_only<'c, K: KeyForm, const LOOKUP: bool>(
         &self,
         cx: impl Context<'c>,
-        key: &RefKey<'_, '_, K>,
+        key: &RefKey<'_, '_, K, LOOKUP>,
     ) -> Result<u64, Unset> {
         let aux = self.aux(cx, key)?;
         let number = match self.consume {
@@ -263,7 +263,7 @@ impl Ref {
         );
 
         let map = cx.source(self.table)?;
-        let key = RefKey::<K>::new(key, key.hash(map.hash()));
+        let key = RefKey::<K, false>::new(key, key.hash(map.hash()));
 
         NumCell::at(key.aux(cx, map)?, self.cell.at).filter(NumCell::is_set)
     }

@@ -74,7 +74,14 @@ impl<'h, 'c: 'h, C: Context<'c>> Hit<'h, C> {
             }
             Op::StackField { offset } => Some(copy_stack(self.cx.record(), offset, room, put)),
             Op::Ref(n) => cell_text(self.foreign_words(n)?, field.kind, room, put),
-            Op::One | Op::Num { .. } | Op::Timestamp | Op::Cpu | Op::Const(_) | Op::Expr(_) => None,
+            Op::One
+            | Op::Num { .. }
+            | Op::Timestamp
+            | Op::Cpu
+            | Op::Const(_)
+            | Op::Own(_)
+            | Op::Task(_)
+            | Op::Expr(_) => None,
         }
     }
 }

@@ -127,6 +127,7 @@ fn what_the_grammar_calls_wrong_is_refused() {
         ("wrong-value", "keys=u8:vals=u16.@"),
         ("wrong-column", "keys=u8:sort=@"),
         ("wrong-definition", "keys=u8:@"),
+        ("wrong-join", "keys=u8:aa=$bb:@"),
         ("wrong-size", "keys=u8:size=@"),
         ("wrong-action", "keys=u8:v=u8:onmax($v).@"),
         ("wrong-tracked", "keys=u8:v=u8:onmax(@).save(u8)"),
@@ -183,6 +184,7 @@ fn no_word_is_missing() {
         "onmax",
         "onchange",
         "snapshot()",
+        "join(",
         "hist",
         "rhist",
     ] {

@@ -227,8 +227,20 @@ fn h_var_08_to_11_references() {
         (":x=$mine", ":x=$mine"),
         // One variable is shown as it was first called.
         (":x=$prio,y=sched.switch.$prio", ":x=$prio,y=$prio"),
-        // One of the same name, but an expression, does not hide it.
+        // Of the trigger itself: an expression, a constant, another variable.
         (":prio=u8+1,x=$prio", ":prio=u8+1,x=$prio"),
+        (":a=u8+1,b=$a*2,c=$b-$a", ":a=u8+1,b=$a*2,c=$b-$a"),
+        (":a=u8+1,b=zoo.all.$a", ":a=u8+1,b=zoo.all.$a"),
+        (":a=-(u8),b=-($a)", ":a=-(u8),b=-($a)"),
+        (":a=$prio,b=$a+1", ":a=$prio,b=$a+1"),
+        (":a=77,b=$a", ":a=77,b=$a"),
+        (":a=77,b=$a+1", ":a=77,b=78"),
+        (":q.q=u8+1,b=$q.q-1", ":q.q=u8+1,b=$q.q-1"),
+        (":a=u8+1,b=$a.log2+1", ":a=u8+1,b=$a.log2+1"),
+        (":a=u8,b=$a.hex", ":a=u8,b=$a.hex"),
+        // What comes later is not known yet.
+        (":x=$prio,prio=u8+1", ":x=$prio,prio=u8+1"),
+        (":prio=$prio", ":prio=$prio"),
         (":x=$prio-1", ":x=$prio-1"),
         (":x=sched.switch.$prio-1", ":x=sched.switch.$prio-1"),
         (":x=-($prio)", ":x=-($prio)"),
@@ -256,9 +268,10 @@ fn h_var_08_to_11_references() {
         "keys=s32:x=u8+$junk",
         "keys=s32:x=sched.switch.$junk",
         "keys=s32:x=no.such.$junk",
-        "keys=s32:junk=u8+1:x=$junk",
-        "keys=s32:junk=$prio:x=$junk",
-        "keys=s32:junk=-(u8):x=$junk",
+        "keys=s32:x=$junk:junk=u8+1",
+        // Strings and stacks are no numbers of the hit.
+        "keys=s32:junk=$who:x=$junk",
+        "keys=s32:junk=$st:vals=$junk",
     ] {
         let at = text.find("$junk").expect("refers") + "hist:".len();
         let name = "hist:".len() + text.find("junk").expect("names");
@@ -281,8 +294,22 @@ fn h_var_08_to_11_references() {
         &[(VarNotFound, "x"), (FieldNotFound, "$x")],
     );
     world.refuses("keys=s32:x=$", Einval, &[(FieldNotFound, "$")]);
-    // A constant of the trigger itself would be a field of that name.
-    world.refuses("keys=s32:x=77:y=$x", Einval, &[(FieldNotFound, "77")]);
+    // A constant of the trigger itself that comes later would be a field of that name.
+    world.refuses("keys=s32:y=$x:x=77", Einval, &[(FieldNotFound, "77")]);
+    for modifier in ["usecs", "execname", "stacktrace", "percent"] {
+        world.refuses(
+            &format!("x=u8+1:keys=$x.{modifier}"),
+            Einval,
+            &[(BadFieldModifier, &format!("$x.^{modifier}"))],
+        );
+    }
+    for modifier in ["log2", "sym", "syscall"] {
+        world.refuses(
+            &format!("x=u8+1:keys=s32:vals=$x.{modifier}"),
+            Einval,
+            &[(BadFieldModifier, &format!("$x.{modifier}"))],
+        );
+    }
     // A dot makes it a name with a modifier.
     world.refuses(
         "keys=s32:x=$prio.hex",
@@ -299,6 +326,168 @@ fn h_var_08_to_11_references() {
         Einval,
         &[(BadFieldModifier, "t.$u")],
     );
+}
+
+#[test]
+fn h_var_11_keys_and_values_name_numbers_of_the_hit() {
+    let mut world = world().with("zoo", "all", "keys=u8:mine=u16");
+    let tail = ":sort=hitcount:size=2048";
+
+    for (typed, printed) in [
+        // A plain field: C's text.
+        ("keys=$x:vals=$x:x=u8", "keys=u8:vals=hitcount,u8:x=u8"),
+        ("keys=$x:x=u8+1", "keys=$x:vals=hitcount:x=u8+1"),
+        ("keys=u8:vals=$x:x=u8+1", "keys=u8:vals=hitcount,$x:x=u8+1"),
+        (
+            "keys=zoo.all.$x:x=u8+1",
+            "keys=zoo.all.$x:vals=hitcount:x=u8+1",
+        ),
+        (
+            "keys=$x.log2,$x:x=u8+1",
+            "keys=$x.log2,$x:vals=hitcount:x=u8+1",
+        ),
+        (
+            "keys=$x.buckets=5:x=u8",
+            "keys=$x.buckets=5:vals=hitcount:x=u8",
+        ),
+        (
+            "keys=u8:vals=$x.hex,$x.percent:x=s16-1",
+            "keys=u8:vals=hitcount,$x.hex,$x.percent:x=s16-1",
+        ),
+        ("keys=$x+1:x=u8*2", "keys=$x+1:vals=hitcount:x=u8*2"),
+        (
+            "keys=u8:vals=$y:x=$prio,y=$x+1",
+            "keys=u8:vals=hitcount,$y:x=$prio,y=$x+1",
+        ),
+        ("keys=u8:vals=$x:x=7", "keys=u8:vals=hitcount,$x:x=7"),
+        // Another trigger's comes first in values, as C knows no other.
+        (
+            "keys=u8:vals=$prio:prio=s16+1",
+            "keys=u8:vals=hitcount,$prio:prio=s16+1",
+        ),
+        // As long as it is stored nowhere, its name may be that of a variable of another trigger of the event.
+        ("keys=$mine:mine=u8+1", "keys=$mine:vals=hitcount:mine=u8+1"),
+        (
+            "keys=u8:vals=$mine:mine=u8+1",
+            "keys=u8:vals=hitcount,$mine:mine=u8+1",
+        ),
+    ] {
+        world.accepts(typed, &format!("{printed}{tail}"));
+    }
+    for (sort, printed) in [
+        ("x", "$x"),
+        ("$x", "$x"),
+        ("x.descending", "$x.descending"),
+        ("u8*2", "u8*2"),
+    ] {
+        world.accepts(
+            &format!("keys=u8:vals=$x,u8*2:x=u8+1:sort={sort}"),
+            &format!("keys=u8:vals=hitcount,$x,u8*2:x=u8+1:sort={printed}:size=2048"),
+        );
+    }
+
+    let refs = |world: &mut World, text| world.compile(text).expect("accepted").refs().len();
+
+    assert_eq!(refs(&mut world, "keys=u8:vals=$prio:prio=s16+1"), 1);
+    assert_eq!(refs(&mut world, "keys=u8:vals=$mine:mine=s16+1"), 0);
+    assert_eq!(refs(&mut world, "keys=u8:prio=s16+1,x=$prio"), 0);
+
+    // No key can be known before the entries that have the variables of other triggers.
+    for text in [
+        "keys=$x:x=$prio",
+        "keys=$x:x=u8-$prio",
+        "keys=$y+1:x=u8-$prio,y=$x*2",
+    ] {
+        let seen = text
+            .split(':')
+            .next()
+            .and_then(|keys| keys.strip_prefix("keys="))
+            .expect("keys");
+        let seen = seen.trim_end_matches("+1");
+
+        world.refuses(text, Einval, &[(InvalidRefKey, seen)]);
+    }
+    // Two columns cannot have one name.
+    world.refuses(
+        "keys=u8:vals=$u8:u8=s16+1",
+        Einval,
+        &[(AmbiguousColumn, "$^u8:")],
+    );
+    world.refuses(
+        "keys=s16:vals=u8,zoo.all.$u16,u16:u16=s16+1",
+        Einval,
+        &[(TooManyVals, "u16:")],
+    );
+    // A variable that something else names is stored.
+    for text in [
+        "keys=$mine:mine=u8+1,other=$mine",
+        "keys=$mine:mine=u8+1:onmax($mine).save(u8)",
+        "mine=u8+1:keys=u8",
+        "mine=u8:keys=$mine",
+    ] {
+        world.refuses(text, Einval, &[(DuplicateVar, "mine")]);
+    }
+    // What C finds first is said first.
+    world.refuses("mine=u8+1:keys=junk", Einval, &[(DuplicateVar, "mine")]);
+    world.refuses(
+        "mine=u8+1:keys=$mine:mine=u8+2",
+        Einval,
+        &[(DuplicateVar, "mine")],
+    );
+}
+
+#[test]
+fn what_only_keys_and_values_name_is_stored_nowhere() {
+    let stored = |text: &str| {
+        let program = world().synth("num u8 a").compile(text).expect(text);
+        let names = program.vars().iter().filter(|var| var.is_stored());
+        let names =
+            names.map(|var| String::from_utf8_lossy(var.name().of(text.as_bytes())).into_owned());
+
+        (names.collect::<Vec<_>>().join(","), program.aux_words())
+    };
+    let is = |text, names: &str, words| assert_eq!(stored(text), (names.into(), words), "{text}");
+
+    is("keys=u8:x=u8+1", "x", 2);
+    is("keys=u8:vals=$x:x=u8+1", "", 0);
+    is("keys=$x:x=u8+1", "", 0);
+    is("keys=$x:x=u8+1,y=u16", "y", 2);
+    // Others may name a field that has a name, as in C.
+    is("keys=$x:x=u8", "x", 2);
+    is("keys=$x.log2:x=u8", "x", 2);
+    // A chain of which only the end is a column.
+    is("keys=$z:x=u8+1,y=$x*2,z=$y-$x", "", 0);
+    is("keys=$y:x=u8+1,y=$x*2,z=$y-$x", "x,y,z", 6);
+    is("keys=$y:x=u8+1,y=$x*2,z=$x*3", "x,z", 4);
+    is("keys=$x:x=u8+1:onmax($x).save(u16)", "x", 8);
+    is("keys=$x:x=u8+1,y=u16:onmax($y).num($x)", "x,y", 6);
+    is("keys=$x:x=u8+1,y=u16:onmax($y).num(zoo.all.$x)", "x,y", 6);
+
+    // Nobody else sees it.
+    let mut world = world().with(
+        "sched",
+        "switch",
+        "keys=next_pid:vals=$cost:cost=next_prio*2",
+    );
+
+    world.refuses(
+        "keys=s32:x=$cost",
+        Einval,
+        &[(VarNotFound, "cost"), (FieldNotFound, "$cost")],
+    );
+}
+
+#[test]
+fn a_removal_means_the_variable_that_the_trigger_had_when_it_was_made() {
+    let text = "keys=s32:vals=$cost:cost=u8*2";
+    let mut world = world();
+    let first = world.compile(text).expect("the trigger's own");
+    let mut world = world.with("sched", "switch", "keys=next_pid:cost=next_prio");
+    let other = compile_with(&mut world, text, Purpose::Change).expect("the other one's");
+
+    assert_eq!((first.refs().len(), other.refs().len()), (0, 1));
+    assert!(first.same_trigger(text.as_bytes(), &other, text.as_bytes()));
+    assert!(other.same_trigger(text.as_bytes(), &first, text.as_bytes()));
 }
 
 #[test]

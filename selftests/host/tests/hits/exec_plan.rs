@@ -380,12 +380,15 @@ pub(super) fn surroundings() -> impl Strategy<Value = Around> {
     let frames: &[&'static [u64]] = &[&[], &[1], &[1, 2, 3], &[u64::MAX; 31], &[7; 16], &[9; 40]];
     let frames = prop::sample::select(frames.to_vec());
 
-    (any::<u64>(), any::<bool>(), 0..CPUS, names, frames).prop_map(
-        |(ts, in_ns, cpu, comm, frames)| Around {
+    let task = any::<[u64; 4]>();
+
+    (any::<u64>(), any::<bool>(), 0..CPUS, names, task, frames).prop_map(
+        |(ts, in_ns, cpu, comm, task, frames)| Around {
             ts,
             in_ns,
             cpu,
             comm,
+            task,
             frames,
             is_deep: false,
         },

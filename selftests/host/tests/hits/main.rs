@@ -18,7 +18,10 @@ mod run;
 mod words;
 
 mod exec_expr;
+mod exec_join;
+mod exec_own;
 mod exec_plan;
+mod exec_task;
 mod exec_threads;
 mod exec_trace;
 mod exec_vars;

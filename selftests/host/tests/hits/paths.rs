@@ -224,11 +224,13 @@ fn handlers() -> impl Strategy<Value = String> {
 
 /// A trigger that defines variables, and one that may read them, with the same keys or more.
 fn pairs() -> impl Strategy<Value = Case> {
-    let key = prop_oneof![numbers(), keys()];
+    let own = prop::sample::select(vec!["$v0", "$v1.log2", "$v0+u16", "$v0.buckets=5"]);
+    let key = prop_oneof![4 => numbers(), 4 => keys(), 1 => own.clone().prop_map(str::to_owned)];
     let key = prop::collection::vec(key, 1..=3);
     let var = prop_oneof![3 => texts(), 2 => references(), 1 => Just("common_stacktrace".to_owned()),
-        1 => Just("stack".to_owned()), 1 => Just("common_timestamp.usecs".to_owned())];
-    let val = prop_oneof![4 => vals(), 1 => references()];
+        1 => Just("stack".to_owned()), 1 => Just("common_timestamp.usecs".to_owned()),
+        1 => Just("u64*3+u32".to_owned()), 1 => own.clone().prop_map(str::to_owned)];
+    let val = prop_oneof![4 => vals(), 1 => references(), 1 => own.prop_map(str::to_owned)];
     let vars = prop::collection::vec(var, 0..=4);
     let vals = prop::collection::vec(val, 0..=2);
     let handlers = prop_oneof![
@@ -321,8 +323,30 @@ const KEYS: &[&str] = &[
     "stack",
     "common_stacktrace",
     "common_stacktrace,u8",
+    "$k",
+    "$k.log2,u8",
+    "$l:join(u8)",
+    "u8,$l.log2:join(u8)",
+    "seven,u8,$l:join(u8)",
+    "$l:join(u8,u16)",
+    "$l,u8:join(u8,u16)",
+    "filename,$l:join(u8)",
+    "common_tgid",
+    "u8,common_cgroup.log2",
+    "filename,common_uid",
+    "$l:join(common_node)",
 ];
-const VALS: &[&str] = &["", ":vals=u64", ":vals=u64*3+u32", ":vals=common_timestamp"];
+const VALS: &[&str] = &[
+    "",
+    ":vals=u64",
+    ":vals=u64*3+u32",
+    ":vals=common_timestamp",
+    ":vals=$o:o=u64-s16",
+    ":vals=common_uid",
+];
+/// What keys and values name.
+const OWN: &str = ":k=u8*3";
+const JOINED: &str = ":l=u16-$n";
 const VARS: &[&str] = &[
     "",
     ":v=s8",
@@ -335,6 +359,7 @@ const VARS: &[&str] = &[
     ":v=$n",
     ":v=u64-$n,w=common_timestamp.usecs-$ts0",
     ":v=s8,w=$name",
+    ":v=common_cgroup,w=common_tgid+1",
 ];
 const ACTIONS: &[&str] = &[
     "",
@@ -422,21 +447,31 @@ fn each_path_is_that_of_some_trigger() {
         .into_iter()
         .flat_map(|size| KEYS.iter().map(move |keys| (size, keys)))
     {
-        for others in ["u8", keys] {
+        let (own, of_both) = match keys {
+            _ if keys.contains("$k") => (OWN, OWN),
+            _ if keys.contains("$l") => (JOINED, ""),
+            _ => ("", ""),
+        };
+        // By which the variables are found.
+        let by = keys
+            .split_once(":join(")
+            .map_or(*keys, |(_, by)| &by[..by.len() - 1]);
+
+        for others in ["u8", by] {
             let hash = match bits {
                 1 => Hash::Same,
                 _ => Hash::Seeded,
             };
             let mut case = Case {
                 tables: Tables { bits, cpus, hash },
-                triggers: vec![(OTHER, format!("keys={others}:{DEFINED}"))],
+                triggers: vec![(OTHER, format!("keys={others}:{DEFINED}{of_both}"))],
                 records: Vec::new(),
                 hits: Vec::new(),
             };
             let mut world = world(&case).expect("it defines variables");
 
             for ([vals, vars, actions], event) in combinations() {
-                let text = format!("keys={keys}{vals}{vars}{actions}");
+                let text = format!("keys={keys}{vals}{vars}{actions}{own}");
 
                 if world.try_add(&ZOO, event, text.as_bytes()).is_ok() {
                     let Trigger { path, .. } = world.triggers.pop().expect("just added");

@@ -98,6 +98,9 @@ fn check_places(program: &Program) {
     for var in program.vars() {
         let cell = var.cell();
 
+        if !var.is_stored() {
+            continue;
+        }
         assert!(cell.words >= 2);
         assert!(cell.kind != Kind::Number || (cell.at % 2 == 0 && cell.words == 2));
         taken.push((cell.at.into(), cell.words.into()));

@@ -135,6 +135,8 @@ pub(crate) struct Around {
     pub(crate) in_ns: bool,
     pub(crate) cpu: u32,
     pub(crate) comm: &'static str,
+    /// The numbers of the task, in the order of [`rust_hist::field::TaskNumber`].
+    pub(crate) task: [u64; 4],
     /// The kernel stack; none of them is 0.
     pub(crate) frames: &'static [u64],
     /// Whether as many hits as may be are generating an event already.
@@ -146,6 +148,7 @@ pub(crate) const AROUND: Around = Around {
     in_ns: true,
     cpu: 3,
     comm: "sh",
+    task: [77, 0x1_0000_0001, 1000, 1],
     frames: &[0xffff_ffff_8100_0001, 0xffff_ffff_8100_0002],
     is_deep: false,
 };

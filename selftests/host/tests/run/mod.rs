@@ -17,7 +17,8 @@ use rust_hist::{
     field::{
         Env,
         FieldDesc,
-        SynthField, //
+        SynthField,
+        TaskNumber, //
     },
     limits::{
         COMM_LEN,
@@ -506,6 +507,10 @@ impl Env for InWorld<'_> {
 
     fn cpu(&self) -> u32 {
         self.around.cpu
+    }
+
+    fn task(&self, which: TaskNumber) -> u64 {
+        self.around.task[which as usize]
     }
 
     fn comm(&self, out: &mut [u8; COMM_LEN]) {
