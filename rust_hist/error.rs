@@ -161,6 +161,18 @@ kinds_with_texts! {
     TooManyVals: c"Too many values (Max = 2)",
     /// `size=` is not a number, or out of range.
     InvalidSize: c"Size must be a number from 128 to 131072",
+    /// The number of `.log2=N` is none of the scales.
+    InvalidScale: c"The N of .log2=N must be a number from 0 to 6",
+    /// A parameter of `quantiles()` is no percentage, or given twice.
+    InvalidQuantile: c"A quantile is a number above 0 up to 100, with at most 3 decimals, given once",
+    /// `quantiles()` has more than [`crate::limits::QUANTILES_MAX`] parameters.
+    TooManyQuantiles: c"Too many quantiles (Max = 8)",
+    /// No key or more than one is of buckets, which `quantiles()` needs.
+    QuantilesKey: c"quantiles() needs exactly one key with .log2, .log2=N or .buckets=N",
+    /// What a row saves would be lost when rows fold.
+    QuantilesSave: c"quantiles() can't be combined with save()",
+    /// The sort field is the key that `quantiles()` folds.
+    FoldedSort: c"This key is folded by quantiles(), sort by one of its quantiles",
     /// Nothing precedes or nothing follows the word `if`.
     NoFilter: c"Incomplete filter",
     /// The trigger has more than eight handlers.

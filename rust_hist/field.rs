@@ -9,7 +9,10 @@
 //!
 //! Context: any, NMI included.
 
-use crate::limits::COMM_LEN;
+use crate::limits::{
+    COMM_LEN,
+    TASK_NUMBERS, //
+};
 
 /// The representation of a field in the record: `filter_type` of the event field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,7 +98,7 @@ pub enum TaskNumber {
 
 impl TaskNumber {
     /// All of them.
-    pub const ALL: [Self; 4] = [Self::Tgid, Self::Cgroup, Self::Uid, Self::Node];
+    pub const ALL: [Self; TASK_NUMBERS] = [Self::Tgid, Self::Cgroup, Self::Uid, Self::Node];
 
     /// Returns the name as a field.
     pub const fn name(self) -> &'static str {

@@ -12,6 +12,8 @@
 #[forbid(unsafe_code)]
 pub mod alloc;
 #[forbid(unsafe_code)]
+pub mod bucket;
+#[forbid(unsafe_code)]
 pub mod error;
 #[forbid(unsafe_code)]
 pub mod field;

@@ -11,6 +11,7 @@
 //!
 //! - `lang/spec.rs`: [`CommandText`] (the text and its carets), [`HistSpec`] and [`Modifier`];
 //! - `lang/parse.rs`: the parameters, the filter, and the modifier of a field;
+//! - `lang/quantiles.rs`: the list of `quantiles()`;
 //! - `lang/expr.rs`: the operator at the root of an expression;
 //! - `lang/enable.rs`: the commands `enable_hist` and `disable_hist`;
 //! - `lang/load.rs`: the list of triggers that the module creates when it is loaded.
@@ -21,6 +22,7 @@ mod enable;
 pub(crate) mod expr;
 mod load;
 mod parse;
+mod quantiles;
 mod spec;
 
 pub use self::{
@@ -33,6 +35,7 @@ pub use self::{
         LoadEntry, //
     },
     parse::parse,
+    quantiles::Quantile,
     spec::{
         CommandText,
         HistSpec,

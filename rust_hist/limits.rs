@@ -15,12 +15,16 @@ pub const SUMS_MAX: usize = 3;
 pub const VALS_MAX: usize = SUMS_MAX - 1;
 /// Most sort keys of one trigger.
 pub const SORT_KEYS_MAX: usize = 2;
+/// Most quantiles of one trigger.
+pub const QUANTILES_MAX: usize = 8;
 /// Most variables one trigger defines.
 pub const VARS_MAX: usize = 16;
 /// Most variables of other triggers that one trigger reads, its tracked ones included.
 pub const REFS_MAX: usize = 16;
+/// Numbers of the task that a hit can have.
+pub const TASK_NUMBERS: usize = 4;
 /// Numbers that a hit has in one list: the variables of other triggers that it reads, its own, and those of the task.
-pub const NUMBERS_MAX: usize = REFS_MAX + VARS_MAX + crate::field::TaskNumber::ALL.len();
+pub const NUMBERS_MAX: usize = REFS_MAX + VARS_MAX + TASK_NUMBERS;
 /// Most operators of one expression.
 pub const OPERATORS_MAX: u32 = 3;
 /// Most characters of the text of an expression, as the trigger line shows it.

@@ -26,6 +26,7 @@ macro_rules! pure_layers {
 
 pure_layers! {
     alloc,
+    bucket,
     error,
     field,
     lang,

@@ -44,6 +44,7 @@ mod var;
 
 pub use crate::lang::{
     Modifier,
+    Quantile,
     Update, //
 };
 
@@ -117,6 +118,7 @@ use crate::{
     limits::{
         List,
         KEYS_MAX,
+        QUANTILES_MAX,
         SORT_KEYS_MAX,
         VALS_MAX, //
     },
@@ -418,6 +420,7 @@ pub struct Program {
     params: Vec<Span>,
     saves: Vec<Save>,
     args: Vec<Arg>,
+    quantiles: List<Quantile, QUANTILES_MAX>,
     /// Names and types that are not part of the text.
     made: Vec<u8>,
     key_size: u32,
@@ -527,6 +530,19 @@ impl Program {
     #[inline]
     pub fn args(&self) -> &[Arg] {
         &self.args
+    }
+
+    /// Returns the quantiles that are shown of the [folded key](Program::folded_key), as they were typed.
+    #[inline]
+    pub fn quantiles(&self) -> &[Quantile] {
+        self.quantiles.as_slice()
+    }
+
+    /// Returns the key of buckets that `quantiles()` leaves out of the rows; `None` if there are no quantiles.
+    pub fn folded_key(&self) -> Option<&Key> {
+        let mut keys = self.keys().iter();
+
+        keys.find(|key| !self.quantiles().is_empty() && key.field.is_bucketed())
     }
 
     /// Returns the bytes of a name; `text` is that of the trigger.

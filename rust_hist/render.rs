@@ -12,6 +12,7 @@
 //! Context: process. Never allocates.
 
 mod action;
+mod fold;
 mod key;
 mod text;
 mod value;
@@ -25,7 +26,10 @@ use crate::tracing_map::{
 };
 use core::fmt;
 
-pub use self::value::Stats;
+pub use self::{
+    fold::Fold,
+    value::Stats, //
+};
 
 /// The names that need the running kernel.
 pub trait Symbols {
@@ -105,11 +109,15 @@ impl<S: Symbols> Renderer<'_, S> {
     /// Writes one row, newline included.
     ///
     /// `row` comes from a map with the program's key words and sums; [`Program::copy_aux`] has copied its
-    /// aux words.
+    /// aux words. Or it is a [folded](Fold) row: its quantiles follow its values, and values that handlers track,
+    /// which each of the rows before had of its own, are left out.
     pub fn row<W: Out>(&self, row: &Row<'_>, out: &mut W) -> fmt::Result {
         self.key(row, out)?;
         self.values(row, out)?;
-        self.actions(row, out)?;
+        match Fold::of(self.program).filter(|fold| fold.is_folded(row)) {
+            Some(fold) => self.quantiles(&fold, row, out)?,
+            None => self.actions(row, out)?,
+        }
         out.write_bytes(b"\n")
     }
 }

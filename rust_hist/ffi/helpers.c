@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* What only C can say: the helpers of helpers.h, and a string parameter. */
-#include <linux/cgroup.h>
-#include <linux/cred.h>
 #include <linux/module.h>
-#include <linux/perf_event.h>
-#include <linux/topology.h>
 
 #define HIST_HELPER(prototype, ...) prototype; prototype { __VA_ARGS__; } static_assert(true)
 #include "helpers.h"

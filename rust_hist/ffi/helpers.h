@@ -60,16 +60,12 @@ HIST_HELPER(struct ring_buffer_event *hist_helper_scratch_record(void),
 		return __this_cpu_read(trace_buffered_event));
 /* bindgen does not know where they are, see bindings.rs */
 HIST_HELPER(const char *hist_helper_current_comm(void), return current->comm);
-HIST_HELPER(pid_t hist_helper_current_pid(void), return current->pid);
 HIST_HELPER(pid_t hist_helper_current_tgid(void), return current->tgid);
 /* What a task is called in the initial namespace is the number itself */
 HIST_HELPER(uid_t hist_helper_current_uid(void), return __kuid_val(current_uid()));
 HIST_HELPER(int hist_helper_current_node(void), return numa_node_id());
 #ifdef CONFIG_CGROUPS
 HIST_HELPER(u64 hist_helper_current_cgroup(void), return cgroup_id(task_dfl_cgroup(current)));
-#else
-/* Nobody asks: there is no such field */
-HIST_HELPER(u64 hist_helper_current_cgroup(void), return 0);
 #endif
 /* Inline in some configurations */
 HIST_HELPER(const char *hist_helper_syscall_name(int nr), return get_syscall_name(nr));

@@ -35,7 +35,11 @@ pub(crate) fn number(which: TaskNumber, _preempt: &PreemptOff<'_>) -> u64 {
     unsafe {
         match which {
             TaskNumber::Tgid => widen(bindings::hist_helper_current_tgid()),
+            #[cfg(CONFIG_CGROUPS)]
             TaskNumber::Cgroup => bindings::hist_helper_current_cgroup(),
+            // Nobody asks: there is no such field.
+            #[cfg(not(CONFIG_CGROUPS))]
+            TaskNumber::Cgroup => 0,
             TaskNumber::Uid => bindings::hist_helper_current_uid().into(),
             TaskNumber::Node => widen(bindings::hist_helper_current_node()),
         }
@@ -53,5 +57,5 @@ fn widen(number: core::ffi::c_int) -> u64 {
 #[inline(always)]
 pub(crate) fn is_idle(_preempt: &PreemptOff<'_>) -> bool {
     // SAFETY: there always is a current task, and it lives while it runs.
-    unsafe { bindings::hist_helper_current_pid() == 0 }
+    unsafe { bindings::hist_helper_current_tgid() == 0 }
 }

@@ -64,6 +64,7 @@ const TEXT: &str = concat!(
 \t            [:nohitcount]\n\
 \t            [:<handler>.<action>]\n\
 \t            [:join(<field1[,field2,...]>)]\n\
+\t            [:quantiles(<p1[,p2,...]>)]\n\
 \t            [if <filter>]\n\n\
 \t    Values are fields of the event that are numbers. A key\n\
 \t    can be any field, or the special string 'common_stacktrace',\n\
@@ -88,6 +89,7 @@ const TEXT: &str = concat!(
 \t            .syscall      as the name of a system call\n\
 \t            .execname     as the name of the task (common_pid)\n\
 \t            .log2         by the power of two that is not below\n\
+\t            .log2=N       by 2^N parts of each power of two\n\
 \t            .buckets=size by intervals of that size\n\
 \t            .usecs        in microseconds (common_timestamp)\n\
 \t            .percent      as a share of the column (values)\n\
@@ -103,6 +105,8 @@ const TEXT: &str = concat!(
 \t    With 'pause' a trigger is made stopped, or stops; 'continue' has it\n\
 \t    go on, 'clear' empties its table. 'nohitcount' (NOHC) hides the\n\
 \t    column of the hits. Triggers with the same 'name' share one table.\n\n\
+\t    'quantiles' leaves the one key with .log2 or .buckets out of the\n\
+\t    rows, which show percentiles of it instead: quantiles(50,99.9).\n\n\
 \t    What else a hit does is up to handlers:\n\n\
 \t        onmatch(matching.event)  - acts at every hit\n\
 \t        onmax(var)               - acts if the variable has a new maximum\n\

@@ -32,6 +32,7 @@ use crate::{
     },
     render::{
         self,
+        Fold,
         Renderer,
         Stats, //
     },
@@ -75,7 +76,10 @@ pub(crate) struct Copied {
     account: Account,
     stats: Stats,
     words: KVVec<u64>,
-    len: usize,
+    /// How many entries of the table were copied.
+    entries: usize,
+    /// Whether the words are those of folded rows.
+    folded: bool,
     /// The rows as they are to be shown.
     order: KVVec<sort::SortEntry>,
     /// What is known of the hit that took the snapshot.
@@ -103,13 +107,13 @@ impl Copied {
             .and_then(|len| memory::charged_zeros(len).ok())
             .unwrap_or_default();
         let program = &data.definition.program;
-        let len = map.copy_rows(used, &mut words, |from, to| program.copy_aux(from, to));
+        let entries = map.copy_rows(used, &mut words, |from, to| program.copy_aux(from, to));
         // The hits of the rows, whatever was hit meanwhile; those of the table if there is no memory for
         // rows.
         let account = if used > 0 && words.is_empty() {
             map.account()
         } else {
-            map.account_of(Rows::new(&shape, &words, len).hits())
+            map.account_of(Rows::new(&shape, &words, entries).hits())
         };
 
         let mut header = TextBuf::charged();
@@ -122,7 +126,8 @@ impl Copied {
             account,
             stats: Stats::default(),
             words,
-            len,
+            entries,
+            folded: false,
             order: KVVec::new(),
             snapshot: match data.table.snapshot().and_then(Snapshot::copy) {
                 Some(taken) => Some(KBox::new(taken, GFP_KERNEL_ACCOUNT)?),
@@ -132,27 +137,62 @@ impl Copied {
     }
 
     fn rows(&self) -> Rows<'_> {
-        Rows::new(&self.shape, &self.words, self.len)
+        let rows = Rows::new(&self.shape, &self.words, self.entries);
+
+        match self.fold() {
+            Some(fold) if self.folded => fold.rows(&rows, &self.words),
+            _ => rows,
+        }
     }
 
-    /// Puts the rows in order; without memory for that there are none.
+    fn fold(&self) -> Option<Fold<'_>> {
+        Fold::of(&self.definition.program)
+    }
+
+    /// Folds the rows of a trigger with quantiles and puts the rows in order; without memory for that there are none.
     fn sort(&mut self) {
-        let mut order = memory::charged_zeros(self.len).unwrap_or_default();
-        if order.len() != self.len {
-            self.len = 0;
+        if self.fold().is_some() {
+            self.words = self.folded().unwrap_or_default();
+            self.folded = true;
         }
-        sort::sort(
-            &self.rows(),
-            self.definition.program.sort_keys(),
-            &mut order,
-        );
-        self.stats = Stats::of(&self.rows());
+
+        let rows = self.rows();
+        let len = rows.len();
+        let mut order = memory::charged_zeros(len).unwrap_or_default();
+
+        sort::sort(&rows, self.definition.program.sort_keys(), &mut order);
+        self.stats = Stats::of(&rows);
+        if order.len() != len {
+            self.entries = 0;
+        }
         self.order = order;
+    }
+
+    /// The words of the folded rows.
+    fn folded(&self) -> Result<KVVec<u64>> {
+        let rows = Rows::new(&self.shape, &self.words, self.entries);
+        let fold = self.fold().ok_or(EINVAL)?;
+        let mut order = memory::charged_zeros(rows.len())?;
+
+        fold.sort(&rows, &mut order);
+
+        let row_words = fold.row_words(&rows);
+        let groups = fold.groups(&rows, &order);
+        let len = groups.count().checked_mul(row_words).ok_or(ENOMEM)?;
+        let mut words = memory::charged_zeros(len)?;
+
+        for (group, row) in fold
+            .groups(&rows, &order)
+            .zip(words.chunks_exact_mut(row_words.max(1)))
+        {
+            fold.fold(&rows, group, row);
+        }
+        Ok(words)
     }
 
     /// Header, rows, snapshot and totals.
     fn records(&self) -> usize {
-        self.len.saturating_add(2)
+        self.order.len().saturating_add(2)
     }
 
     fn show(&self, index: usize, out: &mut SeqWriter<'_>) -> fmt::Result {
@@ -169,7 +209,11 @@ impl Copied {
             if let Some(taken) = &self.snapshot {
                 table.snapshot(taken.value, taken.key(), &taken.comm, out)?;
             }
-            return render::totals(&self.account, self.len, out);
+            render::totals(&self.account, self.entries, out)?;
+            return match self.fold() {
+                Some(fold) => fold.totals(&self.account, self.rows().len(), out),
+                None => Ok(()),
+            };
         };
         match self.rows().get(row) {
             Some(row) => table.row(&row, out),

@@ -11,6 +11,7 @@
 use core::num::NonZeroU64;
 
 use crate::{
+    bucket::Scale,
     error::{
         ErrKind,
         Errno,
@@ -32,11 +33,17 @@ use crate::{
     }, //
 };
 
-use super::spec::{
-    CommandText,
-    HistSpec,
-    Modifier,
-    Usage, //
+use super::{
+    quantiles::{
+        self,
+        QUANTILES, //
+    },
+    spec::{
+        CommandText,
+        HistSpec,
+        Modifier,
+        Usage, //
+    }, //
 };
 
 /// The prefixes by which a token is recognised as a handler.
@@ -49,6 +56,9 @@ const HANDLERS: [&[u8]; 3] = [ON_MATCH, ON_MAX, ON_CHANGE];
 
 /// The word between the parameters and the filter.
 const IF: &[u8] = b"if";
+
+/// The modifier that has a scale behind it.
+const LOG2: &[u8] = b"log2=";
 
 /// The states that end a trigger line.
 const ACTIVE: &[u8] = b" [active]";
@@ -217,6 +227,12 @@ fn flag(spec: &mut HistSpec<'_>, token: Span) -> Result<(), Refusal> {
         b"pause" => spec.pause = true,
         b"cont" | b"continue" => spec.cont = true,
         b"clear" => spec.clear = true,
+        word if word.starts_with(QUANTILES) => {
+            spec.quantiles = (
+                token,
+                quantiles::parse(&command, token.skip(QUANTILES.len()))?,
+            );
+        }
         word if HANDLERS.iter().any(|handler| word.starts_with(handler)) => spec
             .actions
             .push(token)
@@ -287,13 +303,17 @@ impl HistSpec<'_> {
         (name, parts.rest())
     }
 
-    /// Parses `modifier` of the field `name`. The error is the span of what is invalid.
+    /// Parses `modifier` of the field `name`.
+    ///
+    /// # Errors
+    ///
+    /// A [`Refusal`] that points to what is invalid.
     pub(crate) fn modifier(
         &self,
         name: Span,
         modifier: Span,
         usage: Usage,
-    ) -> Result<Modifier, Span> {
+    ) -> Result<Modifier, Refusal> {
         const WORDS: [(&[u8], Modifier); 8] = [
             (b"hex", Modifier::Hex),
             (b"sym", Modifier::Sym),
@@ -301,7 +321,7 @@ impl HistSpec<'_> {
             (b"execname", Modifier::Execname),
             (b"syscall", Modifier::Syscall),
             (b"stacktrace", Modifier::Stacktrace),
-            (b"log2", Modifier::Log2),
+            (b"log2", Modifier::Log2(Scale::POWERS)),
             (b"usecs", Modifier::Usecs),
         ];
         let command = &self.command;
@@ -314,8 +334,13 @@ impl HistSpec<'_> {
             }
         }
 
+        if command.begins(modifier, LOG2) {
+            return self.log2(modifier.skip(LOG2.len()));
+        }
         if command.begins(modifier, b"bucket") {
-            return self.buckets(modifier);
+            return self
+                .buckets(modifier)
+                .map_err(|at| command.refuse(ErrKind::BadFieldModifier, at));
         }
         // PARITY: `parse_field()` ignores what follows these two words.
         if usage.allows_shares() && command.begins(modifier, b"percent") {
@@ -324,7 +349,21 @@ impl HistSpec<'_> {
         if usage.allows_shares() && command.begins(modifier, b"graph") {
             return Ok(Modifier::Graph);
         }
-        Err(modifier)
+        Err(command.refuse(ErrKind::BadFieldModifier, modifier))
+    }
+
+    /// Parses the `N` of `log2=N`.
+    fn log2(&self, digit: Span) -> Result<Modifier, Refusal> {
+        let scale = match digit.of(self.command.text()) {
+            [digit @ b'0'..=b'9'] => Scale::new(digit.wrapping_sub(b'0')),
+            _ => None,
+        };
+
+        scale.map(Modifier::Log2).ok_or(self.command.explain(
+            Errno::Einval,
+            ErrKind::InvalidScale,
+            digit,
+        ))
     }
 
     /// Parses `bucket=N` or `buckets=N`. The error is the span of what is invalid.

@@ -10,6 +10,10 @@
 use core::num::NonZeroU64;
 
 use crate::{
+    bucket::{
+        Buckets,
+        Scale, //
+    },
     error::{
         ErrKind,
         Errno,
@@ -19,6 +23,7 @@ use crate::{
         List,
         ACTIONS_MAX,
         BITS_DEFAULT,
+        QUANTILES_MAX,
         VARS_MAX, //
     },
     text::{
@@ -26,6 +31,8 @@ use crate::{
         Span, //
     }, //
 };
+
+use super::Quantile;
 
 /// The trace clock of a trigger that uses time stamps and has no `clock=`.
 pub(crate) const CLOCK: &[u8] = b"global";
@@ -50,8 +57,8 @@ pub enum Modifier {
     Execname,
     /// `.syscall`
     Syscall,
-    /// `.log2`, which a hit computes
-    Log2,
+    /// `.log2`, `.log2=N`, which a hit computes
+    Log2(Scale),
     /// `.buckets=N`, which a hit computes
     Buckets(NonZeroU64),
     /// `.usecs`
@@ -62,6 +69,17 @@ pub enum Modifier {
     Graph,
     /// `.stacktrace`, only for stacks
     Stacktrace,
+}
+
+impl Modifier {
+    /// Returns the buckets that it makes of numbers, if it does.
+    pub fn buckets(self) -> Option<Buckets> {
+        match self {
+            Self::Log2(scale) => Some(Buckets::Log2(scale)),
+            Self::Buckets(width) => Some(Buckets::Width(width)),
+            _ => None,
+        }
+    }
 }
 
 /// The text of a command as `error_log` shows it: the prefix, a colon, and what was parsed.
@@ -234,6 +252,8 @@ pub struct HistSpec<'t> {
     pub(crate) vars: List<Span, VARS_MAX>,
     /// The tokens of handlers with their actions: `onmax($v).save(..)`.
     pub(crate) actions: List<Span, ACTIONS_MAX>,
+    /// `quantiles(..)` and what stands between the parentheses.
+    pub(crate) quantiles: (Span, List<Quantile, QUANTILES_MAX>),
     pub(crate) pause: bool,
     pub(crate) cont: bool,
     pub(crate) clear: bool,
@@ -257,6 +277,7 @@ impl<'t> HistSpec<'t> {
             bits: BITS_DEFAULT,
             vars: List::new(),
             actions: List::new(),
+            quantiles: (Span::default(), List::new()),
             pause: false,
             cont: false,
             clear: false,

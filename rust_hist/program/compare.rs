@@ -36,11 +36,12 @@ pub(super) enum Part {
     Table,
     Actions,
     Join,
+    Quantiles,
     Filter,
 }
 
 impl Part {
-    pub(super) const ALL: [Self; 9] = [
+    pub(super) const ALL: [Self; 10] = [
         Self::Name,
         Self::Keys,
         Self::Vals,
@@ -49,6 +50,7 @@ impl Part {
         Self::Table,
         Self::Actions,
         Self::Join,
+        Self::Quantiles,
         Self::Filter,
     ];
 }
@@ -119,6 +121,7 @@ impl Program {
                     pair.same_key(a, b)
                 })
             }),
+            Part::Quantiles => self.quantiles() == other.quantiles(),
             Part::Filter => self.filter(text) == other.filter(other_text),
         }
     }

@@ -19,6 +19,7 @@ use core::{
 
 use crate::{
     alloc::Vec,
+    bucket::Buckets,
     error::{
         ErrKind,
         Errno,
@@ -54,6 +55,7 @@ use super::{
     plan::Plan,
     resolver::Resolver,
     var::Def,
+    ActionKind,
     Code,
     Field,
     Insn,
@@ -86,6 +88,7 @@ impl Program {
             params: Vec::new(),
             saves: Vec::new(),
             args: Vec::new(),
+            quantiles: List::new(),
             made: Vec::new(),
             key_size: 0,
             aux_words: 0,
@@ -239,6 +242,7 @@ impl<'a, 't> Compiler<'a, 't> {
         self.keys()?;
         self.check_column_names()?;
         self.place_variables()?;
+        self.quantiles()?;
         self.sort()
     }
 
@@ -419,6 +423,37 @@ impl<'a, 't> Compiler<'a, 't> {
         }
     }
 
+    /// Takes over the quantiles, if rows can be folded for them.
+    fn quantiles(&mut self) -> Result<(), Refusal> {
+        let command = &self.spec.command;
+        let (token, quantiles) = self.spec.quantiles;
+        let refuse = |kind, at| Err(command.explain(Errno::Einval, kind, at));
+
+        if quantiles.as_slice().is_empty() {
+            return Ok(());
+        }
+
+        let mut items = self.spec.items(self.spec.keys).zip(self.program.keys());
+        let mut foldable = items
+            .by_ref()
+            .filter(|(_, key)| key.field.is_bucketed())
+            .map(|(item, _)| item);
+
+        match (foldable.next(), foldable.next()) {
+            (Some(_), None) => {}
+            (Some(_), Some(second)) => return refuse(ErrKind::QuantilesKey, second),
+            (None, _) => return refuse(ErrKind::QuantilesKey, token),
+        }
+
+        let mut actions = self.program.actions().iter();
+
+        if let Some(save) = actions.find(|action| matches!(action.kind, ActionKind::Save { .. })) {
+            return refuse(ErrKind::QuantilesSave, save.word);
+        }
+        self.program.quantiles = quantiles;
+        Ok(())
+    }
+
     fn sort(&mut self) -> Result<(), Refusal> {
         let full = |_| Refusal::silent(Errno::Einval);
         let Some(list) = self.spec.sort else {
@@ -452,6 +487,51 @@ impl<'a, 't> Compiler<'a, 't> {
     }
 
     fn sort_key(&self, item: Span, name: Span, suffix: Option<Span>) -> Result<SortKey, Refusal> {
+        if let Some(quantile) = self.quantile(item) {
+            return Ok(quantile);
+        }
+
+        let key = self.column_key(item, name, suffix)?;
+        let folded = self.program.folded_key().map(Key::first_word);
+
+        match key.column {
+            Column::Key { at, .. } if Some(at) == folded => {
+                let command = &self.spec.command;
+
+                Err(command.explain(Errno::Einval, ErrKind::FoldedSort, item))
+            }
+            _ => Ok(key),
+        }
+    }
+
+    /// Returns the sort key of a quantile.
+    fn quantile(&self, item: Span) -> Option<SortKey> {
+        let text = self.spec.command.text();
+        let compare = comparison(self.program.folded_key()?);
+        let first = self.program.key_words();
+
+        (first..)
+            .zip(self.program.quantiles())
+            .find_map(|(at, &quantile)| {
+                let mut rest = Matcher(item.of(text));
+
+                self.program
+                    .write_quantile(quantile, text, &mut rest)
+                    .ok()?;
+                let descending = match rest.0 {
+                    b"" | b".ascending" => false,
+                    b".descending" => true,
+                    _ => return None,
+                };
+
+                Some(SortKey {
+                    column: Column::Key { at, compare },
+                    descending,
+                })
+            })
+    }
+
+    fn column_key(&self, item: Span, name: Span, suffix: Option<Span>) -> Result<SortKey, Refusal> {
         if self.spec.is(name, HITCOUNT) {
             return Ok(SortKey {
                 descending: self.descending(suffix)?,
@@ -648,7 +728,14 @@ fn comparison(key: &Key) -> Compare {
     let Field {
         op, size, signed, ..
     } = key.field;
+    let words = key.field.modifier.buckets();
 
+    if words.is_some_and(Buckets::has_signed_words) {
+        return Compare::Number {
+            size: 8,
+            signed: true,
+        };
+    }
     match op {
         Op::Num { .. } => Compare::Number { size, signed },
         Op::Stacktrace | Op::StackField { .. } => Compare::Equal,

@@ -18,6 +18,7 @@
 
 use core::fmt;
 
+use crate::bucket::Scale;
 use crate::text::{
     Out,
     Span, //
@@ -253,7 +254,30 @@ impl<T: DebugTables, O: Out> Writer<'_, T, O> {
         self.references()?;
         self.field_vars()?;
         self.actions()?;
-        self.saves()
+        self.saves()?;
+        self.quantiles(keys.saturating_add(vals))
+    }
+
+    /// Writes the quantiles and which of `n` fields they are of. C has none.
+    fn quantiles(&mut self, n: usize) -> fmt::Result {
+        let program = self.program;
+        let Some(folded) = program.folded_key() else {
+            return Ok(());
+        };
+        let keys = program.keys().iter();
+        let behind = keys.skip_while(|key| *key != folded).count();
+
+        write!(
+            self.out,
+            "\n  quantiles of hist_data->fields[{}]:\n",
+            n.saturating_sub(behind)
+        )?;
+        for quantile in program.quantiles() {
+            self.out.write_str("      ")?;
+            quantile.write(self.out)?;
+            self.out.write_str("\n")?;
+        }
+        Ok(())
     }
 
     /// Writes one of `fields[]`.
@@ -300,6 +324,11 @@ impl<T: DebugTables, O: Out> Writer<'_, T, O> {
             size,
             field.may_be_negative(),
         )?;
+        if let Modifier::Log2(scale) = field.modifier() {
+            if scale != Scale::POWERS {
+                writeln!(self.out, "      scale: {}", scale.get())?;
+            }
+        }
         writeln!(
             self.out,
             "      function: hist_field_{}()",
@@ -588,7 +617,7 @@ impl<T: DebugTables, O: Out> Writer<'_, T, O> {
     /// Returns the name of the C function that computes a field.
     fn function(&self, field: &Field) -> &'static str {
         match field.modifier() {
-            Modifier::Log2 => return "log2",
+            Modifier::Log2(_) => return "log2",
             Modifier::Buckets(_) => return "bucket",
             _ => (),
         }

@@ -19,10 +19,7 @@ use super::{
         Source,
         StepOp, //
     },
-    plan::{
-        Plan,
-        ValueStep, //
-    },
+    plan::Plan,
     Code,
     Program, //
 };
@@ -74,6 +71,9 @@ impl Program {
     pub(super) fn compute_values<'c>(&self, cx: impl Context<'c>, stamp: u64, numbers: &mut [u64]) {
         let mut at = self.refs().len();
 
+        if !self.plan.tasks.is_empty() {
+            at = self.ask_task(cx, numbers, at);
+        }
         for value in self.plan.values.iter() {
             let Some((refs, rest)) = numbers.split_at_mut_checked(at) else {
                 break;
@@ -86,14 +86,23 @@ impl Program {
             };
 
             if let Some(place) = rest.first_mut() {
-                *place = match value {
-                    ValueStep::Task(which) => cx.task(*which),
-                    ValueStep::Number(number) => self.plan.number::<NUMBERS>(number, inputs),
-                };
+                *place = self.plan.number::<NUMBERS>(value, inputs);
             }
             // OVERFLOW: an index.
             at = at.wrapping_add(1);
         }
+    }
+
+    /// Puts the numbers of the task to their places in `numbers`, from `at` on; returns the place behind them.
+    #[inline(never)]
+    fn ask_task<'c>(&self, cx: impl Context<'c>, numbers: &mut [u64], at: usize) -> usize {
+        let places = numbers.get_mut(at..).unwrap_or(&mut []);
+
+        for (place, which) in places.iter_mut().zip(self.plan.tasks.iter()) {
+            *place = cx.task(*which);
+        }
+        // OVERFLOW: two small numbers.
+        at.wrapping_add(self.plan.tasks.len())
     }
 
     /// The time stamp of the record, in the units that the trigger wants. It takes a call; 0 if no number needs it.
@@ -126,11 +135,11 @@ impl Plan {
 
         debug_assert!(self.kind_of(number) & !OF == 0);
         if const { OF == STAMPS } {
-            return number.finish(stamp, refs);
+            return number.finish::<false>(stamp, refs);
         }
         // Without references there is nothing to take off.
         let refs = if const { OF == IMMEDIATE } { &[] } else { refs };
-        match number.simple(record, || env.cpu(), refs) {
+        match number.simple::<false>(record, || env.cpu(), refs) {
             Some(value) => value,
             None => self.computed::<OF>(number, inputs),
         }
@@ -154,7 +163,7 @@ impl Plan {
             _ => self.linear(number.code, inputs),
         };
 
-        number.finish(value, refs)
+        number.finish::<false>(value, refs)
     }
 
     /// What kind of number this is.
@@ -174,9 +183,10 @@ impl Plan {
         }
     }
 
-    /// A word of a short key. With `ANY` false it is such a number, with `TEXT` perhaps a word of a string.
+    /// A word of a short key. With `ANY` false it is such a number, with `TEXT` perhaps a word of a string, with `PARTS`
+    /// perhaps one that [has parts](Operand::has_parts).
     #[inline(always)]
-    pub(super) fn word<const TEXT: bool, const ANY: bool>(
+    pub(super) fn word<const TEXT: bool, const ANY: bool, const PARTS: bool>(
         &self,
         word: &Operand,
         inputs: Inputs<'_, impl Env>,
@@ -187,7 +197,7 @@ impl Plan {
         // Without other numbers there is nothing to take off.
         let refs = if const { ANY } { inputs.refs } else { &[] };
 
-        match word.simple(inputs.record, || env.cpu(), refs) {
+        match word.simple::<PARTS>(inputs.record, || env.cpu(), refs) {
             Some(value) => value,
             None if TEXT && word.source == Source::Text => word.text(inputs.record),
             None if ANY => self.computed::<NUMBERS>(word, inputs),
@@ -206,7 +216,10 @@ impl Plan {
         let mut value: u64 = 0;
 
         for step in self.steps_of(code) {
-            let operand = step.operand.simple(record, || env.cpu(), &[]).unwrap_or(0);
+            let operand = step
+                .operand
+                .simple::<false>(record, || env.cpu(), &[])
+                .unwrap_or(0);
 
             value = match step.op {
                 StepOp::Add => value.wrapping_add(operand),
@@ -235,9 +248,9 @@ impl Plan {
 
         for step in self.steps_of(number.code) {
             let operand = &step.operand;
-            let operand = match operand.simple(record, || cpu, refs) {
+            let operand = match operand.simple::<true>(record, || cpu, refs) {
                 Some(value) => value,
-                None => operand.finish(
+                None => operand.finish::<true>(
                     match operand.source {
                         Source::Timestamp => stamp,
                         Source::Ref => operand.reference(refs),
@@ -264,7 +277,7 @@ impl Plan {
                 StepOp::DivStack => divide(stack.pop(), value),
             };
         }
-        number.finish(value, refs)
+        number.finish::<false>(value, refs)
     }
 }
 

@@ -137,7 +137,7 @@ impl Field {
 
     /// Returns whether a hit computes the value by `.log2` or `.buckets`.
     pub(super) fn is_bucketed(&self) -> bool {
-        matches!(self.modifier, Modifier::Log2 | Modifier::Buckets(_))
+        self.modifier.buckets().is_some()
     }
 }
 
@@ -570,10 +570,7 @@ impl Compiler<'_, '_> {
         let command = &self.spec.command;
         let (name, modifier) = self.spec.name_and_modifier(text);
         let modifier = match modifier {
-            Some(modifier) => self
-                .spec
-                .modifier(name, modifier, usage)
-                .map_err(|at| command.refuse(ErrKind::BadFieldModifier, at))?,
+            Some(modifier) => self.spec.modifier(name, modifier, usage)?,
             None => Modifier::None,
         };
         let bad_modifier = |at| Err(command.refuse(ErrKind::BadFieldModifier, at));

@@ -21,6 +21,7 @@ use crate::{
         REFS_MAX, //
     },
     tracing_map::{
+        Elt,
         Ending,
         Key,
         Lookup,
@@ -54,6 +55,7 @@ use super::{
         ACTIONS,
         EVERYTHING,
         KEY_ANY,
+        KEY_PARTS,
         KEY_TEXT,
         KEY_VALUES,
         NESTED,
@@ -144,7 +146,17 @@ where
         }
     };
 
-    leave::<K, C, STEPS, ROOM, LAST>(cx, map, stamp, refs, key, hash, seen, None)
+    let elt = match enter::<K, C, LAST>(cx, map, key, hash, seen) {
+        Ok(elt) => elt,
+        Err(Some(ending)) => return count::<C, STEPS>(cx, map, ending),
+        Err(None) => return Outcome::Redo,
+    };
+    let whole = match const { STEPS & WHOLE_KEY } {
+        0 => &[],
+        _ => K::whole(&key),
+    };
+
+    leave::<C, STEPS, ROOM>(cx, map, stamp, refs, elt, whole)
 }
 
 /// Handles one hit of a trigger that looks for variables of others by the key `J`, before the key of its row is known.
@@ -183,15 +195,20 @@ where
         stamp = cx.program().stamp(&cx);
     }
     let refs = with_values(cx, stamp, refs, &mut numbers);
-    let mut room = <K::Room<'_, C>>::default();
-    let key = K::key::<C, STEPS, false>(cx, stamp, refs, &mut room);
-    let hash = key.hash(map.hash());
+    let elt = match const { K::KIND } {
+        KeyKind::Words(_) => enter_row::<K, C, STEPS>(cx, map, stamp, refs),
+        _ => enter_apart::<K, C, STEPS>(cx, map, stamp, refs),
+    };
+    let elt = match elt {
+        Ok(elt) => elt,
+        Err(ending) => return count::<C, STEPS>(cx, map, ending),
+    };
     let whole = match const { STEPS & WHOLE_KEY } {
         0 => &[],
         _ => J::whole(&lookup),
     };
 
-    leave::<K, C, STEPS, ROOM, true>(cx, map, stamp, refs, key, hash, None, Some(whole))
+    leave::<C, STEPS, ROOM>(cx, map, stamp, refs, elt, whole)
 }
 
 /// Computes the numbers that are computed once if the key is made of them by which variables of other triggers are
@@ -271,39 +288,70 @@ fn with_values<'h, 'c, C: Context<'c>, const ROOM: usize>(
     numbers
 }
 
-/// Leaves a hit in the entry with this key, `seen` if it has been looked for already. `lookup` is the whole key by which
-/// variables of other triggers are looked for, if it is not that of the entry.
+/// Finds the entry with the key of the row, or makes it.
 #[inline(always)]
-fn leave<'c, K, C, const STEPS: u32, const ROOM: usize, const LAST: bool>(
+fn enter_row<'c, K: KeyForm, C: Context<'c>, const STEPS: u32>(
     cx: C,
     map: MapView<'c, C::Storage, C::Hash>,
-    mut stamp: u64,
+    stamp: u64,
     refs: &[u64],
+) -> Result<Elt, Ending> {
+    let mut room = <K::Room<'_, C>>::default();
+    let key = K::key::<C, STEPS, false>(cx, stamp, refs, &mut room);
+    let hash = key.hash(map.hash());
+
+    enter::<K, C, true>(cx, map, key, hash, None)
+        .map_err(|ending| ending.unwrap_or(Ending::DroppedFull))
+}
+
+/// The same, in a frame of its own, which is gone when the rest of the hit runs: there is a long key in it.
+#[inline(never)]
+fn enter_apart<'c, K: KeyForm, C: Context<'c>, const STEPS: u32>(
+    cx: C,
+    map: MapView<'c, C::Storage, C::Hash>,
+    stamp: u64,
+    refs: &[u64],
+) -> Result<Elt, Ending> {
+    enter_row::<K, C, STEPS>(cx, map, stamp, refs)
+}
+
+/// Finds the entry with this key, `seen` if it has been looked for already, or makes it. The error is how the call ends;
+/// none if a key that is not there is left to another call.
+#[inline(always)]
+fn enter<'c, K: KeyForm, C: Context<'c>, const LAST: bool>(
+    cx: C,
+    map: MapView<'c, C::Storage, C::Hash>,
     key: K::Key<'_>,
     hash: u64,
     seen: Option<Lookup>,
-    lookup: Option<&[u64]>,
-) -> Outcome
-where
-    K: KeyForm,
-    C: Context<'c>,
-{
-    // The entry.
+) -> Result<Elt, Option<Ending>> {
     let seen = match seen {
         Some(seen) => seen,
         None => map.find(&key, hash),
     };
-    let elt = match seen {
-        Lookup::Found(elt) => elt,
-        Lookup::Full => return count::<C, STEPS>(cx, map, Ending::DroppedFull),
-        // Never: such a path has returned before it read references.
-        Lookup::Absent(_) if const { !LAST } => return Outcome::Redo,
-        Lookup::Absent(at) => match map.map().insert_at(key, hash, at, keep_comm(cx)) {
-            Some(elt) => elt,
-            None => return count::<C, STEPS>(cx, map, Ending::DroppedFull),
-        },
-    };
 
+    match seen {
+        Lookup::Found(elt) => Ok(elt),
+        Lookup::Full => Err(Some(Ending::DroppedFull)),
+        Lookup::Absent(_) if const { !LAST } => Err(None),
+        Lookup::Absent(at) => map
+            .map()
+            .insert_at(key, hash, at, keep_comm(cx))
+            .ok_or(Some(Ending::DroppedFull)),
+    }
+}
+
+/// Leaves a hit in its entry. `whole` is the key by which variables of other triggers are looked for, if anything needs
+/// it in one piece.
+#[inline(always)]
+fn leave<'c, C: Context<'c>, const STEPS: u32, const ROOM: usize>(
+    cx: C,
+    map: MapView<'c, C::Storage, C::Hash>,
+    mut stamp: u64,
+    refs: &[u64],
+    elt: Elt,
+    whole: &[u64],
+) -> Outcome {
     // The sums.
     if const { stamp_comes_before(STEPS, ROOM) == VALS_ANY } {
         stamp = cx.program().stamp(&cx);
@@ -330,10 +378,7 @@ where
                     cx,
                     stamp,
                     refs,
-                    key: match const { STEPS & WHOLE_KEY } {
-                        0 => &[],
-                        _ => lookup.unwrap_or_else(|| K::whole(&key)),
-                    },
+                    key: whole,
                     aux,
                 };
 
@@ -430,7 +475,7 @@ impl<K: KeyForm, const STEPS: u32, const REST: u32> RecordPath for OfRecord<K, S
 
     #[inline(always)]
     fn hit<'c, C: Context<'c>>(cx: C) -> Outcome {
-        const { assert!(STEPS & !REST == 0 && REST & !(PLAIN | WITH_VARS) == 0) };
+        const { assert!(STEPS & !REST == 0 && REST & !(WITH_PARTS | WITH_VARS) == 0) };
         hit::<K, C, 0, STEPS, 0, false>(cx, None)
     }
 }
@@ -449,7 +494,9 @@ impl<K: KeyForm, const REST: u32> RecordPath for RestOfRecord<K, REST> {
 
 /// Steps of a [`RecordPath`] without variables.
 const PLAIN: u32 = KEY_TEXT | NESTED | SHARED;
-/// Steps of a [`RecordPath`].
+/// Steps of a [`RecordPath`] without variables whose keys may be buckets.
+const WITH_PARTS: u32 = PLAIN | KEY_PARTS;
+/// Steps of a [`RecordPath`] with variables.
 const WITH_VARS: u32 = PLAIN | VARS | VARS_TEXT;
 
 /// Keys `K`, at most `REFS` variables of other triggers, and `STEPS`.
@@ -599,6 +646,13 @@ fn vars<E: Entry, K: KeyForm, const STEPS: u32>() -> Row<E::Fn> {
     }
 }
 
+fn parts<E: Entry, K: KeyForm, const STEPS: u32>() -> Row<E::Fn> {
+    Row {
+        offers: offer::<K>(0, STEPS | NO_REFS),
+        enter: E::of_record::<OfRecord<K, STEPS, WITH_PARTS>>(),
+    }
+}
+
 fn path<E: Entry, K: KeyForm, const REFS: usize, const STEPS: u32>() -> Row<E::Fn> {
     Row {
         offers: offer::<K>(REFS, STEPS | NO_REFS),
@@ -658,7 +712,7 @@ fn everything<E: Entry>() -> Row<E::Fn> {
 }
 
 /// How many paths there are.
-pub const PATHS: usize = 66;
+pub const PATHS: usize = 77;
 
 // What rows offer, in the order of how much code it is.
 const COMPUTED: u32 = KEY_ANY | VALS_ANY | STAMP;
@@ -666,7 +720,7 @@ const STAMPED: u32 = STAMP | VARS_STAMP;
 const ANY_VARS: u32 = STAMPED | VARS | VARS_ANY;
 const FOR_ALL: u32 = EVERYTHING & !KEY_VALUES;
 const JOINED: u32 = KEY_TEXT | COMPUTED | SHARED | NESTED;
-const VALUED: u32 = JOINED | KEY_VALUES | ANY_VARS;
+const VALUED: u32 = JOINED | KEY_VALUES;
 
 /// The paths. The first row that offers what a trigger needs is its path; the last offers everything.
 #[rustfmt::skip]
@@ -685,6 +739,15 @@ pub fn paths<E: Entry>() -> [Row<E::Fn>; PATHS] {
         plain::<E, Words<2>, { PLAIN }>(),
         plain::<E, Words<3>, { PLAIN }>(),
         plain::<E, Words<4>, { PLAIN }>(),
+        parts::<E, Words<1>, { KEY_PARTS }>(),
+        parts::<E, Words<2>, { KEY_PARTS | KEY_TEXT }>(),
+        parts::<E, Words<3>, { KEY_PARTS | KEY_TEXT }>(),
+        parts::<E, Words<1>, { KEY_PARTS | NESTED }>(),
+        parts::<E, Words<2>, { KEY_PARTS | NESTED }>(),
+        parts::<E, Words<1>, { WITH_PARTS }>(),
+        parts::<E, Words<2>, { WITH_PARTS }>(),
+        parts::<E, Words<3>, { WITH_PARTS }>(),
+        parts::<E, Words<4>, { WITH_PARTS }>(),
         vars::<E, Words<1>, { VARS }>(),
         vars::<E, Words<2>, { VARS }>(),
         vars::<E, Words<1>, { VARS | NESTED | SHARED }>(),
@@ -731,6 +794,8 @@ pub fn paths<E: Entry>() -> [Row<E::Fn>; PATHS] {
         general::<E, Copied>(),
         values::<E, Words<1>, { VALUED }>(),
         values::<E, Words<2>, { VALUED }>(),
+        values::<E, Words<1>, { VALUED | ANY_VARS }>(),
+        values::<E, Words<2>, { VALUED | ANY_VARS }>(),
         values::<E, Columns, { VALUED }>(),
         joins::<E, Words<1>, Words<1>, { JOINED }>(),
         joins::<E, Words<2>, Words<1>, { JOINED }>(),

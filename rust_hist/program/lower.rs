@@ -31,7 +31,6 @@ use super::{
         KeyPlan,
         Plan,
         TextAt,
-        ValueStep,
         VarStep,
         SLOT, //
     },
@@ -48,6 +47,15 @@ use super::{
     Program, //
 };
 
+/// A bucket of `.log2=N` as a path computes it by itself, if the number is one of the record.
+fn direct(field: &Field) -> Option<Operand> {
+    let is_number = matches!(field.op, Op::Num { .. } | Op::Cpu);
+
+    is_number
+        .then(|| Operand::of_field(field))
+        .filter(|operand| operand.has_parts() && operand.is_simple())
+}
+
 impl Program {
     /// Lowers all of it. The numbers of a hit come behind the variables of other triggers, so all of those must be known.
     pub(super) fn lower(&mut self) -> Result<(), AllocError> {
@@ -59,7 +67,8 @@ impl Program {
         self.lower_actions()
     }
 
-    /// Finds the numbers of a hit that anything names. What they are computed of comes first.
+    /// Finds the numbers of a hit that anything names. Those of the task come first, and the others after what they are
+    /// computed of.
     fn find_values(&mut self) -> Result<(), AllocError> {
         let named = self
             .vars()
@@ -103,18 +112,17 @@ impl Program {
     /// Lowers what a hit computes once.
     fn lower_values(&mut self) -> Result<(), AllocError> {
         for at in 0..self.values.len() {
-            let value = match self.values.get(at).copied() {
-                Some(HitValue::Task(number)) => ValueStep::Task(number),
+            match self.values.get(at).copied() {
+                Some(HitValue::Task(number)) => self.plan.tasks.push(number)?,
                 Some(HitValue::Own(n)) => {
-                    match self.vars.get(usize::from(n)).map(|var| var.field) {
-                        Some(field) => ValueStep::Number(self.lower_number(&field)?),
-                        None => continue,
+                    if let Some(field) = self.vars.get(usize::from(n)).map(|var| var.field) {
+                        let number = self.lower_number(&field)?;
+
+                        self.plan.values.push(number)?;
                     }
                 }
-                None => continue,
-            };
-
-            self.plan.values.push(value)?;
+                None => (),
+            }
         }
         Ok(())
     }
@@ -188,7 +196,20 @@ impl Program {
     pub(super) fn lower_number(&mut self, field: &Field) -> Result<Operand, AllocError> {
         let Op::Expr(code) = field.op else {
             self.plan.has_stamp |= field.op == Op::Timestamp;
-            return Ok(Operand::of_field(&self.in_one_list(field)));
+
+            let operand = Operand::of_field(&self.in_one_list(field));
+
+            // Where it is no word of a key, only an expression computes it.
+            return match operand.has_parts() {
+                false => Ok(operand),
+                true => {
+                    let start = self.plan.steps.len();
+                    let op = StepOp::Push;
+
+                    self.plan.steps.push(Step { op, operand })?;
+                    self.lowered(start)
+                }
+            };
         };
         let mut code_in_one_list = Vec::new();
 
@@ -204,16 +225,27 @@ impl Program {
                 Ok(number)
             }
             None => {
-                let code = self.lower_code(&code_in_one_list)?;
+                let start = self.plan.steps.len();
 
-                Ok(Operand::of_steps(self.plan.steps_of(code), code))
+                self.lower_code(&code_in_one_list)?;
+                self.lowered(start)
             }
         }
     }
 
-    /// Lowers an expression, and returns where its steps are.
-    fn lower_code(&mut self, code: &[Insn]) -> Result<Code, AllocError> {
-        let start = self.plan.steps.len();
+    /// What the steps from `start` on come to.
+    fn lowered(&self, start: usize) -> Result<Operand, AllocError> {
+        let place = |n: usize| u16::try_from(n).map_err(|_| AllocError);
+        let code = Code {
+            start: place(start)?,
+            len: place(self.plan.steps.len().saturating_sub(start))?,
+        };
+
+        Ok(Operand::of_steps(self.plan.steps_of(code), code))
+    }
+
+    /// Lowers an expression to steps, which are appended.
+    fn lower_code(&mut self, code: &[Insn]) -> Result<(), AllocError> {
         let mut insns = code.iter().peekable();
 
         while let Some(insn) = insns.next() {
@@ -240,13 +272,7 @@ impl Program {
             self.plan.has_stamp |= step.operand.source == Source::Timestamp;
             self.plan.steps.push(step)?;
         }
-
-        let place = |n: usize| u16::try_from(n).map_err(|_| AllocError);
-
-        Ok(Code {
-            start: place(start)?,
-            len: place(self.plan.steps.len().saturating_sub(start))?,
-        })
+        Ok(())
     }
 
     /// Lowers the variables, in their order.
@@ -370,7 +396,7 @@ fn lower_words(keys: &[Key], numbers: &[Operand]) -> Option<List<Operand, SHORT_
 
     for (key, number) in keys.iter().zip(numbers) {
         match (key.field.kind, key.field.op) {
-            (Kind::Number, _) => words.push(*number).ok()?,
+            (Kind::Number, _) => words.push(direct(&key.field).unwrap_or(*number)).ok()?,
             (_, Op::StaticString { offset, len }) => {
                 for i in 0..key.words() {
                     words

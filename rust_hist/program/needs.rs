@@ -54,8 +54,11 @@ pub(super) const NO_REFS: u32 = 1 << 14;
 /// Numbers that the hit computes once may be needed for the key by which variables of other triggers are looked for.
 pub(super) const KEY_VALUES: u32 = 1 << 15;
 
+/// Words of a short key may be buckets of `.log2=N`.
+pub(super) const KEY_PARTS: u32 = 1 << 16;
+
 /// All of them.
-pub(super) const EVERYTHING: u32 = (1 << 16) - 1;
+pub(super) const EVERYTHING: u32 = (1 << 17) - 1;
 
 /// In what form the key of a hit is computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -112,7 +115,10 @@ impl Program {
         let is = |step: u32, any: bool| if any { step } else { 0 };
         let any_not = |all: &[Operand], does: fn(&Operand) -> bool| !all.iter().all(does);
         let words = plan.row.words.as_slice();
-        let key_numbers = plan.row.numbers.as_slice();
+        let key_numbers = match words {
+            [] => plan.row.numbers.as_slice(),
+            words => words,
+        };
         let has_key_text = words.iter().any(|word| word.source == Source::Text);
         let mut vars = 0;
 
@@ -151,14 +157,15 @@ impl Program {
                 }
             }),
             refs: self.refs().len(),
-            numbers: match plan.values.len() {
+            numbers: match plan.tasks.len().saturating_add(plan.values.len()) {
                 0 => 0,
                 values => self.refs().len().saturating_add(values),
             },
             steps: vars
                 | is(NO_REFS, self.refs().is_empty())
                 | is(KEY_TEXT, has_key_text)
-                | is(KEY_ANY, any_not(key_numbers, Operand::is_simple))
+                | is(KEY_ANY, any_not(key_numbers, Operand::is_key_number))
+                | is(KEY_PARTS, words.iter().any(Operand::has_parts))
                 | is(KEY_VALUES, self.key_of::<true>().plan.has_values)
                 | is(VALS_ANY, any_not(plan.vals.as_slice(), Operand::is_plain))
                 | is(ACTIONS, !self.actions().is_empty())

@@ -13,6 +13,12 @@
 
 use core::num::NonZeroU64;
 
+use crate::bucket::{
+    ceil_log2,
+    part_of,
+    Scale, //
+};
+
 use super::{
     bytes::{
         bytes,
@@ -43,7 +49,8 @@ pub(super) struct Operand {
     post: PostOp,
     /// The place in the record; the index of a reference.
     at: u32,
-    /// A constant; the mask of a [`Source::Text`]; the index of the reference of [`PostOp::SubRef`].
+    /// A constant; the mask of a [`Source::Text`]; the index of the reference of [`PostOp::SubRef`]; the scale of
+    /// `.log2=N`, see [`Operand::scale_of`].
     value: u64,
     width: Reciprocal,
     /// The steps of the expression.
@@ -78,7 +85,7 @@ pub(super) enum Source {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PostOp {
     None,
-    /// The exponent of the smallest power of two that is not below it.
+    /// The exponent of the smallest power of two that is not below it; the bucket of `.log2=N`, if `value` says which.
     Log2,
     /// The largest multiple of a width that is not above it.
     Multiple,
@@ -93,6 +100,10 @@ pub(super) enum PostOp {
     MulImm,
     DivImm,
 }
+
+// Of [`Operand::scale_of`]: a bit that is no matter for a shift, and what is no scale.
+const SIGNED: u64 = 1 << 8;
+const POWERS: u64 = 1 << 9;
 
 impl Default for Operand {
     fn default() -> Self {
@@ -174,7 +185,14 @@ impl Operand {
 
         // INVARIANT: a width with a short reciprocal has `Multiple`, and the source is not `Stack`.
         operand.post = match field.modifier {
-            Modifier::Log2 => PostOp::Log2,
+            Modifier::Log2(scale) if operand.source == Source::Const => {
+                operand.value = scale.word(operand.value, field.signed);
+                PostOp::None
+            }
+            Modifier::Log2(scale) => {
+                operand.value = Self::scale_of(field, scale);
+                PostOp::Log2
+            }
             Modifier::Buckets(width) => match Reciprocal::new(width) {
                 Some(width) => {
                     operand.width = width;
@@ -258,7 +276,10 @@ impl Operand {
             code: Code { len, ..code },
             ..Self::default()
         };
-        let is_linear = |steps: &[Step]| steps.iter().skip(1).all(|step| step.op.has_operand());
+        let is_linear = |steps: &[Step]| {
+            steps.iter().skip(1).all(|step| step.op.has_operand())
+                && !steps.iter().any(|step| step.operand.has_parts())
+        };
 
         // A number less a reference: most expressions of references are that.
         if let [first, last] = steps {
@@ -335,19 +356,44 @@ impl Operand {
         self.source == Source::Ref || self.post == PostOp::SubRef
     }
 
+    /// Whether it is simple, or a word of a string, as most keys are.
+    pub(super) fn is_key_number(&self) -> bool {
+        self.is_simple() || self.source == Source::Text
+    }
+
     /// Whether it is simple, and nothing is done with it: [`Operand::load`] computes it.
     pub(super) fn is_plain(&self) -> bool {
         self.is_simple() && self.post == PostOp::None
     }
 
+    /// Whether it becomes a bucket of `.log2=N`, which only few paths do by themselves.
+    pub(super) fn has_parts(&self) -> bool {
+        self.post == PostOp::Log2 && self.value != POWERS
+    }
+
+    /// What the `value` of a [`PostOp::Log2`] says: [`POWERS`], or how much coarser than the finest one the scale is, with
+    /// [`SIGNED`] for a signed number.
+    fn scale_of(field: &Field, scale: Scale) -> u64 {
+        match (scale, field.signed) {
+            (Scale::POWERS, _) => POWERS,
+            (_, false) => scale.coarser().into(),
+            (_, true) => u64::from(scale.coarser()) | SIGNED,
+        }
+    }
+
     /// Its value, if it [is simple](Operand::is_simple), or such a number less one of `refs`. What is not in the record
-    /// is 0.
+    /// is 0. With `PARTS` false it [has no parts](Operand::has_parts).
     #[inline(always)]
-    pub(super) fn simple(&self, record: &[u8], cpu: impl Fn() -> u32, refs: &[u64]) -> Option<u64> {
+    pub(super) fn simple<const PARTS: bool>(
+        &self,
+        record: &[u8],
+        cpu: impl Fn() -> u32,
+        refs: &[u64],
+    ) -> Option<u64> {
         if self.is_word {
             return self.load(record, cpu);
         }
-        Some(self.finish(self.load(record, cpu)?, refs))
+        Some(self.finish::<PARTS>(self.load(record, cpu)?, refs))
     }
 
     /// Its value before anything is done with it, if it is simple.
@@ -385,14 +431,22 @@ impl Operand {
         reference(refs, self.at as usize)
     }
 
-    /// What becomes of a value.
+    /// What becomes of a value. With `PARTS` false it [has no parts](Operand::has_parts).
     #[inline(always)]
-    pub(super) fn finish(&self, value: u64, refs: &[u64]) -> u64 {
+    pub(super) fn finish<const PARTS: bool>(&self, value: u64, refs: &[u64]) -> u64 {
+        debug_assert!(PARTS || !self.has_parts());
         if self.post == PostOp::None {
             return value;
         }
         match self.post {
             PostOp::Multiple => self.width.cut_shortly(value),
+            PostOp::Log2 if PARTS => {
+                if self.value == POWERS {
+                    return ceil_log2(value);
+                }
+                // CAST: a small number.
+                part_of(value, self.value as u32, self.value & SIGNED != 0)
+            }
             PostOp::Log2 => ceil_log2(value),
             PostOp::None | PostOp::MultipleLong => self.width.cut(value),
             // CAST: a small number.
@@ -469,15 +523,4 @@ impl StepOp {
 #[inline(always)]
 pub(super) fn reference(refs: &[u64], n: usize) -> u64 {
     refs.get(n).copied().unwrap_or(0)
-}
-
-/// The exponent of the smallest power of two that is not below `value` (`order_base_2()`).
-#[inline(always)]
-fn ceil_log2(value: u64) -> u64 {
-    // OVERFLOW: nothing is taken of 0.
-    match NonZeroU64::new(value.wrapping_sub(u64::from(value != 0))) {
-        // OVERFLOW: at most 64.
-        Some(below) => below.ilog2().wrapping_add(1).into(),
-        None => 0,
-    }
 }

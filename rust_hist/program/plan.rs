@@ -48,23 +48,15 @@ pub(super) struct Plan {
     /// The key of the rows.
     pub(super) row: KeyPlan,
     pub(super) vals: List<Operand, VALS_MAX>,
-    /// What the hit computes once, each after what it is computed of.
-    pub(super) values: Vec<ValueStep>,
+    /// What the hit has of the task, and what it computes once behind that, each after what it is computed of.
+    pub(super) tasks: Vec<TaskNumber>,
+    pub(super) values: Vec<Operand>,
     pub(super) vars: Vec<VarStep>,
     /// The parameters of `save()` and of `trace()`.
     pub(super) saves: Vec<ArgStep>,
     pub(super) args: Vec<ArgStep>,
     /// The steps of all expressions.
     pub(super) steps: Vec<Step>,
-}
-
-/// A number that a hit computes once.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum ValueStep {
-    /// Of the task.
-    Task(TaskNumber),
-    /// Any other.
-    Number(Operand),
 }
 
 /// What a hit computes for a key.
@@ -131,6 +123,7 @@ impl Plan {
     /// The bytes that it takes besides itself.
     pub(super) fn bytes(&self) -> usize {
         [
+            self.tasks.bytes(),
             self.values.bytes(),
             self.vars.bytes(),
             self.saves.bytes(),

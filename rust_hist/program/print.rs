@@ -12,7 +12,11 @@ use core::fmt;
 
 use crate::{
     alloc::AllocError,
-    lang::CLOCK,
+    bucket::Scale,
+    lang::{
+        Quantile,
+        CLOCK, //
+    },
     text::Out,
     tracing_map::sort::Column, //
 };
@@ -118,6 +122,7 @@ impl Program {
                     out.write_str(")")?;
                 }
             }
+            Part::Quantiles => self.write_quantiles(out)?,
             Part::Filter => {
                 if let Some(filter) = self.filter(text) {
                     out.write_str(" if ")?;
@@ -126,6 +131,33 @@ impl Program {
             }
         }
         Ok(())
+    }
+
+    fn write_quantiles(&self, out: &mut impl Out) -> fmt::Result {
+        for (i, quantile) in self.quantiles().iter().enumerate() {
+            out.write_str(if i == 0 { ":quantiles(" } else { "," })?;
+            quantile.write(out)?;
+        }
+        match self.quantiles() {
+            [] => Ok(()),
+            _ => out.write_str(")"),
+        }
+    }
+
+    /// Prints the name of the column of a quantile; nothing if no key is folded.
+    pub fn write_quantile(
+        &self,
+        quantile: Quantile,
+        text: &[u8],
+        out: &mut impl Out,
+    ) -> fmt::Result {
+        let Some(key) = self.folded_key() else {
+            return Ok(());
+        };
+
+        out.write_bytes(self.field_name(&key.field, text))?;
+        out.write_str(".p")?;
+        quantile.write(out)
     }
 
     fn write_table(&self, text: &[u8], out: &mut impl Out) -> fmt::Result {
@@ -230,10 +262,17 @@ impl Program {
                         .map(|key| &key.field)
                 }
             };
+            let quantile = match sort.column {
+                Column::Sum(_) => None,
+                Column::Key { at, .. } => at
+                    .checked_sub(self.key_words())
+                    .and_then(|n| self.quantiles().get(n)),
+            };
 
-            match field {
-                Some(field) => self.write_sorted(field, text, out)?,
-                None => out.write_str("hitcount")?,
+            match (field, quantile) {
+                (Some(field), _) => self.write_sorted(field, text, out)?,
+                (None, Some(&quantile)) => self.write_quantile(quantile, text, out)?,
+                (None, None) => out.write_str("hitcount")?,
             }
             if sort.descending {
                 out.write_str(".descending")?;
@@ -354,7 +393,8 @@ impl Modifier {
             Modifier::SymOffset => ".sym-offset",
             Modifier::Execname => ".execname",
             Modifier::Syscall => ".syscall",
-            Modifier::Log2 => ".log2",
+            Modifier::Log2(Scale::POWERS) => ".log2",
+            Modifier::Log2(scale) => return write!(out, ".log2={}", scale.get()),
             Modifier::Buckets(width) => return write!(out, ".buckets={width}"),
             Modifier::Usecs => ".usecs",
             Modifier::Percent => ".percent",

@@ -16,6 +16,7 @@
 use core::fmt;
 
 use crate::{
+    bucket::Buckets,
     error::{
         Entry,
         ErrKind,
@@ -313,9 +314,11 @@ fn shown(type_name: &[u8]) -> &[u8] {
 }
 
 impl Field {
-    /// Returns whether C treats it as a signed number.
+    /// Returns whether it is a signed number: buckets of C are not.
     pub(super) fn may_be_negative(&self) -> bool {
-        self.signed && !self.is_bucketed()
+        let words = self.modifier.buckets();
+
+        self.signed && words.is_none_or(Buckets::has_signed_words)
     }
 }
 

@@ -5,6 +5,7 @@
 //! C counterpart: `hist_trigger_print_key()`.
 
 use super::{
+    fold::Fold,
     text::{
         decimal,
         hex,
@@ -15,6 +16,12 @@ use super::{
     },
     Renderer,
     Symbols, //
+};
+use crate::bucket::{
+    Bounds,
+    Buckets,
+    Integer,
+    Scale, //
 };
 use crate::limits::{
     COMM_WORDS,
@@ -43,13 +50,18 @@ pub(super) const FRAME_INDENT: usize = 9;
 impl<S: Symbols> Renderer<'_, S> {
     /// Writes the key of a row with its braces.
     pub(super) fn key<W: Out>(&self, row: &Row<'_>, out: &mut W) -> fmt::Result {
-        let mut stacks = false;
+        let mut has_stack = false;
+        let mut is_empty = true;
+        let fold = Fold::of(self.program).filter(|fold| fold.is_folded(row));
+        let keys = self.program.keys().iter();
+        let keys = keys.filter(|key| fold.as_ref().is_none_or(|fold| !fold.leaves_out(key)));
 
         out.write_bytes(b"{ ")?;
-        for (i, key) in self.program.keys().iter().enumerate() {
+        for (i, key) in keys.enumerate() {
             if i > 0 {
                 out.write_bytes(b", ")?;
             }
+            is_empty = false;
             let words = row
                 .key
                 .get(key.first_word()..)
@@ -58,7 +70,7 @@ impl<S: Symbols> Renderer<'_, S> {
 
             if key.field().kind() == Kind::Stack {
                 self.stack(key, words, out)?;
-                stacks = true;
+                has_stack = true;
             } else {
                 out.write_bytes(self.program.field_name(key.field(), self.text))?;
                 out.write_bytes(b": ")?;
@@ -66,7 +78,10 @@ impl<S: Symbols> Renderer<'_, S> {
             }
         }
         // The last frame of a stack ends with a newline.
-        out.write_bytes(if stacks { b"}" } else { b" }" })
+        out.write_bytes(match has_stack || is_empty {
+            true => b"}",
+            false => b" }",
+        })
     }
 
     /// Writes one key that is not a stack.
@@ -95,9 +110,17 @@ impl<S: Symbols> Renderer<'_, S> {
                 left(name, SYSCALL_WIDTH, out)?;
                 in_brackets(v, SYSCALL_NUMBER_WIDTH, out)
             }
-            Modifier::Log2 => {
+            Modifier::Log2(Scale::POWERS) => {
                 out.write_bytes(b"~ 2^")?;
                 left(decimal(v).as_bytes(), LOG2_WIDTH, out)
+            }
+            Modifier::Log2(scale) => {
+                let Bounds { lo, hi } = Buckets::Log2(scale).bounds(v);
+
+                out.write_bytes(b"~ ")?;
+                integer(lo, out)?;
+                out.write_bytes(b"-")?;
+                integer(hi, out)
             }
             Modifier::Buckets(width) => {
                 out.write_bytes(b"~ ")?;
@@ -136,6 +159,14 @@ impl<S: Symbols> Renderer<'_, S> {
         }
         Ok(())
     }
+}
+
+/// Writes a number with its sign.
+fn integer<W: Out>(number: Integer, out: &mut W) -> fmt::Result {
+    if number.negative {
+        out.write_bytes(b"-")?;
+    }
+    out.write_bytes(decimal(number.magnitude).as_bytes())
 }
 
 /// Writes the address that precedes a symbol.

@@ -22,7 +22,7 @@ use crate::tracing_map::{
 };
 use core::fmt;
 
-const VALUE_WIDTH: usize = 10;
+pub(super) const VALUE_WIDTH: usize = 10;
 const PERCENT_WIDTH: usize = 3;
 const BAR: &[u8; 20] = b"####################";
 const NO_BAR: &[u8; 20] = b"             [ERROR]";

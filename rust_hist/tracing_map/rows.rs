@@ -106,6 +106,36 @@ impl<'a> Rows<'a> {
         }
     }
 
+    /// Returns rows of these words: each has so many of a key, and as many aux words and sums as those of `others`.
+    /// Words behind the last whole row are ignored.
+    pub fn with_keys(others: &Rows<'_>, key_words: usize, words: &'a [u64]) -> Self {
+        let row_words = others
+            .row_words
+            .saturating_sub(others.key_words)
+            .saturating_add(key_words);
+        let len = words.len().checked_div(row_words).unwrap_or(0);
+
+        // INVARIANT: `words` is cut to `len` whole rows.
+        Self {
+            // OVERFLOW: at most the length of `words`.
+            words: words.get(..len.wrapping_mul(row_words)).unwrap_or(&[]),
+            key_words,
+            aux_words: others.aux_words,
+            row_words,
+            len,
+        }
+    }
+
+    /// Returns the number of words of a row.
+    pub fn row_words(&self) -> usize {
+        self.row_words
+    }
+
+    /// Returns the number of words of a key.
+    pub fn key_words(&self) -> usize {
+        self.key_words
+    }
+
     /// Returns the number of rows.
     pub fn len(&self) -> usize {
         self.len

@@ -32,6 +32,11 @@ pub enum Compare {
         /// The number of words of the string.
         words: usize,
     },
+    /// Words are compared as the bytes that they have in memory.
+    Bytes {
+        /// The number of words.
+        words: usize,
+    },
     /// All values are equal.
     Equal,
 }
@@ -159,6 +164,9 @@ impl Column {
                 Compare::Text { words } => {
                     compare_text(part(a.key, at, words), part(b.key, at, words))
                 }
+                Compare::Bytes { words } => {
+                    compare_bytes(part(a.key, at, words), part(b.key, at, words))
+                }
                 Compare::Equal => Ordering::Equal,
             },
         }
@@ -202,6 +210,8 @@ struct Prefix {
     flip: u64,
     /// The content of the word.
     kind: PrefixKind,
+    /// Whether equal prefixes mean equal values.
+    is_exact: bool,
 }
 
 /// The content of the word that a [`Prefix`] is computed from.
@@ -224,6 +234,7 @@ impl Prefix {
         unused: 0,
         flip: 0,
         kind: PrefixKind::Nothing,
+        is_exact: true,
     };
 
     /// The prefix of the key's bytes.
@@ -235,6 +246,7 @@ impl Prefix {
     /// Returns the prefix of a column.
     fn of(key: &SortKey, rows: &Rows<'_>) -> Self {
         let descending = if key.descending { u64::MAX } else { 0 };
+        let mut is_exact = true;
         let (at, unused, sign, kind) = match key.column {
             Column::Sum(i) => (rows.sum_at(i), 0, 0, PrefixKind::Number),
             Column::Key { at, compare } => match compare {
@@ -242,7 +254,15 @@ impl Prefix {
                     Some(unused) => (at, unused, sign_bit(signed), PrefixKind::Number),
                     None => return Self::NOTHING,
                 },
-                Compare::Text { .. } => (at, 0, 0, PrefixKind::Text),
+                Compare::Text { .. } => {
+                    is_exact = false;
+                    (at, 0, 0, PrefixKind::Text)
+                }
+                Compare::Bytes { words: 0 } => return Self::NOTHING,
+                Compare::Bytes { words } => {
+                    is_exact = words == 1;
+                    (at, 0, 0, PrefixKind::Bytes)
+                }
                 Compare::Equal => return Self::NOTHING,
             },
         };
@@ -252,12 +272,8 @@ impl Prefix {
             unused,
             flip: sign ^ descending,
             kind,
+            is_exact,
         }
-    }
-
-    /// Returns whether equal prefixes mean equal values.
-    fn is_exact(&self) -> bool {
-        self.kind != PrefixKind::Text
     }
 
     #[inline(always)]
@@ -295,12 +311,12 @@ pub fn sort(rows: &Rows<'_>, keys: &[SortKey], order: &mut [SortEntry]) {
     let first = keys
         .first()
         .map_or(Prefix::KEY, |key| Prefix::of(key, rows));
-    let (second, rest) = match (keys.get(1), first.is_exact()) {
+    let (second, rest) = match (keys.get(1), first.is_exact) {
         (_, false) => (Prefix::NOTHING, keys),
         (None, true) => (Prefix::KEY, &[] as &[_]),
         (Some(key), true) => {
             let second = Prefix::of(key, rows);
-            let rest = if second.is_exact() { 2 } else { 1 };
+            let rest = if second.is_exact { 2 } else { 1 };
             (second, keys.get(rest..).unwrap_or(&[]))
         }
     };

@@ -36,6 +36,7 @@ use super::{
         needs::{
             KeyKind,
             KEY_ANY,
+            KEY_PARTS,
             KEY_TEXT, //
         },
         plan::KeyParts,
@@ -121,6 +122,8 @@ impl<const N: usize> KeyForm for Words<N> {
     }
 }
 
+const TEXT_PARTS: u32 = KEY_TEXT | KEY_PARTS;
+
 /// Word `i` of a short key.
 #[inline(always)]
 fn word_of<'c, C: Context<'c>, const STEPS: u32, const LOOKUP: bool>(
@@ -134,12 +137,17 @@ fn word_of<'c, C: Context<'c>, const STEPS: u32, const LOOKUP: bool>(
 
     match (
         cx.program().key_of::<LOOKUP>().plan.words.places().get(i),
-        const { STEPS & (KEY_TEXT | KEY_ANY) },
+        const { STEPS & (KEY_TEXT | KEY_ANY | KEY_PARTS) },
     ) {
         (None, _) => 0,
-        (Some(word), 0) => plan.word::<false, false>(word, inputs),
-        (Some(word), KEY_TEXT) => plan.word::<true, false>(word, inputs),
-        (Some(word), _) => plan.word::<true, true>(word, inputs),
+        (Some(word), 0) => plan.word::<false, false, false>(word, inputs),
+        (Some(word), KEY_TEXT) => plan.word::<true, false, false>(word, inputs),
+        (Some(word), KEY_PARTS) => plan.word::<false, false, true>(word, inputs),
+        (Some(word), TEXT_PARTS) => plan.word::<true, false, true>(word, inputs),
+        (Some(word), _) if const { STEPS & KEY_PARTS == 0 } => {
+            plan.word::<true, true, false>(word, inputs)
+        }
+        (Some(word), _) => plan.word::<true, true, true>(word, inputs),
     }
 }
 
@@ -236,8 +244,8 @@ impl KeyForm for Columns {
                         (
                             &[][..],
                             match const { STEPS & KEY_ANY } {
-                                0 => program.plan.word::<false, false>(number, inputs),
-                                _ => program.plan.word::<false, true>(number, inputs),
+                                0 => program.plan.word::<false, false, false>(number, inputs),
+                                _ => program.plan.word::<false, true, false>(number, inputs),
                             },
                         )
                     }
@@ -661,7 +669,7 @@ pub(super) fn copy_key<'c, C: Context<'c>, const LOOKUP: bool>(
                 if let Some(word) = slot.first_mut() {
                     let inputs = Inputs::of_key(cx, stamp, refs);
 
-                    *word = program.plan.word::<false, true>(number, inputs);
+                    *word = program.plan.word::<false, true, false>(number, inputs);
                 }
             }
         }

@@ -34,7 +34,13 @@ fn every_derived_trigger_parses() {
         let text = grammar.derive("trigger", &mut dice(seed));
         let spec = lang::parse(b"hist", text.as_bytes());
         // More variables and handlers than there may be are no question of the grammar.
-        let allowed = [ErrKind::TooManyVars, ErrKind::TooManyActions];
+        let allowed = [
+            ErrKind::TooManyVars,
+            ErrKind::TooManyActions,
+            // Nor are two quantiles that are one, or more than there may be.
+            ErrKind::InvalidQuantile,
+            ErrKind::TooManyQuantiles,
+        ];
 
         if let Err(refusal) = spec {
             assert!(
@@ -124,6 +130,8 @@ fn every_derived_enabling_and_load_entry_parses() {
 fn what_the_grammar_calls_wrong_is_refused() {
     let places = [
         ("wrong-key", "keys=u8.@"),
+        ("wrong-parts", "keys=u8.@"),
+        ("wrong-quantile", "keys=u8.log2:quantiles(@)"),
         ("wrong-value", "keys=u8:vals=u16.@"),
         ("wrong-column", "keys=u8:sort=@"),
         ("wrong-definition", "keys=u8:@"),
@@ -173,6 +181,8 @@ fn no_word_is_missing() {
         "usecs",
         "syscall",
         "log2",
+        "log2=6",
+        "99.9",
         "percent",
         "graph",
         "stacktrace",

@@ -120,6 +120,29 @@ fn computed_fields_name_what_computes_them() {
 }
 
 #[test]
+fn quantiles_name_the_field_that_they_fold() {
+    let text = "keys=prev_comm,prev_pid.log2=3,prev_prio:vals=next_pid:quantiles(50,99.9)";
+    let program = compile(&SWITCH, text.as_bytes()).expect(text);
+    let shown = debug(&program, text);
+
+    assert_eq!(values(&shown, "scale: "), ["3"]);
+    // Hits, the value, the first key.
+    assert!(
+        shown.ends_with("\n  quantiles of hist_data->fields[3]:\n      50\n      99.9\n"),
+        "{shown}"
+    );
+    assert!(shown.contains("hist_data->fields[3]:\n      flags:\n        HIST_FIELD_FL_KEY\n      ftrace_event_field name: prev_pid\n"));
+    // Buckets of a signed field mirror.
+    assert_eq!(values(&shown, "is_signed: ")[3], "1");
+
+    let text = "keys=prev_pid.log2";
+    let program = compile(&SWITCH, text.as_bytes()).expect(text);
+
+    assert!(!debug(&program, text).contains("quantiles"));
+    assert!(!debug(&program, text).contains("scale"));
+}
+
+#[test]
 fn variables_are_numbered_through_all_actions() {
     let text = "keys=next_pid:a=next_prio,b=prev_prio:\
                 onmax($b).save(next_comm,prev_pid):onchange($a).snapshot():onmax($b).snapshot()";

@@ -10,6 +10,7 @@ mod lang_common;
 
 use lang_common::*;
 use rust_hist::{
+    bucket::Scale,
     error::{
         ErrKind::*,
         Errno::Einval, //
@@ -115,6 +116,50 @@ fn h_mod_06_and_08_execname() {
 }
 
 #[test]
+fn scales_of_log2() {
+    for n in 0..=6u8 {
+        let p = keys(
+            &KMALLOC,
+            &format!("bytes_req.log2={n}"),
+            &match n {
+                0 => "bytes_req.log2".to_owned(),
+                _ => format!("bytes_req.log2={n}"),
+            },
+        );
+        let scale = Scale::new(n).expect("a scale");
+
+        assert_eq!(p.keys()[0].field().modifier(), Modifier::Log2(scale));
+    }
+    for wrong in ["", "7", "9", "10", "-1", "+1", "0x1", "01", "4 ", "a"] {
+        refuses(
+            &KMALLOC,
+            &format!("hist:keys=bytes_req.log2=^{wrong}"),
+            Einval,
+            InvalidScale,
+        );
+    }
+    refuses(&KMALLOC, "hist:keys=node+ptr.log2=^7", Einval, InvalidScale);
+    // The caret is under the number itself, wherever else its digits are.
+    refuses(
+        &KMALLOC,
+        "hist:size=4096:keys=node.log2=^9",
+        Einval,
+        InvalidScale,
+    );
+    refuses(
+        &KMALLOC,
+        "hist:keys=node:vals=^bytes_req.log2=4",
+        Einval,
+        BadFieldModifier,
+    );
+    accepts(
+        &KMALLOC,
+        "keys=node.log2=3,ptr.log2=5-1:sort=node.log2=3.descending",
+        "keys=node.log2=3,ptr.log2=5-1:vals=hitcount:sort=node.log2=3.descending:size=2048",
+    );
+}
+
+#[test]
 fn h_mod_09_log2() {
     keys(&KMALLOC, "bytes_req.log2", "bytes_req.log2");
     keys(&ZOO, "pointed.log2", "pointed.log2");
@@ -145,6 +190,7 @@ fn h_mod_09_log2() {
         );
     }
     refuses(&ZOO, "hist:keys=^filename.log2", Einval, BadFieldModifier);
+    refuses(&ZOO, "hist:keys=^filename.log2=3", Einval, BadFieldModifier);
     refuses(&ZOO, "hist:keys=^stack.log2", Einval, BadFieldModifier);
 }
 

@@ -174,6 +174,8 @@ fn trigger() -> impl Strategy<Value = String> {
         ".sym-offset",
         ".syscall",
         ".log2",
+        ".log2=0",
+        ".log2=5",
         ".buckets=16",
         ".bucket=0x20",
         ".usecs",
@@ -194,6 +196,8 @@ fn trigger() -> impl Strategy<Value = String> {
         ":pause",
         ":nohitcount",
         ":NOHC:size=4096",
+        ":quantiles(50)",
+        ":quantiles(99.9,50,0.5)",
         ":cont",
     ]);
     let filter = prop::sample::select(vec![
@@ -227,6 +231,7 @@ fn operand() -> impl Strategy<Value = &'static str> {
         "u64.hex",
         "pointed",
         "u32.log2",
+        "s32.log2=3",
         "u8.buckets=010",
         "u64.sym-offset",
         "common_cpu",

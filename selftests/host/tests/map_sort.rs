@@ -82,6 +82,9 @@ fn compare(column: Column, a: &Row<'_>, b: &Row<'_>) -> Ordering {
                 Compare::Text { words } => {
                     text_of(&a.key[at..at + words]).cmp(&text_of(&b.key[at..at + words]))
                 }
+                Compare::Bytes { words } => {
+                    bytes_of(&a.key[at..at + words]).cmp(&bytes_of(&b.key[at..at + words]))
+                }
             }
         }
     }
@@ -146,6 +149,10 @@ fn sort_key() -> impl Strategy<Value = SortKey> {
         2 => (0..2usize).prop_map(Column::Sum),
         3 => compare.prop_map(|compare| Column::Key { at: 0, compare }),
         2 => Just(Column::Key { at: 1, compare: Compare::Text { words: 2 } }),
+        2 => (0..3usize, 0..3usize).prop_map(|(at, words)| Column::Key {
+            at,
+            compare: Compare::Bytes { words: words.min(KEY_WORDS - at) },
+        }),
     ];
     (column, any::<bool>()).prop_map(|(column, descending)| SortKey { column, descending })
 }

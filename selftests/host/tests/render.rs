@@ -298,6 +298,31 @@ fn powers_of_two() {
 }
 
 #[test]
+fn parts_of_powers_of_two() {
+    let at = |text: &str, v: u64| row(&ZOO, text, (&[v], &[], &[1]));
+
+    for (word, shown) in [
+        (0, "0-0"),
+        (1, "1-1"),
+        (165, "1167-1217"),
+        (1025, "17664662643191237677-18446744073709551615"),
+    ] {
+        assert_eq!(
+            at("keys=u64.log2=4", word),
+            format!("{{ u64: ~ {shown} }} hitcount:          1")
+        );
+    }
+    assert_eq!(
+        at("keys=s64.log2=4", 165u64.wrapping_neg()),
+        "{ s64: ~ -1217--1167 } hitcount:          1"
+    );
+    assert_eq!(
+        at("keys=u64.log2=0", 7),
+        "{ u64: ~ 2^7  } hitcount:          1"
+    );
+}
+
+#[test]
 fn buckets() {
     let at = |text: &str, v: u64| row(&KMALLOC, text, (&[v], &[], &[1]));
 

@@ -10,6 +10,10 @@ use crate::{
 };
 use proptest::prelude::*;
 use rust_hist::{
+    bucket::{
+        Buckets,
+        Scale, //
+    },
     program::{
         Field,
         Insn,
@@ -145,10 +149,23 @@ fn number(program: &Program, field: &Field, record: &[u8], around: &Around) -> u
     };
 
     match field.modifier() {
-        Modifier::Log2 => (0..64).find(|&log| value <= 1 << log).unwrap_or(64),
+        Modifier::Log2(Scale::POWERS) => (0..64).find(|&log| value <= 1 << log).unwrap_or(64),
+        Modifier::Log2(scale) if field.is_signed() && value >> 63 != 0 => {
+            part(scale, value.wrapping_neg()).wrapping_neg()
+        }
+        Modifier::Log2(scale) => part(scale, value),
         Modifier::Buckets(width) => value - value % width,
         _ => value,
     }
+}
+
+/// The first bucket that does not end before `value`.
+fn part(scale: Scale, value: u64) -> u64 {
+    let end = |word| Buckets::Log2(scale).bounds(word).hi.magnitude;
+
+    (0..)
+        .find(|&word| value <= end(word))
+        .expect("the last one ends with u64::MAX")
 }
 
 /// The bytes that a location word of the record gives, as many as are inside.
@@ -299,6 +316,7 @@ fn fields() -> impl Strategy<Value = &'static str> {
 pub(super) fn numbers() -> impl Strategy<Value = String> {
     (fields(), any::<u64>(), 0..8u32).prop_map(|(field, width, how)| match how {
         0 => format!("{field}.log2"),
+        4 => format!("{field}.log2={}", width % 7),
         // Widths of all sizes.
         1 | 2 => format!("{field}.buckets={}", (width >> (width % 64)).max(1)),
         3 => format!("{field}.usecs"),
@@ -334,6 +352,8 @@ pub(super) fn vals() -> impl Strategy<Value = String> {
         "s8/u8/1",
         "common_timestamp.usecs-u8",
         "u64-u8.log2*s16",
+        "u8-s64.log2=5",
+        "u64.log2=3-s16.log2=1",
         "u32/7",
         "s64/s8",
         "u16*u16+u8",

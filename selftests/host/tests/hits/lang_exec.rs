@@ -180,6 +180,40 @@ fn h_mod_09_log2_is_rounded_up() {
 }
 
 #[test]
+fn finer_buckets_than_powers_of_two() {
+    let over = |value: u64, text: &str| {
+        let mut record = zoo();
+
+        record[24..32].copy_from_slice(&value.to_ne_bytes());
+        key_over(&record, text)
+    };
+
+    // 2^4 to 2^5 in two parts: up to 22, and the rest.
+    for (value, word) in [
+        (0, 0),
+        (1, 1),
+        (2, 3),
+        (16, 9),
+        (17, 10),
+        (22, 10),
+        (23, 11),
+        (32, 11),
+    ] {
+        assert_eq!(over(value, "u64.log2=1"), [word], "{value}");
+    }
+    assert_eq!(over(1200, "u64.log2=4"), [165]);
+    assert_eq!(over(u64::MAX, "u64.log2=6"), [64 * 64 + 1]);
+    assert_eq!(over(u64::MAX, "u64.log2=0"), [64]);
+    // Negative numbers of signed fields only.
+    assert_eq!(key("s8"), [(-128i64) as u64]);
+    assert_eq!(key("s8.log2=2"), [(-29i64) as u64]);
+    assert_eq!(key("s8.log2=0"), [64]);
+    // In expressions it is the same number, and so is that of a constant.
+    assert_eq!(over(1200, "u64.log2=4-165,u64.log2=4*2"), [0, 330]);
+    assert_eq!(key("hitcount.log2=3"), [1]);
+}
+
+#[test]
 fn h_mod_10_buckets_are_their_lower_ends() {
     for (value, width, low) in [
         (0, 10, 0),

@@ -29,3 +29,4 @@ mod known_bugs;
 mod lang_exec;
 mod paths;
 mod pipeline;
+mod quantiles;

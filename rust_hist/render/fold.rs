@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The rows of a trigger with `quantiles()`: those that only differ in the key of buckets become one.
+//!
+//! There is no C counterpart.
+//!
+//! Rows of one group, ordered by their buckets, are a cumulative distribution of its hits. The quantile `p` is the
+//! smallest number `v` with at least `p` percent of the hits at or below it (nearest rank). What is known of `v` is its
+//! bucket; shown is the largest number there, so that it never is below the true quantile.
+//!
+//! Context: any. Never allocates.
+
+use super::{
+    text::{
+        decimal,
+        spaces, //
+    },
+    value::VALUE_WIDTH,
+    Renderer,
+    Symbols, //
+};
+use crate::bucket::{
+    Bounds,
+    Buckets,
+    Integer,
+    Scale, //
+};
+use crate::limits::QUANTILES_MAX;
+use crate::program::{
+    Key,
+    Program,
+    Quantile, //
+};
+use crate::text::Out;
+use crate::tracing_map::{
+    sort::{
+        row_of,
+        sort,
+        Column,
+        Compare,
+        SortEntry,
+        SortKey, //
+    },
+    Account,
+    Row,
+    Rows, //
+};
+use core::fmt;
+
+/// How the rows of a trigger fold.
+///
+/// A folded row has the key, the aux words and the sums of a row. The word of the folded key in it is 0, and its key
+/// ends in the words of the buckets of the quantiles. The sort keys of such a program are those of folded rows.
+#[derive(Clone, Copy, Debug)]
+pub struct Fold<'a> {
+    quantiles: &'a [Quantile],
+    /// The index of the folded word.
+    at: usize,
+    /// The words of a key before it is folded.
+    key_words: usize,
+    buckets: Buckets,
+}
+
+impl<'a> Fold<'a> {
+    /// Returns how the rows of `program` fold; `None` if it has no quantiles.
+    pub fn of(program: &'a Program) -> Option<Self> {
+        let key = program.folded_key()?;
+
+        Some(Self {
+            quantiles: program.quantiles(),
+            at: key.first_word(),
+            key_words: program.key_words(),
+            buckets: key.field().modifier().buckets()?,
+        })
+    }
+
+    /// Orders rows by group and, in a group, by bucket: fills `order` with one entry for each row.
+    pub fn sort(&self, rows: &Rows<'_>, order: &mut [SortEntry]) {
+        let ascending = |at, compare| SortKey {
+            column: Column::Key { at, compare },
+            descending: false,
+        };
+        let behind = self.at.saturating_add(1);
+        let words = self.key_words.saturating_sub(behind);
+
+        sort(
+            rows,
+            &[
+                ascending(0, Compare::Bytes { words: self.at }),
+                ascending(behind, Compare::Bytes { words }),
+                ascending(
+                    self.at,
+                    Compare::Number {
+                        size: 8,
+                        signed: self.buckets.has_signed_words(),
+                    },
+                ),
+            ],
+            order,
+        );
+    }
+
+    /// Iterates over the groups of rows that [`Fold::sort`] has ordered: each is a part of `order`.
+    pub fn groups<'o>(
+        &self,
+        rows: &Rows<'o>,
+        order: &'o [SortEntry],
+    ) -> impl Iterator<Item = &'o [SortEntry]> + 'o {
+        let (fold, rows) = (self.at, *rows);
+        let key = move |entry: &SortEntry| rows.get(row_of(entry)).map(|row| row.key);
+
+        order.chunk_by(move |a, b| match (key(a), key(b)) {
+            (Some(a), Some(b)) => {
+                let mut words = a.iter().zip(b).enumerate();
+
+                words.all(|(at, (a, b))| a == b || at == fold)
+            }
+            _ => false,
+        })
+    }
+
+    /// Returns the number of words of a folded row.
+    pub fn row_words(&self, rows: &Rows<'_>) -> usize {
+        rows.row_words().saturating_add(self.quantiles.len())
+    }
+
+    /// Folds `group`, which is one of [`Fold::groups`], to `to`, which has as many words as a folded row.
+    pub fn fold(&self, rows: &Rows<'_>, group: &[SortEntry], to: &mut [u64]) {
+        let members = || group.iter().filter_map(|entry| rows.get(row_of(entry)));
+        let hits = |row: &Row<'_>| row.sums.first().copied().unwrap_or(0);
+        let Some(first) = members().next() else {
+            return;
+        };
+        let all = members().map(|row| hits(&row)).fold(0, u64::saturating_add);
+        let mut quantiles = [0; QUANTILES_MAX];
+
+        for (place, quantile) in quantiles.iter_mut().zip(self.quantiles) {
+            let rank = quantile.rank(all);
+            let mut below = 0u64;
+            let found = members().find(|row| {
+                below = below.saturating_add(hits(row));
+                below >= rank
+            });
+
+            *place = found.map_or(0, |row| self.word(&row));
+        }
+
+        let quantiles = quantiles.iter().take(self.quantiles.len());
+        let words = first.key.iter().chain(quantiles).chain(first.aux);
+        let mut places = to.iter_mut();
+
+        for (word, place) in words.zip(places.by_ref()) {
+            *place = *word;
+        }
+
+        let sums = places.into_slice();
+
+        sums.fill(0);
+        for row in members() {
+            for (sum, part) in sums.iter_mut().zip(row.sums) {
+                *sum = sum.wrapping_add(*part);
+            }
+        }
+        if let Some(folded) = to.get_mut(self.at) {
+            *folded = 0;
+        }
+    }
+
+    /// Returns folded rows whose words are those that [`Fold::fold`] has written; `rows` are those before.
+    pub fn rows<'w>(&self, rows: &Rows<'_>, words: &'w [u64]) -> Rows<'w> {
+        let key_words = rows.key_words().saturating_add(self.quantiles.len());
+
+        Rows::with_keys(rows, key_words, words)
+    }
+
+    /// Returns the bounds of the bucket of a row before it is folded.
+    pub fn bounds(&self, row: &Row<'_>) -> Bounds {
+        self.buckets.bounds(self.word(row))
+    }
+
+    /// Iterates over the quantiles of a folded row with the bounds of their buckets.
+    pub fn quantiles<'r>(
+        &self,
+        row: &Row<'r>,
+    ) -> impl Iterator<Item = (Quantile, Bounds)> + use<'a, 'r> {
+        let words = row.key.get(self.key_words..).unwrap_or(&[]);
+        let buckets = self.buckets;
+
+        self.quantiles
+            .iter()
+            .zip(words)
+            .map(move |(&quantile, &word)| (quantile, buckets.bounds(word)))
+    }
+
+    /// Returns whether a row has been folded.
+    pub(super) fn is_folded(&self, row: &Row<'_>) -> bool {
+        row.key.len() > self.key_words
+    }
+
+    /// Returns whether folded rows are without this key.
+    pub(super) fn leaves_out(&self, key: &Key) -> bool {
+        key.first_word() == self.at
+    }
+
+    fn word(&self, row: &Row<'_>) -> u64 {
+        row.key.get(self.at).copied().unwrap_or(0)
+    }
+
+    /// Writes the lines that follow the totals: the number of groups, and how far quantiles are to be trusted.
+    pub fn totals<W: Out>(&self, account: &Account, groups: usize, out: &mut W) -> fmt::Result {
+        // CAST: `usize` has at most 64 bits.
+        out.write_bytes(b"    Groups: ")?;
+        out.write_bytes(decimal(groups as u64).as_bytes())?;
+        out.write_bytes(b"\n    Quantiles: shown values are upper bounds, at most ")?;
+        match self.buckets {
+            Buckets::Log2(Scale::POWERS) => out.write_bytes(b"100 % above, or 1 for 0")?,
+            Buckets::Log2(scale) => {
+                out.write_bytes(error_of(scale))?;
+                out.write_bytes(b" % above")?;
+            }
+            Buckets::Width(width) => {
+                out.write_bytes(decimal(width.get().saturating_sub(1)).as_bytes())?;
+                out.write_bytes(b" above")?;
+            }
+        }
+        if account.dropped_full != 0 {
+            out.write_bytes(b"; they are those of the hits that were not dropped")?;
+        }
+        out.write_bytes(b"\n")
+    }
+}
+
+/// The width of a bucket in percent of its lower end, rounded up: `2^(1/2^N) - 1`.
+fn error_of(scale: Scale) -> &'static [u8] {
+    match scale.get() {
+        0 => b"100",
+        1 => b"41.5",
+        2 => b"19.0",
+        3 => b"9.1",
+        4 => b"4.5",
+        5 => b"2.2",
+        _ => b"1.1",
+    }
+}
+
+impl<S: Symbols> Renderer<'_, S> {
+    /// Writes the quantiles of a folded row.
+    pub(super) fn quantiles<W: Out>(
+        &self,
+        fold: &Fold<'_>,
+        row: &Row<'_>,
+        out: &mut W,
+    ) -> fmt::Result {
+        for (quantile, Bounds { hi, .. }) in fold.quantiles(row) {
+            out.write_bytes(b"  ")?;
+            self.program.write_quantile(quantile, self.text, out)?;
+            out.write_bytes(b": ")?;
+            right(hi, out)?;
+        }
+        Ok(())
+    }
+}
+
+/// Writes a number in as many bytes as a value.
+fn right<W: Out>(number: Integer, out: &mut W) -> fmt::Result {
+    let digits = decimal(number.magnitude);
+    let sign: &[u8] = if number.negative { b"-" } else { b"" };
+    let len = digits.as_bytes().len().saturating_add(sign.len());
+
+    spaces(VALUE_WIDTH.saturating_sub(len), out)?;
+    out.write_bytes(sign)?;
+    out.write_bytes(digits.as_bytes())
+}
