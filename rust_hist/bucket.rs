@@ -115,6 +115,18 @@ pub struct Integer {
     pub magnitude: u64,
 }
 
+impl Integer {
+    /// Returns the number with these bits.
+    pub const fn new(bits: u64, signed: bool) -> Self {
+        let negative = signed && is_negative(bits);
+
+        Self {
+            negative,
+            magnitude: if negative { bits.wrapping_neg() } else { bits },
+        }
+    }
+}
+
 /// The smallest and the largest integer in a bucket.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Bounds {
@@ -128,14 +140,8 @@ impl Bounds {
     /// Returns those of a bucket without negative numbers.
     pub const fn of(lo: u64, hi: u64) -> Self {
         Self {
-            lo: Integer {
-                negative: false,
-                magnitude: lo,
-            },
-            hi: Integer {
-                negative: false,
-                magnitude: hi,
-            },
+            lo: Integer::new(lo, false),
+            hi: Integer::new(hi, false),
         }
     }
 }
@@ -173,6 +179,14 @@ impl Buckets {
         Bounds {
             lo: negative(hi),
             hi: negative(lo),
+        }
+    }
+
+    /// Returns the [index](Scale::index) of the bucket with this word; `None` if it has none.
+    pub fn index(self, word: u64) -> Option<u64> {
+        match self {
+            Self::Width(_) => None,
+            Self::Log2(scale) => scale.index(word),
         }
     }
 

@@ -15,6 +15,7 @@ macro_rules! owner_of {
 }
 
 mod bindings;
+pub(crate) mod clock;
 pub(crate) mod command;
 pub(crate) mod dyn_event;
 pub(crate) mod enable;

@@ -9,7 +9,7 @@
 //! With a table (`hist_trigger/storage.rs`) it makes a [`HistTrigger`], which takes what it needs of its
 //! instance (`hist_trigger/hold.rs`) and is put on the event, until it is taken off again
 //! (`hist_trigger/remove.rs`). Every record of the event then runs through `hist_trigger/hot.rs`, and
-//! readers of the event's files through `hist_trigger/show.rs`, `stats.rs` and `debug.rs`.
+//! readers of the event's files through `hist_trigger/show.rs`, `json.rs`, `pipe.rs`, `stats.rs` and `debug.rs`.
 //!
 //! Its actions may generate events of `synth.rs`. What they want of the event that they match, a helper
 //! trigger keeps there (`hist_trigger/helper.rs`); how many hits may be one inside the other is settled by
@@ -20,18 +20,22 @@
 //! (`hist_trigger/snapshot.rs`).
 
 mod command;
+mod copied;
 #[cfg(rust_hist_debug)]
 pub(crate) mod debug;
 pub(crate) mod enable;
 mod helper;
 mod hold;
 mod hot;
+pub(crate) mod json;
 pub(crate) mod load;
 mod log;
 mod nest;
+pub(crate) mod pipe;
 pub(crate) mod readme;
 mod remove;
 mod resolve;
+mod seen;
 pub(crate) mod show;
 mod snapshot;
 pub(crate) mod stats;

@@ -56,7 +56,9 @@ use ffi::{
 };
 use hist_trigger::{
     enable::EnableTrigger,
+    json::JsonFile,
     load,
+    pipe::PipeFile,
     readme::README,
     show::HistFile,
     stats::StatsFile,
@@ -90,6 +92,8 @@ struct Names {
     hist: &'static CStr,
     enable: &'static CStr,
     disable: &'static CStr,
+    json: &'static CStr,
+    pipe: &'static CStr,
     stats: &'static CStr,
     #[cfg(rust_hist_debug)]
     debug: &'static CStr,
@@ -103,6 +107,8 @@ static DROP_IN: Names = Names {
     hist: c"hist",
     enable: c"enable_hist",
     disable: c"disable_hist",
+    json: c"hist_json",
+    pipe: c"hist_pipe",
     stats: c"hist_stats",
     #[cfg(rust_hist_debug)]
     debug: c"hist_debug",
@@ -120,6 +126,8 @@ static BESIDE: Names = Names {
     hist: c"rhist",
     enable: c"enable_rhist",
     disable: c"disable_rhist",
+    json: c"rhist_json",
+    pipe: c"rhist_pipe",
     stats: c"rhist_stats",
     #[cfg(rust_hist_debug)]
     debug: c"rhist_debug",
@@ -178,7 +186,7 @@ struct RustHist {
 }
 
 /// How many files an event has.
-const FILES: usize = 2 + cfg!(rust_hist_debug) as usize;
+const FILES: usize = 4 + cfg!(rust_hist_debug) as usize;
 
 impl kernel::InPlaceModule for RustHist {
     fn init(_module: &'static ThisModule) -> impl PinInit<Self, Error> {
@@ -208,6 +216,8 @@ impl RustHist {
             // From here on user space can open files and make triggers and events.
             files <- event_files::Registration::new([
                 Entry::new::<HistFile>(names.hist),
+                Entry::new::<JsonFile>(names.json),
+                Entry::new::<PipeFile>(names.pipe),
                 Entry::new::<StatsFile>(names.stats),
                 #[cfg(rust_hist_debug)]
                 Entry::new::<hist_trigger::debug::DebugFile>(names.debug),

@@ -108,7 +108,8 @@ pub use self::{
         Kind,
         Load,
         Name,
-        Op, //
+        Op,
+        Time, //
     }, //
 };
 
@@ -138,6 +139,7 @@ pub struct Field {
     modifier: Modifier,
     /// Whether it is in microseconds, by its own modifier or by that of an operand.
     usecs: bool,
+    time: Time,
     /// The size, sign and type as C computes them: those of the event's field, of the left operand or of
     /// the variable.
     size: u32,
@@ -153,6 +155,7 @@ impl Default for Field {
             kind: Kind::Number,
             modifier: Modifier::None,
             usecs: false,
+            time: Time::None,
             size: 8,
             signed: false,
             type_name: Name::Fixed("u64"),
@@ -189,6 +192,12 @@ impl Field {
     #[inline]
     pub fn usecs(&self) -> bool {
         self.usecs
+    }
+
+    /// Returns what it has to do with time.
+    #[inline]
+    pub fn time(&self) -> Time {
+        self.time
     }
 
     /// Returns the modifier. Every stack of the record has [`Modifier::Stacktrace`], typed or not.
@@ -241,6 +250,14 @@ impl Key {
     pub fn words(&self) -> usize {
         // CAST: at most `KEY_SIZE_MAX` by the invariant, so it fits in `usize`.
         self.size as usize / 8
+    }
+
+    /// Returns the slot in the words of a whole key.
+    #[inline]
+    pub fn of<'k>(&self, key: &'k [u64]) -> &'k [u64] {
+        key.get(self.first_word()..)
+            .and_then(|rest| rest.get(..self.words()))
+            .unwrap_or(&[])
     }
 }
 
@@ -493,6 +510,7 @@ impl Program {
             size: field.size,
             signed: field.signed,
             usecs: field.usecs,
+            time: field.time,
             constant: match field.op {
                 Op::Const(value) => Some(value),
                 _ => None,
@@ -540,9 +558,10 @@ impl Program {
 
     /// Returns the key of buckets that `quantiles()` leaves out of the rows; `None` if there are no quantiles.
     pub fn folded_key(&self) -> Option<&Key> {
-        let mut keys = self.keys().iter();
-
-        keys.find(|key| !self.quantiles().is_empty() && key.field.is_bucketed())
+        match self.quantiles() {
+            [] => None,
+            _ => self.keys().iter().find(|key| key.field.is_bucketed()),
+        }
     }
 
     /// Returns the bytes of a name; `text` is that of the trigger.

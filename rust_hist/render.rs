@@ -13,6 +13,7 @@
 
 mod action;
 mod fold;
+pub mod json;
 mod key;
 mod text;
 mod value;
@@ -28,6 +29,7 @@ use core::fmt;
 
 pub use self::{
     fold::Fold,
+    json::Json,
     value::Stats, //
 };
 

@@ -17,6 +17,7 @@ mod hash;
 mod key;
 mod pool;
 mod probe;
+mod reuse;
 mod rows;
 mod shape;
 mod slot;
@@ -27,6 +28,7 @@ pub use self::{
     account::{
         Account,
         Ending,
+        Loss,
         Shard,
         Values, //
     },

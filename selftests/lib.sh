@@ -3,7 +3,7 @@
 # The common functions of the tests in test.d. The working directory is that of tracefs, or of an instance.
 #
 # From 'run': TRACEFS (its top), HIST (the trigger: hist or rhist), HIST_FILE and HIST_STATS (the
-# per-event files), SYNTH, SYNTH_FILE and SYNTH_PREFIX (the system, the file and the prefix of synthetic
+# per-event files; HIST_JSON and HIST_PIPE are beside them), SYNTH, SYNTH_FILE and SYNTH_PREFIX (the system, the file and the prefix of synthetic
 # events), RUST (1 if the trigger is that of the module, 0 if it is the C code's).
 # EVENT is always SYSTEM/NAME. TEXT is a trigger without its name: keys=pid, not hist:keys=pid.
 
@@ -20,6 +20,9 @@ busybox*)
 	;;
 esac
 SELFTESTS=${SELFTESTS:-$OLDPWD}
+HIST_JSON=${HIST_FILE:-hist}_json
+HIST_PIPE=${HIST_FILE:-hist}_pipe
+export HIST_JSON HIST_PIPE
 
 # --- results ---
 

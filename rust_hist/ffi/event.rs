@@ -445,6 +445,13 @@ impl<'a> Instance<'a> {
         unsafe { bindings::trace_array_put(self.0) };
     }
 
+    /// Whether the clock of the instance counts nanoseconds.
+    #[inline(always)]
+    pub(crate) fn clock_in_ns(&self) -> bool {
+        // SAFETY: the instance is live while a file of it is.
+        unsafe { bindings::trace_clock_in_ns(self.0) }
+    }
+
     /// Switches the clock of the instance, which empties its buffers.
     pub(crate) fn set_clock(&self, name: &CStr) -> Result {
         // SAFETY: the instance is live while a file of it is; the name is only read.

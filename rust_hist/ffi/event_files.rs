@@ -51,7 +51,9 @@ use kernel::{
         to_result,
         VTABLE_DEFAULT_ERROR, //
     },
+    new_mutex,
     prelude::*,
+    sync::Mutex,
     types::ForeignOwnable, //
 };
 
@@ -75,6 +77,9 @@ pub(crate) trait EventTable: Sized + 'static {
     /// Writes one record.
     fn show(copy: &Self::Copy, index: usize, out: &mut SeqWriter<'_>) -> fmt::Result;
 
+    /// Called when the reader has been given the first bytes of the copy.
+    fn given(_copy: &mut Self::Copy) {}
+
     /// What is ready. Called with the poller on the wait queue; without it there always is something to read.
     fn poll(_opened: &Self::Opened, _event: &LockedEvent<'_>) -> PollEvents {
         build_error!(VTABLE_DEFAULT_ERROR)
@@ -88,6 +93,8 @@ pub(crate) trait EventTable: Sized + 'static {
 /// The event was not freed when the mutex was taken, and so it cannot be now.
 pub(crate) struct LockedEvent<'a> {
     file: &'a EventFile,
+    /// The open file.
+    of: *mut base::file,
     held: EventMutex,
 }
 
@@ -105,8 +112,18 @@ impl LockedEvent<'_> {
             // INVARIANT: it is not freed yet.
             // SAFETY: it stays while the mutex is held, and nobody gets it for longer.
             file: unsafe { EventFile::from_raw(event.ok_or(ENODEV)?.as_ptr()) },
+            of: file,
             held,
         })
+    }
+
+    /// Gives the mutex back while `run` runs; `ENODEV` if the event is gone then.
+    pub(crate) fn unlocked<R>(self, run: impl FnOnce() -> R) -> Result<(Self, R)> {
+        let file = self.of;
+        drop(self);
+        let result = run();
+        // SAFETY: as when the value was made, which was to live until the one that is returned is dropped.
+        Ok((unsafe { Self::lock(file) }?, result))
     }
 
     /// The event file.
@@ -126,8 +143,12 @@ impl LockedEvent<'_> {
 ///
 /// `file` is the open file that owns the value. `copy` is touched only under the lock of its
 /// `seq_file`.
+#[pin_data]
 struct OpenState<T: EventTable> {
     file: *mut base::file,
+    /// Held from the beginning of a read until it is known whether the reader was given anything.
+    #[pin]
+    reading: Mutex<()>,
     /// Set by a read at offset 0, taken by the `start` that follows.
     refresh: Atomic<u32>,
     opened: T::Opened,
@@ -181,14 +202,15 @@ impl<T: EventTable> Callbacks<T> {
     unsafe fn open_locked(file: *mut base::file) -> Result {
         // SAFETY: by the contract.
         let opened = T::open(&unsafe { LockedEvent::lock(file) }?)?;
-        let state = KBox::new(
-            OpenState::<T> {
+        let state = KBox::pin_init(
+            pin_init!(OpenState::<T> {
                 file,
+                reading <- new_mutex!(()),
                 refresh: Atomic::new(0),
                 opened,
                 poller: Poller::new(),
                 copy: UnsafeCell::new(None),
-            },
+            }),
             GFP_KERNEL_ACCOUNT,
         )?;
         // SAFETY: the file is being opened; the operations are constant.
@@ -215,7 +237,7 @@ impl<T: EventTable> Callbacks<T> {
     /// `m` must be the `seq_file` of a file of this kind that stays open for `'a`.
     unsafe fn state<'a>(m: *mut base::seq_file) -> &'a OpenState<T> {
         // SAFETY: `open_locked` stored the box there, and `release` alone takes it back.
-        unsafe { KBox::borrow((*m).private) }
+        unsafe { Pin::<KBox<OpenState<T>>>::borrow((*m).private) }.get_ref()
     }
 
     /// # Safety
@@ -228,15 +250,28 @@ impl<T: EventTable> Callbacks<T> {
         at: *mut base::loff_t,
     ) -> isize {
         // SAFETY: the file is open.
-        let state = unsafe { Self::state(Self::seq_of(file)) };
+        let m = unsafe { Self::seq_of(file) };
+        // SAFETY: the file is open.
+        let state = unsafe { Self::state(m) };
+        let _reading = state.reading.lock();
         // SAFETY: the VFS passes the offset of this read.
-        if unsafe { at.read() } == 0 {
+        if size != 0 && unsafe { at.read() } == 0 {
             // ORDERING: only says that some read began anew; the lock of the `seq_file` orders what
             // follows from it.
             state.refresh.store(1, Relaxed);
         }
         // SAFETY: the arguments are those of a read.
-        unsafe { base::seq_read(file, to, size, at) }
+        let given = unsafe { base::seq_read(file, to, size, at) };
+        if given > 0 {
+            // SAFETY: `seq_open` has initialised the mutex, which lives as long as the file is open.
+            let lock = unsafe { Mutex::<()>::from_raw(&raw mut (*m).lock) };
+            let _locked = lock.lock();
+            // SAFETY: the lock of the `seq_file` is held.
+            if let Some(copy) = unsafe { &mut *state.copy.get() } {
+                T::given(copy);
+            }
+        }
+        given
     }
 
     /// # Safety
@@ -247,17 +282,19 @@ impl<T: EventTable> Callbacks<T> {
         let state = unsafe { Self::state(m) };
         // SAFETY: the lock of the `seq_file` is held.
         let copy = unsafe { &mut *state.copy.get() };
+        // SAFETY: the core passes the number of the record.
+        let at = unsafe { at.read() };
+        // ORDERING: see `read`.
+        if at == 0 && state.refresh.xchg(0, Relaxed) != 0 {
+            // The old one goes first, as two at once are never needed, and without the mutex, which it may take.
+            *copy = None;
+        }
         // SAFETY: the file is open.
         let event = match unsafe { LockedEvent::lock(state.file) } {
             Ok(event) => event,
             Err(error) => return error.to_ptr(),
         };
-        // SAFETY: the core passes the number of the record.
-        let at = unsafe { at.read() };
-        // ORDERING: see `read`.
-        if copy.is_none() || at == 0 && state.refresh.xchg(0, Relaxed) != 0 {
-            // The old one goes first: two at once are never needed.
-            *copy = None;
+        if copy.is_none() {
             match T::copy(&state.opened, event) {
                 Ok(new) => *copy = Some(new),
                 Err(error) => return error.to_ptr(),
@@ -334,7 +371,7 @@ impl<T: EventTable> Callbacks<T> {
     /// For the VFS, with a file that is closed by its last user.
     unsafe extern "C" fn release(inode: *mut base::inode, file: *mut base::file) -> c_int {
         // SAFETY: `open_locked` stored the box there, and nobody else uses the file any more.
-        drop(unsafe { KBox::<OpenState<T>>::from_foreign((*Self::seq_of(file)).private) });
+        drop(unsafe { Pin::<KBox<OpenState<T>>>::from_foreign((*Self::seq_of(file)).private) });
         // SAFETY: the counterpart of `tracing_open_file_tr`.
         unsafe { bindings::tracing_release_file_tr(inode, file) };
         // SAFETY: the counterpart of `seq_open`.

@@ -71,19 +71,19 @@ impl Deref for EventMutex {
 }
 
 /// A value that is used under `event_mutex`.
-pub(super) struct Guarded<T>(UnsafeCell<T>);
+pub(crate) struct Guarded<T>(UnsafeCell<T>);
 
 // SAFETY: the mutex lets one task at a time use the value.
 unsafe impl<T: Send> Sync for Guarded<T> {}
 
 impl<T> Guarded<T> {
-    pub(super) fn new(value: T) -> Self {
+    pub(crate) fn new(value: T) -> Self {
         Self(UnsafeCell::new(value))
     }
 
     /// The value, for users none of which calls another one while it has the reference.
     #[expect(clippy::mut_from_ref, reason = "the proof stands for the lock")]
-    pub(super) fn get<'a>(&'a self, _held: &'a EventMutexHeld) -> &'a mut T {
+    pub(crate) fn get<'a>(&'a self, _held: &'a EventMutexHeld) -> &'a mut T {
         // SAFETY: the mutex keeps all other tasks away; within the task the reference is the only one, as its users
         // have to see to.
         unsafe { &mut *self.0.get() }

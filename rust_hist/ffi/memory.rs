@@ -37,6 +37,9 @@ unsafe impl ZeroIsValid for Line {}
 const FLAGS: bindings::gfp_t =
     bindings::GFP_KERNEL | bindings::__GFP_NOWARN | 1 << bindings::___GFP_RETRY_MAYFAIL_BIT;
 
+/// The same, charged to the memory cgroup of the caller.
+const FLAGS_CHARGED: bindings::gfp_t = FLAGS | 1 << bindings::___GFP_ACCOUNT_BIT;
+
 /// Says whether the kernel clears what it hands out whether it is asked or not, as `init_on_alloc` of its command line
 /// wants. Where it fills memory with a pattern to find errors, it clears only if it is asked.
 fn clears_anyway() -> bool {
@@ -83,12 +86,12 @@ fn rounded(size: usize) -> usize {
 /// Allocates `len` zeros, by pages where they do not lie together, and charges them to the memory cgroup of the
 /// caller. May sleep.
 ///
-/// For what a reader keeps: the limit of his cgroup holds for it, and goes with the file that is closed. That of a
-/// trigger stays when who has made it is gone.
+/// For what a reader asks for, copies of rows and maps for `hist_pipe`: the limit of his cgroup holds for it. What a
+/// trigger is made of stays when who has made it is gone, and is charged to nobody.
 pub(crate) fn charged_zeros<T: ZeroIsValid>(
     len: usize,
 ) -> core::result::Result<KVVec<T>, AllocError> {
-    zeros_within(len, usize::MAX, FLAGS | 1 << bindings::___GFP_ACCOUNT_BIT)
+    zeros_within(len, usize::MAX, FLAGS_CHARGED)
 }
 
 /// Allocates `len` zeros; if rounding made more than `most` bytes of it, by small pages, which adds next to
@@ -149,11 +152,19 @@ pub(crate) struct Words {
 }
 
 impl Words {
-    /// Allocates `len` words, or a few more; in not many more than `most` bytes, if they fit in there.
-    /// May sleep.
-    pub(crate) fn zeros(len: usize, most: usize) -> core::result::Result<Self, AllocError> {
+    /// Allocates `len` words, or a few more; in not many more than `most` bytes, if they fit in there; charged to the
+    /// memory cgroup of the caller if `is_charged` says so. May sleep.
+    pub(crate) fn zeros(
+        len: usize,
+        most: usize,
+        is_charged: bool,
+    ) -> core::result::Result<Self, AllocError> {
+        let flags = match is_charged {
+            true => FLAGS_CHARGED,
+            false => FLAGS,
+        };
         // The block's size is a multiple of the alignment, which is what `kmalloc()` goes by.
-        let lines: KVVec<Line> = zeros_within(len.div_ceil(LINE_WORDS), most, FLAGS)?;
+        let lines: KVVec<Line> = zeros_within(len.div_ceil(LINE_WORDS), most, flags)?;
         let bytes = lines.len() * size_of::<Line>();
         Ok(Self {
             lines,

@@ -348,8 +348,7 @@ fn update(trigger: &Attached<'_, HistTrigger>, change: Update, held: &EventMutex
     match change {
         Update::Pause => trigger.set_paused(true),
         Update::Continue => trigger.set_paused(false),
-        // SAFETY: nothing on the way here has asked for what the table holds.
-        Update::Clear => unsafe { trigger.data().table.clear(held) }?,
+        Update::Clear => trigger.data().table.clear(held)?,
     }
     Ok(())
 }

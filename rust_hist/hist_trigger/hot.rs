@@ -210,7 +210,7 @@ impl<'a, A: Arguments<'a>> Context<'a> for InKernel<'a, A> {
     }
 
     #[inline(always)]
-    fn trace(&self, synth: u16, values: &impl FieldValues) {
+    fn trace(&self, synth: u16, values: &impl FieldValues) -> u32 {
         let preempt = self.preempt();
         let synth = self.trigger.synths.get(usize::from(synth));
         let (Some(synth), Some(hit)) = (synth, self.arguments.hit()) else {
@@ -218,30 +218,14 @@ impl<'a, A: Arguments<'a>> Context<'a> for InKernel<'a, A> {
                 false,
                 "the program names its events, and its path has `NESTED`"
             );
-            return self.lose_trace();
+            return 1;
         };
         // The hit has seen that it is not too deep, and whatever interrupted it since is over.
         let Some(_level) = self.trigger.nesting.enter(&preempt) else {
             debug_assert!(false, "a path of such triggers has `NESTED`");
-            return self.lose_trace();
+            return 1;
         };
-        let fired = synth.fire(values, Moment::of(&hit), &preempt);
-        let live = self.trigger.table.in_hit(preempt);
-        live.lose(0, fired.lost.into());
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn lose_save(&self) {
-        self.trigger.table.in_hit(self.preempt()).lose(1, 0);
-    }
-}
-
-impl<'a, A: Arguments<'a>> InKernel<'a, A> {
-    /// Counts an event that was not generated.
-    #[cold]
-    fn lose_trace(&self) {
-        self.trigger.table.in_hit(self.preempt()).lose(0, 1);
+        synth.fire(values, Moment::of(&hit), &preempt).lost
     }
 }
 

@@ -123,7 +123,9 @@ const TEXT: &str = concat!(
     "\
 \n\
 \t    The file 'hist' of the event shows the tables of all its triggers,\n\
-\t    'hist_stats' what became of every hit.\n\n\
+\t    'hist_stats' what became of every hit. 'hist_json' shows them as\n\
+\t    lines of JSON. 'hist_pipe' does so, too, and each read from the\n\
+\t    beginning empties them: every hit is in one such read.\n\n\
 \x20     enable_hist trigger\t- Has the hits of an event start the hist triggers of\n\
 \x20     disable_hist trigger\t  another one, or stop them\n\
 \t    Format: <trigger>[:count] [if <filter>]\n\

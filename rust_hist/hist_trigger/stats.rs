@@ -6,7 +6,8 @@
 //!
 //! `calls` is the sum of `hits`, the two kinds of drops, and `ignored`, always. `lost_saves` counts the
 //! hits whose `save()` found no room, `lost_traces` the records of synthetic events that could not be
-//! written. All begin at 0 when the table is made or cleared. Triggers of one name have their table, and
+//! written. All begin at 0 when the table is made or cleared. `entries` are those of the present epoch, whose number
+//! is shown once a reader of `hist_pipe` has been given an earlier one. Triggers of one name have their table, and
 //! so their account, in common. A line begins with its title and a colon, an empty line comes between two
 //! triggers.
 
@@ -24,7 +25,6 @@ use crate::{
         guard::EventMutexHeld,
         text::TextBuf, //
     },
-    sync::Relaxed,
     text::Out, //
 };
 use core::{
@@ -46,10 +46,9 @@ impl Tell for Stats {
         out: &mut TextBuf,
     ) -> fmt::Result {
         let data = trigger.data();
-        let live = data.table.held(held);
-        let map = &live.map;
-        let account = map.account();
-        let shape = map.shape();
+        let account = data.table.totals(held);
+        let live = data.table.live(held);
+        let shape = live.map.shape();
 
         if n > 0 {
             out.write_str("\n")?;
@@ -62,12 +61,10 @@ impl Tell for Stats {
             ("dropped_full", account.dropped_full),
             ("dropped_nested", account.dropped_nested),
             ("ignored", account.ignored),
-            // ORDERING: a number by itself.
-            ("lost_saves", live.losses.saves.load(Relaxed)),
-            // ORDERING: a number by itself.
-            ("lost_traces", live.losses.traces.load(Relaxed)),
+            ("lost_saves", account.lost_saves),
+            ("lost_traces", account.lost_traces),
             // CAST: counts of things in memory.
-            ("entries", map.published().count() as u64),
+            ("entries", live.map.published().count() as u64),
             ("size", shape.elts() as u64),
             ("shards", shape.shards() as u64),
             ("cpus_per_shard", shape.cpus_per_shard()),
@@ -75,6 +72,9 @@ impl Tell for Stats {
         ];
         for (title, n) in lines {
             writeln!(out, "{title}: {n}")?;
+        }
+        if let Some(n) = data.table.consumed_epoch(held) {
+            writeln!(out, "epoch: {n}")?;
         }
         Ok(())
     }

@@ -2,6 +2,10 @@
 
 //! The tables of triggers: their memory, and how one map takes the place of another.
 //!
+//! A map takes the place of another one when the table is cleared and when an epoch of it ends, which a reader of
+//! `hist_pipe` wants (`hist_trigger/pipe.rs`). Both happen under `event_mutex`. A map lives as long as somebody has it,
+//! the table or a reader, so whoever copies the rows of one needs no lock.
+//!
 //! Context: process, may sleep. A failure is `ENOMEM`, and nothing has changed then.
 
 use super::{
@@ -10,15 +14,20 @@ use super::{
 };
 use crate::{
     ffi::{
+        clock::Moment,
         guard::{
             wait_for_hits,
+            EventMutex,
             EventMutexHeld,
+            Guarded,
             PreemptOff, //
         },
         memory::Words,
+        poll,
         random, //
     },
     program::Program,
+    render::json::Epoch,
     sync::{
         Acquire,
         Atomic,
@@ -26,6 +35,7 @@ use crate::{
         Release, //
     },
     tracing_map::{
+        Account,
         Dimensions,
         HashSeed,
         Map,
@@ -33,12 +43,17 @@ use crate::{
         Shape, //
     }, //
 };
+use core::mem::{
+    take,
+    ManuallyDrop, //
+};
 use kernel::{
     cpu::nr_cpu_ids,
     prelude::*,
     sync::{
         Arc,
-        SetOnce, //
+        SetOnce,
+        UniqueArc, //
     }, //
 };
 
@@ -68,56 +83,32 @@ fn dimensions(program: &Program) -> Dimensions {
 /// A map in memory of its own.
 pub(super) type HistMap = Map<Words>;
 
-/// A map, and what is counted beside it; all begin anew together.
-// The map comes first: instructions with small offsets are shorter, and `Losses` is aligned to 128 bytes.
+/// A map, and how much memory it takes. Empty when the table gets it.
+// The map comes first: instructions with small offsets are shorter.
 #[repr(C)]
 pub(super) struct Live {
     /// The map.
     pub(super) map: HistMap,
     /// The bytes that the words of the map take.
     word_bytes: usize,
-    /// What actions have lost.
-    pub(super) losses: Losses,
-}
-
-/// What the actions of hits have lost, on all CPUs.
-///
-/// In a pair of cache lines of its own: a CPU that loses something leaves the others that of the map.
-#[repr(align(128))]
-pub(super) struct Losses {
-    /// Rows that `save()` had no room for, because more hits than there are rows wrote to one entry
-    /// at once.
-    pub(super) saves: Atomic<u64>,
-    /// Records of synthetic events that could not be written.
-    pub(super) traces: Atomic<u64>,
 }
 
 impl Live {
-    /// Counts what the actions of a hit have lost.
-    #[inline(always)]
-    pub(super) fn lose(&self, saves: u64, traces: u64) {
-        for (count, n) in [(&self.losses.saves, saves), (&self.losses.traces, traces)] {
-            if n != 0 {
-                // ORDERING: a number by itself.
-                count.fetch_add(n, Relaxed);
-            }
-        }
-    }
-
-    /// Allocates an empty map; `EINVAL` stands for dimensions that the language excludes.
-    fn new(dimensions: Dimensions) -> Result<KBox<Self>> {
+    /// Allocates an empty map; `EINVAL` stands for dimensions that the language excludes. What a reader asks for is
+    /// charged to his memory cgroup.
+    fn new(dimensions: Dimensions, is_charged: bool) -> Result<UniqueArc<Self>> {
         let shape = Shape::new(dimensions, nr_cpu_ids()).ok_or(EINVAL)?;
-        let words = Words::zeros(shape.words(), shape.most_bytes())?;
+        let words = Words::zeros(shape.words(), shape.most_bytes(), is_charged)?;
         let hash = SeededHash::new(SEED.as_ref().ok_or(EINVAL)?);
         let live = Self {
             word_bytes: words.bytes(),
             map: HistMap::new(shape, words, hash).ok_or(EINVAL)?,
-            losses: Losses {
-                saves: Atomic::new(0),
-                traces: Atomic::new(0),
-            },
         };
-        Ok(KBox::new(live, GFP_KERNEL)?)
+        let flags = match is_charged {
+            true => GFP_KERNEL_ACCOUNT,
+            false => GFP_KERNEL,
+        };
+        Ok(UniqueArc::new(live, flags)?)
     }
 
     /// The bytes that it takes.
@@ -126,15 +117,63 @@ impl Live {
     }
 }
 
+/// A map that another one has replaced, until a reader has been given its rows.
+struct Retired {
+    live: Arc<Live>,
+    epoch: Epoch,
+    /// A reader has it, and is not done.
+    is_claimed: bool,
+}
+
+/// The epochs of a table.
+struct Epochs {
+    /// That of the map which hits go to: its number, and when it began.
+    number: u64,
+    from: u64,
+    /// Whether there were others that readers have been given.
+    is_consumed: bool,
+    /// What those have counted since the table was made or cleared.
+    before: Account,
+    /// Those that readers have not been given yet, the oldest first.
+    retired: KVec<Retired>,
+    /// The map of the next epoch, while files are open that may end this one.
+    spare: Option<UniqueArc<Live>>,
+    /// How many such files there are.
+    readers: usize,
+}
+
+impl Epochs {
+    /// The present epoch, up to `now`.
+    fn present(&self, now: &Moment) -> Epoch {
+        Epoch {
+            number: self.number,
+            from: self.from,
+            to: now.monotonic,
+            real: now.real,
+        }
+    }
+
+    /// Begins the next epoch.
+    fn advance(&mut self, now: &Moment) {
+        self.number = self.number.wrapping_add(1);
+        self.from = now.monotonic;
+    }
+
+    /// The oldest epoch that has ended and that no reader has.
+    fn unclaimed(&mut self) -> Option<&mut Retired> {
+        let mut retired = self.retired.iter_mut();
+        retired.find(|retired| !retired.is_claimed)
+    }
+}
+
 /// The table of a trigger, or of all triggers of one name: a map that can be exchanged while it is hit.
 ///
-/// Owned together by the triggers that write it and those that read its variables, each of which lives
-/// a grace period longer than it is on its event. Two tables are the same iff their addresses are.
+/// Owned together by the triggers that write it, those that read its variables, each of which lives a grace period longer
+/// than it is on its event, and files that consume it. Two tables are the same iff their addresses are.
 ///
 /// # Invariants
 ///
-/// `live` came from a `KBox` and is freed by nobody else. A hit uses it with preemption off; everybody
-/// else holds `event_mutex`, under which alone it changes.
+/// `live` came from [`Arc::into_raw`], and the table has that reference. It changes under `event_mutex` only.
 pub(super) struct Table {
     live: Atomic<*mut Live>,
     dimensions: Dimensions,
@@ -142,18 +181,33 @@ pub(super) struct Table {
     definition: Arc<Definition>,
     /// The snapshot of the instance, if a trigger of the table takes it.
     snapshot: SetOnce<Snapshot>,
+    epochs: Guarded<Epochs>,
+}
+
+/// Gives up a map, which its next owner gets by [`Arc::from_raw`].
+fn into_raw(live: UniqueArc<Live>) -> *mut Live {
+    Arc::into_raw(Arc::from(live)).cast_mut()
 }
 
 impl Table {
     /// Makes an empty table for a trigger.
     pub(super) fn new(definition: Arc<Definition>) -> Result<Arc<Self>> {
         let dimensions = dimensions(&definition.program);
-        // INVARIANT: it came from a box, which is given up here.
         let table = Self {
-            live: Atomic::new(KBox::into_raw(Live::new(dimensions)?)),
+            // INVARIANT: the reference is given up here.
+            live: Atomic::new(into_raw(Live::new(dimensions, false)?)),
             dimensions,
             definition,
             snapshot: SetOnce::new(),
+            epochs: Guarded::new(Epochs {
+                number: 1,
+                from: Moment::now().monotonic,
+                is_consumed: false,
+                before: Account::default(),
+                retired: KVec::new(),
+                spare: None,
+                readers: 0,
+            }),
         };
         Ok(Arc::new(table, GFP_KERNEL)?)
     }
@@ -187,47 +241,228 @@ impl Table {
     /// What the table holds, for the length of one hit.
     #[inline(always)]
     pub(super) fn in_hit<'a>(&'a self, _preempt: PreemptOff<'a>) -> &'a Live {
-        // ORDERING: pairs with the exchange in `clear`; the new map is visible before its address.
+        // ORDERING: pairs with the exchange in `exchange`; the new map is visible before its address.
         let live = self.live.load(Acquire);
-        // SAFETY: by the type invariant; `clear` frees a map after all hits that may have seen it,
-        // and whoever frees the table does so after a grace period.
+        // SAFETY: by the type invariant; who takes the map away from the table gives it up, or changes it, after all hits
+        // that may have seen it, and whoever frees the table does so after a grace period.
         unsafe { &*live }
     }
 
-    /// What the table holds, for a reader.
-    pub(super) fn held<'a>(&'a self, _held: &'a EventMutexHeld) -> &'a Live {
+    /// What the table holds, for a reader, who may keep it.
+    pub(super) fn live(&self, _held: &EventMutexHeld) -> Arc<Live> {
         // ORDERING: the mutex orders whoever changes it.
         let live = self.live.load(Relaxed);
-        // SAFETY: by the type invariant it changes only under the mutex.
-        unsafe { &*live }
+        // SAFETY: by the type invariant, while the mutex is held; the reference stays that of the table.
+        let live = unsafe { ManuallyDrop::new(Arc::from_raw(live)) };
+        Arc::clone(&live)
+    }
+
+    /// All that the table has counted since it was made or cleared.
+    pub(super) fn totals(&self, held: &EventMutexHeld) -> Account {
+        self.before(held).plus(&self.live(held).map.account())
+    }
+
+    /// What was counted before the present epoch began.
+    pub(super) fn before(&self, held: &EventMutexHeld) -> Account {
+        let epochs = self.epochs.get(held);
+        epochs
+            .retired
+            .iter()
+            .map(|retired| retired.live.map.account())
+            .fold(epochs.before, |sum, account| sum.plus(&account))
+    }
+
+    /// The hits that the table has counted since it was made or cleared.
+    pub(super) fn hits(&self, held: &EventMutexHeld) -> u64 {
+        let before = self.before(held).hits;
+        before.wrapping_add(self.live(held).map.hits())
     }
 
     /// The bytes that the table takes.
     pub(super) fn bytes(&self, held: &EventMutexHeld) -> usize {
-        size_of::<Self>() + self.held(held).bytes()
+        let epochs = self.epochs.get(held);
+        let spare = epochs.spare.as_ref().map_or(0, |spare| spare.bytes());
+        let retired = epochs.retired.iter().map(|retired| retired.live.bytes());
+        size_of::<Self>() + self.live(held).bytes() + spare + retired.sum::<usize>()
+    }
+
+    /// The present epoch, up to `now`.
+    pub(super) fn epoch(&self, now: &Moment, held: &EventMutexHeld) -> Epoch {
+        self.epochs.get(held).present(now)
+    }
+
+    /// The number of the present epoch, if readers have been given earlier ones.
+    pub(super) fn consumed_epoch(&self, held: &EventMutexHeld) -> Option<u64> {
+        let epochs = self.epochs.get(held);
+        epochs.is_consumed.then_some(epochs.number)
+    }
+
+    /// Puts a map in the place of the present one, and returns that. Hits that have seen the old one may go on in it until
+    /// [`wait_for_hits`] returns.
+    fn exchange(&self, next: UniqueArc<Live>, _held: &EventMutexHeld) -> Arc<Live> {
+        // INVARIANT: the reference is given up here, and the mutex is held.
+        // ORDERING: pairs with `Acquire` in `in_hit`.
+        let old = self.live.xchg(into_raw(next), Release);
+        // SAFETY: by the type invariant, and the table has given its reference up.
+        unsafe { Arc::from_raw(old) }
     }
 
     /// Empties the table: each hit falls wholly before or wholly after that.
     ///
-    /// # Safety
-    ///
-    /// No reference from [`Table::held`] may be in use.
-    pub(super) unsafe fn clear(&self, _held: &EventMutexHeld) -> Result {
-        let live = Live::new(self.dimensions)?;
-        // INVARIANT: the new map came from a box, and the mutex is held.
-        // ORDERING: pairs with `Acquire` in `in_hit`.
-        let old = self.live.xchg(KBox::into_raw(live), Release);
+    /// What it discards, epochs that no reader has claimed included, is in the account of nothing any more.
+    pub(super) fn clear(&self, held: &EventMutexHeld) -> Result {
+        let next = Live::new(self.dimensions, false)?;
+        let epochs = self.epochs.get(held);
+        let old = self.exchange(next, held);
+        epochs.advance(&Moment::now());
+        epochs.before = Account::default();
+        let retired = take(&mut epochs.retired);
         wait_for_hits();
-        // SAFETY: by the type invariant; hits that saw the old map are over, and by the contract
-        // nobody else uses it.
-        drop(unsafe { KBox::from_raw(old) });
+        drop((old, retired));
         Ok(())
+    }
+}
+
+/// For files that end epochs.
+impl Table {
+    /// Says that a file more, or one less, may end epochs. The spare map goes with the last of them.
+    pub(super) fn count_reader(&self, is_more: bool, held: &EventMutexHeld) {
+        let epochs = self.epochs.get(held);
+        match is_more {
+            true => epochs.readers += 1,
+            false => epochs.readers = epochs.readers.saturating_sub(1),
+        }
+        if epochs.readers == 0 {
+            epochs.spare = None;
+        }
+    }
+
+    /// Allocates a spare map, charged to the memory cgroup of the caller.
+    pub(super) fn new_spare(&self) -> Result<UniqueArc<Live>> {
+        Live::new(self.dimensions, true)
+    }
+
+    /// Keeps a spare map, which is empty, unless there is one or no file wants it.
+    pub(super) fn put_spare(&self, spare: UniqueArc<Live>, held: &EventMutexHeld) {
+        let epochs = self.epochs.get(held);
+        if epochs.readers > 0 && epochs.spare.is_none() {
+            epochs.spare = Some(spare);
+        }
+    }
+
+    /// Whether an epoch can be claimed without a further map.
+    pub(super) fn is_ready(&self, held: &EventMutexHeld) -> bool {
+        let epochs = self.epochs.get(held);
+        epochs.spare.is_some() || epochs.unclaimed().is_some()
+    }
+
+    /// Whether the next epoch that is claimed has hits.
+    pub(super) fn has_unread(&self, held: &EventMutexHeld) -> bool {
+        self.epochs.get(held).unclaimed().is_some() || self.live(held).map.used() != 0
+    }
+
+    /// The epoch that [`Table::claim`] returns next, if it does so at `now`. Makes sure that there is room for it.
+    pub(super) fn next_claim(&self, now: &Moment, held: &EventMutexHeld) -> Result<Epoch> {
+        let epochs = self.epochs.get(held);
+        epochs.retired.reserve(1, GFP_KERNEL)?;
+        let left = epochs.unclaimed().map(|retired| retired.epoch);
+        Ok(left.unwrap_or_else(|| epochs.present(now)))
+    }
+
+    /// Claims the oldest epoch that no reader has; if there is none, ends the present one. Its map is complete when
+    /// [`wait_for_hits`] has returned.
+    ///
+    /// `ENOMEM` is for callers that have not asked [`Table::is_ready`] and [`Table::next_claim`] before, under the same
+    /// lock.
+    pub(super) fn claim(self: &Arc<Self>, now: &Moment, held: &EventMutexHeld) -> Result<Claim> {
+        let epochs = self.epochs.get(held);
+        let live = if let Some(retired) = epochs.unclaimed() {
+            retired.is_claimed = true;
+            retired.live.clone()
+        } else {
+            epochs.retired.reserve(1, GFP_KERNEL)?;
+            let live = self.exchange(epochs.spare.take().ok_or(ENOMEM)?, held);
+            let retired = Retired {
+                live: live.clone(),
+                epoch: epochs.present(now),
+                is_claimed: true,
+            };
+            // There is room.
+            epochs.retired.push(retired, GFP_KERNEL)?;
+            epochs.advance(now);
+            live
+        };
+        Ok(Claim {
+            table: self.clone(),
+            live: Some(live),
+        })
     }
 }
 
 impl Drop for Table {
     fn drop(&mut self) {
         // SAFETY: by the type invariant, and nobody else uses the table any more.
-        drop(unsafe { KBox::from_raw(*self.live.get_mut()) });
+        drop(unsafe { Arc::from_raw(*self.live.get_mut()) });
+    }
+}
+
+/// An epoch that has ended, for one reader. If he is not given it, another one is.
+pub(super) struct Claim {
+    table: Arc<Table>,
+    /// The map, until the claim is settled.
+    live: Option<Arc<Live>>,
+}
+
+impl Claim {
+    /// The map; `None` once the claim is settled.
+    pub(super) fn live(&self) -> Option<&Live> {
+        self.live.as_deref()
+    }
+
+    /// Ends the claim of a reader who has been given the rows: what they count becomes part of what was counted before,
+    /// and the map is used again. Takes `event_mutex`.
+    pub(super) fn settle(&mut self) {
+        let Some(live) = self.live.take() else {
+            return;
+        };
+        let account = live.map.account();
+        {
+            let held = EventMutex::lock();
+            let epochs = self.table.epochs.get(&held);
+            // Whoever has cleared the table meanwhile has begun to count anew.
+            let at = epochs
+                .retired
+                .iter()
+                .position(|retired| Arc::ptr_eq(&retired.live, &live));
+            if at.is_some_and(|at| epochs.retired.remove(at).is_ok()) {
+                epochs.before = epochs.before.plus(&account);
+            }
+            epochs.is_consumed = true;
+        }
+        // Who is still looking at the map has it for himself then.
+        let Some(live) = Arc::into_unique_or_drop(live) else {
+            return;
+        };
+        let mut spare = Pin::into_inner(live);
+        spare.map.empty();
+        self.table.put_spare(spare, &EventMutex::lock());
+    }
+}
+
+impl Drop for Claim {
+    /// Takes `event_mutex`, unless the claim is settled.
+    fn drop(&mut self) {
+        let Some(live) = self.live.take() else {
+            return;
+        };
+        {
+            let held = EventMutex::lock();
+            let mut retired = self.table.epochs.get(&held).retired.iter_mut();
+            if let Some(own) = retired.find(|retired| Arc::ptr_eq(&retired.live, &live)) {
+                own.is_claimed = false;
+            }
+        }
+        // Whoever polls has been told that there is nothing to read.
+        poll::wake();
     }
 }

@@ -105,6 +105,14 @@ impl<'t> CommandText<'t> {
         }
     }
 
+    /// Returns the same text, whose carets point at the spans themselves.
+    pub(crate) fn exact(self) -> Self {
+        Self {
+            exact: true,
+            ..self
+        }
+    }
+
     /// Returns the text after the prefix and the colon.
     pub fn text(&self) -> &'t [u8] {
         self.text
@@ -284,12 +292,6 @@ impl<'t> HistSpec<'t> {
             nohitcount: false,
             paused: false,
         }
-    }
-
-    /// Returns the same specification, whose carets point at the spans themselves.
-    pub(crate) fn exact(mut self) -> Self {
-        self.command.exact = true;
-        self
     }
 
     /// Returns whether a new trigger starts paused; `timestamps` says whether it uses time stamps.

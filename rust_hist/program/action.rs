@@ -82,7 +82,7 @@ impl Compiler<'_, '_> {
     /// Parses the tokens of handlers.
     pub(super) fn parse_actions(&mut self) -> Result<(), Refusal> {
         for &token in self.spec.actions.as_slice() {
-            let bytes = token.of(self.spec.command.text());
+            let bytes = token.of(self.command.text());
             let action = if bytes.starts_with(ON_MATCH) {
                 self.parse_onmatch(token.skip(ON_MATCH.len()))?
             } else if bytes.starts_with(ON_MAX) {
@@ -102,13 +102,13 @@ impl Compiler<'_, '_> {
 
     /// Splits at the first `byte`: returns what precedes it, and what follows it if it occurs.
     fn split(&self, span: Span, byte: u8) -> (Span, Option<Span>) {
-        let mut parts = Split::new(self.spec.command.text(), span, byte);
+        let mut parts = Split::new(self.command.text(), span, byte);
 
         (parts.next().unwrap_or(span), parts.rest())
     }
 
     fn parse_onmatch(&mut self, span: Span) -> Result<Action, Refusal> {
-        let command = &self.spec.command;
+        let command = self.command;
         let text = command.text();
         let (name, Some(rest)) = self.split(span, b')') else {
             return Err(command.refuse(ErrKind::NoClosingParen, span));
@@ -139,7 +139,7 @@ impl Compiler<'_, '_> {
     /// PARITY: like `action_parse()`, it searches for the first dot, the next opening and the next closing
     /// parenthesis, and ignores everything else.
     fn parse_action(&mut self, handler: Handler, span: Span) -> Result<Action, Refusal> {
-        let command = &self.spec.command;
+        let command = self.command;
         let missing = || Refusal::new(Errno::Einval, ErrKind::ActionNotFound, 0);
         let (word, list) = self.split(self.split(span, b'.').1.ok_or_else(missing)?, b'(');
         let (list, rest) = self.split(list.ok_or_else(missing)?, b')');
@@ -199,7 +199,7 @@ impl Compiler<'_, '_> {
             (b"snapshot", Keyword::Snapshot),
             (b"trace", Keyword::Trace),
         ];
-        let typed = word.of(self.spec.command.text());
+        let typed = word.of(self.command.text());
         let Some((prefix, keyword)) = WORDS.iter().find(|(prefix, _)| typed.starts_with(prefix))
         else {
             return Ok(None);
@@ -213,7 +213,7 @@ impl Compiler<'_, '_> {
 
     /// Parses a list of parameters. If `event` is given, the first parameter is stored there.
     fn parse_params(&mut self, list: Span, mut event: Option<&mut Span>) -> Result<(), Refusal> {
-        let command = &self.spec.command;
+        let command = self.command;
         let mut count = 0usize;
 
         for item in self.spec.items(list) {
@@ -274,7 +274,7 @@ impl Compiler<'_, '_> {
 
     /// Looks up the variable that a handler tracks.
     fn create_tracked(&mut self, action: &mut Action, arg: Span) -> Result<(), Refusal> {
-        let command = &self.spec.command;
+        let command = self.command;
         let text = command.text();
 
         if !arg.of(text).starts_with(b"$") {
@@ -320,7 +320,7 @@ impl Compiler<'_, '_> {
     /// Compiles a parameter that is a field of the event. C creates a variable of the same name for it, so
     /// that name must not be in use; `has_space` says whether C could add a variable.
     pub(super) fn field_var(&mut self, name: Span, has_space: bool) -> Result<Field, Refusal> {
-        let command = self.spec.command;
+        let command = self.command;
         let at = command.column(self.seen(name));
         let entry = |kind| Entry { kind, at };
         let parsed = self
@@ -348,7 +348,7 @@ impl Compiler<'_, '_> {
             };
             let create_fail = Entry {
                 kind: ErrKind::FieldVarCreateFail,
-                at: self.spec.command.column(self.seen(name)),
+                at: self.command.column(self.seen(name)),
             };
             let has_space = self.program.variables() < VARS_MAX;
             let field = self
@@ -390,8 +390,7 @@ impl Program {
         // There are at most `REFS_MAX`, so the conversion does not fail.
         self.act_refs = u8::try_from(self.refs.len()).unwrap_or(u8::MAX);
 
-        let exact = spec.exact();
-        let mut compiler = Compiler::new(self, &exact, event);
+        let mut compiler = Compiler::new(self, spec, event).exact();
         let mut at = 0;
 
         while let Some(&before) = compiler.program.actions.get(at) {

@@ -26,6 +26,7 @@ use crate::{
         Refusal, //
     },
     lang::{
+        CommandText,
         HistSpec,
         Usage, //
     },
@@ -165,10 +166,9 @@ impl Program {
         self.update = spec.update();
         self.needs_existing = spec.cont || spec.clear;
 
-        Compiler::new(self, &spec.exact(), event).parse_actions()?;
-
+        Compiler::new(self, spec, event).exact().parse_actions()?;
         // A word that C does not have.
-        Compiler::new(self, &spec.exact(), event).join()?;
+        Compiler::new(self, spec, event).exact().join()?;
 
         let mut compiler = Compiler::new(self, spec, event);
 
@@ -197,6 +197,8 @@ pub(super) enum Own {
     Never,
     /// The same as in C if another trigger has a variable of that name, as C knows no other.
     After,
+    /// That number, unless the variable is but a reference itself: then as [`Own::After`].
+    Computed,
     /// That number, whatever other triggers have.
     First,
 }
@@ -205,6 +207,8 @@ pub(super) enum Own {
 pub(super) struct Compiler<'a, 't> {
     pub(super) program: &'a mut Program,
     pub(super) spec: &'a HistSpec<'t>,
+    /// The text of `spec`.
+    pub(super) command: CommandText<'t>,
     pub(super) event: &'a mut dyn Resolver,
     /// The definitions of the trigger's variables, whose names an expression may use for a plain field.
     ///
@@ -212,9 +216,9 @@ pub(super) struct Compiler<'a, 't> {
     pub(super) defs: Vec<Def>,
     /// What a reference to another variable of the trigger means.
     pub(super) own: Own,
-    /// The first variable whose name another trigger of the event has given to one of its own, if it is one that may
-    /// turn out to be stored nowhere.
-    pub(super) defined_elsewhere: Option<u8>,
+    /// The variables, one bit each, whose names other triggers of the event have given to theirs, and which may turn out
+    /// to be stored nowhere.
+    pub(super) defined_elsewhere: u32,
 }
 
 impl<'a, 't> Compiler<'a, 't> {
@@ -226,11 +230,18 @@ impl<'a, 't> Compiler<'a, 't> {
         Self {
             program,
             spec,
+            command: spec.command,
             event,
             defs: Vec::new(),
             own: Own::Never,
-            defined_elsewhere: None,
+            defined_elsewhere: 0,
         }
+    }
+
+    /// Lets carets point at the spans themselves.
+    pub(super) fn exact(mut self) -> Self {
+        self.command = self.command.exact();
+        self
     }
 
     /// Compiles what comes after the variables.
@@ -249,7 +260,7 @@ impl<'a, 't> Compiler<'a, 't> {
     /// Refuses a column that has the name of a variable if there is a field of that name, too.
     fn check_column_names(&self) -> Result<(), Refusal> {
         let program = &self.program;
-        let text = self.spec.command.text();
+        let text = self.command.text();
         let keys = program.keys().iter().map(|key| &key.field);
         let columns = keys.chain(program.vals());
         let is_own = |field: &&Field| matches!(field.op, Op::Own(_));
@@ -260,11 +271,9 @@ impl<'a, 't> Compiler<'a, 't> {
             };
 
             if let (true, Name::Text(name)) = (columns.clone().any(is_same), own.name) {
-                return Err(self.spec.command.explain(
-                    Errno::Einval,
-                    ErrKind::AmbiguousColumn,
-                    name,
-                ));
+                return Err(self
+                    .command
+                    .explain(Errno::Einval, ErrKind::AmbiguousColumn, name));
             }
         }
         Ok(())
@@ -283,7 +292,7 @@ impl<'a, 't> Compiler<'a, 't> {
         let Some(list) = self.spec.join else {
             return Ok(());
         };
-        let command = self.spec.command;
+        let command = self.command;
         let mut items = self.spec.items(list);
         let mut join = Join::default();
 
@@ -305,7 +314,7 @@ impl<'a, 't> Compiler<'a, 't> {
 
     /// Compiles a field of `join()`.
     fn join_field(&mut self, item: Span) -> Result<Field, Refusal> {
-        let command = self.spec.command;
+        let command = self.command;
         let is_name = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
         let name = item.of(command.text());
         let refusal = command.explain(Errno::Einval, ErrKind::JoinField, item);
@@ -336,7 +345,7 @@ impl<'a, 't> Compiler<'a, 't> {
     }
 
     fn vals(&mut self) -> Result<(), Refusal> {
-        let command = &self.spec.command;
+        let command = self.command;
 
         if let Some(list) = self.spec.vals {
             let mut items = self.spec.items(list);
@@ -382,18 +391,16 @@ impl<'a, 't> Compiler<'a, 't> {
             );
 
         match field.kind {
-            _ if computed_or_named => {
-                Err(self.spec.command.refuse(ErrKind::BadFieldModifier, seen))
-            }
-            Kind::Stack => Err(self.spec.command.refuse(ErrKind::BadFieldModifier, seen)),
+            _ if computed_or_named => Err(self.command.refuse(ErrKind::BadFieldModifier, seen)),
+            Kind::Stack => Err(self.command.refuse(ErrKind::BadFieldModifier, seen)),
             // PARITY: `__create_val_field()` accepts strings and sums their addresses.
-            Kind::String => Err(self.spec.command.refuse(ErrKind::StringValue, seen)),
+            Kind::String => Err(self.command.refuse(ErrKind::StringValue, seen)),
             Kind::Number => Ok(field),
         }
     }
 
     fn keys(&mut self) -> Result<(), Refusal> {
-        let command = &self.spec.command;
+        let command = self.command;
         let mut items = self.spec.items(self.spec.keys);
 
         for item in items.by_ref().take(KEYS_MAX) {
@@ -404,7 +411,10 @@ impl<'a, 't> Compiler<'a, 't> {
             } else {
                 let Parsed { field, seen } = self.expression(item, Usage::Key)?;
 
-                if self.spec.join.is_none() && self.program.refers(&field) {
+                // The key of a join may be the number of another trigger's variable, but no string of it.
+                if self.program.refers(&field)
+                    && (self.spec.join.is_none() || field.kind != Kind::Number)
+                {
                     return Err(command.refuse(ErrKind::InvalidRefKey, seen));
                 }
                 field
@@ -425,7 +435,7 @@ impl<'a, 't> Compiler<'a, 't> {
 
     /// Takes over the quantiles, if rows can be folded for them.
     fn quantiles(&mut self) -> Result<(), Refusal> {
-        let command = &self.spec.command;
+        let command = self.command;
         let (token, quantiles) = self.spec.quantiles;
         let refuse = |kind, at| Err(command.explain(Errno::Einval, kind, at));
 
@@ -459,7 +469,7 @@ impl<'a, 't> Compiler<'a, 't> {
         let Some(list) = self.spec.sort else {
             return self.program.sort.push(SortKey::default()).map_err(full);
         };
-        let command = &self.spec.command;
+        let command = self.command;
         let mut items = self.spec.items(list);
 
         for place in 0..SORT_KEYS_MAX {
@@ -496,7 +506,7 @@ impl<'a, 't> Compiler<'a, 't> {
 
         match key.column {
             Column::Key { at, .. } if Some(at) == folded => {
-                let command = &self.spec.command;
+                let command = self.command;
 
                 Err(command.explain(Errno::Einval, ErrKind::FoldedSort, item))
             }
@@ -506,8 +516,12 @@ impl<'a, 't> Compiler<'a, 't> {
 
     /// Returns the sort key of a quantile.
     fn quantile(&self, item: Span) -> Option<SortKey> {
-        let text = self.spec.command.text();
-        let compare = comparison(self.program.folded_key()?);
+        let text = self.command.text();
+        let buckets = self.program.folded_key()?.field.modifier.buckets()?;
+        let compare = Compare::Number {
+            size: 8,
+            signed: buckets.has_signed_words(),
+        };
         let first = self.program.key_words();
 
         (first..)
@@ -539,7 +553,7 @@ impl<'a, 't> Compiler<'a, 't> {
             });
         }
 
-        let text = self.spec.command.text();
+        let text = self.command.text();
         let named = self
             .program
             .column(|field| self.program.field_name(field, text) == name.of(text));
@@ -548,7 +562,7 @@ impl<'a, 't> Compiler<'a, 't> {
                 Ok(descending) => return Ok(SortKey { column, descending }),
                 Err(refusal) => refusal,
             },
-            None => self.spec.command.refuse(ErrKind::InvalidSortField, name),
+            None => self.command.refuse(ErrKind::InvalidSortField, name),
         };
 
         self.printed(item).ok_or(refusal)
@@ -558,7 +572,7 @@ impl<'a, 't> Compiler<'a, 't> {
     ///
     /// PARITY: the line has modifiers, dollar signs and dots there, which `create_sort_keys()` refuses.
     fn printed(&self, item: Span) -> Option<SortKey> {
-        let text = self.spec.command.text();
+        let text = self.command.text();
         let bytes = item.of(text);
         let column = |bytes: &[u8]| {
             self.program.column(|field| {
@@ -594,7 +608,7 @@ impl<'a, 't> Compiler<'a, 't> {
             None => Ok(false),
             Some(word) if self.spec.is(word, b"ascending") => Ok(false),
             Some(word) if self.spec.is(word, b"descending") => Ok(true),
-            Some(word) => Err(self.spec.command.refuse(ErrKind::InvalidSortModifier, word)),
+            Some(word) => Err(self.command.refuse(ErrKind::InvalidSortModifier, word)),
         }
     }
 
@@ -604,7 +618,7 @@ impl<'a, 't> Compiler<'a, 't> {
         let mut made = TextBuf(core::mem::take(&mut self.program.made));
         let written = self
             .program
-            .write_code(code, self.spec.command.text(), &mut made);
+            .write_code(code, self.command.text(), &mut made);
 
         self.program.made = made.0;
         // The buffer fails only without memory.

@@ -48,6 +48,7 @@ use crate::{
     sync::Atomic,
     tracing_map::{
         KeyHash,
+        Map,
         MapView, //
     }, //
 };
@@ -103,17 +104,16 @@ pub trait Context<'c>: Env + 'c {
     /// Whether anybody wants the event that the resolver called `synth`.
     fn is_wanted(&self, synth: u16) -> bool;
 
-    /// The time of a `trace()` has come: generates the event that the resolver called `synth`.
-    fn trace(&self, synth: u16, values: &impl schema::FieldValues);
-
-    /// Counts a row that could not be saved.
-    fn lose_save(&self);
+    /// The time of a `trace()` has come: generates the event that the resolver called `synth`. Returns how many of its
+    /// records could not be written.
+    fn trace(&self, synth: u16, values: &impl schema::FieldValues) -> u32;
 }
 
 /// A hit whose entry is known.
-#[derive(Clone, Copy)]
-pub(super) struct Hit<'h, C> {
+pub(super) struct Hit<'h, 'c, C: Context<'c>> {
     pub(super) cx: C,
+    /// The map that has the entry; the trigger may have another one meanwhile.
+    pub(super) map: &'c Map<C::Storage, C::Hash>,
     pub(super) stamp: u64,
     /// The numbers of other triggers' variables.
     pub(super) refs: &'h [u64],
@@ -124,7 +124,16 @@ pub(super) struct Hit<'h, C> {
     pub(super) aux: &'h [Atomic<u64>],
 }
 
-impl<'h, 'c: 'h, C: Context<'c>> Hit<'h, C> {
+// Derived ones would want maps that can be copied.
+impl<'c, C: Context<'c>> Clone for Hit<'_, 'c, C> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<'c, C: Context<'c>> Copy for Hit<'_, 'c, C> {}
+
+impl<'h, 'c: 'h, C: Context<'c>> Hit<'h, 'c, C> {
     /// What its numbers are computed of.
     #[inline(always)]
     pub(super) fn inputs(&self) -> Inputs<'h, C> {

@@ -71,7 +71,8 @@ use super::{
     Name,
     Op,
     Program,
-    Ref, //
+    Ref,
+    Time, //
 };
 
 /// A field and its span in the text.
@@ -129,6 +130,10 @@ impl Field {
             kind,
             modifier,
             usecs: modifier == Modifier::Usecs,
+            time: match op {
+                Op::Timestamp if modifier.buckets().is_none() => Time::Stamp,
+                _ => Time::None,
+            },
             size,
             signed: matches!(op, Op::Task(TaskNumber::Tgid | TaskNumber::Node)),
             type_name: Name::Fixed(type_name),
@@ -144,7 +149,7 @@ impl Field {
 impl Compiler<'_, '_> {
     /// Compiles one expression.
     pub(super) fn expression(&mut self, text: Span, usage: Usage) -> Result<Parsed, Refusal> {
-        if root(&self.spec.command, text) == Root::Atom {
+        if root(&self.command, text) == Root::Atom {
             return self.atom(text, usage);
         }
 
@@ -158,11 +163,9 @@ impl Compiler<'_, '_> {
 
                 // PARITY: Linux 7.2 writes beyond the end of its buffer.
                 if name.len() > EXPR_TEXT_MAX {
-                    return Err(self.spec.command.explain(
-                        Errno::E2big,
-                        ErrKind::ExprTooLong,
-                        text,
-                    ));
+                    return Err(self
+                        .command
+                        .explain(Errno::E2big, ErrKind::ExprTooLong, text));
                 }
                 parsed.field.name = Name::Made(name);
             }
@@ -174,10 +177,10 @@ impl Compiler<'_, '_> {
     /// Compiles an operand or a whole expression. Its code pushes one number.
     fn operand(&mut self, text: Span, operators: &mut u32) -> Result<Parsed, Refusal> {
         if *operators > OPERATORS_MAX {
-            return Err(self.spec.command.refuse(ErrKind::TooManySubexpr, text));
+            return Err(self.command.refuse(ErrKind::TooManySubexpr, text));
         }
 
-        match root(&self.spec.command, text) {
+        match root(&self.command, text) {
             Root::Atom => {
                 let parsed = self.atom(text, Usage::Operand)?;
 
@@ -192,10 +195,10 @@ impl Compiler<'_, '_> {
     fn negation(&mut self, text: Span, operators: &mut u32) -> Result<Parsed, Refusal> {
         *operators = operators.saturating_add(1);
         if *operators > OPERATORS_MAX {
-            return Err(self.spec.command.refuse(ErrKind::TooManySubexpr, text));
+            return Err(self.command.refuse(ErrKind::TooManySubexpr, text));
         }
 
-        let inner = negated(&self.spec.command, text)?;
+        let inner = negated(&self.command, text)?;
         let start = self.program.code.len();
         let parsed = self.operand(inner, operators)?;
 
@@ -254,7 +257,7 @@ impl Compiler<'_, '_> {
             return Err(Refusal::new(
                 Errno::Edom,
                 ErrKind::DivisionByZero,
-                self.spec.command.column(right.seen),
+                self.command.column(right.seen),
             ));
         }
 
@@ -273,7 +276,10 @@ impl Compiler<'_, '_> {
                     Operator::Mul => Insn::Mul,
                     Operator::Div => Insn::Div,
                 })?;
-                self.computed(start, &left.field)?
+                Field {
+                    time: Time::of(operator, left.field.time, right.field.time),
+                    ..self.computed(start, &left.field)?
+                }
             }
         };
 
@@ -334,6 +340,7 @@ impl Compiler<'_, '_> {
             }),
             kind: Kind::Number,
             modifier: Modifier::None,
+            time: Time::None,
             signed: left.may_be_negative(),
             ..*left
         })
@@ -341,11 +348,11 @@ impl Compiler<'_, '_> {
 
     /// Compiles an atom: a constant, a reference or a field.
     pub(super) fn atom(&mut self, text: Span, usage: Usage) -> Result<Parsed, Refusal> {
-        let bytes = text.of(self.spec.command.text());
+        let bytes = text.of(self.command.text());
 
         if bytes.first().is_some_and(u8::is_ascii_digit) {
             let value =
-                number(bytes).map_err(|_| self.spec.command.refuse(ErrKind::ExpectNumber, text))?;
+                number(bytes).map_err(|_| self.command.refuse(ErrKind::ExpectNumber, text))?;
 
             return Ok(Parsed {
                 field: Field::constant(value),
@@ -383,7 +390,7 @@ impl Compiler<'_, '_> {
     ///
     /// PARITY: `parse_atom()` ignores system and event unless a variable follows.
     fn qualified(&self, text: Span) -> (Span, Option<(Span, Span)>, Span) {
-        let mut parts = Split::new(self.spec.command.text(), text, b'.');
+        let mut parts = Split::new(self.command.text(), text, b'.');
 
         match (parts.next(), parts.next(), parts.rest()) {
             (Some(system), Some(event), Some(atom)) => (system, Some((system, event)), atom),
@@ -394,7 +401,7 @@ impl Compiler<'_, '_> {
     /// Returns the span that a caret for `text` searches for: the system of a qualified name, else all.
     pub(super) fn seen(&self, text: Span) -> Span {
         if text
-            .of(self.spec.command.text())
+            .of(self.command.text())
             .first()
             .is_some_and(u8::is_ascii_digit)
         {
@@ -406,12 +413,12 @@ impl Compiler<'_, '_> {
 
     /// Returns the name of the variable that an atom refers to.
     pub(super) fn referred(&self, atom: Span) -> Option<Span> {
-        matches!(atom.of(self.spec.command.text()), [b'$', _, ..]).then(|| atom.skip(1))
+        matches!(atom.of(self.command.text()), [b'$', _, ..]).then(|| atom.skip(1))
     }
 
     /// Returns the definition of the trigger's own variable `name`, if that is a plain field.
     fn local(&self, event: Option<(Span, Span)>, name: Span) -> Option<Span> {
-        let text = self.spec.command.text();
+        let text = self.command.text();
 
         if !self.is_target(event) {
             return None;
@@ -420,9 +427,19 @@ impl Compiler<'_, '_> {
             .iter()
             .filter(|def| def.name.of(text) == name.of(text))
             .map(|def| def.expr)
-            .find(|&expr| {
-                root(&self.spec.command, expr) == Root::Atom && self.referred(expr).is_none()
-            })
+            .find(|&expr| root(&self.command, expr) == Root::Atom && self.referred(expr).is_none())
+    }
+
+    /// Returns whether the trigger defines the variable `name` as a reference and nothing more.
+    fn is_defined_as_reference(&self, name: Span) -> bool {
+        let command = self.command;
+        let name = name.of(command.text());
+        let is_reference =
+            |expr| root(&command, expr) == Root::Atom && self.referred(expr).is_some();
+
+        self.defs
+            .iter()
+            .any(|def| def.name.of(command.text()) == name && is_reference(def.expr))
     }
 
     /// Compiles a reference to a variable of this trigger that `expr` defines, if that is a constant.
@@ -449,8 +466,12 @@ impl Compiler<'_, '_> {
         name: Span,
         usage: Usage,
     ) -> Result<Result<Field, Notes>, Refusal> {
-        let text = self.spec.command.text();
-        let first = self.own == Own::First || self.event.defines(name.of(text));
+        let text = self.command.text();
+        let first = match self.own {
+            Own::First => true,
+            Own::Computed if !self.is_defined_as_reference(name) => true,
+            _ => self.event.defines(name.of(text)),
+        };
 
         if let (true, Some(field)) = (first, self.value(event, name, usage)?) {
             return Ok(Ok(field));
@@ -474,7 +495,7 @@ impl Compiler<'_, '_> {
         name: Span,
         usage: Usage,
     ) -> Result<Option<Field>, Refusal> {
-        let text = self.spec.command.text();
+        let text = self.command.text();
 
         if self.own == Own::Never || !self.is_target(event) {
             return Ok(None);
@@ -493,18 +514,13 @@ impl Compiler<'_, '_> {
         };
         let modifier = match suffix {
             None => Modifier::None,
-            Some(suffix) => self
-                .spec
-                .modifier(base, suffix, usage)
-                .ok()
+            Some(suffix) => match self.spec.modifier(base, suffix, usage)? {
                 // They say what a field of an event is.
-                .filter(|modifier| {
-                    !matches!(
-                        modifier,
-                        Modifier::Usecs | Modifier::Execname | Modifier::Stacktrace
-                    )
-                })
-                .ok_or_else(|| self.spec.command.refuse(ErrKind::BadFieldModifier, suffix))?,
+                Modifier::Usecs | Modifier::Execname | Modifier::Stacktrace => {
+                    return Err(self.command.refuse(ErrKind::BadFieldModifier, suffix));
+                }
+                modifier => modifier,
+            },
         };
         let shown = match event {
             Some((system, _)) => Span {
@@ -530,7 +546,7 @@ impl Compiler<'_, '_> {
         event: Option<(Span, Span)>,
         name: Span,
     ) -> Result<Result<Field, Notes>, Refusal> {
-        let command = &self.spec.command;
+        let command = self.command;
         let text = command.text();
         let note = |kind| {
             Some(Entry {
@@ -551,7 +567,10 @@ impl Compiler<'_, '_> {
             Err(LookupError::Failed(e)) => return Err(e.into()),
         };
 
-        match self.program.refer(command, event, Name::Text(name), &var)? {
+        match self
+            .program
+            .refer(&command, event, Name::Text(name), &var)?
+        {
             Some((_, field)) => Ok(Ok(field)),
             None => not_found,
         }
@@ -559,7 +578,7 @@ impl Compiler<'_, '_> {
 
     /// Returns the number of the task that has this name, which a field of the event may have as well.
     fn task_number(&self, name: Span) -> Option<TaskNumber> {
-        let name = name.of(self.spec.command.text());
+        let name = name.of(self.command.text());
         let mut all = TaskNumber::ALL.into_iter();
 
         all.find(|number| number.name().as_bytes() == name && self.event.has(*number))
@@ -567,7 +586,7 @@ impl Compiler<'_, '_> {
 
     /// Compiles a field of the event, or a special field.
     fn event_field(&mut self, text: Span, usage: Usage, seen: Span) -> Result<Field, Refusal> {
-        let command = &self.spec.command;
+        let command = self.command;
         let (name, modifier) = self.spec.name_and_modifier(text);
         let modifier = match modifier {
             Some(modifier) => self.spec.modifier(name, modifier, usage)?,
@@ -626,6 +645,7 @@ impl Compiler<'_, '_> {
                     modifier
                 },
                 usecs: modifier == Modifier::Usecs,
+                time: Time::None,
                 size: match op {
                     // CAST: `STR_SLOT` is 256.
                     Op::DynString { .. } | Op::RelDynString { .. } => STR_SLOT as u32,
@@ -689,11 +709,14 @@ fn same_event(text: &[u8], a: (Span, Span), b: (Span, Span)) -> bool {
 
 impl Program {
     /// Returns the place of the first field of `join()` that is not of the same kind and size as the key of `definer` in
-    /// its place, or of the last one if they are not as many; `None` if all agree, or there is no `join()`.
+    /// its place, or where that is one of buckets, or of the last one if they are not as many; `None` if all agree, or
+    /// there is no `join()`.
     fn join_differs(&self, definer: &Program) -> Option<Span> {
         let join = self.joins.first()?;
         let (own, others) = (join.keys.as_slice(), definer.keys());
-        let same = |(a, b): (&Key, &Key)| a.field.kind == b.field.kind && a.size == b.size;
+        let same = |(a, b): (&Key, &Key)| {
+            a.field.kind == b.field.kind && a.size == b.size && !b.field.is_bucketed()
+        };
         let agree = own
             .iter()
             .zip(others)
@@ -777,6 +800,7 @@ impl Ref {
                 kind: var.cell.kind,
                 modifier: Modifier::None,
                 usecs: var.usecs,
+                time: var.time,
                 size: var.size,
                 signed: var.signed,
                 type_name: Name::make(made, var.type_name)?,

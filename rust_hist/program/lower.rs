@@ -58,6 +58,9 @@ fn direct(field: &Field) -> Option<Operand> {
 
 impl Program {
     /// Lowers all of it. The numbers of a hit come behind the variables of other triggers, so all of those must be known.
+    ///
+    /// Not inlined: its plans are off the stack again where the compiler goes deeper.
+    #[inline(never)]
     pub(super) fn lower(&mut self) -> Result<(), AllocError> {
         self.plan = Plan::default();
         self.find_values()?;
@@ -171,6 +174,7 @@ impl Program {
     }
 
     /// Lowers keys and values.
+    #[inline(never)]
     fn lower_columns(&mut self) -> Result<(), AllocError> {
         let mut vals = List::new();
 

@@ -21,7 +21,8 @@ use crate::{
 
 use super::{
     Cell,
-    Program, //
+    Program,
+    Time, //
 };
 
 /// A variable of another trigger, as [`Program::export`] returns it.
@@ -39,6 +40,8 @@ pub struct ForeignVar<'p> {
     pub signed: bool,
     /// Whether it is in microseconds.
     pub usecs: bool,
+    /// What it has to do with time.
+    pub time: Time,
     /// The value of a variable that is a constant.
     pub constant: Option<u64>,
     /// The program of the trigger that defines it, by whose keys it is found.

@@ -53,6 +53,7 @@ use super::{
     Key,
     Kind,
     Name,
+    Op,
     Program, //
 };
 
@@ -80,7 +81,7 @@ impl Compiler<'_, '_> {
         event: Span,
         keyword: bool,
     ) -> Result<ActionKind, Refusal> {
-        let command = &self.spec.command;
+        let command = self.command;
         let Some(synth) = self.event.synth(event.of(command.text()))? else {
             return Err(command.refuse(ErrKind::SynthEventNotFound, event));
         };
@@ -132,7 +133,7 @@ impl Compiler<'_, '_> {
 
     /// Splits `system.event.` from a parameter.
     fn param(&self, param: Span) -> Result<(EventName, Span), Refusal> {
-        let command = &self.spec.command;
+        let command = self.command;
         let mut parts = Split::new(command.text(), param, b'.');
 
         match (parts.next(), parts.next(), parts.rest()) {
@@ -149,7 +150,7 @@ impl Compiler<'_, '_> {
         event: EventName,
         name: Span,
     ) -> Result<ArgSource, Refusal> {
-        if name.of(self.spec.command.text()).starts_with(b"$") {
+        if name.of(self.command.text()).starts_with(b"$") {
             self.variable(handler, event, name.skip(1))
         } else {
             self.field(handler, event, name)
@@ -158,7 +159,7 @@ impl Compiler<'_, '_> {
 
     /// Returns whether `event` is that of the trigger, or missing.
     pub(super) fn is_target(&self, event: EventName) -> bool {
-        let text = self.spec.command.text();
+        let text = self.command.text();
 
         event.is_none_or(|(system, event)| self.event.is_own(system.of(text), event.of(text)))
     }
@@ -170,7 +171,7 @@ impl Compiler<'_, '_> {
         event: EventName,
         name: Span,
     ) -> Result<ArgSource, Refusal> {
-        let command = &self.spec.command;
+        let command = self.command;
         let text = command.text();
 
         if self.is_target(event) {
@@ -192,7 +193,9 @@ impl Compiler<'_, '_> {
         );
 
         match found {
-            Ok(Some(var)) => self.program.refer(command, event, Name::Text(name), &var)?,
+            Ok(Some(var)) => self
+                .program
+                .refer(&command, event, Name::Text(name), &var)?,
             Ok(None) => return Err(not_found),
             Err(LookupError::NotUnique) => {
                 return Err(not_found.after(Some(Entry {
@@ -224,7 +227,7 @@ impl Compiler<'_, '_> {
         if self.variable(handler, event, name).is_err() {
             return Err(refusal);
         }
-        let command = &self.spec.command;
+        let command = self.command;
 
         Err(command
             .refuse(ErrKind::MissingDollar, name)
@@ -238,7 +241,7 @@ impl Compiler<'_, '_> {
         event: EventName,
         name: Span,
     ) -> Result<ArgSource, Refusal> {
-        let command = &self.spec.command;
+        let command = self.command;
         let text = command.text();
         let mut refusal = Refusal::silent(Errno::Einval);
 
@@ -266,7 +269,7 @@ impl Compiler<'_, '_> {
             MatchedField::Var(var) => {
                 return self
                     .program
-                    .refer(command, event, var_name, &var)?
+                    .refer(&command, event, var_name, &var)?
                     .map(|(index, _)| ArgSource::Ref(index))
                     .ok_or(command.explain(Errno::Enomem, ErrKind::TooManyRefs, name))
             }
@@ -289,7 +292,7 @@ impl Compiler<'_, '_> {
         let is_field = |arg: &&Arg| matches!(arg.source, ArgSource::Field(_));
 
         if self.program.args().iter().filter(is_field).count() >= PARAMS_MAX {
-            return Err(self.spec.command.refuse(ErrKind::TooManyFieldVars, name));
+            return Err(self.command.refuse(ErrKind::TooManyFieldVars, name));
         }
         self.field_var(name, true)
     }
@@ -300,7 +303,7 @@ impl Compiler<'_, '_> {
         let start = made.len();
 
         made.extend_from_slice(HELPER_VAR)?;
-        made.extend_from_slice(name.of(self.spec.command.text()))?;
+        made.extend_from_slice(name.of(self.command.text()))?;
         Ok(Name::Made(Span {
             start,
             end: made.len(),
@@ -374,9 +377,14 @@ impl Program {
         };
 
         // A helper could not have keys that are variables of this program.
+        let is_variable = |key: &Key| {
+            self.ops(&key.field)
+                .any(|op| matches!(op, Op::Own(_) | Op::Ref(_)))
+        };
+
         self.keys().len() == other.lookup_keys().len()
             && self.keys().iter().zip(other.lookup_keys()).all(same)
-            && !self.plan.row.has_values
+            && !self.keys().iter().any(is_variable)
     }
 
     /// Returns whether a hit of this program can find an entry of `source`: the first keys of this program

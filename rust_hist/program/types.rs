@@ -9,6 +9,7 @@
 
 use crate::{
     field::TaskNumber,
+    lang::expr::Operator,
     text::Span, //
 };
 
@@ -146,6 +147,29 @@ pub enum Insn {
     /// Replaces the top two values by their unsigned quotient: the lower one divided by the top one, or
     /// all ones for a division by zero.
     Div,
+}
+
+/// What a number has to do with time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Time {
+    /// Nothing, as far as is known.
+    #[default]
+    None,
+    /// A time stamp of a record.
+    Stamp,
+    /// A difference of time stamps.
+    Interval,
+}
+
+impl Time {
+    /// Returns that of the result of a binary operator; `left` is that of the left operand.
+    pub(super) fn of(operator: Operator, left: Self, right: Self) -> Self {
+        match (operator, left, right) {
+            (Operator::Sub, Self::Stamp, Self::Stamp)
+            | (Operator::Add | Operator::Sub, Self::Interval, Self::Interval) => Self::Interval,
+            _ => Self::None,
+        }
+    }
 }
 
 /// The kind of a column's value.

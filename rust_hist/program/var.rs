@@ -70,7 +70,7 @@ impl Compiler<'_, '_> {
     ///
     /// PARITY: `parse_var_defs()` ignores what follows the sixteenth item of a token.
     pub(super) fn definitions(&mut self) -> Result<(), Refusal> {
-        let command = &self.spec.command;
+        let command = self.command;
 
         for &token in self.spec.vars.as_slice() {
             for item in self.spec.items(token) {
@@ -96,7 +96,7 @@ impl Compiler<'_, '_> {
         while let Some(&Def { name, expr }) = self.defs.get(at) {
             at = at.saturating_add(1);
             self.check_unique(name, expr, purpose)?;
-            self.own = Own::First;
+            self.own = Own::Computed;
 
             let parsed = self.expression(expr, Usage::Variable)?;
 
@@ -130,7 +130,7 @@ impl Compiler<'_, '_> {
 
     /// Refuses the name of a variable that this trigger or another one of the event has given to one already.
     fn check_unique(&mut self, name: Span, expr: Span, purpose: Purpose) -> Result<(), Refusal> {
-        let text = self.spec.command.text();
+        let text = self.command.text();
         let is_own = self.program.own_var(name.of(text), text).is_some();
 
         if purpose == Purpose::Change || !is_own && !self.event.defines(name.of(text)) {
@@ -138,12 +138,10 @@ impl Compiler<'_, '_> {
         }
         // It is not known yet whether it is stored.
         if !is_own && !self.is_plain(expr) {
-            let n = u8::try_from(self.program.vars.len()).ok();
-
-            self.defined_elsewhere = self.defined_elsewhere.or(n);
+            self.defined_elsewhere |= u8::try_from(self.program.vars.len()).map_or(0, bit);
             return Ok(());
         }
-        Err(self.spec.command.refuse(ErrKind::DuplicateVar, name))
+        Err(self.command.refuse(ErrKind::DuplicateVar, name))
     }
 
     /// Refuses a variable with the name of one that another trigger of the event stores if it is stored, too. If not,
@@ -152,33 +150,32 @@ impl Compiler<'_, '_> {
         &self,
         columns: Result<(), Refusal>,
     ) -> Result<(), Refusal> {
-        let var = self
-            .defined_elsewhere
-            .and_then(|n| self.program.vars.get(usize::from(n)));
+        let twice = (0..=u8::MAX)
+            .zip(self.program.vars())
+            .filter(|(n, _)| self.defined_elsewhere & bit(*n) != 0)
+            .find(|(_, var)| columns.is_err() || var.is_stored());
 
-        match var {
-            Some(var) if columns.is_err() || var.is_stored() => {
-                Err(self.spec.command.refuse(ErrKind::DuplicateVar, var.name))
-            }
-            _ => columns,
+        match twice {
+            Some((_, var)) => Err(self.command.refuse(ErrKind::DuplicateVar, var.name)),
+            None => columns,
         }
     }
 
     /// Returns whether a definition is a plain field, for which a reference to the variable stands.
     pub(super) fn is_plain(&self, expr: Span) -> bool {
         let starts_with_digit = expr
-            .of(self.spec.command.text())
+            .of(self.command.text())
             .first()
             .is_some_and(u8::is_ascii_digit);
 
-        root(&self.spec.command, expr) == Root::Atom
+        root(&self.command, expr) == Root::Atom
             && self.referred(expr).is_none()
             && !starts_with_digit
     }
 
     /// Returns whether a value may be that of a variable of the trigger.
     pub(super) fn vals_name_values(&self) -> bool {
-        let text = self.spec.command.text();
+        let text = self.command.text();
         let Some(list) = self.spec.vals.map(|list| list.of(text)) else {
             return false;
         };
@@ -188,11 +185,13 @@ impl Compiler<'_, '_> {
 
             while let Some(at) = rest.iter().position(|&byte| byte == b'$') {
                 rest = rest.get(at.saturating_add(1)..).unwrap_or(&[]);
-                match rest.strip_prefix(name) {
+                let behind = rest.strip_prefix(name).map(<[u8]>::first);
+
+                match behind {
+                    // Of another name.
+                    Some(Some(byte)) if byte.is_ascii_alphanumeric() || *byte == b'_' => (),
                     // A modifier makes a value of a field as well.
-                    Some(more) if more.first() == Some(&b'.') || !self.is_plain(def.expr) => {
-                        return true
-                    }
+                    Some(byte) if byte == Some(&b'.') || !self.is_plain(def.expr) => return true,
                     _ => (),
                 }
             }
@@ -204,7 +203,7 @@ impl Compiler<'_, '_> {
 
     /// Returns whether this trigger or another one of the event defines a variable `name`.
     pub(super) fn is_taken(&self, name: &[u8]) -> bool {
-        let text = self.spec.command.text();
+        let text = self.command.text();
 
         self.program.own_var(name, text).is_some() || self.event.defines(name)
     }
@@ -212,7 +211,7 @@ impl Compiler<'_, '_> {
     /// Returns the variables that are not stored, one bit each: those that are no plain fields and that only keys and
     /// values name, or other variables that are not stored.
     fn unstored(&self) -> u32 {
-        let text = self.spec.command.text();
+        let text = self.command.text();
         let program = &self.program;
         let columns = program.named_in_columns();
         let mut unstored = 0;

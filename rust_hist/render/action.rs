@@ -38,6 +38,13 @@ const SEPARATOR: &[u8] = b"  ";
 /// The separator after a stack, whose last frame is a line of its own.
 const SEPARATOR_AFTER_STACK: &[u8] = b"\n\t";
 
+/// Returns the words of a saved value in the row that was saved.
+pub(super) fn kept_words<'r>(save: &Save, row: &'r [u64]) -> &'r [u64] {
+    row.get(save.at()..)
+        .and_then(|from| from.get(..save.words()))
+        .unwrap_or(&[])
+}
+
 impl<S: Symbols> Renderer<'_, S> {
     /// Writes the tracked value of each handler that has one, and the values saved with it.
     ///
@@ -73,11 +80,7 @@ impl<S: Symbols> Renderer<'_, S> {
     ///
     /// PARITY: for a stack `track_data_print()` writes the address of its copy.
     fn saved<W: Out>(&self, save: &Save, kept: &Kept<'_>, out: &mut W) -> fmt::Result {
-        let words = kept
-            .row
-            .get(save.at()..)
-            .and_then(|from| from.get(..save.words()))
-            .unwrap_or(&[]);
+        let words = kept_words(save, kept.row);
 
         out.write_bytes(save.name().of(self.text))?;
         match save.field().kind() {

@@ -62,11 +62,7 @@ impl<S: Symbols> Renderer<'_, S> {
                 out.write_bytes(b", ")?;
             }
             is_empty = false;
-            let words = row
-                .key
-                .get(key.first_word()..)
-                .and_then(|rest| rest.get(..key.words()))
-                .unwrap_or(&[]);
+            let words = key.of(row.key);
 
             if key.field().kind() == Kind::Stack {
                 self.stack(key, words, out)?;
@@ -141,18 +137,14 @@ impl<S: Symbols> Renderer<'_, S> {
     }
 
     /// Writes a key that is a stack, one line for each frame.
-    fn stack<W: Out>(&self, key: &Key, frames: &[u64], out: &mut W) -> fmt::Result {
+    fn stack<W: Out>(&self, key: &Key, words: &[u64], out: &mut W) -> fmt::Result {
         if key.field().op() == Op::Stacktrace {
             out.write_bytes(b"common_stacktrace:\n")?;
         } else {
             out.write_bytes(self.program.field_name(key.field(), self.text))?;
             out.write_bytes(b".stacktrace")?;
         }
-        for &frame in frames
-            .iter()
-            .take(STACK_DEPTH)
-            .take_while(|&&frame| frame != 0)
-        {
+        for frame in frames(words) {
             spaces(FRAME_INDENT, out)?;
             self.symbols.symbol_offset(frame, out)?;
             out.write_bytes(b"\n")?;
@@ -162,11 +154,20 @@ impl<S: Symbols> Renderer<'_, S> {
 }
 
 /// Writes a number with its sign.
-fn integer<W: Out>(number: Integer, out: &mut W) -> fmt::Result {
+pub(super) fn integer<W: Out>(number: Integer, out: &mut W) -> fmt::Result {
     if number.negative {
         out.write_bytes(b"-")?;
     }
     out.write_bytes(decimal(number.magnitude).as_bytes())
+}
+
+/// Returns the frames of a stack, which a 0 ends if there are fewer than there is room for.
+pub(super) fn frames(words: &[u64]) -> impl Iterator<Item = u64> + '_ {
+    words
+        .iter()
+        .copied()
+        .take(STACK_DEPTH)
+        .take_while(|&frame| frame != 0)
 }
 
 /// Writes the address that precedes a symbol.

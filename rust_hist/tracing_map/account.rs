@@ -60,13 +60,32 @@ impl Ending {
     }
 }
 
+/// What the actions of a hit can lose. The hit itself is counted as one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Loss {
+    /// A row that `save()` had no room for, as more hits wrote to one entry at once than there are rows.
+    Save,
+    /// A record of a synthetic event that could not be written.
+    Trace,
+}
+
+impl Loss {
+    /// The word of the account.
+    fn word(self) -> usize {
+        match self {
+            Self::Save => 3,
+            Self::Trace => 4,
+        }
+    }
+}
+
 /// The values of a call, each computed when it is wanted.
 pub trait Values {
     /// Value `i`, which adds to sum `i + 1`.
     fn value(&self, i: usize) -> u64;
 }
 
-/// The number of calls of a trigger by their outcome, added up over the CPUs.
+/// The number of calls of a trigger by their outcome, and what their actions have lost, added up over the CPUs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Account {
     /// Calls that were counted in an element.
@@ -77,6 +96,10 @@ pub struct Account {
     pub dropped_nested: u64,
     /// Calls ignored because a variable was not set, or because they came without a record.
     pub ignored: u64,
+    /// Rows that `save()` had no room for.
+    pub lost_saves: u64,
+    /// Records of synthetic events that could not be written.
+    pub lost_traces: u64,
 }
 
 impl Account {
@@ -90,6 +113,18 @@ impl Account {
         self.hits
             .wrapping_add(self.dropped())
             .wrapping_add(self.ignored)
+    }
+
+    /// Returns the calls and losses of both.
+    pub fn plus(&self, other: &Self) -> Self {
+        Self {
+            hits: self.hits.wrapping_add(other.hits),
+            dropped_full: self.dropped_full.wrapping_add(other.dropped_full),
+            dropped_nested: self.dropped_nested.wrapping_add(other.dropped_nested),
+            ignored: self.ignored.wrapping_add(other.ignored),
+            lost_saves: self.lost_saves.wrapping_add(other.lost_saves),
+            lost_traces: self.lost_traces.wrapping_add(other.lost_traces),
+        }
     }
 
     fn add(&mut self, ending: Ending, n: u64) {
@@ -183,6 +218,14 @@ impl<'a> Shard<'a> {
         }
     }
 
+    /// Counts what actions of a hit have lost.
+    #[cold]
+    #[inline(never)]
+    pub fn lose(&self, loss: Loss, n: u64) {
+        // OVERFLOW: below the number of words.
+        self.add(self.at.wrapping_add(loss.word()), n);
+    }
+
     /// Counts a call that hit an element in the element's hit count, and adds the values to its further sums,
     /// wrapping around. Each value is computed when it is added; there is none past the sums of the shape.
     #[inline(always)]
@@ -223,7 +266,11 @@ where
 
     /// Adds up the account of all CPUs for a caller that knows the number of hits already.
     pub fn account_of(&self, hits: u64) -> Account {
-        let mut account = Account::default();
+        let mut account = Account {
+            lost_saves: self.over_shards(Loss::Save.word()),
+            lost_traces: self.over_shards(Loss::Trace.word()),
+            ..Account::default()
+        };
 
         for ending in Ending::ALL {
             let n = ending.word().map_or(hits, |at| self.over_shards(at));

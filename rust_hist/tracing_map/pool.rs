@@ -30,7 +30,7 @@ const TOP: usize = 1;
 /// # Invariants
 ///
 /// - Each element is in exactly one of four states: its index is at least `NEXT`; it is on the stack; one
-///   inserter owns it; exactly one slot refers to it, which is final.
+///   inserter owns it; exactly one slot refers to it, which is final until the whole map is emptied.
 /// - `NEXT` never exceeds the number of elements.
 /// - Every change increments the upper half of `TOP`, so a stack with the same top as before has another
 ///   word, unless it changed 2^32 times during one `take`.
@@ -69,6 +69,23 @@ impl<'a> Pool<'a> {
             .get(NEXT)
             // CAST: `NEXT` is at most the number of elements, which is a `usize`.
             .map_or(0, |next| next.load(Relaxed) as usize)
+    }
+
+    /// Visits the elements on the stack, while nobody allocates or frees one.
+    pub(super) fn given_back(self) -> impl Iterator<Item = Elt> + 'a {
+        // ORDERING: the caller comes after all who changed the stack, here and below.
+        let mut top = self
+            .words
+            .get(TOP)
+            .map_or(0, |top| top_of(top.load(Relaxed)));
+
+        core::iter::from_fn(move || {
+            let link = self.link(top)?;
+            // OVERFLOW: `link` returned a word for `top`, so it is not 0.
+            let elt = u32::try_from(top.wrapping_sub(1)).ok().map(Elt);
+            top = top_of(link.load(Relaxed));
+            elt
+        })
     }
 
     /// Returns whether no element was free at some time during the call.

@@ -224,13 +224,30 @@ where
     where
         F: Fn(&[Atomic<u64>], &mut [u64]),
     {
+        self.copy(limit, to, copy_aux, |map, row_words, rows| {
+            map.mark(row_words, rows, map.published(), MARKED);
+        })
+    }
+
+    /// Copies the elements with an index below `limit` that `mark` marks.
+    pub(super) fn copy<F>(
+        &self,
+        limit: usize,
+        to: &mut [u64],
+        copy_aux: F,
+        mark: impl FnOnce(&Self, usize, &mut [u64]),
+    ) -> usize
+    where
+        F: Fn(&[Atomic<u64>], &mut [u64]),
+    {
         let row_words = self.shape().row_words().max(1);
         let limit = to.len().checked_div(row_words).unwrap_or(0).min(limit);
         let Some(to) = to.get_mut(..limit.wrapping_mul(row_words)) else {
             return 0;
         };
 
-        self.mark(row_words, to);
+        self.mark_all(row_words, to, 0);
+        mark(self, row_words, to);
         let len = self.copy_marked(row_words, to, copy_aux);
 
         // OVERFLOW: at most the length of `to`.
@@ -241,23 +258,35 @@ where
         len
     }
 
-    /// Marks the rows whose index is that of an element in the map, and clears the marks of the others.
-    fn mark(&self, row_words: usize, rows: &mut [u64]) {
+    /// Marks all rows with `mark`.
+    fn mark_all(&self, row_words: usize, rows: &mut [u64], mark: u64) {
         let mark_at = self.shape().sums_in_row();
 
         for row in rows.chunks_exact_mut(row_words) {
-            if let Some(mark) = row.get_mut(mark_at) {
-                *mark = 0;
+            if let Some(word) = row.get_mut(mark_at) {
+                *word = mark;
             }
         }
-        for elt in self.published() {
+    }
+
+    /// Marks the rows whose index is that of one of `elts` with `mark`.
+    fn mark(&self, row_words: usize, rows: &mut [u64], elts: impl Iterator<Item = Elt>, mark: u64) {
+        let mark_at = self.shape().sums_in_row();
+
+        for elt in elts {
             // OVERFLOW: a row is not longer than an element's words in the map, so the index is less than the
             // number of words of the map.
             let at = elt.index().wrapping_mul(row_words).wrapping_add(mark_at);
-            if let Some(mark) = rows.get_mut(at) {
-                *mark = MARKED;
+            if let Some(word) = rows.get_mut(at) {
+                *word = mark;
             }
         }
+    }
+
+    /// Marks the rows whose index is that of an element in the map, while no insertion is under way.
+    pub(super) fn mark_settled(&self, row_words: usize, rows: &mut [u64]) {
+        self.mark_all(row_words, rows, MARKED);
+        self.mark(row_words, rows, self.pool().given_back(), 0);
     }
 
     /// Copies the key and aux words of the marked elements to consecutive rows, and returns their number.

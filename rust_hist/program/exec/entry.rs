@@ -22,6 +22,7 @@ use crate::{
     tracing_map::{
         copy_words,
         track_value,
+        Loss,
         RowWriter,
         TextCell,
         TrackCell,
@@ -252,7 +253,7 @@ fn number_of<const STEPS: u32>(plan: &Plan, number: &Operand, inputs: Inputs<'_,
 /// Variables that are immediate or made of the time stamp.
 const VARS_AND_STAMP: u32 = VARS | VARS_STAMP;
 
-impl<'h, 'c: 'h, C: Context<'c>> Hit<'h, C> {
+impl<'h, 'c: 'h, C: Context<'c>> Hit<'h, 'c, C> {
     /// Stores the variables of the trigger in the extra words of the entry.
     ///
     /// A string that cannot be had, because another context is writing it at this moment, leaves the variable unset.
@@ -362,7 +363,7 @@ impl<'h, 'c: 'h, C: Context<'c>> Hit<'h, C> {
 
         match self.track(action, when, value) {
             Tracked::Same => return,
-            Tracked::Lost => return self.cx.lose_save(),
+            Tracked::Lost => return self.lose(Loss::Save, 1),
             Tracked::Stored => (),
         }
         // Here, where what it took to keep the number is off the stack: the event may have triggers.
@@ -440,8 +441,16 @@ impl<'h, 'c: 'h, C: Context<'c>> Hit<'h, C> {
                 frames: None,
             };
 
-            self.cx.trace(synth, &values);
+            match self.cx.trace(synth, &values) {
+                0 => (),
+                n => self.lose(Loss::Trace, n.into()),
+            }
         }
+    }
+
+    /// Counts what the hit has lost where it was counted itself.
+    fn lose(&self, loss: Loss, n: u64) {
+        self.map.shard(self.cx.cpu()).lose(loss, n);
     }
 
     /// Stores a string or stack in its variable.

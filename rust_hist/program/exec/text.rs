@@ -38,7 +38,7 @@ use super::{
 /// Bytes of a word.
 pub(super) const WORD: usize = size_of::<u64>();
 
-impl<'h, 'c: 'h, C: Context<'c>> Hit<'h, C> {
+impl<'h, 'c: 'h, C: Context<'c>> Hit<'h, 'c, C> {
     /// Hands the string or stack that a field comes to on, word by word, at most `room` words, and returns
     /// how many there were; `None` if it cannot be had.
     ///

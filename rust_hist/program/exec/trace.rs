@@ -58,8 +58,8 @@ use super::{
 const STRING_WORDS: usize = STR_SLOT / WORD;
 
 /// The values of one action in one hit.
-pub(super) struct ArgVals<'h, C> {
-    pub(super) hit: &'h Hit<'h, C>,
+pub(super) struct ArgVals<'h, 'c, C: Context<'c>> {
+    pub(super) hit: &'h Hit<'h, 'c, C>,
     pub(super) action: &'h Action,
     /// What is to be done for each of its parameters.
     pub(super) steps: &'h [ArgStep],
@@ -67,7 +67,7 @@ pub(super) struct ArgVals<'h, C> {
     pub(super) frames: Option<&'h [u64]>,
 }
 
-impl<'h, 'c: 'h, C: Context<'c>> ArgVals<'h, C> {
+impl<'h, 'c: 'h, C: Context<'c>> ArgVals<'h, 'c, C> {
     fn source(&self, at: usize) -> Option<&'h ArgSource> {
         let args = self.hit.cx.program().args_of(self.action);
 
@@ -223,7 +223,7 @@ impl Seen {
     }
 }
 
-impl<'h, 'c: 'h, C: Context<'c>> FieldValues for ArgVals<'h, C> {
+impl<'h, 'c: 'h, C: Context<'c>> FieldValues for ArgVals<'h, 'c, C> {
     #[inline(always)]
     fn number(&self, field: usize) -> u64 {
         let Some(step) = self.steps.get(field) else {

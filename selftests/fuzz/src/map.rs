@@ -46,6 +46,7 @@ pub(crate) fn run(input: &[u8]) {
                 inner: u64::from(input.below(48)),
             },
             6 => Op::Lookup { key },
+            _ if kind >> 5 == 0 => Op::Empty,
             _ => Op::CopyRows,
         });
     }

@@ -31,6 +31,7 @@ fn world() -> World {
             "keys=prev_state,prev_prio,next_prio:three=prev_pid",
         )
         .with("zoo", "all", "keys=filename:title=u8")
+        .with("sched", "switch", "keys=prev_prio.buckets=10:tens=prev_pid")
         .synth("num u64 a")
 }
 
@@ -180,6 +181,12 @@ fn refusals_point_at_what_is_wrong() {
     refuse("keys=u8:vals=$wide:join(^sixteen)", JoinMismatch);
     refuse("keys=u8:vals=$three:join(u8,^u16)", JoinMismatch);
     refuse("keys=u8:vals=$prio,$wide:join(^s32)", JoinMismatch);
+    // No difference of buckets says when something began.
+    refuse("keys=u8:vals=$tens:join(^s32)", JoinMismatch);
+    // A key is a number of another trigger, and no string.
+    refuse("keys=^$who:join(s32)", InvalidRefKey);
+    refuse("keys=$d.log2=^7:d=u8-$prio:join(s32)", InvalidScale);
+    refuse("keys=$d.^usecs:d=u8-$prio:join(s32)", BadFieldModifier);
     refuse(
         "keys=u8:join(^filename):onmatch(sched.switch).num($prio)",
         JoinMismatch,

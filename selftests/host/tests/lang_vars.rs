@@ -330,7 +330,7 @@ fn h_var_08_to_11_references() {
 
 #[test]
 fn h_var_11_keys_and_values_name_numbers_of_the_hit() {
-    let mut world = world().with("zoo", "all", "keys=u8:mine=u16");
+    let mut world = world().with("zoo", "all", "keys=u8:mine=u16,mine2=u32");
     let tail = ":sort=hitcount:size=2048";
 
     for (typed, printed) in [
@@ -391,6 +391,11 @@ fn h_var_11_keys_and_values_name_numbers_of_the_hit() {
     assert_eq!(refs(&mut world, "keys=u8:vals=$prio:prio=s16+1"), 1);
     assert_eq!(refs(&mut world, "keys=u8:vals=$mine:mine=s16+1"), 0);
     assert_eq!(refs(&mut world, "keys=u8:prio=s16+1,x=$prio"), 0);
+    // C looks elsewhere for the name of a variable that is but a reference.
+    assert_eq!(refs(&mut world, "keys=u8:prio=$bytes,x=$prio+1"), 2);
+    assert_eq!(refs(&mut world, "keys=u8:new=$prio,x=$new+1"), 1);
+    // Not of that name.
+    assert_eq!(refs(&mut world, "keys=u8:vals=$prio:pri=s16+1"), 1);
 
     // No key can be known before the entries that have the variables of other triggers.
     for text in [
@@ -427,6 +432,12 @@ fn h_var_11_keys_and_values_name_numbers_of_the_hit() {
     ] {
         world.refuses(text, Einval, &[(DuplicateVar, "mine")]);
     }
+    // One that is stored nowhere does not hide another one.
+    world.refuses(
+        "keys=$mine:mine=u8+1,other=u8+2,mine2=u8+3",
+        Einval,
+        &[(DuplicateVar, "mine2")],
+    );
     // What C finds first is said first.
     world.refuses("mine=u8+1:keys=junk", Einval, &[(DuplicateVar, "mine")]);
     world.refuses(

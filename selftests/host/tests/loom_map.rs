@@ -12,7 +12,7 @@
 mod common;
 
 use common::{map, shape, Same, Words};
-use loom::sync::Arc;
+use loom::sync::{Arc, RwLock};
 use loom::thread;
 use rust_hist::sync::{Acquire, Atomic, Relaxed, Release};
 use rust_hist::tracing_map::{copy_words, Elt, Ending, KeyHash, Map, Rows, SeededHash};
@@ -23,6 +23,8 @@ use std::collections::{BTreeMap, BTreeSet};
 fn check(preemptions: usize, test: impl Fn() + Sync + Send + 'static) {
     let mut model = loom::model::Builder::new();
     model.preemption_bound = Some(preemptions);
+    // A map that is emptied has more words than other cases have steps.
+    model.max_branches = 10_000;
     model.check(test);
 }
 
@@ -348,4 +350,85 @@ fn every_call_is_in_the_account_and_in_the_rows() {
             settle(&map, 5);
         });
     }
+}
+
+/// Two maps that take turns, as the table of a trigger has them while its epochs are read.
+struct Turns {
+    /// The words of each map.
+    words: [Words; 2],
+    /// Which of them hits go to.
+    live: Atomic<u32>,
+    /// A hit is inside; who waits for all hits takes it alone.
+    hits: RwLock<()>,
+}
+
+impl Turns {
+    fn new() -> Self {
+        let words = || {
+            let shape = shape(1, 1, 2, 1, 2);
+            (0..shape.words()).map(|_| Atomic::<u64>::new(0)).collect()
+        };
+        Self {
+            words: [words(), words()],
+            live: Atomic::<u32>::new(0),
+            hits: RwLock::new(()),
+        }
+    }
+
+    fn map(&self, which: u32) -> Map<Words, SeededHash> {
+        let words = self.words[which as usize].clone();
+        Map::new(shape(1, 1, 2, 1, 2), words, SeededHash::default()).expect("enough words")
+    }
+
+    fn hit(&self, cpu: u32, key: u64) {
+        let _inside = self.hits.read().expect("no panic");
+        // As in `Table::in_hit`.
+        call(&self.map(self.live.load(Acquire)), cpu, key);
+    }
+
+    /// Ends the epoch and returns its rows; the map is empty again afterwards.
+    fn next_epoch(&self, spare: u32) -> BTreeMap<u64, u64> {
+        // As in `Table::exchange`.
+        let old = self.live.xchg(spare, Release);
+        assert_eq!(old, 1 - spare);
+        drop(self.hits.write().expect("no panic"));
+
+        let mut map = self.map(old);
+        let mut words = vec![0; map.used() * map.shape().row_words()];
+        let len = map.copy_settled_rows(&mut words, copy_words);
+        let found: BTreeMap<u64, u64> = Rows::new(map.shape(), &words, len)
+            .iter()
+            .map(|row| {
+                assert_eq!(row.aux[0], !row.key[0], "a row that is not complete");
+                (row.key[0], row.sums[0])
+            })
+            .collect();
+        assert_eq!(found, rows(&map));
+        settle(&map, found.values().sum());
+        map.empty();
+        found
+    }
+}
+
+#[test]
+fn each_hit_is_in_one_epoch() {
+    check(6, || {
+        let turns = Arc::new(Turns::new());
+        let other = {
+            let turns = turns.clone();
+            thread::spawn(move || {
+                turns.hit(1, 7);
+                turns.hit(1, 8);
+                turns.hit(1, 7);
+            })
+        };
+        let mut epochs = vec![turns.next_epoch(1), turns.next_epoch(0)];
+
+        other.join().expect("thread");
+        epochs.push(rows(&turns.map(0)));
+        for (key, fired) in [(7, 2), (8, 1)] {
+            let sum: u64 = epochs.iter().filter_map(|epoch| epoch.get(&key)).sum();
+            assert_eq!(sum, fired, "{epochs:?}");
+        }
+    });
 }

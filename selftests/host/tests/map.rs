@@ -9,8 +9,8 @@ mod common;
 use common::{map, shape, Quarters, Same, Words};
 use rust_hist::sync::{Atomic, Relaxed};
 use rust_hist::tracing_map::{
-    copy_words, Account, Dimensions, Elt, Ending, HashSeed, Key, KeyHash, Map, Rows, SeededHash,
-    Shape, Whole,
+    copy_words, Account, Dimensions, Elt, Ending, HashSeed, Key, KeyHash, Loss, Map, Rows,
+    SeededHash, Shape, Whole,
 };
 use std::collections::HashSet;
 
@@ -157,6 +157,9 @@ fn each_call_is_accounted_for_once() {
     map.shard(0).count(Ending::DroppedNested);
     map.shard(1).count(Ending::Ignored);
     map.shard(1).count(Ending::Ignored);
+    map.shard(0).lose(Loss::Save, 1);
+    map.shard(0).lose(Loss::Trace, 2);
+    map.shard(1).lose(Loss::Trace, 3);
 
     let account = map.account();
     assert_eq!(
@@ -166,6 +169,8 @@ fn each_call_is_accounted_for_once() {
             dropped_full: 72,
             dropped_nested: 1,
             ignored: 2,
+            lost_saves: 1,
+            lost_traces: 5,
         }
     );
     assert_eq!(account.dropped(), 73);

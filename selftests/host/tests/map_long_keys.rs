@@ -43,7 +43,7 @@ fn hitcounts<H: KeyHash>(map: &Map<Words, H>) -> HashMap<Vec<u64>, u64> {
 }
 
 fn each_way_of_writing_a_key_finds_it<H: KeyHash>() {
-    let map = map::<H>(shape(7, WORDS, 0, 1, 1));
+    let mut map = map::<H>(shape(7, WORDS, 0, 1, 1));
 
     for key in all_keys() {
         let shortest = without_zeros(&key).len();
@@ -61,6 +61,13 @@ fn each_way_of_writing_a_key_finds_it<H: KeyHash>() {
     for key in all_keys() {
         let ways = WORDS - without_zeros(&key).len() + 1;
         assert_eq!(found.get(&key[..]), Some(&(ways as u64)), "{key:?}");
+    }
+
+    map.empty();
+    assert_eq!((hitcounts(&map).len(), map.used()), (0, 0));
+    for key in all_keys() {
+        assert!(map.lookup(&key).is_none());
+        assert!(map.insert(&key, |_| ()).is_some());
     }
 }
 

@@ -22,6 +22,7 @@ fn op() -> impl Strategy<Value = Op> {
         2 => (key.clone(), key.clone()).prop_map(|(key, inner)| Op::Nested { key, inner }),
         2 => key.prop_map(|key| Op::Lookup { key }),
         1 => Just(Op::CopyRows),
+        1 => Just(Op::Empty),
     ]
 }
 

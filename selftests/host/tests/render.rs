@@ -92,6 +92,7 @@ fn show_bytes(event: &Event, text: &[u8], copied: &[Copied<'_>]) -> Vec<u8> {
         dropped_full: 3,
         dropped_nested: 1000,
         ignored: 1000,
+        ..Account::default()
     };
 
     let mut out = Text::default();

@@ -2,9 +2,9 @@
 
 //! The tracing map against a `HashMap` with a limit.
 
-use super::{insert, map, shape};
-use rust_hist::sync::Relaxed;
-use rust_hist::tracing_map::{copy_words, Ending, KeyHash, Rows};
+use super::{insert, shape, Words};
+use rust_hist::sync::{Atomic, Relaxed};
+use rust_hist::tracing_map::{copy_words, Ending, KeyHash, Map, Rows};
 use std::collections::HashMap;
 
 /// Something that is done to a map.
@@ -25,6 +25,8 @@ pub(crate) enum Op {
         key: u64,
     },
     CopyRows,
+    /// Copy all rows and begin anew in the same memory.
+    Empty,
 }
 
 /// A table with a limit.
@@ -64,13 +66,20 @@ fn words_of(key: u64) -> [u64; 3] {
 /// Gives the operations to a map and to the model, which say the same after each.
 pub(crate) fn check<H: KeyHash>(bits: u32, cpus: u32, ops: &[Op]) {
     let shape = shape(bits, 3, 2, 2, cpus);
-    let map = map::<H>(shape);
+    let words: Words = (0..shape.words()).map(|_| Atomic::<u64>::new(0)).collect();
+    let mut map =
+        Map::new(shape, words.clone(), H::default()).expect("as many words as it asks for");
     let mut model = Model {
         limit: shape.elts(),
         ..Model::default()
     };
-    let hit = |cpu: u32, key: u64, value: u64, stamp: u64, inner: &mut dyn FnMut()| {
-        let elt = insert(&map, words_of(key), |aux| {
+    let hit = |map: &Map<Words, H>,
+               cpu: u32,
+               key: u64,
+               value: u64,
+               stamp: u64,
+               inner: &mut dyn FnMut()| {
+        let elt = insert(map, words_of(key), |aux| {
             aux[0].store(stamp, Relaxed);
             inner();
         });
@@ -85,15 +94,15 @@ pub(crate) fn check<H: KeyHash>(bits: u32, cpus: u32, ops: &[Op]) {
     for (stamp, op) in (1u64..).zip(ops) {
         match *op {
             Op::Hit { cpu, key, value } => {
-                let there = hit(cpu, key, value, stamp, &mut || ());
+                let there = hit(&map, cpu, key, value, stamp, &mut || ());
                 assert_eq!(there, model.hit(key, value, stamp, 0));
             }
             Op::Nested { key, inner } => {
                 // The interrupt comes only when the outer key is new and got an element.
                 let interrupted = !model.rows.contains_key(&key) && model.rows.len() < model.limit;
                 let mut inner_there = None;
-                let there = hit(0, key, 1, stamp, &mut || {
-                    inner_there = Some(hit(0, inner, 1, stamp + 1_000_000, &mut || ()));
+                let there = hit(&map, 0, key, 1, stamp, &mut || {
+                    inner_there = Some(hit(&map, 0, inner, 1, stamp + 1_000_000, &mut || ()));
                 });
 
                 assert_eq!(inner_there.is_some(), interrupted);
@@ -111,11 +120,12 @@ pub(crate) fn check<H: KeyHash>(bits: u32, cpus: u32, ops: &[Op]) {
                     assert_eq!(map.aux(elt)[0].load(Relaxed), row.2);
                 }
             }
-            Op::CopyRows => {
+            Op::CopyRows | Op::Empty => {
                 let limit = map.used();
-                let mut words = vec![0; limit * shape.row_words()];
-                let len = map.copy_rows(limit, &mut words, copy_words);
-                let rows: HashMap<Vec<u64>, (u64, u64, u64)> = Rows::new(&shape, &words, len)
+                let mut copied = vec![0; limit * shape.row_words()];
+                let mut settled = vec![u64::MAX; limit * shape.row_words()];
+                let len = map.copy_rows(limit, &mut copied, copy_words);
+                let rows: HashMap<Vec<u64>, (u64, u64, u64)> = Rows::new(&shape, &copied, len)
                     .iter()
                     .map(|row| (row.key.to_vec(), (row.sums[0], row.sums[1], row.aux[0])))
                     .collect();
@@ -126,6 +136,18 @@ pub(crate) fn check<H: KeyHash>(bits: u32, cpus: u32, ops: &[Op]) {
                     .collect();
                 assert_eq!(len, expected.len());
                 assert_eq!(rows, expected);
+                assert_eq!(map.copy_settled_rows(&mut settled, copy_words), len);
+                let len = len * shape.row_words();
+                assert_eq!(settled[..len], copied[..len]);
+
+                if let Op::Empty = *op {
+                    map.empty();
+                    assert!(words.iter().all(|word| word.load(Relaxed) == 0));
+                    model = Model {
+                        limit: model.limit,
+                        ..Model::default()
+                    };
+                }
             }
         }
         let account = map.account();

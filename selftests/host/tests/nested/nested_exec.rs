@@ -73,7 +73,6 @@ fn hit(world: &World, (n, says): (usize, u64), log: &RefCell<Seen>) {
     let ended = world.hit(n, &record, &around);
     let mut log = log.borrow_mut();
 
-    log.lost += ended.lost;
     log.traced.extend(ended.traced);
     log.traced
         .extend(ended.snapshots.iter().map(u64::to_string));
@@ -88,6 +87,7 @@ fn look(world: &World, log: &RefCell<Seen>) -> Seen {
 
         assert!(rows.len() <= 1);
         assert_eq!(account.calls(), account.hits + account.ignored);
+        seen.lost += account.lost_saves + account.lost_traces;
         seen.accounts
             .push((account.hits, account.dropped(), account.ignored));
         let words = rows.iter().flat_map(|row| row.split_whitespace());
@@ -176,8 +176,8 @@ fn orders(hits: &[(usize, u64)]) -> Vec<Vec<(usize, u64)>> {
 }
 
 /// Tries every place. `whole` says that all that is seen must come of one order; else each word of a
-/// row and each event must come of some order.
-fn check(case: &'static Case, whole: bool) {
+/// row and each event must come of some order. Returns how many of the places lost a row.
+fn check(case: &'static Case, whole: bool) -> u64 {
     let mut hits = vec![case.outer];
     hits.extend(case.inner);
     let mut allowed: BTreeSet<Seen> = orders(&hits).iter().map(|o| in_order(case, o)).collect();
@@ -185,7 +185,9 @@ fn check(case: &'static Case, whole: bool) {
     // Two hits at a time have a row to save to; the third is lost, and counted.
     allowed.extend(orders(&hits[..2]).iter().map(|order| in_order(case, order)));
     let some = |is: &dyn Fn(&Seen) -> bool| allowed.iter().any(is);
-    let look_at = |seen: Seen, place: (u64, Option<u64>)| {
+    let mut lost = 0;
+    let mut look_at = |seen: Seen, place: (u64, Option<u64>)| {
+        lost += seen.lost;
         let whole = whole && seen.lost == 0;
 
         assert!(seen.lost == 0 || (seen.lost == 1 && place.1.is_some()));
@@ -230,6 +232,7 @@ fn check(case: &'static Case, whole: bool) {
         at += 1;
     }
     assert!(at > 5, "{at} places");
+    lost
 }
 
 #[test]
@@ -254,7 +257,7 @@ fn a_maximum_comes_with_its_row() {
         ..CASE
     };
     // The variable itself is written apart from what is tracked, and is not shown.
-    check(&CASE, true);
+    assert_ne!(check(&CASE, true), 0);
     check(&SMALLER, true);
     check(&FIRST, true);
 }
@@ -362,6 +365,8 @@ fn strings(case: &'static Case) {
         for seen in all {
             let calls: u64 = seen.accounts.iter().map(|a| a.0 + a.1 + a.2).sum();
             assert_eq!(calls, 4);
+            let torn = seen.traced.iter().filter(|text| *text == "Torn");
+            assert_eq!(torn.count() as u64, seen.lost);
             let made = seen.traced.iter().filter(|text| *text != "Torn");
             for piece in made.flat_map(|text| text.split(' ')) {
                 assert!(pieces.contains(piece), "{at}: {piece} of {:?}", seen.traced);

@@ -386,7 +386,6 @@ impl World {
 pub(crate) struct Ended {
     /// Whether an element counted it; else the account says why not.
     pub(crate) is_hit: bool,
-    pub(crate) lost: u64,
     pub(crate) snapshots: Vec<u64>,
     /// The keys of the snapshots, each with the name of the task.
     pub(crate) snapshot_keys: Vec<Vec<u64>>,
@@ -398,7 +397,6 @@ impl Ended {
     const fn new(is_hit: bool) -> Self {
         Self {
             is_hit,
-            lost: 0,
             snapshots: Vec::new(),
             snapshot_keys: Vec::new(),
             traced: Vec::new(),
@@ -580,25 +578,22 @@ impl<'w> Context<'w> for InWorld<'w> {
         true
     }
 
-    fn trace(&self, synth: u16, values: &impl FieldValues) {
+    fn trace(&self, synth: u16, values: &impl FieldValues) -> u32 {
         assert!(!self.has_record_alone && !self.is_too_deep());
         let schema = &self.world.synths[usize::from(synth)];
         let mut text = Text::default();
 
-        let traced = match values.materialize(Written(schema)) {
+        let (traced, lost) = match values.materialize(Written(schema)) {
             Ok(record) => {
                 schema
                     .write_line(&record, false, &Frames, &mut text)
                     .expect("printed");
-                String::from_utf8_lossy(&text.0).trim_end().to_string()
+                (String::from_utf8_lossy(&text.0).trim_end().to_string(), 0)
             }
-            Err(lost) => format!("{lost:?}"),
+            Err(lost) => (format!("{lost:?}"), 1),
         };
         self.ended.borrow_mut().traced.push(traced);
-    }
-
-    fn lose_save(&self) {
-        self.ended.borrow_mut().lost += 1;
+        lost
     }
 }
 

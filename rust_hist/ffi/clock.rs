@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What time it is.
+//!
+//! C header: [`include/linux/timekeeping.h`](srctree/include/linux/timekeeping.h)
+
+use kernel::time::{
+    ClockSource,
+    Monotonic,
+    RealTime, //
+};
+
+/// A moment by two clocks, in nanoseconds.
+#[derive(Clone, Copy)]
+pub(crate) struct Moment {
+    /// `CLOCK_MONOTONIC`.
+    pub(crate) monotonic: u64,
+    /// `CLOCK_REALTIME`.
+    pub(crate) real: u64,
+}
+
+impl Moment {
+    /// The present one. Context: any but NMI.
+    pub(crate) fn now() -> Self {
+        Self {
+            // CAST: neither clock is ever below 0.
+            monotonic: Monotonic::ktime_get() as u64,
+            real: RealTime::ktime_get() as u64,
+        }
+    }
+}

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The rows of a table as a reader has them: copied, and in order.
+//!
+//! C counterpart: `print_entries()`, which works on the map itself.
+//!
+//! Context: process, may sleep, without a lock: the copy takes as long as there are rows.
+
+use super::{
+    storage::{
+        HistMap,
+        Live, //
+    },
+    Definition, //
+};
+use crate::{
+    ffi::memory,
+    render::Fold,
+    tracing_map::{
+        sort::{
+            self,
+            SortEntry, //
+        },
+        Account,
+        Row,
+        Rows,
+        Shape, //
+    }, //
+};
+use kernel::{
+    prelude::*,
+    sync::Arc, //
+};
+
+/// The rows of one table.
+pub(super) struct Copied {
+    pub(super) definition: Arc<Definition>,
+    /// What became of the calls; the hits are those of the rows.
+    pub(super) account: Account,
+    shape: Shape,
+    rows: Words,
+    /// Of a trigger with `quantiles()`: its rows, folded.
+    groups: Words,
+}
+
+/// Rows, and the order in which they are shown.
+#[derive(Default)]
+struct Words {
+    words: KVVec<u64>,
+    order: KVVec<SortEntry>,
+}
+
+/// The same, to be read.
+#[derive(Clone, Copy)]
+pub(super) struct Ordered<'a> {
+    rows: Rows<'a>,
+    order: &'a [SortEntry],
+}
+
+impl<'a> Ordered<'a> {
+    /// How many rows there are.
+    pub(super) fn len(&self) -> usize {
+        self.order.len()
+    }
+
+    /// All rows, in no particular order.
+    pub(super) fn rows(&self) -> Rows<'a> {
+        self.rows
+    }
+
+    /// The row at a place of the order.
+    pub(super) fn row(&self, place: usize) -> Option<Row<'a>> {
+        self.rows.get(sort::row_of(self.order.get(place)?))
+    }
+}
+
+/// The order of rows that `sort` makes.
+fn ordered(
+    rows: &Rows<'_>,
+    sort: impl FnOnce(&Rows<'_>, &mut [SortEntry]),
+) -> Result<KVVec<SortEntry>> {
+    let mut order = memory::charged_zeros(rows.len())?;
+    sort(rows, &mut order);
+    Ok(order)
+}
+
+/// The words of the rows that become of `rows`, which are in the order of their groups.
+fn folded(fold: &Fold<'_>, rows: &Rows<'_>, order: &[SortEntry]) -> Result<KVVec<u64>> {
+    let row_words = fold.row_words(rows);
+    let len = fold.groups(rows, order).count().checked_mul(row_words);
+    let mut words = memory::charged_zeros(len.ok_or(ENOMEM)?)?;
+
+    for (group, row) in fold
+        .groups(rows, order)
+        .zip(words.chunks_exact_mut(row_words.max(1)))
+    {
+        fold.fold(rows, group, row);
+    }
+    Ok(words)
+}
+
+impl Copied {
+    /// Copies the rows of a map while hits go on: those that were there when this was called.
+    pub(super) fn of_live(definition: &Arc<Definition>, live: &Live) -> Result<Self> {
+        let program = &definition.program;
+        Self::new(definition, live, |map, used, words| {
+            map.copy_rows(used, words, |from, to| program.copy_aux(from, to))
+        })
+    }
+
+    /// Copies the rows of a map that no hit uses any more, in less time.
+    pub(super) fn of_settled(definition: &Arc<Definition>, live: &Live) -> Result<Self> {
+        let program = &definition.program;
+        Self::new(definition, live, |map, _, words| {
+            map.copy_settled_rows(words, |from, to| program.copy_aux(from, to))
+        })
+    }
+
+    fn new(
+        definition: &Arc<Definition>,
+        live: &Live,
+        copy: impl FnOnce(&HistMap, usize, &mut [u64]) -> usize,
+    ) -> Result<Self> {
+        let map = &live.map;
+        let shape = *map.shape();
+        let used = map.used();
+        let words = used.checked_mul(shape.row_words()).ok_or(ENOMEM)?;
+        let mut words = memory::charged_zeros(words)?;
+        let len = copy(map, used, &mut words);
+
+        let program = &definition.program;
+        let as_wanted = |rows: &Rows<'_>, order: &mut [SortEntry]| {
+            sort::sort(rows, program.sort_keys(), order);
+        };
+        let rows = Rows::new(&shape, &words, len);
+        let (order, groups) = match Fold::of(program) {
+            Some(fold) => {
+                let order = ordered(&rows, |rows, order| fold.sort(rows, order))?;
+                let words = folded(&fold, &rows, &order)?;
+                let groups = Words {
+                    order: ordered(&fold.rows(&rows, &words), as_wanted)?,
+                    words,
+                };
+                (order, groups)
+            }
+            None => (ordered(&rows, as_wanted)?, Words::default()),
+        };
+        Ok(Self {
+            definition: definition.clone(),
+            account: map.account_of(rows.hits()),
+            shape,
+            rows: Words { words, order },
+            groups,
+        })
+    }
+
+    /// Nothing but what became of the calls.
+    pub(super) fn without_rows(definition: &Arc<Definition>, live: &Live) -> Self {
+        Self {
+            definition: definition.clone(),
+            account: live.map.account(),
+            shape: *live.map.shape(),
+            rows: Words::default(),
+            groups: Words::default(),
+        }
+    }
+
+    /// The rows of the table; those of a trigger with `quantiles()` by group and bucket.
+    pub(super) fn rows(&self) -> Ordered<'_> {
+        let Words { words, order } = &self.rows;
+        Ordered {
+            rows: Rows::new(&self.shape, words, order.len()),
+            order,
+        }
+    }
+
+    /// How the rows of a trigger with `quantiles()` fold, and the rows that they become.
+    pub(super) fn groups(&self) -> Option<(Fold<'_>, Ordered<'_>)> {
+        let fold = Fold::of(&self.definition.program)?;
+        let Words { words, order } = &self.groups;
+        let groups = Ordered {
+            rows: fold.rows(&self.rows().rows, words),
+            order,
+        };
+        Some((fold, groups))
+    }
+
+    /// The rows of `hist`.
+    pub(super) fn shown(&self) -> Ordered<'_> {
+        self.groups()
+            .map_or_else(|| self.rows(), |(_, groups)| groups)
+    }
+}
+
+/// Finds record `index` of tables that have so many records each: the table, and the number of the record in it.
+pub(super) fn find<T>(
+    tables: &[T],
+    index: usize,
+    records: impl Fn(&T) -> usize,
+) -> Option<(&T, usize)> {
+    let mut index = index;
+    for table in tables {
+        match index.checked_sub(records(table)) {
+            Some(rest) => index = rest,
+            None => return Some((table, index)),
+        }
+    }
+    None
+}

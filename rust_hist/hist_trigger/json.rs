@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The `hist_json` file: all tables of an event, as they were when the read began, for programs.
+//!
+//! There is no C counterpart. `render/json.rs` has the lines.
+//!
+//! `event_mutex` is held while the tables are listed. Rows are copied, sorted and written without it.
+
+use super::{
+    copied::{
+        self,
+        Copied, //
+    },
+    seen::Seen,
+    storage::Live,
+    text::KernelNames,
+    Definition,
+    HistTrigger, //
+};
+use crate::{
+    ffi::{
+        clock::Moment,
+        command::Attached,
+        event_files::{
+            EventTable,
+            LockedEvent, //
+        },
+        poll::PollEvents,
+        seq::SeqWriter,
+        text::TextBuf, //
+    },
+    render::{
+        json::{
+            self,
+            Epoch,
+            Head,
+            Json, //
+        }, //
+    },
+    text::Out, //
+};
+use core::fmt;
+use kernel::{
+    prelude::*,
+    sync::Arc, //
+};
+
+/// The kind of file.
+pub(crate) struct JsonFile;
+
+/// The lines of one table.
+pub(crate) struct Lines {
+    /// The first one.
+    header: TextBuf,
+    /// What the others are of; `None` if there are none.
+    copied: Option<Copied>,
+}
+
+impl Lines {
+    /// How many there are.
+    pub(super) fn records(&self) -> usize {
+        match &self.copied {
+            Some(copied) => {
+                let groups = copied.groups().map_or(0, |(_, groups)| groups.len());
+                copied.rows().len().saturating_add(groups).saturating_add(2)
+            }
+            None => 1,
+        }
+    }
+
+    /// Writes one of them.
+    pub(super) fn show(&self, index: usize, out: &mut SeqWriter<'_>) -> fmt::Result {
+        let (Some(place), Some(copied)) = (index.checked_sub(1), &self.copied) else {
+            return out.write_bytes(self.header.as_bytes());
+        };
+        let rows = copied.rows();
+        let groups = copied.groups().map(|(_, groups)| groups);
+        let row = rows.row(place).or_else(|| {
+            let place = place.checked_sub(rows.len())?;
+            groups?.row(place)
+        });
+        match row {
+            Some(row) => of(&copied.definition).row(&row, out),
+            None => {
+                let groups = groups.map(|groups| groups.len());
+                json::end(&copied.account, rows.len(), groups, out)
+            }
+        }
+    }
+}
+
+/// What the lines of a trigger have in common.
+fn of(definition: &Definition) -> Json<'_, KernelNames> {
+    Json {
+        program: &definition.program,
+        text: &definition.text,
+        symbols: &KernelNames,
+    }
+}
+
+/// One trigger as the read finds it, with what `M` says where its rows are.
+pub(super) struct Listed<M> {
+    header: TextBuf,
+    definition: Arc<Definition>,
+    pub(super) map: M,
+}
+
+impl<M> Listed<M> {
+    pub(super) fn new(
+        trigger: &Attached<'_, HistTrigger>,
+        epoch: Epoch,
+        consumed: Option<bool>,
+        map: M,
+    ) -> Result<Self> {
+        let file = trigger.file();
+        let definition = &trigger.data().definition;
+        let head = Head {
+            event: (
+                file.system().unwrap_or_default().to_bytes(),
+                file.name().unwrap_or_default().to_bytes(),
+            ),
+            prefix: definition.prefix,
+            paused: trigger.is_paused(),
+            clock_in_ns: file.instance().clock_in_ns(),
+            epoch,
+            consumed,
+        };
+        let mut header = TextBuf::charged();
+        of(definition)
+            .header(&head, &mut header)
+            .map_err(|_| ENOMEM)?;
+        Ok(Self {
+            header,
+            definition: definition.clone(),
+            map,
+        })
+    }
+
+    /// The lines, with the rows that `copy` copies, if it does.
+    pub(super) fn copy(
+        self,
+        copy: impl FnOnce(&Arc<Definition>, &M) -> Result<Option<Copied>>,
+    ) -> Result<Lines> {
+        let copied = copy(&self.definition, &self.map)?;
+        Ok(Lines {
+            header: self.header,
+            copied,
+        })
+    }
+}
+
+#[vtable]
+impl EventTable for JsonFile {
+    type Opened = Seen;
+    type Copy = KVec<Lines>;
+
+    fn open(event: &LockedEvent<'_>) -> Result<Seen> {
+        Ok(Seen::new(event))
+    }
+
+    fn copy(seen: &Seen, event: LockedEvent<'_>) -> Result<KVec<Lines>> {
+        let (file, held) = (event.file(), event.held());
+        let now = Moment::now();
+        let mut listed: KVec<Listed<Arc<Live>>> = KVec::new();
+        let mut hits: u64 = 0;
+        for trigger in Attached::<HistTrigger>::all(file, held) {
+            let table = &trigger.data().table;
+            let one = Listed::new(&trigger, table.epoch(&now, held), None, table.live(held))?;
+            listed.push(one, GFP_KERNEL_ACCOUNT)?;
+            hits = hits.wrapping_add(table.before(held).hits);
+        }
+        drop(event);
+
+        let mut tables = KVec::with_capacity(listed.len(), GFP_KERNEL_ACCOUNT)?;
+        for one in listed {
+            let lines = one.copy(|definition, live| {
+                let copied = Copied::of_live(definition, live)?;
+                hits = hits.wrapping_add(copied.account.hits);
+                Ok(Some(copied))
+            })?;
+            tables.push(lines, GFP_KERNEL_ACCOUNT)?;
+        }
+        seen.read(hits);
+        Ok(tables)
+    }
+
+    fn records(tables: &KVec<Lines>) -> usize {
+        tables
+            .iter()
+            .map(Lines::records)
+            .fold(0, usize::saturating_add)
+    }
+
+    fn show(tables: &KVec<Lines>, index: usize, out: &mut SeqWriter<'_>) -> fmt::Result {
+        match copied::find(tables, index, Lines::records) {
+            Some((lines, index)) => lines.show(index, out),
+            None => Ok(()),
+        }
+    }
+
+    fn poll(seen: &Seen, event: &LockedEvent<'_>) -> PollEvents {
+        seen.poll(seen.has_unread(event), event)
+    }
+}

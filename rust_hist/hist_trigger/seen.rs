@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What an open file that looks at the tables of an event knows of their hits, for `poll()`.
+//!
+//! C counterpart: `event_hist_poll()`.
+//!
+//! Context: process.
+
+use super::HistTrigger;
+use crate::{
+    ffi::{
+        command::Attached,
+        event_files::LockedEvent,
+        poll::PollEvents, //
+    },
+    sync::{
+        Atomic,
+        Relaxed, //
+    }, //
+};
+
+/// The hits of all triggers of the event that the open file knows of.
+///
+/// ORDERING: numbers by themselves, to which a reader and whoever polls the same file may write in any order.
+pub(crate) struct Seen {
+    /// When it was last read; 0 before.
+    read: Atomic<u64>,
+    /// When it was last opened, read or polled.
+    asked: Atomic<u64>,
+}
+
+/// The hits of all triggers of an event.
+fn hits(event: &LockedEvent<'_>) -> u64 {
+    Attached::<HistTrigger>::all(event.file(), event.held())
+        .map(|trigger| trigger.data().table.hits(event.held()))
+        .fold(0, u64::wrapping_add)
+}
+
+impl Seen {
+    /// As it is when the file is opened.
+    pub(super) fn new(event: &LockedEvent<'_>) -> Self {
+        Self {
+            read: Atomic::new(0),
+            asked: Atomic::new(hits(event)),
+        }
+    }
+
+    /// Says that a reader knows of so many hits. One that he has not been shown yet is one that he is told of again.
+    pub(super) fn read(&self, hits: u64) {
+        // ORDERING: a number by itself, see the type.
+        self.read.store(hits, Relaxed);
+        // ORDERING: a number by itself, see the type.
+        self.asked.store(hits, Relaxed);
+    }
+
+    /// Whether there are hits that no reader knows of.
+    pub(super) fn has_unread(&self, event: &LockedEvent<'_>) -> bool {
+        // ORDERING: a number by itself, see the type.
+        self.read.load(Relaxed) != hits(event)
+    }
+
+    /// What is ready: whether there is something to read, and whether there were hits since it was last asked.
+    pub(super) fn poll(&self, is_readable: bool, event: &LockedEvent<'_>) -> PollEvents {
+        let hits = hits(event);
+        let mut ready = PollEvents::NONE;
+        if is_readable {
+            ready = ready.and(PollEvents::READABLE);
+        }
+        // ORDERING: a number by itself, see the type.
+        if self.asked.xchg(hits, Relaxed) != hits {
+            ready = ready.and(PollEvents::PRIORITY);
+        }
+        ready
+    }
+}

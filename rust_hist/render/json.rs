@@ -1,0 +1,555 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The lines of `hist_json` and `hist_pipe`: one JSON object each, for the trigger, for each row, and for the end of
+//! the table.
+//!
+//! There is no C counterpart. `Documentation/hist-json.schema.json` describes the lines.
+//!
+//! Strings are bytes: each byte stands for the character of that number, and is escaped unless it is printable ASCII.
+//! So a string decodes to the bytes that it was made of, whatever they are. Numbers are signed where the field is,
+//! unlike in the text of `hist`.
+//!
+//! Context: process. Never allocates.
+
+use super::{
+    action::kept_words,
+    key::{
+        frames,
+        integer, //
+    },
+    text::{
+        decimal,
+        hex,
+        string, //
+    },
+    Fold,
+    Symbols, //
+};
+use crate::{
+    bucket::{
+        Bounds,
+        Integer, //
+    },
+    limits::COMM_WORDS,
+    program::{
+        track_row,
+        Action,
+        ActionKind,
+        Field,
+        Handler,
+        Key,
+        Kind,
+        Modifier,
+        Op,
+        Program,
+        Time, //
+    },
+    text::{
+        Out,
+        Span, //
+    },
+    tracing_map::{
+        Account,
+        Row, //
+    }, //
+};
+use core::fmt;
+
+/// The version of the lines, which changes when a member changes its meaning.
+const VERSION: u64 = 1;
+
+/// What the lines of one table have in common.
+///
+/// It borrows all of its parts, and needs no lock, since the rows are copies.
+///
+/// # Examples
+///
+/// ```
+/// # mod doc { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/out.rs")); }
+/// # mod event { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/event.rs")); }
+/// # use {doc::Buffer, event::SchedSwitch};
+/// # use core::fmt;
+/// use rust_hist::{
+///     lang,
+///     program::{Program, Purpose},
+///     render::{Json, Symbols},
+///     text::Out,
+///     tracing_map::Row,
+/// };
+///
+/// struct NoSymbols;
+///
+/// impl Symbols for NoSymbols {
+///     fn symbol<W: Out>(&self, addr: u64, out: &mut W) -> fmt::Result {
+///         write!(out, "{addr:#x}")
+///     }
+///     fn symbol_offset<W: Out>(&self, addr: u64, out: &mut W) -> fmt::Result {
+///         self.symbol(addr, out)
+///     }
+///     fn syscall(&self, _nr: u64) -> Option<&[u8]> {
+///         None
+///     }
+/// }
+///
+/// let text = b"keys=next_pid:vals=prev_state";
+/// let spec = lang::parse(b"hist", text)?;
+/// let program = Program::compile(&spec, &mut SchedSwitch, Purpose::New)?;
+/// let json = Json { program: &program, text, symbols: &NoSymbols };
+/// let mut out = Buffer::default();
+///
+/// // One row: the key 42, 3 hits and the sum 5.
+/// json.row(&Row { key: &[42], aux: &[], sums: &[3, 5] }, &mut out).expect("no limit");
+/// assert_eq!(out.text(), "{\"k\":[42],\"v\":[3,5]}\n");
+/// # Ok::<(), rust_hist::error::Refusal>(())
+/// ```
+#[derive(Clone, Copy)]
+pub struct Json<'a, S> {
+    /// The compiled trigger.
+    pub program: &'a Program,
+    /// The text of the trigger, to which the spans of the program refer.
+    pub text: &'a [u8],
+    /// The names of the kernel.
+    pub symbols: &'a S,
+}
+
+/// What the first line of a table says besides what the trigger is.
+#[derive(Clone, Copy, Debug)]
+pub struct Head<'a> {
+    /// The system and the name of the event.
+    pub event: (&'a [u8], &'a [u8]),
+    /// The name of the command.
+    pub prefix: &'a [u8],
+    /// Whether the trigger is paused.
+    pub paused: bool,
+    /// Whether the clock of the trigger counts nanoseconds.
+    pub clock_in_ns: bool,
+    /// When the rows were counted.
+    pub epoch: Epoch,
+    /// Whether the table is empty for whoever reads it next; `None` of a reader who only looks.
+    pub consumed: Option<bool>,
+}
+
+/// The time between two moments at which a table was made, consumed or cleared. Each hit of the table is in one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Epoch {
+    /// How many there were before, the first one included: it begins at 1.
+    pub number: u64,
+    /// When it began, in nanoseconds of the monotonic clock.
+    pub from: u64,
+    /// When it ended, or when it was looked at.
+    pub to: u64,
+    /// The latter, in nanoseconds since 1970.
+    pub real: u64,
+}
+
+impl<S: Symbols> Json<'_, S> {
+    /// Writes the line that comes before the rows.
+    pub fn header<W: Out>(&self, head: &Head<'_>, out: &mut W) -> fmt::Result {
+        member(b"{\"v\":", VERSION, out)?;
+        out.write_bytes(b",\"type\":\"hist\",\"event\":\"")?;
+        Escaped(out).write_bytes(head.event.0)?;
+        out.write_bytes(b":")?;
+        Escaped(out).write_bytes(head.event.1)?;
+        out.write_bytes(b"\",\"trigger\":\"")?;
+        self.program
+            .write_command(head.prefix, self.text, &mut Escaped(out))?;
+        out.write_bytes(b"\",\"state\":")?;
+        out.write_bytes(if head.paused {
+            b"\"paused\""
+        } else {
+            b"\"active\""
+        })?;
+        if let Some(consumed) = head.consumed {
+            out.write_bytes(b",\"consumed\":")?;
+            out.write_bytes(if consumed { b"true" } else { b"false" })?;
+        }
+        member(b",\"epoch\":", head.epoch.number, out)?;
+        member(b",\"from\":", head.epoch.from, out)?;
+        member(b",\"to\":", head.epoch.to, out)?;
+        member(b",\"real\":", head.epoch.real, out)?;
+        self.columns(head, out)?;
+        out.write_bytes(b"}\n")
+    }
+
+    /// Writes what is in each place of a row.
+    fn columns<W: Out>(&self, head: &Head<'_>, out: &mut W) -> fmt::Result {
+        let mut comma = Comma::default();
+
+        out.write_bytes(b",\"keys\":[")?;
+        for key in self.program.keys() {
+            comma.before(out)?;
+            self.key_column(key.field(), head, out)?;
+        }
+        out.write_bytes(b"],\"vals\":[")?;
+        comma = Comma::default();
+        if !self.program.nohitcount() {
+            comma.before(out)?;
+            self.column(b"hitcount", out)?;
+            out.write_bytes(b"}")?;
+        }
+        for field in self.program.vals() {
+            comma.before(out)?;
+            self.column(self.program.field_name(field, self.text), out)?;
+            unit(field, head, out)?;
+            out.write_bytes(b"}")?;
+        }
+        out.write_bytes(b"]")
+    }
+
+    /// Writes the description of a column, up to what only some have.
+    fn column<W: Out>(&self, name: &[u8], out: &mut W) -> fmt::Result {
+        out.write_bytes(b"{\"name\":")?;
+        quoted(name, out)
+    }
+
+    fn key_column<W: Out>(&self, field: &Field, head: &Head<'_>, out: &mut W) -> fmt::Result {
+        self.column(
+            match field.op() {
+                Op::Stacktrace => b"common_stacktrace",
+                _ => self.program.field_name(field, self.text),
+            },
+            out,
+        )?;
+        out.write_bytes(b",\"kind\":")?;
+        out.write_bytes(match (field.kind(), field.modifier()) {
+            (Kind::Stack, _) => b"\"stack\"",
+            (Kind::String, _) => b"\"string\"",
+            (_, Modifier::Sym | Modifier::SymOffset) => b"\"symbol\"",
+            (_, Modifier::Execname) => b"\"execname\"",
+            (_, Modifier::Syscall) => b"\"syscall\"",
+            (_, Modifier::Log2(_)) => b"\"log2\"",
+            (_, Modifier::Buckets(_)) => b"\"buckets\"",
+            _ => b"\"number\"",
+        })?;
+        match field.modifier() {
+            Modifier::Log2(scale) => member(b",\"scale\":", scale.get().into(), out)?,
+            Modifier::Buckets(width) => member(b",\"width\":", width.get(), out)?,
+            _ => (),
+        }
+        unit(field, head, out)?;
+        out.write_bytes(b"}")
+    }
+
+    /// Writes the line of a row.
+    ///
+    /// `row` comes from a map with the program's key words and sums; [`Program::copy_aux`] has copied its
+    /// aux words. Or it is a [folded](Fold) row: its quantiles come instead of what handlers keep, which each of the
+    /// rows before had of its own.
+    pub fn row<W: Out>(&self, row: &Row<'_>, out: &mut W) -> fmt::Result {
+        let fold = Fold::of(self.program).filter(|fold| fold.is_folded(row));
+        let mut comma = Comma::default();
+
+        out.write_bytes(b"{\"k\":[")?;
+        for key in self.program.keys() {
+            comma.before(out)?;
+            match fold {
+                Some(fold) if fold.leaves_out(key) => out.write_bytes(b"null")?,
+                _ => self.key(key, row, out)?,
+            }
+        }
+        out.write_bytes(b"],\"v\":[")?;
+        comma = Comma::default();
+        if !self.program.nohitcount() {
+            comma.before(out)?;
+            out.write_bytes(decimal(row.sums.first().copied().unwrap_or(0)).as_bytes())?;
+        }
+        for (field, &sum) in self.program.vals().iter().zip(row.sums.iter().skip(1)) {
+            comma.before(out)?;
+            number(sum, field, out)?;
+        }
+        out.write_bytes(b"]")?;
+        match fold {
+            Some(fold) => self.quantiles(&fold, row, out)?,
+            None => self.saved(row, out)?,
+        }
+        out.write_bytes(b"}\n")
+    }
+
+    /// Writes the quantiles of a folded row, each with the bounds of its bucket.
+    fn quantiles<W: Out>(&self, fold: &Fold<'_>, row: &Row<'_>, out: &mut W) -> fmt::Result {
+        let mut comma = Comma::default();
+
+        out.write_bytes(b",\"q\":{")?;
+        for (quantile, Bounds { lo, hi }) in fold.quantiles(row) {
+            comma.before(out)?;
+            out.write_bytes(b"\"")?;
+            self.program
+                .write_quantile(quantile, self.text, &mut Escaped(out))?;
+            out.write_bytes(b"\":[")?;
+            integer(lo, out)?;
+            out.write_bytes(b",")?;
+            integer(hi, out)?;
+            out.write_bytes(b"]")?;
+        }
+        out.write_bytes(b"}")
+    }
+
+    /// Writes one key.
+    fn key<W: Out>(&self, key: &Key, row: &Row<'_>, out: &mut W) -> fmt::Result {
+        let field = key.field();
+        let words = key.of(row.key);
+        let v = words.first().copied().unwrap_or(0);
+
+        match (field.kind(), field.modifier()) {
+            (Kind::Stack, _) => self.stack(words, out),
+            (Kind::String, _) => text(words, out),
+            (_, modifier @ (Modifier::Sym | Modifier::SymOffset)) => {
+                out.write_bytes(b"{\"addr\":\"0x")?;
+                out.write_bytes(hex(v).as_bytes())?;
+                out.write_bytes(b"\",\"sym\":\"")?;
+                match modifier {
+                    Modifier::Sym => self.symbols.symbol(v, &mut Escaped(out))?,
+                    _ => self.symbols.symbol_offset(v, &mut Escaped(out))?,
+                }
+                out.write_bytes(b"\"}")
+            }
+            (_, Modifier::Execname) => {
+                out.write_bytes(b"{\"pid\":")?;
+                number(v, field, out)?;
+                out.write_bytes(b",\"comm\":")?;
+                text(row.aux.get(..COMM_WORDS).unwrap_or(&[]), out)?;
+                out.write_bytes(b"}")
+            }
+            (_, Modifier::Syscall) => {
+                out.write_bytes(b"{\"nr\":")?;
+                number(v, field, out)?;
+                out.write_bytes(b",\"name\":")?;
+                match self.symbols.syscall(v) {
+                    Some(name) => quoted(name, out)?,
+                    None => out.write_bytes(b"null")?,
+                }
+                out.write_bytes(b"}")
+            }
+            (_, modifier) => match modifier.buckets() {
+                Some(buckets) => bounds(buckets.index(v), buckets.bounds(v), out),
+                None => number(v, field, out),
+            },
+        }
+    }
+
+    fn stack<W: Out>(&self, words: &[u64], out: &mut W) -> fmt::Result {
+        let mut comma = Comma::default();
+
+        out.write_bytes(b"{\"stack\":[")?;
+        for frame in frames(words) {
+            comma.before(out)?;
+            out.write_bytes(b"\"")?;
+            self.symbols.symbol_offset(frame, &mut Escaped(out))?;
+            out.write_bytes(b"\"")?;
+        }
+        out.write_bytes(b"]}")
+    }
+
+    /// Writes what handlers keep with the row, if there are such handlers, by what they are called.
+    fn saved<W: Out>(&self, row: &Row<'_>, out: &mut W) -> fmt::Result {
+        let mut comma = Comma::default();
+
+        for (i, action) in self.program.actions().iter().enumerate() {
+            let (Some((name, arg, var)), Some(track)) = (keeps(action), action.track()) else {
+                continue;
+            };
+            let kept = track_row(&track, row.aux);
+
+            if comma.is_first() {
+                out.write_bytes(b",\"saved\":{")?;
+            }
+            comma.before(out)?;
+            out.write_bytes(b"\"")?;
+            out.write_bytes(name)?;
+            Escaped(out).write_bytes(arg.of(self.text))?;
+            out.write_bytes(b")")?;
+            let before = self.program.actions().iter().take(i);
+            let same = before
+                .filter_map(keeps)
+                .filter(|other| other.0 == name && other.1.of(self.text) == arg.of(self.text))
+                .count();
+            if same > 0 {
+                // CAST: as many as there are actions. Each member has a name of its own.
+                member(b"#", (same as u64).saturating_add(1), out)?;
+            }
+            out.write_bytes(b"\":")?;
+            if !kept.fired {
+                out.write_bytes(b"null")?;
+                continue;
+            }
+            out.write_bytes(b"{\"value\":")?;
+            match self.program.vars().get(usize::from(var)) {
+                Some(var) => number(kept.value, var.field(), out)?,
+                None => out.write_bytes(b"null")?,
+            }
+            self.saved_row(action, kept.row, out)?;
+            out.write_bytes(b"}")?;
+        }
+        if !comma.is_first() {
+            out.write_bytes(b"}")?;
+        }
+        Ok(())
+    }
+
+    /// Writes the fields that a `save()` keeps. One that it names twice is written once.
+    fn saved_row<W: Out>(&self, action: &Action, row: &[u64], out: &mut W) -> fmt::Result {
+        let saves = self.program.saves_of(action);
+        let mut comma = Comma::default();
+
+        if !matches!(action.kind(), ActionKind::Save { .. }) {
+            return Ok(());
+        }
+        out.write_bytes(b",\"row\":{")?;
+        for (i, save) in saves.iter().enumerate() {
+            let name = save.name().of(self.text);
+            let mut before = saves.iter().take(i);
+            if before.any(|other| other.name().of(self.text) == name) {
+                continue;
+            }
+            let words = kept_words(save, row);
+
+            comma.before(out)?;
+            quoted(name, out)?;
+            out.write_bytes(b":")?;
+            match save.field().kind() {
+                Kind::Number => {
+                    number(words.first().copied().unwrap_or(0), save.field(), out)?;
+                }
+                Kind::String => text(words, out)?,
+                Kind::Stack => self.stack(words, out)?,
+            }
+        }
+        out.write_bytes(b"}")
+    }
+}
+
+/// Writes the line that comes after the rows: how many there are, and what became of every call.
+/// Those of a trigger with quantiles are `groups`.
+pub fn end<W: Out>(
+    account: &Account,
+    entries: usize,
+    groups: Option<usize>,
+    out: &mut W,
+) -> fmt::Result {
+    // CAST: `usize` has at most 64 bits.
+    member(b"{\"type\":\"end\",\"entries\":", entries as u64, out)?;
+    if let Some(groups) = groups {
+        // CAST: likewise.
+        member(b",\"groups\":", groups as u64, out)?;
+    }
+    member(b",\"calls\":", account.calls(), out)?;
+    member(b",\"hits\":", account.hits, out)?;
+    member(b",\"dropped_full\":", account.dropped_full, out)?;
+    member(b",\"dropped_nested\":", account.dropped_nested, out)?;
+    member(b",\"ignored\":", account.ignored, out)?;
+    member(b",\"lost_saves\":", account.lost_saves, out)?;
+    member(b",\"lost_traces\":", account.lost_traces, out)?;
+    out.write_bytes(b"}\n")
+}
+
+/// The handler of an action that keeps something with each row, up to the variable; the variable's text and index.
+fn keeps(action: &Action) -> Option<(&'static [u8], Span, u8)> {
+    match (action.kind(), action.handler()) {
+        (ActionKind::Snapshot, _) | (_, Handler::Match { .. }) => None,
+        (_, Handler::Max { arg, var }) => Some((b"onmax(", arg, var)),
+        (_, Handler::Change { arg, var }) => Some((b"onchange(", arg, var)),
+    }
+}
+
+/// Writes the unit of a column, if it is known.
+fn unit<W: Out>(field: &Field, head: &Head<'_>, out: &mut W) -> fmt::Result {
+    match field.time() {
+        Time::Interval if head.clock_in_ns => out.write_bytes(match field.usecs() {
+            true => b",\"unit\":\"us\"",
+            false => b",\"unit\":\"ns\"",
+        }),
+        _ => Ok(()),
+    }
+}
+
+/// What separates the members of a list.
+#[derive(Default)]
+struct Comma(bool);
+
+impl Comma {
+    /// Whether there was no member yet.
+    fn is_first(&self) -> bool {
+        !self.0
+    }
+
+    /// Writes what has to be before the next member.
+    fn before<W: Out>(&mut self, out: &mut W) -> fmt::Result {
+        match core::mem::replace(&mut self.0, true) {
+            true => out.write_bytes(b","),
+            false => Ok(()),
+        }
+    }
+}
+
+/// Writes `title`, which ends where a number begins, and the number.
+fn member<W: Out>(title: &[u8], v: u64, out: &mut W) -> fmt::Result {
+    out.write_bytes(title)?;
+    out.write_bytes(decimal(v).as_bytes())
+}
+
+/// Writes a bucket: its index, if it has one, and the first and the last number in it.
+fn bounds<W: Out>(index: Option<u64>, Bounds { lo, hi }: Bounds, out: &mut W) -> fmt::Result {
+    out.write_bytes(b"{")?;
+    if let Some(i) = index {
+        member(b"\"i\":", i, out)?;
+        out.write_bytes(b",")?;
+    }
+    out.write_bytes(b"\"lo\":")?;
+    integer(lo, out)?;
+    out.write_bytes(b",\"hi\":")?;
+    integer(hi, out)?;
+    out.write_bytes(b"}")
+}
+
+/// Writes a number of a field, with its sign if the field has one.
+fn number<W: Out>(v: u64, field: &Field, out: &mut W) -> fmt::Result {
+    integer(Integer::new(v, field.is_signed()), out)
+}
+
+/// Writes the string in `words` up to its first NUL.
+fn text<W: Out>(words: &[u64], out: &mut W) -> fmt::Result {
+    out.write_bytes(b"\"")?;
+    string(words, &mut Escaped(out))?;
+    out.write_bytes(b"\"")
+}
+
+/// Writes bytes as a string.
+fn quoted<W: Out>(bytes: &[u8], out: &mut W) -> fmt::Result {
+    out.write_bytes(b"\"")?;
+    Escaped(out).write_bytes(bytes)?;
+    out.write_bytes(b"\"")
+}
+
+/// A writer to the inside of a JSON string.
+struct Escaped<'a, W>(&'a mut W);
+
+impl<W: Out> fmt::Write for Escaped<'_, W> {
+    fn write_str(&mut self, s: &str) -> fmt::Result {
+        self.write_bytes(s.as_bytes())
+    }
+}
+
+impl<W: Out> Out for Escaped<'_, W> {
+    fn write_bytes(&mut self, bytes: &[u8]) -> fmt::Result {
+        const DIGITS: &[u8; 16] = b"0123456789abcdef";
+        let is_plain = |byte: &u8| matches!(byte, 0x20..=0x7e) && !matches!(byte, b'"' | b'\\');
+        let mut rest = bytes;
+
+        loop {
+            let plain = rest.iter().position(|byte| !is_plain(byte));
+            let Some((before, [byte, after @ ..])) = plain.and_then(|at| rest.split_at_checked(at))
+            else {
+                return self.0.write_bytes(rest);
+            };
+            let digit = |nibble: u8| {
+                let digit = DIGITS.get(usize::from(nibble & 0xf));
+                digit.copied().unwrap_or_default()
+            };
+            let escape = [b'\\', b'u', b'0', b'0', digit(byte >> 4), digit(*byte)];
+
+            self.0.write_bytes(before)?;
+            self.0.write_bytes(&escape)?;
+            rest = after;
+        }
+    }
+}

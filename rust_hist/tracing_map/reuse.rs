@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! A map that another one has replaced, and that no hit uses any more: it is copied, emptied, and used again.
+//!
+//! There is no C counterpart.
+//!
+//! Both take time by the number of its rows, not by its size: with no insertion under way the elements that were ever
+//! allocated are those in the map and those in the pool, and the slot of one is found by its key.
+//!
+//! Context: any. Never allocates, sleeps or locks.
+
+use super::{
+    copy_words,
+    key::{
+        Key,
+        Whole, //
+    },
+    part,
+    shape::{
+        ACCOUNT_WORDS,
+        CONTROL_WORDS, //
+    },
+    slot::Slot,
+    Elt,
+    KeyHash,
+    Map, //
+};
+use crate::{
+    limits::KEY_WORDS_MAX,
+    sync::{
+        Atomic,
+        Relaxed, //
+    }, //
+};
+use core::ops::Deref;
+
+/// Stands for the number of a slot where no slot names the element.
+const NO_SLOT: u64 = u64::MAX;
+
+/// Writes zeros.
+fn clear(words: &[Atomic<u64>]) {
+    for word in words {
+        // ORDERING: nobody else has the map; who gives it to others orders this before.
+        word.store(0, Relaxed);
+    }
+}
+
+impl<S, H> Map<S, H>
+where
+    S: Deref<Target = [Atomic<u64>]>,
+    H: KeyHash,
+{
+    /// Copies all rows to `to`, which has [`Map::used`] times as many words as a row, and returns their number. No
+    /// insertion may be under way: the rows are then exactly those of [`Map::copy_rows`].
+    pub fn copy_settled_rows<F>(&self, to: &mut [u64], copy_aux: F) -> usize
+    where
+        F: Fn(&[Atomic<u64>], &mut [u64]),
+    {
+        self.copy(self.used(), to, copy_aux, |map, row_words, rows| {
+            map.mark_settled(row_words, rows);
+        })
+    }
+
+    /// Empties the map: all of its words are 0 again.
+    pub fn empty(&mut self) {
+        let used = self.used();
+
+        self.find_slots(used);
+        self.free_slots(used);
+
+        let shape = *self.shape();
+        // OVERFLOW: parts of the map, all of them below the number of words that `Shape::new` computes without overflow;
+        // no more elements were allocated than there are.
+        let of_elts = |at: usize, words: usize| part(self.words(), at, used.wrapping_mul(words));
+        clear(part(self.words(), 0, CONTROL_WORDS));
+        clear(of_elts(shape.keys_at, shape.key_words));
+        clear(of_elts(shape.aux_at, shape.aux_words));
+        for shard in 0..shape.shards {
+            let at = shard
+                .wrapping_mul(shape.shard_words)
+                .wrapping_add(shape.shards_at);
+            clear(part(self.words(), at, ACCOUNT_WORDS));
+            clear(of_elts(at.wrapping_add(ACCOUNT_WORDS), shape.sums));
+        }
+    }
+
+    /// The allocated elements, in the map or not, with the first word of the key of each.
+    fn allocated(&self, used: usize) -> impl Iterator<Item = (Elt, &Atomic<u64>)> + '_ {
+        (0u32..)
+            .map(Elt)
+            .take(used)
+            .filter_map(|elt| Some((elt, self.key(elt).first()?)))
+    }
+
+    /// Leaves the number of its slot in the first word of the key of each element.
+    ///
+    /// While it looks for slots none of them is freed, which would cut the ways to others.
+    fn find_slots(&mut self, used: usize) {
+        for (elt, first) in self.allocated(used) {
+            let mut key = [0; KEY_WORDS_MAX];
+            let words = key.get_mut(..self.shape().key_words).unwrap_or(&mut []);
+            copy_words(self.key(elt), words);
+            let slot = Whole::new(words, self.shape())
+                .and_then(|key| self.slot_of(elt, key.hash(self.hash)));
+            // CAST: `usize` has at most 64 bits.
+            let slot = slot.map_or(NO_SLOT, |at| at as u64);
+            // ORDERING: nobody else has the map.
+            first.store(slot, Relaxed);
+        }
+    }
+
+    /// Returns the number of the slot that names an element, whose key has this hash; `None` if the element is in the
+    /// pool.
+    fn slot_of(&self, elt: Elt, hash: u64) -> Option<usize> {
+        let shape = self.shape();
+        let mut at = shape.home(hash);
+
+        for _ in 0..=shape.slot_mask {
+            // ORDERING: nobody else has the map.
+            if Slot(self.slots().get(at)?.load(Relaxed)).elt()? == elt {
+                return Some(at);
+            }
+            at = at.wrapping_add(1) & shape.slot_mask;
+        }
+        None
+    }
+
+    /// Frees the slots whose numbers `find_slots` has left.
+    fn free_slots(&mut self, used: usize) {
+        for (_, first) in self.allocated(used) {
+            // ORDERING: nobody else has the map.
+            let at = usize::try_from(first.load(Relaxed)).ok();
+            // No table has a slot of the number that stands for none.
+            if let Some(slot) = at.and_then(|at| self.slots().get(at)) {
+                // ORDERING: nobody else has the map.
+                slot.store(Slot::FREE.0, Relaxed);
+            }
+        }
+    }
+}
