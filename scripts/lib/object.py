@@ -18,6 +18,8 @@ import sys
 ROOT = re.compile(r"::Command>?.*::(trigger_callback|hit_record|look|hit)(::<.*>)?$")
 # The most bytes of stack of a chain of calls in a hit, the kernel's functions not counted; see the document.
 STACK_MAX = 4096
+# The largest frame of any function of the module, hit or not: what the kernel warns of in C (CONFIG_FRAME_WARN).
+FRAME_MAX = 2048
 
 SECTIONS = {
     "Locked instructions": "locked instruction",
@@ -244,6 +246,9 @@ def main():
     print(f"stack: {size} bytes: " + ", ".join(chain))
     if size > STACK_MAX:
         bad.append(f"a hit takes {size} bytes of stack, at most {STACK_MAX} are allowed")
+    large = {symbol: obj.frame(symbol) for symbol in obj.functions if obj.frame(symbol) > FRAME_MAX}
+    for symbol, name in obj.demangled(large).items():
+        bad.append(f"{short(name)} takes {large[symbol]} bytes of stack, at most {FRAME_MAX} are allowed for one function")
     counts = ", ".join(f"{title.lower()} {sum(used[kind].values())}" for title, kind in SECTIONS.items())
     print(f"{len(graph)} functions; allowed and found: {counts}")
     for line, times in collections.Counter(bad).items():
