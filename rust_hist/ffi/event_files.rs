@@ -284,7 +284,7 @@ impl<T: EventTable> Callbacks<T> {
         let copy = unsafe { &mut *state.copy.get() };
         // SAFETY: the core passes the number of the record.
         let at = unsafe { at.read() };
-        // ORDERING: see `read`.
+        // ORDERING: only says that some read began anew; the lock of the `seq_file` orders what follows from it.
         if at == 0 && state.refresh.xchg(0, Relaxed) != 0 {
             // The old one goes first, as two at once are never needed, and without the mutex, which it may take.
             *copy = None;

@@ -192,6 +192,11 @@ impl Copied {
     }
 }
 
+/// How many records there are in tables that have so many each.
+pub(super) fn count<T>(tables: &[T], records: impl Fn(&T) -> usize) -> usize {
+    tables.iter().map(records).fold(0, usize::saturating_add)
+}
+
 /// Finds record `index` of tables that have so many records each: the table, and the number of the record in it.
 pub(super) fn find<T>(
     tables: &[T],

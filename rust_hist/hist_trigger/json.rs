@@ -185,10 +185,7 @@ impl EventTable for JsonFile {
     }
 
     fn records(tables: &KVec<Lines>) -> usize {
-        tables
-            .iter()
-            .map(Lines::records)
-            .fold(0, usize::saturating_add)
+        copied::count(tables, Lines::records)
     }
 
     fn show(tables: &KVec<Lines>, index: usize, out: &mut SeqWriter<'_>) -> fmt::Result {

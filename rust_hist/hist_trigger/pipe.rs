@@ -258,11 +258,7 @@ impl EventTable for PipeFile {
     }
 
     fn records(epochs: &Epochs) -> usize {
-        epochs
-            .tables
-            .iter()
-            .map(Lines::records)
-            .fold(0, usize::saturating_add)
+        copied::count(&epochs.tables, Lines::records)
     }
 
     fn show(epochs: &Epochs, index: usize, out: &mut SeqWriter<'_>) -> fmt::Result {

@@ -20,8 +20,6 @@ use crate::{
 };
 
 /// The hits of all triggers of the event that the open file knows of.
-///
-/// ORDERING: numbers by themselves, to which a reader and whoever polls the same file may write in any order.
 pub(crate) struct Seen {
     /// When it was last read; 0 before.
     read: Atomic<u64>,
@@ -47,15 +45,15 @@ impl Seen {
 
     /// Says that a reader knows of so many hits. One that he has not been shown yet is one that he is told of again.
     pub(super) fn read(&self, hits: u64) {
-        // ORDERING: a number by itself, see the type.
+        // ORDERING: a number by itself; readers and pollers of one file may come in any order.
         self.read.store(hits, Relaxed);
-        // ORDERING: a number by itself, see the type.
+        // ORDERING: a number by itself; readers and pollers of one file may come in any order.
         self.asked.store(hits, Relaxed);
     }
 
     /// Whether there are hits that no reader knows of.
     pub(super) fn has_unread(&self, event: &LockedEvent<'_>) -> bool {
-        // ORDERING: a number by itself, see the type.
+        // ORDERING: a number by itself; readers and pollers of one file may come in any order.
         self.read.load(Relaxed) != hits(event)
     }
 
@@ -66,7 +64,7 @@ impl Seen {
         if is_readable {
             ready = ready.and(PollEvents::READABLE);
         }
-        // ORDERING: a number by itself, see the type.
+        // ORDERING: a number by itself; readers and pollers of one file may come in any order.
         if self.asked.xchg(hits, Relaxed) != hits {
             ready = ready.and(PollEvents::PRIORITY);
         }

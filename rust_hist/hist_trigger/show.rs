@@ -159,10 +159,7 @@ impl EventTable for HistFile {
     }
 
     fn records(tables: &KVec<Shown>) -> usize {
-        tables
-            .iter()
-            .map(Shown::records)
-            .fold(0, usize::saturating_add)
+        copied::count(tables, Shown::records)
     }
 
     fn show(tables: &KVec<Shown>, index: usize, out: &mut SeqWriter<'_>) -> fmt::Result {

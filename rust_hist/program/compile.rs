@@ -336,7 +336,6 @@ impl<'a, 't> Compiler<'a, 't> {
         match self.spec.join {
             Some(list) if self.program.refs().is_empty() => {
                 Err(self
-                    .spec
                     .command
                     .explain(Errno::Einval, ErrKind::JoinNoRef, list))
             }
@@ -657,6 +656,7 @@ impl Program {
         self.key_size = self.key_size.saturating_add(key.size);
         Some(())
     }
+
     /// Returns the first value, or else the first key, whose field is the one that `is` accepts.
     fn column(&self, is: impl Fn(&Field) -> bool) -> Option<Column> {
         if let Some(at) = self.vals().iter().position(&is) {

@@ -477,14 +477,9 @@ impl Compiler<'_, '_> {
             return Ok(Ok(field));
         }
 
-        let found = self.foreign(event, name)?;
-
-        match (&found, first) {
-            (Err(_), false) => Ok(self.value(event, name, usage)?.ok_or_else(|| match found {
-                Err(notes) => notes,
-                Ok(_) => Notes::default(),
-            })),
-            _ => Ok(found),
+        match self.foreign(event, name)? {
+            Err(notes) if !first => Ok(self.value(event, name, usage)?.ok_or(notes)),
+            found => Ok(found),
         }
     }
 

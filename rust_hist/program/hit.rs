@@ -633,24 +633,10 @@ const fn offer<K: KeyForm>(refs: usize, steps: u32) -> Needs {
     }
 }
 
-fn plain<E: Entry, K: KeyForm, const STEPS: u32>() -> Row<E::Fn> {
+fn record<E: Entry, K: KeyForm, const STEPS: u32, const REST: u32>() -> Row<E::Fn> {
     Row {
         offers: offer::<K>(0, STEPS | NO_REFS),
-        enter: E::of_record::<OfRecord<K, STEPS, PLAIN>>(),
-    }
-}
-
-fn vars<E: Entry, K: KeyForm, const STEPS: u32>() -> Row<E::Fn> {
-    Row {
-        offers: offer::<K>(0, STEPS | NO_REFS),
-        enter: E::of_record::<OfRecord<K, STEPS, WITH_VARS>>(),
-    }
-}
-
-fn parts<E: Entry, K: KeyForm, const STEPS: u32>() -> Row<E::Fn> {
-    Row {
-        offers: offer::<K>(0, STEPS | NO_REFS),
-        enter: E::of_record::<OfRecord<K, STEPS, WITH_PARTS>>(),
+        enter: E::of_record::<OfRecord<K, STEPS, REST>>(),
     }
 }
 
@@ -729,34 +715,34 @@ const VALUED: u32 = JOINED | KEY_VALUES;
 #[rustfmt::skip]
 pub fn paths<E: Entry>() -> impl Iterator<Item = Row<E::Fn>> {
     let rows: &'static [fn() -> Row<E::Fn>; PATHS] = &const { [
-        plain::<E, Words<1>, 0>,
-        plain::<E, Words<2>, 0>,
-        plain::<E, Words<3>, 0>,
-        plain::<E, Words<1>, { KEY_TEXT }>,
-        plain::<E, Words<2>, { KEY_TEXT }>,
-        plain::<E, Words<3>, { KEY_TEXT }>,
-        plain::<E, Words<4>, { KEY_TEXT }>,
-        plain::<E, Words<1>, { NESTED }>,
-        plain::<E, Words<2>, { NESTED }>,
-        plain::<E, Words<1>, { PLAIN }>,
-        plain::<E, Words<2>, { PLAIN }>,
-        plain::<E, Words<3>, { PLAIN }>,
-        plain::<E, Words<4>, { PLAIN }>,
-        parts::<E, Words<1>, { KEY_PARTS }>,
-        parts::<E, Words<2>, { KEY_PARTS | KEY_TEXT }>,
-        parts::<E, Words<3>, { KEY_PARTS | KEY_TEXT }>,
-        parts::<E, Words<1>, { KEY_PARTS | NESTED }>,
-        parts::<E, Words<2>, { KEY_PARTS | NESTED }>,
-        parts::<E, Words<1>, { WITH_PARTS }>,
-        parts::<E, Words<2>, { WITH_PARTS }>,
-        parts::<E, Words<3>, { WITH_PARTS }>,
-        parts::<E, Words<4>, { WITH_PARTS }>,
-        vars::<E, Words<1>, { VARS }>,
-        vars::<E, Words<2>, { VARS }>,
-        vars::<E, Words<1>, { VARS | NESTED | SHARED }>,
-        vars::<E, Words<2>, { VARS | NESTED | SHARED }>,
-        vars::<E, Words<3>, { VARS | KEY_TEXT | NESTED | SHARED }>,
-        vars::<E, Words<4>, { VARS | KEY_TEXT | NESTED | SHARED }>,
+        record::<E, Words<1>, 0, PLAIN>,
+        record::<E, Words<2>, 0, PLAIN>,
+        record::<E, Words<3>, 0, PLAIN>,
+        record::<E, Words<1>, { KEY_TEXT }, PLAIN>,
+        record::<E, Words<2>, { KEY_TEXT }, PLAIN>,
+        record::<E, Words<3>, { KEY_TEXT }, PLAIN>,
+        record::<E, Words<4>, { KEY_TEXT }, PLAIN>,
+        record::<E, Words<1>, { NESTED }, PLAIN>,
+        record::<E, Words<2>, { NESTED }, PLAIN>,
+        record::<E, Words<1>, { PLAIN }, PLAIN>,
+        record::<E, Words<2>, { PLAIN }, PLAIN>,
+        record::<E, Words<3>, { PLAIN }, PLAIN>,
+        record::<E, Words<4>, { PLAIN }, PLAIN>,
+        record::<E, Words<1>, { KEY_PARTS }, WITH_PARTS>,
+        record::<E, Words<2>, { KEY_PARTS | KEY_TEXT }, WITH_PARTS>,
+        record::<E, Words<3>, { KEY_PARTS | KEY_TEXT }, WITH_PARTS>,
+        record::<E, Words<1>, { KEY_PARTS | NESTED }, WITH_PARTS>,
+        record::<E, Words<2>, { KEY_PARTS | NESTED }, WITH_PARTS>,
+        record::<E, Words<1>, { WITH_PARTS }, WITH_PARTS>,
+        record::<E, Words<2>, { WITH_PARTS }, WITH_PARTS>,
+        record::<E, Words<3>, { WITH_PARTS }, WITH_PARTS>,
+        record::<E, Words<4>, { WITH_PARTS }, WITH_PARTS>,
+        record::<E, Words<1>, { VARS }, WITH_VARS>,
+        record::<E, Words<2>, { VARS }, WITH_VARS>,
+        record::<E, Words<1>, { VARS | NESTED | SHARED }, WITH_VARS>,
+        record::<E, Words<2>, { VARS | NESTED | SHARED }, WITH_VARS>,
+        record::<E, Words<3>, { VARS | KEY_TEXT | NESTED | SHARED }, WITH_VARS>,
+        record::<E, Words<4>, { VARS | KEY_TEXT | NESTED | SHARED }, WITH_VARS>,
         path::<E, Words<1>, 0, { STAMPED }>,
         path::<E, Words<2>, 0, { STAMPED }>,
         path::<E, Words<1>, 0, { COMPUTED | ANY_VARS }>,
@@ -767,8 +753,8 @@ pub fn paths<E: Entry>() -> impl Iterator<Item = Row<E::Fn>> {
         path::<E, Words<4>, 0, { KEY_TEXT | COMPUTED | SHARED | NESTED }>,
         path::<E, Words<1>, 0, { VARS | VARS_STACK | SHARED }>,
         path::<E, Words<2>, 0, { VARS | VARS_STACK | SHARED }>,
-        vars::<E, Words<1>, { KEY_TEXT | VARS | VARS_TEXT | SHARED }>,
-        vars::<E, Words<2>, { KEY_TEXT | VARS | VARS_TEXT | SHARED }>,
+        record::<E, Words<1>, { KEY_TEXT | VARS | VARS_TEXT | SHARED }, WITH_VARS>,
+        record::<E, Words<2>, { KEY_TEXT | VARS | VARS_TEXT | SHARED }, WITH_VARS>,
         path::<E, Words<1>, 0, { VARS | ACTIONS | WHOLE_KEY }>,
         path::<E, Words<2>, 0, { VARS | ACTIONS | WHOLE_KEY }>,
         path::<E, Words<3>, 0, { KEY_TEXT | VARS | ACTIONS | WHOLE_KEY | SHARED }>,

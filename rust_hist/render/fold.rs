@@ -11,6 +11,7 @@
 //! Context: any. Never allocates.
 
 use super::{
+    key::integer,
     text::{
         decimal,
         spaces, //
@@ -263,11 +264,9 @@ impl<S: Symbols> Renderer<'_, S> {
 
 /// Writes a number in as many bytes as a value.
 fn right<W: Out>(number: Integer, out: &mut W) -> fmt::Result {
-    let digits = decimal(number.magnitude);
-    let sign: &[u8] = if number.negative { b"-" } else { b"" };
-    let len = digits.as_bytes().len().saturating_add(sign.len());
+    let digits = decimal(number.magnitude).as_bytes().len();
+    let len = digits.saturating_add(usize::from(number.negative));
 
     spaces(VALUE_WIDTH.saturating_sub(len), out)?;
-    out.write_bytes(sign)?;
-    out.write_bytes(digits.as_bytes())
+    integer(number, out)
 }

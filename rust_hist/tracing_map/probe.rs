@@ -6,8 +6,9 @@
 //!
 //! A key that is not there takes an element **first**, writes its key to it, and then publishes it with one
 //! compare-exchange of a free slot. So a slot is free or complete and never anything between: nobody waits for
-//! anybody, whoever interrupts an inserter finds a consistent table, and a slot once taken stays until the whole map is emptied,
-//! which nobody else uses then, so that no probe path is ever cut (the C implementation claims the slot first, and has to free it again when no element is left).
+//! anybody, whoever interrupts an inserter finds a consistent table, and a slot once taken stays, so that no probe
+//! path is ever cut, until a map that nobody uses any more is emptied (the C implementation claims the slot first, and
+//! has to free it again when no element is left).
 //! Two inserters of one key both take an element; the one that comes second finds the first one's slot and gives its
 //! element back.
 //!
@@ -56,7 +57,8 @@ enum End {
     Last,
 }
 
-/// A map and its words: the compiler would read the address of the words again from the map after each addition. A view; it is as cheap to copy as a slice.
+/// A map and its words: the compiler would read the address of the words again from the map after each addition. A view;
+/// it is as cheap to copy as a slice.
 pub struct MapView<'m, S, H> {
     map: &'m Map<S, H>,
     words: &'m [Atomic<u64>],

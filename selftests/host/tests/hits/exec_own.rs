@@ -2,24 +2,15 @@
 
 //! Variables of a trigger as numbers of its own hit: what their names come to in keys, values and expressions.
 
-use super::exec_plan::alike;
+use super::exec_plan::{
+    alike,
+    FIELDS, //
+};
 use crate::{
     lang_common::*,
     run::*, //
 };
 use proptest::prelude::*;
-
-const FIELDS: [&str; 9] = [
-    "u8",
-    "s8",
-    "u16",
-    "s16",
-    "u32",
-    "s32",
-    "u64",
-    "s64",
-    "common_pid",
-];
 
 /// A number of few operators.
 fn number() -> impl Strategy<Value = String> {
