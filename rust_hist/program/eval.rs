@@ -160,7 +160,7 @@ impl Plan {
             _ if const { OF & OTHERS != 0 } => {
                 return self.expression(number, record, env.cpu(), stamp, refs)
             }
-            _ => self.linear(number.code, inputs),
+            _ => self.linear(number.code, record, || env.cpu()),
         };
 
         number.finish::<false>(value, refs)
@@ -170,14 +170,7 @@ impl Plan {
     pub(super) fn kind_of(&self, number: &Operand) -> u32 {
         match number.source {
             Source::Timestamp => STAMPS,
-            Source::Linear => {
-                let mut steps = self.steps_of(number.code).iter();
-
-                match steps.all(|step| step.operand.is_simple()) {
-                    true => IMMEDIATE,
-                    false => OTHERS,
-                }
-            }
+            Source::Linear => IMMEDIATE,
             _ if number.is_simple() => IMMEDIATE,
             _ => OTHERS,
         }
@@ -205,21 +198,23 @@ impl Plan {
         }
     }
 
-    /// The value of an immediate [`Source::Linear`] before anything is done with it.
+    /// The value of a [`Source::Linear`], with a call.
+    #[inline(never)]
+    fn linear_apart(&self, number: &Operand, record: &[u8], cpu: u32) -> u64 {
+        number.finish::<false>(self.linear(number.code, record, || cpu), &[])
+    }
+
+    /// The value of a [`Source::Linear`] before anything is done with it.
     ///
     /// All arithmetic is that of 64 bits and wraps around.
     ///
     /// PARITY: `div_by_mult_and_shift()` rounds some quotients up; here all are cut.
     #[inline(always)]
-    fn linear(&self, code: Code, inputs: Inputs<'_, impl Env>) -> u64 {
-        let Inputs { record, env, .. } = inputs;
+    fn linear(&self, code: Code, record: &[u8], cpu: impl Fn() -> u32) -> u64 {
         let mut value: u64 = 0;
 
         for step in self.steps_of(code) {
-            let operand = step
-                .operand
-                .simple::<false>(record, || env.cpu(), &[])
-                .unwrap_or(0);
+            let operand = step.operand.simple::<false>(record, &cpu, &[]).unwrap_or(0);
 
             value = match step.op {
                 StepOp::Add => value.wrapping_add(operand),
@@ -233,9 +228,26 @@ impl Plan {
         value
     }
 
-    /// The value of an expression, by the rules of [`Plan::linear`].
+    /// The value of an expression. It has no frame of its own, so that one that needs no evaluation stack, as most do,
+    /// does not pay for one.
     #[inline(never)]
     fn expression(
+        &self,
+        number: &Operand,
+        record: &[u8],
+        cpu: u32,
+        stamp: u64,
+        refs: &[u64],
+    ) -> u64 {
+        match number.source {
+            Source::Linear => self.linear_apart(number, record, cpu),
+            _ => self.any_expression(number, record, cpu, stamp, refs),
+        }
+    }
+
+    /// The value of any expression, by the rules of [`Plan::linear`].
+    #[inline(never)]
+    fn any_expression(
         &self,
         number: &Operand,
         record: &[u8],
@@ -262,6 +274,7 @@ impl Plan {
             };
 
             value = match step.op {
+                StepOp::Load => operand,
                 StepOp::Push => {
                     stack.push(value);
                     operand
@@ -287,10 +300,10 @@ fn divide(left: u64, right: u64) -> u64 {
     left.checked_div(right).unwrap_or(u64::MAX)
 }
 
-/// The numbers of an expression that wait for their operator. The first one is pushed when there is nothing yet.
+/// The numbers of an expression that wait for their operator.
 #[derive(Default)]
 struct Stack {
-    values: [u64; STACK_MAX + 1],
+    values: [u64; STACK_MAX],
     len: usize,
 }
 

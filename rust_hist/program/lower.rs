@@ -208,7 +208,7 @@ impl Program {
                 false => Ok(operand),
                 true => {
                     let start = self.plan.steps.len();
-                    let op = StepOp::Push;
+                    let op = StepOp::Load;
 
                     self.plan.steps.push(Step { op, operand })?;
                     self.lowered(start)
@@ -249,22 +249,38 @@ impl Program {
     }
 
     /// Lowers an expression to steps, which are appended.
-    fn lower_code(&mut self, code: &[Insn]) -> Result<(), AllocError> {
-        let mut insns = code.iter().peekable();
+    fn lower_code(&mut self, mut code: &[Insn]) -> Result<(), AllocError> {
+        let first = self.plan.steps.len();
 
-        while let Some(insn) = insns.next() {
+        while let Some((insn, mut behind)) = code.split_first() {
             let step = match insn {
                 Insn::Push(field) => {
-                    let operand = Operand::of_field(field);
-                    let fused = insns.peek().and_then(|next| StepOp::with_operand(next));
+                    // A number with which something is done by a constant is one operand.
+                    let two = [3, 2].iter().find_map(|&len| {
+                        let (two, behind) = code.split_at_checked(len)?;
 
-                    if fused.is_some() {
-                        insns.next();
-                    }
-                    Step {
-                        op: fused.unwrap_or(StepOp::Push),
-                        operand,
-                    }
+                        Operand::of_two(two).map(|operand| (operand, behind))
+                    });
+                    let operand = match two {
+                        Some((operand, after)) => {
+                            behind = after;
+                            operand
+                        }
+                        None => Operand::of_field(field),
+                    };
+                    let op = match behind.split_first() {
+                        _ if self.plan.steps.len() == first => StepOp::Load,
+                        Some((next, after)) => match StepOp::with_operand(next) {
+                            Some(op) => {
+                                behind = after;
+                                op
+                            }
+                            None => StepOp::Push,
+                        },
+                        None => StepOp::Push,
+                    };
+
+                    Step { op, operand }
                 }
                 Insn::Neg => Step::plain(StepOp::Neg),
                 Insn::Add => Step::plain(StepOp::AddStack),
@@ -275,6 +291,7 @@ impl Program {
 
             self.plan.has_stamp |= step.operand.source == Source::Timestamp;
             self.plan.steps.push(step)?;
+            code = behind;
         }
         Ok(())
     }

@@ -40,7 +40,6 @@ use super::{
 ///
 /// - `is_word` is set if `source` is [`Source::U64`] and `post` is [`PostOp::None`], and not else: one test recognises the
 ///   most frequent operand.
-/// - Nothing is done with the result of a [`Source::Stack`].
 /// - `width` is short where `post` is [`PostOp::Multiple`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Operand {
@@ -74,8 +73,8 @@ pub(super) enum Source {
     Cpu,
     Timestamp,
     Ref,
-    /// An expression without operands on the evaluation stack: each step but the first combines the accumulator with
-    /// an operand.
+    /// An expression of simple numbers without operands on the evaluation stack: each step but the first combines the
+    /// accumulator with an operand.
     Linear,
     /// Any other expression.
     Stack,
@@ -130,6 +129,8 @@ pub(super) struct Step {
 /// The operation of a step. The operand, if there is one, is its right-hand side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum StepOp {
+    /// Loads the operand into the accumulator. The first step is one, and no other.
+    Load,
     /// Pushes the accumulator, and loads the operand into it.
     Push,
     Neg,
@@ -183,7 +184,7 @@ impl Operand {
             | Op::StackField { .. } => Source::Const,
         };
 
-        // INVARIANT: a width with a short reciprocal has `Multiple`, and the source is not `Stack`.
+        // INVARIANT: a width with a short reciprocal has `Multiple`.
         operand.post = match field.modifier {
             Modifier::Log2(scale) if operand.source == Source::Const => {
                 operand.value = scale.word(operand.value, field.signed);
@@ -271,14 +272,21 @@ impl Operand {
 
     /// What the steps of an expression come to, which are at `code`.
     pub(super) fn of_steps(steps: &[Step], code: Code) -> Self {
-        let linear = |len| Self {
-            source: Source::Linear,
-            code: Code { len, ..code },
-            ..Self::default()
-        };
-        let is_linear = |steps: &[Step]| {
-            steps.iter().skip(1).all(|step| step.op.has_operand())
-                && !steps.iter().any(|step| step.operand.has_parts())
+        let expression = |steps: &[Step], len| {
+            let is_linear = steps.iter().all(|step| {
+                let is_one = step.op.has_operand() && step.operand.is_simple();
+
+                is_one && !step.operand.has_parts()
+            });
+
+            Self {
+                source: match is_linear {
+                    true => Source::Linear,
+                    false => Source::Stack,
+                },
+                code: Code { len, ..code },
+                ..Self::default()
+            }
         };
 
         // A number less a reference: most expressions of references are that.
@@ -298,24 +306,15 @@ impl Operand {
         }
         // A constant with which the last step is done needs no place among them.
         if let [steps @ .., last] = steps {
-            let operand = last
-                .as_post_op()
-                .filter(|_| is_linear(steps))
-                .and_then(|(post, value)| linear(code.len.saturating_sub(1)).with(post, value));
+            let operand = last.as_post_op().and_then(|(post, value)| {
+                expression(steps, code.len.saturating_sub(1)).with(post, value)
+            });
 
             if let Some(operand) = operand {
                 return operand;
             }
         }
-        if is_linear(steps) {
-            return linear(code.len);
-        }
-        // INVARIANT: nothing is done with it.
-        Self {
-            source: Source::Stack,
-            code,
-            ..Self::default()
-        }
+        expression(steps, code.len)
     }
 
     /// Word `i` of a string of `len` bytes at `offset`, in a slot of `words` words, which ends with a NUL.
@@ -502,9 +501,12 @@ impl Step {
 }
 
 impl StepOp {
-    /// Whether it combines the accumulator with the operand.
+    /// Whether it loads the operand into the accumulator, or combines the two.
     fn has_operand(self) -> bool {
-        matches!(self, Self::Add | Self::Sub | Self::Mul | Self::Div)
+        matches!(
+            self,
+            Self::Load | Self::Add | Self::Sub | Self::Mul | Self::Div
+        )
     }
 
     /// What an instruction is that comes right after the one that pushes its operand.
