@@ -65,6 +65,7 @@ use super::{
         VALS_ANY,
         VARS,
         VARS_ANY,
+        VARS_NAME,
         VARS_OTHER,
         VARS_STACK,
         VARS_STAMP,
@@ -86,7 +87,8 @@ pub enum Outcome {
 const VALUES: u32 = KEY_VALUES;
 
 /// Steps that write the aux words of the element.
-const IN_ENTRY: u32 = VARS | VARS_STAMP | VARS_ANY | VARS_TEXT | VARS_STACK | VARS_OTHER | ACTIONS;
+const IN_ENTRY: u32 =
+    VARS | VARS_STAMP | VARS_ANY | VARS_TEXT | VARS_NAME | VARS_STACK | VARS_OTHER | ACTIONS;
 
 /// Handles one hit. `K` is the form of the key, `REFS` the most references that the trigger may have, `STEPS` the other
 /// steps, `ROOM` the most numbers that are computed once. With `LAST` false it returns [`Outcome::Redo`] for a key that
@@ -705,6 +707,7 @@ pub const PATHS: usize = 77;
 const COMPUTED: u32 = KEY_ANY | VALS_ANY | STAMP;
 const STAMPED: u32 = STAMP | VARS_STAMP;
 const ANY_VARS: u32 = STAMPED | VARS | VARS_ANY;
+const TEXTS: u32 = VARS_TEXT | VARS_NAME;
 const FOR_ALL: u32 = EVERYTHING & !KEY_VALUES;
 const JOINED: u32 = KEY_TEXT | COMPUTED | SHARED | NESTED;
 const VALUED: u32 = JOINED | KEY_VALUES;
@@ -758,8 +761,8 @@ pub fn paths<E: Entry>() -> impl Iterator<Item = Row<E::Fn>> {
         path::<E, Words<1>, 0, { VARS | ACTIONS | WHOLE_KEY }>,
         path::<E, Words<2>, 0, { VARS | ACTIONS | WHOLE_KEY }>,
         path::<E, Words<3>, 0, { KEY_TEXT | VARS | ACTIONS | WHOLE_KEY | SHARED }>,
-        path::<E, Words<1>, 0, { KEY_TEXT | COMPUTED | ANY_VARS | VARS_TEXT | ACTIONS | WHOLE_KEY | SHARED }>,
-        path::<E, Words<2>, 0, { KEY_TEXT | COMPUTED | ANY_VARS | VARS_TEXT | ACTIONS | WHOLE_KEY | SHARED }>,
+        path::<E, Words<1>, 0, { KEY_TEXT | COMPUTED | ANY_VARS | TEXTS | ACTIONS | WHOLE_KEY | SHARED }>,
+        path::<E, Words<2>, 0, { KEY_TEXT | COMPUTED | ANY_VARS | TEXTS | ACTIONS | WHOLE_KEY | SHARED }>,
         path::<E, Words<1>, 1, { STAMPED }>,
         path::<E, Words<2>, 1, { STAMPED }>,
         path::<E, Words<1>, 1, { ANY_VARS }>,

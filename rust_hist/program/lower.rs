@@ -343,16 +343,17 @@ impl Program {
         let mut args = Vec::new();
 
         for at in 0..self.saves.len() {
-            if let Some((field, words)) = self.saves.get(at).map(|save| (save.field, save.words()))
-            {
+            if let Some(save) = self.saves.get(at).copied() {
                 // The last byte of its words is for a NUL.
-                let most = u32::try_from(most_in(words)).map_err(|_| AllocError)?;
+                let most = u32::try_from(most_in(save.words())).map_err(|_| AllocError)?;
 
-                saves.push(ArgStep {
-                    from: ArgFrom::Record,
-                    n: 0,
-                    number: self.lower_number(&field)?,
-                    text: TextAt::new(Some(field.op), most),
+                saves.push(VarStep {
+                    number: self.lower_number(&save.field)?,
+                    n: u8::try_from(at).map_err(|_| AllocError)?,
+                    at: save.at,
+                    kind: save.field.kind,
+                    text: TextAt::new(Some(save.field.op), most),
+                    room: u8::try_from(save.words).unwrap_or(u8::MAX),
                 })?;
             }
         }

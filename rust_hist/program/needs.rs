@@ -32,7 +32,7 @@ pub(super) const VARS: u32 = 1 << 3;
 pub(super) const VARS_STAMP: u32 = 1 << 4;
 /// Variables may be any other numbers.
 pub(super) const VARS_ANY: u32 = 1 << 5;
-/// Variables may be strings of the record. Names of tasks are [`VARS_OTHER`].
+/// Variables may be strings of the record.
 pub(super) const VARS_TEXT: u32 = 1 << 6;
 /// Variables may be the kernel stack.
 pub(super) const VARS_STACK: u32 = 1 << 7;
@@ -57,8 +57,11 @@ pub(super) const KEY_VALUES: u32 = 1 << 15;
 /// Words of a short key may be buckets of `.log2=N`.
 pub(super) const KEY_PARTS: u32 = 1 << 16;
 
+/// Variables may be names of tasks.
+pub(super) const VARS_NAME: u32 = 1 << 17;
+
 /// All of them.
-pub(super) const EVERYTHING: u32 = (1 << 17) - 1;
+pub(super) const EVERYTHING: u32 = (1 << 18) - 1;
 
 /// In what form the key of a hit is computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -133,7 +136,8 @@ impl Program {
                     STAMPS => VARS_STAMP,
                     _ => VARS_ANY,
                 },
-                _ if step.text.is_known() => VARS_TEXT,
+                _ if step.text.op().is_some() => VARS_TEXT,
+                _ if step.text.task().is_some() => VARS_NAME,
                 Op::Stacktrace => VARS_STACK,
                 _ => VARS_OTHER,
             };

@@ -53,7 +53,7 @@ pub(super) struct Plan {
     pub(super) values: Vec<Operand>,
     pub(super) vars: Vec<VarStep>,
     /// The parameters of `save()` and of `trace()`.
-    pub(super) saves: Vec<ArgStep>,
+    pub(super) saves: Vec<VarStep>,
     pub(super) args: Vec<ArgStep>,
     /// The steps of all expressions.
     pub(super) steps: Vec<Step>,
@@ -104,7 +104,7 @@ impl Plan {
 
     /// What an action saves.
     #[inline(always)]
-    pub(super) fn saves_of(&self, action: &Action) -> &[ArgStep] {
+    pub(super) fn saves_of(&self, action: &Action) -> &[VarStep] {
         match action.kind {
             ActionKind::Save { first, len } => part(&self.saves, first, len),
             ActionKind::Snapshot | ActionKind::Trace { .. } => &[],
@@ -135,19 +135,19 @@ impl Plan {
     }
 }
 
-/// What a hit does for one variable of the trigger.
+/// What a hit does for one variable of the trigger, or for one parameter of `save()`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct VarStep {
     /// What it is set to, if it is a number; else 0.
     pub(super) number: Operand,
-    /// Its index in [`super::Program::vars`].
+    /// Its index in [`super::Program::vars`], or among all parameters.
     pub(super) n: u8,
-    /// Where it begins in the extra words of the entry.
+    /// Where it begins in the extra words of the entry, or in the row.
     pub(super) at: u16,
     pub(super) kind: Kind,
-    /// What it is set to, if it is a string of the record.
+    /// What it is set to, if it is a string of the record or the name of a task.
     pub(super) text: TextAt,
-    /// The words of the variable in the entry after the first one, if it is a string or a stack.
+    /// The words of content, if it is a string or a stack: of a variable, those after the first one.
     pub(super) room: u8,
 }
 
@@ -157,7 +157,7 @@ const _: () = assert!(size_of::<VarStep>() == 64 && size_of::<ArgStep>() == 64);
 /// The words of a variable with room for the longest string, the one before its content included.
 pub(super) const SLOT: usize = 1 + STR_SLOT / size_of::<u64>();
 
-/// A string of the record, in fewer bytes than as an [`Op`].
+/// A string of the record or the name of a task, in fewer bytes than as an [`Op`].
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TextAt {
     /// Where it is, or the word that says so.
@@ -175,6 +175,10 @@ enum TextFrom {
     Fixed,
     Dyn,
     Rel,
+    /// The task that runs.
+    Task,
+    /// The task that made the entry.
+    Creator,
 }
 
 impl TextAt {
@@ -184,17 +188,14 @@ impl TextAt {
             Some(Op::StaticString { offset, len }) => (TextFrom::Fixed, offset, most.min(len)),
             Some(Op::DynString { offset }) => (TextFrom::Dyn, offset, most),
             Some(Op::RelDynString { offset }) => (TextFrom::Rel, offset, most),
+            Some(Op::Comm) => (TextFrom::Task, 0, most),
+            Some(Op::EntryComm) => (TextFrom::Creator, 0, most),
             _ => (TextFrom::Elsewhere, 0, 0),
         };
         // There is room for no more anywhere.
         let most = u8::try_from(most).unwrap_or(u8::MAX);
 
         Self { at, from, most }
-    }
-
-    /// Whether there is a string.
-    pub(super) fn is_known(self) -> bool {
-        self.from != TextFrom::Elsewhere
     }
 
     /// The string of the record; `None` if it is none.
@@ -209,8 +210,18 @@ impl TextAt {
             },
             TextFrom::Dyn => Op::DynString { offset },
             TextFrom::Rel => Op::RelDynString { offset },
-            TextFrom::Elsewhere => return None,
+            TextFrom::Elsewhere | TextFrom::Task | TextFrom::Creator => return None,
         })
+    }
+
+    /// The name of a task; `None` if it is none.
+    #[inline(always)]
+    pub(super) fn task(self) -> Option<Op> {
+        match self.from {
+            TextFrom::Task => Some(Op::Comm),
+            TextFrom::Creator => Some(Op::EntryComm),
+            _ => None,
+        }
     }
 
     /// The most bytes of it for which there is room where it goes.
@@ -220,7 +231,7 @@ impl TextAt {
     }
 }
 
-/// What a hit does for one parameter of a `save()` or `trace()` that is a number, or a string of the record.
+/// What a hit does for one parameter of a `trace()` that is a number, or a string of the record.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ArgStep {
     pub(super) from: ArgFrom,

@@ -43,6 +43,7 @@ use super::{
         needs::{
             VARS,
             VARS_ANY,
+            VARS_NAME,
             VARS_OTHER,
             VARS_STACK,
             VARS_STAMP,
@@ -57,7 +58,6 @@ use super::{
         Action,
         ActionKind,
         Handler,
-        Kind,
         Op,
         Program,
         Save,
@@ -184,21 +184,22 @@ impl VarStep {
     }
 }
 
-/// Writes a string of the record at this place, or as much as there is, to the row that an action saves; nothing if
-/// there is no such string.
+/// Sets a variable to the name of a task.
 #[inline(never)]
-fn save_string(
-    save: &Save,
-    place: Option<(usize, usize)>,
-    most: usize,
-    record: &[u8],
-    row: &RowWriter<'_>,
-) {
-    let (at, len) = place.unwrap_or((0, 0));
-    let (first, room) = (save.at(), save.words());
+fn set_name(words: &[Atomic<u64>], name: [u64; COMM_WORDS]) {
+    if let Some(cell) = TextCell::new(words) {
+        // A writer that meets another one has nothing more to do; see `TextCell::fill`.
+        cell.fill(|content| Some(content.put_all(&name)));
+    }
+}
+
+/// Writes `len` bytes at `at` of the record, or as much as there is of them, to the row that an action saves.
+#[inline(never)]
+fn save_string(step: &VarStep, at: usize, len: usize, record: &[u8], row: &RowWriter<'_>) {
+    let (first, room) = (usize::from(step.at), usize::from(step.room));
     let from = record.get(at..).unwrap_or(&[]);
     // OVERFLOW: below the words of a row, here and below.
-    let words = copy_string(from, len.min(most), |at, word| {
+    let words = copy_string(from, len.min(step.text.most()), |at, word| {
         row.put(first.wrapping_add(at), word)
     });
 
@@ -250,6 +251,9 @@ fn number_of<const STEPS: u32>(plan: &Plan, number: &Operand, inputs: Inputs<'_,
     }
 }
 
+/// Variables that are no numbers.
+const NOT_NUMBERS: u32 = VARS_TEXT | VARS_NAME | VARS_STACK | VARS_OTHER;
+
 /// Variables that are immediate or made of the time stamp.
 const VARS_AND_STAMP: u32 = VARS | VARS_STAMP;
 
@@ -263,11 +267,13 @@ impl<'h, 'c: 'h, C: Context<'c>> Hit<'h, 'c, C> {
         let plan = &self.cx.program().plan;
 
         for var in plan.vars.iter() {
-            if const { STEPS & (VARS_TEXT | VARS_STACK | VARS_OTHER) == 0 } || var.is_number() {
+            if const { STEPS & NOT_NUMBERS == 0 } || var.is_number() {
                 debug_assert!(var.is_number());
                 var.set(aux, number_of::<STEPS>(plan, &var.number, inputs));
             } else if let (true, Some(text)) = (const { STEPS & VARS_TEXT != 0 }, var.text.op()) {
                 var.set_text_inline(text, aux, record);
+            } else if let (true, Some(task)) = (const { STEPS & VARS_NAME != 0 }, var.text.task()) {
+                set_name(var.text_words(aux).unwrap_or(&[]), self.task_name(task));
             } else if const { STEPS & VARS_OTHER != 0 } {
                 // A copy, so that what a hit has needs no place in memory where there is no such variable.
                 { *self }.set_text(var);
@@ -408,24 +414,23 @@ impl<'h, 'c: 'h, C: Context<'c>> Hit<'h, 'c, C> {
     /// Writes what an action saves.
     #[inline(always)]
     fn save(&self, action: &Action, row: &RowWriter<'_>) {
-        let program = self.cx.program();
-        let saves = program.saves_of(action).iter();
+        let (plan, record) = (&self.cx.program().plan, self.cx.record());
 
-        for (save, step) in saves.zip(program.plan.saves_of(action)) {
-            match (save.field.kind, step.text.op()) {
-                (Kind::Number, _) => {
-                    let number = program.plan.number::<NUMBERS>(&step.number, self.inputs());
+        for step in plan.saves_of(action) {
+            let first = usize::from(step.at);
 
-                    row.put(save.at(), number);
+            if step.is_number() {
+                row.put(first, plan.number::<NUMBERS>(&step.number, self.inputs()));
+            } else if let Some(text) = step.text.op() {
+                let (at, len) = place_of(text, record).unwrap_or((0, 0));
+
+                save_string(step, at, len, record, row);
+            } else if let Some(task) = step.text.task() {
+                for (at, word) in (first..).zip(self.task_name(task)) {
+                    row.put(at, word);
                 }
-                (_, Some(text)) => save_string(
-                    save,
-                    place_of(text, self.cx.record()),
-                    step.text.most(),
-                    self.cx.record(),
-                    row,
-                ),
-                (_, None) => self.save_text(save, row),
+            } else {
+                self.save_text(step, row);
             }
         }
     }
@@ -466,21 +471,20 @@ impl<'h, 'c: 'h, C: Context<'c>> Hit<'h, 'c, C> {
         // The first of them is not content.
         let room = words.len().saturating_sub(1);
 
-        // A writer that meets another one has nothing more to do; see `TextCell::fill`.
-        if let Op::Comm | Op::EntryComm = var.field.op {
-            let name = self.task_name(var.field.op);
-
-            cell.fill(|content| Some(content.put_all(&name)));
-        } else if var.field.op == Op::Stacktrace {
+        if var.field.op == Op::Stacktrace {
             self.set_stack(words);
         } else {
+            // A writer that meets another one has nothing more to do; see `TextCell::fill`.
             cell.fill(|content| self.text(&var.field, room, |at, word| content.put(at, word)));
         }
     }
 
     /// Writes the string or stack that one parameter of `save()` comes to.
     #[inline(never)]
-    fn save_text(&self, save: &Save, row: &RowWriter<'_>) {
+    fn save_text(&self, step: &VarStep, row: &RowWriter<'_>) {
+        let Some(save) = self.cx.program().saves().get(usize::from(step.n)) else {
+            return;
+        };
         let first = save.at();
         let room = save.words();
         let put = |at: usize, word| row.put(first.saturating_add(at), word);
