@@ -63,6 +63,7 @@ impl Program {
     #[inline(never)]
     pub(super) fn lower(&mut self) -> Result<(), AllocError> {
         self.plan = Plan::default();
+        self.plan.has_creator = self.needs_comm();
         self.find_values()?;
         self.lower_values()?;
         self.lower_columns()?;

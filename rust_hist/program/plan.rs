@@ -45,6 +45,8 @@ use super::{
 #[derive(Debug, Default)]
 pub(super) struct Plan {
     pub(super) has_stamp: bool,
+    /// Whether entries keep the name of the task that made them.
+    pub(super) has_creator: bool,
     /// The key of the rows.
     pub(super) row: KeyPlan,
     pub(super) vals: List<Operand, VALS_MAX>,

@@ -80,7 +80,7 @@ use super::{
 #[inline(always)]
 pub(in super::super) fn keep_comm<'c>(cx: impl Context<'c>) -> impl FnOnce(&[Atomic<u64>]) {
     move |aux| {
-        if !cx.program().needs_comm() {
+        if !cx.program().plan.has_creator {
             return;
         }
         let mut comm = [0; COMM_LEN];
