@@ -212,12 +212,6 @@ impl<'a> Pair<'a> {
         seen
     }
 
-    /// Reads the first word.
-    #[inline]
-    pub fn value(&self) -> u64 {
-        step::value(self.words)
-    }
-
     /// Reads one word after the other. Another context may change both in between, so the two may not belong
     /// together.
     ///

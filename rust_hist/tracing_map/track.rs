@@ -151,11 +151,11 @@ impl<'a> TrackCell<'a> {
     /// another hit stores a number meanwhile for which `when` no longer holds, the row is discarded.
     #[inline]
     pub fn update(&self, when: When, value: u64, fill: impl FnOnce(&RowWriter<'a>)) -> Tracked {
-        if !when.holds(value, self.pair.value()) {
-            return Tracked::Same;
-        }
         let mut old = self.pair.load_torn();
 
+        if !when.holds(value, old.value) {
+            return Tracked::Same;
+        }
         if self.row_words == 0 {
             return self.store(when, value, old, 0, 0);
         }

@@ -340,7 +340,14 @@ impl<'h, 'c: 'h, C: Context<'c>> Hit<'h, 'c, C> {
 
             if let Some(value) = due {
                 // A copy, so that what a hit has needs no place in memory where nothing is to be done.
-                { *self }.run(action, value);
+                let hit = *self;
+
+                match action.kind {
+                    ActionKind::Save { .. } => {
+                        hit.keep(action, value);
+                    }
+                    ActionKind::Trace { .. } | ActionKind::Snapshot => hit.run(action, value),
+                }
             }
         }
     }
@@ -357,20 +364,14 @@ impl<'h, 'c: 'h, C: Context<'c>> Hit<'h, 'c, C> {
         }
     }
 
-    /// Runs an action whose condition held when [`Hit::act`] tested it; for handlers that track a value [`Hit::track`]
-    /// tests it again.
+    /// Runs an action that is no `save()`, whose condition held when [`Hit::act`] tested it.
     #[inline(never)]
     fn run(&self, action: &Action, value: u64) {
-        let when = match action.handler {
-            Handler::Match { .. } => return self.trace(action),
-            Handler::Max { .. } => When::Larger,
-            Handler::Change { .. } => When::Other,
-        };
-
-        match self.track(action, when, value) {
-            Tracked::Same => return,
-            Tracked::Lost => return self.lose(Loss::Save, 1),
-            Tracked::Stored => (),
+        if let Handler::Match { .. } = action.handler {
+            return self.trace(action);
+        }
+        if !self.keep(action, value) {
+            return;
         }
         // Here, where what it took to keep the number is off the stack: the event may have triggers.
         if action.kind == ActionKind::Snapshot {
@@ -402,12 +403,24 @@ impl<'h, 'c: 'h, C: Context<'c>> Hit<'h, 'c, C> {
         );
     }
 
-    /// Keeps `value` if its time has come, with what is saved.
+    /// Keeps `value` with what is saved if the condition of its handler still holds; returns whether it did.
     #[inline(never)]
-    fn track(&self, action: &Action, when: When, value: u64) -> Tracked {
-        match action.track.and_then(|track| track.cell(self.aux)) {
-            Some(cell) => cell.update(when, value, |row| self.save(action, row)),
-            None => Tracked::Same,
+    fn keep(&self, action: &Action, value: u64) -> bool {
+        let when = match action.handler {
+            Handler::Change { .. } => When::Other,
+            Handler::Match { .. } | Handler::Max { .. } => When::Larger,
+        };
+        let Some(cell) = action.track.and_then(|track| track.cell(self.aux)) else {
+            return false;
+        };
+
+        match cell.update(when, value, |row| self.save(action, row)) {
+            Tracked::Stored => true,
+            Tracked::Same => false,
+            Tracked::Lost => {
+                self.lose(Loss::Save, 1);
+                false
+            }
         }
     }
 
