@@ -71,8 +71,10 @@ pub use self::hit::{
     Entry,
     HitPath,
     LookPath,
+    Missed,
     Outcome,
     RecordPath,
+    RecordRest,
     Row,
     PATHS, //
 };

@@ -121,11 +121,19 @@ pub(crate) trait Trigger: Sized + Send + Sync + 'static {
 
 /// How some triggers handle a record of which they need nothing but the data; the implementor is a type without values.
 pub(crate) trait RecordPath<T> {
+    /// What the path says of a record that it leaves.
+    type Left: Copy;
     /// Handles what the path leaves, in a frame of its own.
-    type Rest: RecordPath<T>;
+    type Rest: RecordRest<T, Self::Left>;
 
-    /// Handles a record, or does nothing and returns `false`.
-    fn hit(trigger: &T, record: Record<'_>) -> bool;
+    /// Handles a record, or does nothing and says of it what there is to say.
+    fn hit(trigger: &T, record: Record<'_>) -> Option<Self::Left>;
+}
+
+/// Handles the records that a [`RecordPath`] leaves; the implementor is a type without values.
+pub(crate) trait RecordRest<T, L> {
+    /// Handles a record.
+    fn hit(trigger: &T, record: Record<'_>, left: L);
 }
 
 /// How some triggers handle a record; the implementor is a type without values.
@@ -405,8 +413,15 @@ impl<T: Trigger> Command<T> {
         // SAFETY: `file` is the event file that the node was made for, and the rest is what the core passed to this
         // call; all of it is valid until the call returns.
         match unsafe { Hit::from_raw(private.file, buffer, rec, event) } {
-            Some(hit) if P::hit(&private.data, hit.into_record()) => (),
-            Some(hit) => Self::rest_of_record::<P::Rest>(&private.data, hit.into_record()),
+            Some(hit) => {
+                if let Some(left) = P::hit(&private.data, hit.into_record()) {
+                    Self::rest_of_record::<P::Rest, P::Left>(
+                        &private.data,
+                        hit.into_record(),
+                        left,
+                    );
+                }
+            }
             None => Self::missed(&private.data),
         }
     }
@@ -414,8 +429,8 @@ impl<T: Trigger> Command<T> {
     /// Handles a record that a path has left.
     #[cold]
     #[inline(never)]
-    fn rest_of_record<P: RecordPath<T>>(trigger: &T, record: Record<'_>) {
-        P::hit(trigger, record);
+    fn rest_of_record<R: RecordRest<T, L>, L>(trigger: &T, record: Record<'_>, left: L) {
+        R::hit(trigger, record, left);
     }
 
     /// Runs the path `P`. If that leaves the record, calls `P::Rest` with the arguments unchanged: a tail call, which

@@ -23,6 +23,7 @@ use crate::{
             Line,
             Prepared,
             RecordPath,
+            RecordRest,
             Trigger, //
         },
         enable::{
@@ -52,6 +53,7 @@ use crate::{
     text::Out, //
 };
 use core::{
+    convert::Infallible,
     ffi::CStr,
     fmt,
     fmt::Write, //
@@ -223,11 +225,18 @@ fn put(trigger: Prepared<EnableTrigger>, target: &EventFile, held: &EventMutexHe
 }
 
 impl RecordPath<Self> for EnableTrigger {
+    type Left = Infallible;
     type Rest = Self;
 
-    fn hit(trigger: &Self, record: Record<'_>) -> bool {
+    fn hit(trigger: &Self, record: Record<'_>) -> Option<Infallible> {
         trigger.act(record.preempt_off());
-        true
+        None
+    }
+}
+
+impl RecordRest<Self, Infallible> for EnableTrigger {
+    fn hit(_trigger: &Self, _record: Record<'_>, left: Infallible) {
+        match left {}
     }
 }
 

@@ -15,7 +15,8 @@ use crate::{
             EntryFn,
             FastPath,
             LookPath,
-            RecordPath, //
+            RecordPath,
+            RecordRest, //
         },
         event::{
             Hit,
@@ -42,6 +43,7 @@ use crate::{
         Context,
         Entry,
         HitPath,
+        Missed,
         Outcome,
         Program, //
     },
@@ -233,15 +235,30 @@ impl<'a, A: Arguments<'a>> Context<'a> for InKernel<'a, A> {
 struct Run<P>(PhantomData<P>);
 
 impl<P: program::RecordPath> RecordPath<HistTrigger> for Run<P> {
+    type Left = Missed;
     type Rest = Run<P::Rest>;
 
     #[inline(always)]
-    fn hit(trigger: &HistTrigger, record: Record<'_>) -> bool {
+    fn hit(trigger: &HistTrigger, record: Record<'_>) -> Option<Missed> {
         let cx = InKernel {
             trigger,
             arguments: record,
         };
-        P::hit(cx) == Outcome::Done
+        match P::hit(cx) {
+            Outcome::Done => None,
+            Outcome::Redo(missed) => Some(missed),
+        }
+    }
+}
+
+impl<R: program::RecordRest> RecordRest<HistTrigger, Missed> for Run<R> {
+    #[inline(always)]
+    fn hit(trigger: &HistTrigger, record: Record<'_>, missed: Missed) {
+        let cx = InKernel {
+            trigger,
+            arguments: record,
+        };
+        R::hit(cx, missed);
     }
 }
 

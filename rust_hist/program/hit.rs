@@ -80,8 +80,13 @@ pub enum Outcome {
     /// The call is counted: as a hit, dropped or ignored.
     Done,
     /// The path has changed nothing, and the caller must run its `Rest`, which inserts the key.
-    Redo,
+    Redo(Missed),
 }
+
+/// Where the lookup of a key has ended that a path has not found, as in [`Lookup::Absent`]. It does not say the hash, too:
+/// to keep that for the few hits that want it takes a register of all others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Missed(usize);
 
 /// The computation of numbers that all others may be made of.
 const VALUES: u32 = KEY_VALUES;
@@ -92,11 +97,13 @@ const IN_ENTRY: u32 =
 
 /// Handles one hit. `K` is the form of the key, `REFS` the most references that the trigger may have, `STEPS` the other
 /// steps, `ROOM` the most numbers that are computed once. With `LAST` false it returns [`Outcome::Redo`] for a key that
-/// is not in the map. `found` is the variable that [`LookPath::look`] has found.
+/// is not in the map. `found` is the variable that [`LookPath::look`] has found, `missed` what another path says of the
+/// same key of the same record.
 #[inline(always)]
 fn hit<'c, K, C, const REFS: usize, const STEPS: u32, const ROOM: usize, const LAST: bool>(
     cx: C,
     found: Option<NumCell<'c>>,
+    missed: Option<Missed>,
 ) -> Outcome
 where
     K: KeyForm,
@@ -122,12 +129,13 @@ where
     };
     let key = K::key::<C, STEPS, false>(cx, stamp, known, &mut room);
     let hash = key.hash(map.hash());
-    let seen = match LAST {
-        true => None,
-        false => Some(map.find(&key, hash)),
+    let seen = match missed {
+        Some(Missed(at)) => Some(Lookup::Absent(at)),
+        None if LAST => None,
+        None => Some(map.find(&key, hash)),
     };
-    if let Some(Lookup::Absent(_)) = seen {
-        return Outcome::Redo;
+    if let (false, Some(Lookup::Absent(at))) = (LAST, seen) {
+        return Outcome::Redo(Missed(at));
     }
 
     // The variables of other triggers, and the numbers that are computed once.
@@ -148,10 +156,15 @@ where
         }
     };
 
-    let elt = match enter::<K, C, LAST>(cx, map, key, hash, seen) {
+    let elt = match seen {
+        _ if LAST => enter::<K, C>(cx, map, key, hash, seen),
+        Some(Lookup::Found(elt)) => Ok(elt),
+        // What is not there has been left to another call.
+        _ => Err(Ending::DroppedFull),
+    };
+    let elt = match elt {
         Ok(elt) => elt,
-        Err(Some(ending)) => return count::<C, STEPS>(cx, map, ending),
-        Err(None) => return Outcome::Redo,
+        Err(ending) => return count::<C, STEPS>(cx, map, ending),
     };
     let whole = match const { STEPS & WHOLE_KEY } {
         0 => &[],
@@ -302,8 +315,7 @@ fn enter_row<'c, K: KeyForm, C: Context<'c>, const STEPS: u32>(
     let key = K::key::<C, STEPS, false>(cx, stamp, refs, &mut room);
     let hash = key.hash(map.hash());
 
-    enter::<K, C, true>(cx, map, key, hash, None)
-        .map_err(|ending| ending.unwrap_or(Ending::DroppedFull))
+    enter::<K, C>(cx, map, key, hash, None)
 }
 
 /// The same, in a frame of its own, which is gone when the rest of the hit runs: there is a long key in it.
@@ -317,16 +329,15 @@ fn enter_apart<'c, K: KeyForm, C: Context<'c>, const STEPS: u32>(
     enter_row::<K, C, STEPS>(cx, map, stamp, refs)
 }
 
-/// Finds the entry with this key, `seen` if it has been looked for already, or makes it. The error is how the call ends;
-/// none if a key that is not there is left to another call.
+/// Finds the entry with this key, `seen` if it has been looked for already, or makes it. The error is how the call ends.
 #[inline(always)]
-fn enter<'c, K: KeyForm, C: Context<'c>, const LAST: bool>(
+fn enter<'c, K: KeyForm, C: Context<'c>>(
     cx: C,
     map: MapView<'c, C::Storage, C::Hash>,
     key: K::Key<'_>,
     hash: u64,
     seen: Option<Lookup>,
-) -> Result<Elt, Option<Ending>> {
+) -> Result<Elt, Ending> {
     let seen = match seen {
         Some(seen) => seen,
         None => map.find(&key, hash),
@@ -334,12 +345,11 @@ fn enter<'c, K: KeyForm, C: Context<'c>, const LAST: bool>(
 
     match seen {
         Lookup::Found(elt) => Ok(elt),
-        Lookup::Full => Err(Some(Ending::DroppedFull)),
-        Lookup::Absent(_) if const { !LAST } => Err(None),
+        Lookup::Full => Err(Ending::DroppedFull),
         Lookup::Absent(at) => map
             .map()
             .insert_at(key, hash, at, keep_comm(cx))
-            .ok_or(Some(Ending::DroppedFull)),
+            .ok_or(Ending::DroppedFull),
     }
 }
 
@@ -444,11 +454,17 @@ impl<'h, 'c: 'h, C: Context<'c>, const STEPS: u32> Values for Sums<'h, C, STEPS>
 
 /// A path whose hits need the bytes of the record and the CPU, but no time stamp and no event.
 pub trait RecordPath {
-    /// The path that handles a hit for which this one returns [`Outcome::Redo`].
-    type Rest: RecordPath;
+    /// What handles a hit for which this path returns [`Outcome::Redo`].
+    type Rest: RecordRest;
 
     /// Handles a hit whose key is in the map, or for which the map is full.
     fn hit<'c, C: Context<'c>>(cx: C) -> Outcome;
+}
+
+/// What a [`RecordPath`] leaves. Its key is made of the record and the CPU alone, so that it is the same again.
+pub trait RecordRest {
+    /// Handles a hit whose key the path has missed.
+    fn hit<'c, C: Context<'c>>(cx: C, missed: Missed);
 }
 
 /// A path for any triggers.
@@ -479,19 +495,17 @@ impl<K: KeyForm, const STEPS: u32, const REST: u32> RecordPath for OfRecord<K, S
     #[inline(always)]
     fn hit<'c, C: Context<'c>>(cx: C) -> Outcome {
         const { assert!(STEPS & !REST == 0 && REST & !(WITH_PARTS | WITH_VARS) == 0) };
-        hit::<K, C, 0, STEPS, 0, false>(cx, None)
+        hit::<K, C, 0, STEPS, 0, false>(cx, None, None)
     }
 }
 
 /// The rest of each such path.
 pub(super) struct RestOfRecord<K, const REST: u32>(PhantomData<K>);
 
-impl<K: KeyForm, const REST: u32> RecordPath for RestOfRecord<K, REST> {
-    type Rest = Self;
-
+impl<K: KeyForm, const REST: u32> RecordRest for RestOfRecord<K, REST> {
     #[inline(always)]
-    fn hit<'c, C: Context<'c>>(cx: C) -> Outcome {
-        hit::<K, C, 0, REST, 0, true>(cx, None)
+    fn hit<'c, C: Context<'c>>(cx: C, missed: Missed) {
+        hit::<K, C, 0, REST, 0, true>(cx, None, Some(missed));
     }
 }
 
@@ -513,8 +527,8 @@ impl<K: KeyForm, const REFS: usize, const STEPS: u32> HitPath for Path<K, REFS, 
         const { assert!(K::IS_WHOLE || STEPS & WHOLE_KEY == 0) };
         // Actions need a stack frame in any case, so a path with actions and no reference inserts keys itself.
         match const { REFS == 0 && STEPS & ACTIONS != 0 } {
-            false => hit::<K, C, REFS, STEPS, 0, false>(cx, None),
-            true => hit::<K, C, REFS, STEPS, 0, true>(cx, None),
+            false => hit::<K, C, REFS, STEPS, 0, false>(cx, None, None),
+            true => hit::<K, C, REFS, STEPS, 0, true>(cx, None, None),
         }
     }
 }
@@ -527,7 +541,7 @@ impl<K: KeyForm> HitPath for General<K> {
 
     #[inline(always)]
     fn hit<'c, C: Context<'c>>(cx: C) -> Outcome {
-        hit::<K, C, REFS_MAX, FOR_ALL, 0, true>(cx, None)
+        hit::<K, C, REFS_MAX, FOR_ALL, 0, true>(cx, None, None)
     }
 }
 
@@ -539,7 +553,7 @@ impl<K: KeyForm, const STEPS: u32> HitPath for WithValues<K, STEPS> {
 
     #[inline(always)]
     fn hit<'c, C: Context<'c>>(cx: C) -> Outcome {
-        hit::<K, C, 1, STEPS, FEW_NUMBERS, false>(cx, None)
+        hit::<K, C, 1, STEPS, FEW_NUMBERS, false>(cx, None, None)
     }
 }
 
@@ -597,7 +611,7 @@ impl<K: KeyForm, const STEPS: u32> LookPath for Await<K, STEPS> {
 
     #[inline(always)]
     fn rest<'c, C: Context<'c>>(cx: C, found: NumCell<'c>) {
-        hit::<K, C, 1, STEPS, 0, true>(cx, Some(found));
+        hit::<K, C, 1, STEPS, 0, true>(cx, Some(found), None);
     }
 }
 

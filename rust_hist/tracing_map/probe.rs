@@ -40,12 +40,10 @@ pub enum Lookup {
     Found(Elt),
     /// The key is not there, and all elements are taken.
     Full,
-    /// The key is not there yet; this is the number of the slot where [`Map::insert_at`] goes on.
+    /// The key is not there yet; this is the number of the slot where [`Map::insert_at`] goes on, or one behind the last
+    /// slot.
     Absent(usize),
 }
-
-/// Stands for the number of a slot where all slots up to the last one of the table have other keys.
-const AROUND: usize = usize::MAX;
 
 /// Where a walk along the slots of a key has ended.
 enum End {
@@ -53,8 +51,8 @@ enum End {
     Held(Elt),
     /// At a free one, of this number: the key is not there.
     Free(usize),
-    /// After the last slot of the table, where it would go on at the first.
-    Last,
+    /// After the last slot of the table, at this number, where it would go on at the first.
+    Last(usize),
 }
 
 /// A map and its words: the compiler would read the address of the words again from the map after each addition. A view;
@@ -187,7 +185,7 @@ where
                 break;
             }
         }
-        End::Last
+        End::Last(at.wrapping_sub(CONTROL_WORDS))
     }
 
     /// Looks a key up, whose [hash](Key::hash) is `hash`, in order to count a hit: without any effect.
@@ -199,8 +197,7 @@ where
         match self.walk(key, hash) {
             End::Held(elt) => Lookup::Found(elt),
             End::Free(at) if self.is_full_at(at) => Lookup::Full,
-            End::Free(at) => Lookup::Absent(at),
-            End::Last => Lookup::Absent(AROUND),
+            End::Free(at) | End::Last(at) => Lookup::Absent(at),
         }
     }
 
@@ -226,7 +223,7 @@ where
         match self.walk(key, hash) {
             End::Held(elt) => Some(elt),
             End::Free(_) => None,
-            End::Last => self.map.get_from(*key, hash, 0).ok(),
+            End::Last(_) => self.map.get_from(*key, hash, 0).ok(),
         }
     }
 }
@@ -282,11 +279,11 @@ where
     ) -> Option<Elt> {
         // No element is taken for a key that is there, not even for a moment in which another key might want the last one.
         let at = match at {
-            AROUND => match self.get_from(key, hash, 0) {
+            at if at <= self.shape.slot_mask => at,
+            _ => match self.get_from(key, hash, 0) {
                 Ok(elt) => return Some(elt),
                 Err(at) => at,
             },
-            at => at,
         };
         let pool = self.pool();
         let Some(elt) = pool.take() else {

@@ -40,6 +40,7 @@ use rust_hist::{
         Outcome,
         Program,
         RecordPath,
+        RecordRest,
         Resolver,
         Row,
         NESTED, //
@@ -430,9 +431,9 @@ impl Entry for Path {
                 has_record_alone: true,
                 ..cx
             };
-            if P::hit(cx) == Outcome::Redo {
+            if let Outcome::Redo(missed) = P::hit(cx) {
                 cx.assert_nothing_done();
-                assert_eq!(P::Rest::hit(cx), Outcome::Done);
+                P::Rest::hit(cx, missed);
             }
         };
 
@@ -458,7 +459,7 @@ impl Entry for Path {
 
     fn of<P: HitPath>() -> Self {
         let enter = |cx: InWorld<'_>| {
-            if hit::<P>(cx) == Outcome::Redo {
+            if let Outcome::Redo(_) = hit::<P>(cx) {
                 cx.assert_nothing_done();
                 assert_eq!(hit::<P::Rest>(cx), Outcome::Done);
             }
