@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: GPL-2.0
+# Sourced after common.sh: the package lists, and packages of this Debian release that are unpacked and not installed, so
+# that none of their maintainer scripts runs.
+
+# Reads the package lists of the archive, once.
+REFRESHED=
+refresh() {
+	[ -z "$REFRESHED" ] || return 0
+	REFRESHED=1
+	need_root
+	step "Reading the package lists" "$LOGS/apt-update.log" 0 "${SUDO[@]}" apt-get update ||
+		die "apt-get update failed." "Check the network and /etc/apt; see $LOGS/apt-update.log."
+}
+
+# download_packages STATUS DIR WHAT PACKAGE... - downloads packages into DIR/archives, and what they depend on but for
+# what is installed by STATUS, a package status as dpkg keeps it. WHAT is for messages.
+download_packages() {
+	local status=$1 dir=$2 what=$3 log
+	shift 3
+	log=$LOGS/$(basename "$dir")-download.log
+	compgen -G '/var/lib/apt/lists/*_Packages*' >/dev/null || refresh
+	mkdir -p "$dir/archives/partial"
+	step "Downloading $what" "$log" 0 \
+		apt-get -y --no-install-recommends --download-only -o "Dir::State::status=$status" \
+		-o "Dir::State::extended_states=$dir/extended_states" -o "Dir::Cache::Archives=$dir/archives" \
+		-o APT::Sandbox::User=root -o Debug::NoLocking=true -o DPkg::Post-Invoke= -o APT::Keep-Downloaded-Packages=true \
+		install "$@" ||
+		die "$what could not be downloaded." "Run 'apt-get update' as root and start again; see $log."
+}
