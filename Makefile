@@ -9,7 +9,7 @@ FLAVOUR ?= dropin
 VERSION ?= 7.2
 WHERE = $(FLAVOUR) $(VERSION)
 
-.PHONY: help demo test test-all soak lint host-test models tsan fuzz fuzzer debug bench kernel module vm check-kdir setup fmt clippy checkpatch clean distclean
+.PHONY: help demo test test-all soak lint host-test models tsan fuzz fuzzer debug bench kernel module tool deb vm check-kdir setup fmt clippy checkpatch clean distclean
 
 help:
 	@echo 'make demo        build a test kernel and the module, boot them, show histograms of live events'
@@ -28,6 +28,8 @@ help:
 	@echo 'make setup       install what is missing, get the kernel source'
 	@echo 'make kernel      build the test kernel   (FLAVOUR=dropin|reference|debug VERSION=7.2|7.3)'
 	@echo 'make module      build rust_hist.ko for it, or for KDIR='
+	@echo 'make tool        build rhist, which asks histograms questions; prints where it is'
+	@echo 'make deb         make a Debian package of rhist; prints where it is'
 	@echo 'make vm          a shell in the guest, with the module loaded'
 	@echo 'make check-kdir KDIR=DIR   name every option and symbol that a built kernel lacks'
 	@echo 'make fmt         format the Rust sources'
@@ -79,6 +81,12 @@ kernel:
 module:
 	@scripts/setup
 	@scripts/kernel module $(WHERE)
+
+tool:
+	@scripts/tool
+
+deb:
+	@scripts/deb
 
 vm:
 	@scripts/setup vm

@@ -1,0 +1,491 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Asking a question: what is written, what is read at each interval, and what is said in the end.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::sync::mpsc::{channel, Receiver, RecvTimeoutError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+
+use crate::backend::{c::Readings, module::Pipe, Backend, Plan, Source, Step, Wanted};
+use crate::cli::question::Asked;
+use crate::cli::{Global, Outcome, Showing};
+use crate::error::{Error, Result};
+use crate::model::Table;
+use crate::output::{self, Form, Sink};
+use crate::question::{Measure, Question};
+use crate::record::Epoch;
+use crate::session::{owner, Leftovers, Session};
+use crate::tracefs::{echo, Tracefs};
+use crate::units;
+use crate::view::heat::{self, Paper};
+use crate::view::table::Look;
+use crate::view::top::{self, Counted};
+
+/// How many hits a second a CPU may have without being asked for.
+const MANY: u128 = 1_000_000;
+
+/// How long an interval is that nobody has said.
+pub const SECOND: Duration = Duration::from_secs(1);
+
+/// Longer than anybody waits.
+pub const NEVER: Duration = Duration::from_secs(100 * 365 * 86_400);
+
+/// Waits for the end of an interval, or for a signal that ends the program.
+pub struct Stop(Receiver<()>);
+
+impl Stop {
+    /// From now on signals do not kill the process.
+    pub fn on_signals() -> Result<Self> {
+        let mut wanted = vec![SIGINT, SIGTERM];
+        if !is_ignored(SIGHUP) {
+            wanted.push(SIGHUP);
+        }
+        let mut signals = Signals::new(wanted)
+            .map_err(|error| Error::new(format!("cannot wait for signals: {error}")))?;
+        let (sender, receiver) = channel();
+        thread::spawn(move || {
+            for _ in signals.forever() {
+                if sender.send(()).is_err() {
+                    break;
+                }
+            }
+        });
+        Ok(Self(receiver))
+    }
+
+    /// Waits until then, or for ever. Says whether a signal came.
+    pub fn wait(&self, until: Option<Instant>) -> bool {
+        match until {
+            None => {
+                let _ = self.0.recv();
+                true
+            }
+            Some(until) => {
+                let rest = until.saturating_duration_since(Instant::now());
+                !matches!(self.0.recv_timeout(rest), Err(RecvTimeoutError::Timeout))
+            }
+        }
+    }
+}
+
+/// Whether this process was started so that the signal is ignored, as nohup does.
+fn is_ignored(signal: i32) -> bool {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status
+        .lines()
+        .find_map(|line| line.strip_prefix("SigIgn:"))
+        .and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    mask.is_some_and(|mask| mask >> (signal - 1) & 1 == 1)
+}
+
+/// Prints the lines for both backends, or for the one that is wanted.
+pub fn dry_run(asked: &Asked, tracefs: &Tracefs, global: &Global) -> Result<()> {
+    let there = Backend::all(tracefs);
+    let beside = there.contains(&Backend::Module { beside: true });
+    let mut text = String::new();
+    for backend in [Backend::Module { beside }, Backend::C] {
+        let wanted = match global.backend {
+            Wanted::Auto => true,
+            Wanted::Module => backend != Backend::C,
+            Wanted::C => backend == Backend::C,
+        };
+        if !wanted {
+            continue;
+        }
+        let plan = backend.plan(tracefs, &asked.question, "PID")?;
+        let who = match backend {
+            Backend::C => "C's implementation",
+            Backend::Module { .. } => "the module",
+        };
+        if !text.is_empty() {
+            text.push('\n');
+        }
+        let _ = writeln!(text, "# {who}, in {}:", tracefs.root().display());
+        text.push_str(&lines(&plan));
+    }
+    output::print(text.as_bytes())
+}
+
+/// The plan as commands of a shell.
+pub fn lines(plan: &Plan) -> String {
+    let instance = "instances/rhist-PID";
+    let file =
+        |event: &str, name: &str| format!("{instance}/events/{}/{name}", event.replace(':', "/"));
+    let mut text = format!("mkdir {instance}\n");
+    for step in &plan.steps {
+        let _ = match step {
+            Step::Schedstats => writeln!(text, "echo 1 > /proc/sys/kernel/sched_schedstats"),
+            Step::Dynamic { line, .. } => writeln!(text, "{}", echo(line, "dynamic_events")),
+            Step::Synthetic { file, line, .. } => writeln!(text, "{}", echo(line, file)),
+            Step::Trigger { event, line } => {
+                writeln!(text, "{}", echo(line, &file(event, "trigger")))
+            }
+        };
+    }
+    let _ = writeln!(text, "cat {}", file(&plan.event, &plan.file));
+    text
+}
+
+/// Refuses tables that take more than a hundredth of the memory, unless the user asked for their size.
+fn check_memory(question: &Question) -> Result<()> {
+    if question.size_asked {
+        return Ok(());
+    }
+    let memory = rustix::system::sysinfo();
+    let memory = memory.totalram as u64 * u64::from(memory.mem_unit);
+    // About what a row takes: the entry twice, the element and a key, of which a stack has 248 bytes; and sums, which
+    // the module keeps for each CPU, as far as there are not very many of them.
+    let cpus = std::thread::available_parallelism().map_or(1, |n| n.get() as u64);
+    let row = |stack: bool| if stack { 512 } else { 256 } + 16 * cpus.min(36);
+    let (waiting, stack) = match &question.measure {
+        Measure::Latency { waiting, stack, .. } => (u64::from(*waiting) * row(*stack), *stack),
+        _ => (
+            0,
+            question
+                .by
+                .iter()
+                .any(|by| by.field().ends_with("stacktrace")),
+        ),
+    };
+    let needed = waiting + u64::from(question.size) * row(stack);
+    match needed > memory / 100 {
+        true => Err(Error::new(format!(
+            "the tables take about {} MiB, more than a hundredth of the memory of this machine; --size {} asks for it",
+            needed >> 20,
+            question.size
+        ))),
+        false => Ok(()),
+    }
+}
+
+/// Refuses events that happen so often that counting them is felt, unless the user insists.
+fn check_rates(session: &mut Session, backend: Backend, plan: &Plan) -> Result<()> {
+    // What is made for the question cannot happen more often than what it is made of.
+    let there = |event: &&String| session.instance().has_event(event);
+    let events: Vec<String> = plan.events.iter().filter(there).cloned().collect();
+    for (event, rate) in session.rates(backend.command(), &events)? {
+        if rate > MANY {
+            return Err(Error::new(format!(
+                "{event} happens {rate} times a second on one CPU, so counting it slows the machine down; \
+                 narrow it down by --if, or insist by --yes"
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Removes what killed processes have left, and says so.
+pub fn clean_up(tracefs: &Tracefs, quiet: bool) -> Result<()> {
+    let left = Leftovers::find(tracefs);
+    if left.is_empty() {
+        return Ok(());
+    }
+    left.remove(tracefs)?;
+    if !quiet {
+        let things = left.instances.len() + left.shared.len();
+        output::say(&format!(
+            "rhist: removed what a killed rhist had left: {things} instances and events"
+        ));
+    }
+    Ok(())
+}
+
+/// Asks, and shows a table after each interval.
+pub fn ask(
+    asked: &Asked,
+    showing: &Showing,
+    tracefs: &Tracefs,
+    global: &Global,
+) -> Result<Outcome> {
+    if showing.heat && !asked.question.has_intervals() {
+        return Err(Error::new(format!(
+            "{} counts here and has no intervals to draw over time; leave --heat out",
+            asked.question.name
+        )));
+    }
+    // Before a file is written over.
+    Backend::choose(tracefs, global.backend)?;
+    let mut sink = Sink::open(showing.output.as_deref())?;
+    let stop = Stop::on_signals()?;
+    let interval = asked.options.interval;
+    count(std::slice::from_ref(asked), tracefs, global, &mut |all| {
+        let (terminal, width) = (sink.terminal, sink.width);
+        let look = |counting: &Counting<'_>| Look {
+            labels: asked
+                .question
+                .by
+                .iter()
+                .map(|by| by.label.clone())
+                .collect(),
+            names: counting.plan.names.clone(),
+            heading: asked.heading.clone(),
+            percents: showing.pct.clone(),
+            top: showing.top,
+            scale: showing.unit,
+            colour: global.color.wanted(terminal),
+            blocks: blocks(),
+            width,
+            ..Look::default()
+        };
+        if showing.live {
+            for counting in all {
+                let title = format!("rhist {}  {}", asked.question.name, counting.backend);
+                let look = look(counting);
+                let mut next = || counting.source.next();
+                let interval = interval.unwrap_or(SECOND);
+                let mut feed = Counted::new(interval, asked.options.tables, &mut next);
+                top::run(&title, &look, showing.heat, &stop, &mut feed)?;
+            }
+            return Ok(());
+        }
+        if !global.quiet && interval.is_none() {
+            output::say("counting; ^C ends it and shows the table");
+        }
+        if showing.heat {
+            let mut epochs = Vec::new();
+            let mut head = None;
+            every(all, Some(SECOND), &stop, &mut |counting| {
+                let table = counting.source.next()?;
+                epochs.push(Epoch::of(&table));
+                // C's text names the columns only above rows.
+                if head.is_none() || !table.rows.is_empty() {
+                    head = Some(table.without_rows());
+                }
+                Ok(())
+            })?;
+            let paper = Paper::of_output(global.color.wanted(terminal));
+            return match head {
+                Some(head) => {
+                    sink.write(heat::draw(&asked.title, &head, &epochs, paper).as_bytes())
+                }
+                None => Ok(()),
+            };
+        }
+        let begin = Instant::now();
+        every(all, None, &stop, &mut |counting| {
+            let first = counting.tables == 1;
+            let table = counting.source.next()?;
+            let mut out = Vec::new();
+            if showing.format == Form::Text && interval.is_some() {
+                out = heading(&table, begin.elapsed(), first).into_bytes();
+            }
+            out.extend(output::table(
+                &table,
+                showing.format,
+                &look(counting),
+                first,
+            )?);
+            sink.write(&out)
+        })
+    })
+}
+
+/// A question that is being counted.
+pub struct Counting<'a> {
+    /// The question.
+    pub asked: &'a Asked,
+    /// Which of the questions it is, the first being 0.
+    pub number: usize,
+    /// Its table.
+    pub source: Box<dyn Source>,
+    /// How it was asked.
+    pub plan: Plan,
+    /// Who counts.
+    pub backend: Backend,
+    /// How many tables were due.
+    pub tables: u32,
+}
+
+impl Counting<'_> {
+    /// Whether there were as many tables as wanted.
+    fn is_done(&self) -> bool {
+        let wanted = self.asked.options.tables;
+        wanted.is_some_and(|wanted| u64::from(self.tables) >= wanted)
+    }
+
+    /// When the next table is due if counting began then; `otherwise` is the interval that nobody has said.
+    fn due(&self, begin: Instant, otherwise: Option<Duration>) -> Instant {
+        let interval = self.asked.options.interval.or(otherwise).unwrap_or(NEVER);
+        let due = begin.checked_add(interval.saturating_mul(self.tables + 1));
+        due.unwrap_or(begin + NEVER)
+    }
+}
+
+/// Does something with each question at the end of each of its intervals, until there were as many as wanted or a signal
+/// comes, which ends all of them.
+pub fn every(
+    all: &mut [Counting<'_>],
+    otherwise: Option<Duration>,
+    stop: &Stop,
+    what: &mut dyn FnMut(&mut Counting<'_>) -> Result<()>,
+) -> Result<()> {
+    let begin = Instant::now();
+    loop {
+        let going = all.iter().filter(|counting| !counting.is_done());
+        let Some(next) = going.map(|counting| counting.due(begin, otherwise)).min() else {
+            return Ok(());
+        };
+        let stopped = stop.wait(Some(next));
+        for counting in all.iter_mut().filter(|counting| !counting.is_done()) {
+            if stopped || counting.due(begin, otherwise) <= next {
+                counting.tables += 1;
+                what(counting)?;
+            }
+        }
+        if stopped {
+            return Ok(());
+        }
+    }
+}
+
+/// Asks questions, and takes all of it back when `body` is done with the tables. Signals must not end the process by then.
+pub fn count(
+    all: &[Asked],
+    tracefs: &Tracefs,
+    global: &Global,
+    body: &mut dyn FnMut(&mut [Counting<'_>]) -> Result<()>,
+) -> Result<Outcome> {
+    let backend = Backend::choose(tracefs, global.backend)?;
+    let mut plans = Vec::new();
+    for (i, asked) in all.iter().enumerate() {
+        check_memory(&asked.question)?;
+        plans.push(backend.plan(tracefs, &asked.question, &owner(i))?);
+    }
+    clean_up(tracefs, global.quiet)?;
+    let mut sessions = Vec::new();
+    let mut counting = Vec::new();
+    for (i, (asked, plan)) in all.iter().zip(plans).enumerate() {
+        let mut session = Session::begin(tracefs, &plan, i, global.keep)?;
+        if backend == Backend::C && !asked.options.yes {
+            check_rates(&mut session, backend, &plan)?;
+        }
+        session.apply(&plan)?;
+        counting.push(Counting {
+            asked,
+            number: i,
+            source: open(backend, session.instance(), &plan)?,
+            plan,
+            backend,
+            tables: 0,
+        });
+        sessions.push(session);
+    }
+    body(&mut counting)?;
+    let mut said = Vec::new();
+    for Counting { asked, source, .. } in &mut counting {
+        let which = match all {
+            [_] => String::new(),
+            _ => format!("{}: ", asked.words.join(" ")),
+        };
+        let sentences = source.lost()?.sentences(asked.question.size);
+        said.extend(
+            sentences
+                .iter()
+                .map(|sentence| format!("{which}{sentence}")),
+        );
+    }
+    drop(counting);
+    for session in sessions {
+        session.end()?;
+    }
+    for sentence in &said {
+        output::say(&format!("rhist: {sentence}"));
+    }
+    Ok(match said.is_empty() {
+        true => Outcome::Done,
+        false => Outcome::Incomplete,
+    })
+}
+
+/// Opens the table of a plan that was carried out.
+pub fn open(backend: Backend, instance: &Tracefs, plan: &Plan) -> Result<Box<dyn Source>> {
+    Ok(match backend {
+        Backend::Module { .. } => Box::new(Pipe::open(instance, plan)?),
+        Backend::C => Box::new(Readings::open(instance, plan)),
+    })
+}
+
+/// Whether the output may have characters beyond ASCII.
+pub fn blocks() -> bool {
+    let language = ["LC_ALL", "LC_CTYPE", "LANG"]
+        .iter()
+        .find_map(|name| std::env::var(name).ok().filter(|v| !v.is_empty()));
+    language.is_some_and(|language| language.to_lowercase().replace('-', "").contains("utf8"))
+}
+
+/// The line above the table of an interval.
+pub fn heading(table: &Table, elapsed: Duration, first: bool) -> String {
+    let length = table.span.map_or(0.0, |span| span.seconds());
+    let hits = units::count(table.account.hits.into());
+    let gap = if first { "" } else { "\n" };
+    format!(
+        "{gap}after {:.1} s: {hits} hits in {length:.3} s\n",
+        elapsed.as_secs_f64()
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::backend::Lost;
+    use crate::recipe::Recipe;
+
+    struct Nothing;
+
+    impl Source for Nothing {
+        fn next(&mut self) -> Result<Table> {
+            Err(Error::new("nobody counts"))
+        }
+
+        fn lost(&mut self) -> Result<Lost> {
+            Ok(Lost::default())
+        }
+    }
+
+    #[test]
+    fn questions_have_intervals_of_their_own() {
+        let root = std::path::Path::new("tests/tracefs");
+        let tracefs = Tracefs::find(Some(root)).unwrap();
+        let recipes = Recipe::all().unwrap();
+        let asked = ["runq 0.02 3", "runq --by comm", "oncpu 0.001 1"];
+        let asked = asked.map(|text| Asked::parse(text, &recipes, &tracefs).unwrap());
+        let plan = |asked: &Asked| Backend::C.plan(&tracefs, &asked.question, "1").unwrap();
+        let mut all: Vec<Counting<'_>> = (0..)
+            .zip(&asked)
+            .map(|(number, asked)| Counting {
+                asked,
+                number,
+                source: Box::new(Nothing),
+                plan: plan(asked),
+                backend: Backend::C,
+                tables: 0,
+            })
+            .collect();
+        let (sender, receiver) = channel();
+        let mut order = Vec::new();
+        // The one that has no end ends with a signal.
+        every(
+            &mut all,
+            Some(SECOND / 10),
+            &Stop(receiver),
+            &mut |counting| {
+                order.push(counting.number);
+                if counting.number == 1 {
+                    let _ = sender.send(());
+                }
+                Ok(())
+            },
+        )
+        .unwrap();
+        assert_eq!(order, [2, 0, 0, 0, 1, 1]);
+        let first = every(&mut all[..1], None, &Stop(channel().1), &mut |_| {
+            Err(Error::new("there were as many as wanted"))
+        });
+        assert_eq!(first, Ok(()));
+    }
+}

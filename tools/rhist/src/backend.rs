@@ -1,0 +1,403 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Who counts: the module, or C's implementation. A backend makes the lines for a question and reads the table.
+
+pub mod c;
+pub mod module;
+
+use std::fmt;
+
+use crate::error::{Error, Result};
+use crate::model::{Number, Table, Unit};
+use crate::question::{Question, Records, OWN};
+use crate::tracefs::{disks, failures, Format, Holds, Tracefs};
+
+/// The implementation that counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Backend {
+    /// The module; beside C's implementation its words begin with an `r`.
+    Module {
+        /// Whether it is beside C's implementation.
+        beside: bool,
+    },
+    /// C's implementation.
+    C,
+}
+
+/// Which one the user wants.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
+pub enum Wanted {
+    /// The module if it is loaded.
+    #[default]
+    Auto,
+    /// The module.
+    Module,
+    /// C's implementation.
+    C,
+}
+
+impl Backend {
+    /// Those that this kernel has, the better one first.
+    pub fn all(tracefs: &Tracefs) -> Vec<Self> {
+        let has = |file: &str| tracefs.event_file("ftrace:print", file).exists();
+        let mut all = Vec::new();
+        if has("hist_json") {
+            all.push(Self::Module { beside: false });
+        } else {
+            if has("rhist_json") {
+                all.push(Self::Module { beside: true });
+            }
+            if has("hist") {
+                all.push(Self::C);
+            }
+        }
+        all
+    }
+
+    /// The one that the user wants.
+    pub fn choose(tracefs: &Tracefs, wanted: Wanted) -> Result<Self> {
+        let all = Self::all(tracefs);
+        let found = all.iter().copied().find(|backend| match wanted {
+            Wanted::Auto => true,
+            Wanted::Module => matches!(backend, Self::Module { .. }),
+            Wanted::C => *backend == Self::C,
+        });
+        found.ok_or_else(|| {
+            Error::new(match wanted {
+                Wanted::Module => "the module rust_hist is not loaded; modprobe rust_hist, or use --backend c",
+                Wanted::C => "this kernel has no hist triggers of its own (CONFIG_HIST_TRIGGERS); use --backend module",
+                Wanted::Auto => {
+                    "this kernel has no hist triggers: neither CONFIG_HIST_TRIGGERS nor the module rust_hist; \
+                     'rhist doctor' says more"
+                }
+            })
+        })
+    }
+
+    /// The word that begins a trigger, and the name of its file.
+    pub fn command(self) -> &'static str {
+        match self {
+            Self::Module { beside: true } => "rhist",
+            _ => "hist",
+        }
+    }
+
+    /// The file that makes synthetic events.
+    pub fn synthetic_file(self) -> &'static str {
+        match self {
+            Self::Module { beside: true } => "rsynthetic_events",
+            _ => "synthetic_events",
+        }
+    }
+
+    /// The system in which synthetic events are.
+    pub fn synthetic_system(self) -> &'static str {
+        match self {
+            Self::Module { beside: true } => "rsynthetic",
+            _ => "synthetic",
+        }
+    }
+
+    /// The lines that ask this question.
+    pub fn plan(self, tracefs: &Tracefs, question: &Question, owner: &str) -> Result<Plan> {
+        if question.by.len() > 2 + usize::from(!question.has_intervals()) {
+            return Err(Error::new(format!(
+                "{} fields are too many for --by: a table has three keys{}",
+                question.by.len(),
+                if question.has_intervals() {
+                    ", and one of them is the measure"
+                } else {
+                    ""
+                }
+            )));
+        }
+        let mut maker = Maker {
+            backend: self,
+            question,
+            owner,
+            plan: Plan::default(),
+            format: own_format(tracefs, question.event())?,
+        };
+        match self {
+            Self::Module { .. } => module::plan(&mut maker)?,
+            Self::C => c::plan(&mut maker)?,
+        }
+        let mut plan = maker.plan;
+        let format = &maker.format;
+        for by in &question.by {
+            let Some(field) = format.field(by.field()) else {
+                continue;
+            };
+            if matches!(field.holds, Holds::Number { signed: true, .. }) {
+                plan.signed.push(field.name.clone());
+            }
+            let names = match (by.label.as_str(), field.kind.as_str()) {
+                ("error", _) => failures(),
+                (_, "dev_t") => disks(),
+                _ => format.names(&field.name),
+            };
+            if by.modifier().is_empty() && !names.is_empty() {
+                plan.names.push((field.name.clone(), names));
+            }
+        }
+        Ok(plan)
+    }
+}
+
+impl fmt::Display for Backend {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Module { .. } => "module",
+            Self::C => "c",
+        })
+    }
+}
+
+/// The format of the event that is counted. A probe that is not made yet has only common fields.
+fn own_format(tracefs: &Tracefs, records: &Records) -> Result<Format> {
+    if records.event.starts_with(OWN) {
+        return Ok(Format::default());
+    }
+    Format::of(tracefs, &records.event)
+}
+
+/// What has to be written, and where the answer is then.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Plan {
+    /// The steps, in order.
+    pub steps: Vec<Step>,
+    /// The event whose table is the answer.
+    pub event: String,
+    /// The file of the table, as the event has it.
+    pub file: String,
+    /// All events that have triggers.
+    pub events: Vec<String>,
+    /// The unit of intervals, and the columns of sums that have one.
+    pub unit: Option<Unit>,
+    /// The units of sums, by name.
+    pub sums: Vec<(String, Unit)>,
+    /// Keys that can be negative.
+    pub signed: Vec<String>,
+    /// Keys whose numbers have names.
+    pub names: Vec<(String, Vec<(Number, String)>)>,
+}
+
+/// One step.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Step {
+    /// Switches `kernel.sched_schedstats` on.
+    Schedstats,
+    /// Adds a line to `dynamic_events`.
+    Dynamic {
+        /// The line.
+        line: String,
+        /// `system/event`.
+        name: String,
+    },
+    /// Adds a line to the file of synthetic events.
+    Synthetic {
+        /// The file.
+        file: String,
+        /// The line.
+        line: String,
+        /// The event.
+        name: String,
+    },
+    /// Adds a trigger.
+    Trigger {
+        /// `system:event`.
+        event: String,
+        /// The line.
+        line: String,
+    },
+}
+
+/// The types of numbers that a synthetic event can have.
+const SYNTHETIC_TYPES: [&str; 15] = [
+    "s8",
+    "u8",
+    "s16",
+    "u16",
+    "s32",
+    "u32",
+    "s64",
+    "u64",
+    "int",
+    "unsigned int",
+    "long",
+    "unsigned long",
+    "bool",
+    "pid_t",
+    "gfp_t",
+];
+
+/// What the two backends make plans with.
+pub(crate) struct Maker<'a> {
+    pub(crate) backend: Backend,
+    pub(crate) question: &'a Question,
+    /// The number of the process, which is in the names of what belongs to all instances.
+    owner: &'a str,
+    pub(crate) plan: Plan,
+    pub(crate) format: Format,
+}
+
+impl Maker<'_> {
+    /// The first steps: what the question needs besides triggers.
+    pub(crate) fn needs(&mut self) {
+        if self.question.schedstats {
+            self.plan.steps.push(Step::Schedstats);
+        }
+        for probe in &self.question.probes {
+            let name = format!("rhist_{}/{}", self.owner, probe.name);
+            self.plan.steps.push(Step::Dynamic {
+                line: format!("{}:{name} {}", probe.kind, probe.definition),
+                name,
+            });
+        }
+    }
+
+    /// The name of an event, own ones with their system.
+    pub(crate) fn event(&self, event: &str) -> String {
+        match event
+            .strip_prefix(OWN)
+            .and_then(|rest| rest.strip_prefix(':'))
+        {
+            Some(name) => format!("rhist_{}:{name}", self.owner),
+            None => event.to_owned(),
+        }
+    }
+
+    /// Adds a trigger: what is behind `hist:`.
+    pub(crate) fn trigger(&mut self, event: &str, text: String) {
+        let event = self.event(event);
+        if !self.plan.events.contains(&event) {
+            self.plan.events.push(event.clone());
+        }
+        self.plan.steps.push(Step::Trigger {
+            event,
+            line: format!("{}:{text}", self.backend.command()),
+        });
+    }
+
+    /// Adds a synthetic event with these fields, and returns its name.
+    pub(crate) fn synthetic(&mut self, fields: &[String]) -> String {
+        let name = format!(
+            "rhist_{}_{}",
+            self.owner,
+            self.question.name.replace('-', "_")
+        );
+        self.plan.steps.push(Step::Synthetic {
+            file: self.backend.synthetic_file().into(),
+            line: format!("{name} {}", fields.join("; ")),
+            name: name.clone(),
+        });
+        name
+    }
+
+    /// The list of keys, the interval of the measure last.
+    pub(crate) fn keys(&self, interval: Option<String>) -> String {
+        let by = self.question.by.iter().map(|by| by.key.clone());
+        let keys: Vec<String> = by.chain(interval).collect();
+        match keys.is_empty() {
+            // One row for all.
+            true => "common_type".into(),
+            false => keys.join(","),
+        }
+    }
+
+    /// The declaration of a field of a synthetic event that holds what this field of the counted event does.
+    pub(crate) fn declaration(&self, field: &str) -> Result<String> {
+        let event = &self.question.event().event;
+        let wrong = |what: &str| {
+            Error::new(format!(
+                "{event} has {what} {field}; its fields are those of its file format"
+            ))
+        };
+        let found = self.format.field(field).ok_or_else(|| wrong("no field"))?;
+        Ok(match found.holds {
+            // C compares names of types first, and takes the sign of what it copies from an event for none.
+            Holds::Number { .. } if SYNTHETIC_TYPES.contains(&found.kind.as_str()) => {
+                format!("{} {field}", found.kind)
+            }
+            Holds::Number { size, .. } => format!("u{} {field}", u32::from(size) * 8),
+            Holds::Chars(size) => format!("char {field}[{size}]"),
+            Holds::Text => format!("char {field}[]"),
+            Holds::Other => return Err(wrong("something that is no key in")),
+        })
+    }
+
+    /// The intervals of a field.
+    pub(crate) fn interval(&self, field: &str, powers: &str) -> String {
+        match self.question.width {
+            Some(width) => format!("{field}.buckets={width}"),
+            None => format!("{field}.{powers}"),
+        }
+    }
+}
+
+/// A table that is read again and again: the hits since the last time.
+pub trait Source {
+    /// What was counted since the last time.
+    fn next(&mut self) -> Result<Table>;
+
+    /// What was lost until now by all triggers.
+    fn lost(&mut self) -> Result<Lost>;
+
+    /// The lines of the last table as they came, if they came as JSON.
+    fn lines(&self) -> Option<&[u8]> {
+        None
+    }
+}
+
+/// What the triggers of a question lost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Lost {
+    /// Calls with a new key when a table was full.
+    pub full: u64,
+    /// Calls that were nested too deep.
+    pub nested: u64,
+    /// Records of synthetic events that could not be written.
+    pub traces: u64,
+}
+
+impl Lost {
+    /// What is to be said of it: nothing if nothing was lost.
+    pub fn sentences(&self, size: u32) -> Vec<String> {
+        let mut said = Vec::new();
+        if self.full > 0 {
+            let more = size.saturating_mul(4).min(131_072);
+            said.push(format!(
+                "table full: {} hits of new keys dropped; --size {more} makes room",
+                self.full
+            ));
+        }
+        if self.nested > 0 {
+            said.push(format!(
+                "{} hits dropped that came inside others; ask for fewer events by --if",
+                self.nested
+            ));
+        }
+        if self.traces > 0 {
+            said.push(format!(
+                "{} records of synthetic events lost; ask for fewer events by --if",
+                self.traces
+            ));
+        }
+        said
+    }
+}
+
+/// Gives the columns of a table what the plan knows of them, and numbers their names.
+pub(crate) fn finish(table: &mut Table, plan: &Plan) {
+    for column in &mut table.keys {
+        if column.kind.is_interval() && column.unit.is_none() {
+            column.unit = plan.unit;
+        }
+    }
+    for column in &mut table.values {
+        if let Some(&(_, unit)) = plan.sums.iter().find(|(name, _)| *name == column.name) {
+            column.unit = Some(unit);
+        }
+    }
+    table.remove_negative_times();
+}

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! C's implementation: latencies by a synthetic event and a third trigger, powers of two, and differences of readings.
+
+use std::path::PathBuf;
+
+use rustix::time::{clock_gettime, ClockId};
+
+use super::{finish, Lost, Maker, Plan, Source};
+use crate::error::{Error, Result};
+use crate::model::{Account, Span, Table, Unit};
+use crate::parse::text;
+use crate::question::{condition, Measure, Records, Sum};
+use crate::tracefs::{read, Tracefs};
+
+pub(super) fn plan(maker: &mut Maker<'_>) -> Result<()> {
+    let question = maker.question;
+    maker.needs();
+    match &question.measure {
+        Measure::Count { event, sums } => count(maker, event, sums),
+        Measure::Distribution { event, field } => {
+            let keys = maker.keys(Some(maker.interval(&field.field, "log2")));
+            let text = format!(
+                "keys={keys}:vals={}:size={}{}",
+                field.field,
+                question.size,
+                event.condition()
+            );
+            maker.trigger(&event.event, text);
+            maker.plan.event = event.event.clone();
+        }
+        Measure::Latency { .. } => latency(maker, "log2")?,
+    }
+    maker.plan.file = "hist".into();
+    units(maker);
+    Ok(())
+}
+
+/// One trigger that counts; the same for both.
+pub(super) fn count(maker: &mut Maker<'_>, event: &Records, sums: &[Sum]) {
+    let sums: Vec<&str> = sums.iter().map(|sum| sum.field.as_str()).collect();
+    let values = if sums.is_empty() {
+        String::new()
+    } else {
+        format!(":vals={}", sums.join(","))
+    };
+    let keys = maker.keys(None);
+    let text = format!(
+        "keys={keys}{values}:size={}{}",
+        maker.question.size,
+        event.condition()
+    );
+    maker.trigger(&event.event, text);
+    maker.plan.event = maker.event(&event.event);
+}
+
+/// A latency by a synthetic event, which carries it, and what it is divided by, to a third trigger, whose intervals are
+/// these.
+pub(super) fn latency(maker: &mut Maker<'_>, intervals: &str) -> Result<()> {
+    let question = maker.question;
+    let Measure::Latency {
+        start,
+        start_on,
+        end,
+        end_on,
+        waiting,
+        stack,
+        only,
+    } = &question.measure
+    else {
+        return Ok(());
+    };
+    // What each event has, the synthetic one has, too: it happens where the second event does.
+    let mut carried: Vec<&str> = Vec::new();
+    for by in question.by.iter().filter(|by| !by.is_common()) {
+        if !carried.contains(&by.field()) {
+            carried.push(by.field());
+        }
+    }
+    let mut fields = vec!["u64 lat".to_owned()];
+    let mut parameters = vec!["$lat"];
+    for field in carried {
+        fields.push(maker.declaration(field)?);
+        parameters.push(field);
+    }
+    let (mut kept, mut passed) = ("", "");
+    if *stack {
+        fields.push("unsigned long[] stack".into());
+        parameters.push("$s");
+        (kept, passed) = (",st=common_stacktrace", ",s=$st");
+    }
+    let name = maker.synthetic(&fields);
+    let text = format!(
+        "keys={}:ts0=common_timestamp{kept}:size={waiting}{}",
+        start_on.join(","),
+        start.condition()
+    );
+    maker.trigger(&start.event, text);
+    let text = format!(
+        "keys={}:lat=common_timestamp-$ts0{passed}:onmatch({}).trace({name},{}):size={waiting}{}",
+        end_on.join(","),
+        maker.event(&start.event).replace(':', "."),
+        parameters.join(","),
+        end.condition()
+    );
+    maker.trigger(&end.event, text);
+    let keys = match stack {
+        true => maker.keys(Some("stack.stacktrace".into())),
+        false => maker.keys(Some(maker.interval("lat", intervals))),
+    };
+    let event = format!("{}:{name}", maker.backend.synthetic_system());
+    maker.trigger(
+        &event,
+        format!(
+            "keys={keys}:vals=lat:size={}{}",
+            question.size,
+            condition(only.as_deref())
+        ),
+    );
+    maker.plan.event = event;
+    Ok(())
+}
+
+/// The units of the columns, which text does not say.
+pub(super) fn units(maker: &mut Maker<'_>) {
+    let question = maker.question;
+    maker.plan.unit = question.unit();
+    match &question.measure {
+        Measure::Count { sums, .. } => {
+            let sums = sums
+                .iter()
+                .filter_map(|sum| Some((sum.field.clone(), sum.unit?)));
+            maker.plan.sums = sums.collect();
+        }
+        Measure::Distribution { field, .. } => {
+            maker.plan.sums = field
+                .unit
+                .map(|unit| (field.field.clone(), unit))
+                .into_iter()
+                .collect();
+        }
+        Measure::Latency { .. } => {
+            maker.plan.sums = ["lat", "$lat"]
+                .map(|name| (name.to_owned(), Unit::Ns))
+                .into();
+        }
+    }
+}
+
+/// Reads `hist` and subtracts what was there before.
+pub struct Readings {
+    path: PathBuf,
+    all: Vec<(String, PathBuf)>,
+    plan: Plan,
+    before: Option<Table>,
+    span: Span,
+}
+
+impl Readings {
+    /// Reads the table in an instance in which the plan was carried out.
+    pub fn open(instance: &Tracefs, plan: &Plan) -> Self {
+        Self {
+            path: instance.event_file(&plan.event, &plan.file),
+            all: plan
+                .events
+                .iter()
+                .map(|event| (event.clone(), instance.event_file(event, &plan.file)))
+                .collect(),
+            plan: plan.clone(),
+            before: None,
+            span: Span {
+                epoch: 0,
+                from: now(ClockId::Monotonic),
+                to: now(ClockId::Monotonic),
+                real: now(ClockId::Realtime),
+            },
+        }
+    }
+}
+
+/// The time of a clock, in nanoseconds.
+fn now(clock: ClockId) -> u64 {
+    let time = clock_gettime(clock);
+    u64::try_from(time.tv_sec).unwrap_or_default() * 1_000_000_000
+        + u64::try_from(time.tv_nsec).unwrap_or_default()
+}
+
+impl Source for Readings {
+    fn next(&mut self) -> Result<Table> {
+        self.span = Span {
+            epoch: self.span.epoch + 1,
+            from: self.span.to,
+            to: now(ClockId::Monotonic),
+            real: now(ClockId::Realtime),
+        };
+        let mut table = text::tables(&self.plan.event, &read(&self.path)?)?
+            .pop()
+            .ok_or_else(|| {
+                Error::new(format!(
+                    "{} has no table, so somebody has removed the trigger; start again",
+                    self.path.display()
+                ))
+            })?;
+        for name in &self.plan.signed {
+            if let Some(column) = table.keys.iter().position(|key| key.name == *name) {
+                table.signed(column);
+            }
+        }
+        finish(&mut table, &self.plan);
+        // The kernel counts hits apart from the rows; those of rows that came while it was copying are not among them.
+        let hits = table
+            .hitcount()
+            .map(|column| table.rows.iter().map(|row| row.values[column]).sum());
+        table.account = Account {
+            hits: hits
+                .and_then(|hits: i128| u64::try_from(hits).ok())
+                .unwrap_or(table.account.hits),
+            ..table.account
+        };
+        let mut since = match &self.before {
+            Some(before) => table.since(before)?,
+            None => table.clone(),
+        };
+        since.span = Some(self.span);
+        self.before = Some(table);
+        Ok(since)
+    }
+
+    fn lost(&mut self) -> Result<Lost> {
+        let mut lost = Lost::default();
+        for (event, path) in &self.all {
+            for table in text::tables(event, &read(path)?)? {
+                lost.full += table.account.full;
+            }
+        }
+        Ok(lost)
+    }
+}

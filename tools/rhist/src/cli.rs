@@ -1,0 +1,359 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! The command line. The commands of recipes are made from the recipes.
+
+pub mod fleet;
+pub mod keep;
+pub mod question;
+pub mod record;
+pub mod replay;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::builder::Resettable;
+use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
+
+use question::Asked;
+
+use crate::ask;
+use crate::backend::Wanted;
+use crate::error::{Error, Result};
+use crate::quantile::Percent;
+use crate::recipe::Recipe;
+use crate::tracefs::Tracefs;
+use crate::units::Scale;
+use crate::{doctor, explain, look, output, session};
+
+/// How a command ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// All is well.
+    Done,
+    /// The results are not complete.
+    Incomplete,
+}
+
+/// What all commands know.
+#[derive(Debug, Clone, Args)]
+pub struct Global {
+    /// The directory in which tracefs is mounted
+    #[arg(long, global = true, value_name = "DIR", help_heading = "Everywhere")]
+    pub tracefs: Option<PathBuf>,
+    /// Who counts: the module, or C's implementation
+    #[arg(
+        long,
+        global = true,
+        value_enum,
+        default_value_t,
+        help_heading = "Everywhere"
+    )]
+    pub backend: Wanted,
+    /// Leave what was made in tracefs; 'rhist clean' removes it
+    #[arg(long, global = true, help_heading = "Everywhere")]
+    pub keep: bool,
+    /// Say nothing but results and errors
+    #[arg(short, long, global = true, help_heading = "Everywhere")]
+    pub quiet: bool,
+    /// Say each line that is written to tracefs, as it is written
+    #[arg(
+        short,
+        long,
+        global = true,
+        conflicts_with = "quiet",
+        help_heading = "Everywhere"
+    )]
+    pub verbose: bool,
+    /// Colours
+    #[arg(
+        long,
+        global = true,
+        value_enum,
+        default_value_t,
+        help_heading = "Everywhere"
+    )]
+    pub color: output::Colour,
+}
+
+impl Global {
+    /// The mounted tracefs, or the one that is named.
+    pub fn tracefs(&self) -> Result<Tracefs> {
+        Tracefs::find(self.tracefs.as_deref()).map(|tracefs| tracefs.verbose(self.verbose))
+    }
+}
+
+/// How the answer to a question is shown.
+#[derive(Debug, Clone, Args)]
+pub struct Showing {
+    /// Percentiles to show
+    #[arg(
+        long,
+        value_name = "P,..",
+        value_delimiter = ',',
+        default_value = "50,99"
+    )]
+    pub pct: Vec<Percent>,
+    /// How many rows to show, 0 for all
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    pub top: usize,
+    /// Show all times in this unit
+    #[arg(long, value_enum)]
+    pub unit: Option<Scale>,
+    /// How to write tables
+    #[arg(short, long, value_enum, default_value_t)]
+    pub format: output::Form,
+    /// Write to this file
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Show the present interval on the whole screen
+    #[arg(long)]
+    pub live: bool,
+    /// Show a heat map over time: at the end (^C), or with --live on the whole screen
+    #[arg(long, conflicts_with = "format")]
+    pub heat: bool,
+    /// Print the lines that would be written to tracefs, for both backends
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+/// Adds arguments, and keeps what the command says of itself.
+fn with<T: Args>(command: Command) -> Command {
+    let (about, long) = (
+        command.get_about().cloned(),
+        command.get_long_about().cloned(),
+    );
+    T::augment_args(command)
+        .about(Resettable::from(about))
+        .long_about(Resettable::from(long))
+}
+
+/// The whole command line.
+pub fn command(recipes: &[Recipe]) -> Command {
+    let command = Command::new("rhist")
+        .version(env!("CARGO_PKG_VERSION"))
+        .about("Answers questions by the kernel's event histograms")
+        .long_about(
+            "Answers questions by the kernel's event histograms: it adds hist triggers in an instance of its own, reads \
+             their tables, and removes all of it at the end.\n\nExit status: 0; 1 an error; 2 wrong usage; 3 results are \
+             not complete, with the reason and the way out; 141 nobody reads the output any more.",
+        )
+        .subcommand_required(true)
+        .arg_required_else_help(true)
+        .disable_help_subcommand(true);
+    with::<Global>(command)
+        .subcommands(question::commands(recipes).into_iter().map(with::<Showing>))
+        .subcommand(record::command(recipes))
+        .subcommand(replay::command())
+        .subcommands(keep::commands())
+        .subcommand(fleet::command())
+        .subcommand(Command::new("ls").about("Which triggers are there, anybody's?"))
+        .subcommand(with::<look::Show>(
+            Command::new("show").about("What have the triggers of an event counted?"),
+        ))
+        .subcommand(with::<look::Top>(
+            Command::new("top").about("What do triggers count at present? Live"),
+        ))
+        .subcommand(Command::new("stats").about("What do triggers cost, and what did they lose?"))
+        .subcommand(
+            Command::new("doctor").about("What can this kernel answer, and what is missing?"),
+        )
+        .subcommand(
+            Command::new("explain")
+                .about("What does a trigger do, and where is it wrong?")
+                .arg(
+                    Arg::new("TRIGGER")
+                        .required(true)
+                        .help("The text of a trigger: 'hist:keys=..'"),
+                ),
+        )
+        .subcommand(
+            Command::new("clean")
+                .about("Removes what a killed rhist has left")
+                .arg(flag("dry-run", "Only say what there is to remove")),
+        )
+        .subcommand(
+            Command::new("completions")
+                .about("Prints the completions for a shell")
+                .arg(
+                    Arg::new("SHELL")
+                        .required(true)
+                        .value_parser(clap::value_parser!(clap_complete::Shell))
+                        .help("The shell"),
+                ),
+        )
+        .subcommand(
+            Command::new("man")
+                .about("Writes a man page for each command")
+                .arg(
+                    Arg::new("DIR")
+                        .required(true)
+                        .value_parser(clap::value_parser!(PathBuf))
+                        .help("The directory to write them to"),
+                ),
+        )
+}
+
+fn flag(name: &'static str, help: &'static str) -> Arg {
+    Arg::new(name)
+        .long(name)
+        .action(ArgAction::SetTrue)
+        .help(help)
+}
+
+/// Runs the command line of this process.
+pub fn main() -> ExitCode {
+    match run() {
+        Ok(Outcome::Done) => ExitCode::SUCCESS,
+        Ok(Outcome::Incomplete) => ExitCode::from(3),
+        // What a shell says of what SIGPIPE has ended.
+        Err(error) if error.is_closed() => ExitCode::from(141),
+        Err(error) => {
+            output::say(&format!("rhist: {error}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run() -> Result<Outcome> {
+    let recipes = Recipe::all()?;
+    let mut command = command(&recipes);
+    let matches = command.get_matches_mut();
+    let global =
+        Global::from_arg_matches(&matches).map_err(|error| Error::new(error.to_string()))?;
+    let all = &matches;
+    let Some((name, matches)) = all.subcommand() else {
+        return Ok(Outcome::Done);
+    };
+    let done = |result: Result<()>| result.map(|()| Outcome::Done);
+    match name {
+        "completions" => {
+            let Some(&shell) = matches.get_one::<clap_complete::Shell>("SHELL") else {
+                return Ok(Outcome::Done);
+            };
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut command, "rhist", &mut script);
+            return done(output::print(&script));
+        }
+        "man" => {
+            let Some(directory) = matches.get_one::<PathBuf>("DIR") else {
+                return Ok(Outcome::Done);
+            };
+            return done(man(command, directory));
+        }
+        "explain" => {
+            let Some(trigger) = matches.get_one::<String>("TRIGGER") else {
+                return Ok(Outcome::Done);
+            };
+            return done(explain::explain(trigger).and_then(|text| output::print(text.as_bytes())));
+        }
+        "replay" => return arguments::<replay::Replay>(matches)?.run(&global),
+        "export" => return fleet::run(matches, &recipes, &global),
+        _ => {}
+    }
+    if let Some(outcome) = keep::run(name, matches) {
+        return outcome;
+    }
+    let tracefs = global.tracefs();
+    if name == "doctor" {
+        return done(
+            doctor::doctor(tracefs, &recipes).and_then(|text| output::print(text.as_bytes())),
+        );
+    }
+    let tracefs = tracefs?;
+    match name {
+        "ls" => done(look::list(&tracefs)),
+        "show" => done(look::show(&tracefs, &global, &arguments(matches)?)),
+        "top" => done(look::top(&tracefs, &global, &arguments(matches)?)),
+        "stats" => done(look::stats(&tracefs)),
+        "clean" => done(clean(&tracefs, matches.get_flag("dry-run"))),
+        "record" => {
+            let record: record::Record = arguments(matches)?;
+            let questions = command.find_subcommand(name).unwrap_or(&command);
+            record.run(
+                &Asked::new(questions, matches, &recipes, &tracefs)?,
+                &tracefs,
+                &global,
+            )
+        }
+        _ => {
+            let asked = Asked::new(&command, all, &recipes, &tracefs)?;
+            let showing: Showing = arguments(matches)?;
+            match showing.dry_run {
+                true => done(ask::dry_run(&asked, &tracefs, &global)),
+                false => ask::ask(&asked, &showing, &tracefs, &global),
+            }
+        }
+    }
+}
+
+fn arguments<T: FromArgMatches>(matches: &ArgMatches) -> Result<T> {
+    T::from_arg_matches(matches).map_err(|error| Error::new(error.to_string()))
+}
+
+fn clean(tracefs: &Tracefs, only_say: bool) -> Result<()> {
+    let left = session::Leftovers::find(tracefs);
+    let mut text = String::new();
+    for name in &left.instances {
+        text.push_str(&format!("instance {name}\n"));
+    }
+    for (file, line) in &left.shared {
+        text.push_str(&format!("{file}: {line}\n"));
+    }
+    if !only_say {
+        left.remove(tracefs)?;
+    }
+    let said = match (left.is_empty(), only_say) {
+        (true, _) => "nothing is left of a killed rhist\n",
+        (false, true) => "",
+        (false, false) => "removed\n",
+    };
+    output::print((text + said).as_bytes())
+}
+
+/// Writes the man pages.
+fn man(command: Command, directory: &Path) -> Result<()> {
+    std::fs::create_dir_all(directory)
+        .map_err(|error| Error::file("make the directory", directory, &error))?;
+    // The questions have pages of their own.
+    let command = command.mut_subcommand("record", |record| {
+        record.mut_subcommands(|question| question.hide(true))
+    });
+    clap_mangen::generate_to(command, directory)
+        .map_err(|error| Error::file("write man pages to", directory, &error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        command(&Recipe::all().unwrap()).debug_assert();
+    }
+
+    #[test]
+    fn an_interval_and_a_count_are_last() {
+        let recipes = Recipe::all().unwrap();
+        for words in [
+            &["runq"][..],
+            &["record", "runq"],
+            &["count", "a:b"],
+            &["dist", "a:b", "c"],
+            &["record", "lat", "a:b", "c:d", "--on", "e"],
+        ] {
+            let words = [&["rhist"], words, &["0.5", "3"]].concat();
+            let matches = command(&recipes).try_get_matches_from(words).unwrap();
+            let (name, matches) = matches.subcommand().unwrap();
+            let matches = match name {
+                "record" => matches.subcommand().unwrap().1,
+                _ => matches,
+            };
+            let options: question::Options = arguments(matches).unwrap();
+            assert_eq!(
+                options.interval,
+                Some(std::time::Duration::from_millis(500))
+            );
+            assert_eq!(options.tables, Some(3));
+        }
+    }
+}

@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! The commands that tell systems for many machines what is counted here.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{ArgMatches, Args, Command};
+
+use super::keep::{outcome, sum_of};
+use super::question::Asked;
+use super::record::release;
+use super::replay::{speed, Pace};
+use super::{arguments, with, Global, Outcome};
+use crate::ask::{self, Stop, SECOND};
+use crate::error::{Error, Result};
+use crate::export::otlp::{self, Origin, Sender};
+use crate::export::prometheus::{self, Shared};
+use crate::export::{event_name, Questions, MOST_SERIES};
+use crate::model::{Account, Table};
+use crate::output;
+use crate::recipe::Recipe;
+use crate::record::{Header, Recording};
+
+/// How often something is sent if nobody says it.
+const INTERVAL: Duration = Duration::from_secs(10);
+
+/// What all exporters take.
+#[derive(Debug, Clone, Args)]
+pub struct Common {
+    /// Questions as they are asked without exporting, each with its options one word: runq 'syscalls 5 --latency';
+    /// INTERVAL is how often it is read
+    #[arg(value_name = "QUESTION", required_unless_present = "replay")]
+    pub questions: Vec<String>,
+    /// Export a recording in place of what is counted now
+    #[arg(long, value_name = "FILE", conflicts_with = "questions")]
+    pub replay: Option<PathBuf>,
+    /// How many times as fast as it was recorded; 0 does not wait at all
+    #[arg(long, value_name = "X", default_value = "1", value_parser = speed)]
+    pub speed: f64,
+    /// The names of the questions in the names of metrics, in their order; without it, what was asked, with a number if
+    /// it was asked before
+    #[arg(long, value_name = "NAME,..", value_delimiter = ',')]
+    pub name: Vec<String>,
+    /// How many rows of a table are told apart; what more there are is counted together
+    #[arg(long, value_name = "N", default_value_t = MOST_SERIES)]
+    pub series: usize,
+}
+
+/// `export prometheus`
+#[derive(Debug, Clone, Args)]
+pub struct Prometheus {
+    /// Answer scrapes at this address
+    #[arg(
+        long,
+        value_name = "ADDRESS",
+        default_value = "127.0.0.1:9435",
+        conflicts_with = "textfile"
+    )]
+    pub listen: SocketAddr,
+    /// Write a file for node_exporter at each interval, in place of answering scrapes
+    #[arg(long, value_name = "PATH")]
+    pub textfile: Option<PathBuf>,
+    /// Give clients that take them native histograms, too
+    #[arg(long, conflicts_with = "textfile")]
+    pub native: bool,
+    /// What to export.
+    #[command(flatten)]
+    pub common: Common,
+}
+
+/// `export otlp`
+#[derive(Debug, Clone, Args)]
+pub struct Otlp {
+    /// The collector: http://HOST:PORT
+    #[arg(long, value_name = "URL")]
+    pub endpoint: String,
+    /// Send what was counted in each interval, in place of all until then
+    #[arg(long)]
+    pub delta: bool,
+    /// What to export.
+    #[command(flatten)]
+    pub common: Common,
+}
+
+/// The command of this file.
+pub fn command() -> Command {
+    let about = |name: &'static str, about: &'static str| Command::new(name).about(about);
+    about(
+        "export",
+        "Tells Prometheus or OpenTelemetry what is counted",
+    )
+    .subcommand_required(true)
+    .arg_required_else_help(true)
+    .subcommand(with::<Prometheus>(about(
+        "prometheus",
+        "Classic and native histograms, by scrapes or for node_exporter",
+    )))
+    .subcommand(with::<Otlp>(about(
+        "otlp",
+        "Exponential histograms, sent to a collector by HTTP",
+    )))
+}
+
+/// Runs it.
+pub fn run(matches: &ArgMatches, recipes: &[Recipe], global: &Global) -> Result<Outcome> {
+    match matches.subcommand() {
+        Some(("prometheus", matches)) => arguments::<Prometheus>(matches)?.run(recipes, global),
+        Some(("otlp", matches)) => arguments::<Otlp>(matches)?.run(recipes, global),
+        _ => Err(Error::new("say export prometheus or export otlp")),
+    }
+}
+
+/// What is told of all tables.
+struct Told<'a> {
+    /// The name of the question in the names of metrics.
+    question: &'a str,
+    /// The release of the kernel that counted.
+    kernel: &'a str,
+    table: &'a Table,
+}
+
+impl Common {
+    /// Gives each table to `tell` when it is due, until there are no more or a signal comes. Says whether the tables
+    /// were complete.
+    fn feed(
+        &self,
+        recipes: &[Recipe],
+        global: &Global,
+        stop: &Stop,
+        interval: Duration,
+        tell: &mut dyn FnMut(Told<'_>) -> Result<()>,
+    ) -> Result<Outcome> {
+        if let Some(path) = &self.replay {
+            return self.feed_recording(Recording::open(path)?, stop, tell);
+        }
+        let tracefs = global.tracefs()?;
+        let asked = self.questions.iter();
+        let asked: Vec<Asked> = asked
+            .map(|question| Asked::parse(question, recipes, &tracefs))
+            .collect::<Result<_>>()?;
+        let names = self.names(&asked);
+        let kernel = release();
+        ask::count(&asked, &tracefs, global, &mut |all| {
+            ask::every(all, Some(interval), stop, &mut |counting| {
+                let mut table = counting.source.next()?;
+                let mut header =
+                    Header::new(Vec::new(), String::new(), String::new(), String::new());
+                header.know(&table, &counting.plan.names);
+                header.complete(&mut table);
+                tell(Told {
+                    question: &names[counting.number],
+                    kernel: &kernel,
+                    table: &table,
+                })
+            })
+        })
+    }
+
+    /// The names of questions in the names of metrics, each of which is another one.
+    fn names(&self, asked: &[Asked]) -> Vec<String> {
+        let mut names: Vec<String> = Vec::new();
+        for (i, asked) in asked.iter().enumerate() {
+            let name = self.name.get(i).unwrap_or(&asked.question.name);
+            let numbered = (2..).map(|number| format!("{name}_{number}"));
+            let mut all = std::iter::once(name.clone()).chain(numbered);
+            names.extend(all.find(|name| !names.contains(name)));
+        }
+        names
+    }
+
+    fn feed_recording(
+        &self,
+        mut recording: Recording,
+        stop: &Stop,
+        tell: &mut dyn FnMut(Told<'_>) -> Result<()>,
+    ) -> Result<Outcome> {
+        let header = recording.header.clone();
+        let asked = header.as_ref().and_then(|header| header.question.first());
+        let mut question = self.name.first().or(asked).cloned();
+        let kernel = header.map(|header| header.kernel).unwrap_or_default();
+        let mut pace = Pace::new(self.speed);
+        let mut lost: Vec<Account> = Vec::new();
+        while let Some(table) = recording.next().transpose()? {
+            if !table.consumed {
+                continue;
+            }
+            if pace.due(table.span).is_some_and(|due| stop.wait(Some(due))) {
+                break;
+            }
+            // What nobody has named is called by the event.
+            let question = question.get_or_insert_with(|| {
+                let (_, event) = table.event.split_once(':').unwrap_or_default();
+                event_name(event)
+            });
+            tell(Told {
+                question,
+                kernel: &kernel,
+                table: &table,
+            })?;
+            lost.push(table.account);
+        }
+        Ok(outcome(recording.cut(), sum_of(&lost).iter()))
+    }
+}
+
+impl Prometheus {
+    fn run(self, recipes: &[Recipe], global: &Global) -> Result<Outcome> {
+        let stop = Stop::on_signals()?;
+        let shared = Shared::new(Questions::new(self.common.series), self.native);
+        if self.textfile.is_none() {
+            let listener = prometheus::listen(self.listen)?;
+            // The port may be one that the system has chosen.
+            let address = listener.local_addr().unwrap_or(self.listen);
+            prometheus::serve(listener, shared.clone())?;
+            if !global.quiet {
+                output::say(&format!(
+                    "rhist: the metrics are at http://{address}/metrics"
+                ));
+            }
+        }
+        let write = || match &self.textfile {
+            Some(path) => prometheus::write_file(&shared, path),
+            None => Ok(()),
+        };
+        let outcome = self
+            .common
+            .feed(recipes, global, &stop, SECOND, &mut |told| {
+                shared.with(|exposed| {
+                    let metrics = exposed.questions.of(told.question);
+                    metrics.add(told.table).map(|_| ())
+                })?;
+                write()
+            })?;
+        shared.with(|exposed| exposed.up = false);
+        write()?;
+        if self.textfile.is_none() && self.common.replay.is_some() {
+            // What a recording says can be scraped until somebody ends the program.
+            stop.wait(None);
+        }
+        Ok(outcome)
+    }
+}
+
+impl Otlp {
+    fn run(self, recipes: &[Recipe], global: &Global) -> Result<Outcome> {
+        let stop = Stop::on_signals()?;
+        let mut sender = Sender::new(&self.endpoint, self.delta)?;
+        let mut questions = Questions::new(self.common.series);
+        let host = match self.common.replay {
+            // A recording does not say where it was made.
+            Some(_) => String::new(),
+            None => rustix::system::uname()
+                .nodename()
+                .to_string_lossy()
+                .into_owned(),
+        };
+        let mut said = None;
+        let outcome = self
+            .common
+            .feed(recipes, global, &stop, INTERVAL, &mut |told| {
+                let origin = Origin {
+                    host: host.clone(),
+                    kernel: told.kernel.to_owned(),
+                };
+                let metrics = questions.of(told.question);
+                let points = match self.delta {
+                    true => otlp::metrics(told.question, &metrics.delta(told.table)?, true),
+                    false => otlp::metrics(told.question, metrics.add(told.table)?, false),
+                };
+                let answer = sender.send(told.question, &otlp::request(&origin, points))?;
+                // Once is enough.
+                if let Some(text) = answer.as_ref().filter(|_| answer != said) {
+                    output::say(&format!("rhist: {text}; it is tried again"));
+                }
+                said = answer;
+                Ok(())
+            })?;
+        sender.finish()?;
+        Ok(outcome)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tracefs::Tracefs;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        common: Common,
+    }
+
+    #[test]
+    fn questions_have_names_of_their_own() {
+        let tracefs = Tracefs::find(Some(std::path::Path::new("tests/tracefs"))).unwrap();
+        let recipes = Recipe::all().unwrap();
+        let names = |words: &[&str]| {
+            let line = Line::parse_from(["export"].iter().chain(words));
+            let asked: Vec<Asked> = line
+                .common
+                .questions
+                .iter()
+                .map(|text| Asked::parse(text, &recipes, &tracefs).unwrap())
+                .collect();
+            line.common.names(&asked)
+        };
+        let three = ["runq", "oncpu", "runq --by comm"];
+        assert_eq!(names(&three), ["runq", "oncpu", "runq_2"]);
+        let named = [&three[..], &["--name", "a,b,c"]].concat();
+        assert_eq!(names(&named), ["a", "b", "c"]);
+        let some = [&three[..], &["--name", "runq_2"]].concat();
+        assert_eq!(names(&some), ["runq_2", "oncpu", "runq"]);
+        assert_eq!(
+            names(&["runq", "runq", "runq"]),
+            ["runq", "runq_2", "runq_3"]
+        );
+    }
+}

@@ -1,0 +1,507 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Questions on the command line: those of recipes and those of the user's own, asked at once, recorded or exported.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::parser::ValueSource;
+use clap::{Arg, ArgAction, ArgMatches, Args, Command};
+
+use super::{arguments, flag, with};
+use crate::error::{Error, Result};
+use crate::question::Question;
+use crate::recipe::{Kind, RawProbe, Recipe, Side, Variant, Wishes};
+use crate::tracefs::Tracefs;
+
+/// What all questions take, whatever becomes of the answer.
+#[derive(Debug, Clone, Args)]
+pub struct Options {
+    /// Seconds between two tables; without it there is one, at the end (^C)
+    #[arg(value_parser = seconds)]
+    pub interval: Option<Duration>,
+    /// How many tables
+    #[arg(value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]
+    pub tables: Option<u64>,
+    /// Only this process: the threads that it has at the start
+    #[arg(short, long, value_name = "PID")]
+    pub pid: Option<u32>,
+    /// Only tasks of this name
+    #[arg(short, long, value_name = "NAME")]
+    pub comm: Option<String>,
+    /// Divide by these fields or names
+    #[arg(long, value_name = "FIELD,..", value_delimiter = ',')]
+    pub by: Option<Vec<String>>,
+    /// Only records that pass this filter of the kernel
+    #[arg(long = "if", value_name = "FILTER")]
+    pub filter: Option<String>,
+    /// Only times of at least so many microseconds
+    #[arg(short, long, value_name = "US")]
+    pub min: Option<u64>,
+    /// Only times of at most so many microseconds
+    #[arg(short = 'M', long, value_name = "US")]
+    pub max: Option<u64>,
+    /// Intervals of this width, in the unit of the field, in place of powers of two
+    #[arg(long, value_name = "WIDTH", value_parser = clap::value_parser!(u64).range(1..))]
+    pub buckets: Option<u64>,
+    /// Rows that the table in the kernel has room for
+    #[arg(long, value_name = "ROWS", value_parser = clap::value_parser!(u32).range(128..=131_072))]
+    pub size: Option<u32>,
+    /// Count also events that happen more than a million times a second on a CPU (C's implementation)
+    #[arg(long)]
+    pub yes: bool,
+}
+
+fn seconds(text: &str) -> std::result::Result<Duration, String> {
+    let wrong = || format!("'{text}' is no number of seconds above 0");
+    let seconds: f64 = text.parse().map_err(|_| wrong())?;
+    Duration::try_from_secs_f64(seconds)
+        .ok()
+        .filter(|duration| !duration.is_zero())
+        .ok_or_else(wrong)
+}
+
+/// The commands that ask questions.
+pub fn commands(recipes: &[Recipe]) -> Vec<Command> {
+    let event = |name: &'static str| Arg::new(name).required(true).help("An event, system:event");
+    let mut commands: Vec<Command> = recipes.iter().map(recipe_command).collect();
+    let own = [
+        Command::new("count")
+            .about("How often does an event happen?")
+            .arg(event("EVENT"))
+            .arg(
+                Arg::new("sum")
+                    .long("sum")
+                    .value_name("FIELD,..")
+                    .value_delimiter(',')
+                    .help("Add these fields up"),
+            ),
+        Command::new("dist")
+            .about("How are the numbers of a field distributed?")
+            .arg(event("EVENT"))
+            .arg(
+                Arg::new("FIELD")
+                    .required(true)
+                    .help("A field of the event"),
+            ),
+        Command::new("lat")
+            .about("How long does it take from one event to another one?")
+            .arg(event("START"))
+            .arg(event("END"))
+            .arg(
+                Arg::new("on")
+                    .long("on")
+                    .required(true)
+                    .value_name("KEY[=KEY],..")
+                    .value_delimiter(',')
+                    .help("The fields in which the two agree, in START and, if it has another name there, in END"),
+            )
+            .arg(flag("stack", "Add the times up by the stack of START")),
+        Command::new("func")
+            .about("How long does a function of the kernel take?")
+            .arg(
+                Arg::new("FUNCTION")
+                    .required(true)
+                    .help("A function of the kernel"),
+            )
+            .arg(flag(
+                "calls",
+                "How often it is called, in place of how long it takes",
+            )),
+        Command::new("run")
+            .about("A recipe of a file")
+            .arg(
+                Arg::new("RECIPE")
+                    .required(true)
+                    .value_parser(clap::value_parser!(PathBuf))
+                    .help("A file as those in /etc/rhist/recipes.d"),
+            )
+            .arg(
+                Arg::new("variant")
+                    .long("variant")
+                    .value_name("FLAG")
+                    .help("A variant of the recipe"),
+            ),
+    ];
+    commands.extend(own.map(with::<Options>));
+    commands
+}
+
+fn recipe_command(recipe: &Recipe) -> Command {
+    let mut command = Command::new(recipe.name.clone())
+        .about(recipe.question.clone())
+        .long_about(format!(
+            "{}\n\n{}",
+            recipe.question,
+            recipe.prose.replace('\n', " ")
+        ));
+    let flags: Vec<String> = recipe
+        .flags()
+        .iter()
+        .map(|(flag, _)| (*flag).to_owned())
+        .collect();
+    for (flag, help) in recipe.flags() {
+        command = command.arg(
+            Arg::new(flag.to_owned())
+                .long(flag.to_owned())
+                .action(ArgAction::SetTrue)
+                .conflicts_with_all(flags.iter().filter(|other| *other != flag).cloned())
+                .help(help.to_owned()),
+        );
+    }
+    for option in &recipe.options {
+        command = command.arg(
+            Arg::new(option.name.clone())
+                .long(option.name.clone())
+                .short(option.short)
+                .value_name(option.value.clone())
+                .value_delimiter(',')
+                .help(option.help.clone()),
+        );
+    }
+    let mut names: Vec<&str> = recipe
+        .variants
+        .iter()
+        .flat_map(|v| v.by.keys())
+        .map(String::as_str)
+        .collect();
+    names.sort_unstable();
+    names.dedup();
+    with::<Options>(command).mut_arg("by", |arg| {
+        arg.help(format!(
+            "Divide by these: {}, or fields of the event",
+            names.join(", ")
+        ))
+    })
+}
+
+/// A question as it was asked.
+#[derive(Debug, Clone)]
+pub struct Asked {
+    /// The question.
+    pub question: Question,
+    /// How its measure is called.
+    pub heading: String,
+    /// What the answer is called.
+    pub title: String,
+    /// The words of the question, as they can be typed again.
+    pub words: Vec<String>,
+    /// How it is to be counted.
+    pub options: Options,
+}
+
+impl Asked {
+    /// The question that is one word of a command line: its name and options, as a shell divides them.
+    pub fn parse(text: &str, recipes: &[Recipe], tracefs: &Tracefs) -> Result<Self> {
+        let mut all = Command::new("rhist")
+            .no_binary_name(true)
+            .subcommand_required(true)
+            .disable_help_subcommand(true)
+            .subcommands(commands(recipes));
+        let words = split(text)?;
+        let name = words.first().map(String::as_str).unwrap_or_default();
+        if all.find_subcommand(name).is_none() {
+            return Err(Error::new(format!(
+                "there is no question '{name}'; 'rhist --help' names them, and one with options is one word: 'runq 5'"
+            )));
+        }
+        // It says what is wrong, or the help that was asked for, and how the question is asked.
+        let matches = all
+            .try_get_matches_from_mut(words)
+            .unwrap_or_else(|error| error.exit());
+        Self::new(&all, &matches, recipes, tracefs)
+    }
+
+    /// The question that is a subcommand of `command`.
+    pub fn new(
+        command: &Command,
+        matches: &ArgMatches,
+        recipes: &[Recipe],
+        tracefs: &Tracefs,
+    ) -> Result<Self> {
+        let missing = || Error::new("there is no question to ask; 'rhist --help' names them");
+        let (name, matches) = matches.subcommand().ok_or_else(missing)?;
+        let options: Options = arguments(matches)?;
+        let mut wishes = wishes(&options)?;
+        let words = words(command.find_subcommand(name).ok_or_else(missing)?, matches);
+        let recipe = recipes.iter().find(|recipe| recipe.name == name);
+        let loaded;
+        let own;
+        let (variant, question) = match (name, recipe) {
+            (_, Some(recipe)) => {
+                for option in &recipe.options {
+                    let Some(values) = matches.get_many::<String>(&option.name) else {
+                        continue;
+                    };
+                    let numbers = values
+                        .map(|value| option.kind.number(value))
+                        .collect::<Result<Vec<_>>>()?;
+                    wishes.values.push((option.clone(), numbers));
+                }
+                let flags = recipe.flags();
+                let flag = flags
+                    .iter()
+                    .map(|&(flag, _)| flag)
+                    .find(|flag| matches.get_flag(flag));
+                recipe.ask(flag, tracefs, &wishes)?
+            }
+            ("run", None) => {
+                let path = matches
+                    .get_one::<PathBuf>("RECIPE")
+                    .cloned()
+                    .unwrap_or_default();
+                loaded = Recipe::load(&path)?;
+                let flag = matches.get_one::<String>("variant").map(String::as_str);
+                loaded.ask(flag, tracefs, &wishes)?
+            }
+            _ => {
+                own = own_question(name, matches)?;
+                match own.missing(tracefs) {
+                    Some(what) => return Err(Error::new(format!("this kernel lacks {what}"))),
+                    None => (&own, own.question(name, tracefs, &wishes)?),
+                }
+            }
+        };
+        Ok(Self {
+            question,
+            heading: variant.heading.clone(),
+            title: recipe.map_or_else(|| words.join(" "), |recipe| recipe.question.clone()),
+            words,
+            options,
+        })
+    }
+}
+
+/// The words of a text, as a shell divides it: blanks are between them, except in quotation marks.
+fn split(text: &str) -> Result<Vec<String>> {
+    let mut words = Vec::new();
+    let mut word: Option<String> = None;
+    let mut mark = None;
+    for c in text.chars() {
+        match (mark, c) {
+            (Some(open), c) if c == open => mark = None,
+            (None, '\'' | '"') => {
+                mark = Some(c);
+                word.get_or_insert_default();
+            }
+            (None, c) if c.is_whitespace() => words.extend(word.take()),
+            (_, c) => word.get_or_insert_default().push(c),
+        }
+    }
+    if let Some(mark) = mark {
+        return Err(Error::new(format!(
+            "a quotation mark {mark} in the question {text} has no second one; add it"
+        )));
+    }
+    words.extend(word);
+    Ok(words)
+}
+
+/// What was typed for a command, its options first by their long names.
+fn words(command: &Command, matches: &ArgMatches) -> Vec<String> {
+    let mut words = vec![command.get_name().to_owned()];
+    for argument in command.get_arguments() {
+        let id = argument.get_id().as_str();
+        let typed = matches.value_source(id) == Some(ValueSource::CommandLine);
+        if !typed || argument.is_global_set() {
+            continue;
+        }
+        words.extend(argument.get_long().map(|long| format!("--{long}")));
+        if argument.get_action().takes_values() {
+            let values = matches.get_raw(id).into_iter().flatten();
+            let values: Vec<_> = values.map(|value| value.to_string_lossy()).collect();
+            words.push(values.join(","));
+        }
+    }
+    words
+}
+
+fn own_question(name: &str, matches: &ArgMatches) -> Result<Variant> {
+    let one = |name: &str| matches.get_one::<String>(name).cloned().unwrap_or_default();
+    let side = |name: &str| -> Result<Side> {
+        let event = one(name).replace(['/', '.'], ":");
+        match event.matches(':').count() {
+            1 => Ok(Side::of(&event)),
+            _ => Err(Error::new(format!(
+                "'{event}' is no event; write system:event, for example sched:sched_switch"
+            ))),
+        }
+    };
+    let mut variant = Variant {
+        flag: None,
+        help: String::new(),
+        measure: Kind::Count,
+        heading: "hits".into(),
+        event: None,
+        start: None,
+        end: None,
+        field: None,
+        unit: None,
+        sums: Vec::new(),
+        by: [].into(),
+        default_by: Vec::new(),
+        probes: Vec::new(),
+        size: None,
+        stack: false,
+        schedstats: false,
+    };
+    match name {
+        "count" => {
+            variant.event = Some(side("EVENT")?);
+            variant.sums = matches
+                .get_many("sum")
+                .map(|sums| sums.cloned().collect())
+                .unwrap_or_default();
+            if variant.sums.len() > 2 {
+                return Err(Error::new("a table has two sums; ask for fewer by --sum"));
+            }
+        }
+        "dist" => {
+            variant.measure = Kind::Distribution;
+            variant.event = Some(side("EVENT")?);
+            variant.field = Some(one("FIELD"));
+            variant.heading = one("FIELD");
+        }
+        "lat" => {
+            variant.measure = Kind::Latency;
+            variant.heading = "time".into();
+            variant.stack = matches.get_flag("stack");
+            let (mut start, mut end) = (side("START")?, side("END")?);
+            for on in matches.get_many::<String>("on").into_iter().flatten() {
+                let (first, second) = on.split_once('=').unwrap_or((on, on));
+                start.on.push(first.into());
+                end.on.push(second.into());
+            }
+            variant.start = Some(start);
+            variant.end = Some(end);
+        }
+        _ => {
+            let function = one("FUNCTION");
+            let probe = |name: &str, definition: String| RawProbe {
+                kind: "f".into(),
+                name: name.into(),
+                definition,
+            };
+            variant.probes.push(probe("entry", function.clone()));
+            if matches.get_flag("calls") {
+                variant.event = Some(Side::of("own:entry"));
+            } else {
+                variant.measure = Kind::Latency;
+                variant.heading = "time".into();
+                variant
+                    .probes
+                    .push(probe("exit", format!("{function}%return")));
+                let on = vec!["common_pid".to_owned()];
+                variant.start = Some(Side {
+                    on: on.clone(),
+                    ..Side::of("own:entry")
+                });
+                variant.end = Some(Side {
+                    on,
+                    ..Side::of("own:exit")
+                });
+            }
+        }
+    }
+    Ok(variant)
+}
+
+fn wishes(options: &Options) -> Result<Wishes> {
+    let mut threads = Vec::new();
+    if let Some(pid) = options.pid {
+        let tasks = std::fs::read_dir(format!("/proc/{pid}/task"))
+            .map_err(|_| Error::new(format!("there is no process {pid}")))?;
+        threads.extend(
+            tasks
+                .flatten()
+                .filter_map(|task| task.file_name().to_str()?.parse::<u64>().ok()),
+        );
+        threads.sort_unstable();
+    }
+    if options.comm.as_ref().is_some_and(|comm| comm.contains('"')) {
+        return Err(Error::new(
+            "a filter of the kernel cannot name a task with a quotation mark; leave -c out",
+        ));
+    }
+    if let (Some(min), Some(max)) = (options.min, options.max) {
+        if min > max {
+            return Err(Error::new(format!(
+                "no time is at least {min} and at most {max} microseconds; say --min with the smaller one"
+            )));
+        }
+    }
+    Ok(Wishes {
+        threads,
+        comm: options.comm.clone(),
+        by: options.by.clone(),
+        filter: options.filter.clone(),
+        values: Vec::new(),
+        times: (options.min, options.max),
+        size: options.size,
+        width: options.buckets,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn intervals_are_seconds() {
+        assert_eq!(seconds("0.5"), Ok(Duration::from_millis(500)));
+        for wrong in ["0", "-1", "x", "inf", "NaN", "1e300"] {
+            assert!(seconds(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn texts_are_divided_as_by_a_shell() {
+        let words = |text| split(text).unwrap();
+        assert_eq!(words(" runq  1 "), ["runq", "1"]);
+        assert_eq!(
+            words("runq --if 'comm == \"a b\"' -c \"\""),
+            ["runq", "--if", "comm == \"a b\"", "-c", ""]
+        );
+        assert_eq!(words(""), [""; 0]);
+        assert!(split("runq -c 'a").is_err());
+    }
+
+    #[test]
+    fn words_can_be_typed_again() {
+        let recipes = Recipe::all().unwrap();
+        let typed = |words: &[&str]| {
+            let mut all = Command::new("rhist")
+                .no_binary_name(true)
+                .subcommands(commands(&recipes));
+            let matches = all.try_get_matches_from_mut(words).unwrap();
+            let (name, matches) = matches.subcommand().unwrap();
+            self::words(all.find_subcommand(name).unwrap(), matches)
+        };
+        let all = [
+            "runq",
+            "--preempted",
+            "1",
+            "3",
+            "--if",
+            "delay > 5",
+            "--by",
+            "comm,cpu",
+        ];
+        assert_eq!(typed(&["runq"]), ["runq"]);
+        assert_eq!(
+            typed(&[
+                "runq",
+                "1",
+                "--by",
+                "comm,cpu",
+                "3",
+                "--if=delay > 5",
+                "--preempted"
+            ]),
+            all
+        );
+        assert_eq!(typed(&all), all);
+        let own = ["lat", "a:b", "c:d", "--on", "x=y,z"];
+        assert_eq!(typed(&own), own);
+    }
+}

@@ -1,0 +1,426 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! What is counted, for systems that gather it from many machines.
+//!
+//! Prometheus and OpenTelemetry want one row of numbers for each set of labels that only grows. Labels are the keys
+//! that are no intervals; the intervals become the buckets of a histogram as they are.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::error::Result;
+use crate::grid::{self, Slot};
+use crate::model::{
+    Account, Bucket, Key, KeyColumn, Losses, Number, Row, Span, Table, Unit, ValueColumn,
+};
+use crate::units;
+
+pub mod otlp;
+pub mod prometheus;
+
+/// How many sets of labels a table has at most; what more there are is counted together, as OpenTelemetry asks for.
+pub const MOST_SERIES: usize = 2000;
+
+/// The names and values of a series. A name is that of a key column.
+pub type Labels = Vec<(String, String)>;
+
+/// What was counted with the same labels.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Points {
+    /// How many hits.
+    pub hits: u64,
+    /// The sums of all columns of values.
+    pub values: Vec<Number>,
+    /// The hits by interval.
+    pub slots: BTreeMap<Slot, u64>,
+}
+
+impl Points {
+    fn add(&mut self, hits: u64, values: &[Number], slot: Option<Slot>) {
+        self.hits = self.hits.wrapping_add(hits);
+        self.values.resize(values.len(), 0);
+        for (sum, value) in self.values.iter_mut().zip(values) {
+            *sum += value;
+        }
+        if let Some(slot) = slot {
+            let count = self.slots.entry(slot).or_default();
+            *count = count.wrapping_add(hits);
+        }
+    }
+
+    /// Upper ends of buckets, in ascending order, each with the hits above the end before it. The lower end of each
+    /// interval is among them, so that nobody takes it for wider than it is.
+    pub fn bounds(&self) -> Vec<(Number, u64)> {
+        let mut bounds: Vec<(Number, u64)> = Vec::with_capacity(self.slots.len() * 2);
+        for (&Slot { bucket, .. }, &hits) in &self.slots {
+            let below = bucket.lo - 1;
+            let is_open = match bounds.last() {
+                Some(&(last, _)) => last < below,
+                // Without a bound below it, the first bucket is taken to begin at 0.
+                None => below > 0 || bucket.lo < 0,
+            };
+            if is_open {
+                bounds.push((below, 0));
+            }
+            bounds.push((bucket.hi, hits));
+        }
+        bounds
+    }
+}
+
+/// What one trigger counted.
+#[derive(Debug, Clone)]
+pub struct Set {
+    /// Event, trigger, columns and account; the rows are in the series.
+    pub head: Table,
+    /// Which of the triggers of this event it is, from 1.
+    pub number: usize,
+    /// The series.
+    pub series: BTreeMap<Labels, Points>,
+    /// The hits of all series beyond the limit.
+    pub overflow: Option<Points>,
+    /// When counting began and ended, in nanoseconds of `CLOCK_REALTIME`; 0 where that is not known.
+    pub times: (u64, u64),
+    /// The places of the keys that are labels, and their names.
+    keys: Vec<(usize, String)>,
+}
+
+impl Set {
+    /// An empty one for tables like this.
+    fn new(table: &Table, number: usize, begin: u64) -> Self {
+        let interval = table.interval_column();
+        let mut names = BTreeSet::new();
+        let others = table
+            .keys
+            .iter()
+            .enumerate()
+            .filter(|&(i, _)| Some(i) != interval);
+        let keys = others.map(|(i, key)| {
+            let mut name = units::text(&key.name);
+            // The same field twice, as a number and as a name.
+            while !names.insert(name.clone()) {
+                name.push('_');
+            }
+            (i, name)
+        });
+        let mut head = table.without_rows();
+        head.account = Account {
+            losses: table.account.losses.map(|_| Losses::default()),
+            ..Account::default()
+        };
+        Self {
+            number,
+            series: BTreeMap::new(),
+            overflow: None,
+            times: (begin, begin),
+            keys: keys.collect(),
+            head,
+        }
+    }
+
+    fn add(&mut self, table: &Table, most: usize) -> Result<()> {
+        self.head.merge(&table.without_rows())?;
+        let interval = table.interval_column().map(|i| (i, table.keys[i].kind));
+        let hitcount = table.hitcount();
+        for row in &table.rows {
+            let hits = hitcount.map_or(0, |i| u64::try_from(row.values[i]).unwrap_or_default());
+            let slot = interval.and_then(|(i, kind)| grid::slot(kind, &row.keys[i]));
+            let labels = self.labels(row);
+            let room = self.series.len() < most;
+            let points = match self.series.get_mut(&labels) {
+                Some(points) => points,
+                None if room => self.series.entry(labels).or_default(),
+                None => self.overflow.get_or_insert_default(),
+            };
+            points.add(hits, &row.values, slot);
+        }
+        Ok(())
+    }
+
+    fn labels(&self, row: &Row) -> Labels {
+        let mut labels = Vec::with_capacity(self.keys.len());
+        for (i, name) in &self.keys {
+            match &row.keys[*i] {
+                Key::Task { pid, comm } => {
+                    labels.push((name.clone(), pid.to_string()));
+                    labels.push((format!("{name}_comm"), units::text(comm)));
+                }
+                Key::Number(number) => labels.push((name.clone(), number.to_string())),
+                Key::Bucket {
+                    bucket: Bucket { lo, hi },
+                    ..
+                } => labels.push((name.clone(), format!("{lo}..{hi}"))),
+                key => labels.push((name.clone(), units::key(key, None))),
+            }
+        }
+        labels
+    }
+
+    /// All series and, without labels, what is beyond the limit.
+    pub fn all(&self) -> impl Iterator<Item = (Option<&Labels>, &Points)> {
+        let series = self
+            .series
+            .iter()
+            .map(|(labels, points)| (Some(labels), points));
+        series.chain(self.overflow.as_ref().map(|points| (None, points)))
+    }
+
+    /// The column of intervals.
+    pub fn interval(&self) -> Option<&KeyColumn> {
+        self.head.interval_column().map(|i| &self.head.keys[i])
+    }
+
+    /// The columns of values that are neither the number of hits nor the sum of what the intervals are of.
+    pub fn sums(&self) -> impl Iterator<Item = (usize, &ValueColumn)> {
+        let values = self.head.values.iter().enumerate();
+        values.filter(|&(i, value)| Some(i) != self.head.hitcount() && !self.is_interval(value))
+    }
+
+    /// The sum of what the intervals are of, if the trigger has it.
+    pub fn sum(&self, points: &Points) -> Option<Number> {
+        let place = self
+            .head
+            .values
+            .iter()
+            .position(|value| self.is_interval(value))?;
+        points.values.get(place).copied()
+    }
+
+    fn is_interval(&self, value: &ValueColumn) -> bool {
+        self.interval()
+            .is_some_and(|column| column.name == value.name)
+    }
+
+    /// What was lost, by reason. What C's implementation does not count is left out.
+    pub fn lost(&self) -> Vec<(&'static str, u64)> {
+        let mut lost = vec![("full", self.head.account.full)];
+        if let Some(losses) = self.head.account.losses {
+            lost.extend([
+                ("nested", losses.nested),
+                ("saves", losses.saves),
+                ("traces", losses.traces),
+            ]);
+        }
+        lost
+    }
+}
+
+/// All that several questions counted.
+#[derive(Debug, Clone)]
+pub struct Questions {
+    /// That of each of them, in the order in which the first of it came.
+    pub all: Vec<Metrics>,
+    most: usize,
+}
+
+impl Questions {
+    /// None yet; at most `most` series of each trigger are kept apart.
+    pub fn new(most: usize) -> Self {
+        Self {
+            all: Vec::new(),
+            most,
+        }
+    }
+
+    /// What the question of this name counted.
+    pub fn of(&mut self, question: &str) -> &mut Metrics {
+        let same = |metrics: &Metrics| metrics.question == question;
+        let place = self.all.iter().position(same).unwrap_or_else(|| {
+            self.all.push(Metrics::new(question, self.most));
+            self.all.len() - 1
+        });
+        &mut self.all[place]
+    }
+}
+
+/// All that a question counted.
+#[derive(Debug, Clone)]
+pub struct Metrics {
+    /// Its name in the names of metrics.
+    pub question: String,
+    /// What its triggers counted.
+    pub sets: Vec<Set>,
+    most: usize,
+    ends: BTreeMap<(String, String), Span>,
+}
+
+impl Metrics {
+    /// None yet, for a question of this name; at most `most` series of each trigger are kept apart.
+    pub fn new(question: &str, most: usize) -> Self {
+        Self {
+            question: question.to_owned(),
+            sets: Vec::new(),
+            most,
+            ends: BTreeMap::new(),
+        }
+    }
+
+    /// Adds an epoch of a trigger and returns all that the trigger counted until now.
+    pub fn add(&mut self, table: &Table) -> Result<&Set> {
+        let (begin, end) = self.times(table);
+        let place = self.place(table, begin);
+        let set = &mut self.sets[place];
+        set.add(table, self.most)?;
+        set.times.1 = end;
+        Ok(set)
+    }
+
+    /// What this epoch alone counted. Of it only the end is remembered.
+    pub fn delta(&mut self, table: &Table) -> Result<Set> {
+        let (begin, end) = self.times(table);
+        let place = self.place(table, begin);
+        let mut set = Set::new(table, self.sets[place].number, begin);
+        set.add(table, self.most)?;
+        set.times.1 = end;
+        Ok(set)
+    }
+
+    /// Where the set of a trigger is; without one there it is made.
+    fn place(&mut self, table: &Table, begin: u64) -> usize {
+        let same = |set: &Set| set.head.event == table.event && set.head.trigger == table.trigger;
+        self.sets.iter().position(same).unwrap_or_else(|| {
+            let number = 1 + self
+                .sets
+                .iter()
+                .filter(|set| set.head.event == table.event)
+                .count();
+            self.sets.push(Set::new(table, number, begin));
+            self.sets.len() - 1
+        })
+    }
+
+    /// When an epoch began and ended by `CLOCK_REALTIME`. It begins where the one before it ended, even if somebody set
+    /// the clock in between.
+    fn times(&mut self, table: &Table) -> (u64, u64) {
+        let Some(span) = table.span else {
+            return (0, 0);
+        };
+        let before = self
+            .ends
+            .insert((table.event.clone(), table.trigger.clone()), span);
+        let begin = match before {
+            Some(before) if before.to == span.from && before.real <= span.real => before.real,
+            _ => span.real.saturating_sub(span.to.saturating_sub(span.from)),
+        };
+        (begin, span.real)
+    }
+}
+
+/// The name of an event, without the numbers of the process that made it and of its question: it is to be the same after
+/// a new start, and whichever questions are asked beside it.
+pub fn event_name(event: &str) -> String {
+    let number = |text: &str| text.bytes().take_while(u8::is_ascii_digit).count();
+    let Some((before, after)) = event.split_once("rhist_") else {
+        return event.to_owned();
+    };
+    let (pid, rest) = after.split_at(number(after));
+    if pid.is_empty() {
+        return event.to_owned();
+    }
+    let question = rest.strip_prefix('_').unwrap_or_default();
+    let rest = match question.split_at(number(question)) {
+        (number, name) if !number.is_empty() && name.starts_with(['_', ':']) => name,
+        _ => rest,
+    };
+    format!("{before}rhist{rest}")
+}
+
+/// How many of a unit are one of the base unit that metrics have, and the name of that.
+fn base(unit: Option<Unit>) -> (f64, Option<&'static str>) {
+    match unit {
+        Some(Unit::Ns) => (1e9, Some("seconds")),
+        Some(Unit::Us) => (1e6, Some("seconds")),
+        Some(Unit::Bytes) => (1.0, Some("bytes")),
+        None => (1.0, None),
+    }
+}
+
+/// Buckets of one sign as the exponential histograms of Prometheus and OpenTelemetry have them: hits by index.
+pub type Indices = BTreeMap<i64, u64>;
+
+/// The intervals of `.log2=N` by the index of native histograms of schema `N`, which they are: exact for whole numbers
+/// of their own unit.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Exponential {
+    /// The hits in the bucket of 0.
+    pub zero: u64,
+    /// The largest number of that bucket: `.log2` without a number has 1 in it.
+    pub threshold: u64,
+    /// Those of numbers above 0.
+    pub positive: Indices,
+    /// Those below it, by their magnitudes.
+    pub negative: Indices,
+}
+
+impl Exponential {
+    /// Puts each interval where `index` says: it gets the index that the kernel gave and the largest magnitude.
+    pub fn of(scale: u8, slots: &BTreeMap<Slot, u64>, index: impl Fn(i64, u64) -> i64) -> Self {
+        let mut all = Self {
+            threshold: u64::from(scale == 0),
+            ..Self::default()
+        };
+        for (slot, &hits) in slots {
+            let given = |place: Number| i64::try_from(place).unwrap_or(i64::MAX);
+            let magnitude =
+                |number: Number| u64::try_from(number.unsigned_abs()).unwrap_or(u64::MAX);
+            match slot.place {
+                -1 => all.zero += hits,
+                0 if scale == 0 => all.zero += hits,
+                place @ 0.. => {
+                    *all.positive
+                        .entry(index(given(place), magnitude(slot.bucket.hi)))
+                        .or_default() += hits
+                }
+                place => {
+                    *all.negative
+                        .entry(index(given(-2 - place), magnitude(slot.bucket.lo)))
+                        .or_default() += hits
+                }
+            }
+        }
+        all
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_have_the_same_name_after_a_new_start() {
+        assert_eq!(
+            event_name("synthetic:rhist_1234_runq"),
+            "synthetic:rhist_runq"
+        );
+        assert_eq!(event_name("rhist_12:rq_done"), "rhist:rq_done");
+        assert_eq!(
+            event_name("synthetic:rhist_1234_2_runq"),
+            "synthetic:rhist_runq"
+        );
+        assert_eq!(event_name("rhist_12_3:rq_done"), "rhist:rq_done");
+        assert_eq!(event_name("sched:sched_switch"), "sched:sched_switch");
+        assert_eq!(event_name("synthetic:rhist_mine"), "synthetic:rhist_mine");
+    }
+
+    #[test]
+    fn bounds_leave_no_interval_open() {
+        let bounds = |buckets: &[(Number, Number)]| {
+            let mut points = Points::default();
+            for (place, &(lo, hi)) in (0..).zip(buckets) {
+                let bucket = Bucket { lo, hi };
+                points.add(1, &[], Some(Slot { place, bucket }));
+            }
+            points
+                .bounds()
+                .iter()
+                .map(|&(bound, _)| bound)
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(bounds(&[(0, 0), (1, 1), (2, 2)]), [0, 1, 2]);
+        assert_eq!(bounds(&[(1, 1), (9, 16)]), [1, 8, 16]);
+        assert_eq!(bounds(&[(9, 16), (17, 32)]), [8, 16, 32]);
+        assert_eq!(
+            bounds(&[(-8, -5), (-1, -1), (1, 1)]),
+            [-9, -5, -2, -1, 0, 1]
+        );
+    }
+}

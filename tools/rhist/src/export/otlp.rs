@@ -1,0 +1,422 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! OpenTelemetry: exponential histograms as they are, in their own unit, sent to a collector by HTTP.
+//!
+//! An interval of `.log2=N` with index `i` is the bucket `i - 1` of scale `N`, exactly.
+
+use std::collections::VecDeque;
+use std::thread;
+use std::time::Duration;
+
+use opentelemetry_proto::tonic::collector::metrics::v1::{
+    ExportMetricsServiceRequest, ExportMetricsServiceResponse,
+};
+use opentelemetry_proto::tonic::common::v1::{any_value, AnyValue, InstrumentationScope, KeyValue};
+use opentelemetry_proto::tonic::metrics::v1::exponential_histogram_data_point::Buckets;
+use opentelemetry_proto::tonic::metrics::v1::number_data_point::Value;
+use opentelemetry_proto::tonic::metrics::v1::{
+    metric::Data, AggregationTemporality, ExponentialHistogram, ExponentialHistogramDataPoint,
+    Histogram, HistogramDataPoint, Metric, NumberDataPoint, ResourceMetrics, ScopeMetrics, Sum,
+};
+use opentelemetry_proto::tonic::resource::v1::Resource;
+use prost::Message;
+
+use super::{event_name, Exponential, Indices, Labels, Points, Set};
+use crate::error::{Error, Result};
+use crate::model::{Kind, Number, Unit};
+
+/// How many requests wait for a collector that does not answer.
+const MOST_WAITING: usize = 600;
+
+/// How often a request is tried again at the end.
+const LAST_TRIES: u32 = 5;
+
+/// How long a collector has to answer.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// What the resource is that all metrics are of.
+#[derive(Debug, Clone, Default)]
+pub struct Origin {
+    /// The name of the machine.
+    pub host: String,
+    /// The release of its kernel.
+    pub kernel: String,
+}
+
+fn attribute(key: &str, value: &str) -> KeyValue {
+    KeyValue {
+        key: key.to_owned(),
+        value: Some(AnyValue {
+            value: Some(any_value::Value::StringValue(value.to_owned())),
+        }),
+        ..KeyValue::default()
+    }
+}
+
+fn attributes(set: &Set, labels: Option<&Labels>) -> Vec<KeyValue> {
+    let mut all = vec![attribute("event", &event_name(&set.head.event))];
+    if set.number > 1 {
+        all.push(attribute("table", &set.number.to_string()));
+    }
+    match labels {
+        Some(labels) => all.extend(labels.iter().map(|(name, value)| attribute(name, value))),
+        None => all.push(KeyValue {
+            value: Some(AnyValue {
+                value: Some(any_value::Value::BoolValue(true)),
+            }),
+            ..attribute("otel.metric.overflow", "")
+        }),
+    }
+    all
+}
+
+/// The unit as OpenTelemetry writes it.
+fn unit(unit: Option<Unit>) -> &'static str {
+    match unit {
+        Some(Unit::Ns) => "ns",
+        Some(Unit::Us) => "us",
+        Some(Unit::Bytes) => "By",
+        None => "1",
+    }
+}
+
+/// Buckets one after the other, from the lowest that has hits to the highest one.
+fn dense(indices: &Indices) -> Option<Buckets> {
+    let (&first, _) = indices.first_key_value()?;
+    let (&last, _) = indices.last_key_value()?;
+    Some(Buckets {
+        offset: i32::try_from(first).unwrap_or(i32::MAX),
+        bucket_counts: (first..=last)
+            .map(|index| indices.get(&index).copied().unwrap_or_default())
+            .collect(),
+    })
+}
+
+/// The metrics of what a trigger counted.
+pub fn metrics(question: &str, set: &Set, delta: bool) -> Vec<Metric> {
+    let temporality = match delta {
+        true => AggregationTemporality::Delta,
+        false => AggregationTemporality::Cumulative,
+    };
+    let (start_time_unix_nano, time_unix_nano) = set.times;
+    let metric = |name: &str, unit: &str, description: &str, data: Data| Metric {
+        name: format!("rhist.{name}"),
+        description: description.to_owned(),
+        unit: unit.to_owned(),
+        data: Some(data),
+        ..Metric::default()
+    };
+    let number = |attributes: Vec<KeyValue>, number: i64| NumberDataPoint {
+        attributes,
+        start_time_unix_nano,
+        time_unix_nano,
+        value: Some(Value::AsInt(number)),
+        ..NumberDataPoint::default()
+    };
+    let sum = |data_points: Vec<NumberDataPoint>, is_monotonic: bool| {
+        Data::Sum(Sum {
+            data_points,
+            aggregation_temporality: temporality.into(),
+            is_monotonic,
+        })
+    };
+    let signed = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
+    let mut metrics = Vec::new();
+    match set.interval() {
+        Some(column) => {
+            let data = match column.kind {
+                Kind::Log2 { scale } => Data::ExponentialHistogram(ExponentialHistogram {
+                    data_points: set
+                        .all()
+                        .map(|(labels, points)| exponential(set, labels, points, scale))
+                        .collect(),
+                    aggregation_temporality: temporality.into(),
+                }),
+                _ => Data::Histogram(Histogram {
+                    data_points: set
+                        .all()
+                        .map(|(labels, points)| explicit(set, labels, points))
+                        .collect(),
+                    aggregation_temporality: temporality.into(),
+                }),
+            };
+            let description = "Distribution of a field or a time in hits of a hist trigger";
+            metrics.push(metric(question, unit(column.unit), description, data));
+        }
+        None => {
+            let points = set
+                .all()
+                .map(|(labels, points)| number(attributes(set, labels), signed(points.hits)));
+            let data = sum(points.collect(), true);
+            metrics.push(metric(
+                &format!("{question}.hits"),
+                "{hit}",
+                "Hits of a hist trigger",
+                data,
+            ));
+        }
+    }
+    for (i, value) in set.sums() {
+        let points = set.all().map(|(labels, points)| {
+            let sum = points.values.get(i).copied().unwrap_or_default();
+            number(
+                attributes(set, labels),
+                sum.clamp(i64::MIN.into(), i64::MAX.into()) as i64,
+            )
+        });
+        // What has no unit can be negative.
+        let data = sum(points.collect(), value.unit.is_some());
+        let name = format!("{question}.{}", crate::units::text(&value.name));
+        metrics.push(metric(
+            &name,
+            unit(value.unit),
+            "Sum of a field over the hits of a hist trigger",
+            data,
+        ));
+    }
+    let nothing = Labels::new();
+    let lost = set.lost().into_iter().map(|(reason, count)| {
+        let mut attributes = attributes(set, Some(&nothing));
+        attributes.push(attribute("question", question));
+        attributes.push(attribute("reason", reason));
+        number(attributes, signed(count))
+    });
+    let data = sum(lost.collect(), true);
+    metrics.push(metric(
+        "lost",
+        "{hit}",
+        "What a trigger did not count or keep, by reason",
+        data,
+    ));
+    metrics
+}
+
+fn exponential(
+    set: &Set,
+    labels: Option<&Labels>,
+    points: &Points,
+    scale: u8,
+) -> ExponentialHistogramDataPoint {
+    let (start_time_unix_nano, time_unix_nano) = set.times;
+    let buckets = Exponential::of(scale, &points.slots, |index, _| index - 1);
+    ExponentialHistogramDataPoint {
+        attributes: attributes(set, labels),
+        start_time_unix_nano,
+        time_unix_nano,
+        count: points.hits,
+        sum: sum(set, points),
+        scale: scale.into(),
+        zero_count: buckets.zero,
+        zero_threshold: buckets.threshold as f64,
+        positive: dense(&buckets.positive),
+        negative: dense(&buckets.negative),
+        ..ExponentialHistogramDataPoint::default()
+    }
+}
+
+fn explicit(set: &Set, labels: Option<&Labels>, points: &Points) -> HistogramDataPoint {
+    let (start_time_unix_nano, time_unix_nano) = set.times;
+    let bounds = points.bounds();
+    HistogramDataPoint {
+        attributes: attributes(set, labels),
+        start_time_unix_nano,
+        time_unix_nano,
+        count: points.hits,
+        sum: sum(set, points),
+        // Above the last bound is nothing.
+        bucket_counts: bounds.iter().map(|&(_, hits)| hits).chain([0]).collect(),
+        explicit_bounds: bounds.iter().map(|&(bound, _)| bound as f64).collect(),
+        ..HistogramDataPoint::default()
+    }
+}
+
+/// The sum as OpenTelemetry takes it: there is none if numbers can be negative.
+fn sum(set: &Set, points: &Points) -> Option<f64> {
+    let negative = points
+        .slots
+        .keys()
+        .next()
+        .is_some_and(|slot| slot.bucket.lo < 0);
+    set.sum(points)
+        .filter(|_| !negative)
+        .map(|sum: Number| sum as f64)
+}
+
+/// The request that sends metrics.
+pub fn request(origin: &Origin, metrics: Vec<Metric>) -> ExportMetricsServiceRequest {
+    let known = [
+        ("service.name", "rhist"),
+        ("service.version", env!("CARGO_PKG_VERSION")),
+        ("host.name", &origin.host),
+        ("os.type", "linux"),
+        ("os.version", &origin.kernel),
+    ];
+    let attributes = known.iter().filter(|(_, value)| !value.is_empty());
+    ExportMetricsServiceRequest {
+        resource_metrics: vec![ResourceMetrics {
+            resource: Some(Resource {
+                attributes: attributes
+                    .map(|(key, value)| attribute(key, value))
+                    .collect(),
+                ..Resource::default()
+            }),
+            scope_metrics: vec![ScopeMetrics {
+                scope: Some(InstrumentationScope {
+                    name: "rhist".to_owned(),
+                    version: env!("CARGO_PKG_VERSION").to_owned(),
+                    ..InstrumentationScope::default()
+                }),
+                metrics,
+                ..ScopeMetrics::default()
+            }],
+            ..ResourceMetrics::default()
+        }],
+    }
+}
+
+/// What became of a request.
+enum Answer {
+    Taken,
+    /// Perhaps later.
+    Later(String),
+    /// Never; why.
+    Never(String),
+}
+
+/// Sends requests to a collector, in their order.
+pub struct Sender {
+    agent: ureq::Agent,
+    url: String,
+    /// Requests, each with the question that it is of.
+    waiting: VecDeque<(String, Vec<u8>)>,
+    /// Only what is in the last request of a question counts, so that those before it need not wait.
+    cumulative: bool,
+}
+
+impl Sender {
+    /// To this collector: `http://HOST:PORT`, or a whole address with a path.
+    pub fn new(endpoint: &str, delta: bool) -> Result<Self> {
+        let Some(rest) = endpoint
+            .strip_prefix("http://")
+            .filter(|rest| !rest.is_empty())
+        else {
+            return Err(Error::new(format!(
+                "'{endpoint}' is no address of a collector: say --endpoint http://127.0.0.1:4318; one on this machine \
+                 can forward by TLS"
+            )));
+        };
+        let url = match rest.split_once('/') {
+            Some((_, path)) if !path.is_empty() => endpoint.to_owned(),
+            _ => format!("{}/v1/metrics", endpoint.trim_end_matches('/')),
+        };
+        let config = ureq::Agent::config_builder()
+            .timeout_global(Some(PATIENCE))
+            .http_status_as_error(false)
+            .build();
+        Ok(Self {
+            agent: config.into(),
+            url,
+            waiting: VecDeque::new(),
+            cumulative: !delta,
+        })
+    }
+
+    /// Sends a request of a question, after those that wait. What a collector that cannot be reached does not take goes on waiting;
+    /// the text says so.
+    pub fn send(
+        &mut self,
+        question: &str,
+        request: &ExportMetricsServiceRequest,
+    ) -> Result<Option<String>> {
+        if self.cumulative {
+            self.waiting.retain(|(other, _)| other != question);
+        }
+        self.waiting
+            .push_back((question.to_owned(), request.encode_to_vec()));
+        let mut lost = 0;
+        while self.waiting.len() > MOST_WAITING {
+            self.waiting.pop_front();
+            lost += 1;
+        }
+        let said = self.flush()?;
+        Ok(said.map(|text| match lost {
+            0 => text,
+            _ => format!("{text}; the oldest epoch that waited is lost"),
+        }))
+    }
+
+    /// Sends what waits, until something is not taken.
+    fn flush(&mut self) -> Result<Option<String>> {
+        while let Some((_, body)) = self.waiting.front() {
+            match self.post(body) {
+                Answer::Taken => {
+                    self.waiting.pop_front();
+                }
+                Answer::Later(why) => {
+                    return Ok(Some(format!("{} takes nothing now: {why}", self.url)))
+                }
+                Answer::Never(why) => {
+                    return Err(Error::new(format!(
+                    "{} refuses the metrics: {why}; is it the address of an OTLP receiver by HTTP?",
+                    self.url
+                )))
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// Tries for a while to send what still waits.
+    pub fn finish(mut self) -> Result<()> {
+        let mut pause = Duration::from_millis(250);
+        for _ in 0..LAST_TRIES {
+            let Some(_) = self.flush()? else {
+                return Ok(());
+            };
+            thread::sleep(pause);
+            pause *= 2;
+        }
+        match self.flush()? {
+            None => Ok(()),
+            Some(text) => Err(Error::new(format!(
+                "{text}; requests that were not sent: {}",
+                self.waiting.len()
+            ))),
+        }
+    }
+
+    fn post(&self, body: &[u8]) -> Answer {
+        let sent = self
+            .agent
+            .post(&self.url)
+            .header("Content-Type", "application/x-protobuf")
+            .send(body);
+        let mut response = match sent {
+            Ok(response) => response,
+            Err(ureq::Error::BadUri(why)) => return Answer::Never(why),
+            Err(ureq::Error::Http(why)) => return Answer::Never(why.to_string()),
+            Err(why) => {
+                let why = why.to_string();
+                return Answer::Later(why.split(" (os error").next().unwrap_or(&why).to_owned());
+            }
+        };
+        let status = response.status();
+        match status.as_u16() {
+            200..300 => {}
+            // As the specification of OTLP says.
+            429 | 502 | 503 | 504 => return Answer::Later(status.to_string()),
+            _ => return Answer::Never(status.to_string()),
+        }
+        let body = response.body_mut().read_to_vec().unwrap_or_default();
+        let refused = ExportMetricsServiceResponse::decode(body.as_slice())
+            .ok()
+            .and_then(|said| said.partial_success);
+        match refused {
+            Some(refused) if refused.rejected_data_points > 0 => Answer::Never(format!(
+                "{} points are rejected ({})",
+                refused.rejected_data_points, refused.error_message
+            )),
+            _ => Answer::Taken,
+        }
+    }
+}

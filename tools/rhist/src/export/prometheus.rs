@@ -1,0 +1,673 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Prometheus: classic and native histograms, by a server for scrapes or a file for node_exporter.
+
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::fmt;
+use std::fs::{self, File};
+use std::io::Write;
+use std::net::{SocketAddr, TcpListener};
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use http_body_util::Full;
+use hyper::body::{Bytes, Incoming};
+use hyper::header::{ACCEPT, ALLOW, CONTENT_TYPE};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Method, Request, Response, StatusCode};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::{
+    prometheus_protobuf, text, DescriptorEncoder, MetricEncoder, NativeHistogram,
+    NativeHistogramBuckets, NoLabelSet,
+};
+use prometheus_client::metrics::exemplar::Exemplar;
+use prometheus_client::metrics::MetricType;
+use prometheus_client::registry::{Registry, Unit as BaseUnit};
+
+use super::{base, event_name, Exponential, Indices, Labels, Points, Questions, Set};
+use crate::error::{Error, Result};
+use crate::model::{Kind, Unit};
+
+/// Names that labels of keys do not get.
+const TAKEN: [&str; 7] = [
+    "le", "event", "table", "question", "reason", "overflow", "quantile",
+];
+
+/// How long a client has to say what it wants.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Binary logarithms: by how much finer the intervals are than the native buckets into which they are put if their unit
+/// is another one. What is added to the error of the buckets is then at most one interval.
+const FINER: i32 = 2;
+
+/// The coarsest schema that there is.
+const COARSEST: i32 = -4;
+
+/// What is exposed.
+#[derive(Debug, Clone)]
+pub struct Exposed {
+    /// All that was counted.
+    pub questions: Questions,
+    /// Whether clients that can read them get native histograms.
+    pub native: bool,
+    /// Whether counting goes on.
+    pub up: bool,
+}
+
+/// The same for the thread that counts and the one that answers.
+#[derive(Debug, Clone)]
+pub struct Shared(Arc<Mutex<Exposed>>);
+
+impl Shared {
+    /// Nothing yet.
+    pub fn new(questions: Questions, native: bool) -> Self {
+        Self(Arc::new(Mutex::new(Exposed {
+            questions,
+            native,
+            up: true,
+        })))
+    }
+
+    /// Changes what is exposed.
+    pub fn with<T>(&self, change: impl FnOnce(&mut Exposed) -> T) -> T {
+        // Nobody panics while it is locked; if so, the numbers would still be whole.
+        change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn registry(&self) -> Registry {
+        let mut registry = Registry::default();
+        registry.register_collector(Box::new(self.clone()));
+        registry
+    }
+
+    /// All of it in this format.
+    pub fn encode(&self, format: Format) -> Result<Vec<u8>> {
+        let registry = self.registry();
+        let failed = |e: &dyn fmt::Display| Error::new(format!("cannot write the metrics: {e}"));
+        if format == Format::Protobuf {
+            return prometheus_protobuf::encode_to_vec(&registry).map_err(|e| failed(&e));
+        }
+        let mut open_metrics = String::new();
+        text::encode(&mut open_metrics, &registry).map_err(|e| failed(&e))?;
+        Ok(match format {
+            Format::Plain => plain(&open_metrics).into_bytes(),
+            _ => open_metrics.into_bytes(),
+        })
+    }
+}
+
+/// The formats of a scrape.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// The one that has native histograms.
+    Protobuf,
+    /// OpenMetrics 1.0.
+    OpenMetrics,
+    /// The older text, version 0.0.4.
+    Plain,
+}
+
+impl Format {
+    /// Its name in HTTP.
+    pub fn content_type(self) -> &'static str {
+        match self {
+            Self::Protobuf => {
+                "application/vnd.google.protobuf; proto=io.prometheus.client.MetricFamily; encoding=delimited"
+            }
+            Self::OpenMetrics => "application/openmetrics-text; version=1.0.0; charset=utf-8",
+            Self::Plain => "text/plain; version=0.0.4; charset=utf-8",
+        }
+    }
+
+    /// The one that a client likes best, by its `Accept`.
+    pub fn accepted(accept: &str) -> Self {
+        let mut best = (0.0, Self::Plain);
+        for wish in accept.split(',') {
+            let mut parts = wish.split(';').map(str::trim);
+            let format = match parts.next().unwrap_or_default() {
+                "application/vnd.google.protobuf" => Self::Protobuf,
+                "application/openmetrics-text" => Self::OpenMetrics,
+                "text/plain" => Self::Plain,
+                _ => continue,
+            };
+            let weight = parts.find_map(|part| part.strip_prefix("q=")?.parse::<f64>().ok());
+            let weight = weight.unwrap_or(1.0);
+            if weight > best.0 {
+                best = (weight, format);
+            }
+        }
+        best.1
+    }
+}
+
+/// OpenMetrics as the older text, which names counters with their suffix and knows neither units nor an end.
+fn plain(open_metrics: &str) -> String {
+    let mut out = String::with_capacity(open_metrics.len());
+    let mut help = None;
+    for line in open_metrics.lines() {
+        let words: Vec<&str> = line.splitn(4, ' ').collect();
+        match words[..] {
+            ["#", "HELP", name, text] => help = Some((name, text)),
+            ["#", "TYPE", name, kind] => {
+                let suffix = if kind == "counter" { "_total" } else { "" };
+                if let Some((_, text)) = help.take().filter(|(helped, _)| *helped == name) {
+                    out += &format!("# HELP {name}{suffix} {text}\n");
+                }
+                out += &format!("# TYPE {name}{suffix} {kind}\n");
+            }
+            ["#", ..] => {}
+            _ => {
+                out += line;
+                out.push('\n');
+            }
+        }
+    }
+    out
+}
+
+/// Labels as Prometheus takes them.
+fn labels(set: &Set, labels: Option<&Labels>, more: &[(&str, &str)]) -> Vec<(String, String)> {
+    let mut all = vec![("event".to_owned(), event_name(&set.head.event))];
+    if set.number > 1 {
+        all.push(("table".to_owned(), set.number.to_string()));
+    }
+    match labels {
+        Some(labels) => all.extend(
+            labels
+                .iter()
+                .map(|(name, value)| (label(name), value.clone())),
+        ),
+        None => all.push(("overflow".to_owned(), "true".to_owned())),
+    }
+    all.extend(
+        more.iter()
+            .map(|&(name, value)| (name.to_owned(), value.to_owned())),
+    );
+    all
+}
+
+/// A name that Prometheus takes.
+fn label(name: &str) -> String {
+    let name = identifier(name);
+    match TAKEN.contains(&name.as_str()) || name.starts_with("__") {
+        true => format!("key_{name}"),
+        false => name,
+    }
+}
+
+/// A text with only letters, digits and underscores, which no digit begins.
+fn identifier(text: &str) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
+    let name: String = text.chars().map(plain).collect();
+    match name.chars().next() {
+        Some(first) if !first.is_ascii_digit() => name,
+        _ => format!("_{name}"),
+    }
+}
+
+impl Collector for Shared {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        self.with(|exposed| exposed.encode(&mut encoder))
+    }
+}
+
+/// Encodes the series of one metric.
+type Encode<'a> = Box<dyn Fn(&mut MetricEncoder<'_>) -> fmt::Result + 'a>;
+
+/// Metrics of one type by name and unit, with what they are and their series: each is named once, whichever triggers
+/// it is of.
+#[derive(Default)]
+struct Families<'a>(BTreeMap<Name, (String, Vec<Encode<'a>>)>);
+
+/// The name of a metric without its unit, and the unit.
+type Name = (String, Option<&'static str>);
+
+impl<'a> Families<'a> {
+    fn add(&mut self, name: String, unit: Option<&'static str>, help: String, encode: Encode<'a>) {
+        let (_, series) = self
+            .0
+            .entry((name, unit))
+            .or_insert_with(|| (help, Vec::new()));
+        series.push(encode);
+    }
+
+    fn encode(self, kind: MetricType, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
+        for ((name, unit), (help, series)) in self.0 {
+            let unit = unit.map(|unit| BaseUnit::Other(unit.to_owned()));
+            let mut metric = encoder.encode_descriptor(&name, &help, unit.as_ref(), kind)?;
+            for encode in series {
+                encode(&mut metric)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Counts of a set, with their reason if there are several.
+type Counts<'a> = &'a dyn Fn(&Set) -> Vec<(Option<&'static str>, u64)>;
+
+impl Exposed {
+    fn encode(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
+        let (mut histograms, mut counters, mut gauges): (Families<'_>, Families<'_>, Families<'_>) =
+            Default::default();
+        let sets = self.questions.all.iter().flat_map(|metrics| {
+            let name = format!("rhist_{}", identifier(&metrics.question));
+            metrics.sets.iter().map(move |set| (name.clone(), set))
+        });
+        for (question, set) in sets {
+            match set.interval() {
+                Some(column) => histograms.add(
+                    question.clone(),
+                    base(column.unit).1,
+                    format!(
+                        "Distribution of {} over the hits of a hist trigger",
+                        help(&column.name)
+                    ),
+                    Box::new(move |metric| self.histograms(set, metric)),
+                ),
+                None => counters.add(
+                    format!("{question}_hits"),
+                    None,
+                    "Hits of a hist trigger".to_owned(),
+                    Box::new(move |metric| {
+                        each(set, metric, |points, series| {
+                            series.encode_counter::<NoLabelSet, _, u64>(&points.hits, NONE)
+                        })
+                    }),
+                ),
+            }
+            for (i, value) in set.sums() {
+                let (divisor, unit) = base(value.unit);
+                let sum = move |points: &Points| {
+                    points.values.get(i).copied().unwrap_or_default() as f64 / divisor
+                };
+                let name = format!("{question}_{}", identifier(&value.name));
+                let help = format!(
+                    "Sum of {} over the hits of a hist trigger",
+                    help(&value.name)
+                );
+                // What has no unit can be negative, and a counter cannot.
+                match unit {
+                    Some(_) => counters.add(
+                        name,
+                        unit,
+                        help,
+                        Box::new(move |metric| {
+                            each(set, metric, |points, series| {
+                                series.encode_counter::<NoLabelSet, _, f64>(&sum(points), None)
+                            })
+                        }),
+                    ),
+                    None => gauges.add(
+                        name + "_sum",
+                        unit,
+                        help,
+                        Box::new(move |metric| {
+                            each(set, metric, |points, series| {
+                                series.encode_gauge(&sum(points))
+                            })
+                        }),
+                    ),
+                }
+            }
+        }
+        histograms.encode(MetricType::Histogram, encoder)?;
+        counters.encode(MetricType::Counter, encoder)?;
+        gauges.encode(MetricType::Gauge, encoder)?;
+        self.account(encoder)
+    }
+
+    /// What became of the calls of all triggers, and whether they are still there.
+    fn account(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
+        let counter =
+            |encoder: &mut DescriptorEncoder<'_>, name: &str, help: &str, count: Counts<'_>| {
+                let mut metric =
+                    encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
+                for metrics in &self.questions.all {
+                    let question = ("question", metrics.question.as_str());
+                    for set in &metrics.sets {
+                        for (reason, count) in count(set) {
+                            let reason = reason.map(|reason| ("reason", reason));
+                            let more: Vec<_> = [question].into_iter().chain(reason).collect();
+                            let labels = labels(set, Some(&Labels::new()), &more);
+                            metric
+                                .encode_family(&labels)?
+                                .encode_counter::<NoLabelSet, _, u64>(&count, NONE)?;
+                        }
+                    }
+                }
+                fmt::Result::Ok(())
+            };
+        counter(
+            encoder,
+            "rhist_hits",
+            "Calls of a trigger that were counted",
+            &|set| vec![(None, set.head.account.hits)],
+        )?;
+        counter(
+            encoder,
+            "rhist_lost",
+            "What a trigger did not count or keep, by reason",
+            &|set| {
+                set.lost()
+                    .into_iter()
+                    .map(|(reason, count)| (Some(reason), count))
+                    .collect()
+            },
+        )?;
+        counter(
+            encoder,
+            "rhist_ignored",
+            "Calls of a trigger without the variable that it wants",
+            &|set| {
+                set.head
+                    .account
+                    .losses
+                    .map(|losses| (None, losses.ignored))
+                    .into_iter()
+                    .collect()
+            },
+        )?;
+        encoder
+            .encode_descriptor(
+                "rhist_up",
+                "1 while the triggers are read, 0 afterwards",
+                None,
+                MetricType::Gauge,
+            )?
+            .encode_gauge(&u64::from(self.up))
+    }
+
+    fn histograms(&self, set: &Set, metric: &mut MetricEncoder<'_>) -> fmt::Result {
+        let Some(column) = set.interval() else {
+            return Ok(());
+        };
+        let (divisor, _) = base(column.unit);
+        let native = match column.kind {
+            Kind::Log2 { scale } if self.native => Some(scale),
+            _ => None,
+        };
+        each(set, metric, |points, series| {
+            // What was not summed is not known.
+            let sum = set.sum(points).map_or(f64::NAN, |sum| sum as f64 / divisor);
+            let classic = classic(points, divisor);
+            let Some(scale) = native else {
+                return series.encode_histogram::<NoLabelSet>(sum, points.hits, &classic, None);
+            };
+            let Native { schema, buckets } = Native::of(scale, column.unit, points);
+            let (positive, negative) =
+                (Sparse::of(&buckets.positive), Sparse::of(&buckets.negative));
+            let native = NativeHistogram {
+                schema,
+                zero_threshold: buckets.threshold as f64 / divisor,
+                zero_count: buckets.zero,
+                negative: negative.buckets(),
+                positive: positive.buckets(),
+                created: created(set),
+            };
+            series.encode_histogram_with_native::<NoLabelSet>(
+                sum,
+                points.hits,
+                &classic,
+                None,
+                native,
+            )
+        })
+    }
+}
+
+/// Encodes each series of a set.
+fn each(
+    set: &Set,
+    metric: &mut MetricEncoder<'_>,
+    encode: impl Fn(&Points, &mut MetricEncoder<'_>) -> fmt::Result,
+) -> fmt::Result {
+    for (key, points) in set.all() {
+        let labels = labels(set, key, &[]);
+        encode(points, &mut metric.encode_family(&labels)?)?;
+    }
+    Ok(())
+}
+
+const NONE: Option<&Exemplar<NoLabelSet, u64>> = None;
+
+/// A name in a help text, which is one line.
+fn help(name: &str) -> String {
+    crate::units::text(name).replace('\\', "?")
+}
+
+fn created(set: &Set) -> Option<SystemTime> {
+    let (begin, _) = set.times;
+    (begin > 0).then(|| UNIX_EPOCH + Duration::from_nanos(begin))
+}
+
+/// The buckets of a classic histogram: their upper ends in the base unit, and the hits in each.
+fn classic(points: &Points, divisor: f64) -> Vec<(f64, u64)> {
+    let mut buckets: Vec<(f64, u64)> = Vec::new();
+    for (bound, hits) in points.bounds() {
+        let bound = bound as f64 / divisor;
+        match buckets.last_mut() {
+            // Beyond 2^53 neighbours can become one number.
+            Some((last, sum)) if *last == bound => *sum += hits,
+            _ => buckets.push((bound, hits)),
+        }
+    }
+    buckets.push((f64::INFINITY, 0));
+    buckets
+}
+
+/// A native histogram.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Native {
+    /// Its schema.
+    pub schema: i32,
+    /// Its buckets.
+    pub buckets: Exponential,
+}
+
+impl Native {
+    /// That of intervals of `.log2=scale` of this unit.
+    ///
+    /// Numbers without unit and bytes have the buckets of the schema `scale`, exactly. Seconds are not whole numbers:
+    /// of nanoseconds the bounds of no schema fall on those of another one, as `log2(10^9)` is no fraction of a power
+    /// of two. Each interval goes into the bucket of its last number, of a schema that is coarser by 2: a number is
+    /// at most one interval below the bucket that it is in.
+    pub fn of(scale: u8, unit: Option<Unit>, points: &Points) -> Self {
+        let (divisor, name) = base(unit);
+        if name != Some("seconds") {
+            return Self {
+                schema: scale.into(),
+                buckets: Exponential::of(scale, &points.slots, |index, _| index),
+            };
+        }
+        let schema = (i32::from(scale) - FINER).max(COARSEST);
+        Self {
+            schema,
+            buckets: Exponential::of(scale, &points.slots, |_, last| {
+                index(schema, last as f64 / divisor)
+            }),
+        }
+    }
+}
+
+/// The upper end of a native bucket.
+pub fn upper_end(schema: i32, index: i64) -> f64 {
+    (index as f64 * f64::from(-schema).exp2()).exp2()
+}
+
+/// The native bucket of a number above 0: the first whose upper end is not below it.
+fn index(schema: i32, number: f64) -> i64 {
+    let mut index = (number.log2() * f64::from(schema).exp2()).ceil() as i64;
+    // A logarithm can be rounded to the wrong side.
+    while upper_end(schema, index - 1) >= number {
+        index -= 1;
+    }
+    while upper_end(schema, index) < number {
+        index += 1;
+    }
+    index
+}
+
+/// Buckets as spans and differences.
+struct Sparse {
+    spans: Vec<(i32, u32)>,
+    deltas: Vec<i64>,
+}
+
+impl Sparse {
+    fn of(buckets: &Indices) -> Self {
+        let (mut spans, mut deltas): (Vec<(i32, u32)>, Vec<i64>) = Default::default();
+        let mut next = 0;
+        let mut before = 0;
+        for (&index, &hits) in buckets {
+            match spans.last_mut() {
+                Some((_, length)) if index == next => *length += 1,
+                _ => spans.push((i32::try_from(index - next).unwrap_or(i32::MAX), 1)),
+            }
+            let hits = i64::try_from(hits).unwrap_or(i64::MAX);
+            deltas.push(hits - before);
+            before = hits;
+            next = index + 1;
+        }
+        if spans.is_empty() {
+            // By this one it is known as a native histogram.
+            spans.push((0, 0));
+        }
+        Self { spans, deltas }
+    }
+
+    fn buckets(&self) -> NativeHistogramBuckets<'_> {
+        NativeHistogramBuckets {
+            spans: &self.spans,
+            deltas: &self.deltas,
+        }
+    }
+}
+
+/// Writes what is exposed to a file for node_exporter, at once: whoever reads it has the old or the new one.
+pub fn write_file(shared: &Shared, path: &Path) -> Result<()> {
+    let text = shared.encode(Format::Plain)?;
+    let name = path.file_name().ok_or_else(|| {
+        let path = path.display();
+        Error::new(format!(
+            "{path} is no file; say --textfile with the name of one that ends in .prom"
+        ))
+    })?;
+    // node_exporter reads only what ends in .prom.
+    let temporary = path.with_file_name(format!(
+        ".{}.{}",
+        name.to_string_lossy(),
+        std::process::id()
+    ));
+    let write = || {
+        let mut file = File::create(&temporary)?;
+        file.write_all(&text)?;
+        file.flush()?;
+        fs::rename(&temporary, path)
+    };
+    write().map_err(|e| {
+        // Nothing half is left behind.
+        let _ = fs::remove_file(&temporary);
+        Error::file("write", path, &e)
+    })
+}
+
+/// Listens for scrapes.
+pub fn listen(address: SocketAddr) -> Result<TcpListener> {
+    TcpListener::bind(address).map_err(|e| {
+        let text = e.to_string();
+        let reason = text.split(" (os error").next().unwrap_or_default();
+        Error::new(format!(
+            "cannot listen on {address}: {reason}; say another address with --listen"
+        ))
+    })
+}
+
+/// Answers scrapes in a thread of its own, as long as the program runs.
+pub fn serve(listener: TcpListener, shared: Shared) -> Result<()> {
+    let failed = |e: std::io::Error| Error::new(format!("cannot serve scrapes: {e}"));
+    listener.set_nonblocking(true).map_err(failed)?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(failed)?;
+    let listener = {
+        let _inside = runtime.enter();
+        tokio::net::TcpListener::from_std(listener).map_err(failed)?
+    };
+    let accept = async move {
+        loop {
+            let Ok((stream, _)) = listener.accept().await else {
+                // Too many open files, say: later there may be fewer.
+                tokio::time::sleep(Duration::from_millis(100)).await;
+                continue;
+            };
+            let shared = shared.clone();
+            let answer = service_fn(move |request: Request<Incoming>| {
+                let answer = answer(&shared, &request);
+                async move { Ok::<_, Infallible>(answer) }
+            });
+            let connection = http1::Builder::new()
+                .timer(TokioTimer::new())
+                .header_read_timeout(PATIENCE)
+                .serve_connection(TokioIo::new(stream), answer);
+            // A client that goes away is no fault of ours.
+            tokio::spawn(async move { drop(connection.await) });
+        }
+    };
+    let thread = thread::Builder::new().name("scrapes".to_owned());
+    thread
+        .spawn(move || runtime.block_on(accept))
+        .map_err(failed)?;
+    Ok(())
+}
+
+fn answer(shared: &Shared, request: &Request<Incoming>) -> Response<Full<Bytes>> {
+    let said = |status: StatusCode, content_type: &'static str, body: Vec<u8>| {
+        let mut response = Response::new(Full::new(Bytes::from(body)));
+        *response.status_mut() = status;
+        response.headers_mut().insert(
+            CONTENT_TYPE,
+            hyper::header::HeaderValue::from_static(content_type),
+        );
+        response
+    };
+    let text = |status, text: &str| {
+        said(
+            status,
+            "text/plain; charset=utf-8",
+            format!("{text}\n").into_bytes(),
+        )
+    };
+    if !matches!(*request.method(), Method::GET | Method::HEAD) {
+        let mut response = text(
+            StatusCode::METHOD_NOT_ALLOWED,
+            "only GET and HEAD are understood",
+        );
+        response
+            .headers_mut()
+            .insert(ALLOW, hyper::header::HeaderValue::from_static("GET, HEAD"));
+        return response;
+    }
+    match request.uri().path() {
+        "/metrics" => {
+            let accept = request
+                .headers()
+                .get_all(ACCEPT)
+                .iter()
+                .filter_map(|value| value.to_str().ok());
+            let format = Format::accepted(&accept.collect::<Vec<_>>().join(","));
+            match shared.encode(format) {
+                Ok(body) => said(StatusCode::OK, format.content_type(), body),
+                Err(error) => text(StatusCode::INTERNAL_SERVER_ERROR, &error.to_string()),
+            }
+        }
+        "/" => text(StatusCode::OK, "rhist: the metrics are at /metrics"),
+        _ => text(StatusCode::NOT_FOUND, "there is nothing but /metrics"),
+    }
+}

@@ -1,0 +1,347 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Intervals as places on an axis: which come one after the other, and how they fold into fewer and wider ones.
+
+use std::collections::BTreeMap;
+
+use crate::model::{Bucket, Key, Kind, Number, Span, Table};
+use crate::record::Epoch;
+
+/// An interval and its place among all those that its column can have, empty ones included.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Slot {
+    /// Its place. Those of neighbours differ by 1.
+    pub place: Number,
+    /// The numbers in it.
+    pub bucket: Bucket,
+}
+
+/// The place of an interval in a column of this kind.
+///
+/// With `.log2=N` it is the index of native histograms; 0 has the place below that of 1, and negative numbers have those
+/// below it, by their magnitudes.
+pub fn slot(kind: Kind, key: &Key) -> Option<Slot> {
+    let &Key::Bucket { bucket, index } = key else {
+        return None;
+    };
+    let place = match (kind, index) {
+        (Kind::Buckets { width }, _) => bucket.lo.div_euclid(Number::from(width.max(1))),
+        (_, Some(index)) if bucket.hi < 0 => -2 - Number::from(index),
+        (_, Some(index)) => index.into(),
+        (_, None) => -1,
+    };
+    Some(Slot { place, bucket })
+}
+
+/// The hits of a table by interval, in ascending order. There are none if it has no column of intervals.
+pub fn slots(table: &Table) -> Vec<(Slot, u64)> {
+    let (Some(column), Some(hits)) = (table.interval_column(), table.hitcount()) else {
+        return Vec::new();
+    };
+    let kind = table.keys[column].kind;
+    let mut sums = BTreeMap::new();
+    for row in &table.rows {
+        if let Some(slot) = slot(kind, &row.keys[column]) {
+            let count = u64::try_from(row.values[hits]).unwrap_or_default();
+            *sums.entry(slot).or_default() += count;
+        }
+    }
+    sums.into_iter().filter(|&(_, count)| count > 0).collect()
+}
+
+/// Neighbours taken together, so many that few places are left.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Fold {
+    kind: Kind,
+    /// How many intervals become one.
+    together: Number,
+    /// The lowest of the wider places.
+    first: Number,
+    /// How many wider places there are.
+    pub places: usize,
+}
+
+impl Fold {
+    /// Folds all places from `first` to `last` so that at most `most` are left, but at least 5: one for 0, and two for
+    /// the numbers on each side.
+    ///
+    /// Neighbours of `.log2=N` are taken together by powers of two: what comes of them are the intervals of a smaller
+    /// `N`.
+    pub fn new(kind: Kind, first: Number, last: Number, most: usize) -> Self {
+        let most = Number::try_from(most.max(5)).unwrap_or(Number::MAX);
+        let is_log = !matches!(kind, Kind::Buckets { .. });
+        let mut together = if is_log { 1 } else { (last - first) / most + 1 };
+        loop {
+            let lowest = wider(kind, first, together);
+            let places = wider(kind, last, together) - lowest + 1;
+            if places <= most {
+                return Self {
+                    kind,
+                    together,
+                    first: lowest,
+                    places: usize::try_from(places).unwrap_or_default(),
+                };
+            }
+            together += if is_log { together } else { 1 };
+        }
+    }
+
+    /// That of these intervals; `None` if there are none.
+    pub fn of<'a>(kind: Kind, slots: impl Iterator<Item = &'a Slot>, most: usize) -> Option<Self> {
+        let places = slots.map(|slot| (slot.place, slot.place));
+        let (first, last) = places.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))?;
+        Some(Self::new(kind, first, last, most))
+    }
+
+    /// Which of the wider places this one is in, counted from the lowest.
+    pub fn place(&self, slot: Slot) -> Option<usize> {
+        usize::try_from(wider(self.kind, slot.place, self.together) - self.first)
+            .ok()
+            .filter(|&place| place < self.places)
+    }
+
+    /// The first and the last place that one of the wider places has.
+    pub fn range(&self, place: usize) -> (Number, Number) {
+        let place = self.first + Number::try_from(place).unwrap_or_default();
+        let before = |index: Number| ((index - 1) * self.together + 1).max(0);
+        match self.kind {
+            Kind::Buckets { .. } => (place * self.together, (place + 1) * self.together - 1),
+            _ if place >= 0 => (before(place), place * self.together),
+            _ if place == -1 => (-1, -1),
+            _ => (-2 - (-2 - place) * self.together, -2 - before(-2 - place)),
+        }
+    }
+
+    /// The last number of a wider place, for labels: exact up to 2^53.
+    pub fn last(&self, place: usize) -> Number {
+        self.end(self.first + Number::try_from(place).unwrap_or_default())
+    }
+
+    /// The numbers of a wider place, likewise.
+    pub fn numbers(&self, place: usize) -> Bucket {
+        let hi = self.last(place);
+        let before = self.first + Number::try_from(place).unwrap_or_default() - 1;
+        let lo = match (self.kind, before) {
+            // Without parts of powers of two, 0 is with 1.
+            (Kind::Log2 { scale: 0 }, -1) => 0,
+            _ => self.end(before) + 1,
+        };
+        Bucket { lo: lo.min(hi), hi }
+    }
+
+    fn end(&self, place: Number) -> Number {
+        let power = |index: Number, scale: u8| {
+            let exponent = (index * self.together) as f64 / f64::from(1u32 << scale.min(31));
+            exponent.exp2() as Number
+        };
+        match self.kind {
+            Kind::Log2 { scale } => match place {
+                0.. => power(place, scale),
+                -1 => 0,
+                _ => -power(-3 - place, scale) - 1,
+            },
+            Kind::Buckets { width } => (place + 1) * self.together * Number::from(width) - 1,
+            _ => place,
+        }
+    }
+}
+
+/// Intervals over time: how many hits each has in each column of epochs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HeatMap {
+    /// How intervals become rows; the first row is the lowest.
+    pub rows: Fold,
+    /// The columns, oldest first.
+    pub columns: Vec<Column>,
+    /// How many epochs a column has; the last one may have fewer.
+    pub together: usize,
+}
+
+/// Some epochs, one after the other.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Column {
+    /// The first and the last of them.
+    pub spans: Option<(Span, Span)>,
+    /// The hits in each row.
+    pub cells: Vec<u64>,
+}
+
+impl HeatMap {
+    /// Folds epochs of a column of intervals into so many columns and rows. `None` if there are no hits.
+    pub fn new(kind: Kind, epochs: &[Epoch], columns: usize, rows: usize) -> Option<Self> {
+        let slots = epochs
+            .iter()
+            .flat_map(|epoch| epoch.slots.iter().map(|(slot, _)| slot));
+        let rows = Fold::of(kind, slots, rows)?;
+        let together = epochs.len().div_ceil(columns.max(1));
+        let columns = epochs.chunks(together).map(|epochs| {
+            let mut cells = vec![0; rows.places];
+            for (slot, hits) in epochs.iter().flat_map(|epoch| &epoch.slots) {
+                if let Some(cell) = rows.place(*slot).and_then(|place| cells.get_mut(place)) {
+                    *cell += hits;
+                }
+            }
+            let [first, .., last] = epochs else {
+                let span = epochs[0].span;
+                return Column {
+                    spans: span.zip(span),
+                    cells,
+                };
+            };
+            Column {
+                spans: first.span.zip(last.span),
+                cells,
+            }
+        });
+        Some(Self {
+            rows,
+            columns: columns.collect(),
+            together,
+        })
+    }
+
+    /// The hits of the cell that has most.
+    pub fn most(&self) -> u64 {
+        let cells = self.columns.iter().flat_map(|column| &column.cells);
+        cells.copied().max().unwrap_or_default()
+    }
+
+    /// When the first epoch began and how long all took, in nanoseconds, if that is known.
+    pub fn duration(&self) -> Option<(Span, u64)> {
+        let (first, _) = self.columns.first()?.spans?;
+        let (_, last) = self.columns.last()?.spans?;
+        (last.to > first.from).then(|| (first, last.to - first.from))
+    }
+}
+
+/// Which of `levels` shades a cell has, by the logarithm of its hits: 0 without hits, the last one with as many as the
+/// cell that has `most`. Without floating point, so that it is the same everywhere.
+pub fn level(hits: u64, most: u64, levels: usize) -> usize {
+    let log = |n: u64| match n.checked_ilog2() {
+        // Four binary digits behind the point.
+        Some(whole) => {
+            u64::from(whole) * 16
+                + u64::try_from((u128::from(n) << 4 >> whole) & 15).unwrap_or_default()
+        }
+        None => 0,
+    };
+    let above_first = u64::try_from(levels).unwrap_or_default().saturating_sub(1);
+    match hits {
+        0 => 0,
+        _ => {
+            1 + usize::try_from(log(hits) * above_first / log(most).max(1))
+                .unwrap_or_default()
+                .min(levels - 1)
+        }
+    }
+}
+
+fn wider(kind: Kind, place: Number, together: Number) -> Number {
+    let up = |index: Number| (index + together - 1) / together;
+    match kind {
+        Kind::Buckets { .. } => place.div_euclid(together),
+        _ if place >= 0 => up(place),
+        _ if place == -1 => -1,
+        _ => -2 - up(-2 - place),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const LOG: Kind = Kind::Log2 { scale: 3 };
+
+    fn key(lo: Number, hi: Number, index: Option<i64>) -> Key {
+        Key::Bucket {
+            bucket: Bucket { lo, hi },
+            index,
+        }
+    }
+
+    #[test]
+    fn places_are_in_the_order_of_the_numbers() {
+        let keys = [
+            key(-8, -8, Some(24)),
+            key(-1, -1, Some(0)),
+            key(0, 0, None),
+            key(1, 1, Some(0)),
+            key(2, 2, Some(8)),
+        ];
+        let places: Vec<Number> = keys
+            .iter()
+            .map(|key| slot(LOG, key).unwrap().place)
+            .collect();
+        assert_eq!(places, [-26, -2, -1, 0, 8]);
+        assert_eq!(
+            slot(Kind::Buckets { width: 5 }, &key(-5, -1, None))
+                .unwrap()
+                .place,
+            -1
+        );
+    }
+
+    #[test]
+    fn two_neighbours_are_one_of_the_scale_below() {
+        // 16 places of scale 3, the powers of two from 1 to 4, are 9 of scale 2.
+        let fold = Fold::new(LOG, 0, 16, 9);
+        assert_eq!(fold.places, 9);
+        let lasts: Vec<Number> = (0..9).map(|place| fold.last(place)).collect();
+        assert_eq!(lasts, [1, 1, 1, 1, 2, 2, 2, 3, 4]);
+        let numbers = |fold: &Fold, place| {
+            let Bucket { lo, hi } = fold.numbers(place);
+            (lo, hi)
+        };
+        assert_eq!([numbers(&fold, 0), numbers(&fold, 8)], [(1, 1), (4, 4)]);
+        let all = Fold::new(LOG, -26, 8, 100);
+        let zero = all.place(slot(LOG, &key(0, 0, None)).unwrap()).unwrap();
+        assert_eq!(numbers(&all, zero), (0, 0));
+        assert_eq!(numbers(&all, 0), (-8, -8));
+        let whole = Fold::new(Kind::Log2 { scale: 0 }, 0, 12, 100);
+        assert_eq!(
+            [numbers(&whole, 0), numbers(&whole, 12)],
+            [(0, 1), (2049, 4096)]
+        );
+        let linear = Fold::new(Kind::Buckets { width: 10 }, 3, 1000, 10);
+        assert_eq!(linear.numbers(1).lo, linear.last(0) + 1);
+        assert!(linear.places <= 10);
+        assert_eq!(linear.last(0), linear.together * 10 - 1);
+    }
+
+    #[test]
+    fn shades_go_by_the_logarithm() {
+        let levels: Vec<usize> = [0, 1, 10, 100, 1000]
+            .iter()
+            .map(|&hits| level(hits, 1000, 9))
+            .collect();
+        assert_eq!(levels, [0, 1, 3, 6, 9]);
+        assert_eq!(level(1, 1, 9), 1);
+        assert_eq!(level(u64::MAX, u64::MAX, 9), 9);
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_is_folded_has_a_place(
+            mut places in prop::collection::vec(-5000i64..5000, 1..50),
+            most in 1usize..100,
+            scale in 0u8..7,
+            linear in any::<bool>(),
+        ) {
+            let kind = if linear { Kind::Buckets { width: 7 } } else { Kind::Log2 { scale } };
+            places.sort_unstable();
+            let bucket = Bucket { lo: 0, hi: 0 };
+            let slots: Vec<Slot> = places.iter().map(|&place| Slot { place: place.into(), bucket }).collect();
+            let fold = Fold::of(kind, slots.iter(), most).unwrap();
+            prop_assert!(fold.places <= most.max(5));
+            let folded: Vec<usize> = slots.iter().map(|&slot| fold.place(slot).unwrap()).collect();
+            prop_assert!(folded.is_sorted());
+            for (slot, &place) in slots.iter().zip(&folded) {
+                let (first, last) = fold.range(place);
+                prop_assert!(first <= slot.place && slot.place <= last);
+            }
+            prop_assert_eq!(folded[0], 0);
+            prop_assert_eq!(folded.last(), Some(&(fold.places - 1)));
+        }
+    }
+}

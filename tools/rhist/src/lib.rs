@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! `rhist`: answers questions by the kernel's event histograms.
+//!
+//! A question ([`question`]), of a [`recipe`] or of the user's own, becomes lines that a [`backend`] understands. A
+//! [`session`] writes them to [`tracefs`] and takes them back. What is read becomes tables ([`parse`], [`model`]), which
+//! are shown ([`view`]), recorded ([`record`]), drawn ([`plot`]), compared ([`diff`]) and exported ([`export`]).
+
+pub mod ask;
+pub mod backend;
+pub mod cli;
+pub mod diff;
+pub mod doctor;
+pub mod error;
+pub mod explain;
+pub mod export;
+pub mod grid;
+pub mod look;
+pub mod model;
+pub mod output;
+pub mod parse;
+pub mod plot;
+pub mod quantile;
+pub mod question;
+pub mod recipe;
+pub mod record;
+pub mod session;
+pub mod tracefs;
+pub mod units;
+pub mod view;

@@ -1,0 +1,353 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Looking at triggers that are there, whoever made them. Nothing is changed by it.
+
+use std::collections::HashMap;
+use std::fs;
+use std::time::Duration;
+
+use clap::Args;
+
+use crate::ask::{blocks, Stop};
+use crate::cli::Global;
+use crate::error::{Error, Result};
+use crate::model::{Account, Key, KeyColumn, Kind, Row, Table, Unit, ValueColumn};
+use crate::output::{self, Sink};
+use crate::parse::{json, text};
+use crate::quantile::Percent;
+use crate::session::triggers_of;
+use crate::tracefs::{read, Tracefs};
+use crate::units::{amount, count, Round, Scale};
+use crate::view::table::Look;
+use crate::view::top::{self, Counted};
+
+/// What `show` takes.
+#[derive(Debug, Clone, Args)]
+pub struct Show {
+    /// The event, system:event
+    pub event: String,
+    /// An instance of tracefs
+    #[arg(long, value_name = "NAME")]
+    pub instance: Option<String>,
+    /// Percentiles to show
+    #[arg(
+        long,
+        value_name = "P,..",
+        value_delimiter = ',',
+        default_value = "50,99"
+    )]
+    pub pct: Vec<Percent>,
+    /// How many rows to show, 0 for all
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    pub top: usize,
+    /// Show all times in this unit
+    #[arg(long, value_enum)]
+    pub unit: Option<Scale>,
+    /// How to write tables
+    #[arg(short, long, value_enum, default_value_t)]
+    pub format: output::Form,
+}
+
+/// What `top` takes.
+#[derive(Debug, Clone, Args)]
+pub struct Top {
+    /// An event, system:event; without it all triggers are shown by their hits
+    pub event: Option<String>,
+    /// An instance of tracefs
+    #[arg(long, value_name = "NAME")]
+    pub instance: Option<String>,
+    /// Seconds between two looks
+    #[arg(short, long, value_name = "SECONDS", default_value_t = 1.0)]
+    pub interval: f64,
+}
+
+/// The top of tracefs and its instances, with their names.
+fn instances(tracefs: &Tracefs) -> Vec<(String, Tracefs)> {
+    let names = fs::read_dir(tracefs.path("instances"))
+        .into_iter()
+        .flatten()
+        .flatten();
+    let mut names: Vec<String> = names
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .collect();
+    names.sort();
+    let named = names.into_iter().map(|name| {
+        let instance = tracefs.instance(&name);
+        (name, instance)
+    });
+    std::iter::once(("-".to_owned(), tracefs.clone()))
+        .chain(named)
+        .collect()
+}
+
+/// The histograms of an event: those of the module, and those of C's implementation.
+fn tables(tracefs: &Tracefs, event: &str) -> Result<Vec<Table>> {
+    if !tracefs.has_event(event) {
+        return Err(Error::new(format!(
+            "there is no event {event}; 'ls {}' shows those that are there",
+            tracefs.path("events").display()
+        )));
+    }
+    let mut tables = Vec::new();
+    for file in ["hist_json", "rhist_json"] {
+        let path = tracefs.event_file(event, file);
+        if path.exists() {
+            tables.extend(json::tables(&read(&path)?)?);
+        }
+    }
+    let path = tracefs.event_file(event, "hist");
+    if path.exists() && !tracefs.event_file(event, "hist_json").exists() {
+        tables.extend(text::tables(event, &read(&path)?)?);
+    }
+    Ok(tables)
+}
+
+/// `ls`: the hist triggers of all instances.
+pub fn list(tracefs: &Tracefs) -> Result<()> {
+    let mut rows = vec![[
+        "INSTANCE".to_owned(),
+        "EVENT".to_owned(),
+        "TRIGGER".to_owned(),
+    ]];
+    for (name, instance) in instances(tracefs) {
+        for event in triggers_of(&instance) {
+            let path = instance.event_file(&event, "trigger");
+            for line in String::from_utf8_lossy(&read(&path)?).lines() {
+                if line.starts_with("hist:") || line.starts_with("rhist:") {
+                    rows.push([name.clone(), event.clone(), line.to_owned()]);
+                }
+            }
+        }
+    }
+    let wide = |i: usize| rows.iter().map(|row| row[i].len()).max().unwrap_or(0);
+    let (first, second) = (wide(0), wide(1));
+    let lines: Vec<String> = rows
+        .iter()
+        .map(|[a, b, c]| format!("{a:<first$}  {b:<second$}  {c}\n"))
+        .collect();
+    match rows.len() {
+        1 => output::print(b"there are no hist triggers\n"),
+        _ => output::print(lines.concat().as_bytes()),
+    }
+}
+
+/// How the table of anybody's trigger looks.
+fn look_of(table: &Table) -> Look {
+    let interval = table.interval_column();
+    let keys = table
+        .keys
+        .iter()
+        .enumerate()
+        .filter(|&(i, _)| Some(i) != interval);
+    Look {
+        labels: keys.map(|(_, key)| key.name.clone()).collect(),
+        heading: interval.map_or_else(|| "hits".into(), |column| table.keys[column].name.clone()),
+        blocks: blocks(),
+        ..Look::default()
+    }
+}
+
+/// `show`: what the triggers of an event have counted.
+pub fn show(tracefs: &Tracefs, global: &Global, show: &Show) -> Result<()> {
+    let instance = show
+        .instance
+        .as_ref()
+        .map_or_else(|| tracefs.clone(), |name| tracefs.instance(name));
+    let event = show.event.replace(['/', '.'], ":");
+    let tables = tables(&instance, &event)?;
+    if tables.is_empty() {
+        return Err(Error::new(format!(
+            "{event} has no hist trigger; 'rhist ls' shows those that are there"
+        )));
+    }
+    let mut sink = Sink::open(None)?;
+    for (i, table) in tables.iter().enumerate() {
+        let look = Look {
+            percents: show.pct.clone(),
+            top: show.top,
+            scale: show.unit,
+            colour: global.color.wanted(sink.terminal),
+            width: sink.width,
+            ..look_of(table)
+        };
+        let mut out = Vec::new();
+        if show.format == output::Form::Text {
+            out = format!("{}{}\n", if i > 0 { "\n" } else { "" }, table.trigger).into_bytes();
+        }
+        out.extend(output::table(table, show.format, &look, true)?);
+        sink.write(&out)?;
+    }
+    Ok(())
+}
+
+/// `stats`: the account of each trigger.
+pub fn stats(tracefs: &Tracefs) -> Result<()> {
+    let titles = [
+        "INSTANCE", "EVENT", "CALLS", "HITS", "FULL", "NESTED", "IGNORED", "LOST", "ROWS",
+        "MEMORY", "TRIGGER",
+    ];
+    let mut rows: Vec<Vec<String>> = vec![titles.iter().map(|&title| title.to_owned()).collect()];
+    for (name, instance) in instances(tracefs) {
+        for event in triggers_of(&instance) {
+            let module =
+                ["hist_stats", "rhist_stats"].map(|file| instance.event_file(&event, file));
+            let module = module.iter().find(|path| path.exists());
+            if let Some(path) = module {
+                for block in String::from_utf8_lossy(&read(path)?).split("\n\n") {
+                    let known: HashMap<&str, &str> = block
+                        .lines()
+                        .filter_map(|line| line.split_once(": "))
+                        .collect();
+                    let Some(trigger) = known.get("trigger") else {
+                        continue;
+                    };
+                    let number = |title: &str| {
+                        known
+                            .get(title)
+                            .and_then(|n| n.parse::<u64>().ok())
+                            .unwrap_or_default()
+                    };
+                    let mut row = vec![name.clone(), event.clone()];
+                    for title in ["calls", "hits", "dropped_full", "dropped_nested", "ignored"] {
+                        row.push(count(number(title).into()));
+                    }
+                    row.push(count((number("lost_saves") + number("lost_traces")).into()));
+                    row.push(format!("{}/{}", number("entries"), number("size")));
+                    row.push(amount(
+                        number("memory").into(),
+                        Some(Unit::Bytes),
+                        Round::Up,
+                        None,
+                    ));
+                    row.push((*trigger).to_owned());
+                    rows.push(row);
+                }
+            }
+            let path = instance.event_file(&event, "hist");
+            if path.exists() && !instance.event_file(&event, "hist_json").exists() {
+                for table in text::tables(&event, &read(&path)?)? {
+                    let unknown = "?".to_owned();
+                    let size = table
+                        .trigger
+                        .split(":size=")
+                        .nth(1)
+                        .and_then(|rest| rest.split([':', ' ']).next());
+                    rows.push(vec![
+                        name.clone(),
+                        event.clone(),
+                        unknown.clone(),
+                        count(table.account.hits.into()),
+                        count(table.account.full.into()),
+                        unknown.clone(),
+                        unknown.clone(),
+                        unknown.clone(),
+                        format!("{}/{}", table.rows.len(), size.unwrap_or("?")),
+                        unknown,
+                        table.trigger.clone(),
+                    ]);
+                }
+            }
+        }
+    }
+    if rows.len() == 1 {
+        return output::print(b"there are no hist triggers\n");
+    }
+    let widths: Vec<usize> = (0..titles.len())
+        .map(|i| rows.iter().map(|row| row[i].len()).max().unwrap_or(0))
+        .collect();
+    let mut out = String::new();
+    for row in &rows {
+        let cells = row
+            .iter()
+            .zip(&widths)
+            .enumerate()
+            .map(|(i, (cell, &width))| match i {
+                0 | 1 => format!("{cell:<width$}"),
+                10 => cell.clone(),
+                _ => format!("{cell:>width$}"),
+            });
+        out.push_str(&cells.collect::<Vec<_>>().join("  "));
+        out.push('\n');
+    }
+    output::print(out.as_bytes())
+}
+
+/// All triggers with their hits, as a table.
+fn overview(tracefs: &Tracefs) -> Result<Table> {
+    let mut rows = Vec::new();
+    for (name, instance) in instances(tracefs) {
+        for event in triggers_of(&instance) {
+            for table in tables(&instance, &event).unwrap_or_default() {
+                rows.push(Row {
+                    keys: [&name, &event, &table.trigger]
+                        .map(|text| Key::Text(text.clone()))
+                        .into(),
+                    values: vec![table.account.hits.into()],
+                });
+            }
+        }
+    }
+    let key = |name: &str| KeyColumn {
+        name: name.into(),
+        kind: Kind::Text,
+        unit: None,
+    };
+    Ok(Table {
+        event: "all".into(),
+        trigger: String::new(),
+        active: true,
+        consumed: true,
+        span: None,
+        keys: ["instance", "event", "trigger"].map(key).into(),
+        values: vec![ValueColumn {
+            name: "hitcount".into(),
+            unit: None,
+        }],
+        rows,
+        account: Account::default(),
+    })
+}
+
+/// `top`: what is counted at present.
+pub fn top(tracefs: &Tracefs, global: &Global, args: &Top) -> Result<()> {
+    let interval = Duration::try_from_secs_f64(args.interval)
+        .ok()
+        .filter(|interval| !interval.is_zero())
+        .ok_or_else(|| Error::new("the interval is a number of seconds above 0"))?;
+    let instance = args
+        .instance
+        .as_ref()
+        .map_or_else(|| tracefs.clone(), |name| tracefs.instance(name));
+    let event = args
+        .event
+        .as_ref()
+        .map(|event| event.replace(['/', '.'], ":"));
+    let read = || match &event {
+        Some(event) => tables(&instance, event)?.pop().ok_or_else(|| {
+            Error::new(format!(
+                "{event} has no hist trigger; 'rhist ls' shows those that are there"
+            ))
+        }),
+        None => overview(tracefs),
+    };
+    let mut before = read()?;
+    let look = Look {
+        percents: vec![
+            "50".parse().map_err(Error::new)?,
+            "99".parse().map_err(Error::new)?,
+        ],
+        colour: global.color.wanted(true),
+        ..look_of(&before)
+    };
+    let title = format!("rhist top  {}", event.as_deref().unwrap_or("all triggers"));
+    let stop = Stop::on_signals()?;
+    let mut next = || {
+        let now = read()?;
+        // A table that somebody has cleared begins anew.
+        let since = now.since(&before).unwrap_or_else(|_| now.clone());
+        before = now;
+        Ok(since)
+    };
+    let mut feed = Counted::new(interval, None, &mut next);
+    top::run(&title, &look, false, &stop, &mut feed)
+}

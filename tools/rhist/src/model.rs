@@ -1,0 +1,643 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! What a histogram is once it has been read: a table with columns, rows and an account of its hits.
+//!
+//! Tables are the same whoever made them, the module (as JSON) or the C implementation (as text). They can be
+//! subtracted, as counts only grow, and added.
+
+use std::collections::{BTreeMap, HashMap};
+use std::hash::Hash;
+
+use crate::error::{Error, Result};
+
+/// A number of a key or a sum: all of `i64` and `u64`.
+pub type Number = i128;
+
+/// The unit of a column.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Unit {
+    /// Nanoseconds.
+    Ns,
+    /// Microseconds.
+    Us,
+    /// Bytes.
+    Bytes,
+}
+
+impl Unit {
+    /// The unit of this name, as JSON and recipes write it.
+    pub fn named(name: &str) -> Option<Self> {
+        match name {
+            "ns" => Some(Self::Ns),
+            "us" => Some(Self::Us),
+            "bytes" => Some(Self::Bytes),
+            _ => None,
+        }
+    }
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Ns => "ns",
+            Self::Us => "us",
+            Self::Bytes => "bytes",
+        }
+    }
+}
+
+/// What a key column holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// A number.
+    Number,
+    /// A string.
+    Text,
+    /// An address and its symbol.
+    Symbol,
+    /// A task.
+    Execname,
+    /// A system call.
+    Syscall,
+    /// A stack trace.
+    Stack,
+    /// Intervals: `2^scale` of them for each power of two.
+    Log2 {
+        /// The binary logarithm of the number of intervals.
+        scale: u8,
+    },
+    /// Intervals of this width.
+    Buckets {
+        /// How many numbers one has.
+        width: u64,
+    },
+}
+
+impl Kind {
+    /// Whether the keys are intervals.
+    pub fn is_interval(self) -> bool {
+        matches!(self, Self::Log2 { .. } | Self::Buckets { .. })
+    }
+
+    /// Whether the intervals are powers of two or parts of them.
+    pub fn is_log2(self) -> bool {
+        matches!(self, Self::Log2 { .. })
+    }
+}
+
+/// A column of keys.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeyColumn {
+    /// The field, without modifiers.
+    pub name: String,
+    /// What it holds.
+    pub kind: Kind,
+    /// In what it counts, if that is known.
+    pub unit: Option<Unit>,
+}
+
+/// A column of counts or sums.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ValueColumn {
+    /// `hitcount` or the field that is summed.
+    pub name: String,
+    /// In what it counts, if that is known.
+    pub unit: Option<Unit>,
+}
+
+/// An interval of integers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Bucket {
+    /// The first number in it.
+    pub lo: Number,
+    /// The last number in it.
+    pub hi: Number,
+}
+
+/// One key of a row.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Key {
+    /// A number.
+    Number(Number),
+    /// A string. Each character stands for a byte.
+    Text(String),
+    /// An address and its symbol.
+    Symbol {
+        /// The address.
+        address: u64,
+        /// The symbol, perhaps with offset and module.
+        name: String,
+    },
+    /// A task.
+    Task {
+        /// Its number.
+        pid: Number,
+        /// The name that it had when the row was made.
+        comm: String,
+    },
+    /// A system call.
+    Syscall {
+        /// Its number.
+        number: Number,
+        /// Its name, with `sys_`, if it has one.
+        name: Option<String>,
+    },
+    /// A stack trace, innermost function first.
+    Stack(Vec<String>),
+    /// An interval.
+    Bucket {
+        /// The numbers in it.
+        bucket: Bucket,
+        /// Which interval of its column it is, in the numbering of native histograms; only of `Log2`, not of 0.
+        index: Option<i64>,
+    },
+}
+
+impl Key {
+    /// The interval, if the key is one.
+    pub fn bucket(&self) -> Option<Bucket> {
+        match self {
+            Self::Bucket { bucket, .. } => Some(*bucket),
+            _ => None,
+        }
+    }
+}
+
+/// A row: its keys, as many as key columns, and its counts and sums, as many as value columns.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Row {
+    /// The keys.
+    pub keys: Vec<Key>,
+    /// Counts and sums.
+    pub values: Vec<Number>,
+}
+
+/// From when to when the hits of a table are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Span {
+    /// Which epoch of the table it is.
+    pub epoch: u64,
+    /// The beginning, in nanoseconds of `CLOCK_MONOTONIC`.
+    pub from: u64,
+    /// The end, likewise.
+    pub to: u64,
+    /// The end in nanoseconds of `CLOCK_REALTIME`.
+    pub real: u64,
+}
+
+impl Span {
+    /// How long it is, in seconds.
+    pub fn seconds(&self) -> f64 {
+        self.to.saturating_sub(self.from) as f64 / 1e9
+    }
+}
+
+/// What the module alone counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Losses {
+    /// How often the trigger was called.
+    pub calls: u64,
+    /// Calls that came when too many were under way on that CPU, one inside the other.
+    pub nested: u64,
+    /// Calls that wanted a variable that was not set.
+    pub ignored: u64,
+    /// Hits whose fields `save()` had no room for.
+    pub saves: u64,
+    /// Records of synthetic events that could not be written.
+    pub traces: u64,
+}
+
+/// What became of the calls of a trigger.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Account {
+    /// Hits, those of all rows together.
+    pub hits: u64,
+    /// Calls with a new key when the table was full.
+    pub full: u64,
+    /// The rest of the account. C's implementation does not have it.
+    pub losses: Option<Losses>,
+}
+
+impl Account {
+    /// Adds what became of later calls.
+    pub fn add(&mut self, other: &Self) {
+        *self = zip(self, other, u64::wrapping_add);
+    }
+}
+
+/// Applies an operation to each number of two accounts.
+fn zip(a: &Account, b: &Account, f: impl Fn(u64, u64) -> u64) -> Account {
+    Account {
+        hits: f(a.hits, b.hits),
+        full: f(a.full, b.full),
+        losses: a.losses.zip(b.losses).map(|(a, b)| Losses {
+            calls: f(a.calls, b.calls),
+            nested: f(a.nested, b.nested),
+            ignored: f(a.ignored, b.ignored),
+            saves: f(a.saves, b.saves),
+            traces: f(a.traces, b.traces),
+        }),
+    }
+}
+
+/// A histogram as it was read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Table {
+    /// `system:event`.
+    pub event: String,
+    /// The line of the trigger, as it can be typed.
+    pub trigger: String,
+    /// Whether it counts.
+    pub active: bool,
+    /// Whether the rows follow; those of `hist_pipe` do not if others read the variables of the table.
+    pub consumed: bool,
+    /// Of when its hits are; text does not say it.
+    pub span: Option<Span>,
+    /// The columns of keys.
+    pub keys: Vec<KeyColumn>,
+    /// The columns of counts and sums.
+    pub values: Vec<ValueColumn>,
+    /// The rows, in the order in which they were read.
+    pub rows: Vec<Row>,
+    /// What became of the calls.
+    pub account: Account,
+}
+
+/// The hits of one group of rows, by interval.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Distribution {
+    /// The intervals that have hits, in ascending order, with their hits.
+    pub buckets: Vec<(Bucket, u64)>,
+}
+
+impl Distribution {
+    /// All hits.
+    pub fn hits(&self) -> u64 {
+        self.buckets.iter().map(|&(_, n)| n).sum()
+    }
+
+    /// The same hits in wider intervals.
+    pub fn fold(&self, wider: impl Fn(Bucket) -> Bucket) -> Self {
+        let mut folded = BTreeMap::new();
+        for &(bucket, hits) in &self.buckets {
+            *folded.entry(wider(bucket)).or_default() += hits;
+        }
+        Self {
+            buckets: folded.into_iter().collect(),
+        }
+    }
+}
+
+/// The rows that differ only in their interval.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Group {
+    /// The other keys, in the order of their columns.
+    pub keys: Vec<Key>,
+    /// Their counts and sums, added.
+    pub values: Vec<Number>,
+    /// Their hits by interval; empty if the table has no column of intervals.
+    pub distribution: Distribution,
+}
+
+impl Table {
+    /// The place of the column of counts.
+    pub fn hitcount(&self) -> Option<usize> {
+        self.values.iter().position(|v| v.name == "hitcount")
+    }
+
+    /// The first column of intervals.
+    pub fn interval_column(&self) -> Option<usize> {
+        self.keys.iter().position(|k| k.kind.is_interval())
+    }
+
+    /// Removes times below 0, which have no sign, so they are above all that a clock can measure. They arise where an
+    /// interrupt has the first event once more between the time stamp of the second one and its trigger.
+    pub fn remove_negative_times(&mut self) {
+        let Some(column) = self.interval_column() else {
+            return;
+        };
+        if !matches!(self.keys[column].unit, Some(Unit::Ns | Unit::Us)) {
+            return;
+        }
+        let hits = self.hitcount();
+        let mut removed = 0;
+        self.rows.retain(|row| match row.keys[column] {
+            Key::Bucket { bucket, .. } if bucket.lo > Number::from(i64::MAX) => {
+                removed += hits.map_or(0, |i| u64::try_from(row.values[i]).unwrap_or_default());
+                false
+            }
+            _ => true,
+        });
+        self.account.hits = self.account.hits.saturating_sub(removed);
+    }
+
+    /// What was counted after `earlier`, an earlier reading of the same trigger that nobody cleared in between.
+    ///
+    /// Rows without a new hit are left out.
+    pub fn since(&self, earlier: &Self) -> Result<Self> {
+        self.same_columns(earlier)?;
+        let cleared = || {
+            Error::new(format!(
+                "the table of {} has become smaller between two readings, so somebody has cleared it; start again",
+                self.event
+            ))
+        };
+        let mut before: HashMap<&[Key], &[Number]> = earlier
+            .rows
+            .iter()
+            .map(|row| (row.keys.as_slice(), row.values.as_slice()))
+            .collect();
+        let hits = self.hitcount();
+        let mut rows = Vec::new();
+        for row in &self.rows {
+            let old = before.remove(row.keys.as_slice());
+            let values: Vec<Number> = match old {
+                Some(old) => row.values.iter().zip(old).map(|(a, b)| a - b).collect(),
+                None => row.values.clone(),
+            };
+            if hits.is_some_and(|i| values[i] < 0) {
+                return Err(cleared());
+            }
+            let changed = match hits {
+                Some(i) => values[i] > 0,
+                None => values.iter().any(|&v| v != 0),
+            };
+            if changed {
+                rows.push(Row {
+                    keys: row.keys.clone(),
+                    values,
+                });
+            }
+        }
+        if !before.is_empty()
+            || self.account.hits < earlier.account.hits
+            || self.account.full < earlier.account.full
+        {
+            return Err(cleared());
+        }
+        Ok(Self {
+            rows,
+            account: zip(&self.account, &earlier.account, u64::saturating_sub),
+            span: self.span.zip(earlier.span).map(|(now, then)| Span {
+                from: then.to,
+                ..now
+            }),
+            ..self.without_rows()
+        })
+    }
+
+    /// Adds the hits of another reading of a trigger with the same columns: a later epoch, another machine.
+    pub fn merge(&mut self, other: &Self) -> Result<()> {
+        self.same_columns(other)?;
+        if self.rows.is_empty() {
+            self.keys.clone_from(&other.keys);
+            self.values.clone_from(&other.values);
+        }
+        let places: HashMap<Vec<Key>, usize> = self
+            .rows
+            .iter()
+            .enumerate()
+            .map(|(i, row)| (row.keys.clone(), i))
+            .collect();
+        for row in &other.rows {
+            match places.get(&row.keys) {
+                Some(&i) => {
+                    for (sum, value) in self.rows[i].values.iter_mut().zip(&row.values) {
+                        *sum += value;
+                    }
+                }
+                None => self.rows.push(row.clone()),
+            }
+        }
+        self.account.add(&other.account);
+        self.span = self.span.zip(other.span).map(|(a, b)| {
+            let last = if a.to >= b.to { a } else { b };
+            Span {
+                from: a.from.min(b.from),
+                ..last
+            }
+        });
+        Ok(())
+    }
+
+    /// The same table, empty.
+    pub fn without_rows(&self) -> Self {
+        Self {
+            event: self.event.clone(),
+            trigger: self.trigger.clone(),
+            keys: self.keys.clone(),
+            values: self.values.clone(),
+            rows: Vec::new(),
+            ..*self
+        }
+    }
+
+    /// The rows by all keys but the first interval, the groups in the order in which they were read.
+    pub fn groups(&self) -> Vec<Group> {
+        let interval = self.interval_column();
+        let hits = self.hitcount();
+        let mut places: HashMap<Vec<Key>, usize> = HashMap::new();
+        let mut groups: Vec<(Group, BTreeMap<Bucket, u64>)> = Vec::new();
+        for row in &self.rows {
+            let keys: Vec<Key> = row
+                .keys
+                .iter()
+                .enumerate()
+                .filter(|&(i, _)| Some(i) != interval)
+                .map(|(_, key)| key.clone())
+                .collect();
+            let place = *places.entry(keys).or_insert_with_key(|keys| {
+                let group = Group {
+                    keys: keys.clone(),
+                    values: vec![0; self.values.len()],
+                    distribution: Distribution::default(),
+                };
+                groups.push((group, BTreeMap::new()));
+                groups.len() - 1
+            });
+            let (group, buckets) = &mut groups[place];
+            for (sum, value) in group.values.iter_mut().zip(&row.values) {
+                *sum += value;
+            }
+            if let (Some(bucket), Some(hits)) = (interval.and_then(|i| row.keys[i].bucket()), hits)
+            {
+                *buckets.entry(bucket).or_default() +=
+                    u64::try_from(row.values[hits]).unwrap_or_default();
+            }
+        }
+        groups
+            .into_iter()
+            .map(|(group, buckets)| Group {
+                distribution: Distribution {
+                    buckets: buckets.into_iter().collect(),
+                },
+                ..group
+            })
+            .collect()
+    }
+
+    /// Reads the numbers of this key column as signed. C prints all of them without a sign.
+    pub fn signed(&mut self, column: usize) {
+        for row in &mut self.rows {
+            if let Some(Key::Number(number)) = row.keys.get_mut(column) {
+                *number = u64::try_from(*number).map_or(*number, |bits| Number::from(bits as i64));
+            }
+        }
+    }
+
+    /// Text does not say which columns a table without rows has.
+    fn same_columns(&self, other: &Self) -> Result<()> {
+        let same = self.keys == other.keys && self.values == other.values;
+        if same || self.rows.is_empty() || other.rows.is_empty() {
+            return Ok(());
+        }
+        Err(Error::new(format!(
+            "the tables of {} and {} have different columns, so they cannot be compared",
+            self.event, other.event
+        )))
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// A table of a number and an interval, with these rows.
+    pub(crate) fn table(rows: &[(i128, u32, u64)]) -> Table {
+        let mut summed: BTreeMap<(i128, u32), u64> = BTreeMap::new();
+        for &(key, power, hits) in rows {
+            *summed.entry((key, power)).or_default() += hits;
+        }
+        Table {
+            event: "sched:sched_switch".into(),
+            trigger: "hist:keys=pid,lat.log2:vals=hitcount,lat:sort=hitcount:size=2048".into(),
+            active: true,
+            consumed: true,
+            span: None,
+            keys: vec![
+                KeyColumn {
+                    name: "pid".into(),
+                    kind: Kind::Number,
+                    unit: None,
+                },
+                KeyColumn {
+                    name: "lat".into(),
+                    kind: Kind::Log2 { scale: 0 },
+                    unit: Some(Unit::Ns),
+                },
+            ],
+            values: vec![
+                ValueColumn {
+                    name: "hitcount".into(),
+                    unit: None,
+                },
+                ValueColumn {
+                    name: "lat".into(),
+                    unit: Some(Unit::Ns),
+                },
+            ],
+            account: Account {
+                hits: summed.values().sum(),
+                ..Account::default()
+            },
+            rows: summed
+                .into_iter()
+                .map(|((key, power), hits)| Row {
+                    keys: vec![
+                        Key::Number(key),
+                        Key::Bucket {
+                            bucket: Bucket {
+                                lo: (1 << power) / 2 + 1,
+                                hi: 1 << power,
+                            },
+                            index: Some(i64::from(power)),
+                        },
+                    ],
+                    values: vec![hits.into(), Number::from(hits) << power],
+                })
+                .collect(),
+        }
+    }
+
+    fn sorted(mut table: Table) -> Table {
+        table.rows.sort_by(|a, b| a.keys.cmp(&b.keys));
+        table
+    }
+
+    #[test]
+    fn times_below_zero_are_left_out() {
+        let mut all = table(&[(1, 3, 5), (1, 64, 1), (2, 64, 7)]);
+        all.remove_negative_times();
+        assert_eq!(all, table(&[(1, 3, 5)]));
+    }
+
+    fn rows() -> impl Strategy<Value = Vec<(i128, u32, u64)>> {
+        prop::collection::vec((0..8i128, 1..12u32, 1..100u64), 0..40)
+    }
+
+    proptest! {
+        #[test]
+        fn what_came_after_and_what_was_before_is_all(a in rows(), b in rows()) {
+            let before = table(&a);
+            let after = table(&[a, b.clone()].concat());
+            let between = after.since(&before).unwrap();
+            prop_assert_eq!(sorted(between.clone()), table(&b));
+            let mut sum = before;
+            sum.merge(&between).unwrap();
+            prop_assert_eq!(sorted(sum), after);
+        }
+
+        #[test]
+        fn merging_knows_no_order(a in rows(), b in rows(), c in rows()) {
+            let [a, b, c] = [table(&a), table(&b), table(&c)];
+            let mut left = a.clone();
+            left.merge(&b).unwrap();
+            left.merge(&c).unwrap();
+            let mut right = c;
+            right.merge(&b).unwrap();
+            right.merge(&a).unwrap();
+            prop_assert_eq!(sorted(left), sorted(right));
+        }
+
+        #[test]
+        fn groups_have_all_hits(a in rows()) {
+            let table = table(&a);
+            let groups = table.groups();
+            let hits: u64 = groups.iter().map(|g| g.distribution.hits()).sum();
+            prop_assert_eq!(hits, table.account.hits);
+            for group in &groups {
+                prop_assert_eq!(Number::from(group.distribution.hits()), group.values[0]);
+                prop_assert!(group.distribution.buckets.is_sorted());
+            }
+        }
+    }
+
+    #[test]
+    fn a_cleared_table_is_no_later_reading() {
+        let before = table(&[(1, 3, 5), (2, 3, 5)]);
+        assert!(table(&[(1, 3, 4), (2, 3, 9)]).since(&before).is_err());
+        assert!(table(&[(1, 3, 50)]).since(&before).is_err());
+    }
+
+    #[test]
+    fn other_columns_are_another_table() {
+        let some = table(&[(1, 3, 5)]);
+        let mut other = table(&[(1, 3, 5)]);
+        other.values.pop();
+        assert!(some.clone().merge(&other).is_err());
+        assert!(some.since(&other).is_err());
+        let mut none = table(&[]);
+        none.values.pop();
+        assert!(some.since(&none).is_ok());
+        none.merge(&some).unwrap();
+        assert_eq!(none, some);
+    }
+
+    #[test]
+    fn numbers_of_c_get_their_sign() {
+        let mut table = table(&[(i128::from(-2i64 as u64), 1, 1), (7, 1, 1)]);
+        table.signed(0);
+        let keys: Vec<&Key> = table.rows.iter().map(|row| &row.keys[0]).collect();
+        assert_eq!(keys, [&Key::Number(7), &Key::Number(-2)]);
+    }
+}

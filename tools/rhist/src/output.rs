@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Where results go, and in which form.
+
+use std::fs::File;
+use std::io::{self, IsTerminal, Write};
+use std::path::Path;
+
+use crate::error::{Error, Result};
+use crate::model::{Key, Table};
+use crate::parse::json;
+use crate::view::table::{key_text, Look};
+
+/// When to use colours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
+pub enum Colour {
+    /// On a terminal, unless NO_COLOR is set.
+    #[default]
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+impl Colour {
+    /// Whether to use them on an output that is a terminal or not.
+    pub fn wanted(self, terminal: bool) -> bool {
+        match self {
+            Self::Always => true,
+            Self::Never => false,
+            Self::Auto => {
+                terminal && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+            }
+        }
+    }
+}
+
+/// How to write tables.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
+pub enum Form {
+    /// For people.
+    #[default]
+    Text,
+    /// Lines as those of hist_json.
+    Json,
+    /// A line for each row, with a line of titles.
+    Csv,
+}
+
+/// A file or the standard output.
+pub struct Sink {
+    out: Box<dyn Write>,
+    name: String,
+    /// Whether it is a terminal.
+    pub terminal: bool,
+    /// How many columns the terminal has.
+    pub width: usize,
+}
+
+impl Sink {
+    /// Opens the file, or takes the standard output.
+    pub fn open(path: Option<&Path>) -> Result<Self> {
+        let Some(path) = path else {
+            let stdout = io::stdout();
+            let size = rustix::termios::tcgetwinsize(&stdout).ok();
+            return Ok(Self {
+                terminal: stdout.is_terminal(),
+                width: size.map_or(80, |size| usize::from(size.ws_col)).max(20),
+                out: Box::new(stdout),
+                name: "the output".into(),
+            });
+        };
+        let file = File::create(path).map_err(|error| Error::file("write", path, &error))?;
+        Ok(Self {
+            out: Box::new(file),
+            name: path.display().to_string(),
+            terminal: false,
+            width: 80,
+        })
+    }
+
+    /// Writes all of it.
+    pub fn write(&mut self, bytes: &[u8]) -> Result<()> {
+        let written = self.out.write_all(bytes).and_then(|()| self.out.flush());
+        written.map_err(|error| Error::file("write", Path::new(&self.name), &error))
+    }
+}
+
+/// Prints to the standard output.
+pub fn print(bytes: &[u8]) -> Result<()> {
+    Sink::open(None)?.write(bytes)
+}
+
+/// Says something beside the results, if somebody listens.
+pub fn say(text: &str) {
+    let _ = writeln!(io::stderr(), "{text}");
+}
+
+/// A table in this form. The first one of several has what is needed once.
+pub fn table(table: &Table, form: Form, look: &Look, first: bool) -> Result<Vec<u8>> {
+    let mut out = Vec::new();
+    let written = match form {
+        Form::Text => look.write(table, &mut out),
+        Form::Json => json::write(table, &mut out),
+        Form::Csv => csv(table, look, first, &mut out),
+    };
+    written.map_err(|error| Error::new(format!("cannot write a table: {error}")))?;
+    Ok(out)
+}
+
+/// A line for each row. Times are in the unit that the title has.
+fn csv(table: &Table, look: &Look, titles: bool, out: &mut impl Write) -> io::Result<()> {
+    let interval = table.interval_column();
+    let with_unit = |name: &str, unit: Option<crate::model::Unit>| match unit {
+        Some(unit) => format!("{name}_{}", unit.name()),
+        None => name.to_owned(),
+    };
+    if titles {
+        let mut line = vec!["from_ns".to_owned(), "to_ns".to_owned()];
+        let mut labels = look.labels.iter();
+        for (i, column) in table.keys.iter().enumerate() {
+            if Some(i) == interval {
+                line.push(with_unit(&format!("{}_from", look.heading), column.unit));
+                line.push(with_unit(&format!("{}_to", look.heading), column.unit));
+            } else {
+                line.push(labels.next().unwrap_or(&column.name).clone());
+            }
+        }
+        line.extend(
+            table
+                .values
+                .iter()
+                .map(|value| with_unit(value.name.trim_start_matches('$'), value.unit)),
+        );
+        writeln!(
+            out,
+            "{}",
+            line.iter()
+                .map(|cell| quoted(cell))
+                .collect::<Vec<_>>()
+                .join(",")
+        )?;
+    }
+    for row in &table.rows {
+        let span = table.span.map_or((0, 0), |span| (span.from, span.to));
+        let mut line = vec![span.0.to_string(), span.1.to_string()];
+        for key in &row.keys {
+            match key {
+                Key::Bucket { bucket, .. } => {
+                    line.extend([bucket.lo.to_string(), bucket.hi.to_string()])
+                }
+                Key::Stack(frames) => line.push(quoted(&frames.join(";"))),
+                other => line.push(quoted(&key_text(other))),
+            }
+        }
+        line.extend(row.values.iter().map(ToString::to_string));
+        writeln!(out, "{}", line.join(","))?;
+    }
+    Ok(())
+}
+
+fn quoted(cell: &str) -> String {
+    match cell.contains([',', '"', '\n', '\r']) {
+        true => format!("\"{}\"", cell.replace('"', "\"\"")),
+        false => cell.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cells_are_quoted() {
+        assert_eq!(quoted("a,b \"c\""), "\"a,b \"\"c\"\"\"");
+        let rows = crate::model::tests::table(&[(7, 3, 5)]);
+        let look = Look {
+            labels: vec!["pid".into()],
+            heading: "wait".into(),
+            ..Look::default()
+        };
+        let text = table(&rows, Form::Csv, &look, true).unwrap();
+        assert_eq!(
+            String::from_utf8(text).unwrap(),
+            "from_ns,to_ns,pid,wait_from_ns,wait_to_ns,hitcount,lat_ns\n0,0,7,5,8,5,40\n"
+        );
+    }
+
+    #[test]
+    fn colours_are_for_terminals() {
+        assert!(Colour::Always.wanted(false));
+        assert!(!Colour::Never.wanted(true));
+        assert!(!Colour::Auto.wanted(false));
+    }
+}

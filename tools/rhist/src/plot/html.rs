@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! One HTML file with all pictures and the table. It asks nobody for anything: no script, no font, no picture elsewhere.
+
+use std::fmt::Write as _;
+
+use super::flame;
+use super::svg::{self, Picture};
+use crate::error::Result;
+use crate::model::{Group, KeyColumn, Kind, Number, Table, ValueColumn};
+use crate::quantile::{error_of, quantile, Percent};
+use crate::record::{incomplete, Loaded, Series};
+use crate::units::{self, Round};
+
+/// How many groups the table has at most.
+const MOST_ROWS: usize = 10_000;
+
+const HEAD: &str = r#"<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; img-src data:">
+<meta name="viewport" content="width=device-width">
+"#;
+
+const STYLE: &str = "<style>
+body { font-family: sans-serif; color: #222; max-width: 76em; margin: 1em auto; padding: 0 1em }
+svg { max-width: 100%; height: auto; border: 1px solid #ddd; margin: .5em 0 }
+table { border-collapse: collapse }
+th, td { padding: .15em .7em; text-align: right; border-bottom: 1px solid #ddd; white-space: nowrap }
+th.k, td.k { text-align: left }
+code { overflow-wrap: anywhere }
+.lost { color: #a00 }
+</style>
+";
+
+/// The page of a series of a recording.
+pub fn draw(loaded: &Loaded, series: &Series) -> Result<String> {
+    let table = &series.sum.table;
+    let title = escaped(&loaded.title);
+    let mut out =
+        format!("{HEAD}<title>{title}</title>\n{STYLE}</head>\n<body>\n<h1>{title}</h1>\n");
+    let _ = writeln!(
+        out,
+        "<p><code>{}</code></p>",
+        escaped(&units::text(&table.trigger))
+    );
+    for text in [loaded.cut.clone(), incomplete(&table.account)]
+        .into_iter()
+        .flatten()
+    {
+        let _ = writeln!(out, "<p class=\"lost\">{}</p>", escaped(&text));
+    }
+    let mut pictures = vec![Picture::Histogram];
+    if table.interval_column().is_some() {
+        pictures.extend([Picture::Cdf, Picture::Heat]);
+    }
+    for picture in pictures {
+        out.push_str(&svg::draw(picture, &loaded.title, series)?);
+        out.push('\n');
+    }
+    if table.keys.iter().any(|key| key.kind == Kind::Stack) && !table.rows.is_empty() {
+        let flame = flame::draw(&loaded.title, table, flame::column(table, None)?)?;
+        out.push_str(&still(&flame));
+    }
+    rows(table, &mut out);
+    out.push_str("</body>\n</html>\n");
+    Ok(out)
+}
+
+/// The table of groups, most hits first.
+fn rows(table: &Table, out: &mut String) {
+    let keys: Vec<&KeyColumn> = table
+        .keys
+        .iter()
+        .filter(|column| !column.kind.is_interval())
+        .collect();
+    let interval = table.interval_column().map(|i| &table.keys[i]);
+    // A sum of what the intervals are of says less than the percentiles.
+    let sums: Vec<(usize, &ValueColumn)> = table
+        .values
+        .iter()
+        .enumerate()
+        .filter(|(_, value)| {
+            value.name != "hitcount" && interval.is_none_or(|column| column.name != value.name)
+        })
+        .collect();
+    let percents: Vec<Percent> = match interval {
+        Some(_) => ["50", "90", "99"]
+            .iter()
+            .filter_map(|text| text.parse().ok())
+            .collect(),
+        None => Vec::new(),
+    };
+    let hits = table.hitcount();
+    let count = |group: &Group| hits.map_or(0, |i| group.values[i]);
+    let mut groups = table.groups();
+    groups.sort_by(|a, b| count(b).cmp(&count(a)).then_with(|| a.keys.cmp(&b.keys)));
+    let all: Number = groups.iter().map(count).sum();
+
+    out.push_str("<table>\n<tr>");
+    for column in &keys {
+        let _ = write!(
+            out,
+            "<th class=\"k\">{}</th>",
+            escaped(&units::text(&column.name))
+        );
+    }
+    out.push_str("<th>hits</th><th>share</th>");
+    for (_, value) in &sums {
+        let _ = write!(out, "<th>{}</th>", escaped(&units::text(&value.name)));
+    }
+    for percent in &percents {
+        let name = interval.map_or(String::new(), |column| units::text(&column.name));
+        let _ = write!(out, "<th>{}.p{percent}</th>", escaped(&name));
+    }
+    out.push_str("</tr>\n");
+    for group in groups.iter().take(MOST_ROWS) {
+        out.push_str("<tr>");
+        for (key, column) in group.keys.iter().zip(&keys) {
+            let _ = write!(
+                out,
+                "<td class=\"k\">{}</td>",
+                escaped(&units::key(key, column.unit))
+            );
+        }
+        let share = |n: Number| u64::try_from(n).unwrap_or(u64::MAX);
+        let hits = count(group);
+        let _ = write!(
+            out,
+            "<td>{}</td><td>{}</td>",
+            units::count(hits),
+            units::percent(share(hits), share(all))
+        );
+        for &(i, value) in &sums {
+            let _ = write!(
+                out,
+                "<td>{}</td>",
+                units::amount(group.values[i], value.unit, Round::Up, None)
+            );
+        }
+        for &percent in &percents {
+            let bucket = quantile(&group.distribution, percent);
+            let unit = interval.and_then(|column| column.unit);
+            let text = bucket.map_or_else(String::new, |bucket| units::interval(bucket, unit));
+            let _ = write!(out, "<td>{text}</td>");
+        }
+        out.push_str("</tr>\n");
+    }
+    out.push_str("</table>\n");
+    if let Some(more) = groups.len().checked_sub(MOST_ROWS).filter(|&more| more > 0) {
+        let _ = writeln!(
+            out,
+            "<p>and {} rows with fewer hits</p>",
+            units::count(more as Number)
+        );
+    }
+    if let Some(exact) = interval.and_then(|column| error_of(column.kind)) {
+        let _ = writeln!(out, "<p>Percentiles are the intervals in which they are for sure; their ends are {exact}.</p>");
+    }
+}
+
+/// A flame graph as a part of a page: without the head of an XML file, and without its script.
+fn still(flame: &str) -> String {
+    let svg = &flame[flame.find("<svg").unwrap_or_default()..];
+    let svg = svg.replacen(" onload=\"init(evt)\"", "", 1);
+    match (svg.find("<script"), svg.find("</script>")) {
+        (Some(begin), Some(end)) if begin < end => {
+            [&svg[..begin], &svg[end + "</script>".len()..], "\n"].concat()
+        }
+        _ => svg,
+    }
+}
+
+/// A text as HTML.
+fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '&' => out.push_str("&amp;"),
+            '"' => out.push_str("&quot;"),
+            c if c.is_control() => out.push('?'),
+            c => out.push(c),
+        }
+    }
+    out
+}

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! A question: what is measured, by what it is divided, and which records count. The backends make lines of it.
+
+use crate::model::Unit;
+
+/// The name of the system that stands for the questioner's own dynamic events.
+pub const OWN: &str = "own";
+
+/// A question.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Question {
+    /// A word for it, which is in the names of what is made for it.
+    pub name: String,
+    /// Probes that are made first, in the system [`OWN`].
+    pub probes: Vec<Probe>,
+    /// What is measured.
+    pub measure: Measure,
+    /// By what.
+    pub by: Vec<By>,
+    /// Rows of the table.
+    pub size: u32,
+    /// Whether the user asked for that many.
+    pub size_asked: bool,
+    /// Intervals of this width, in place of powers of two.
+    pub width: Option<u64>,
+    /// Whether `kernel.sched_schedstats` has to be 1.
+    pub schedstats: bool,
+}
+
+/// A dynamic event.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Probe {
+    /// Its kind, as `dynamic_events` writes it: `t`, `f`, `p`, `r`.
+    pub kind: String,
+    /// Its name.
+    pub name: String,
+    /// What is probed, and the arguments.
+    pub definition: String,
+}
+
+/// What is measured.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Measure {
+    /// How often an event happens, and the sums of fields.
+    Count {
+        /// The event and which of its records count.
+        event: Records,
+        /// The fields that are summed.
+        sums: Vec<Sum>,
+    },
+    /// How the numbers of a field are distributed.
+    Distribution {
+        /// The event and which of its records count.
+        event: Records,
+        /// The field.
+        field: Sum,
+    },
+    /// How long it takes from one event to another one.
+    Latency {
+        /// The first event.
+        start: Records,
+        /// The fields of it that the other one has to agree with.
+        start_on: Vec<String>,
+        /// The second event.
+        end: Records,
+        /// Its fields.
+        end_on: Vec<String>,
+        /// Rows for what has started and not ended.
+        waiting: u32,
+        /// Whether the times are summed by the stack of the first event, in place of a distribution.
+        stack: bool,
+        /// Which times count, as a filter of an event with the field `lat`; without it all.
+        only: Option<String>,
+    },
+}
+
+/// Records of an event.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Records {
+    /// `system:event`.
+    pub event: String,
+    /// Which ones, as a filter of the kernel.
+    pub filter: Option<String>,
+}
+
+impl Records {
+    /// All records of an event.
+    pub fn all(event: impl Into<String>) -> Self {
+        Self {
+            event: event.into(),
+            filter: None,
+        }
+    }
+
+    /// Narrows them down.
+    pub fn only(&mut self, filter: &str) {
+        self.filter = Some(match self.filter.take() {
+            None => filter.to_owned(),
+            Some(old) => format!("({old}) && ({filter})"),
+        });
+    }
+
+    /// The end of a trigger line: nothing, or the filter.
+    pub fn condition(&self) -> String {
+        condition(self.filter.as_deref())
+    }
+}
+
+/// The end of a trigger line for this filter.
+pub fn condition(filter: Option<&str>) -> String {
+    filter.map_or_else(String::new, |filter| format!(" if {filter}"))
+}
+
+/// A field that is summed or distributed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sum {
+    /// The field.
+    pub field: String,
+    /// In what it counts.
+    pub unit: Option<Unit>,
+}
+
+/// A key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct By {
+    /// How the user calls it.
+    pub label: String,
+    /// The field with its modifier, as a trigger writes it.
+    pub key: String,
+}
+
+impl By {
+    /// The field without modifier.
+    pub fn field(&self) -> &str {
+        self.key.split('.').next().unwrap_or_default()
+    }
+
+    /// The modifier with its dot, if there is one.
+    pub fn modifier(&self) -> &str {
+        &self.key[self.field().len()..]
+    }
+
+    /// Whether the field belongs to each event, so that an event that follows from it has it, too.
+    pub fn is_common(&self) -> bool {
+        self.field().starts_with("common_")
+    }
+}
+
+impl Question {
+    /// The event whose records are counted: of a latency the second one.
+    pub fn event(&self) -> &Records {
+        match &self.measure {
+            Measure::Count { event, .. } | Measure::Distribution { event, .. } => event,
+            Measure::Latency { end, .. } => end,
+        }
+    }
+
+    /// Whether one of the keys is the interval of the measure.
+    pub fn has_intervals(&self) -> bool {
+        !matches!(
+            self.measure,
+            Measure::Count { .. } | Measure::Latency { stack: true, .. }
+        )
+    }
+
+    /// The unit of the intervals.
+    pub fn unit(&self) -> Option<Unit> {
+        match &self.measure {
+            Measure::Count { .. } => None,
+            Measure::Distribution { field, .. } => field.unit,
+            Measure::Latency { .. } => Some(Unit::Ns),
+        }
+    }
+}

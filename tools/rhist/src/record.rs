@@ -1,0 +1,654 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Recordings: the JSON lines of `hist_pipe` as they came, and before them one line that says what was asked.
+//!
+//! Any program that reads `hist_pipe` reads a recording: the first line is of a type that it passes over. Likewise what
+//! was saved from `hist_pipe` or `hist_json` by hand is a recording, of an unknown question.
+
+use std::cell::Cell;
+use std::collections::{BTreeMap, HashMap};
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Cursor, Read, Write};
+use std::path::Path;
+use std::rc::Rc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+use crate::grid::{self, Slot};
+use crate::model::{Account, Key, Kind, Number, Row, Span, Table, Unit};
+use crate::parse::json;
+use crate::units;
+
+/// The version of the first line. It changes when one of its members changes its meaning.
+const VERSION: u32 = 1;
+
+/// The first line of a recording.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Header {
+    v: u32,
+    #[serde(rename = "type")]
+    kind: HeaderKind,
+    /// What was asked, as typed after `rhist record`: its first word is the recipe.
+    #[serde(default)]
+    pub question: Vec<String>,
+    /// What the pictures of it are called.
+    #[serde(default)]
+    pub title: String,
+    /// Who counted: `module` or `c`.
+    #[serde(default)]
+    pub backend: String,
+    /// The release of the kernel.
+    #[serde(default)]
+    pub kernel: String,
+    /// The units of columns, by name, that the kernel does not know and the question does.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub units: BTreeMap<String, String>,
+    /// The names of numbers, by the name of their column.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub names: BTreeMap<String, BTreeMap<i64, String>>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+enum HeaderKind {
+    #[serde(rename = "rhist")]
+    Rhist,
+}
+
+impl Header {
+    /// The first line of a new recording.
+    pub fn new(question: Vec<String>, title: String, backend: String, kernel: String) -> Self {
+        Self {
+            v: VERSION,
+            kind: HeaderKind::Rhist,
+            question,
+            title,
+            backend,
+            kernel,
+            units: BTreeMap::new(),
+            names: BTreeMap::new(),
+        }
+    }
+
+    /// Remembers what a question knows of a table that the kernel does not: units, and the names of numbers.
+    pub fn know(&mut self, table: &Table, names: &[(String, Vec<(Number, String)>)]) {
+        let keys = table.keys.iter().map(|column| (&column.name, column.unit));
+        let values = table
+            .values
+            .iter()
+            .map(|column| (&column.name, column.unit));
+        let units = keys
+            .chain(values)
+            .filter_map(|(name, unit)| Some((name.clone(), unit?.name().to_owned())));
+        self.units = units.collect();
+        let numbers = |names: &[(Number, String)]| {
+            let short = names
+                .iter()
+                .filter_map(|(number, name)| Some((i64::try_from(*number).ok()?, name.clone())));
+            short.collect()
+        };
+        self.names = names
+            .iter()
+            .map(|(column, names)| (column.clone(), numbers(names)))
+            .collect();
+    }
+
+    /// Gives a table what the question knows and the kernel does not.
+    pub fn complete(&self, table: &mut Table) {
+        let unit = |name: &str| self.units.get(name).and_then(|unit| Unit::named(unit));
+        for column in &mut table.values {
+            column.unit = column.unit.or(unit(&column.name));
+        }
+        for (i, column) in table.keys.iter_mut().enumerate() {
+            column.unit = column.unit.or(unit(&column.name));
+            let Some(names) = self
+                .names
+                .get(&column.name)
+                .filter(|_| column.kind == Kind::Number)
+            else {
+                continue;
+            };
+            for key in table.rows.iter_mut().filter_map(|row| row.keys.get_mut(i)) {
+                let Key::Number(number) = key else { continue };
+                if let Some(name) = i64::try_from(*number)
+                    .ok()
+                    .and_then(|number| names.get(&number))
+                {
+                    *key = Key::Text(name.clone());
+                }
+            }
+        }
+        table.remove_negative_times();
+    }
+}
+
+/// Writes a recording.
+pub struct Recorder<W> {
+    out: W,
+}
+
+impl<W: Write> Recorder<W> {
+    /// Begins one.
+    pub fn begin(mut out: W, header: &Header) -> io::Result<Self> {
+        serde_json::to_writer(&mut out, header)?;
+        out.write_all(b"\n")?;
+        out.flush()?;
+        Ok(Self { out })
+    }
+
+    /// Adds what was read from `hist_pipe` in one go.
+    pub fn lines(&mut self, lines: &[u8]) -> io::Result<()> {
+        self.out.write_all(lines)?;
+        self.out.flush()
+    }
+
+    /// Adds a table that was read in another way.
+    pub fn table(&mut self, table: &Table) -> io::Result<()> {
+        json::write(table, &mut self.out)?;
+        self.out.flush()
+    }
+}
+
+/// Remembers that all has been read.
+struct Watched<R> {
+    inner: R,
+    ended: Rc<Cell<bool>>,
+}
+
+impl<R: BufRead> Read for Watched<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.inner.read(buffer)?;
+        self.ended.set(read == 0 && !buffer.is_empty());
+        Ok(read)
+    }
+}
+
+impl<R: BufRead> BufRead for Watched<R> {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        let buffer = self.inner.fill_buf()?;
+        self.ended.set(buffer.is_empty());
+        Ok(buffer)
+    }
+
+    fn consume(&mut self, amount: usize) {
+        self.inner.consume(amount);
+    }
+}
+
+/// Where recordings are read from.
+type Source = io::Chain<Cursor<Vec<u8>>, Box<dyn BufRead>>;
+
+/// Reads a recording, table by table.
+///
+/// One whose writer was stopped in the middle has fewer tables; [`Recording::cut`] says so at the end.
+pub struct Recording {
+    /// Its first line, if it has one.
+    pub header: Option<Header>,
+    name: String,
+    tables: json::Reader<Watched<Source>>,
+    ended: Rc<Cell<bool>>,
+    whole: usize,
+    cut: Option<String>,
+}
+
+impl Recording {
+    /// Opens this file, or the standard input for `-`.
+    pub fn open(path: &Path) -> Result<Self> {
+        if path == Path::new("-") {
+            return Self::read("standard input", Box::new(BufReader::new(io::stdin())));
+        }
+        let file = File::open(path).map_err(|e| Error::file("open", path, &e))?;
+        Self::read(&path.display().to_string(), Box::new(BufReader::new(file)))
+    }
+
+    /// Reads one from here; `name` is for messages.
+    pub fn read(name: &str, mut source: Box<dyn BufRead>) -> Result<Self> {
+        let mut first = Vec::new();
+        source
+            .read_until(b'\n', &mut first)
+            .map_err(|e| Error::file("read", Path::new(name), &e))?;
+        if first.is_empty() {
+            return Err(Error::new(format!(
+                "{name} is empty, so there is nothing to show"
+            )));
+        }
+        let header = serde_json::from_slice::<Header>(&first).ok();
+        if let Some(header) = header.as_ref().filter(|header| header.v != VERSION) {
+            return Err(Error::new(format!(
+                "{name} is a recording of version {}, which needs a newer rhist",
+                header.v
+            )));
+        }
+        let ended = Rc::new(Cell::new(false));
+        let watched = Watched {
+            // The line stays, so that errors count lines from the beginning.
+            inner: Cursor::new(first).chain(source),
+            ended: Rc::clone(&ended),
+        };
+        Ok(Self {
+            header,
+            name: name.to_owned(),
+            tables: json::Reader::new(watched),
+            ended,
+            whole: 0,
+            cut: None,
+        })
+    }
+
+    /// Where the recording ends too early, once all was read, and what that means.
+    pub fn cut(&self) -> Option<&str> {
+        self.cut.as_deref()
+    }
+
+    /// What was asked, in one line.
+    pub fn title(&self) -> &str {
+        match &self.header {
+            Some(header) if !header.title.is_empty() => &header.title,
+            _ => &self.name,
+        }
+    }
+}
+
+impl Iterator for Recording {
+    type Item = Result<Table>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.cut.is_some() {
+            return None;
+        }
+        match self.tables.next()? {
+            Ok(mut table) => {
+                self.whole += 1;
+                if let Some(header) = &self.header {
+                    header.complete(&mut table);
+                }
+                Some(Ok(table))
+            }
+            Err(_) if self.ended.get() => {
+                self.cut = Some(format!(
+                    "{} is cut in the middle of a table, as if its writer was killed or the disk full; the {} whole \
+                     tables before it are used",
+                    self.name, self.whole
+                ));
+                None
+            }
+            Err(error) => Some(Err(Error::new(format!("{}: {error}", self.name)))),
+        }
+    }
+}
+
+/// Adds up tables of one trigger.
+pub struct Sum {
+    /// All that was added.
+    pub table: Table,
+    places: HashMap<Vec<Key>, usize>,
+}
+
+impl Sum {
+    /// Begins with this table.
+    pub fn of(table: &Table) -> Self {
+        let mut sum = Self {
+            table: table.without_rows(),
+            places: HashMap::new(),
+        };
+        sum.add_rows(&table.rows);
+        sum
+    }
+
+    /// Adds a later epoch, or the table of another machine.
+    pub fn add(&mut self, table: &Table) -> Result<()> {
+        let rows = std::mem::take(&mut self.table.rows);
+        let merged = self.table.merge(&table.without_rows());
+        self.table.rows = rows;
+        merged?;
+        self.add_rows(&table.rows);
+        Ok(())
+    }
+
+    fn add_rows(&mut self, rows: &[Row]) {
+        for row in rows {
+            match self.places.get(&row.keys) {
+                Some(&place) => {
+                    for (sum, value) in self.table.rows[place].values.iter_mut().zip(&row.values) {
+                        *sum += value;
+                    }
+                }
+                None => {
+                    self.places.insert(row.keys.clone(), self.table.rows.len());
+                    self.table.rows.push(row.clone());
+                }
+            }
+        }
+    }
+}
+
+/// What one trigger counted in one epoch, all groups together.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Epoch {
+    /// When it was.
+    pub span: Option<Span>,
+    /// How many hits there were.
+    pub hits: u64,
+    /// The hits by interval, in ascending order; none if the table has no column of intervals.
+    pub slots: Vec<(Slot, u64)>,
+}
+
+impl Epoch {
+    /// That of a table.
+    pub fn of(table: &Table) -> Self {
+        Self {
+            span: table.span,
+            hits: table.account.hits,
+            slots: grid::slots(table),
+        }
+    }
+}
+
+/// All epochs of one trigger.
+pub struct Series {
+    /// Their sum.
+    pub sum: Sum,
+    /// Each of them.
+    pub epochs: Vec<Epoch>,
+}
+
+impl Series {
+    /// The hits of all its rows.
+    pub fn hits(&self) -> u64 {
+        let table = &self.sum.table;
+        let hits = table
+            .hitcount()
+            .into_iter()
+            .flat_map(|i| table.rows.iter().map(move |row| row.values[i]));
+        u64::try_from(hits.sum::<Number>()).unwrap_or(u64::MAX)
+    }
+
+    /// All its hits by interval.
+    pub fn slots(&self) -> Vec<(Slot, u64)> {
+        grid::slots(&self.sum.table)
+    }
+
+    /// How long it took, in seconds, if that is known.
+    pub fn seconds(&self) -> Option<f64> {
+        let span = self.sum.table.span?;
+        (span.to > span.from).then(|| span.seconds())
+    }
+}
+
+/// A recording that has been read to its end.
+pub struct Loaded {
+    /// Where it was read from.
+    pub name: String,
+    /// What was asked, in one line.
+    pub title: String,
+    /// What the triggers counted, in the order in which they appear.
+    pub series: Vec<Series>,
+    /// Where the recording ends too early, and what that means.
+    pub cut: Option<String>,
+}
+
+impl Loaded {
+    /// Reads all of a recording. Of each table only the rows are taken that `wanted` takes.
+    pub fn of(mut recording: Recording, wanted: impl Fn(&Table, &Row) -> bool) -> Result<Self> {
+        let mut series: Vec<Series> = Vec::new();
+        for table in &mut recording {
+            let mut table = table?;
+            // The rows of such a table are nowhere: others read its variables.
+            if !table.consumed {
+                continue;
+            }
+            let mut rows = std::mem::take(&mut table.rows);
+            rows.retain(|row| wanted(&table, row));
+            table.rows = rows;
+            let epoch = Epoch::of(&table);
+            let same = |series: &&mut Series| {
+                let first = &series.sum.table;
+                first.event == table.event && first.trigger == table.trigger
+            };
+            match series.iter_mut().find(same) {
+                Some(series) => {
+                    series.sum.add(&table)?;
+                    series.epochs.push(epoch);
+                }
+                None => series.push(Series {
+                    sum: Sum::of(&table),
+                    epochs: vec![epoch],
+                }),
+            }
+        }
+        if series.is_empty() && recording.cut().is_none() {
+            return Err(Error::new(format!(
+                "{} has no table; it is to be what 'rhist record' or a reader of hist_pipe wrote",
+                recording.name
+            )));
+        }
+        Ok(Self {
+            title: recording.title().to_owned(),
+            name: recording.name,
+            series,
+            cut: recording.cut,
+        })
+    }
+
+    /// The series with this number, counted from 1; without one the first that has rows.
+    pub fn series(&self, number: Option<usize>) -> Result<&Series> {
+        let found = match number {
+            Some(number) => number.checked_sub(1).and_then(|i| self.series.get(i)),
+            None => self
+                .series
+                .iter()
+                .find(|series| !series.sum.table.rows.is_empty())
+                .or(self.series.first()),
+        };
+        found.ok_or_else(|| {
+            let triggers = |(i, series): (usize, &Series)| {
+                format!("\n  {}: {}", i + 1, series.sum.table.trigger)
+            };
+            Error::new(match self.series.len() {
+                0 => "there is no whole table in the recording".to_owned(),
+                _ => format!(
+                    "there is no such table in the recording; say --table with one of{}",
+                    self.series
+                        .iter()
+                        .enumerate()
+                        .map(triggers)
+                        .collect::<String>()
+                ),
+            })
+        })
+    }
+}
+
+/// What hits an account lacks, and what helps; nothing if it is complete.
+pub fn incomplete(account: &Account) -> Option<String> {
+    let losses = account.losses.unwrap_or_default();
+    let reasons = [
+        (
+            account.full,
+            "hits of new keys, as the table was full; record with a larger --size",
+        ),
+        (
+            losses.nested,
+            "hits that came while others were under way; trigger fewer events of events",
+        ),
+        (
+            losses.saves,
+            "times what save() keeps, for lack of room; record with a larger --size",
+        ),
+        (
+            losses.traces,
+            "records of synthetic events; make the trace buffer larger",
+        ),
+    ];
+    let said: Vec<String> = reasons
+        .iter()
+        .filter(|&&(count, _)| count > 0)
+        .map(|(count, what)| format!("{} {what}", units::count((*count).into())))
+        .collect();
+    (!said.is_empty()).then(|| format!("lost: {}", said.join("; ")))
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use crate::model::tests::table;
+    use proptest::prelude::*;
+
+    /// A recording of three epochs of a trigger.
+    pub(crate) fn three_epochs() -> Vec<u8> {
+        let header = Header::new(
+            vec!["runq".into(), "1".into()],
+            "How long do tasks wait for a CPU".into(),
+            "module".into(),
+            "7.2.13".into(),
+        );
+        let mut out = Vec::new();
+        let mut recorder = Recorder::begin(&mut out, &header).unwrap();
+        for (epoch, rows) in [
+            (1, vec![(7, 10, 100), (7, 11, 50), (8, 20, 1)]),
+            (2, vec![(7, 10, 90), (7, 12, 5)]),
+            (3, vec![(7, 10, 80), (9, 3, 2)]),
+        ] {
+            let mut table = table(&rows);
+            table.span = Some(Span {
+                epoch,
+                from: epoch * 1_000_000_000,
+                to: (epoch + 1) * 1_000_000_000,
+                real: 1_700_000_000_000_000_000 + epoch * 1_000_000_000,
+            });
+            table.account.losses = Some(Default::default());
+            recorder.table(&table).unwrap();
+        }
+        out
+    }
+
+    pub(crate) fn open(bytes: &[u8]) -> Result<Recording> {
+        Recording::read("x.jsonl", Box::new(Cursor::new(bytes.to_vec())))
+    }
+
+    pub(crate) fn load(bytes: &[u8]) -> Result<Loaded> {
+        Loaded::of(open(bytes)?, |_, _| true)
+    }
+
+    #[test]
+    fn what_is_recorded_is_read() {
+        let recording = open(&three_epochs()).unwrap();
+        let header = recording.header.clone().unwrap();
+        assert_eq!(header.question, ["runq", "1"]);
+        assert_eq!(header.kernel, "7.2.13");
+        let loaded = load(&three_epochs()).unwrap();
+        assert_eq!(loaded.title, "How long do tasks wait for a CPU");
+        assert_eq!(loaded.cut, None);
+        let series = loaded.series(None).unwrap();
+        assert_eq!(series.epochs.len(), 3);
+        assert_eq!(series.seconds(), Some(3.0));
+        assert_eq!(series.sum.table.account.hits, 328);
+        let hits: u64 = series.slots().iter().map(|&(_, hits)| hits).sum();
+        assert_eq!(hits, 328);
+        assert!(loaded.series(Some(2)).is_err());
+        assert!(loaded.series(Some(0)).is_err());
+    }
+
+    #[test]
+    fn what_hist_pipe_says_is_a_recording() {
+        let all = three_epochs();
+        let first = all.iter().position(|&b| b == b'\n').unwrap();
+        let loaded = load(&all[first + 1..]).unwrap();
+        assert_eq!(loaded.series[0].epochs.len(), 3);
+        assert_eq!(loaded.title, "x.jsonl");
+    }
+
+    #[test]
+    fn what_is_no_recording_is_refused() {
+        let said = |bytes: &[u8]| load(bytes).err().unwrap().to_string();
+        assert!(said(b"").contains("is empty"));
+        assert!(said(b"hello\nworld\n").contains("line 1"));
+        assert!(said(b"{}\n").contains("x.jsonl"));
+        assert!(said(b"{\"v\":9,\"type\":\"rhist\"}\n").contains("newer rhist"));
+        assert!(said(b"{\"v\":1,\"type\":\"rhist\"}\n").contains("no table"));
+    }
+
+    #[test]
+    fn what_the_question_knows_is_in_the_first_line() {
+        let header = "{\"v\":1,\"type\":\"rhist\",\"units\":{\"lat\":\"us\",\"pid\":\"bytes\"},\
+                      \"names\":{\"pid\":{\"7\":\"seven\"}}}\n";
+        let text = String::from_utf8(three_epochs()).unwrap();
+        let (_, lines) = text.split_once('\n').unwrap();
+        let loaded = load([header, lines].concat().as_bytes()).unwrap();
+        let table = &loaded.series[0].sum.table;
+        // What the kernel knows it knows better.
+        assert_eq!(table.keys[1].unit, Some(Unit::Ns));
+        assert_eq!(table.keys[0].unit, Some(Unit::Bytes));
+        assert!(table
+            .rows
+            .iter()
+            .any(|row| row.keys[0] == Key::Text("seven".into())));
+        assert!(table.rows.iter().any(|row| row.keys[0] == Key::Number(8)));
+    }
+
+    #[test]
+    fn a_wrong_line_in_the_middle_is_no_cut() {
+        let text = String::from_utf8(three_epochs())
+            .unwrap()
+            .replacen("{\"k\"", "{\"k", 1);
+        assert!(load(text.as_bytes())
+            .err()
+            .unwrap()
+            .to_string()
+            .contains("line 3"));
+    }
+
+    #[test]
+    fn a_sum_is_what_merging_gives() {
+        let (a, b) = (
+            table(&[(1, 2, 3), (2, 2, 1)]),
+            table(&[(2, 2, 5), (3, 1, 1)]),
+        );
+        let mut sum = Sum::of(&a);
+        sum.add(&b).unwrap();
+        let mut merged = a;
+        merged.merge(&b).unwrap();
+        assert_eq!(sum.table, merged);
+    }
+
+    #[test]
+    fn losses_are_said() {
+        let mut account = Account::default();
+        assert_eq!(incomplete(&account), None);
+        account.full = 1812;
+        assert!(incomplete(&account)
+            .unwrap()
+            .contains("1,812 hits of new keys"));
+    }
+
+    #[test]
+    fn a_full_disk_is_said() {
+        let file = File::options().write(true).open("/dev/full").unwrap();
+        let header = Header::new(Vec::new(), String::new(), String::new(), String::new());
+        let error = Recorder::begin(file, &header).err().unwrap();
+        assert_eq!(error.kind(), io::ErrorKind::StorageFull);
+    }
+
+    proptest! {
+        /// Wherever a recording ends, the whole tables before are read, and a cut is said unless it is between two.
+        #[test]
+        fn a_cut_recording_is_survived(at in 1usize..3000) {
+            let all = three_epochs();
+            let at = at.min(all.len());
+            let loaded = match load(&all[..at]) {
+                Ok(loaded) => loaded,
+                Err(error) => {
+                    prop_assert!(error.to_string().contains("no table"));
+                    return Ok(());
+                }
+            };
+            let epochs = loaded.series.first().map_or(0, |series| series.epochs.len());
+            let text = std::str::from_utf8(&all[..at]).unwrap();
+            // What lacks is at most the end of the line.
+            let ended = text.matches("\"lost_traces\":0}").count();
+            prop_assert_eq!(epochs, ended);
+            let between = text.trim_end().ends_with("\"lost_traces\":0}") || text.lines().count() == 1 && epochs == 0 && text.ends_with('}');
+            prop_assert_eq!(loaded.cut.is_none(), between, "{}", text);
+        }
+    }
+}

@@ -1,0 +1,543 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! What the tool makes in tracefs, and how all of it goes again.
+//!
+//! A session has an instance of its own, whose name has the number of the process and when it was started. What
+//! belongs to all instances, synthetic events and probes, has that number in its name. The undo list is written before
+//! each step and run in reverse when the session is dropped: at the end, at a signal, in a panic. What a killed
+//! process has left is removed by the next one, or by `rhist clean`.
+
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::fs::{flock, FlockOperation};
+
+use crate::backend::{Plan, Step};
+use crate::error::{Error, Result};
+use crate::output;
+use crate::parse::text;
+use crate::tracefs::{read, Tracefs};
+
+/// How long events are counted to know how often they happen.
+const SAMPLE: Duration = Duration::from_millis(200);
+const SCHEDSTATS: &str = "/proc/sys/kernel/sched_schedstats";
+/// The end of the name of an instance whose owner needs `sched_schedstats`, which was off before its first owner came.
+/// The last one switches it off again.
+const SCHEDSTATS_MARK: &str = "-schedstats";
+/// The files that have what belongs to all instances, and what removes a line of theirs.
+const SHARED: [&str; 3] = ["synthetic_events", "rsynthetic_events", "dynamic_events"];
+
+/// How to undo a step.
+#[derive(Debug)]
+enum Undo {
+    Trigger { event: String, line: String },
+    Shared { file: String, line: String },
+    Instance,
+}
+
+/// All that the tool has made.
+#[derive(Debug)]
+pub struct Session {
+    top: Tracefs,
+    instance: Tracefs,
+    name: String,
+    undo: Vec<Undo>,
+    keep: bool,
+    /// Others see by the lock that the owner is alive.
+    _lock: Option<File>,
+}
+
+/// What the names have of what this process makes for its question with this number, the first being 0: the number of
+/// the process and, from the second question on, that of the question.
+pub fn owner(question: usize) -> String {
+    let pid = std::process::id();
+    match question {
+        0 => pid.to_string(),
+        _ => format!("{pid}_{}", question + 1),
+    }
+}
+
+/// When a process was started, in ticks since the system was: with its number it names it for good.
+fn start_time(pid: &str) -> Option<String> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name of the program, in parentheses, may have blanks; the time is the 20th field behind it.
+    stat.rsplit_once(')')?
+        .1
+        .split_whitespace()
+        .nth(19)
+        .map(str::to_owned)
+}
+
+impl Session {
+    /// Makes the instance of the question with this number. With `keep` nothing is undone.
+    pub fn begin(tracefs: &Tracefs, plan: &Plan, question: usize, keep: bool) -> Result<Self> {
+        let pid = owner(0);
+        let start = start_time(&pid)
+            .ok_or_else(|| Error::new("cannot read /proc/self/stat; mount /proc"))?;
+        let turn = match plan.steps.contains(&Step::Schedstats) {
+            true => Some(turn(tracefs)?),
+            false => None,
+        };
+        let others = || instances(tracefs).any(|name| is_marked(&name));
+        let mark = match turn.is_some() && (switched_off()? || others()) {
+            true => SCHEDSTATS_MARK,
+            false => "",
+        };
+        let which = match question {
+            0 => String::new(),
+            _ => format!("-{}", question + 1),
+        };
+        let name = format!("rhist-{pid}-{start}{which}{mark}");
+        let instance = tracefs.instance(&name);
+        let mut session = Self {
+            top: tracefs.clone(),
+            instance,
+            name,
+            undo: vec![Undo::Instance],
+            keep,
+            _lock: None,
+        };
+        let root = session.instance.root().display();
+        session.instance.say(&format!("mkdir {root}"));
+        if let Err(error) = fs::create_dir(session.instance.root()) {
+            session.undo.clear();
+            let root = error.kind() == io::ErrorKind::PermissionDenied;
+            let way = if root { "; run as root" } else { "" };
+            let error = Error::file("make the instance", session.instance.root(), &error);
+            return Err(Error::new(format!("{error}{way}")));
+        }
+        drop(turn);
+        session._lock = lock(session.instance.root());
+        // Nothing is traced into its buffer.
+        let small = session.instance.path("buffer_size_kb");
+        let said = format!("echo 4 > {}", small.display());
+        session.instance.say(&said);
+        fs::write(&small, "4").map_err(|error| Error::file("write", &small, &error))?;
+        Ok(session)
+    }
+
+    /// Carries a plan out.
+    pub fn apply(&mut self, plan: &Plan) -> Result<()> {
+        for step in &plan.steps {
+            self.step(step)?;
+        }
+        Ok(())
+    }
+
+    fn step(&mut self, step: &Step) -> Result<()> {
+        let result = match step {
+            Step::Schedstats => {
+                return match is_marked(&self.name) {
+                    true => write_schedstats(&self.top, "1"),
+                    false => Ok(()),
+                };
+            }
+            Step::Dynamic { line, name } => {
+                self.refuse_existing(&name.replace('/', ":"))?;
+                self.undo.push(Undo::Shared {
+                    file: "dynamic_events".into(),
+                    line: format!("-:{name}"),
+                });
+                self.top.append(&self.top.path("dynamic_events"), line)
+            }
+            Step::Synthetic { file, line, name } => {
+                self.refuse_existing(&format!("{}:{name}", file.trim_end_matches("_events")))?;
+                self.undo.push(Undo::Shared {
+                    file: file.clone(),
+                    line: format!("!{name}"),
+                });
+                self.top.append(&self.top.path(file), line)
+            }
+            Step::Trigger { event, line } => {
+                if !self.instance.has_event(event) {
+                    return Err(Error::new(format!(
+                        "there is no event {event} in this kernel"
+                    )));
+                }
+                self.undo.push(Undo::Trigger {
+                    event: event.clone(),
+                    line: format!("!{line}"),
+                });
+                // An instance has its own error_log.
+                self.instance
+                    .append(&self.instance.event_file(event, "trigger"), line)
+            }
+        };
+        if result.is_err() {
+            self.undo.pop();
+        }
+        result
+    }
+
+    /// How many hits a second the CPU has that has most of them, of each event: by a trigger that is there for a moment.
+    pub fn rates(&mut self, command: &str, events: &[String]) -> Result<Vec<(String, u128)>> {
+        let made = self.undo.len();
+        for event in events {
+            self.step(&Step::Trigger {
+                event: event.clone(),
+                line: format!("{command}:keys=common_cpu:size=128"),
+            })?;
+        }
+        let begin = Instant::now();
+        thread::sleep(SAMPLE);
+        let mut rates = Vec::new();
+        for event in events {
+            let tables = text::tables(event, &read(&self.instance.event_file(event, command))?)?;
+            let rows = tables.iter().flat_map(|table| &table.rows);
+            let most = rows
+                .filter_map(|row| row.values.first())
+                .max()
+                .copied()
+                .unwrap_or(0);
+            let millis = begin.elapsed().as_millis().max(1);
+            rates.push((event.clone(), most.unsigned_abs() * 1000 / millis));
+        }
+        self.undo_to(made)?;
+        Ok(rates)
+    }
+
+    /// Others' events are never touched.
+    fn refuse_existing(&self, event: &str) -> Result<()> {
+        match self.top.has_event(event) {
+            true => Err(Error::new(format!(
+                "there is an event {event} already; 'rhist clean' removes what a killed rhist has left"
+            ))),
+            false => Ok(()),
+        }
+    }
+
+    /// The instance.
+    pub fn instance(&self) -> &Tracefs {
+        &self.instance
+    }
+
+    /// Undoes all that was done, and says what is left.
+    pub fn end(mut self) -> Result<()> {
+        if self.keep {
+            output::say(&format!(
+                "rhist: left as it is: {}; 'rhist clean' removes it",
+                self.instance.root().display()
+            ));
+            return Ok(());
+        }
+        self.undo_to(0)
+    }
+
+    /// Undoes the last steps until so many are left.
+    fn undo_to(&mut self, left: usize) -> Result<()> {
+        let mut first = Ok(());
+        while self.undo.len() > left {
+            let Some(undo) = self.undo.pop() else { break };
+            let done = match undo {
+                Undo::Trigger { event, line } => self
+                    .instance
+                    .append(&self.instance.event_file(&event, "trigger"), &line),
+                Undo::Shared { file, line } => self.top.append(&self.top.path(&file), &line),
+                Undo::Instance => remove_instance(&self.top, &self.name),
+            };
+            first = first.and(done);
+        }
+        first
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        if !self.keep {
+            if let Err(error) = self.undo_to(0) {
+                output::say(&format!(
+                    "rhist: {error}\nrhist: 'rhist clean' removes what is left"
+                ));
+            }
+        }
+    }
+}
+
+fn switched_off() -> Result<bool> {
+    let off = fs::read_to_string(SCHEDSTATS).map_err(|_| {
+        Error::new(
+            "this kernel does not measure waits (CONFIG_SCHEDSTATS); ask without this option",
+        )
+    })?;
+    Ok(off.trim() == "0")
+}
+
+fn write_schedstats(tracefs: &Tracefs, value: &str) -> Result<()> {
+    tracefs.say(&format!("echo {value} > {SCHEDSTATS}"));
+    fs::write(SCHEDSTATS, value)
+        .map_err(|error| Error::file("write", Path::new(SCHEDSTATS), &error))
+}
+
+/// The names of all instances.
+fn instances(tracefs: &Tracefs) -> impl Iterator<Item = String> {
+    let entries = fs::read_dir(tracefs.path("instances"));
+    let entries = entries.into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().into_string().ok())
+}
+
+/// Whether the owner of this instance needs `sched_schedstats`, which was off before.
+fn is_marked(name: &str) -> bool {
+    name.starts_with("rhist-") && name.ends_with(SCHEDSTATS_MARK)
+}
+
+/// Waits until no other process begins or ends that needs `sched_schedstats`.
+fn turn(tracefs: &Tracefs) -> Result<File> {
+    let path = tracefs.path("instances");
+    let locked = File::open(&path).and_then(|file| {
+        flock(&file, FlockOperation::LockExclusive)?;
+        Ok(file)
+    });
+    locked.map_err(|error| Error::file("lock", &path, &error))
+}
+
+/// Removes an instance that has no trigger any more.
+fn remove_instance(tracefs: &Tracefs, name: &str) -> Result<()> {
+    let turn = match is_marked(name) {
+        true => Some(turn(tracefs)?),
+        false => None,
+    };
+    let other = |other: String| other != name && is_marked(&other);
+    if turn.is_some() && !instances(tracefs).any(other) {
+        write_schedstats(tracefs, "0")?;
+    }
+    let instance = tracefs.instance(name);
+    instance.say(&format!("rmdir {}", instance.root().display()));
+    fs::remove_dir(instance.root())
+        .map_err(|error| Error::file("remove the instance", instance.root(), &error))
+}
+
+/// Locks a directory, which says that its owner is alive.
+fn lock(directory: &Path) -> Option<File> {
+    let file = File::open(directory).ok()?;
+    flock(&file, FlockOperation::NonBlockingLockExclusive).ok()?;
+    Some(file)
+}
+
+/// What is left of a killed process.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Leftovers {
+    /// Names of instances.
+    pub instances: Vec<String>,
+    /// Lines that remove what belongs to all instances, each with its file.
+    pub shared: Vec<(String, String)>,
+}
+
+impl Leftovers {
+    /// Looks for instances and events whose owner is gone.
+    pub fn find(tracefs: &Tracefs) -> Self {
+        let mut alive = vec![owner(0)];
+        let mut left = Self::default();
+        // Before the instances: the instance of an owner who lives is there before its events are.
+        let shared = SHARED.map(|file| (file, tracefs.read_text(file).unwrap_or_default()));
+        let mut names: Vec<String> = instances(tracefs).collect();
+        names.sort();
+        for name in names {
+            let mut parts = name.split('-');
+            let (Some("rhist"), Some(pid), Some(start)) =
+                (parts.next(), parts.next(), parts.next())
+            else {
+                continue;
+            };
+            let lives = start_time(pid).as_deref() == Some(start)
+                || lock(tracefs.instance(&name).root()).is_none();
+            match lives {
+                true => alive.push(pid.to_owned()),
+                false => left.instances.push(name),
+            }
+        }
+        for (file, text) in shared {
+            let undos = text.lines().filter_map(|line| shared_line(file, line));
+            let dead = undos.filter(|(owner, _)| !alive.contains(owner));
+            left.shared
+                .extend(dead.map(|(_, undo)| (file.to_owned(), undo)));
+        }
+        left
+    }
+
+    /// Whether there is nothing.
+    pub fn is_empty(&self) -> bool {
+        self.instances.is_empty() && self.shared.is_empty()
+    }
+
+    /// Removes all of it. What is gone meanwhile, another process has removed.
+    pub fn remove(&self, tracefs: &Tracefs) -> Result<()> {
+        for name in &self.instances {
+            let instance = tracefs.instance(name);
+            let removed = remove_triggers(&instance).and_then(|()| remove_instance(tracefs, name));
+            if instance.root().exists() {
+                removed?;
+            }
+        }
+        for (file, line) in &self.shared {
+            let removed = tracefs.append(&tracefs.path(file), line);
+            let name = line.trim_start_matches(['!', '-', ':']);
+            if tracefs.read_text(file)?.contains(name) {
+                removed?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The owner of what a line of a shared file has made, and the line that removes it.
+fn shared_line(file: &str, line: &str) -> Option<(String, String)> {
+    // Behind the number of the process may be that of a question.
+    let owner = |name: &str, end: &[char]| -> Option<String> {
+        let (pid, _) = name.strip_prefix("rhist_")?.split_once(end)?;
+        pid.bytes()
+            .all(|b| b.is_ascii_digit())
+            .then(|| pid.to_owned())
+    };
+    if file != "dynamic_events" {
+        let name = line.split_whitespace().next()?;
+        return owner(name, &['_']).map(|pid| (pid, format!("!{name}")));
+    }
+    // Synthetic events, which are listed here, too, have been seen in their own file.
+    let (_, rest) = line.split_once(':')?;
+    let name = rest.split_whitespace().next()?;
+    owner(name, &['_', '/']).map(|pid| (pid, format!("-:{name}")))
+}
+
+/// Removes all triggers of an instance that nobody owns any more. Those whose variables others read go after them.
+fn remove_triggers(instance: &Tracefs) -> Result<()> {
+    let mut files = trigger_files(instance);
+    loop {
+        let before = files.len();
+        let mut refused = Ok(());
+        files.retain(|path| {
+            // Truncation removes none if one of them reads a variable of another one; so by their lines first, the
+            // readers, which are later ones, before the others.
+            for line in triggers(path).iter().rev() {
+                let line = line
+                    .trim_end_matches(" [active]")
+                    .trim_end_matches(" [paused]");
+                if let Err(error) = instance.append(path, &format!("!{line}")) {
+                    refused = Err(error);
+                }
+            }
+            let emptied = OpenOptions::new().write(true).truncate(true).open(path);
+            if let Err(error) = emptied {
+                refused = Err(Error::file("remove the triggers of", path, &error));
+            }
+            has_trigger(path)
+        });
+        if files.is_empty() {
+            return Ok(());
+        }
+        if files.len() == before {
+            return refused.and(Err(Error::new(format!(
+                "cannot remove the triggers of {}: something else uses them",
+                instance.root().display()
+            ))));
+        }
+    }
+}
+
+/// The triggers in a file.
+fn triggers(path: &Path) -> Vec<String> {
+    let text = String::from_utf8_lossy(&read(path).unwrap_or_default()).into_owned();
+    let lines = text
+        .lines()
+        .filter(|line| !line.starts_with('#') && !line.is_empty());
+    lines.map(str::to_owned).collect()
+}
+
+fn has_trigger(path: &Path) -> bool {
+    !triggers(path).is_empty()
+}
+
+/// The trigger files of an instance that have a trigger.
+fn trigger_files(instance: &Tracefs) -> Vec<PathBuf> {
+    triggers_of(instance)
+        .into_iter()
+        .map(|event| instance.event_file(&event, "trigger"))
+        .collect()
+}
+
+/// The events of an instance that have a trigger, `system:event`.
+pub fn triggers_of(instance: &Tracefs) -> Vec<String> {
+    let names = |path: PathBuf| {
+        let entries = fs::read_dir(path).into_iter().flatten().flatten();
+        entries.filter_map(|entry| entry.file_name().into_string().ok())
+    };
+    let mut events = Vec::new();
+    for system in names(instance.path("events")) {
+        for event in names(instance.path("events").join(&system)) {
+            let event = format!("{system}:{event}");
+            if has_trigger(&instance.event_file(&event, "trigger")) {
+                events.push(event);
+            }
+        }
+    }
+    events.sort();
+    events
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_has_a_start() {
+        assert!(start_time(&owner(0)).is_some());
+        assert!(start_time("0").is_none());
+    }
+
+    #[test]
+    fn only_own_lines_are_removed() {
+        let of = |file, line| shared_line(file, line).map(|(pid, undo)| format!("{pid} {undo}"));
+        assert_eq!(
+            of("synthetic_events", "rhist_12_runq\tu64 lat").unwrap(),
+            "12 !rhist_12_runq"
+        );
+        assert_eq!(of("synthetic_events", "rhist_x_runq\tu64 lat"), None);
+        assert_eq!(of("synthetic_events", "wakeup\tu64 lat"), None);
+        assert_eq!(
+            of("dynamic_events", "t:rhist_12/rq block_rq_issue rq=$arg1").unwrap(),
+            "12 -:rhist_12/rq"
+        );
+        assert_eq!(
+            of("dynamic_events", "t:rhist_12_2/rq block_rq_issue rq=$arg1").unwrap(),
+            "12 -:rhist_12_2/rq"
+        );
+        assert_eq!(
+            of("dynamic_events", "s:synthetic/rhist_12_runq\tu64 lat"),
+            None
+        );
+        assert_eq!(of("dynamic_events", "p:vfs/read vfs_read"), None);
+    }
+
+    #[test]
+    fn what_the_dead_have_left_is_found() {
+        let root = std::env::temp_dir().join(format!("rhist-left-{}", std::process::id()));
+        let own = format!("rhist-{}-{}", owner(0), start_time(&owner(0)).unwrap());
+        for name in [
+            own.as_str(),
+            "rhist-4194305-77",
+            "rhist-4194305-77-schedstats",
+            "somebody",
+            "rhist",
+        ] {
+            fs::create_dir_all(root.join("instances").join(name)).unwrap();
+        }
+        fs::create_dir_all(root.join("events")).unwrap();
+        fs::write(
+            root.join("synthetic_events"),
+            format!("rhist_4194305_a\tu64 x\nrhist_{}_a\tu64 x\n", owner(0)),
+        )
+        .unwrap();
+        let left = Leftovers::find(&Tracefs::find(Some(&root)).unwrap());
+        assert_eq!(
+            left.instances,
+            ["rhist-4194305-77", "rhist-4194305-77-schedstats"]
+        );
+        assert_eq!(
+            left.shared,
+            [("synthetic_events".to_owned(), "!rhist_4194305_a".to_owned())]
+        );
+        fs::remove_dir_all(root).unwrap();
+    }
+}

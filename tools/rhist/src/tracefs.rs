@@ -1,0 +1,358 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! The files of tracefs: where it is, reading whole files, appending lines, and what the kernel says of a refused one.
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use crate::error::{Error, Result};
+use crate::model::Number;
+use crate::output;
+
+/// Where tracefs is mounted if nobody says otherwise, newer place first.
+const PLACES: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
+
+/// A directory of tracefs: its top or an instance.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tracefs {
+    root: PathBuf,
+    verbose: bool,
+}
+
+impl Tracefs {
+    /// Finds the mounted tracefs, or takes the given directory.
+    pub fn find(given: Option<&Path>) -> Result<Self> {
+        if let Some(root) = given {
+            if !root.join("events").is_dir() {
+                return Err(Error::new(format!(
+                    "{} is no tracefs: it has no directory events",
+                    root.display()
+                )));
+            }
+            return Ok(Self::at(root));
+        }
+        let mut denied = None;
+        for place in PLACES.map(Path::new) {
+            match fs::read_dir(place.join("events")) {
+                Ok(_) => return Ok(Self::at(place)),
+                Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                    denied = Some(place)
+                }
+                Err(_) => {}
+            }
+        }
+        Err(match denied {
+            Some(place) => Error::new(format!(
+                "{} may not be read by this user; run as root, or mount it with -o gid=GROUP,mode=750",
+                place.display()
+            )),
+            None => Error::new(
+                "tracefs is not mounted; mount -t tracefs nodev /sys/kernel/tracing, or name its directory by --tracefs",
+            ),
+        })
+    }
+
+    fn at(root: &Path) -> Self {
+        Self {
+            root: root.into(),
+            verbose: false,
+        }
+    }
+
+    /// The same, saying what is written to it or not.
+    pub fn verbose(self, verbose: bool) -> Self {
+        Self { verbose, ..self }
+    }
+
+    /// Says what is about to be done to it, as a line of a shell, if that is wanted.
+    pub fn say(&self, line: &str) {
+        if self.verbose {
+            output::say(line);
+        }
+    }
+
+    /// The directory.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// The instance of this name.
+    pub fn instance(&self, name: &str) -> Self {
+        Self {
+            root: self.root.join("instances").join(name),
+            verbose: self.verbose,
+        }
+    }
+
+    /// A file in it.
+    pub fn path(&self, file: &str) -> PathBuf {
+        self.root.join(file)
+    }
+
+    /// A file of an event, `system:event`.
+    pub fn event_file(&self, event: &str, file: &str) -> PathBuf {
+        self.root
+            .join("events")
+            .join(event.replace(':', "/"))
+            .join(file)
+    }
+
+    /// Whether there is such an event.
+    pub fn has_event(&self, event: &str) -> bool {
+        self.event_file(event, "").is_dir()
+    }
+
+    /// A whole file.
+    pub fn read(&self, file: &str) -> Result<Vec<u8>> {
+        read(&self.path(file))
+    }
+
+    /// A whole file, as far as it is text.
+    pub fn read_text(&self, file: &str) -> Result<String> {
+        self.read(file)
+            .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    /// Appends a line to a file by one write, so that the kernel takes it as one command. If it refuses it, the error
+    /// has the reason from `error_log`.
+    pub fn append(&self, file: &Path, line: &str) -> Result<()> {
+        let log = self.path("error_log");
+        let before = last_entry(&log);
+        self.say(&echo(line, &file.display().to_string()));
+        let written = OpenOptions::new()
+            .append(true)
+            .open(file)
+            .and_then(|mut file| file.write_all(format!("{line}\n").as_bytes()));
+        let Err(error) = written else { return Ok(()) };
+        let file = file.strip_prefix(&self.root).unwrap_or(file).display();
+        let reason = match error.raw_os_error() {
+            Some(number) => io::Error::from_raw_os_error(number).to_string(),
+            None => error.to_string(),
+        };
+        let reason = reason.split(" (os error").next().unwrap_or_default();
+        let mut text = format!("the kernel refused a line for {file}: {reason}\n  {line}");
+        match last_entry(&log).filter(|entry| Some(entry) != before.as_ref()) {
+            Some(entry) => text.push_str(&format!("\n{}", entry.trim_end())),
+            None if error.kind() == io::ErrorKind::PermissionDenied => {
+                text.push_str("\nrun as root")
+            }
+            None => {}
+        }
+        Err(Error::new(text))
+    }
+}
+
+/// The line of a shell that appends a line to a file.
+pub fn echo(line: &str, file: &str) -> String {
+    format!("echo '{}' >> {file}", line.replace('\'', "'\\''"))
+}
+
+/// A whole file, wherever it is.
+pub fn read(path: &Path) -> Result<Vec<u8>> {
+    fs::read(path).map_err(|error| Error::file("read", path, &error))
+}
+
+/// The numbers that events have for disks, with their names.
+pub fn disks() -> Vec<(Number, String)> {
+    let disks = fs::read_dir("/sys/class/block")
+        .into_iter()
+        .flatten()
+        .flatten();
+    let number = |disk: &fs::DirEntry| {
+        let text = fs::read_to_string(disk.path().join("dev")).ok()?;
+        let (major, minor) = text.trim().split_once(':')?;
+        Some(major.parse::<Number>().ok()? << 20 | minor.parse::<Number>().ok()?)
+    };
+    disks
+        .filter_map(|disk| Some((number(&disk)?, disk.file_name().into_string().ok()?)))
+        .collect()
+}
+
+/// What system calls return when they fail, with what that means.
+pub fn failures() -> Vec<(Number, String)> {
+    let known = (1..=133).map(|number| {
+        let text = io::Error::from_raw_os_error(number).to_string();
+        let text = text.split(" (os error").next().unwrap_or_default();
+        (-Number::from(number), format!("{text} (-{number})"))
+    });
+    // ERESTARTSYS and the like: a signal came, and programs get EINTR or do not see it.
+    let interrupted = [512, 513, 514, 516].map(|n: Number| (-n, format!("Interrupted (-{n})")));
+    known.chain(interrupted).collect()
+}
+
+/// What `error_log` has to say of the last refused command: the reason, the command and a caret.
+fn last_entry(log: &Path) -> Option<String> {
+    let log = String::from_utf8_lossy(&fs::read(log).ok()?).into_owned();
+    let start = log.rfind("\n[").map_or(0, |at| at + 1);
+    log[start..]
+        .starts_with('[')
+        .then(|| log[start..].to_owned())
+}
+
+/// The fields of an event: its file `format`.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Format {
+    /// Its own fields, and before them the common ones.
+    pub fields: Vec<Field>,
+    print: String,
+}
+
+/// A field of an event.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Field {
+    /// Its name.
+    pub name: String,
+    /// Its type, as C writes it.
+    pub kind: String,
+    /// What it holds.
+    pub holds: Holds,
+}
+
+/// What a field holds, as far as triggers tell it apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Holds {
+    /// A number of this many bytes.
+    Number {
+        /// Its size in bytes.
+        size: u8,
+        /// Whether it can be negative.
+        signed: bool,
+    },
+    /// A string in as many bytes.
+    Chars(u16),
+    /// A string of any length.
+    Text,
+    /// Something that is no key.
+    Other,
+}
+
+impl Format {
+    /// That of an event, `system:event`.
+    pub fn of(tracefs: &Tracefs, event: &str) -> Result<Self> {
+        if !tracefs.has_event(event) {
+            return Err(Error::new(format!(
+                "there is no event {event} in this kernel; 'ls {}' shows those that are there",
+                tracefs.path("events").display()
+            )));
+        }
+        let path = tracefs.event_file(event, "format");
+        Ok(Self::parse(&String::from_utf8_lossy(&read(&path)?)))
+    }
+
+    /// Reads the text of the file.
+    pub fn parse(text: &str) -> Self {
+        let fields = text.lines().filter_map(|line| {
+            let mut parts = line
+                .trim()
+                .strip_prefix("field:")?
+                .split(';')
+                .map(str::trim);
+            let declaration = parts.next()?;
+            let mut size = 0u16;
+            let mut signed = false;
+            for part in parts {
+                match part.split_once(':') {
+                    Some(("size", n)) => size = n.parse().unwrap_or_default(),
+                    Some(("signed", n)) => signed = n == "1",
+                    _ => {}
+                }
+            }
+            let (kind, name) = declaration.rsplit_once(' ')?;
+            let (name, array) = match name.split_once('[') {
+                Some((name, _)) => (name, true),
+                None => (name, kind.ends_with(']')),
+            };
+            let dynamic = kind.starts_with("__data_loc") || kind.starts_with("__rel_loc");
+            let holds = match (kind.contains("char"), array || dynamic) {
+                (true, true) if dynamic || size == 0 => Holds::Text,
+                (true, true) => Holds::Chars(size),
+                (true, false) if kind.ends_with('*') && kind.contains("const char") => Holds::Text,
+                (_, false) if size <= 8 => Holds::Number {
+                    size: size as u8,
+                    signed,
+                },
+                _ => Holds::Other,
+            };
+            Some(Field {
+                name: name.trim_start_matches('*').to_owned(),
+                kind: kind.to_owned(),
+                holds,
+            })
+        });
+        Self {
+            fields: fields.collect(),
+            print: text
+                .split_once("print fmt:")
+                .map_or_else(String::new, |(_, print)| print.to_owned()),
+        }
+    }
+
+    /// The field of this name.
+    pub fn field(&self, name: &str) -> Option<&Field> {
+        self.fields.iter().find(|field| field.name == name)
+    }
+
+    /// The names that the event prints for the numbers of a field.
+    pub fn names(&self, field: &str) -> Vec<(Number, String)> {
+        let start = format!("__print_symbolic(REC->{field},");
+        let Some(at) = self.print.find(&start) else {
+            return Vec::new();
+        };
+        let mut names = Vec::new();
+        let mut rest = self.print[at + start.len()..].trim_start();
+        while let Some(pair) = rest.strip_prefix('{') {
+            let Some((pair, after)) = pair.split_once('}') else {
+                break;
+            };
+            if let Some((number, name)) = pair.split_once(',') {
+                let number = number.trim();
+                let parsed = match number.strip_prefix("0x") {
+                    Some(hex) => Number::from_str_radix(hex, 16),
+                    None => number.parse(),
+                };
+                if let Ok(number) = parsed {
+                    names.push((number, name.trim().trim_matches('"').to_owned()));
+                }
+            }
+            rest = after.trim_start().trim_start_matches(',').trim_start();
+        }
+        names
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SOFTIRQ: &str = "name: softirq_entry\nID: 1\nformat:\n\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n\tfield:unsigned int vec;\toffset:8;\tsize:4;\tsigned:0;\n\tfield:char comm[16];\toffset:12;\tsize:16;\tsigned:0;\n\tfield:__data_loc char[] name;\toffset:8;\tsize:4;\tsigned:0;\n\tfield:void * function;\toffset:8;\tsize:8;\tsigned:0;\n\tfield:u8 mac[6];\toffset:8;\tsize:6;\tsigned:0;\n\nprint fmt: \"vec=%u [action=%s]\", REC->vec, __print_symbolic(REC->vec, { 0, \"HI\" }, { 0x1, \"TIMER\" })\n";
+
+    #[test]
+    fn formats_are_read() {
+        let format = Format::parse(SOFTIRQ);
+        let holds = |name: &str| format.field(name).map(|field| field.holds);
+        let number = |size, signed| Some(Holds::Number { size, signed });
+        assert_eq!(holds("common_pid"), number(4, true));
+        assert_eq!(holds("vec"), number(4, false));
+        assert_eq!(holds("function"), number(8, false));
+        assert_eq!(holds("comm"), Some(Holds::Chars(16)));
+        assert_eq!(holds("name"), Some(Holds::Text));
+        assert_eq!(holds("mac"), Some(Holds::Other));
+        assert_eq!(holds("nothing"), None);
+        assert_eq!(format.names("vec"), [(0, "HI".into()), (1, "TIMER".into())]);
+        assert_eq!(format.names("comm"), []);
+    }
+
+    #[test]
+    fn the_last_error_is_found() {
+        let dir = std::env::temp_dir().join(format!("rhist-log-{}", std::process::id()));
+        fs::write(&dir, "[ 1.0] hist: error: A\n  Command: a\n           ^\n[ 2.0] hist: error: B\n  Command: b\n           ^\n").unwrap();
+        assert_eq!(
+            last_entry(&dir).unwrap(),
+            "[ 2.0] hist: error: B\n  Command: b\n           ^\n"
+        );
+        fs::write(&dir, "# cleared\n").unwrap();
+        assert_eq!(last_entry(&dir), None);
+        fs::remove_file(&dir).unwrap();
+    }
+}

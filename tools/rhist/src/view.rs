@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! How tables are shown: as text, and live on a screen.
+
+pub mod heat;
+pub mod map;
+pub mod table;
+pub mod top;

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! The heat map on the whole screen: a cursor reads out a cell, and lists the rows that are in it.
+
+use ratatui::crossterm::event::KeyCode;
+use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::style::{Color, Modifier, Style};
+use ratatui::text::{Line, Span};
+use ratatui::widgets::Paragraph;
+use ratatui::Frame;
+
+use super::heat::{colour, Picture};
+use crate::grid;
+use crate::model::{KeyColumn, Number, Table};
+use crate::record::{Epoch, Sum};
+
+/// How many epochs are drawn at most: of an hour, if each is of a second.
+const MOST_EPOCHS: usize = 3600;
+/// How many rows are kept at most to be listed.
+const MOST_ROWS: usize = 50_000;
+
+/// The epochs until now, and where the cursor is.
+#[derive(Default)]
+pub struct Map {
+    /// How the intervals are called and counted.
+    column: Option<KeyColumn>,
+    epochs: Vec<Epoch>,
+    /// The tables of the last epochs.
+    tables: Vec<Table>,
+    /// What was drawn last, and where.
+    picture: Option<Picture>,
+    drawn: Option<Rect>,
+    /// An epoch, and the place of an interval.
+    cursor: Option<(usize, Number)>,
+    /// Whether the rows of the cell are to be seen in place of the map.
+    pub listing: bool,
+}
+
+impl Map {
+    /// Adds an epoch. Tables without intervals have nothing to draw.
+    pub fn add(&mut self, table: &Table) {
+        let Some(column) = table.interval_column() else {
+            return;
+        };
+        self.column = Some(table.keys[column].clone());
+        self.epochs.push(Epoch::of(table));
+        self.tables.push(table.clone());
+        if self.epochs.len() > MOST_EPOCHS {
+            self.epochs.remove(0);
+            // The cursor goes with its epoch.
+            self.cursor = self
+                .cursor
+                .map(|(epoch, place)| (epoch.saturating_sub(1), place));
+        }
+        let mut rows = 0;
+        let fit = self.tables.iter().rev().take_while(|table| {
+            rows += table.rows.len();
+            rows <= MOST_ROWS
+        });
+        let kept = fit.count().min(self.epochs.len());
+        self.tables.drain(..self.tables.len() - kept);
+    }
+
+    /// The cell in which the cursor is: the column, and the row from the lowest.
+    fn cell(&self) -> Option<(&Picture, usize, usize)> {
+        let picture = self.picture.as_ref()?;
+        let (epoch, place) = self.cursor?;
+        let map = &picture.map;
+        let column = (epoch / map.together).min(map.columns.len() - 1);
+        let row = (0..map.rows.places).find(|&row| place <= map.rows.range(row).1);
+        Some((picture, column, row.unwrap_or(map.rows.places - 1)))
+    }
+
+    /// Moves the cursor by an arrow; the first one shows it in the fullest cell of the last column.
+    pub fn step(&mut self, arrow: KeyCode) {
+        let Some(picture) = &self.picture else { return };
+        let (columns, rows) = (picture.map.columns.len(), picture.map.rows.places);
+        let (column, row) = match self.cell() {
+            None => {
+                let cells = picture.map.columns[columns - 1].cells.iter().enumerate();
+                let fullest = cells.max_by_key(|&(_, hits)| hits);
+                (columns - 1, fullest.map_or(0, |(row, _)| row))
+            }
+            Some((_, column, row)) => match arrow {
+                KeyCode::Left => (column.saturating_sub(1), row),
+                KeyCode::Right => ((column + 1).min(columns - 1), row),
+                KeyCode::Up => (column, (row + 1).min(rows - 1)),
+                _ => (column, row.saturating_sub(1)),
+            },
+        };
+        self.cursor = Some((column * picture.map.together, picture.map.rows.range(row).1));
+    }
+
+    /// Lists the rows of the cell, or shows the map again.
+    pub fn enter(&mut self) {
+        self.listing = !self.listing && self.cursor.is_some();
+    }
+
+    /// Goes back from the list, or removes the cursor; says whether there was something to go back from.
+    pub fn back(&mut self) -> bool {
+        match self.listing {
+            true => self.listing = false,
+            false => return self.cursor.take().is_some(),
+        }
+        true
+    }
+
+    /// What the cell is, and its rows as a table; none are left of a time that is too long ago.
+    pub fn list(&self) -> Option<(String, Option<Table>)> {
+        let (picture, column, row) = self.cell()?;
+        let first = column * picture.map.together;
+        let epochs = first..(first + picture.map.together).min(self.epochs.len());
+        let gone = self.epochs.len() - self.tables.len();
+        let tables = epochs.map(|epoch| self.tables.get(epoch.checked_sub(gone)?));
+        let mut sum: Option<Sum> = None;
+        for table in tables {
+            let Some(table) = table else {
+                sum = None;
+                break;
+            };
+            let interval = table.interval_column()?;
+            let kind = table.keys[interval].kind;
+            let mut of_cell = table.without_rows();
+            let rows = table.rows.iter().filter(|of| {
+                let slot = grid::slot(kind, &of.keys[interval]);
+                slot.and_then(|slot| picture.map.rows.place(slot)) == Some(row)
+            });
+            of_cell.rows = rows.cloned().collect();
+            match &mut sum {
+                Some(sum) => sum.add(&of_cell).ok()?,
+                none => *none = Some(Sum::of(&of_cell)),
+            }
+        }
+        Some((picture.read_out(column, row), sum.map(|sum| sum.table)))
+    }
+
+    /// Draws the map, which a pause leaves as it is, and what the cursor reads out.
+    pub fn draw(&mut self, frame: &mut Frame<'_>, area: Rect, colours: bool, paused: bool) {
+        let [body, axis, read_out] = Layout::vertical([
+            Constraint::Min(0),
+            Constraint::Length(1),
+            Constraint::Length(1),
+        ])
+        .areas(area);
+        if !paused || self.drawn != Some(body) {
+            self.picture = self.column.as_ref().and_then(|column| {
+                let (width, lines) = (body.width.into(), body.height.into());
+                Picture::new(column, &self.epochs, width, lines, colours)
+            });
+            self.drawn = Some(body);
+        }
+        let Some(picture) = &self.picture else {
+            let text = match self.column {
+                None => " no numbers in intervals until now, which a map is of",
+                Some(_) => " no hits yet",
+            };
+            frame.render_widget(Paragraph::new(text), body);
+            return;
+        };
+        let cursor = self.cell().map(|(_, column, row)| (column, row));
+        let lines = picture.lines().map(|line| {
+            let mut spans = vec![Span::raw(picture.label(line))];
+            for column in 0..picture.map.columns.len() {
+                let (character, front, back) = picture.cell(column, line);
+                let mut style = Style::new();
+                if front > 0 {
+                    style = style.fg(Color::Indexed(colour(front)));
+                }
+                if back > 0 {
+                    style = style.bg(Color::Indexed(colour(back)));
+                }
+                let is_cursor =
+                    cursor.is_some_and(|(at, row)| at == column && picture.has(line, row));
+                if is_cursor {
+                    style = Style::new().add_modifier(Modifier::REVERSED);
+                }
+                spans.push(Span::styled(
+                    character.to_string().repeat(picture.wide),
+                    style,
+                ));
+            }
+            Line::from(spans)
+        });
+        frame.render_widget(Paragraph::new(lines.collect::<Vec<_>>()), body);
+        frame.render_widget(Paragraph::new(picture.axis()), axis);
+        if let Some((column, row)) = cursor {
+            let text = format!(" {}", picture.read_out(column, row));
+            let bold = Style::new().add_modifier(Modifier::BOLD);
+            frame.render_widget(Paragraph::new(Line::styled(text, bold)), read_out);
+        }
+    }
+}

@@ -1,0 +1,543 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Tables as text: aligned columns, and distributions as bars.
+
+use std::io::{self, Write};
+
+use anstyle::Style;
+
+use crate::model::{Bucket, Distribution, Group, Key, Number, Table, Unit};
+use crate::quantile::{error_of, power_of_two, quantile, Percent};
+use crate::units::{self, amount, Round, Scale};
+
+/// How wide a bar is at most.
+const BAR: usize = 40;
+/// How wide a column of keys is at most where columns are beside each other.
+const WIDEST: usize = 48;
+
+/// In which order rows are shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Sort {
+    /// By the first sum of a table without intervals, else by hits; largest first.
+    #[default]
+    Largest,
+    /// By the last percentile, largest first.
+    Percentile,
+    /// By the keys.
+    Key,
+}
+
+/// How to show a table.
+#[derive(Debug, Clone, Default)]
+pub struct Look {
+    /// The names of the columns of keys but the interval, in their order.
+    pub labels: Vec<String>,
+    /// What the numbers of a column of keys are called.
+    pub names: Vec<(String, Vec<(Number, String)>)>,
+    /// What is measured.
+    pub heading: String,
+    /// Which percentiles to show.
+    pub percents: Vec<Percent>,
+    /// How many rows, 0 for all.
+    pub top: usize,
+    /// In which order.
+    pub sort: Sort,
+    /// In what to show times.
+    pub scale: Option<Scale>,
+    /// Whether the output is a terminal that shows colours.
+    pub colour: bool,
+    /// Whether bars may be of other characters than ASCII.
+    pub blocks: bool,
+    /// How many columns the terminal has.
+    pub width: usize,
+}
+
+/// A key as it is shown.
+pub fn key_text(key: &Key) -> String {
+    match key {
+        Key::Stack(frames) => {
+            let frames: Vec<String> = frames
+                .iter()
+                .map(|frame| units::text(units::function(frame)))
+                .collect();
+            frames.join(" < ")
+        }
+        Key::Bucket { bucket, .. } => format!("{}..{}", bucket.lo, bucket.hi),
+        key => units::key(key, None),
+    }
+}
+
+impl Look {
+    fn key(&self, column: &str, key: &Key) -> String {
+        if let Key::Number(number) = key {
+            let names = self.names.iter().find(|(name, _)| name == column);
+            let name = names.and_then(|(_, names)| names.iter().find(|(n, _)| n == number));
+            if let Some((_, name)) = name {
+                return name.clone();
+            }
+        }
+        key_text(key)
+    }
+
+    /// Writes a table as text.
+    pub fn write(&self, table: &Table, out: &mut impl Write) -> io::Result<()> {
+        let groups = self.sorted(table);
+        let interval = table.interval_column().map(|column| &table.keys[column]);
+        let stacks = groups
+            .iter()
+            .any(|group| group.keys.iter().any(|key| matches!(key, Key::Stack(_))));
+        match interval {
+            _ if groups.is_empty() => writeln!(out, "  no hits"),
+            Some(column) if self.labels.is_empty() => {
+                let all = &groups[0].distribution;
+                self.histogram(all, column.unit, column.kind.is_log2(), out)?;
+                self.percentiles(table, all, out)
+            }
+            _ if stacks => self.stacks(table, &groups, out),
+            _ => self.columns(table, &groups, out),
+        }
+    }
+
+    /// The groups of a table in their order.
+    pub fn sorted(&self, table: &Table) -> Vec<Group> {
+        let mut groups = table.groups();
+        let hits = table.hitcount().unwrap_or_default();
+        let by = match table.interval_column() {
+            Some(_) => hits,
+            None => table.values.len().saturating_sub(1),
+        };
+        let last = self.percents.iter().max().copied();
+        groups.sort_by_cached_key(|group| {
+            let first = match self.sort {
+                Sort::Largest => group.values.get(by).copied(),
+                Sort::Percentile => last
+                    .and_then(|last| quantile(&group.distribution, last))
+                    .map(|bucket| bucket.hi),
+                Sort::Key => None,
+            };
+            (std::cmp::Reverse(first), group.keys.clone())
+        });
+        groups
+    }
+
+    /// One row for each interval, with a bar.
+    fn histogram(
+        &self,
+        all: &Distribution,
+        unit: Option<Unit>,
+        powers: bool,
+        out: &mut impl Write,
+    ) -> io::Result<()> {
+        let shown = if powers {
+            filled(&all.fold(power_of_two))
+        } else {
+            all.buckets.clone()
+        };
+        let most = shown.iter().map(|&(_, n)| n).max().unwrap_or(1);
+        // Both ends are rounded up, so that an interval is seen to begin where the one before it ends.
+        let number = |n: Number| amount(n, unit, Round::Up, self.scale);
+        let rows: Vec<(String, String, u64)> = shown
+            .iter()
+            .map(|&(bucket, n)| (number(bucket.lo), number(bucket.hi), n))
+            .collect();
+        let low = rows.iter().map(|row| row.0.len()).max().unwrap_or(0);
+        let high = rows.iter().map(|row| row.1.len()).max().unwrap_or(0);
+        let heading = format!("{:>width$}", self.heading, width = low + high + 4);
+        self.heading(&format!("  {heading} {:>12}  distribution", "count"), out)?;
+        let width = BAR.min(self.width.saturating_sub(low + high + 24)).max(8);
+        for (lo, hi, n) in &rows {
+            let count = units::count((*n).into());
+            let line = format!(
+                "  {lo:>low$} .. {hi:>high$} {count:>12}  {}",
+                self.bar(*n, most, width)
+            );
+            writeln!(out, "{}", line.trim_end())?;
+        }
+        Ok(())
+    }
+
+    fn percentiles(
+        &self,
+        table: &Table,
+        all: &Distribution,
+        out: &mut impl Write,
+    ) -> io::Result<()> {
+        let Some(column) = table.interval_column().map(|column| &table.keys[column]) else {
+            return Ok(());
+        };
+        let said: Vec<String> = self
+            .percents
+            .iter()
+            .filter_map(|&percent| {
+                let found = quantile(all, percent)?;
+                Some(format!(
+                    "p{percent} {}",
+                    amount(found.hi, column.unit, Round::Up, self.scale)
+                ))
+            })
+            .collect();
+        let bound = error_of(column.kind).unwrap_or_default();
+        let hits = units::count(all.hits().into());
+        match said.is_empty() {
+            true => writeln!(out, "  {hits} hits"),
+            false => writeln!(out, "  {hits} hits  {}  ({bound})", said.join("  ")),
+        }
+    }
+
+    /// One row for each group.
+    fn columns(&self, table: &Table, groups: &[Group], out: &mut impl Write) -> io::Result<()> {
+        let interval = table.interval_column();
+        let hits = table.hitcount();
+        let keys: Vec<&str> = (0..table.keys.len())
+            .filter(|&i| Some(i) != interval)
+            .map(|i| table.keys[i].name.as_str())
+            .collect();
+        // A table without anything to divide by has a key that says nothing.
+        let keys = if self.labels.is_empty() {
+            Vec::new()
+        } else {
+            keys
+        };
+        let mut titles: Vec<String> = self
+            .labels
+            .iter()
+            .map(|label| label.to_uppercase())
+            .collect();
+        let left = titles.len();
+        titles.push(match interval {
+            Some(_) => "HITS".into(),
+            None => self.heading.to_uppercase(),
+        });
+        let sums: Vec<usize> = match interval {
+            Some(_) => Vec::new(),
+            None => (0..table.values.len())
+                .filter(|&i| Some(i) != hits)
+                .collect(),
+        };
+        titles.extend(
+            sums.iter()
+                .map(|&sum| table.values[sum].name.to_uppercase()),
+        );
+        let unit = interval.and_then(|column| table.keys[column].unit);
+        if interval.is_some() {
+            titles.extend(self.percents.iter().map(|percent| format!("p{percent}")));
+        }
+        let shown = if self.top == 0 {
+            groups
+        } else {
+            &groups[..groups.len().min(self.top)]
+        };
+        let rows: Vec<Vec<String>> = shown
+            .iter()
+            .map(|group| {
+                let mut cells: Vec<String> = keys
+                    .iter()
+                    .zip(&group.keys)
+                    .map(|(column, key)| shortened(&self.key(column, key), WIDEST))
+                    .collect();
+                cells.push(hits.map_or_else(String::new, |hits| units::count(group.values[hits])));
+                for &sum in &sums {
+                    cells.push(amount(
+                        group.values[sum],
+                        table.values[sum].unit,
+                        Round::Up,
+                        self.scale,
+                    ));
+                }
+                if interval.is_some() {
+                    for &percent in &self.percents {
+                        let found = quantile(&group.distribution, percent);
+                        cells.push(found.map_or_else(String::new, |found| {
+                            amount(found.hi, unit, Round::Up, self.scale)
+                        }));
+                    }
+                }
+                cells
+            })
+            .collect();
+        let widths: Vec<usize> = (0..titles.len())
+            .map(|i| {
+                rows.iter()
+                    .map(|row| &row[i])
+                    .chain([&titles[i]])
+                    .map(|cell| cell.chars().count())
+                    .max()
+                    .unwrap_or(0)
+            })
+            .collect();
+        let line = |cells: &[String]| -> String {
+            let padded = cells
+                .iter()
+                .zip(&widths)
+                .enumerate()
+                .map(|(i, (cell, &width))| match i < left {
+                    true => format!("{cell:<width$}"),
+                    false => format!("{cell:>width$}"),
+                });
+            padded.collect::<Vec<_>>().join("  ")
+        };
+        let spark = interval.is_some().then(|| Spark::of(shown));
+        let heading = match &spark {
+            Some(spark) => format!("  {}  {}", line(&titles), spark.title(unit, self.scale)),
+            None => format!("  {}", line(&titles)),
+        };
+        self.heading(heading.trim_end(), out)?;
+        for (row, group) in rows.iter().zip(shown) {
+            let bars = spark.as_ref().map_or_else(String::new, |spark| {
+                spark.draw(&group.distribution, self.blocks)
+            });
+            let text = format!("  {}  {bars}", line(row));
+            writeln!(out, "{}", text.trim_end())?;
+        }
+        self.more(groups.len() - shown.len(), out)?;
+        if let (Some(column), false) = (interval, self.percents.is_empty()) {
+            let bound = error_of(table.keys[column].kind).unwrap_or_default();
+            writeln!(out, "  ({bound})")?;
+        }
+        Ok(())
+    }
+
+    /// A paragraph for each stack.
+    fn stacks(&self, table: &Table, groups: &[Group], out: &mut impl Write) -> io::Result<()> {
+        let shown = if self.top == 0 {
+            groups
+        } else {
+            &groups[..groups.len().min(self.top)]
+        };
+        for group in shown {
+            let latency = table.values.iter().any(|column| column.name == "lat");
+            let mut title: Vec<String> = table
+                .values
+                .iter()
+                .zip(&group.values)
+                .map(|(column, &value)| {
+                    let name = match column.name.as_str() {
+                        "hitcount" if latency && value == 1 => "time",
+                        "hitcount" if latency => "times",
+                        "hitcount" | "lat" => &self.heading,
+                        name => name,
+                    };
+                    format!(
+                        "{} {name}",
+                        amount(value, column.unit, Round::Up, self.scale)
+                    )
+                })
+                .collect();
+            for (column, key) in table.keys.iter().zip(&group.keys) {
+                if !matches!(key, Key::Stack(_)) {
+                    title.push(format!("{} {}", column.name, self.key(&column.name, key)));
+                }
+            }
+            self.heading(&format!("  {}", title.join("  ")), out)?;
+            for key in &group.keys {
+                let Key::Stack(frames) = key else { continue };
+                for frame in frames {
+                    writeln!(out, "      {}", units::text(units::function(frame)))?;
+                }
+            }
+        }
+        self.more(groups.len() - shown.len(), out)
+    }
+
+    fn more(&self, rows: usize, out: &mut impl Write) -> io::Result<()> {
+        match rows {
+            0 => Ok(()),
+            _ => writeln!(out, "  ... and {rows} more; --top 0 shows all"),
+        }
+    }
+
+    fn heading(&self, text: &str, out: &mut impl Write) -> io::Result<()> {
+        let style = if self.colour {
+            Style::new().bold()
+        } else {
+            Style::new()
+        };
+        writeln!(out, "{style}{text}{style:#}")
+    }
+
+    fn bar(&self, n: u64, most: u64, width: usize) -> String {
+        let eighths = u128::from(n) * width as u128 * 8 / u128::from(most.max(1));
+        let eighths = usize::try_from(eighths).unwrap_or_default();
+        if !self.blocks {
+            return "#".repeat(eighths.div_ceil(8).min(width));
+        }
+        let part = [' ', '▏', '▎', '▍', '▌', '▋', '▊', '▉'];
+        let mut bar = "█".repeat(eighths / 8);
+        match (eighths % 8, n) {
+            (0, 1..) if eighths == 0 => bar.push(part[1]),
+            (0, _) => {}
+            (rest, _) => bar.push(part[rest]),
+        }
+        bar
+    }
+}
+
+/// Text of at most so many characters.
+fn shortened(text: &str, width: usize) -> String {
+    match text.char_indices().nth(width) {
+        None => text.to_owned(),
+        Some(_) => text.chars().take(width - 1).chain(['…']).collect(),
+    }
+}
+
+/// All powers of two from the first one with hits to the last one.
+fn filled(folded: &Distribution) -> Vec<(Bucket, u64)> {
+    let (Some(&(first, _)), Some(&(last, _))) = (folded.buckets.first(), folded.buckets.last())
+    else {
+        return Vec::new();
+    };
+    let mut all = Vec::new();
+    let mut bucket = first;
+    while bucket.hi < last.hi {
+        let found = folded
+            .buckets
+            .binary_search_by(|&(other, _)| other.cmp(&bucket));
+        all.push((bucket, found.map_or(0, |i| folded.buckets[i].1)));
+        // Not all intervals are powers of two: negative numbers have others.
+        let next = power_of_two(Bucket {
+            lo: bucket.hi + 1,
+            hi: bucket.hi + 1,
+        });
+        if next.lo <= bucket.hi {
+            return folded.buckets.clone();
+        }
+        bucket = next;
+    }
+    all.push((last, folded.buckets.last().map_or(0, |&(_, n)| n)));
+    all
+}
+
+/// Small histograms of one line, all over the same powers of two.
+struct Spark {
+    powers: Vec<Bucket>,
+}
+
+impl Spark {
+    fn of(groups: &[Group]) -> Self {
+        let mut all = Distribution::default();
+        for group in groups {
+            all.buckets
+                .extend(group.distribution.fold(power_of_two).buckets);
+        }
+        all.buckets.sort_unstable();
+        let powers = filled(&all.fold(|bucket| bucket))
+            .into_iter()
+            .map(|(bucket, _)| bucket)
+            .collect();
+        Self { powers }
+    }
+
+    fn title(&self, unit: Option<Unit>, scale: Option<Scale>) -> String {
+        let first = self.powers.first().map(|bucket| bucket.lo);
+        let last = self.powers.last().map(|bucket| bucket.hi);
+        let [first, last] = [first, last]
+            .map(|end| end.map_or_else(String::new, |n| amount(n, unit, Round::Up, scale)));
+        let dots = self
+            .powers
+            .len()
+            .saturating_sub(first.len() + last.len() + 2)
+            .max(2);
+        format!("{first} {} {last}", ".".repeat(dots))
+    }
+
+    fn draw(&self, distribution: &Distribution, blocks: bool) -> String {
+        let levels: &[char] = match blocks {
+            true => &['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'],
+            false => &['.', ':', '-', '=', '+', '*', '#', '@'],
+        };
+        let folded = distribution.fold(power_of_two);
+        let most = folded
+            .buckets
+            .iter()
+            .map(|&(_, n)| n)
+            .max()
+            .unwrap_or(1)
+            .max(1);
+        let level = |n: u64| {
+            levels[usize::try_from(u128::from(n) * 7 / u128::from(most))
+                .unwrap_or_default()
+                .min(7)]
+        };
+        self.powers
+            .iter()
+            .map(|bucket| {
+                match folded
+                    .buckets
+                    .binary_search_by(|(other, _)| other.cmp(bucket))
+                {
+                    Ok(i) => level(folded.buckets[i].1),
+                    Err(_) => ' ',
+                }
+            })
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::tests::table;
+
+    fn look(labels: &[&str]) -> Look {
+        Look {
+            labels: labels.iter().map(|&label| label.into()).collect(),
+            heading: "wait".into(),
+            percents: vec!["50".parse().unwrap(), "99".parse().unwrap()],
+            blocks: true,
+            width: 80,
+            ..Look::default()
+        }
+    }
+
+    fn text(look: &Look, table: &Table) -> String {
+        let mut out = Vec::new();
+        look.write(table, &mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn groups_have_rows() {
+        let shown = text(
+            &look(&["pid"]),
+            &table(&[(1, 10, 90), (1, 14, 10), (22, 12, 7)]),
+        );
+        assert_eq!(
+            shown,
+            "  PID  HITS     p50     p99  513ns .. 16.4us\n\
+             \x20 1     100  1.03us  16.4us  █   ▁\n\
+             \x20 22      7  4.10us  4.10us    █\n\
+             \x20 (upper bounds, less than twice the true value)\n"
+        );
+    }
+
+    #[test]
+    fn one_group_is_a_histogram() {
+        let mut one = table(&[(1, 10, 90), (1, 12, 9)]);
+        one.keys.remove(0);
+        for row in &mut one.rows {
+            row.keys.remove(0);
+        }
+        let shown = text(&look(&[]), &one);
+        let lines: Vec<&str> = shown.lines().collect();
+        assert_eq!(lines.len(), 5, "{shown}");
+        assert!(
+            lines[1].starts_with("   513ns .. 1.03us           90  ████"),
+            "{shown}"
+        );
+        assert!(lines[2].ends_with("            0"), "{shown:?}");
+        assert_eq!(
+            lines[4],
+            "  99 hits  p50 1.03us  p99 4.10us  (upper bounds, less than twice the true value)"
+        );
+    }
+
+    #[test]
+    fn rows_that_are_left_out_are_counted() {
+        let look = Look {
+            top: 1,
+            ..look(&["pid"])
+        };
+        assert!(text(&look, &table(&[(1, 3, 1), (2, 3, 2)]))
+            .contains("... and 1 more; --top 0 shows all"));
+    }
+}

@@ -1,0 +1,471 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! A table or a heat map on the whole screen, anew after each interval.
+
+use std::io::IsTerminal;
+use std::time::{Duration, Instant};
+
+use ratatui::backend::Backend;
+use ratatui::crossterm::event::{self, Event, KeyCode, KeyEventKind, KeyModifiers};
+use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::style::{Modifier, Style};
+use ratatui::text::Line;
+use ratatui::widgets::Paragraph;
+use ratatui::{Frame, Terminal};
+
+use super::map::Map;
+use super::table::{Look, Sort};
+use crate::ask::Stop;
+use crate::error::{Error, Result};
+use crate::model::Table;
+use crate::units;
+
+/// How long a key waits for its effect at most.
+const TICK: Duration = Duration::from_millis(50);
+
+/// What is on the screen.
+struct Screen<'a> {
+    title: &'a str,
+    look: Look,
+    table: Option<Table>,
+    paused: bool,
+    /// The text that rows must have, and whether it is being typed.
+    filter: String,
+    typing: bool,
+    scroll: usize,
+    /// All until now, and whether it is to be seen in place of the last table.
+    map: Map,
+    heat: bool,
+    colours: bool,
+}
+
+/// Where the tables come from.
+pub trait Feed {
+    /// When the next one is due; `None` if there is none any more.
+    fn due(&mut self) -> Option<Instant>;
+
+    /// The next one.
+    fn next(&mut self) -> Result<Table>;
+
+    /// Whether the last one stays on the screen until the user has seen it.
+    fn stays(&self) -> bool;
+}
+
+/// What is being counted: a table after each interval.
+pub struct Counted<'a> {
+    next: &'a mut dyn FnMut() -> Result<Table>,
+    interval: Duration,
+    due: Instant,
+    left: Option<u64>,
+}
+
+impl<'a> Counted<'a> {
+    /// What `next` returns, so many times or until somebody ends it.
+    pub fn new(
+        interval: Duration,
+        count: Option<u64>,
+        next: &'a mut dyn FnMut() -> Result<Table>,
+    ) -> Self {
+        Self {
+            next,
+            interval,
+            due: Instant::now() + interval,
+            left: count,
+        }
+    }
+}
+
+impl Feed for Counted<'_> {
+    fn due(&mut self) -> Option<Instant> {
+        (self.left != Some(0)).then_some(self.due)
+    }
+
+    fn next(&mut self) -> Result<Table> {
+        self.due = (self.due + self.interval).max(Instant::now());
+        self.left = self.left.map(|left| left - 1);
+        (self.next)()
+    }
+
+    fn stays(&self) -> bool {
+        false
+    }
+}
+
+/// What a key asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Wish {
+    GoOn,
+    Quit,
+}
+
+/// Shows tables, or a heat map of them, until the user, a signal or their end ends it.
+pub fn run(title: &str, look: &Look, heat: bool, stop: &Stop, feed: &mut dyn Feed) -> Result<()> {
+    if !std::io::stdout().is_terminal() {
+        return Err(Error::new(
+            "the output is no terminal, which --live and top are for; leave --live out",
+        ));
+    }
+    let mut terminal = ratatui::try_init()
+        .map_err(|error| Error::new(format!("cannot use this terminal: {error}")))?;
+    let mut screen = Screen::new(title, look, heat);
+    let result = screen.run(&mut terminal, stop, feed);
+    ratatui::restore();
+    result
+}
+
+impl<'a> Screen<'a> {
+    fn new(title: &'a str, look: &Look, heat: bool) -> Self {
+        Self {
+            title,
+            look: Look {
+                colour: false,
+                top: 0,
+                ..look.clone()
+            },
+            table: None,
+            paused: false,
+            filter: String::new(),
+            typing: false,
+            scroll: 0,
+            map: Map::default(),
+            heat,
+            colours: look.colour,
+        }
+    }
+
+    fn run<B: Backend>(
+        &mut self,
+        terminal: &mut Terminal<B>,
+        stop: &Stop,
+        feed: &mut dyn Feed,
+    ) -> Result<()> {
+        let broken = |error: std::io::Error| Error::new(format!("the terminal is gone: {error}"));
+        terminal.draw(|frame| self.draw(frame)).map_err(broken)?;
+        loop {
+            let now = Instant::now();
+            let mut changed = false;
+            let due = feed.due();
+            if due.is_some_and(|due| now >= due) {
+                let table = feed.next()?;
+                changed = !self.paused;
+                self.take(table);
+            }
+            if stop.wait(Some(now)) || feed.due().is_none() && !feed.stays() {
+                return Ok(());
+            }
+            let wait = feed
+                .due()
+                .map_or(TICK, |due| due.saturating_duration_since(now).min(TICK));
+            if event::poll(wait).map_err(broken)? {
+                match event::read().map_err(broken)? {
+                    Event::Key(key) if key.kind == KeyEventKind::Press => {
+                        let control = key.modifiers.contains(KeyModifiers::CONTROL);
+                        if self.key(key.code, control) == Wish::Quit {
+                            return Ok(());
+                        }
+                        changed = true;
+                    }
+                    Event::Resize(..) => changed = true,
+                    _ => {}
+                }
+            }
+            if changed {
+                terminal.draw(|frame| self.draw(frame)).map_err(broken)?;
+            }
+        }
+    }
+
+    fn take(&mut self, table: Table) {
+        self.map.add(&table);
+        if !self.paused {
+            self.table = Some(table);
+        }
+    }
+
+    fn key(&mut self, code: KeyCode, control: bool) -> Wish {
+        match code {
+            KeyCode::Char('c') if control => return Wish::Quit,
+            KeyCode::Char(c) if self.typing => self.filter.push(c),
+            KeyCode::Backspace if self.typing => {
+                self.filter.pop();
+            }
+            KeyCode::Enter if self.typing => self.typing = false,
+            KeyCode::Esc if self.typing => {
+                self.typing = false;
+                self.filter.clear();
+            }
+            KeyCode::Esc if self.heat && self.map.back() => {}
+            KeyCode::Char('q') | KeyCode::Esc => return Wish::Quit,
+            KeyCode::Char('p') => self.paused = !self.paused,
+            KeyCode::Char('h') => self.heat = !self.heat,
+            KeyCode::Enter if self.heat => {
+                self.map.enter();
+                self.scroll = 0;
+            }
+            KeyCode::Left | KeyCode::Right | KeyCode::Up | KeyCode::Down
+                if self.heat && !self.map.listing =>
+            {
+                self.map.step(code)
+            }
+            KeyCode::Char('s') => {
+                self.look.sort = match self.look.sort {
+                    Sort::Largest => Sort::Percentile,
+                    Sort::Percentile => Sort::Key,
+                    Sort::Key => Sort::Largest,
+                }
+            }
+            KeyCode::Char('/') => {
+                self.typing = true;
+                self.filter.clear();
+            }
+            KeyCode::Down => self.scroll = self.scroll.saturating_add(1),
+            KeyCode::Up => self.scroll = self.scroll.saturating_sub(1),
+            KeyCode::Home => self.scroll = 0,
+            _ => {}
+        }
+        Wish::GoOn
+    }
+
+    fn draw(&mut self, frame: &mut Frame<'_>) {
+        let [head, body, foot] = Layout::vertical([
+            Constraint::Length(1),
+            Constraint::Min(0),
+            Constraint::Length(1),
+        ])
+        .areas(frame.area());
+        let bold = Style::new().add_modifier(Modifier::BOLD);
+        let head_text = match &self.table {
+            None => format!(" {}  waiting for the first interval", self.title),
+            Some(table) => {
+                let length = table
+                    .span
+                    .map_or_else(String::new, |span| format!("  ({:.3} s)", span.seconds()));
+                let hits: i128 = table
+                    .hitcount()
+                    .map_or(0, |i| table.rows.iter().map(|row| row.values[i]).sum());
+                let paused = if self.paused { "  paused" } else { "" };
+                format!(
+                    " {}{length}  {} hits{paused}",
+                    self.title,
+                    units::count(hits)
+                )
+            }
+        };
+        frame.render_widget(Paragraph::new(Line::styled(head_text, bold)), head);
+        let foot_text = match (self.typing, self.filter.is_empty()) {
+            (true, _) => format!(" /{}", self.filter),
+            _ if self.heat && self.map.listing => {
+                " q quit  Enter map  s sort  / filter  up down".to_owned()
+            }
+            _ if self.heat => " q quit  p pause  h table  arrows cursor  Enter its rows".to_owned(),
+            (false, true) => " q quit  p pause  h heat  s sort  / filter  up down".to_owned(),
+            (false, false) => format!(" only rows with '{}'  / another  q quit", self.filter),
+        };
+        frame.render_widget(Paragraph::new(foot_text), foot);
+        match (self.heat, self.map.listing) {
+            (false, _) => {
+                if let Some(table) = self.table.take() {
+                    self.draw_table(frame, body, &table);
+                    self.table = Some(table);
+                }
+            }
+            (true, false) => self.map.draw(frame, body, self.colours, self.paused),
+            (true, true) => {
+                let [cell, body] =
+                    Layout::vertical([Constraint::Length(1), Constraint::Min(0)]).areas(body);
+                let Some((read_out, table)) = self.map.list() else {
+                    return;
+                };
+                frame.render_widget(Paragraph::new(format!(" {read_out}")), cell);
+                match table {
+                    Some(table) => self.draw_table(frame, body, &table),
+                    None => frame.render_widget(
+                        Paragraph::new(" the rows of then are no longer there"),
+                        body,
+                    ),
+                }
+            }
+        }
+    }
+
+    fn draw_table(&mut self, frame: &mut Frame<'_>, body: Rect, table: &Table) {
+        let bold = Style::new().add_modifier(Modifier::BOLD);
+        let look = Look {
+            width: usize::from(body.width),
+            // No more rows are made than are seen, unless they are searched.
+            top: if self.filter.is_empty() {
+                usize::from(body.height) + self.scroll
+            } else {
+                0
+            },
+            ..self.look.clone()
+        };
+        let mut out = Vec::new();
+        if look.write(table, &mut out).is_err() {
+            return;
+        }
+        let text = String::from_utf8_lossy(&out);
+        let mut lines = text.lines();
+        let heading = lines.next().unwrap_or_default();
+        let rows: Vec<&str> = lines
+            .filter(|line| self.filter.is_empty() || line.contains(&self.filter))
+            .collect();
+        self.scroll = self.scroll.min(rows.len().saturating_sub(1));
+        let shown = std::iter::once(Line::styled(heading.to_owned(), bold)).chain(
+            rows[self.scroll..]
+                .iter()
+                .map(|row| Line::raw((*row).to_owned())),
+        );
+        frame.render_widget(Paragraph::new(shown.collect::<Vec<_>>()), body);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::tests::table;
+    use crate::record;
+    use ratatui::backend::TestBackend;
+
+    fn screen(width: u16, keys: &[KeyCode]) -> String {
+        let look = Look {
+            labels: vec!["pid".into()],
+            heading: "wait".into(),
+            percents: vec!["50".parse().unwrap()],
+            blocks: true,
+            ..Look::default()
+        };
+        let mut screen = Screen::new("rhist runq  module", &look, false);
+        screen.take(table(&[(1, 10, 90), (22, 12, 7)]));
+        for &key in keys {
+            assert_eq!(screen.key(key, false), Wish::GoOn);
+        }
+        let mut terminal = Terminal::new(TestBackend::new(width, 6)).unwrap();
+        terminal.draw(|frame| screen.draw(frame)).unwrap();
+        terminal.backend().to_string()
+    }
+
+    #[test]
+    fn a_table_is_drawn() {
+        assert_eq!(
+            screen(44, &[]),
+            "\" rhist runq  module  97 hits                \"\n\
+             \"  PID  HITS     p50  513ns .. 4.10us        \"\n\
+             \"  1      90  1.03us  █                      \"\n\
+             \"  22      7  4.10us    █                    \"\n\
+             \"  (upper bounds, less than twice the true va\"\n\
+             \" q quit  p pause  h heat  s sort  / filter  \"\n"
+        );
+    }
+
+    #[test]
+    fn keys_change_it() {
+        use KeyCode::Char;
+        assert!(screen(44, &[Char('p')]).contains("paused"));
+        let filtered = screen(44, &[Char('/'), Char('2'), Char('2'), KeyCode::Enter]);
+        assert!(!filtered.contains("  1      90"), "{filtered}");
+        assert!(filtered.contains("only rows with '22'"), "{filtered}");
+        let sorted = screen(44, &[Char('s')]);
+        assert!(
+            sorted.find("  22 ").unwrap() < sorted.find("  1  ").unwrap(),
+            "{sorted}"
+        );
+    }
+
+    /// The screen after three epochs and these keys, and the place that is marked as the cursor.
+    fn heat(colours: bool, keys: &[KeyCode]) -> (String, Option<(u16, u16)>) {
+        let look = Look {
+            labels: vec!["pid".into()],
+            heading: "wait".into(),
+            colour: colours,
+            ..Look::default()
+        };
+        let mut screen = Screen::new("rhist runq", &look, true);
+        for table in record::tests::open(&record::tests::three_epochs()).unwrap() {
+            screen.take(table.unwrap());
+        }
+        let mut terminal = Terminal::new(TestBackend::new(60, 24)).unwrap();
+        terminal.draw(|frame| screen.draw(frame)).unwrap();
+        for &key in keys {
+            assert_eq!(screen.key(key, false), Wish::GoOn);
+            terminal.draw(|frame| screen.draw(frame)).unwrap();
+        }
+        let buffer = terminal.backend().buffer();
+        let reversed = |&(x, y): &(u16, u16)| buffer[(x, y)].modifier.contains(Modifier::REVERSED);
+        let marked = (0..24)
+            .flat_map(|y| (0..60).map(move |x| (x, y)))
+            .find(reversed);
+        (terminal.backend().to_string(), marked)
+    }
+
+    #[test]
+    fn a_cursor_reads_a_heat_map_out() {
+        use KeyCode::{Char, Down, Enter, Esc, Left, Right, Up};
+        let (plain, marked) = heat(false, &[]);
+        insta::assert_snapshot!("map", plain);
+        assert_eq!(marked, None);
+        // The first arrow marks the fullest cell of the last column, and no arrow leaves the map.
+        for keys in [
+            &[Down][..],
+            &[Left, Right],
+            &[Right, Right],
+            &[Left, Up, Down],
+        ] {
+            let (text, _) = heat(false, keys);
+            assert!(
+                text.contains(" 22:13:22 513ns-1.03us: 80 hits (97.6 %)"),
+                "{text}"
+            );
+        }
+        let (text, marked) = heat(false, &[Left, Left, Up, Up]);
+        assert!(
+            text.contains(" 22:13:21 2.04-4.10us: 5 hits (5.3 %)"),
+            "{text}"
+        );
+        assert_eq!(marked, Some((16, 9)));
+        let (text, _) = heat(false, &[Left, Left, Left, Left, Up, Up, Up]);
+        assert!(
+            text.contains(" 22:13:20 4.09-8.20us: 0 hits (0.0 %)"),
+            "{text}"
+        );
+        // In colours a line has two rows, and the cursor is in one of them.
+        let (text, marked) = heat(true, &[Left, Left, Up, Up]);
+        assert!(
+            text.contains(" 22:13:21 2.04-4.10us: 5 hits (5.3 %)"),
+            "{text}"
+        );
+        assert!(marked.is_some());
+        let lists = [Left, Left, Left, Up, Enter];
+        let (text, _) = heat(false, &lists);
+        insta::assert_snapshot!("map_rows", text);
+        assert_eq!(
+            heat(false, &[&lists[..], &[Enter]].concat()).0,
+            heat(false, &lists[..4]).0
+        );
+        assert_eq!(heat(false, &[Left, Esc]).1, None);
+        assert!(heat(false, &[Char('h')]).0.contains("PID"));
+        // Without a cursor there is nothing to list.
+        assert_eq!(heat(false, &[Enter]).0, plain);
+    }
+
+    #[test]
+    fn a_map_needs_intervals() {
+        let mut counted = table(&[(1, 10, 90)]);
+        counted.keys.pop();
+        let mut screen = Screen::new("rhist syscalls", &Look::default(), true);
+        screen.take(counted);
+        for width in [1, 9, 60] {
+            let mut terminal = Terminal::new(TestBackend::new(width, 5)).unwrap();
+            terminal.draw(|frame| screen.draw(frame)).unwrap();
+            let text = terminal.backend().to_string();
+            assert_eq!(text.contains("no numbers in intervals"), width == 60);
+            screen.key(KeyCode::Left, false);
+        }
+    }
+
+    #[test]
+    fn a_terminal_of_20_columns_is_survived() {
+        assert!(screen(20, &[]).contains("rhist runq"));
+        assert!(screen(1, &[KeyCode::Down, KeyCode::Down]).len() > 5);
+    }
+}

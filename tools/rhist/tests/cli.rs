@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! What the command prints: `tests/trycmd/*.trycmd`, on a tracefs that was recorded.
+//!
+//! `TRYCMD=overwrite cargo test` writes what it prints now, for a review.
+
+use std::fs;
+use std::process::Command;
+
+#[test]
+fn what_it_prints() {
+    trycmd::TestCases::new().case("tests/trycmd/*.trycmd");
+}
+
+/// What killed ones have left is removed, and `-v` says each line as a shell would write it.
+#[test]
+fn each_line_is_said() {
+    let root = std::env::temp_dir().join(format!("rhist-said-{}", std::process::id()));
+    fs::create_dir_all(root.join("events")).unwrap();
+    fs::create_dir_all(root.join("instances/rhist-4194305-77")).unwrap();
+    let events = root.join("synthetic_events");
+    let left = "rhist_4194305_a\tu64 x\n";
+    for verbose in [true, false] {
+        fs::write(&events, left).unwrap();
+        fs::create_dir_all(root.join("instances/rhist-4194305-77")).unwrap();
+        let output = Command::new(env!("CARGO_BIN_EXE_rhist"))
+            .arg("--tracefs")
+            .arg(&root)
+            .arg("clean")
+            .args(verbose.then_some("-v"))
+            .output()
+            .unwrap();
+        assert!(output.status.success());
+        let all = fs::read_to_string(&events).unwrap();
+        assert_eq!(all, format!("{left}!rhist_4194305_a\n"));
+        let said = format!(
+            "rmdir {0}/instances/rhist-4194305-77\necho '!rhist_4194305_a' >> {0}/synthetic_events\n",
+            root.display()
+        );
+        let expected = if verbose { said } else { String::new() };
+        assert_eq!(String::from_utf8(output.stderr).unwrap(), expected);
+    }
+    fs::remove_dir_all(root).unwrap();
+}
