@@ -306,6 +306,7 @@ def missing(figures, about, rows, drawn, against):
     wanted = [(name, side) for name in names + ["create"] for side in ("c", "ours")]
     wanted = [(name, side) for name, side in wanted if side == "ours" or not BEYOND.match(name)]
     wanted += [(name, "bpf") for name in ("bpf-count", "bpf-sum", "bpf-join")] + [("stack_trace_save", "core")]
+    wanted += [("runq", side) for side in ("c", "ours", "bpf")]
     out = [f"{name} ({side})" for name, side in wanted if (name, side) not in figures]
     for kind in ("fill", "spread"):
         out += [kind] * (sum(name.startswith(kind + "-") and bool(FILLING.match(name)) for name, _ in figures) < 4)
@@ -391,7 +392,18 @@ def bpf(figures, counts):
             f"The whole of a hit, the event included, in {counts}: a program of bpftrace with the JIT on the same",
             "tracepoint, and the triggers that do the same. What C has instead of ``join()`` is a synthetic event and a third",
             "trigger.", ""] + table(
-                ["bpftrace", "", "trigger", "C", "rust_hist"], rows)
+                ["bpftrace", "", "trigger", "C", "rust_hist"], rows) + load(figures, counts)
+
+
+def load(figures, counts):
+    """What a question adds to a load, beside a program of bpftrace that answers it."""
+    sides = (("bpf", "bpftrace"), ("c", "``rhist --backend c runq``"), ("ours", "``rhist --backend module runq``"))
+    rows = [[title, spread(figures["runq", side])] for side, title in sides if ("runq", side) in figures]
+    if not rows:
+        return []
+    return ["How long tasks wait for a CPU, asked by :doc:`rhist` and by bpftrace's ``runqlat`` (without the tasks that are",
+            f"preempted, which ``rhist runq`` does not count either), in {counts} that a wake-up and its switch take more:", ""
+            ] + table(["asked by", "a wake-up"], rows)
 
 
 def others(figures, counts):
