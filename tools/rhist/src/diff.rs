@@ -122,13 +122,9 @@ fn paired(before: &Table, after: &Table) -> Vec<Pair> {
             distribution,
         } in table.groups()
         {
-            let columns = table
-                .keys
-                .iter()
-                .filter(|column| !column.kind.is_interval());
             let words = keys
                 .iter()
-                .zip(columns)
+                .zip(table.other_keys())
                 .map(|(key, column)| units::key(key, column.unit));
             let name = words.collect::<Vec<_>>().join(", ");
             // The addresses of a kernel are not those of the next one.

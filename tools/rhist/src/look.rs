@@ -133,15 +133,11 @@ pub fn list(tracefs: &Tracefs) -> Result<()> {
 
 /// How the table of anybody's trigger looks.
 fn look_of(table: &Table) -> Look {
-    let interval = table.interval_column();
-    let keys = table
-        .keys
-        .iter()
-        .enumerate()
-        .filter(|&(i, _)| Some(i) != interval);
     Look {
-        labels: keys.map(|(_, key)| key.name.clone()).collect(),
-        heading: interval.map_or_else(|| "hits".into(), |column| table.keys[column].name.clone()),
+        labels: table.other_keys().map(|key| key.name.clone()).collect(),
+        heading: table
+            .interval_column()
+            .map_or_else(|| "hits".into(), |column| table.keys[column].name.clone()),
         blocks: blocks(),
         ..Look::default()
     }

@@ -304,9 +304,17 @@ impl Table {
         self.values.iter().position(|v| v.name == "hitcount")
     }
 
-    /// The first column of intervals.
+    /// The column of intervals that is the measure: the last one, as those to divide by come before it.
     pub fn interval_column(&self) -> Option<usize> {
-        self.keys.iter().position(|k| k.kind.is_interval())
+        self.keys.iter().rposition(|k| k.kind.is_interval())
+    }
+
+    /// The columns of keys but that of the measure.
+    pub fn other_keys(&self) -> impl Iterator<Item = &KeyColumn> {
+        let interval = self.interval_column();
+        let keys = self.keys.iter().enumerate();
+        keys.filter(move |&(i, _)| Some(i) != interval)
+            .map(|(_, key)| key)
     }
 
     /// Removes times below 0, which have no sign, so they are above all that a clock can measure. They arise where an
@@ -431,7 +439,7 @@ impl Table {
         }
     }
 
-    /// The rows by all keys but the first interval, the groups in the order in which they were read.
+    /// The rows by all keys but the interval that is the measure, the groups in the order in which they were read.
     pub fn groups(&self) -> Vec<Group> {
         let interval = self.interval_column();
         let hits = self.hitcount();
@@ -610,6 +618,22 @@ pub(crate) mod tests {
                 prop_assert!(group.distribution.buckets.is_sorted());
             }
         }
+    }
+
+    #[test]
+    fn the_last_interval_is_the_measure() {
+        let mut divided = table(&[(1, 3, 5), (2, 7, 5)]);
+        divided.keys[0].kind = Kind::Log2 { scale: 0 };
+        let interval = divided.rows[0].keys[1].clone();
+        for row in &mut divided.rows {
+            row.keys[0] = interval.clone();
+        }
+        assert_eq!(divided.interval_column(), Some(1));
+        let names: Vec<&str> = divided.other_keys().map(|key| key.name.as_str()).collect();
+        assert_eq!(names, ["pid"]);
+        let groups = divided.groups();
+        assert_eq!(groups.len(), 1);
+        assert_eq!(groups[0].distribution.buckets.len(), 2);
     }
 
     #[test]

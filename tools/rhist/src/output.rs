@@ -120,11 +120,15 @@ fn csv(table: &Table, look: &Look, titles: bool, out: &mut impl Write) -> io::Re
         let mut line = vec!["from_ns".to_owned(), "to_ns".to_owned()];
         let mut labels = look.labels.iter();
         for (i, column) in table.keys.iter().enumerate() {
-            if Some(i) == interval {
-                line.push(with_unit(&format!("{}_from", look.heading), column.unit));
-                line.push(with_unit(&format!("{}_to", look.heading), column.unit));
-            } else {
-                line.push(labels.next().unwrap_or(&column.name).clone());
+            let name = match Some(i) == interval {
+                true => &look.heading,
+                false => labels.next().unwrap_or(&column.name),
+            };
+            match column.kind.is_interval() {
+                true => line.extend(
+                    ["from", "to"].map(|end| with_unit(&format!("{name}_{end}"), column.unit)),
+                ),
+                false => line.push(name.clone()),
             }
         }
         line.extend(
@@ -184,6 +188,26 @@ mod tests {
         assert_eq!(
             String::from_utf8(text).unwrap(),
             "from_ns,to_ns,pid,wait_from_ns,wait_to_ns,hitcount,lat_ns\n0,0,7,5,8,5,40\n"
+        );
+    }
+
+    #[test]
+    fn each_interval_has_two_cells() {
+        let mut rows = crate::model::tests::table(&[(7, 3, 5)]);
+        rows.keys.insert(0, rows.keys[1].clone());
+        rows.keys[0].unit = None;
+        let interval = rows.rows[0].keys[1].clone();
+        rows.rows[0].keys.insert(0, interval);
+        let look = Look {
+            labels: vec!["prio".into(), "pid".into()],
+            heading: "wait".into(),
+            ..Look::default()
+        };
+        let text = table(&rows, Form::Csv, &look, true).unwrap();
+        assert_eq!(
+            String::from_utf8(text).unwrap(),
+            "from_ns,to_ns,prio_from,prio_to,pid,wait_from_ns,wait_to_ns,hitcount,lat_ns\n\
+             0,0,5,8,7,5,8,5,40\n"
         );
     }
 

@@ -186,10 +186,7 @@ impl Replay {
     }
 
     fn look(&self, table: &Table) -> Look {
-        let others = table
-            .keys
-            .iter()
-            .filter(|column| !column.kind.is_interval());
+        let others = table.other_keys();
         let heading = table
             .interval_column()
             .map(|i| units::text(&table.keys[i].name));

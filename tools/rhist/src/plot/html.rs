@@ -70,11 +70,7 @@ pub fn draw(loaded: &Loaded, series: &Series) -> Result<String> {
 
 /// The table of groups, most hits first.
 fn rows(table: &Table, out: &mut String) {
-    let keys: Vec<&KeyColumn> = table
-        .keys
-        .iter()
-        .filter(|column| !column.kind.is_interval())
-        .collect();
+    let keys: Vec<&KeyColumn> = table.other_keys().collect();
     let interval = table.interval_column().map(|i| &table.keys[i]);
     // A sum of what the intervals are of says less than the percentiles.
     let sums: Vec<(usize, &ValueColumn)> = table

@@ -466,12 +466,7 @@ pub fn sorted(table: &Table) -> Vec<(String, u64)> {
         .groups()
         .iter()
         .map(|group| {
-            let keys = group.keys.iter().zip(
-                table
-                    .keys
-                    .iter()
-                    .filter(|column| !column.kind.is_interval()),
-            );
+            let keys = group.keys.iter().zip(table.other_keys());
             let names: Vec<String> = keys
                 .map(|(key, column)| units::key(key, column.unit))
                 .collect();

@@ -323,7 +323,7 @@ impl Look {
                     )
                 })
                 .collect();
-            for (column, key) in table.keys.iter().zip(&group.keys) {
+            for (column, key) in table.other_keys().zip(&group.keys) {
                 if !matches!(key, Key::Stack(_)) {
                     title.push(format!("{} {}", column.name, self.key(&column.name, key)));
                 }
