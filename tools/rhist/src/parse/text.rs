@@ -5,8 +5,12 @@
 //! Rows say neither what kind a key is nor, for sure, where a string ends. The line of the trigger has the modifiers
 //! of the keys, and the widths to which the kernel fills up say the rest.
 
+use std::sync::Once;
+
 use crate::error::{Error, Result};
 use crate::model::{Account, Bucket, Key, KeyColumn, Kind, Number, Row, Table, ValueColumn};
+use crate::output;
+use crate::record::Sum;
 
 /// The width to which a string is filled up.
 const STRING_WIDTH: usize = 50;
@@ -16,6 +20,9 @@ const NUMBER_WIDTH: usize = 10;
 const COMM_WIDTH: usize = 16;
 /// The width of a bar, and the blank before it.
 const BAR_WIDTH: usize = 21;
+
+/// Whether rows that are not as the kernel prints them were spoken of. Tables are read again and again.
+static UNREADABLE: Once = Once::new();
 
 /// Reads the tables of the file `hist` of this event, `system:event`.
 pub fn tables(event: &str, text: &[u8]) -> Result<Vec<Table>> {
@@ -151,16 +158,25 @@ impl<'a> Parser<'a> {
     }
 
     fn table(mut self) -> Result<Table> {
+        let mut wrong = None;
         while let Some(row) = self.rest.strip_prefix("{ ") {
             self.rest = row;
-            self.row().ok_or_else(|| {
-                Error::new(format!(
-                    "row {} of the histogram of {} is not as the kernel prints it: {}",
-                    self.table.rows.len() + 1,
-                    self.table.event,
-                    row.lines().next().unwrap_or_default()
-                ))
-            })?;
+            if self.row().is_none() {
+                // The next row or, after the last one, the totals.
+                let next = row.find("\n{ ").or_else(|| row.find("\n\nTotals:"));
+                self.rest = next.map_or("", |at| &row[at + 1..]);
+                wrong = wrong.or(row.lines().next());
+            }
+        }
+        if let Some(row) = wrong {
+            let text = format!(
+                "a row of the histogram of {} is not as the kernel prints it: {row}",
+                self.table.event
+            );
+            if self.table.rows.is_empty() {
+                return Err(Error::new(text));
+            }
+            UNREADABLE.call_once(|| output::say(&format!("rhist: such rows are left out: {text}")));
         }
         let total = |title: &str| {
             let line = self
@@ -176,7 +192,8 @@ impl<'a> Parser<'a> {
         };
         self.table.account.hits = total("Hits:")?;
         self.table.account.full = total("Dropped:")?;
-        Ok(self.table)
+        // Names that differ in the blanks at their end are the same key here.
+        Ok(Sum::of(&self.table).table)
     }
 
     fn row(&mut self) -> Option<()> {
@@ -304,6 +321,7 @@ impl<'a> Parser<'a> {
             false => self.table.keys[i].kind == Kind::Number,
         };
         if is_number {
+            self.table.keys[i].kind = Kind::Number;
             self.rest = tail;
             return digits[..digits.len() - tail.len()]
                 .parse()
@@ -379,10 +397,10 @@ impl<'a> Parser<'a> {
 
     /// Where the key that begins here ends, at this byte or later.
     fn end_of_key(&self, from: usize) -> Option<usize> {
-        let line = self.rest.lines().next()?;
-        let rest = line.get(from..)?;
-        let ends = [rest.find(", "), rest.find(" }"), rest.find("} ")];
-        ends.into_iter().flatten().min().map(|at| from + at)
+        // The name of a task may have lines.
+        let mut pairs = self.rest.as_bytes().get(from..)?.windows(2);
+        let at = pairs.position(|pair| matches!(pair, b", " | b" }" | b"} "))?;
+        Some(from + at)
     }
 
     /// The byte at which a column of this width ends.
@@ -496,6 +514,48 @@ mod tests {
     }
 
     #[test]
+    fn names_of_tasks_may_be_anything() {
+        let table = one(
+            "hist:keys=comm,pid:vals=hitcount:sort=hitcount:size=2048",
+            &format!(
+                "{{ comm: {:<50}, pid:          1 }} hitcount:          2\n\
+                 {{ comm: {:<50}, pid:          1 }} hitcount:          3\n\
+                 {{ comm: {:<50}, pid:          1 }} hitcount:          4\n",
+                "a\n{ b: c } d", "a", "a "
+            ),
+            9,
+        );
+        let keys = |name: &str| [Key::Text(name.into()), Key::Number(1)];
+        assert_eq!(table.rows.len(), 2);
+        assert_eq!(table.rows[0].keys, keys("a\n{ b: c } d"));
+        assert_eq!(table.rows[1].keys, keys("a"));
+        assert_eq!(table.rows[1].values, [7]);
+        let table = one(
+            "hist:keys=common_pid.execname:vals=hitcount:sort=hitcount:size=2048",
+            "{ common_pid: a\nb             [       322] } hitcount:         24\n",
+            24,
+        );
+        let comm = "a\nb".into();
+        assert_eq!(table.rows[0].keys, [Key::Task { pid: 322, comm }]);
+    }
+
+    #[test]
+    fn rows_that_cannot_be_read_are_left_out() {
+        let row = "{ x:          5 } hitcount:          1\n";
+        for wrong in ["{ x: 1\n2\n", "{ x:          6 } hitcount: many\n"] {
+            let trigger = "hist:keys=x:vals=hitcount:sort=hitcount:size=2048";
+            let table = one(trigger, &[row, wrong, row, wrong].concat(), 4);
+            assert_eq!(table.rows.len(), 1);
+            assert_eq!(table.rows[0].values, [2]);
+            let text = format!(
+                "# event histogram\n# trigger info: {trigger} [active]\n\n{wrong}\nTotals:\n"
+            );
+            let error = tables("a:b", text.as_bytes()).unwrap_err();
+            assert!(error.to_string().contains("as the kernel prints it"));
+        }
+    }
+
+    #[test]
     fn stacks_have_lines() {
         let table = one(
             "hist:keys=common_stacktrace,pid:vals=hitcount:sort=hitcount:size=2048",
@@ -571,7 +631,7 @@ mod tests {
             let mut text = String::new();
             let mut wanted = Vec::new();
             for (comm, number, power, hits) in rows {
-                let comm: String = comm.into_iter().map(char::from).filter(|&c| c != '\n').collect();
+                let comm: String = comm.into_iter().map(char::from).collect();
                 let comm = format!("x{}", comm.trim_end_matches(' '));
                 writeln!(
                     text,
