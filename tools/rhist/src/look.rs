@@ -11,7 +11,7 @@ use clap::Args;
 use crate::ask::{blocks, Stop};
 use crate::cli::Global;
 use crate::error::{Error, Result};
-use crate::model::{Account, Key, KeyColumn, Kind, Row, Table, Unit, ValueColumn};
+use crate::model::{Account, Key, KeyColumn, Kind, Number, Row, Table, Unit, ValueColumn};
 use crate::output::{self, Sink};
 use crate::parse::{json, text};
 use crate::quantile::Percent;
@@ -304,6 +304,28 @@ fn overview(tracefs: &Tracefs) -> Result<Table> {
     })
 }
 
+/// What each trigger has counted since; one that had more hits before begins anew.
+fn overview_since(now: &Table, before: &Table) -> Table {
+    let before: HashMap<&[Key], Number> = before
+        .rows
+        .iter()
+        .map(|row| (row.keys.as_slice(), row.values[0]))
+        .collect();
+    let rows = now.rows.iter().filter_map(|row| {
+        let hits = row.values[0];
+        let old = before.get(row.keys.as_slice()).copied();
+        let new = hits - old.filter(|&old| old <= hits).unwrap_or(0);
+        (new > 0).then(|| Row {
+            keys: row.keys.clone(),
+            values: vec![new],
+        })
+    });
+    Table {
+        rows: rows.collect(),
+        ..now.without_rows()
+    }
+}
+
 /// `top`: what is counted at present.
 pub fn top(tracefs: &Tracefs, global: &Global, args: &Top) -> Result<()> {
     let interval = Duration::try_from_secs_f64(args.interval)
@@ -340,10 +362,39 @@ pub fn top(tracefs: &Tracefs, global: &Global, args: &Top) -> Result<()> {
     let mut next = || {
         let now = read()?;
         // A table that somebody has cleared begins anew.
-        let since = now.since(&before).unwrap_or_else(|_| now.clone());
+        let since = match &event {
+            Some(_) => now.since(&before).unwrap_or_else(|_| now.clone()),
+            None => overview_since(&now, &before),
+        };
         before = now;
         Ok(since)
     };
     let mut feed = Counted::new(interval, None, &mut next);
     top::run(&title, &look, false, &stop, &mut feed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn triggers_come_and_go() {
+        let all = |rows: &[(&str, Number)]| Table {
+            rows: rows
+                .iter()
+                .map(|&(name, hits)| Row {
+                    keys: vec![Key::Text(name.into())],
+                    values: vec![hits],
+                })
+                .collect(),
+            ..crate::model::tests::table(&[])
+        };
+        let before = all(&[("gone", 100), ("cleared", 50), ("same", 7), ("more", 5)]);
+        let now = all(&[("cleared", 3), ("same", 7), ("more", 9), ("new", 2)]);
+        let since = overview_since(&now, &before);
+        assert_eq!(
+            since.rows,
+            all(&[("cleared", 3), ("more", 4), ("new", 2)]).rows
+        );
+    }
 }
