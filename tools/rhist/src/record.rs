@@ -204,8 +204,7 @@ impl Recording {
     /// Reads one from here; `name` is for messages.
     pub fn read(name: &str, mut source: Box<dyn BufRead>) -> Result<Self> {
         let mut first = Vec::new();
-        source
-            .read_until(b'\n', &mut first)
+        json::read_line(&mut source, &mut first)
             .map_err(|e| Error::file("read", Path::new(name), &e))?;
         if first.is_empty() {
             return Err(Error::new(format!(
@@ -566,6 +565,13 @@ pub(crate) mod tests {
         assert!(said(b"{}\n").contains("x.jsonl"));
         assert!(said(b"{\"v\":9,\"type\":\"rhist\"}\n").contains("newer rhist"));
         assert!(said(b"{\"v\":1,\"type\":\"rhist\"}\n").contains("no table"));
+    }
+
+    #[test]
+    fn lines_without_end_are_refused() {
+        let zeros = Box::new(BufReader::new(io::repeat(0)));
+        let error = Recording::read("/dev/zero", zeros).err().unwrap();
+        assert!(error.to_string().contains("longer than 16 MiB"), "{error}");
     }
 
     #[test]

@@ -5,7 +5,7 @@
 //! Numbers have up to 64 bits and are never made floating. Each character of a string stands for a byte.
 
 use std::fmt::{self, Write as _};
-use std::io::{self, BufRead, Write};
+use std::io::{self, BufRead, Read, Write};
 
 use serde::de::{self, Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
 
@@ -13,6 +13,43 @@ use crate::error::{Error, Result};
 use crate::model::{
     Account, Bucket, Key, KeyColumn, Kind, Losses, Number, Row, Span, Table, Unit, ValueColumn,
 };
+
+/// How long a line may be.
+const LONGEST: u64 = 16 << 20;
+
+/// Reads a line, with its end; nothing is left at the end of all.
+pub fn read_line(lines: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<usize> {
+    let read = lines.take(LONGEST).read_until(b'\n', line)?;
+    if line.len() as u64 >= LONGEST && !line.ends_with(b"\n") {
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidData,
+            "a line is longer than 16 MiB",
+        ));
+    }
+    Ok(read)
+}
+
+/// What no kernel says of a column, as pictures and exports would never end with it.
+fn wrong_column(column: &KeyColumn) -> Option<&'static str> {
+    match column.kind {
+        Kind::Log2 { scale: 7.. } => Some("the scale of a column is above 6"),
+        Kind::Buckets { width: 0 } => Some("the width of a column is 0"),
+        _ => None,
+    }
+}
+
+/// Whether a key is an interval that its column cannot have.
+fn is_outside(key: &Key, column: &KeyColumn) -> bool {
+    match (key, column.kind) {
+        (
+            Key::Bucket {
+                index: Some(index), ..
+            },
+            Kind::Log2 { scale },
+        ) => index.unsigned_abs() > 64 << scale,
+        _ => false,
+    }
+}
 
 /// Reads tables from lines. What is between tables and of another type is passed over.
 pub struct Reader<R> {
@@ -36,7 +73,7 @@ impl<R: BufRead> Reader<R> {
         loop {
             self.line.clear();
             self.number += 1;
-            let read = self.lines.read_until(b'\n', &mut self.line);
+            let read = read_line(&mut self.lines, &mut self.line);
             match read.map_err(|e| Error::new(format!("cannot read line {}: {e}", self.number)))? {
                 0 => return Ok(None),
                 _ if self.line.trim_ascii().is_empty() => {}
@@ -67,12 +104,19 @@ impl<R: BufRead> Reader<R> {
                 }
             }
         };
+        if let Some(what) = table.keys.iter().find_map(wrong_column) {
+            return Err(self.wrong(what));
+        }
         if !table.consumed {
             return Ok(Some(table));
         }
         loop {
             match self.next_line()? {
                 Some(Line::Row(row)) if row.keys.len() == table.keys.len() && row.values.len() == table.values.len() => {
+                    let mut keys = row.keys.iter().zip(&table.keys);
+                    if keys.any(|(key, column)| is_outside(key, column)) {
+                        return Err(self.wrong("an interval is none of its column"));
+                    }
                     table.rows.push(row);
                 }
                 Some(Line::Row(_)) => return Err(self.wrong("the row has not as many members as there are columns")),
@@ -633,6 +677,28 @@ pub(crate) mod tests {
         assert!(tables(short.as_bytes()).is_err());
     }
 
+    #[test]
+    fn what_no_kernel_writes_is_refused() {
+        for (right, wrong, said) in [
+            ("\"scale\":3", "\"scale\":7", "line 1 "),
+            ("\"scale\":3", "\"scale\":200", "the scale of a column"),
+            ("\"width\":10", "\"width\":0", "the width of a column"),
+            ("\"i\":85", "\"i\":85000000000", "line 2 "),
+            (
+                "\"i\":85",
+                "\"i\":-9223372036854775808",
+                "an interval is none",
+            ),
+        ] {
+            let text = TWO.replace(right, wrong);
+            let error = tables(text.as_bytes()).unwrap_err().to_string();
+            assert!(error.contains(said), "{error}");
+        }
+        let endless = Reader::new(io::BufReader::new(io::repeat(b' '))).next();
+        let error = endless.unwrap().unwrap_err().to_string();
+        assert!(error.contains("longer than 16 MiB"), "{error}");
+    }
+
     fn bytes() -> impl Strategy<Value = String> {
         prop::collection::vec(0u8..=255, 0..20)
             .prop_map(|bytes| bytes.into_iter().map(char::from).collect())
@@ -656,7 +722,7 @@ pub(crate) mod tests {
                 .prop_map(|(number, name)| (Kind::Syscall, Key::Syscall { number, name })),
             prop::collection::vec(bytes(), 0..5)
                 .prop_map(|frames| (Kind::Stack, Key::Stack(frames))),
-            (number(), number(), any::<i64>(), 0..7u8).prop_map(|(lo, hi, index, scale)| {
+            (number(), number(), -64..=64i64, 0..7u8).prop_map(|(lo, hi, index, scale)| {
                 let bucket = Bucket { lo, hi };
                 (
                     Kind::Log2 { scale },
@@ -666,7 +732,7 @@ pub(crate) mod tests {
                     },
                 )
             }),
-            (number(), number(), any::<u64>()).prop_map(|(lo, hi, width)| {
+            (number(), number(), 1..=u64::MAX).prop_map(|(lo, hi, width)| {
                 let bucket = Bucket { lo, hi };
                 (
                     Kind::Buckets { width },
