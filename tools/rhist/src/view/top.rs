@@ -15,7 +15,7 @@ use ratatui::{Frame, Terminal};
 
 use super::map::Map;
 use super::table::{Look, Sort};
-use crate::ask::Stop;
+use crate::ask::{Stop, NEVER};
 use crate::error::{Error, Result};
 use crate::model::Table;
 use crate::units;
@@ -69,10 +69,15 @@ impl<'a> Counted<'a> {
         Self {
             next,
             interval,
-            due: Instant::now() + interval,
+            due: after(Instant::now(), interval),
             left: count,
         }
     }
+}
+
+/// When an interval ends. One that is too long to be said never does.
+fn after(begin: Instant, interval: Duration) -> Instant {
+    begin.checked_add(interval).unwrap_or(begin + NEVER)
 }
 
 impl Feed for Counted<'_> {
@@ -81,7 +86,7 @@ impl Feed for Counted<'_> {
     }
 
     fn next(&mut self) -> Result<Table> {
-        self.due = (self.due + self.interval).max(Instant::now());
+        self.due = after(self.due, self.interval).max(Instant::now());
         self.left = self.left.map(|left| left - 1);
         (self.next)()
     }
@@ -356,6 +361,15 @@ mod tests {
              \"  (upper bounds, less than twice the true va\"\n\
              \" q quit  p pause  h heat  s sort  / filter  \"\n"
         );
+    }
+
+    #[test]
+    fn an_interval_may_have_no_end() {
+        let mut next = || Err(Error::new("nobody counts"));
+        let mut feed = Counted::new(Duration::MAX, None, &mut next);
+        let hour = Duration::from_secs(3600);
+        assert!(feed.due().unwrap() > Instant::now() + hour);
+        assert!(feed.next().is_err());
     }
 
     #[test]
