@@ -17,7 +17,7 @@ use crate::parse::{json, text};
 use crate::quantile::Percent;
 use crate::session::triggers_of;
 use crate::tracefs::{read, Tracefs};
-use crate::units::{amount, count, Round, Scale};
+use crate::units::{self, amount, count, Round, Scale};
 use crate::view::table::Look;
 use crate::view::top::{self, Counted};
 
@@ -123,7 +123,7 @@ pub fn list(tracefs: &Tracefs) -> Result<()> {
     let (first, second) = (wide(0), wide(1));
     let lines: Vec<String> = rows
         .iter()
-        .map(|[a, b, c]| format!("{a:<first$}  {b:<second$}  {c}\n"))
+        .map(|[a, b, c]| units::plain(&format!("{a:<first$}  {b:<second$}  {c}")) + "\n")
         .collect();
     match rows.len() {
         1 => output::print(b"there are no hist triggers\n"),
@@ -134,10 +134,14 @@ pub fn list(tracefs: &Tracefs) -> Result<()> {
 /// How the table of anybody's trigger looks.
 fn look_of(table: &Table) -> Look {
     Look {
-        labels: table.other_keys().map(|key| key.name.clone()).collect(),
-        heading: table
-            .interval_column()
-            .map_or_else(|| "hits".into(), |column| table.keys[column].name.clone()),
+        labels: table
+            .other_keys()
+            .map(|key| units::text(&key.name))
+            .collect(),
+        heading: table.interval_column().map_or_else(
+            || "hits".into(),
+            |column| units::text(&table.keys[column].name),
+        ),
         blocks: blocks(),
         ..Look::default()
     }
@@ -168,7 +172,12 @@ pub fn show(tracefs: &Tracefs, global: &Global, show: &Show) -> Result<()> {
         };
         let mut out = Vec::new();
         if show.format == output::Form::Text {
-            out = format!("{}{}\n", if i > 0 { "\n" } else { "" }, table.trigger).into_bytes();
+            out = format!(
+                "{}{}\n",
+                if i > 0 { "\n" } else { "" },
+                units::text(&table.trigger)
+            )
+            .into_bytes();
         }
         out.extend(output::table(table, show.format, &look, true)?);
         sink.write(&out)?;
@@ -239,7 +248,7 @@ pub fn stats(tracefs: &Tracefs) -> Result<()> {
                         unknown.clone(),
                         format!("{}/{}", table.rows.len(), size.unwrap_or("?")),
                         unknown,
-                        table.trigger.clone(),
+                        units::text(&table.trigger),
                     ]);
                 }
             }
@@ -262,7 +271,7 @@ pub fn stats(tracefs: &Tracefs) -> Result<()> {
                 10 => cell.clone(),
                 _ => format!("{cell:>width$}"),
             });
-        out.push_str(&cells.collect::<Vec<_>>().join("  "));
+        out.push_str(&units::plain(&cells.collect::<Vec<_>>().join("  ")));
         out.push('\n');
     }
     output::print(out.as_bytes())

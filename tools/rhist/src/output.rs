@@ -9,6 +9,7 @@ use std::path::Path;
 use crate::error::{Error, Result};
 use crate::model::{Key, Table};
 use crate::parse::json;
+use crate::units;
 use crate::view::table::{key_text, Look};
 
 /// When to use colours.
@@ -92,9 +93,14 @@ pub fn print(bytes: &[u8]) -> Result<()> {
     Sink::open(None)?.write(bytes)
 }
 
-/// Says something beside the results, if somebody listens.
+/// Says something beside the results, if somebody listens. What would command a terminal is left out.
 pub fn say(text: &str) {
-    let _ = writeln!(io::stderr(), "{text}");
+    let _ = writeln!(io::stderr(), "{}", printable(text));
+}
+
+/// Lines without control characters.
+fn printable(text: &str) -> String {
+    text.replace(|c: char| c.is_control() && c != '\n', "")
 }
 
 /// A table in this form. The first one of several has what is needed once.
@@ -132,10 +138,9 @@ fn csv(table: &Table, look: &Look, titles: bool, out: &mut impl Write) -> io::Re
             }
         }
         line.extend(
-            table
-                .values
-                .iter()
-                .map(|value| with_unit(value.name.trim_start_matches('$'), value.unit)),
+            table.values.iter().map(|value| {
+                with_unit(&units::text(value.name.trim_start_matches('$')), value.unit)
+            }),
         );
         writeln!(
             out,
@@ -209,6 +214,11 @@ mod tests {
             "from_ns,to_ns,prio_from,prio_to,pid,wait_from_ns,wait_to_ns,hitcount,lat_ns\n\
              0,0,5,8,7,5,8,5,40\n"
         );
+    }
+
+    #[test]
+    fn what_is_said_commands_no_terminal() {
+        assert_eq!(printable("a\u{1b}]0;x\u{7}b\n\u{9b}c"), "a]0;xb\nc");
     }
 
     #[test]

@@ -211,7 +211,10 @@ impl Recording {
                 "{name} is empty, so there is nothing to show"
             )));
         }
-        let header = serde_json::from_slice::<Header>(&first).ok();
+        let mut header = serde_json::from_slice::<Header>(&first).ok();
+        if let Some(header) = &mut header {
+            header.title = units::plain(&header.title);
+        }
         if let Some(header) = header.as_ref().filter(|header| header.v != VERSION) {
             return Err(Error::new(format!(
                 "{name} is a recording of version {}, which needs a newer rhist",
@@ -226,7 +229,7 @@ impl Recording {
         };
         Ok(Self {
             header,
-            name: name.to_owned(),
+            name: units::plain(name),
             tables: json::Reader::new(watched),
             ended,
             whole: 0,

@@ -161,15 +161,23 @@ pub fn percent(part: u64, whole: u64) -> String {
     format!("{}.{} %", tenths / 10, tenths % 10)
 }
 
-/// A string of the kernel, each of whose characters stands for a byte, as the text that it is in UTF-8. What would
-/// command a terminal is shown as a question mark.
+/// A string of the kernel, each of whose characters stands for a byte, as the text that it is in UTF-8, and [`plain`].
 pub fn text(bytes: &str) -> String {
     let bytes: Vec<u8> = bytes
         .chars()
         .map(|c| u8::try_from(c).unwrap_or(b'?'))
         .collect();
-    let shown = |c: char| if c.is_control() { '?' } else { c };
-    String::from_utf8_lossy(&bytes).chars().map(shown).collect()
+    plain(&String::from_utf8_lossy(&bytes))
+}
+
+/// A text without what would command a terminal, or may not be in XML: a question mark is in its place.
+pub fn plain(text: &str) -> String {
+    let shown = |c: char| match c {
+        '\u{fffe}' | '\u{ffff}' => '?',
+        c if c.is_control() => '?',
+        c => c,
+    };
+    text.chars().map(shown).collect()
 }
 
 /// A key as one word.

@@ -431,3 +431,44 @@ fn a_full_disk_and_a_closed_pipe_are_survived() {
         );
     }
 }
+
+#[test]
+fn no_title_commands_a_terminal() {
+    const TITLE: &str = "a\u{1b}]0;x\u{7}b";
+    let scratch = Scratch::new("title");
+    let hostile = |text: &str| {
+        let (header, rest) = text.split_once('\n').unwrap();
+        let mut header: serde_json::Value = serde_json::from_str(header).unwrap();
+        header["title"] = TITLE.into();
+        format!("{header}\n{rest}")
+    };
+    let log = scratch.file("log.jsonl", &hostile(LOG));
+    let stacks = scratch.file("stacks.jsonl", &hostile(STACKS));
+    for (arguments, files) in [
+        (&["replay", "--heat"][..], &[log.as_path()][..]),
+        (&["diff"], &[&log, &log]),
+    ] {
+        let text = shown(&rhist(arguments, files));
+        assert!(text.contains("a?]0;x?b"), "{text}");
+        assert!(
+            !text.contains(|c: char| c.is_control() && c != '\n'),
+            "{text}"
+        );
+    }
+    let picture = scratch.0.join("x.svg");
+    for (arguments, file) in [
+        (&["plot", "-o"][..], &log),
+        (&["flame", "-o"], &stacks),
+        (&["plot", "--title", TITLE, "-o"], &log),
+        (&["flame", "--title", TITLE, "-o"], &stacks),
+    ] {
+        shown(&rhist(arguments, &[&picture, file]));
+        let svg = fs::read_to_string(&picture).unwrap();
+        parsed(&svg);
+        assert!(svg.contains("a?]0;x?b"), "{svg}");
+        assert!(!svg.contains(['\u{1b}', '\u{7}']));
+    }
+    let wrong = LOG.replacen("\"active\"", "\"\\u001b[2J\"", 1);
+    let output = rhist(&["replay"], &[&scratch.file("wrong.jsonl", &wrong)]);
+    assert!(said(&output).contains("[2J") && !said(&output).contains('\u{1b}'));
+}

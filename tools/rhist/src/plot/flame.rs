@@ -88,12 +88,12 @@ pub fn draw(title: &str, table: &Table, column: usize) -> Result<String> {
     }
     let value = &table.values[column];
     let mut options = Options::default();
-    options.title = title.to_owned();
-    options.subtitle = Some(table.trigger.clone());
+    options.title = units::plain(title);
+    options.subtitle = Some(units::text(&table.trigger));
     options.count_name = match value.unit {
         Some(unit) => unit.name().to_owned(),
         None if value.name == "hitcount" => "hits".to_owned(),
-        None => value.name.clone(),
+        None => units::text(&value.name),
     };
     options.image_width = Some(1200);
     options.deterministic = true;

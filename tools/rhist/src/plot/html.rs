@@ -171,13 +171,12 @@ fn still(flame: &str) -> String {
 /// A text as HTML.
 fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
-    for character in text.chars() {
+    for character in units::plain(text).chars() {
         match character {
             '<' => out.push_str("&lt;"),
             '>' => out.push_str("&gt;"),
             '&' => out.push_str("&amp;"),
             '"' => out.push_str("&quot;"),
-            c if c.is_control() => out.push('?'),
             c => out.push(c),
         }
     }

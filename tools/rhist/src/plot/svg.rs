@@ -111,7 +111,7 @@ fn head<'a>(
         let style = ("sans-serif", size).into_font().color(&INK);
         head.draw(&Text::new(cut(text, most), (16, y), style))
     };
-    write(title, TITLE, 24, 12)?;
+    write(&units::plain(title), TITLE, 24, 12)?;
     write(subtitle, SUBTITLE, 16, 37)?;
     Ok(rest)
 }

@@ -216,7 +216,7 @@ impl Look {
         };
         titles.extend(
             sums.iter()
-                .map(|&sum| table.values[sum].name.to_uppercase()),
+                .map(|&sum| units::text(&table.values[sum].name).to_uppercase()),
         );
         let unit = interval.and_then(|column| table.keys[column].unit);
         if interval.is_some() {
@@ -315,7 +315,7 @@ impl Look {
                         "hitcount" if latency && value == 1 => "time",
                         "hitcount" if latency => "times",
                         "hitcount" | "lat" => &self.heading,
-                        name => name,
+                        name => &units::text(name),
                     };
                     format!(
                         "{} {name}",
@@ -325,7 +325,11 @@ impl Look {
                 .collect();
             for (column, key) in table.other_keys().zip(&group.keys) {
                 if !matches!(key, Key::Stack(_)) {
-                    title.push(format!("{} {}", column.name, self.key(&column.name, key)));
+                    title.push(format!(
+                        "{} {}",
+                        units::text(&column.name),
+                        self.key(&column.name, key)
+                    ));
                 }
             }
             self.heading(&format!("  {}", title.join("  ")), out)?;
