@@ -16,7 +16,7 @@ use crate::output::{self, Sink};
 use crate::parse::{json, text};
 use crate::quantile::Percent;
 use crate::session::triggers_of;
-use crate::tracefs::{read, Tracefs};
+use crate::tracefs::{read, Format, Holds, Tracefs};
 use crate::units::{self, amount, count, Round, Scale};
 use crate::view::table::Look;
 use crate::view::top::{self, Counted};
@@ -97,9 +97,31 @@ fn tables(tracefs: &Tracefs, event: &str) -> Result<Vec<Table>> {
     }
     let path = tracefs.event_file(event, "hist");
     if path.exists() && !tracefs.event_file(event, "hist_json").exists() {
-        tables.extend(text::tables(event, &read(&path)?)?);
+        let format = Format::of(tracefs, event)?;
+        for mut table in text::tables(event, &read(&path)?)? {
+            sign(&mut table, &format);
+            tables.push(table);
+        }
     }
     Ok(tables)
+}
+
+/// C prints all numbers without a sign. The format of the event says which ones have one.
+fn sign(table: &mut Table, format: &Format) {
+    let signed = |name: &str| {
+        let field = format.field(name);
+        field.is_some_and(|field| matches!(field.holds, Holds::Number { signed: true, .. }))
+    };
+    for column in 0..table.keys.len() {
+        if signed(&table.keys[column].name) {
+            table.signed(column);
+        }
+    }
+    for column in 0..table.values.len() {
+        if signed(&table.values[column].name) {
+            table.signed_sum(column);
+        }
+    }
 }
 
 /// `ls`: the hist triggers of all instances.
@@ -385,6 +407,20 @@ pub fn top(tracefs: &Tracefs, global: &Global, args: &Top) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_signed_can_be_negative() {
+        let text = "# event histogram\n# trigger info: hist:keys=id:vals=hitcount,ret,n [active]\n\n\
+                    { id: 18446744073709551615 } hitcount:          1  ret: 18446744073709551605  n: 18446744073709551605\n\
+                    \nTotals:\n    Hits: 1\n    Dropped: 0\n";
+        let mut table = text::tables("a:b", text.as_bytes()).unwrap().remove(0);
+        let format = "\tfield:long id;\toffset:8;\tsize:8;\tsigned:1;\n\
+                      \tfield:long ret;\toffset:16;\tsize:8;\tsigned:1;\n\
+                      \tfield:u64 n;\toffset:24;\tsize:8;\tsigned:0;\n";
+        sign(&mut table, &Format::parse(format));
+        assert_eq!(table.rows[0].keys, [Key::Number(-1)]);
+        assert_eq!(table.rows[0].values, [1, -11, 18_446_744_073_709_551_605]);
+    }
 
     #[test]
     fn triggers_come_and_go() {

@@ -240,6 +240,11 @@ fn zip(a: &Account, b: &Account, f: impl Fn(u64, u64) -> u64) -> Account {
     }
 }
 
+/// The number of 64 bits and a sign whose bits these are.
+fn with_sign(number: Number) -> Number {
+    u64::try_from(number).map_or(number, |bits| Number::from(bits as i64))
+}
+
 /// The keys of a row by which it is found in another reading: what an address is called changes with modules.
 fn same_keys(keys: &[Key]) -> Cow<'_, [Key]> {
     let is_symbol = |key: &Key| matches!(key, Key::Symbol { .. });
@@ -507,8 +512,19 @@ impl Table {
     pub fn signed(&mut self, column: usize) {
         for row in &mut self.rows {
             if let Some(Key::Number(number)) = row.keys.get_mut(column) {
-                *number = u64::try_from(*number).map_or(*number, |bits| Number::from(bits as i64));
+                *number = with_sign(*number);
             }
+        }
+    }
+
+    /// Reads the numbers of this column of sums as signed, likewise.
+    pub fn signed_sum(&mut self, column: usize) {
+        for sum in self
+            .rows
+            .iter_mut()
+            .filter_map(|row| row.values.get_mut(column))
+        {
+            *sum = with_sign(*sum);
         }
     }
 
