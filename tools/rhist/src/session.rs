@@ -271,6 +271,29 @@ fn write_schedstats(tracefs: &Tracefs, value: &str) -> Result<()> {
         .map_err(|error| Error::file("write", Path::new(SCHEDSTATS), &error))
 }
 
+/// What the name of an instance says that the tool has made.
+#[derive(Debug, PartialEq, Eq)]
+struct Owner<'a> {
+    pid: &'a str,
+    start: &'a str,
+}
+
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit())
+}
+
+/// The owner of the instance of this name, if the tool has made it: others may call theirs `rhist-web-2`.
+fn owner_of(name: &str) -> Option<Owner<'_>> {
+    let name = name.strip_suffix(SCHEDSTATS_MARK).unwrap_or(name);
+    let parts: Vec<&str> = name.strip_prefix("rhist-")?.split('-').collect();
+    match parts[..] {
+        [pid, start] | [pid, start, _] if parts.iter().all(|part| is_number(part)) => {
+            Some(Owner { pid, start })
+        }
+        _ => None,
+    }
+}
+
 /// The names of all instances.
 fn instances(tracefs: &Tracefs) -> impl Iterator<Item = String> {
     let entries = fs::read_dir(tracefs.path("instances"));
@@ -280,7 +303,7 @@ fn instances(tracefs: &Tracefs) -> impl Iterator<Item = String> {
 
 /// Whether the owner of this instance needs `sched_schedstats`, which was off before.
 fn is_marked(name: &str) -> bool {
-    name.starts_with("rhist-") && name.ends_with(SCHEDSTATS_MARK)
+    name.ends_with(SCHEDSTATS_MARK) && owner_of(name).is_some()
 }
 
 /// Waits until no other process begins or ends that needs `sched_schedstats`.
@@ -335,10 +358,7 @@ impl Leftovers {
         let mut names: Vec<String> = instances(tracefs).collect();
         names.sort();
         for name in names {
-            let mut parts = name.split('-');
-            let (Some("rhist"), Some(pid), Some(start)) =
-                (parts.next(), parts.next(), parts.next())
-            else {
+            let Some(Owner { pid, start }) = owner_of(&name) else {
                 continue;
             };
             let lives = start_time(pid).as_deref() == Some(start)
@@ -387,9 +407,7 @@ fn shared_line(file: &str, line: &str) -> Option<(String, String)> {
     // Behind the number of the process may be that of a question.
     let owner = |name: &str, end: &[char]| -> Option<String> {
         let (pid, _) = name.strip_prefix("rhist_")?.split_once(end)?;
-        pid.bytes()
-            .all(|b| b.is_ascii_digit())
-            .then(|| pid.to_owned())
+        is_number(pid).then(|| pid.to_owned())
     };
     if file != "dynamic_events" {
         let name = line.split_whitespace().next()?;
@@ -398,7 +416,10 @@ fn shared_line(file: &str, line: &str) -> Option<(String, String)> {
     // Synthetic events, which are listed here, too, have been seen in their own file.
     let (_, rest) = line.split_once(':')?;
     let name = rest.split_whitespace().next()?;
-    owner(name, &['_', '/']).map(|pid| (pid, format!("-:{name}")))
+    let (system, _) = name.split_once('/')?;
+    let own = system.strip_prefix("rhist_")?.split('_').all(is_number);
+    let pid = owner(name, &['_', '/']).filter(|_| own)?;
+    Some((pid, format!("-:{name}")))
 }
 
 /// Removes all triggers of an instance that nobody owns any more. Those whose variables others read go after them.
@@ -494,6 +515,7 @@ mod tests {
             "12 !rhist_12_runq"
         );
         assert_eq!(of("synthetic_events", "rhist_x_runq\tu64 lat"), None);
+        assert_eq!(of("synthetic_events", "rhist__mine\tu64 lat"), None);
         assert_eq!(of("synthetic_events", "wakeup\tu64 lat"), None);
         assert_eq!(
             of("dynamic_events", "t:rhist_12/rq block_rq_issue rq=$arg1").unwrap(),
@@ -508,6 +530,44 @@ mod tests {
             None
         );
         assert_eq!(of("dynamic_events", "p:vfs/read vfs_read"), None);
+        for line in [
+            "p:rhist__mine/read vfs_read",
+            "p:rhist_12_mine/read vfs_read",
+            "p:rhist_12_/read vfs_read",
+        ] {
+            assert_eq!(of("dynamic_events", line), None);
+        }
+    }
+
+    #[test]
+    fn only_own_instances_have_an_owner() {
+        for name in [
+            "rhist-12-77",
+            "rhist-12-77-2",
+            "rhist-12-77-schedstats",
+            "rhist-12-77-2-schedstats",
+        ] {
+            let (pid, start) = ("12", "77");
+            assert_eq!(owner_of(name), Some(Owner { pid, start }), "{name}");
+        }
+        for name in [
+            "rhist",
+            "rhist-",
+            "rhist-1",
+            "rhist--2",
+            "rhist-1-",
+            "rhist-1-2-",
+            "rhist-1-2-x",
+            "rhist-1-2-3-4",
+            "rhist-1-2-schedstats-3",
+            "rhist-web-2",
+            "rhist-web-2-schedstats",
+            "rhist-my-test",
+            "myrhist-1-2",
+        ] {
+            assert_eq!(owner_of(name), None, "{name}");
+            assert!(!is_marked(name), "{name}");
+        }
     }
 
     #[test]
@@ -520,6 +580,8 @@ mod tests {
             "rhist-4194305-77-schedstats",
             "somebody",
             "rhist",
+            "rhist-web-2",
+            "rhist-1-2-x",
         ] {
             fs::create_dir_all(root.join("instances").join(name)).unwrap();
         }
