@@ -179,20 +179,24 @@ fn check_rates(session: &mut Session, backend: Backend, plan: &Plan) -> Result<(
     Ok(())
 }
 
-/// Removes what killed processes have left, and says so.
-pub fn clean_up(tracefs: &Tracefs, quiet: bool) -> Result<()> {
-    let left = Leftovers::find(tracefs);
+/// Removes what killed processes have left, and says so. What cannot be removed disturbs nobody who asks.
+fn clean_up(tracefs: &Tracefs, quiet: bool) {
+    let left = Leftovers::find_unkept(tracefs);
     if left.is_empty() {
-        return Ok(());
+        return;
     }
-    left.remove(tracefs)?;
-    if !quiet {
-        let things = left.instances.len() + left.shared.len();
-        output::say(&format!(
-            "rhist: removed what a killed rhist had left: {things} instances and events"
-        ));
+    match left.remove(tracefs) {
+        Err(error) => output::say(&format!(
+            "rhist: something that a killed rhist has left stays: {error}"
+        )),
+        Ok(()) if quiet => {}
+        Ok(()) => {
+            let things = left.instances.len() + left.shared.len();
+            output::say(&format!(
+                "rhist: removed what a killed rhist had left: {things} instances and events"
+            ));
+        }
     }
-    Ok(())
 }
 
 /// Asks, and shows a table after each interval.
@@ -356,7 +360,7 @@ pub fn count(
         check_memory(&asked.question)?;
         plans.push(backend.plan(tracefs, &asked.question, &owner(i))?);
     }
-    clean_up(tracefs, global.quiet)?;
+    clean_up(tracefs, global.quiet);
     let mut sessions = Vec::new();
     let mut counting = Vec::new();
     for (i, (asked, plan)) in all.iter().zip(plans).enumerate() {

@@ -49,7 +49,7 @@ pub struct Global {
         help_heading = "Everywhere"
     )]
     pub backend: Wanted,
-    /// Leave what was made in tracefs; 'rhist clean' removes it
+    /// Leave what was made in tracefs until 'rhist clean' removes it
     #[arg(long, global = true, help_heading = "Everywhere")]
     pub keep: bool,
     /// Say nothing but results and errors
@@ -168,7 +168,7 @@ pub fn command(recipes: &[Recipe]) -> Command {
         )
         .subcommand(
             Command::new("clean")
-                .about("Removes what a killed rhist has left")
+                .about("Removes what a killed rhist has left, and what --keep has")
                 .arg(flag("dry-run", "Only say what there is to remove")),
         )
         .subcommand(

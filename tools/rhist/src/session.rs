@@ -5,7 +5,7 @@
 //! A session has an instance of its own, whose name has the number of the process and when it was started. What
 //! belongs to all instances, synthetic events and probes, has that number in its name. The undo list is written before
 //! each step and run in reverse when the session is dropped: at the end, at a signal, in a panic. What a killed
-//! process has left is removed by the next one, or by `rhist clean`.
+//! process has left is removed by the next one, or by `rhist clean`; what the user keeps, by the latter alone.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -27,6 +27,8 @@ const SCHEDSTATS: &str = "/proc/sys/kernel/sched_schedstats";
 /// The end of the name of an instance whose owner needs `sched_schedstats`, which was off before its first owner came.
 /// The last one switches it off again.
 const SCHEDSTATS_MARK: &str = "-schedstats";
+/// What comes before that in the name of an instance that is kept.
+const KEEP_MARK: &str = "-keep";
 /// The files that have what belongs to all instances, and what removes a line of theirs.
 const SHARED: [&str; 3] = ["synthetic_events", "rsynthetic_events", "dynamic_events"];
 
@@ -90,7 +92,8 @@ impl Session {
             0 => String::new(),
             _ => format!("-{}", question + 1),
         };
-        let name = format!("rhist-{pid}-{start}{which}{mark}");
+        let kept = if keep { KEEP_MARK } else { "" };
+        let name = format!("rhist-{pid}-{start}{which}{kept}{mark}");
         let instance = tracefs.instance(&name);
         let mut session = Self {
             top: tracefs.clone(),
@@ -276,6 +279,8 @@ fn write_schedstats(tracefs: &Tracefs, value: &str) -> Result<()> {
 struct Owner<'a> {
     pid: &'a str,
     start: &'a str,
+    /// Whether the user keeps the instance.
+    kept: bool,
 }
 
 fn is_number(text: &str) -> bool {
@@ -285,10 +290,14 @@ fn is_number(text: &str) -> bool {
 /// The owner of the instance of this name, if the tool has made it: others may call theirs `rhist-web-2`.
 fn owner_of(name: &str) -> Option<Owner<'_>> {
     let name = name.strip_suffix(SCHEDSTATS_MARK).unwrap_or(name);
+    let (name, kept) = match name.strip_suffix(KEEP_MARK) {
+        Some(name) => (name, true),
+        None => (name, false),
+    };
     let parts: Vec<&str> = name.strip_prefix("rhist-")?.split('-').collect();
     match parts[..] {
         [pid, start] | [pid, start, _] if parts.iter().all(|part| is_number(part)) => {
-            Some(Owner { pid, start })
+            Some(Owner { pid, start, kept })
         }
         _ => None,
     }
@@ -349,21 +358,32 @@ pub struct Leftovers {
 }
 
 impl Leftovers {
-    /// Looks for instances and events whose owner is gone.
+    /// Looks for instances and events whose owner is gone, also what the user keeps.
     pub fn find(tracefs: &Tracefs) -> Self {
-        let mut alive = vec![owner(0)];
+        Self::look(tracefs, true)
+    }
+
+    /// Looks for instances and events whose owner is gone and that nobody keeps.
+    pub fn find_unkept(tracefs: &Tracefs) -> Self {
+        Self::look(tracefs, false)
+    }
+
+    fn look(tracefs: &Tracefs, also_kept: bool) -> Self {
+        // Those that have an instance; this process has none yet, and a dead one may have had its number.
+        let mut alive = Vec::new();
         let mut left = Self::default();
         // Before the instances: the instance of an owner who lives is there before its events are.
         let shared = SHARED.map(|file| (file, tracefs.read_text(file).unwrap_or_default()));
         let mut names: Vec<String> = instances(tracefs).collect();
         names.sort();
         for name in names {
-            let Some(Owner { pid, start }) = owner_of(&name) else {
+            let Some(Owner { pid, start, kept }) = owner_of(&name) else {
                 continue;
             };
-            let lives = start_time(pid).as_deref() == Some(start)
+            let stays = kept && !also_kept
+                || start_time(pid).as_deref() == Some(start)
                 || lock(tracefs.instance(&name).root()).is_none();
-            match lives {
+            match stays {
                 true => alive.push(pid.to_owned()),
                 false => left.instances.push(name),
             }
@@ -382,23 +402,25 @@ impl Leftovers {
         self.instances.is_empty() && self.shared.is_empty()
     }
 
-    /// Removes all of it. What is gone meanwhile, another process has removed.
+    /// Removes what it can, and says why something stays. What is gone meanwhile, another process has removed.
     pub fn remove(&self, tracefs: &Tracefs) -> Result<()> {
+        let mut first = Ok(());
         for name in &self.instances {
             let instance = tracefs.instance(name);
             let removed = remove_triggers(&instance).and_then(|()| remove_instance(tracefs, name));
             if instance.root().exists() {
-                removed?;
+                first = first.and(removed);
             }
         }
         for (file, line) in &self.shared {
             let removed = tracefs.append(&tracefs.path(file), line);
             let name = line.trim_start_matches(['!', '-', ':']);
-            if tracefs.read_text(file)?.contains(name) {
-                removed?;
+            let stays = |text: String| text.contains(name);
+            if tracefs.read_text(file).is_ok_and(stays) {
+                first = first.and(removed);
             }
         }
-        Ok(())
+        first
     }
 }
 
@@ -547,8 +569,15 @@ mod tests {
             "rhist-12-77-schedstats",
             "rhist-12-77-2-schedstats",
         ] {
-            let (pid, start) = ("12", "77");
-            assert_eq!(owner_of(name), Some(Owner { pid, start }), "{name}");
+            for (mark, kept) in [("", false), (KEEP_MARK, true)] {
+                let name = match name.strip_suffix(SCHEDSTATS_MARK) {
+                    Some(name) => format!("{name}{mark}{SCHEDSTATS_MARK}"),
+                    None => format!("{name}{mark}"),
+                };
+                let (pid, start) = ("12", "77");
+                let owner = Some(Owner { pid, start, kept });
+                assert_eq!(owner_of(&name), owner, "{name}");
+            }
         }
         for name in [
             "rhist",
@@ -560,6 +589,8 @@ mod tests {
             "rhist-1-2-x",
             "rhist-1-2-3-4",
             "rhist-1-2-schedstats-3",
+            "rhist-1-2-schedstats-keep",
+            "rhist-keep",
             "rhist-web-2",
             "rhist-web-2-schedstats",
             "rhist-my-test",
@@ -574,8 +605,12 @@ mod tests {
     fn what_the_dead_have_left_is_found() {
         let root = std::env::temp_dir().join(format!("rhist-left-{}", std::process::id()));
         let own = format!("rhist-{}-{}", owner(0), start_time(&owner(0)).unwrap());
+        // Somebody had the number of a process that lives, as there always is a process 1 in a container.
+        let reused = "rhist-1-18446744073709551615";
         for name in [
             own.as_str(),
+            reused,
+            "rhist-4194306-77-2-keep",
             "rhist-4194305-77",
             "rhist-4194305-77-schedstats",
             "somebody",
@@ -588,18 +623,30 @@ mod tests {
         fs::create_dir_all(root.join("events")).unwrap();
         fs::write(
             root.join("synthetic_events"),
-            format!("rhist_4194305_a\tu64 x\nrhist_{}_a\tu64 x\n", owner(0)),
+            format!(
+                "rhist_1_a\tu64 x\nrhist_4194305_a\tu64 x\nrhist_4194306_a\tu64 x\nrhist_{}_a\tu64 x\n",
+                owner(0)
+            ),
         )
         .unwrap();
-        let left = Leftovers::find(&Tracefs::find(Some(&root)).unwrap());
-        assert_eq!(
-            left.instances,
-            ["rhist-4194305-77", "rhist-4194305-77-schedstats"]
-        );
-        assert_eq!(
-            left.shared,
-            [("synthetic_events".to_owned(), "!rhist_4194305_a".to_owned())]
-        );
+        let tracefs = Tracefs::find(Some(&root)).unwrap();
+        let line = |name: &str| ("synthetic_events".to_owned(), format!("!{name}"));
+        let left = Leftovers::find_unkept(&tracefs);
+        let killed = ["rhist-4194305-77", "rhist-4194305-77-schedstats"];
+        assert_eq!(left.instances, [&[reused], &killed[..]].concat());
+        assert_eq!(left.shared, ["rhist_1_a", "rhist_4194305_a"].map(line));
+        let mut left = Leftovers::find(&tracefs);
+        let kept = "rhist-4194306-77-2-keep";
+        assert_eq!(left.instances, [&[reused], &killed[..], &[kept]].concat());
+        let all = ["rhist_1_a", "rhist_4194305_a", "rhist_4194306_a"];
+        assert_eq!(left.shared, all.map(line));
+        // One that cannot be removed does not keep the others.
+        left.instances.retain(|name| !is_marked(name));
+        fs::write(root.join("instances").join(reused).join("busy"), "").unwrap();
+        assert!(left.remove(&tracefs).is_err());
+        let stays = |name: &&str| root.join("instances").join(name).exists();
+        assert!(stays(&reused) && stays(&own.as_str()));
+        assert!(![killed[0], kept].iter().any(stays));
         fs::remove_dir_all(root).unwrap();
     }
 }
