@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
-use crate::backend::{c::Readings, module::Pipe, Backend, Plan, Source, Step, Wanted};
+use crate::backend::{c::Readings, module::Pipe, Backend, Lost, Plan, Source, Step, Wanted};
 use crate::cli::question::Asked;
 use crate::cli::{Global, Outcome, Showing};
 use crate::error::{Error, Result};
@@ -28,6 +28,9 @@ use crate::view::top::{self, Counted};
 
 /// How many hits a second a CPU may have without being asked for.
 const MANY: u128 = 1_000_000;
+
+/// The rows of the largest table.
+const MOST_ROWS: u32 = 131_072;
 
 /// How long an interval is that nobody has said.
 pub const SECOND: Duration = Duration::from_secs(1);
@@ -303,9 +306,29 @@ pub struct Counting<'a> {
     pub backend: Backend,
     /// How many tables were due.
     pub tables: u32,
+    /// What was lost until the last table.
+    pub lost: Lost,
+    /// Whether the last table has the account with which it came.
+    pub as_it_came: bool,
 }
 
 impl Counting<'_> {
+    /// The next table. In its account is what all triggers of the question have lost, for those who see nothing else.
+    pub fn table(&mut self) -> Result<Table> {
+        let mut table = self.source.next()?;
+        let lost = self.source.lost()?;
+        let own = table.account;
+        lost.account(&self.lost, &mut table.account);
+        self.lost = lost;
+        self.as_it_came = table.account == own;
+        Ok(table)
+    }
+
+    /// The lines of the last table as they came, if they came as JSON with the same account.
+    pub fn lines(&self) -> Option<&[u8]> {
+        self.source.lines().filter(|_| self.as_it_came)
+    }
+
     /// Whether there were as many tables as wanted.
     fn is_done(&self) -> bool {
         let wanted = self.asked.options.tables;
@@ -376,6 +399,8 @@ pub fn count(
             plan,
             backend,
             tables: 0,
+            lost: Lost::default(),
+            as_it_came: false,
         });
         sessions.push(session);
     }
@@ -386,7 +411,7 @@ pub fn count(
             [_] => String::new(),
             _ => format!("{}: ", asked.words.join(" ")),
         };
-        let sentences = source.lost()?.sentences(asked.question.size);
+        let sentences = source.lost()?.sentences(more_room(&asked.question));
         said.extend(
             sentences
                 .iter()
@@ -404,6 +429,16 @@ pub fn count(
         true => Outcome::Done,
         false => Outcome::Incomplete,
     })
+}
+
+/// A size with which all tables of a question are larger, if there is one.
+fn more_room(question: &Question) -> Option<u32> {
+    let waiting = match question.measure {
+        Measure::Latency { waiting, .. } => waiting,
+        _ => question.size,
+    };
+    let more = (question.size * 4).max(waiting * 2).min(MOST_ROWS);
+    (more > question.size.min(waiting)).then_some(more)
 }
 
 /// Opens the table of a plan that was carried out.
@@ -436,38 +471,100 @@ pub fn heading(table: &Table, elapsed: Duration, first: bool) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::backend::Lost;
     use crate::recipe::Recipe;
 
-    struct Nothing;
+    /// Gives one table, again and again, and loses more each time.
+    struct Losing(Option<Table>, Lost);
 
-    impl Source for Nothing {
+    impl Source for Losing {
         fn next(&mut self) -> Result<Table> {
-            Err(Error::new("nobody counts"))
+            self.0.clone().ok_or_else(|| Error::new("nobody counts"))
         }
 
         fn lost(&mut self) -> Result<Lost> {
-            Ok(Lost::default())
+            self.1.full += 3;
+            self.1.nested += 2;
+            Ok(self.1)
         }
+
+        fn lines(&self) -> Option<&[u8]> {
+            Some(b"lines")
+        }
+    }
+
+    fn counting(asked: &Asked, table: Option<Table>) -> Counting<'_> {
+        Counting {
+            asked,
+            number: 0,
+            source: Box::new(Losing(table, Lost::default())),
+            plan: Plan::default(),
+            backend: Backend::C,
+            tables: 0,
+            lost: Lost::default(),
+            as_it_came: false,
+        }
+    }
+
+    fn asked(text: &str) -> Asked {
+        let tracefs = Tracefs::find(Some(std::path::Path::new("tests/tracefs"))).unwrap();
+        Asked::parse(text, &Recipe::all().unwrap(), &tracefs).unwrap()
+    }
+
+    #[test]
+    fn tables_have_the_losses_of_all_triggers() {
+        let text = "{\"v\":1,\"type\":\"hist\",\"event\":\"a:b\",\"trigger\":\"hist:keys=x\",\"state\":\"active\",\
+                    \"epoch\":1,\"from\":0,\"to\":5,\"real\":6,\"keys\":[{\"name\":\"x\",\"kind\":\"number\"}],\
+                    \"vals\":[{\"name\":\"hitcount\"}]}\n\
+                    {\"type\":\"end\",\"entries\":0,\"calls\":1,\"hits\":0,\"dropped_full\":1,\"dropped_nested\":0,\
+                    \"ignored\":0,\"lost_saves\":0,\"lost_traces\":0}\n";
+        let mut table = crate::parse::json::tables(text.as_bytes())
+            .unwrap()
+            .remove(0);
+        let asked = asked("runq");
+        let mut all = counting(&asked, Some(table.clone()));
+        for _ in 0..2 {
+            let account = all.table().unwrap().account;
+            assert_eq!((account.full, account.losses.unwrap().nested), (3, 2));
+            assert_eq!(all.lines(), None);
+        }
+        table.account.full = 3;
+        table.account.losses.as_mut().unwrap().nested = 2;
+        let mut all = counting(&asked, Some(table));
+        all.table().unwrap();
+        assert_eq!(all.lines(), Some(&b"lines"[..]));
+    }
+
+    #[test]
+    fn the_advice_makes_room() {
+        let waiting = |question: &Question| match question.measure {
+            Measure::Latency { waiting, .. } => waiting,
+            _ => question.size,
+        };
+        for text in ["bio", "offcpu --stacks", "kmem"] {
+            let before = asked(text).question;
+            let more = more_room(&before).unwrap();
+            let after = asked(&format!("{text} --size {more}")).question;
+            assert!(after.size > before.size, "{text}");
+            assert!(waiting(&after) > waiting(&before), "{text}");
+            let largest = asked(&format!("{text} --size {MOST_ROWS}")).question;
+            assert_eq!(more_room(&largest), None);
+        }
+        let full = Lost {
+            full: 1,
+            ..Lost::default()
+        };
+        assert!(full.sentences(Some(8192))[0].contains("--size 8192"));
+        assert!(!full.sentences(None)[0].contains("--size"));
     }
 
     #[test]
     fn questions_have_intervals_of_their_own() {
-        let root = std::path::Path::new("tests/tracefs");
-        let tracefs = Tracefs::find(Some(root)).unwrap();
-        let recipes = Recipe::all().unwrap();
-        let asked = ["runq 0.02 3", "runq --by comm", "oncpu 0.001 1"];
-        let asked = asked.map(|text| Asked::parse(text, &recipes, &tracefs).unwrap());
-        let plan = |asked: &Asked| Backend::C.plan(&tracefs, &asked.question, "1").unwrap();
+        let asked = ["runq 0.02 3", "runq --by comm", "oncpu 0.001 1"].map(asked);
         let mut all: Vec<Counting<'_>> = (0..)
             .zip(&asked)
             .map(|(number, asked)| Counting {
-                asked,
                 number,
-                source: Box::new(Nothing),
-                plan: plan(asked),
-                backend: Backend::C,
-                tables: 0,
+                ..counting(asked, None)
             })
             .collect();
         let (sender, receiver) = channel();

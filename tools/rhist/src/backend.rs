@@ -8,7 +8,7 @@ pub mod module;
 use std::fmt;
 
 use crate::error::{Error, Result};
-use crate::model::{Number, Table, Unit};
+use crate::model::{Account, Number, Table, Unit};
 use crate::question::{Question, Records, OWN};
 use crate::tracefs::{disks, failures, Format, Holds, Tracefs};
 
@@ -361,13 +361,25 @@ pub struct Lost {
 }
 
 impl Lost {
-    /// What is to be said of it: nothing if nothing was lost.
-    pub fn sentences(&self, size: u32) -> Vec<String> {
+    /// Has an account count what all triggers of its question have lost since `before`, not only its own.
+    pub fn account(&self, before: &Self, account: &mut Account) {
+        account.full = self.full.saturating_sub(before.full);
+        if let Some(losses) = &mut account.losses {
+            losses.nested = self.nested.saturating_sub(before.nested);
+            losses.traces = self.traces.saturating_sub(before.traces);
+        }
+    }
+
+    /// What is to be said of it: nothing if nothing was lost. `more` is a size that makes room, if there is one.
+    pub fn sentences(&self, more: Option<u32>) -> Vec<String> {
         let mut said = Vec::new();
         if self.full > 0 {
-            let more = size.saturating_mul(4).min(131_072);
+            let way = match more {
+                Some(more) => format!("--size {more} makes room"),
+                None => "it cannot be larger; ask for fewer keys by --if or --by".into(),
+            };
             said.push(format!(
-                "table full: {} hits of new keys dropped; --size {more} makes room",
+                "table full: {} hits of new keys dropped; {way}",
                 self.full
             ));
         }

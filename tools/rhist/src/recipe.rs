@@ -394,7 +394,9 @@ impl Variant {
                     start_on: start.on.clone(),
                     end: records,
                     end_on: counted.on.clone(),
-                    waiting: if self.stack { WAITING / 2 } else { WAITING },
+                    // The user who finds a table full cannot know which one.
+                    waiting: if self.stack { WAITING / 2 } else { WAITING }
+                        .max(wishes.size.unwrap_or_default()),
                     stack: self.stack,
                     only: wishes.only_times(&Sum {
                         field: "lat".into(),

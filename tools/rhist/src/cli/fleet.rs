@@ -144,7 +144,7 @@ impl Common {
         let kernel = release();
         ask::count(&asked, &tracefs, global, &mut |all| {
             ask::every(all, Some(interval), stop, &mut |counting| {
-                let mut table = counting.source.next()?;
+                let mut table = counting.table()?;
                 let mut header =
                     Header::new(Vec::new(), String::new(), String::new(), String::new());
                 header.know(&table, &counting.plan.names);

@@ -75,7 +75,7 @@ impl Record {
             }
             let mut recorder: Option<Recorder<BufWriter<File>>> = None;
             ask::every(all, Some(SECOND), &stop, &mut |counting| {
-                let table = counting.source.next()?;
+                let table = counting.table()?;
                 if let Some(file) = file.take() {
                     let mut header = Header::new(
                         asked.words.clone(),
@@ -86,7 +86,8 @@ impl Record {
                     header.know(&table, &counting.plan.names);
                     recorder = Some(Recorder::begin(file, &header).map_err(written)?);
                 }
-                match (&mut recorder, counting.source.lines()) {
+                // As they came, unless another trigger of the question has lost something.
+                match (&mut recorder, counting.lines()) {
                     (Some(recorder), Some(lines)) => recorder.lines(lines),
                     (Some(recorder), None) => recorder.table(&table),
                     (None, _) => Ok(()),
