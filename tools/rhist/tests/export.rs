@@ -557,21 +557,30 @@ fn said(output: &Output) -> String {
 fn a_file_for_node_exporter() {
     let file = Scratch::new("textfile.jsonl", recording().as_bytes());
     let target = Scratch::new("textfile.prom", b"old");
-    let export = |path: &std::path::Path| {
+    let export_of = |recording: &std::path::Path, path: &std::path::Path| {
         let mut command = rhist();
         command
             .args(["export", "prometheus", "--speed", "0", "--replay"])
-            .arg(&file.0)
+            .arg(recording)
             .arg("--textfile")
             .arg(path);
         command.output().unwrap()
     };
+    let export = |path| export_of(&file.0, path);
     let output = export(&target.0);
     assert!(output.status.success(), "{}", said(&output));
     let text = std::fs::read_to_string(&target.0).unwrap();
     assert!(text.contains("rhist_runq_seconds_bucket") && text.contains("rhist_up 0\n"));
     assert!(!text.contains("# EOF") && !text.contains("# UNIT"));
+    // Nobody counts any more, also after an error.
+    std::fs::write(&target.0, "rhist_up 1\n").unwrap();
+    let output = export_of(std::path::Path::new("/no/such.jsonl"), &target.0);
+    assert_eq!(output.status.code(), Some(1));
+    let text = std::fs::read_to_string(&target.0).unwrap();
+    assert!(text.contains("rhist_up 0\n"), "{text}");
+    // What cannot be written is said once, and counting goes on to the end.
     let output = export(std::path::Path::new("/proc/no/such.prom"));
+    assert_eq!(said(&output).matches("it is tried again").count(), 1);
     assert_eq!(output.status.code(), Some(1));
     assert!(
         said(&output).contains("/proc/no/such.prom"),
@@ -645,7 +654,7 @@ fn no_question_takes_the_place_of_another_one() {
         let mut all = Metrics::new(question, 100);
         let metrics = otlp::metrics(question, all.add(&three()[0]).unwrap(), false);
         let request = otlp::request(&Origin::default(), metrics);
-        assert!(sender.send(question, &request).unwrap().is_some());
+        assert!(sender.send(question, &request).is_some());
     }
     sender.finish().unwrap();
     let name = |request: ExportMetricsServiceRequest| {
@@ -715,14 +724,22 @@ fn all_until_now_is_sent_each_time() {
 
 #[test]
 fn a_collector_that_refuses_is_said() {
-    let (endpoint, _receiver) = collector(&[404]);
-    let output = export_otlp("refused.jsonl", &endpoint, &[]);
-    assert_eq!(output.status.code(), Some(1));
+    // What it refuses is not sent again, and the next one is sent nevertheless.
+    let (endpoint, receiver) = collector(&[400, 500]);
+    let output = export_otlp("refused.jsonl", &endpoint, &["--delta"]);
+    assert_eq!(output.status.code(), Some(3));
+    let text = said(&output);
+    assert_eq!(text.matches("refuses the metrics").count(), 1, "{text}");
+    assert!(text.contains("refuses the metrics: 400"), "{text}");
     assert!(
-        said(&output).contains("refuses the metrics: 404"),
-        "{}",
-        said(&output)
+        text.ends_with("requests that were not taken: 2\n"),
+        "{text}"
     );
+    let counts: Vec<u64> = received(&receiver)
+        .iter()
+        .map(|point| point.count)
+        .collect();
+    assert_eq!(counts, [1]);
     let output = export_otlp("tls.jsonl", "https://127.0.0.1:4318", &[]);
     assert_eq!(output.status.code(), Some(1));
     assert!(

@@ -224,6 +224,7 @@ impl Prometheus {
             Some(path) => prometheus::write_file(&shared, path),
             None => Ok(()),
         };
+        let mut failed = false;
         let outcome = self
             .common
             .feed(recipes, global, &stop, SECOND, &mut |told| {
@@ -231,10 +232,19 @@ impl Prometheus {
                     let metrics = exposed.questions.of(told.question);
                     metrics.add(told.table).map(|_| ())
                 })?;
-                write()
-            })?;
+                let written = write();
+                // A disk that is full may have room again. Once is enough.
+                if let Some(error) = written.as_ref().err().filter(|_| !failed) {
+                    output::say(&format!("rhist: {error}; it is tried again"));
+                }
+                failed = written.is_err();
+                Ok(())
+            });
         shared.with(|exposed| exposed.up = false);
-        write()?;
+        // Also of what has failed: the file says that nobody counts.
+        let written = write();
+        let outcome = outcome?;
+        written?;
         if self.textfile.is_none() && self.common.replay.is_some() {
             // What a recording says can be scraped until somebody ends the program.
             stop.wait(None);
@@ -269,16 +279,21 @@ impl Otlp {
                     true => otlp::metrics(told.question, &metrics.delta(told.table)?, true),
                     false => otlp::metrics(told.question, metrics.add(told.table)?, false),
                 };
-                let answer = sender.send(told.question, &otlp::request(&origin, points))?;
+                let answer = sender.send(told.question, &otlp::request(&origin, points));
                 // Once is enough.
                 if let Some(text) = answer.as_ref().filter(|_| answer != said) {
-                    output::say(&format!("rhist: {text}; it is tried again"));
+                    output::say(&format!("rhist: {text}"));
                 }
                 said = answer;
                 Ok(())
             })?;
-        sender.finish()?;
-        Ok(outcome)
+        Ok(match sender.finish()? {
+            0 => outcome,
+            lost => {
+                output::say(&format!("rhist: requests that were not taken: {lost}"));
+                Outcome::Incomplete
+            }
+        })
     }
 }
 

@@ -291,6 +291,10 @@ pub struct Sender {
     waiting: VecDeque<(String, Vec<u8>)>,
     /// Only what is in the last request of a question counts, so that those before it need not wait.
     cumulative: bool,
+    /// How many requests were dropped.
+    lost: u64,
+    /// Whether it was said that the collector refuses requests.
+    said: bool,
 }
 
 impl Sender {
@@ -309,6 +313,9 @@ impl Sender {
             Some((_, path)) if !path.is_empty() => endpoint.to_owned(),
             _ => format!("{}/v1/metrics", endpoint.trim_end_matches('/')),
         };
+        if let Err(why) = url.parse::<ureq::http::Uri>() {
+            return Err(Error::new(format!("'{endpoint}' is no address: {why}")));
+        }
         let config = ureq::Agent::config_builder()
             .timeout_global(Some(PATIENCE))
             .http_status_as_error(false)
@@ -318,16 +325,18 @@ impl Sender {
             url,
             waiting: VecDeque::new(),
             cumulative: !delta,
+            lost: 0,
+            said: false,
         })
     }
 
-    /// Sends a request of a question, after those that wait. What a collector that cannot be reached does not take goes on waiting;
-    /// the text says so.
+    /// Sends a request of a question, after those that wait. What a collector that cannot be reached does not take goes on
+    /// waiting, and what it refuses is dropped; the text says so.
     pub fn send(
         &mut self,
         question: &str,
         request: &ExportMetricsServiceRequest,
-    ) -> Result<Option<String>> {
+    ) -> Option<String> {
         if self.cumulative {
             self.waiting.retain(|(other, _)| other != question);
         }
@@ -338,50 +347,57 @@ impl Sender {
             self.waiting.pop_front();
             lost += 1;
         }
-        let said = self.flush()?;
-        Ok(said.map(|text| match lost {
+        self.lost += lost;
+        let said = self.flush();
+        said.map(|text| match lost {
             0 => text,
             _ => format!("{text}; the oldest epoch that waited is lost"),
-        }))
+        })
     }
 
-    /// Sends what waits, until something is not taken.
-    fn flush(&mut self) -> Result<Option<String>> {
+    /// Sends what waits, until something is to be sent later. What is refused is never sent again, as the specification
+    /// says, and that is said once.
+    fn flush(&mut self) -> Option<String> {
+        let mut said = None;
         while let Some((_, body)) = self.waiting.front() {
             match self.post(body) {
-                Answer::Taken => {
-                    self.waiting.pop_front();
-                }
+                Answer::Taken => {}
                 Answer::Later(why) => {
-                    return Ok(Some(format!("{} takes nothing now: {why}", self.url)))
+                    return said.or(Some(format!("{} takes nothing now: {why}", self.url)));
                 }
                 Answer::Never(why) => {
-                    return Err(Error::new(format!(
-                    "{} refuses the metrics: {why}; is it the address of an OTLP receiver by HTTP?",
-                    self.url
-                )))
+                    self.lost += 1;
+                    if !std::mem::replace(&mut self.said, true) {
+                        said = Some(format!(
+                            "{} refuses the metrics: {why}; they are dropped; is it the address of an OTLP receiver by \
+                             HTTP?",
+                            self.url
+                        ));
+                    }
                 }
             }
+            self.waiting.pop_front();
         }
-        Ok(None)
+        said
     }
 
-    /// Tries for a while to send what still waits.
-    pub fn finish(mut self) -> Result<()> {
+    /// Tries for a while to send what still waits. Says how many requests were dropped.
+    pub fn finish(mut self) -> Result<u64> {
         let mut pause = Duration::from_millis(250);
         for _ in 0..LAST_TRIES {
-            let Some(_) = self.flush()? else {
-                return Ok(());
-            };
+            self.flush();
+            if self.waiting.is_empty() {
+                return Ok(self.lost);
+            }
             thread::sleep(pause);
             pause *= 2;
         }
-        match self.flush()? {
-            None => Ok(()),
-            Some(text) => Err(Error::new(format!(
+        match self.flush() {
+            Some(text) if !self.waiting.is_empty() => Err(Error::new(format!(
                 "{text}; requests that were not sent: {}",
                 self.waiting.len()
             ))),
+            _ => Ok(self.lost),
         }
     }
 
