@@ -25,8 +25,8 @@ use super::{event_name, Exponential, Indices, Labels, Points, Set};
 use crate::error::{Error, Result};
 use crate::model::{Kind, Number, Unit};
 
-/// How many requests wait for a collector that does not answer.
-const MOST_WAITING: usize = 600;
+/// How many bytes of requests wait for a collector that does not answer.
+const MOST_WAITING: usize = 16 << 20;
 
 /// How often a request is tried again at the end.
 const LAST_TRIES: u32 = 5;
@@ -342,17 +342,26 @@ impl Sender {
         }
         self.waiting
             .push_back((question.to_owned(), request.encode_to_vec()));
-        let mut lost = 0;
-        while self.waiting.len() > MOST_WAITING {
-            self.waiting.pop_front();
-            lost += 1;
-        }
-        self.lost += lost;
         let said = self.flush();
-        said.map(|text| match lost {
-            0 => text,
-            _ => format!("{text}; the oldest epoch that waited is lost"),
-        })
+        match self.shorten() {
+            0 => said,
+            _ => said.map(|text| format!("{text}; too much waits, so the oldest epochs are lost")),
+        }
+    }
+
+    /// Drops the oldest requests if too much waits, and says how many.
+    fn shorten(&mut self) -> u64 {
+        let mut bytes: usize = self.waiting.iter().map(|(_, body)| body.len()).sum();
+        let mut dropped = 0;
+        while bytes > MOST_WAITING {
+            bytes -= self
+                .waiting
+                .pop_front()
+                .map_or(bytes, |(_, body)| body.len());
+            dropped += 1;
+        }
+        self.lost += dropped;
+        dropped
     }
 
     /// Sends what waits, until something is to be sent later. What is refused is never sent again, as the specification
@@ -434,5 +443,30 @@ impl Sender {
             )),
             _ => Answer::Taken,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_oldest_requests_are_dropped() {
+        let mut sender = Sender::new("http://127.0.0.1:1", true).unwrap();
+        let wait = |sender: &mut Sender, size| {
+            let question = sender.waiting.len().to_string();
+            sender.waiting.push_back((question, vec![0; size]));
+        };
+        for _ in 0..4 {
+            wait(&mut sender, MOST_WAITING / 4);
+        }
+        assert_eq!(sender.shorten(), 0);
+        wait(&mut sender, 1);
+        assert_eq!((sender.shorten(), sender.lost), (1, 1));
+        assert_eq!(sender.waiting[0].0, "1");
+        wait(&mut sender, MOST_WAITING);
+        assert_eq!((sender.shorten(), sender.lost), (4, 5));
+        wait(&mut sender, MOST_WAITING + 1);
+        assert_eq!((sender.shorten(), sender.waiting.len()), (2, 0));
     }
 }
