@@ -167,11 +167,8 @@ fn check_memory(question: &Question) -> Result<()> {
 }
 
 /// Refuses events that happen so often that counting them is felt, unless the user insists.
-fn check_rates(session: &mut Session, backend: Backend, plan: &Plan) -> Result<()> {
-    // What is made for the question cannot happen more often than what it is made of.
-    let there = |event: &&String| session.instance().has_event(event);
-    let events: Vec<String> = plan.events.iter().filter(there).cloned().collect();
-    for (event, rate) in session.rates(backend.command(), &events)? {
+fn check_rates(session: &mut Session, backend: Backend, steps: &[Step]) -> Result<()> {
+    for (event, rate) in session.rates(backend.command(), steps)? {
         if rate > MANY {
             return Err(Error::new(format!(
                 "{event} happens {rate} times a second on one CPU, so counting it slows the machine down; \
@@ -388,10 +385,15 @@ pub fn count(
     let mut counting = Vec::new();
     for (i, (asked, plan)) in all.iter().zip(plans).enumerate() {
         let mut session = Session::begin(tracefs, &plan, i, global.keep)?;
+        // Events are made first, so that they are measured, too.
+        let is_need = |step: &Step| matches!(step, Step::Schedstats | Step::Dynamic { .. });
+        let needs = plan.steps.iter().take_while(|step| is_need(step)).count();
+        let (needs, rest) = plan.steps.split_at(needs);
+        session.apply(needs)?;
         if backend == Backend::C && !asked.options.yes {
-            check_rates(&mut session, backend, &plan)?;
+            check_rates(&mut session, backend, rest)?;
         }
-        session.apply(&plan)?;
+        session.apply(rest)?;
         counting.push(Counting {
             asked,
             number: i,

@@ -19,6 +19,7 @@ use crate::backend::{Plan, Step};
 use crate::error::{Error, Result};
 use crate::output;
 use crate::parse::text;
+use crate::question::condition;
 use crate::tracefs::{read, Tracefs};
 
 /// How long events are counted to know how often they happen.
@@ -122,12 +123,9 @@ impl Session {
         Ok(session)
     }
 
-    /// Carries a plan out.
-    pub fn apply(&mut self, plan: &Plan) -> Result<()> {
-        for step in &plan.steps {
-            self.step(step)?;
-        }
-        Ok(())
+    /// Carries steps of a plan out.
+    pub fn apply(&mut self, steps: &[Step]) -> Result<()> {
+        steps.iter().try_for_each(|step| self.step(step))
     }
 
     fn step(&mut self, step: &Step) -> Result<()> {
@@ -175,20 +173,25 @@ impl Session {
         result
     }
 
-    /// How many hits a second the CPU has that has most of them, of each event: by a trigger that is there for a moment.
-    pub fn rates(&mut self, command: &str, events: &[String]) -> Result<Vec<(String, u128)>> {
+    /// How many hits a second the CPU has that has most of them, of each event that the triggers of these steps are of
+    /// and that is there: by triggers with the same filters that are there for a moment.
+    pub fn rates(&mut self, command: &str, steps: &[Step]) -> Result<Vec<(String, u128)>> {
         let made = self.undo.len();
-        for event in events {
-            self.step(&Step::Trigger {
-                event: event.clone(),
-                line: format!("{command}:keys=common_cpu:size=128"),
-            })?;
+        let mut events = Vec::new();
+        for (event, line) in samples(command, steps) {
+            // What is made for the question cannot happen more often than what it is made of.
+            if self.instance.has_event(&event) {
+                if !events.contains(&event) {
+                    events.push(event.clone());
+                }
+                self.step(&Step::Trigger { event, line })?;
+            }
         }
         let begin = Instant::now();
         thread::sleep(SAMPLE);
         let mut rates = Vec::new();
         for event in events {
-            let tables = text::tables(event, &read(&self.instance.event_file(event, command))?)?;
+            let tables = text::tables(&event, &read(&self.instance.event_file(&event, command))?)?;
             let rows = tables.iter().flat_map(|table| &table.rows);
             let most = rows
                 .filter_map(|row| row.values.first())
@@ -196,7 +199,7 @@ impl Session {
                 .copied()
                 .unwrap_or(0);
             let millis = begin.elapsed().as_millis().max(1);
-            rates.push((event.clone(), most.unsigned_abs() * 1000 / millis));
+            rates.push((event, most.unsigned_abs() * 1000 / millis));
         }
         self.undo_to(made)?;
         Ok(rates)
@@ -257,6 +260,24 @@ impl Drop for Session {
             }
         }
     }
+}
+
+/// The triggers that count as many records as those of these steps, each once, with their events.
+fn samples(command: &str, steps: &[Step]) -> Vec<(String, String)> {
+    let mut samples = Vec::new();
+    for step in steps {
+        let Step::Trigger { event, line } = step else {
+            continue;
+        };
+        let filter = line.split_once(" if ").map(|(_, filter)| filter);
+        let condition = condition(filter);
+        let line = format!("{command}:keys=common_cpu:size=128{condition}");
+        let sample = (event.clone(), line);
+        if !samples.contains(&sample) {
+            samples.push(sample);
+        }
+    }
+    samples
 }
 
 fn switched_off() -> Result<bool> {
@@ -527,6 +548,28 @@ mod tests {
     fn a_process_has_a_start() {
         assert!(start_time(&owner(0)).is_some());
         assert!(start_time("0").is_none());
+    }
+
+    #[test]
+    fn samples_have_the_filters_of_the_triggers() {
+        let trigger = |event: &str, line: &str| Step::Trigger {
+            event: event.into(),
+            line: line.into(),
+        };
+        let steps = [
+            Step::Schedstats,
+            trigger(
+                "a:b",
+                "hist:keys=x:ts0=common_timestamp:size=16384 if x > 1",
+            ),
+            trigger("a:b", "hist:keys=y:size=2048 if x > 1"),
+            trigger("a:b", "hist:keys=y:size=2048"),
+        ];
+        let sample = |filter| {
+            let line = format!("hist:keys=common_cpu:size=128{filter}");
+            ("a:b".to_owned(), line)
+        };
+        assert_eq!(samples("hist", &steps), [" if x > 1", ""].map(sample));
     }
 
     #[test]
