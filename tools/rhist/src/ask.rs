@@ -32,6 +32,10 @@ const MANY: u128 = 1_000_000;
 /// The rows of the largest table.
 const MOST_ROWS: u32 = 131_072;
 
+/// How long a trigger can be, so that the kernel takes also the line that removes it: less than a page with `!` and the
+/// end of the line.
+const MOST_LINE: usize = 4093;
+
 /// How long an interval is that nobody has said.
 pub const SECOND: Duration = Duration::from_secs(1);
 
@@ -86,6 +90,26 @@ fn is_ignored(signal: i32) -> bool {
     mask.is_some_and(|mask| mask >> (signal - 1) & 1 == 1)
 }
 
+/// The lines that ask a question, which the kernel takes.
+fn plan(asked: &Asked, backend: Backend, tracefs: &Tracefs, owner: &str) -> Result<Plan> {
+    let plan = backend.plan(tracefs, &asked.question, owner)?;
+    let long = |step: &Step| matches!(step, Step::Trigger { line, .. } if line.len() > MOST_LINE);
+    if !plan.steps.iter().any(long) {
+        return Ok(plan);
+    }
+    Err(Error::new(match asked.options.pid {
+        Some(pid) => format!(
+            "process {pid} has {} threads, and a filter that names all of them is too long for the kernel; \
+             -c NAME asks for those of one name",
+            asked.threads
+        ),
+        None => format!(
+            "a trigger of this question has more than {MOST_LINE} bytes, which is too long for the kernel; \
+             shorten the filter"
+        ),
+    }))
+}
+
 /// Prints the lines for both backends, or for the one that is wanted.
 pub fn dry_run(asked: &Asked, tracefs: &Tracefs, global: &Global) -> Result<()> {
     let there = Backend::all(tracefs);
@@ -100,7 +124,7 @@ pub fn dry_run(asked: &Asked, tracefs: &Tracefs, global: &Global) -> Result<()> 
         if !wanted {
             continue;
         }
-        let plan = backend.plan(tracefs, &asked.question, "PID")?;
+        let plan = plan(asked, backend, tracefs, "PID")?;
         let who = match backend {
             Backend::C => "C's implementation",
             Backend::Module { .. } => "the module",
@@ -378,7 +402,7 @@ pub fn count(
     let mut plans = Vec::new();
     for (i, asked) in all.iter().enumerate() {
         check_memory(&asked.question)?;
-        plans.push(backend.plan(tracefs, &asked.question, &owner(i))?);
+        plans.push(plan(asked, backend, tracefs, &owner(i))?);
     }
     clean_up(tracefs, global.quiet);
     let mut sessions = Vec::new();
@@ -534,6 +558,26 @@ mod tests {
         let mut all = counting(&asked, Some(table));
         all.table().unwrap();
         assert_eq!(all.lines(), Some(&b"lines"[..]));
+    }
+
+    #[test]
+    fn a_trigger_that_is_too_long_is_said() {
+        let tracefs = Tracefs::find(Some(std::path::Path::new("tests/tracefs"))).unwrap();
+        let mut asked = asked("count sched:sched_switch");
+        let mut fill = |length: usize, pid| {
+            let rest = "hist:keys=common_type:size=2048 if ".len();
+            let Measure::Count { event, .. } = &mut asked.question.measure else {
+                panic!("no count")
+            };
+            event.filter = Some("x".repeat(length - rest));
+            (asked.options.pid, asked.threads) = (pid, 700);
+            let planned = plan(&asked, Backend::C, &tracefs, "1");
+            planned.map(|_| ()).map_err(|error| error.to_string())
+        };
+        assert_eq!(fill(MOST_LINE, None), Ok(()));
+        assert!(fill(MOST_LINE + 1, None).unwrap_err().contains("shorten"));
+        let error = fill(MOST_LINE + 1, Some(7)).unwrap_err();
+        assert!(error.starts_with("process 7 has 700 threads"), "{error}");
     }
 
     #[test]

@@ -188,6 +188,8 @@ pub struct Asked {
     pub words: Vec<String>,
     /// How it is to be counted.
     pub options: Options,
+    /// How many threads the process has that alone is wanted.
+    pub threads: usize,
 }
 
 impl Asked {
@@ -268,6 +270,7 @@ impl Asked {
             title: recipe.map_or_else(|| words.join(" "), |recipe| recipe.question.clone()),
             words,
             options,
+            threads: wishes.threads.len(),
         })
     }
 }
@@ -416,6 +419,10 @@ fn wishes(options: &Options) -> Result<Wishes> {
                 .flatten()
                 .filter_map(|task| task.file_name().to_str()?.parse::<u64>().ok()),
         );
+        // One that is just ending has none any more.
+        if threads.is_empty() {
+            return Err(Error::new(format!("there is no process {pid}")));
+        }
         threads.sort_unstable();
     }
     if options.comm.as_ref().is_some_and(|comm| comm.contains('"')) {
