@@ -158,19 +158,47 @@ pub fn lines(plan: &Plan) -> String {
     text
 }
 
-/// Refuses tables that take more than a hundredth of the memory, unless the user asked for their size.
-fn check_memory(question: &Question) -> Result<()> {
-    if question.size_asked {
-        return Ok(());
-    }
+/// Refuses questions whose tables together take more than a hundredth of the memory. Those for which the user asked for a
+/// size do not count.
+fn check_memory(backend: Backend, all: &[Asked], plans: &[Plan]) -> Result<()> {
     let memory = rustix::system::sysinfo();
     let memory = memory.totalram as u64 * u64::from(memory.mem_unit);
-    // About what a row takes: the entry twice, the element and a key, of which a stack has 248 bytes; and sums, which
-    // the module keeps for each CPU, as far as there are not very many of them.
+    let questions = all.iter().map(|asked| &asked.question).zip(plans);
+    let needed: u64 = questions
+        .filter(|(question, _)| !question.size_asked)
+        .map(|(question, plan)| memory_of(backend, question, plan))
+        .sum();
+    if needed <= memory / 100 {
+        return Ok(());
+    }
+    let way = match all {
+        [asked] => format!("--size {} asks for it", asked.question.size),
+        _ => "ask fewer questions, or with --size".into(),
+    };
+    Err(Error::new(format!(
+        "the tables take about {} MiB, more than a hundredth of the memory of this machine; {way}",
+        needed >> 20
+    )))
+}
+
+/// About what the tables of a question take.
+fn memory_of(backend: Backend, question: &Question, plan: &Plan) -> u64 {
     let cpus = std::thread::available_parallelism().map_or(1, |n| n.get() as u64);
-    let row = |stack: bool| if stack { 512 } else { 256 } + 16 * cpus.min(36);
+    // The entry twice, the element and a key, of which a stack has 248 bytes; and sums, which the module keeps for each
+    // CPU, as far as there are not very many of them.
+    let row = match backend {
+        Backend::C => 192,
+        Backend::Module { .. } => 256 + 16 * cpus.min(36),
+    };
+    let row_of = |stack: bool| row + if stack { 256 } else { 0 };
     let (waiting, stack) = match &question.measure {
-        Measure::Latency { waiting, stack, .. } => (u64::from(*waiting) * row(*stack), *stack),
+        Measure::Latency { waiting, stack, .. } => {
+            // All triggers but the last one have a table of what waits; the stacks are in that of the first one.
+            let is_trigger = |step: &&Step| matches!(step, Step::Trigger { .. });
+            let triggers = plan.steps.iter().filter(is_trigger).count() as u64;
+            let rows = row_of(*stack) + triggers.saturating_sub(2) * row;
+            (u64::from(*waiting) * rows, *stack)
+        }
         _ => (
             0,
             question
@@ -179,15 +207,7 @@ fn check_memory(question: &Question) -> Result<()> {
                 .any(|by| by.field().ends_with("stacktrace")),
         ),
     };
-    let needed = waiting + u64::from(question.size) * row(stack);
-    match needed > memory / 100 {
-        true => Err(Error::new(format!(
-            "the tables take about {} MiB, more than a hundredth of the memory of this machine; --size {} asks for it",
-            needed >> 20,
-            question.size
-        ))),
-        false => Ok(()),
-    }
+    waiting + u64::from(question.size) * row_of(stack)
 }
 
 /// Refuses events that happen so often that counting them is felt, unless the user insists.
@@ -401,9 +421,9 @@ pub fn count(
     let backend = Backend::choose(tracefs, global.backend)?;
     let mut plans = Vec::new();
     for (i, asked) in all.iter().enumerate() {
-        check_memory(&asked.question)?;
         plans.push(plan(asked, backend, tracefs, &owner(i))?);
     }
+    check_memory(backend, all, &plans)?;
     clean_up(tracefs, global.quiet);
     let mut sessions = Vec::new();
     let mut counting = Vec::new();
@@ -578,6 +598,26 @@ mod tests {
         assert!(fill(MOST_LINE + 1, None).unwrap_err().contains("shorten"));
         let error = fill(MOST_LINE + 1, Some(7)).unwrap_err();
         assert!(error.starts_with("process 7 has 700 threads"), "{error}");
+    }
+
+    #[test]
+    fn all_tables_take_memory() {
+        let tracefs = Tracefs::find(Some(std::path::Path::new("tests/tracefs"))).unwrap();
+        let memory = |text: &str| {
+            let question = asked(text).question;
+            let plan = Backend::C.plan(&tracefs, &question, "1").unwrap();
+            memory_of(Backend::C, &question, &plan)
+        };
+        assert_eq!(memory("count sched:sched_switch"), 2048 * 192);
+        // The two of a latency, and that of the intervals.
+        assert_eq!(memory("runq"), (2 * 16384 + 8192) * 192);
+        assert_eq!(memory("offcpu --stacks"), 8192 * (448 + 192) + 4096 * 448);
+        let many = vec![asked("runq"); 4096];
+        let plan = Backend::C.plan(&tracefs, &many[0].question, "1").unwrap();
+        let error = check_memory(Backend::C, &many, &vec![plan.clone(); many.len()]).unwrap_err();
+        assert!(error.to_string().contains("ask fewer questions"), "{error}");
+        let sized = [asked("runq --size 131072")];
+        assert_eq!(check_memory(Backend::C, &sized, &[plan]), Ok(()));
     }
 
     #[test]
