@@ -182,6 +182,14 @@ pub struct Plan {
     pub names: Vec<(String, Vec<(Number, String)>)>,
 }
 
+impl Plan {
+    /// How many triggers there are.
+    pub fn triggers(&self) -> u64 {
+        let is_trigger = |step: &&Step| matches!(step, Step::Trigger { .. });
+        self.steps.iter().filter(is_trigger).count() as u64
+    }
+}
+
 /// One step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Step {
