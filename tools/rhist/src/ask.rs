@@ -23,6 +23,7 @@ use crate::session::{owner, Leftovers, Session};
 use crate::tracefs::{echo, Tracefs};
 use crate::units;
 use crate::view::heat::{self, Paper};
+use crate::view::map::MOST_EPOCHS;
 use crate::view::table::Look;
 use crate::view::top::{self, Counted};
 
@@ -298,6 +299,9 @@ pub fn ask(
             every(all, Some(SECOND), &stop, &mut |counting| {
                 let table = counting.source.next()?;
                 epochs.push(Epoch::of(&table));
+                if epochs.len() > MOST_EPOCHS {
+                    epochs.remove(0);
+                }
                 // C's text names the columns only above rows.
                 if head.is_none() || !table.rows.is_empty() {
                     head = Some(table.without_rows());

@@ -9,7 +9,7 @@ use std::fmt;
 
 use crate::error::{Error, Result};
 use crate::model::{Account, Number, Table, Unit};
-use crate::question::{Question, Records, OWN};
+use crate::question::{By, Measure, Question, Records, OWN};
 use crate::tracefs::{disks, failures, Format, Holds, Tracefs};
 
 /// The implementation that counts.
@@ -128,9 +128,6 @@ impl Backend {
             let Some(field) = format.field(by.field()) else {
                 continue;
             };
-            if matches!(field.holds, Holds::Number { signed: true, .. }) {
-                plan.signed.push(field.name.clone());
-            }
             let names = match (by.label.as_str(), field.kind.as_str()) {
                 ("error", _) => failures(),
                 (_, "dev_t") => disks(),
@@ -138,6 +135,18 @@ impl Backend {
             };
             if by.modifier().is_empty() && !names.is_empty() {
                 plan.names.push((field.name.clone(), names));
+            }
+        }
+        let sums = match &question.measure {
+            Measure::Count { sums, .. } => sums.as_slice(),
+            Measure::Distribution { field, .. } => std::slice::from_ref(field),
+            Measure::Latency { .. } => &[],
+        };
+        let sums = sums.iter().map(|sum| sum.field.as_str());
+        for name in question.by.iter().map(By::field).chain(sums) {
+            let holds = format.field(name).map(|field| field.holds);
+            if matches!(holds, Some(Holds::Number { signed: true, .. })) {
+                plan.signed.push(name.to_owned());
             }
         }
         Ok(plan)
@@ -176,7 +185,7 @@ pub struct Plan {
     pub unit: Option<Unit>,
     /// The units of sums, by name.
     pub sums: Vec<(String, Unit)>,
-    /// Keys that can be negative.
+    /// Keys and sums that can be negative.
     pub signed: Vec<String>,
     /// Keys whose numbers have names.
     pub names: Vec<(String, Vec<(Number, String)>)>,
@@ -409,10 +418,9 @@ impl Lost {
 
 /// Gives the columns of a table what the plan knows of them, and numbers their names.
 pub(crate) fn finish(table: &mut Table, plan: &Plan) {
-    for column in &mut table.keys {
-        if column.kind.is_interval() && column.unit.is_none() {
-            column.unit = plan.unit;
-        }
+    // Other intervals are of what the question is divided by.
+    if let Some(column) = table.interval_column().map(|i| &mut table.keys[i]) {
+        column.unit = column.unit.or(plan.unit);
     }
     for column in &mut table.values {
         if let Some(&(_, unit)) = plan.sums.iter().find(|(name, _)| *name == column.name) {

@@ -205,6 +205,9 @@ impl Source for Readings {
             if let Some(column) = table.keys.iter().position(|key| key.name == *name) {
                 table.signed(column);
             }
+            if let Some(column) = table.values.iter().position(|value| value.name == *name) {
+                table.signed_sum(column);
+            }
         }
         finish(&mut table, &self.plan);
         // The kernel counts hits apart from the rows; those of rows that came while it was copying are not among them.

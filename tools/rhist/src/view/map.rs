@@ -15,7 +15,7 @@ use crate::model::{KeyColumn, Number, Table};
 use crate::record::{Epoch, Sum};
 
 /// How many epochs are drawn at most: of an hour, if each is of a second.
-const MOST_EPOCHS: usize = 3600;
+pub const MOST_EPOCHS: usize = 3600;
 /// How many rows are kept at most to be listed.
 const MOST_ROWS: usize = 50_000;
 
