@@ -82,9 +82,9 @@ impl Global {
     }
 }
 
-/// How the answer to a question is shown.
+/// What of a table is shown.
 #[derive(Debug, Clone, Args)]
-pub struct Showing {
+pub struct Rows {
     /// Percentiles to show
     #[arg(
         long,
@@ -96,6 +96,14 @@ pub struct Showing {
     /// How many rows to show, 0 for all
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub top: usize,
+}
+
+/// How the answer to a question is shown.
+#[derive(Debug, Clone, Args)]
+pub struct Showing {
+    /// What of the table.
+    #[command(flatten)]
+    pub rows: Rows,
     /// Show all times in this unit
     #[arg(long, value_enum)]
     pub unit: Option<Scale>,

@@ -9,12 +9,11 @@ use std::time::Duration;
 use clap::Args;
 
 use crate::ask::{blocks, Stop};
-use crate::cli::Global;
+use crate::cli::{Global, Rows};
 use crate::error::{Error, Result};
 use crate::model::{Account, Key, KeyColumn, Kind, Number, Row, Table, Unit, ValueColumn};
 use crate::output::{self, Sink};
 use crate::parse::{json, text};
-use crate::quantile::Percent;
 use crate::session::triggers_of;
 use crate::tracefs::{read, Format, Holds, Tracefs};
 use crate::units::{self, amount, count, Round, Scale};
@@ -29,17 +28,9 @@ pub struct Show {
     /// An instance of tracefs
     #[arg(long, value_name = "NAME")]
     pub instance: Option<String>,
-    /// Percentiles to show
-    #[arg(
-        long,
-        value_name = "P,..",
-        value_delimiter = ',',
-        default_value = "50,99"
-    )]
-    pub pct: Vec<Percent>,
-    /// How many rows to show, 0 for all
-    #[arg(long, value_name = "N", default_value_t = 20)]
-    pub top: usize,
+    /// What of the table.
+    #[command(flatten)]
+    pub rows: Rows,
     /// Show all times in this unit
     #[arg(long, value_enum)]
     pub unit: Option<Scale>,
@@ -185,8 +176,8 @@ pub fn show(tracefs: &Tracefs, global: &Global, show: &Show) -> Result<()> {
     let mut sink = Sink::open(None)?;
     for (i, table) in tables.iter().enumerate() {
         let look = Look {
-            percents: show.pct.clone(),
-            top: show.top,
+            percents: show.rows.pct.clone(),
+            top: show.rows.top,
             scale: show.unit,
             colour: global.color.wanted(sink.terminal),
             width: sink.width,

@@ -9,12 +9,11 @@ use std::time::{Duration, Instant};
 use clap::{Args, Command};
 
 use super::keep::{outcome, outcome_of, sum_of, Chosen};
-use super::{with, Global, Outcome};
+use super::{with, Global, Outcome, Rows};
 use crate::ask::{self, Stop, NEVER};
 use crate::error::{Error, Result};
 use crate::model::{Account, Span, Table};
 use crate::output::{self, Form, Sink};
-use crate::quantile::Percent;
 use crate::record::Recording;
 use crate::units;
 use crate::view::heat::{self, Paper};
@@ -38,17 +37,9 @@ pub struct Replay {
     /// What to show.
     #[command(flatten)]
     pub chosen: Chosen,
-    /// Percentiles to show
-    #[arg(
-        long,
-        value_name = "P,..",
-        value_delimiter = ',',
-        default_value = "50,99"
-    )]
-    pub pct: Vec<Percent>,
-    /// How many rows to show, 0 for all
-    #[arg(long, value_name = "N", default_value_t = 20)]
-    pub top: usize,
+    /// What of the table.
+    #[command(flatten)]
+    pub rows: Rows,
     /// How to write tables
     #[arg(short, long, value_enum, default_value_t, conflicts_with = "heat")]
     pub format: Form,
@@ -193,8 +184,8 @@ impl Replay {
         Look {
             labels: others.map(|column| units::text(&column.name)).collect(),
             heading: heading.unwrap_or_default(),
-            percents: self.pct.clone(),
-            top: self.top,
+            percents: self.rows.pct.clone(),
+            top: self.rows.top,
             blocks: ask::blocks(),
             ..Look::default()
         }
