@@ -86,7 +86,7 @@ pub fn doctor(tracefs: Result<Tracefs>, recipes: &[Recipe]) -> Result<String> {
             },
         );
     }
-    let left = Leftovers::find(&tracefs);
+    let left = Leftovers::find_unkept(&tracefs);
     match left.is_empty() {
         true => line(true, "clean", "nothing is left of a killed rhist"),
         false => line(
@@ -94,6 +94,16 @@ pub fn doctor(tracefs: Result<Tracefs>, recipes: &[Recipe]) -> Result<String> {
             "clean",
             "a killed rhist has left something; 'rhist clean' removes it",
         ),
+    }
+    let mut kept = Leftovers::find(&tracefs).instances;
+    kept.retain(|name| !left.instances.contains(name));
+    if !kept.is_empty() {
+        let names = kept.join(", ");
+        line(
+            true,
+            "kept",
+            &format!("--keep has left {names}; 'rhist clean' removes it"),
+        );
     }
     text.push('\n');
     for recipe in recipes {

@@ -42,3 +42,33 @@ fn each_line_is_said() {
     }
     fs::remove_dir_all(root).unwrap();
 }
+
+/// What --keep has left is not what a killed one has.
+#[test]
+fn doctor_tells_what_is_kept() {
+    let root = std::env::temp_dir().join(format!("rhist-kept-{}", std::process::id()));
+    fs::create_dir_all(root.join("events")).unwrap();
+    let doctor = |instance: &str| {
+        fs::create_dir_all(root.join("instances").join(instance)).unwrap();
+        let output = Command::new(env!("CARGO_BIN_EXE_rhist"))
+            .arg("--tracefs")
+            .arg(&root)
+            .arg("doctor")
+            .output()
+            .unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        let lines = text.lines().filter_map(|line| {
+            let said = line.split_once(char::is_whitespace)?.1.trim_start();
+            (said.starts_with("clean") || said.starts_with("kept")).then(|| line.to_owned())
+        });
+        lines.collect::<Vec<_>>()
+    };
+    let clean = "yes clean                  nothing is left of a killed rhist";
+    let left =
+        "no  clean                  a killed rhist has left something; 'rhist clean' removes it";
+    let kept = "yes kept                   --keep has left rhist-4194305-77-keep; 'rhist clean' removes it";
+    assert_eq!(doctor("somebody"), [clean]);
+    assert_eq!(doctor("rhist-4194305-77-keep"), [clean, kept]);
+    assert_eq!(doctor("rhist-4194305-78"), [left, kept]);
+    fs::remove_dir_all(root).unwrap();
+}
