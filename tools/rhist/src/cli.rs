@@ -19,6 +19,7 @@ use question::Asked;
 use crate::ask;
 use crate::backend::Wanted;
 use crate::error::{Error, Result};
+use crate::parse::text;
 use crate::quantile::Percent;
 use crate::recipe::Recipe;
 use crate::tracefs::Tracefs;
@@ -211,8 +212,8 @@ fn flag(name: &'static str, help: &'static str) -> Arg {
 /// Runs the command line of this process.
 pub fn main() -> ExitCode {
     match run() {
-        Ok(Outcome::Done) => ExitCode::SUCCESS,
-        Ok(Outcome::Incomplete) => ExitCode::from(3),
+        Ok(Outcome::Done) if !text::left_out() => ExitCode::SUCCESS,
+        Ok(_) => ExitCode::from(3),
         // What a shell says of what SIGPIPE has ended.
         Err(error) if error.is_closed() => ExitCode::from(141),
         Err(error) => {

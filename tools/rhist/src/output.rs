@@ -5,6 +5,7 @@
 use std::fs::File;
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 
 use crate::error::{Error, Result};
 use crate::model::{Key, Table};
@@ -93,9 +94,34 @@ pub fn print(bytes: &[u8]) -> Result<()> {
     Sink::open(None)?.write(bytes)
 }
 
+/// What waits to be said until the screen is free.
+static HELD: Mutex<Option<String>> = Mutex::new(None);
+
 /// Says something beside the results, if somebody listens. What would command a terminal is left out.
 pub fn say(text: &str) {
-    let _ = writeln!(io::stderr(), "{}", printable(text));
+    let text = printable(text) + "\n";
+    match HELD.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
+        Some(held) => held.push_str(&text),
+        None => drop(io::stderr().write_all(text.as_bytes())),
+    }
+}
+
+/// As long as it is there, something else has the whole screen; what is to be said is said afterwards.
+pub struct WholeScreen(());
+
+impl WholeScreen {
+    /// Takes it.
+    pub fn take() -> Self {
+        *HELD.lock().unwrap_or_else(PoisonError::into_inner) = Some(String::new());
+        Self(())
+    }
+}
+
+impl Drop for WholeScreen {
+    fn drop(&mut self) {
+        let held = HELD.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let _ = io::stderr().write_all(held.unwrap_or_default().as_bytes());
+    }
 }
 
 /// Lines without control characters.
@@ -219,6 +245,16 @@ mod tests {
     #[test]
     fn what_is_said_commands_no_terminal() {
         assert_eq!(printable("a\u{1b}]0;x\u{7}b\n\u{9b}c"), "a]0;xb\nc");
+    }
+
+    #[test]
+    fn what_is_said_waits_for_the_screen() {
+        let held = || HELD.lock().unwrap().clone();
+        let screen = WholeScreen::take();
+        say("a\u{7}b");
+        assert_eq!(held().as_deref(), Some("ab\n"));
+        drop(screen);
+        assert_eq!(held(), None);
     }
 
     #[test]

@@ -72,3 +72,43 @@ fn doctor_tells_what_is_kept() {
     assert_eq!(doctor("rhist-4194305-78"), [left, kept]);
     fs::remove_dir_all(root).unwrap();
 }
+
+/// A row that cannot be read is missing, so what is shown is not complete.
+#[test]
+fn a_row_that_cannot_be_read_is_missing() {
+    let root = std::env::temp_dir().join(format!("rhist-row-{}", std::process::id()));
+    let event = root.join("events/a/b");
+    fs::create_dir_all(&event).unwrap();
+    fs::write(event.join("format"), "").unwrap();
+    let show = |rows: &str| {
+        let text = format!(
+            "# event histogram\n#\n# trigger info: hist:keys=x:vals=hitcount [active]\n#\n\n{rows}\nTotals:\n    \
+             Hits: 7\n    Entries: 2\n    Dropped: 0\n"
+        );
+        fs::write(event.join("hist"), text).unwrap();
+        Command::new(env!("CARGO_BIN_EXE_rhist"))
+            .arg("--tracefs")
+            .arg(&root)
+            .args(["show", "a:b", "-f", "csv"])
+            .output()
+            .unwrap()
+    };
+    let row = "{ x:          5 } hitcount:          4\n";
+    let shown = "from_ns,to_ns,x,hitcount\n0,0,5,4\n";
+    for (rows, status, said) in [
+        (row.to_owned(), 0, ""),
+        (
+            format!("{row}{{ x: y }} hitcount: z\n"),
+            3,
+            "such rows are left out: a row of the histogram of a:b is not",
+        ),
+    ] {
+        let output = show(&rows);
+        let errors = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(status), "{errors}");
+        assert_eq!(String::from_utf8(output.stdout).unwrap(), shown);
+        assert!(errors.contains(said), "{errors}");
+        assert_eq!(errors.contains("--by"), status == 3);
+    }
+    fs::remove_dir_all(root).unwrap();
+}

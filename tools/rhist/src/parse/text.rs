@@ -24,6 +24,11 @@ const BAR_WIDTH: usize = 21;
 /// Whether rows that are not as the kernel prints them were spoken of. Tables are read again and again.
 static UNREADABLE: Once = Once::new();
 
+/// Whether rows were left out, as they are not as the kernel prints them; they were spoken of.
+pub fn left_out() -> bool {
+    UNREADABLE.is_completed()
+}
+
 /// Reads the tables of the file `hist` of this event, `system:event`.
 pub fn tables(event: &str, text: &[u8]) -> Result<Vec<Table>> {
     // Each character stands for a byte, as in JSON.
@@ -176,7 +181,12 @@ impl<'a> Parser<'a> {
             if self.table.rows.is_empty() {
                 return Err(Error::new(text));
             }
-            UNREADABLE.call_once(|| output::say(&format!("rhist: such rows are left out: {text}")));
+            UNREADABLE.call_once(|| {
+                output::say(&format!(
+                    "rhist: such rows are left out: {text}\nrhist: ask for other keys by --by, or the module, which \
+                     gives JSON"
+                ));
+            });
         }
         let total = |title: &str| {
             let line = self

@@ -18,6 +18,7 @@ use super::table::{Look, Sort};
 use crate::ask::{Stop, NEVER};
 use crate::error::{Error, Result};
 use crate::model::Table;
+use crate::output::WholeScreen;
 use crate::units;
 
 /// How long a key waits for its effect at most.
@@ -110,6 +111,7 @@ pub fn run(title: &str, look: &Look, heat: bool, stop: &Stop, feed: &mut dyn Fee
             "the output is no terminal, which --live and top are for; leave --live out",
         ));
     }
+    let _whole = WholeScreen::take();
     let mut terminal = ratatui::try_init()
         .map_err(|error| Error::new(format!("cannot use this terminal: {error}")))?;
     let mut screen = Screen::new(title, look, heat);
