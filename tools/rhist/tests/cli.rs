@@ -112,3 +112,43 @@ fn a_row_that_cannot_be_read_is_missing() {
     }
     fs::remove_dir_all(root).unwrap();
 }
+
+/// A shell takes the completions, and completes by them what can be typed.
+#[test]
+fn bash_completes() {
+    let rhist = env!("CARGO_BIN_EXE_rhist");
+    let script = Command::new(rhist)
+        .args(["completions", "bash"])
+        .output()
+        .unwrap();
+    let file = std::env::temp_dir().join(format!("rhist-bash-{}", std::process::id()));
+    fs::write(&file, script.stdout).unwrap();
+    let checked = Command::new("bash").arg("-n").arg(&file).status().unwrap();
+    assert!(checked.success());
+    // As bash calls it: the command, the word to complete, and the one before it.
+    let complete = r#". "$1"; shift
+        COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); COMPREPLY=()
+        function=$(complete -p rhist); function=${function##*-F }
+        "${function%% *}" rhist "${COMP_WORDS[COMP_CWORD]}" "${COMP_WORDS[COMP_CWORD - 1]}"
+        printf '%s\n' "${COMPREPLY[@]}""#;
+    let completed = |words: &[&str]| {
+        let output = Command::new("bash")
+            .args(["--norc", "-c", complete, "bash"])
+            .arg(&file)
+            .arg("rhist")
+            .args(words)
+            .output()
+            .unwrap();
+        assert!(output.stderr.is_empty(), "{output:?}");
+        String::from_utf8(output.stdout)
+            .unwrap()
+            .trim_end()
+            .to_owned()
+    };
+    assert_eq!(completed(&["run"]), "runq\nrun");
+    assert_eq!(completed(&["runq", "--pre"]), "--preempted");
+    assert_eq!(completed(&["record", "runq", "--pre"]), "--preempted");
+    assert_eq!(completed(&["--backend", "m"]), "module");
+    assert_eq!(completed(&["syscalls", "--format", ""]), "text\njson\ncsv");
+    fs::remove_file(file).unwrap();
+}
