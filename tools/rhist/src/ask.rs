@@ -114,6 +114,7 @@ fn plan(asked: &Asked, backend: Backend, tracefs: &Tracefs, owner: &str) -> Resu
 /// Prints the lines for both backends, or for the one that is wanted.
 pub fn dry_run(asked: &Asked, tracefs: &Tracefs, global: &Global) -> Result<()> {
     let there = Backend::all(tracefs);
+    let asked = std::slice::from_ref(asked);
     let beside = there.contains(&Backend::Module { beside: true });
     let mut text = String::new();
     for backend in [Backend::Module { beside }, Backend::C] {
@@ -125,6 +126,7 @@ pub fn dry_run(asked: &Asked, tracefs: &Tracefs, global: &Global) -> Result<()> 
         if !wanted {
             continue;
         }
+        let asked = &fit(asked, memory(), backend, tracefs, global.quiet)?[0];
         let plan = plan(asked, backend, tracefs, "PID")?;
         let who = match backend {
             Backend::C => "C's implementation",
@@ -159,27 +161,47 @@ pub fn lines(plan: &Plan) -> String {
     text
 }
 
-/// Refuses questions whose tables together take more than a hundredth of the memory. Those for which the user asked for a
-/// size do not count.
-fn check_memory(backend: Backend, all: &[Asked], plans: &[Plan]) -> Result<()> {
-    let memory = rustix::system::sysinfo();
-    let memory = memory.totalram as u64 * u64::from(memory.mem_unit);
-    let questions = all.iter().map(|asked| &asked.question).zip(plans);
-    let needed: u64 = questions
-        .filter(|(question, _)| !question.size_asked)
-        .map(|(question, plan)| memory_of(backend, question, plan))
-        .sum();
-    if needed <= memory / 100 {
-        return Ok(());
+/// The memory of this machine, in bytes.
+fn memory() -> u64 {
+    let all = rustix::system::sysinfo();
+    all.totalram as u64 * u64::from(all.mem_unit)
+}
+
+/// Halves the tables of questions until all of them together take at most a hundredth of this memory, and says so: a
+/// machine with less memory has fewer tasks and requests, too. Tables stay for which the user asked for a size.
+fn fit(
+    all: &[Asked],
+    memory: u64,
+    backend: Backend,
+    tracefs: &Tracefs,
+    quiet: bool,
+) -> Result<Vec<Asked>> {
+    let mut all = all.to_vec();
+    let mut part = 1;
+    loop {
+        let mut needed = 0;
+        for asked in all.iter().filter(|asked| !asked.question.size_asked) {
+            let plan = plan(asked, backend, tracefs, "")?;
+            needed += memory_of(backend, &asked.question, &plan);
+        }
+        if needed <= memory / 100 {
+            break;
+        }
+        part *= 2;
+        let given = all.iter_mut().filter(|asked| !asked.question.size_asked);
+        let smaller = given.map(|asked| asked.question.halve());
+        if smaller.filter(|&smaller| smaller).count() == 0 {
+            return Err(Error::new(
+                "the smallest tables take more than a hundredth of the memory of this machine; ask fewer questions",
+            ));
+        }
     }
-    let way = match all {
-        [asked] => format!("--size {} asks for it", asked.question.size),
-        _ => "ask fewer questions, or with --size".into(),
-    };
-    Err(Error::new(format!(
-        "the tables take about {} MiB, more than a hundredth of the memory of this machine; {way}",
-        needed >> 20
-    )))
+    if part > 1 && !quiet {
+        output::say(&format!(
+            "rhist: tables with 1/{part} of their rows take a hundredth of the memory; --size asks for more"
+        ));
+    }
+    Ok(all)
 }
 
 /// About what the tables of a question take.
@@ -426,15 +448,12 @@ pub fn count(
     body: &mut dyn FnMut(&mut [Counting<'_>]) -> Result<()>,
 ) -> Result<Outcome> {
     let backend = Backend::choose(tracefs, global.backend)?;
-    let mut plans = Vec::new();
-    for (i, asked) in all.iter().enumerate() {
-        plans.push(plan(asked, backend, tracefs, &owner(i))?);
-    }
-    check_memory(backend, all, &plans)?;
+    let all = fit(all, memory(), backend, tracefs, global.quiet)?;
     clean_up(tracefs, global.quiet);
     let mut sessions = Vec::new();
     let mut counting = Vec::new();
-    for (i, (asked, plan)) in all.iter().zip(plans).enumerate() {
+    for (i, asked) in all.iter().enumerate() {
+        let plan = plan(asked, backend, tracefs, &owner(i))?;
         let mut session = Session::begin(tracefs, &plan, i, global.keep)?;
         // Events are made first, so that they are measured, too.
         let is_need = |step: &Step| matches!(step, Step::Schedstats | Step::Dynamic { .. });
@@ -460,7 +479,7 @@ pub fn count(
     body(&mut counting)?;
     let mut said = Vec::new();
     for Counting { asked, source, .. } in &mut counting {
-        let which = match all {
+        let which = match &all[..] {
             [_] => String::new(),
             _ => format!("{}: ", asked.words.join(" ")),
         };
@@ -626,12 +645,32 @@ mod tests {
         // The two of a latency, and that of the intervals.
         assert_eq!(memory("runq"), (2 * 16384 + 8192) * 192);
         assert_eq!(memory("offcpu --stacks"), 8192 * (448 + 192) + 4096 * 448);
+    }
+
+    #[test]
+    fn tables_fit_small_machines() {
+        let tracefs = Tracefs::find(Some(std::path::Path::new("tests/tracefs"))).unwrap();
+        let rows = |all: &[Asked], memory: u64| {
+            let fitted = fit(all, memory << 20, Backend::C, &tracefs, true)?;
+            let rows = fitted.iter().map(|asked| match asked.question.measure {
+                Measure::Latency { waiting, .. } => (waiting, asked.question.size),
+                _ => (0, asked.question.size),
+            });
+            Ok::<Vec<_>, Error>(rows.collect())
+        };
+        // What the exporter's package exports, as it is installed.
+        let default = include_str!("../debian/rhist-exporter.default");
+        let exported = default.split('\'').skip(1).step_by(2).map(asked);
+        let exported: Vec<Asked> = exported.collect();
+        assert_eq!(exported.len(), 2);
+        assert_eq!(rows(&exported, 2048), Ok(vec![(16384, 8192); 2]));
+        assert_eq!(rows(&exported, 512), Ok(vec![(4096, 2048); 2]));
+        let sized = ["runq --size 131072", "runq"].map(asked);
+        let fitted = rows(&sized, 512).unwrap();
+        assert_eq!(fitted, [(131_072, 131_072), (8192, 4096)]);
         let many = vec![asked("runq"); 4096];
-        let plan = Backend::C.plan(&tracefs, &many[0].question, "1").unwrap();
-        let error = check_memory(Backend::C, &many, &vec![plan.clone(); many.len()]).unwrap_err();
+        let error = rows(&many, 512).unwrap_err();
         assert!(error.to_string().contains("ask fewer questions"), "{error}");
-        let sized = [asked("runq --size 131072")];
-        assert_eq!(check_memory(Backend::C, &sized, &[plan]), Ok(()));
     }
 
     #[test]

@@ -7,6 +7,9 @@ use crate::model::Unit;
 /// The name of the system that stands for the questioner's own dynamic events.
 pub const OWN: &str = "own";
 
+/// The rows of the smallest table.
+const LEAST_ROWS: u32 = 128;
+
 /// A question.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Question {
@@ -153,6 +156,19 @@ impl Question {
         match &self.measure {
             Measure::Count { event, .. } | Measure::Distribution { event, .. } => event,
             Measure::Latency { end, .. } => end,
+        }
+    }
+
+    /// Halves all tables, which have at least 128 rows. Says whether one has become smaller.
+    pub fn halve(&mut self) -> bool {
+        let half = |rows: &mut u32| {
+            let before = std::mem::replace(rows, (*rows / 2).max(LEAST_ROWS));
+            *rows < before
+        };
+        let size = half(&mut self.size);
+        match &mut self.measure {
+            Measure::Latency { waiting, .. } => half(waiting) || size,
+            _ => size,
         }
     }
 
