@@ -15,9 +15,10 @@ use crate::backend::{c::Readings, module::Pipe, Backend, Lost, Plan, Source, Ste
 use crate::cli::question::Asked;
 use crate::cli::{Global, Outcome, Showing};
 use crate::error::{Error, Result};
-use crate::model::Table;
+use crate::model::{Table, Unit};
 use crate::output::{self, Form, Sink};
-use crate::question::{Measure, Question};
+use crate::quantile::width_within;
+use crate::question::{Intervals, Measure, Question};
 use crate::record::Epoch;
 use crate::session::{owner, Leftovers, Session};
 use crate::tracefs::{echo, Tracefs};
@@ -136,6 +137,13 @@ pub fn dry_run(asked: &Asked, tracefs: &Tracefs, global: &Global) -> Result<()> 
             text.push('\n');
         }
         let _ = writeln!(text, "# {who}, in {}:", tracefs.root().display());
+        if let Some(within) = first_second(backend, &asked.question) {
+            let _ = writeln!(
+                text,
+                "# for a second first; then with .buckets=WIDTH in place of .log2, {within} % of p{} or less",
+                asked.lowest
+            );
+        }
         text.push_str(&lines(&plan));
     }
     output::print(text.as_bytes())
@@ -242,6 +250,41 @@ fn check_rates(session: &mut Session, backend: Backend, steps: &[Step]) -> Resul
         }
     }
     Ok(())
+}
+
+/// How many percent percentiles may be above the true values, where that is less than the intervals of powers of two
+/// have: their width is chosen by what the first second counts.
+fn first_second(backend: Backend, question: &Question) -> Option<u64> {
+    match question.intervals {
+        Intervals::Within(percent)
+            if backend == Backend::C && question.has_intervals() && percent < 100 =>
+        {
+            Some(percent)
+        }
+        _ => None,
+    }
+}
+
+/// Chooses the width of the intervals of a question by a table of powers of two, and says which one. They stay as they
+/// are if the table has no room for finer ones.
+fn choose_width(asked: &mut Asked, table: &Table, within: u64) -> String {
+    let question = &mut asked.question;
+    let unit = question.unit().map_or("", Unit::name);
+    match width_within(&table.groups(), asked.lowest, within) {
+        None => "nothing was counted in the first second, so the intervals are powers of two".into(),
+        Some((width, rows)) if rows <= question.size.into() => {
+            question.intervals = Intervals::Width(width);
+            format!("the intervals are {width}{unit} wide by the first second, as by --buckets {width}")
+        }
+        Some((width, rows)) => format!(
+            "the intervals are powers of two: of {width}{unit} they take about {rows} rows, and there are {}; {}",
+            question.size,
+            match rows <= MOST_ROWS.into() {
+                true => format!("--size {} makes room", rows.next_power_of_two()),
+                false => "ask for less by --max, --if or --by".into(),
+            }
+        ),
+    }
 }
 
 /// Removes what killed processes have left, and says so. What cannot be removed disturbs nobody who asks.
@@ -448,22 +491,40 @@ pub fn count(
     body: &mut dyn FnMut(&mut [Counting<'_>]) -> Result<()>,
 ) -> Result<Outcome> {
     let backend = Backend::choose(tracefs, global.backend)?;
-    let all = fit(all, memory(), backend, tracefs, global.quiet)?;
+    let mut all = fit(all, memory(), backend, tracefs, global.quiet)?;
     clean_up(tracefs, global.quiet);
-    let mut sessions = Vec::new();
-    let mut counting = Vec::new();
-    for (i, asked) in all.iter().enumerate() {
-        let plan = plan(asked, backend, tracefs, &owner(i))?;
+    let alone = all.len() == 1;
+    let which = |asked: &Asked| match alone {
+        true => String::new(),
+        false => format!("{}: ", asked.words.join(" ")),
+    };
+    let mut begun = Vec::new();
+    for (i, asked) in all.iter_mut().enumerate() {
+        let mut plan = self::plan(asked, backend, tracefs, &owner(i))?;
         let mut session = Session::begin(tracefs, &plan, i, global.keep)?;
         // Events are made first, so that they are measured, too.
-        let is_need = |step: &Step| matches!(step, Step::Schedstats | Step::Dynamic { .. });
-        let needs = plan.steps.iter().take_while(|step| is_need(step)).count();
-        let (needs, rest) = plan.steps.split_at(needs);
+        let (needs, rest) = plan.needs();
         session.apply(needs)?;
         if backend == Backend::C && !asked.options.yes {
             check_rates(&mut session, backend, rest)?;
         }
-        session.apply(rest)?;
+        if let Some(within) = first_second(backend, &asked.question) {
+            let table = session.try_out(rest, |instance| {
+                thread::sleep(SECOND);
+                open(backend, instance, &plan)?.next()
+            })?;
+            let said = choose_width(asked, &table, within);
+            plan = self::plan(asked, backend, tracefs, &owner(i))?;
+            if !global.quiet {
+                output::say(&format!("rhist: {}{said}", which(asked)));
+            }
+        }
+        begun.push((session, plan));
+    }
+    let mut sessions = Vec::new();
+    let mut counting = Vec::new();
+    for (i, (asked, (mut session, plan))) in all.iter().zip(begun).enumerate() {
+        session.apply(plan.needs().1)?;
         counting.push(Counting {
             asked,
             number: i,
@@ -479,10 +540,7 @@ pub fn count(
     body(&mut counting)?;
     let mut said = Vec::new();
     for Counting { asked, source, .. } in &mut counting {
-        let which = match &all[..] {
-            [_] => String::new(),
-            _ => format!("{}: ", asked.words.join(" ")),
-        };
+        let which = which(asked);
         let sentences = source.lost()?.sentences(more_room(&asked.question));
         said.extend(
             sentences
@@ -668,9 +726,50 @@ mod tests {
         let sized = ["runq --size 131072", "runq"].map(asked);
         let fitted = rows(&sized, 512).unwrap();
         assert_eq!(fitted, [(131_072, 131_072), (8192, 4096)]);
-        let many = vec![asked("runq"); 4096];
+        let many = vec![asked("runq"); 128];
         let error = rows(&many, 512).unwrap_err();
         assert!(error.to_string().contains("ask fewer questions"), "{error}");
+    }
+
+    #[test]
+    fn the_first_second_chooses_intervals() {
+        let second = |backend, text: &str| first_second(backend, &asked(text).question);
+        assert_eq!(second(Backend::C, "runq --within 10"), Some(10));
+        // Powers of two are enough, there are none, and the module has them as fine as is asked for.
+        assert_eq!(second(Backend::C, "runq --within 100"), None);
+        assert_eq!(second(Backend::C, "oncpu --within 10"), None);
+        assert_eq!(second(Backend::C, "runq"), None);
+        assert_eq!(
+            second(Backend::Module { beside: true }, "runq --within 10"),
+            None
+        );
+        let chosen = |text: &str, rows: &[(i128, u32, u64)]| {
+            let mut asked = asked(text);
+            let said = choose_width(&mut asked, &crate::model::tests::table(rows), 10);
+            (said, asked.question.intervals)
+        };
+        let (said, intervals) = chosen("runq", &[(7, 14, 10), (7, 20, 1), (8, 15, 2)]);
+        assert_eq!(
+            said,
+            "the intervals are 800ns wide by the first second, as by --buckets 800"
+        );
+        assert_eq!(intervals, Intervals::Width(800));
+        let asked = chosen("runq --within 10", &[]);
+        assert!(asked.0.starts_with("nothing was counted"), "{}", asked.0);
+        assert_eq!(asked.1, Intervals::Within(10));
+        let wide = [(7, 14, 10), (7, 24, 1)];
+        let (said, intervals) = chosen("runq", &wide);
+        assert!(
+            said.ends_with("about 20962 rows, and there are 8192; --size 32768 makes room"),
+            "{said}"
+        );
+        assert_eq!(intervals, Intervals::Usual);
+        assert_eq!(chosen("runq --size 32768", &wide).1, Intervals::Width(800));
+        let (said, _) = chosen("runq", &[(7, 14, 10), (7, 40, 1)]);
+        assert!(
+            said.ends_with("; ask for less by --max, --if or --by"),
+            "{said}"
+        );
     }
 
     #[test]

@@ -9,7 +9,8 @@ use std::fmt;
 
 use crate::error::{Error, Result};
 use crate::model::{Account, Number, Table, Unit};
-use crate::question::{By, Measure, Question, Records, OWN};
+use crate::quantile::scale_within;
+use crate::question::{By, Intervals, Measure, Question, Records, OWN};
 use crate::tracefs::{disks, failures, Format, Holds, Tracefs};
 
 /// The implementation that counts.
@@ -192,6 +193,13 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// The steps by which events are there, and the rest.
+    pub fn needs(&self) -> (&[Step], &[Step]) {
+        let is_need = |step: &&Step| matches!(step, Step::Schedstats | Step::Dynamic { .. });
+        let needs = self.steps.iter().take_while(is_need).count();
+        self.steps.split_at(needs)
+    }
+
     /// How many triggers there are.
     pub fn triggers(&self) -> u64 {
         let is_trigger = |step: &&Step| matches!(step, Step::Trigger { .. });
@@ -228,6 +236,9 @@ pub enum Step {
         line: String,
     },
 }
+
+/// In how many parts the module divides a power of two unless somebody wants others, as a binary logarithm.
+const SCALE: u8 = 3;
 
 /// The types of numbers that a synthetic event can have.
 const SYNTHETIC_TYPES: [&str; 15] = [
@@ -344,10 +355,16 @@ impl Maker<'_> {
     }
 
     /// The intervals of a field.
-    pub(crate) fn interval(&self, field: &str, powers: &str) -> String {
-        match self.question.width {
-            Some(width) => format!("{field}.buckets={width}"),
-            None => format!("{field}.{powers}"),
+    pub(crate) fn interval(&self, field: &str) -> String {
+        let scale = match (self.question.intervals, self.backend) {
+            (Intervals::Width(width), _) => return format!("{field}.buckets={width}"),
+            (_, Backend::C) => 0,
+            (Intervals::Usual, _) => SCALE,
+            (Intervals::Within(percent), _) => scale_within(percent),
+        };
+        match scale {
+            0 => format!("{field}.log2"),
+            _ => format!("{field}.log2={scale}"),
         }
     }
 }

@@ -5,11 +5,20 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::model::{Bucket, Distribution, Kind, Number};
+use crate::model::{Bucket, Distribution, Group, KeyColumn, Kind, Number};
+use crate::units::{self, Round};
+
+/// The largest N of `.log2=N`.
+const FINEST: u8 = 6;
 
 /// A percentage above 0, up to 100 and with at most three decimals, in thousandths.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Percent(u32);
+
+impl Percent {
+    /// Half of all.
+    pub const MEDIAN: Self = Self(50_000);
+}
 
 impl FromStr for Percent {
     type Err = String;
@@ -62,19 +71,45 @@ pub fn quantile(distribution: &Distribution, percent: Percent) -> Option<Bucket>
     })
 }
 
+/// How many percent the last number of an interval of `.log2=scale` is above any other number in it at most.
+fn above(scale: u8) -> f64 {
+    (2f64.powf(0.5f64.powi(scale.into())) - 1.0) * 100.0
+}
+
+/// The least scale by which no number is more percent above; the largest one that there is has 1.1 %.
+pub fn scale_within(percent: u64) -> u8 {
+    let fits = |scale: &u8| above(*scale) <= percent as f64;
+    (0..FINEST).find(fits).unwrap_or(FINEST)
+}
+
+/// The width of intervals by which this percentile of each group is at most `within` percent above the true value, one
+/// digit and zeros, and about how many rows they take. There is none without hits.
+pub fn width_within(groups: &[Group], percent: Percent, within: u64) -> Option<(u64, u64)> {
+    let distributions = groups.iter().map(|group| &group.distribution);
+    let percentiles = distributions
+        .clone()
+        .filter_map(|all| quantile(all, percent));
+    let least = percentiles.map(|bucket| bucket.lo).min()?;
+    let width = u64::try_from(least * Number::from(within) / 100).unwrap_or_default();
+    let digit = 10u64.pow(width.checked_ilog10().unwrap_or_default());
+    let width = (width / digit * digit).max(1);
+    let ends =
+        distributions.filter_map(|all| Some((all.buckets.first()?.0, all.buckets.last()?.0)));
+    let rows = ends.map(|(first, last)| (last.hi - first.lo) / Number::from(width) + 1);
+    Some((
+        width,
+        u64::try_from(rows.sum::<Number>()).unwrap_or(u64::MAX),
+    ))
+}
+
 /// How far the last number of an interval is above any other number in it, in words.
-pub fn error_of(kind: Kind) -> Option<String> {
-    match kind {
-        Kind::Log2 { scale } => {
-            let percent = (2f64.powf(0.5f64.powi(scale.into())) - 1.0) * 100.0;
-            Some(match scale {
-                0 => "upper bounds, less than twice the true value".to_owned(),
-                _ => format!("upper bounds, at most {percent:.1} % above"),
-            })
-        }
+pub fn error_of(column: &KeyColumn) -> Option<String> {
+    match column.kind {
+        Kind::Log2 { scale: 0 } => Some("upper bounds, less than twice the true value".to_owned()),
+        Kind::Log2 { scale } => Some(format!("upper bounds, at most {:.1} % above", above(scale))),
         Kind::Buckets { width } => Some(format!(
             "upper bounds, at most {} above",
-            width.saturating_sub(1)
+            units::value(Number::from(width) - 1, column.unit, Round::Up)
         )),
         _ => None,
     }
@@ -98,6 +133,7 @@ pub fn power_of_two(bucket: Bucket) -> Bucket {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::Unit;
     use proptest::prelude::*;
     use std::collections::BTreeMap;
 
@@ -122,10 +158,60 @@ mod tests {
 
     #[test]
     fn bounds_are_those_of_the_module() {
-        let said = |scale| error_of(Kind::Log2 { scale }).unwrap();
+        let column = |kind| KeyColumn {
+            name: "lat".into(),
+            kind,
+            unit: Some(Unit::Ns),
+        };
+        let said = |scale| error_of(&column(Kind::Log2 { scale })).unwrap();
         assert!(said(1).contains("41.4 %") || said(1).contains("41.5 %"));
         assert!(said(3).contains("9.1 %"));
         assert!(said(6).contains("1.1 %"));
+        let wide = column(Kind::Buckets { width: 2000 });
+        assert!(error_of(&wide).unwrap().ends_with("at most 2.00us above"));
+    }
+
+    #[test]
+    fn the_scale_is_no_finer_than_needed() {
+        for (percent, scale) in [(100, 0), (99, 1), (42, 1), (41, 2), (10, 3), (9, 4), (2, 6)] {
+            assert_eq!(scale_within(percent), scale, "{percent}");
+        }
+    }
+
+    /// A group of hits in powers of two.
+    fn group(numbers: &[u64]) -> Group {
+        let mut buckets = BTreeMap::new();
+        for &number in numbers {
+            *buckets
+                .entry(power_of_two(interval(1, number)))
+                .or_default() += 1;
+        }
+        let distribution = Distribution {
+            buckets: buckets.into_iter().collect(),
+        };
+        Group {
+            keys: Vec::new(),
+            values: Vec::new(),
+            distribution,
+        }
+    }
+
+    #[test]
+    fn widths_are_of_the_lowest_percentile() {
+        let width = |groups: &[Group], within| width_within(groups, percent("50"), within);
+        assert_eq!(width(&[], 10), None);
+        // 8193 .. 16384 and up to 32768.
+        let high = group(&[9000, 9000, 20_000]);
+        assert_eq!(
+            width(std::slice::from_ref(&high), 10),
+            Some((800, 24_575 / 800 + 1))
+        );
+        // 513 .. 1024: a tenth of it is also enough for what is higher.
+        let both = [high, group(&[1000])];
+        assert_eq!(width(&both, 10), Some((50, 24_575 / 50 + 1 + 511 / 50 + 1)));
+        assert_eq!(width(&[group(&[0])], 10).unwrap().0, 1);
+        let (_, rows) = width(&[group(&[1, 1 << 63])], 10).unwrap();
+        assert!(rows > 1 << 62);
     }
 
     fn interval(width: u64, number: u64) -> Bucket {
@@ -153,6 +239,24 @@ mod tests {
             let rank = (numbers.len() as u64 * u64::from(thousandths)).div_ceil(100_000);
             let wanted = numbers[rank as usize - 1];
             prop_assert_eq!(quantile(&distribution, Percent(thousandths)), Some(interval(width, wanted)));
+        }
+
+        /// What the chosen intervals say of a percentile is as near as was asked for.
+        #[test]
+        fn chosen_intervals_are_fine_enough(
+            mut numbers in prop::collection::vec(1..1_000_000u64, 1..100),
+            thousandths in 1..=100_000u32,
+            within in 2..100u64,
+        ) {
+            let wanted = Percent(thousandths);
+            let (width, rows) = width_within(&[group(&numbers)], wanted, within).unwrap();
+            numbers.sort_unstable();
+            let taken: std::collections::BTreeSet<u64> = numbers.iter().map(|n| n / width).collect();
+            prop_assert!(taken.len() as u64 <= rows + 1);
+            let rank = (numbers.len() as u64 * u64::from(thousandths)).div_ceil(100_000);
+            let number = numbers[rank as usize - 1];
+            let said = interval(width, number).hi;
+            prop_assert!((said - Number::from(number)) * 100 <= Number::from(number * within));
         }
 
         #[test]

@@ -25,10 +25,22 @@ pub struct Question {
     pub size: u32,
     /// Whether the user asked for that many.
     pub size_asked: bool,
-    /// Intervals of this width, in place of powers of two.
-    pub width: Option<u64>,
+    /// How fine its intervals are.
+    pub intervals: Intervals,
     /// Whether `kernel.sched_schedstats` has to be 1.
     pub schedstats: bool,
+}
+
+/// How fine intervals are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Intervals {
+    /// As the backend has them unless somebody wants others.
+    #[default]
+    Usual,
+    /// Of this width.
+    Width(u64),
+    /// So that percentiles are at most so many percent above the true values.
+    Within(u64),
 }
 
 /// A dynamic event.

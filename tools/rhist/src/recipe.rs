@@ -10,7 +10,7 @@ use serde::Deserialize;
 
 use crate::error::{Error, Result};
 use crate::model::Unit;
-use crate::question::{By, Measure, Probe, Question, Records, Sum, OWN};
+use crate::question::{By, Intervals, Measure, Probe, Question, Records, Sum, OWN};
 use crate::tracefs::{disks, Format, Tracefs};
 
 /// Where an administrator adds recipes.
@@ -270,8 +270,8 @@ pub struct Wishes {
     pub times: (Option<u64>, Option<u64>),
     /// Rows of the table.
     pub size: Option<u32>,
-    /// Intervals of this width.
-    pub width: Option<u64>,
+    /// How fine intervals are.
+    pub intervals: Intervals,
 }
 
 impl Wishes {
@@ -425,7 +425,7 @@ impl Variant {
             by,
             size: wishes.size.or(self.size).unwrap_or(SIZE),
             size_asked: wishes.size.is_some(),
-            width: wishes.width,
+            intervals: wishes.intervals,
             schedstats: self.schedstats,
         })
     }

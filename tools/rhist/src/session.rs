@@ -173,36 +173,47 @@ impl Session {
         result
     }
 
+    /// Carries steps out for as long as it takes to look at the instance.
+    pub fn try_out<T>(
+        &mut self,
+        steps: &[Step],
+        look: impl FnOnce(&Tracefs) -> Result<T>,
+    ) -> Result<T> {
+        let made = self.undo.len();
+        self.apply(steps)?;
+        let seen = look(&self.instance)?;
+        self.undo_to(made)?;
+        Ok(seen)
+    }
+
     /// How many hits a second the CPU has that has most of them, of each event that the triggers of these steps are of
     /// and that is there: by triggers with the same filters that are there for a moment.
     pub fn rates(&mut self, command: &str, steps: &[Step]) -> Result<Vec<(String, u128)>> {
-        let made = self.undo.len();
-        let mut events = Vec::new();
-        for (event, line) in samples(command, steps) {
-            // What is made for the question cannot happen more often than what it is made of.
-            if self.instance.has_event(&event) {
-                if !events.contains(&event) {
-                    events.push(event.clone());
-                }
-                self.step(&Step::Trigger { event, line })?;
+        let mut samples = samples(command, steps);
+        // What is made for the question cannot happen more often than what it is made of.
+        samples.retain(|(event, _)| self.instance.has_event(event));
+        let mut events: Vec<String> = samples.iter().map(|(event, _)| event.clone()).collect();
+        events.sort();
+        events.dedup();
+        let trigger = |(event, line)| Step::Trigger { event, line };
+        let steps: Vec<Step> = samples.into_iter().map(trigger).collect();
+        self.try_out(&steps, |instance| {
+            let begin = Instant::now();
+            thread::sleep(SAMPLE);
+            let mut rates = Vec::new();
+            for event in events {
+                let tables = text::tables(&event, &read(&instance.event_file(&event, command))?)?;
+                let rows = tables.iter().flat_map(|table| &table.rows);
+                let most = rows
+                    .filter_map(|row| row.values.first())
+                    .max()
+                    .copied()
+                    .unwrap_or(0);
+                let millis = begin.elapsed().as_millis().max(1);
+                rates.push((event, most.unsigned_abs() * 1000 / millis));
             }
-        }
-        let begin = Instant::now();
-        thread::sleep(SAMPLE);
-        let mut rates = Vec::new();
-        for event in events {
-            let tables = text::tables(&event, &read(&self.instance.event_file(&event, command))?)?;
-            let rows = tables.iter().flat_map(|table| &table.rows);
-            let most = rows
-                .filter_map(|row| row.values.first())
-                .max()
-                .copied()
-                .unwrap_or(0);
-            let millis = begin.elapsed().as_millis().max(1);
-            rates.push((event, most.unsigned_abs() * 1000 / millis));
-        }
-        self.undo_to(made)?;
-        Ok(rates)
+            Ok(rates)
+        })
     }
 
     /// Others' events are never touched.

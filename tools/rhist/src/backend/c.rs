@@ -19,7 +19,7 @@ pub(super) fn plan(maker: &mut Maker<'_>) -> Result<()> {
     match &question.measure {
         Measure::Count { event, sums } => count(maker, event, sums),
         Measure::Distribution { event, field } => {
-            let keys = maker.keys(Some(maker.interval(&field.field, "log2")));
+            let keys = maker.keys(Some(maker.interval(&field.field)));
             let text = format!(
                 "keys={keys}:vals={}:size={}{}",
                 field.field,
@@ -29,7 +29,7 @@ pub(super) fn plan(maker: &mut Maker<'_>) -> Result<()> {
             maker.trigger(&event.event, text);
             maker.plan.event = event.event.clone();
         }
-        Measure::Latency { .. } => latency(maker, "log2")?,
+        Measure::Latency { .. } => latency(maker)?,
     }
     maker.plan.file = "hist".into();
     units(maker);
@@ -56,7 +56,7 @@ pub(super) fn count(maker: &mut Maker<'_>, event: &Records, sums: &[Sum]) {
 
 /// A latency by a synthetic event, which carries it, and what it is divided by, to a third trigger, whose intervals are
 /// these.
-pub(super) fn latency(maker: &mut Maker<'_>, intervals: &str) -> Result<()> {
+pub(super) fn latency(maker: &mut Maker<'_>) -> Result<()> {
     let question = maker.question;
     let Measure::Latency {
         start,
@@ -106,7 +106,7 @@ pub(super) fn latency(maker: &mut Maker<'_>, intervals: &str) -> Result<()> {
     maker.trigger(&end.event, text);
     let keys = match stack {
         true => maker.keys(Some("stack.stacktrace".into())),
-        false => maker.keys(Some(maker.interval("lat", intervals))),
+        false => maker.keys(Some(maker.interval("lat"))),
     };
     let event = format!("{}:{name}", maker.backend.synthetic_system());
     maker.trigger(

@@ -13,9 +13,6 @@ use crate::parse::json;
 use crate::question::Measure;
 use crate::tracefs::{read, Tracefs};
 
-/// In how many parts a power of two is divided, as a binary logarithm.
-const PARTS: &str = "log2=3";
-
 pub(super) fn plan(maker: &mut Maker<'_>) -> Result<()> {
     let question = maker.question;
     let size = question.size;
@@ -25,7 +22,7 @@ pub(super) fn plan(maker: &mut Maker<'_>) -> Result<()> {
             super::c::count(maker, event, sums);
         }
         Measure::Distribution { event, field } => {
-            let keys = maker.keys(Some(maker.interval(&field.field, PARTS)));
+            let keys = maker.keys(Some(maker.interval(&field.field)));
             let text = format!(
                 "keys={keys}:vals={}:size={size}{}",
                 field.field,
@@ -36,7 +33,7 @@ pub(super) fn plan(maker: &mut Maker<'_>) -> Result<()> {
         }
         // A filter sees the fields of an event alone, not what is reckoned from two.
         Measure::Latency { stack, only, .. } if *stack || only.is_some() => {
-            super::c::latency(maker, PARTS)?
+            super::c::latency(maker)?
         }
         Measure::Latency {
             start,
@@ -52,7 +49,7 @@ pub(super) fn plan(maker: &mut Maker<'_>) -> Result<()> {
                 start.condition()
             );
             maker.trigger(&start.event, text);
-            let keys = maker.keys(Some(maker.interval("$lat", PARTS)));
+            let keys = maker.keys(Some(maker.interval("$lat")));
             let text = format!(
                 "join({}):lat=common_timestamp-$ts0:keys={keys}:vals=$lat:size={size}{}",
                 end_on.join(","),

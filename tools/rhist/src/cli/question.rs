@@ -10,7 +10,8 @@ use clap::{Arg, ArgAction, ArgMatches, Args, Command};
 
 use super::{arguments, flag, with};
 use crate::error::{Error, Result};
-use crate::question::Question;
+use crate::quantile::Percent;
+use crate::question::{Intervals, Question};
 use crate::recipe::{Kind, RawProbe, Recipe, Side, Variant, Wishes};
 use crate::tracefs::Tracefs;
 
@@ -44,6 +45,15 @@ pub struct Options {
     /// Intervals of this width, in the unit of the field, in place of powers of two
     #[arg(long, value_name = "WIDTH", value_parser = clap::value_parser!(u64).range(1..))]
     pub buckets: Option<u64>,
+    /// Percentiles at most so many percent above the true values; C's implementation counts for a second first, and
+    /// chooses the width of its intervals by that
+    #[arg(
+        long,
+        value_name = "PERCENT",
+        value_parser = clap::value_parser!(u64).range(2..=100),
+        conflicts_with = "buckets"
+    )]
+    pub within: Option<u64>,
     /// Rows that the table in the kernel has room for
     #[arg(long, value_name = "ROWS", value_parser = clap::value_parser!(u32).range(128..=131_072))]
     pub size: Option<u32>,
@@ -190,6 +200,8 @@ pub struct Asked {
     pub options: Options,
     /// How many threads the process has that alone is wanted.
     pub threads: usize,
+    /// The lowest percentile that is shown, or of what is not shown here the median.
+    pub lowest: Percent,
 }
 
 impl Asked {
@@ -224,6 +236,8 @@ impl Asked {
         let missing = || Error::new("there is no question to ask; 'rhist --help' names them");
         let (name, matches) = matches.subcommand().ok_or_else(missing)?;
         let options: Options = arguments(matches)?;
+        let percents = matches.try_get_many::<Percent>("pct").ok().flatten();
+        let lowest = percents.and_then(|all| all.min().copied());
         let mut wishes = wishes(&options)?;
         let words = words(command.find_subcommand(name).ok_or_else(missing)?, matches);
         let recipe = recipes.iter().find(|recipe| recipe.name == name);
@@ -271,6 +285,7 @@ impl Asked {
             words,
             options,
             threads: wishes.threads.len(),
+            lowest: lowest.unwrap_or(Percent::MEDIAN),
         })
     }
 }
@@ -445,7 +460,11 @@ fn wishes(options: &Options) -> Result<Wishes> {
         values: Vec::new(),
         times: (options.min, options.max),
         size: options.size,
-        width: options.buckets,
+        intervals: match (options.buckets, options.within) {
+            (Some(width), _) => Intervals::Width(width),
+            (None, Some(percent)) => Intervals::Within(percent),
+            (None, None) => Intervals::Usual,
+        },
     })
 }
 

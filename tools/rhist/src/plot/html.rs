@@ -151,7 +151,7 @@ fn rows(table: &Table, out: &mut String) {
             units::count(more as Number)
         );
     }
-    if let Some(exact) = interval.and_then(|column| error_of(column.kind)) {
+    if let Some(exact) = interval.and_then(error_of) {
         let _ = writeln!(out, "<p>Percentiles are the intervals in which they are for sure; their ends are {exact}.</p>");
     }
 }

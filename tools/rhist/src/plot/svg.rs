@@ -160,7 +160,7 @@ fn percentiles(slots: &[(Slot, u64)], column: &KeyColumn) -> String {
         ))
     });
     let mut texts: Vec<String> = said.collect();
-    texts.extend(error_of(column.kind));
+    texts.extend(error_of(column));
     texts.join(", ")
 }
 

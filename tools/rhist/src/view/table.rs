@@ -6,7 +6,7 @@ use std::io::{self, Write};
 
 use anstyle::Style;
 
-use crate::model::{Bucket, Distribution, Group, Key, Number, Table, Unit};
+use crate::model::{Bucket, Distribution, Group, Key, KeyColumn, Kind, Number, Table, Unit};
 use crate::quantile::{error_of, power_of_two, quantile, Percent};
 use crate::units::{self, amount, Round, Scale};
 
@@ -14,6 +14,8 @@ use crate::units::{self, amount, Round, Scale};
 const BAR: usize = 40;
 /// How wide a column of keys is at most where columns are beside each other.
 const WIDEST: usize = 48;
+/// How many intervals of one width have a line of their own; more are taken together.
+const MOST_LINES: usize = 40;
 
 /// In which order rows are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -90,7 +92,7 @@ impl Look {
             _ if groups.is_empty() => writeln!(out, "  no hits"),
             Some(column) if self.labels.is_empty() => {
                 let all = &groups[0].distribution;
-                self.histogram(all, column.unit, column.kind.is_log2(), out)?;
+                self.histogram(all, column, out)?;
                 self.percentiles(table, all, out)
             }
             _ if stacks => self.stacks(table, &groups, out),
@@ -124,14 +126,18 @@ impl Look {
     fn histogram(
         &self,
         all: &Distribution,
-        unit: Option<Unit>,
-        powers: bool,
+        column: &KeyColumn,
         out: &mut impl Write,
     ) -> io::Result<()> {
-        let shown = if powers {
-            filled(&all.fold(power_of_two))
-        } else {
-            all.buckets.clone()
+        let unit = column.unit;
+        let shown = match column.kind {
+            Kind::Buckets { width } if all.buckets.len() > MOST_LINES => {
+                let width = Number::from(width.max(1));
+                all.fold(|bucket| nearly_power_of_two(bucket, width))
+                    .buckets
+            }
+            Kind::Buckets { .. } => all.buckets.clone(),
+            _ => filled(&all.fold(power_of_two)),
         };
         let most = shown.iter().map(|&(_, n)| n).max().unwrap_or(1);
         // Both ends are rounded up, so that an interval is seen to begin where the one before it ends.
@@ -176,7 +182,7 @@ impl Look {
                 ))
             })
             .collect();
-        let bound = error_of(column.kind).unwrap_or_default();
+        let bound = error_of(column).unwrap_or_default();
         let hits = units::count(all.hits().into());
         match said.is_empty() {
             true => writeln!(out, "  {hits} hits"),
@@ -291,7 +297,7 @@ impl Look {
         }
         self.more(groups.len() - shown.len(), out)?;
         if let (Some(column), false) = (interval, self.percents.is_empty()) {
-            let bound = error_of(table.keys[column].kind).unwrap_or_default();
+            let bound = error_of(&table.keys[column]).unwrap_or_default();
             writeln!(out, "  ({bound})")?;
         }
         Ok(())
@@ -381,6 +387,15 @@ fn shortened(text: &str, width: usize) -> String {
     match text.char_indices().nth(width) {
         None => text.to_owned(),
         Some(_) => text.chars().take(width - 1).chain(['…']).collect(),
+    }
+}
+
+/// The intervals of this width that end in the same power of two, together.
+fn nearly_power_of_two(bucket: Bucket, width: Number) -> Bucket {
+    let power = power_of_two(bucket);
+    Bucket {
+        lo: power.lo / width * width,
+        hi: (power.hi + 1) / width * width - 1,
     }
 }
 
@@ -533,6 +548,38 @@ mod tests {
             lines[4],
             "  99 hits  p50 1.03us  p99 4.10us  (upper bounds, less than twice the true value)"
         );
+    }
+
+    #[test]
+    fn many_intervals_of_one_width_are_taken_together() {
+        let wide = |lo: Number| Bucket { lo, hi: lo + 799 };
+        for (lo, (first, last)) in [
+            (0, (0, 799)),
+            (800, (800, 1599)),
+            (8000, (8000, 15_999)),
+            (15_200, (8000, 15_999)),
+            (16_000, (16_000, 31_999)),
+        ] {
+            let folded = nearly_power_of_two(wide(lo), 800);
+            assert_eq!((folded.lo, folded.hi), (first, last), "{lo}");
+        }
+        let mut one = table(&(0..50).map(|i| (i, 1, 2)).collect::<Vec<_>>());
+        one.keys.remove(0);
+        one.keys[0].kind = Kind::Buckets { width: 800 };
+        for (i, row) in (0..).zip(&mut one.rows) {
+            row.keys = vec![Key::Bucket {
+                bucket: wide(i * 800),
+                index: None,
+            }];
+        }
+        let shown = text(&look(&[]), &one);
+        let lines: Vec<&str> = shown.lines().collect();
+        assert_eq!(lines.len(), 9, "{shown}");
+        assert!(
+            lines[4].starts_with("  4.00us .. 8.00us           10  "),
+            "{shown}"
+        );
+        assert!(lines[8].contains("100 hits  p50 20.0us"), "{shown}");
     }
 
     #[test]
