@@ -259,7 +259,7 @@ fn run() -> Result<Outcome> {
         "export" => return fleet::run(matches, &recipes, &global),
         _ => {}
     }
-    if let Some(outcome) = keep::run(name, matches) {
+    if let Some(outcome) = keep::run(name, matches, &global) {
         return outcome;
     }
     let tracefs = global.tracefs();

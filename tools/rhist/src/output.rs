@@ -4,14 +4,19 @@
 
 use std::fs::File;
 use std::io::{self, IsTerminal, Write};
+use std::os::fd::AsFd;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use crate::error::{Error, Result};
-use crate::model::{Key, Table};
+use crate::model::{Key, Table, Unit};
 use crate::parse::json;
-use crate::units;
+use crate::units::{self, Round};
 use crate::view::table::{key_text, Look};
+
+/// How long somebody waits without being told how far it is.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// When to use colours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
@@ -65,10 +70,9 @@ impl Sink {
     pub fn open(path: Option<&Path>) -> Result<Self> {
         let Some(path) = path else {
             let stdout = io::stdout();
-            let size = rustix::termios::tcgetwinsize(&stdout).ok();
             return Ok(Self {
                 terminal: stdout.is_terminal(),
-                width: size.map_or(80, |size| usize::from(size.ws_col)).max(20),
+                width: columns(&stdout),
                 out: Box::new(stdout),
                 name: "the output".into(),
             });
@@ -86,6 +90,17 @@ impl Sink {
     pub fn write(&mut self, bytes: &[u8]) -> Result<()> {
         let written = self.out.write_all(bytes).and_then(|()| self.out.flush());
         written.map_err(|error| Error::file("write", Path::new(&self.name), &error))
+    }
+}
+
+/// How many columns a terminal has; 80 if it does not say.
+fn columns(terminal: impl AsFd) -> usize {
+    let size = rustix::termios::tcgetwinsize(terminal);
+    let columns = size.map_or(0, |size| usize::from(size.ws_col));
+    if columns == 0 {
+        80
+    } else {
+        columns.max(20)
     }
 }
 
@@ -121,6 +136,60 @@ impl Drop for WholeScreen {
     fn drop(&mut self) {
         let held = HELD.lock().unwrap_or_else(PoisonError::into_inner).take();
         let _ = io::stderr().write_all(held.unwrap_or_default().as_bytes());
+    }
+}
+
+/// How much of a file was read, where that takes longer than a second: a line on the terminal that is there until it is
+/// dropped.
+pub struct Progress {
+    name: String,
+    whole: Option<u64>,
+    due: Instant,
+    shown: usize,
+}
+
+impl Progress {
+    /// That of a file with this printable name and this length, if somebody can see it.
+    pub fn new(name: &str, whole: Option<u64>) -> Option<Self> {
+        io::stderr().is_terminal().then(|| Self {
+            name: name.to_owned(),
+            whole,
+            due: Instant::now() + PATIENCE,
+            shown: 0,
+        })
+    }
+
+    /// So many bytes were read.
+    pub fn at(&mut self, done: u64) {
+        if Instant::now() < self.due {
+            return;
+        }
+        self.due = Instant::now() + PATIENCE / 5;
+        self.write(&self.line(done, columns(io::stderr())));
+    }
+
+    /// What is said, so short that it is one line.
+    fn line(&self, done: u64, width: usize) -> String {
+        let much = match self.whole {
+            Some(whole) => units::percent(done.min(whole), whole.max(1)),
+            None => units::value(done.into(), Some(Unit::Bytes), Round::Down),
+        };
+        let line = format!("read {much} of {}", self.name);
+        line.chars().take(width.saturating_sub(1)).collect()
+    }
+
+    /// Writes a line over the last one.
+    fn write(&mut self, line: &str) {
+        let _ = write!(io::stderr(), "\r{line:<0$}\r", self.shown);
+        self.shown = line.chars().count();
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        if self.shown > 0 {
+            self.write("");
+        }
     }
 }
 
@@ -255,6 +324,22 @@ mod tests {
         assert_eq!(held().as_deref(), Some("ab\n"));
         drop(screen);
         assert_eq!(held(), None);
+    }
+
+    #[test]
+    fn progress_is_one_line() {
+        let progress = |whole| Progress {
+            name: "ab.jsonl".into(),
+            whole,
+            due: Instant::now(),
+            shown: 0,
+        };
+        assert_eq!(progress(Some(800)).line(200, 80), "read 25.0 % of ab.jsonl");
+        assert_eq!(
+            progress(None).line(2_500_000, 80),
+            "read 2.38MiB of ab.jsonl"
+        );
+        assert_eq!(progress(Some(0)).line(7, 10), "read 0.0 ");
     }
 
     #[test]

@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, Result};
 use crate::grid::{self, Slot};
 use crate::model::{Account, Key, Kind, Number, Row, Span, Table, Unit};
+use crate::output::Progress;
 use crate::parse::json;
 use crate::units;
 
@@ -149,16 +150,30 @@ impl<W: Write> Recorder<W> {
     }
 }
 
-/// Remembers that all has been read.
+/// How far something was read.
+#[derive(Debug, Default)]
+struct Place {
+    bytes: Cell<u64>,
+    ended: Cell<bool>,
+}
+
+impl Place {
+    fn add(&self, bytes: usize) {
+        self.bytes.set(self.bytes.get() + bytes as u64);
+    }
+}
+
+/// Remembers how far it was read.
 struct Watched<R> {
     inner: R,
-    ended: Rc<Cell<bool>>,
+    place: Rc<Place>,
 }
 
 impl<R: BufRead> Read for Watched<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.inner.read(buffer)?;
-        self.ended.set(read == 0 && !buffer.is_empty());
+        self.place.ended.set(read == 0 && !buffer.is_empty());
+        self.place.add(read);
         Ok(read)
     }
 }
@@ -166,11 +181,12 @@ impl<R: BufRead> Read for Watched<R> {
 impl<R: BufRead> BufRead for Watched<R> {
     fn fill_buf(&mut self) -> io::Result<&[u8]> {
         let buffer = self.inner.fill_buf()?;
-        self.ended.set(buffer.is_empty());
+        self.place.ended.set(buffer.is_empty());
         Ok(buffer)
     }
 
     fn consume(&mut self, amount: usize) {
+        self.place.add(amount);
         self.inner.consume(amount);
     }
 }
@@ -186,7 +202,9 @@ pub struct Recording {
     pub header: Option<Header>,
     name: String,
     tables: json::Reader<Watched<Source>>,
-    ended: Rc<Cell<bool>>,
+    place: Rc<Place>,
+    length: Option<u64>,
+    progress: Option<Progress>,
     whole: usize,
     cut: Option<String>,
 }
@@ -198,7 +216,18 @@ impl Recording {
             return Self::read("standard input", Box::new(BufReader::new(io::stdin())));
         }
         let file = File::open(path).map_err(|e| Error::file("open", path, &e))?;
-        Self::read(&path.display().to_string(), Box::new(BufReader::new(file)))
+        let about = file.metadata().ok().filter(|about| about.is_file());
+        let name = path.display().to_string();
+        Ok(Self {
+            length: about.map(|about| about.len()),
+            ..Self::read(&name, Box::new(BufReader::new(file)))?
+        })
+    }
+
+    /// From now on it is shown how much was read, if that is wanted.
+    pub fn with_progress(mut self, wanted: bool) -> Self {
+        self.progress = Progress::new(&self.name, self.length).filter(|_| wanted);
+        self
     }
 
     /// Reads one from here; `name` is for messages.
@@ -221,17 +250,19 @@ impl Recording {
                 header.v
             )));
         }
-        let ended = Rc::new(Cell::new(false));
+        let place = Rc::new(Place::default());
         let watched = Watched {
             // The line stays, so that errors count lines from the beginning.
             inner: Cursor::new(first).chain(source),
-            ended: Rc::clone(&ended),
+            place: Rc::clone(&place),
         };
         Ok(Self {
             header,
             name: units::plain(name),
             tables: json::Reader::new(watched),
-            ended,
+            place,
+            length: None,
+            progress: None,
             whole: 0,
             cut: None,
         })
@@ -258,7 +289,13 @@ impl Iterator for Recording {
         if self.cut.is_some() {
             return None;
         }
-        match self.tables.next()? {
+        let next = self.tables.next();
+        match &mut self.progress {
+            Some(progress) if matches!(next, Some(Ok(_))) => progress.at(self.place.bytes.get()),
+            // Something may be said of the end.
+            progress => *progress = None,
+        }
+        match next? {
             Ok(mut table) => {
                 self.whole += 1;
                 if let Some(header) = &self.header {
@@ -266,7 +303,7 @@ impl Iterator for Recording {
                 }
                 Some(Ok(table))
             }
-            Err(_) if self.ended.get() => {
+            Err(_) if self.place.ended.get() => {
                 self.cut = Some(format!(
                     "{} is cut in the middle of a table, as if its writer was killed or the disk full; the {} whole \
                      tables before it are used",

@@ -472,3 +472,50 @@ fn no_title_commands_a_terminal() {
     let output = rhist(&["replay"], &[&scratch.file("wrong.jsonl", &wrong)]);
     assert!(said(&output).contains("[2J") && !said(&output).contains('\u{1b}'));
 }
+
+/// What takes longer than a second says on a terminal how far it is, and nowhere else.
+#[test]
+fn progress_is_for_terminals() {
+    let scratch = Scratch::new("progress");
+    let log = scratch.file("log.jsonl", LOG);
+    let svg = scratch.0.join("x.svg");
+    let (begin, end) = LOG.split_at(LOG.find("\n{\"v\"").unwrap() + 1);
+    let rest = scratch.file("rest.jsonl", end);
+    let begin = scratch.file("begin.jsonl", begin);
+    // Standard input, at first the header, later the tables.
+    let slowly = format!(
+        "(cat {}; sleep 1.3; cat {}) |",
+        begin.display(),
+        rest.display()
+    );
+    let rhist = env!("CARGO_BIN_EXE_rhist");
+    let plot = format!("{slowly} {rhist} plot - -o {}", svg.display());
+    let replay = format!("{rhist} replay --speed 0.8 {}", log.display());
+    // Each is run by a terminal that writes down what it is told.
+    let told = |command: &str| {
+        let output = Command::new("script")
+            .args(["-qec", command, "/dev/null"])
+            .env("LC_ALL", "C.UTF-8")
+            .stdin(Stdio::null())
+            .output()
+            .unwrap();
+        shown(&output)
+    };
+    let erased = |text: &str| text.ends_with("\r") && text.trim_end_matches('\r').ends_with("  ");
+    let text = told(&plot);
+    assert!(
+        text.starts_with("\rread ") && text.contains("KiB of standard input"),
+        "{text:?}"
+    );
+    assert!(erased(&text), "{text:?}");
+    let text = told(&format!("{replay} >/dev/null"));
+    assert!(
+        text.contains(" % of ") && text.contains("log.jsonl"),
+        "{text:?}"
+    );
+    assert!(erased(&text), "{text:?}");
+    // The tables are to be seen, somebody wants quiet, or it is no terminal.
+    assert!(!told(&replay).contains("read "));
+    assert_eq!(told(&format!("{plot} --quiet")), "");
+    assert_eq!(told(&format!("({plot}) 2>&1 | cat")), "");
+}

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{ArgMatches, Args, Command};
 
-use super::{arguments, with, Outcome};
+use super::{arguments, with, Global, Outcome};
 use crate::diff;
 use crate::error::{Error, Result};
 use crate::model::{Account, Key, Row, Table};
@@ -49,8 +49,9 @@ impl Chosen {
     }
 
     /// Reads all that is meant of a recording.
-    pub fn load(&self, path: &Path) -> Result<Loaded> {
-        Loaded::of(Recording::open(path)?, |table, row| self.takes(table, row))
+    pub fn load(&self, path: &Path, global: &Global) -> Result<Loaded> {
+        let recording = Recording::open(path)?.with_progress(!global.quiet);
+        Loaded::of(recording, |table, row| self.takes(table, row))
     }
 }
 
@@ -135,11 +136,11 @@ pub fn commands() -> [Command; 3] {
 }
 
 /// Runs one of the commands; `None` if it is not of this file.
-pub fn run(name: &str, matches: &ArgMatches) -> Option<Result<Outcome>> {
+pub fn run(name: &str, matches: &ArgMatches, global: &Global) -> Option<Result<Outcome>> {
     Some(match name {
-        "diff" => arguments(matches).and_then(|diff: Diff| diff.run()),
-        "plot" => arguments(matches).and_then(|plot: Plot| plot.run()),
-        "flame" => arguments(matches).and_then(|flame: Flame| flame.run()),
+        "diff" => arguments(matches).and_then(|diff: Diff| diff.run(global)),
+        "plot" => arguments(matches).and_then(|plot: Plot| plot.run(global)),
+        "flame" => arguments(matches).and_then(|flame: Flame| flame.run(global)),
         _ => return None,
     })
 }
@@ -166,8 +167,11 @@ pub fn outcome_of(loaded: &Loaded) -> Outcome {
 }
 
 impl Diff {
-    fn run(self) -> Result<Outcome> {
-        let [a, b] = [self.chosen.load(&self.a)?, self.chosen.load(&self.b)?];
+    fn run(self, global: &Global) -> Result<Outcome> {
+        let [a, b] = [
+            self.chosen.load(&self.a, global)?,
+            self.chosen.load(&self.b, global)?,
+        ];
         let wanted = diff::Wanted {
             percents: self.pct.clone(),
             top: self.top,
@@ -186,7 +190,7 @@ impl Diff {
 }
 
 impl Plot {
-    fn run(self) -> Result<Outcome> {
+    fn run(self, global: &Global) -> Result<Outcome> {
         let is_html = match self.output.extension().and_then(OsStr::to_str) {
             Some("html" | "htm") => true,
             Some("svg") => false,
@@ -197,7 +201,7 @@ impl Plot {
                 )))
             }
         };
-        let mut loaded = self.chosen.load(&self.file)?;
+        let mut loaded = self.chosen.load(&self.file, global)?;
         loaded.title = self.title.unwrap_or(loaded.title);
         let series = loaded.series(self.chosen.table)?;
         let text = match is_html {
@@ -210,8 +214,8 @@ impl Plot {
 }
 
 impl Flame {
-    fn run(self) -> Result<Outcome> {
-        let mut loaded = self.chosen.load(&self.file)?;
+    fn run(self, global: &Global) -> Result<Outcome> {
+        let mut loaded = self.chosen.load(&self.file, global)?;
         loaded.title = self.title.unwrap_or(loaded.title);
         let table = &loaded.series(self.chosen.table)?.sum.table;
         let column = flame::column(table, self.value.as_deref())?;

@@ -109,8 +109,10 @@ impl Replay {
 
     /// The tables, one after the other.
     fn tables(&self, global: &Global) -> Result<Outcome> {
-        let mut recording = Recording::open(&self.file)?;
         let mut sink = Sink::open(None)?;
+        // Where tables are to be seen, they say themselves how far it is.
+        let progress = !global.quiet && !sink.terminal;
+        let mut recording = Recording::open(&self.file)?.with_progress(progress);
         let mut pace = Pace::new(self.speed);
         let mut lost: Vec<Account> = Vec::new();
         let mut first = true;
@@ -145,7 +147,7 @@ impl Replay {
     fn heat(&self, global: &Global) -> Result<Outcome> {
         let mut sink = Sink::open(None)?;
         let paper = Paper::of_output(global.color.wanted(sink.terminal));
-        let loaded = self.chosen.load(&self.file)?;
+        let loaded = self.chosen.load(&self.file, global)?;
         let series = loaded.series(self.chosen.table)?;
         let text = heat::draw(&loaded.title, &series.sum.table, &series.epochs, paper);
         sink.write(text.as_bytes())?;
