@@ -144,7 +144,7 @@ fn account(series: &Series) -> String {
     text
 }
 
-/// Some percentiles in words, and how exact they are.
+/// The name of a column, some of its percentiles in words, and how exact they are.
 fn percentiles(slots: &[(Slot, u64)], column: &KeyColumn) -> String {
     let distribution = Distribution {
         buckets: slots
@@ -161,7 +161,7 @@ fn percentiles(slots: &[(Slot, u64)], column: &KeyColumn) -> String {
     });
     let mut texts: Vec<String> = said.collect();
     texts.extend(error_of(column));
-    texts.join(", ")
+    format!("{}: {}", name_of(column), texts.join(", "))
 }
 
 /// The name of a column and its unit.
@@ -251,11 +251,7 @@ fn histogram(area: &Area<'_>, title: &str, series: &Series, column: &KeyColumn) 
         .light_line_style(WHITE)
         .label_style(("sans-serif", 15).into_font().color(&INK))
         .axis_desc_style(("sans-serif", 17).into_font().color(&INK))
-        .x_desc(format!(
-            "{}: {}",
-            name_of(column),
-            percentiles(&slots, column)
-        ))
+        .x_desc(percentiles(&slots, column))
         .y_desc("hits of an interval")
         .y_label_formatter(&|&hits| super::mark(hits.round() as Number, None))
         .draw()?;
@@ -295,11 +291,7 @@ fn cdf(area: &Area<'_>, title: &str, series: &Series, column: &KeyColumn) -> Dra
         .light_line_style(WHITE)
         .label_style(("sans-serif", 15).into_font().color(&INK))
         .axis_desc_style(("sans-serif", 17).into_font().color(&INK))
-        .x_desc(format!(
-            "{}: {}",
-            name_of(column),
-            percentiles(&slots, column)
-        ))
+        .x_desc(percentiles(&slots, column))
         .y_desc("hits up to this number; it runs inside the band")
         .y_label_formatter(&|percent| format!("{percent:.0} %"))
         .draw()?;
