@@ -45,7 +45,7 @@ test:
 	@scripts/test $(TESTS)
 
 test-all:
-	@FUZZ_SECONDS=$${FUZZ_SECONDS:-50} scripts/test --all
+	@FUZZ_SECONDS=$${FUZZ_SECONDS:-40} scripts/test --all
 
 lint:
 	@scripts/test --lint
