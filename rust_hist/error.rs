@@ -92,7 +92,7 @@ kinds_with_texts! {
     FieldVarParseFail: c"Couldn't parse field variable",
     /// The variable that C creates for a field has the name of another one, or is one too many.
     VarCreateFindFail: c"Couldn't create or find variable",
-    /// The argument of `onmax` or `onchange` has no `$`.
+    /// The argument of `onmax`, `onchange` or `onover` has no `$`.
     OnxNotVar: c"For onmax(x) or onchange(x), x must be a variable",
     /// The tracked variable is not defined by this trigger.
     OnxVarNotFound: c"Couldn't find onmax or onchange variable",
@@ -185,8 +185,18 @@ kinds_with_texts! {
     UnaryMinusParens: c"Unary minus needs parentheses: -(..)",
     /// The size or type of the field is not supported; the errno is [`Errno::Enomem`].
     UnsupportedField: c"Field type not supported",
-    /// The argument of `onmax` or `onchange` is a string or a stack.
+    /// The argument of `onmax`, `onchange` or `onover` is a string or a stack.
     OnxNotNumber: c"For onmax(x) or onchange(x), x must be a number",
+    /// The DELTA of `onchange(x,DELTA)` is 0 or no number.
+    InvalidDelta: c"The DELTA of onchange(x,DELTA) must be a number above 0",
+    /// The T of `onover(x,T)` is missing, no number, or below 0 where `x` never is.
+    InvalidThreshold: c"The T of onover(x,T[,H]) must be a number, below 0 only if x can be",
+    /// The H of `onover(x,T,H)` is no number, or no `x` is as low as T-H.
+    InvalidHysteresis: c"The H of onover(x,T,H) must be a number, and T-H one that x can be",
+    /// `limit()` is no number from 1 to 1000000 with a unit.
+    InvalidLimit: c"limit() needs a number from 1 to 1000000 and a unit: N/s, N/m or N/h",
+    /// The trigger has `limit()` and no action.
+    LimitNoAction: c"limit() needs an action to limit",
     /// A parameter is no field but the name of a variable without its `$`; the detail is the parameter
     /// with the `$`.
     MissingDollar: c"A variable as a parameter needs its dollar sign",

@@ -71,6 +71,7 @@ use crate::{
         text::TextBuf, //
     },
     program::Program,
+    rate::Turns,
     render,
     synth::SynthEvent,
     text::Out, //
@@ -141,6 +142,8 @@ pub(crate) struct HistTrigger {
     user: Option<Arc<User>>,
     /// How its hits can be part of a chain of events.
     nesting: Nesting,
+    /// What is left of its `limit()`.
+    turns: Turns,
     /// The function that handles its hits.
     entry: EntryFn<Self>,
     /// It was made for others, which read its variables, and goes with the last of them.
@@ -179,6 +182,7 @@ impl HistTrigger {
             synths: found.synths,
             user,
             nesting,
+            turns: Turns::new(),
             helper: false,
         })
     }

@@ -24,6 +24,8 @@ pub mod limits;
 #[forbid(unsafe_code)]
 pub mod program;
 #[forbid(unsafe_code)]
+pub mod rate;
+#[forbid(unsafe_code)]
 pub mod render;
 #[forbid(unsafe_code)]
 pub mod schema;

@@ -48,7 +48,8 @@ pub(crate) use self::{
     parse::{
         ON_CHANGE,
         ON_MATCH,
-        ON_MAX, //
+        ON_MAX,
+        ON_OVER, //
     },
     spec::CLOCK, //
 };

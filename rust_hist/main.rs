@@ -32,6 +32,7 @@ pure_layers! {
     lang,
     limits,
     program,
+    rate,
     render,
     schema,
     sync,

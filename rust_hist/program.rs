@@ -125,6 +125,7 @@ use crate::{
         SORT_KEYS_MAX,
         VALS_MAX, //
     },
+    rate::Limit,
     text::Span,
     tracing_map::sort::SortKey, //
 };
@@ -440,6 +441,7 @@ pub struct Program {
     saves: Vec<Save>,
     args: Vec<Arg>,
     quantiles: List<Quantile, QUANTILES_MAX>,
+    limit: Option<Limit>,
     /// Names and types that are not part of the text.
     made: Vec<u8>,
     key_size: u32,
@@ -556,6 +558,12 @@ impl Program {
     #[inline]
     pub fn quantiles(&self) -> &[Quantile] {
         self.quantiles.as_slice()
+    }
+
+    /// Returns how often its actions run at most, if it says so.
+    #[inline(always)]
+    pub fn limit(&self) -> Option<&Limit> {
+        self.limit.as_ref()
     }
 
     /// Returns the key of buckets that `quantiles()` leaves out of the rows; `None` if there are no quantiles.

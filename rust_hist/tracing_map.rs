@@ -66,6 +66,7 @@ pub use self::{
     },
     track::{
         track_value,
+        Order,
         RowWriter,
         TrackCell,
         Tracked,

@@ -176,7 +176,7 @@ $functions{rows} = sub {
 		if (/^# event histogram/) { $n++; $in_row = 0 }
 		elsif ($n != $want) { next }
 		elsif (/^\{/) { push @rows, $_; $in_row = 1 }
-		elsif (/^\t(max|changed): / && $in_row) { $rows[-1] .= " |$_" }
+		elsif (/^\t(max|changed|over): / && $in_row) { $rows[-1] .= " |$_" }
 	}
 	tr/\t / /s, s/ $// for @rows;
 	print map { "$_\n" } @rows;

@@ -4,11 +4,21 @@
 //!
 //! C header: [`include/linux/timekeeping.h`](srctree/include/linux/timekeeping.h)
 
+use super::bindings;
 use kernel::time::{
     ClockSource,
     Monotonic,
     RealTime, //
 };
+
+/// Returns the time by `CLOCK_MONOTONIC`, in nanoseconds. Where it interrupts a correction of that clock it may be some
+/// nanoseconds off.
+///
+/// Context: any, NMI included.
+pub(crate) fn fast() -> u64 {
+    // SAFETY: the function takes no lock and has no precondition; it may be called in any context.
+    unsafe { bindings::ktime_get_mono_fast_ns() }
+}
 
 /// A moment by two clocks, in nanoseconds.
 #[derive(Clone, Copy)]

@@ -11,6 +11,7 @@ use super::{
 };
 use crate::{
     ffi::{
+        clock,
         command::{
             EntryFn,
             FastPath,
@@ -39,7 +40,6 @@ use crate::{
     },
     program::{
         self,
-        Action,
         Context,
         Entry,
         HitPath,
@@ -47,13 +47,15 @@ use crate::{
         Outcome,
         Program, //
     },
+    rate::Limit,
     schema::FieldValues,
     sync::Atomic,
     tracing_map::{
         Ending,
         MapView,
         NumCell,
-        SeededHash, //
+        SeededHash,
+        When, //
     }, //
 };
 use core::marker::PhantomData;
@@ -193,15 +195,20 @@ impl<'a, A: Arguments<'a>> Context<'a> for InKernel<'a, A> {
         poll::wake();
     }
 
+    #[inline(always)]
+    fn is_within(&self, limit: &Limit) -> bool {
+        self.trigger.turns.take(limit, clock::fast())
+    }
+
     #[cold]
     #[inline(never)]
-    fn snapshot(&self, action: &Action, value: u64, key: &[u64], aux: &[Atomic<u64>]) {
+    fn snapshot(&self, when: When, value: u64, key: &[u64], aux: &[Atomic<u64>]) {
         if let Some(snapshot) = self.trigger.table.snapshot() {
             let comm = match self.program().needs_comm() {
                 true => aux.get(..COMM_WORDS).unwrap_or(&[]),
                 false => &[],
             };
-            snapshot.take(&action.handler(), value, key, comm);
+            snapshot.take(when, value, key, comm);
         }
     }
 

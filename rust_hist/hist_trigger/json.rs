@@ -83,7 +83,8 @@ impl Lines {
             Some(row) => of(&copied.definition).row(&row, out),
             None => {
                 let groups = groups.map(|groups| groups.len());
-                json::end(&copied.account, rows.len(), groups, out)
+                let program = &copied.definition.program;
+                json::end(program, &copied.account, rows.len(), groups, out)
             }
         }
     }

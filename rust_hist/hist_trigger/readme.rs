@@ -62,7 +62,7 @@ const TEXT: &str = concat!(
 \t            [:name=histname1]\n\
 \t            [:clock=<trace clock>]\n\
 \t            [:nohitcount]\n\
-\t            [:<handler>.<action>]\n\
+\t            [:<handler>.<action>][:limit(<n>/s)]\n\
 \t            [:join(<field1[,field2,...]>)]\n\
 \t            [:quantiles(<p1[,p2,...]>)]\n\
 \t            [if <filter>]\n\n\
@@ -104,13 +104,18 @@ const TEXT: &str = concat!(
 \t    of by the key, which then can be made of them.\n\n\
 \t    With 'pause' a trigger is made stopped, or stops; 'continue' has it\n\
 \t    go on, 'clear' empties its table. 'nohitcount' (NOHC) hides the\n\
-\t    column of the hits. Triggers with the same 'name' share one table.\n\n\
+\t    column of the hits. Triggers with the same 'name' share one table.\n\
+\t    With 'limit' its actions run at most so often in a second (/s),\n\
+\t    a minute (/m) or an hour (/h).\n\n\
 \t    'quantiles' leaves the one key with .log2 or .buckets out of the\n\
 \t    rows, which show percentiles of it instead: quantiles(50,99.9).\n\n\
 \t    What else a hit does is up to handlers:\n\n\
 \t        onmatch(matching.event)  - acts at every hit\n\
 \t        onmax(var)               - acts if the variable has a new maximum\n\
-\t        onchange(var)            - acts if the variable has changed\n\n\
+\t        onchange(var)            - acts if the variable has changed\n\
+\t        onchange(var,delta)      - by delta at least\n\
+\t        onover(var,t[,h])        - acts if the variable is above t, and was\n\
+\t                                   not above t-h since it acted last\n\n\
 \t    and to their actions, of which onmatch has the first only:\n\n\
 \t        trace(<synthetic_event>,param list)\n\
 \t                                 - fires a synthetic event with these values:\n\

@@ -6,7 +6,7 @@
 //! C counterpart: `cond_snapshot_update()` and `track_data_snapshot_print()`.
 //!
 //! The tracked value that counts here is the instance's: of all entries of the table, the one with
-//! the largest, or the latest, value has the snapshot.
+//! the largest, or the latest, value has the snapshot. With a DELTA or a limit it is the one for which a handler held last.
 
 use crate::{
     error::{
@@ -27,11 +27,11 @@ use crate::{
         COMM_WORDS,
         KEY_WORDS_MAX, //
     },
-    program::Handler,
     sync::{
         Atomic,
         Relaxed, //
-    }, //
+    },
+    tracing_map::When, //
 };
 
 /// What is kept of the hit that took the snapshot.
@@ -64,7 +64,7 @@ impl Taken {
 
 /// A hit whose tracked value has just become that of its entry.
 pub(super) struct Candidate<'a> {
-    largest: bool,
+    when: When,
     value: u64,
     key: &'a [u64],
     comm: &'a [Atomic<u64>],
@@ -74,12 +74,12 @@ impl Condition for Taken {
     type Hit<'a> = Candidate<'a>;
 
     fn accept(&mut self, hit: &Candidate<'_>) -> bool {
-        let better = if hit.largest {
-            hit.value > self.value
-        } else {
-            hit.value != self.value
+        let is_better = match hit.when {
+            When::Larger => hit.value > self.value,
+            When::Other => hit.value != self.value,
+            When::Apart { .. } | When::Above { .. } => true,
         };
-        if !better {
+        if !is_better {
             return false;
         }
         self.value = hit.value;
@@ -126,9 +126,9 @@ impl Snapshot {
     ///
     /// To be called with preemption off, when the value has become that of the entry of `key`. `comm`
     /// is the name of the task in the entry, or nothing.
-    pub(super) fn take(&self, handler: &Handler, value: u64, key: &[u64], comm: &[Atomic<u64>]) {
+    pub(super) fn take(&self, when: When, value: u64, key: &[u64], comm: &[Atomic<u64>]) {
         self.0.take(&Candidate {
-            largest: matches!(handler, Handler::Max { .. }),
+            when,
             value,
             key,
             comm,

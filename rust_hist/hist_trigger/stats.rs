@@ -6,7 +6,7 @@
 //!
 //! `calls` is the sum of `hits`, the two kinds of drops, and `ignored`, always. `lost_saves` counts the
 //! hits whose `save()` found no room, `lost_traces` the records of synthetic events that could not be
-//! written. All begin at 0 when the table is made or cleared. `entries` are those of the present epoch, whose number
+//! written, `lost_limited` the actions that the trigger's `limit()` has left out. All begin at 0 when the table is made or cleared. `entries` are those of the present epoch, whose number
 //! is shown once a reader of `hist_pipe` has been given an earlier one. Triggers of one name have their table, and
 //! so their account, in common. A line begins with its title and a colon, an empty line comes between two
 //! triggers.
@@ -75,6 +75,9 @@ impl Tell for Stats {
         }
         if let Some(n) = data.table.consumed_epoch(held) {
             writeln!(out, "epoch: {n}")?;
+        }
+        if data.definition.program.limit().is_some() {
+            writeln!(out, "lost_limited: {}", account.lost_limited)?;
         }
         Ok(())
     }

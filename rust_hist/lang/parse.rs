@@ -21,6 +21,7 @@ use crate::{
         BITS_MAX,
         BITS_MIN, //
     },
+    rate::Limit,
     text::{
         lex::{
             is_blank,
@@ -50,9 +51,12 @@ use super::{
 pub(crate) const ON_MATCH: &[u8] = b"onmatch(";
 pub(crate) const ON_MAX: &[u8] = b"onmax(";
 pub(crate) const ON_CHANGE: &[u8] = b"onchange(";
+pub(crate) const ON_OVER: &[u8] = b"onover(";
 /// The prefix of the fields by which variables of other triggers are looked for.
 const JOIN: &[u8] = b"join(";
-const HANDLERS: [&[u8]; 3] = [ON_MATCH, ON_MAX, ON_CHANGE];
+const HANDLERS: [&[u8]; 4] = [ON_MATCH, ON_MAX, ON_CHANGE, ON_OVER];
+/// The prefix of how often actions run at most.
+const LIMIT: &[u8] = b"limit(";
 
 /// The word between the parameters and the filter.
 const IF: &[u8] = b"if";
@@ -237,6 +241,7 @@ fn flag(spec: &mut HistSpec<'_>, token: Span) -> Result<(), Refusal> {
             .actions
             .push(token)
             .map_err(|_| command.explain(Errno::Einval, ErrKind::TooManyActions, token))?,
+        word if word.starts_with(LIMIT) => spec.limit = Some((token, limit(&command, token)?)),
         word if word.starts_with(JOIN) => {
             let list = token.skip(JOIN.len());
 
@@ -277,6 +282,19 @@ fn assignment(
             .map_err(|_| command.refuse(ErrKind::TooManyVars, token))?,
     }
     Ok(())
+}
+
+/// Parses `limit(N/UNIT)`.
+fn limit(command: &CommandText<'_>, token: Span) -> Result<Limit, Refusal> {
+    let list = token.skip(LIMIT.len());
+    let limit = match list.of(command.text()) {
+        [actions @ .., b'/', unit, b')'] => number(actions)
+            .ok()
+            .and_then(|actions| Limit::new(actions, *unit)),
+        _ => None,
+    };
+
+    limit.ok_or(command.explain(Errno::Einval, ErrKind::InvalidLimit, list))
 }
 
 /// Returns log2 of the number of entries that `size=text` asks for, rounded up.

@@ -26,6 +26,7 @@ use crate::{
         QUANTILES_MAX,
         VARS_MAX, //
     },
+    rate::Limit,
     text::{
         lex::Split,
         Span, //
@@ -262,6 +263,8 @@ pub struct HistSpec<'t> {
     pub(crate) actions: List<Span, ACTIONS_MAX>,
     /// `quantiles(..)` and what stands between the parentheses.
     pub(crate) quantiles: (Span, List<Quantile, QUANTILES_MAX>),
+    /// `limit(..)`, and what it says.
+    pub(crate) limit: Option<(Span, Limit)>,
     pub(crate) pause: bool,
     pub(crate) cont: bool,
     pub(crate) clear: bool,
@@ -286,6 +289,7 @@ impl<'t> HistSpec<'t> {
             vars: List::new(),
             actions: List::new(),
             quantiles: (Span::default(), List::new()),
+            limit: None,
             pause: false,
             cont: false,
             clear: false,

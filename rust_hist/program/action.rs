@@ -22,7 +22,8 @@ use crate::{
         Usage,
         ON_CHANGE,
         ON_MATCH,
-        ON_MAX, //
+        ON_MAX,
+        ON_OVER, //
     },
     limits::{
         PARAMS_MAX,
@@ -31,10 +32,15 @@ use crate::{
     },
     text::{
         lex::{
+            number,
             trim,
             Split, //
         },
         Span, //
+    },
+    tracing_map::{
+        Order,
+        When, //
     }, //
 };
 
@@ -56,9 +62,28 @@ use super::{
     Track, //
 };
 
-/// The names of the variables in which C keeps tracked values.
-const MAX_VAR: &[u8] = b"__max";
-const CHANGE_VAR: &[u8] = b"__change";
+/// The prefixes of the handlers that track a variable, and their conditions, whose numbers the compiler has still to find.
+const TRACKS: [(&[u8], When); 3] = [
+    (ON_MAX, When::Larger),
+    (ON_CHANGE, When::Other),
+    (
+        ON_OVER,
+        When::Above {
+            limit: 0,
+            back: 0,
+            order: Order::UNSIGNED,
+        },
+    ),
+];
+
+/// Returns the name of the variable in which C keeps the tracked value, or would.
+pub(super) fn hidden_var(when: When) -> &'static [u8] {
+    match when {
+        When::Larger => b"__max",
+        When::Other | When::Apart { .. } => b"__change",
+        When::Above { .. } => b"__over",
+    }
+}
 
 /// The actions that have a keyword.
 #[derive(Clone, Copy)]
@@ -73,7 +98,7 @@ impl Handler {
     pub(super) fn tracked(&self) -> Option<(Span, u8)> {
         match *self {
             Self::Match { .. } => None,
-            Self::Max { arg, var } | Self::Change { arg, var } => Some((arg, var)),
+            Self::Track { arg, var, .. } => Some((arg, var)),
         }
     }
 }
@@ -83,16 +108,14 @@ impl Compiler<'_, '_> {
     pub(super) fn parse_actions(&mut self) -> Result<(), Refusal> {
         for &token in self.spec.actions.as_slice() {
             let bytes = token.of(self.command.text());
-            let action = if bytes.starts_with(ON_MATCH) {
-                self.parse_onmatch(token.skip(ON_MATCH.len()))?
-            } else if bytes.starts_with(ON_MAX) {
-                let (arg, rest) = self.tracked(token.skip(ON_MAX.len()))?;
+            let tracks = TRACKS.iter().find(|(word, _)| bytes.starts_with(word));
+            let action = match tracks {
+                Some(&(word, when)) => {
+                    let (arg, rest) = self.tracked(token.skip(word.len()))?;
 
-                self.parse_action(Handler::Max { arg, var: 0 }, rest)?
-            } else {
-                let (arg, rest) = self.tracked(token.skip(ON_CHANGE.len()))?;
-
-                self.parse_action(Handler::Change { arg, var: 0 }, rest)?
+                    self.parse_action(Handler::Track { arg, var: 0, when }, rest)?
+                }
+                None => self.parse_onmatch(token.skip(ON_MATCH.len()))?,
             };
 
             self.program.actions.push(action)?;
@@ -146,7 +169,7 @@ impl Compiler<'_, '_> {
         let keyword = self.keyword(word)?;
         let mismatch = || match handler {
             Handler::Match { .. } => Err(command.refuse(ErrKind::ActionMismatch, word)),
-            Handler::Max { .. } | Handler::Change { .. } => Ok(()),
+            Handler::Track { .. } => Ok(()),
         };
         let first = narrow(self.program.params.len())?;
         let mut kind = ActionKind::Snapshot;
@@ -239,8 +262,8 @@ impl Compiler<'_, '_> {
 
     /// Compiles one action.
     fn create_action(&mut self, action: &mut Action) -> Result<(), Refusal> {
-        if let Some((arg, _)) = action.handler.tracked() {
-            self.create_tracked(action, arg)?;
+        if let Handler::Track { arg, when, .. } = action.handler {
+            self.create_tracked(action, arg, when)?;
         }
 
         let row_words = match action.kind {
@@ -273,15 +296,25 @@ impl Compiler<'_, '_> {
     }
 
     /// Looks up the variable that a handler tracks.
-    fn create_tracked(&mut self, action: &mut Action, arg: Span) -> Result<(), Refusal> {
+    fn create_tracked(
+        &mut self,
+        action: &mut Action,
+        arg: Span,
+        when: When,
+    ) -> Result<(), Refusal> {
         let command = self.command;
         let text = command.text();
+        // C has one parameter, which is all of it.
+        let (name, numbers) = match when {
+            When::Larger => (arg, None),
+            When::Other | When::Apart { .. } | When::Above { .. } => self.split(arg, b','),
+        };
 
-        if !arg.of(text).starts_with(b"$") {
+        if !name.of(text).starts_with(b"$") {
             return Err(command.refuse(ErrKind::OnxNotVar, arg));
         }
 
-        let name = arg.skip(1);
+        let name = name.skip(1);
         let vars = self.program.vars();
         let Some(found) = vars
             .iter()
@@ -290,13 +323,17 @@ impl Compiler<'_, '_> {
             return Err(command.refuse(ErrKind::OnxVarNotFound, name));
         };
 
+        let field = vars.get(found).map_or_else(Field::default, |var| var.field);
+
         // PARITY: C accepts a string and compares addresses.
-        if vars
-            .get(found)
-            .is_some_and(|var| var.field.kind != Kind::Number)
-        {
+        if field.kind != Kind::Number {
             return Err(command.explain(Errno::Einval, ErrKind::OnxNotNumber, arg));
         }
+        let order = match field.may_be_negative() {
+            true => Order::SIGNED,
+            false => Order::UNSIGNED,
+        };
+        let when = self.condition(when, arg, numbers, order)?;
 
         let index = u8::try_from(found).map_err(|_| Refusal::silent(Errno::E2big))?;
 
@@ -304,17 +341,49 @@ impl Compiler<'_, '_> {
             return Err(command.explain(Errno::Enomem, ErrKind::TooManyRefs, arg));
         }
 
-        let (handler, hidden) = match action.handler {
-            Handler::Change { .. } => (Handler::Change { arg, var: index }, CHANGE_VAR),
-            _ => (Handler::Max { arg, var: index }, MAX_VAR),
-        };
-
-        if self.is_taken(hidden) || self.program.variables() >= VARS_MAX {
+        if self.is_taken(hidden_var(when)) || self.program.variables() >= VARS_MAX {
             return Err(Refusal::new(Errno::Einval, ErrKind::OnxVarCreateFail, 0));
         }
-        action.handler = handler;
+        action.handler = Handler::Track {
+            arg,
+            var: index,
+            when,
+        };
         self.program.tracked = self.program.tracked.saturating_add(1);
         Ok(())
+    }
+
+    /// Puts the `numbers` of the parameters `arg` of a handler in its condition.
+    fn condition(
+        &self,
+        when: When,
+        arg: Span,
+        numbers: Option<Span>,
+        order: Order,
+    ) -> Result<When, Refusal> {
+        let command = self.command;
+        let text = command.text();
+        let refuse = |kind, at| command.explain(Errno::Einval, kind, at);
+
+        match (when, numbers) {
+            (When::Above { .. }, None) => Err(refuse(ErrKind::InvalidThreshold, arg)),
+            (When::Above { .. }, Some(numbers)) => {
+                let (over, below) = self.split(numbers, b',');
+                let limit = ranked(trim(text, over).of(text), order)
+                    .ok_or(refuse(ErrKind::InvalidThreshold, over))?;
+                let back = below.map_or(Some(limit), |below| {
+                    limit.checked_sub(number(trim(text, below).of(text)).ok()?)
+                });
+
+                back.map(|back| When::Above { limit, back, order })
+                    .ok_or(refuse(ErrKind::InvalidHysteresis, below.unwrap_or(arg)))
+            }
+            (_, None) => Ok(when),
+            (_, Some(numbers)) => match number(trim(text, numbers).of(text)) {
+                Ok(by @ 1..) => Ok(When::Apart { by, order }),
+                _ => Err(refuse(ErrKind::InvalidDelta, numbers)),
+            },
+        }
     }
 
     /// Compiles a parameter that is a field of the event. C creates a variable of the same name for it, so
@@ -457,6 +526,22 @@ impl Program {
 
         part(&self.params, first, len)
     }
+}
+
+/// Parses a number, and returns its [rank](Order::rank); `None` if it has a sign and `order` knows none, or is out of
+/// range.
+fn ranked(text: &[u8], order: Order) -> Option<u64> {
+    let signed = order == Order::SIGNED;
+    let value = match text.strip_prefix(b"-") {
+        Some(magnitude) if signed => 0i64
+            .checked_sub_unsigned(number(magnitude).ok()?)?
+            .cast_unsigned(),
+        Some(_) => return None,
+        None => number(text).ok()?,
+    };
+    let is_in_range = !signed || text.starts_with(b"-") || i64::try_from(value).is_ok();
+
+    is_in_range.then(|| order.rank(value))
 }
 
 /// Converts a count to 16 bits.

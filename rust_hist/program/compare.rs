@@ -113,9 +113,12 @@ impl Program {
             }),
             Part::Sort => self.sort_keys() == other.sort_keys(),
             Part::Table => true,
-            Part::Actions => same_all(self.actions(), other.actions(), |a, b| {
-                pair.same_action(a, b)
-            }),
+            Part::Actions => {
+                self.limit() == other.limit()
+                    && same_all(self.actions(), other.actions(), |a, b| {
+                        pair.same_action(a, b)
+                    })
+            }
             Part::Join => same_all(&self.joins, &other.joins, |a, b| {
                 same_all(a.keys.as_slice(), b.keys.as_slice(), |a, b| {
                     pair.same_key(a, b)
@@ -216,9 +219,8 @@ impl TriggerPair<'_> {
                     event: other_event,
                 },
             ) => self.same_text(system, other_system) && self.same_text(event, other_event),
-            (Handler::Max { arg, .. }, Handler::Max { arg: other, .. })
-            | (Handler::Change { arg, .. }, Handler::Change { arg: other, .. }) => {
-                self.same_text(arg, other)
+            (Handler::Track { arg, .. }, Handler::Track { arg: other, .. }) => {
+                a.handler.word() == b.handler.word() && self.same_text(arg, other)
             }
             _ => false,
         };

@@ -90,6 +90,7 @@ impl Program {
             saves: Vec::new(),
             args: Vec::new(),
             quantiles: List::new(),
+            limit: None,
             made: Vec::new(),
             key_size: 0,
             aux_words: 0,
@@ -254,6 +255,7 @@ impl<'a, 't> Compiler<'a, 't> {
         self.check_column_names()?;
         self.place_variables()?;
         self.quantiles()?;
+        self.limit()?;
         self.sort()
     }
 
@@ -460,6 +462,20 @@ impl<'a, 't> Compiler<'a, 't> {
             return refuse(ErrKind::QuantilesSave, save.word);
         }
         self.program.quantiles = quantiles;
+        Ok(())
+    }
+
+    /// Takes over the limit, if there is an action.
+    fn limit(&mut self) -> Result<(), Refusal> {
+        let Some((token, limit)) = self.spec.limit else {
+            return Ok(());
+        };
+
+        if self.program.actions().is_empty() {
+            let kind = ErrKind::LimitNoAction;
+            return Err(self.command.explain(Errno::Einval, kind, token));
+        }
+        self.program.limit = Some(limit);
         Ok(())
     }
 

@@ -25,6 +25,7 @@ use crate::text::{
 };
 
 use super::{
+    action::hidden_var,
     Action,
     Arg,
     ArgSource,
@@ -530,8 +531,7 @@ impl<T: DebugTables, O: Out> Writer<'_, T, O> {
                     self.matched(i, "event", event.of(self.text))?;
                     continue;
                 }
-                Handler::Max { .. } => b"__max".as_slice(),
-                Handler::Change { .. } => b"__change",
+                Handler::Track { when, .. } => hidden_var(when),
             };
             write!(
                 self.out,
@@ -676,6 +676,6 @@ const DIV_SHIFT_MAX: u64 = 1 << 20;
 fn tracked_var(handler: Handler) -> Option<usize> {
     match handler {
         Handler::Match { .. } => None,
-        Handler::Max { var, .. } | Handler::Change { var, .. } => Some(usize::from(var)),
+        Handler::Track { var, .. } => Some(usize::from(var)),
     }
 }

@@ -44,12 +44,14 @@ pub(super) use self::{
 use crate::{
     field::Env,
     limits::COMM_LEN,
+    rate::Limit,
     schema,
     sync::Atomic,
     tracing_map::{
         KeyHash,
         Map,
-        MapView, //
+        MapView,
+        When, //
     }, //
 };
 
@@ -60,7 +62,6 @@ use self::text::WORD;
 use super::{
     bytes::array_at,
     eval::Inputs,
-    Action,
     Field,
     Op,
     Program, //
@@ -98,8 +99,12 @@ pub trait Context<'c>: Env + 'c {
     /// Wakes those who wait for hits.
     fn wake(&self);
 
-    /// The time of a `snapshot()` has come: `value` is the reason, in the entry of `key` with these extra words.
-    fn snapshot(&self, action: &Action, value: u64, key: &[u64], aux: &[Atomic<u64>]);
+    /// Whether the `limit()` of the trigger leaves room for an action now, and takes that.
+    fn is_within(&self, limit: &Limit) -> bool;
+
+    /// The time of a `snapshot()` has come: `value`, for which the condition held, is the reason, in the entry of `key`
+    /// with these extra words.
+    fn snapshot(&self, when: When, value: u64, key: &[u64], aux: &[Atomic<u64>]);
 
     /// Whether anybody wants the event that the resolver called `synth`.
     fn is_wanted(&self, synth: u16) -> bool;

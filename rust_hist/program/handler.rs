@@ -9,7 +9,8 @@
 
 use crate::{
     limits::TRACK_ROWS,
-    text::Span, //
+    text::Span,
+    tracing_map::When, //
 };
 
 use super::{
@@ -27,20 +28,30 @@ pub enum Handler {
         /// The event.
         event: Span,
     },
-    /// `onmax($v)`: a hit with a new maximum of the variable runs it.
-    Max {
+    /// `onmax($v)`, `onchange($v[,DELTA])`, `onover($v,T[,H])`: a hit runs it for whose number of the variable a
+    /// condition holds.
+    Track {
         /// The text between the parentheses.
         arg: Span,
         /// The variable's index in [`super::Program::vars`].
         var: u8,
+        /// The condition.
+        when: When,
     },
-    /// `onchange($v)`: a hit that changes the value of the variable runs it.
-    Change {
-        /// The text between the parentheses.
-        arg: Span,
-        /// The variable's index in [`super::Program::vars`].
-        var: u8,
-    },
+}
+
+impl Handler {
+    /// Returns the word before the parenthesis.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::Match { .. } => "onmatch",
+            Self::Track { when, .. } => match when {
+                When::Larger => "onmax",
+                When::Other | When::Apart { .. } => "onchange",
+                When::Above { .. } => "onover",
+            },
+        }
+    }
 }
 
 /// The effect of an action.

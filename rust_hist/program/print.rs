@@ -114,6 +114,9 @@ impl Program {
                 for action in self.actions() {
                     self.write_action(action, text, out)?;
                 }
+                if let Some(limit) = self.limit() {
+                    write!(out, ":limit({}/{})", limit.actions(), limit.unit())?;
+                }
             }
             Part::Join => {
                 for join in self.joins.iter() {
@@ -221,21 +224,14 @@ impl Program {
     ///
     /// PARITY: `print_action_spec()` prints only the system of a qualified parameter of `save()`.
     fn write_action(&self, action: &Action, text: &[u8], out: &mut impl Out) -> fmt::Result {
+        write!(out, ":{}(", action.handler.word())?;
         match action.handler {
             Handler::Match { system, event } => {
-                out.write_str(":onmatch(")?;
                 out.write_bytes(system.of(text))?;
                 out.write_str(".")?;
                 out.write_bytes(event.of(text))?;
             }
-            Handler::Max { arg, .. } => {
-                out.write_str(":onmax(")?;
-                out.write_bytes(arg.of(text))?;
-            }
-            Handler::Change { arg, .. } => {
-                out.write_str(":onchange(")?;
-                out.write_bytes(arg.of(text))?;
-            }
+            Handler::Track { arg, .. } => out.write_bytes(arg.of(text))?,
         }
         out.write_str(").")?;
         out.write_bytes(action.word.of(text))?;

@@ -68,7 +68,7 @@ impl Handler {
     fn matched(&self) -> EventName {
         match *self {
             Self::Match { system, event } => Some((system, event)),
-            Self::Max { .. } | Self::Change { .. } => None,
+            Self::Track { .. } => None,
         }
     }
 }

@@ -5,7 +5,10 @@
 //! C counterpart: `print_actions()`, `track_data_print()` and `track_data_snapshot_print()`.
 
 use super::{
-    key::FRAME_INDENT,
+    key::{
+        right,
+        FRAME_INDENT, //
+    },
     text::{
         decimal,
         left_with,
@@ -15,6 +18,7 @@ use super::{
     Renderer,
     Symbols, //
 };
+use crate::bucket::Integer;
 use crate::program::{
     track_row,
     ActionKind,
@@ -24,7 +28,11 @@ use crate::program::{
     Save, //
 };
 use crate::text::Out;
-use crate::tracing_map::Row;
+use crate::tracing_map::{
+    Order,
+    Row,
+    When, //
+};
 use core::fmt;
 
 const NUMBER_WIDTH: usize = 10;
@@ -45,25 +53,32 @@ pub(super) fn kept_words<'r>(save: &Save, row: &'r [u64]) -> &'r [u64] {
         .unwrap_or(&[])
 }
 
+/// The number that a handler tracks, with its sign where the condition regards that.
+fn tracked(value: u64, when: When) -> Integer {
+    Integer::new(value, when.order() == Order::SIGNED)
+}
+
 impl<S: Symbols> Renderer<'_, S> {
     /// Writes the tracked value of each handler that has one, and the values saved with it.
     ///
     /// PARITY: with two such handlers `track_data_print()` writes the saved values after each of them.
     pub(super) fn actions<W: Out>(&self, row: &Row<'_>, out: &mut W) -> fmt::Result {
         for action in self.program.actions() {
-            let title: &[u8] = match (action.kind(), action.handler()) {
-                (ActionKind::Snapshot, _) | (_, Handler::Match { .. }) => continue,
-                (_, Handler::Max { .. }) => b"\n\tmax: ",
-                (_, Handler::Change { .. }) => b"\n\tchanged: ",
-            };
-            let Some(track) = action.track() else {
+            let (Handler::Track { when, .. }, Some(track)) = (action.handler(), action.track())
+            else {
                 continue;
+            };
+            let title: &[u8] = match when {
+                _ if action.kind() == ActionKind::Snapshot => continue,
+                When::Larger => b"\n\tmax: ",
+                When::Other | When::Apart { .. } => b"\n\tchanged: ",
+                When::Above { .. } => b"\n\tover: ",
             };
             let kept = track_row(&track, row.aux);
             let mut separator = SEPARATOR;
 
             out.write_bytes(title)?;
-            out.write_bytes(decimal(kept.value).right(NUMBER_WIDTH))?;
+            right(tracked(kept.value, when), NUMBER_WIDTH, out)?;
             for save in self.program.saves_of(action) {
                 out.write_bytes(separator)?;
                 self.saved(save, &kept, out)?;
@@ -122,19 +137,17 @@ impl<S: Symbols> Renderer<'_, S> {
         let Some(action) = actions.find(|action| action.kind() == ActionKind::Snapshot) else {
             return Ok(());
         };
-        let (name, arg): (&[u8], _) = match action.handler() {
-            Handler::Max { arg, .. } => (b"onmax", arg),
-            Handler::Change { arg, .. } => (b"onchange", arg),
-            Handler::Match { .. } => return Ok(()),
+        let Handler::Track { arg, when, .. } = action.handler() else {
+            return Ok(());
         };
 
         out.write_bytes(b"\nSnapshot taken (see tracing/snapshot).  Details:\n")?;
         out.write_bytes(b"\ttriggering value { ")?;
-        out.write_bytes(name)?;
+        out.write_str(action.handler().word())?;
         out.write_bytes(b"(")?;
         out.write_bytes(arg.of(self.text))?;
         out.write_bytes(b") }: ")?;
-        out.write_bytes(decimal(value).right(NUMBER_WIDTH))?;
+        right(tracked(value, when), NUMBER_WIDTH, out)?;
         out.write_bytes(b"\ttriggered by event with key: ")?;
         self.key(
             &Row {

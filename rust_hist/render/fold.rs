@@ -11,11 +11,8 @@
 //! Context: any. Never allocates.
 
 use super::{
-    key::integer,
-    text::{
-        decimal,
-        spaces, //
-    },
+    key::right,
+    text::decimal,
     value::VALUE_WIDTH,
     Renderer,
     Symbols, //
@@ -23,7 +20,6 @@ use super::{
 use crate::bucket::{
     Bounds,
     Buckets,
-    Integer,
     Scale, //
 };
 use crate::limits::QUANTILES_MAX;
@@ -256,17 +252,8 @@ impl<S: Symbols> Renderer<'_, S> {
             out.write_bytes(b"  ")?;
             self.program.write_quantile(quantile, self.text, out)?;
             out.write_bytes(b": ")?;
-            right(hi, out)?;
+            right(hi, VALUE_WIDTH, out)?;
         }
         Ok(())
     }
-}
-
-/// Writes a number in as many bytes as a value.
-fn right<W: Out>(number: Integer, out: &mut W) -> fmt::Result {
-    let digits = decimal(number.magnitude).as_bytes().len();
-    let len = digits.saturating_add(usize::from(number.negative));
-
-    spaces(VALUE_WIDTH.saturating_sub(len), out)?;
-    integer(number, out)
 }

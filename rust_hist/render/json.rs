@@ -345,7 +345,7 @@ impl<S: Symbols> Json<'_, S> {
         let mut comma = Comma::default();
 
         for (i, action) in self.program.actions().iter().enumerate() {
-            let (Some((name, arg, var)), Some(track)) = (keeps(action), action.track()) else {
+            let (Some((arg, var)), Some(track)) = (keeps(action), action.track()) else {
                 continue;
             };
             let kept = track_row(&track, row.aux);
@@ -355,13 +355,16 @@ impl<S: Symbols> Json<'_, S> {
             }
             comma.before(out)?;
             out.write_bytes(b"\"")?;
-            out.write_bytes(name)?;
+            let word = action.handler().word();
+            out.write_str(word)?;
+            out.write_bytes(b"(")?;
             Escaped(out).write_bytes(arg.of(self.text))?;
             out.write_bytes(b")")?;
             let before = self.program.actions().iter().take(i);
             let same = before
+                .filter(|other| other.handler().word() == word)
                 .filter_map(keeps)
-                .filter(|other| other.0 == name && other.1.of(self.text) == arg.of(self.text))
+                .filter(|(other, _)| other.of(self.text) == arg.of(self.text))
                 .count();
             if same > 0 {
                 // CAST: as many as there are actions. Each member has a name of its own.
@@ -421,6 +424,7 @@ impl<S: Symbols> Json<'_, S> {
 /// Writes the line that comes after the rows: how many there are, and what became of every call.
 /// Those of a trigger with quantiles are `groups`.
 pub fn end<W: Out>(
+    program: &Program,
     account: &Account,
     entries: usize,
     groups: Option<usize>,
@@ -439,15 +443,17 @@ pub fn end<W: Out>(
     member(b",\"ignored\":", account.ignored, out)?;
     member(b",\"lost_saves\":", account.lost_saves, out)?;
     member(b",\"lost_traces\":", account.lost_traces, out)?;
+    if program.limit().is_some() {
+        member(b",\"lost_limited\":", account.lost_limited, out)?;
+    }
     out.write_bytes(b"}\n")
 }
 
-/// The handler of an action that keeps something with each row, up to the variable; the variable's text and index.
-fn keeps(action: &Action) -> Option<(&'static [u8], Span, u8)> {
+/// The parameters, and the index of the variable, of a handler that keeps something with each row.
+fn keeps(action: &Action) -> Option<(Span, u8)> {
     match (action.kind(), action.handler()) {
         (ActionKind::Snapshot, _) | (_, Handler::Match { .. }) => None,
-        (_, Handler::Max { arg, var }) => Some((b"onmax(", arg, var)),
-        (_, Handler::Change { arg, var }) => Some((b"onchange(", arg, var)),
+        (_, Handler::Track { arg, var, .. }) => Some((arg, var)),
     }
 }
 

@@ -161,6 +161,15 @@ pub(super) fn integer<W: Out>(number: Integer, out: &mut W) -> fmt::Result {
     out.write_bytes(decimal(number.magnitude).as_bytes())
 }
 
+/// Writes a number with its sign, in at least `width` bytes.
+pub(super) fn right<W: Out>(number: Integer, width: usize, out: &mut W) -> fmt::Result {
+    let digits = decimal(number.magnitude).as_bytes().len();
+    let len = digits.saturating_add(usize::from(number.negative));
+
+    spaces(width.saturating_sub(len), out)?;
+    integer(number, out)
+}
+
 /// Returns the frames of a stack, which a 0 ends if there are fewer than there is room for.
 pub(super) fn frames(words: &[u64]) -> impl Iterator<Item = u64> + '_ {
     words

@@ -67,6 +67,8 @@ pub enum Loss {
     Save,
     /// A record of a synthetic event that could not be written.
     Trace,
+    /// An action that `limit()` has left out.
+    Limit,
 }
 
 impl Loss {
@@ -75,6 +77,7 @@ impl Loss {
         match self {
             Self::Save => 3,
             Self::Trace => 4,
+            Self::Limit => 5,
         }
     }
 }
@@ -100,6 +103,8 @@ pub struct Account {
     pub lost_saves: u64,
     /// Records of synthetic events that could not be written.
     pub lost_traces: u64,
+    /// Actions that `limit()` has left out.
+    pub lost_limited: u64,
 }
 
 impl Account {
@@ -124,6 +129,7 @@ impl Account {
             ignored: self.ignored.wrapping_add(other.ignored),
             lost_saves: self.lost_saves.wrapping_add(other.lost_saves),
             lost_traces: self.lost_traces.wrapping_add(other.lost_traces),
+            lost_limited: self.lost_limited.wrapping_add(other.lost_limited),
         }
     }
 
@@ -269,6 +275,7 @@ where
         let mut account = Account {
             lost_saves: self.over_shards(Loss::Save.word()),
             lost_traces: self.over_shards(Loss::Trace.word()),
+            lost_limited: self.over_shards(Loss::Limit.word()),
             ..Account::default()
         };
 

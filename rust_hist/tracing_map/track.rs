@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The tracked value of `onmax()` and `onchange()` in an element: a number, and the row saved with it.
+//! The tracked value of `onmax()`, `onchange()` and `onover()` in an element: a number, and the row saved with it.
 //!
 //! C counterpart: `check_track_val_max()`, `save_track_val()` and `save_track_data_vars()` of
 //! [`kernel/trace/trace_events_hist.c`](srctree/kernel/trace/trace_events_hist.c), which compare and store
@@ -26,8 +26,10 @@ const FIRED: u64 = 0b100;
 /// The bits of the meta word with one bit for each row that a hit is writing.
 const CLAIMS_AT: u32 = 3;
 const CLAIMS: u64 = 0b111 << CLAIMS_AT;
+/// The bit of the meta word that is set when a hit stores a number, until one comes that [ends](When::Above) this.
+const ABOVE: u64 = 1 << 6;
 /// The lowest bit of the version.
-const VERSION: u64 = 1 << 6;
+const VERSION: u64 = 1 << 7;
 
 const _: () = assert!(TRACK_ROWS == CLAIMS.count_ones() as usize && TRACK_ROWS <= ROW as usize);
 
@@ -38,14 +40,79 @@ pub enum When {
     Larger,
     /// It is different.
     Other,
+    /// It is the first one, or differs by at least this.
+    Apart {
+        /// How much.
+        by: u64,
+        /// The order of the numbers.
+        order: Order,
+    },
+    /// It is larger than a limit, and the last one that was stored has been followed by one that was not above `back`.
+    Above {
+        /// The limit, [ranked](Order::rank).
+        limit: u64,
+        /// The largest number that ends what the last stored one has begun, ranked; at most `limit`.
+        back: u64,
+        /// The order of the numbers.
+        order: Order,
+    },
+}
+
+/// How numbers compare: as unsigned or as signed ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Order(u64);
+
+impl Order {
+    /// That of unsigned numbers.
+    pub const UNSIGNED: Self = Self(0);
+    /// That of signed numbers, in two's complement.
+    pub const SIGNED: Self = Self(1 << 63);
+
+    /// Returns a number by whose unsigned value `number` compares in this order.
+    #[inline(always)]
+    pub fn rank(self, number: u64) -> u64 {
+        number ^ self.0
+    }
 }
 
 impl When {
-    #[inline(always)]
-    fn holds(self, new: u64, old: u64) -> bool {
+    /// Returns the order in which it compares numbers.
+    pub fn order(self) -> Order {
         match self {
-            When::Larger => new > old,
-            When::Other => new != old,
+            When::Larger | When::Other => Order::UNSIGNED,
+            When::Apart { order, .. } | When::Above { order, .. } => order,
+        }
+    }
+
+    /// Says whether the condition holds for `new` where `old` is tracked.
+    #[inline(always)]
+    fn holds(&self, new: u64, old: PairValue) -> bool {
+        match self {
+            When::Larger => new > old.value,
+            When::Other => new != old.value,
+            When::Apart { .. } | When::Above { .. } => self.holds_by_state(new, old),
+        }
+    }
+
+    /// [`When::holds`] of conditions that look at the meta word, too. Not inlined, so that the others cost nothing for it.
+    #[cold]
+    #[inline(never)]
+    fn holds_by_state(&self, new: u64, old: PairValue) -> bool {
+        match *self {
+            When::Larger | When::Other => false,
+            When::Apart { by, order } => {
+                old.meta & FIRED == 0 || order.rank(new).abs_diff(order.rank(old.value)) >= by
+            }
+            When::Above { limit, order, .. } => old.meta & ABOVE == 0 && order.rank(new) > limit,
+        }
+    }
+
+    /// Says whether `new` ends what the number in `old` has begun.
+    #[inline(always)]
+    fn ends(&self, new: u64, old: PairValue) -> bool {
+        match *self {
+            When::Above { back, order, .. } => old.meta & ABOVE != 0 && order.rank(new) <= back,
+            When::Larger | When::Other | When::Apart { .. } => false,
         }
     }
 }
@@ -65,8 +132,8 @@ pub enum Tracked {
 /// Returns the number tracked in `words` from `at` on, or 0 if no hit has stored one.
 #[inline(always)]
 pub fn track_value(words: &[Atomic<u64>], at: usize) -> u64 {
-    // ORDERING: pairs with the full ordering of `Pair::cmpxchg` in `TrackCell::store`. The number may be
-    // outdated at once: `TrackCell::update` compares again.
+    // ORDERING: pairs with the full ordering of `Pair::cmpxchg` in `TrackCell`. The number may be outdated at once:
+    // `TrackCell::update` compares again.
     words.get(at).map_or(0, |value| value.load(Acquire))
 }
 
@@ -97,8 +164,8 @@ pub fn track_value(words: &[Atomic<u64>], at: usize) -> u64 {
 /// let max = TrackCell::new(&words.0, 1).ok_or("too few words")?;
 /// let mut row = [0];
 ///
-/// assert_eq!(max.update(When::Larger, 10, |row| row.put(0, 42)), Tracked::Stored);
-/// assert_eq!(max.update(When::Larger, 9, |row| row.put(0, 43)), Tracked::Same);
+/// assert_eq!(max.update(&When::Larger, 10, |row| row.put(0, 42)), Tracked::Stored);
+/// assert_eq!(max.update(&When::Larger, 9, |row| row.put(0, 43)), Tracked::Same);
 /// assert_eq!((max.read(&mut row), row), (Some(10), [42]));
 /// # Ok::<(), &str>(())
 /// ```
@@ -150,10 +217,10 @@ impl<'a> TrackCell<'a> {
     /// `fill` gets a row that no other hit writes, with the words that an earlier hit has left there. If
     /// another hit stores a number meanwhile for which `when` no longer holds, the row is discarded.
     #[inline]
-    pub fn update(&self, when: When, value: u64, fill: impl FnOnce(&RowWriter<'a>)) -> Tracked {
+    pub fn update(&self, when: &When, value: u64, fill: impl FnOnce(&RowWriter<'a>)) -> Tracked {
         let mut old = self.pair.load_torn();
 
-        if !when.holds(value, old.value) {
+        if !when.holds(value, old) {
             return Tracked::Same;
         }
         if self.row_words == 0 {
@@ -175,7 +242,7 @@ impl<'a> TrackCell<'a> {
                 Ok(()) => break (row, new),
                 Err(held) => old = held,
             }
-            if !when.holds(value, old.value) {
+            if !when.holds(value, old) {
                 return Tracked::Same;
             }
         };
@@ -188,12 +255,12 @@ impl<'a> TrackCell<'a> {
 
     /// Releases `claim`, and makes `value` the number and `row` the current row if `when` still holds.
     #[inline]
-    fn store(&self, when: When, value: u64, mut old: PairValue, row: u64, claim: u64) -> Tracked {
+    fn store(&self, when: &When, value: u64, mut old: PairValue, row: u64, claim: u64) -> Tracked {
         loop {
             // INVARIANT: this hit has made the claim; the version changes with the number.
-            let (new, end) = if when.holds(value, old.value) {
-                let version = (old.meta & !(ROW | FIRED | CLAIMS)).wrapping_add(VERSION);
-                let meta = version | (old.meta & CLAIMS & !claim) | FIRED | row;
+            let (new, end) = if when.holds(value, old) {
+                let version = (old.meta & !(ROW | FIRED | CLAIMS | ABOVE)).wrapping_add(VERSION);
+                let meta = version | (old.meta & CLAIMS & !claim) | FIRED | ABOVE | row;
                 (PairValue { value, meta }, Tracked::Stored)
             } else {
                 let meta = old.meta & !claim;
@@ -209,6 +276,39 @@ impl<'a> TrackCell<'a> {
                 Err(held) => old = held,
             }
         }
+    }
+
+    /// Says whether [`TrackCell::update`] or [`TrackCell::end`] has anything to do for `value`, by one look.
+    #[inline]
+    pub fn is_due(&self, when: &When, value: u64) -> bool {
+        let old = self.pair.load_torn();
+
+        when.holds(value, old) || when.ends(value, old)
+    }
+
+    /// Ends what the tracked number has begun if `value` does that; says whether it does. So the next number above the
+    /// limit will be stored.
+    #[inline(always)]
+    pub fn end(&self, when: &When, value: u64) -> bool {
+        matches!(when, When::Above { .. }) && self.end_by_state(when, value)
+    }
+
+    #[inline(never)]
+    fn end_by_state(&self, when: &When, value: u64) -> bool {
+        let mut old = self.pair.load_torn();
+
+        while when.ends(value, old) {
+            let new = PairValue {
+                // INVARIANT: the number, its row, the claims and the version stay.
+                meta: old.meta & !ABOVE,
+                ..old
+            };
+            match self.pair.cmpxchg(old, new) {
+                Ok(()) => return true,
+                Err(held) => old = held,
+            }
+        }
+        false
     }
 
     /// Copies as much of the row to `to` as fits and returns the number; `None`, without changing `to`, if no

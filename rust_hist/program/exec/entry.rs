@@ -41,6 +41,7 @@ use super::{
             STAMPS, //
         },
         needs::{
+            EVERYTHING,
             VARS,
             VARS_ANY,
             VARS_NAME,
@@ -326,16 +327,26 @@ impl<'h, 'c: 'h, C: Context<'c>> Hit<'h, 'c, C> {
         for action in self.cx.program().actions() {
             let due = match action.handler {
                 Handler::Match { .. } => action.traces(self.cx).then_some(0),
-                Handler::Max { var, .. } => {
+                Handler::Track {
+                    var,
+                    when: When::Larger,
+                    ..
+                } => {
                     let value = self.own_number::<STEPS>(var);
 
                     (value > action.tracked_in(self.aux)).then_some(value)
                 }
-                Handler::Change { var, .. } => {
+                Handler::Track {
+                    var,
+                    when: When::Other,
+                    ..
+                } => {
                     let value = self.own_number::<STEPS>(var);
 
                     (value != action.tracked_in(self.aux)).then_some(value)
                 }
+                // A copy, as below.
+                Handler::Track { var, .. } => { *self }.due_by_state(action, var),
             };
 
             if let Some(value) = due {
@@ -350,6 +361,19 @@ impl<'h, 'c: 'h, C: Context<'c>> Hit<'h, 'c, C> {
                 }
             }
         }
+    }
+
+    /// The number that this hit stores in variable `var` if a condition that looks at more than the tracked value lets
+    /// anything be done for it.
+    #[inline(never)]
+    fn due_by_state(&self, action: &Action, var: u8) -> Option<u64> {
+        let value = self.own_number::<EVERYTHING>(var);
+        let cell = action.track?.cell(self.aux)?;
+        let Handler::Track { when, .. } = &action.handler else {
+            return None;
+        };
+
+        cell.is_due(when, value).then_some(value)
     }
 
     /// The number that this hit stores in variable `n` of the trigger, whoever has written to the entry since. It is
@@ -367,28 +391,45 @@ impl<'h, 'c: 'h, C: Context<'c>> Hit<'h, 'c, C> {
     /// Runs an action that is no `save()`, whose condition held when [`Hit::act`] tested it.
     #[inline(never)]
     fn run(&self, action: &Action, value: u64) {
-        if let Handler::Match { .. } = action.handler {
-            return self.trace(action);
-        }
+        let Handler::Track { when, .. } = &action.handler else {
+            if self.is_within_limit() {
+                self.trace(action);
+            }
+            return;
+        };
         if !self.keep(action, value) {
             return;
         }
         // Here, where what it took to keep the number is off the stack: the event may have triggers.
         if action.kind == ActionKind::Snapshot {
-            self.snapshot(action, value);
+            self.snapshot(*when, value);
         } else if action.traces(self.cx) {
             self.trace(action);
+        }
+    }
+
+    /// Whether there is room for an action within the `limit()` of the trigger, if it has one; counts the action as lost
+    /// if not.
+    #[inline(always)]
+    fn is_within_limit(&self) -> bool {
+        match self.cx.program().limit() {
+            None => true,
+            Some(limit) if self.cx.is_within(limit) => true,
+            Some(_) => {
+                self.lose(Loss::Limit, 1);
+                false
+            }
         }
     }
 
     /// Takes a snapshot.
     #[cold]
     #[inline(never)]
-    fn snapshot(&self, action: &Action, value: u64) {
+    fn snapshot(&self, when: When, value: u64) {
         let program = self.cx.program();
 
         if program.joins.is_empty() {
-            return self.cx.snapshot(action, value, self.key, self.aux);
+            return self.cx.snapshot(when, value, self.key, self.aux);
         }
 
         // What is at hand is the key by which variables of other triggers were looked for.
@@ -396,23 +437,25 @@ impl<'h, 'c: 'h, C: Context<'c>> Hit<'h, 'c, C> {
 
         copy_key::<C, false>(self.cx, self.stamp, self.refs, &mut key);
         self.cx.snapshot(
-            action,
+            when,
             value,
             key.get(..program.key_words()).unwrap_or(&[]),
             self.aux,
         );
     }
 
-    /// Keeps `value` with what is saved if the condition of its handler still holds; returns whether it did.
+    /// Keeps `value` with what is saved if the condition of its handler still holds and the `limit()` has room; returns
+    /// whether it did.
     #[inline(never)]
     fn keep(&self, action: &Action, value: u64) -> bool {
-        let when = match action.handler {
-            Handler::Change { .. } => When::Other,
-            Handler::Match { .. } | Handler::Max { .. } => When::Larger,
-        };
-        let Some(cell) = action.track.and_then(|track| track.cell(self.aux)) else {
+        let cell = action.track.and_then(|track| track.cell(self.aux));
+        let (Handler::Track { when, .. }, Some(cell)) = (&action.handler, cell) else {
             return false;
         };
+
+        if cell.end(when, value) || !self.is_within_limit() {
+            return false;
+        }
 
         match cell.update(when, value, |row| self.save(action, row)) {
             Tracked::Stored => true,

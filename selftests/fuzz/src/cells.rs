@@ -8,6 +8,7 @@ use rust_hist::{
     sync::Atomic,
     tracing_map::{
         NumCell,
+        Order,
         Taken,
         TextCell,
         TrackCell,
@@ -38,6 +39,8 @@ struct Element<'w> {
     string: Option<u64>,
     writing: bool,
     tracked: Option<(u64, u64)>,
+    /// No number has come since that ends what the last stored one began.
+    is_above: bool,
     /// Rows in the hands of hits that were interrupted.
     claimed: usize,
     serial: u64,
@@ -61,6 +64,7 @@ pub(crate) fn run(input: &[u8]) {
         string: None,
         writing: false,
         tracked: None,
+        is_above: false,
         claimed: 0,
         serial: 0,
         ops: 0,
@@ -148,23 +152,35 @@ impl Element<'_> {
     }
 
     fn update(&mut self, input: &mut Bytes<'_>, op: u8, depth: u32) {
-        let when = if op & 0x80 == 0 {
-            When::Larger
-        } else {
-            When::Other
+        let order = Order::UNSIGNED;
+        let when = match (op & 0x80 == 0, input.below(2) == 0) {
+            (true, true) => When::Larger,
+            (true, false) => When::Above {
+                limit: 4,
+                back: 2,
+                order,
+            },
+            (false, true) => When::Other,
+            (false, false) => When::Apart { by: 3, order },
         };
         let value = u64::from(op >> 4 & 7);
         let serial = self.serial;
         let row_words = self.row_words;
-        let holds = |tracked: Option<(u64, u64)>| {
+        let holds = |tracked: Option<(u64, u64)>, is_above: bool| {
             let old = tracked.map_or(0, |(value, _)| value);
             match when {
                 When::Larger => value > old,
                 When::Other => value != old,
+                When::Apart { by, .. } => tracked.is_none() || value.abs_diff(old) >= by,
+                When::Above { limit, .. } => !is_above && value > limit,
             }
         };
         let track = self.track;
-        let expected = if !holds(self.tracked) {
+        let ends = matches!(when, When::Above { back, .. } if self.is_above && value <= back);
+
+        assert_eq!(track.end(&when, value), ends);
+        self.is_above &= !ends;
+        let expected = if !holds(self.tracked, self.is_above) {
             Some(Tracked::Same)
         } else if row_words > 0 && self.claimed == TRACK_ROWS - 1 {
             Some(Tracked::Lost)
@@ -172,7 +188,7 @@ impl Element<'_> {
             None
         };
 
-        let ended = track.update(when, value, |row| {
+        let ended = track.update(&when, value, |row| {
             self.claimed += 1;
             row.put(0, serial);
             if depth < 4 {
@@ -183,8 +199,9 @@ impl Element<'_> {
         });
         // What interrupted it may have stored more.
         let expected = expected.unwrap_or_else(|| {
-            if holds(self.tracked) {
+            if holds(self.tracked, self.is_above) {
                 self.tracked = Some((value, serial));
+                self.is_above = true;
                 Tracked::Stored
             } else {
                 Tracked::Same

@@ -141,7 +141,7 @@ fn the_largest_and_its_row_stay_together() {
     let words = words();
     let cell = TrackCell::new(&words.0, 3).expect("aligned");
     let done = AtomicBool::new(false);
-    let hit = |v: u64| cell.update(When::Larger, v, |row| row.put_all(0, [v, !v, v ^ 0xff]));
+    let hit = |v: u64| cell.update(&When::Larger, v, |row| row.put_all(0, [v, !v, v ^ 0xff]));
 
     thread::scope(|scope| {
         let writers: Vec<_> = (0..2u64)

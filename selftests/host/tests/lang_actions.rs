@@ -166,13 +166,9 @@ fn h_act_03_and_04_tracked_variables() {
             );
             let expected = usize::from(typed.starts_with("($y"));
 
+            assert_eq!(p.actions()[0].handler().word(), handler);
             match p.actions()[0].handler() {
-                Handler::Max { var, .. } if handler == "onmax" => {
-                    assert_eq!(usize::from(var), expected);
-                }
-                Handler::Change { var, .. } if handler == "onchange" => {
-                    assert_eq!(usize::from(var), expected);
-                }
+                Handler::Track { var, .. } => assert_eq!(usize::from(var), expected),
                 other => panic!("{other:?}"),
             }
         }

@@ -15,7 +15,7 @@ use common::{map, shape, Words};
 use loom::sync::Arc;
 use loom::thread;
 use rust_hist::sync::{Acquire, Atomic, Release};
-use rust_hist::tracing_map::{Map, NumCell, SeededHash, TextCell, TrackCell, Tracked, When};
+use rust_hist::tracing_map::{Map, NumCell, Order, SeededHash, TextCell, TrackCell, Tracked, When};
 use words::{Content, RowContent};
 
 /// Checks all interleavings with at most so many preemptions.
@@ -156,7 +156,7 @@ fn a_reader_sees_a_number_that_was_written_and_the_latest_after_all() {
 /// One step of a hit with a row: the row says twice what the value is.
 fn track(cell: &[Atomic<u64>], when: When, value: u64) -> Tracked {
     let cell = TrackCell::new(cell, 2).expect("eight words");
-    cell.update(when, value, |row| row.put_all(0, [value, !value]))
+    cell.update(&when, value, |row| row.put_all(0, [value, !value]))
 }
 
 fn tracked(cell: &[Atomic<u64>]) -> Option<u64> {
@@ -244,6 +244,43 @@ fn a_change_is_seen_with_its_row() {
     });
 }
 
+/// Of two hits above the limit one runs the action; so it is again once one has come that is back.
+#[test]
+fn one_crossing_is_one() {
+    const OVER: When = When::Above {
+        limit: 10,
+        back: 5,
+        order: Order::UNSIGNED,
+    };
+
+    check(2, || {
+        let cell = words(8);
+        let hit = |cell: Arc<Words>, v: u64| {
+            move || {
+                let view = TrackCell::new(&cell, 2).expect("eight words");
+                match view.end(&OVER, v) {
+                    true => 0,
+                    false => usize::from(track(&cell, OVER, v) == Tracked::Stored),
+                }
+            }
+        };
+
+        let a = thread::spawn(hit(cell.clone(), 11));
+        let b = thread::spawn(hit(cell.clone(), 5));
+        let fired = hit(cell.clone(), 12)() + a.join().expect("thread");
+        b.join().expect("thread");
+
+        // The number that is back may have come between the two.
+        assert!((1..=2).contains(&fired), "{fired} of two");
+        assert!(matches!(tracked(&cell), Some(11 | 12)));
+        hit(cell.clone(), 5)();
+        assert_eq!(hit(cell.clone(), 10)(), 0);
+        assert_eq!(hit(cell.clone(), 13)(), 1);
+        assert_eq!(hit(cell.clone(), 6)() + hit(cell.clone(), 14)(), 0);
+        assert_eq!(tracked(&cell), Some(13));
+    });
+}
+
 /// Three at once are one more than there are rows: one of them is lost, and says so.
 #[test]
 fn a_lost_row_is_told() {
@@ -256,10 +293,10 @@ fn a_lost_row_is_told() {
         let view = TrackCell::new(&cell, 2).expect("eight words");
         let mut ends = Vec::new();
 
-        let outer = view.update(When::Larger, 1, |row| {
+        let outer = view.update(&When::Larger, 1, |row| {
             row.put_all(0, [1, !1]);
             let view = TrackCell::new(&cell, 2).expect("eight words");
-            ends.push(view.update(When::Larger, 2, |row| {
+            ends.push(view.update(&When::Larger, 2, |row| {
                 ends_in_loss(&inner, 3);
                 row.put_all(0, [2, !2]);
             }));

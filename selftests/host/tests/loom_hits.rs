@@ -283,7 +283,7 @@ fn of_three_maxima_the_largest_that_is_not_lost_stays() {
         let cell: Words = (0..8).map(|_| Atomic::<u64>::new(0)).collect();
         let update = |cell: &Words, v: u64| {
             let cell = TrackCell::new(cell, 2).expect("eight words");
-            cell.update(When::Larger, v, |row| {
+            cell.update(&When::Larger, v, |row| {
                 row.put(0, v);
                 row.put(1, !v);
             })

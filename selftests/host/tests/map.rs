@@ -160,6 +160,7 @@ fn each_call_is_accounted_for_once() {
     map.shard(0).lose(Loss::Save, 1);
     map.shard(0).lose(Loss::Trace, 2);
     map.shard(1).lose(Loss::Trace, 3);
+    map.shard(1).lose(Loss::Limit, 4);
 
     let account = map.account();
     assert_eq!(
@@ -171,6 +172,7 @@ fn each_call_is_accounted_for_once() {
             ignored: 2,
             lost_saves: 1,
             lost_traces: 5,
+            lost_limited: 4,
         }
     );
     assert_eq!(account.dropped(), 73);

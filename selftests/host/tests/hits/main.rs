@@ -30,3 +30,4 @@ mod lang_exec;
 mod paths;
 mod pipeline;
 mod quantiles;
+mod thresholds;

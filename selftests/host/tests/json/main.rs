@@ -531,8 +531,9 @@ fn the_last_line_has_the_account() {
         ignored: 5,
         lost_saves: 6,
         lost_traces: 7,
+        lost_limited: 8,
     };
-    let line = |groups| written(|out| json::end(&account, 2, groups, out));
+    let line = |groups| written(|out| json::end(&Program::empty(), &account, 2, groups, out));
     let mut end = json!({
         "type": "end", "entries": 2, "calls": 24, "hits": 12, "dropped_full": 3, "dropped_nested": 4,
         "ignored": 5, "lost_saves": 6, "lost_traces": 7,

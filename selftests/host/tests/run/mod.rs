@@ -45,6 +45,10 @@ use rust_hist::{
         Row,
         NESTED, //
     },
+    rate::{
+        Limit,
+        Turns, //
+    },
     render::{
         Renderer,
         Stats,
@@ -74,7 +78,8 @@ use rust_hist::{
         Row as TableRow,
         Rows,
         SeededHash,
-        Shape, //
+        Shape,
+        When, //
     },
 };
 use std::{
@@ -95,6 +100,8 @@ pub(crate) struct Trigger {
     pub(crate) map: Map<Words, Hash>,
     /// The words of the map.
     pub(crate) words: Words,
+    /// What is left of its `limit()`.
+    pub(crate) turns: Turns,
     /// What the hits need.
     pub(crate) needs: Needs,
     /// The path that the module takes.
@@ -231,6 +238,7 @@ impl World {
             program: Arc::new(program),
             map,
             words,
+            turns: Turns::new(),
             needs,
             path: program::select::<Path>(&needs),
         });
@@ -259,6 +267,7 @@ impl World {
                 program: trigger.program.clone(),
                 map,
                 words,
+                turns: Turns::new(),
                 ..*trigger
             }
         };
@@ -560,7 +569,11 @@ impl<'w> Context<'w> for InWorld<'w> {
         ended.is_hit = true;
     }
 
-    fn snapshot(&self, _: &Action, value: u64, key: &[u64], aux: &[Atomic<u64>]) {
+    fn is_within(&self, limit: &Limit) -> bool {
+        self.trigger.turns.take(limit, self.around.ts)
+    }
+
+    fn snapshot(&self, _: When, value: u64, key: &[u64], aux: &[Atomic<u64>]) {
         let comm = match self.program().needs_comm() {
             true => &aux[..COMM_WORDS],
             false => &[],
