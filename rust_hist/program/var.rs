@@ -319,15 +319,20 @@ impl Program {
 
     /// Returns whether a handler or an action names the variable `name`, which may have its event before it.
     fn has_action_on(&self, name: &[u8], text: &[u8]) -> bool {
-        let names = |param: Span| {
-            let before = param.of(text).strip_suffix(name);
+        let names = |param: &[u8]| {
+            let before = param.strip_suffix(name);
 
             before.is_some_and(|before| before.ends_with(b"$"))
         };
 
         self.actions().iter().any(|action| {
-            action.handler.tracked().is_some_and(|(arg, _)| names(arg))
-                || self.params_of(action).iter().any(|&param| names(param))
+            let tracked = action.handler.tracked();
+            let of_handler = tracked.map_or(&[][..], |(arg, _)| arg.of(text));
+            let mut of_action = self.params_of(action).iter();
+
+            // The condition may have numbers behind the variable.
+            of_handler.split(|&byte| byte == b',').any(names)
+                || of_action.any(|param| names(param.of(text)))
         })
     }
 

@@ -471,6 +471,8 @@ fn what_only_keys_and_values_name_is_stored_nowhere() {
     is("keys=$y:x=u8+1,y=$x*2,z=$y-$x", "x,y,z", 6);
     is("keys=$y:x=u8+1,y=$x*2,z=$x*3", "x,z", 4);
     is("keys=$x:x=u8+1:onmax($x).save(u16)", "x", 8);
+    is("keys=$x:x=u8+1:onchange($x,5).save(u16)", "x", 8);
+    is("keys=$x:x=u8+1:onover($x,5,2).save(u16)", "x", 8);
     is("keys=$x:x=u8+1,y=u16:onmax($y).num($x)", "x,y", 6);
     is("keys=$x:x=u8+1,y=u16:onmax($y).num(zoo.all.$x)", "x,y", 6);
 
