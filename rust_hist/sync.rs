@@ -239,12 +239,16 @@ impl<'a> Pair<'a> {
     ///
     /// # Errors
     ///
-    /// The words as they are, if they do not hold `old`. A failed exchange orders nothing, and like those of
-    /// [`Pair::load_torn`] the two words may not belong together.
+    /// What [`Pair::load_torn`] reads after the exchange has found other words than `old`. A failed exchange orders
+    /// nothing.
     #[inline]
     pub fn cmpxchg(&self, old: PairValue, new: PairValue) -> Result<(), PairValue> {
         // The words are aligned to 16 bytes by the invariant of `Pair`.
-        step::cmpxchg(self.words, old, new)
+        if step::cmpxchg(self.words, old, new) {
+            Ok(())
+        } else {
+            Err(self.load_torn())
+        }
     }
 }
 
@@ -287,45 +291,34 @@ mod step {
         meta.load(Acquire)
     }
 
-    /// Writes `new` if `words`, which must be aligned to 16 bytes, hold `old`; else returns what they hold.
+    /// Writes `new` if `words`, which must be aligned to 16 bytes, hold `old`; says whether they did.
     #[inline(always)]
-    pub(super) fn cmpxchg(
-        words: &[Atomic<u64>; 2],
-        old: PairValue,
-        new: PairValue,
-    ) -> Result<(), PairValue> {
+    pub(super) fn cmpxchg(words: &[Atomic<u64>; 2], old: PairValue, new: PairValue) -> bool {
         let [first, _] = words;
         let ptr: *mut u64 = first.as_ptr();
-        let value: u64;
-        let meta: u64;
-        let was_equal: u64;
 
         // SAFETY: `ptr` points to an array of two live `Atomic<u64>`, which is valid for a read and a write
         // of 16 bytes. All other accesses to the words are atomic, and a locked instruction on 16 aligned
         // bytes is atomic against accesses of any size; it would fault on an unaligned address, which the
         // invariant of `Pair` excludes. The assembler does not accept `rbx` as an operand, so `xchg` saves
-        // `rbx` in `rsi` and restores both without changing the flags. Every operand names its register, so
-        // the compiler cannot choose `rbx` for one.
+        // `rbx` in `rsi` and restores both without changing the flags, before the jump, too. Every operand
+        // names its register, so the compiler cannot choose `rbx` for one.
         unsafe {
             core::arch::asm!(
                 "xchg rsi, rbx",
                 "lock cmpxchg16b [rdi]",
                 "xchg rsi, rbx",
-                "sete cl",
+                "jne {other}",
                 in("rdi") ptr,
                 in("rsi") new.value,
-                inout("rcx") new.meta => was_equal,
-                inout("rax") old.value => value,
-                inout("rdx") old.meta => meta,
+                in("rcx") new.meta,
+                inout("rax") old.value => _,
+                inout("rdx") old.meta => _,
+                other = label { return false },
                 options(nostack),
             );
         }
-        // CAST: `sete` writes the lowest byte.
-        if was_equal as u8 != 0 {
-            Ok(())
-        } else {
-            Err(PairValue { value, meta })
-        }
+        true
     }
 }
 
@@ -485,7 +478,7 @@ mod host {
     /// The model checker sees only the index. A load of either half is an `Acquire` load of the index: it may
     /// return an older value, but none older than its thread has seen of the other half. That is how 16 bytes
     /// that are written at once, and `Acquire` loads of 8 of them, behave on each architecture. An exchange that
-    /// fails orders nothing, and the first one that fails returns two words that do not belong together.
+    /// fails orders nothing.
     #[cfg(loom)]
     pub(super) mod pair_model {
         extern crate std;
@@ -498,7 +491,6 @@ mod host {
         };
         use std::{
             sync::{
-                atomic::AtomicBool,
                 Mutex,
                 PoisonError, //
             },
@@ -510,7 +502,6 @@ mod host {
         pub struct Versions {
             all: Mutex<Vec<PairValue>>,
             current: cells::AtomicUsize,
-            was_torn: AtomicBool,
         }
 
         impl Versions {
@@ -518,7 +509,6 @@ mod host {
                 Self {
                     all: Mutex::new(Vec::new()),
                     current: cells::AtomicUsize::new(0),
-                    was_torn: AtomicBool::new(false),
                 }
             }
 
@@ -531,17 +521,6 @@ mod host {
                 let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
                 all.push(new);
                 all.len()
-            }
-
-            /// Returns what a failed exchange reads: the first time, two words that do not belong together.
-            fn torn(&self, n: usize, held: PairValue) -> PairValue {
-                match self.was_torn.swap(true, CoreOrdering::Relaxed) {
-                    true => held,
-                    false => PairValue {
-                        value: self.get(n.saturating_sub(1)).value,
-                        ..held
-                    },
-                }
             }
         }
 
@@ -564,24 +543,24 @@ mod host {
             load(words).meta
         }
 
-        /// Writes `new` if `words` hold `old`, else says what they hold.
+        /// Writes `new` if `words` hold `old`; says whether they did.
         pub(in super::super) fn cmpxchg(
             words: &[Atomic<u64>; 2],
             old: PairValue,
             new: PairValue,
-        ) -> Result<(), PairValue> {
+        ) -> bool {
             let [Atomic { pair, .. }, _] = words;
             // A read-modify-write returns the latest index. Other threads may run before it, but not between
             // it and the exchange.
             let n = pair.current.fetch_add(0, CoreOrdering::Relaxed);
             let held = pair.get(n);
             if held != old {
-                return Err(pair.torn(n, held));
+                return false;
             }
             loom::stop_exploring();
             pair.current.swap(pair.add(new), CoreOrdering::AcqRel);
             loom::explore();
-            Ok(())
+            true
         }
     }
 
@@ -646,12 +625,12 @@ mod host {
             meta.cell.load(CoreOrdering::Relaxed)
         }
 
-        /// Writes `new` if `words` hold `old`, else says what they hold.
+        /// Writes `new` if `words` hold `old`; says whether they did.
         pub(in super::super) fn cmpxchg(
             words: &[Atomic<u64>; 2],
             old: PairValue,
             new: PairValue,
-        ) -> Result<(), PairValue> {
+        ) -> bool {
             let [value, meta] = words;
             step();
             let held = PairValue {
@@ -659,11 +638,11 @@ mod host {
                 meta: meta.cell.load(CoreOrdering::Relaxed),
             };
             if held != old {
-                return Err(held);
+                return false;
             }
             value.cell.store(new.value, CoreOrdering::Relaxed);
             meta.cell.store(new.meta, CoreOrdering::Relaxed);
-            Ok(())
+            true
         }
     }
 
@@ -700,12 +679,12 @@ mod host {
             meta.load(Relaxed)
         }
 
-        /// Writes `new` if `words` hold `old`, else says what they hold.
+        /// Writes `new` if `words` hold `old`; says whether they did.
         pub(in super::super) fn cmpxchg(
             words: &[Atomic<u64>; 2],
             old: PairValue,
             new: PairValue,
-        ) -> Result<(), PairValue> {
+        ) -> bool {
             let _held = LOCK.lock().unwrap_or_else(PoisonError::into_inner);
             let [value, meta] = words;
             // ORDERING: the lock orders these loads against other accesses.
@@ -714,12 +693,12 @@ mod host {
                 meta: meta.load(Relaxed),
             };
             if held != old {
-                return Err(held);
+                return false;
             }
             // ORDERING: the lock orders these stores against other accesses.
             value.store(new.value, Relaxed);
             meta.store(new.meta, Relaxed);
-            Ok(())
+            true
         }
     }
 }
