@@ -253,26 +253,40 @@ impl<'a> TrackCell<'a> {
         self.store(when, value, claimed, row, claim_of(row))
     }
 
-    /// Releases `claim`, and makes `value` the number and `row` the current row if `when` still holds.
+    /// Releases `claim`, and makes `value` the number and `row` the current row unless `when`, which holds where the
+    /// pair is `old`, no longer holds.
     #[inline]
     fn store(&self, when: &When, value: u64, mut old: PairValue, row: u64, claim: u64) -> Tracked {
         loop {
             // INVARIANT: this hit has made the claim; the version changes with the number.
-            let (new, end) = if when.holds(value, old) {
-                let version = (old.meta & !(ROW | FIRED | CLAIMS | ABOVE)).wrapping_add(VERSION);
-                let meta = version | (old.meta & CLAIMS & !claim) | FIRED | ABOVE | row;
-                (PairValue { value, meta }, Tracked::Stored)
-            } else {
-                let meta = old.meta & !claim;
-                (PairValue { meta, ..old }, Tracked::Same)
-            };
-            if new == old {
-                return end;
-            }
+            let version = (old.meta & !(ROW | FIRED | CLAIMS | ABOVE)).wrapping_add(VERSION);
+            let meta = version | (old.meta & CLAIMS & !claim) | FIRED | ABOVE | row;
+
             // The full ordering of the exchange pairs with `Pair::load` in `read`: the stores of the row come
             // before that of the number.
+            match self.pair.cmpxchg(old, PairValue { value, meta }) {
+                Ok(()) => return Tracked::Stored,
+                Err(held) => old = held,
+            }
+            if !when.holds(value, old) {
+                break;
+            }
+        }
+        self.release(old, claim);
+        Tracked::Same
+    }
+
+    /// Releases `claim` of this hit, which is 0 where there are no rows.
+    #[cold]
+    fn release(&self, mut old: PairValue, claim: u64) {
+        while old.meta & claim != 0 {
+            let new = PairValue {
+                // INVARIANT: this hit has made the claim. The number and the version stay.
+                meta: old.meta & !claim,
+                ..old
+            };
             match self.pair.cmpxchg(old, new) {
-                Ok(()) => return end,
+                Ok(()) => return,
                 Err(held) => old = held,
             }
         }
