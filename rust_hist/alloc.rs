@@ -131,6 +131,89 @@ impl<T: fmt::Debug> fmt::Debug for Vec<T> {
     }
 }
 
+/// A vector whose first `N` items lie in it, beside what else its owner has; the others have memory of their own.
+///
+/// # Examples
+///
+/// ```
+/// use rust_hist::alloc::{AllocError, SmallVec};
+///
+/// let mut numbers = SmallVec::<u32, 2>::default();
+/// for n in 1..=3 {
+///     numbers.push(n)?;
+/// }
+/// assert!(numbers.iter().eq(&[1, 2, 3]));
+/// assert_eq!(numbers.place(2), Some(&3));
+/// # Ok::<(), AllocError>(())
+/// ```
+#[derive(Debug)]
+pub struct SmallVec<T, const N: usize> {
+    first: [T; N],
+    rest: Vec<T>,
+    len: usize,
+}
+
+impl<T: Copy + Default, const N: usize> SmallVec<T, N> {
+    /// Appends `item`.
+    ///
+    /// # Errors
+    ///
+    /// [`AllocError`] if there is no memory; the vector is as before.
+    pub fn push(&mut self, item: T) -> Result<(), AllocError> {
+        match self.first.get_mut(self.len) {
+            Some(place) => *place = item,
+            None => self.rest.push(item)?,
+        }
+        self.len = self.len.saturating_add(1);
+        Ok(())
+    }
+
+    /// Returns item `i`; a default if there are fewer and `i` is below `N`.
+    #[inline(always)]
+    pub fn place(&self, i: usize) -> Option<&T> {
+        match i.checked_sub(N) {
+            None => self.first.get(i),
+            Some(i) => self.rest.get(i),
+        }
+    }
+
+    /// Returns the first `N` places, and of the items behind them as many as make `len` items; none of these if there
+    /// are not so many.
+    #[inline(always)]
+    pub fn parts(&self, len: usize) -> (&[T; N], &[T]) {
+        let rest = self.rest.get(..len.saturating_sub(N));
+
+        (&self.first, rest.unwrap_or(&[]))
+    }
+
+    /// Returns the number of items.
+    #[inline(always)]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Returns whether there are none.
+    #[inline(always)]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Returns the items in the order in which they were appended.
+    pub fn iter(&self) -> impl Iterator<Item = &T> {
+        self.first.iter().take(self.len).chain(&*self.rest)
+    }
+}
+
+impl<T: Copy + Default, const N: usize> Default for SmallVec<T, N> {
+    fn default() -> Self {
+        Self {
+            first: [T::default(); N],
+            rest: Vec::new(),
+            len: 0,
+        }
+    }
+}
+
 /// The replacement of the kernel's allocator on the host.
 #[cfg(not(CONFIG_RUST))]
 mod host {

@@ -153,12 +153,12 @@ kinds_with_texts! {
     UnknownWord: c"Unknown parameter",
     /// The command has no `keys=`.
     NoKeys: c"No keys given",
-    /// The trigger has more than three keys.
-    TooManyKeys: c"Too many keys (Max = 3)",
+    /// The trigger has more than eight keys.
+    TooManyKeys: c"Too many keys (Max = 8)",
     /// The keys together exceed [`crate::limits::KEY_SIZE_MAX`].
-    KeyTooLong: c"Keys are too long (Max = 504 bytes, a string of no fixed length counts 256)",
-    /// The trigger has more than two values besides the raw hitcount.
-    TooManyVals: c"Too many values (Max = 2)",
+    KeyTooLong: c"Keys are too long (Max = 1032 bytes, a string of no fixed length counts 256)",
+    /// The trigger has more than eight values besides the raw hitcount.
+    TooManyVals: c"Too many values (Max = 8)",
     /// `size=` is not a number, or out of range.
     InvalidSize: c"Size must be a number from 128 to 131072",
     /// The number of `.log2=N` is none of the scales.

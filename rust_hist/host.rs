@@ -29,6 +29,8 @@ pub mod rate;
 pub mod render;
 #[forbid(unsafe_code)]
 pub mod schema;
+#[forbid(unsafe_code)]
+pub mod stat;
 pub mod sync;
 #[forbid(unsafe_code)]
 pub mod text;

@@ -7,12 +7,20 @@
 //!
 //! Context: any.
 
-/// Most key fields of one trigger.
-pub const KEYS_MAX: usize = 3;
-/// Most sums of one trigger, the raw hitcount included.
-pub const SUMS_MAX: usize = 3;
-/// Most values of one trigger besides the raw hitcount.
-pub const VALS_MAX: usize = SUMS_MAX - 1;
+/// Most key fields of one trigger. C has room for three.
+pub const KEYS_MAX: usize = 8;
+/// Most key fields of one trigger in C.
+pub const C_KEYS_MAX: usize = 3;
+/// Most values of one trigger besides the raw hitcount. C has room for two.
+pub const VALS_MAX: usize = 8;
+/// Most values of one trigger in C.
+pub const C_VALS_MAX: usize = 2;
+/// Most sums of one trigger in C, the raw hitcount included. A hit adds as many without a loop.
+pub const C_SUMS_MAX: usize = 1 + C_VALS_MAX;
+/// Most words of an entry in the memory of one CPU: the raw hitcount, and all that may be kept of each value.
+pub const SUM_WORDS_MAX: usize = 1 + VALS_MAX * TALLY_WORDS;
+/// Most words that are kept of one value: its sum, seven words of its squares, its maximum and its minimum.
+pub const TALLY_WORDS: usize = 10;
 /// Most sort keys of one trigger.
 pub const SORT_KEYS_MAX: usize = 2;
 /// Most quantiles of one trigger.
@@ -52,10 +60,12 @@ pub const BITS_MAX: u32 = 17;
 pub const STR_SLOT: usize = 256;
 /// Frames of a stack in a key (`HIST_STACKTRACE_DEPTH`).
 pub const STACK_DEPTH: usize = 31;
-/// Most bytes of a whole key: one string and one stack.
-pub const KEY_SIZE_MAX: usize = STR_SLOT + STACK_DEPTH * 8;
+/// Most bytes of a whole key: four strings of no fixed length and a number.
+pub const KEY_SIZE_MAX: usize = 4 * STR_SLOT + 8;
 /// [`KEY_SIZE_MAX`] in 64-bit words.
 pub const KEY_WORDS_MAX: usize = KEY_SIZE_MAX / 8;
+/// Most 64-bit words of a whole key in C: a string and a stack.
+pub const C_KEY_WORDS_MAX: usize = STR_SLOT / 8 + STACK_DEPTH;
 /// Bytes of a task's name, its NUL included (`TASK_COMM_LEN`).
 pub const COMM_LEN: usize = 16;
 /// Words of an entry that hold the name of the task that made it.
@@ -79,7 +89,7 @@ pub const COMM_WORDS: usize = COMM_LEN / 8;
 /// assert_eq!(list.as_slice(), [1, 2]);
 /// # Ok::<(), u32>(())
 /// ```
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct List<T, const N: usize> {
     items: [T; N],
     len: usize,
@@ -110,6 +120,11 @@ impl<T: Copy + Default, const N: usize> List<T, N> {
             }
             None => Err(item),
         }
+    }
+
+    /// Returns item `i`, to be changed.
+    pub fn get_mut(&mut self, i: usize) -> Option<&mut T> {
+        self.items.get_mut(..self.len)?.get_mut(i)
     }
 
     /// Returns the whole array, the defaults after the items included.

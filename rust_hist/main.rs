@@ -35,6 +35,7 @@ pure_layers! {
     rate,
     render,
     schema,
+    stat,
     sync,
     text,
     tracing_map,

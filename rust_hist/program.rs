@@ -66,6 +66,7 @@ pub use self::exec::{
 };
 
 pub use self::hit::{
+    keep_plain,
     paths,
     select,
     Entry,
@@ -120,14 +121,19 @@ use crate::{
     field::TaskNumber,
     limits::{
         List,
-        KEYS_MAX,
         QUANTILES_MAX,
-        SORT_KEYS_MAX,
-        VALS_MAX, //
+        SORT_KEYS_MAX, //
     },
     rate::Limit,
     text::Span,
-    tracing_map::sort::SortKey, //
+    tracing_map::{
+        sort::{
+            Column,
+            SortKey, //
+        },
+        Merge,
+        Tallies, //
+    }, //
 };
 
 /// The 64-bit words of a number in an entry: its value, and whether it is set.
@@ -271,8 +277,8 @@ impl Key {
 /// As those of the keys of a [`Program`]; `spans` are the places of their names in the text.
 #[derive(Debug, Default)]
 struct Join {
-    keys: List<Key, KEYS_MAX>,
-    spans: List<Span, KEYS_MAX>,
+    keys: Vec<Key>,
+    spans: Vec<Span>,
     size: u32,
     plan: plan::KeyPlan,
 }
@@ -426,8 +432,13 @@ pub enum Purpose {
 /// ```
 #[derive(Debug)]
 pub struct Program {
-    keys: List<Key, KEYS_MAX>,
-    vals: List<Field, VALS_MAX>,
+    keys: Vec<Key>,
+    vals: Vec<Field>,
+    /// What is shown of the sums of a row for each of `vals`.
+    columns: Vec<Column>,
+    /// What is kept of each number that a hit adds, and which of `vals` has it first.
+    tallies: Tallies,
+    numbers: Vec<u8>,
     /// None or one; in a list, so that it takes no room where there is none.
     joins: Vec<Join>,
     sort: List<SortKey, SORT_KEYS_MAX>,
@@ -467,13 +478,25 @@ impl Program {
     /// Returns the keys, in order.
     #[inline]
     pub fn keys(&self) -> &[Key] {
-        self.keys.as_slice()
+        &self.keys
     }
 
-    /// Returns the values besides the raw hitcount, in order; `vals()[i]` adds to sum `i + 1`.
+    /// Returns the values besides the raw hitcount, in order.
     #[inline]
     pub fn vals(&self) -> &[Field] {
-        self.vals.as_slice()
+        &self.vals
+    }
+
+    /// Returns what is shown of the sums of a row for each of the [values](Program::vals). Values that only differ in
+    /// what they show of a number may share its sum.
+    #[inline]
+    pub fn columns(&self) -> &[Column] {
+        &self.columns
+    }
+
+    /// Returns how the sums of an entry are merged over CPUs, and over entries.
+    pub fn merge(&self) -> &Merge {
+        self.tallies.merge()
     }
 
     /// Returns the one or two sort keys.
@@ -652,7 +675,7 @@ impl Program {
     fn key_of<const LOOKUP: bool>(&self) -> plan::KeyParts<'_> {
         match self.joins.first() {
             Some(join) if const { LOOKUP } => plan::KeyParts {
-                keys: join.keys.as_slice(),
+                keys: &join.keys,
                 // CAST: at most `KEY_SIZE_MAX` by the invariant, so it fits in `usize`.
                 words: join.size as usize / 8,
                 plan: &join.plan,
@@ -665,10 +688,10 @@ impl Program {
         }
     }
 
-    /// Returns the number of sums of an entry, the raw hitcount included.
+    /// Returns the number of sums of an entry, the raw hitcount included, and with what else is kept of its numbers.
     #[inline]
     pub fn sums(&self) -> usize {
-        self.vals().len().saturating_add(1)
+        self.tallies.words()
     }
 
     /// Returns log2 of the map's size.

@@ -86,7 +86,7 @@ pub trait Symbols {
 /// let dimensions = Dimensions { bits: 7, key_words: 1, aux_words: 0, sums: 2 };
 /// let shape = Shape::new(dimensions, 1).expect("in range");
 /// let rows = Rows::new(&shape, &[42, 3, 5], 1);
-/// let renderer = Renderer { program: &program, text, stats: &Stats::of(&rows), symbols: &NoSymbols };
+/// let renderer = Renderer { program: &program, text, stats: &Stats::of(&program, &rows), symbols: &NoSymbols };
 /// let mut out = Buffer::default();
 ///
 /// for row in rows.iter() {

@@ -40,7 +40,14 @@ pub use self::host::interrupted;
 /// single instruction for it and use a relaxed atomic addition.
 #[inline(always)]
 pub fn local_add(words: &[Atomic<u64>], at: usize, v: u64) {
-    let Some(word) = words.get(at) else {
+    local_add_behind::<0>(words, at, v);
+}
+
+/// The same to the word that is `BEHIND` words behind word `at`: the instruction adds both.
+#[inline(always)]
+pub fn local_add_behind<const BEHIND: usize>(words: &[Atomic<u64>], at: usize, v: u64) {
+    // OVERFLOW: what has wrapped around is the index of another word, and the same for the instruction.
+    let Some(word) = words.get(at.wrapping_add(BEHIND)) else {
         return;
     };
 
@@ -53,9 +60,10 @@ pub fn local_add(words: &[Atomic<u64>], at: usize, v: u64) {
         // architecture, and an interrupt comes before or after the instruction, never inside.
         unsafe {
             core::arch::asm!(
-                "add qword ptr [{words} + 8 * {at}], {v}",
+                "add qword ptr [{words} + 8 * {at} + {behind}], {v}",
                 words = in(reg) words.as_ptr(),
                 at = in(reg) at,
+                behind = const BEHIND * size_of::<u64>(),
                 v = in(reg) v,
                 options(nostack),
             );
@@ -97,6 +105,60 @@ pub fn local_inc(words: &[Atomic<u64>], at: usize) {
     {
         word.fetch_add(1, Relaxed);
     }
+}
+
+/// Makes word `at` of `words`, if there is one, `v`, unless it is as large already. Only this CPU may write the word.
+///
+/// The largest `v` stays if interrupts and NMIs raise the same word at any point, and other CPUs may read it at any
+/// time. For other CPUs that write it, see [`local_add`].
+///
+/// On x86_64 the exchange is one `cmpxchg` without a `lock` prefix, which an interrupt comes before or after. Between
+/// the look and the exchange one may come; then the exchange fails and tells what is there now.
+#[inline(always)]
+pub fn local_raise(words: &[Atomic<u64>], at: usize, v: u64) {
+    let Some(word) = words.get(at) else {
+        return;
+    };
+    // ORDERING: a number by itself, here and below.
+    let mut held = word.load(Relaxed);
+
+    while held < v {
+        match local_cmpxchg(word, held, v) {
+            Ok(_) => return,
+            Err(now) => held = now,
+        }
+    }
+}
+
+/// Makes `word`, which only this CPU writes, `new` if it is `old`; else returns what it is.
+#[inline(always)]
+fn local_cmpxchg(word: &Atomic<u64>, old: u64, new: u64) -> Result<u64, u64> {
+    #[cfg(all(target_arch = "x86_64", not(loom), not(miri), not(nested)))]
+    {
+        let ptr: *mut u64 = word.as_ptr();
+        let held: u64;
+
+        // SAFETY: `ptr` is the address of a live `Atomic<u64>`, which is aligned and valid for a read and a write of 8
+        // bytes. All other accesses to the word are atomic, the store of an aligned quadword is single-copy atomic on
+        // this architecture, and an interrupt comes before or after the instruction, never inside.
+        unsafe {
+            core::arch::asm!(
+                "cmpxchg qword ptr [{ptr}], {new}",
+                ptr = in(reg) ptr,
+                new = in(reg) new,
+                inout("rax") old => held,
+                options(nostack),
+            );
+        }
+        if held == old {
+            Ok(held)
+        } else {
+            Err(held)
+        }
+    }
+
+    #[cfg(not(all(target_arch = "x86_64", not(loom), not(miri), not(nested))))]
+    word.cmpxchg(old, new, Relaxed)
 }
 
 #[cfg(all(CONFIG_RUST, not(target_arch = "x86_64")))]

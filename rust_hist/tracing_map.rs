@@ -22,7 +22,9 @@ mod rows;
 mod shape;
 mod slot;
 pub mod sort;
+mod tally;
 mod track;
+mod wide;
 
 pub use self::{
     account::{
@@ -63,6 +65,13 @@ pub use self::{
     shape::{
         Dimensions,
         Shape, //
+    },
+    tally::{
+        Gauge,
+        Merge,
+        Number,
+        Tallies,
+        Tally, //
     },
     track::{
         track_value,

@@ -121,15 +121,16 @@ mod imp {
             };
         }
 
-        /// A copy of what belongs to the condition.
-        pub(crate) fn copy(&self) -> T {
+        /// A copy of what belongs to the condition, in memory of its own as it may be large; `ENOMEM`.
+        pub(crate) fn copy(&self) -> Result<KBox<T>> {
+            let copy = KBox::new_uninit(GFP_KERNEL_ACCOUNT)?;
             // SAFETY: by the type invariant the instance is live; nothing below sleeps.
             unsafe { bindings::hist_helper_max_lock(self.instance) };
             // SAFETY: by the type invariant, and the lock is held.
-            let copy = unsafe { *self.state.get() };
+            let copy = KBox::write(copy, unsafe { *self.state.get() });
             // SAFETY: taken above.
             unsafe { bindings::hist_helper_max_unlock(self.instance) };
-            copy
+            Ok(copy)
         }
 
         /// Takes the condition back from the instance.
@@ -180,6 +181,7 @@ mod imp {
         Denied,
         Instance, //
     };
+    use kernel::prelude::*;
 
     /// There are no snapshots in this kernel, and so none of these.
     pub(crate) struct CondSnapshot<T: Condition>(core::convert::Infallible, T);
@@ -201,7 +203,7 @@ mod imp {
             match self.0 {}
         }
 
-        pub(crate) fn copy(&self) -> T {
+        pub(crate) fn copy(&self) -> Result<KBox<T>> {
             match self.0 {}
         }
 

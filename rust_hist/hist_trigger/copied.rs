@@ -116,6 +116,8 @@ impl Copied {
         })
     }
 
+    /// Not inlined: what it has on its stack is gone when the rows are shown.
+    #[inline(never)]
     fn new(
         definition: &Arc<Definition>,
         live: &Live,

@@ -51,7 +51,9 @@ use crate::{
     schema::FieldValues,
     sync::Atomic,
     tracing_map::{
+        Elt,
         Ending,
+        Map,
         MapView,
         NumCell,
         SeededHash,
@@ -179,6 +181,11 @@ impl<'a, A: Arguments<'a>> Context<'a> for InKernel<'a, A> {
         self.trigger.nesting.is_full(&self.preempt())
     }
 
+    #[inline(always)]
+    fn keep_rest(self, map: &'a Map<Words, SeededHash>, elt: Elt, from: usize) {
+        keep_rest(self.trigger, self.arguments, map, elt, from);
+    }
+
     fn creator(&self, out: &mut [u8; COMM_LEN]) {
         let preempt = self.preempt();
         if task::is_idle(&preempt) {
@@ -236,6 +243,19 @@ impl<'a, A: Arguments<'a>> Context<'a> for InKernel<'a, A> {
         };
         synth.fire(values, Moment::of(&hit), &preempt).lost
     }
+}
+
+/// What [`Context::keep_rest`] does.
+#[cold]
+#[inline(never)]
+fn keep_rest<'a, A: Arguments<'a>>(
+    trigger: &'a HistTrigger,
+    arguments: A,
+    map: &Map<Words, SeededHash>,
+    elt: Elt,
+    from: usize,
+) {
+    program::keep_plain(InKernel { trigger, arguments }, map, elt, from);
 }
 
 /// A path as functions of the kernel.

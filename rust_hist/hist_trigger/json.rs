@@ -74,11 +74,11 @@ impl Lines {
             return out.write_bytes(self.header.as_bytes());
         };
         let rows = copied.rows();
+        if let Some(row) = rows.row(place) {
+            return of(&copied.definition).row(&row, out);
+        }
         let groups = copied.groups().map(|(_, groups)| groups);
-        let row = rows.row(place).or_else(|| {
-            let place = place.checked_sub(rows.len())?;
-            groups?.row(place)
-        });
+        let row = groups.and_then(|groups| groups.row(place.checked_sub(rows.len())?));
         match row {
             Some(row) => of(&copied.definition).row(&row, out),
             None => {

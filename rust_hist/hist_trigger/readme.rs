@@ -77,8 +77,8 @@ const TEXT: &str = concat!(
 \t            common_uid        its user\n\
 \t            common_node       the memory node of the CPU\n\
 \t            hitcount          1\n\n\
-\t    Up to three keys make one. Each key has an entry in the table, with\n\
-\t    the number of its hits and the sums of up to two values. A sort\n\
+\t    Up to eight keys make one. Each key has an entry in the table, with\n\
+\t    the number of its hits and the sums of up to eight values. A sort\n\
 \t    field can end in '.ascending' or '.descending'. The table is as\n\
 \t    large as 'size' says, 2048 entries without it; hits of keys that\n\
 \t    find no room are counted as dropped.\n\n\
@@ -93,7 +93,10 @@ const TEXT: &str = concat!(
 \t            .buckets=size by intervals of that size\n\
 \t            .usecs        in microseconds (common_timestamp)\n\
 \t            .percent      as a share of the column (values)\n\
-\t            .graph        as a bar (values)\n\n\
+\t            .graph        as a bar (values)\n\
+\t            .sum .min .max .avg .stddev\n\
+\t                          what is shown of a value: its sum, minimum,\n\
+\t                          maximum, mean or standard deviation\n\n\
 \t    A variable keeps a value of the last hit in the entry. Triggers of\n\
 \t    other events with an equal key read it as $<var>, or\n\
 \t    <system>.<event>.$<var>; while it is not set they ignore the hit.\n\

@@ -12,10 +12,7 @@ use super::{
         Copied, //
     },
     seen::Seen,
-    snapshot::{
-        Snapshot,
-        Taken, //
-    },
+    snapshot::Taken,
     storage::Live,
     text::KernelNames,
     write_header,
@@ -70,8 +67,8 @@ impl Listed {
             header,
             definition: data.definition.clone(),
             live: data.table.live(held),
-            snapshot: match data.table.snapshot().and_then(Snapshot::copy) {
-                Some(taken) => Some(KBox::new(taken, GFP_KERNEL_ACCOUNT)?),
+            snapshot: match data.table.snapshot() {
+                Some(snapshot) => snapshot.copy()?,
                 None => None,
             },
         })
@@ -83,7 +80,7 @@ impl Listed {
             .unwrap_or_else(|_| Copied::without_rows(&self.definition, &self.live));
         Shown {
             header: self.header,
-            stats: Stats::of(&copied.shown().rows()),
+            stats: Stats::of(&self.definition.program, &copied.shown().rows()),
             copied,
             snapshot: self.snapshot,
         }

@@ -33,6 +33,7 @@ use crate::{
     },
     tracing_map::When, //
 };
+use kernel::prelude::*;
 
 /// What is kept of the hit that took the snapshot.
 #[derive(Clone, Copy)]
@@ -135,10 +136,10 @@ impl Snapshot {
         });
     }
 
-    /// What is kept of the hit that took the snapshot; `None` if none has.
-    pub(super) fn copy(&self) -> Option<Taken> {
-        let taken = self.0.copy();
-        taken.is.then_some(taken)
+    /// What is kept of the hit that took the snapshot; `None` if none has. `ENOMEM`.
+    pub(super) fn copy(&self) -> Result<Option<KBox<Taken>>> {
+        let taken = self.0.copy()?;
+        Ok(taken.is.then_some(taken))
     }
 
     /// Leaves the snapshot to others. Comes after the last hit.

@@ -39,6 +39,7 @@ use crate::{
         Dimensions,
         HashSeed,
         Map,
+        Merge,
         SeededHash,
         Shape, //
     }, //
@@ -70,13 +71,29 @@ pub(crate) fn seed_hashes(seed: u64) {
     SEED.populate(HashSeed::new(seed));
 }
 
-/// The dimensions of the map that a program needs.
-fn dimensions(program: &Program) -> Dimensions {
-    Dimensions {
-        bits: program.size_bits(),
-        key_words: program.key_words(),
-        aux_words: program.aux_words(),
-        sums: program.sums(),
+/// The form of the map that a program needs.
+#[derive(Clone, Copy)]
+struct Form {
+    dimensions: Dimensions,
+    merge: Merge,
+}
+
+impl Form {
+    fn of(program: &Program) -> Self {
+        Self {
+            dimensions: Dimensions {
+                bits: program.size_bits(),
+                key_words: program.key_words(),
+                aux_words: program.aux_words(),
+                sums: program.sums(),
+            },
+            merge: *program.merge(),
+        }
+    }
+
+    /// The shape on this machine; `None` for dimensions that the language excludes.
+    fn shape(&self) -> Option<Shape> {
+        Shape::with(self.dimensions, self.merge, nr_cpu_ids())
     }
 }
 
@@ -96,8 +113,8 @@ pub(super) struct Live {
 impl Live {
     /// Allocates an empty map; `EINVAL` stands for dimensions that the language excludes. What a reader asks for is
     /// charged to his memory cgroup.
-    fn new(dimensions: Dimensions, is_charged: bool) -> Result<UniqueArc<Self>> {
-        let shape = Shape::new(dimensions, nr_cpu_ids()).ok_or(EINVAL)?;
+    fn new(form: Form, is_charged: bool) -> Result<UniqueArc<Self>> {
+        let shape = form.shape().ok_or(EINVAL)?;
         let words = Words::zeros(shape.words(), shape.most_bytes(), is_charged)?;
         let hash = SeededHash::new(SEED.as_ref().ok_or(EINVAL)?);
         let live = Self {
@@ -176,7 +193,7 @@ impl Epochs {
 /// `live` came from [`Arc::into_raw`], and the table has that reference. It changes under `event_mutex` only.
 pub(super) struct Table {
     live: Atomic<*mut Live>,
-    dimensions: Dimensions,
+    form: Form,
     /// The trigger that the table was made for, which says where its variables are.
     definition: Arc<Definition>,
     /// The snapshot of the instance, if a trigger of the table takes it.
@@ -192,11 +209,11 @@ fn into_raw(live: UniqueArc<Live>) -> *mut Live {
 impl Table {
     /// Makes an empty table for a trigger.
     pub(super) fn new(definition: Arc<Definition>) -> Result<Arc<Self>> {
-        let dimensions = dimensions(&definition.program);
+        let form = Form::of(&definition.program);
         let table = Self {
             // INVARIANT: the reference is given up here.
-            live: Atomic::new(into_raw(Live::new(dimensions, false)?)),
-            dimensions,
+            live: Atomic::new(into_raw(Live::new(form, false)?)),
+            form,
             definition,
             snapshot: SetOnce::new(),
             epochs: Guarded::new(Epochs {
@@ -219,12 +236,12 @@ impl Table {
 
     /// Whether each CPU has a shard of its own in all maps of the table.
     pub(super) fn is_per_cpu(&self) -> bool {
-        Shape::new(self.dimensions, nr_cpu_ids()).is_some_and(|shape| shape.per_cpu())
+        self.form.shape().is_some_and(|shape| shape.per_cpu())
     }
 
     /// How many words the keys of all its maps have.
     pub(super) fn key_words(&self) -> usize {
-        self.dimensions.key_words
+        self.form.dimensions.key_words
     }
 
     /// The snapshot that hits of the table take.
@@ -311,7 +328,7 @@ impl Table {
     ///
     /// What it discards, epochs that no reader has claimed included, is in the account of nothing any more.
     pub(super) fn clear(&self, held: &EventMutexHeld) -> Result {
-        let next = Live::new(self.dimensions, false)?;
+        let next = Live::new(self.form, false)?;
         let epochs = self.epochs.get(held);
         let old = self.exchange(next, held);
         epochs.advance(&Moment::now());
@@ -339,7 +356,7 @@ impl Table {
 
     /// Allocates a spare map, charged to the memory cgroup of the caller.
     pub(super) fn new_spare(&self) -> Result<UniqueArc<Live>> {
-        Live::new(self.dimensions, true)
+        Live::new(self.form, true)
     }
 
     /// Keeps a spare map, which is empty, unless there is one or no file wants it.

@@ -22,6 +22,7 @@ use crate::{
         BITS_MIN, //
     },
     rate::Limit,
+    stat::Stat,
     text::{
         lex::{
             is_blank,
@@ -352,6 +353,11 @@ impl HistSpec<'_> {
             }
         }
 
+        let mut stats = Stat::ALL.into_iter().filter(|_| usage.allows_stats());
+
+        if let Some(stat) = stats.find(|stat| command.is(modifier, stat.name().as_bytes())) {
+            return Ok(Modifier::Stat(stat));
+        }
         if command.begins(modifier, LOG2) {
             return self.log2(modifier.skip(LOG2.len()));
         }

@@ -27,6 +27,7 @@ use crate::{
         VARS_MAX, //
     },
     rate::Limit,
+    stat::Stat,
     text::{
         lex::Split,
         Span, //
@@ -68,6 +69,8 @@ pub enum Modifier {
     Percent,
     /// `.graph`, only for values
     Graph,
+    /// `.sum`, `.min`, `.max`, `.avg` and `.stddev`, only for values
+    Stat(Stat),
     /// `.stacktrace`, only for stacks
     Stacktrace,
 }
@@ -239,6 +242,11 @@ impl Usage {
     /// operand.
     pub(super) fn allows_shares(self) -> bool {
         matches!(self, Self::Value | Self::Operand)
+    }
+
+    /// Returns whether `.max` and the like are accepted here.
+    pub(super) fn allows_stats(self) -> bool {
+        self == Self::Value
     }
 }
 

@@ -120,9 +120,7 @@ impl Program {
                     })
             }
             Part::Join => same_all(&self.joins, &other.joins, |a, b| {
-                same_all(a.keys.as_slice(), b.keys.as_slice(), |a, b| {
-                    pair.same_key(a, b)
-                })
+                same_all(&a.keys, &b.keys, |a, b| pair.same_key(a, b))
             }),
             Part::Quantiles => self.quantiles() == other.quantiles(),
             Part::Filter => self.filter(text) == other.filter(other_text),
@@ -131,11 +129,13 @@ impl Program {
 }
 
 impl Program {
-    /// Returns whether the aux words of entries have the same layout, which triggers that share their
+    /// Returns whether the aux words and sums of entries have the same layout, which triggers that share their
     /// entries need as well: with equal texts, the fields of their events may still differ in size. The
     /// actions of both programs must be compiled.
     pub fn same_layout(&self, other: &Program) -> bool {
         self.aux_words() == other.aux_words()
+            && self.columns() == other.columns()
+            && self.tallies == other.tallies
             && same_all(self.vars(), other.vars(), |a, b| a.cell == b.cell)
             && same_all(self.actions(), other.actions(), |a, b| a.track == b.track)
             && same_all(self.saves(), other.saves(), |a, b| {

@@ -18,7 +18,10 @@ use core::{
 };
 
 use crate::{
-    alloc::Vec,
+    alloc::{
+        AllocError,
+        Vec, //
+    },
     bucket::Buckets,
     error::{
         ErrKind,
@@ -33,21 +36,28 @@ use crate::{
     limits::{
         List,
         BITS_DEFAULT,
+        C_VALS_MAX,
         KEYS_MAX,
         KEY_SIZE_MAX,
         SORT_KEYS_MAX,
         STACK_DEPTH,
         STR_SLOT,
-        SUMS_MAX, //
+        VALS_MAX, //
     },
+    stat::Stat,
     text::{
         Out,
         Span, //
     },
-    tracing_map::sort::{
-        Column,
-        Compare,
-        SortKey, //
+    tracing_map::{
+        sort::{
+            Column,
+            Compare,
+            SortKey, //
+        },
+        Gauge,
+        Tallies,
+        Tally, //
     }, //
 };
 
@@ -77,8 +87,11 @@ impl Program {
     /// Returns an empty program, for [`Program::fill`].
     pub fn empty() -> Self {
         Self {
-            keys: List::new(),
-            vals: List::new(),
+            keys: Vec::new(),
+            vals: Vec::new(),
+            columns: Vec::new(),
+            tallies: Tallies::default(),
+            numbers: Vec::new(),
             joins: Vec::new(),
             sort: List::new(),
             vars: Vec::new(),
@@ -303,9 +316,9 @@ impl<'a, 't> Compiler<'a, 't> {
             let key = Key::behind(join.size, field);
             let key = key.ok_or(command.explain(Errno::Einval, ErrKind::KeyTooLong, item))?;
 
-            // There are as many places. INVARIANT: it begins where the one before it ends.
-            let _ = join.keys.push(key);
-            let _ = join.spans.push(item);
+            // INVARIANT: it begins where the one before it ends.
+            join.keys.push(key)?;
+            join.spans.push(item)?;
             join.size = join.size.saturating_add(key.size);
         }
         match items.rest() {
@@ -352,8 +365,15 @@ impl<'a, 't> Compiler<'a, 't> {
             let mut items = self.spec.items(list);
             let mut seen_hitcount = false;
 
-            for _ in 0..SUMS_MAX {
-                if self.program.sums() == SUMS_MAX {
+            // One more, as the hit count may be among them.
+            for _ in 0..=VALS_MAX {
+                let vals = self.program.vals().len();
+                let ends_in_hitcount = items
+                    .rest()
+                    .is_some_and(|rest| self.spec.is(rest, HITCOUNT));
+
+                // PARITY: where `create_val_fields()` has no room for more it ignores a hit count.
+                if vals == VALS_MAX || vals == C_VALS_MAX && ends_in_hitcount {
                     break;
                 }
                 let Some(item) = items.next() else { break };
@@ -366,10 +386,7 @@ impl<'a, 't> Compiler<'a, 't> {
 
                 let field = self.val(item)?;
 
-                self.program
-                    .vals
-                    .push(field)
-                    .map_err(|_| command.explain(Errno::Einval, ErrKind::TooManyVals, item))?;
+                self.program.vals.push(field)?;
             }
 
             if let Some(rest) = items.rest().filter(|&rest| !self.spec.is(rest, HITCOUNT)) {
@@ -380,7 +397,7 @@ impl<'a, 't> Compiler<'a, 't> {
         if self.program.nohitcount && self.program.vals().is_empty() {
             return Err(Refusal::new(Errno::Enoent, ErrKind::NeedNohcVal, 0));
         }
-        Ok(())
+        Ok(self.program.find_numbers()?)
     }
 
     fn val(&mut self, item: Span) -> Result<Field, Refusal> {
@@ -421,11 +438,11 @@ impl<'a, 't> Compiler<'a, 't> {
                 field
             };
 
-            self.program.add_key(field).ok_or(command.explain(
-                Errno::Einval,
-                ErrKind::KeyTooLong,
-                item,
-            ))?;
+            let key = Key::behind(self.program.key_size, field);
+            let key = key.ok_or(command.explain(Errno::Einval, ErrKind::KeyTooLong, item))?;
+
+            self.program.keys.push(key)?;
+            self.program.key_size = self.program.key_size.saturating_add(key.size);
         }
 
         match items.rest() {
@@ -569,9 +586,10 @@ impl<'a, 't> Compiler<'a, 't> {
         }
 
         let text = self.command.text();
-        let named = self
-            .program
-            .column(|field| self.program.field_name(field, text) == name.of(text));
+        // Columns with `.max` and the like have it in their names.
+        let named = self.program.column(|field| {
+            field.stat().is_none() && self.program.field_name(field, text) == name.of(text)
+        });
         let refusal = match named {
             Some(column) => match self.descending(suffix) {
                 Ok(descending) => return Ok(SortKey { column, descending }),
@@ -591,11 +609,13 @@ impl<'a, 't> Compiler<'a, 't> {
         let bytes = item.of(text);
         let column = |bytes: &[u8]| {
             self.program.column(|field| {
-                let mut rest = Matcher(bytes);
+                let (mut typed, mut shown) = (Matcher(bytes), Matcher(bytes));
+                let is_typed = self.program.write_sorted(field, text, &mut typed);
+                let is_shown = self.program.write_column(field, text, &mut shown);
 
                 !matches!(field.op, Op::Const(_))
-                    && self.program.write_sorted(field, text, &mut rest).is_ok()
-                    && rest.0.is_empty()
+                    && (is_typed.is_ok() && typed.0.is_empty()
+                        || field.stat().is_some() && is_shown.is_ok() && shown.0.is_empty())
             })
         };
 
@@ -664,19 +684,50 @@ impl Program {
         }
     }
 
-    /// Appends `field` to the keys; `None` if the key then exceeds [`KEY_SIZE_MAX`] or [`KEYS_MAX`].
-    fn add_key(&mut self, field: Field) -> Option<()> {
-        let key = Key::behind(self.key_size, field)?;
+    /// Finds what hits keep of which numbers, and what the columns show of that.
+    ///
+    /// With `.max` and the like columns of one number share what is kept of it; without these each has a sum of its
+    /// own, as in C.
+    fn find_numbers(&mut self) -> Result<(), AllocError> {
+        let shares = self.vals().iter().any(|val| val.stat().is_some());
+        let mut tallies: List<Tally, VALS_MAX> = List::new();
+        let mut places: List<u8, VALS_MAX> = List::new();
 
-        self.keys.push(key).ok()?;
-        self.key_size = self.key_size.saturating_add(key.size);
-        Some(())
+        for (at, val) in (0..=u8::MAX).zip(&*self.vals) {
+            let known = self.numbers.iter().position(|&first| {
+                let first = self.vals.get(usize::from(first));
+
+                shares && first.is_some_and(|first| first.op == val.op)
+            });
+            let n = known.unwrap_or(tallies.as_slice().len());
+
+            if known.is_none() {
+                // There are as many places as values, here and below.
+                let _ = tallies.push(Tally::new(val.may_be_negative()));
+                self.numbers.push(at)?;
+            }
+            if let (Some(tally), Some(stat)) = (tallies.get_mut(n), val.stat()) {
+                tally.keep(stat);
+            }
+            let _ = places.push(u8::try_from(n).unwrap_or(u8::MAX));
+        }
+
+        self.tallies = Tallies::new(tallies.as_slice());
+        for (val, &n) in self.vals.iter().zip(places.as_slice()) {
+            let gauge = |stat| Gauge::new(&self.tallies, n.into(), stat);
+            let column = match val.stat() {
+                None | Some(Stat::Sum) => Column::Sum(gauge(Stat::Sum).sum()),
+                Some(stat) => Column::Made(gauge(stat)),
+            };
+            self.columns.push(column)?;
+        }
+        Ok(())
     }
 
     /// Returns the first value, or else the first key, whose field is the one that `is` accepts.
     fn column(&self, is: impl Fn(&Field) -> bool) -> Option<Column> {
         if let Some(at) = self.vals().iter().position(&is) {
-            return Some(Column::Sum(at.saturating_add(1)));
+            return self.columns().get(at).copied();
         }
         let key = self.keys().iter().find(|key| is(&key.field))?;
 

@@ -219,7 +219,8 @@ impl<T: DebugTables, O: Out> Writer<'_, T, O> {
     fn all(&mut self) -> fmt::Result {
         let program = self.program;
         let keys = program.keys().len();
-        let vals = program.sums().saturating_add(program.vars().len());
+        let vals = program.vals().len().saturating_add(1);
+        let vals = vals.saturating_add(program.vars().len());
 
         self.out.write_str("hist_data: ")?;
         self.tables.write_own(self.out)?;
@@ -247,7 +248,7 @@ impl<T: DebugTables, O: Out> Writer<'_, T, O> {
         for join in program.joins.iter() {
             // C has none.
             self.out.write_str("\n  join fields:\n")?;
-            for (n, key) in join.keys.as_slice().iter().enumerate() {
+            for (n, key) in join.keys.iter().enumerate() {
                 write!(self.out, "\n    join[{n}]:\n")?;
                 self.described(key.field(), Role::Key(key.words().saturating_mul(8)))?;
             }
@@ -325,10 +326,12 @@ impl<T: DebugTables, O: Out> Writer<'_, T, O> {
             size,
             field.may_be_negative(),
         )?;
-        if let Modifier::Log2(scale) = field.modifier() {
-            if scale != Scale::POWERS {
+        match field.modifier() {
+            Modifier::Log2(scale) if scale != Scale::POWERS => {
                 writeln!(self.out, "      scale: {}", scale.get())?;
             }
+            Modifier::Stat(stat) => writeln!(self.out, "      shown: {}", stat.name())?,
+            _ => (),
         }
         writeln!(
             self.out,

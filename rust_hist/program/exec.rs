@@ -48,6 +48,7 @@ use crate::{
     schema,
     sync::Atomic,
     tracing_map::{
+        Elt,
         KeyHash,
         Map,
         MapView,
@@ -92,6 +93,12 @@ pub trait Context<'c>: Env + 'c {
 
     /// Whether the hit is nested in as many others that generate events as there may be.
     fn is_too_deep(&self) -> bool;
+
+    /// Calls [`keep_plain`](super::keep_plain) for the few hits that need it, best by a function that has all of `self` in
+    /// registers: then other hits need no stack frame for it.
+    fn keep_rest(self, map: &'c Map<Self::Storage, Self::Hash>, elt: Elt, from: usize) {
+        super::keep_plain(self, map, elt, from);
+    }
 
     /// Writes the name of the task that makes an entry.
     fn creator(&self, out: &mut [u8; COMM_LEN]);

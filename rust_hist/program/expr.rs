@@ -39,6 +39,7 @@ use crate::{
         STACK_DEPTH,
         STR_SLOT, //
     },
+    stat::Stat,
     text::{
         lex::{
             number,
@@ -137,6 +138,14 @@ impl Field {
             size,
             signed: matches!(op, Op::Task(TaskNumber::Tgid | TaskNumber::Node)),
             type_name: Name::Fixed(type_name),
+        }
+    }
+
+    /// Returns what is shown of its numbers, if that is said by `.max` or the like.
+    pub(super) fn stat(&self) -> Option<Stat> {
+        match self.modifier {
+            Modifier::Stat(stat) => Some(stat),
+            _ => None,
         }
     }
 
@@ -708,7 +717,7 @@ impl Program {
     /// there is no `join()`.
     fn join_differs(&self, definer: &Program) -> Option<Span> {
         let join = self.joins.first()?;
-        let (own, others) = (join.keys.as_slice(), definer.keys());
+        let (own, others) = (&*join.keys, definer.keys());
         let same = |(a, b): (&Key, &Key)| {
             a.field.kind == b.field.kind && a.size == b.size && !b.field.is_bucketed()
         };
@@ -718,9 +727,9 @@ impl Program {
             .take_while(|pair| same(*pair))
             .count();
 
-        match join.spans.as_slice().get(agree) {
+        match join.spans.get(agree) {
             Some(at) => Some(*at),
-            None if agree < others.len() => join.spans.as_slice().last().copied(),
+            None if agree < others.len() => join.spans.last().copied(),
             None => None,
         }
     }

@@ -17,6 +17,10 @@ use core::marker::PhantomData;
 
 use crate::{
     limits::{
+        C_KEYS_MAX,
+        C_KEY_WORDS_MAX,
+        KEYS_MAX,
+        KEY_WORDS_MAX,
         NUMBERS_MAX,
         REFS_MAX, //
     },
@@ -25,6 +29,7 @@ use crate::{
         Ending,
         Key,
         Lookup,
+        Map,
         MapView,
         NumCell,
         Values, //
@@ -60,8 +65,11 @@ use super::{
         KEY_VALUES,
         NESTED,
         NO_REFS,
+        SEVERAL,
         SHARED,
         STAMP,
+        SUMS,
+        TALLIES,
         VALS_ANY,
         VARS,
         VARS_ANY,
@@ -374,8 +382,28 @@ fn leave<'c, C: Context<'c>, const STEPS: u32, const ROOM: usize>(
         stamp,
         refs,
     };
-    map.shard(cx.cpu(), STEPS & SHARED != 0)
-        .hit(elt, &Sums::<C, STEPS> { inputs });
+    let shard = map.shard(cx.cpu(), STEPS & SHARED != 0);
+    let sums = Sums::<C, STEPS> { inputs };
+    let program = cx.program();
+    let has_tallies = match const { STEPS & (SUMS | TALLIES) } {
+        0 | SUMS => false,
+        TALLIES => true,
+        _ => program.plan.has_tallies,
+    };
+    let left = match const { STEPS & SEVERAL } {
+        _ if !has_tallies => {
+            shard.hit(elt, &sums);
+            None
+        }
+        0 => shard.keep::<false>(elt, &program.tallies, &sums),
+        _ => shard.keep::<true>(elt, &program.tallies, &sums),
+    };
+    if let Some(from) = left {
+        match const { STEPS & VALS_ANY } {
+            0 => cx.keep_rest(map.map(), elt, from),
+            _ => keep_computed(cx, map.map(), stamp, refs, elt, from),
+        }
+    }
 
     // Variables and actions.
     if const { STEPS & IN_ENTRY != 0 } {
@@ -441,7 +469,7 @@ impl<'h, 'c: 'h, C: Context<'c>, const STEPS: u32> Values for Sums<'h, C, STEPS>
         let Inputs { record, env, .. } = self.inputs;
         let plan = &env.program().plan;
 
-        match (plan.vals.places().get(i), const { STEPS & VALS_ANY }) {
+        match (plan.vals.place(i), const { STEPS & VALS_ANY }) {
             (None, _) => 0,
             (Some(value), 0) => {
                 debug_assert!(value.is_plain());
@@ -450,6 +478,55 @@ impl<'h, 'c: 'h, C: Context<'c>, const STEPS: u32> Values for Sums<'h, C, STEPS>
             (Some(value), _) => plan.number::<NUMBERS>(value, self.inputs),
         }
     }
+}
+
+/// Keeps of a hit what few of them take: a new maximum, the square of a large number.
+#[cold]
+#[inline(never)]
+fn keep_computed<'c, C: Context<'c>>(
+    cx: C,
+    map: &Map<C::Storage, C::Hash>,
+    stamp: u64,
+    refs: &[u64],
+    elt: Elt,
+    from: usize,
+) {
+    let inputs = Inputs {
+        record: cx.record(),
+        env: cx,
+        stamp,
+        refs,
+    };
+
+    keep::<C, VALS_ANY>(inputs, map, elt, from);
+}
+
+/// The same if all values are plain numbers of the record.
+#[inline(always)]
+pub fn keep_plain<'c, C: Context<'c>>(
+    cx: C,
+    map: &Map<C::Storage, C::Hash>,
+    elt: Elt,
+    from: usize,
+) {
+    keep::<C, 0>(Inputs::of_key(cx, 0, &[]), map, elt, from);
+}
+
+#[inline(always)]
+fn keep<'c, C: Context<'c>, const STEPS: u32>(
+    inputs: Inputs<'_, C>,
+    map: &Map<C::Storage, C::Hash>,
+    elt: Elt,
+    from: usize,
+) {
+    let cx = inputs.env;
+
+    map.shard(cx.cpu()).keep_rest(
+        elt,
+        &cx.program().tallies,
+        &Sums::<C, STEPS> { inputs },
+        from,
+    );
 }
 
 /// A path whose hits need the bytes of the record and the CPU, but no time stamp and no event.
@@ -494,7 +571,7 @@ impl<K: KeyForm, const STEPS: u32, const REST: u32> RecordPath for OfRecord<K, S
 
     #[inline(always)]
     fn hit<'c, C: Context<'c>>(cx: C) -> Outcome {
-        const { assert!(STEPS & !REST == 0 && REST & !(WITH_PARTS | WITH_VARS) == 0) };
+        const { assert!(STEPS & !REST == 0 && REST & !(WITH_TALLIES | SUMS | WITH_VARS) == 0) };
         hit::<K, C, 0, STEPS, 0, false>(cx, None, None)
     }
 }
@@ -513,6 +590,10 @@ impl<K: KeyForm, const REST: u32> RecordRest for RestOfRecord<K, REST> {
 const PLAIN: u32 = KEY_TEXT | NESTED | SHARED;
 /// Steps of a [`RecordPath`] without variables whose keys may be buckets.
 const WITH_PARTS: u32 = PLAIN | KEY_PARTS;
+/// Steps of a [`RecordPath`] that keeps more than the sums of two numbers.
+const WITH_TALLIES: u32 = WITH_PARTS | ALL_TALLIES;
+/// Steps of a [`RecordPath`] with more words than a short key: it keeps whatever there is.
+const MANY_WORDS: u32 = NESTED | SHARED | SUMS | ALL_TALLIES;
 /// Steps of a [`RecordPath`] with variables.
 const WITH_VARS: u32 = PLAIN | VARS | VARS_TEXT;
 
@@ -533,7 +614,8 @@ impl<K: KeyForm, const REFS: usize, const STEPS: u32> HitPath for Path<K, REFS, 
     }
 }
 
-/// Keys `K` and everything but numbers that are computed once; and the rest of each other path with these keys.
+/// Keys `K` and everything but numbers that are computed once and [`TALLIES`]; and the rest of each other path with these
+/// keys.
 pub(super) struct General<K>(PhantomData<K>);
 
 impl<K: KeyForm> HitPath for General<K> {
@@ -549,11 +631,15 @@ impl<K: KeyForm> HitPath for General<K> {
 pub(super) struct WithValues<K, const STEPS: u32>(PhantomData<K>);
 
 impl<K: KeyForm, const STEPS: u32> HitPath for WithValues<K, STEPS> {
-    type Rest = Everything;
+    type Rest = Everything<KEY_WORDS_MAX>;
 
     #[inline(always)]
     fn hit<'c, C: Context<'c>>(cx: C) -> Outcome {
-        hit::<K, C, 1, STEPS, FEW_NUMBERS, false>(cx, None, None)
+        // Maxima and the like need a stack frame in any case.
+        match const { STEPS & TALLIES } {
+            0 => hit::<K, C, 1, STEPS, FEW_NUMBERS, false>(cx, None, None),
+            _ => hit::<K, C, 1, STEPS, FEW_NUMBERS, true>(cx, None, None),
+        }
     }
 }
 
@@ -565,7 +651,7 @@ const FEW_NUMBERS: usize = 4;
 pub(super) struct Joined<K, J, const STEPS: u32>(PhantomData<(K, J)>);
 
 impl<K: KeyForm, J: KeyForm, const STEPS: u32> HitPath for Joined<K, J, STEPS> {
-    type Rest = Everything;
+    type Rest = Everything<KEY_WORDS_MAX>;
 
     #[inline(always)]
     fn hit<'c, C: Context<'c>>(cx: C) -> Outcome {
@@ -573,15 +659,15 @@ impl<K: KeyForm, J: KeyForm, const STEPS: u32> HitPath for Joined<K, J, STEPS> {
     }
 }
 
-/// Any keys and everything else.
-pub(super) struct Everything;
+/// Any keys of at most `WORDS` words and everything else.
+pub(super) struct Everything<const WORDS: usize>;
 
-impl HitPath for Everything {
+impl<const WORDS: usize> HitPath for Everything<WORDS> {
     type Rest = Self;
 
     #[inline(always)]
     fn hit<'c, C: Context<'c>>(cx: C) -> Outcome {
-        joined::<Copied, Copied, C, REFS_MAX, EVERYTHING, NUMBERS_MAX>(cx)
+        joined::<Copied<WORDS>, Copied<WORDS>, C, REFS_MAX, EVERYTHING, NUMBERS_MAX>(cx)
     }
 }
 
@@ -642,10 +728,15 @@ pub struct Row<F> {
 const fn offer<K: KeyForm>(refs: usize, steps: u32) -> Needs {
     Needs {
         key: K::KIND,
+        words: K::MOST_WORDS,
         join: None,
         refs,
         numbers: 0,
-        steps,
+        // What keeps more than sums does not keep sums alone, unless it says so.
+        steps: match steps & TALLIES {
+            0 => steps | SUMS,
+            _ => steps,
+        },
     }
 }
 
@@ -703,28 +794,29 @@ fn joins<E: Entry, K: KeyForm, J: KeyForm, const STEPS: u32>() -> Row<E::Fn> {
     }
 }
 
-fn everything<E: Entry>() -> Row<E::Fn> {
+fn everything<E: Entry, const WORDS: usize>() -> Row<E::Fn> {
     Row {
         offers: Needs {
             join: Some(KeyKind::Copied),
             numbers: NUMBERS_MAX,
-            ..offer::<Copied>(REFS_MAX, EVERYTHING)
+            ..offer::<Copied<WORDS>>(REFS_MAX, EVERYTHING)
         },
-        enter: E::of::<Everything>(),
+        enter: E::of::<Everything<WORDS>>(),
     }
 }
 
 /// How many paths there are.
-pub const PATHS: usize = 77;
+pub const PATHS: usize = 96;
 
 // What rows offer, in the order of how much code it is.
 const COMPUTED: u32 = KEY_ANY | VALS_ANY | STAMP;
 const STAMPED: u32 = STAMP | VARS_STAMP;
 const ANY_VARS: u32 = STAMPED | VARS | VARS_ANY;
 const TEXTS: u32 = VARS_TEXT | VARS_NAME;
-const FOR_ALL: u32 = EVERYTHING & !KEY_VALUES;
+const FOR_ALL: u32 = EVERYTHING & !(KEY_VALUES | ALL_TALLIES);
 const JOINED: u32 = KEY_TEXT | COMPUTED | SHARED | NESTED;
 const VALUED: u32 = JOINED | KEY_VALUES;
+const ALL_TALLIES: u32 = TALLIES | SEVERAL;
 
 /// The paths. The first row that offers what a trigger needs is its path; the last offers everything.
 ///
@@ -754,6 +846,17 @@ pub fn paths<E: Entry>() -> impl Iterator<Item = Row<E::Fn>> {
         record::<E, Words<2>, { WITH_PARTS }, WITH_PARTS>,
         record::<E, Words<3>, { WITH_PARTS }, WITH_PARTS>,
         record::<E, Words<4>, { WITH_PARTS }, WITH_PARTS>,
+        record::<E, Words<1>, { TALLIES }, WITH_TALLIES>,
+        record::<E, Words<1>, { ALL_TALLIES }, WITH_TALLIES>,
+        record::<E, Words<2>, { KEY_TEXT | TALLIES }, WITH_TALLIES>,
+        record::<E, Words<1>, { WITH_TALLIES }, WITH_TALLIES>,
+        record::<E, Words<2>, { WITH_TALLIES }, WITH_TALLIES>,
+        record::<E, Words<3>, { WITH_TALLIES }, WITH_TALLIES>,
+        record::<E, Words<4>, { WITH_TALLIES }, WITH_TALLIES>,
+        record::<E, Words<5>, { MANY_WORDS }, MANY_WORDS>,
+        record::<E, Words<6>, { MANY_WORDS }, MANY_WORDS>,
+        record::<E, Words<7>, { MANY_WORDS }, MANY_WORDS>,
+        record::<E, Words<8>, { MANY_WORDS }, MANY_WORDS>,
         record::<E, Words<1>, { VARS }, WITH_VARS>,
         record::<E, Words<2>, { VARS }, WITH_VARS>,
         record::<E, Words<1>, { VARS | NESTED | SHARED }, WITH_VARS>,
@@ -789,26 +892,34 @@ pub fn paths<E: Entry>() -> impl Iterator<Item = Row<E::Fn>> {
         general::<E, Words<2>>,
         general::<E, Words<3>>,
         general::<E, Words<4>>,
-        path::<E, Columns, 0, { SHARED }>,
-        path::<E, Columns, 0, { COMPUTED | SHARED | NESTED }>,
-        path::<E, Columns, 1, { COMPUTED | ANY_VARS | ACTIONS | SHARED }>,
-        general::<E, Columns>,
+        path::<E, Columns<C_KEYS_MAX>, 0, { SHARED }>,
+        path::<E, Columns<C_KEYS_MAX>, 0, { COMPUTED | SHARED | NESTED }>,
+        path::<E, Columns<C_KEYS_MAX>, 1, { COMPUTED | ANY_VARS | ACTIONS | SHARED }>,
+        general::<E, Columns<C_KEYS_MAX>>,
         path::<E, StackField, 0, { SHARED | NESTED }>,
         general::<E, StackField>,
         path::<E, Stack, 0, 0>,
         general::<E, Stack>,
-        general::<E, Copied>,
+        general::<E, Copied<C_KEY_WORDS_MAX>>,
+        general::<E, Copied<KEY_WORDS_MAX>>,
         values::<E, Words<1>, { VALUED }>,
         values::<E, Words<2>, { VALUED }>,
         values::<E, Words<1>, { VALUED | ANY_VARS }>,
         values::<E, Words<2>, { VALUED | ANY_VARS }>,
-        values::<E, Columns, { VALUED }>,
+        values::<E, Columns<C_KEYS_MAX>, { VALUED }>,
+        values::<E, Columns<C_KEYS_MAX>, { VALUED | ALL_TALLIES }>,
+        values::<E, Columns<KEYS_MAX>, { VALUED | SUMS | ALL_TALLIES }>,
+        values::<E, Words<1>, { VALUED | ALL_TALLIES }>,
+        values::<E, Words<2>, { VALUED | ALL_TALLIES }>,
         joins::<E, Words<1>, Words<1>, { JOINED }>,
         joins::<E, Words<2>, Words<1>, { JOINED }>,
         joins::<E, Words<3>, Words<1>, { JOINED }>,
         joins::<E, Words<1>, Words<2>, { JOINED }>,
         joins::<E, Words<2>, Words<2>, { JOINED }>,
-        everything::<E>,
+        joins::<E, Words<1>, Words<1>, { JOINED | ALL_TALLIES }>,
+        joins::<E, Words<2>, Words<1>, { JOINED | ALL_TALLIES }>,
+        everything::<E, C_KEY_WORDS_MAX>,
+        everything::<E, KEY_WORDS_MAX>,
     ] };
 
     rows.iter().map(|row| row())
@@ -820,5 +931,5 @@ pub fn select<E: Entry>(needs: &Needs) -> E::Fn {
 
     debug_assert!(found.is_some());
     // The last row offers everything.
-    found.map_or_else(E::of::<Everything>, |row| row.enter)
+    found.map_or_else(E::of::<Everything<KEY_WORDS_MAX>>, |row| row.enter)
 }

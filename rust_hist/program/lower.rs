@@ -7,13 +7,11 @@
 use crate::{
     alloc::{
         AllocError,
+        SmallVec,
         Vec, //
     },
     field::TaskNumber,
-    limits::{
-        List,
-        KEYS_MAX, //
-    },
+    limits::C_KEYS_MAX,
     tracing_map::SHORT_KEY_WORDS, //
 };
 
@@ -28,11 +26,13 @@ use super::{
     plan::{
         ArgFrom,
         ArgStep,
+        KeyColumn,
         KeyPlan,
         Plan,
         TextAt,
         VarStep,
-        SLOT, //
+        SLOT,
+        WORDS_MAX, //
     },
     var::bit,
     ArgSource,
@@ -97,7 +97,7 @@ impl Program {
 
     /// Whether anything in the program is made of a number of the task.
     fn asks_for(&self, number: TaskNumber) -> bool {
-        let joins = self.joins.iter().flat_map(|join| join.keys.as_slice());
+        let joins = self.joins.iter().flat_map(|join| &*join.keys);
         let keys = joins.chain(self.keys()).map(|key| &key.field);
         let saves = self.saves.iter().map(|save| &save.field);
         let args = self.args.iter().filter_map(|arg| match &arg.source {
@@ -157,43 +157,52 @@ impl Program {
     }
 
     /// Lowers a key.
-    fn lower_key(&mut self, keys: List<Key, KEYS_MAX>) -> Result<KeyPlan, AllocError> {
-        let mut numbers = List::new();
-        let keys = keys.as_slice();
+    fn lower_key(&mut self, keys: &[Key]) -> Result<KeyPlan, AllocError> {
+        let mut columns = Vec::new();
 
-        for key in keys {
-            // There are as many places as keys.
-            let _ = numbers.push(self.lower_number(&key.field)?);
+        for &key in keys {
+            let number = self.lower_number(&key.field)?;
+
+            columns.push(KeyColumn { key, number })?;
         }
         // INVARIANT: of the plan. What has no words is a key of another form.
         Ok(KeyPlan {
             has_comm: keys.iter().any(|key| key.field.op == Op::Comm),
-            has_values: self.plan.reads_list(numbers.as_slice()),
-            words: lower_words(keys, numbers.as_slice()).unwrap_or_default(),
-            numbers,
+            has_values: columns
+                .iter()
+                .any(|column| self.plan.reads_list(&column.number)),
+            words: lower_words(&columns)?.unwrap_or_default(),
+            columns,
         })
     }
 
     /// Lowers keys and values.
     #[inline(never)]
     fn lower_columns(&mut self) -> Result<(), AllocError> {
-        let mut vals = List::new();
+        let keys = core::mem::take(&mut self.keys);
+        let row = self.lower_key(&keys);
 
-        self.plan.row = self.lower_key(self.keys)?;
-        if let Some(keys) = self.joins.first().map(|join| join.keys) {
-            let plan = self.lower_key(keys)?;
+        self.keys = keys;
+        self.plan.row = row?;
 
-            if let Some(join) = self.joins.get_mut(0) {
-                join.plan = plan;
+        let mut joins = core::mem::take(&mut self.joins);
+        let lowered = joins.iter_mut().try_for_each(|join| {
+            join.plan = self.lower_key(&join.keys)?;
+            Ok(())
+        });
+
+        self.joins = joins;
+        lowered?;
+        for at in 0..self.numbers.len() {
+            let val = self.numbers.get(at).map(|&val| usize::from(val));
+
+            if let Some(&field) = val.and_then(|val| self.vals().get(val)) {
+                let number = self.lower_number(&field)?;
+
+                self.plan.vals.push(number)?;
             }
         }
-        for val in 0..self.vals().len() {
-            if let Some(&field) = self.vals().get(val) {
-                // There are as many places as values.
-                let _ = vals.push(self.lower_number(&field)?);
-            }
-        }
-        self.plan.vals = vals;
+        self.plan.has_tallies = !self.tallies.are_sums_of_c();
         Ok(())
     }
 
@@ -412,23 +421,34 @@ impl Program {
     }
 }
 
-/// The words of a short key, if each can be computed by itself: as a number, or as a part of a string that always is in
-/// one place.
-fn lower_words(keys: &[Key], numbers: &[Operand]) -> Option<List<Operand, SHORT_KEY_WORDS>> {
-    let mut words = List::new();
+/// The words of a short key, or of one of so many numbers as C has no room for, if each can be computed by itself: as a
+/// number, or as a part of a string that always is in one place.
+fn lower_words(
+    columns: &[KeyColumn],
+) -> Result<Option<SmallVec<Operand, SHORT_KEY_WORDS>>, AllocError> {
+    let mut words = SmallVec::default();
+    let len = columns
+        .iter()
+        .fold(0usize, |all, column| all.saturating_add(column.key.words()));
 
-    for (key, number) in keys.iter().zip(numbers) {
+    if len > WORDS_MAX {
+        return Ok(None);
+    }
+    for KeyColumn { key, number } in columns {
         match (key.field.kind, key.field.op) {
-            (Kind::Number, _) => words.push(direct(&key.field).unwrap_or(*number)).ok()?,
+            (Kind::Number, _) => words.push(direct(&key.field).unwrap_or(*number))?,
             (_, Op::StaticString { offset, len }) => {
                 for i in 0..key.words() {
-                    words
-                        .push(Operand::of_text(offset, len, key.words(), i))
-                        .ok()?;
+                    words.push(Operand::of_text(offset, len, key.words(), i))?;
                 }
             }
-            _ => return None,
+            _ => return Ok(None),
         }
     }
-    Some(words)
+
+    let is_short = len <= SHORT_KEY_WORDS;
+    let is_in_record = |word: &Operand| word.is_simple() && !word.has_parts();
+    let are_in_record = words.iter().all(is_in_record);
+
+    Ok((is_short || columns.len() > C_KEYS_MAX && are_in_record).then_some(words))
 }

@@ -5,6 +5,8 @@
 //!
 //! Plain values, computed when a trigger is created. Context: process.
 
+use crate::limits::C_KEYS_MAX;
+
 use super::{
     eval::{
         IMMEDIATE,
@@ -60,16 +62,25 @@ pub(super) const KEY_PARTS: u32 = 1 << 16;
 /// Variables may be names of tasks.
 pub(super) const VARS_NAME: u32 = 1 << 17;
 
+/// Hits may keep the sums of at most two numbers, and nothing else.
+pub(super) const SUMS: u32 = 1 << 18;
+/// Hits may keep more of their numbers.
+pub(super) const TALLIES: u32 = 1 << 19;
+/// Hits that do may have more than one number.
+pub(super) const SEVERAL: u32 = 1 << 20;
+
 /// All of them.
-pub(super) const EVERYTHING: u32 = (1 << 18) - 1;
+pub(super) const EVERYTHING: u32 = (1 << 21) - 1;
 
 /// In what form the key of a hit is computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyKind {
     /// So many words, each computed by itself.
     Words(usize),
-    /// Columns of a long key that lie in the record or are short: strings and numbers.
+    /// As many columns as C has room for, of a long key, that lie in the record or are short: strings and numbers.
     Columns,
+    /// More of them.
+    ManyColumns,
     /// A stack of the record and nothing else.
     StackField,
     /// The kernel stack and nothing else.
@@ -83,6 +94,8 @@ pub enum KeyKind {
 pub struct Needs {
     /// The form of the key.
     pub key: KeyKind,
+    /// How many words it has, or the other one, which is longer.
+    pub words: usize,
     /// In what form that is by which variables of other triggers are looked for, if it is not the same.
     pub join: Option<KeyKind>,
     /// How many variables of other triggers are read.
@@ -93,11 +106,23 @@ pub struct Needs {
     pub steps: u32,
 }
 
+impl KeyKind {
+    /// That of a long key of so many columns.
+    pub(super) const fn of_columns(n: usize) -> Self {
+        if n <= C_KEYS_MAX {
+            Self::Columns
+        } else {
+            Self::ManyColumns
+        }
+    }
+}
+
 impl Needs {
     /// Whether a path that offers `row` does for these hits.
     pub fn are_covered_by(&self, row: &Self) -> bool {
         (row.key == self.key || row.key == KeyKind::Copied)
             && (row.join == self.join || row.join == Some(KeyKind::Copied))
+            && self.words <= row.words
             && self.refs <= row.refs
             && self.numbers <= row.numbers
             && self.steps & !row.steps == 0
@@ -116,11 +141,14 @@ impl Program {
     ) -> Needs {
         let plan = &self.plan;
         let is = |step: u32, any: bool| if any { step } else { 0 };
-        let any_not = |all: &[Operand], does: fn(&Operand) -> bool| !all.iter().all(does);
-        let words = plan.row.words.as_slice();
-        let key_numbers = match words {
-            [] => plan.row.numbers.as_slice(),
-            words => words,
+        let words = &plan.row.words;
+        let has_key_numbers = match words.is_empty() {
+            true => {
+                let mut columns = plan.row.columns.iter();
+
+                columns.all(|column| column.number.is_key_number())
+            }
+            false => words.iter().all(Operand::is_key_number),
         };
         let has_key_text = words.iter().any(|word| word.source == Source::Text);
         let mut vars = 0;
@@ -152,8 +180,9 @@ impl Program {
 
         Needs {
             key: self.key_kind(),
+            words: self.key_words().max(self.lookup_words()),
             join: self.joins.first().map(|join| {
-                let words = join.plan.words.as_slice();
+                let words = &join.plan.words;
 
                 match words.iter().all(Operand::is_simple) {
                     true if !words.is_empty() => KeyKind::Words(words.len()),
@@ -168,10 +197,13 @@ impl Program {
             steps: vars
                 | is(NO_REFS, self.refs().is_empty())
                 | is(KEY_TEXT, has_key_text)
-                | is(KEY_ANY, any_not(key_numbers, Operand::is_key_number))
+                | is(KEY_ANY, !has_key_numbers)
                 | is(KEY_PARTS, words.iter().any(Operand::has_parts))
                 | is(KEY_VALUES, self.key_of::<true>().plan.has_values)
-                | is(VALS_ANY, any_not(plan.vals.as_slice(), Operand::is_plain))
+                | is(VALS_ANY, !plan.vals.iter().all(Operand::is_plain))
+                | is(SUMS, !plan.has_tallies)
+                | is(TALLIES, plan.has_tallies)
+                | is(SEVERAL, plan.has_tallies && plan.vals.len() > 1)
                 | is(ACTIONS, !self.actions().is_empty())
                 | is(STAMP, plan.has_stamp)
                 | is(WHOLE_KEY, wants_key)
@@ -181,7 +213,7 @@ impl Program {
     }
 
     fn key_kind(&self) -> KeyKind {
-        let words = self.plan.row.words.as_slice().len();
+        let words = self.plan.row.words.len();
         let mut keys = self.keys().iter();
 
         match self.keys() {
@@ -190,7 +222,7 @@ impl Program {
             [only] if only.field.op == Op::Stacktrace => KeyKind::Stack,
             [only] if only.field.kind == Kind::Stack => KeyKind::StackField,
             _ if keys.any(|key| key.field.kind == Kind::Stack) => KeyKind::Copied,
-            _ => KeyKind::Columns,
+            keys => KeyKind::of_columns(keys.len()),
         }
     }
 }

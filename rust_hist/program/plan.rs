@@ -7,13 +7,14 @@
 //! Context: any, NMI included. Never panics.
 
 use crate::{
-    alloc::Vec,
+    alloc::{
+        SmallVec,
+        Vec, //
+    },
     field::TaskNumber,
     limits::{
-        List,
-        KEYS_MAX,
-        STR_SLOT,
-        VALS_MAX, //
+        C_VALS_MAX,
+        STR_SLOT, //
     },
     sync::Atomic,
     tracing_map::{
@@ -40,16 +41,20 @@ use super::{
 ///
 /// # Invariants
 ///
-/// - `row` and `vals` are those of the program, `vars` its variables, in the same order.
+/// - `row` is that of the program, `vars` its variables, in the same order. `vals` are the numbers that its values are
+///   made of.
 /// - `has_stamp` says whether any number needs the time stamp.
 #[derive(Debug, Default)]
 pub(super) struct Plan {
     pub(super) has_stamp: bool,
     /// Whether entries keep the name of the task that made them.
     pub(super) has_creator: bool,
+    /// Whether hits keep more than the sums of so few numbers as C has room for.
+    pub(super) has_tallies: bool,
     /// The key of the rows.
     pub(super) row: KeyPlan,
-    pub(super) vals: List<Operand, VALS_MAX>,
+    /// The numbers that a hit adds.
+    pub(super) vals: SmallVec<Operand, C_VALS_MAX>,
     /// What the hit has of the task, and what it computes once behind that, each after what it is computed of.
     pub(super) tasks: Vec<TaskNumber>,
     pub(super) values: Vec<Operand>,
@@ -65,17 +70,27 @@ pub(super) struct Plan {
 ///
 /// # Invariants
 ///
-/// - `numbers` are those of the keys, in the same order.
-/// - `words` are the words of the key, if it is short and each of them can be computed by itself; else there are none.
+/// - `columns` are the keys, in the same order, each with its number.
+/// - `words` are the words of the key, if they are few and each of them can be computed by itself; else there are none.
 #[derive(Debug, Default)]
 pub(super) struct KeyPlan {
     /// Whether it has the name of the task.
     pub(super) has_comm: bool,
     /// Whether it has numbers that the hit computes once.
     pub(super) has_values: bool,
-    pub(super) words: List<Operand, SHORT_KEY_WORDS>,
-    pub(super) numbers: List<Operand, KEYS_MAX>,
+    pub(super) words: SmallVec<Operand, SHORT_KEY_WORDS>,
+    pub(super) columns: Vec<KeyColumn>,
 }
+
+/// One of the keys, and what a hit computes for it if it is a number.
+#[derive(Debug)]
+pub(super) struct KeyColumn {
+    pub(super) key: Key,
+    pub(super) number: Operand,
+}
+
+/// Most words of a key that are computed one by one.
+pub(super) const WORDS_MAX: usize = 8;
 
 /// A key of a program: its fields, how many words they come to, and what a hit computes for it.
 #[derive(Clone, Copy)]
@@ -92,16 +107,12 @@ impl Plan {
         part(&self.steps, code.start, code.len)
     }
 
-    /// Whether any of these numbers is, or is made of, one of the list of variables of other triggers and of numbers of
+    /// Whether a number is, or is made of, one of the list of variables of other triggers and of numbers of
     /// the hit.
-    pub(super) fn reads_list(&self, numbers: &[Operand]) -> bool {
-        numbers.iter().any(|number| {
-            number.reads_list()
-                || self
-                    .steps_of(number.code)
-                    .iter()
-                    .any(|step| step.operand.reads_list())
-        })
+    pub(super) fn reads_list(&self, number: &Operand) -> bool {
+        let mut steps = self.steps_of(number.code).iter();
+
+        number.reads_list() || steps.any(|step| step.operand.reads_list())
     }
 
     /// What an action saves.

@@ -121,7 +121,7 @@ impl Program {
             Part::Join => {
                 for join in self.joins.iter() {
                     out.write_str(":join(")?;
-                    self.write_keys(join.keys.as_slice(), text, out)?;
+                    self.write_keys(&join.keys, text, out)?;
                     out.write_str(")")?;
                 }
             }
@@ -250,7 +250,13 @@ impl Program {
             out.write_str(if i == 0 { ":sort=" } else { "," })?;
 
             let field = match sort.column {
-                Column::Sum(n) => n.checked_sub(1).and_then(|n| self.vals().get(n)),
+                Column::Sum(_) | Column::Made(_) => {
+                    let mut columns = self.columns().iter();
+
+                    columns
+                        .position(|column| *column == sort.column)
+                        .and_then(|n| self.vals().get(n))
+                }
                 Column::Key { at, .. } => {
                     let mut keys = self.keys().iter();
 
@@ -259,7 +265,7 @@ impl Program {
                 }
             };
             let quantile = match sort.column {
-                Column::Sum(_) => None,
+                Column::Sum(_) | Column::Made(_) => None,
                 Column::Key { at, .. } => at
                     .checked_sub(self.key_words())
                     .and_then(|n| self.quantiles().get(n)),
@@ -275,6 +281,15 @@ impl Program {
             }
         }
         Ok(())
+    }
+
+    /// Prints the name of the column of a value, with `.max` and the like.
+    pub fn write_column(&self, field: &Field, text: &[u8], out: &mut impl Out) -> fmt::Result {
+        out.write_bytes(self.field_name(field, text))?;
+        match field.modifier {
+            Modifier::Stat(_) => field.modifier.write(out),
+            _ => Ok(()),
+        }
     }
 
     /// Prints the field as it may be typed in `keys=` and `vals=`.
@@ -395,6 +410,7 @@ impl Modifier {
             Modifier::Usecs => ".usecs",
             Modifier::Percent => ".percent",
             Modifier::Graph => ".graph",
+            Modifier::Stat(stat) => return write!(out, ".{}", stat.name()),
             Modifier::Stacktrace => ".stacktrace",
         })
     }

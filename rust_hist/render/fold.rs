@@ -39,6 +39,7 @@ use crate::tracing_map::{
         SortKey, //
     },
     Account,
+    Merge,
     Row,
     Rows, //
 };
@@ -56,6 +57,7 @@ pub struct Fold<'a> {
     /// The words of a key before it is folded.
     key_words: usize,
     buckets: Buckets,
+    merge: &'a Merge,
 }
 
 impl<'a> Fold<'a> {
@@ -68,6 +70,7 @@ impl<'a> Fold<'a> {
             at: key.first_word(),
             key_words: program.key_words(),
             buckets: key.field().modifier().buckets()?,
+            merge: program.merge(),
         })
     }
 
@@ -154,9 +157,7 @@ impl<'a> Fold<'a> {
 
         sums.fill(0);
         for row in members() {
-            for (sum, part) in sums.iter_mut().zip(row.sums) {
-                *sum = sum.wrapping_add(*part);
-            }
+            self.merge.add(sums, row.sums);
         }
         if let Some(folded) = to.get_mut(self.at) {
             *folded = 0;

@@ -22,6 +22,7 @@ use super::{
         hex,
         string, //
     },
+    value::plain_number,
     Fold,
     Symbols, //
 };
@@ -49,6 +50,7 @@ use crate::{
         Span, //
     },
     tracing_map::{
+        sort::Column,
         Account,
         Row, //
     }, //
@@ -190,6 +192,10 @@ impl<S: Symbols> Json<'_, S> {
         for field in self.program.vals() {
             comma.before(out)?;
             self.column(self.program.field_name(field, self.text), out)?;
+            if let Modifier::Stat(stat) = field.modifier() {
+                out.write_bytes(b",\"agg\":")?;
+                quoted(stat.name().as_bytes(), out)?;
+            }
             unit(field, head, out)?;
             out.write_bytes(b"}")?;
         }
@@ -253,9 +259,16 @@ impl<S: Symbols> Json<'_, S> {
             comma.before(out)?;
             out.write_bytes(decimal(row.sums.first().copied().unwrap_or(0)).as_bytes())?;
         }
-        for (field, &sum) in self.program.vals().iter().zip(row.sums.iter().skip(1)) {
+        for (field, column) in self.program.vals().iter().zip(self.program.columns()) {
             comma.before(out)?;
-            number(sum, field, out)?;
+            match column {
+                Column::Sum(at) => number(row.sums.get(*at).copied().unwrap_or(0), field, out)?,
+                Column::Made(gauge) => match gauge.number(row.sums) {
+                    Some(number) => plain_number(&number, gauge.has_decimals(), out)?,
+                    None => out.write_bytes(b"null")?,
+                },
+                Column::Key { .. } => out.write_bytes(b"null")?,
+            }
         }
         out.write_bytes(b"]")?;
         match fold {

@@ -129,6 +129,7 @@ impl<S: Symbols> Renderer<'_, S> {
             | Modifier::Usecs
             | Modifier::Percent
             | Modifier::Graph
+            | Modifier::Stat(_)
             | Modifier::Stacktrace => match key.field().kind() {
                 Kind::String => left_with(STRING_WIDTH, out, |out| string(words, out)),
                 Kind::Number | Kind::Stack => out.write_bytes(decimal(v).right(NUMBER_WIDTH)),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The part of a row after the braces: hit count and sums.
+//! The part of a row after the braces: hit count, sums, and what else is made of numbers.
 //!
 //! C counterpart: `hist_trigger_print_val()`.
 
@@ -13,10 +13,17 @@ use super::{
     Renderer,
     Symbols, //
 };
-use crate::limits::SUMS_MAX;
-use crate::program::Modifier;
+use crate::limits::VALS_MAX;
+use crate::program::{
+    Field,
+    Modifier,
+    Program, //
+};
 use crate::text::Out;
 use crate::tracing_map::{
+    sort::Column,
+    Gauge,
+    Number,
     Row,
     Rows, //
 };
@@ -37,18 +44,30 @@ struct ColumnStats {
 /// The total and the maximum of each column, for percentages and bars. A plain value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
-    columns: [ColumnStats; SUMS_MAX],
+    /// That of the hit count, and those of the values.
+    columns: [ColumnStats; VALS_MAX + 1],
 }
 
 impl Stats {
-    /// Returns the statistics of `rows`.
-    pub fn of(rows: &Rows<'_>) -> Self {
+    /// Returns the statistics of `rows`, which are those of `program`.
+    pub fn of(program: &Program, rows: &Rows<'_>) -> Self {
         let mut stats = Self::default();
+        let mut vals = program.vals().iter();
 
+        if !vals.any(|val| matches!(val.modifier(), Modifier::Percent | Modifier::Graph)) {
+            return stats;
+        }
         for row in rows.iter() {
-            for (column, &v) in stats.columns.iter_mut().zip(row.sums) {
-                column.total = column.total.wrapping_add(v);
-                column.max = column.max.max(v);
+            let columns = core::iter::once(&Column::Sum(0)).chain(program.columns());
+
+            for (stat, column) in stats.columns.iter_mut().zip(columns) {
+                let v = match column {
+                    Column::Sum(at) => row.sums.get(*at).copied().unwrap_or(0),
+                    // They have no shares.
+                    Column::Made(_) | Column::Key { .. } => continue,
+                };
+                stat.total = stat.total.wrapping_add(v);
+                stat.max = stat.max.max(v);
             }
         }
         stats
@@ -107,40 +126,78 @@ fn graph<W: Out>(v: u64, max: u64, out: &mut W) -> fmt::Result {
     spaces(BAR.len().saturating_sub(bar.len()), out)
 }
 
+/// Writes what is made of the numbers of a row; 0 of a row without hits.
+fn made<W: Out>(gauge: &Gauge, row: &Row<'_>, out: &mut W) -> fmt::Result {
+    let number = gauge.number(row.sums).unwrap_or_default();
+    let has_decimals = gauge.has_decimals();
+    let digits = decimal(number.whole);
+    let decimals = if has_decimals { b".00".len() } else { 0 };
+    let len = digits
+        .as_bytes()
+        .len()
+        .saturating_add(usize::from(number.negative))
+        .saturating_add(decimals);
+
+    spaces(VALUE_WIDTH.saturating_sub(len), out)?;
+    plain_number(&number, has_decimals, out)
+}
+
+/// Writes a number.
+pub(super) fn plain_number<W: Out>(
+    number: &Number,
+    has_decimals: bool,
+    out: &mut W,
+) -> fmt::Result {
+    if number.negative {
+        out.write_bytes(b"-")?;
+    }
+    out.write_bytes(decimal(number.whole).as_bytes())?;
+    if has_decimals {
+        out.write_bytes(if number.hundredths < 10 { b".0" } else { b"." })?;
+        out.write_bytes(decimal(number.hundredths.into()).as_bytes())?;
+    }
+    Ok(())
+}
+
 impl<S: Symbols> Renderer<'_, S> {
     /// Writes the values of a row: the hit count, unless hidden, and the trigger's values.
     pub(super) fn values<W: Out>(&self, row: &Row<'_>, out: &mut W) -> fmt::Result {
+        let columns = self.program.columns().iter();
+
         if !self.program.nohitcount() {
-            self.value(0, b"hitcount", Modifier::None, row, out)?;
+            self.value(0, &Field::default(), &Column::Sum(0), row, out)?;
         }
-        for (i, field) in (1..).zip(self.program.vals()) {
+        for (i, (field, column)) in (1..).zip(self.program.vals().iter().zip(columns)) {
             // PARITY: `hist_trigger_entry_print()` does not show a computed value.
             out.write_bytes(b" ")?;
-            self.value(
-                i,
-                self.program.field_name(field, self.text),
-                field.modifier(),
-                row,
-                out,
-            )?;
+            self.value(i, field, column, row, out)?;
         }
         Ok(())
     }
 
+    /// Writes value `i`; that before the first is the hit count.
     fn value<W: Out>(
         &self,
         i: usize,
-        name: &[u8],
-        modifier: Modifier,
+        field: &Field,
+        column: &Column,
         row: &Row<'_>,
         out: &mut W,
     ) -> fmt::Result {
-        let v = row.sums.get(i).copied().unwrap_or(0);
+        out.write_bytes(b" ")?;
+        self.program.write_column(field, self.text, out)?;
+
+        let v = match column {
+            Column::Made(gauge) => {
+                out.write_bytes(b": ")?;
+                return made(gauge, row, out);
+            }
+            Column::Sum(at) => row.sums.get(*at).copied().unwrap_or(0),
+            Column::Key { .. } => 0,
+        };
         let column = self.stats.column(i);
 
-        out.write_bytes(b" ")?;
-        out.write_bytes(name)?;
-        match modifier {
+        match field.modifier() {
             Modifier::Percent => {
                 out.write_bytes(b" (%):")?;
                 percent(v, column.total, out)

@@ -15,10 +15,11 @@ use super::{
     Shape, //
 };
 use crate::{
-    limits::SUMS_MAX,
+    limits::C_SUMS_MAX,
     sync::{
         local_add,
         local_inc,
+        local_raise,
         Atomic,
         Relaxed, //
     }, //
@@ -196,12 +197,55 @@ impl<'a> Shard<'a> {
     /// Adds to word `at` of the map.
     #[inline(always)]
     fn add(&self, at: usize, v: u64) {
+        self.add_to(self.words, at, v);
+    }
+
+    /// Adds to word `at` of some of the words of the shard.
+    #[inline(always)]
+    pub(super) fn add_to(&self, words: &[Atomic<u64>], at: usize, v: u64) {
         if self.is_own {
-            local_add(self.words, at, v);
-        } else if let Some(word) = self.words.get(at) {
+            local_add(words, at, v);
+        } else if let Some(word) = words.get(at) {
             // ORDERING: a number by itself; readers want the sum, not an order.
             word.fetch_add(v, Relaxed);
         }
+    }
+
+    /// Makes word `at` of some of the words of the shard `v`, unless it is as large already.
+    #[inline(always)]
+    pub(super) fn raise(&self, words: &[Atomic<u64>], at: usize, v: u64) {
+        if self.is_own {
+            local_raise(words, at, v);
+        } else if let Some(word) = words.get(at) {
+            // ORDERING: a number by itself, here and below; readers want the largest, not an order.
+            let mut held = word.load(Relaxed);
+
+            while held < v {
+                match word.cmpxchg(held, v, Relaxed) {
+                    Ok(_) => return,
+                    Err(now) => held = now,
+                }
+            }
+        }
+    }
+
+    /// All words of the map.
+    #[inline(always)]
+    pub(super) fn words(&self) -> &'a [Atomic<u64>] {
+        self.words
+    }
+
+    /// Whether no other CPU writes here.
+    #[inline(always)]
+    pub(super) fn is_own(&self) -> bool {
+        self.is_own
+    }
+
+    /// Returns the index, among all words, of the hit count of an element.
+    #[inline(always)]
+    pub(super) fn count_at(&self, elt: Elt) -> usize {
+        // OVERFLOW: below the number of words.
+        self.at.wrapping_add(self.shape.sums_at(elt.index()))
     }
 
     /// Adds one to word `at` of the map.
@@ -236,13 +280,13 @@ impl<'a> Shard<'a> {
     /// wrapping around. Each value is computed when it is added; there is none past the sums of the shape.
     #[inline(always)]
     pub fn hit(&self, elt: Elt, values: &impl Values) {
-        // OVERFLOW: below the number of words, as are the sums after the first.
-        let at = self.at.wrapping_add(self.shape.sums_at(elt.index()));
+        // OVERFLOW: below the number of words are the sums after the first, too.
+        let at = self.count_at(elt);
         let sums = self.shape.sums;
 
         self.inc(at);
-        // No loop: most triggers have no value or one.
-        const { assert!(SUMS_MAX == 3) };
+        // No loop: most triggers have no value or one. Those that have more than C has room for have tallies.
+        const { assert!(C_SUMS_MAX == 3) };
         if sums > 1 {
             self.add(at.wrapping_add(1), values.value(0));
             if sums > 2 {
@@ -309,7 +353,8 @@ where
         hits
     }
 
-    /// Returns sum `i` of an element, added up over the CPUs; 0 past the sums of the shape.
+    /// Returns sum `i` of an element, added up over the CPUs, as all but maxima and minima are; 0 past the sums of the
+    /// shape.
     pub fn sum(&self, elt: Elt, i: usize) -> u64 {
         if i >= self.shape().sums {
             return 0;

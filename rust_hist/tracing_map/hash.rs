@@ -14,9 +14,7 @@
 use crate::limits::KEY_WORDS_MAX;
 
 /// The number of factors, one for each word of a key.
-const WORDS: usize = 64;
-
-const _: () = assert!(KEY_WORDS_MAX <= WORDS);
+const WORDS: usize = KEY_WORDS_MAX;
 
 /// The factors of the words of a long key, in order.
 pub type Factors = [u64; WORDS];

@@ -28,7 +28,7 @@ use crate::{
 pub const SHORT_KEY_WORDS: usize = 4;
 
 /// The bits of the hash of a long key that have its length. The others choose the slot.
-const LEN_MASK: u64 = 0b11_1111 << LEN_SHIFT;
+const LEN_MASK: u64 = 0b1111_1111 << LEN_SHIFT;
 /// Above the half that slots do not keep.
 const LEN_SHIFT: u32 = 32;
 
@@ -52,13 +52,29 @@ pub trait Key: Copy {
     fn write(&self, to: &[Atomic<u64>]);
 }
 
-/// A short key: as many words as keys of the map have.
+/// A key whose words are all at hand: as many as keys of the map have.
 impl<const N: usize> Key for [u64; N] {
     const WORDS: Option<usize> = Some(N);
 
     #[inline(always)]
     fn hash(&self, hash: impl KeyHash) -> u64 {
-        hash.hash(self)
+        if const { N <= SHORT_KEY_WORDS } {
+            return hash.hash(self);
+        }
+
+        // By indices: so the compiler unrolls both loops.
+        let mut sum: u64 = 0;
+        for at in 0..N {
+            if let (Some(word), Some(factor)) = (self.get(at), hash.factors().get(at)) {
+                sum = sum.wrapping_add(word.wrapping_mul(*factor));
+            }
+        }
+        let mut len = N;
+        while len > 0 && self.get(len.wrapping_sub(1)) == Some(&0) {
+            // OVERFLOW: it is not 0, here and above.
+            len = len.wrapping_sub(1);
+        }
+        long_hash(hash, sum, len)
     }
 
     #[inline(always)]

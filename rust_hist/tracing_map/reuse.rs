@@ -95,10 +95,14 @@ where
     /// Leaves the number of its slot in the first word of the key of each element.
     ///
     /// While it looks for slots none of them is freed, which would cut the ways to others.
+    ///
+    /// Not inlined: a key is on its stack.
+    #[inline(never)]
     fn find_slots(&mut self, used: usize) {
+        let mut key = [0; KEY_WORDS_MAX];
+        let words = key.get_mut(..self.shape().key_words).unwrap_or(&mut []);
+
         for (elt, first) in self.allocated(used) {
-            let mut key = [0; KEY_WORDS_MAX];
-            let words = key.get_mut(..self.shape().key_words).unwrap_or(&mut []);
             copy_words(self.key(elt), words);
             let slot = Whole::new(words, self.shape())
                 .and_then(|key| self.slot_of(elt, key.hash(self.hash)));

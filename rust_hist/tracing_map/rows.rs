@@ -11,11 +11,16 @@ use super::{
     Elt,
     KeyHash,
     Map,
+    Merge,
     Shape, //
 };
-use crate::sync::{
-    Atomic,
-    Relaxed, //
+use crate::{
+    limits::SUM_WORDS_MAX,
+    sync::{
+        Acquire,
+        Atomic,
+        Relaxed, //
+    }, //
 };
 use core::ops::Deref;
 
@@ -178,7 +183,7 @@ impl<'a> Rows<'a> {
 
     /// Returns the index of sum `i` in a row.
     pub(super) fn sum_at(&self, i: usize) -> usize {
-        // OVERFLOW: the key has at most 63 words, the aux part at most 8192, and there are 3 sums.
+        // OVERFLOW: the key has at most 129 words, the aux part at most 8192, and there are at most 81 sums.
         self.key_words.wrapping_add(self.aux_words).wrapping_add(i)
     }
 
@@ -355,6 +360,11 @@ where
             for (place, row) in places.iter().zip(rows.chunks_exact_mut(row_words)) {
                 let sums = row.get_mut(sums_at..).unwrap_or(&mut []);
                 let parts = shard.get(*place..).unwrap_or(&[]);
+
+                if !shape.merge.is_plain() {
+                    merge_into(sums, parts, &shape.merge);
+                    continue;
+                }
                 for (sum, part) in sums.iter_mut().zip(parts) {
                     // ORDERING: the sums of one row need not be consistent with each other while hits add to
                     // them.
@@ -363,4 +373,27 @@ where
             }
         }
     }
+}
+
+/// How often the words of one element and CPU are read before they are taken as they are.
+const READ_TRIES: usize = 16;
+
+/// Merges the words of one element and CPU into a row: as they are between two hits, if they ever are.
+#[inline(never)]
+fn merge_into(sums: &mut [u64], parts: &[Atomic<u64>], merge: &Merge) {
+    let mut words = [0; SUM_WORDS_MAX];
+    let words = words.get_mut(..sums.len()).unwrap_or(&mut []);
+    // ORDERING: `Acquire` keeps each load after the one before it. A hit writes the count last, and first how many have
+    // begun: so if the latter, looked at again at the end, is what the count was, no hit was under way.
+    let load = |at: usize| parts.get(at).map_or(0, |word| word.load(Acquire));
+
+    for _ in 0..READ_TRIES {
+        for (at, word) in words.iter_mut().enumerate() {
+            *word = load(at);
+        }
+        if merge.settle(words, load) {
+            break;
+        }
+    }
+    merge.add(sums, words);
 }

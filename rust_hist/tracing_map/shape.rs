@@ -14,16 +14,19 @@
 
 use super::{
     key::SHORT_KEY_WORDS,
-    Elt, //
+    tally::SPAN,
+    Elt,
+    Merge, //
 };
 use crate::limits::{
     ACTIONS_MAX,
     BITS_MAX,
     COMM_LEN,
+    C_SUMS_MAX,
     KEY_WORDS_MAX,
     PARAMS_MAX,
     STR_SLOT,
-    SUMS_MAX,
+    SUM_WORDS_MAX,
     TRACK_ROWS,
     VARS_MAX, //
 };
@@ -69,6 +72,10 @@ const C_TIMES_MAX: usize = 3;
 
 const _: () = assert!(TRACK_ROWS <= C_TIMES_MAX);
 
+/// The most CPUs that a word of an entry may have shards of their own for, if it is one that C has no room for: the
+/// memory for these comes on top, or a trigger with more values would have fewer shards than one with few.
+const MORE_SHARDS: usize = 64;
+
 /// The memory layout of a map. A plain value, which never changes once built.
 ///
 /// # Invariants
@@ -76,7 +83,7 @@ const _: () = assert!(TRACK_ROWS <= C_TIMES_MAX);
 /// - `shards << cpu_shift` is at least the number of CPUs that it was built for.
 /// - `cpu_shift` is 0 iff each CPU has a shard of its own.
 /// - The offsets and `words` describe the layout above for these dimensions.
-/// - `words` is at most `most_words`, unless one shard alone takes more.
+/// - `words` is at most `most_words`, unless one shard alone takes more, and less than 2^32.
 /// - `aux_at` and `aux_words` are even, as [`crate::sync::Pair`] needs it.
 ///
 /// # Examples
@@ -98,6 +105,8 @@ pub struct Shape {
     pub(super) key_words: usize,
     pub(super) aux_words: usize,
     pub(super) sums: usize,
+    /// How the words of an element are merged over the shards.
+    pub(super) merge: Merge,
     pub(super) shards: usize,
     pub(super) cpu_shift: u32,
     pub(super) keys_at: usize,
@@ -117,7 +126,7 @@ pub struct Dimensions {
     pub key_words: usize,
     /// 64-bit aux words of an element (variables, saved rows), an even number.
     pub aux_words: usize,
-    /// The number of sums of an element; the first one is the hit count.
+    /// The number of sums of an element; the first one is the hit count. What else is kept of a value counts as well.
     pub sums: usize,
 }
 
@@ -127,7 +136,7 @@ impl Dimensions {
             && (1..=KEY_WORDS_MAX).contains(&self.key_words)
             && self.aux_words <= AUX_WORDS_MAX
             && self.aux_words % 2 == 0
-            && (1..=SUMS_MAX).contains(&self.sums)
+            && (1..=SUM_WORDS_MAX).contains(&self.sums)
     }
 
     /// Returns `times` the words that the C implementation needs without aux words, plus our aux words.
@@ -136,6 +145,15 @@ impl Dimensions {
             .checked_add(self.key_words)?
             .checked_mul(times)?
             .checked_add(self.aux_words)?
+            .checked_mul(1usize.checked_shl(self.bits)?)
+    }
+
+    /// Returns the words that may be taken for shards of what C has no room for.
+    fn more_words(&self, nr_cpus: u32) -> Option<usize> {
+        // CAST: `u32` fits in `usize` on every architecture that Linux supports.
+        self.sums
+            .saturating_sub(C_SUMS_MAX)
+            .checked_mul(MORE_SHARDS.min(nr_cpus as usize))?
             .checked_mul(1usize.checked_shl(self.bits)?)
     }
 }
@@ -147,8 +165,13 @@ impl Shape {
     /// Each CPU gets a shard of its own if the map then takes at most three times the memory of the C
     /// implementation; if not, 2, 4, ... neighbouring CPUs share one. With an 8-byte key and one value they
     /// share on more than 36 CPUs. (In general on more than `(71 + 2 * key_words) / sums`, and on a few less
-    /// if the table is small.)
+    /// if the table is small.) Each sum after the third one may take 8 bytes of an entry for each of up to 64 CPUs more.
     pub fn new(dimensions: Dimensions, nr_cpus: u32) -> Option<Self> {
+        Self::with(dimensions, Merge::default(), nr_cpus)
+    }
+
+    /// Returns the shape of a map whose sums are merged by `merge`.
+    pub fn with(dimensions: Dimensions, merge: Merge, nr_cpus: u32) -> Option<Self> {
         let Dimensions {
             bits,
             key_words,
@@ -177,7 +200,14 @@ impl Shape {
             .checked_add(ACCOUNT_WORDS)?
             .checked_next_multiple_of(LINE_PAIR)?;
 
-        let budget = dimensions.words_of_c(C_TIMES_MAX)?;
+        // What a hit looks at of the last element, see `Shard::keep`.
+        let behind = match sums > C_SUMS_MAX || !merge.is_plain() {
+            true => SPAN,
+            false => 0,
+        };
+        let budget = dimensions
+            .words_of_c(C_TIMES_MAX)?
+            .checked_add(dimensions.more_words(nr_cpus)?)?;
         let affordable = budget
             .saturating_sub(shards_at)
             .checked_div(shard_words)
@@ -188,12 +218,16 @@ impl Shape {
         let cpu_shift = (0..u32::BITS).find(|&shift| last_cpu.wrapping_shr(shift) < affordable)?;
         let shards = last_cpu.wrapping_shr(cpu_shift).checked_add(1)?;
 
-        let words = shards.checked_mul(shard_words)?.checked_add(shards_at)?;
+        let words = shards
+            .checked_mul(shard_words)?
+            .checked_add(shards_at)?
+            .checked_add(behind)?;
+        u32::try_from(words).ok()?;
         // A map that takes less than in C must not take more because an allocation is rounded up.
         let most_words = dimensions
             .words_of_c(1)
             .filter(|&most| words <= most)
-            .unwrap_or(budget);
+            .unwrap_or(budget.checked_add(behind)?);
 
         // INVARIANT: `last_cpu >> cpu_shift` is the last shard, so the shards are enough for all CPUs. The
         // shift is 0 iff there are as many shards as CPUs. The offsets were computed in the order of the
@@ -205,6 +239,7 @@ impl Shape {
             key_words,
             aux_words,
             sums,
+            merge,
             shards,
             cpu_shift,
             keys_at,
@@ -260,7 +295,7 @@ impl Shape {
 
     /// Returns the words of a row copied out of the map: key, aux, sums.
     pub fn row_words(&self) -> usize {
-        // OVERFLOW: a key has at most 63 words, the aux part at most 8192, and there are at most 3 sums.
+        // OVERFLOW: a key has at most 129 words, the aux part at most 8192, and there are at most 81 sums.
         self.key_words
             .wrapping_add(self.aux_words)
             .wrapping_add(self.sums)
@@ -268,7 +303,7 @@ impl Shape {
 
     /// Returns the index of the first sum in a row.
     pub(super) fn sums_in_row(&self) -> usize {
-        // OVERFLOW: a key has at most 63 words, and the aux part at most 8192.
+        // OVERFLOW: a key has at most 129 words, and the aux part at most 8192.
         self.key_words.wrapping_add(self.aux_words)
     }
 

@@ -11,9 +11,12 @@
 //!
 //! Context: any. Never allocates.
 
-use super::rows::{
-    Row,
-    Rows, //
+use super::{
+    rows::{
+        Row,
+        Rows, //
+    },
+    Gauge, //
 };
 use core::cmp::Ordering;
 
@@ -53,6 +56,15 @@ pub enum Column {
     },
     /// A sum, as an unsigned number of 64 bits. Sum 0 is the hit count.
     Sum(usize),
+    /// What is made of some of the sums.
+    Made(Gauge),
+}
+
+/// The hit count.
+impl Default for Column {
+    fn default() -> Self {
+        Self::Sum(0)
+    }
 }
 
 /// A column to sort by and its direction. The default is by ascending hit counts.
@@ -156,6 +168,7 @@ impl Column {
     fn compare(&self, a: &Row<'_>, b: &Row<'_>) -> Ordering {
         match *self {
             Self::Sum(i) => a.sums.get(i).cmp(&b.sums.get(i)),
+            Self::Made(gauge) => gauge.number(a.sums).cmp(&gauge.number(b.sums)),
             Self::Key { at, compare } => match compare {
                 Compare::Number { size, signed } => {
                     let word = |row: &Row<'_>| row.key.get(at).copied().unwrap_or(0);
@@ -200,7 +213,8 @@ pub fn row_of(entry: &SortEntry) -> usize {
 
 /// A function from a row to a number, by which rows are ordered like by a sort column.
 ///
-/// If two numbers are equal, so are the values of a numeric column; for a string only the first bytes are.
+/// If two numbers are equal, so are the values of a numeric column; for a string only the first bytes are, and for what
+/// has decimals the digits before them.
 struct Prefix {
     /// Index of the column's first word in the row.
     at: usize,
@@ -223,6 +237,8 @@ enum PrefixKind {
     Text,
     /// Bytes, compared in the order of memory.
     Bytes,
+    /// What is made of some of the sums.
+    Made(Gauge),
     /// Nothing: the prefix of each row is 0.
     Nothing,
 }
@@ -249,6 +265,10 @@ impl Prefix {
         let mut is_exact = true;
         let (at, unused, sign, kind) = match key.column {
             Column::Sum(i) => (rows.sum_at(i), 0, 0, PrefixKind::Number),
+            Column::Made(gauge) => {
+                is_exact = false;
+                (0, 0, 0, PrefixKind::Made(gauge))
+            }
             Column::Key { at, compare } => match compare {
                 Compare::Number { size, signed } => match unused_bits(size) {
                     Some(unused) => (at, unused, sign_bit(signed), PrefixKind::Number),
@@ -280,6 +300,7 @@ impl Prefix {
     fn get(&self, rows: &Rows<'_>, i: usize) -> u64 {
         let word = match self.kind {
             PrefixKind::Nothing => return 0,
+            PrefixKind::Made(gauge) => rows.get(i).map_or(0, |row| gauge.rank(row.sums)),
             PrefixKind::Number => rows.word(i, self.at),
             PrefixKind::Text => beginning(rows.word(i, self.at)),
             PrefixKind::Bytes => rows.word(i, self.at).to_be(),

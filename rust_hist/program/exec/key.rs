@@ -13,7 +13,6 @@ use crate::{
     field::Env,
     limits::{
         COMM_LEN,
-        KEYS_MAX,
         KEY_WORDS_MAX, //
     },
     sync::{
@@ -39,7 +38,8 @@ use super::{
             KEY_PARTS,
             KEY_TEXT, //
         },
-        plan::KeyParts,
+        operand::Operand,
+        plan::KeyColumn,
         Op, //
     },
     place_of,
@@ -74,6 +74,9 @@ pub trait KeyForm: 'static {
         room: &'r mut Self::Room<'r, C>,
     ) -> Self::Key<'r>;
 
+    /// Most words of a key.
+    const MOST_WORDS: usize = KEY_WORDS_MAX;
+
     /// Whether the key is in one piece, so that [`KeyForm::whole`] returns all words of it.
     const IS_WHOLE: bool;
 
@@ -99,19 +102,36 @@ impl<const N: usize> KeyForm for Words<N> {
         _room: &'r mut (),
     ) -> [u64; N] {
         let mut key = [0; N];
+        let (few, more) = cx.program().key_of::<LOOKUP>().plan.words.parts(N);
+        let word = |word: Option<&Operand>| match word {
+            Some(word) => word_of::<C, STEPS>(word, cx, stamp, refs),
+            None => 0,
+        };
 
         // No loop, so that the words stay in registers.
-        if let Some(word) = key.get_mut(0) {
-            *word = word_of::<C, STEPS, LOOKUP>(0, cx, stamp, refs);
+        if let Some(to) = key.get_mut(0) {
+            *to = word(few.first());
         }
-        if let Some(word) = key.get_mut(1) {
-            *word = word_of::<C, STEPS, LOOKUP>(1, cx, stamp, refs);
+        if let Some(to) = key.get_mut(1) {
+            *to = word(few.get(1));
         }
-        if let Some(word) = key.get_mut(2) {
-            *word = word_of::<C, STEPS, LOOKUP>(2, cx, stamp, refs);
+        if let Some(to) = key.get_mut(2) {
+            *to = word(few.get(2));
         }
-        if let Some(word) = key.get_mut(3) {
-            *word = word_of::<C, STEPS, LOOKUP>(3, cx, stamp, refs);
+        if let Some(to) = key.get_mut(3) {
+            *to = word(few.get(3));
+        }
+        if let Some(to) = key.get_mut(4) {
+            *to = word(more.first());
+        }
+        if let Some(to) = key.get_mut(5) {
+            *to = word(more.get(1));
+        }
+        if let Some(to) = key.get_mut(6) {
+            *to = word(more.get(2));
+        }
+        if let Some(to) = key.get_mut(7) {
+            *to = word(more.get(3));
         }
         key
     }
@@ -124,10 +144,10 @@ impl<const N: usize> KeyForm for Words<N> {
 
 const TEXT_PARTS: u32 = KEY_TEXT | KEY_PARTS;
 
-/// Word `i` of a short key.
+/// A word of a key.
 #[inline(always)]
-fn word_of<'c, C: Context<'c>, const STEPS: u32, const LOOKUP: bool>(
-    i: usize,
+fn word_of<'c, C: Context<'c>, const STEPS: u32>(
+    word: &Operand,
     cx: C,
     stamp: u64,
     refs: &[u64],
@@ -135,32 +155,26 @@ fn word_of<'c, C: Context<'c>, const STEPS: u32, const LOOKUP: bool>(
     let plan = &cx.program().plan;
     let inputs = Inputs::of_key(cx, stamp, refs);
 
-    match (
-        cx.program().key_of::<LOOKUP>().plan.words.places().get(i),
-        const { STEPS & (KEY_TEXT | KEY_ANY | KEY_PARTS) },
-    ) {
-        (None, _) => 0,
-        (Some(word), 0) => plan.word::<false, false, false>(word, inputs),
-        (Some(word), KEY_TEXT) => plan.word::<true, false, false>(word, inputs),
-        (Some(word), KEY_PARTS) => plan.word::<false, false, true>(word, inputs),
-        (Some(word), TEXT_PARTS) => plan.word::<true, false, true>(word, inputs),
-        (Some(word), _) if const { STEPS & KEY_PARTS == 0 } => {
-            plan.word::<true, true, false>(word, inputs)
-        }
-        (Some(word), _) => plan.word::<true, true, true>(word, inputs),
+    match const { STEPS & (KEY_TEXT | KEY_ANY | KEY_PARTS) } {
+        0 => plan.word::<false, false, false>(word, inputs),
+        KEY_TEXT => plan.word::<true, false, false>(word, inputs),
+        KEY_PARTS => plan.word::<false, false, true>(word, inputs),
+        TEXT_PARTS => plan.word::<true, false, true>(word, inputs),
+        _ if const { STEPS & KEY_PARTS == 0 } => plan.word::<true, true, false>(word, inputs),
+        _ => plan.word::<true, true, true>(word, inputs),
     }
 }
 
-/// A long key whose columns lie in the record or are short: strings and numbers.
+/// A long key of at most `N` columns that lie in the record or are short: strings and numbers.
 ///
 /// Each of them comes to some whole words and one word after these, and zeros after that: so one loop does for all.
-pub struct Columns;
+pub struct Columns<const N: usize>;
 
 /// Room for the columns.
 #[derive(Clone, Copy)]
-pub struct ColumnsRoom<'r> {
+pub struct ColumnsRoom<'r, const N: usize> {
     comm: [u8; COMM_LEN],
-    segments: [Segment<'r>; KEYS_MAX],
+    segments: [Segment<'r>; N],
 }
 
 /// One column of a long key.
@@ -187,7 +201,7 @@ pub struct Segments<'r> {
     end: usize,
 }
 
-impl Default for ColumnsRoom<'_> {
+impl<const N: usize> Default for ColumnsRoom<'_, N> {
     #[inline(always)]
     fn default() -> Self {
         Self {
@@ -196,16 +210,16 @@ impl Default for ColumnsRoom<'_> {
                 gap: 0,
                 whole: &[],
                 last: 0,
-            }; KEYS_MAX],
+            }; N],
         }
     }
 }
 
-impl KeyForm for Columns {
-    const KIND: KeyKind = KeyKind::Columns;
+impl<const N: usize> KeyForm for Columns<N> {
+    const KIND: KeyKind = KeyKind::of_columns(N);
     const IS_WHOLE: bool = false;
 
-    type Room<'r, E: Env + 'r> = ColumnsRoom<'r>;
+    type Room<'r, E: Env + 'r> = ColumnsRoom<'r, N>;
     type Key<'r> = Segments<'r>;
 
     #[inline(always)]
@@ -213,7 +227,7 @@ impl KeyForm for Columns {
         cx: C,
         stamp: u64,
         refs: &[u64],
-        room: &'r mut ColumnsRoom<'r>,
+        room: &'r mut ColumnsRoom<'r, N>,
     ) -> Segments<'r> {
         let (program, record) = (cx.program(), cx.record());
         let hash = cx.map().hash();
@@ -221,18 +235,14 @@ impl KeyForm for Columns {
         let ColumnsRoom { comm, segments } = room;
         let (mut sum, mut end, mut next): (u64, usize, usize) = (0, 0, 0);
 
-        let KeyParts { keys, plan, .. } = program.key_of::<LOOKUP>();
+        let plan = program.key_of::<LOOKUP>().plan;
 
         if plan.has_comm {
             cx.comm(comm);
         }
         let comm: &'r [u8; COMM_LEN] = comm;
 
-        for ((key, number), segment) in keys
-            .iter()
-            .zip(plan.numbers.places())
-            .zip(segments.iter_mut())
-        {
+        for (KeyColumn { key, number }, segment) in plan.columns.iter().zip(segments.iter_mut()) {
             let first = key.first_word();
             let (whole, last) = match place_of(key.field.op, record) {
                 Some((at, len)) => split(record, at, len.min(most_in(key.words()))),
@@ -284,7 +294,7 @@ impl KeyForm for Columns {
         }
         // INVARIANT: all words of the segments were added; the others are 0.
         Segments {
-            segments: segments.get(..keys.len()).unwrap_or(&[]),
+            segments: segments.get(..plan.columns.len()).unwrap_or(&[]),
             sum,
             end,
         }
@@ -565,25 +575,26 @@ impl KeyForm for Stack {
     }
 }
 
-/// Any key, copied to one place.
-pub struct Copied;
+/// Any key of at most `WORDS` words, copied to one place.
+pub struct Copied<const WORDS: usize>;
 
-/// Room for any key.
+/// Room for such a key.
 #[derive(Clone, Copy)]
-pub struct CopyRoom([u64; KEY_WORDS_MAX]);
+pub struct CopyRoom<const WORDS: usize>([u64; WORDS]);
 
-impl Default for CopyRoom {
+impl<const WORDS: usize> Default for CopyRoom<WORDS> {
     #[inline(always)]
     fn default() -> Self {
-        Self([0; KEY_WORDS_MAX])
+        Self([0; WORDS])
     }
 }
 
-impl KeyForm for Copied {
+impl<const WORDS: usize> KeyForm for Copied<WORDS> {
     const KIND: KeyKind = KeyKind::Copied;
+    const MOST_WORDS: usize = WORDS;
     const IS_WHOLE: bool = true;
 
-    type Room<'r, E: Env + 'r> = CopyRoom;
+    type Room<'r, E: Env + 'r> = CopyRoom<WORDS>;
     type Key<'r> = Whole<'r>;
 
     #[inline(always)]
@@ -591,7 +602,7 @@ impl KeyForm for Copied {
         cx: C,
         stamp: u64,
         refs: &[u64],
-        room: &'r mut CopyRoom,
+        room: &'r mut CopyRoom<WORDS>,
     ) -> Whole<'r> {
         let CopyRoom(words) = room;
 
@@ -617,12 +628,12 @@ pub(super) fn copy_key<'c, C: Context<'c>, const LOOKUP: bool>(
     cx: C,
     stamp: u64,
     refs: &[u64],
-    buf: &mut [u64; KEY_WORDS_MAX],
+    buf: &mut [u64],
 ) {
     let (program, record) = (cx.program(), cx.record());
-    let KeyParts { keys, plan, .. } = program.key_of::<LOOKUP>();
+    let plan = program.key_of::<LOOKUP>().plan;
 
-    for (key, number) in keys.iter().zip(plan.numbers.places()) {
+    for KeyColumn { key, number } in &*plan.columns {
         let Some(slot) = buf
             .get_mut(key.first_word()..)
             .and_then(|from| from.get_mut(..key.words()))

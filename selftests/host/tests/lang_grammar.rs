@@ -110,21 +110,20 @@ fn h_cmd_04_values() {
 }
 
 #[test]
-fn h_cmd_05_one_to_three_keys() {
+fn h_cmd_05_x_23_one_to_eight_keys() {
+    let eight = "node,ptr,call_site,bytes_req,bytes_alloc,node,ptr,common_cpu";
+
     keys(&KMALLOC, "node,ptr,call_site", "node,ptr,call_site");
     keys(&KMALLOC, "node,node", "node,node");
-    explains(
-        &KMALLOC,
-        "hist:keys=node,ptr,call_site,^bytes_req",
-        Einval,
-        TooManyKeys,
-    );
-    explains(
-        &KMALLOC,
-        "hist:keys=node,ptr,call_site,^",
-        Einval,
-        TooManyKeys,
-    );
+    keys(&KMALLOC, eight, eight);
+    for ninth in ["bytes_req", ""] {
+        explains(
+            &KMALLOC,
+            &format!("hist:keys={eight},^{ninth}"),
+            Einval,
+            TooManyKeys,
+        );
+    }
     refuses(
         &KMALLOC,
         "hist:keys=node,ptr,^junk,bytes_req",
@@ -134,7 +133,7 @@ fn h_cmd_05_one_to_three_keys() {
 }
 
 #[test]
-fn h_cmd_06_key_bytes() {
+fn h_cmd_06_x_23_key_bytes() {
     let p = keys(
         &ZOO,
         "filename,common_stacktrace",
@@ -142,20 +141,22 @@ fn h_cmd_06_key_bytes() {
     );
 
     assert_eq!(p.key_words(), 63);
+
+    let p = keys(
+        &ZOO,
+        "filename,second,common_comm,filename,u8",
+        "filename,second,common_comm,filename,u8",
+    );
+
+    assert_eq!(p.key_words(), 129);
     for text in [
-        "filename,^second",
-        "filename,^common_comm",
-        "filename,common_stacktrace,^u8",
-        "^big",
+        "filename,second,filename,second,u8,^u8",
+        "filename,second,filename,second,^common_comm",
+        "filename,second,filename,common_stacktrace,u8,u8,^u8",
+        "big,second,^second",
     ] {
         explains(&ZOO, &format!("hist:keys={text}"), Einval, KeyTooLong);
     }
-    explains(
-        &ZOO,
-        "hist:keys=common_stacktrace,stacktrace,u64,^u8",
-        Einval,
-        TooManyKeys,
-    );
     keys(
         &ZOO,
         "common_stacktrace,stacktrace,u64",
@@ -169,7 +170,8 @@ fn h_cmd_06_key_bytes() {
 }
 
 #[test]
-fn h_cmd_07_two_values_besides_the_hitcount() {
+fn h_cmd_07_x_23_eight_values_besides_the_hitcount() {
+    let eight = ["bytes_req,bytes_alloc"; 4].join(",");
     let ok = [
         ("hitcount", "hitcount"),
         ("bytes_req,bytes_alloc", "hitcount,bytes_req,bytes_alloc"),
@@ -201,16 +203,34 @@ fn h_cmd_07_two_values_besides_the_hitcount() {
             &format!("keys=node:vals={printed}:sort=hitcount:size=2048"),
         );
     }
-    for vals in [
-        "bytes_req,bytes_alloc,^node",
-        "bytes_req,bytes_alloc,^junk",
-        "bytes_req,bytes_alloc,^",
-        "bytes_req,bytes_alloc,^hitcount,node",
-        "hitcount,hitcount,hitcount,^bytes_req",
+    // More than C has room for. Old texts that end in a hit count which C ignores mean what they meant.
+    for (vals, printed) in [
+        (
+            "bytes_req,bytes_alloc,node",
+            "hitcount,bytes_req,bytes_alloc,node",
+        ),
+        (
+            "bytes_req,bytes_alloc,hitcount,node",
+            "hitcount,bytes_req,bytes_alloc,node",
+        ),
+        (
+            "hitcount,hitcount,hitcount,node",
+            "hitcount,hitcount,hitcount,node",
+        ),
+        (&eight, &format!("hitcount,{eight}")),
+        (&format!("{eight},hitcount"), &format!("hitcount,{eight}")),
+        (&format!("hitcount,{eight}"), &format!("hitcount,{eight}")),
     ] {
+        accepts(
+            &KMALLOC,
+            &format!("keys=node:vals={vals}"),
+            &format!("keys=node:vals={printed}:sort=hitcount:size=2048"),
+        );
+    }
+    for rest in ["^node", "^junk", "^", "^hitcount,node"] {
         explains(
             &KMALLOC,
-            &format!("hist:keys=node:vals={vals}"),
+            &format!("hist:keys=node:vals={eight},{rest}"),
             Einval,
             TooManyVals,
         );
@@ -1006,7 +1026,7 @@ fn ten_thousand_characters() {
     );
     explains(
         &KMALLOC,
-        &format!("hist:keys=node,node,node,^{}", "node,".repeat(2_000)),
+        &format!("hist:keys={}^{}", "node,".repeat(8), "node,".repeat(2_000)),
         Einval,
         TooManyKeys,
     );

@@ -170,8 +170,14 @@ fn refusals_point_at_what_is_wrong() {
     refuse("keys=u8:vals=$prio:^join(u8", NoClosingParen);
     refuse("keys=u8:vals=$prio:^join(u8).save(u8) ", NoClosingParen);
     refuse("keys=u8:vals=$prio:^join", UnknownWord);
-    refuse("keys=u8:vals=$prio:join(u8,u16,u32,^s32)", TooManyKeys);
-    refuse("keys=u8:vals=$prio:join(filename,^second)", KeyTooLong);
+    refuse(
+        "keys=u8:vals=$prio:join(u8,u16,u32,u8,u16,u32,u8,u16,^s32)",
+        TooManyKeys,
+    );
+    refuse(
+        "keys=u8:vals=$prio:join(filename,second,filename,second,^second)",
+        KeyTooLong,
+    );
     // The first field that differs, or the last one if there are too few.
     refuse("keys=u8:vals=$prio:join(s32,^u8)", JoinMismatch);
     refuse("keys=u8:vals=$prio:join(^filename)", JoinMismatch);

@@ -419,7 +419,7 @@ fn h_var_11_keys_and_values_name_numbers_of_the_hit() {
         &[(AmbiguousColumn, "$^u8:")],
     );
     world.refuses(
-        "keys=s16:vals=u8,zoo.all.$u16,u16:u16=s16+1",
+        "keys=s16:vals=u8,u8,u8,u8,u8,u8,u8,zoo.all.$u16,u16:u16=s16+1",
         Einval,
         &[(TooManyVals, "u16:")],
     );

@@ -35,14 +35,14 @@ fn hit<H: KeyHash>(map: &Map<Words, H>, cpu: u32, key: &[u64]) -> Option<Elt> {
 
 #[test]
 fn dimensions_out_of_range_are_refused() {
-    assert!(Shape::new(dimensions(10, 63, 8192, 3), 1).is_some());
+    assert!(Shape::new(dimensions(10, 129, 8192, 81), 1).is_some());
     assert!(Shape::new(dimensions(18, 1, 0, 1), 1).is_none());
     assert!(Shape::new(dimensions(7, 0, 0, 1), 1).is_none());
-    assert!(Shape::new(dimensions(7, 64, 0, 1), 1).is_none());
+    assert!(Shape::new(dimensions(7, 130, 0, 1), 1).is_none());
     assert!(Shape::new(dimensions(7, 1, 8194, 1), 1).is_none());
     assert!(Shape::new(dimensions(7, 1, 3, 1), 1).is_none());
     assert!(Shape::new(dimensions(7, 1, 0, 0), 1).is_none());
-    assert!(Shape::new(dimensions(7, 1, 0, 4), 1).is_none());
+    assert!(Shape::new(dimensions(7, 1, 0, 82), 1).is_none());
     assert!(Shape::new(dimensions(7, 1, 0, 1), 0).is_none());
 }
 

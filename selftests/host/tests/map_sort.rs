@@ -8,8 +8,9 @@ mod common;
 
 use common::shape;
 use proptest::prelude::*;
+use rust_hist::stat::Stat;
 use rust_hist::tracing_map::sort::{row_of, sort, Column, Compare, SortEntry, SortKey};
-use rust_hist::tracing_map::{Row, Rows, Shape};
+use rust_hist::tracing_map::{Gauge, Row, Rows, Shape, Tallies, Tally};
 use std::cmp::Ordering;
 use std::collections::HashSet;
 use std::ffi::CStr;
@@ -43,6 +44,7 @@ fn text_of(words: &[u64]) -> Vec<u8> {
 fn compare(column: Column, a: &Row<'_>, b: &Row<'_>) -> Ordering {
     match column {
         Column::Sum(i) => a.sums[i].cmp(&b.sums[i]),
+        Column::Made(gauge) => gauge.number(a.sums).cmp(&gauge.number(b.sums)),
         Column::Key { at, compare } => {
             let (x, y) = (a.key[at], b.key[at]);
             match compare {
@@ -147,6 +149,9 @@ fn sort_key() -> impl Strategy<Value = SortKey> {
     ];
     let column = prop_oneof![
         2 => (0..2usize).prop_map(Column::Sum),
+        2 => any::<bool>().prop_map(|is_signed| {
+            Column::Made(Gauge::new(&Tallies::new(&[Tally::new(is_signed)]), 0, Stat::Avg))
+        }),
         3 => compare.prop_map(|compare| Column::Key { at: 0, compare }),
         2 => Just(Column::Key { at: 1, compare: Compare::Text { words: 2 } }),
         2 => (0..3usize, 0..3usize).prop_map(|(at, words)| Column::Key {

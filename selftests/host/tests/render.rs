@@ -80,7 +80,7 @@ fn show_bytes(event: &Event, text: &[u8], copied: &[Copied<'_>]) -> Vec<u8> {
         })
         .collect();
     let rows = Rows::new(&shape, &words, copied.len());
-    let stats = Stats::of(&rows);
+    let stats = Stats::of(&program, &rows);
     let table = Renderer {
         program: &program,
         text,
@@ -664,7 +664,7 @@ fn no_room_is_an_error() {
     let program = compile(&KMALLOC, text).expect("a right trigger");
     let words = [0xffff_ffff_81a0_0010, 1, 2, 3];
     let rows = Rows::new(&shape_of(&program), &words, 1);
-    let stats = Stats::of(&rows);
+    let stats = Stats::of(&program, &rows);
     let table = Renderer {
         program: &program,
         text,

@@ -115,7 +115,7 @@ fn load(record: &[u8], at: u32, load: Load) -> u64 {
 }
 
 /// What a column comes to that is a number, by what its field says.
-fn number(program: &Program, field: &Field, record: &[u8], around: &Around) -> u64 {
+pub(super) fn number(program: &Program, field: &Field, record: &[u8], around: &Around) -> u64 {
     let value = match field.op() {
         // It has no modifier that would be computed.
         Op::One => return 1,
@@ -124,6 +124,12 @@ fn number(program: &Program, field: &Field, record: &[u8], around: &Around) -> u
         Op::Timestamp => around.ts,
         Op::Cpu => around.cpu.into(),
         Op::Const(value) => value,
+        Op::Own(n) => number(
+            program,
+            program.vars()[usize::from(n)].field(),
+            record,
+            around,
+        ),
         Op::Expr(code) => {
             let mut stack = Vec::new();
             for insn in code.of(program.code()) {
@@ -177,7 +183,13 @@ fn located(record: &[u8], offset: u32, base: usize) -> &[u8] {
 }
 
 /// The words of a key.
-fn words(program: &Program, field: &Field, len: usize, record: &[u8], around: &Around) -> Vec<u64> {
+pub(super) fn words(
+    program: &Program,
+    field: &Field,
+    len: usize,
+    record: &[u8],
+    around: &Around,
+) -> Vec<u64> {
     let string = |bytes: &[u8]| -> Vec<u8> {
         let mut bytes = bytes[..bytes.len().min(8 * len - 1)].to_vec();
         bytes.resize(8 * len, 0);
@@ -309,7 +321,7 @@ pub(super) const FIELDS: [&str; 9] = [
     "common_pid",
 ];
 
-fn fields() -> impl Strategy<Value = &'static str> {
+pub(super) fn fields() -> impl Strategy<Value = &'static str> {
     let others = ["pointed", "cpu", "common_timestamp"];
 
     prop::sample::select([&FIELDS[..], &others].concat())

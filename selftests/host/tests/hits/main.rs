@@ -14,6 +14,8 @@ mod lang_common;
 mod records;
 #[path = "../run/mod.rs"]
 mod run;
+#[path = "../stat_model/mod.rs"]
+mod stat_model;
 #[path = "../words/mod.rs"]
 mod words;
 
@@ -31,3 +33,4 @@ mod paths;
 mod pipeline;
 mod quantiles;
 mod thresholds;
+mod vals;

@@ -5,6 +5,7 @@
 
 use super::exec_plan::{
     alike,
+    fields,
     keys,
     numbers,
     surroundings,
@@ -26,6 +27,7 @@ use proptest::{
 };
 use rust_hist::{
     program,
+    stat::Stat,
     sync::Relaxed,
     tracing_map::Account, //
 };
@@ -229,13 +231,26 @@ fn handlers() -> impl Strategy<Value = String> {
 fn pairs() -> impl Strategy<Value = Case> {
     let own = prop::sample::select(vec!["$v0", "$v1.log2", "$v0+u16", "$v0.buckets=5"]);
     let key = prop_oneof![4 => numbers(), 4 => keys(), 1 => own.clone().prop_map(str::to_owned)];
-    let key = prop::collection::vec(key, 1..=3);
+    let key = prop_oneof![
+        5 => prop::collection::vec(key, 1..=3),
+        // Of any keys so many would mostly be too long, or refused for one of them.
+        1 => prop::collection::vec(numbers(), 4..=8)
+    ];
     let var = prop_oneof![3 => texts(), 2 => references(), 1 => Just("common_stacktrace".to_owned()),
         1 => Just("stack".to_owned()), 1 => Just("common_timestamp.usecs".to_owned()),
         1 => Just("u64*3+u32".to_owned()), 1 => own.clone().prop_map(str::to_owned)];
-    let val = prop_oneof![4 => vals(), 1 => references(), 1 => own.prop_map(str::to_owned)];
+    let shown = || {
+        let stat = prop::sample::select(Stat::ALL.to_vec());
+
+        (fields(), stat).prop_map(|(field, stat)| format!("{field}.{}", stat.name()))
+    };
+    let val =
+        prop_oneof![4 => vals(), 1 => references(), 1 => own.prop_map(str::to_owned), 2 => shown()];
     let vars = prop::collection::vec(var, 0..=4);
-    let vals = prop::collection::vec(val, 0..=2);
+    let vals = prop_oneof![
+        5 => prop::collection::vec(val, 0..=2),
+        1 => prop::collection::vec(shown(), 3..=8)
+    ];
     let handlers = prop_oneof![
         2 => Just(Vec::new()),
         1 => prop::collection::vec(handlers(), 1..=2)
@@ -345,6 +360,15 @@ const KEYS: &[&str] = &[
     "u8,common_cgroup.log2",
     "filename,common_uid",
     "$l:join(common_node)",
+    "u8,s16,u32,u64,cpu",
+    "u8,s16,u32,u64,cpu,s8",
+    "sixteen,u8,s16,u32,u64,cpu",
+    "u8,s16,u32,u64,cpu,s8,s32",
+    "u8,s16,u32,u64,cpu,s8,s32,u16",
+    "filename,stack,u8",
+    "filename,stack,$l:join(u8)",
+    "u8,s16,u32,u64,cpu,s8,s32.log2=2,u16",
+    "filename,u8,s16,u32",
 ];
 const VALS: &[&str] = &[
     "",
@@ -353,6 +377,11 @@ const VALS: &[&str] = &[
     ":vals=common_timestamp",
     ":vals=$o:o=u64-s16",
     ":vals=common_uid",
+    ":vals=u64.max,u32.stddev",
+    ":vals=u64,u64.max",
+    ":vals=u64,u32,s16",
+    ":vals=$o.min,$o:o=u64-s16",
+    ":vals=common_timestamp.avg,s16.max",
 ];
 /// What keys and values name.
 const OWN: &str = ":k=u8*3";

@@ -83,7 +83,7 @@ fn run(text: &str, switches: &[Switch]) -> String {
     let mut words = vec![0; map.used() * map.shape().row_words()];
     let len = map.copy_rows(map.used(), &mut words, copy_words);
     let rows = Rows::new(map.shape(), &words, len);
-    let stats = Stats::of(&rows);
+    let stats = Stats::of(program, &rows);
     let table = Renderer {
         program,
         text,

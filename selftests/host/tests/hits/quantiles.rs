@@ -237,7 +237,7 @@ fn shown(text: &str, tasks: &Tasks, dropped_full: u64) -> String {
         let renderer = Renderer {
             program,
             text: text.as_bytes(),
-            stats: &Stats::of(rows),
+            stats: &Stats::of(program, rows),
             symbols: &Frames,
         };
         let account = Account {

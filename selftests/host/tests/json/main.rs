@@ -35,6 +35,7 @@ use rust_hist::{
     },
     text::Out,
     tracing_map::{
+        sort::Column,
         Account,
         Row, //
     },
@@ -562,7 +563,7 @@ fn the_schema_refuses() {
     let schema = Schema::new();
     for line in [
         json!({ "k": [1] }),
-        json!({ "k": [1], "v": [1.5] }),
+        json!({ "k": [1], "v": ["1.5"] }),
         json!({ "k": [true], "v": [1] }),
         json!({ "k": [null], "v": [1], "q": { "n.p50": [1] } }),
         json!({ "k": [{ "nr": 1 }], "v": [1] }),
@@ -596,6 +597,46 @@ fn till_nul(mut bytes: Vec<u8>, words: usize) -> Vec<u64> {
 }
 
 proptest! {
+    /// what is shown of numbers is what a reader of JSON has, as exactly as it keeps numbers.
+    #[test]
+    fn what_is_shown_of_numbers_is_parsed_back(
+        hits in 0u64..5,
+        rest in prop::collection::vec((any::<u64>(), 0u32..64), 40),
+    ) {
+        let typed = "keys=ptr:vals=node.min,node.max,node.avg,node.stddev,ptr.max,ptr.avg,node,ptr.sum";
+        let program = compile(&KMALLOC, typed.as_bytes()).expect("a right trigger");
+        let rest = rest.into_iter().map(|(word, bits)| word >> bits);
+        let sums: Vec<u64> = [hits].into_iter().chain(rest).take(program.sums()).collect();
+        let row = Row { key: &[1], aux: &[], sums: &sums };
+        let value = parsed(&written(|out| of(&program, typed.as_bytes()).row(&row, out)));
+        let shown = value["v"].as_array().expect("a list");
+
+        prop_assert_eq!(shown.len(), 9);
+        for (shown, column) in shown[1..].iter().zip(program.columns()) {
+            let Column::Made(gauge) = column else {
+                prop_assert!(shown.is_i64() || shown.is_u64());
+                continue;
+            };
+            let Some(number) = gauge.number(&sums) else {
+                prop_assert_eq!((shown, hits), (&Value::Null, 0));
+                continue;
+            };
+            let sign = if number.negative { -1 } else { 1 };
+
+            if gauge.has_decimals() {
+                let wanted = number.whole as f64 + f64::from(number.hundredths) / 100.0;
+                let found = shown.as_f64().expect("a number") * f64::from(sign);
+                prop_assert!((found - wanted).abs() <= wanted * 1e-12, "{} {:?}", shown, number);
+            } else {
+                prop_assert_eq!(wide(shown), Some(i128::from(sign) * i128::from(number.whole)));
+            }
+        }
+        let text = header(&KMALLOC, typed.as_bytes(), &HEAD)["vals"].to_string();
+        for stat in ["min", "max", "avg", "stddev", "sum"] {
+            prop_assert!(text.contains(&format!("\"agg\":\"{stat}\"")), "{}", text);
+        }
+    }
+
     #[test]
     fn a_row_is_parsed_back(
         which in 0..TRIGGERS.len(),

@@ -118,6 +118,7 @@ fn is_of(wanted: &Value, value: &Value) -> bool {
         "boolean" => value.is_boolean(),
         "null" => value.is_null(),
         "integer" => wide(value).is_some(),
+        "number" => value.is_number(),
         other => panic!("{other} is not known here"),
     }
 }

@@ -16,3 +16,4 @@ mod run;
 
 mod nested_exec;
 mod nested_map;
+mod nested_tally;

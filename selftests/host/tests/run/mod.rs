@@ -135,7 +135,7 @@ impl Tables {
             sums: program.sums(),
         };
 
-        Shape::new(dimensions, self.cpus)
+        Shape::with(dimensions, *program.merge(), self.cpus)
     }
 
     fn map(&self, shape: Shape) -> (Map<Words, Hash>, Words) {
@@ -357,7 +357,7 @@ impl World {
         let Trigger { text, program, .. } = &self.triggers[n];
 
         self.with_rows(n, |rows, sorted| {
-            let stats = Stats::of(rows);
+            let stats = Stats::of(program, rows);
             let table = Renderer {
                 program,
                 text,
