@@ -354,6 +354,14 @@ impl Maker<'_> {
         })
     }
 
+    /// What is shown of a field beside its intervals: the module shows its largest number, too.
+    pub(crate) fn shown(&self, field: &str) -> String {
+        match self.backend {
+            Backend::C => field.to_owned(),
+            Backend::Module { .. } => format!("{field},{field}.max"),
+        }
+    }
+
     /// The intervals of a field.
     pub(crate) fn interval(&self, field: &str) -> String {
         let scale = match (self.question.intervals, self.backend) {

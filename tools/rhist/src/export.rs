@@ -10,7 +10,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::error::Result;
 use crate::grid::{self, Slot};
 use crate::model::{
-    Account, Bucket, Key, KeyColumn, Losses, Number, Row, Span, Table, Unit, ValueColumn,
+    self, Account, Agg, Bucket, Key, KeyColumn, Losses, Number, Row, Span, Table, Unit,
+    ValueColumn, UNKNOWN,
 };
 use crate::units;
 
@@ -35,11 +36,11 @@ pub struct Points {
 }
 
 impl Points {
-    fn add(&mut self, hits: u64, values: &[Number], slot: Option<Slot>) {
+    fn add(&mut self, hits: u64, values: &[Number], columns: &[ValueColumn], slot: Option<Slot>) {
         self.hits = self.hits.wrapping_add(hits);
-        self.values.resize(values.len(), 0);
-        for (sum, value) in self.values.iter_mut().zip(values) {
-            *sum += value;
+        match self.values.is_empty() {
+            true => self.values = values.to_vec(),
+            false => model::join(columns, &mut self.values, values),
         }
         if let Some(slot) = slot {
             let count = self.slots.entry(slot).or_default();
@@ -131,7 +132,7 @@ impl Set {
                 None if room => self.series.entry(labels).or_default(),
                 None => self.overflow.get_or_insert_default(),
             };
-            points.add(hits, &row.values, slot);
+            points.add(hits, &row.values, &table.values, slot);
         }
         Ok(())
     }
@@ -169,25 +170,17 @@ impl Set {
         self.head.interval_column().map(|i| &self.head.keys[i])
     }
 
-    /// The columns of values that are neither the number of hits nor the sum of what the intervals are of.
+    /// The columns of sums, but the number of hits and the sum of what the intervals are of.
     pub fn sums(&self) -> impl Iterator<Item = (usize, &ValueColumn)> {
+        let others = [self.head.hitcount(), self.head.of_measure(Agg::Sum)];
         let values = self.head.values.iter().enumerate();
-        values.filter(|&(i, value)| Some(i) != self.head.hitcount() && !self.is_interval(value))
+        values.filter(move |&(i, value)| value.agg == Agg::Sum && !others.contains(&Some(i)))
     }
 
-    /// The sum of what the intervals are of, if the trigger has it.
-    pub fn sum(&self, points: &Points) -> Option<Number> {
-        let place = self
-            .head
-            .values
-            .iter()
-            .position(|value| self.is_interval(value))?;
-        points.values.get(place).copied()
-    }
-
-    fn is_interval(&self, value: &ValueColumn) -> bool {
-        self.interval()
-            .is_some_and(|column| column.name == value.name)
+    /// What the trigger has of what the intervals are of: its sum, its smallest or its largest number.
+    pub fn of_measure(&self, points: &Points, agg: Agg) -> Option<Number> {
+        let number = points.values.get(self.head.of_measure(agg)?).copied();
+        number.filter(|&number| number != UNKNOWN)
     }
 
     /// What was lost, by reason. What C's implementation does not count is left out.
@@ -407,7 +400,7 @@ mod tests {
             let mut points = Points::default();
             for (place, &(lo, hi)) in (0..).zip(buckets) {
                 let bucket = Bucket { lo, hi };
-                points.add(1, &[], Some(Slot { place, bucket }));
+                points.add(1, &[], &[], Some(Slot { place, bucket }));
             }
             points
                 .bounds()

@@ -317,10 +317,7 @@ fn overview(tracefs: &Tracefs) -> Result<Table> {
         consumed: true,
         span: None,
         keys: ["instance", "event", "trigger"].map(key).into(),
-        values: vec![ValueColumn {
-            name: "hitcount".into(),
-            unit: None,
-        }],
+        values: vec![ValueColumn::of_sums("hitcount".into())],
         rows,
         account: Account::default(),
     })

@@ -9,6 +9,8 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
 
+use serde::Deserialize;
+
 use crate::error::{Error, Result};
 
 /// A number of a key or a sum: all of `i64` and `u64`.
@@ -96,13 +98,92 @@ pub struct KeyColumn {
     pub unit: Option<Unit>,
 }
 
-/// A column of counts or sums.
+/// What a column shows of the numbers that the hits of a row have.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Agg {
+    /// Their sum.
+    #[default]
+    Sum,
+    /// The smallest one.
+    Min,
+    /// The largest one.
+    Max,
+    /// Their mean.
+    Avg,
+    /// Their standard deviation.
+    Stddev,
+}
+
+impl Agg {
+    /// Its name, as triggers and JSON write it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Sum => "sum",
+            Self::Min => "min",
+            Self::Max => "max",
+            Self::Avg => "avg",
+            Self::Stddev => "stddev",
+        }
+    }
+
+    /// Whether its numbers are in hundredths.
+    pub fn has_decimals(self) -> bool {
+        matches!(self, Self::Avg | Self::Stddev)
+    }
+}
+
+/// A column of counts, sums, or of what else is made of numbers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ValueColumn {
-    /// `hitcount` or the field that is summed.
+    /// `hitcount` or the field.
     pub name: String,
+    /// What it shows of the field.
+    pub agg: Agg,
     /// In what it counts, if that is known.
     pub unit: Option<Unit>,
+}
+
+impl ValueColumn {
+    /// The column of the sums of a field.
+    pub fn of_sums(name: String) -> Self {
+        Self {
+            name,
+            agg: Agg::Sum,
+            unit: None,
+        }
+    }
+
+    /// What it is called.
+    pub fn title(&self) -> String {
+        let name = self.name.trim_start_matches('$');
+        match self.agg {
+            Agg::Sum => name.to_owned(),
+            agg => format!("{name}.{}", agg.name()),
+        }
+    }
+
+    /// The number of two rows together. There is none of their means and deviations.
+    pub fn joined(&self, a: Number, b: Number) -> Number {
+        match self.agg {
+            Agg::Sum => a + b,
+            Agg::Avg | Agg::Stddev => UNKNOWN,
+            _ if a == UNKNOWN => b,
+            _ if b == UNKNOWN => a,
+            Agg::Min => a.min(b),
+            Agg::Max => a.max(b),
+        }
+    }
+}
+
+/// In a row where its column has no number.
+pub const UNKNOWN: Number = Number::MIN;
+
+/// Adds the values of a row to those of another one; `columns` are theirs.
+pub fn join(columns: &[ValueColumn], to: &mut [Number], from: &[Number]) {
+    for ((to, from), column) in to.iter_mut().zip(from).zip(columns) {
+        *to = column.joined(*to, *from);
+    }
 }
 
 /// An interval of integers.
@@ -326,6 +407,13 @@ impl Table {
         self.values.iter().position(|v| v.name == "hitcount")
     }
 
+    /// The place of the column that shows this of what the intervals are of.
+    pub fn of_measure(&self, agg: Agg) -> Option<usize> {
+        let name = &self.keys[self.interval_column()?].name;
+        let mut values = self.values.iter();
+        values.position(|value| value.agg == agg && value.name == *name)
+    }
+
     /// The column of intervals that is the measure: the last one, as those to divide by come before it.
     pub fn interval_column(&self) -> Option<usize> {
         self.keys.iter().rposition(|k| k.kind.is_interval())
@@ -385,7 +473,14 @@ impl Table {
         for row in &self.rows {
             let old = before.remove(&same_keys(&row.keys));
             let values: Vec<Number> = match old {
-                Some(old) => row.values.iter().zip(old).map(|(a, b)| a - b).collect(),
+                Some(old) => {
+                    let both = row.values.iter().zip(old).zip(&self.values);
+                    both.map(|((new, old), column)| match column.agg {
+                        Agg::Sum => new - old,
+                        _ => UNKNOWN,
+                    })
+                    .collect()
+                }
                 None => row.values.clone(),
             };
             if hits.is_some_and(|i| values[i] < 0) {
@@ -434,9 +529,7 @@ impl Table {
         for row in &other.rows {
             match places.get(&row.keys) {
                 Some(&i) => {
-                    for (sum, value) in self.rows[i].values.iter_mut().zip(&row.values) {
-                        *sum += value;
-                    }
+                    join(&self.values, &mut self.rows[i].values, &row.values);
                 }
                 None => self.rows.push(row.clone()),
             }
@@ -481,15 +574,16 @@ impl Table {
             let place = *places.entry(keys).or_insert_with_key(|keys| {
                 let group = Group {
                     keys: keys.clone(),
-                    values: vec![0; self.values.len()],
+                    values: Vec::new(),
                     distribution: Distribution::default(),
                 };
                 groups.push((group, BTreeMap::new()));
                 groups.len() - 1
             });
             let (group, buckets) = &mut groups[place];
-            for (sum, value) in group.values.iter_mut().zip(&row.values) {
-                *sum += value;
+            match group.values.is_empty() {
+                true => group.values.clone_from(&row.values),
+                false => join(&self.values, &mut group.values, &row.values),
             }
             if let (Some(bucket), Some(hits)) = (interval.and_then(|i| row.keys[i].bucket()), hits)
             {
@@ -571,13 +665,10 @@ pub(crate) mod tests {
                 },
             ],
             values: vec![
+                ValueColumn::of_sums("hitcount".into()),
                 ValueColumn {
-                    name: "hitcount".into(),
-                    unit: None,
-                },
-                ValueColumn {
-                    name: "lat".into(),
                     unit: Some(Unit::Ns),
+                    ..ValueColumn::of_sums("lat".into())
                 },
             ],
             account: Account {
@@ -606,6 +697,42 @@ pub(crate) mod tests {
     fn sorted(mut table: Table) -> Table {
         table.rows.sort_by(|a, b| a.keys.cmp(&b.keys));
         table
+    }
+
+    #[test]
+    fn a_maximum_is_no_sum() {
+        let mut first = table(&[(1, 10, 90), (1, 12, 7), (2, 3, 1)]);
+        for (agg, numbers) in [
+            (Agg::Max, [7, 9, 1]),
+            (Agg::Min, [3, UNKNOWN, 2]),
+            (Agg::Avg, [105, 205, 305]),
+        ] {
+            first.values.push(ValueColumn {
+                agg,
+                ..ValueColumn::of_sums("lat".into())
+            });
+            for (row, number) in first.rows.iter_mut().zip(numbers) {
+                row.values.push(number);
+            }
+        }
+        let values = |groups: Vec<Group>| {
+            groups
+                .into_iter()
+                .map(|group| group.values[2..].to_vec())
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(first.of_measure(Agg::Max), Some(2));
+        assert_eq!(values(first.groups()), [[9, 3, UNKNOWN], [1, 2, 305]]);
+        assert_eq!(first.values[2].title(), "lat.max");
+
+        let mut both = first.clone();
+        both.merge(&first).unwrap();
+        assert_eq!(values(both.groups()), [[9, 3, UNKNOWN], [1, 2, UNKNOWN]]);
+        // What a maximum was before does not say what it was since.
+        assert_eq!(
+            both.since(&first).unwrap().rows[0].values[2..],
+            [UNKNOWN; 3]
+        );
     }
 
     #[test]

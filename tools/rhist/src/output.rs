@@ -233,9 +233,10 @@ fn csv(table: &Table, look: &Look, titles: bool, out: &mut impl Write) -> io::Re
             }
         }
         line.extend(
-            table.values.iter().map(|value| {
-                with_unit(&units::text(value.name.trim_start_matches('$')), value.unit)
-            }),
+            table
+                .values
+                .iter()
+                .map(|value| with_unit(&units::text(&value.title()), value.unit)),
         );
         writeln!(
             out,
@@ -258,7 +259,11 @@ fn csv(table: &Table, look: &Look, titles: bool, out: &mut impl Write) -> io::Re
                 other => line.push(quoted(&key_text(other))),
             }
         }
-        line.extend(row.values.iter().map(ToString::to_string));
+        let values = row.values.iter().zip(&table.values);
+        line.extend(
+            values
+                .map(|(&value, column)| units::plain_value(value, column.agg).unwrap_or_default()),
+        );
         writeln!(out, "{}", line.join(","))?;
     }
     Ok(())

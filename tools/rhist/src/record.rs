@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::grid::{self, Slot};
-use crate::model::{Account, Key, Kind, Number, Row, Span, Table, Unit};
+use crate::model::{self, Account, Key, Kind, Number, Row, Span, Table, Unit};
 use crate::output::Progress;
 use crate::parse::json;
 use crate::units;
@@ -348,9 +348,8 @@ impl Sum {
         for row in rows {
             match self.places.get(&row.keys) {
                 Some(&place) => {
-                    for (sum, value) in self.table.rows[place].values.iter_mut().zip(&row.values) {
-                        *sum += value;
-                    }
+                    let values = &mut self.table.rows[place].values;
+                    model::join(&self.table.values, values, &row.values);
                 }
                 None => {
                     self.places.insert(row.keys.clone(), self.table.rows.len());

@@ -2,7 +2,7 @@
 
 //! Numbers as people read them, three digits and a unit, and the keys of rows.
 
-use crate::model::{Bucket, Key, Number, Unit};
+use crate::model::{Agg, Bucket, Key, Number, Unit, ValueColumn, UNKNOWN};
 
 /// What comes of the digits that are not shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -116,6 +116,36 @@ pub fn amount(number: Number, unit: Option<Unit>, round: Round, wanted: Option<S
     match ns.zip(wanted) {
         None => value(number, unit, round),
         Some((ns, wanted)) => digits(ns, steps(Some(Unit::Ns))[wanted as usize], round).0,
+    }
+}
+
+/// A number of a column of values without a unit, for programs; `None` if it is not known.
+pub fn plain_value(number: Number, agg: Agg) -> Option<String> {
+    match number {
+        UNKNOWN => None,
+        number if agg.has_decimals() => {
+            let sign = if number < 0 { "-" } else { "" };
+            let magnitude = number.unsigned_abs();
+            Some(format!("{sign}{}.{:02}", magnitude / 100, magnitude % 100))
+        }
+        number => Some(number.to_string()),
+    }
+}
+
+/// A number of a column of values as a table shows it.
+pub fn shown(number: Number, column: &ValueColumn, wanted: Option<Scale>) -> String {
+    match number {
+        UNKNOWN => "-".to_owned(),
+        number if column.agg.has_decimals() => match column.unit {
+            Some(_) => amount(number / 100, column.unit, Round::Up, wanted),
+            None => {
+                let sign = if number < 0 { "-" } else { "" };
+                let magnitude = number.abs();
+                let whole = count(magnitude / 100);
+                format!("{sign}{whole}.{:02}", magnitude % 100)
+            }
+        },
+        number => amount(number, column.unit, Round::Up, wanted),
     }
 }
 

@@ -104,15 +104,15 @@ pub(super) fn latency(maker: &mut Maker<'_>) -> Result<()> {
         end.condition()
     );
     maker.trigger(&end.event, text);
-    let keys = match stack {
-        true => maker.keys(Some("stack.stacktrace".into())),
-        false => maker.keys(Some(maker.interval("lat"))),
+    let (keys, vals) = match stack {
+        true => (maker.keys(Some("stack.stacktrace".into())), "lat".into()),
+        false => (maker.keys(Some(maker.interval("lat"))), maker.shown("lat")),
     };
     let event = format!("{}:{name}", maker.backend.synthetic_system());
     maker.trigger(
         &event,
         format!(
-            "keys={keys}:vals=lat:size={}{}",
+            "keys={keys}:vals={vals}:size={}{}",
             question.size,
             condition(only.as_deref())
         ),

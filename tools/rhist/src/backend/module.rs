@@ -25,7 +25,7 @@ pub(super) fn plan(maker: &mut Maker<'_>) -> Result<()> {
             let keys = maker.keys(Some(maker.interval(&field.field)));
             let text = format!(
                 "keys={keys}:vals={}:size={size}{}",
-                field.field,
+                maker.shown(&field.field),
                 event.condition()
             );
             maker.trigger(&event.event, text);
@@ -51,8 +51,9 @@ pub(super) fn plan(maker: &mut Maker<'_>) -> Result<()> {
             maker.trigger(&start.event, text);
             let keys = maker.keys(Some(maker.interval("$lat")));
             let text = format!(
-                "join({}):lat=common_timestamp-$ts0:keys={keys}:vals=$lat:size={size}{}",
+                "join({}):lat=common_timestamp-$ts0:keys={keys}:vals={}:size={size}{}",
                 end_on.join(","),
+                maker.shown("$lat"),
                 end.condition()
             );
             maker.trigger(&end.event, text);

@@ -23,7 +23,7 @@ use prost::Message;
 
 use super::{event_name, Exponential, Indices, Labels, Points, Set};
 use crate::error::{Error, Result};
-use crate::model::{Kind, Number, Unit};
+use crate::model::{Agg, Kind, Number, Unit};
 
 /// How many bytes of requests wait for a collector that does not answer.
 const MOST_WAITING: usize = 16 << 20;
@@ -205,6 +205,8 @@ fn exponential(
         time_unix_nano,
         count: points.hits,
         sum: sum(set, points),
+        min: peak(set, points, Agg::Min),
+        max: peak(set, points, Agg::Max),
         scale: scale.into(),
         zero_count: buckets.zero,
         zero_threshold: buckets.threshold as f64,
@@ -223,11 +225,18 @@ fn explicit(set: &Set, labels: Option<&Labels>, points: &Points) -> HistogramDat
         time_unix_nano,
         count: points.hits,
         sum: sum(set, points),
+        min: peak(set, points, Agg::Min),
+        max: peak(set, points, Agg::Max),
         // Above the last bound is nothing.
         bucket_counts: bounds.iter().map(|&(_, hits)| hits).chain([0]).collect(),
         explicit_bounds: bounds.iter().map(|&(bound, _)| bound as f64).collect(),
         ..HistogramDataPoint::default()
     }
+}
+
+/// The smallest or the largest number, if the trigger has it.
+fn peak(set: &Set, points: &Points, agg: Agg) -> Option<f64> {
+    set.of_measure(points, agg).map(|number| number as f64)
 }
 
 /// The sum as OpenTelemetry takes it: there is none if numbers can be negative.
@@ -237,7 +246,7 @@ fn sum(set: &Set, points: &Points) -> Option<f64> {
         .keys()
         .next()
         .is_some_and(|slot| slot.bucket.lo < 0);
-    set.sum(points)
+    set.of_measure(points, Agg::Sum)
         .filter(|_| !negative)
         .map(|sum: Number| sum as f64)
 }

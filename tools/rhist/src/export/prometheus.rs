@@ -31,7 +31,7 @@ use prometheus_client::registry::{Registry, Unit as BaseUnit};
 
 use super::{base, event_name, Exponential, Indices, Labels, Points, Questions, Set};
 use crate::error::{Error, Result};
-use crate::model::{Kind, Unit};
+use crate::model::{Agg, Kind, Unit};
 
 /// Names that labels of keys do not get.
 const TAKEN: [&str; 7] = [
@@ -394,7 +394,9 @@ impl Exposed {
         };
         each(set, metric, |points, series| {
             // What was not summed is not known.
-            let sum = set.sum(points).map_or(f64::NAN, |sum| sum as f64 / divisor);
+            let sum = set
+                .of_measure(points, Agg::Sum)
+                .map_or(f64::NAN, |sum| sum as f64 / divisor);
             let classic = classic(points, divisor);
             let Some(scale) = native else {
                 return series.encode_histogram::<NoLabelSet>(sum, points.hits, &classic, None);

@@ -11,8 +11,10 @@ use serde::de::{self, Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor}
 
 use crate::error::{Error, Result};
 use crate::model::{
-    Account, Bucket, Key, KeyColumn, Kind, Losses, Number, Row, Span, Table, Unit, ValueColumn,
+    Account, Agg, Bucket, Key, KeyColumn, Kind, Losses, Number, Row, Span, Table, Unit,
+    ValueColumn, UNKNOWN,
 };
+use crate::units;
 
 /// How long a line may be.
 const LONGEST: u64 = 16 << 20;
@@ -112,14 +114,17 @@ impl<R: BufRead> Reader<R> {
         }
         loop {
             match self.next_line()? {
-                Some(Line::Row(row)) if row.keys.len() == table.keys.len() && row.values.len() == table.values.len() => {
-                    let mut keys = row.keys.iter().zip(&table.keys);
-                    if keys.any(|(key, column)| is_outside(key, column)) {
+                Some(Line::Row(keys, values)) if keys.len() == table.keys.len() && values.len() == table.values.len() => {
+                    let mut columns = keys.iter().zip(&table.keys);
+                    if columns.any(|(key, column)| is_outside(key, column)) {
                         return Err(self.wrong("an interval is none of its column"));
                     }
-                    table.rows.push(row);
+                    let values = values.iter().zip(&table.values);
+                    let values = values.map(|(value, column)| value.of(column)).collect::<Option<_>>();
+                    let values = values.ok_or_else(|| self.wrong("a number is none of its column"))?;
+                    table.rows.push(Row { keys, values });
                 }
-                Some(Line::Row(_)) => return Err(self.wrong("the row has not as many members as there are columns")),
+                Some(Line::Row(..)) => return Err(self.wrong("the row has not as many members as there are columns")),
                 Some(Line::Other) => {}
                 Some(Line::End(account)) => {
                     table.account = account;
@@ -153,7 +158,7 @@ pub fn tables(text: &[u8]) -> Result<Vec<Table>> {
 
 enum Line {
     Head(Box<Head>),
-    Row(Row),
+    Row(Vec<Key>, Vec<Value>),
     End(Account),
     /// Percentiles, which are computed from the rows here, and types to come.
     Other,
@@ -169,10 +174,7 @@ impl Line {
         let row = || {
             serde_json::from_slice(line).map(|row: RawRow| match row.q {
                 Some(IgnoredAny) => Self::Other,
-                None => Self::Row(Row {
-                    keys: row.k,
-                    values: row.v.into_iter().map(|Integer(n)| n).collect(),
-                }),
+                None => Self::Row(row.k, row.v),
             })
         };
         // Nearly all lines are rows.
@@ -217,6 +219,8 @@ enum State {
 #[derive(serde::Deserialize)]
 struct RawColumn {
     name: String,
+    #[serde(default)]
+    agg: Agg,
     unit: Option<String>,
 }
 
@@ -281,6 +285,7 @@ impl Head {
                 .into_iter()
                 .map(|value| ValueColumn {
                     name: value.name,
+                    agg: value.agg,
                     unit: unit(value.unit),
                 })
                 .collect(),
@@ -320,7 +325,7 @@ impl From<End> for Account {
 #[derive(serde::Deserialize)]
 struct RawRow {
     k: Vec<Key>,
-    v: Vec<Integer>,
+    v: Vec<Value>,
     q: Option<IgnoredAny>,
 }
 
@@ -343,6 +348,50 @@ impl<'de> Deserialize<'de> for Integer {
             }
         }
         deserializer.deserialize_any(Numbers)
+    }
+}
+
+/// What a row has in a column of values.
+enum Value {
+    Integer(Number),
+    /// In hundredths. Exact below 2^46.
+    Decimal(Number),
+    Nothing,
+}
+
+impl Value {
+    /// The number in this column; `None` if the column has no such numbers.
+    fn of(&self, column: &ValueColumn) -> Option<Number> {
+        match *self {
+            Self::Integer(number) => (!column.agg.has_decimals()).then_some(number),
+            Self::Decimal(number) => column.agg.has_decimals().then_some(number),
+            Self::Nothing => (column.agg != Agg::Sum).then_some(UNKNOWN),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Value {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
+        struct Values;
+        impl Visitor<'_> for Values {
+            type Value = Value;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a number or null")
+            }
+            fn visit_u64<E>(self, n: u64) -> std::result::Result<Value, E> {
+                Ok(Value::Integer(n.into()))
+            }
+            fn visit_i64<E>(self, n: i64) -> std::result::Result<Value, E> {
+                Ok(Value::Integer(n.into()))
+            }
+            fn visit_f64<E>(self, n: f64) -> std::result::Result<Value, E> {
+                Ok(Value::Decimal((n * 100.0).round() as Number))
+            }
+            fn visit_unit<E>(self) -> std::result::Result<Value, E> {
+                Ok(Value::Nothing)
+            }
+        }
+        deserializer.deserialize_any(Values)
     }
 }
 
@@ -453,9 +502,9 @@ pub fn write(table: &Table, out: &mut impl Write) -> io::Result<()> {
             key(one, &mut line);
         }
         line.push_str("],\"v\":[");
-        for (i, value) in row.values.iter().enumerate() {
+        for (i, (&value, column)) in row.values.iter().zip(&table.values).enumerate() {
             comma(&mut line, i);
-            let _ = write!(line, "{value}");
+            line.push_str(&units::plain_value(value, column.agg).unwrap_or("null".into()));
         }
         line.push_str("]}\n");
         out.write_all(line.as_bytes())?;
@@ -534,6 +583,9 @@ fn head(table: &Table, line: &mut String) {
         comma(line, i);
         line.push_str("{\"name\":");
         string(&column.name, line);
+        if column.agg != Agg::Sum {
+            let _ = write!(line, ",\"agg\":\"{}\"", column.agg.name());
+        }
         unit(column.unit, line);
         line.push('}');
     }
@@ -668,6 +720,35 @@ pub(crate) mod tests {
     }
 
     #[test]
+    fn what_is_no_sum_keeps_its_decimals() {
+        let head = r#"{"v":1,"type":"hist","event":"a:b","trigger":"hist:keys=x","state":"active","epoch":1,"from":0,"to":1,"real":1,"keys":[{"name":"x","kind":"number"}],"vals":[{"name":"hitcount"},{"name":"y","agg":"max"},{"name":"y","agg":"avg"}]}"#;
+        let end = r#"{"type":"end","entries":1,"calls":2,"hits":2,"dropped_full":0,"dropped_nested":0,"ignored":0,"lost_saves":0,"lost_traces":0}"#;
+        let read = |row: &str| tables(format!("{head}\n{row}\n{end}\n").as_bytes());
+
+        let all = read(r#"{"k":[1],"v":[2,7,-5.05]}"#).unwrap();
+        assert_eq!(all[0].rows[0].values, [2, 7, -505]);
+        let mut again = Vec::new();
+        write(&all[0], &mut again).unwrap();
+        assert!(String::from_utf8(again.clone())
+            .unwrap()
+            .contains(r#""v":[2,7,-5.05]"#));
+        assert_eq!(tables(&again).unwrap(), all);
+        let none = read(r#"{"k":[1],"v":[2,null,null]}"#).unwrap();
+        assert_eq!(none[0].rows[0].values, [2, UNKNOWN, UNKNOWN]);
+
+        for wrong in ["[2.5,7,1.00]", "[2,7.5,1.00]", "[2,7,1]", "[null,7,1.00]"] {
+            let row = format!(r#"{{"k":[1],"v":{wrong}}}"#);
+            assert!(
+                read(&row)
+                    .unwrap_err()
+                    .to_string()
+                    .contains("none of its column"),
+                "{wrong}"
+            );
+        }
+    }
+
+    #[test]
     fn no_number_is_rounded() {
         let wrong = TWO.replace("[88]", "[88.5]");
         assert!(tables(wrong.as_bytes()).is_err());
@@ -770,7 +851,7 @@ pub(crate) mod tests {
                 values: values
                     .iter()
                     .zip(&names[5..])
-                    .map(|(_, name)| ValueColumn { name: name.clone(), unit })
+                    .map(|(_, name)| ValueColumn { unit, ..ValueColumn::of_sums(name.clone()) })
                     .collect(),
                 rows: vec![Row { keys: cells.into_iter().map(|(_, key)| key).collect(), values }],
                 account: Account {

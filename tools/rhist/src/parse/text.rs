@@ -151,10 +151,8 @@ impl<'a> Parser<'a> {
                     .filter(|name| {
                         !name.is_empty() && !name.ends_with(".percent") && !name.ends_with(".graph")
                     })
-                    .map(|name| ValueColumn {
-                        name: name.strip_suffix(".hex").unwrap_or(name).to_owned(),
-                        unit: None,
-                    })
+                    .map(|name| name.strip_suffix(".hex").unwrap_or(name).to_owned())
+                    .map(ValueColumn::of_sums)
                     .collect(),
                 rows: Vec::new(),
                 account: Account::default(),
@@ -225,10 +223,7 @@ impl<'a> Parser<'a> {
         }
         if self.table.rows.is_empty() {
             // C names a value in the trigger that it does not show.
-            self.table.values = names
-                .into_iter()
-                .map(|name| ValueColumn { name, unit: None })
-                .collect();
+            self.table.values = names.into_iter().map(ValueColumn::of_sums).collect();
         }
         if values.len() != self.table.values.len() {
             return None;

@@ -7,10 +7,10 @@ use std::fmt::Write as _;
 use super::flame;
 use super::svg::{self, Picture};
 use crate::error::Result;
-use crate::model::{Group, KeyColumn, Kind, Number, Table, ValueColumn};
+use crate::model::{Agg, Group, KeyColumn, Kind, Number, Table, ValueColumn};
 use crate::quantile::{error_of, quantile, Percent};
 use crate::record::{incomplete, Loaded, Series};
-use crate::units::{self, Round};
+use crate::units;
 
 /// How many groups the table has at most.
 const MOST_ROWS: usize = 10_000;
@@ -78,7 +78,8 @@ fn rows(table: &Table, out: &mut String) {
         .iter()
         .enumerate()
         .filter(|(_, value)| {
-            value.name != "hitcount" && interval.is_none_or(|column| column.name != value.name)
+            let is_measure = interval.is_some_and(|column| column.name == value.name);
+            value.name != "hitcount" && !(is_measure && value.agg == Agg::Sum)
         })
         .collect();
     let percents: Vec<Percent> = match interval {
@@ -104,7 +105,7 @@ fn rows(table: &Table, out: &mut String) {
     }
     out.push_str("<th>hits</th><th>share</th>");
     for (_, value) in &sums {
-        let _ = write!(out, "<th>{}</th>", escaped(&units::text(&value.name)));
+        let _ = write!(out, "<th>{}</th>", escaped(&units::text(&value.title())));
     }
     for percent in &percents {
         let name = interval.map_or(String::new(), |column| units::text(&column.name));
@@ -132,7 +133,7 @@ fn rows(table: &Table, out: &mut String) {
             let _ = write!(
                 out,
                 "<td>{}</td>",
-                units::amount(group.values[i], value.unit, Round::Up, None)
+                units::shown(group.values[i], value, None)
             );
         }
         for &percent in &percents {

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 
 use anstyle::Style;
 
-use crate::model::{Bucket, Distribution, Group, Key, KeyColumn, Kind, Number, Table, Unit};
+use crate::model::{Agg, Bucket, Distribution, Group, Key, KeyColumn, Kind, Number, Table, Unit};
 use crate::quantile::{error_of, power_of_two, quantile, Percent};
 use crate::units::{self, amount, Round, Scale};
 
@@ -93,7 +93,7 @@ impl Look {
             Some(column) if self.labels.is_empty() => {
                 let all = &groups[0].distribution;
                 self.histogram(all, column, out)?;
-                self.percentiles(table, all, out)
+                self.percentiles(table, &groups[0], out)
             }
             _ if stacks => self.stacks(table, &groups, out),
             _ => self.columns(table, &groups, out),
@@ -162,16 +162,12 @@ impl Look {
         Ok(())
     }
 
-    fn percentiles(
-        &self,
-        table: &Table,
-        all: &Distribution,
-        out: &mut impl Write,
-    ) -> io::Result<()> {
+    fn percentiles(&self, table: &Table, group: &Group, out: &mut impl Write) -> io::Result<()> {
+        let all = &group.distribution;
         let Some(column) = table.interval_column().map(|column| &table.keys[column]) else {
             return Ok(());
         };
-        let said: Vec<String> = self
+        let mut said: Vec<String> = self
             .percents
             .iter()
             .filter_map(|&percent| {
@@ -184,10 +180,21 @@ impl Look {
             .collect();
         let bound = error_of(column).unwrap_or_default();
         let hits = units::count(all.hits().into());
+        if let Some(max) = self.largest(table) {
+            let number = units::shown(group.values[max], &table.values[max], self.scale);
+            said.push(format!("max {number}"));
+        }
         match said.is_empty() {
             true => writeln!(out, "  {hits} hits"),
             false => writeln!(out, "  {hits} hits  {}  ({bound})", said.join("  ")),
         }
+    }
+
+    /// The column of the largest numbers, if they are shown: beside percentiles.
+    fn largest(&self, table: &Table) -> Option<usize> {
+        table
+            .of_measure(Agg::Max)
+            .filter(|_| !self.percents.is_empty())
     }
 
     /// One row for each group.
@@ -222,12 +229,14 @@ impl Look {
         };
         titles.extend(
             sums.iter()
-                .map(|&sum| units::text(&table.values[sum].name).to_uppercase()),
+                .map(|&sum| units::text(&table.values[sum].title()).to_uppercase()),
         );
         let unit = interval.and_then(|column| table.keys[column].unit);
         if interval.is_some() {
             titles.extend(self.percents.iter().map(|percent| format!("p{percent}")));
         }
+        let largest = self.largest(table);
+        titles.extend(largest.map(|_| "max".to_owned()));
         let shown = if self.top == 0 {
             groups
         } else {
@@ -243,10 +252,9 @@ impl Look {
                     .collect();
                 cells.push(hits.map_or_else(String::new, |hits| units::count(group.values[hits])));
                 for &sum in &sums {
-                    cells.push(amount(
+                    cells.push(units::shown(
                         group.values[sum],
-                        table.values[sum].unit,
-                        Round::Up,
+                        &table.values[sum],
                         self.scale,
                     ));
                 }
@@ -258,6 +266,10 @@ impl Look {
                         }));
                     }
                 }
+                cells
+                    .extend(largest.map(|max| {
+                        units::shown(group.values[max], &table.values[max], self.scale)
+                    }));
                 cells
             })
             .collect();
@@ -321,12 +333,9 @@ impl Look {
                         "hitcount" if latency && value == 1 => "time",
                         "hitcount" if latency => "times",
                         "hitcount" | "lat" => &self.heading,
-                        name => &units::text(name),
+                        _ => &units::text(&column.title()),
                     };
-                    format!(
-                        "{} {name}",
-                        amount(value, column.unit, Round::Up, self.scale)
-                    )
+                    format!("{} {name}", units::shown(value, column, self.scale))
                 })
                 .collect();
             for (column, key) in table.other_keys().zip(&group.keys) {
