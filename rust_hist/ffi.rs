@@ -14,6 +14,11 @@ macro_rules! owner_of {
     };
 }
 
+/// The version of the edge for this architecture; each has the functions of
+/// [`ffi/arch/x86_64.rs`](srctree/rust_hist/ffi/arch/x86_64.rs).
+#[cfg_attr(target_arch = "x86_64", path = "ffi/arch/x86_64.rs")]
+#[cfg_attr(target_arch = "aarch64", path = "ffi/arch/aarch64.rs")]
+mod arch;
 mod bindings;
 pub(crate) mod clock;
 pub(crate) mod command;

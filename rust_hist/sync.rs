@@ -30,14 +30,36 @@ pub use self::host::{
 #[cfg(nested)]
 pub use self::host::interrupted;
 
+/// The version of the edge for this architecture; that of a model where tests want to see each access, or where a host has
+/// no version.
+///
+/// It has `local_add()`, `local_inc()`, `local_cmpxchg()`, `has_pairs()` and `cmpxchg_pair()`, as described in
+/// [`sync/x86_64.rs`](srctree/rust_hist/sync/x86_64.rs).
+#[cfg(all(
+    not(any(loom, miri, nested)),
+    any(target_arch = "x86_64", target_arch = "aarch64")
+))]
+#[cfg_attr(target_arch = "x86_64", path = "sync/x86_64.rs")]
+#[cfg_attr(target_arch = "aarch64", path = "sync/aarch64.rs")]
+mod arch;
+
+#[cfg(not(all(
+    not(any(loom, miri, nested)),
+    any(target_arch = "x86_64", target_arch = "aarch64")
+)))]
+use self::host::arch_model as arch;
+
+#[cfg(all(CONFIG_RUST, not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
+compile_error!(
+    "rust_hist does not know this architecture: it needs sync/ARCH.rs, an exchange of 16 bytes and additions that \
+     interrupts do not tear, and ffi/arch/ARCH.rs, the CPU's own words"
+);
+
 /// Adds `v`, wrapping around, to word `at` of `words`, if there is one. Only this CPU may write the word.
 ///
 /// No addition is lost if interrupts and NMIs add to the same word at any point, and other CPUs may read
-/// it at any time. If two CPUs add to one word, additions are lost, so callers use this function only if
-/// `tracing_map::Shape` has one shard for each CPU.
-///
-/// On x86_64 this is one `add` to memory without a `lock` prefix. Other architectures do not have a
-/// single instruction for it and use a relaxed atomic addition.
+/// it at any time. If two CPUs add to one word, additions are lost on some architectures, so callers use this function
+/// only if `tracing_map::Shape` has one shard for each CPU.
 #[inline(always)]
 pub fn local_add(words: &[Atomic<u64>], at: usize, v: u64) {
     local_add_behind::<0>(words, at, v);
@@ -47,32 +69,9 @@ pub fn local_add(words: &[Atomic<u64>], at: usize, v: u64) {
 #[inline(always)]
 pub fn local_add_behind<const BEHIND: usize>(words: &[Atomic<u64>], at: usize, v: u64) {
     // OVERFLOW: what has wrapped around is the index of another word, and the same for the instruction.
-    let Some(word) = words.get(at.wrapping_add(BEHIND)) else {
-        return;
-    };
-
-    #[cfg(all(target_arch = "x86_64", not(loom), not(miri), not(nested)))]
-    {
-        let _ = word;
-        // SAFETY: `get` has found a word at this index, so the instruction computes the address of a live
-        // `Atomic<u64>`, which is aligned and valid for a read and a write of 8 bytes. All other accesses
-        // to the word are atomic, the store of an aligned quadword is single-copy atomic on this
-        // architecture, and an interrupt comes before or after the instruction, never inside.
-        unsafe {
-            core::arch::asm!(
-                "add qword ptr [{words} + 8 * {at} + {behind}], {v}",
-                words = in(reg) words.as_ptr(),
-                at = in(reg) at,
-                behind = const BEHIND * size_of::<u64>(),
-                v = in(reg) v,
-                options(nostack),
-            );
-        }
-    }
-
-    #[cfg(not(all(target_arch = "x86_64", not(loom), not(miri), not(nested))))]
-    {
-        word.fetch_add(v, Relaxed);
+    if words.get(at.wrapping_add(BEHIND)).is_some() {
+        // SAFETY: there is such a word.
+        unsafe { arch::local_add::<BEHIND>(words, at, v) };
     }
 }
 
@@ -80,40 +79,17 @@ pub fn local_add_behind<const BEHIND: usize>(words: &[Atomic<u64>], at: usize, v
 /// [`local_add`] has the guarantees.
 #[inline(always)]
 pub fn local_inc(words: &[Atomic<u64>], at: usize) {
-    let Some(word) = words.get(at) else {
-        return;
-    };
-
-    #[cfg(all(target_arch = "x86_64", not(loom), not(miri), not(nested)))]
-    {
-        let _ = word;
-        // SAFETY: `get` has found a word at this index, so the instruction computes the address of a live
-        // `Atomic<u64>`, which is aligned and valid for a read and a write of 8 bytes. All other accesses
-        // to the word are atomic, the store of an aligned quadword is single-copy atomic on this
-        // architecture, and an interrupt comes before or after the instruction, never inside.
-        unsafe {
-            core::arch::asm!(
-                "inc qword ptr [{words} + 8 * {at}]",
-                words = in(reg) words.as_ptr(),
-                at = in(reg) at,
-                options(nostack),
-            );
-        }
-    }
-
-    #[cfg(not(all(target_arch = "x86_64", not(loom), not(miri), not(nested))))]
-    {
-        word.fetch_add(1, Relaxed);
+    if words.get(at).is_some() {
+        // SAFETY: there is such a word.
+        unsafe { arch::local_inc(words, at) };
     }
 }
 
 /// Makes word `at` of `words`, if there is one, `v`, unless it is as large already. Only this CPU may write the word.
 ///
 /// The largest `v` stays if interrupts and NMIs raise the same word at any point, and other CPUs may read it at any
-/// time. For other CPUs that write it, see [`local_add`].
-///
-/// On x86_64 the exchange is one `cmpxchg` without a `lock` prefix, which an interrupt comes before or after. Between
-/// the look and the exchange one may come; then the exchange fails and tells what is there now.
+/// time: one that comes between the look and the exchange makes the exchange fail, which tells what is there now. For
+/// other CPUs that write it, see [`local_add`].
 #[inline(always)]
 pub fn local_raise(words: &[Atomic<u64>], at: usize, v: u64) {
     let Some(word) = words.get(at) else {
@@ -123,49 +99,12 @@ pub fn local_raise(words: &[Atomic<u64>], at: usize, v: u64) {
     let mut held = word.load(Relaxed);
 
     while held < v {
-        match local_cmpxchg(word, held, v) {
+        match arch::local_cmpxchg(word, held, v) {
             Ok(_) => return,
             Err(now) => held = now,
         }
     }
 }
-
-/// Makes `word`, which only this CPU writes, `new` if it is `old`; else returns what it is.
-#[inline(always)]
-fn local_cmpxchg(word: &Atomic<u64>, old: u64, new: u64) -> Result<u64, u64> {
-    #[cfg(all(target_arch = "x86_64", not(loom), not(miri), not(nested)))]
-    {
-        let ptr: *mut u64 = word.as_ptr();
-        let held: u64;
-
-        // SAFETY: `ptr` is the address of a live `Atomic<u64>`, which is aligned and valid for a read and a write of 8
-        // bytes. All other accesses to the word are atomic, the store of an aligned quadword is single-copy atomic on
-        // this architecture, and an interrupt comes before or after the instruction, never inside.
-        unsafe {
-            core::arch::asm!(
-                "cmpxchg qword ptr [{ptr}], {new}",
-                ptr = in(reg) ptr,
-                new = in(reg) new,
-                inout("rax") old => held,
-                options(nostack),
-            );
-        }
-        if held == old {
-            Ok(held)
-        } else {
-            Err(held)
-        }
-    }
-
-    #[cfg(not(all(target_arch = "x86_64", not(loom), not(miri), not(nested))))]
-    word.cmpxchg(old, new, Relaxed)
-}
-
-#[cfg(all(CONFIG_RUST, not(target_arch = "x86_64")))]
-compile_error!(
-    "rust_hist sets a variable and its state in one step, by an instruction that the kernel crate \
-     does not have and that sync.rs knows for x86_64 alone"
-);
 
 /// How often [`Pair::load`] tries to read both words before it exchanges them.
 const LOAD_TRIES: usize = if cfg!(loom) { 1 } else { 4 };
@@ -214,17 +153,7 @@ pub struct PairValue {
 impl<'a> Pair<'a> {
     /// Returns whether the CPU can exchange 16 bytes. If it cannot, no [`Pair`] may be used.
     pub fn supported() -> bool {
-        #[cfg(all(target_arch = "x86_64", not(loom), not(miri), not(nested)))]
-        {
-            const CX16: u32 = 1 << 13;
-
-            // SAFETY: all CPUs of this architecture have the instruction `cpuid` and its leaf 1.
-            #[allow(unused_unsafe, reason = "safe in newer compilers")]
-            let features = unsafe { core::arch::x86_64::__cpuid(1) };
-            features.ecx & CX16 != 0
-        }
-        #[cfg(not(all(target_arch = "x86_64", not(loom), not(miri), not(nested))))]
-        true
+        arch::has_pairs()
     }
 
     /// Returns the pair of the first two of `words`; `None` if there are fewer, or if they do not start at a
@@ -329,13 +258,17 @@ fn is_aligned(_words: &[Atomic<u64>; 2]) -> bool {
 }
 
 /// The accesses to a pair. All loads are `Acquire`.
-#[cfg(all(target_arch = "x86_64", not(loom), not(miri), not(nested)))]
+#[cfg(all(
+    not(any(loom, miri, nested)),
+    any(target_arch = "x86_64", target_arch = "aarch64")
+))]
 mod step {
     use super::{
         Acquire,
-        Atomic,
-        PairValue, //
+        Atomic, //
     };
+
+    pub(super) use super::arch::cmpxchg_pair as cmpxchg;
 
     /// Reads the first word.
     #[inline(always)]
@@ -352,39 +285,12 @@ mod step {
         // ORDERING: pairs with the full ordering of `cmpxchg`, whose value a later load then returns.
         meta.load(Acquire)
     }
-
-    /// Writes `new` if `words`, which must be aligned to 16 bytes, hold `old`; says whether they did.
-    #[inline(always)]
-    pub(super) fn cmpxchg(words: &[Atomic<u64>; 2], old: PairValue, new: PairValue) -> bool {
-        let [first, _] = words;
-        let ptr: *mut u64 = first.as_ptr();
-
-        // SAFETY: `ptr` points to an array of two live `Atomic<u64>`, which is valid for a read and a write
-        // of 16 bytes. All other accesses to the words are atomic, and a locked instruction on 16 aligned
-        // bytes is atomic against accesses of any size; it would fault on an unaligned address, which the
-        // invariant of `Pair` excludes. The assembler does not accept `rbx` as an operand, so `xchg` saves
-        // `rbx` in `rsi` and restores both without changing the flags, before the jump, too. Every operand
-        // names its register, so the compiler cannot choose `rbx` for one.
-        unsafe {
-            core::arch::asm!(
-                "xchg rsi, rbx",
-                "lock cmpxchg16b [rdi]",
-                "xchg rsi, rbx",
-                "jne {other}",
-                in("rdi") ptr,
-                in("rsi") new.value,
-                in("rcx") new.meta,
-                inout("rax") old.value => _,
-                inout("rdx") old.meta => _,
-                other = label { return false },
-                options(nostack),
-            );
-        }
-        true
-    }
 }
 
-#[cfg(any(loom, miri, nested, not(target_arch = "x86_64")))]
+#[cfg(not(all(
+    not(any(loom, miri, nested)),
+    any(target_arch = "x86_64", target_arch = "aarch64")
+)))]
 use self::host::pair_model as step;
 
 /// The kernel's API over `core` or over the model checker.
@@ -533,6 +439,59 @@ mod host {
 
     atomic_word!(u32, AtomicU32);
     atomic_word!(u64, AtomicU64);
+
+    /// What `sync/ARCH.rs` has, where there is none, or where each access is to be seen.
+    #[cfg(any(
+        loom,
+        miri,
+        nested,
+        not(any(target_arch = "x86_64", target_arch = "aarch64"))
+    ))]
+    pub(super) mod arch_model {
+        use super::{
+            Atomic,
+            Relaxed, //
+        };
+
+        /// Adds `v` to the word that is `BEHIND` words behind word `at`.
+        ///
+        /// # Safety
+        ///
+        /// None is needed.
+        pub(in super::super) unsafe fn local_add<const BEHIND: usize>(
+            words: &[Atomic<u64>],
+            at: usize,
+            v: u64,
+        ) {
+            // ORDERING: a number by itself.
+            words[at + BEHIND].fetch_add(v, Relaxed);
+        }
+
+        /// Adds 1 to word `at`.
+        ///
+        /// # Safety
+        ///
+        /// None is needed.
+        pub(in super::super) unsafe fn local_inc(words: &[Atomic<u64>], at: usize) {
+            // ORDERING: a number by itself.
+            words[at].fetch_add(1, Relaxed);
+        }
+
+        /// Makes `word` `new` if it is `old`; else returns what it is.
+        pub(in super::super) fn local_cmpxchg(
+            word: &Atomic<u64>,
+            old: u64,
+            new: u64,
+        ) -> Result<u64, u64> {
+            // ORDERING: a number by itself.
+            word.cmpxchg(old, new, Relaxed)
+        }
+
+        /// Whether there are pairs.
+        pub(in super::super) fn has_pairs() -> bool {
+            true
+        }
+    }
 
     /// Pairs for the model checker: a list of all values that a pair has held, and the index of the current
     /// one.
@@ -709,7 +668,10 @@ mod host {
     }
 
     /// Pairs for hosts without the instruction: a lock makes each access atomic.
-    #[cfg(all(not(loom), not(nested), any(miri, not(target_arch = "x86_64"))))]
+    #[cfg(all(
+        not(any(loom, nested)),
+        any(miri, not(any(target_arch = "x86_64", target_arch = "aarch64")))
+    ))]
     pub(super) mod pair_model {
         extern crate std;
 

@@ -9,6 +9,7 @@
 //! freed; the views are borrowed for that time and never stored.
 
 use super::{
+    arch,
     bindings,
     guard::{
         lock_trace_types,
@@ -569,23 +570,6 @@ impl<'a> Hit<'a> {
     }
 }
 
-/// The record that this CPU writes first and copies if somebody wants it; null if there is none.
-#[inline(always)]
-fn scratch_record() -> *mut bindings::ring_buffer_event {
-    let record;
-    // SAFETY: the symbol is that of a pointer which each CPU has, at this distance from where its `gs`
-    // points; it is read whole, and nothing else is touched.
-    unsafe {
-        core::arch::asm!(
-            "mov {record}, qword ptr gs:[rip + {of_each_cpu}]",
-            record = out(reg) record,
-            of_each_cpu = sym bindings::trace_buffered_event,
-            options(nostack, preserves_flags, readonly),
-        );
-    }
-    record
-}
-
 /// How many bytes of data a record has.
 ///
 /// # Safety
@@ -596,7 +580,7 @@ unsafe fn record_len(event: *mut bindings::ring_buffer_event) -> usize {
     // SAFETY: every record has a word behind its header: the least that one takes in the ring buffer are two
     // words, and in the scratch record this is the length, of the data alone.
     let first = unsafe { first_word(event) };
-    if core::ptr::eq(event, scratch_record()) {
+    if core::ptr::eq(event, arch::scratch_record()) {
         return first;
     }
     let mut event = event;

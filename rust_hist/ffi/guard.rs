@@ -8,7 +8,10 @@
 //! Lock order of the tracing core, outermost first: `event_mutex`, `trigger_cmd_mutex`,
 //! `trace_types_lock`. Nothing here takes the second.
 
-use super::bindings;
+use super::{
+    arch,
+    bindings, //
+};
 use core::{
     cell::UnsafeCell,
     marker::PhantomData,
@@ -122,41 +125,15 @@ impl PreemptOff<'_> {
     /// The number of this CPU, valid as long as the proof.
     #[inline(always)]
     pub(crate) fn cpu(&self) -> u32 {
-        let cpu: u64;
-        // SAFETY: the symbol is that of a number which each CPU has, at this distance from where its `gs`
-        // points; it is read whole, and nothing else is touched. By the type invariant the CPU stays the same
-        // between two of these.
-        unsafe {
-            core::arch::asm!(
-                "mov {cpu:e}, dword ptr gs:[rip + {of_each_cpu}]",
-                cpu = out(reg) cpu,
-                of_each_cpu = sym bindings::cpu_number,
-                options(nostack, preserves_flags, readonly, pure),
-            );
-        }
-        // SAFETY: an instruction that writes the lower half of a register clears the upper one. So the
-        // compiler need not do it again.
-        unsafe { core::hint::assert_unchecked(cpu <= u32::MAX.into()) };
-        // CAST: the line before says so.
-        cpu as u32
+        // SAFETY: by the type invariant the CPU stays the same as long as the number is used.
+        unsafe { arch::cpu() }
     }
 
     /// How many sections without preemption the task is in.
     #[inline(always)]
     pub(super) fn depth(&self) -> u32 {
-        let count: u32;
-        // SAFETY: the symbol is that of a count which each CPU has, at this distance from where its `gs`
-        // points; it is read whole, and nothing else is touched.
-        unsafe {
-            core::arch::asm!(
-                "mov {count:e}, dword ptr gs:[rip + {of_each_cpu}]",
-                count = out(reg) count,
-                of_each_cpu = sym bindings::__preempt_count,
-                options(nostack, preserves_flags, readonly),
-            );
-        }
         // What kinds of interrupts there are comes above.
-        count & 0xff
+        arch::preempt_count() & 0xff
     }
 
     /// Counts as one section more without preemption until the value is dropped: records say how many
@@ -164,16 +141,10 @@ impl PreemptOff<'_> {
     #[inline(always)]
     pub(crate) fn again(&self) -> PreemptOffAgain<'_> {
         #[cfg(CONFIG_PREEMPT_COUNT)]
-        // SAFETY: the symbol is that of a count which each CPU has, at this distance from where its `gs`
-        // points, and whose lowest bits come first. One instruction changes it, of the CPU that the proof
-        // keeps the task on. Nobody has to be told of a lower count meanwhile: by the type invariant it is
-        // not that which lets other tasks run.
+        // SAFETY: nobody has to be told of a lower count meanwhile: by the type invariant it is not that which lets other
+        // tasks run.
         unsafe {
-            core::arch::asm!(
-                "inc dword ptr gs:[rip + {of_each_cpu}]",
-                of_each_cpu = sym bindings::__preempt_count,
-                options(nostack),
-            );
+            arch::raise_preempt_count();
         }
         PreemptOffAgain(*self)
     }
@@ -220,15 +191,10 @@ impl Drop for PreemptOffAgain<'_> {
     #[inline(always)]
     fn drop(&mut self) {
         #[cfg(CONFIG_PREEMPT_COUNT)]
-        // SAFETY: the symbol is that of a count which each CPU has, at this distance from where its `gs` points, and
-        // whose lowest bits come first. By the type invariant `PreemptOff::again` has raised the count of this CPU, so
-        // what is left is above 0: preemption stays off.
+        // SAFETY: it was raised for this value. By the type invariant this leaves what was there before that, which is
+        // above 0, since preemption stays off.
         unsafe {
-            core::arch::asm!(
-                "dec dword ptr gs:[rip + {of_each_cpu}]",
-                of_each_cpu = sym bindings::__preempt_count,
-                options(nostack),
-            );
+            arch::lower_preempt_count();
         }
     }
 }

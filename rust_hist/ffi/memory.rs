@@ -7,7 +7,10 @@
 //! The user chooses how large a table is, so a block that does not fit is refused and nobody is killed
 //! to make room for it: that takes a flag which the kernel crate does not have.
 
-use super::bindings;
+use super::{
+    arch,
+    bindings, //
+};
 use crate::sync::Atomic;
 use core::{
     ops::Deref,
@@ -45,27 +48,6 @@ const FLAGS_CHARGED: bindings::gfp_t = FLAGS | 1 << bindings::___GFP_ACCOUNT_BIT
 fn clears_anyway() -> bool {
     // SAFETY: the key is one that the kernel sets while it boots; nobody writes it any more.
     unsafe { bindings::init_on_alloc.key.enabled.counter > 0 }
-}
-
-/// Writes `words` zeros, as `memset64()` does.
-///
-/// `clear_page()`, behind `__GFP_ZERO`, stores bytes where the CPU says that it is good at that. By the clock one
-/// is as good as the other; an emulator takes, and counts, eight times as many steps for bytes.
-///
-/// # Safety
-///
-/// They must be there, in a block that nobody else knows.
-unsafe fn clear(block: *mut u64, words: usize) {
-    // SAFETY: by the contract; the direction flag is clear wherever a function begins.
-    unsafe {
-        core::arch::asm!(
-            "rep stosq",
-            inout("rdi") block => _,
-            inout("rcx") words => _,
-            in("rax") 0u64,
-            options(nostack, preserves_flags),
-        );
-    }
 }
 
 /// Bytes of the largest block whose pages lie together.
@@ -128,7 +110,7 @@ fn zeros_within<T: ZeroIsValid>(
     let block = NonNull::new(block).ok_or(AllocError)?;
     if !is_clear {
         // SAFETY: the block is new and has `size` bytes, by the contract of the trait a multiple of 8.
-        unsafe { clear(block.cast().as_ptr(), size / 8) };
+        unsafe { arch::clear(block.cast().as_ptr(), size / 8) };
     }
     // SAFETY: the block is one that the allocator behind `KVVec` frees, `kvfree()`, whichever function
     // it comes from, with room for `len` values, all of them zero, which by the contract of the trait is
