@@ -73,6 +73,7 @@ pub use self::hit::{
     HitPath,
     LookPath,
     Missed,
+    MissedIn,
     Outcome,
     RecordPath,
     RecordRest,

@@ -120,20 +120,24 @@ pub(crate) trait Trigger: Sized + Send + Sync + 'static {
 }
 
 /// How some triggers handle a record of which they need nothing but the data; the implementor is a type without values.
-pub(crate) trait RecordPath<T> {
-    /// What the path says of a record that it leaves.
-    type Left: Copy;
+pub(crate) trait RecordPath<T: 'static> {
     /// Handles what the path leaves, in a frame of its own.
-    type Rest: RecordRest<T, Self::Left>;
+    type Rest: RecordRest<T>;
 
     /// Handles a record, or does nothing and says of it what there is to say.
-    fn hit(trigger: &T, record: Record<'_>) -> Option<Self::Left>;
+    fn hit<'a>(
+        trigger: &'a T,
+        record: Record<'a>,
+    ) -> Option<<Self::Rest as RecordRest<T>>::Left<'a>>;
 }
 
 /// Handles the records that a [`RecordPath`] leaves; the implementor is a type without values.
-pub(crate) trait RecordRest<T, L> {
+pub(crate) trait RecordRest<T: 'static> {
+    /// What a path says of a record that it leaves.
+    type Left<'a>: Copy;
+
     /// Handles a record.
-    fn hit(trigger: &T, record: Record<'_>, left: L);
+    fn hit<'a>(trigger: &'a T, record: Record<'a>, left: Self::Left<'a>);
 }
 
 /// How some triggers handle a record; the implementor is a type without values.
@@ -415,11 +419,7 @@ impl<T: Trigger> Command<T> {
         match unsafe { Hit::from_raw(private.file, buffer, rec, event) } {
             Some(hit) => {
                 if let Some(left) = P::hit(&private.data, hit.into_record()) {
-                    Self::rest_of_record::<P::Rest, P::Left>(
-                        &private.data,
-                        hit.into_record(),
-                        left,
-                    );
+                    Self::rest_of_record::<P::Rest>(&private.data, hit.into_record(), left);
                 }
             }
             None => Self::missed(&private.data),
@@ -429,7 +429,7 @@ impl<T: Trigger> Command<T> {
     /// Handles a record that a path has left.
     #[cold]
     #[inline(never)]
-    fn rest_of_record<R: RecordRest<T, L>, L>(trigger: &T, record: Record<'_>, left: L) {
+    fn rest_of_record<'a, R: RecordRest<T>>(trigger: &'a T, record: Record<'a>, left: R::Left<'a>) {
         R::hit(trigger, record, left);
     }
 

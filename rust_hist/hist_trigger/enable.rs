@@ -225,17 +225,18 @@ fn put(trigger: Prepared<EnableTrigger>, target: &EventFile, held: &EventMutexHe
 }
 
 impl RecordPath<Self> for EnableTrigger {
-    type Left = Infallible;
     type Rest = Self;
 
-    fn hit(trigger: &Self, record: Record<'_>) -> Option<Infallible> {
+    fn hit<'a>(trigger: &'a Self, record: Record<'a>) -> Option<Infallible> {
         trigger.act(record.preempt_off());
         None
     }
 }
 
-impl RecordRest<Self, Infallible> for EnableTrigger {
-    fn hit(_trigger: &Self, _record: Record<'_>, left: Infallible) {
+impl RecordRest<Self> for EnableTrigger {
+    type Left<'a> = Infallible;
+
+    fn hit<'a>(_trigger: &'a Self, _record: Record<'a>, left: Infallible) {
         match left {}
     }
 }

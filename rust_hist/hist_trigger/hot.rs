@@ -262,11 +262,13 @@ fn keep_rest<'a, A: Arguments<'a>>(
 struct Run<P>(PhantomData<P>);
 
 impl<P: program::RecordPath> RecordPath<HistTrigger> for Run<P> {
-    type Left = Missed;
     type Rest = Run<P::Rest>;
 
     #[inline(always)]
-    fn hit(trigger: &HistTrigger, record: Record<'_>) -> Option<Missed> {
+    fn hit<'a>(
+        trigger: &'a HistTrigger,
+        record: Record<'a>,
+    ) -> Option<Missed<'a, Words, SeededHash>> {
         let cx = InKernel {
             trigger,
             arguments: record,
@@ -278,9 +280,15 @@ impl<P: program::RecordPath> RecordPath<HistTrigger> for Run<P> {
     }
 }
 
-impl<R: program::RecordRest> RecordRest<HistTrigger, Missed> for Run<R> {
+impl<R: program::RecordRest> RecordRest<HistTrigger> for Run<R> {
+    type Left<'a> = Missed<'a, Words, SeededHash>;
+
     #[inline(always)]
-    fn hit(trigger: &HistTrigger, record: Record<'_>, missed: Missed) {
+    fn hit<'a>(
+        trigger: &'a HistTrigger,
+        record: Record<'a>,
+        missed: Missed<'a, Words, SeededHash>,
+    ) {
         let cx = InKernel {
             trigger,
             arguments: record,
@@ -298,7 +306,7 @@ impl<P: HitPath> FastPath<HistTrigger> for Run<P> {
             trigger,
             arguments: hit,
         };
-        P::hit(cx) == Outcome::Done
+        matches!(P::hit(cx), Outcome::Done)
     }
 }
 

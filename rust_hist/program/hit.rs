@@ -82,19 +82,33 @@ use super::{
     }, //
 };
 
-/// Whether a path has handled a hit.
+/// Whether a path has handled a hit; `M` says what it has missed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum Outcome<M> {
     /// The call is counted: as a hit, dropped or ignored.
     Done,
     /// The path has changed nothing, and the caller must run its `Rest`, which inserts the key.
-    Redo(Missed),
+    Redo(M),
 }
 
-/// Where the lookup of a key has ended that a path has not found, as in [`Lookup::Absent`]. It does not say the hash, too:
-/// to keep that for the few hits that want it takes a register of all others.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Missed(usize);
+/// Where the lookup of a key has ended that a path has not found, as in [`Lookup::Absent`], and in which map: another one
+/// may have taken its place, in whose slots the key is elsewhere. It does not say the hash, too: to keep that for the few
+/// hits that want it takes a register of all others.
+pub struct Missed<'m, S, H> {
+    map: &'m Map<S, H>,
+    at: usize,
+}
+
+impl<S, H> Clone for Missed<'_, S, H> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<S, H> Copy for Missed<'_, S, H> {}
+
+/// What a path in `C` may have missed.
+pub type MissedIn<'c, C> = Missed<'c, <C as Context<'c>>::Storage, <C as Context<'c>>::Hash>;
 
 /// The computation of numbers that all others may be made of.
 const VALUES: u32 = KEY_VALUES;
@@ -111,13 +125,16 @@ const IN_ENTRY: u32 =
 fn hit<'c, K, C, const REFS: usize, const STEPS: u32, const ROOM: usize, const LAST: bool>(
     cx: C,
     found: Option<NumCell<'c>>,
-    missed: Option<Missed>,
-) -> Outcome
+    missed: Option<MissedIn<'c, C>>,
+) -> Outcome<MissedIn<'c, C>>
 where
     K: KeyForm,
     C: Context<'c>,
 {
-    let map = cx.map();
+    let map = match missed {
+        Some(missed) => missed.map.view(),
+        None => cx.map(),
+    };
 
     if const { STEPS & NESTED != 0 } && cx.is_too_deep() {
         return count::<C, STEPS>(cx, map, Ending::DroppedNested);
@@ -138,12 +155,12 @@ where
     let key = K::key::<C, STEPS, false>(cx, stamp, known, &mut room);
     let hash = key.hash(map.hash());
     let seen = match missed {
-        Some(Missed(at)) => Some(Lookup::Absent(at)),
+        Some(missed) => Some(Lookup::Absent(missed.at)),
         None if LAST => None,
         None => Some(map.find(&key, hash)),
     };
     if let (false, Some(Lookup::Absent(at))) = (LAST, seen) {
-        return Outcome::Redo(Missed(at));
+        return Outcome::Redo(Missed { map: map.map(), at });
     }
 
     // The variables of other triggers, and the numbers that are computed once.
@@ -185,7 +202,9 @@ where
 /// Handles one hit of a trigger that looks for variables of others by the key `J`, before the key of its row is known.
 /// It cannot be left to another call: the variables may have been taken.
 #[inline(always)]
-fn joined<'c, K, J, C, const REFS: usize, const STEPS: u32, const ROOM: usize>(cx: C) -> Outcome
+fn joined<'c, K, J, C, const REFS: usize, const STEPS: u32, const ROOM: usize>(
+    cx: C,
+) -> Outcome<MissedIn<'c, C>>
 where
     K: KeyForm,
     J: KeyForm,
@@ -371,7 +390,7 @@ fn leave<'c, C: Context<'c>, const STEPS: u32, const ROOM: usize>(
     refs: &[u64],
     elt: Elt,
     whole: &[u64],
-) -> Outcome {
+) -> Outcome<MissedIn<'c, C>> {
     // The sums.
     if const { stamp_comes_before(STEPS, ROOM) == VALS_ANY } {
         stamp = cx.program().stamp(&cx);
@@ -453,7 +472,7 @@ fn count<'c, C: Context<'c>, const STEPS: u32>(
     cx: C,
     map: MapView<'c, C::Storage, C::Hash>,
     ending: Ending,
-) -> Outcome {
+) -> Outcome<MissedIn<'c, C>> {
     map.shard(cx.cpu(), STEPS & SHARED != 0).count(ending);
     Outcome::Done
 }
@@ -535,13 +554,13 @@ pub trait RecordPath {
     type Rest: RecordRest;
 
     /// Handles a hit whose key is in the map, or for which the map is full.
-    fn hit<'c, C: Context<'c>>(cx: C) -> Outcome;
+    fn hit<'c, C: Context<'c>>(cx: C) -> Outcome<MissedIn<'c, C>>;
 }
 
 /// What a [`RecordPath`] leaves. Its key is made of the record and the CPU alone, so that it is the same again.
 pub trait RecordRest {
     /// Handles a hit whose key the path has missed.
-    fn hit<'c, C: Context<'c>>(cx: C, missed: Missed);
+    fn hit<'c, C: Context<'c>>(cx: C, missed: MissedIn<'c, C>);
 }
 
 /// A path for any triggers.
@@ -550,7 +569,7 @@ pub trait HitPath {
     type Rest: HitPath;
 
     /// Handles a hit whose key is in the map, for which the map is full, or which is ignored.
-    fn hit<'c, C: Context<'c>>(cx: C) -> Outcome;
+    fn hit<'c, C: Context<'c>>(cx: C) -> Outcome<MissedIn<'c, C>>;
 }
 
 /// A path for triggers most of whose hits find the only variable that they read unset: [`LookPath::look`] ends these
@@ -570,7 +589,7 @@ impl<K: KeyForm, const STEPS: u32, const REST: u32> RecordPath for OfRecord<K, S
     type Rest = RestOfRecord<K, REST>;
 
     #[inline(always)]
-    fn hit<'c, C: Context<'c>>(cx: C) -> Outcome {
+    fn hit<'c, C: Context<'c>>(cx: C) -> Outcome<MissedIn<'c, C>> {
         const { assert!(STEPS & !REST == 0 && REST & !(WITH_TALLIES | SUMS | WITH_VARS) == 0) };
         hit::<K, C, 0, STEPS, 0, false>(cx, None, None)
     }
@@ -581,7 +600,7 @@ pub(super) struct RestOfRecord<K, const REST: u32>(PhantomData<K>);
 
 impl<K: KeyForm, const REST: u32> RecordRest for RestOfRecord<K, REST> {
     #[inline(always)]
-    fn hit<'c, C: Context<'c>>(cx: C, missed: Missed) {
+    fn hit<'c, C: Context<'c>>(cx: C, missed: MissedIn<'c, C>) {
         hit::<K, C, 0, REST, 0, true>(cx, None, Some(missed));
     }
 }
@@ -604,7 +623,7 @@ impl<K: KeyForm, const REFS: usize, const STEPS: u32> HitPath for Path<K, REFS, 
     type Rest = General<K>;
 
     #[inline(always)]
-    fn hit<'c, C: Context<'c>>(cx: C) -> Outcome {
+    fn hit<'c, C: Context<'c>>(cx: C) -> Outcome<MissedIn<'c, C>> {
         const { assert!(K::IS_WHOLE || STEPS & WHOLE_KEY == 0) };
         // Actions need a stack frame in any case, so a path with actions and no reference inserts keys itself.
         match const { REFS == 0 && STEPS & ACTIONS != 0 } {
@@ -622,7 +641,7 @@ impl<K: KeyForm> HitPath for General<K> {
     type Rest = Self;
 
     #[inline(always)]
-    fn hit<'c, C: Context<'c>>(cx: C) -> Outcome {
+    fn hit<'c, C: Context<'c>>(cx: C) -> Outcome<MissedIn<'c, C>> {
         hit::<K, C, REFS_MAX, FOR_ALL, 0, true>(cx, None, None)
     }
 }
@@ -634,7 +653,7 @@ impl<K: KeyForm, const STEPS: u32> HitPath for WithValues<K, STEPS> {
     type Rest = Everything<KEY_WORDS_MAX>;
 
     #[inline(always)]
-    fn hit<'c, C: Context<'c>>(cx: C) -> Outcome {
+    fn hit<'c, C: Context<'c>>(cx: C) -> Outcome<MissedIn<'c, C>> {
         // Maxima and the like need a stack frame in any case.
         match const { STEPS & TALLIES } {
             0 => hit::<K, C, 1, STEPS, FEW_NUMBERS, false>(cx, None, None),
@@ -654,7 +673,7 @@ impl<K: KeyForm, J: KeyForm, const STEPS: u32> HitPath for Joined<K, J, STEPS> {
     type Rest = Everything<KEY_WORDS_MAX>;
 
     #[inline(always)]
-    fn hit<'c, C: Context<'c>>(cx: C) -> Outcome {
+    fn hit<'c, C: Context<'c>>(cx: C) -> Outcome<MissedIn<'c, C>> {
         joined::<K, J, C, 1, STEPS, FEW_NUMBERS>(cx)
     }
 }
@@ -666,7 +685,7 @@ impl<const WORDS: usize> HitPath for Everything<WORDS> {
     type Rest = Self;
 
     #[inline(always)]
-    fn hit<'c, C: Context<'c>>(cx: C) -> Outcome {
+    fn hit<'c, C: Context<'c>>(cx: C) -> Outcome<MissedIn<'c, C>> {
         joined::<Copied<WORDS>, Copied<WORDS>, C, REFS_MAX, EVERYTHING, NUMBERS_MAX>(cx)
     }
 }

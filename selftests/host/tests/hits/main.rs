@@ -19,6 +19,7 @@ mod stat_model;
 #[path = "../words/mod.rs"]
 mod words;
 
+mod exchanged;
 mod exec_expr;
 mod exec_join;
 mod exec_own;

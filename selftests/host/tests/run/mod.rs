@@ -36,6 +36,7 @@ use rust_hist::{
         LookPath,
         LookupError,
         MatchedField,
+        MissedIn,
         Needs,
         Outcome,
         Program,
@@ -86,7 +87,13 @@ use std::{
     any::type_name,
     cell::RefCell,
     fmt,
-    sync::Arc, //
+    sync::{
+        atomic::{
+            AtomicBool,
+            Ordering, //
+        },
+        Arc, //
+    }, //
 };
 
 /// CPUs that records come from, [`AROUND`] among them.
@@ -100,12 +107,31 @@ pub(crate) struct Trigger {
     pub(crate) map: Map<Words, Hash>,
     /// The words of the map.
     pub(crate) words: Words,
+    /// A map that takes the place of the other one when [`Trigger::exchange`] says so.
+    pub(crate) next: Option<Map<Words, Hash>>,
+    is_exchanged: AtomicBool,
     /// What is left of its `limit()`.
     pub(crate) turns: Turns,
     /// What the hits need.
     pub(crate) needs: Needs,
     /// The path that the module takes.
     pub(crate) path: Path,
+}
+
+impl Trigger {
+    /// Has hits go to the next map.
+    pub(crate) fn exchange(&self) {
+        assert!(self.next.is_some());
+        self.is_exchanged.store(true, Ordering::Relaxed);
+    }
+
+    /// The map that a hit gets which asks for it now.
+    pub(crate) fn live(&self) -> &Map<Words, Hash> {
+        match &self.next {
+            Some(next) if self.is_exchanged.load(Ordering::Relaxed) => next,
+            _ => &self.map,
+        }
+    }
 }
 
 /// How tables are made.
@@ -138,7 +164,7 @@ impl Tables {
         Shape::with(dimensions, *program.merge(), self.cpus)
     }
 
-    fn map(&self, shape: Shape) -> (Map<Words, Hash>, Words) {
+    pub(crate) fn map(&self, shape: Shape) -> (Map<Words, Hash>, Words) {
         let words: Words = (0..shape.words()).map(|_| Atomic::<u64>::new(0)).collect();
         let map = Map::new(shape, words.clone(), self.hash).expect("as many words as it asks for");
 
@@ -238,6 +264,8 @@ impl World {
             program: Arc::new(program),
             map,
             words,
+            next: None,
+            is_exchanged: AtomicBool::new(false),
             turns: Turns::new(),
             needs,
             path: program::select::<Path>(&needs),
@@ -267,6 +295,8 @@ impl World {
                 program: trigger.program.clone(),
                 map,
                 words,
+                next: None,
+                is_exchanged: AtomicBool::new(false),
                 turns: Turns::new(),
                 ..*trigger
             }
@@ -300,7 +330,8 @@ impl World {
         self.interrupted(path, n, record, around, &|| ())
     }
 
-    /// The same. `interrupt` comes between variables and actions: when an action asks whether anybody wants its event.
+    /// The same. `interrupt` comes between a path that needs nothing but the record and its rest, and between variables and
+    /// actions: when an action asks whether anybody wants its event.
     pub(crate) fn interrupted(
         &self,
         path: &Path,
@@ -340,7 +371,8 @@ impl World {
         n: usize,
         look: impl FnOnce(&Rows<'_>, Vec<TableRow<'_>>) -> R,
     ) -> R {
-        let Trigger { program, map, .. } = &self.triggers[n];
+        let Trigger { program, .. } = &self.triggers[n];
+        let map = self.triggers[n].live();
         let mut words = vec![0xdead_beef; map.used() * map.shape().row_words()];
         let len = map.copy_rows(map.used(), &mut words, |from, to| {
             program.copy_aux(from, to)
@@ -427,7 +459,7 @@ pub(crate) struct Path {
 
 /// A function of its own for each path, of which others are the rest.
 #[inline(never)]
-fn hit<P: HitPath>(cx: InWorld<'_>) -> Outcome {
+fn hit<'w, P: HitPath>(cx: InWorld<'w>) -> Outcome<MissedIn<'w, InWorld<'w>>> {
     P::hit(cx)
 }
 
@@ -442,6 +474,7 @@ impl Entry for Path {
             };
             if let Outcome::Redo(missed) = P::hit(cx) {
                 cx.assert_nothing_done();
+                (cx.interrupt)();
                 P::Rest::hit(cx, missed);
             }
         };
@@ -470,7 +503,7 @@ impl Entry for Path {
         let enter = |cx: InWorld<'_>| {
             if let Outcome::Redo(_) = hit::<P>(cx) {
                 cx.assert_nothing_done();
-                assert_eq!(hit::<P::Rest>(cx), Outcome::Done);
+                assert!(matches!(hit::<P::Rest>(cx), Outcome::Done));
             }
         };
 
@@ -545,13 +578,13 @@ impl<'w> Context<'w> for InWorld<'w> {
     }
 
     fn map(&self) -> MapView<'w, Words, Hash> {
-        self.trigger.map.view()
+        self.trigger.live().view()
     }
 
     fn source(&self, table: u16) -> Option<MapView<'w, Words, Hash>> {
         let trigger = self.world.triggers.get(usize::from(table))?;
 
-        Some(trigger.map.view())
+        Some(trigger.live().view())
     }
 
     fn is_too_deep(&self) -> bool {
