@@ -197,6 +197,8 @@ kinds_with_texts! {
     InvalidLimit: c"limit() needs a number from 1 to 1000000 and a unit: N/s, N/m or N/h",
     /// The trigger has `limit()` and no action.
     LimitNoAction: c"limit() needs an action to limit",
+    /// `overhead()` is no percentage from 0.01 to 100.
+    InvalidBudget: c"overhead() needs a percentage from 0.01 to 100 with its sign, as in overhead(1%)",
     /// A parameter is no field but the name of a variable without its `$`; the detail is the parameter
     /// with the `$`.
     MissingDollar: c"A variable as a parameter needs its dollar sign",

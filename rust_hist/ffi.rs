@@ -22,6 +22,7 @@ mod arch;
 mod bindings;
 pub(crate) mod clock;
 pub(crate) mod command;
+pub(crate) mod cpus;
 pub(crate) mod dyn_event;
 pub(crate) mod enable;
 pub(crate) mod error_log;
@@ -31,6 +32,7 @@ pub(crate) mod filter;
 pub(crate) mod guard;
 pub(crate) mod load;
 pub(crate) mod memory;
+pub(crate) mod meter;
 mod module_notifier;
 #[cfg(not(CONFIG_SYNTH_EVENTS))]
 mod nofault;

@@ -17,7 +17,7 @@
 //!
 //! Beside it: the commands that stop and continue it (`hist_trigger/enable.rs`), the triggers that the
 //! module is loaded with (`hist_trigger/load.rs`), the snapshots that it takes
-//! (`hist_trigger/snapshot.rs`).
+//! (`hist_trigger/snapshot.rs`), and what it costs (`hist_trigger/overhead.rs`).
 
 mod command;
 mod copied;
@@ -31,6 +31,7 @@ pub(crate) mod json;
 pub(crate) mod load;
 mod log;
 mod nest;
+mod overhead;
 pub(crate) mod pipe;
 pub(crate) mod readme;
 mod remove;
@@ -48,6 +49,7 @@ use self::{
         Nest,
         Nesting, //
     },
+    overhead::Gauge,
     resolve::Found,
     storage::Table, //
 };
@@ -144,6 +146,8 @@ pub(crate) struct HistTrigger {
     nesting: Nesting,
     /// What is left of its `limit()`.
     turns: Turns,
+    /// What its hits cost, if that is asked for.
+    gauge: Option<KBox<Gauge>>,
     /// The function that handles its hits.
     entry: EntryFn<Self>,
     /// It was made for others, which read its variables, and goes with the last of them.
@@ -174,6 +178,10 @@ impl HistTrigger {
             &found.tables,
             nesting.is_inside(),
         );
+        let gauge = match definition.program.overhead() {
+            Some(_) => Some(Gauge::new()?),
+            None => None,
+        };
         Ok(Self {
             entry,
             definition,
@@ -183,6 +191,7 @@ impl HistTrigger {
             user,
             nesting,
             turns: Turns::new(),
+            gauge,
             helper: false,
         })
     }
@@ -210,6 +219,7 @@ impl HistTrigger {
             + self.sources.bytes()
             + self.synths.bytes()
             + self.user.as_ref().map_or(0, |user| user.capacity())
+            + self.gauge.as_ref().map_or(0, |_| size_of::<Gauge>())
             + self.table.bytes(held)
     }
 }
@@ -299,6 +309,10 @@ impl Trigger for HistTrigger {
 
     fn event_going(trigger: Attached<'_, Self>, held: &EventMutexHeld) {
         remove::remove(trigger, held);
+    }
+
+    fn watch(command: &Command<Self>, held: &EventMutexHeld) -> bool {
+        overhead::watch(command, held)
     }
 
     fn attaching(&self, held: &EventMutexHeld) {

@@ -22,6 +22,8 @@ pub mod lang;
 #[forbid(unsafe_code)]
 pub mod limits;
 #[forbid(unsafe_code)]
+pub mod overhead;
+#[forbid(unsafe_code)]
 pub mod program;
 #[forbid(unsafe_code)]
 pub mod rate;

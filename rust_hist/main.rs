@@ -31,6 +31,7 @@ pure_layers! {
     field,
     lang,
     limits,
+    overhead,
     program,
     rate,
     render,

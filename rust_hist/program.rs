@@ -125,6 +125,7 @@ use crate::{
         QUANTILES_MAX,
         SORT_KEYS_MAX, //
     },
+    overhead::Overhead,
     rate::Limit,
     text::Span,
     tracing_map::{
@@ -454,6 +455,7 @@ pub struct Program {
     args: Vec<Arg>,
     quantiles: List<Quantile, QUANTILES_MAX>,
     limit: Option<Limit>,
+    overhead: Option<Overhead>,
     /// Names and types that are not part of the text.
     made: Vec<u8>,
     key_size: u32,
@@ -588,6 +590,11 @@ impl Program {
     #[inline(always)]
     pub fn limit(&self) -> Option<&Limit> {
         self.limit.as_ref()
+    }
+
+    /// Returns whether its cost is measured, and with what budget.
+    pub fn overhead(&self) -> Option<Overhead> {
+        self.overhead
     }
 
     /// Returns the key of buckets that `quantiles()` leaves out of the rows; `None` if there are no quantiles.

@@ -20,6 +20,15 @@ pub(crate) fn fast() -> u64 {
     unsafe { bindings::ktime_get_mono_fast_ns() }
 }
 
+/// Returns the time by the clock of this CPU, in nanoseconds: for the length of something short, whatever clock source
+/// the kernel has.
+///
+/// Context: any, NMI included, with preemption off until the end of what is measured.
+pub(crate) fn local() -> u64 {
+    // SAFETY: the function takes no lock and has no precondition; it may be called in any context.
+    unsafe { bindings::local_clock() }
+}
+
 /// A moment by two clocks, in nanoseconds.
 #[derive(Clone, Copy)]
 pub(crate) struct Moment {

@@ -8,6 +8,9 @@
 //! Those run in the context of the event, which may be an NMI, while the trigger is on its event
 //! file, and for up to a tracepoint grace period after it was taken off.
 //!
+//! A trigger whose hits are timed has another function in front of its own; those of all others pay nothing. What they
+//! have cost may be looked at once a second, in a work of the command, see [`Trigger::watch`].
+//!
 //! A command refuses lines until [`Command::open`], so that the steps of the module's set-up that
 //! follow its registration may fail: no trigger can be there yet.
 //!
@@ -16,6 +19,7 @@
 
 use super::{
     bindings,
+    clock,
     event::{
         c_str,
         EventFile,
@@ -32,6 +36,7 @@ use super::{
         PreemptGuard,
         PreemptOff, //
     },
+    meter::Meter,
     module_notifier::{
         ModuleGoing,
         Watched, //
@@ -114,6 +119,12 @@ pub(crate) trait Trigger: Sized + Send + Sync + 'static {
     ///
     /// The removal of an instance, which holds `trace_types_lock`, comes through here.
     fn detached(&self, _held: &EventMutexHeld) {}
+
+    /// Looks after the triggers of a command, a second after [`Command::watch_soon`]; says whether to do so again a second
+    /// later.
+    fn watch(_command: &Command<Self>, _held: &EventMutexHeld) -> bool {
+        false
+    }
 
     /// Writes the line of the `trigger` file.
     fn print(trigger: &Attached<'_, Self>, out: &mut SeqWriter<'_>) -> core::fmt::Result;
@@ -220,6 +231,10 @@ pub(crate) struct Command<T: Trigger> {
     promised: Cell<usize>,
     /// Not 0 once lines are accepted.
     open: Atomic<u32>,
+    /// Calls [`Trigger::watch`]. It takes `event_mutex`, so nobody who holds that may wait for it; the triggers that it
+    /// looks after are found on `nodes`, so their removal need not.
+    #[pin]
+    work: Opaque<bindings::delayed_work>,
     shared: SetOnce<T::Shared>,
 }
 
@@ -229,11 +244,25 @@ pub(crate) struct Command<T: Trigger> {
 ///
 /// - `file` is the event file that the node is for, or on. It is valid as long as the node is on it, and until the
 ///   hits that began then are over.
-/// - `hit` may be called as [`Command::trigger_callback`] may, for a node of this data.
+/// - `hit` may be called as [`Command::trigger_callback`] may, for a node of this data. It is [`Command::timed`] iff there
+///   is a `timed`, which then does not change any more.
+// What every hit needs comes first.
+#[repr(C)]
 struct Private<T> {
     hit: HitFn,
     file: *mut bindings::trace_event_file,
     data: T,
+    timed: Option<Timed>,
+}
+
+/// What a trigger has whose hits are timed.
+///
+/// # Invariants
+///
+/// `hit` may be called as that of the [`Private`] which this is in.
+struct Timed {
+    hit: HitFn,
+    meter: Meter,
 }
 
 /// A trigger function.
@@ -280,6 +309,10 @@ impl<T: Trigger> Command<T> {
             nodes: Guarded::new(KVec::new()),
             promised: Cell::new(0),
             open: Atomic::new(0),
+            work <- Opaque::ffi_init(|work: *mut bindings::delayed_work| {
+                // SAFETY: this is the place of the work, which stays where it is until `drop` has waited for it.
+                unsafe { bindings::hist_helper_init_delayed_work(work, Some(Self::work_callback)) };
+            }),
             shared: SetOnce::new(),
             command <- Opaque::try_ffi_init(|command: *mut bindings::event_command| {
                 let operations = bindings::event_command {
@@ -298,6 +331,29 @@ impl<T: Trigger> Command<T> {
     pub(crate) fn open(&self) {
         // ORDERING: pairs with `parse_callback`.
         self.open.store(1, Release);
+    }
+
+    /// Has [`Trigger::watch`] called in a second, unless it will be anyway. Does not sleep.
+    ///
+    /// The timer is not deferrable: on a CPU that is idle it would wait, while the triggers are hit on another one.
+    pub(crate) fn watch_soon(&self, _held: &EventMutexHeld) {
+        // SAFETY: the work was initialised with the command, which is not dropped yet.
+        unsafe { bindings::hist_helper_queue_in_a_second(self.work.get()) };
+    }
+
+    /// # Safety
+    ///
+    /// For the workqueue, with the work of a command.
+    unsafe extern "C" fn work_callback(work: *mut bindings::work_struct) {
+        // The work is the first member.
+        const { assert!(core::mem::offset_of!(bindings::delayed_work, work) == 0) };
+        let work = work.cast::<bindings::delayed_work>();
+        // SAFETY: by the contract the work is the member of a `Command`, which waits for it before it goes.
+        let command = unsafe { owner_of!(work, Self, work) };
+        let held = &EventMutex::lock();
+        if T::watch(command, held) {
+            command.watch_soon(held);
+        }
     }
 
     /// The command that the core knows by `command`.
@@ -507,6 +563,63 @@ impl<T: Trigger> Command<T> {
         }
     }
 
+    /// Counts a call of the function that the trigger has, and times one of some.
+    ///
+    /// # Safety
+    ///
+    /// That of [`Command::trigger_callback`], for a node whose trigger is timed.
+    #[inline(never)]
+    unsafe extern "C" fn timed(
+        data: *mut bindings::event_trigger_data,
+        buffer: *mut bindings::trace_buffer,
+        rec: *mut c_void,
+        event: *mut bindings::ring_buffer_event,
+    ) {
+        // SAFETY: the node is freed only after the grace period that this call holds up, and its
+        // private data with it; `Prepared::new` stored a `Private` there.
+        let private = unsafe { &*(*data).private_data.cast::<Private<T>>() };
+        // SAFETY: by the invariant of `Private`, as this is its function.
+        let timed = unsafe { private.timed.as_ref().unwrap_unchecked() };
+        match timed.meter.count() {
+            // SAFETY: by the invariant of `Timed`, and the contract of this function.
+            false => unsafe { (timed.hit)(data, buffer, rec, event) },
+            // SAFETY: by the contract of this function.
+            true => unsafe { Self::sample(data, buffer, rec, event) },
+        }
+    }
+
+    /// Times a call of the function that the trigger has.
+    ///
+    /// # Safety
+    ///
+    /// That of [`Command::timed`].
+    #[cold]
+    #[inline(never)]
+    unsafe extern "C" fn sample(
+        data: *mut bindings::event_trigger_data,
+        buffer: *mut bindings::trace_buffer,
+        rec: *mut c_void,
+        event: *mut bindings::ring_buffer_event,
+    ) {
+        // SAFETY: the node is freed only after the grace period that this call holds up, and its
+        // private data with it; `Prepared::new` stored a `Private` there.
+        let private = unsafe { &*(*data).private_data.cast::<Private<T>>() };
+        // SAFETY: by the invariant of `Private`, for a trigger that is timed.
+        let timed = unsafe { private.timed.as_ref().unwrap_unchecked() };
+        // A record has preemption off, and says how often, so only a call without one turns it off here.
+        let guard = event.is_null().then(PreemptGuard::new);
+        // SAFETY: by the line above, or the record, see `Hit::from_raw`; the proof goes before the guard.
+        let preempt = unsafe { PreemptOff::assume() };
+        let begin = clock::local();
+        // SAFETY: by the invariant of `Timed`, and the contract of this function.
+        unsafe { (timed.hit)(data, buffer, rec, event) };
+        // A clock that was corrected meanwhile may have gone back: that is no sample.
+        timed
+            .meter
+            .add(clock::local().wrapping_sub(begin), &preempt);
+        drop(guard);
+    }
+
     /// Handles a call without a record.
     #[cold]
     #[inline(never)]
@@ -570,6 +683,9 @@ impl<T: Trigger> PinnedDrop for Command<T> {
         if ret != 0 {
             pr_err!("the trigger command was not registered any more: {}\n", ret);
         }
+        // The last time it finds no trigger. It may have to wait for `event_mutex`, which is not held here.
+        // SAFETY: the work was initialised with the command; the module's exit, or the failure of its load, may sleep.
+        unsafe { bindings::cancel_delayed_work_sync(self.work.get()) };
     }
 }
 
@@ -628,6 +744,7 @@ impl<T: Trigger> Prepared<T> {
             hit: data.entry().0,
             file: file.as_ptr(),
             data,
+            timed: None,
         };
         let private = KBox::new(private, GFP_KERNEL)?;
         // SAFETY: `cmd` is registered; the name is unused, a null parameter means no count.
@@ -657,6 +774,22 @@ impl<T: Trigger> Prepared<T> {
     /// The event file that the trigger is for.
     fn file(&self) -> *mut bindings::trace_event_file {
         self.node().private().file
+    }
+
+    /// Has the hits of the trigger counted and timed; `ENOMEM`.
+    pub(crate) fn time(&mut self) -> Result {
+        let meter = Meter::new()?;
+        // SAFETY: `new` stored the box there; nobody else knows the node.
+        let private = unsafe { &mut *(*self.node().as_ptr()).private_data.cast::<Private<T>>() };
+        if private.timed.is_none() {
+            // INVARIANT: the function is that of the data, and this one is for a trigger that has a `timed`.
+            private.timed = Some(Timed {
+                hit: private.hit,
+                meter,
+            });
+            private.hit = Command::<T>::timed;
+        }
+        Ok(())
     }
 
     /// Creates the trigger stopped.
@@ -791,6 +924,11 @@ impl<'a, T: Trigger> Attached<'a, T> {
     /// The data of the trigger.
     pub(crate) fn data(&self) -> &'a T {
         &self.0.private().data
+    }
+
+    /// What its hits have cost, if they are timed.
+    pub(crate) fn meter(&self) -> Option<&'a Meter> {
+        self.0.private().timed.as_ref().map(|timed| &timed.meter)
     }
 
     /// What follows the `if` of the trigger.

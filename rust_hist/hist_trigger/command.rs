@@ -20,6 +20,7 @@ use super::{
         Hold, //
     },
     log::Log,
+    overhead,
     remove::{
         self,
         remove, //
@@ -294,6 +295,9 @@ impl<'a> Request<'a> {
         if program.starts_paused() {
             trigger.set_paused();
         }
+        if program.overhead().is_some() {
+            trigger.time()?;
+        }
 
         // What follows is undone in reverse order, and the helpers after it.
         let instance = self.file.instance();
@@ -322,6 +326,9 @@ impl<'a> Request<'a> {
         // From here on `remove` gives back what is held.
         hold.keep();
         trigger.attach();
+        if program.overhead().is_some_and(|it| it.budget.is_some()) {
+            self.command.watch_soon(held);
+        }
         Ok(())
     }
 }
@@ -348,7 +355,13 @@ fn update(trigger: &Attached<'_, HistTrigger>, change: Update, held: &EventMutex
     match change {
         Update::Pause => trigger.set_paused(true),
         Update::Continue => trigger.set_paused(false),
-        Update::Clear => trigger.data().table.clear(held)?,
+        Update::Clear => {
+            let table = &trigger.data().table;
+            table.clear(held)?;
+            overhead::clear(trigger.command(), table, held);
+            return Ok(());
+        }
     }
+    overhead::decided(trigger, held);
     Ok(())
 }

@@ -11,6 +11,7 @@ use super::{
         self,
         Copied, //
     },
+    overhead,
     seen::Seen,
     storage::Live,
     text::KernelNames,
@@ -25,6 +26,7 @@ use crate::{
             EventTable,
             LockedEvent, //
         },
+        guard::EventMutexHeld,
         poll::PollEvents,
         seq::SeqWriter,
         text::TextBuf, //
@@ -112,6 +114,7 @@ impl<M> Listed<M> {
         epoch: Epoch,
         consumed: Option<bool>,
         map: M,
+        held: &EventMutexHeld,
     ) -> Result<Self> {
         let file = trigger.file();
         let definition = &trigger.data().definition;
@@ -125,6 +128,7 @@ impl<M> Listed<M> {
             clock_in_ns: file.instance().clock_in_ns(),
             epoch,
             consumed,
+            overhead: overhead::of(trigger, held),
         };
         let mut header = TextBuf::charged();
         of(definition)
@@ -166,7 +170,8 @@ impl EventTable for JsonFile {
         let mut hits: u64 = 0;
         for trigger in Attached::<HistTrigger>::all(file, held) {
             let table = &trigger.data().table;
-            let one = Listed::new(&trigger, table.epoch(&now, held), None, table.live(held))?;
+            let live = table.live(held);
+            let one = Listed::new(&trigger, table.epoch(&now, held), None, live, held)?;
             listed.push(one, GFP_KERNEL_ACCOUNT)?;
             hits = hits.wrapping_add(table.before(held).hits);
         }

@@ -208,7 +208,7 @@ fn claim(event: &LockedEvent<'_>) -> Result<(KVec<Listed<bool>>, KVec<Claim>)> {
             true => table.next_claim(&now, held)?,
             false => table.epoch(&now, held),
         };
-        let one = Listed::new(&trigger, epoch, Some(is_consumed), is_consumed)?;
+        let one = Listed::new(&trigger, epoch, Some(is_consumed), is_consumed, held)?;
         listed.push(one, GFP_KERNEL_ACCOUNT)?;
         if is_consumed {
             tables.push(table.clone(), GFP_KERNEL_ACCOUNT)?;

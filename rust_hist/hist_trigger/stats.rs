@@ -6,12 +6,14 @@
 //!
 //! `calls` is the sum of `hits`, the two kinds of drops, and `ignored`, always. `lost_saves` counts the
 //! hits whose `save()` found no room, `lost_traces` the records of synthetic events that could not be
-//! written, `lost_limited` the actions that the trigger's `limit()` has left out. All begin at 0 when the table is made or cleared. `entries` are those of the present epoch, whose number
-//! is shown once a reader of `hist_pipe` has been given an earlier one. Triggers of one name have their table, and
+//! written, `lost_limited` the actions that the trigger's `limit()` has left out. All begin at 0 when the table is made or
+//! cleared. `entries` are those of the present epoch, whose number is shown once a reader of `hist_pipe` has been given an
+//! earlier one. With `overhead` there is what the calls have cost, and who has paused the trigger if that was too much. Triggers of one name have their table, and
 //! so their account, in common. A line begins with its title and a colon, an empty line comes between two
 //! triggers.
 
 use super::{
+    overhead,
     told::{
         Tell,
         Told, //
@@ -49,6 +51,7 @@ impl Tell for Stats {
         let account = data.table.totals(held);
         let live = data.table.live(held);
         let shape = live.map.shape();
+        let memory = data.memory(held) + trigger.meter().map_or(0, |meter| meter.bytes());
 
         if n > 0 {
             out.write_str("\n")?;
@@ -68,7 +71,7 @@ impl Tell for Stats {
             ("size", shape.elts() as u64),
             ("shards", shape.shards() as u64),
             ("cpus_per_shard", shape.cpus_per_shard()),
-            ("memory", data.memory(held) as u64),
+            ("memory", memory as u64),
         ];
         for (title, n) in lines {
             writeln!(out, "{title}: {n}")?;
@@ -78,6 +81,14 @@ impl Tell for Stats {
         }
         if data.definition.program.limit().is_some() {
             writeln!(out, "lost_limited: {}", account.lost_limited)?;
+        }
+        if let Some(overhead) = overhead::of(trigger, held) {
+            writeln!(out, "overhead_ns: {}", overhead.ns)?;
+            writeln!(out, "overhead_ppm: {}", overhead.ppm)?;
+            writeln!(out, "overhead_samples: {}", overhead.samples)?;
+            if overhead.is_over {
+                out.write_str("paused_by: overhead\n")?;
+            }
         }
         Ok(())
     }

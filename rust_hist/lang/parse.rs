@@ -21,6 +21,10 @@ use crate::{
         BITS_MAX,
         BITS_MIN, //
     },
+    overhead::{
+        Budget,
+        Overhead, //
+    },
     rate::Limit,
     stat::Stat,
     text::{
@@ -28,6 +32,7 @@ use crate::{
             is_blank,
             number,
             position,
+            thousandths,
             trim,
             Split, //
         },
@@ -58,6 +63,9 @@ const JOIN: &[u8] = b"join(";
 const HANDLERS: [&[u8]; 4] = [ON_MATCH, ON_MAX, ON_CHANGE, ON_OVER];
 /// The prefix of how often actions run at most.
 const LIMIT: &[u8] = b"limit(";
+/// The word by which the cost of a trigger is measured, and its prefix where it has a budget.
+const OVERHEAD: &[u8] = b"overhead";
+const OVERHEAD_UP_TO: &[u8] = b"overhead(";
 
 /// The word between the parameters and the filter.
 const IF: &[u8] = b"if";
@@ -201,6 +209,7 @@ fn ends_line(params: &[u8]) -> bool {
     last.starts_with(b"size=")
         || last.starts_with(b"clock=")
         || last == b"nohitcount"
+        || last == OVERHEAD
         || last.ends_with(b")")
 }
 
@@ -243,6 +252,12 @@ fn flag(spec: &mut HistSpec<'_>, token: Span) -> Result<(), Refusal> {
             .push(token)
             .map_err(|_| command.explain(Errno::Einval, ErrKind::TooManyActions, token))?,
         word if word.starts_with(LIMIT) => spec.limit = Some((token, limit(&command, token)?)),
+        OVERHEAD => spec.overhead = Some(Overhead { budget: None }),
+        word if word.starts_with(OVERHEAD_UP_TO) => {
+            spec.overhead = Some(Overhead {
+                budget: Some(budget(&command, token)?),
+            });
+        }
         word if word.starts_with(JOIN) => {
             let list = token.skip(JOIN.len());
 
@@ -296,6 +311,17 @@ fn limit(command: &CommandText<'_>, token: Span) -> Result<Limit, Refusal> {
     };
 
     limit.ok_or(command.explain(Errno::Einval, ErrKind::InvalidLimit, list))
+}
+
+/// Parses `overhead(P%)`.
+fn budget(command: &CommandText<'_>, token: Span) -> Result<Budget, Refusal> {
+    let list = token.skip(OVERHEAD_UP_TO.len());
+    let percentage = list.of(command.text()).strip_suffix(b"%)");
+
+    percentage
+        .and_then(thousandths)
+        .and_then(Budget::new)
+        .ok_or(command.explain(Errno::Einval, ErrKind::InvalidBudget, list))
 }
 
 /// Returns log2 of the number of entries that `size=text` asks for, rounded up.

@@ -21,7 +21,9 @@ use crate::{
     text::{
         lex::{
             position,
+            thousandths,
             trim,
+            write_thousandths,
             Split, //
         },
         Out,
@@ -37,8 +39,6 @@ pub(super) const QUANTILES: &[u8] = b"quantiles(";
 /// The units of a whole: thousandths of a percent.
 const WHOLE: u32 = 100 * PERCENT;
 const PERCENT: u32 = 1000;
-/// Most decimals of a percentage.
-const DECIMALS: usize = 3;
 
 /// A quantile: a share of the hits, above 0 and at most all, in thousandths of a percent.
 ///
@@ -59,23 +59,8 @@ pub struct Quantile(u32);
 impl Quantile {
     /// Parses a percentage with at most three decimals; `None` if `text` is none, or not above 0 and up to 100.
     pub fn parse(text: &[u8]) -> Option<Self> {
-        let (whole, decimals) = match position(text, b'.') {
-            Some(at) => (text.get(..at)?, text.get(at.saturating_add(1)..)?),
-            None => (text, &b"0"[..]),
-        };
+        let units = thousandths(text)?;
 
-        if whole.is_empty() || decimals.is_empty() || decimals.len() > DECIMALS {
-            return None;
-        }
-
-        let zeros = b"000".get(decimals.len()..)?;
-        let mut units = 0u32;
-
-        for byte in [whole, decimals, zeros].into_iter().flatten() {
-            let digit = char::from(*byte).to_digit(10)?;
-
-            units = units.checked_mul(10)?.checked_add(digit)?;
-        }
         (1..=WHOLE).contains(&units).then_some(Self(units))
     }
 
@@ -93,15 +78,7 @@ impl Quantile {
 
     /// Writes the percentage as short as it may be typed.
     pub fn write(self, out: &mut impl Out) -> fmt::Result {
-        let decimals = self.0 % PERCENT;
-
-        write!(out, "{}", self.0 / PERCENT)?;
-        match decimals {
-            0 => Ok(()),
-            n if n % 100 == 0 => write!(out, ".{}", n / 100),
-            n if n % 10 == 0 => write!(out, ".{:02}", n / 10),
-            n => write!(out, ".{n:03}"),
-        }
+        write_thousandths(self.0, out)
     }
 }
 

@@ -26,6 +26,7 @@ use crate::{
         QUANTILES_MAX,
         VARS_MAX, //
     },
+    overhead::Overhead,
     rate::Limit,
     stat::Stat,
     text::{
@@ -273,6 +274,8 @@ pub struct HistSpec<'t> {
     pub(crate) quantiles: (Span, List<Quantile, QUANTILES_MAX>),
     /// `limit(..)`, and what it says.
     pub(crate) limit: Option<(Span, Limit)>,
+    /// `overhead`, and what it says.
+    pub(crate) overhead: Option<Overhead>,
     pub(crate) pause: bool,
     pub(crate) cont: bool,
     pub(crate) clear: bool,
@@ -298,6 +301,7 @@ impl<'t> HistSpec<'t> {
             actions: List::new(),
             quantiles: (Span::default(), List::new()),
             limit: None,
+            overhead: None,
             pause: false,
             cont: false,
             clear: false,

@@ -37,11 +37,13 @@ pub(super) enum Part {
     Actions,
     Join,
     Quantiles,
+    /// What it costs, which does not identify a trigger either.
+    Overhead,
     Filter,
 }
 
 impl Part {
-    pub(super) const ALL: [Self; 10] = [
+    pub(super) const ALL: [Self; 11] = [
         Self::Name,
         Self::Keys,
         Self::Vals,
@@ -51,6 +53,7 @@ impl Part {
         Self::Actions,
         Self::Join,
         Self::Quantiles,
+        Self::Overhead,
         Self::Filter,
     ];
 }
@@ -112,7 +115,7 @@ impl Program {
                 pair.same_text(a.name, b.name) && pair.same(&a.field, &b.field)
             }),
             Part::Sort => self.sort_keys() == other.sort_keys(),
-            Part::Table => true,
+            Part::Table | Part::Overhead => true,
             Part::Actions => {
                 self.limit() == other.limit()
                     && same_all(self.actions(), other.actions(), |a, b| {

@@ -104,6 +104,7 @@ impl Program {
             args: Vec::new(),
             quantiles: List::new(),
             limit: None,
+            overhead: None,
             made: Vec::new(),
             key_size: 0,
             aux_words: 0,
@@ -173,6 +174,7 @@ impl Program {
         purpose: Purpose,
     ) -> Result<(), Refusal> {
         self.bits = spec.bits;
+        self.overhead = spec.overhead;
         self.name = spec.name.map(|token| token.skip(b"name=".len()));
         self.clock = spec.clock;
         self.filter = spec.filter;

@@ -17,7 +17,11 @@ use crate::{
         Quantile,
         CLOCK, //
     },
-    text::Out,
+    overhead::Overhead,
+    text::{
+        lex::write_thousandths,
+        Out, //
+    },
     tracing_map::sort::Column, //
 };
 
@@ -126,6 +130,7 @@ impl Program {
                 }
             }
             Part::Quantiles => self.write_quantiles(out)?,
+            Part::Overhead => self.write_overhead(out)?,
             Part::Filter => {
                 if let Some(filter) = self.filter(text) {
                     out.write_str(" if ")?;
@@ -145,6 +150,20 @@ impl Program {
             [] => Ok(()),
             _ => out.write_str(")"),
         }
+    }
+
+    fn write_overhead(&self, out: &mut impl Out) -> fmt::Result {
+        let Some(Overhead { budget }) = self.overhead() else {
+            return Ok(());
+        };
+
+        out.write_str(":overhead")?;
+        if let Some(budget) = budget {
+            out.write_str("(")?;
+            write_thousandths(budget.thousandths(), out)?;
+            out.write_str("%)")?;
+        }
+        Ok(())
     }
 
     /// Prints the name of the column of a quantile; nothing if no key is folded.

@@ -129,6 +129,21 @@ pub struct Head<'a> {
     pub epoch: Epoch,
     /// Whether the table is empty for whoever reads it next; `None` of a reader who only looks.
     pub consumed: Option<bool>,
+    /// What the trigger has cost, if it has `overhead`.
+    pub overhead: Option<Overhead>,
+}
+
+/// What the calls of a trigger have cost since it was made or cleared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Overhead {
+    /// The nanoseconds of a call, in the mean of those that were timed.
+    pub ns: u64,
+    /// The share of one CPU that all calls have taken, in millionths.
+    pub ppm: u64,
+    /// How many calls were timed.
+    pub samples: u64,
+    /// Whether the trigger is paused because it cost more than its budget.
+    pub is_over: bool,
 }
 
 /// The time between two moments at which a table was made, consumed or cleared. Each hit of the table is in one.
@@ -161,6 +176,15 @@ impl<S: Symbols> Json<'_, S> {
         } else {
             b"\"active\""
         })?;
+        if let Some(overhead) = head.overhead {
+            if overhead.is_over {
+                out.write_bytes(b",\"paused_by\":\"overhead\"")?;
+            }
+            member(b",\"overhead\":{\"ns\":", overhead.ns, out)?;
+            member(b",\"ppm\":", overhead.ppm, out)?;
+            member(b",\"samples\":", overhead.samples, out)?;
+            out.write_bytes(b"}")?;
+        }
         if let Some(consumed) = head.consumed {
             out.write_bytes(b",\"consumed\":")?;
             out.write_bytes(if consumed { b"true" } else { b"false" })?;

@@ -7,7 +7,12 @@
 //!
 //! Context: any.
 
-use super::Span;
+use core::fmt;
+
+use super::{
+    Out,
+    Span, //
+};
 use crate::error::Errno;
 
 /// Iterates over the parts of a span that `separator` bytes divide, as `strsep()` does: empty parts
@@ -83,6 +88,51 @@ pub fn trim(text: &[u8], span: Span) -> Span {
     match (first, last) {
         (Some(first), Some(last)) => span.first(last.saturating_add(1)).skip(first),
         _ => span.first(0),
+    }
+}
+
+/// Most decimals of [`thousandths`].
+const DECIMALS: usize = 3;
+
+/// Parses a decimal number with at most three decimals, in thousandths; `None` if `text` is none.
+///
+/// # Examples
+///
+/// ```
+/// use rust_hist::text::lex::thousandths;
+///
+/// assert_eq!(thousandths(b"99.5"), Some(99_500));
+/// assert_eq!(thousandths(b"1."), None);
+/// ```
+pub fn thousandths(text: &[u8]) -> Option<u32> {
+    let (whole, decimals) = match position(text, b'.') {
+        Some(at) => (text.get(..at)?, text.get(at.saturating_add(1)..)?),
+        None => (text, &b"0"[..]),
+    };
+
+    if whole.is_empty() || decimals.is_empty() || decimals.len() > DECIMALS {
+        return None;
+    }
+
+    let zeros = b"000".get(decimals.len()..)?;
+    let mut units = 0u32;
+
+    for byte in [whole, decimals, zeros].into_iter().flatten() {
+        let digit = char::from(*byte).to_digit(10)?;
+
+        units = units.checked_mul(10)?.checked_add(digit)?;
+    }
+    Some(units)
+}
+
+/// Writes a number of thousandths as short as [`thousandths`] parses it.
+pub fn write_thousandths(n: u32, out: &mut impl Out) -> fmt::Result {
+    write!(out, "{}", n / 1000)?;
+    match n % 1000 {
+        0 => Ok(()),
+        n if n % 100 == 0 => write!(out, ".{}", n / 100),
+        n if n % 10 == 0 => write!(out, ".{:02}", n / 10),
+        n => write!(out, ".{n:03}"),
     }
 }
 

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! `overhead` and `overhead(P%)`: what the hits of a trigger cost, and how much they may.
+//!
+//! Each call is counted, and one of [`EVERY`] is timed. The rest is arithmetic of these sums, in process context:
+//! [`Cost`] is what hits have added up, [`Budget`] the share of the machine that they may take, and [`Window`] the time
+//! over which that is judged.
+//!
+//! There is no C counterpart; the statistics of BPF are those of all programs at once, and stop none.
+//!
+//! Context: any. Plain values.
+
+/// One call of so many is timed.
+pub const EVERY: u64 = 64;
+
+/// A call that takes longer, in ns, was interrupted by something else, an interrupt or the machine's host, and its time
+/// is not that of the hit: it is none of the samples.
+pub const LONGEST: u64 = 1_000_000;
+
+/// A window that is shorter, in ns, is not judged yet.
+const SHORTEST: u64 = 500_000_000;
+
+/// The units of a percentage.
+const PERCENT: u32 = 1000;
+const WHOLE: u32 = 100 * PERCENT;
+/// The least budget: 0.01 %.
+const LEAST: u32 = PERCENT / 100;
+
+/// What `overhead` asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Overhead {
+    /// Above which share the trigger pauses; `None` if it never does.
+    pub budget: Option<Budget>,
+}
+
+/// A share of all CPUs that are online, from 0.01 % to 100 %, in thousandths of a percent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Budget(u32);
+
+impl Budget {
+    /// Returns the budget of so many thousandths of a percent; `None` if these are less than 0.01 % or more than all.
+    pub fn new(thousandths: u32) -> Option<Self> {
+        (LEAST..=WHOLE)
+            .contains(&thousandths)
+            .then_some(Self(thousandths))
+    }
+
+    /// Returns it in thousandths of a percent.
+    pub fn thousandths(self) -> u32 {
+        self.0
+    }
+
+    /// Says whether `spent` ns are more than this share of `elapsed` ns of so many CPUs.
+    pub fn is_exceeded(self, spent: u64, elapsed: u64, cpus: u32) -> bool {
+        let available = elapsed.saturating_mul(u64::from(cpus));
+        // OVERFLOW: products of a number of 64 bits and one of 17.
+        let spent = u128::from(spent).wrapping_mul(u128::from(WHOLE));
+        let allowed = u128::from(available).wrapping_mul(u128::from(self.0));
+
+        spent > allowed
+    }
+}
+
+/// The sums that hits have added up: since the trigger was made, or between two moments.
+///
+/// # Examples
+///
+/// ```
+/// use rust_hist::overhead::Cost;
+///
+/// const SECOND: u64 = 1_000_000_000;
+/// // Of 640,000 calls in a second 10,000 were timed, and took 400 us in all.
+/// let cost = Cost { calls: 640_000, samples: 10_000, ns: 400_000 };
+///
+/// assert_eq!(cost.mean(), 40);
+/// assert_eq!(cost.spent(), 25_600_000);
+/// assert_eq!(cost.ppm(SECOND), 25_600, "2.56 % of a CPU");
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Cost {
+    /// All calls.
+    pub calls: u64,
+    /// Those that were timed.
+    pub samples: u64,
+    /// The nanoseconds that the latter took, from the entry of the callback to its end.
+    pub ns: u64,
+}
+
+impl Cost {
+    /// Returns what was added since `before`.
+    pub fn since(&self, before: &Self) -> Self {
+        // A reader may miss the last call of one that is just being timed, and find it the next time.
+        Self {
+            calls: self.calls.saturating_sub(before.calls),
+            samples: self.samples.saturating_sub(before.samples),
+            ns: self.ns.saturating_sub(before.ns),
+        }
+    }
+
+    /// Returns the sums of both.
+    pub fn plus(&self, other: &Self) -> Self {
+        Self {
+            calls: self.calls.wrapping_add(other.calls),
+            samples: self.samples.wrapping_add(other.samples),
+            ns: self.ns.wrapping_add(other.ns),
+        }
+    }
+
+    /// Returns the nanoseconds of a call, in the mean of those that were timed; 0 if none was.
+    pub fn mean(&self) -> u64 {
+        self.ns.checked_div(self.samples).unwrap_or(0)
+    }
+
+    /// Returns the nanoseconds of all calls, if the others took as long as those that were timed; 0 if none was.
+    pub fn spent(&self) -> u64 {
+        self.of(self.calls)
+    }
+
+    /// Returns the nanoseconds of so many calls that take as long as those that were timed.
+    fn of(&self, calls: u64) -> u64 {
+        scaled(self.ns, calls, self.samples)
+    }
+
+    /// Returns the share of one CPU that all calls have taken in `elapsed` ns, in millionths.
+    pub fn ppm(&self, elapsed: u64) -> u64 {
+        scaled(self.spent(), 1_000_000, elapsed)
+    }
+}
+
+/// Returns `n * by / of`, rounded down, or 0 if `of` is 0. If the product has more than 64 bits, as many of the last bits
+/// of the larger factor and of `of` do not count, and a result that may not fit is the largest number.
+fn scaled(n: u64, by: u64, of: u64) -> u64 {
+    if of == 0 {
+        return 0;
+    }
+
+    let bits = |n: u64| u64::BITS.saturating_sub(n.leading_zeros());
+    let excess = bits(n).saturating_add(bits(by)).saturating_sub(u64::BITS);
+    let shifted = |n: u64| n.checked_shr(excess).unwrap_or(0);
+    let product = n.min(by).saturating_mul(shifted(n.max(by)));
+
+    product.checked_div(shifted(of)).unwrap_or(u64::MAX)
+}
+
+/// The time since the cost of a trigger was compared with its budget.
+///
+/// # Examples
+///
+/// ```
+/// use rust_hist::overhead::{Budget, Cost, Window};
+///
+/// const SECOND: u64 = 1_000_000_000;
+/// let one_percent = Budget::new(1000).ok_or("no budget")?;
+/// let mut window = Window::new(0);
+/// let mut cost = Cost { calls: 640_000, samples: 10_000, ns: 400_000 };
+///
+/// // 2.56 % of one CPU are 0.64 % of four.
+/// assert!(!window.end(one_percent, &cost, SECOND, 4));
+/// // Three times as much in the next second.
+/// cost = Cost { calls: 4 * 640_000, samples: 40_000, ns: 1_600_000 };
+/// assert!(window.end(one_percent, &cost, 2 * SECOND, 4));
+/// // Nothing more after that.
+/// assert!(!window.end(one_percent, &cost, 3 * SECOND, 4));
+/// # Ok::<(), &str>(())
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct Window {
+    /// When it began, in ns.
+    since: u64,
+    /// What was spent until then.
+    before: Cost,
+}
+
+impl Window {
+    /// Returns the first window of a trigger that is made at the time `now`, in ns of a clock that never goes back.
+    pub fn new(now: u64) -> Self {
+        Self {
+            since: now,
+            before: Cost::default(),
+        }
+    }
+
+    /// Ends the window at the time `now`, when hits have added up `cost`, and begins the next one. Says whether the calls
+    /// in it took more of `cpus` CPUs than the budget has. One of less than half a second goes on instead.
+    ///
+    /// Calls of a window without a sample are taken to be as long as those of the samples before.
+    pub fn end(&mut self, budget: Budget, cost: &Cost, now: u64, cpus: u32) -> bool {
+        let elapsed = now.saturating_sub(self.since);
+
+        if elapsed < SHORTEST {
+            return false;
+        }
+
+        let within = cost.since(&self.before);
+        let spent = match within.samples {
+            0 => cost.of(within.calls),
+            _ => within.spent(),
+        };
+
+        *self = Self {
+            since: now,
+            before: *cost,
+        };
+        budget.is_exceeded(spent, elapsed, cpus)
+    }
+}
