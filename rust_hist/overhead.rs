@@ -127,19 +127,31 @@ impl Cost {
     }
 }
 
-/// Returns `n * by / of`, rounded down, or 0 if `of` is 0. If the product has more than 64 bits, as many of the last bits
-/// of the larger factor and of `of` do not count, and a result that may not fit is the largest number.
+/// Returns `n * by / of`, rounded down; 0 if `of` is 0, and the largest number if the result is above that.
 fn scaled(n: u64, by: u64, of: u64) -> u64 {
+    // The kernel has no division of 128 bits for Rust: it is done by hand, bit by bit.
+    // OVERFLOW: the product of two numbers of 64 bits.
+    let product = u128::from(n).wrapping_mul(u128::from(by));
+    // CAST: the upper half, and the lower one.
+    let (mut rest, low) = ((product >> 64) as u64, product as u64);
+
     if of == 0 {
         return 0;
     }
+    if rest >= of {
+        return u64::MAX;
+    }
+    (0..u64::BITS).rev().fold(0, |quotient: u64, bit| {
+        let carry = rest >> 63;
 
-    let bits = |n: u64| u64::BITS.saturating_sub(n.leading_zeros());
-    let excess = bits(n).saturating_add(bits(by)).saturating_sub(u64::BITS);
-    let shifted = |n: u64| n.checked_shr(excess).unwrap_or(0);
-    let product = n.min(by).saturating_mul(shifted(n.max(by)));
-
-    product.checked_div(shifted(of)).unwrap_or(u64::MAX)
+        rest = rest << 1 | low.wrapping_shr(bit) & 1;
+        if carry == 0 && rest < of {
+            return quotient << 1;
+        }
+        // OVERFLOW: the rest was below `of`, so twice that, and one, is below twice `of`.
+        rest = rest.wrapping_sub(of);
+        quotient << 1 | 1
+    })
 }
 
 /// The time since the cost of a trigger was compared with its budget.

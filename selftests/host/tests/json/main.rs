@@ -75,6 +75,7 @@ const HEAD: Head<'_> = Head {
     clock_in_ns: true,
     epoch: EPOCH,
     consumed: None,
+    overhead: None,
 };
 
 fn written(write: impl FnOnce(&mut Text) -> fmt::Result) -> String {
@@ -521,6 +522,32 @@ fn what_handlers_keep() {
         )
     );
     parsed(&line);
+}
+
+#[test]
+fn the_first_line_has_the_cost() {
+    let schema = Schema::new();
+    let head = |is_over| Head {
+        paused: is_over,
+        overhead: Some(json::Overhead {
+            ns: 41,
+            ppm: 812,
+            samples: u64::MAX,
+            is_over,
+        }),
+        ..HEAD
+    };
+    let cost = json!({ "ns": 41, "ppm": 812, "samples": u64::MAX });
+    let text = b"keys=next_pid:overhead(1%)";
+    for (is_over, state) in [(false, "active"), (true, "paused")] {
+        let line = header(&SWITCH, text, &head(is_over));
+        schema.check(&line).expect("by the schema");
+        assert_eq!(line["overhead"], cost);
+        assert_eq!(line["state"], state);
+        let by = line.get("paused_by").and_then(Value::as_str);
+        assert_eq!(by, is_over.then_some("overhead"));
+    }
+    assert!(header(&SWITCH, text, &HEAD).get("overhead").is_none());
 }
 
 #[test]
