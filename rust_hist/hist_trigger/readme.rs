@@ -65,6 +65,7 @@ const TEXT: &str = concat!(
 \t            [:<handler>.<action>][:limit(<n>/s)]\n\
 \t            [:join(<field1[,field2,...]>)]\n\
 \t            [:quantiles(<p1[,p2,...]>)]\n\
+\t            [:overhead[(<share>%)]]\n\
 \t            [if <filter>]\n\n\
 \t    Values are fields of the event that are numbers. A key\n\
 \t    can be any field, or the special string 'common_stacktrace',\n\
@@ -110,6 +111,8 @@ const TEXT: &str = concat!(
 \t    column of the hits. Triggers with the same 'name' share one table.\n\
 \t    With 'limit' its actions run at most so often in a second (/s),\n\
 \t    a minute (/m) or an hour (/h).\n\n\
+\t    With 'overhead' the file 'hist_stats' says what its hits cost, and\n\
+\t    it pauses if that is more than so much of all CPUs in a second.\n\n\
 \t    'quantiles' leaves the one key with .log2 or .buckets out of the\n\
 \t    rows, which show percentiles of it instead: quantiles(50,99.9).\n\n\
 \t    What else a hit does is up to handlers:\n\n\

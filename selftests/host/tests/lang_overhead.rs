@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! `overhead` and `overhead(P%)`: what is accepted, how it prints, what is refused.
+//! `overhead` and `overhead(P%)`: what is accepted, how it prints, what is refused.
 
 #![cfg(not(loom))]
 

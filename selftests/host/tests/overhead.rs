@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! what a trigger costs, of given counts, and when that is too much, against integers of any length.
+//! what a trigger costs, of given counts, and when that is too much, against integers of any length.
 
 #![cfg(not(loom))]
 
