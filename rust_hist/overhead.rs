@@ -163,7 +163,7 @@ fn scaled(n: u64, by: u64, of: u64) -> u64 {
 ///
 /// const SECOND: u64 = 1_000_000_000;
 /// let one_percent = Budget::new(1000).ok_or("no budget")?;
-/// let mut window = Window::new(0);
+/// let mut window = Window::new(0, Cost::default());
 /// let mut cost = Cost { calls: 640_000, samples: 10_000, ns: 400_000 };
 ///
 /// // 2.56 % of one CPU are 0.64 % of four.
@@ -184,12 +184,10 @@ pub struct Window {
 }
 
 impl Window {
-    /// Returns the first window of a trigger that is made at the time `now`, in ns of a clock that never goes back.
-    pub fn new(now: u64) -> Self {
-        Self {
-            since: now,
-            before: Cost::default(),
-        }
+    /// Returns a window that begins at the time `now`, in ns of a clock that never goes back, when hits have added up
+    /// `before`.
+    pub fn new(now: u64, before: Cost) -> Self {
+        Self { since: now, before }
     }
 
     /// Ends the window at the time `now`, when hits have added up `cost`, and begins the next one. Says whether the calls
@@ -209,10 +207,7 @@ impl Window {
             _ => within.spent(),
         };
 
-        *self = Self {
-            since: now,
-            before: *cost,
-        };
+        *self = Self::new(now, *cost);
         budget.is_exceeded(spent, elapsed, cpus)
     }
 }

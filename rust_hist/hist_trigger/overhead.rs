@@ -59,7 +59,7 @@ impl Gauge {
         let state = State {
             since: now,
             before: Cost::default(),
-            window: Window::new(now),
+            window: Window::new(now, Cost::default()),
             is_over: false,
         };
         Ok(KBox::new(Self(Guarded::new(state)), GFP_KERNEL)?)
@@ -83,10 +83,12 @@ pub(super) fn of(
     })
 }
 
-/// Says that somebody has paused or continued a trigger.
+/// Says that somebody has paused or continued a trigger: what it has cost until then counts no more.
 pub(super) fn decided(trigger: &Attached<'_, HistTrigger>, held: &EventMutexHeld) {
-    if let Some(gauge) = &trigger.data().gauge {
-        gauge.0.get(held).is_over = false;
+    if let (Some(gauge), Some(meter)) = (&trigger.data().gauge, trigger.meter()) {
+        let state = gauge.0.get(held);
+        state.is_over = false;
+        state.window = Window::new(Moment::now().monotonic, meter.cost());
     }
 }
 
@@ -126,6 +128,8 @@ pub(super) fn watch(command: &Command<HistTrigger>, held: &EventMutexHeld) -> bo
             state.is_over = is_over;
             if is_over {
                 trigger.set_paused(true);
+                // Without what has come while this was decided, which is not that of whoever continues it.
+                state.window = Window::new(now, meter.cost());
             }
         }
     }

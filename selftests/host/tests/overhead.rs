@@ -96,7 +96,7 @@ fn exactly_the_budget_is_not_too_much() {
 #[test]
 fn a_short_window_goes_on() {
     let budget = budget(1000);
-    let mut window = Window::new(5 * SECOND);
+    let mut window = Window::new(5 * SECOND, Cost::default());
     let storm = cost(6_400_000, 100_000, 5_000_000);
 
     // 320 ms in 100 ms of two CPUs, and in 400, and in 1000.
@@ -114,8 +114,17 @@ fn a_short_window_goes_on() {
 }
 
 #[test]
+fn what_was_before_a_window_is_not_in_it() {
+    let storm = cost(6_400_000, 100_000, 5_000_000);
+    let mut window = Window::new(SECOND, storm);
+
+    assert!(!window.end(budget(10), &storm, 2 * SECOND, 1));
+    assert!(window.end(budget(10), &storm.plus(&storm), 3 * SECOND, 1));
+}
+
+#[test]
 fn a_window_without_a_sample_goes_by_those_before() {
-    let mut window = Window::new(0);
+    let mut window = Window::new(0, Cost::default());
     let ppm = |n: u32| budget(n / 10);
 
     // 60 calls of which nothing is known.
@@ -163,7 +172,7 @@ proptest! {
         thousandths in 10u32..5000,
         cpus in 1u32..16,
     ) {
-        let mut window = Window::new(0);
+        let mut window = Window::new(0, Cost::default());
         let (mut now, mut all) = (0, Cost::default());
         let (mut since, mut before) = (0, all);
 
