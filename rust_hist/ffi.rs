@@ -23,6 +23,7 @@ mod bindings;
 pub(crate) mod clock;
 pub(crate) mod command;
 pub(crate) mod cpus;
+mod delayed;
 pub(crate) mod dyn_event;
 pub(crate) mod enable;
 pub(crate) mod error_log;

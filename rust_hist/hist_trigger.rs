@@ -179,8 +179,8 @@ impl HistTrigger {
             nesting.is_inside(),
         );
         let gauge = match definition.program.overhead() {
-            Some(_) => Some(Gauge::new()?),
-            None => None,
+            true => Some(Gauge::new()?),
+            false => None,
         };
         Ok(Self {
             entry,

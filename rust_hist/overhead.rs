@@ -10,6 +10,8 @@
 //!
 //! Context: any. Plain values.
 
+use core::num::NonZeroU32;
+
 /// One call of so many is timed.
 pub const EVERY: u64 = 64;
 
@@ -26,28 +28,21 @@ const WHOLE: u32 = 100 * PERCENT;
 /// The least budget: 0.01 %.
 const LEAST: u32 = PERCENT / 100;
 
-/// What `overhead` asks for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Overhead {
-    /// Above which share the trigger pauses; `None` if it never does.
-    pub budget: Option<Budget>,
-}
-
 /// A share of all CPUs that are online, from 0.01 % to 100 %, in thousandths of a percent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Budget(u32);
+pub struct Budget(NonZeroU32);
 
 impl Budget {
     /// Returns the budget of so many thousandths of a percent; `None` if these are less than 0.01 % or more than all.
     pub fn new(thousandths: u32) -> Option<Self> {
-        (LEAST..=WHOLE)
-            .contains(&thousandths)
-            .then_some(Self(thousandths))
+        let own = NonZeroU32::new(thousandths)?;
+
+        (LEAST..=WHOLE).contains(&thousandths).then_some(Self(own))
     }
 
     /// Returns it in thousandths of a percent.
     pub fn thousandths(self) -> u32 {
-        self.0
+        self.0.get()
     }
 
     /// Says whether `spent` ns are more than this share of `elapsed` ns of so many CPUs.
@@ -55,7 +50,7 @@ impl Budget {
         let available = elapsed.saturating_mul(u64::from(cpus));
         // OVERFLOW: products of a number of 64 bits and one of 17.
         let spent = u128::from(spent).wrapping_mul(u128::from(WHOLE));
-        let allowed = u128::from(available).wrapping_mul(u128::from(self.0));
+        let allowed = u128::from(available).wrapping_mul(u128::from(self.0.get()));
 
         spent > allowed
     }

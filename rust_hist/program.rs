@@ -125,7 +125,7 @@ use crate::{
         QUANTILES_MAX,
         SORT_KEYS_MAX, //
     },
-    overhead::Overhead,
+    overhead::Budget,
     rate::Limit,
     text::Span,
     tracing_map::{
@@ -455,7 +455,8 @@ pub struct Program {
     args: Vec<Arg>,
     quantiles: List<Quantile, QUANTILES_MAX>,
     limit: Option<Limit>,
-    overhead: Option<Overhead>,
+    overhead: bool,
+    budget: Option<Budget>,
     /// Names and types that are not part of the text.
     made: Vec<u8>,
     key_size: u32,
@@ -592,9 +593,14 @@ impl Program {
         self.limit.as_ref()
     }
 
-    /// Returns whether its cost is measured, and with what budget.
-    pub fn overhead(&self) -> Option<Overhead> {
+    /// Returns whether its cost is measured.
+    pub fn overhead(&self) -> bool {
         self.overhead
+    }
+
+    /// Returns the most that it may cost, if there is a limit.
+    pub fn budget(&self) -> Option<Budget> {
+        self.budget
     }
 
     /// Returns the key of buckets that `quantiles()` leaves out of the rows; `None` if there are no quantiles.

@@ -5,7 +5,7 @@
 #include <linux/fs.h>
 #include <linux/module.h>
 #include <linux/notifier.h>
-#include <linux/perf_event.h>
+#include <linux/sched/clock.h>
 #include <linux/seq_file.h>
 #include <linux/stacktrace.h>
 #include <linux/tracefs.h>

@@ -20,6 +20,7 @@
 use super::{
     bindings,
     clock,
+    delayed,
     event::{
         c_str,
         EventFile,
@@ -234,7 +235,7 @@ pub(crate) struct Command<T: Trigger> {
     /// Calls [`Trigger::watch`]. It takes `event_mutex`, so nobody who holds that may wait for it; the triggers that it
     /// looks after are found on `nodes`, so their removal need not.
     #[pin]
-    work: Opaque<bindings::delayed_work>,
+    work: delayed::Work,
     shared: SetOnce<T::Shared>,
 }
 
@@ -309,10 +310,7 @@ impl<T: Trigger> Command<T> {
             nodes: Guarded::new(KVec::new()),
             promised: Cell::new(0),
             open: Atomic::new(0),
-            work <- Opaque::ffi_init(|work: *mut bindings::delayed_work| {
-                // SAFETY: this is the place of the work, which stays where it is until `drop` has waited for it.
-                unsafe { bindings::hist_helper_init_delayed_work(work, Some(Self::work_callback)) };
-            }),
+            work <- delayed::new(Self::work_callback),
             shared: SetOnce::new(),
             command <- Opaque::try_ffi_init(|command: *mut bindings::event_command| {
                 let operations = bindings::event_command {
@@ -334,19 +332,15 @@ impl<T: Trigger> Command<T> {
     }
 
     /// Has [`Trigger::watch`] called in a second, unless it will be anyway. Does not sleep.
-    ///
-    /// The timer is not deferrable: on a CPU that is idle it would wait, while the triggers are hit on another one.
     pub(crate) fn watch_soon(&self, _held: &EventMutexHeld) {
-        // SAFETY: the work was initialised with the command, which is not dropped yet.
-        unsafe { bindings::hist_helper_queue_in_a_second(self.work.get()) };
+        // SAFETY: it was made with the command, and `drop` cancels it.
+        unsafe { delayed::queue(&self.work) };
     }
 
     /// # Safety
     ///
     /// For the workqueue, with the work of a command.
     unsafe extern "C" fn work_callback(work: *mut bindings::work_struct) {
-        // The work is the first member.
-        const { assert!(core::mem::offset_of!(bindings::delayed_work, work) == 0) };
         let work = work.cast::<bindings::delayed_work>();
         // SAFETY: by the contract the work is the member of a `Command`, which waits for it before it goes.
         let command = unsafe { owner_of!(work, Self, work) };
@@ -608,15 +602,11 @@ impl<T: Trigger> Command<T> {
         let timed = unsafe { private.timed.as_ref().unwrap_unchecked() };
         // A record has preemption off, and says how often, so only a call without one turns it off here.
         let guard = event.is_null().then(PreemptGuard::new);
-        // SAFETY: by the line above, or the record, see `Hit::from_raw`; the proof goes before the guard.
-        let preempt = unsafe { PreemptOff::assume() };
         let begin = clock::local();
         // SAFETY: by the invariant of `Timed`, and the contract of this function.
         unsafe { (timed.hit)(data, buffer, rec, event) };
         // A clock that was corrected meanwhile may have gone back: that is no sample.
-        timed
-            .meter
-            .add(clock::local().wrapping_sub(begin), &preempt);
+        timed.meter.add(clock::local().wrapping_sub(begin));
         drop(guard);
     }
 
@@ -684,8 +674,8 @@ impl<T: Trigger> PinnedDrop for Command<T> {
             pr_err!("the trigger command was not registered any more: {}\n", ret);
         }
         // The last time it finds no trigger. It may have to wait for `event_mutex`, which is not held here.
-        // SAFETY: the work was initialised with the command; the module's exit, or the failure of its load, may sleep.
-        unsafe { bindings::cancel_delayed_work_sync(self.work.get()) };
+        // SAFETY: it was made with the command, of which there is no trigger any more.
+        unsafe { delayed::cancel(&self.work) };
     }
 }
 

@@ -7,7 +7,6 @@
 #define RUST_HIST_HELPERS_H
 
 #include <linux/poll.h>
-#include <linux/sched/clock.h>
 #include <trace.h>
 #include <trace_dynevent.h>
 
@@ -71,17 +70,6 @@ HIST_HELPER(u64 hist_helper_current_cgroup(void), return cgroup_id(task_dfl_cgro
 /* Inline in some configurations */
 HIST_HELPER(const char *hist_helper_syscall_name(int nr), return get_syscall_name(nr));
 HIST_HELPER(void hist_helper_poll_wakeup(void), hist_poll_wakeup());
-HIST_HELPER(void *hist_helper_alloc_percpu(size_t size, size_t align),
-		return (__force void *)__alloc_percpu(size, align));
-HIST_HELPER(void *hist_helper_this_cpu_ptr(void *ptr),
-		return this_cpu_ptr((__force void __percpu *)ptr));
-HIST_HELPER(void *hist_helper_per_cpu_ptr(void *ptr, unsigned int cpu),
-		return cpu_possible(cpu) ? per_cpu_ptr((__force void __percpu *)ptr, cpu) : NULL);
-HIST_HELPER(unsigned int hist_helper_num_online_cpus(void), return num_online_cpus());
-HIST_HELPER(void hist_helper_init_delayed_work(struct delayed_work *work, work_func_t func),
-		INIT_DELAYED_WORK(work, func));
-HIST_HELPER(void hist_helper_queue_in_a_second(struct delayed_work *work),
-		queue_delayed_work(system_dfl_wq, work, HZ));
 /* tracing_snapshot_cond() and its callback hold it; arch_spin_lock() is inline */
 HIST_HELPER(void hist_helper_max_lock(struct trace_array *tr),
 		local_irq_disable(); arch_spin_lock(&tr->max_lock));

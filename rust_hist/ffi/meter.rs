@@ -7,10 +7,7 @@
 //! They are words of the trigger and not of its table: triggers of one name share the table, and have a cost each; the map
 //! of a table changes with every epoch, and CPUs may share a shard of it.
 
-use super::{
-    bindings,
-    guard::PreemptOff, //
-};
+use super::cpus::PerCpu;
 use crate::{
     overhead::{
         Cost,
@@ -18,13 +15,10 @@ use crate::{
         LONGEST, //
     },
     sync::{
-        local_add,
-        local_inc,
         Atomic,
         Relaxed, //
     }, //
 };
-use core::ptr::NonNull;
 use kernel::{
     cpu::nr_cpu_ids,
     prelude::*, //
@@ -42,28 +36,14 @@ const CARRIES: usize = 1;
 const SAMPLES: usize = 2;
 const TIME: usize = 3;
 
-/// The words of one trigger.
-///
-/// # Invariants
-///
-/// The address is that of a [`Words`] of each possible CPU, which the value owns. A CPU alone writes its own, by
-/// instructions that no interrupt divides.
-pub(crate) struct Meter(NonNull<c_void>);
-
-// SAFETY: the words are atomic, and each CPU adds to its own.
-unsafe impl Send for Meter {}
-
-// SAFETY: the words are atomic, and each CPU adds to its own.
-unsafe impl Sync for Meter {}
+/// The words of one trigger. Each CPU writes its own, by instructions that no interrupt divides.
+pub(crate) struct Meter(PerCpu<Words>);
 
 impl Meter {
     /// Allocates words that are 0. Process context, sleeps; `ENOMEM`.
     pub(super) fn new() -> Result<Self> {
-        // SAFETY: the size is not 0, and the alignment a power of two below a page.
-        let words =
-            unsafe { bindings::hist_helper_alloc_percpu(size_of::<Words>(), size_of::<Words>()) };
-        // INVARIANT: just allocated, and zeroed.
-        Ok(Self(NonNull::new(words).ok_or(ENOMEM)?))
+        // SAFETY: they are numbers.
+        Ok(Self(unsafe { PerCpu::zeroed() }?))
     }
 
     /// Counts a call; says of one in [`EVERY`] on a CPU that it is to be timed. One instruction and a jump.
@@ -71,14 +51,14 @@ impl Meter {
     /// Context: any, NMI included.
     #[inline(always)]
     pub(super) fn count(&self) -> bool {
-        // SAFETY: by the type invariant the address is valid for each CPU, at the distance from where its `gs` points. One
-        // instruction changes the half of a word, of whichever CPU it is executed on, and an interrupt comes before it or
-        // after it. All other accesses to the word are loads, of a whole one, which the processor does at once.
+        // SAFETY: the address is that of the words of each CPU, at the distance from where its `gs` points. One instruction
+        // changes the half of a word, of whichever CPU it is executed on, and an interrupt comes before it or after it. All
+        // other accesses to the word are loads, of a whole one, which the processor does at once.
         unsafe {
             core::arch::asm!(
                 "add dword ptr gs:[{words}], {step}",
                 "jc {is_timed}",
-                words = in(reg) self.0.as_ptr(),
+                words = in(reg) self.0.base(),
                 step = const STEP,
                 is_timed = label { return true },
                 options(nostack),
@@ -90,51 +70,47 @@ impl Meter {
     /// Adds what a call has taken, for which [`Meter::count`] has said so.
     ///
     /// Context: any, NMI included.
-    pub(super) fn add(&self, ns: u64, _preempt: &PreemptOff<'_>) {
-        // SAFETY: by the type invariant; the address of the words of this CPU, on which the proof keeps the task.
-        let words =
-            unsafe { &*bindings::hist_helper_this_cpu_ptr(self.0.as_ptr()).cast::<Words>() };
-        local_inc(words, CARRIES);
+    pub(super) fn add(&self, ns: u64) {
+        self.add_to::<CARRIES>(1);
         if ns <= LONGEST {
-            local_inc(words, SAMPLES);
-            local_add(words, TIME, ns);
+            self.add_to::<SAMPLES>(1);
+            self.add_to::<TIME>(ns);
+        }
+    }
+
+    /// Adds to a word of this CPU.
+    fn add_to<const AT: usize>(&self, n: u64) {
+        const { assert!(AT * 8 < size_of::<Words>()) };
+        // SAFETY: as in `count`, of a whole word.
+        unsafe {
+            core::arch::asm!(
+                "add qword ptr gs:[{words} + 8 * {at}], {n}",
+                words = in(reg) self.0.base(),
+                at = const AT,
+                n = in(reg) n,
+                options(nostack),
+            );
         }
     }
 
     /// What all calls have cost. Exact once they are complete.
     pub(crate) fn cost(&self) -> Cost {
-        (0..nr_cpu_ids())
-            .filter_map(|cpu| {
-                // SAFETY: by the type invariant, and the helper returns null for CPUs that cannot be.
-                NonNull::new(unsafe { bindings::hist_helper_per_cpu_ptr(self.0.as_ptr(), cpu) })
-            })
-            .map(|words| {
-                // SAFETY: by the type invariant.
-                let [steps, carries, samples, ns] = unsafe { words.cast::<Words>().as_ref() };
-                // ORDERING: sums that stand for themselves, here and below.
-                let steps = (steps.load(Relaxed) >> STEP_BITS) & (EVERY - 1);
-                Cost {
-                    calls: carries
-                        .load(Relaxed)
-                        .wrapping_mul(EVERY)
-                        .wrapping_add(steps),
-                    samples: samples.load(Relaxed),
-                    ns: ns.load(Relaxed),
-                }
-            })
-            .fold(Cost::default(), |sum, cost| sum.plus(&cost))
+        let costs = self.0.all().map(|[steps, carries, samples, ns]| {
+            // ORDERING: sums that stand for themselves, here and below.
+            let steps = (steps.load(Relaxed) >> STEP_BITS) & (EVERY - 1);
+            let carries = carries.load(Relaxed).wrapping_mul(EVERY);
+            Cost {
+                calls: carries.wrapping_add(steps),
+                samples: samples.load(Relaxed),
+                ns: ns.load(Relaxed),
+            }
+        });
+        costs.fold(Cost::default(), |sum, cost| sum.plus(&cost))
     }
 
     /// The bytes that it takes, of all CPUs.
     pub(crate) fn bytes(&self) -> usize {
         // CAST: a number of CPUs.
         size_of::<Words>() * nr_cpu_ids() as usize
-    }
-}
-
-impl Drop for Meter {
-    fn drop(&mut self) {
-        // SAFETY: by the type invariant the words are the value's own.
-        unsafe { bindings::free_percpu(self.0.as_ptr()) };
     }
 }

@@ -295,7 +295,7 @@ impl<'a> Request<'a> {
         if program.starts_paused() {
             trigger.set_paused();
         }
-        if program.overhead().is_some() {
+        if program.overhead() {
             trigger.time()?;
         }
 
@@ -326,7 +326,7 @@ impl<'a> Request<'a> {
         // From here on `remove` gives back what is held.
         hold.keep();
         trigger.attach();
-        if program.overhead().is_some_and(|it| it.budget.is_some()) {
+        if program.budget().is_some() {
             self.command.watch_soon(held);
         }
         Ok(())

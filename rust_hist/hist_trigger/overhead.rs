@@ -29,7 +29,6 @@ use crate::{
     },
     overhead::{
         Cost,
-        Overhead,
         Window, //
     },
     render::json, //
@@ -113,10 +112,7 @@ pub(super) fn watch(command: &Command<HistTrigger>, held: &EventMutexHeld) -> bo
         let (Some(gauge), Some(meter)) = (&trigger.data().gauge, trigger.meter()) else {
             continue;
         };
-        let Some(Overhead {
-            budget: Some(budget),
-        }) = trigger.data().definition.program.overhead()
-        else {
+        let Some(budget) = trigger.data().definition.program.budget() else {
             continue;
         };
         are_any = true;

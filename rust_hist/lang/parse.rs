@@ -21,10 +21,7 @@ use crate::{
         BITS_MAX,
         BITS_MIN, //
     },
-    overhead::{
-        Budget,
-        Overhead, //
-    },
+    overhead::Budget,
     rate::Limit,
     stat::Stat,
     text::{
@@ -252,11 +249,9 @@ fn flag(spec: &mut HistSpec<'_>, token: Span) -> Result<(), Refusal> {
             .push(token)
             .map_err(|_| command.explain(Errno::Einval, ErrKind::TooManyActions, token))?,
         word if word.starts_with(LIMIT) => spec.limit = Some((token, limit(&command, token)?)),
-        OVERHEAD => spec.overhead = Some(Overhead { budget: None }),
+        OVERHEAD => (spec.overhead, spec.budget) = (true, None),
         word if word.starts_with(OVERHEAD_UP_TO) => {
-            spec.overhead = Some(Overhead {
-                budget: Some(budget(&command, token)?),
-            });
+            (spec.overhead, spec.budget) = (true, Some(budget(&command, token)?));
         }
         word if word.starts_with(JOIN) => {
             let list = token.skip(JOIN.len());

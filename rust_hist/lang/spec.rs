@@ -26,7 +26,7 @@ use crate::{
         QUANTILES_MAX,
         VARS_MAX, //
     },
-    overhead::Overhead,
+    overhead::Budget,
     rate::Limit,
     stat::Stat,
     text::{
@@ -274,8 +274,9 @@ pub struct HistSpec<'t> {
     pub(crate) quantiles: (Span, List<Quantile, QUANTILES_MAX>),
     /// `limit(..)`, and what it says.
     pub(crate) limit: Option<(Span, Limit)>,
-    /// `overhead`, and what it says.
-    pub(crate) overhead: Option<Overhead>,
+    /// `overhead`, and what it allows.
+    pub(crate) overhead: bool,
+    pub(crate) budget: Option<Budget>,
     pub(crate) pause: bool,
     pub(crate) cont: bool,
     pub(crate) clear: bool,
@@ -301,7 +302,8 @@ impl<'t> HistSpec<'t> {
             actions: List::new(),
             quantiles: (Span::default(), List::new()),
             limit: None,
-            overhead: None,
+            overhead: false,
+            budget: None,
             pause: false,
             cont: false,
             clear: false,

@@ -104,7 +104,8 @@ impl Program {
             args: Vec::new(),
             quantiles: List::new(),
             limit: None,
-            overhead: None,
+            overhead: false,
+            budget: None,
             made: Vec::new(),
             key_size: 0,
             aux_words: 0,
@@ -174,7 +175,7 @@ impl Program {
         purpose: Purpose,
     ) -> Result<(), Refusal> {
         self.bits = spec.bits;
-        self.overhead = spec.overhead;
+        (self.overhead, self.budget) = (spec.overhead, spec.budget);
         self.name = spec.name.map(|token| token.skip(b"name=".len()));
         self.clock = spec.clock;
         self.filter = spec.filter;

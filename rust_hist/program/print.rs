@@ -17,7 +17,6 @@ use crate::{
         Quantile,
         CLOCK, //
     },
-    overhead::Overhead,
     text::{
         lex::write_thousandths,
         Out, //
@@ -153,12 +152,12 @@ impl Program {
     }
 
     fn write_overhead(&self, out: &mut impl Out) -> fmt::Result {
-        let Some(Overhead { budget }) = self.overhead() else {
+        if !self.overhead() {
             return Ok(());
-        };
+        }
 
         out.write_str(":overhead")?;
-        if let Some(budget) = budget {
+        if let Some(budget) = self.budget() {
             out.write_str("(")?;
             write_thousandths(budget.thousandths(), out)?;
             out.write_str("%)")?;
