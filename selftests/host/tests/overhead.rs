@@ -67,6 +67,21 @@ fn what_small_numbers_cost_is_exact() {
 }
 
 #[test]
+fn what_the_largest_numbers_cost_is_exact() {
+    let most = u64::MAX;
+
+    for n in [0, 1, 2, most >> 1, most - 1, most] {
+        assert_eq!(cost(n, most, most).spent(), n);
+        assert_eq!(cost(most, n, n).spent(), if n == 0 { 0 } else { most });
+        assert_eq!(cost(n, most - 1, most).spent(), exact(most, n, most - 1));
+        assert_eq!(
+            cost(most, 1, n).ppm(most),
+            exact(exact(n, most, 1), 1_000_000, most)
+        );
+    }
+}
+
+#[test]
 fn what_years_cost() {
     // A hundred CPUs that do nothing else for a year.
     let elapsed = 365 * 86_400 * SECOND;
