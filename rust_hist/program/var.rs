@@ -98,14 +98,13 @@ impl Compiler<'_, '_> {
             self.check_unique(name, expr, purpose)?;
             self.own = Own::Computed;
 
-            let parsed = self.expression(expr, Usage::Variable)?;
-
-            if parsed.field.is_bucketed() {
-                return Err(self
-                    .spec
-                    .command
-                    .refuse(ErrKind::BadFieldModifier, parsed.seen));
-            }
+            let parsed = self
+                .expression(expr, Usage::Variable)
+                .and_then(|parsed| match parsed.field.is_bucketed() {
+                    true => Err(self.command.refuse(ErrKind::BadFieldModifier, parsed.seen)),
+                    false => Ok(parsed),
+                })
+                .map_err(|refusal| self.name_first(name, refusal))?;
 
             let field = match parsed.field.modifier {
                 Modifier::Execname => {
@@ -142,6 +141,18 @@ impl Compiler<'_, '_> {
             return Ok(());
         }
         Err(self.command.refuse(ErrKind::DuplicateVar, name))
+    }
+
+    /// Returns why a definition is refused whose expression is: for its name, if another trigger has given that to a
+    /// variable, as C looks at the name first. Without a message an allocation failed.
+    fn name_first(&self, name: Span, refusal: Refusal) -> Refusal {
+        let own = u8::try_from(self.program.vars.len()).map_or(0, bit);
+
+        match self.defined_elsewhere & own {
+            0 => refusal,
+            _ if refusal.is_silent() => refusal,
+            _ => self.command.refuse(ErrKind::DuplicateVar, name),
+        }
     }
 
     /// Refuses a variable with the name of one that another trigger of the event stores if it is stored, too. If not,

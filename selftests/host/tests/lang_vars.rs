@@ -440,6 +440,10 @@ fn h_var_11_keys_and_values_name_numbers_of_the_hit() {
     );
     // What C finds first is said first.
     world.refuses("mine=u8+1:keys=junk", Einval, &[(DuplicateVar, "mine")]);
+    for expr in ["u8+u8+u8+u8+u8", "u8+junk", "(u8+1"] {
+        let text = format!("keys=s32:other=u8,mine={expr}");
+        world.refuses(&text, Einval, &[(DuplicateVar, "mine")]);
+    }
     world.refuses(
         "mine=u8+1:keys=$mine:mine=u8+2",
         Einval,
