@@ -31,7 +31,7 @@ const LATER: c_uint = 1000;
 pub(super) fn new(run: WorkFn) -> impl PinInit<Work> {
     const { assert!(core::mem::offset_of!(bindings::delayed_work, work) == 0) };
     Opaque::ffi_init(move |own: *mut bindings::delayed_work| {
-        let name = c"rust_hist".as_ptr().cast();
+        let name = c"rust_hist".as_char_ptr();
         // SAFETY: this is the place of the work; name and key are static.
         unsafe {
             let key = static_lock_class!().as_ptr();
