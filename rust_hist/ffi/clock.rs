@@ -4,7 +4,10 @@
 //!
 //! C header: [`include/linux/timekeeping.h`](srctree/include/linux/timekeeping.h)
 
-use super::bindings;
+use super::{
+    arch,
+    bindings, //
+};
 use kernel::time::{
     ClockSource,
     Monotonic,
@@ -25,8 +28,7 @@ pub(crate) fn fast() -> u64 {
 ///
 /// Context: any, NMI included, with preemption off until the end of what is measured.
 pub(crate) fn local() -> u64 {
-    // SAFETY: the function takes no lock and has no precondition; it may be called in any context.
-    unsafe { bindings::local_clock() }
+    arch::local_clock()
 }
 
 /// A moment by two clocks, in nanoseconds.

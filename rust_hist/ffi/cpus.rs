@@ -70,8 +70,8 @@ impl<T> PerCpu<T> {
         })
     }
 
-    /// The address of the value of a CPU at the distance from where its `gs` points: with that prefix an instruction
-    /// finds the value of whichever CPU executes it.
+    /// The address from which that of each CPU has the distance that is the CPU's: `arch` finds the value of the CPU that
+    /// executes it.
     #[inline(always)]
     pub(super) fn base(&self) -> *mut T {
         self.base.as_ptr()

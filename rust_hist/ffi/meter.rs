@@ -7,7 +7,10 @@
 //! They are words of the trigger and not of its table: triggers of one name share the table, and have a cost each; the map
 //! of a table changes with every epoch, and CPUs may share a shard of it.
 
-use super::cpus::PerCpu;
+use super::{
+    arch,
+    cpus::PerCpu, //
+};
 use crate::{
     overhead::{
         Cost,
@@ -51,20 +54,8 @@ impl Meter {
     /// Context: any, NMI included.
     #[inline(always)]
     pub(super) fn count(&self) -> bool {
-        // SAFETY: the address is that of the words of each CPU, at the distance from where its `gs` points. One instruction
-        // changes the half of a word, of whichever CPU it is executed on, and an interrupt comes before it or after it. All
-        // other accesses to the word are loads, of a whole one, which the processor does at once.
-        unsafe {
-            core::arch::asm!(
-                "add dword ptr gs:[{words}], {step}",
-                "jc {is_timed}",
-                words = in(reg) self.0.base(),
-                step = const STEP,
-                is_timed = label { return true },
-                options(nostack),
-            );
-        }
-        false
+        // SAFETY: the words of each CPU are there as long as the meter, and all other accesses to the first one are loads.
+        unsafe { arch::add_half_on_cpu::<STEP>(self.0.base().cast()) }
     }
 
     /// Adds what a call has taken, for which [`Meter::count`] has said so.
@@ -81,16 +72,8 @@ impl Meter {
     /// Adds to a word of this CPU.
     fn add_to<const AT: usize>(&self, n: u64) {
         const { assert!(AT * 8 < size_of::<Words>()) };
-        // SAFETY: as in `count`, of a whole word.
-        unsafe {
-            core::arch::asm!(
-                "add qword ptr gs:[{words} + 8 * {at}], {n}",
-                words = in(reg) self.0.base(),
-                at = const AT,
-                n = in(reg) n,
-                options(nostack),
-            );
-        }
+        // SAFETY: as in `count`, of another word, which the assertion finds among them.
+        unsafe { arch::add_on_cpu(self.0.base().cast::<u64>().wrapping_add(AT), n) };
     }
 
     /// What all calls have cost. Exact once they are complete.

@@ -9,6 +9,10 @@
 //! Context: any, NMI included.
 
 use super::bindings;
+use crate::sync::{
+    Atomic,
+    Relaxed, //
+};
 use core::arch::asm;
 
 /// Returns what the running task begins with.
@@ -81,11 +85,60 @@ pub(super) unsafe fn lower_preempt_count() {
     unsafe { count().write_volatile(preempt_count().wrapping_sub(1)) };
 }
 
+/// Returns the time by the clock of this CPU, in nanoseconds: `local_clock()`, which is that of the scheduler on this
+/// architecture. Context: any, NMI included.
+#[inline(always)]
+pub(super) fn local_clock() -> u64 {
+    // SAFETY: the function takes no lock and has no precondition; it may be called in any context.
+    unsafe { bindings::sched_clock() }
+}
+
 /// Returns the record that this CPU writes first and copies if somebody wants it; null if there is none.
 #[inline(always)]
 pub(super) fn scratch_record() -> *mut bindings::ring_buffer_event {
     // SAFETY: it reads a pointer that this CPU has.
     unsafe { bindings::hist_helper_scratch_record() }
+}
+
+/// Returns where the word of the present CPU is, of those at `word`, an address of `ffi/cpus.rs`. The task may go to another
+/// CPU at any moment, so the caller changes the word by an atomic instruction.
+#[inline(always)]
+fn on_cpu<T>(word: *mut T) -> *mut T {
+    let offsets = (&raw const bindings::__per_cpu_offset).cast::<usize>();
+    // SAFETY: whichever CPU it was a moment ago, its word will do. The array is one of the kernel image, with an item for
+    // each CPU.
+    let offset = unsafe { offsets.add(cpu() as usize).read() };
+    word.wrapping_byte_add(offset)
+}
+
+/// Adds `STEP` to the first half of this CPU's word at `word`, an address of `ffi/cpus.rs`; returns whether that has a carry.
+///
+/// Context: any, NMI included.
+///
+/// # Safety
+///
+/// Each CPU must have such a word, which all others only load.
+#[inline(always)]
+pub(super) unsafe fn add_half_on_cpu<const STEP: u32>(word: *mut u64) -> bool {
+    // SAFETY: by the contract; this architecture is little endian, so the first half has the address of the word.
+    let half = unsafe { Atomic::<u32>::from_ptr(on_cpu(word).cast()) };
+    // ORDERING: a number by itself.
+    half.fetch_add(STEP, Relaxed).overflowing_add(STEP).1
+}
+
+/// Adds to this CPU's word at `word`, an address of `ffi/cpus.rs`.
+///
+/// Context: any, NMI included.
+///
+/// # Safety
+///
+/// Each CPU must have such a word, which all others only load.
+#[inline(always)]
+pub(super) unsafe fn add_on_cpu(word: *mut u64, n: u64) {
+    // SAFETY: by the contract.
+    let word = unsafe { Atomic::<u64>::from_ptr(on_cpu(word)) };
+    // ORDERING: a number by itself.
+    word.fetch_add(n, Relaxed);
 }
 
 /// Writes `words` zeros.

@@ -90,6 +90,13 @@ pub(super) unsafe fn lower_preempt_count() {
     }
 }
 
+/// Returns the time by the clock of this CPU, in nanoseconds. Context: any, NMI included.
+#[inline(always)]
+pub(super) fn local_clock() -> u64 {
+    // SAFETY: the function takes no lock and has no precondition; it may be called in any context.
+    unsafe { bindings::local_clock() }
+}
+
 /// Returns the record that this CPU writes first and copies if somebody wants it; null if there is none.
 #[inline(always)]
 pub(super) fn scratch_record() -> *mut bindings::ring_buffer_event {
@@ -104,6 +111,50 @@ pub(super) fn scratch_record() -> *mut bindings::ring_buffer_event {
         );
     }
     record
+}
+
+/// Adds `STEP` to the first half of this CPU's word at `word`, an address of `ffi/cpus.rs`; returns whether that has a carry.
+///
+/// Context: any, NMI included.
+///
+/// # Safety
+///
+/// Each CPU must have such a word, which all others only load.
+#[inline(always)]
+pub(super) unsafe fn add_half_on_cpu<const STEP: u32>(word: *mut u64) -> bool {
+    // SAFETY: by the contract. One instruction changes the half of a word, of whichever CPU it is executed on, and an
+    // interrupt comes before it or after it. Loads are of a whole word, which the processor does at once.
+    unsafe {
+        asm!(
+            "add dword ptr gs:[{word}], {step}",
+            "jc {has_carry}",
+            word = in(reg) word,
+            step = const STEP,
+            has_carry = label { return true },
+            options(nostack),
+        );
+    }
+    false
+}
+
+/// Adds to this CPU's word at `word`, an address of `ffi/cpus.rs`.
+///
+/// Context: any, NMI included.
+///
+/// # Safety
+///
+/// Each CPU must have such a word, which all others only load.
+#[inline(always)]
+pub(super) unsafe fn add_on_cpu(word: *mut u64, n: u64) {
+    // SAFETY: by the contract. One instruction changes the word of whichever CPU it is executed on.
+    unsafe {
+        asm!(
+            "add qword ptr gs:[{word}], {n}",
+            word = in(reg) word,
+            n = in(reg) n,
+            options(nostack),
+        );
+    }
 }
 
 /// Writes `words` zeros, as `memset64()` does.
