@@ -30,10 +30,14 @@ use super::{
 pub(super) const IMMEDIATE: u32 = 1 << 0;
 /// The time stamp, with something done to it: less a reference, for example.
 pub(super) const STAMPS: u32 = 1 << 1;
+/// Expressions of simple numbers that need an evaluation stack.
+pub(super) const EXPRS: u32 = 1 << 2;
 /// All others.
-pub(super) const OTHERS: u32 = 1 << 2;
+pub(super) const OTHERS: u32 = 1 << 3;
+/// Those of the record and the CPU alone.
+pub(super) const OF_RECORD: u32 = IMMEDIATE | EXPRS;
 /// All.
-pub(super) const NUMBERS: u32 = IMMEDIATE | STAMPS | OTHERS;
+pub(super) const NUMBERS: u32 = OF_RECORD | STAMPS | OTHERS;
 
 /// The inputs of all numbers of one hit. A number depends on nothing else, so computing it twice in one hit gives one
 /// value.
@@ -138,16 +142,24 @@ impl Plan {
             return number.finish::<false>(stamp, refs);
         }
         // Without references there is nothing to take off.
-        let refs = if const { OF == IMMEDIATE } { &[] } else { refs };
+        let refs = if const { OF & !OF_RECORD == 0 } {
+            &[]
+        } else {
+            refs
+        };
         match number.simple::<false>(record, || env.cpu(), refs) {
             Some(value) => value,
             None => self.computed::<OF>(number, inputs),
         }
     }
 
-    /// The value of a number that is not simple.
+    /// The value of a number that is not simple. Without [`EXPRS`] a linear expression is evaluated without a call.
     #[inline(always)]
-    fn computed<const OF: u32>(&self, number: &Operand, inputs: Inputs<'_, impl Env>) -> u64 {
+    pub(super) fn computed<const OF: u32>(
+        &self,
+        number: &Operand,
+        inputs: Inputs<'_, impl Env>,
+    ) -> u64 {
         let Inputs {
             record,
             env,
@@ -160,6 +172,10 @@ impl Plan {
             _ if const { OF & OTHERS != 0 } => {
                 return self.expression(number, record, env.cpu(), stamp, refs)
             }
+            Source::Stack if const { OF & EXPRS != 0 } => {
+                return self.any_expression(number, record, env.cpu(), 0, &[])
+            }
+            _ if const { OF & EXPRS != 0 } => return self.linear_apart(number, record, env.cpu()),
             _ => self.linear(number.code, record, || env.cpu()),
         };
 
@@ -171,31 +187,18 @@ impl Plan {
         match number.source {
             Source::Timestamp => STAMPS,
             Source::Linear => IMMEDIATE,
+            Source::Stack if self.is_of_record(number) => EXPRS,
+            Source::Stack => OTHERS,
             _ if number.is_simple() => IMMEDIATE,
             _ => OTHERS,
         }
     }
 
-    /// A word of a short key. With `ANY` false it is such a number, with `TEXT` perhaps a word of a string, with `PARTS`
-    /// perhaps one that [has parts](Operand::has_parts).
-    #[inline(always)]
-    pub(super) fn word<const TEXT: bool, const ANY: bool, const PARTS: bool>(
-        &self,
-        word: &Operand,
-        inputs: Inputs<'_, impl Env>,
-    ) -> u64 {
-        let env = inputs.env;
+    /// Whether an expression is made of numbers of the record and the CPU alone.
+    fn is_of_record(&self, number: &Operand) -> bool {
+        let mut steps = self.steps_of(number.code).iter();
 
-        debug_assert!(ANY || word.is_simple() || (TEXT && word.source == Source::Text));
-        // Without other numbers there is nothing to take off.
-        let refs = if const { ANY } { inputs.refs } else { &[] };
-
-        match word.simple::<PARTS>(inputs.record, || env.cpu(), refs) {
-            Some(value) => value,
-            None if TEXT && word.source == Source::Text => word.text(inputs.record),
-            None if ANY => self.computed::<NUMBERS>(word, inputs),
-            None => 0,
-        }
+        !self.reads_list(number) && steps.all(|step| step.operand.source != Source::Timestamp)
     }
 
     /// The value of a [`Source::Linear`], with a call.

@@ -39,7 +39,8 @@ use crate::{
 use super::{
     eval::{
         Inputs,
-        NUMBERS, //
+        NUMBERS,
+        OF_RECORD, //
     },
     exec::{
         keep_comm,
@@ -60,6 +61,7 @@ use super::{
         ACTIONS,
         EVERYTHING,
         KEY_ANY,
+        KEY_EXPRS,
         KEY_PARTS,
         KEY_TEXT,
         KEY_VALUES,
@@ -71,8 +73,10 @@ use super::{
         SUMS,
         TALLIES,
         VALS_ANY,
+        VALS_EXPRS,
         VARS,
         VARS_ANY,
+        VARS_EXPRS,
         VARS_NAME,
         VARS_OTHER,
         VARS_STACK,
@@ -113,9 +117,19 @@ pub type MissedIn<'c, C> = Missed<'c, <C as Context<'c>>::Storage, <C as Context
 /// The computation of numbers that all others may be made of.
 const VALUES: u32 = KEY_VALUES;
 
+/// Values that are no plain numbers of the record.
+const COMPUTED_VALS: u32 = VALS_EXPRS | VALS_ANY;
+
 /// Steps that write the aux words of the element.
-const IN_ENTRY: u32 =
-    VARS | VARS_STAMP | VARS_ANY | VARS_TEXT | VARS_NAME | VARS_STACK | VARS_OTHER | ACTIONS;
+const IN_ENTRY: u32 = VARS
+    | VARS_STAMP
+    | VARS_EXPRS
+    | VARS_ANY
+    | VARS_TEXT
+    | VARS_NAME
+    | VARS_STACK
+    | VARS_OTHER
+    | ACTIONS;
 
 /// Handles one hit. `K` is the form of the key, `REFS` the most references that the trigger may have, `STEPS` the other
 /// steps, `ROOM` the most numbers that are computed once. With `LAST` false it returns [`Outcome::Redo`] for a key that
@@ -418,7 +432,7 @@ fn leave<'c, C: Context<'c>, const STEPS: u32, const ROOM: usize>(
         _ => shard.keep::<true>(elt, &program.tallies, &sums),
     };
     if let Some(from) = left {
-        match const { STEPS & VALS_ANY } {
+        match const { STEPS & COMPUTED_VALS } {
             0 => cx.keep_rest(map.map(), elt, from),
             _ => keep_computed(cx, map.map(), stamp, refs, elt, from),
         }
@@ -488,12 +502,13 @@ impl<'h, 'c: 'h, C: Context<'c>, const STEPS: u32> Values for Sums<'h, C, STEPS>
         let Inputs { record, env, .. } = self.inputs;
         let plan = &env.program().plan;
 
-        match (plan.vals.place(i), const { STEPS & VALS_ANY }) {
+        match (plan.vals.place(i), const { STEPS & COMPUTED_VALS }) {
             (None, _) => 0,
             (Some(value), 0) => {
                 debug_assert!(value.is_plain());
                 value.load(record, || env.cpu()).unwrap_or(0)
             }
+            (Some(value), VALS_EXPRS) => plan.number::<OF_RECORD>(value, self.inputs),
             (Some(value), _) => plan.number::<NUMBERS>(value, self.inputs),
         }
     }
@@ -590,7 +605,7 @@ impl<K: KeyForm, const STEPS: u32, const REST: u32> RecordPath for OfRecord<K, S
 
     #[inline(always)]
     fn hit<'c, C: Context<'c>>(cx: C) -> Outcome<MissedIn<'c, C>> {
-        const { assert!(STEPS & !REST == 0 && REST & !(WITH_TALLIES | SUMS | WITH_VARS) == 0) };
+        const { assert!(STEPS & !REST == 0 && REST & !(WITH_TALLIES | SUMS | OF_RECORD_ALONE) == 0) };
         hit::<K, C, 0, STEPS, 0, false>(cx, None, None)
     }
 }
@@ -615,6 +630,10 @@ const WITH_TALLIES: u32 = WITH_PARTS | ALL_TALLIES;
 const MANY_WORDS: u32 = NESTED | SHARED | SUMS | ALL_TALLIES;
 /// Steps of a [`RecordPath`] with variables.
 const WITH_VARS: u32 = PLAIN | VARS | VARS_TEXT;
+/// Steps of a [`RecordPath`] without variables that computes expressions.
+const WITH_EXPRS: u32 = WITH_PARTS | KEY_EXPRS | VALS_EXPRS;
+/// Steps of a [`RecordPath`] with variables that computes expressions.
+const OF_RECORD_ALONE: u32 = WITH_VARS | WITH_EXPRS | VARS_EXPRS | VARS_NAME;
 
 /// Keys `K`, at most `REFS` variables of other triggers, and `STEPS`.
 pub(super) struct Path<K, const REFS: usize, const STEPS: u32>(PhantomData<K>);
@@ -825,12 +844,12 @@ fn everything<E: Entry, const WORDS: usize>() -> Row<E::Fn> {
 }
 
 /// How many paths there are.
-pub const PATHS: usize = 96;
+pub const PATHS: usize = 104;
 
 // What rows offer, in the order of how much code it is.
-const COMPUTED: u32 = KEY_ANY | VALS_ANY | STAMP;
+const COMPUTED: u32 = KEY_EXPRS | KEY_ANY | VALS_EXPRS | VALS_ANY | STAMP;
 const STAMPED: u32 = STAMP | VARS_STAMP;
-const ANY_VARS: u32 = STAMPED | VARS | VARS_ANY;
+const ANY_VARS: u32 = STAMPED | VARS | VARS_EXPRS | VARS_ANY;
 const TEXTS: u32 = VARS_TEXT | VARS_NAME;
 const FOR_ALL: u32 = EVERYTHING & !(KEY_VALUES | ALL_TALLIES);
 const JOINED: u32 = KEY_TEXT | COMPUTED | SHARED | NESTED;
@@ -865,6 +884,10 @@ pub fn paths<E: Entry>() -> impl Iterator<Item = Row<E::Fn>> {
         record::<E, Words<2>, { WITH_PARTS }, WITH_PARTS>,
         record::<E, Words<3>, { WITH_PARTS }, WITH_PARTS>,
         record::<E, Words<4>, { WITH_PARTS }, WITH_PARTS>,
+        record::<E, Words<1>, { WITH_EXPRS }, WITH_EXPRS>,
+        record::<E, Words<2>, { WITH_EXPRS }, WITH_EXPRS>,
+        record::<E, Words<3>, { WITH_EXPRS }, WITH_EXPRS>,
+        record::<E, Words<4>, { WITH_EXPRS }, WITH_EXPRS>,
         record::<E, Words<1>, { TALLIES }, WITH_TALLIES>,
         record::<E, Words<1>, { ALL_TALLIES }, WITH_TALLIES>,
         record::<E, Words<2>, { KEY_TEXT | TALLIES }, WITH_TALLIES>,
@@ -882,6 +905,12 @@ pub fn paths<E: Entry>() -> impl Iterator<Item = Row<E::Fn>> {
         record::<E, Words<2>, { VARS | NESTED | SHARED }, WITH_VARS>,
         record::<E, Words<3>, { VARS | KEY_TEXT | NESTED | SHARED }, WITH_VARS>,
         record::<E, Words<4>, { VARS | KEY_TEXT | NESTED | SHARED }, WITH_VARS>,
+        record::<E, Words<1>, { KEY_TEXT | VARS | VARS_TEXT | SHARED }, WITH_VARS>,
+        record::<E, Words<2>, { KEY_TEXT | VARS | VARS_TEXT | SHARED }, WITH_VARS>,
+        record::<E, Words<1>, { OF_RECORD_ALONE }, OF_RECORD_ALONE>,
+        record::<E, Words<2>, { OF_RECORD_ALONE }, OF_RECORD_ALONE>,
+        record::<E, Words<3>, { OF_RECORD_ALONE }, OF_RECORD_ALONE>,
+        record::<E, Words<4>, { OF_RECORD_ALONE }, OF_RECORD_ALONE>,
         path::<E, Words<1>, 0, { STAMPED }>,
         path::<E, Words<2>, 0, { STAMPED }>,
         path::<E, Words<1>, 0, { COMPUTED | ANY_VARS }>,
@@ -892,8 +921,6 @@ pub fn paths<E: Entry>() -> impl Iterator<Item = Row<E::Fn>> {
         path::<E, Words<4>, 0, { KEY_TEXT | COMPUTED | SHARED | NESTED }>,
         path::<E, Words<1>, 0, { VARS | VARS_STACK | SHARED }>,
         path::<E, Words<2>, 0, { VARS | VARS_STACK | SHARED }>,
-        record::<E, Words<1>, { KEY_TEXT | VARS | VARS_TEXT | SHARED }, WITH_VARS>,
-        record::<E, Words<2>, { KEY_TEXT | VARS | VARS_TEXT | SHARED }, WITH_VARS>,
         path::<E, Words<1>, 0, { VARS | ACTIONS | WHOLE_KEY }>,
         path::<E, Words<2>, 0, { VARS | ACTIONS | WHOLE_KEY }>,
         path::<E, Words<3>, 0, { KEY_TEXT | VARS | ACTIONS | WHOLE_KEY | SHARED }>,

@@ -312,7 +312,7 @@ impl Program {
 
         for at in 0..self.vars.len() {
             if let Some((field, cell)) = self.vars.get(at).map(|var| (var.field, var.cell)) {
-                // A variable that is set from a dynamic string always has `SLOT` words: `VarStep::slot_words` relies on it.
+                // A variable that is set from a dynamic string always has `SLOT` words: `VarStep::set_text_inline` relies on it.
                 let is_slot = usize::from(cell.words) == SLOT;
                 let text = match field.op {
                     Op::DynString { .. } | Op::RelDynString { .. } if !is_slot => None,

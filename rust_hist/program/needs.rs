@@ -9,6 +9,7 @@ use crate::limits::C_KEYS_MAX;
 
 use super::{
     eval::{
+        EXPRS,
         IMMEDIATE,
         STAMPS, //
     },
@@ -69,8 +70,15 @@ pub(super) const TALLIES: u32 = 1 << 19;
 /// Hits that do may have more than one number.
 pub(super) const SEVERAL: u32 = 1 << 20;
 
+/// Numbers of the key may be expressions of the record and the CPU.
+pub(super) const KEY_EXPRS: u32 = 1 << 21;
+/// Values may be such expressions, or simple numbers with which something is done.
+pub(super) const VALS_EXPRS: u32 = 1 << 22;
+/// Variables may be such expressions.
+pub(super) const VARS_EXPRS: u32 = 1 << 23;
+
 /// All of them.
-pub(super) const EVERYTHING: u32 = (1 << 21) - 1;
+pub(super) const EVERYTHING: u32 = (1 << 24) - 1;
 
 /// In what form the key of a hit is computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -142,26 +150,41 @@ impl Program {
         let plan = &self.plan;
         let is = |step: u32, any: bool| if any { step } else { 0 };
         let words = &plan.row.words;
-        let has_key_numbers = match words.is_empty() {
-            true => {
-                let mut columns = plan.row.columns.iter();
-
-                columns.all(|column| column.number.is_key_number())
+        let mut steps = 0;
+        let mut key_number = |number: &Operand| {
+            steps |= match plan.kind_of(number) {
+                _ if number.is_key_number() => 0,
+                IMMEDIATE | EXPRS => KEY_EXPRS,
+                _ => KEY_ANY,
             }
-            false => words.iter().all(Operand::is_key_number),
         };
-        let has_key_text = words.iter().any(|word| word.source == Source::Text);
-        let mut vars = 0;
 
+        match words.is_empty() {
+            true => plan
+                .row
+                .columns
+                .iter()
+                .for_each(|column| key_number(&column.number)),
+            false => words.iter().for_each(key_number),
+        }
+        for value in plan.vals.iter() {
+            steps |= match plan.kind_of(value) {
+                _ if value.is_plain() => 0,
+                IMMEDIATE | EXPRS => VALS_EXPRS,
+                _ => VALS_ANY,
+            };
+        }
+        let has_key_text = words.iter().any(|word| word.source == Source::Text);
         // Where none is stored there is nothing to do; else the steps go through all of them.
         let stores = self.vars().iter().any(|var| var.is_stored());
         let stored = self.vars().iter().filter(|_| stores);
 
         for (var, step) in stored.zip(plan.vars.iter()) {
-            vars |= match var.field.op {
+            steps |= match var.field.op {
                 _ if step.is_number() => match plan.kind_of(&step.number) {
                     IMMEDIATE => VARS,
                     STAMPS => VARS_STAMP,
+                    EXPRS => VARS_EXPRS,
                     _ => VARS_ANY,
                 },
                 _ if step.text.op().is_some() => VARS_TEXT,
@@ -194,13 +217,11 @@ impl Program {
                 0 => 0,
                 values => self.refs().len().saturating_add(values),
             },
-            steps: vars
+            steps: steps
                 | is(NO_REFS, self.refs().is_empty())
                 | is(KEY_TEXT, has_key_text)
-                | is(KEY_ANY, !has_key_numbers)
                 | is(KEY_PARTS, words.iter().any(Operand::has_parts))
                 | is(KEY_VALUES, self.key_of::<true>().plan.has_values)
-                | is(VALS_ANY, !plan.vals.iter().all(Operand::is_plain))
                 | is(SUMS, !plan.has_tallies)
                 | is(TALLIES, plan.has_tallies)
                 | is(SEVERAL, plan.has_tallies && plan.vals.len() > 1)

@@ -13,6 +13,7 @@ use crate::{
     },
     field::TaskNumber,
     limits::{
+        COMM_WORDS,
         C_VALS_MAX,
         STR_SLOT, //
     },
@@ -169,6 +170,8 @@ const _: () = assert!(size_of::<VarStep>() == 64 && size_of::<ArgStep>() == 64);
 
 /// The words of a variable with room for the longest string, the one before its content included.
 pub(super) const SLOT: usize = 1 + STR_SLOT / size_of::<u64>();
+/// The words of a variable that is the name of a task.
+pub(super) const NAME: usize = 1 + COMM_WORDS;
 
 /// A string of the record or the name of a task, in fewer bytes than as an [`Op`].
 #[derive(Clone, Copy, Debug)]
@@ -283,13 +286,16 @@ impl VarStep {
         aux.get(at..at.wrapping_add(usize::from(self.room).wrapping_add(1)))
     }
 
-    /// The same, of a variable that is a string whose place is not fixed: there is room for the longest one.
+    /// The same, of a variable that is known to have `N` words.
     #[inline(always)]
-    pub(super) fn slot_words<'a>(&self, aux: &'a [Atomic<u64>]) -> Option<&'a [Atomic<u64>; SLOT]> {
+    pub(super) fn words<'a, const N: usize>(
+        &self,
+        aux: &'a [Atomic<u64>],
+    ) -> Option<&'a [Atomic<u64>; N]> {
         let at = usize::from(self.at);
 
         // OVERFLOW: a short number and a small one.
-        aux.get(at..at.wrapping_add(SLOT))?.first_chunk()
+        aux.get(at..at.wrapping_add(N))?.first_chunk()
     }
 
     /// Stores the number of a variable that is one in the extra words of an entry.

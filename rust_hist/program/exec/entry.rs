@@ -38,12 +38,14 @@ use super::{
             Inputs,
             IMMEDIATE,
             NUMBERS,
+            OF_RECORD,
             STAMPS, //
         },
         needs::{
             EVERYTHING,
             VARS,
             VARS_ANY,
+            VARS_EXPRS,
             VARS_NAME,
             VARS_OTHER,
             VARS_STACK,
@@ -53,7 +55,9 @@ use super::{
         operand::Operand,
         plan::{
             Plan,
-            VarStep, //
+            VarStep,
+            NAME,
+            SLOT, //
         },
         types::part,
         Action,
@@ -158,6 +162,17 @@ pub fn track_row<'r>(track: &Track, aux: &'r [u64]) -> Kept<'r> {
 }
 
 impl VarStep {
+    /// Stores the name of a task in its variable.
+    #[inline(always)]
+    fn set_name(&self, aux: &[Atomic<u64>], name: [u64; COMM_WORDS]) {
+        let words = self.words::<NAME>(aux);
+
+        if let Some(cell) = words.and_then(|words| TextCell::new(words)) {
+            // A writer that meets another one has nothing more to do; see `TextCell::fill`.
+            cell.fill(|content| Some(content.put_all(&name)));
+        }
+    }
+
     /// Stores a string of the record in its variable; `text` is [`VarStep::text`].
     #[inline(always)]
     fn set_text(&self, text: Op, aux: &[Atomic<u64>], record: &[u8]) {
@@ -175,22 +190,13 @@ impl VarStep {
         if let Op::StaticString { .. } = text {
             return self.set_text(text, aux, record);
         }
-        if let (Some((at, len)), Some(words)) = (place_of(text, record), self.slot_words(aux)) {
+        if let (Some((at, len)), Some(words)) = (place_of(text, record), self.words::<SLOT>(aux)) {
             match record.get(at..) {
                 Some(from) => set_string_inline(words, from, len.min(STR_SLOT - 1)),
                 // It is beyond the end.
                 None => set_string(words, &[], 0),
             }
         }
-    }
-}
-
-/// Sets a variable to the name of a task.
-#[inline(never)]
-fn set_name(words: &[Atomic<u64>], name: [u64; COMM_WORDS]) {
-    if let Some(cell) = TextCell::new(words) {
-        // A writer that meets another one has nothing more to do; see `TextCell::fill`.
-        cell.fill(|content| Some(content.put_all(&name)));
     }
 }
 
@@ -244,8 +250,9 @@ impl Action {
 /// The number that a variable is set to.
 #[inline(always)]
 fn number_of<const STEPS: u32>(plan: &Plan, number: &Operand, inputs: Inputs<'_, impl Env>) -> u64 {
-    match const { STEPS & (VARS | VARS_STAMP | VARS_ANY) } {
+    match const { STEPS & (VARS | VARS_STAMP | VARS_EXPRS | VARS_ANY) } {
         VARS => plan.number::<IMMEDIATE>(number, inputs),
+        VARS_OF_RECORD => plan.number::<OF_RECORD>(number, inputs),
         VARS_STAMP => plan.number::<STAMPS>(number, inputs),
         VARS_AND_STAMP => plan.number::<{ IMMEDIATE | STAMPS }>(number, inputs),
         _ => plan.number::<NUMBERS>(number, inputs),
@@ -254,6 +261,9 @@ fn number_of<const STEPS: u32>(plan: &Plan, number: &Operand, inputs: Inputs<'_,
 
 /// Variables that are no numbers.
 const NOT_NUMBERS: u32 = VARS_TEXT | VARS_NAME | VARS_STACK | VARS_OTHER;
+
+/// Variables that are numbers of the record and the CPU.
+const VARS_OF_RECORD: u32 = VARS | VARS_EXPRS;
 
 /// Variables that are immediate or made of the time stamp.
 const VARS_AND_STAMP: u32 = VARS | VARS_STAMP;
@@ -274,7 +284,7 @@ impl<'h, 'c: 'h, C: Context<'c>> Hit<'h, 'c, C> {
             } else if let (true, Some(text)) = (const { STEPS & VARS_TEXT != 0 }, var.text.op()) {
                 var.set_text_inline(text, aux, record);
             } else if let (true, Some(task)) = (const { STEPS & VARS_NAME != 0 }, var.text.task()) {
-                set_name(var.text_words(aux).unwrap_or(&[]), self.task_name(task));
+                var.set_name(aux, self.task_name(task));
             } else if const { STEPS & VARS_OTHER != 0 } {
                 // A copy, so that what a hit has needs no place in memory where there is no such variable.
                 { *self }.set_text(var);

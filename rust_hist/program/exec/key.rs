@@ -31,14 +31,22 @@ use crate::{
 use super::{
     super::{
         bytes::word_in,
-        eval::Inputs,
+        eval::{
+            Inputs,
+            NUMBERS,
+            OF_RECORD, //
+        },
         needs::{
             KeyKind,
             KEY_ANY,
+            KEY_EXPRS,
             KEY_PARTS,
             KEY_TEXT, //
         },
-        operand::Operand,
+        operand::{
+            Operand,
+            Source, //
+        },
         plan::KeyColumn,
         Op, //
     },
@@ -142,9 +150,8 @@ impl<const N: usize> KeyForm for Words<N> {
     }
 }
 
-const TEXT_PARTS: u32 = KEY_TEXT | KEY_PARTS;
-
-/// A word of a key.
+/// A word of a key. Which numbers it may be is said by [`KEY_TEXT`], [`KEY_PARTS`], [`KEY_EXPRS`] and [`KEY_ANY`]; those
+/// left out leave no code.
 #[inline(always)]
 fn word_of<'c, C: Context<'c>, const STEPS: u32>(
     word: &Operand,
@@ -154,14 +161,29 @@ fn word_of<'c, C: Context<'c>, const STEPS: u32>(
 ) -> u64 {
     let plan = &cx.program().plan;
     let inputs = Inputs::of_key(cx, stamp, refs);
+    let cpu = || cx.cpu();
+    // Without other numbers there is nothing to take off.
+    let refs = if const { STEPS & KEY_ANY != 0 } {
+        refs
+    } else {
+        &[]
+    };
+    let simple = match const { STEPS & KEY_PARTS } {
+        0 => word.simple::<false>(inputs.record, cpu, refs),
+        _ => word.simple::<true>(inputs.record, cpu, refs),
+    };
 
-    match const { STEPS & (KEY_TEXT | KEY_ANY | KEY_PARTS) } {
-        0 => plan.word::<false, false, false>(word, inputs),
-        KEY_TEXT => plan.word::<true, false, false>(word, inputs),
-        KEY_PARTS => plan.word::<false, false, true>(word, inputs),
-        TEXT_PARTS => plan.word::<true, false, true>(word, inputs),
-        _ if const { STEPS & KEY_PARTS == 0 } => plan.word::<true, true, false>(word, inputs),
-        _ => plan.word::<true, true, true>(word, inputs),
+    match simple {
+        Some(value) => value,
+        None if const { STEPS & KEY_TEXT != 0 } && word.source == Source::Text => {
+            word.text(inputs.record)
+        }
+        None if const { STEPS & KEY_ANY != 0 } => plan.computed::<NUMBERS>(word, inputs),
+        None if const { STEPS & KEY_EXPRS != 0 } => plan.computed::<OF_RECORD>(word, inputs),
+        None => {
+            debug_assert!(false, "a path of such keys offers what the word is");
+            0
+        }
     }
 }
 
@@ -248,17 +270,7 @@ impl<const N: usize> KeyForm for Columns<N> {
                 Some((at, len)) => split(record, at, len.min(most_in(key.words()))),
                 None => match key.field.op {
                     Op::Comm => split(comm, 0, name_len(comm)),
-                    _ => {
-                        let inputs = Inputs::of_key(cx, stamp, refs);
-
-                        (
-                            &[][..],
-                            match const { STEPS & KEY_ANY } {
-                                0 => program.plan.word::<false, false, false>(number, inputs),
-                                _ => program.plan.word::<false, true, false>(number, inputs),
-                            },
-                        )
-                    }
+                    _ => (&[][..], word_of::<C, STEPS>(number, cx, stamp, refs)),
                 },
             };
             let (mut at, mut rest) = (first, whole);
@@ -678,9 +690,7 @@ pub(super) fn copy_key<'c, C: Context<'c>, const LOOKUP: bool>(
             | Op::Task(_)
             | Op::Expr(_) => {
                 if let Some(word) = slot.first_mut() {
-                    let inputs = Inputs::of_key(cx, stamp, refs);
-
-                    *word = program.plan.word::<false, true, false>(number, inputs);
+                    *word = word_of::<C, KEY_ANY>(number, cx, stamp, refs);
                 }
             }
         }
