@@ -54,6 +54,7 @@ pub use self::{
         STEP, //
     },
     probe::{
+        address_of,
         Lookup,
         MapView, //
     },

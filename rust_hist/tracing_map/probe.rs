@@ -55,6 +55,13 @@ enum End {
     Last(usize),
 }
 
+/// Returns where words are, for [`MapView::aux_from`]. It is a number to compare, and no access is made by it.
+#[inline(always)]
+pub fn address_of(words: &[Atomic<u64>]) -> u64 {
+    // CAST: an address has 64 bits at most.
+    words.as_ptr().addr() as u64
+}
+
 /// A map and its words: the compiler would read the address of the words again from the map after each addition. A view;
 /// it is as cheap to copy as a slice.
 pub struct MapView<'m, S, H> {
@@ -117,6 +124,21 @@ where
             Some(aux) => aux,
             None => no_words(),
         }
+    }
+
+    /// Returns the aux words that begin at `address`, as [`address_of`] returned it for those of an element; `None` if they
+    /// are not in this map.
+    ///
+    /// No other map has them while the caller may still use the one that it has the address from.
+    #[inline(always)]
+    pub fn aux_from(self, address: u64) -> Option<&'m [Atomic<u64>]> {
+        // Those of another map come out as an index behind the end: no two maps share words.
+        let bytes = address.wrapping_sub(address_of(self.words));
+        let at = usize::try_from(bytes).ok()? / size_of::<Atomic<u64>>();
+
+        // OVERFLOW: then it ends before it begins, and is not inside.
+        self.words
+            .get(at..at.wrapping_add(self.map.shape.aux_words))
     }
 
     /// Calls `then` with the aux words of an element, if the map has it. There is no choice between two addresses in

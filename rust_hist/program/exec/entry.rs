@@ -52,7 +52,10 @@ use super::{
             VARS_STAMP,
             VARS_TEXT, //
         },
-        operand::Operand,
+        operand::{
+            reference,
+            Operand, //
+        },
         plan::{
             Plan,
             VarStep,
@@ -565,11 +568,15 @@ impl<'h, 'c: 'h, C: Context<'c>> Hit<'h, 'c, C> {
 
     /// The words of another trigger's variable, in the entry of this key.
     pub(super) fn foreign_words(&self, n: u8) -> Option<&'c [Atomic<u64>]> {
-        let reference = self.cx.program().refs().get(usize::from(n))?;
-        let map = self.cx.source(reference.table)?;
-        let elt = look_up(self.key, map.map())?;
+        let of = self.cx.program().refs().get(usize::from(n))?;
+        let map = self.cx.source(of.table)?;
+        let aux = match map.aux_from(reference(self.refs, n.into())) {
+            Some(aux) => aux,
+            // The table has got another map since the variable was found.
+            None => map.aux(look_up(self.key, map.map())?),
+        };
 
-        Some(reference.cell.of(map.aux(elt)))
+        Some(of.cell.of(aux))
     }
 
     /// The words of a variable of the trigger itself.

@@ -11,6 +11,7 @@ use crate::{
     limits::REFS_MAX,
     sync::Atomic,
     tracing_map::{
+        address_of,
         Elt,
         Key,
         KeyHash,
@@ -118,7 +119,7 @@ impl Program {
     /// Reads the variables of other triggers that the hit needs, in the entries of the same key.
     ///
     /// Those that are read once are taken, all of them or none. If one is not set, the hit is to be
-    /// ignored. A string or stack need only be set: it is copied when it is used.
+    /// ignored. A string or stack need only be set: it is copied when it is used, from the words that were found here.
     #[inline(never)]
     pub(in super::super) fn read_refs<'h, 'c, C: Context<'c>, K: KeyForm, const LOOKUP: bool>(
         &self,
@@ -217,8 +218,8 @@ impl Ref {
             .ok_or(Unset)
     }
 
-    /// Reads the variable in the words of an entry: its number, or 0 for a string or stack that is set; `None` if it
-    /// is not.
+    /// Reads the variable in the words of an entry: its number, or for a string or stack that is set where the words are;
+    /// `None` if it is not set.
     #[inline(always)]
     fn read(&self, aux: &[Atomic<u64>]) -> Option<u64> {
         match self.cell.kind {
@@ -226,7 +227,7 @@ impl Ref {
             Kind::String | Kind::Stack => {
                 let cell = TextCell::new(self.cell.of(aux))?;
 
-                cell.is_set().then_some(0)
+                cell.is_set().then(|| address_of(aux))
             }
         }
     }
