@@ -9,8 +9,8 @@ mod common;
 use common::{map, shape, Quarters, Same, Words};
 use rust_hist::sync::{Atomic, Relaxed};
 use rust_hist::tracing_map::{
-    copy_words, Account, Dimensions, Elt, Ending, HashSeed, Key, KeyHash, Loss, Map, Rows,
-    SeededHash, Shape, Whole,
+    address_of, copy_words, Account, Dimensions, Elt, Ending, HashSeed, Key, KeyHash, Loss, Map,
+    Rows, SeededHash, Shape, Whole,
 };
 use std::collections::HashSet;
 
@@ -525,5 +525,27 @@ fn each_bit_of_a_key_changes_its_hash() {
                 "bit {bit} of {words} words"
             );
         }
+    }
+}
+
+/// Extra words are found again by their address, and only in the map that has them.
+#[test]
+fn extra_words_are_found_by_their_address() {
+    let shape = shape(7, 1, 6, 1, 2);
+    let (map, other): (Map<Words, SeededHash>, Map<Words, SeededHash>) = (map(shape), map(shape));
+
+    for key in 0..1 << 7 {
+        let elt = map.insert(&[key], |_| ()).expect("there is room");
+        let aux = map.aux(elt);
+        let address = address_of(aux);
+        let found = map.view().aux_from(address).expect("it has them");
+
+        assert_eq!(found.len(), 6);
+        assert!(core::ptr::eq(found, aux));
+        assert!(other.view().aux_from(address).is_none());
+    }
+    // What is no address of words of the map.
+    for address in [0, 8, u64::MAX] {
+        assert!(map.view().aux_from(address).is_none());
     }
 }
