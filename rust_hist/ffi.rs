@@ -51,6 +51,7 @@ pub(crate) mod task;
 pub(crate) mod text;
 pub(crate) mod trace_seq;
 mod tracefs_file;
+pub(crate) mod work;
 
 /// The module that this code is in.
 ///

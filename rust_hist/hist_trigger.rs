@@ -24,6 +24,7 @@ mod copied;
 #[cfg(rust_hist_debug)]
 pub(crate) mod debug;
 pub(crate) mod enable;
+pub(crate) mod growth;
 mod helper;
 mod hold;
 mod hot;
@@ -172,6 +173,7 @@ impl HistTrigger {
         for synth in found.synths.iter() {
             synth.promise_user(held)?;
         }
+        growth::reserve(&table, held)?;
         let entry = hot::entry(
             &definition.program,
             &table,
@@ -316,12 +318,14 @@ impl Trigger for HistTrigger {
     }
 
     fn attaching(&self, held: &EventMutexHeld) {
+        growth::add(&self.table, held);
         for (synth, user) in self.synths.iter().zip(self.user.iter().cycle()) {
             synth.add_user(user, held);
         }
     }
 
     fn detached(&self, held: &EventMutexHeld) {
+        growth::remove(&self.table, held);
         // A hit that is under way may still generate them: an event that was removed meanwhile is on no
         // instance any more.
         for (synth, user) in self.synths.iter().zip(self.user.iter().cycle()) {

@@ -53,8 +53,10 @@ pub const TRACK_ROWS: usize = 3;
 pub const BITS_MIN: u32 = 7;
 /// log2 of the number of entries of a map without `size=`.
 pub const BITS_DEFAULT: u32 = 11;
-/// log2 of the largest number of entries of a map.
+/// log2 of the largest number of entries of a map that `size=N` asks for.
 pub const BITS_MAX: u32 = 17;
+/// log2 of the largest number of entries of a map that may grow.
+pub const GROWN_BITS_MAX: u32 = 20;
 
 /// Bytes of the slot of a string without a fixed length (`MAX_FILTER_STR_VAL`).
 pub const STR_SLOT: usize = 256;

@@ -59,6 +59,7 @@ use ffi::{
 };
 use hist_trigger::{
     enable::EnableTrigger,
+    growth::Growth,
     json::JsonFile,
     load,
     pipe::PipeFile,
@@ -174,6 +175,8 @@ fn value<T: Copy>(parameter: impl Borrow<T>) -> T {
 /// the module.
 #[pin_data]
 struct RustHist {
+    // Without triggers it has nothing to do.
+    growth: Growth,
     #[pin]
     hist: command::Registration<HistTrigger>,
     #[pin]
@@ -208,6 +211,7 @@ impl kernel::InPlaceModule for RustHist {
 impl RustHist {
     fn registered(names: &'static Names) -> impl PinInit<Self, Error> {
         try_pin_init!(Self {
+            growth: Growth::new(),
             // In this order the core lists them where there are no triggers, as it does those of C.
             enable <- Command::register(names.enable),
             disable <- Command::register(names.disable),

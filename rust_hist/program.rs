@@ -59,6 +59,7 @@ pub use self::exec::{
     Copied,
     Kept,
     KeyForm,
+    MovingSource,
     Stack,
     StackField,
     Unset,
@@ -403,7 +404,7 @@ pub enum Purpose {
 /// - `keys` is not empty, the slots follow each other without a gap and end at `key_size`.
 /// - `key_size <= KEY_SIZE_MAX`.
 /// - `sort` is not empty, and its columns are those of `keys` and `vals`.
-/// - `BITS_MIN <= bits <= BITS_MAX`.
+/// - `BITS_MIN <= bits <= BITS_MAX`, or with `grows_to` `BITS_MIN <= bits <= grows_to <= GROWN_BITS_MAX`.
 ///
 /// # Examples
 ///
@@ -466,6 +467,8 @@ pub struct Program {
     /// Index of the first of `refs` that only actions use, once these are compiled.
     act_refs: u8,
     bits: u32,
+    grows_to: Option<u32>,
+    others: bool,
     name: Option<Span>,
     clock: Option<Span>,
     filter: Option<Span>,
@@ -708,10 +711,39 @@ impl Program {
         self.tallies.words()
     }
 
-    /// Returns log2 of the map's size.
+    /// Returns log2 of the map's size, of a table that may grow that of the first map.
     #[inline]
     pub fn size_bits(&self) -> u32 {
         self.bits
+    }
+
+    /// Returns whether the table may ever get a larger map.
+    #[inline]
+    pub fn may_grow(&self) -> bool {
+        self.grows_to.is_some_and(|bits| bits > self.bits)
+    }
+
+    /// Returns how many of the extra words of an entry do not change once it is there, of a table that may grow: all of
+    /// them but the variables at their end, which are numbers.
+    pub fn fixed_words(&self) -> u16 {
+        let stored = self.vars().iter().filter(|var| var.is_stored());
+
+        stored
+            .map(|var| var.cell.at)
+            .min()
+            .unwrap_or(self.aux_words)
+    }
+
+    /// Returns log2 of the size that the table may grow to; `None` of one with a fixed size.
+    #[inline]
+    pub fn grows_to(&self) -> Option<u32> {
+        self.grows_to
+    }
+
+    /// Returns whether hits of keys that find no room are summed in a row.
+    #[inline]
+    pub fn others(&self) -> bool {
+        self.others
     }
 
     /// Returns the text of the filter after ` if `; `text` is that of the trigger.

@@ -83,7 +83,7 @@ pub trait Symbols {
 /// let program = Program::compile(&spec, &mut SchedSwitch, Purpose::New)?;
 ///
 /// // One row: the key 42, 3 hits and the sum 5.
-/// let dimensions = Dimensions { bits: 7, key_words: 1, aux_words: 0, sums: 2 };
+/// let dimensions = Dimensions { bits: 7, key_words: 1, sums: 2, ..Dimensions::default() };
 /// let shape = Shape::new(dimensions, 1).expect("in range");
 /// let rows = Rows::new(&shape, &[42, 3, 5], 1);
 /// let renderer = Renderer { program: &program, text, stats: &Stats::of(&program, &rows), symbols: &NoSymbols };
@@ -112,7 +112,7 @@ impl<S: Symbols> Renderer<'_, S> {
     ///
     /// `row` comes from a map with the program's key words and sums; [`Program::copy_aux`] has copied its
     /// aux words. Or it is a [folded](Fold) row: its quantiles follow its values, and values that handlers track,
-    /// which each of the rows before had of its own, are left out.
+    /// which each of the rows before had of its own, are left out. Or it is that [of others](Row::is_of_others).
     pub fn row<W: Out>(&self, row: &Row<'_>, out: &mut W) -> fmt::Result {
         self.key(row, out)?;
         self.values(row, out)?;

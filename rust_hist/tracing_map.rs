@@ -13,8 +13,10 @@
 
 mod account;
 mod cell;
+mod grow;
 mod hash;
 mod key;
+mod moving;
 mod pool;
 mod probe;
 mod reuse;
@@ -53,8 +55,14 @@ pub use self::{
         SHORT_KEY_WORDS,
         STEP, //
     },
+    moving::{
+        Missing,
+        Moving,
+        TakenFrom, //
+    },
     probe::{
         address_of,
+        Inserter,
         Lookup,
         MapView, //
     },
@@ -127,7 +135,7 @@ impl Elt {
 /// use rust_hist::sync::Atomic;
 /// use rust_hist::tracing_map::{Dimensions, Map, SeededHash, Shape};
 ///
-/// let dimensions = Dimensions { bits: 7, key_words: 1, aux_words: 0, sums: 2 };
+/// let dimensions = Dimensions { bits: 7, key_words: 1, sums: 2, ..Dimensions::default() };
 /// let shape = Shape::new(dimensions, 1).ok_or("out of range")?;
 /// let words: Vec<Atomic<u64>> = (0..shape.words()).map(|_| Atomic::<u64>::new(0)).collect();
 /// let map = Map::new(shape, words, SeededHash::default()).ok_or("too little memory")?;
@@ -237,7 +245,7 @@ where
     }
 
     /// Returns the element of `key`, which is inserted if it is not in the map, or `None` if all elements are taken.
-    /// For the words of a key see [`Map::lookup`], for `init` and `None` see [`Map::insert_at`].
+    /// For the words of a key see [`Map::lookup`], for `init` [`Inserter::init`], for the rest [`Map::insert_at`].
     pub fn insert(&self, key: &[u64], init: impl FnOnce(&[Atomic<u64>])) -> Option<Elt> {
         let key = Whole::new(key, &self.shape)?;
         let hash = key.hash(self.hash);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Work that a thread does a second later.
+//! Work that a thread does at once or a second later.
 //!
 //! C header: [`include/linux/workqueue.h`](srctree/include/linux/workqueue.h)
 
@@ -29,46 +29,70 @@ const LATER: c_uint = 1000;
 ///
 /// The timer is not deferrable: on a CPU that is idle such a one waits, however busy the others are.
 pub(super) fn new(run: WorkFn) -> impl PinInit<Work> {
-    const { assert!(core::mem::offset_of!(bindings::delayed_work, work) == 0) };
-    Opaque::ffi_init(move |own: *mut bindings::delayed_work| {
-        let name = c"rust_hist".as_char_ptr();
-        // SAFETY: this is the place of the work; name and key are static.
-        unsafe {
-            let key = static_lock_class!().as_ptr();
-            bindings::init_work_with_key(&raw mut (*own).work, Some(run), false, name, key);
-        };
-        // SAFETY: this is the place of the work; name and key are static. The function is for the timer of a
-        // `delayed_work`.
-        unsafe {
-            let key = static_lock_class!().as_ptr();
-            bindings::timer_init_key(
-                &raw mut (*own).timer,
-                Some(bindings::delayed_work_timer_fn),
-                bindings::TIMER_IRQSAFE,
-                name,
-                key,
-            );
-        };
+    Opaque::ffi_init(move |own| {
+        // SAFETY: this is the place of the work, which nobody uses yet.
+        unsafe { init(own, run) }
     })
 }
+
+/// Makes a work where it stays.
+///
+/// # Safety
+///
+/// There must be room for the work, which nobody else uses.
+pub(super) unsafe fn init(own: *mut bindings::delayed_work, run: WorkFn) {
+    const { assert!(core::mem::offset_of!(bindings::delayed_work, work) == 0) };
+    let name = c"rust_hist".as_char_ptr();
+    // SAFETY: by the contract; name and key are static.
+    unsafe {
+        let key = static_lock_class!().as_ptr();
+        bindings::init_work_with_key(&raw mut (*own).work, Some(run), false, name, key);
+    };
+    // SAFETY: by the contract; name and key are static. The function is for the timer of a `delayed_work`.
+    unsafe {
+        let key = static_lock_class!().as_ptr();
+        bindings::timer_init_key(
+            &raw mut (*own).timer,
+            Some(bindings::delayed_work_timer_fn),
+            bindings::TIMER_IRQSAFE,
+            name,
+            key,
+        );
+    };
+}
+
+// CAST: a small number that stands for no CPU.
+const ANY_CPU: c_int = bindings::wq_misc_consts_WORK_CPU_UNBOUND as c_int;
 
 /// Has the work done in a second, unless it waits for that already. Does not sleep.
 ///
 /// # Safety
 ///
-/// The work was made by [`new`], and [`cancel`] will be called before it goes.
+/// The work was made by [`new`] or [`init`], and [`cancel`] will be called before it goes.
 pub(super) unsafe fn queue(work: &Work) {
-    // CAST: a small number that stands for no CPU.
-    let any = bindings::wq_misc_consts_WORK_CPU_UNBOUND as c_int;
+    let delay = msecs_to_jiffies(LATER);
     // SAFETY: by the contract; the queue is one of the kernel's.
-    unsafe {
-        bindings::queue_delayed_work_on(
-            any,
-            bindings::system_dfl_wq,
-            work.get(),
-            msecs_to_jiffies(LATER),
-        )
-    };
+    unsafe { bindings::queue_delayed_work_on(ANY_CPU, bindings::system_dfl_wq, work.get(), delay) };
+}
+
+/// Has the work done at once, also if it waits for its time. Does not sleep.
+///
+/// # Safety
+///
+/// As that of [`queue`].
+pub(super) unsafe fn queue_now(work: &Work) {
+    // SAFETY: by the contract; the queue is one of the kernel's.
+    unsafe { bindings::mod_delayed_work_on(ANY_CPU, bindings::system_dfl_wq, work.get(), 0) };
+}
+
+/// Waits until the work is done that is being done, or that waits. Sleeps; the caller holds no lock that the work takes.
+///
+/// # Safety
+///
+/// The work was made by [`new`] or [`init`].
+pub(super) unsafe fn flush(work: &Work) {
+    // SAFETY: by the contract.
+    unsafe { bindings::flush_delayed_work(work.get()) };
 }
 
 /// Waits until the work is done, if it is being done, and has it done no more. Sleeps; the caller holds no lock that the work
@@ -76,7 +100,7 @@ pub(super) unsafe fn queue(work: &Work) {
 ///
 /// # Safety
 ///
-/// The work was made by [`new`], and nobody but itself queues it any more.
+/// The work was made by [`new`] or [`init`], and nobody but itself queues it any more.
 pub(super) unsafe fn cancel(work: &Work) {
     // SAFETY: by the contract.
     unsafe { bindings::cancel_delayed_work_sync(work.get()) };

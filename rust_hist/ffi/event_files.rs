@@ -66,7 +66,7 @@ pub(crate) trait EventTable: Sized + 'static {
     type Copy: Send;
 
     /// Called when the file is opened.
-    fn open(event: &LockedEvent<'_>) -> Result<Self::Opened>;
+    fn open(event: LockedEvent<'_>) -> Result<Self::Opened>;
 
     /// Copies what the file shows now.
     fn copy(opened: &Self::Opened, event: LockedEvent<'_>) -> Result<Self::Copy>;
@@ -81,7 +81,7 @@ pub(crate) trait EventTable: Sized + 'static {
     fn given(_copy: &mut Self::Copy) {}
 
     /// What is ready. Called with the poller on the wait queue; without it there always is something to read.
-    fn poll(_opened: &Self::Opened, _event: &LockedEvent<'_>) -> PollEvents {
+    fn poll(_opened: &Self::Opened, _event: LockedEvent<'_>) -> PollEvents {
         build_error!(VTABLE_DEFAULT_ERROR)
     }
 }
@@ -201,7 +201,7 @@ impl<T: EventTable> Callbacks<T> {
     /// `file` must be an event file being opened, with references on event file and instance.
     unsafe fn open_locked(file: *mut base::file) -> Result {
         // SAFETY: by the contract.
-        let opened = T::open(&unsafe { LockedEvent::lock(file) }?)?;
+        let opened = T::open(unsafe { LockedEvent::lock(file) }?)?;
         let state = KBox::pin_init(
             pin_init!(OpenState::<T> {
                 file,
@@ -363,7 +363,7 @@ impl<T: EventTable> Callbacks<T> {
         };
         // SAFETY: the arguments are those of a poll; the wait queue is part of the kernel image.
         unsafe { base::poll_wait(file, &raw mut bindings::hist_poll_wq, table) };
-        T::poll(&state.opened, &event).bits()
+        T::poll(&state.opened, event).bits()
     }
 
     /// # Safety

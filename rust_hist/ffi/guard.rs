@@ -80,7 +80,7 @@ pub(crate) struct Guarded<T>(UnsafeCell<T>);
 unsafe impl<T: Send> Sync for Guarded<T> {}
 
 impl<T> Guarded<T> {
-    pub(crate) fn new(value: T) -> Self {
+    pub(crate) const fn new(value: T) -> Self {
         Self(UnsafeCell::new(value))
     }
 

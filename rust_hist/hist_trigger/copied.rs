@@ -39,6 +39,8 @@ pub(super) struct Copied {
     pub(super) account: Account,
     shape: Shape,
     rows: Words,
+    /// The sums of the keys that found no room, if there are any.
+    others: KVVec<u64>,
     /// Of a trigger with `quantiles()`: its rows, folded.
     groups: Words,
 }
@@ -135,6 +137,12 @@ impl Copied {
             sort::sort(rows, program.sort_keys(), order);
         };
         let rows = Rows::new(&shape, &words, len);
+        let mut others = memory::charged_zeros(shape.others().map_or(0, |_| shape.sums()))?;
+        let has_others = map.copy_others(&mut others);
+        let hits_of_others = others.first().copied().unwrap_or(0);
+        if !has_others {
+            others = KVVec::new();
+        }
         let (order, groups) = match Fold::of(program) {
             Some(fold) => {
                 let order = ordered(&rows, |rows, order| fold.sort(rows, order))?;
@@ -149,8 +157,9 @@ impl Copied {
         };
         Ok(Self {
             definition: definition.clone(),
-            account: map.account_of(rows.hits()),
+            account: map.account_of(rows.hits().wrapping_add(hits_of_others)),
             shape,
+            others,
             rows: Words { words, order },
             groups,
         })
@@ -163,6 +172,7 @@ impl Copied {
             account: live.map.account(),
             shape: *live.map.shape(),
             rows: Words::default(),
+            others: KVVec::new(),
             groups: Words::default(),
         }
     }
@@ -174,6 +184,11 @@ impl Copied {
             rows: Rows::new(&self.shape, words, order.len()),
             order,
         }
+    }
+
+    /// The row of the keys that found no room, if there are any: the last one.
+    pub(super) fn others(&self) -> Option<Row<'_>> {
+        (!self.others.is_empty()).then(|| Row::of_others(&self.others))
     }
 
     /// How the rows of a trigger with `quantiles()` fold, and the rows that they become.

@@ -44,6 +44,7 @@ use crate::{
         Entry,
         HitPath,
         Missed,
+        MovingSource,
         Outcome,
         Program, //
     },
@@ -53,6 +54,7 @@ use crate::{
     tracing_map::{
         Elt,
         Ending,
+        Inserter,
         Map,
         MapView,
         NumCell,
@@ -151,9 +153,41 @@ impl<'a, A: Arguments<'a>> Env for InKernel<'a, A> {
     }
 }
 
+/// An entry that a hit makes: no more of that than one word.
+struct NewEntry<'a> {
+    trigger: &'a HistTrigger,
+    preempt: PreemptOff<'a>,
+}
+
+impl Inserter for NewEntry<'_> {
+    #[inline(always)]
+    fn init(self, aux: &[Atomic<u64>]) {
+        let program = &self.trigger.definition.program;
+
+        program.keep_creator(aux, |name| creator(name, &self.preempt));
+    }
+
+    #[inline(always)]
+    fn crowded(&self) {
+        self.trigger.table.ask_for_room();
+    }
+}
+
+/// Writes the name of the task that makes an entry.
+fn creator(out: &mut [u8; COMM_LEN], preempt: &PreemptOff<'_>) {
+    if task::is_idle(preempt) {
+        for (to, from) in out.iter_mut().zip(b"<idle>") {
+            *to = *from;
+        }
+    } else {
+        task::comm(out, preempt);
+    }
+}
+
 impl<'a, A: Arguments<'a>> Context<'a> for InKernel<'a, A> {
     type Storage = Words;
     type Hash = SeededHash;
+    type NewEntry = NewEntry<'a>;
 
     #[inline(always)]
     fn program(&self) -> &'a Program {
@@ -177,6 +211,14 @@ impl<'a, A: Arguments<'a>> Context<'a> for InKernel<'a, A> {
     }
 
     #[inline(always)]
+    fn moving_source(&self, table: u16) -> Option<MovingSource<'a, Words, SeededHash>> {
+        let table = self.trigger.sources.get(usize::from(table))?;
+        let live = table.in_hit(self.preempt());
+        let replaced = live.replaced(self.preempt());
+        Some((replaced.map(|old| old.map.view()), live.map.view()))
+    }
+
+    #[inline(always)]
     fn is_too_deep(&self) -> bool {
         self.trigger.nesting.is_full(&self.preempt())
     }
@@ -186,14 +228,11 @@ impl<'a, A: Arguments<'a>> Context<'a> for InKernel<'a, A> {
         keep_rest(self.trigger, self.arguments, map, elt, from);
     }
 
-    fn creator(&self, out: &mut [u8; COMM_LEN]) {
-        let preempt = self.preempt();
-        if task::is_idle(&preempt) {
-            for (to, from) in out.iter_mut().zip(b"<idle>") {
-                *to = *from;
-            }
-        } else {
-            task::comm(out, &preempt);
+    #[inline(always)]
+    fn new_entry(&self) -> NewEntry<'a> {
+        NewEntry {
+            trigger: self.trigger,
+            preempt: self.preempt(),
         }
     }
 
@@ -357,7 +396,9 @@ pub(super) fn entry(
     sources: &[Arc<Table>],
     is_nested: bool,
 ) -> EntryFn<HistTrigger> {
-    let sources = sources.iter().map(|source| source.key_words());
+    let sources = sources
+        .iter()
+        .map(|source| (source.key_words(), source.may_grow()));
 
     program::select::<ForCore>(&program.needs(!table.is_per_cpu(), is_nested, sources))
 }

@@ -11,6 +11,7 @@ use super::{
         self,
         Copied, //
     },
+    growth::settled,
     overhead,
     seen::Seen,
     storage::Live,
@@ -52,6 +53,8 @@ pub(crate) struct JsonFile;
 
 /// The lines of one table.
 pub(crate) struct Lines {
+    /// How many there are.
+    pub(super) len: usize,
     /// The first one.
     header: TextBuf,
     /// What the others are of; `None` if there are none.
@@ -59,17 +62,6 @@ pub(crate) struct Lines {
 }
 
 impl Lines {
-    /// How many there are.
-    pub(super) fn records(&self) -> usize {
-        match &self.copied {
-            Some(copied) => {
-                let groups = copied.groups().map_or(0, |(_, groups)| groups.len());
-                copied.rows().len().saturating_add(groups).saturating_add(2)
-            }
-            None => 1,
-        }
-    }
-
     /// Writes one of them.
     pub(super) fn show(&self, index: usize, out: &mut SeqWriter<'_>) -> fmt::Result {
         let (Some(place), Some(copied)) = (index.checked_sub(1), &self.copied) else {
@@ -80,7 +72,12 @@ impl Lines {
             return of(&copied.definition).row(&row, out);
         }
         let groups = copied.groups().map(|(_, groups)| groups);
-        let row = groups.and_then(|groups| groups.row(place.checked_sub(rows.len())?));
+        // Behind the rows come the groups, if there are any, and then the row of others.
+        let row = place.checked_sub(rows.len()).and_then(|place| {
+            let group = groups.and_then(|groups| groups.row(place));
+            let last = groups.map_or(0, |groups| groups.len());
+            group.or_else(|| copied.others().filter(|_| place == last))
+        });
         match row {
             Some(row) => of(&copied.definition).row(&row, out),
             None => {
@@ -147,7 +144,17 @@ impl<M> Listed<M> {
         copy: impl FnOnce(&Arc<Definition>, &M) -> Result<Option<Copied>>,
     ) -> Result<Lines> {
         let copied = copy(&self.definition, &self.map)?;
+        let len = match &copied {
+            Some(copied) => {
+                let groups = copied.groups().map_or(0, |(_, groups)| groups.len());
+                let others = usize::from(copied.others().is_some());
+                let rows = copied.rows().len().saturating_add(groups);
+                rows.saturating_add(others).saturating_add(2)
+            }
+            None => 1,
+        };
         Ok(Lines {
+            len,
             header: self.header,
             copied,
         })
@@ -159,11 +166,12 @@ impl EventTable for JsonFile {
     type Opened = Seen;
     type Copy = KVec<Lines>;
 
-    fn open(event: &LockedEvent<'_>) -> Result<Seen> {
-        Ok(Seen::new(event))
+    fn open(event: LockedEvent<'_>) -> Result<Seen> {
+        Ok(Seen::new(&settled(event)?))
     }
 
     fn copy(seen: &Seen, event: LockedEvent<'_>) -> Result<KVec<Lines>> {
+        let event = settled(event)?;
         let (file, held) = (event.file(), event.held());
         let now = Moment::now();
         let mut listed: KVec<Listed<Arc<Live>>> = KVec::new();
@@ -191,17 +199,20 @@ impl EventTable for JsonFile {
     }
 
     fn records(tables: &KVec<Lines>) -> usize {
-        copied::count(tables, Lines::records)
+        copied::count(tables, |lines| lines.len)
     }
 
     fn show(tables: &KVec<Lines>, index: usize, out: &mut SeqWriter<'_>) -> fmt::Result {
-        match copied::find(tables, index, Lines::records) {
+        match copied::find(tables, index, |lines| lines.len) {
             Some((lines, index)) => lines.show(index, out),
             None => Ok(()),
         }
     }
 
-    fn poll(seen: &Seen, event: &LockedEvent<'_>) -> PollEvents {
-        seen.poll(seen.has_unread(event), event)
+    fn poll(seen: &Seen, event: LockedEvent<'_>) -> PollEvents {
+        match settled(event) {
+            Ok(event) => seen.poll(&event),
+            Err(_) => PollEvents::ERROR,
+        }
     }
 }

@@ -17,6 +17,7 @@ use super::{
         self,
         Copied, //
     },
+    growth::settled,
     json::{
         Lines,
         Listed, //
@@ -156,6 +157,7 @@ impl Opened {
     /// Gives each table of the file a map for the next epoch, and returns with `event_mutex` held.
     fn prepare<'a>(&self, mut event: LockedEvent<'a>) -> Result<LockedEvent<'a>> {
         loop {
+            event = settled(event)?;
             let had_triggers = &mut self.reader.get(event.held()).had_triggers;
             match check(&event)? {
                 true => *had_triggers = true,
@@ -228,13 +230,14 @@ impl EventTable for PipeFile {
     type Opened = Opened;
     type Copy = Epochs;
 
-    fn open(event: &LockedEvent<'_>) -> Result<Opened> {
+    fn open(event: LockedEvent<'_>) -> Result<Opened> {
+        let event = settled(event)?;
         Ok(Opened {
             reader: Guarded::new(Reader {
                 tables: KVec::new(),
-                had_triggers: check(event)?,
+                had_triggers: check(&event)?,
             }),
-            seen: Seen::new(event),
+            seen: Seen::new(&event),
         })
     }
 
@@ -261,11 +264,11 @@ impl EventTable for PipeFile {
     }
 
     fn records(epochs: &Epochs) -> usize {
-        copied::count(&epochs.tables, Lines::records)
+        copied::count(&epochs.tables, |lines| lines.len)
     }
 
     fn show(epochs: &Epochs, index: usize, out: &mut SeqWriter<'_>) -> fmt::Result {
-        match copied::find(&epochs.tables, index, Lines::records) {
+        match copied::find(&epochs.tables, index, |lines| lines.len) {
             Some((lines, index)) => lines.show(index, out),
             None => Ok(()),
         }
@@ -277,9 +280,12 @@ impl EventTable for PipeFile {
         }
     }
 
-    fn poll(opened: &Opened, event: &LockedEvent<'_>) -> PollEvents {
+    fn poll(opened: &Opened, event: LockedEvent<'_>) -> PollEvents {
+        let Ok(event) = settled(event) else {
+            return PollEvents::ERROR;
+        };
         let held = event.held();
-        let is_readable = consumable(event).any(|trigger| trigger.data().table.has_unread(held));
-        opened.seen.poll(is_readable, event)
+        let is_readable = consumable(&event).any(|trigger| trigger.data().table.has_unread(held));
+        opened.seen.poll_of(is_readable, &event)
     }
 }

@@ -65,6 +65,7 @@ const TEXT: &str = concat!(
 \t            [:<handler>.<action>][:limit(<n>/s)]\n\
 \t            [:join(<field1[,field2,...]>)]\n\
 \t            [:quantiles(<p1[,p2,...]>)]\n\
+\t            [:others]\n\
 \t            [:overhead[(<share>%)]]\n\
 \t            [if <filter>]\n\n\
 \t    Values are fields of the event that are numbers. A key\n\
@@ -81,8 +82,9 @@ const TEXT: &str = concat!(
 \t    Up to eight keys make one. Each key has an entry in the table, with\n\
 \t    the number of its hits and the sums of up to eight values. A sort\n\
 \t    field can end in '.ascending' or '.descending'. The table is as\n\
-\t    large as 'size' says, 2048 entries without it; hits of keys that\n\
-\t    find no room are counted as dropped.\n\n\
+\t    large as 'size' says, 2048 entries without it, or begins with A and\n\
+\t    grows up to B entries with 'A..B'; hits of keys that find no room\n\
+\t    are counted as dropped, or summed in one row with 'others'.\n\n\
 \t    How a field is computed and shown is up to a modifier:\n\n\
 \t            .hex          as a hexadecimal number\n\
 \t            .sym          as the symbol at an address\n\

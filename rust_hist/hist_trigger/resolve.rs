@@ -163,6 +163,9 @@ impl<'a> Names<'a> {
     }
 
     /// The table of a trigger on `file` that holds `field` for `user`, which is made if there is none.
+    ///
+    /// Not inlined: making one takes much of a stack.
+    #[inline(never)]
     fn holder(
         &mut self,
         user: &Program,

@@ -51,15 +51,19 @@ impl Seen {
         self.asked.store(hits, Relaxed);
     }
 
-    /// Whether there are hits that no reader knows of.
-    pub(super) fn has_unread(&self, event: &LockedEvent<'_>) -> bool {
+    /// What is ready: whether there are hits that no reader knows of, and whether there were hits since it was last asked.
+    pub(super) fn poll(&self, event: &LockedEvent<'_>) -> PollEvents {
+        let hits = hits(event);
         // ORDERING: a number by itself; readers and pollers of one file may come in any order.
-        self.read.load(Relaxed) != hits(event)
+        self.ready(self.read.load(Relaxed) != hits, hits)
     }
 
-    /// What is ready: whether there is something to read, and whether there were hits since it was last asked.
-    pub(super) fn poll(&self, is_readable: bool, event: &LockedEvent<'_>) -> PollEvents {
-        let hits = hits(event);
+    /// The same of a file that knows itself whether there is something to read.
+    pub(super) fn poll_of(&self, is_readable: bool, event: &LockedEvent<'_>) -> PollEvents {
+        self.ready(is_readable, hits(event))
+    }
+
+    fn ready(&self, is_readable: bool, hits: u64) -> PollEvents {
         let mut ready = PollEvents::NONE;
         if is_readable {
             ready = ready.and(PollEvents::READABLE);

@@ -11,6 +11,7 @@ use super::{
         self,
         Copied, //
     },
+    growth::settled,
     seen::Seen,
     snapshot::Taken,
     storage::Live,
@@ -78,9 +79,16 @@ impl Listed {
     fn copy(self) -> Shown {
         let copied = Copied::of_live(&self.definition, &self.live)
             .unwrap_or_else(|_| Copied::without_rows(&self.definition, &self.live));
+        let others = usize::from(copied.others().is_some());
+        let rows = copied.shown().len().saturating_add(others);
         Shown {
+            records: rows.saturating_add(2),
             header: self.header,
-            stats: Stats::of(&self.definition.program, &copied.shown().rows()),
+            stats: Stats::with(
+                &self.definition.program,
+                &copied.shown().rows(),
+                copied.others(),
+            ),
             copied,
             snapshot: self.snapshot,
         }
@@ -89,6 +97,8 @@ impl Listed {
 
 /// One trigger as it is shown.
 pub(crate) struct Shown {
+    /// How many records it has: header, rows, that of others, snapshot and totals.
+    records: usize,
     header: TextBuf,
     stats: Stats,
     copied: Copied,
@@ -96,11 +106,6 @@ pub(crate) struct Shown {
 }
 
 impl Shown {
-    /// Header, rows, snapshot and totals.
-    fn records(&self) -> usize {
-        self.copied.shown().len().saturating_add(2)
-    }
-
     fn show(&self, index: usize, out: &mut SeqWriter<'_>) -> fmt::Result {
         let Some(place) = index.checked_sub(1) else {
             return out.write_bytes(self.header.as_bytes());
@@ -112,7 +117,9 @@ impl Shown {
             stats: &self.stats,
             symbols: &KernelNames,
         };
-        if let Some(row) = self.copied.shown().row(place) {
+        let shown = self.copied.shown();
+        let others = || self.copied.others().filter(|_| place == shown.len());
+        if let Some(row) = shown.row(place).or_else(others) {
             return table.row(&row, out);
         }
         if let Some(taken) = &self.snapshot {
@@ -120,7 +127,10 @@ impl Shown {
         }
         render::totals(&self.copied.account, self.copied.rows().len(), out)?;
         match self.copied.groups() {
-            Some((fold, groups)) => fold.totals(&self.copied.account, groups.len(), out),
+            Some((fold, groups)) => {
+                let others = self.copied.others().is_some();
+                fold.totals(&self.copied.account, groups.len(), others, out)
+            }
             None => Ok(()),
         }
     }
@@ -131,11 +141,12 @@ impl EventTable for HistFile {
     type Opened = Seen;
     type Copy = KVec<Shown>;
 
-    fn open(event: &LockedEvent<'_>) -> Result<Seen> {
-        Ok(Seen::new(event))
+    fn open(event: LockedEvent<'_>) -> Result<Seen> {
+        Ok(Seen::new(&settled(event)?))
     }
 
     fn copy(seen: &Seen, event: LockedEvent<'_>) -> Result<KVec<Shown>> {
+        let event = settled(event)?;
         let (file, held) = (event.file(), event.held());
         let mut listed: KVec<Listed> = KVec::new();
         let mut hits: u64 = 0;
@@ -156,17 +167,20 @@ impl EventTable for HistFile {
     }
 
     fn records(tables: &KVec<Shown>) -> usize {
-        copied::count(tables, Shown::records)
+        copied::count(tables, |table| table.records)
     }
 
     fn show(tables: &KVec<Shown>, index: usize, out: &mut SeqWriter<'_>) -> fmt::Result {
-        match copied::find(tables, index, Shown::records) {
+        match copied::find(tables, index, |table| table.records) {
             Some((table, index)) => table.show(index, out),
             None => Ok(()),
         }
     }
 
-    fn poll(seen: &Seen, event: &LockedEvent<'_>) -> PollEvents {
-        seen.poll(seen.has_unread(event), event)
+    fn poll(seen: &Seen, event: LockedEvent<'_>) -> PollEvents {
+        match settled(event) {
+            Ok(event) => seen.poll(&event),
+            Err(_) => PollEvents::ERROR,
+        }
     }
 }

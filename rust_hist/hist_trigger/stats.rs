@@ -90,6 +90,10 @@ impl Tell for Stats {
                 out.write_str("paused_by: overhead\n")?;
             }
         }
+        if let Some(grown) = data.table.grown(held) {
+            writeln!(out, "grown: {}", grown.times)?;
+            writeln!(out, "grow_failed: {}", grown.failed)?;
+        }
         Ok(())
     }
 }

@@ -2,9 +2,10 @@
 
 //! The tables of triggers: their memory, and how one map takes the place of another.
 //!
-//! A map takes the place of another one when the table is cleared and when an epoch of it ends, which a reader of
-//! `hist_pipe` wants (`hist_trigger/pipe.rs`). Both happen under `event_mutex`. A map lives as long as somebody has it,
-//! the table or a reader, so whoever copies the rows of one needs no lock.
+//! A map takes the place of another one when the table is cleared, when an epoch of it ends, which a reader of
+//! `hist_pipe` wants (`hist_trigger/pipe.rs`), and when it grows (`hist_trigger/growth.rs`). All of that happens under
+//! `event_mutex`. A map lives as long as somebody has it, the table or a reader, so whoever copies the rows of one needs no
+//! lock.
 //!
 //! Context: process, may sleep. A failure is `ENOMEM`, and nothing has changed then.
 
@@ -20,11 +21,13 @@ use crate::{
             EventMutex,
             EventMutexHeld,
             Guarded,
+            PreemptGuard,
             PreemptOff, //
         },
         memory::Words,
         poll,
-        random, //
+        random,
+        work, //
     },
     program::Program,
     render::json::Epoch,
@@ -44,9 +47,12 @@ use crate::{
         Shape, //
     }, //
 };
-use core::mem::{
-    take,
-    ManuallyDrop, //
+use core::{
+    mem::{
+        take,
+        ManuallyDrop, //
+    },
+    ptr::null_mut, //
 };
 use kernel::{
     cpu::nr_cpu_ids,
@@ -71,7 +77,7 @@ pub(crate) fn seed_hashes(seed: u64) {
     SEED.populate(HashSeed::new(seed));
 }
 
-/// The form of the map that a program needs.
+/// The form of the first map that a program needs.
 #[derive(Clone, Copy)]
 struct Form {
     dimensions: Dimensions,
@@ -83,11 +89,24 @@ impl Form {
         Self {
             dimensions: Dimensions {
                 bits: program.size_bits(),
+                grows_to: program.grows_to().unwrap_or(0),
+                others: program.others(),
                 key_words: program.key_words(),
                 aux_words: program.aux_words(),
                 sums: program.sums(),
             },
             merge: *program.merge(),
+        }
+    }
+
+    /// The same with another size.
+    fn with_bits(self, bits: u32) -> Self {
+        Self {
+            dimensions: Dimensions {
+                bits,
+                ..self.dimensions
+            },
+            ..self
         }
     }
 
@@ -108,6 +127,9 @@ pub(super) struct Live {
     pub(super) map: HistMap,
     /// The bytes that the words of the map take.
     word_bytes: usize,
+    /// The one whose place it takes, while that may have variables that have not come here. [`Table::grow`] owns it, and
+    /// gives it up a grace period after it has taken the address away from here.
+    replaced: Atomic<*mut Live>,
 }
 
 impl Live {
@@ -120,12 +142,23 @@ impl Live {
         let live = Self {
             word_bytes: words.bytes(),
             map: HistMap::new(shape, words, hash).ok_or(EINVAL)?,
+            replaced: Atomic::new(null_mut()),
         };
         let flags = match is_charged {
             true => GFP_KERNEL_ACCOUNT,
             false => GFP_KERNEL,
         };
         Ok(UniqueArc::new(live, flags)?)
+    }
+
+    /// The one whose place it takes, for the length of one hit, if that may have variables that have not come here. If
+    /// there is none all have come, and whoever looks for them after the call finds them.
+    pub(super) fn replaced<'a>(&'a self, _preempt: PreemptOff<'a>) -> Option<&'a Self> {
+        // ORDERING: pairs with both stores in `Table::grow`: the old map is complete, and the variables are here.
+        let replaced = self.replaced.load(Acquire);
+        // SAFETY: null, or the address of a map that is not freed before a grace period after it was taken away from
+        // here; the hit holds that up.
+        unsafe { replaced.as_ref() }
     }
 
     /// The bytes that it takes.
@@ -157,7 +190,24 @@ struct Epochs {
     spare: Option<UniqueArc<Live>>,
     /// How many such files there are.
     readers: usize,
+    /// What became of the table since it was made or cleared.
+    grown: Grown,
+    /// Some of what the map has to have is in another one still.
+    is_growing: bool,
 }
+
+/// How often a table has got a larger map.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Grown {
+    pub(super) times: u64,
+    /// How often there was no memory for one.
+    pub(super) failed: u64,
+}
+
+/// What a table that may grow has said of it: nothing; that it wants a larger map; that there was no memory for one.
+const CONTENT: u32 = 0;
+const WANTING: u32 = 1;
+const FAILED: u32 = 2;
 
 impl Epochs {
     /// The present epoch, up to `now`.
@@ -193,7 +243,10 @@ impl Epochs {
 /// `live` came from [`Arc::into_raw`], and the table has that reference. It changes under `event_mutex` only.
 pub(super) struct Table {
     live: Atomic<*mut Live>,
+    /// That of the map that it was made with; another one may have more elements.
     form: Form,
+    /// Whether it wants a larger map.
+    room: Atomic<u32>,
     /// The trigger that the table was made for, which says where its variables are.
     definition: Arc<Definition>,
     /// The snapshot of the instance, if a trigger of the table takes it.
@@ -202,8 +255,8 @@ pub(super) struct Table {
 }
 
 /// Gives up a map, which its next owner gets by [`Arc::from_raw`].
-fn into_raw(live: UniqueArc<Live>) -> *mut Live {
-    Arc::into_raw(Arc::from(live)).cast_mut()
+fn into_raw(live: Arc<Live>) -> *mut Live {
+    Arc::into_raw(live).cast_mut()
 }
 
 impl Table {
@@ -212,8 +265,9 @@ impl Table {
         let form = Form::of(&definition.program);
         let table = Self {
             // INVARIANT: the reference is given up here.
-            live: Atomic::new(into_raw(Live::new(form, false)?)),
+            live: Atomic::new(into_raw(Live::new(form, false)?.into())),
             form,
+            room: Atomic::new(CONTENT),
             definition,
             snapshot: SetOnce::new(),
             epochs: Guarded::new(Epochs {
@@ -224,6 +278,8 @@ impl Table {
                 retired: KVec::new(),
                 spare: None,
                 readers: 0,
+                grown: Grown::default(),
+                is_growing: false,
             }),
         };
         Ok(Arc::new(table, GFP_KERNEL)?)
@@ -236,7 +292,11 @@ impl Table {
 
     /// Whether each CPU has a shard of its own in all maps of the table.
     pub(super) fn is_per_cpu(&self) -> bool {
-        self.form.shape().is_some_and(|shape| shape.per_cpu())
+        let Dimensions { bits, grows_to, .. } = self.form.dimensions;
+        (bits..=grows_to.max(bits)).all(|bits| {
+            let shape = self.form.with_bits(bits).shape();
+            shape.is_some_and(|shape| shape.per_cpu())
+        })
     }
 
     /// How many words the keys of all its maps have.
@@ -316,7 +376,9 @@ impl Table {
 
     /// Puts a map in the place of the present one, and returns that. Hits that have seen the old one may go on in it until
     /// [`wait_for_hits`] returns.
-    fn exchange(&self, next: UniqueArc<Live>, _held: &EventMutexHeld) -> Arc<Live> {
+    fn exchange(&self, next: Arc<Live>, held: &EventMutexHeld) -> Arc<Live> {
+        let spare = &mut self.epochs.get(held).spare;
+        spare.take_if(|spare| spare.map.shape() != next.map.shape());
         // INVARIANT: the reference is given up here, and the mutex is held.
         // ORDERING: pairs with `Acquire` in `in_hit`.
         let old = self.live.xchg(into_raw(next), Release);
@@ -329,10 +391,11 @@ impl Table {
     /// What it discards, epochs that no reader has claimed included, is in the account of nothing any more.
     pub(super) fn clear(&self, held: &EventMutexHeld) -> Result {
         let next = Live::new(self.form, false)?;
+        let old = self.exchange(next.into(), held);
         let epochs = self.epochs.get(held);
-        let old = self.exchange(next, held);
         epochs.advance(&Moment::now());
         epochs.before = Account::default();
+        epochs.grown = Grown::default();
         let retired = take(&mut epochs.retired);
         wait_for_hits();
         drop((old, retired));
@@ -354,15 +417,18 @@ impl Table {
         }
     }
 
-    /// Allocates a spare map, charged to the memory cgroup of the caller.
+    /// Allocates a spare map, as large as the present one, charged to the memory cgroup of the caller. Takes
+    /// `event_mutex`.
     pub(super) fn new_spare(&self) -> Result<UniqueArc<Live>> {
-        Live::new(self.form, true)
+        let live = self.live(&EventMutex::lock());
+        Live::new(self.like(&live, 0), true)
     }
 
-    /// Keeps a spare map, which is empty, unless there is one or no file wants it.
+    /// Keeps a spare map, which is empty, unless there is one, no file wants it, or the present one has another size.
     pub(super) fn put_spare(&self, spare: UniqueArc<Live>, held: &EventMutexHeld) {
         let epochs = self.epochs.get(held);
-        if epochs.readers > 0 && epochs.spare.is_none() {
+        let fits = self.live(held).map.shape() == spare.map.shape();
+        if fits && epochs.readers > 0 && epochs.spare.is_none() {
             epochs.spare = Some(spare);
         }
     }
@@ -398,7 +464,9 @@ impl Table {
             retired.live.clone()
         } else {
             epochs.retired.reserve(1, GFP_KERNEL)?;
-            let live = self.exchange(epochs.spare.take().ok_or(ENOMEM)?, held);
+            let spare = epochs.spare.take().ok_or(ENOMEM)?;
+            let live = self.exchange(spare.into(), held);
+            let epochs = self.epochs.get(held);
             let retired = Retired {
                 live: live.clone(),
                 epoch: epochs.present(now),
@@ -413,6 +481,123 @@ impl Table {
             table: self.clone(),
             live: Some(live),
         })
+    }
+}
+
+/// For tables that grow.
+impl Table {
+    /// Whether the table may ever get a larger map.
+    pub(super) fn may_grow(&self) -> bool {
+        self.form.dimensions.bits < self.form.dimensions.grows_to
+    }
+
+    /// What became of that, if it may.
+    pub(super) fn grown(&self, held: &EventMutexHeld) -> Option<Grown> {
+        self.may_grow().then(|| self.epochs.get(held).grown)
+    }
+
+    /// Has the table get a larger map, some time later. Called by hits.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn ask_for_room(&self) {
+        // ORDERING: a hint by itself, here and below: who sees an old one asks once more than need be, or leaves it to the
+        // next hit that finds the map crowded.
+        if self.room.load(Relaxed) == CONTENT {
+            self.room.store(WANTING, Relaxed);
+            work::ask();
+        }
+    }
+
+    /// Whether a hit has asked for a larger map.
+    pub(super) fn wants_room(&self) -> bool {
+        // ORDERING: see `ask_for_room`.
+        self.room.load(Relaxed) == WANTING
+    }
+
+    /// Leaves what the table has said to the hits that come from now on.
+    fn leave_room(&self, room: u32) {
+        // ORDERING: see `ask_for_room`: a hit that inserts into a crowded map later asks again.
+        self.room.store(room, Relaxed);
+    }
+
+    /// Has the table ask once more for what there was no memory for.
+    pub(super) fn try_again(&self) {
+        // ORDERING: see `ask_for_room`; only the thread leaves that state.
+        if self.room.load(Relaxed) == FAILED {
+            self.room.store(WANTING, Relaxed);
+        }
+    }
+
+    /// Whether some of what the table has counted is in none of its maps for readers.
+    pub(super) fn is_growing(&self, held: &EventMutexHeld) -> bool {
+        self.epochs.get(held).is_growing
+    }
+
+    /// The form of a map that is `doublings` larger than another one of the table.
+    fn like(&self, live: &Live, doublings: u32) -> Form {
+        self.form
+            .with_bits(live.map.shape().elts().ilog2() + doublings)
+    }
+
+    /// Gives the table a larger map, if it still needs one; `ENOMEM` if there is no memory for it. `tracing_map/grow.rs` has
+    /// the steps. For one thread.
+    ///
+    /// Hits ask for nothing until the larger map is there, so a failure is not followed by the next attempt at once.
+    pub(super) fn grow(&self) -> Result {
+        let old = self.live(&EventMutex::lock());
+        if !old.map.is_crowded() {
+            self.leave_room(CONTENT);
+            return Ok(());
+        }
+        let mut next = match Live::new(self.like(&old, 1), false) {
+            Ok(next) => next,
+            Err(error) => {
+                self.epochs.get(&EventMutex::lock()).grown.failed += 1;
+                self.leave_room(FAILED);
+                return Err(error);
+            }
+        };
+        let fixed = self.definition.program.fixed_words();
+        let has_variables = self.form.dimensions.aux_words > usize::from(fixed);
+        next.map.reserve_for(&old.map);
+        for slots in old.map.slot_ranges() {
+            next.map.take_keys(&old.map, slots, fixed);
+        }
+        if has_variables {
+            // ORDERING: hits see it with the address of the map, which `exchange` stores. They look there only.
+            next.replaced.store(Arc::as_ptr(&old).cast_mut(), Relaxed);
+        }
+        let next = Arc::from(next);
+        {
+            let held = EventMutex::lock();
+            self.leave_room(CONTENT);
+            // It may have been cleared, or consumed.
+            if !Arc::ptr_eq(&self.live(&held), &old) {
+                return Ok(());
+            }
+            drop(self.exchange(next.clone(), &held));
+            let epochs = self.epochs.get(&held);
+            epochs.grown.times += 1;
+            epochs.is_growing = true;
+        }
+        wait_for_hits();
+        for slots in old.map.slot_ranges() {
+            let preempt = PreemptGuard::new();
+            next.map
+                .take_rows(&old.map, slots, preempt.proof().cpu(), fixed);
+        }
+        {
+            let preempt = PreemptGuard::new();
+            next.map.take_account(&old.map, preempt.proof().cpu());
+        }
+        next.map.release(&old.map);
+        if has_variables {
+            // ORDERING: pairs with `Acquire` in `Live::replaced`: who does not see the old map sees all variables here.
+            next.replaced.store(null_mut(), Release);
+            wait_for_hits();
+        }
+        self.epochs.get(&EventMutex::lock()).is_growing = false;
+        Ok(())
     }
 }
 

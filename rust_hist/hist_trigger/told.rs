@@ -6,7 +6,10 @@
 //!
 //! Context: process. The text is made under `event_mutex` when a read begins.
 
-use super::HistTrigger;
+use super::{
+    growth::settled,
+    HistTrigger, //
+};
 use crate::{
     ffi::{
         command::Attached,
@@ -45,11 +48,12 @@ impl<T: Tell> EventTable for Told<T> {
     type Opened = ();
     type Copy = TextBuf;
 
-    fn open(_event: &LockedEvent<'_>) -> Result {
+    fn open(_event: LockedEvent<'_>) -> Result {
         Ok(())
     }
 
     fn copy(_opened: &(), event: LockedEvent<'_>) -> Result<TextBuf> {
+        let event = settled(event)?;
         let (file, held) = (event.file(), event.held());
         let mut text = TextBuf::charged();
         for (n, trigger) in Attached::all(file, held).enumerate() {

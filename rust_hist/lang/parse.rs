@@ -19,7 +19,8 @@ use crate::{
     },
     limits::{
         BITS_MAX,
-        BITS_MIN, //
+        BITS_MIN,
+        GROWN_BITS_MAX, //
     },
     overhead::Budget,
     rate::Limit,
@@ -66,6 +67,9 @@ const OVERHEAD_UP_TO: &[u8] = b"overhead(";
 
 /// The word between the parameters and the filter.
 const IF: &[u8] = b"if";
+
+/// What is between the two sizes of a table that may grow.
+const RANGE: &[u8] = b"..";
 
 /// The modifier that has a scale behind it.
 const LOG2: &[u8] = b"log2=";
@@ -207,6 +211,7 @@ fn ends_line(params: &[u8]) -> bool {
         || last.starts_with(b"clock=")
         || last == b"nohitcount"
         || last == OVERHEAD
+        || last == b"others"
         || last.ends_with(b")")
 }
 
@@ -238,6 +243,7 @@ fn flag(spec: &mut HistSpec<'_>, token: Span) -> Result<(), Refusal> {
         b"pause" => spec.pause = true,
         b"cont" | b"continue" => spec.cont = true,
         b"clear" => spec.clear = true,
+        b"others" => spec.others = Some(token),
         word if word.starts_with(QUANTILES) => {
             spec.quantiles = (
                 token,
@@ -275,18 +281,17 @@ fn assignment(
     right: Span,
 ) -> Result<(), Refusal> {
     let command = spec.command;
-    let text = command.text();
 
     match left {
         b"key" | b"keys" => *keys = Some(right),
         b"val" | b"vals" | b"values" => spec.vals = Some(right),
         b"sort" => spec.sort = Some(right),
         b"size" => {
-            spec.bits = map_bits(right.of(text))
-                .map_err(|errno| command.explain(errno, ErrKind::InvalidSize, right))?;
+            spec.size = right;
+            (spec.bits, spec.grows_to) = sizes(&command, right)?;
         }
         b"name" => spec.name = Some(token),
-        b"clock" => spec.clock = Some(trim(text, right)),
+        b"clock" => spec.clock = Some(trim(command.text(), right)),
         _ => spec
             .vars
             .push(token)
@@ -319,15 +324,42 @@ fn budget(command: &CommandText<'_>, token: Span) -> Result<Budget, Refusal> {
         .ok_or(command.explain(Errno::Einval, ErrKind::InvalidBudget, list))
 }
 
-/// Returns log2 of the number of entries that `size=text` asks for, rounded up.
-fn map_bits(text: &[u8]) -> Result<u32, Errno> {
+/// Parses what follows `size=`: log2 of the number of entries and, of a range, that of its end.
+fn sizes(command: &CommandText<'_>, size: Span) -> Result<(u32, Option<u32>), Refusal> {
+    let text = command.text();
+    let bits = |kind, at: Span, most| {
+        map_bits(at.of(text), most).map_err(|errno| command.explain(errno, kind, at))
+    };
+    let Some(at) = size
+        .of(text)
+        .windows(RANGE.len())
+        .position(|window| window == RANGE)
+    else {
+        return Ok((bits(ErrKind::InvalidSize, size, BITS_MAX)?, None));
+    };
+    let (first, last) = (size.first(at), size.skip(at).skip(RANGE.len()));
+    let kind = ErrKind::InvalidSizes;
+    let range = (
+        bits(kind, first, GROWN_BITS_MAX)?,
+        Some(bits(kind, last, GROWN_BITS_MAX)?),
+    );
+
+    // Both are numbers.
+    match number(first.of(text)).ok() > number(last.of(text)).ok() {
+        true => Err(command.explain(Errno::Einval, kind, first)),
+        false => Ok(range),
+    }
+}
+
+/// Returns log2 of the number of entries that `text` asks for, rounded up; at most `most`.
+fn map_bits(text: &[u8], most: u32) -> Result<u32, Errno> {
     let size = number(text)?;
     let bits = match size.checked_sub(1) {
         Some(last) => u64::BITS.saturating_sub(last.leading_zeros()),
         None => 0,
     };
 
-    if (BITS_MIN..=BITS_MAX).contains(&bits) {
+    if (BITS_MIN..=most).contains(&bits) {
         Ok(bits)
     } else {
         Err(Errno::Einval)

@@ -265,7 +265,14 @@ pub struct HistSpec<'t> {
     /// What follows `clock=`, trimmed.
     pub(crate) clock: Option<Span>,
     pub(crate) filter: Option<Span>,
+    /// log2 of the number of entries, or of that which the table begins with.
     pub(crate) bits: u32,
+    /// log2 of the number of entries that the table may grow to, of `size=A..B`.
+    pub(crate) grows_to: Option<u32>,
+    /// What follows `size=`.
+    pub(crate) size: Span,
+    /// `others`
+    pub(crate) others: Option<Span>,
     /// The tokens that define variables: `v=expr[,v=expr ..]`.
     pub(crate) vars: List<Span, VARS_MAX>,
     /// The tokens of handlers with their actions: `onmax($v).save(..)`.
@@ -298,6 +305,9 @@ impl<'t> HistSpec<'t> {
             clock: None,
             filter,
             bits: BITS_DEFAULT,
+            grows_to: None,
+            size: Span::default(),
+            others: None,
             vars: List::new(),
             actions: List::new(),
             quantiles: (Span::default(), List::new()),

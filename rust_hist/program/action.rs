@@ -472,6 +472,7 @@ impl Program {
             at = at.saturating_add(1);
         }
         compiler.check_join()?;
+        compiler.check_rows()?;
         self.starts_paused = spec.starts_paused(self.timestamps);
         Ok(self.lower()?)
     }

@@ -37,13 +37,14 @@ pub(super) enum Part {
     Actions,
     Join,
     Quantiles,
+    Others,
     /// What it costs, which does not identify a trigger either.
     Overhead,
     Filter,
 }
 
 impl Part {
-    pub(super) const ALL: [Self; 11] = [
+    pub(super) const ALL: [Self; 12] = [
         Self::Name,
         Self::Keys,
         Self::Vals,
@@ -53,6 +54,7 @@ impl Part {
         Self::Actions,
         Self::Join,
         Self::Quantiles,
+        Self::Others,
         Self::Overhead,
         Self::Filter,
     ];
@@ -73,12 +75,15 @@ impl Program {
     }
 
     /// Returns whether two triggers are the same but for their names and filters, so that they can share
-    /// their entries.
+    /// their entries. If these may grow, they say so both.
     pub fn same_shape(&self, text: &[u8], other: &Program, other_text: &[u8]) -> bool {
-        Part::ALL
-            .iter()
-            .filter(|part| !matches!(part, Part::Name | Part::Filter))
-            .all(|&part| self.same_part(part, text, other, other_text))
+        let range = |program: &Program| Some((program.bits, program.grows_to?));
+
+        range(self) == range(other)
+            && Part::ALL
+                .iter()
+                .filter(|part| !matches!(part, Part::Name | Part::Filter))
+                .all(|&part| self.same_part(part, text, other, other_text))
     }
 
     /// Returns how similar two triggers are: the number of equal parts, of which the keys count more than
@@ -126,6 +131,7 @@ impl Program {
                 same_all(&a.keys, &b.keys, |a, b| pair.same_key(a, b))
             }),
             Part::Quantiles => self.quantiles() == other.quantiles(),
+            Part::Others => self.others == other.others,
             Part::Filter => self.filter(text) == other.filter(other_text),
         }
     }

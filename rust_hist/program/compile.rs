@@ -112,6 +112,8 @@ impl Program {
             tracked: 0,
             act_refs: 0,
             bits: BITS_DEFAULT,
+            grows_to: None,
+            others: false,
             name: None,
             clock: None,
             filter: None,
@@ -175,6 +177,8 @@ impl Program {
         purpose: Purpose,
     ) -> Result<(), Refusal> {
         self.bits = spec.bits;
+        self.grows_to = spec.grows_to;
+        self.others = spec.others.is_some();
         (self.overhead, self.budget) = (spec.overhead, spec.budget);
         self.name = spec.name.map(|token| token.skip(b"name=".len()));
         self.clock = spec.clock;
@@ -356,6 +360,29 @@ impl<'a, 't> Compiler<'a, 't> {
                 Err(self
                     .command
                     .explain(Errno::Einval, ErrKind::JoinNoRef, list))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Refuses a table that grows if its rows keep more than sums and numbers, which find their way to a larger table
+    /// while they are hit; and one that sums hits of several keys in a row if rows keep more than sums, which is of one key.
+    pub(super) fn check_rows(&self) -> Result<(), Refusal> {
+        let program = &self.program;
+        let mut stored = program.vars().iter().filter(|var| var.is_stored());
+        let tracks = program
+            .actions()
+            .iter()
+            .any(|action| action.track.is_some());
+        let refuse = |kind, at| Err(self.command.explain(Errno::Einval, kind, at));
+
+        match self.spec.others {
+            Some(others) if tracks || stored.next().is_some() => {
+                refuse(ErrKind::OthersVars, others)
+            }
+            _ if !program.may_grow() => Ok(()),
+            _ if tracks || stored.any(|var| var.field.kind != Kind::Number) => {
+                refuse(ErrKind::GrowingVars, self.spec.size)
             }
             _ => Ok(()),
         }

@@ -36,7 +36,6 @@ pub use self::{
 };
 
 pub(super) use self::{
-    entry::keep_comm,
     refs::RefKey,
     text::most_in, //
 };
@@ -49,6 +48,7 @@ use crate::{
     sync::Atomic,
     tracing_map::{
         Elt,
+        Inserter,
         KeyHash,
         Map,
         MapView,
@@ -78,6 +78,8 @@ pub trait Context<'c>: Env + 'c {
     type Storage: Deref<Target = [Atomic<u64>]> + 'c;
     /// The hash of their keys.
     type Hash: KeyHash + 'c;
+    /// See [`Context::new_entry`]: as small as it can be, or what a hit has is kept in memory for it.
+    type NewEntry: Inserter;
 
     /// The program of the trigger.
     fn program(&self) -> &'c Program;
@@ -91,6 +93,10 @@ pub trait Context<'c>: Env + 'c {
     /// The map of another trigger, by the number that the resolver gave to it.
     fn source(&self, table: u16) -> Option<MapView<'c, Self::Storage, Self::Hash>>;
 
+    /// The map of another trigger, as [`Context::source`], behind the one whose place it takes, as long as some of the
+    /// variables may be in that.
+    fn moving_source(&self, table: u16) -> Option<MovingSource<'c, Self::Storage, Self::Hash>>;
+
     /// Whether the hit is nested in as many others that generate events as there may be.
     fn is_too_deep(&self) -> bool;
 
@@ -100,8 +106,8 @@ pub trait Context<'c>: Env + 'c {
         super::keep_plain(self, map, elt, from);
     }
 
-    /// Writes the name of the task that makes an entry.
-    fn creator(&self, out: &mut [u8; COMM_LEN]);
+    /// What an insertion of the key leaves to the trigger.
+    fn new_entry(&self) -> Self::NewEntry;
 
     /// Wakes those who wait for hits.
     fn wake(&self);
@@ -120,6 +126,10 @@ pub trait Context<'c>: Env + 'c {
     /// records could not be written.
     fn trace(&self, synth: u16, values: &impl schema::FieldValues) -> u32;
 }
+
+/// The maps of a table that may be getting a larger one: the one that it takes the place of, and that which hits use. The
+/// former was asked for first.
+pub type MovingSource<'c, S, H> = (Option<MapView<'c, S, H>>, MapView<'c, S, H>);
 
 /// A hit whose entry is known.
 pub(super) struct Hit<'h, 'c, C: Context<'c>> {

@@ -43,7 +43,6 @@ use super::{
         OF_RECORD, //
     },
     exec::{
-        keep_comm,
         Columns,
         Context,
         Copied,
@@ -65,6 +64,7 @@ use super::{
         KEY_PARTS,
         KEY_TEXT,
         KEY_VALUES,
+        MOVING,
         NESTED,
         NO_REFS,
         SEVERAL,
@@ -179,7 +179,7 @@ where
 
     // The variables of other triggers, and the numbers that are computed once.
     let (mut only, mut many) = ([0], None);
-    let refs = read::<K, C, REFS, false>(cx, key, hash, found, &mut only, &mut many);
+    let refs = read::<K, C, REFS, STEPS, false>(cx, key, hash, found, &mut only, &mut many);
     let Ok(refs) = refs else {
         return count::<C, STEPS>(cx, map, Ending::Ignored);
     };
@@ -241,7 +241,7 @@ where
     let lookup = J::key::<C, 0, true>(cx, stamp, &numbers, &mut lookup_room);
     let (mut only, mut many) = ([0], None);
     let hash = lookup.hash(map.hash());
-    let refs = read::<J, C, REFS, true>(cx, lookup, hash, None, &mut only, &mut many);
+    let refs = read::<J, C, REFS, STEPS, true>(cx, lookup, hash, None, &mut only, &mut many);
     let Ok(refs) = refs else {
         return count::<C, STEPS>(cx, map, Ending::Ignored);
     };
@@ -286,7 +286,7 @@ fn values_first<'c, C: Context<'c>, const STEPS: u32, const LOOKUP: bool>(
 
 /// Reads the variables of other triggers, by the key of the row or by another one: `LOOKUP`.
 #[inline(always)]
-fn read<'h, 'c, K, C, const REFS: usize, const LOOKUP: bool>(
+fn read<'h, 'c, K, C, const REFS: usize, const STEPS: u32, const LOOKUP: bool>(
     cx: C,
     key: K::Key<'_>,
     hash: u64,
@@ -300,6 +300,15 @@ where
 {
     match cx.program().refs() {
         _ if const { REFS == 0 } => Ok(&[]),
+        _ if const { STEPS & MOVING != 0 } => {
+            let copy = key;
+
+            cx.program().read_moving(
+                cx,
+                RefKey::<K, LOOKUP>::new(&copy, hash),
+                many.insert([0; REFS_MAX]),
+            )
+        }
         [reference, more @ ..] if const { REFS == 1 } || more.is_empty() => {
             let number = match found {
                 Some(cell) => reference.read_found(cell),
@@ -389,7 +398,7 @@ fn enter<'c, K: KeyForm, C: Context<'c>>(
         Lookup::Full => Err(Ending::DroppedFull),
         Lookup::Absent(at) => map
             .map()
-            .insert_at(key, hash, at, keep_comm(cx))
+            .insert_at(key, hash, at, cx.new_entry())
             .ok_or(Ending::DroppedFull),
     }
 }
@@ -652,8 +661,8 @@ impl<K: KeyForm, const REFS: usize, const STEPS: u32> HitPath for Path<K, REFS, 
     }
 }
 
-/// Keys `K` and everything but numbers that are computed once and [`TALLIES`]; and the rest of each other path with these
-/// keys.
+/// Keys `K` and everything but numbers that are computed once, [`TALLIES`], and variables of tables that grow; and the rest
+/// of each other path with these keys.
 pub(super) struct General<K>(PhantomData<K>);
 
 impl<K: KeyForm> HitPath for General<K> {
@@ -669,7 +678,7 @@ impl<K: KeyForm> HitPath for General<K> {
 pub(super) struct WithValues<K, const STEPS: u32>(PhantomData<K>);
 
 impl<K: KeyForm, const STEPS: u32> HitPath for WithValues<K, STEPS> {
-    type Rest = Everything<KEY_WORDS_MAX>;
+    type Rest = Settled<KEY_WORDS_MAX>;
 
     #[inline(always)]
     fn hit<'c, C: Context<'c>>(cx: C) -> Outcome<MissedIn<'c, C>> {
@@ -689,11 +698,37 @@ const FEW_NUMBERS: usize = 4;
 pub(super) struct Joined<K, J, const STEPS: u32>(PhantomData<(K, J)>);
 
 impl<K: KeyForm, J: KeyForm, const STEPS: u32> HitPath for Joined<K, J, STEPS> {
-    type Rest = Everything<KEY_WORDS_MAX>;
+    type Rest = Settled<KEY_WORDS_MAX>;
 
     #[inline(always)]
     fn hit<'c, C: Context<'c>>(cx: C) -> Outcome<MissedIn<'c, C>> {
         joined::<K, J, C, 1, STEPS, FEW_NUMBERS>(cx)
+    }
+}
+
+/// Short keys `K`, and variables of tables that may be getting larger maps.
+pub(super) struct FromMoving<K>(PhantomData<K>);
+
+impl<K: KeyForm> HitPath for FromMoving<K> {
+    type Rest = Self;
+
+    #[inline(always)]
+    fn hit<'c, C: Context<'c>>(cx: C) -> Outcome<MissedIn<'c, C>> {
+        hit::<K, C, REFS_MAX, OF_MOVING, 0, true>(cx, None, None)
+    }
+}
+
+/// Any keys of at most `WORDS` words and everything else, of triggers that read no variables of tables that grow.
+pub(super) struct Settled<const WORDS: usize>;
+
+impl<const WORDS: usize> HitPath for Settled<WORDS> {
+    type Rest = Self;
+
+    #[inline(always)]
+    fn hit<'c, C: Context<'c>>(cx: C) -> Outcome<MissedIn<'c, C>> {
+        joined::<Copied<WORDS>, Copied<WORDS>, C, REFS_MAX, { EVERYTHING & !MOVING }, NUMBERS_MAX>(
+            cx,
+        )
     }
 }
 
@@ -832,26 +867,34 @@ fn joins<E: Entry, K: KeyForm, J: KeyForm, const STEPS: u32>() -> Row<E::Fn> {
     }
 }
 
-fn everything<E: Entry, const WORDS: usize>() -> Row<E::Fn> {
+fn from_moving<E: Entry, K: KeyForm>() -> Row<E::Fn> {
+    Row {
+        offers: offer::<K>(REFS_MAX, OF_MOVING),
+        enter: E::of::<FromMoving<K>>(),
+    }
+}
+
+fn everything<E: Entry, P: HitPath, const WORDS: usize, const STEPS: u32>() -> Row<E::Fn> {
     Row {
         offers: Needs {
             join: Some(KeyKind::Copied),
             numbers: NUMBERS_MAX,
-            ..offer::<Copied<WORDS>>(REFS_MAX, EVERYTHING)
+            ..offer::<Copied<WORDS>>(REFS_MAX, STEPS)
         },
-        enter: E::of::<Everything<WORDS>>(),
+        enter: E::of::<P>(),
     }
 }
 
 /// How many paths there are.
-pub const PATHS: usize = 104;
+pub const PATHS: usize = 107;
 
 // What rows offer, in the order of how much code it is.
 const COMPUTED: u32 = KEY_EXPRS | KEY_ANY | VALS_EXPRS | VALS_ANY | STAMP;
 const STAMPED: u32 = STAMP | VARS_STAMP;
 const ANY_VARS: u32 = STAMPED | VARS | VARS_EXPRS | VARS_ANY;
 const TEXTS: u32 = VARS_TEXT | VARS_NAME;
-const FOR_ALL: u32 = EVERYTHING & !(KEY_VALUES | ALL_TALLIES);
+const FOR_ALL: u32 = EVERYTHING & !(KEY_VALUES | ALL_TALLIES | MOVING);
+const OF_MOVING: u32 = KEY_TEXT | COMPUTED | ANY_VARS | ACTIONS | SHARED | NESTED | MOVING;
 const JOINED: u32 = KEY_TEXT | COMPUTED | SHARED | NESTED;
 const VALUED: u32 = JOINED | KEY_VALUES;
 const ALL_TALLIES: u32 = TALLIES | SEVERAL;
@@ -964,8 +1007,11 @@ pub fn paths<E: Entry>() -> impl Iterator<Item = Row<E::Fn>> {
         joins::<E, Words<2>, Words<2>, { JOINED }>,
         joins::<E, Words<1>, Words<1>, { JOINED | ALL_TALLIES }>,
         joins::<E, Words<2>, Words<1>, { JOINED | ALL_TALLIES }>,
-        everything::<E, C_KEY_WORDS_MAX>,
-        everything::<E, KEY_WORDS_MAX>,
+        everything::<E, Settled<C_KEY_WORDS_MAX>, C_KEY_WORDS_MAX, { EVERYTHING & !MOVING }>,
+        everything::<E, Settled<KEY_WORDS_MAX>, KEY_WORDS_MAX, { EVERYTHING & !MOVING }>,
+        from_moving::<E, Words<1>>,
+        from_moving::<E, Words<2>>,
+        everything::<E, Everything<KEY_WORDS_MAX>, KEY_WORDS_MAX, EVERYTHING>,
     ] };
 
     rows.iter().map(|row| row())

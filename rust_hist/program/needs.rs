@@ -77,8 +77,11 @@ pub(super) const VALS_EXPRS: u32 = 1 << 22;
 /// Variables may be such expressions.
 pub(super) const VARS_EXPRS: u32 = 1 << 23;
 
+/// Tables of other triggers may be getting larger maps while their variables are read.
+pub(super) const MOVING: u32 = 1 << 24;
+
 /// All of them.
-pub(super) const EVERYTHING: u32 = (1 << 24) - 1;
+pub(super) const EVERYTHING: u32 = (1 << 25) - 1;
 
 /// In what form the key of a hit is computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -140,12 +143,12 @@ impl Needs {
 impl Program {
     /// Returns what the hits of the program need. `is_shared` says that CPUs share shards of its table; `is_nested`
     /// that it generates events, or is on one that can be generated; `sources` are the words of the keys of the tables
-    /// that it reads variables of.
+    /// that it reads variables of, and whether they may grow.
     pub fn needs(
         &self,
         is_shared: bool,
         is_nested: bool,
-        mut sources: impl Iterator<Item = usize>,
+        sources: impl Iterator<Item = (usize, bool)>,
     ) -> Needs {
         let plan = &self.plan;
         let is = |step: u32, any: bool| if any { step } else { 0 };
@@ -197,9 +200,14 @@ impl Program {
         let mut refs = self.refs().iter();
         let mut actions = self.actions().iter();
         // A key that is longer than those of a source is looked up there by its beginning.
-        let wants_key = refs.any(|reference| reference.cell.kind != Kind::Number)
-            || actions.any(|action| action.kind == ActionKind::Snapshot)
-            || sources.any(|words| words != self.lookup_words());
+        let mut wants_key = refs.any(|reference| reference.cell.kind != Kind::Number)
+            || actions.any(|action| action.kind == ActionKind::Snapshot);
+        let mut is_moving = false;
+
+        for (words, may_grow) in sources {
+            wants_key |= words != self.lookup_words();
+            is_moving |= may_grow;
+        }
 
         Needs {
             key: self.key_kind(),
@@ -229,6 +237,7 @@ impl Program {
                 | is(STAMP, plan.has_stamp)
                 | is(WHOLE_KEY, wants_key)
                 | is(SHARED, is_shared)
+                | is(MOVING, is_moving)
                 | is(NESTED, is_nested),
         }
     }

@@ -129,6 +129,11 @@ impl Program {
                 }
             }
             Part::Quantiles => self.write_quantiles(out)?,
+            Part::Others => {
+                if self.others {
+                    out.write_str(":others")?;
+                }
+            }
             Part::Overhead => self.write_overhead(out)?,
             Part::Filter => {
                 if let Some(filter) = self.filter(text) {
@@ -182,7 +187,12 @@ impl Program {
     }
 
     fn write_table(&self, text: &[u8], out: &mut impl Out) -> fmt::Result {
-        write!(out, ":size={}", 1u64.checked_shl(self.bits).unwrap_or(0))?;
+        let size = |bits| 1u64.checked_shl(bits).unwrap_or(0);
+
+        write!(out, ":size={}", size(self.bits))?;
+        if let Some(bits) = self.grows_to {
+            write!(out, "..{}", size(bits))?;
+        }
         if self.timestamps {
             out.write_str(":clock=")?;
             out.write_bytes(self.clock(text).unwrap_or(CLOCK))?;

@@ -204,8 +204,15 @@ impl<'a> Fold<'a> {
         row.key.get(self.at).copied().unwrap_or(0)
     }
 
-    /// Writes the lines that follow the totals: the number of groups, and how far quantiles are to be trusted.
-    pub fn totals<W: Out>(&self, account: &Account, groups: usize, out: &mut W) -> fmt::Result {
+    /// Writes the lines that follow the totals: the number of groups, and how far quantiles are to be trusted. `others`
+    /// says whether there is a row of others.
+    pub fn totals<W: Out>(
+        &self,
+        account: &Account,
+        groups: usize,
+        others: bool,
+        out: &mut W,
+    ) -> fmt::Result {
         // CAST: `usize` has at most 64 bits.
         out.write_bytes(b"    Groups: ")?;
         out.write_bytes(decimal(groups as u64).as_bytes())?;
@@ -223,6 +230,9 @@ impl<'a> Fold<'a> {
         }
         if account.dropped_full != 0 {
             out.write_bytes(b"; they are those of the hits that were not dropped")?;
+        }
+        if others {
+            out.write_bytes(b"; they are without the hits of others")?;
         }
         out.write_bytes(b"\n")
     }

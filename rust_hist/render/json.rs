@@ -264,20 +264,25 @@ impl<S: Symbols> Json<'_, S> {
     ///
     /// `row` comes from a map with the program's key words and sums; [`Program::copy_aux`] has copied its
     /// aux words. Or it is a [folded](Fold) row: its quantiles come instead of what handlers keep, which each of the
-    /// rows before had of its own.
+    /// rows before had of its own. Or it is that [of others](Row::is_of_others).
     pub fn row<W: Out>(&self, row: &Row<'_>, out: &mut W) -> fmt::Result {
         let fold = Fold::of(self.program).filter(|fold| fold.is_folded(row));
         let mut comma = Comma::default();
 
-        out.write_bytes(b"{\"k\":[")?;
-        for key in self.program.keys() {
-            comma.before(out)?;
-            match fold {
-                Some(fold) if fold.leaves_out(key) => out.write_bytes(b"null")?,
-                _ => self.key(key, row, out)?,
+        if row.is_of_others() {
+            out.write_bytes(b"{\"others\":true")?;
+        } else {
+            out.write_bytes(b"{\"k\":[")?;
+            for key in self.program.keys() {
+                comma.before(out)?;
+                match fold {
+                    Some(fold) if fold.leaves_out(key) => out.write_bytes(b"null")?,
+                    _ => self.key(key, row, out)?,
+                }
             }
+            out.write_bytes(b"]")?;
         }
-        out.write_bytes(b"],\"v\":[")?;
+        out.write_bytes(b",\"v\":[")?;
         comma = Comma::default();
         if !self.program.nohitcount() {
             comma.before(out)?;

@@ -56,6 +56,9 @@ impl<S: Symbols> Renderer<'_, S> {
         let keys = self.program.keys().iter();
         let keys = keys.filter(|key| fold.as_ref().is_none_or(|fold| !fold.leaves_out(key)));
 
+        if row.is_of_others() {
+            return out.write_bytes(b"{ others }");
+        }
         out.write_bytes(b"{ ")?;
         for (i, key) in keys.enumerate() {
             if i > 0 {

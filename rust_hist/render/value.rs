@@ -51,13 +51,18 @@ pub struct Stats {
 impl Stats {
     /// Returns the statistics of `rows`, which are those of `program`.
     pub fn of(program: &Program, rows: &Rows<'_>) -> Self {
+        Self::with(program, rows, None)
+    }
+
+    /// The same with the row of others, if there is one.
+    pub fn with(program: &Program, rows: &Rows<'_>, others: Option<Row<'_>>) -> Self {
         let mut stats = Self::default();
         let mut vals = program.vals().iter();
 
         if !vals.any(|val| matches!(val.modifier(), Modifier::Percent | Modifier::Graph)) {
             return stats;
         }
-        for row in rows.iter() {
+        for row in rows.iter().chain(others) {
             let columns = core::iter::once(&Column::Sum(0)).chain(program.columns());
 
             for (stat, column) in stats.columns.iter_mut().zip(columns) {

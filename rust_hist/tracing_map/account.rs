@@ -194,6 +194,29 @@ impl<'a> Shard<'a> {
         }
     }
 
+    /// Adds the words of an element of another map with the same sums, merged over its CPUs.
+    pub(super) fn add_row(&self, elt: Elt, sums: &[u64]) {
+        let merge = &self.shape.merge;
+
+        for (i, &sum) in (0..self.shape.sums).zip(sums) {
+            // OVERFLOW: below the number of words.
+            let at = self.count_at(elt).wrapping_add(i);
+
+            match merge.takes_largest(i) {
+                true => self.raise(self.words, at, sum),
+                false => self.add(at, sum),
+            }
+        }
+    }
+
+    /// Adds the account of another map, whose words are asked for by their numbers.
+    pub(super) fn add_account(&self, word: impl Fn(usize) -> u64) {
+        for i in 0..ACCOUNT_WORDS {
+            // OVERFLOW: below the number of words.
+            self.add(self.at.wrapping_add(i), word(i));
+        }
+    }
+
     /// Adds to word `at` of the map.
     #[inline(always)]
     fn add(&self, at: usize, v: u64) {
@@ -350,7 +373,10 @@ where
                 hits = hits.wrapping_add(count.load(Relaxed));
             }
         }
-        hits
+        match shape.others() {
+            Some(others) => hits.wrapping_add(self.sum(others, 0)),
+            None => hits,
+        }
     }
 
     /// Returns sum `i` of an element, added up over the CPUs, as all but maxima and minima are; 0 past the sums of the
@@ -368,8 +394,19 @@ where
         )
     }
 
+    /// Copies the sums of the keys that found no room, as many as the shape has, and says whether there are hits among
+    /// them.
+    pub fn copy_others(&self, sums: &mut [u64]) -> bool {
+        let Some(others) = self.shape().others() else {
+            return false;
+        };
+
+        self.copy_sums(others, sums);
+        sums.first().is_some_and(|&hits| hits != 0)
+    }
+
     /// Adds up the word at `at` of each shard, wrapping around.
-    fn over_shards(&self, at: usize) -> u64 {
+    pub(super) fn over_shards(&self, at: usize) -> u64 {
         let shape = self.shape();
         let words = self.words();
         // OVERFLOW: below the number of words up to the last shard; one round more is not used.

@@ -31,8 +31,12 @@ const READ_TRIES: usize = 4;
 
 /// The bit of a meta word that is set if the variable is.
 const SET: u64 = 1;
+/// The bits of the meta word of a number that has gone to another map: that it has, and that there was one. [`SET`] is not
+/// set then.
+const CLOSED: u64 = 2;
+const WITH_NUMBER: u64 = 4;
 /// The lowest bit of the version of a number.
-const NUM_VERSION: u64 = 2;
+const NUM_VERSION: u64 = 8;
 
 /// The bit of the meta word of a string that is set while a context writes it.
 const BUSY: u64 = 2;
@@ -52,7 +56,7 @@ const _: () = assert!(STR_SLOT / 8 < 1 << LEN_BITS && STACK_DEPTH < 1 << LEN_BIT
 /// # Invariants
 ///
 /// Each change increments the version, so a meta word that is the same as before means that the number was
-/// not changed in between: the version would have to wrap, after 2^63 changes, during one operation.
+/// not changed in between: the version would have to wrap, after 2^61 changes, during one operation.
 ///
 /// # Examples
 ///
@@ -85,6 +89,17 @@ pub struct Taken {
     pub value: u64,
     /// The meta word of the cell after it was unset.
     meta: u64,
+}
+
+/// The state of a number in a map that another one replaces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum State {
+    /// It is set.
+    Set,
+    /// It is not set.
+    Unset,
+    /// It has gone to the other map, if there was one.
+    Closed(Option<u64>),
 }
 
 impl<'a> NumCell<'a> {
@@ -166,6 +181,65 @@ impl<'a> NumCell<'a> {
     #[inline]
     pub fn restore(&self, taken: &Taken) {
         self.change(|old| (old.meta == taken.meta).then_some((taken.value, SET)));
+    }
+}
+
+/// While another map takes the place of that of the cell, see [`Moving`](super::Moving).
+impl NumCell<'_> {
+    /// Returns whether the cell was ever written to.
+    pub(super) fn was_written(&self) -> bool {
+        self.pair.meta() != 0
+    }
+
+    /// Sets the number if the cell was never written to.
+    pub(super) fn write_first(&self, value: u64) {
+        let new = PairValue {
+            value,
+            meta: NUM_VERSION | SET,
+        };
+
+        // INVARIANT: changes the version. Who fails has been overtaken, and so is what he wanted to write.
+        let _ = self.pair.cmpxchg(PairValue::default(), new);
+    }
+
+    /// Closes the cell, which nobody sets any more, and returns its number; `None` if it is not set.
+    pub(super) fn close(&self) -> Option<u64> {
+        let mut old = self.pair.load_torn();
+
+        loop {
+            let number = match old.meta & SET {
+                0 => 0,
+                _ => WITH_NUMBER,
+            };
+            let new = PairValue {
+                // INVARIANT: increments the version.
+                meta: (old.meta & !SET).wrapping_add(NUM_VERSION) | CLOSED | number,
+                ..old
+            };
+
+            match self.pair.cmpxchg(old, new) {
+                Ok(()) => return (number != 0).then_some(old.value),
+                Err(held) => old = held,
+            }
+        }
+    }
+
+    /// Returns its state at this moment.
+    pub(super) fn state(&self) -> State {
+        let PairValue { value, meta } = self.pair.load();
+
+        match meta & (SET | CLOSED | WITH_NUMBER) {
+            0 => State::Unset,
+            SET => State::Set,
+            CLOSED => State::Closed(None),
+            _ => State::Closed(Some(value)),
+        }
+    }
+
+    /// [`NumCell::restore`]; returns whether nothing has happened to the cell since but that it was closed.
+    pub(super) fn restore_unless_closed(&self, taken: &Taken) -> bool {
+        self.restore(taken);
+        self.pair.meta() == taken.meta.wrapping_add(NUM_VERSION) | CLOSED
     }
 }
 

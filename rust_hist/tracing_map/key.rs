@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     limits::{
-        BITS_MAX,
+        GROWN_BITS_MAX,
         KEY_WORDS_MAX, //
     },
     sync::{
@@ -33,7 +33,7 @@ const LEN_MASK: u64 = 0b1111_1111 << LEN_SHIFT;
 const LEN_SHIFT: u32 = 32;
 
 const _: () = assert!(KEY_WORDS_MAX as u64 <= LEN_MASK >> LEN_SHIFT);
-const _: () = assert!(BITS_MAX + 2 + LEN_MASK.count_ones() <= u64::BITS - LEN_SHIFT);
+const _: () = assert!(GROWN_BITS_MAX + 2 + LEN_MASK.count_ones() <= u64::BITS - LEN_SHIFT);
 
 /// A key that can be looked up and inserted, as cheap to copy as a few words. Each call sees the same words.
 pub trait Key: Copy {

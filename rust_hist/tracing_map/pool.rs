@@ -88,7 +88,18 @@ impl<'a> Pool<'a> {
         })
     }
 
-    /// Returns whether no element was free at some time during the call.
+    /// Keeps the first `n` elements back for the caller, who owns them then. Nobody has allocated one yet.
+    pub(super) fn reserve(self, n: usize) {
+        if let Some(next) = self.words.get(NEXT) {
+            // INVARIANT: they are owned by one inserter, the caller.
+            // ORDERING: whoever gives the map to others orders this before.
+            // CAST: `usize` has at most 64 bits.
+            next.store(n as u64, Relaxed);
+        }
+    }
+
+    /// Returns whether no element was free at some time during the call. Of a map whose insertions have more to do then it
+    /// never says so.
     #[inline(always)]
     pub(super) fn is_empty(self) -> bool {
         let (Some(next), Some(stack)) = (self.words.get(NEXT), self.words.get(TOP)) else {
@@ -96,8 +107,8 @@ impl<'a> Pool<'a> {
         };
         // ORDERING: `Acquire` keeps the caller's later loads of the slots after this one, so that they return
         // what the slots held when the last element was allocated, or later. `NEXT` never decreases.
-        // CAST: there are at most 2^17 elements.
-        if next.load(Acquire) < self.shape.elts as u64 {
+        // CAST: `usize` has at most 64 bits.
+        if next.load(Acquire) < self.shape.full_at as u64 {
             return false;
         }
         // ORDERING: `Acquire` keeps the caller's later loads of the slots after this one, and pairs with
@@ -105,21 +116,27 @@ impl<'a> Pool<'a> {
         top_of(stack.load(Acquire)) == 0
     }
 
-    /// Allocates an element, which the caller then owns; `None` if none is free.
+    /// Allocates an element, which the caller then owns; `None` if none is free, or all that are belong to the last ones of
+    /// a map that grows: [`Pool::take_last`].
     pub(super) fn take(self) -> Option<Elt> {
-        self.pop().or_else(|| self.take_new())
+        self.pop().or_else(|| self.take_new(self.shape.plenty))
     }
 
-    fn take_new(self) -> Option<Elt> {
+    /// Allocates one of the last elements; `None` if none is free.
+    pub(super) fn take_last(self) -> Option<Elt> {
+        self.take_new(self.shape.elts)
+    }
+
+    /// Allocates an element that never was, of the first `end`.
+    fn take_new(self, end: usize) -> Option<Elt> {
         let next = self.words.get(NEXT)?;
-        // CAST: there are at most 2^17 elements.
-        let elts = self.shape.elts as u64;
 
         loop {
             // ORDERING: a caller that gets `None` searches the slots again: `Acquire` keeps these loads after
             // this one, so that they return what the slots held when the last element was allocated, or later.
             let n = next.load(Acquire);
-            if n >= elts {
+            // CAST: `usize` has at most 64 bits.
+            if n >= end as u64 {
                 return None;
             }
             // INVARIANT: element `n`, which was never allocated, is owned by this inserter.

@@ -33,6 +33,23 @@ use crate::sync::{
 };
 use core::ops::Deref;
 
+/// What an insertion leaves to its caller; a closure is [`Inserter::init`].
+pub trait Inserter {
+    /// Writes what belongs in the aux words of a new element before anybody else can see it: all that readers expect there,
+    /// since another inserter may have used the element before and given it back. Its work may be thrown away.
+    fn init(self, aux: &[Atomic<u64>]);
+
+    /// A larger map is to take the place of this one. May be said again.
+    fn crowded(&self) {}
+}
+
+impl<F: FnOnce(&[Atomic<u64>])> Inserter for F {
+    #[inline(always)]
+    fn init(self, aux: &[Atomic<u64>]) {
+        self(aux);
+    }
+}
+
 /// What a lookup has found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lookup {
@@ -212,6 +229,7 @@ where
 
     /// Looks a key up, whose [hash](Key::hash) is `hash`, in order to count a hit: without any effect.
     ///
+    /// [`Lookup::Full`] is said only where a hit that finds no room is dropped and nothing else is to be done.
     /// [`Lookup::Absent`] may be said of a key that another context is inserting at this moment, and of few that are
     /// there, where their slots go on at the beginning of the table; [`Map::insert_at`] finds these.
     #[inline(always)]
@@ -260,7 +278,7 @@ where
     /// where the walk ended.
     #[cold]
     #[inline(never)]
-    fn get_from<K: Key>(&self, key: K, hash: u64, mut at: usize) -> Result<Elt, usize> {
+    pub(super) fn get_from<K: Key>(&self, key: K, hash: u64, mut at: usize) -> Result<Elt, usize> {
         // There are more slots than elements, so this ends at a free one at the latest.
         for _ in 0..=self.shape.slot_mask {
             // OVERFLOW: the number of a slot is at most `slot_mask`.
@@ -282,13 +300,10 @@ where
     }
 
     /// Returns the element of a key for which [`MapView::find`] has said [`Lookup::Absent`] with `at`, and inserts it
-    /// if it still is not there; `None` if all elements are taken.
+    /// if it still is not there; if all elements are taken, that of [all others](super::Shape::others), or `None` if there is
+    /// none.
     ///
-    /// For a new key `init` writes what belongs in the element's aux words before anybody else can see it. It has to
-    /// write all that readers expect there, since another inserter may have used the element before and given it
-    /// back. It may run and its work be thrown away.
-    ///
-    /// `None` means that all elements were taken and the key was not in the map, both at some moment of the call.
+    /// Having no room means that all elements were taken and the key was not in the map, both at some moment of the call.
     /// Another context may be about to publish the same key with the last element.
     #[cold]
     #[inline(never)]
@@ -297,7 +312,7 @@ where
         key: K,
         hash: u64,
         at: usize,
-        init: impl FnOnce(&[Atomic<u64>]),
+        inserter: impl Inserter,
     ) -> Option<Elt> {
         // No element is taken for a key that is there, not even for a moment in which another key might want the last one.
         let at = match at {
@@ -307,12 +322,39 @@ where
                 Err(at) => at,
             },
         };
-        let pool = self.pool();
-        let Some(elt) = pool.take() else {
+        let taken = self.pool().take();
+        let Some(elt) = taken.or_else(|| self.take_last(&inserter)) else {
             // The last element may have gone to this very key meanwhile.
-            return self.get_from(key, hash, at).ok();
+            let found = self.get_from(key, hash, at);
+            return found.ok().or(self.shape.others());
         };
 
+        self.put(key, hash, at, elt, |aux| inserter.init(aux))
+    }
+
+    /// Has a larger map take the place of this one, which is crowded, and allocates one of the last elements; `None` if the
+    /// map does not grow, or no element is free.
+    #[cold]
+    #[inline(never)]
+    fn take_last(&self, inserter: &impl Inserter) -> Option<Elt> {
+        if !self.shape.grows() {
+            return None;
+        }
+        inserter.crowded();
+        self.pool().take_last()
+    }
+
+    /// Writes a key to `elt`, which the caller owns, and publishes it; if another inserter of the key has been faster,
+    /// gives `elt` back. Returns the element of the key.
+    #[inline(always)]
+    pub(super) fn put<K: Key>(
+        &self,
+        key: K,
+        hash: u64,
+        at: usize,
+        elt: Elt,
+        init: impl FnOnce(&[Atomic<u64>]),
+    ) -> Option<Elt> {
         // Another inserter may have left its key there. It is ours alone until `publish`.
         key.write(super::part(
             self.words(),
@@ -323,7 +365,7 @@ where
 
         let found = self.publish(key, hash, at, elt);
         if found != Some(elt) {
-            pool.give_back(elt);
+            self.pool().give_back(elt);
         }
         found
     }

@@ -81,6 +81,10 @@ where
                 .wrapping_add(shape.shards_at);
             clear(part(self.words(), at, ACCOUNT_WORDS));
             clear(of_elts(at.wrapping_add(ACCOUNT_WORDS), shape.sums));
+            if let Some(others) = shape.others() {
+                let sums = at.wrapping_add(shape.sums_at(others.index()));
+                clear(part(self.words(), sums, shape.sums));
+            }
         }
     }
 

@@ -44,7 +44,7 @@ use core::ops::Deref;
 ///     },
 /// };
 ///
-/// let dimensions = Dimensions { bits: 7, key_words: 1, aux_words: 0, sums: 1 };
+/// let dimensions = Dimensions { bits: 7, key_words: 1, sums: 1, ..Dimensions::default() };
 /// let shape = Shape::new(dimensions, 1).ok_or("out of range")?;
 /// let words: Vec<_> = (0..shape.words()).map(|_| Atomic::<u64>::new(0)).collect();
 /// let map = Map::new(shape, words, SeededHash::default()).ok_or("too little memory")?;
@@ -89,6 +89,22 @@ pub struct Row<'a> {
     pub aux: &'a [u64],
     /// The sums over all CPUs; the first one is the hit count.
     pub sums: &'a [u64],
+}
+
+impl<'a> Row<'a> {
+    /// Returns the row of all keys that found no room: it has no key.
+    pub fn of_others(sums: &'a [u64]) -> Self {
+        Self {
+            key: &[],
+            aux: &[],
+            sums,
+        }
+    }
+
+    /// Returns whether this is the row of all keys that found no room.
+    pub fn is_of_others(&self) -> bool {
+        self.key.is_empty()
+    }
 }
 
 impl<'a> Rows<'a> {
@@ -359,19 +375,39 @@ where
             let shard = part(self.words(), at, shape.shard_words);
             for (place, row) in places.iter().zip(rows.chunks_exact_mut(row_words)) {
                 let sums = row.get_mut(sums_at..).unwrap_or(&mut []);
-                let parts = shard.get(*place..).unwrap_or(&[]);
 
-                if !shape.merge.is_plain() {
-                    merge_into(sums, parts, &shape.merge);
-                    continue;
-                }
-                for (sum, part) in sums.iter_mut().zip(parts) {
-                    // ORDERING: the sums of one row need not be consistent with each other while hits add to
-                    // them.
-                    *sum = sum.wrapping_add(part.load(Relaxed));
-                }
+                add_part(sums, shard.get(*place..).unwrap_or(&[]), &shape.merge);
             }
         }
+    }
+
+    /// Copies the words of an element, merged over the CPUs, to `sums`: as many as the shape has.
+    pub(super) fn copy_sums(&self, elt: Elt, sums: &mut [u64]) {
+        let shape = self.shape();
+
+        sums.fill(0);
+        for shard in 0..shape.shards {
+            // OVERFLOW: less than the number of words of the map, which `Shape::new` computes without
+            // overflow.
+            let at = shard
+                .wrapping_mul(shape.shard_words)
+                .wrapping_add(shape.shards_at)
+                .wrapping_add(shape.sums_at(elt.index()));
+
+            add_part(sums, self.words().get(at..).unwrap_or(&[]), &shape.merge);
+        }
+    }
+}
+
+/// Adds the words of one element and CPU, of which `parts` begins with as many as there are of `sums`, to those of a row.
+#[inline(always)]
+fn add_part(sums: &mut [u64], parts: &[Atomic<u64>], merge: &Merge) {
+    if !merge.is_plain() {
+        return merge_into(sums, parts, merge);
+    }
+    for (sum, part) in sums.iter_mut().zip(parts) {
+        // ORDERING: the sums of one row need not be consistent with each other while hits add to them.
+        *sum = sum.wrapping_add(part.load(Relaxed));
     }
 }
 

@@ -20,9 +20,9 @@ use super::{
 };
 use crate::limits::{
     ACTIONS_MAX,
-    BITS_MAX,
     COMM_LEN,
     C_SUMS_MAX,
+    GROWN_BITS_MAX,
     KEY_WORDS_MAX,
     PARAMS_MAX,
     STR_SLOT,
@@ -56,7 +56,7 @@ const _: () = {
 
 // `Map::aux` counts these by 16 bits, and what is before them by 32.
 const _: () = {
-    let before = ((SLOTS_PER_ELT + KEY_WORDS_MAX) << BITS_MAX) + CONTROL_WORDS + 1;
+    let before = ((SLOTS_PER_ELT + KEY_WORDS_MAX) << GROWN_BITS_MAX) + CONTROL_WORDS + 1;
     assert!(AUX_WORDS_MAX <= u16::MAX as usize && before <= u32::MAX as usize);
 };
 
@@ -91,7 +91,7 @@ const MORE_SHARDS: usize = 64;
 /// ```
 /// use rust_hist::tracing_map::{Dimensions, Shape};
 ///
-/// let dimensions = Dimensions { bits: 11, key_words: 1, aux_words: 0, sums: 2 };
+/// let dimensions = Dimensions { bits: 11, key_words: 1, sums: 2, ..Dimensions::default() };
 /// let shape = Shape::new(dimensions, 4).ok_or("out of range")?;
 /// assert_eq!(shape.elts(), 2048);
 /// assert!(shape.words() * 8 <= 208 * 2048);
@@ -100,6 +100,13 @@ const MORE_SHARDS: usize = 64;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
     pub(super) elts: usize,
+    /// How many elements are taken when a lookup that finds no key says that the table is full; never so many where an
+    /// insertion has more to do then than to count the drop.
+    pub(super) full_at: usize,
+    /// How many elements are taken before a larger map is to take the place of this one: all if none is.
+    pub(super) plenty: usize,
+    /// Whether there are sums for hits of keys that find no room, behind those of the last element.
+    has_others: bool,
     pub(super) slot_mask: usize,
     pub(super) hash_shift: u32,
     pub(super) key_words: usize,
@@ -118,10 +125,14 @@ pub struct Shape {
 }
 
 /// The dimensions of a map.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Dimensions {
     /// log2 of the number of elements. The language requires at least 7; model checks use less.
     pub bits: u32,
+    /// log2 of the number of elements up to which larger maps are to take the place of this one; at most `bits` if none is.
+    pub grows_to: u32,
+    /// Whether hits of keys that find no room are summed together, instead of being dropped.
+    pub others: bool,
     /// 64-bit words of a key.
     pub key_words: usize,
     /// 64-bit aux words of an element (variables, saved rows), an even number.
@@ -132,7 +143,7 @@ pub struct Dimensions {
 
 impl Dimensions {
     fn are_possible(&self) -> bool {
-        self.bits <= BITS_MAX
+        self.bits.max(self.grows_to) <= GROWN_BITS_MAX
             && (1..=KEY_WORDS_MAX).contains(&self.key_words)
             && self.aux_words <= AUX_WORDS_MAX
             && self.aux_words % 2 == 0
@@ -174,6 +185,8 @@ impl Shape {
     pub fn with(dimensions: Dimensions, merge: Merge, nr_cpus: u32) -> Option<Self> {
         let Dimensions {
             bits,
+            grows_to,
+            others,
             key_words,
             aux_words,
             sums,
@@ -196,6 +209,7 @@ impl Shape {
             .checked_add(aux_at)?
             .checked_next_multiple_of(LINE_PAIR)?;
         let shard_words = elts
+            .checked_add(others.into())?
             .checked_mul(sums)?
             .checked_add(ACCOUNT_WORDS)?
             .checked_next_multiple_of(LINE_PAIR)?;
@@ -229,11 +243,18 @@ impl Shape {
             .filter(|&most| words <= most)
             .unwrap_or(budget.checked_add(behind)?);
 
+        let grows = bits < grows_to;
+        let last = if grows { elts.div_ceil(4) } else { 0 };
+
         // INVARIANT: `last_cpu >> cpu_shift` is the last shard, so the shards are enough for all CPUs. The
         // shift is 0 iff there are as many shards as CPUs. The offsets were computed in the order of the
         // layout, `aux_at` was rounded up to an even number, and `aux_words` was checked to be even.
         Some(Self {
             elts,
+            full_at: if grows || others { usize::MAX } else { elts },
+            // OVERFLOW: a quarter of it less.
+            plenty: elts.wrapping_sub(last),
+            has_others: others,
             slot_mask: slots.checked_sub(1)?,
             hash_shift: u64::BITS.checked_sub(slots.ilog2())?,
             key_words,
@@ -272,6 +293,20 @@ impl Shape {
         self.elts
     }
 
+    /// Returns the element that stands for all keys that find no room, which has sums and nothing else; `None` if their
+    /// hits are dropped.
+    #[inline(always)]
+    pub fn others(&self) -> Option<Elt> {
+        // CAST: there are at most 2^20 elements.
+        self.has_others.then_some(Elt(self.elts as u32))
+    }
+
+    /// Returns whether a larger map is to take the place of this one when it is crowded.
+    #[inline]
+    pub fn grows(&self) -> bool {
+        self.plenty < self.elts
+    }
+
     /// Returns the number of shards.
     pub fn shards(&self) -> usize {
         self.shards
@@ -299,6 +334,11 @@ impl Shape {
         self.key_words
             .wrapping_add(self.aux_words)
             .wrapping_add(self.sums)
+    }
+
+    /// Returns the number of sums of a row.
+    pub fn sums(&self) -> usize {
+        self.sums
     }
 
     /// Returns the index of the first sum in a row.

@@ -25,8 +25,8 @@ impl Slot {
     /// Returns the slot of the key in `elt`, which has this hash.
     #[inline(always)]
     pub(super) fn new(hash: u64, elt: Elt) -> Self {
-        // INVARIANT: the index of an element is less than 2^17, so the lower half is not 0.
-        // OVERFLOW: the index of an element is less than 2^17.
+        // INVARIANT: the index of an element is less than 2^20, so the lower half is not 0.
+        // OVERFLOW: the index of an element is less than 2^20.
         Self((hash & HASH) | u64::from(elt.0).wrapping_add(1))
     }
 

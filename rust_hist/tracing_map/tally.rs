@@ -184,6 +184,13 @@ impl Merge {
         self.peaks | self.begun == 0
     }
 
+    /// Returns whether of word `i` the largest counts, and not the sum.
+    #[inline]
+    pub(super) fn takes_largest(&self, i: usize) -> bool {
+        // CAST: there are fewer words than bits.
+        self.peaks.wrapping_shr(i as u32) & 1 != 0
+    }
+
     /// Adds the words of one element, or row, to those of another.
     ///
     /// # Examples

@@ -84,24 +84,22 @@ use super::{
     Hit, //
 };
 
-/// Returns what keeps the name of the task that makes an entry in its extra words, where the trigger shows it.
-#[inline(always)]
-pub(in super::super) fn keep_comm<'c>(cx: impl Context<'c>) -> impl FnOnce(&[Atomic<u64>]) {
-    move |aux| {
-        if !cx.program().plan.has_creator {
+impl Program {
+    /// Keeps what `creator` writes, the name of the task that makes an entry, in its extra words, where the trigger shows it.
+    #[inline(always)]
+    pub fn keep_creator(&self, aux: &[Atomic<u64>], creator: impl FnOnce(&mut [u8; COMM_LEN])) {
+        if !self.plan.has_creator {
             return;
         }
         let mut comm = [0; COMM_LEN];
 
-        cx.creator(&mut comm);
+        creator(&mut comm);
         for (to, from) in aux.iter().zip(comm.chunks_exact(size_of::<u64>())) {
             // ORDERING: the slot that names the element is published with `Release` after this.
             to.store(word_in(from), Relaxed);
         }
     }
-}
 
-impl Program {
     /// What an action saves.
     pub fn saves_of(&self, action: &Action) -> &[Save] {
         match action.kind {

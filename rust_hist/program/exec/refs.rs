@@ -17,8 +17,11 @@ use crate::{
         KeyHash,
         Map,
         MapView,
+        Missing,
+        Moving,
         NumCell,
         Taken,
+        TakenFrom,
         TextCell, //
     }, //
 };
@@ -166,6 +169,136 @@ impl Program {
             }
         }
         take_all(&cells, buf)
+    }
+}
+
+/// For variables of tables that may be getting larger maps: those of numbers are [`Moving`].
+impl Program {
+    /// [`Program::read_refs`], whatever maps the variables are in.
+    #[inline(never)]
+    pub(in super::super) fn read_moving<'h, 'c, C: Context<'c>, K: KeyForm, const LOOKUP: bool>(
+        &self,
+        cx: C,
+        key: RefKey<'_, '_, K, LOOKUP>,
+        buf: &'h mut RefBuf,
+    ) -> Result<&'h [u64], Unset> {
+        let buf = buf.get_mut(..self.refs.len()).ok_or(Unset)?;
+
+        loop {
+            match self.try_read_moving(cx, &key, buf) {
+                Ok(()) => return Ok(buf),
+                Err(Missing::Unset) => return Err(Unset),
+                // The entry is in the new map now, so it is not the same variable the next time.
+                Err(Missing::Moved) => (),
+            }
+        }
+    }
+
+    fn try_read_moving<'c, C: Context<'c>, K: KeyForm, const LOOKUP: bool>(
+        &self,
+        cx: C,
+        key: &RefKey<'_, '_, K, LOOKUP>,
+        buf: &mut [u64],
+    ) -> Result<(), Missing> {
+        // Those that are to be taken.
+        let mut places: [Option<Place<'c, C>>; REFS_MAX] = [const { None }; REFS_MAX];
+        let refs = self.refs().iter();
+
+        for ((reference, number), place) in refs.zip(&mut *buf).zip(&mut places) {
+            if reference.cell.kind != Kind::Number {
+                // No table that grows has such variables.
+                let aux = reference.aux(cx, key).map_err(|Unset| Missing::Unset)?;
+
+                *number = reference.read(aux).ok_or(Missing::Unset)?;
+                continue;
+            }
+
+            let found = reference.place(cx, key).ok_or(Missing::Unset)?;
+            if reference.consume {
+                found.number.check_set()?;
+                *place = Some(found);
+            } else {
+                *number = found.number.read()?;
+            }
+        }
+
+        let mut all: [Option<TakenFrom>; REFS_MAX] = [None; REFS_MAX];
+
+        for ((place, number), taken) in places.iter().zip(buf).zip(&mut all) {
+            let Some(place) = place else {
+                continue;
+            };
+
+            match place.number.consume() {
+                Ok(from) => {
+                    *number = from.value();
+                    *taken = Some(from);
+                }
+                Err(missing) => {
+                    self.put_back_moving(cx, key, &places, &all);
+                    return Err(missing);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts back those numbers that have been taken.
+    #[cold]
+    #[inline(never)]
+    fn put_back_moving<'c, C: Context<'c>, K: KeyForm, const LOOKUP: bool>(
+        &self,
+        cx: C,
+        key: &RefKey<'_, '_, K, LOOKUP>,
+        places: &[Option<Place<'c, C>>],
+        all: &[Option<TakenFrom>],
+    ) {
+        for ((reference, place), taken) in self.refs().iter().zip(places).zip(all) {
+            let (Some(place), Some(taken)) = (place, taken) else {
+                continue;
+            };
+
+            if place.number.restore(taken).is_err() {
+                // The entry has come to the new map meanwhile.
+                let number = Moving::new(reference.number_in(cx, key, place.map.view()), None);
+                let put = number.put_back(taken.value());
+
+                debug_assert!(put.is_ok());
+            }
+        }
+    }
+}
+
+/// A variable of a table that may be getting a larger map, and that map.
+struct Place<'c, C: Context<'c>> {
+    number: Moving<'c>,
+    map: &'c Map<C::Storage, C::Hash>,
+}
+
+impl Ref {
+    /// The number in the entry of this key in a map of the table, if there is one.
+    fn number_in<'c, C: Context<'c>, K: KeyForm, const LOOKUP: bool>(
+        &self,
+        cx: C,
+        key: &RefKey<'_, '_, K, LOOKUP>,
+        map: MapView<'c, C::Storage, C::Hash>,
+    ) -> Option<NumCell<'c>> {
+        NumCell::at(key.aux(cx, map)?, self.cell.at)
+    }
+
+    /// The variable, which is a number, in all maps that its table has at this moment.
+    fn place<'c, C: Context<'c>, K: KeyForm, const LOOKUP: bool>(
+        &self,
+        cx: C,
+        key: &RefKey<'_, '_, K, LOOKUP>,
+    ) -> Option<Place<'c, C>> {
+        let (old, new) = cx.moving_source(self.table)?;
+        let cell = self.number_in(cx, key, new);
+
+        Some(Place {
+            number: Moving::new(cell, old.and_then(|old| self.number_in(cx, key, old))),
+            map: new.map(),
+        })
     }
 }
 

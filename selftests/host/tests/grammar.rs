@@ -82,6 +82,7 @@ const SYNTAX: &[ErrKind] = &[
     ErrKind::EmptyAssignment,
     ErrKind::UnknownWord,
     ErrKind::InvalidSize,
+    ErrKind::InvalidSizes,
     ErrKind::UnaryMinusParens,
     ErrKind::InvalidSortModifier,
 ];
@@ -200,6 +201,7 @@ fn no_word_is_missing() {
         "onchange",
         "snapshot()",
         "join(",
+        "others",
         "hist",
         "rhist",
     ] {

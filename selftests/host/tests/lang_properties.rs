@@ -198,6 +198,8 @@ fn trigger() -> impl Strategy<Value = String> {
         ":NOHC:size=4096",
         ":quantiles(50)",
         ":quantiles(99.9,50,0.5)",
+        ":others",
+        ":size=128..4096:others",
         ":cont",
     ]);
     let filter = prop::sample::select(vec![

@@ -2,7 +2,7 @@
 
 //! The variables of an element under the model checker: X-12 and B-03 (read-once), X-13 and B-04
 //! (a tracked value with its row), X-14 and B-02 (strings), H-VAR-19 and H-NAM-05 (a shared table
-//! that is cleared while it is hit).
+//! that is cleared while it is hit), X-60 (a number while its table gets a larger map).
 //!
 //! Run with `RUSTFLAGS="--cfg loom" cargo test --test loom_cells`.
 
@@ -15,7 +15,9 @@ use common::{map, shape, Words};
 use loom::sync::Arc;
 use loom::thread;
 use rust_hist::sync::{Acquire, Atomic, Release};
-use rust_hist::tracing_map::{Map, NumCell, Order, SeededHash, TextCell, TrackCell, Tracked, When};
+use rust_hist::tracing_map::{
+    Map, Missing, Moving, NumCell, Order, SeededHash, TakenFrom, TextCell, TrackCell, Tracked, When,
+};
 use words::{Content, RowContent};
 
 /// Checks all interleavings with at most so many preemptions.
@@ -413,5 +415,189 @@ fn a_shared_table_is_cleared_whole() {
             let value = map.lookup(&[7]).and_then(|elt| num(map.aux(elt)).read());
             assert_eq!(value.is_some(), calls > 0);
         }
+    });
+}
+
+/// A variable in an old and in a new map; the latter gets the entry when somebody sets `is_there`, if it has not had it from
+/// the beginning.
+#[derive(Clone)]
+struct Grown {
+    cells: Arc<[Words; 2]>,
+    is_there: Option<Arc<Atomic<u64>>>,
+}
+
+impl Grown {
+    /// The number is 1 in the old map.
+    fn new(is_there: bool) -> Self {
+        let words = || (0..2).map(|_| Atomic::<u64>::new(0)).collect();
+        let grown = Self {
+            cells: Arc::new([words(), words()]),
+            is_there: (!is_there).then(|| Arc::new(Atomic::<u64>::new(0))),
+        };
+
+        num(&grown.cells[0]).set(1);
+        grown
+    }
+
+    fn in_new(&self) -> Option<NumCell<'_>> {
+        // As a slot that names the entry.
+        let is_there = self
+            .is_there
+            .as_ref()
+            .is_none_or(|is| is.load(Acquire) != 0);
+
+        is_there.then(|| num(&self.cells[1]))
+    }
+
+    fn insert(&self) {
+        if let Some(is_there) = &self.is_there {
+            is_there.store(1, Release);
+        }
+    }
+
+    fn look(&self) -> Moving<'_> {
+        Moving::new(self.in_new(), Some(num(&self.cells[0])))
+    }
+
+    /// What a hit that writes to the new map does.
+    fn set(&self, value: u64) {
+        self.insert();
+        num(&self.cells[1]).set(value);
+    }
+
+    /// What the thread does that grows the table.
+    fn carry(&self) {
+        self.insert();
+        self.look().carry();
+    }
+
+    /// What a hit that reads the variable does, and the cells where it has found it.
+    fn take(&self) -> Option<(Moving<'_>, TakenFrom)> {
+        loop {
+            let cells = self.look();
+
+            match cells.consume() {
+                Ok(taken) => return Some((cells, taken)),
+                Err(Missing::Unset) => return None,
+                Err(Missing::Moved) => (),
+            }
+        }
+    }
+
+    fn consume(&self) -> Option<u64> {
+        self.take().map(|(_, taken)| taken.value())
+    }
+
+    /// What it does that has taken the variable and finds another one unset.
+    fn put_back(&self) {
+        let Some((cells, taken)) = self.take() else {
+            return;
+        };
+
+        if cells.restore(&taken).is_err() {
+            let new = Moving::new(self.in_new(), None);
+            assert_eq!(new.put_back(taken.value()), Ok(()));
+        }
+    }
+
+    /// What hits find when the thread is done.
+    fn left(&self) -> Option<u64> {
+        num(&self.cells[1]).read()
+    }
+
+    /// Runs `other` while the table grows.
+    fn at_once<R: Send + 'static>(&self, other: impl FnOnce(&Self) -> R + Send + 'static) -> R {
+        let grown = self.clone();
+        let other = thread::spawn(move || other(&grown));
+
+        self.carry();
+        other.join().expect("thread")
+    }
+}
+
+#[test]
+fn x_60_a_number_on_its_way_is_found() {
+    for is_there in [false, true] {
+        check(3, move || {
+            let grown = Grown::new(is_there);
+            let read = |grown: &Grown| loop {
+                match grown.look().read() {
+                    Err(Missing::Moved) => (),
+                    other => return other,
+                }
+            };
+
+            assert_eq!(grown.at_once(read), Ok(1));
+            assert_eq!(grown.left(), Some(1));
+        });
+        check(3, move || {
+            let grown = Grown::new(is_there);
+
+            assert_eq!(grown.at_once(Grown::consume), Some(1));
+            assert_eq!(grown.left(), None);
+        });
+    }
+}
+
+#[test]
+fn x_60_a_number_on_its_way_goes_to_one_consumer() {
+    check(2, || {
+        let grown = Grown::new(true);
+        let third = grown.clone();
+        let third = thread::spawn(move || third.consume());
+
+        let taken = [grown.at_once(Grown::consume), third.join().expect("thread")];
+        assert!(
+            matches!(taken, [Some(1), None] | [None, Some(1)]),
+            "{taken:?}"
+        );
+        assert_eq!(grown.left(), None);
+    });
+}
+
+/// A number that is set in the new map hides that of the old one, whoever comes when.
+#[test]
+fn x_60_a_later_number_is_not_hidden_by_one_on_its_way() {
+    for is_there in [false, true] {
+        check(3, move || {
+            let grown = Grown::new(is_there);
+
+            grown.at_once(|grown| grown.set(2));
+            assert_eq!(grown.left(), Some(2));
+        });
+    }
+    check(2, || {
+        let grown = Grown::new(true);
+        let third = grown.clone();
+        let third = thread::spawn(move || third.consume());
+
+        grown.at_once(|grown| grown.set(2));
+        match third.join().expect("thread") {
+            Some(1) => assert_eq!(grown.left(), Some(2)),
+            Some(2) => assert_eq!(grown.left(), None),
+            other => panic!("{other:?}"),
+        }
+    });
+}
+
+/// Put back it is there again, and once.
+#[test]
+fn x_60_a_number_put_back_on_its_way() {
+    for is_there in [false, true] {
+        check(3, move || {
+            let grown = Grown::new(is_there);
+
+            grown.at_once(Grown::put_back);
+            assert_eq!(grown.left(), Some(1));
+        });
+    }
+    check(2, || {
+        let grown = Grown::new(true);
+        let third = grown.clone();
+        let third = thread::spawn(move || third.set(2));
+
+        grown.at_once(Grown::put_back);
+        third.join().expect("thread");
+        assert_eq!(grown.left(), Some(2));
     });
 }

@@ -11,7 +11,7 @@
 
 mod common;
 
-use common::{map, shape, Same, Words};
+use common::{grow::Table, map, shape, Same, Words};
 use loom::sync::{Arc, RwLock};
 use loom::thread;
 use rust_hist::sync::{Acquire, Atomic, Relaxed, Release};
@@ -431,4 +431,65 @@ fn each_hit_is_in_one_epoch() {
             assert_eq!(sum, fired, "{epochs:?}");
         }
     });
+}
+
+/// a table grows while it is hit: each hit is counted once, whichever map it goes to, and no key has two rows. `before` are
+/// there when it begins, `during` come meanwhile.
+fn grows_under<H: KeyHash + 'static>(bits: u32, before: &'static [u64], during: &'static [u64]) {
+    check(3, move || {
+        let table = Arc::new(Table::<H>::new(bits, bits + 1, false, 2));
+        // A hit is inside; who waits for all hits takes it alone.
+        let hits = Arc::new(RwLock::new(()));
+
+        for &key in before {
+            table.hit_in(0, 1, key);
+        }
+        let other = {
+            let (table, hits) = (table.clone(), hits.clone());
+            thread::spawn(move || {
+                let mut counted = Vec::new();
+                for &key in during {
+                    let _inside = hits.read().expect("no panic");
+                    counted.push(table.hit_in(table.live(), 1, key).0.is_some());
+                }
+                counted
+            })
+        };
+        let next = table.prepare();
+        table.exchange(next);
+        drop(hits.write().expect("no panic"));
+        table.finish(next, 0);
+
+        let counted = other.join().expect("thread");
+        let mut expected = BTreeMap::new();
+        let kept = during.iter().zip(&counted).filter(|(_, &counted)| counted);
+        for &key in before.iter().chain(kept.map(|(key, _)| key)) {
+            let row: &mut (u64, u64) = expected.entry(key).or_default();
+            *row = (row.0 + 1, row.1 + key);
+        }
+        let dropped = counted.iter().filter(|&&counted| !counted).count() as u64;
+        let (_, account) = table.rest();
+        assert_eq!(table.rows(), expected);
+        assert_eq!(account.dropped_full, dropped);
+        assert_eq!(account.calls(), (before.len() + during.len()) as u64);
+        table.check_room();
+    });
+}
+
+#[test]
+fn a_key_is_hit_while_its_table_grows() {
+    grows_under::<SeededHash>(0, &[7], &[7, 7]);
+    grows_under::<Same>(1, &[7], &[7, 7]);
+}
+
+#[test]
+fn a_key_is_inserted_while_its_table_grows() {
+    grows_under::<SeededHash>(1, &[7], &[8, 8]);
+    grows_under::<Same>(1, &[7], &[8, 7]);
+}
+
+#[test]
+fn a_table_grows_that_is_full() {
+    grows_under::<SeededHash>(0, &[7], &[8, 9]);
+    grows_under::<Same>(1, &[6, 7], &[8]);
 }

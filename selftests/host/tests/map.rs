@@ -20,6 +20,7 @@ fn dimensions(bits: u32, key_words: usize, aux_words: usize, sums: usize) -> Dim
         key_words,
         aux_words,
         sums,
+        ..Dimensions::default()
     }
 }
 
@@ -36,7 +37,13 @@ fn hit<H: KeyHash>(map: &Map<Words, H>, cpu: u32, key: &[u64]) -> Option<Elt> {
 #[test]
 fn dimensions_out_of_range_are_refused() {
     assert!(Shape::new(dimensions(10, 129, 8192, 81), 1).is_some());
-    assert!(Shape::new(dimensions(18, 1, 0, 1), 1).is_none());
+    assert!(Shape::new(dimensions(21, 1, 0, 1), 1).is_none());
+    let grows_to = |grows_to| Dimensions {
+        grows_to,
+        ..dimensions(7, 1, 0, 1)
+    };
+    assert!(Shape::new(grows_to(20), 1).is_some());
+    assert!(Shape::new(grows_to(21), 1).is_none());
     assert!(Shape::new(dimensions(7, 0, 0, 1), 1).is_none());
     assert!(Shape::new(dimensions(7, 130, 0, 1), 1).is_none());
     assert!(Shape::new(dimensions(7, 1, 8194, 1), 1).is_none());

@@ -81,8 +81,10 @@ fn find_around<H: KeyHash, const N: usize>(map: &Map<Words, H>, key: &[u64; N]) 
             let whole = Whole::new(key, map.shape()).expect("a key");
             let hash = whole.hash(map.view().hash());
 
-            map.insert_at(whole, hash, at, |_| panic!("nothing is inserted"))
-                .map_or(Lookup::Full, Lookup::Found)
+            map.insert_at(whole, hash, at, |_: &[Atomic<u64>]| {
+                panic!("nothing is inserted")
+            })
+            .map_or(Lookup::Full, Lookup::Found)
         }
         found => found,
     }

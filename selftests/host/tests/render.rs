@@ -14,7 +14,7 @@ use rust_hist::program::Program;
 use rust_hist::render::{self, Renderer, Stats, Symbols};
 use rust_hist::text::Out;
 use rust_hist::tracing_map::sort::{row_of, sort, SortEntry};
-use rust_hist::tracing_map::{Account, Dimensions, Rows, Shape};
+use rust_hist::tracing_map::{Account, Dimensions, Row, Rows, Shape};
 use std::fmt;
 
 /// Two functions and three system calls.
@@ -60,6 +60,7 @@ fn shape_of(program: &Program) -> Shape {
         key_words: program.key_words(),
         aux_words: if program.needs_comm() { COMM_WORDS } else { 0 },
         sums: program.sums(),
+        ..Dimensions::default()
     };
     Shape::new(dimensions, 1).expect("a program fits in a map")
 }
@@ -639,6 +640,33 @@ fn rows_come_in_the_order_asked_for() {
             &rows
         ),
         [u64::MAX, 2, 1, 4]
+    );
+}
+
+#[test]
+fn x_61_a_row_of_others() {
+    let text = b"keys=ptr,node:vals=bytes_req.percent,bytes_alloc.graph:others";
+    let program = compile(&KMALLOC, text).expect("a right trigger");
+    let words = [1, 2, 10, 25, 30];
+    let rows = Rows::new(&shape_of(&program), &words, 1);
+    let others = Row::of_others(&[4, 75, 60]);
+    let stats = Stats::with(&program, &rows, Some(others));
+    let table = Renderer {
+        program: &program,
+        text,
+        stats: &stats,
+        symbols: &Names,
+    };
+    let mut out = Text::default();
+
+    table
+        .row(&rows.get(0).expect("a row"), &mut out)
+        .expect("room");
+    table.row(&others, &mut out).expect("room");
+    assert_eq!(
+        String::from_utf8(out.0).expect("ASCII"),
+        "{ ptr:          1, node:          2 } hitcount:         10  bytes_req (%):  25.00  bytes_alloc: ##########          \n\
+         { others } hitcount:          4  bytes_req (%):  75.00  bytes_alloc: ####################\n"
     );
 }
 

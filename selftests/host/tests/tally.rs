@@ -41,8 +41,15 @@ fn tally(is_signed: bool, stats: &[Stat]) -> Tally {
 
 /// A map for `cpus` CPUs; with `is_shared` neighbours share their shards.
 fn map_of(tallies: &Tallies, cpus: u32, is_shared: bool) -> Map<Words, SeededHash> {
+    map_with(7, tallies, cpus, is_shared)
+}
+
+/// The same with another size, up to that of a map that takes the place of the others.
+fn map_with(bits: u32, tallies: &Tallies, cpus: u32, is_shared: bool) -> Map<Words, SeededHash> {
     let dimensions = Dimensions {
-        bits: 7,
+        bits,
+        grows_to: 8,
+        others: true,
         key_words: 1,
         aux_words: 0,
         sums: tallies.words(),
@@ -349,6 +356,73 @@ fn a_reader_sees_no_half_of_a_hit() {
     }
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// What a larger map takes over from the one whose place it takes is as if all hits had gone there.
+    #[test]
+    fn a_larger_map_takes_everything_over(
+        (is_signed, stats) in kept(),
+        hits in prop::collection::vec((any::<bool>(), 0u32..4, 1u64..4, word()), 1..40),
+        is_shared: bool,
+    ) {
+        let tallies = Tallies::new(&[tally(is_signed, &stats)]);
+        let old = map_with(7, &tallies, 4, is_shared);
+        let mut new = map_with(8, &tallies, 4, is_shared);
+
+        for &(_, cpu, key, number) in hits.iter().filter(|hit| !hit.0) {
+            hit_or_others(&old, cpu, key, &tallies, number);
+        }
+        new.reserve_for(&old);
+        for slots in old.slot_ranges() {
+            new.take_keys(&old, slots, 0);
+        }
+        for &(_, cpu, key, number) in hits.iter().filter(|hit| hit.0) {
+            hit_or_others(&new, cpu, key, &tallies, number);
+        }
+        for slots in old.slot_ranges() {
+            new.take_rows(&old, slots, 3, 0);
+        }
+        new.take_account(&old, 3);
+        new.release(&old);
+
+        let numbers = |key: u64| -> Vec<_> {
+            let of_key = hits.iter().filter(|hit| hit.2 == key);
+            of_key.map(|hit| (hit.3, 1)).collect()
+        };
+        let keys = (1..3).filter(|&key| !numbers(key).is_empty());
+        for (row, key) in sums(&new).iter().zip(keys) {
+            check(row, &tallies, 0, &numbers(key), (is_signed, &stats));
+        }
+        let mut others = vec![0; new.shape().sums()];
+        prop_assert_eq!(new.copy_others(&mut others), !numbers(OTHERS).is_empty());
+        if !numbers(OTHERS).is_empty() {
+            check(&others, &tallies, 0, &numbers(OTHERS), (is_signed, &stats));
+        }
+    }
+}
+
+/// A key for which there is no room.
+const OTHERS: u64 = 3;
+
+/// A hit of a key, or of one without room.
+fn hit_or_others(map: &Map<Words, SeededHash>, cpu: u32, key: u64, tallies: &Tallies, number: u64) {
+    if key != OTHERS {
+        return hit(map, cpu, [key], tallies, &[number]);
+    }
+
+    let others = map.shape().others().expect("with others");
+    let shard = map.shard(cpu);
+    match tallies.are_sums_of_c() {
+        true => shard.hit(others, &[number]),
+        false => {
+            if let Some(from) = shard.keep::<true>(others, tallies, &[number]) {
+                shard.keep_rest(others, tallies, &[number], from);
+            }
+        }
+    }
+}
+
 /// Threads that share a shard lose no maximum and no square.
 #[test]
 fn threads_lose_nothing() {
@@ -396,6 +470,8 @@ fn the_memory_for_shards_grows_with_what_is_kept() {
     let shape = |sums, cpus| {
         let dimensions = Dimensions {
             bits: 11,
+            grows_to: 0,
+            others: false,
             key_words: 1,
             aux_words: 0,
             sums,

@@ -3,7 +3,8 @@
 # What the tests of hist_json and hist_pipe share. The keys of their tables are numbers.
 #
 #	tables($text)		of the lines: a list of hashes of the line of the table (head), its rows ({ key => [values] }),
-#				and the numbers of the last line (end), if there is one
+#				the values of the row of others, if there is one, and the numbers of the last line (end),
+#				likewise
 #	content($fd_or_file)	all that it says from where it is
 #	fire($count, $keys)	as in lib.sh
 #	check($what, $got, $wanted)
@@ -59,10 +60,12 @@ sub tables {
 			exists $tables[-1]{rows}{$1} and fail("two rows of one key: $line");
 			$tables[-1]{rows}{$1} = [split /,/, $2];
 			$tables[-1]{saved}{$1} = $3;
+		} elsif ($line =~ /^\{"others":true,"v":\[([-\d,]+)\]\}$/) {
+			$tables[-1]{others} = [split /,/, $1];
 		} elsif ($line =~ /^\{"type":"end",(.*)\}$/) {
 			my %end = $1 =~ /"(\w+)":(\d+)/g;
 			my $rows = $tables[-1]{rows};
-			my $hits = 0;
+			my $hits = $tables[-1]{others} ? $tables[-1]{others}[0] : 0;
 			$hits += $_->[0] for values %$rows;
 			check("the entries of $line", $end{entries}, scalar keys %$rows);
 			check("the hits of $line", $end{hits}, $hits);

@@ -145,8 +145,8 @@ impl Ours {
         let dimensions = Dimensions {
             bits: BITS,
             key_words: 1,
-            aux_words: 0,
             sums: 1,
+            ..Dimensions::default()
         };
         let shape = Shape::new(dimensions, cpus as u32).expect("dimensions in range");
         let words = (0..shape.words()).map(|_| Atomic::<u64>::new(0)).collect();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
 //! A hit between whose path and its rest another map takes the place of the one that the path has looked in, as the table
-//! is cleared or an epoch ends.
+//! grows or is cleared: X-60.
 
 use crate::{
     lang_common::*,
@@ -17,9 +17,9 @@ const BITS: u32 = 5;
 /// As many keys as fit in the first map.
 const KEYS: u64 = 1 << BITS;
 
-/// Hits all keys once, and once more those up to `at`, in whose first hit the map is exchanged for an empty one. Returns
-/// whether the path had a rest to run.
-fn exchange_in(world: &World, path: &Path, at: u64) -> bool {
+/// Hits all keys once, and once more those up to `at`, in whose first hit the map is exchanged: if the table grows for one
+/// with the same keys, if not for an empty one. Returns whether the path had a rest to run.
+fn exchange_in(world: &World, path: &Path, at: u64, grows: bool) -> bool {
     let (mut world, came) = (world.anew(), Cell::new(false));
     let hit = |world: &World, key: u64, interrupt: &dyn Fn()| {
         let mut record = [1; 64];
@@ -34,15 +34,22 @@ fn exchange_in(world: &World, path: &Path, at: u64) -> bool {
     for key in 0..at {
         hit(&world, key, &|| ());
     }
-    let Trigger { program, .. } = &world.triggers[0];
+    let Trigger { program, map, .. } = &world.triggers[0];
     let dimensions = Dimensions {
-        bits: BITS,
+        bits: if grows { BITS + 1 } else { BITS },
         key_words: program.key_words(),
         aux_words: program.aux_words(),
         sums: program.sums(),
+        ..Dimensions::default()
     };
     let shape = Shape::new(dimensions, world.tables.cpus).expect("in range");
-    let next = world.tables.map(shape).0;
+    let mut next = world.tables.map(shape).0;
+    if grows {
+        next.reserve_for(map);
+        for slots in map.slot_ranges() {
+            next.take_keys(map, slots, program.fixed_words());
+        }
+    }
     world.triggers[0].next = Some(next);
 
     let trigger = &world.triggers[0];
@@ -53,13 +60,25 @@ fn exchange_in(world: &World, path: &Path, at: u64) -> bool {
     if !came.get() {
         return false;
     }
+    if grows {
+        for slots in trigger.map.slot_ranges() {
+            let fixed = trigger.program.fixed_words();
+            trigger.live().take_rows(&trigger.map, slots, 0, fixed);
+        }
+        trigger.live().release(&trigger.map);
+    }
     for key in 0..KEYS {
         hit(&world, key, &|| ());
     }
 
     // One row of each key, and the hit is in the map that it began with.
-    let found: Vec<_> = world.sums(0).iter().map(|(_, sums)| sums[0]).collect();
-    assert_eq!(found, [1; KEYS as usize], "key {at} on {}", path.name);
+    let mut hits: Vec<_> = (0..KEYS)
+        .map(|key| 1 + u64::from(grows && key <= at))
+        .collect();
+    let mut found: Vec<_> = world.sums(0).iter().map(|(_, sums)| sums[0]).collect();
+    hits.sort();
+    found.sort();
+    assert_eq!(found, hits, "key {at} on {}", path.name);
     true
 }
 
@@ -84,7 +103,8 @@ fn a_hit_whose_key_another_map_has_elsewhere() {
             };
             world.add(&ZOO, ALL, text);
             for path in world.paths(0) {
-                paths += u32::from((0..KEYS).all(|at| exchange_in(&world, &path, at)));
+                let mut all = (0..KEYS).flat_map(|at| [(at, false), (at, true)]);
+                paths += u32::from(all.all(|(at, grows)| exchange_in(&world, &path, at, grows)));
             }
         }
     }

@@ -30,6 +30,8 @@ mod exec_trace;
 mod exec_vars;
 mod known_bugs;
 mod lang_exec;
+mod moving;
+mod no_room;
 mod paths;
 mod pipeline;
 mod quantiles;

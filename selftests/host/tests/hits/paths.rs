@@ -193,6 +193,9 @@ fn hits() -> impl Strategy<Value = Vec<(usize, usize, Around)>> {
 /// Variables of another trigger, as they are defined there.
 const DEFINED: &str = "n=u16,ts0=common_timestamp.usecs,name=filename,at=common_stacktrace,less=u8";
 
+/// Those of a table that may grow.
+const NUMBERS: &str = "n=u16,ts0=common_timestamp.usecs,less=u8";
+
 /// What reads them, and takes some of them.
 fn references() -> impl Strategy<Value = String> {
     prop::sample::select(vec![
@@ -496,14 +499,16 @@ fn each_path_is_that_of_some_trigger() {
             .split_once(":join(")
             .map_or(*keys, |(_, by)| &by[..by.len() - 1]);
 
-        for others in ["u8", by] {
+        let both =
+            ["u8", by].map(|others| [(others, DEFINED, ""), (others, NUMBERS, ":size=128..256")]);
+        for (others, defined, size) in both.into_iter().flatten() {
             let hash = match bits {
                 1 => Hash::Same,
                 _ => Hash::Seeded,
             };
             let mut case = Case {
                 tables: Tables { bits, cpus, hash },
-                triggers: vec![(OTHER, format!("keys={others}:{DEFINED}{of_both}"))],
+                triggers: vec![(OTHER, format!("keys={others}:{defined}{of_both}{size}"))],
                 records: Vec::new(),
                 hits: Vec::new(),
             };

@@ -252,7 +252,8 @@ fn shown(text: &str, tasks: &Tasks, dropped_full: u64) -> String {
             renderer.row(&row, &mut out).expect("room");
         }
         assert!(entries >= rows.len());
-        fold.totals(&account, rows.len(), &mut out).expect("room");
+        fold.totals(&account, rows.len(), false, &mut out)
+            .expect("room");
         String::from_utf8(out.0).expect("UTF-8")
     })
 }

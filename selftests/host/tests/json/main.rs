@@ -586,6 +586,17 @@ fn bytes_of_the_trigger_are_escaped() {
 }
 
 #[test]
+fn x_61_a_row_of_others() {
+    let text = b"keys=ptr:vals=bytes_req.percent:others";
+    let program = compile(&KMALLOC, text).expect("a right trigger");
+    let others = Row::of_others(&[3, 5]);
+    let line = written(|out| of(&program, text).row(&others, out));
+
+    assert_eq!(line, "{\"others\":true,\"v\":[3,5]}\n");
+    parsed(&line);
+}
+
+#[test]
 fn the_schema_refuses() {
     let schema = Schema::new();
     for line in [
@@ -596,6 +607,8 @@ fn the_schema_refuses() {
         json!({ "k": [{ "nr": 1 }], "v": [1] }),
         json!({ "k": [{ "addr": "0xg", "sym": "" }], "v": [1] }),
         json!({ "k": [1], "v": [1], "other": 1 }),
+        json!({ "others": false, "v": [1] }),
+        json!({ "others": true, "k": [1], "v": [1] }),
         json!({ "type": "end", "entries": 1 }),
         json!({ "type": "other" }),
     ] {

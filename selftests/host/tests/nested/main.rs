@@ -15,5 +15,6 @@ mod lang_common;
 mod run;
 
 mod nested_exec;
+mod nested_grow;
 mod nested_map;
 mod nested_tally;

@@ -46,6 +46,8 @@ fn table(is_shared: bool) -> Table {
     let tallies = tally();
     let dimensions = Dimensions {
         bits: 1,
+        grows_to: 0,
+        others: false,
         key_words: 1,
         aux_words: 0,
         sums: tallies.words(),

@@ -37,6 +37,7 @@ use rust_hist::{
         LookupError,
         MatchedField,
         MissedIn,
+        MovingSource,
         Needs,
         Outcome,
         Program,
@@ -73,6 +74,7 @@ use rust_hist::{
     text::Out,
     tracing_map::{
         Dimensions,
+        Inserter,
         KeyHash,
         Map,
         MapView,
@@ -110,6 +112,7 @@ pub(crate) struct Trigger {
     /// A map that takes the place of the other one when [`Trigger::exchange`] says so.
     pub(crate) next: Option<Map<Words, Hash>>,
     is_exchanged: AtomicBool,
+    is_settled: AtomicBool,
     /// What is left of its `limit()`.
     pub(crate) turns: Turns,
     /// What the hits need.
@@ -122,13 +125,37 @@ impl Trigger {
     /// Has hits go to the next map.
     pub(crate) fn exchange(&self) {
         assert!(self.next.is_some());
-        self.is_exchanged.store(true, Ordering::Relaxed);
+        self.is_exchanged.store(true, Ordering::Release);
+    }
+
+    /// Calls `hit` for a hit that has begun before the exchange.
+    pub(crate) fn as_before<R>(&self, hit: impl FnOnce() -> R) -> R {
+        let was = self.is_exchanged.swap(false, Ordering::Relaxed);
+        let ended = hit();
+
+        self.is_exchanged.store(was, Ordering::Relaxed);
+        ended
+    }
+
+    /// Says that all has come to the next map.
+    pub(crate) fn settle(&self) {
+        self.is_settled.store(true, Ordering::Release);
+    }
+
+    /// The maps in which a hit of another trigger looks for variables now.
+    fn moving(&self) -> MovingSource<'_, Words, Hash> {
+        let live = self.live();
+        let is_moving = self.next.is_some()
+            && !core::ptr::eq(live, &self.map)
+            && !self.is_settled.load(Ordering::Acquire);
+
+        (is_moving.then(|| self.map.view()), live.view())
     }
 
     /// The map that a hit gets which asks for it now.
     pub(crate) fn live(&self) -> &Map<Words, Hash> {
         match &self.next {
-            Some(next) if self.is_exchanged.load(Ordering::Relaxed) => next,
+            Some(next) if self.is_exchanged.load(Ordering::Acquire) => next,
             _ => &self.map,
         }
     }
@@ -159,6 +186,9 @@ impl Tables {
             key_words: program.key_words(),
             aux_words: program.aux_words(),
             sums: program.sums(),
+            others: program.others(),
+            // A table of a test may grow once.
+            grows_to: program.grows_to().map_or(0, |_| self.bits + 1),
         };
 
         Shape::with(dimensions, *program.merge(), self.cpus)
@@ -266,6 +296,7 @@ impl World {
             words,
             next: None,
             is_exchanged: AtomicBool::new(false),
+            is_settled: AtomicBool::new(false),
             turns: Turns::new(),
             needs,
             path: program::select::<Path>(&needs),
@@ -279,7 +310,7 @@ impl World {
         let is_nested = event.0 == SYNTHETIC || program.actions().iter().any(generates);
         let sources = program.refs().iter().map(|reference| {
             let source = &self.triggers[usize::from(reference.table())];
-            source.program.key_words()
+            (source.program.key_words(), source.program.may_grow())
         });
 
         program.needs(!shape.per_cpu(), is_nested, sources)
@@ -297,6 +328,7 @@ impl World {
                 words,
                 next: None,
                 is_exchanged: AtomicBool::new(false),
+                is_settled: AtomicBool::new(false),
                 turns: Turns::new(),
                 ..*trigger
             }
@@ -428,6 +460,8 @@ impl World {
 pub(crate) struct Ended {
     /// Whether an element counted it; else the account says why not.
     pub(crate) is_hit: bool,
+    /// Whether a larger table was asked for.
+    pub(crate) grows: bool,
     pub(crate) snapshots: Vec<u64>,
     /// The keys of the snapshots, each with the name of the task.
     pub(crate) snapshot_keys: Vec<Vec<u64>>,
@@ -439,6 +473,7 @@ impl Ended {
     const fn new(is_hit: bool) -> Self {
         Self {
             is_hit,
+            grows: false,
             snapshots: Vec::new(),
             snapshot_keys: Vec::new(),
             traced: Vec::new(),
@@ -533,6 +568,18 @@ impl InWorld<'_> {
     }
 }
 
+impl Inserter for InWorld<'_> {
+    fn init(self, aux: &[Atomic<u64>]) {
+        self.trigger
+            .program
+            .keep_creator(aux, |name| self.comm(name));
+    }
+
+    fn crowded(&self) {
+        self.ended.borrow_mut().grows = true;
+    }
+}
+
 impl Env for InWorld<'_> {
     type Stack = ();
 
@@ -568,6 +615,7 @@ impl Env for InWorld<'_> {
 impl<'w> Context<'w> for InWorld<'w> {
     type Storage = Words;
     type Hash = Hash;
+    type NewEntry = Self;
 
     fn program(&self) -> &'w Program {
         &self.trigger.program
@@ -587,12 +635,18 @@ impl<'w> Context<'w> for InWorld<'w> {
         Some(trigger.live().view())
     }
 
+    fn moving_source(&self, table: u16) -> Option<MovingSource<'w, Words, Hash>> {
+        let trigger = self.world.triggers.get(usize::from(table))?;
+
+        Some(trigger.moving())
+    }
+
     fn is_too_deep(&self) -> bool {
         self.around.is_deep && self.trigger.needs.steps & NESTED != 0
     }
 
-    fn creator(&self, out: &mut [u8; COMM_LEN]) {
-        self.comm(out);
+    fn new_entry(&self) -> Self {
+        *self
     }
 
     fn wake(&self) {

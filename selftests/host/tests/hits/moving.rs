@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Variables that other triggers read while their table gets a larger map: X-60.
+
+use crate::{
+    lang_common::*,
+    run::*, //
+};
+use proptest::prelude::*;
+use rust_hist::tracing_map::{
+    Dimensions,
+    Shape, //
+};
+use std::collections::BTreeMap;
+
+const BITS: u32 = 3;
+
+#[derive(Clone, Copy, Debug)]
+enum Op {
+    /// Sets the variable of a key; `late` if the hit has begun before the exchange.
+    Start { key: u64, value: u8, late: bool },
+    /// Reads it.
+    End { key: u64, late: bool },
+    /// The next step of growth.
+    Step,
+}
+
+fn op() -> impl Strategy<Value = Op> {
+    let (key, late) = (0..10u64, prop::bool::weighted(0.3));
+
+    prop_oneof![
+        3 => (key.clone(), 1..=u8::MAX, late.clone())
+            .prop_map(|(key, value, late)| Op::Start { key, value, late }),
+        3 => (key, late).prop_map(|(key, late)| Op::End { key, late }),
+        1 => Just(Op::Step),
+    ]
+}
+
+/// How far the growth is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Stage {
+    Old,
+    Prepared,
+    Exchanged,
+    /// The slots before this one have been gone through.
+    Carrying(usize),
+    Settled,
+}
+
+/// A variable in both maps: the first is `Some` from the first write on.
+#[derive(Clone, Copy, Debug, Default)]
+struct Var {
+    new: Option<Option<u8>>,
+    old: Option<u8>,
+}
+
+fn record_of(key: u64, value: u8) -> [u8; 64] {
+    let mut record = [0; 64];
+
+    record[8] = value;
+    record[24..32].copy_from_slice(&key.to_ne_bytes());
+    record
+}
+
+/// `takes` says whether a read unsets the variable.
+fn run(world: &World, path: &Path, takes: bool, ops: &[Op]) {
+    let mut world = world.anew();
+    let (mut stage, mut vars) = (Stage::Old, BTreeMap::<u64, Var>::new());
+    let mut sums = BTreeMap::<u64, (u64, u64)>::new();
+    let mut ignored = 0;
+
+    for op in ops.iter().chain([&Op::Step; 40]) {
+        let source = &world.triggers[0];
+        let (old, slots) = (
+            &source.map,
+            source.map.slot_ranges().last().expect("slots").end,
+        );
+        let fixed = source.program.fixed_words();
+        let is_open = matches!(stage, Stage::Old | Stage::Prepared | Stage::Exchanged);
+        let was_exchanged = !matches!(stage, Stage::Old | Stage::Prepared);
+
+        match *op {
+            Op::Start { late: true, .. } | Op::End { late: true, .. } if !is_open => (),
+            Op::Start { key, value, late } => {
+                let hit = || world.hit(0, &record_of(key, value), &AROUND).is_hit;
+                let is_hit = if late { source.as_before(hit) } else { hit() };
+                let var = vars.entry(key).or_default();
+
+                match late || !was_exchanged {
+                    _ if !is_hit => (),
+                    true => var.old = Some(value),
+                    false => var.new = Some(Some(value)),
+                }
+            }
+            Op::End { key, late } => {
+                let hit = || world.hit_on(path, 1, &record_of(key, 0), &AROUND).is_hit;
+                let is_hit = if late { source.as_before(hit) } else { hit() };
+                let var = vars.entry(key).or_default();
+                let cell = match &mut var.new {
+                    Some(new) if !late => new,
+                    _ => &mut var.old,
+                };
+
+                assert_eq!(is_hit, cell.is_some(), "{op:?}, {stage:?} on {}", path.name);
+                if let Some(value) = *cell {
+                    let sum = sums.entry(key).or_default();
+                    *sum = (sum.0 + 1, sum.1 + u64::from(value));
+                }
+                if takes {
+                    *cell = None;
+                }
+                ignored += u64::from(!is_hit);
+            }
+            Op::Step => {
+                stage = match stage {
+                    Stage::Old => {
+                        let dimensions = Dimensions {
+                            bits: BITS + 1,
+                            key_words: source.program.key_words(),
+                            aux_words: source.program.aux_words(),
+                            sums: source.program.sums(),
+                            ..Dimensions::default()
+                        };
+                        let shape = Shape::new(dimensions, CPUS).expect("in range");
+                        let mut next = world.tables.map(shape).0;
+                        next.reserve_for(old);
+                        next.take_keys(old, 0..slots, fixed);
+                        world.triggers[0].next = Some(next);
+                        Stage::Prepared
+                    }
+                    Stage::Prepared => {
+                        source.exchange();
+                        Stage::Exchanged
+                    }
+                    Stage::Exchanged => Stage::Carrying(0),
+                    Stage::Carrying(at) if at == slots => {
+                        source.live().release(old);
+                        source.settle();
+                        Stage::Settled
+                    }
+                    Stage::Carrying(at) => {
+                        source.live().take_rows(old, at..at + 1, 0, fixed);
+                        Stage::Carrying(at + 1)
+                    }
+                    Stage::Settled => Stage::Settled,
+                }
+            }
+        }
+    }
+    assert_eq!(stage, Stage::Settled);
+
+    // What is left is there to be read.
+    for (&key, var) in &vars {
+        let left = var.new.unwrap_or(var.old);
+        let is_hit = world.hit_on(path, 1, &record_of(key, 0), &AROUND).is_hit;
+
+        assert_eq!(is_hit, left.is_some(), "key {key} on {}", path.name);
+        if let Some(value) = left {
+            let sum = sums.entry(key).or_default();
+            *sum = (sum.0 + 1, sum.1 + u64::from(value));
+        }
+        ignored += u64::from(!is_hit);
+    }
+    let found = world
+        .sums(1)
+        .into_iter()
+        .map(|(key, sums)| (key[0], (sums[0], sums[1])));
+    assert_eq!(found.collect::<BTreeMap<_, _>>(), sums, "{}", path.name);
+    assert_eq!(world.triggers[1].map.account().ignored, ignored);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..Default::default() })]
+
+    #[test]
+    fn each_value_is_read_where_it_is(ops in prop::collection::vec(op(), 0..120)) {
+        for (user, takes) in [
+            ("keys=u64:vals=$a", false),
+            ("keys=u64:x=$a+0,y=$a:vals=$x", true),
+            ("join(u64):keys=$k:k=u64:vals=$a+u8", true),
+        ] {
+            for hash in [Hash::Seeded, Hash::Same] {
+                let mut world = World {
+                    tables: Tables { bits: BITS, hash, ..Tables::default() },
+                    ..World::default()
+                };
+                world.add(&ZOO, WAKING, "keys=u64:a=u8:size=128..256");
+                world.tables.bits = 4;
+                world.add(&ZOO, WAKING, user);
+                let mut paths = 0;
+                for path in world.paths(1) {
+                    run(&world, &path, takes, &ops);
+                    paths += 1;
+                }
+                assert!(paths > 0);
+            }
+        }
+    }
+}
