@@ -15,7 +15,8 @@
 //! - `program/lower.rs` lowers it to the form that a hit executes (`program/plan.rs`): operands
 //!   (`program/operand.rs`), with the divisions of `program/reciprocal.rs` and the loads of `program/bytes.rs`;
 //! - `program/hit.rs` runs it over a record, by the steps of `program/exec.rs` and the numbers of `program/eval.rs`;
-//!   [`select`] chooses the instance of it by what a program needs (`program/needs.rs`);
+//!   `program/paths.rs` has the instances of it, from which [`select`] chooses by what a program needs
+//!   (`program/needs.rs`);
 //! - `program/print.rs`: [`Program::write_line`] prints the trigger line;
 //! - `program/compare.rs`: [`Program::same_trigger`] compares two triggers.
 //!
@@ -34,6 +35,7 @@ mod hit;
 mod lower;
 mod needs;
 mod operand;
+mod paths;
 mod plan;
 mod print;
 mod reciprocal;
@@ -68,18 +70,9 @@ pub use self::exec::{
 
 pub use self::hit::{
     keep_plain,
-    paths,
-    select,
-    Entry,
-    HitPath,
-    LookPath,
     Missed,
     MissedIn,
-    Outcome,
-    RecordPath,
-    RecordRest,
-    Row,
-    PATHS, //
+    Outcome, //
 };
 
 pub use self::needs::{
@@ -97,6 +90,17 @@ pub use self::{
         Handler,
         Save,
         Track, //
+    },
+    paths::{
+        paths,
+        select,
+        Entry,
+        HitPath,
+        LookPath,
+        RecordPath,
+        RecordRest,
+        Row,
+        PATHS, //
     },
     reciprocal::Reciprocal,
     resolver::{

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The needs of a trigger, and the offers of a path. `program/hit.rs` chooses the path of a trigger by comparing the two,
+//! The needs of a trigger, and the offers of a path. `program/paths.rs` chooses the path of a trigger by comparing the two,
 //! and by nothing else.
 //!
 //! Plain values, computed when a trigger is created. Context: process.

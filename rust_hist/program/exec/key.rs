@@ -5,7 +5,7 @@
 //! C counterpart: `add_to_key()` of [`kernel/trace/trace_events_hist.c`](srctree/kernel/trace/trace_events_hist.c),
 //! which copies all keys and clears the rest.
 //!
-//! A new form is a type that implements [`KeyForm`], a [`KeyKind`], and a row in `program/hit.rs`.
+//! A new form is a type that implements [`KeyForm`], a [`KeyKind`], and a row in `program/paths.rs`.
 //!
 //! Context: any, NMI included.
 

@@ -1,0 +1,529 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The paths of hits, and the table that a trigger's path is chosen from.
+//!
+//! A path is an instance of [`hit`] or [`joined`] whose constants say which steps it has; the other steps leave no code.
+//! [`paths`] lists them; [`select`] takes the first that offers what a trigger needs, and the last one offers everything.
+//! A new shape of triggers is a line in [`paths`].
+//!
+//! Context: [`select`] process; the paths any, NMI included, with preemption off. They never allocate, sleep, lock or
+//! panic.
+
+use core::marker::PhantomData;
+
+use crate::{
+    limits::{
+        C_KEYS_MAX,
+        C_KEY_WORDS_MAX,
+        KEYS_MAX,
+        KEY_WORDS_MAX,
+        NUMBERS_MAX,
+        REFS_MAX, //
+    },
+    tracing_map::{
+        Ending,
+        NumCell, //
+    }, //
+};
+
+use super::{
+    exec::{
+        Columns,
+        Context,
+        Copied,
+        KeyForm,
+        Stack,
+        StackField,
+        Words, //
+    },
+    hit::{
+        count,
+        hit,
+        joined,
+        MissedIn,
+        Outcome, //
+    },
+    needs::{
+        KeyKind,
+        Needs,
+        ACTIONS,
+        EVERYTHING,
+        KEY_ANY,
+        KEY_EXPRS,
+        KEY_PARTS,
+        KEY_TEXT,
+        KEY_VALUES,
+        MOVING,
+        NESTED,
+        NO_REFS,
+        SEVERAL,
+        SHARED,
+        STAMP,
+        SUMS,
+        TALLIES,
+        VALS_ANY,
+        VALS_EXPRS,
+        VARS,
+        VARS_ANY,
+        VARS_EXPRS,
+        VARS_NAME,
+        VARS_STACK,
+        VARS_STAMP,
+        VARS_TEXT,
+        WHOLE_KEY, //
+    }, //
+};
+
+/// A path whose hits need the bytes of the record and the CPU, but no time stamp and no event.
+pub trait RecordPath {
+    /// What handles a hit for which this path returns [`Outcome::Redo`].
+    type Rest: RecordRest;
+
+    /// Handles a hit whose key is in the map, or for which the map is full.
+    fn hit<'c, C: Context<'c>>(cx: C) -> Outcome<MissedIn<'c, C>>;
+}
+
+/// What a [`RecordPath`] leaves. Its key is made of the record and the CPU alone, so that it is the same again.
+pub trait RecordRest {
+    /// Handles a hit whose key the path has missed.
+    fn hit<'c, C: Context<'c>>(cx: C, missed: MissedIn<'c, C>);
+}
+
+/// A path for any triggers.
+pub trait HitPath {
+    /// The path that handles a hit for which this one returns [`Outcome::Redo`].
+    type Rest: HitPath;
+
+    /// Handles a hit whose key is in the map, for which the map is full, or which is ignored.
+    fn hit<'c, C: Context<'c>>(cx: C) -> Outcome<MissedIn<'c, C>>;
+}
+
+/// A path for triggers most of whose hits find the only variable that they read unset: [`LookPath::look`] ends these
+/// after one lookup.
+pub trait LookPath {
+    /// Looks the variable up, and returns it if it is set. If not, the call has been counted.
+    fn look<'c, C: Context<'c>>(cx: C) -> Option<NumCell<'c>>;
+
+    /// Handles a hit whose variable was set when [`LookPath::look`] looked.
+    fn rest<'c, C: Context<'c>>(cx: C, found: NumCell<'c>);
+}
+
+/// Keys `K` and `STEPS`, for triggers that read no variable of another one. `REST` are the steps of the rest.
+pub(super) struct OfRecord<K, const STEPS: u32, const REST: u32>(PhantomData<K>);
+
+impl<K: KeyForm, const STEPS: u32, const REST: u32> RecordPath for OfRecord<K, STEPS, REST> {
+    type Rest = RestOfRecord<K, REST>;
+
+    #[inline(always)]
+    fn hit<'c, C: Context<'c>>(cx: C) -> Outcome<MissedIn<'c, C>> {
+        const { assert!(STEPS & !REST == 0 && REST & !(WITH_TALLIES | SUMS | OF_RECORD_ALONE) == 0) };
+        hit::<K, C, 0, STEPS, 0, false>(cx, None, None)
+    }
+}
+
+/// The rest of each such path.
+pub(super) struct RestOfRecord<K, const REST: u32>(PhantomData<K>);
+
+impl<K: KeyForm, const REST: u32> RecordRest for RestOfRecord<K, REST> {
+    #[inline(always)]
+    fn hit<'c, C: Context<'c>>(cx: C, missed: MissedIn<'c, C>) {
+        hit::<K, C, 0, REST, 0, true>(cx, None, Some(missed));
+    }
+}
+
+/// Steps of a [`RecordPath`] without variables.
+const PLAIN: u32 = KEY_TEXT | NESTED | SHARED;
+/// Steps of a [`RecordPath`] without variables whose keys may be buckets.
+const WITH_PARTS: u32 = PLAIN | KEY_PARTS;
+/// Steps of a [`RecordPath`] that keeps more than the sums of two numbers.
+const WITH_TALLIES: u32 = WITH_PARTS | ALL_TALLIES;
+/// Steps of a [`RecordPath`] with more words than a short key: it keeps whatever there is.
+const MANY_WORDS: u32 = NESTED | SHARED | SUMS | ALL_TALLIES;
+/// Steps of a [`RecordPath`] with variables.
+const WITH_VARS: u32 = PLAIN | VARS | VARS_TEXT;
+/// Steps of a [`RecordPath`] without variables that computes expressions.
+const WITH_EXPRS: u32 = WITH_PARTS | KEY_EXPRS | VALS_EXPRS;
+/// Steps of a [`RecordPath`] with variables that computes expressions.
+const OF_RECORD_ALONE: u32 = WITH_VARS | WITH_EXPRS | VARS_EXPRS | VARS_NAME;
+
+/// Keys `K`, at most `REFS` variables of other triggers, and `STEPS`.
+pub(super) struct Path<K, const REFS: usize, const STEPS: u32>(PhantomData<K>);
+
+impl<K: KeyForm, const REFS: usize, const STEPS: u32> HitPath for Path<K, REFS, STEPS> {
+    type Rest = General<K>;
+
+    #[inline(always)]
+    fn hit<'c, C: Context<'c>>(cx: C) -> Outcome<MissedIn<'c, C>> {
+        const { assert!(K::IS_WHOLE || STEPS & WHOLE_KEY == 0) };
+        // Actions need a stack frame in any case, so a path with actions and no reference inserts keys itself.
+        match const { REFS == 0 && STEPS & ACTIONS != 0 } {
+            false => hit::<K, C, REFS, STEPS, 0, false>(cx, None, None),
+            true => hit::<K, C, REFS, STEPS, 0, true>(cx, None, None),
+        }
+    }
+}
+
+/// Keys `K` and everything but numbers that are computed once, [`TALLIES`], and variables of tables that grow; and the rest
+/// of each other path with these keys.
+pub(super) struct General<K>(PhantomData<K>);
+
+impl<K: KeyForm> HitPath for General<K> {
+    type Rest = Self;
+
+    #[inline(always)]
+    fn hit<'c, C: Context<'c>>(cx: C) -> Outcome<MissedIn<'c, C>> {
+        hit::<K, C, REFS_MAX, FOR_ALL, 0, true>(cx, None, None)
+    }
+}
+
+/// Keys `K`, at most one variable of another trigger, some numbers that are computed once, and `STEPS`.
+pub(super) struct WithValues<K, const STEPS: u32>(PhantomData<K>);
+
+impl<K: KeyForm, const STEPS: u32> HitPath for WithValues<K, STEPS> {
+    type Rest = Settled<KEY_WORDS_MAX>;
+
+    #[inline(always)]
+    fn hit<'c, C: Context<'c>>(cx: C) -> Outcome<MissedIn<'c, C>> {
+        // Maxima and the like need a stack frame in any case.
+        match const { STEPS & TALLIES } {
+            0 => hit::<K, C, 1, STEPS, FEW_NUMBERS, false>(cx, None, None),
+            _ => hit::<K, C, 1, STEPS, FEW_NUMBERS, true>(cx, None, None),
+        }
+    }
+}
+
+/// As many numbers in one list as most triggers have that have any.
+const FEW_NUMBERS: usize = 4;
+
+/// Keys `K`, at most one variable of another trigger that the key `J` finds, some numbers that are computed once, and
+/// `STEPS`.
+pub(super) struct Joined<K, J, const STEPS: u32>(PhantomData<(K, J)>);
+
+impl<K: KeyForm, J: KeyForm, const STEPS: u32> HitPath for Joined<K, J, STEPS> {
+    type Rest = Settled<KEY_WORDS_MAX>;
+
+    #[inline(always)]
+    fn hit<'c, C: Context<'c>>(cx: C) -> Outcome<MissedIn<'c, C>> {
+        joined::<K, J, C, 1, STEPS, FEW_NUMBERS>(cx)
+    }
+}
+
+/// Short keys `K`, and variables of tables that may be getting larger maps.
+pub(super) struct FromMoving<K>(PhantomData<K>);
+
+impl<K: KeyForm> HitPath for FromMoving<K> {
+    type Rest = Self;
+
+    #[inline(always)]
+    fn hit<'c, C: Context<'c>>(cx: C) -> Outcome<MissedIn<'c, C>> {
+        hit::<K, C, REFS_MAX, OF_MOVING, 0, true>(cx, None, None)
+    }
+}
+
+/// Any keys of at most `WORDS` words and everything else, of triggers that read no variables of tables that grow.
+pub(super) struct Settled<const WORDS: usize>;
+
+impl<const WORDS: usize> HitPath for Settled<WORDS> {
+    type Rest = Self;
+
+    #[inline(always)]
+    fn hit<'c, C: Context<'c>>(cx: C) -> Outcome<MissedIn<'c, C>> {
+        joined::<Copied<WORDS>, Copied<WORDS>, C, REFS_MAX, { EVERYTHING & !MOVING }, NUMBERS_MAX>(
+            cx,
+        )
+    }
+}
+
+/// Any keys of at most `WORDS` words and everything else.
+pub(super) struct Everything<const WORDS: usize>;
+
+impl<const WORDS: usize> HitPath for Everything<WORDS> {
+    type Rest = Self;
+
+    #[inline(always)]
+    fn hit<'c, C: Context<'c>>(cx: C) -> Outcome<MissedIn<'c, C>> {
+        joined::<Copied<WORDS>, Copied<WORDS>, C, REFS_MAX, EVERYTHING, NUMBERS_MAX>(cx)
+    }
+}
+
+/// Keys `K`, one variable of another trigger, and `STEPS`.
+pub(super) struct Await<K, const STEPS: u32>(PhantomData<K>);
+
+impl<K: KeyForm, const STEPS: u32> LookPath for Await<K, STEPS> {
+    #[inline(always)]
+    fn look<'c, C: Context<'c>>(cx: C) -> Option<NumCell<'c>> {
+        const { assert!(STEPS & (KEY_ANY | WHOLE_KEY) == 0) };
+
+        let mut room = <K::Room<'_, C>>::default();
+        let key = K::key::<C, STEPS, false>(cx, 0, &[], &mut room);
+        let only = cx.program().refs().first();
+        let found = only.and_then(|only| only.find_only::<C, K>(cx, &key));
+
+        if found.is_none() {
+            let ending = match cx.is_too_deep() {
+                true => Ending::DroppedNested,
+                false => Ending::Ignored,
+            };
+
+            count::<C, STEPS>(cx, cx.map(), ending);
+        }
+        found
+    }
+
+    #[inline(always)]
+    fn rest<'c, C: Context<'c>>(cx: C, found: NumCell<'c>) {
+        hit::<K, C, 1, STEPS, 0, true>(cx, Some(found), None);
+    }
+}
+
+/// Turns a path into a function that can be stored: one that the tracing core calls, or one of a test.
+pub trait Entry {
+    /// That function.
+    type Fn: Copy + 'static;
+
+    /// That of a path that needs nothing but the record.
+    fn of_record<P: RecordPath>() -> Self::Fn;
+
+    /// That of a path where most hits need no more than a lookup.
+    fn of_look<P: LookPath>() -> Self::Fn;
+
+    /// That of any path.
+    fn of<P: HitPath>() -> Self::Fn;
+}
+
+/// One row of the table.
+#[derive(Clone, Copy)]
+pub struct Row<F> {
+    /// What the path offers.
+    pub offers: Needs,
+    /// Its function.
+    pub enter: F,
+}
+
+const fn offer<K: KeyForm>(refs: usize, steps: u32) -> Needs {
+    Needs {
+        key: K::KIND,
+        words: K::MOST_WORDS,
+        join: None,
+        refs,
+        numbers: 0,
+        // What keeps more than sums does not keep sums alone, unless it says so.
+        steps: match steps & TALLIES {
+            0 => steps | SUMS,
+            _ => steps,
+        },
+    }
+}
+
+fn record<E: Entry, K: KeyForm, const STEPS: u32, const REST: u32>() -> Row<E::Fn> {
+    Row {
+        offers: offer::<K>(0, STEPS | NO_REFS),
+        enter: E::of_record::<OfRecord<K, STEPS, REST>>(),
+    }
+}
+
+fn path<E: Entry, K: KeyForm, const REFS: usize, const STEPS: u32>() -> Row<E::Fn> {
+    Row {
+        offers: offer::<K>(REFS, STEPS | NO_REFS),
+        enter: E::of::<Path<K, REFS, STEPS>>(),
+    }
+}
+
+fn awaits<E: Entry, K: KeyForm, const STEPS: u32>() -> Row<E::Fn> {
+    Row {
+        offers: offer::<K>(1, STEPS),
+        enter: E::of_look::<Await<K, STEPS>>(),
+    }
+}
+
+fn general<E: Entry, K: KeyForm>() -> Row<E::Fn> {
+    let steps = match K::IS_WHOLE {
+        true => FOR_ALL,
+        false => FOR_ALL & !WHOLE_KEY,
+    };
+
+    Row {
+        offers: offer::<K>(REFS_MAX, steps),
+        enter: E::of::<General<K>>(),
+    }
+}
+
+fn values<E: Entry, K: KeyForm, const STEPS: u32>() -> Row<E::Fn> {
+    Row {
+        offers: Needs {
+            numbers: FEW_NUMBERS,
+            ..offer::<K>(1, STEPS | NO_REFS)
+        },
+        enter: E::of::<WithValues<K, STEPS>>(),
+    }
+}
+
+fn joins<E: Entry, K: KeyForm, J: KeyForm, const STEPS: u32>() -> Row<E::Fn> {
+    Row {
+        offers: Needs {
+            join: Some(J::KIND),
+            numbers: FEW_NUMBERS,
+            ..offer::<K>(1, STEPS)
+        },
+        enter: E::of::<Joined<K, J, STEPS>>(),
+    }
+}
+
+fn from_moving<E: Entry, K: KeyForm>() -> Row<E::Fn> {
+    Row {
+        offers: offer::<K>(REFS_MAX, OF_MOVING),
+        enter: E::of::<FromMoving<K>>(),
+    }
+}
+
+fn everything<E: Entry, P: HitPath, const WORDS: usize, const STEPS: u32>() -> Row<E::Fn> {
+    Row {
+        offers: Needs {
+            join: Some(KeyKind::Copied),
+            numbers: NUMBERS_MAX,
+            ..offer::<Copied<WORDS>>(REFS_MAX, STEPS)
+        },
+        enter: E::of::<P>(),
+    }
+}
+
+/// How many paths there are.
+pub const PATHS: usize = 107;
+
+// What rows offer, in the order of how much code it is.
+const COMPUTED: u32 = KEY_EXPRS | KEY_ANY | VALS_EXPRS | VALS_ANY | STAMP;
+const STAMPED: u32 = STAMP | VARS_STAMP;
+const ANY_VARS: u32 = STAMPED | VARS | VARS_EXPRS | VARS_ANY;
+const TEXTS: u32 = VARS_TEXT | VARS_NAME;
+const FOR_ALL: u32 = EVERYTHING & !(KEY_VALUES | ALL_TALLIES | MOVING);
+const OF_MOVING: u32 = KEY_TEXT | COMPUTED | ANY_VARS | ACTIONS | SHARED | NESTED | MOVING;
+const JOINED: u32 = KEY_TEXT | COMPUTED | SHARED | NESTED;
+const VALUED: u32 = JOINED | KEY_VALUES;
+const ALL_TALLIES: u32 = TALLIES | SEVERAL;
+
+/// The paths. The first row that offers what a trigger needs is its path; the last offers everything.
+///
+/// Each row is made when it is looked at: all together are too large for the stack of a task that makes a trigger.
+#[rustfmt::skip]
+pub fn paths<E: Entry>() -> impl Iterator<Item = Row<E::Fn>> {
+    let rows: &'static [fn() -> Row<E::Fn>; PATHS] = &const { [
+        record::<E, Words<1>, 0, PLAIN>,
+        record::<E, Words<2>, 0, PLAIN>,
+        record::<E, Words<3>, 0, PLAIN>,
+        record::<E, Words<1>, { KEY_TEXT }, PLAIN>,
+        record::<E, Words<2>, { KEY_TEXT }, PLAIN>,
+        record::<E, Words<3>, { KEY_TEXT }, PLAIN>,
+        record::<E, Words<4>, { KEY_TEXT }, PLAIN>,
+        record::<E, Words<1>, { NESTED }, PLAIN>,
+        record::<E, Words<2>, { NESTED }, PLAIN>,
+        record::<E, Words<1>, { PLAIN }, PLAIN>,
+        record::<E, Words<2>, { PLAIN }, PLAIN>,
+        record::<E, Words<3>, { PLAIN }, PLAIN>,
+        record::<E, Words<4>, { PLAIN }, PLAIN>,
+        record::<E, Words<1>, { KEY_PARTS }, WITH_PARTS>,
+        record::<E, Words<2>, { KEY_PARTS | KEY_TEXT }, WITH_PARTS>,
+        record::<E, Words<3>, { KEY_PARTS | KEY_TEXT }, WITH_PARTS>,
+        record::<E, Words<1>, { KEY_PARTS | NESTED }, WITH_PARTS>,
+        record::<E, Words<2>, { KEY_PARTS | NESTED }, WITH_PARTS>,
+        record::<E, Words<1>, { WITH_PARTS }, WITH_PARTS>,
+        record::<E, Words<2>, { WITH_PARTS }, WITH_PARTS>,
+        record::<E, Words<3>, { WITH_PARTS }, WITH_PARTS>,
+        record::<E, Words<4>, { WITH_PARTS }, WITH_PARTS>,
+        record::<E, Words<1>, { WITH_EXPRS }, WITH_EXPRS>,
+        record::<E, Words<2>, { WITH_EXPRS }, WITH_EXPRS>,
+        record::<E, Words<3>, { WITH_EXPRS }, WITH_EXPRS>,
+        record::<E, Words<4>, { WITH_EXPRS }, WITH_EXPRS>,
+        record::<E, Words<1>, { TALLIES }, WITH_TALLIES>,
+        record::<E, Words<1>, { ALL_TALLIES }, WITH_TALLIES>,
+        record::<E, Words<2>, { KEY_TEXT | TALLIES }, WITH_TALLIES>,
+        record::<E, Words<1>, { WITH_TALLIES }, WITH_TALLIES>,
+        record::<E, Words<2>, { WITH_TALLIES }, WITH_TALLIES>,
+        record::<E, Words<3>, { WITH_TALLIES }, WITH_TALLIES>,
+        record::<E, Words<4>, { WITH_TALLIES }, WITH_TALLIES>,
+        record::<E, Words<5>, { MANY_WORDS }, MANY_WORDS>,
+        record::<E, Words<6>, { MANY_WORDS }, MANY_WORDS>,
+        record::<E, Words<7>, { MANY_WORDS }, MANY_WORDS>,
+        record::<E, Words<8>, { MANY_WORDS }, MANY_WORDS>,
+        record::<E, Words<1>, { VARS }, WITH_VARS>,
+        record::<E, Words<2>, { VARS }, WITH_VARS>,
+        record::<E, Words<1>, { VARS | NESTED | SHARED }, WITH_VARS>,
+        record::<E, Words<2>, { VARS | NESTED | SHARED }, WITH_VARS>,
+        record::<E, Words<3>, { VARS | KEY_TEXT | NESTED | SHARED }, WITH_VARS>,
+        record::<E, Words<4>, { VARS | KEY_TEXT | NESTED | SHARED }, WITH_VARS>,
+        record::<E, Words<1>, { KEY_TEXT | VARS | VARS_TEXT | SHARED }, WITH_VARS>,
+        record::<E, Words<2>, { KEY_TEXT | VARS | VARS_TEXT | SHARED }, WITH_VARS>,
+        record::<E, Words<1>, { OF_RECORD_ALONE }, OF_RECORD_ALONE>,
+        record::<E, Words<2>, { OF_RECORD_ALONE }, OF_RECORD_ALONE>,
+        record::<E, Words<3>, { OF_RECORD_ALONE }, OF_RECORD_ALONE>,
+        record::<E, Words<4>, { OF_RECORD_ALONE }, OF_RECORD_ALONE>,
+        path::<E, Words<1>, 0, { STAMPED }>,
+        path::<E, Words<2>, 0, { STAMPED }>,
+        path::<E, Words<1>, 0, { COMPUTED | ANY_VARS }>,
+        path::<E, Words<2>, 0, { COMPUTED | ANY_VARS }>,
+        path::<E, Words<1>, 0, { KEY_TEXT | COMPUTED | SHARED | NESTED }>,
+        path::<E, Words<2>, 0, { KEY_TEXT | COMPUTED | SHARED | NESTED }>,
+        path::<E, Words<3>, 0, { KEY_TEXT | COMPUTED | SHARED | NESTED }>,
+        path::<E, Words<4>, 0, { KEY_TEXT | COMPUTED | SHARED | NESTED }>,
+        path::<E, Words<1>, 0, { VARS | VARS_STACK | SHARED }>,
+        path::<E, Words<2>, 0, { VARS | VARS_STACK | SHARED }>,
+        path::<E, Words<1>, 0, { VARS | ACTIONS | WHOLE_KEY }>,
+        path::<E, Words<2>, 0, { VARS | ACTIONS | WHOLE_KEY }>,
+        path::<E, Words<3>, 0, { KEY_TEXT | VARS | ACTIONS | WHOLE_KEY | SHARED }>,
+        path::<E, Words<1>, 0, { KEY_TEXT | COMPUTED | ANY_VARS | TEXTS | ACTIONS | WHOLE_KEY | SHARED }>,
+        path::<E, Words<2>, 0, { KEY_TEXT | COMPUTED | ANY_VARS | TEXTS | ACTIONS | WHOLE_KEY | SHARED }>,
+        path::<E, Words<1>, 1, { STAMPED }>,
+        path::<E, Words<2>, 1, { STAMPED }>,
+        path::<E, Words<1>, 1, { ANY_VARS }>,
+        path::<E, Words<2>, 1, { ANY_VARS }>,
+        path::<E, Words<1>, 1, { KEY_TEXT | ANY_VARS | ACTIONS | SHARED }>,
+        path::<E, Words<2>, 1, { KEY_TEXT | ANY_VARS | ACTIONS | SHARED }>,
+        awaits::<E, Words<1>, { ANY_VARS | ACTIONS | NESTED }>,
+        awaits::<E, Words<2>, { ANY_VARS | ACTIONS | NESTED }>,
+        general::<E, Words<1>>,
+        general::<E, Words<2>>,
+        general::<E, Words<3>>,
+        general::<E, Words<4>>,
+        path::<E, Columns<C_KEYS_MAX>, 0, { SHARED }>,
+        path::<E, Columns<C_KEYS_MAX>, 0, { COMPUTED | SHARED | NESTED }>,
+        path::<E, Columns<C_KEYS_MAX>, 1, { COMPUTED | ANY_VARS | ACTIONS | SHARED }>,
+        general::<E, Columns<C_KEYS_MAX>>,
+        path::<E, StackField, 0, { SHARED | NESTED }>,
+        general::<E, StackField>,
+        path::<E, Stack, 0, 0>,
+        general::<E, Stack>,
+        general::<E, Copied<C_KEY_WORDS_MAX>>,
+        general::<E, Copied<KEY_WORDS_MAX>>,
+        values::<E, Words<1>, { VALUED }>,
+        values::<E, Words<2>, { VALUED }>,
+        values::<E, Words<1>, { VALUED | ANY_VARS }>,
+        values::<E, Words<2>, { VALUED | ANY_VARS }>,
+        values::<E, Columns<C_KEYS_MAX>, { VALUED }>,
+        values::<E, Columns<C_KEYS_MAX>, { VALUED | ALL_TALLIES }>,
+        values::<E, Columns<KEYS_MAX>, { VALUED | SUMS | ALL_TALLIES }>,
+        values::<E, Words<1>, { VALUED | ALL_TALLIES }>,
+        values::<E, Words<2>, { VALUED | ALL_TALLIES }>,
+        joins::<E, Words<1>, Words<1>, { JOINED }>,
+        joins::<E, Words<2>, Words<1>, { JOINED }>,
+        joins::<E, Words<3>, Words<1>, { JOINED }>,
+        joins::<E, Words<1>, Words<2>, { JOINED }>,
+        joins::<E, Words<2>, Words<2>, { JOINED }>,
+        joins::<E, Words<1>, Words<1>, { JOINED | ALL_TALLIES }>,
+        joins::<E, Words<2>, Words<1>, { JOINED | ALL_TALLIES }>,
+        everything::<E, Settled<C_KEY_WORDS_MAX>, C_KEY_WORDS_MAX, { EVERYTHING & !MOVING }>,
+        everything::<E, Settled<KEY_WORDS_MAX>, KEY_WORDS_MAX, { EVERYTHING & !MOVING }>,
+        from_moving::<E, Words<1>>,
+        from_moving::<E, Words<2>>,
+        everything::<E, Everything<KEY_WORDS_MAX>, KEY_WORDS_MAX, EVERYTHING>,
+    ] };
+
+    rows.iter().map(|row| row())
+}
+
+/// Chooses the path for hits that need this: the first row that offers it.
+pub fn select<E: Entry>(needs: &Needs) -> E::Fn {
+    let found = paths::<E>().find(|row| needs.are_covered_by(&row.offers));
+
+    debug_assert!(found.is_some());
+    // The last row offers everything.
+    found.map_or_else(E::of::<Everything<KEY_WORDS_MAX>>, |row| row.enter)
+}
