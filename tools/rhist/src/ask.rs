@@ -176,7 +176,8 @@ fn memory() -> u64 {
 }
 
 /// Halves the tables of questions until all of them together take at most a hundredth of this memory, and says so: a
-/// machine with less memory has fewer tasks and requests, too. Tables stay for which the user asked for a size.
+/// machine with less memory has fewer tasks and requests, too. Tables of what is told apart by fields may grow as far as
+/// there is such memory left. Tables stay for which the user asked for a size.
 fn fit(
     all: &[Asked],
     memory: u64,
@@ -184,17 +185,17 @@ fn fit(
     tracefs: &Tracefs,
     quiet: bool,
 ) -> Result<Vec<Asked>> {
-    let mut all = all.to_vec();
-    let mut part = 1;
-    loop {
+    let fits = |all: &[Asked]| {
         let mut needed = 0;
         for asked in all.iter().filter(|asked| !asked.question.size_asked) {
             let plan = plan(asked, backend, tracefs, "")?;
             needed += memory_of(backend, &asked.question, &plan);
         }
-        if needed <= memory / 100 {
-            break;
-        }
+        Ok::<bool, Error>(needed <= memory / 100)
+    };
+    let mut all = all.to_vec();
+    let mut part = 1;
+    while !fits(&all)? {
         part *= 2;
         let given = all.iter_mut().filter(|asked| !asked.question.size_asked);
         let smaller = given.map(|asked| asked.question.halve());
@@ -203,6 +204,16 @@ fn fit(
                 "the smallest tables take more than a hundredth of the memory of this machine; ask fewer questions",
             ));
         }
+    }
+    while backend.grows(tracefs) {
+        let mut larger = all.clone();
+        let questions = larger.iter_mut().map(|asked| &mut asked.question);
+        let growing = questions.filter(|question| !question.size_asked && !question.by.is_empty());
+        let raised = growing.map(|question| question.grow(MOST_ROWS));
+        if raised.filter(|&raised| raised).count() == 0 || !fits(&larger)? {
+            break;
+        }
+        all = larger;
     }
     if part > 1 && !quiet {
         output::say(&format!(
@@ -236,7 +247,7 @@ fn memory_of(backend: Backend, question: &Question, plan: &Plan) -> u64 {
                 .any(|by| by.field().ends_with("stacktrace")),
         ),
     };
-    waiting + u64::from(question.size) * row_of(stack)
+    waiting + u64::from(question.size.max(question.most)) * row_of(stack)
 }
 
 /// Refuses events that happen so often that counting them is felt, unless the user insists.
@@ -567,8 +578,9 @@ fn more_room(question: &Question) -> Option<u32> {
         Measure::Latency { waiting, .. } => waiting,
         _ => question.size,
     };
-    let more = (question.size * 4).max(waiting * 2).min(MOST_ROWS);
-    (more > question.size.min(waiting)).then_some(more)
+    let size = question.size.max(question.most);
+    let more = (size.saturating_mul(4)).max(waiting * 2).min(MOST_ROWS);
+    (more > size.min(waiting)).then_some(more)
 }
 
 /// Opens the table of a plan that was carried out.
@@ -729,6 +741,42 @@ mod tests {
         let many = vec![asked("runq"); 128];
         let error = rows(&many, 512).unwrap_err();
         assert!(error.to_string().contains("ask fewer questions"), "{error}");
+    }
+
+    #[test]
+    fn tables_grow_where_they_may() {
+        let find = |path: &str| Tracefs::find(Some(std::path::Path::new(path))).unwrap();
+        let growing = find("tests/tracefs-growing");
+        let module = Backend::Module { beside: false };
+        let size_in = |tracefs: &Tracefs, text: &str, backend: Backend, memory: u64| {
+            let fitted = fit(&[asked(text)], memory << 20, backend, tracefs, true).unwrap();
+            let plan = plan(&fitted[0], backend, tracefs, "1").unwrap();
+            let lines = lines(&plan);
+            let (_, size) = lines.rsplit_once(":size=").unwrap();
+            size.split(|c: char| !c.is_ascii_digit() && c != '.')
+                .next()
+                .map(str::to_owned)
+        };
+        let size = |text: &str, backend, memory| size_in(&growing, text, backend, memory);
+        let of = |text: &str| Some(text.to_owned());
+        assert_eq!(size("runq --by comm", module, 1 << 20), of("8192..131072"));
+        let small = size("runq --by comm", module, 2048).unwrap();
+        let (first, last) = small.split_once("..").unwrap();
+        assert_eq!(first, "8192");
+        assert!(last.parse::<u32>().unwrap() < 131_072, "{small}");
+        // There is nothing to tell apart, the user knows better, and where nobody says that tables grow.
+        assert_eq!(size("runq", module, 1 << 20), of("8192"));
+        let sized = "runq --by comm --size 4096";
+        assert_eq!(size(sized, module, 1 << 20), of("4096"));
+        let beside = Backend::Module { beside: true };
+        for backend in [beside, Backend::C] {
+            assert_eq!(size("runq --by comm", backend, 1 << 20), of("8192"));
+        }
+        let older = find("tests/tracefs");
+        assert_eq!(
+            size_in(&older, "runq --by comm", module, 1 << 20),
+            of("8192")
+        );
     }
 
     #[test]

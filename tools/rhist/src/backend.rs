@@ -99,6 +99,12 @@ impl Backend {
         }
     }
 
+    /// Whether its tables may grow: the module says so in the README of tracefs. Beside C's implementation that is C's.
+    pub fn grows(self, tracefs: &Tracefs) -> bool {
+        let says = |readme: String| readme.contains("'A..B'");
+        self == Self::Module { beside: false } && tracefs.read_text("README").is_ok_and(says)
+    }
+
     /// The lines that ask this question.
     pub fn plan(self, tracefs: &Tracefs, question: &Question, owner: &str) -> Result<Plan> {
         if question.by.len() > 2 + usize::from(!question.has_intervals()) {
@@ -118,6 +124,7 @@ impl Backend {
             owner,
             plan: Plan::default(),
             format: own_format(tracefs, question.event())?,
+            grows: self.grows(tracefs),
         };
         match self {
             Self::Module { .. } => module::plan(&mut maker)?,
@@ -267,6 +274,8 @@ pub(crate) struct Maker<'a> {
     owner: &'a str,
     pub(crate) plan: Plan,
     pub(crate) format: Format,
+    /// Whether the implementation has tables that grow.
+    grows: bool,
 }
 
 impl Maker<'_> {
@@ -352,6 +361,15 @@ impl Maker<'_> {
             Holds::Text => format!("char {field}[]"),
             Holds::Other => return Err(wrong("something that is no key in")),
         })
+    }
+
+    /// How many rows the table has, and may have later, as a trigger writes it.
+    pub(crate) fn size(&self) -> String {
+        let question = self.question;
+        match self.grows && question.most > question.size {
+            true => format!("{}..{}", question.size, question.most),
+            false => question.size.to_string(),
+        }
     }
 
     /// What is shown of a field beside its intervals: the module shows its largest number, too.

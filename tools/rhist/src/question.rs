@@ -25,6 +25,8 @@ pub struct Question {
     pub size: u32,
     /// Whether the user asked for that many.
     pub size_asked: bool,
+    /// Rows that the table may grow to where the implementation has tables that grow; no more than `size` if it need not.
+    pub most: u32,
     /// How fine its intervals are.
     pub intervals: Intervals,
     /// Whether `kernel.sched_schedstats` has to be 1.
@@ -182,6 +184,13 @@ impl Question {
             Measure::Latency { waiting, .. } => half(waiting) || size,
             _ => size,
         }
+    }
+
+    /// Doubles the rows that the table may grow to, up to this many. Says whether there are more.
+    pub fn grow(&mut self, most: u32) -> bool {
+        let before = self.most.max(self.size);
+        self.most = before.saturating_mul(2).min(most);
+        self.most > before
     }
 
     /// Whether one of the keys is the interval of the measure.

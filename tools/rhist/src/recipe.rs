@@ -425,6 +425,7 @@ impl Variant {
             by,
             size: wishes.size.or(self.size).unwrap_or(SIZE),
             size_asked: wishes.size.is_some(),
+            most: 0,
             intervals: wishes.intervals,
             schedstats: self.schedstats,
         })

@@ -23,7 +23,7 @@ pub(super) fn plan(maker: &mut Maker<'_>) -> Result<()> {
             let text = format!(
                 "keys={keys}:vals={}:size={}{}",
                 field.field,
-                question.size,
+                maker.size(),
                 event.condition()
             );
             maker.trigger(&event.event, text);
@@ -47,7 +47,7 @@ pub(super) fn count(maker: &mut Maker<'_>, event: &Records, sums: &[Sum]) {
     let keys = maker.keys(None);
     let text = format!(
         "keys={keys}{values}:size={}{}",
-        maker.question.size,
+        maker.size(),
         event.condition()
     );
     maker.trigger(&event.event, text);
@@ -113,7 +113,7 @@ pub(super) fn latency(maker: &mut Maker<'_>) -> Result<()> {
         &event,
         format!(
             "keys={keys}:vals={vals}:size={}{}",
-            question.size,
+            maker.size(),
             condition(only.as_deref())
         ),
     );

@@ -15,7 +15,7 @@ use crate::tracefs::{read, Tracefs};
 
 pub(super) fn plan(maker: &mut Maker<'_>) -> Result<()> {
     let question = maker.question;
-    let size = question.size;
+    let size = maker.size();
     maker.needs();
     match &question.measure {
         Measure::Count { event, sums } => {
