@@ -33,7 +33,7 @@ pub use self::host::interrupted;
 /// The version of the edge for this architecture; that of a model where tests want to see each access, or where a host has
 /// no version.
 ///
-/// It has `local_add()`, `local_inc()`, `local_cmpxchg()`, `has_pairs()` and `cmpxchg_pair()`, as described in
+/// It has `local_add()`, `local_inc()`, `local_cmpxchg()`, `order_writes()`, `has_pairs()` and `cmpxchg_pair()`, as described in
 /// [`sync/x86_64.rs`](srctree/rust_hist/sync/x86_64.rs).
 #[cfg(all(
     not(any(loom, miri, nested)),
@@ -83,6 +83,15 @@ pub fn local_inc(words: &[Atomic<u64>], at: usize) {
         // SAFETY: there is such a word.
         unsafe { arch::local_inc(words, at) };
     }
+}
+
+/// Has what this CPU writes from here on come after what it has written before, for whoever reads in the opposite order, each
+/// word with [`Acquire`].
+///
+/// C counterpart: `smp_wmb()`.
+#[inline(always)]
+pub fn order_writes() {
+    arch::order_writes();
 }
 
 /// Makes word `at` of `words`, if there is one, `v`, unless it is as large already. Only this CPU may write the word.
@@ -449,7 +458,9 @@ mod host {
     ))]
     pub(super) mod arch_model {
         use super::{
+            cells,
             Atomic,
+            CoreOrdering,
             Relaxed, //
         };
 
@@ -475,6 +486,11 @@ mod host {
         pub(in super::super) unsafe fn local_inc(words: &[Atomic<u64>], at: usize) {
             // ORDERING: a number by itself.
             words[at].fetch_add(1, Relaxed);
+        }
+
+        /// Orders writes.
+        pub(in super::super) fn order_writes() {
+            cells::fence(CoreOrdering::Release);
         }
 
         /// Makes `word` `new` if it is `old`; else returns what it is.

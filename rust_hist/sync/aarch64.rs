@@ -38,6 +38,13 @@ pub(super) unsafe fn local_inc(words: &[Atomic<u64>], at: usize) {
     unsafe { local_add::<0>(words, at, 1) };
 }
 
+/// Has what this CPU writes from here on come after what it has written before, for whoever reads in the opposite order.
+#[inline(always)]
+pub(super) fn order_writes() {
+    // SAFETY: it orders writes, and does nothing else.
+    unsafe { core::arch::asm!("dmb ishst", options(nostack, preserves_flags)) };
+}
+
 /// Returns whether this CPU has the instructions of [`cmpxchg_pair`]: each CPU of this architecture does.
 pub(super) fn has_pairs() -> bool {
     true

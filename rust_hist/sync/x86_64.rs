@@ -55,6 +55,14 @@ pub(super) unsafe fn local_inc(words: &[Atomic<u64>], at: usize) {
     }
 }
 
+/// Has what this CPU writes from here on come after what it has written before, for whoever reads in the opposite order.
+///
+/// No CPU of this architecture changes the order of writes.
+#[inline(always)]
+pub(super) fn order_writes() {
+    core::sync::atomic::compiler_fence(core::sync::atomic::Ordering::SeqCst);
+}
+
 /// Returns whether this CPU has the instruction of [`cmpxchg_pair`].
 pub(super) fn has_pairs() -> bool {
     const CX16: u32 = 1 << 13;

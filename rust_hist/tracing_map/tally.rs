@@ -41,6 +41,7 @@ use crate::{
     sync::{
         local_add_behind,
         local_inc,
+        order_writes,
         Atomic,
         Relaxed, //
     }, //
@@ -337,6 +338,8 @@ impl Shard<'_> {
                 }
             }
         }
+        // ORDERING: of squares a reader must not see this without the words before; see `merge_into`.
+        order_writes();
         local_inc(words, 0);
         None
     }
@@ -366,6 +369,8 @@ impl Shard<'_> {
             n = n.saturating_add(1);
             self.add_to(words, n, v);
         }
+        // ORDERING: of squares a reader must not see this without the words before; see `merge_into`.
+        order_writes();
         self.add_to(words, 0, 1);
     }
 
@@ -397,6 +402,7 @@ impl Shard<'_> {
         let square = u128::from(magnitude).wrapping_mul(magnitude.into());
 
         self.add_to(words, 0, 1);
+        order_writes();
         self.add_to(words, 1, high);
         for (at, j) in (2..SQUARES).zip(0u32..) {
             // CAST: cut off, which all words are. OVERFLOW: at most 4 * 24.
@@ -450,6 +456,7 @@ impl Tally {
                 return false;
             }
             local_inc(words, at);
+            order_writes();
             local_add_behind::<1>(words, at, v.wrapping_shr(APART));
             // OVERFLOW: the square of a number of 32 bits.
             let square = v.wrapping_mul(v);
@@ -459,6 +466,7 @@ impl Tally {
             return true;
         }
         local_inc(words, at);
+        order_writes();
         // OVERFLOW: the square of a number of 24 bits.
         let square = v.wrapping_mul(v);
         local_add_behind::<2>(words, at, square);
