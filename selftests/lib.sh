@@ -20,9 +20,15 @@ busybox*)
 	;;
 esac
 SELFTESTS=${SELFTESTS:-$OLDPWD}
+export SELFTESTS
 HIST_JSON=${HIST_FILE:-hist}_json
 HIST_PIPE=${HIST_FILE:-hist}_pipe
 export HIST_JSON HIST_PIPE
+
+# number_of NAME - of a system call, on this machine
+number_of() { perl -I"$SELFTESTS" -MCalls -e 'print nr(shift)' "$1"; }
+# shown_call NAME - as .syscall shows it
+shown_call() { printf '%-30s[%3u]' "sys_$1" "$(number_of "$1")"; }
 
 # --- results ---
 

@@ -14,16 +14,18 @@
 /* The text of the parameter, and a symbol in it. */
 #define TEXT_SIZE 160
 
+/* What ends a function in assembly, where the architecture has no macro. */
+#ifndef ASM_RET
+#define ASM_RET "ret\n"
+#endif
+
 /* A function of which nothing is left but its end. */
 asmlinkage void rust_hist_faults_return(void);
 asm(".pushsection .text\n"
-	".type rust_hist_faults_return, @function\n"
-	".globl rust_hist_faults_return\n"
+	".globl rust_hist_faults_return; .type rust_hist_faults_return, @function\n"
 	"rust_hist_faults_return:\n"
-	ANNOTATE_NOENDBR "\n"
-	ASM_RET
-	".size rust_hist_faults_return, .-rust_hist_faults_return\n"
-	".popsection\n");
+	ANNOTATE_NOENDBR "\n" ASM_RET
+	".size rust_hist_faults_return, .-rust_hist_faults_return; .popsection\n");
 
 static char symbol[TEXT_SIZE];
 static long value;

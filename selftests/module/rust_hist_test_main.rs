@@ -42,6 +42,11 @@ use kernel::{
     uaccess::UserSliceReader, //
 };
 
+/// How this architecture counts cycles, and interrupts a CPU that has its interrupts off.
+#[cfg_attr(target_arch = "x86_64", path = "rust_hist_test_x86_64.rs")]
+#[cfg_attr(target_arch = "aarch64", path = "rust_hist_test_aarch64.rs")]
+mod arch;
+
 module! {
     type: Test,
     name: "rust_hist_test",
@@ -59,9 +64,6 @@ const SPREAD: u64 = 0xd6e8_feb8_6659_fd93;
 const SPREAD_AGAIN: u64 = 0xa076_1d64_78bd_642f;
 /// Hits of one run of a tasklet, which must not take long.
 const BATCH: u64 = 64;
-/// What an NMI handler returns for an NMI that is not its own, and for one that is.
-const NMI_DONE: c_int = 0;
-const NMI_HANDLED: c_int = 1;
 
 /// How an event is fired: with `key`, `val`, 16 bytes and a string that ends with a NUL.
 type Fire = unsafe extern "C" fn(u64, u64, *const c_char, *const c_char);
@@ -73,9 +75,6 @@ extern "C" {
     fn rust_hist_test_hit(key: u64, val: u64, fixed: *const c_char, text: *const c_char);
     fn rust_hist_test_schedule(tasklet: *mut bindings::tasklet_struct);
     fn rust_hist_test_next_cpu() -> c_int;
-    fn rust_hist_test_on_nmi() -> c_int;
-    fn rust_hist_test_off_nmi();
-    fn rust_hist_test_send_nmi(cpu: c_int);
     fn fire_write(job: *const c_void, context: u8) -> c_int;
 }
 
@@ -164,18 +163,50 @@ impl Job {
         self.done.store(done + 1, Release);
     }
 
-    /// Fires an event in an NMI on `cpu`.
-    fn send_nmi(&self, cpu: c_int) {
+    /// Fires an event in an NMI on `cpu`. Fails where that cannot be sent one.
+    fn send_nmi(&self, sender: &mut arch::Sender, cpu: c_int) -> Result {
         let before = self.done.load(Relaxed);
         let _one = ONE_NMI.lock();
-        // ORDERING: Pairs with the exchange in `rust_hist_test_nmi`, which sees the job whole.
+        // ORDERING: Pairs with the exchange in `in_nmi`, which sees the job whole.
         NMI_JOB.store((&raw const *self).cast_mut(), Release);
-        // SAFETY: Interrupts `cpu`, which is or was online; the handler stands.
-        unsafe { rust_hist_test_send_nmi(cpu) };
+        if let Err(e) = sender.send(cpu) {
+            NMI_JOB.store(null_mut(), Relaxed);
+            return Err(e);
+        }
         // ORDERING: Pairs with `fire`.
         while self.done.load(Acquire) == before {
             core::hint::spin_loop();
         }
+        Ok(())
+    }
+
+    /// Fires all events in the context that begins with this letter, while no CPU goes and the tasklet is set up; `EINTR`
+    /// after a signal.
+    fn run(&self, context: u8) -> Result {
+        let mut sender = arch::Sender::new();
+
+        while self.done.load(Relaxed) < self.count {
+            if kernel::current!().signal_pending() {
+                return Err(EINTR);
+            }
+            // SAFETY: No preconditions.
+            let cpu = unsafe { rust_hist_test_next_cpu() };
+            match context {
+                // SAFETY: The tasklet is set up, and the job outlives its run, which is awaited.
+                b's' => unsafe {
+                    rust_hist_test_schedule(self.tasklet.get());
+                    bindings::tasklet_kill(self.tasklet.get());
+                },
+                // SAFETY: `fire_irq` takes a job, and has returned when the call does.
+                b'i' => unsafe {
+                    let job = (&raw const *self).cast_mut().cast();
+                    bindings::smp_call_function_single(cpu, Some(fire_irq), job, true.into());
+                },
+                b'n' => self.send_nmi(&mut sender, cpu)?,
+                _ => self.fire(),
+            }
+        }
+        Ok(())
     }
 }
 
@@ -193,30 +224,10 @@ unsafe extern "C" fn rust_hist_test_run(job: *const c_void, context: u8) -> c_in
         bindings::tasklet_setup(job.tasklet.get(), Some(fire_tasklet));
         bindings::cpus_read_lock();
     }
-    while job.done.load(Relaxed) < job.count && !kernel::current!().signal_pending() {
-        // SAFETY: No preconditions.
-        let cpu = unsafe { rust_hist_test_next_cpu() };
-        match context {
-            // SAFETY: The tasklet is set up, and `job` outlives its run, which is awaited.
-            b's' => unsafe {
-                rust_hist_test_schedule(job.tasklet.get());
-                bindings::tasklet_kill(job.tasklet.get());
-            },
-            // SAFETY: `fire_irq` takes a job, and has returned when the call does.
-            b'i' => unsafe {
-                let job = (&raw const *job).cast_mut().cast();
-                bindings::smp_call_function_single(cpu, Some(fire_irq), job, true.into());
-            },
-            b'n' => job.send_nmi(cpu),
-            _ => job.fire(),
-        }
-    }
+    let result = job.run(context);
     // SAFETY: See above.
     unsafe { bindings::cpus_read_unlock() };
-    if job.done.load(Relaxed) < job.count {
-        return EINTR.to_errno();
-    }
-    0
+    result.map_or_else(|e| e.to_errno(), |()| 0)
 }
 
 /// Fires some events of the job whose tasklet this is.
@@ -243,19 +254,17 @@ unsafe extern "C" fn fire_irq(job: *mut c_void) {
     unsafe { &*job.cast::<Job>() }.fire();
 }
 
-/// The handler of NMIs, called for each.
-#[no_mangle]
-extern "C" fn rust_hist_test_nmi(_kind: u32, _regs: *mut c_void) -> c_int {
+/// Fires an event if this NMI is for that; says whether it was. Called in an NMI.
+fn in_nmi() -> bool {
     // ORDERING: Pairs with `send_nmi`.
     let job = NMI_JOB.xchg(null_mut(), Full);
     // SAFETY: Null, or a job whose writer waits in `send_nmi` until its event is fired.
-    match unsafe { job.as_ref() } {
-        Some(job) => {
-            job.fire();
-            NMI_HANDLED
-        }
-        None => NMI_DONE,
+    let job = unsafe { job.as_ref() };
+
+    if let Some(job) = job {
+        job.fire();
     }
+    job.is_some()
 }
 
 /// What a loop does.
@@ -279,12 +288,7 @@ fn spread(key: u64) -> u64 {
 /// Cycles and nanoseconds.
 fn clocks() -> [u64; 2] {
     // SAFETY: These may be read anywhere.
-    unsafe {
-        [
-            core::arch::x86_64::_rdtsc(),
-            bindings::ktime_get_raw_fast_ns(),
-        ]
-    }
+    unsafe { [arch::cycles(), bindings::ktime_get_raw_fast_ns()] }
 }
 
 /// Fires the events of a loop, and takes the time.
@@ -395,24 +399,6 @@ fn write_loop(_: &(), reader: &mut UserSliceReader) -> Result {
     })
 }
 
-/// The handler of NMIs, while this is there.
-struct OnNmi;
-
-impl OnNmi {
-    fn new() -> Result<Self> {
-        // SAFETY: `rust_hist_test_nmi` may be called for any NMI until `drop`.
-        kernel::error::to_result(unsafe { rust_hist_test_on_nmi() })?;
-        Ok(Self)
-    }
-}
-
-impl Drop for OnNmi {
-    fn drop(&mut self) {
-        // SAFETY: `new` has registered it.
-        unsafe { rust_hist_test_off_nmi() };
-    }
-}
-
 /// The files go before what they use.
 #[pin_data]
 struct Test {
@@ -427,7 +413,7 @@ struct Test {
     #[pin]
     took: File<()>,
     _dir: Dir,
-    _on_nmi: OnNmi,
+    _on_nmi: arch::OnNmi,
 }
 
 impl kernel::InPlaceModule for Test {
@@ -436,7 +422,7 @@ impl kernel::InPlaceModule for Test {
         // SAFETY: Called once, before anything can use it.
         unsafe { ONE_NMI.init() };
         try_pin_init!(Self {
-            _on_nmi: OnNmi::new()?,
+            _on_nmi: arch::OnNmi::new()?,
             fire <- dir.write_callback_file(c"fire", rust_hist_test_sample as Fire, &write_fire),
             fire_second <- dir.write_callback_file(c"fire_second", rust_hist_test_second as Fire, &write_fire),
             loop_file <- dir.write_callback_file(c"loop", (), &write_loop),
