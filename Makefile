@@ -5,6 +5,9 @@
 # A kernel of one's own: KSRC= its source, or KDIR= its built tree.
 export KSRC KDIR
 
+# The architecture of the guest: x86_64 or arm64.
+export ARCH ?= x86_64
+
 FLAVOUR ?= dropin
 VERSION ?= 7.2
 WHERE = $(FLAVOUR) $(VERSION)
@@ -17,7 +20,7 @@ help:
 	@echo 'make test-all    run everything that must pass: both versions, all flavours, C beside ours, lints'
 	@echo 'make host-test   unit, property and model-check tests on this machine, without a guest'
 	@echo 'make soak        an hour of the stress on two CPUs; SOAK_SECONDS= for less'
-	@echo 'make models      the model checks: loom, nested interrupts, litmus tests (these need herd7)'
+	@echo 'make models      the model checks: loom, nested interrupts, litmus tests'
 	@echo 'make tsan        the tests with threads under ThreadSanitizer'
 	@echo 'make fuzz        ten minutes of fuzzing on this machine'
 	@echo 'make fuzzer      the guest under random commands, with events and modules; FUZZ_SECONDS= says how long'
@@ -36,6 +39,7 @@ help:
 	@echo 'make clean       remove what was built of the module and the tests'
 	@echo 'make distclean   remove the whole cache: sources, kernels, root file system'
 	@echo
+	@echo 'ARCH=arm64 does demo, test, test-all, bench, kernel, module, tool and vm for a guest of that architecture, in emulation.'
 	@echo 'KSRC=DIR uses a kernel source of your own, KDIR=DIR a built tree.'
 
 demo:

@@ -5,6 +5,8 @@ ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd -P)
 CACHE=${RUST_HIST_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/rust_hist}
 LOGS=$CACHE/log
 VERSIONS="7.2 7.3"
+ARCHES="x86_64 arm64"
+ARCH=${ARCH:-x86_64}
 FLAVOURS="dropin reference debug"
 DEFAULT_VERSION=7.2
 DEFAULT_FLAVOUR=dropin
@@ -28,6 +30,14 @@ die() {
 	exit 1
 }
 
+# Of the guest's architecture: the compilers' name, kbuild's name and its image, QEMU's program and the package that has it, and a part of the
+# names in the cache, which those of x86_64 do without.
+case $ARCH in
+x86_64) TRIPLE=x86_64-linux-gnu KARCH=x86 IMAGE=arch/x86/boot/bzImage QEMU=qemu-system-x86_64 QEMU_PACKAGE=qemu-system-x86 OF_ARCH= ;;
+arm64) TRIPLE=aarch64-linux-gnu KARCH=arm64 IMAGE=arch/arm64/boot/Image QEMU=qemu-system-aarch64 QEMU_PACKAGE=qemu-system-arm OF_ARCH=-arm64 ;;
+*) die "ARCH=$ARCH is no supported architecture; there are: $ARCHES." ;;
+esac
+
 is_version() { case " $VERSIONS " in *" $1 "*) ;; *) return 1 ;; esac; }
 is_flavour() { case " $FLAVOURS " in *" $1 "*) ;; *) return 1 ;; esac; }
 
@@ -45,6 +55,9 @@ need_root() {
 	[ "$(id -u)" = 0 ] || command -v sudo >/dev/null ||
 		die "installing packages needs root, and there is no sudo." "Run as root, or install sudo."
 }
+
+# need_x86_64 WHAT: fails for another architecture.
+need_x86_64() { [ "$ARCH" = x86_64 ] || die "$1 is for ARCH=x86_64 alone, and ARCH is $ARCH."; }
 
 # key WORD...: a short name for exactly this content.
 key() { printf '%s\0' "$@" | sha256sum | cut -c1-16; }

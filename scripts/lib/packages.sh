@@ -12,16 +12,29 @@ refresh() {
 		die "apt-get update failed." "Check the network and /etc/apt; see $LOGS/apt-update.log."
 }
 
+# Packages of another architecture have lists of their own: dpkg need not know that architecture.
+OF_LISTS=()
+if [ "$ARCH" != x86_64 ]; then
+	OF_LISTS=(-o "APT::Architecture=$ARCH" -o "APT::Architectures=$ARCH" -o "Dir::State::Lists=$CACHE/apt/lists$OF_ARCH"
+		-o "Dir::Cache=$CACHE/apt/cache$OF_ARCH" -o Acquire::Languages=none -o APT::Sandbox::User=root)
+fi
+refresh_lists() {
+	[ "$ARCH" != x86_64 ] || { refresh; return; }
+	mkdir -p "$CACHE/apt/lists$OF_ARCH/partial" "$CACHE/apt/cache$OF_ARCH/archives/partial"
+	step "Reading the package lists of $ARCH" "$LOGS/apt-update$OF_ARCH.log" 0 apt-get "${OF_LISTS[@]}" update ||
+		die "apt-get update failed." "Check the network and /etc/apt; see $LOGS/apt-update$OF_ARCH.log."
+}
+
 # download_packages STATUS DIR WHAT PACKAGE... - downloads packages into DIR/archives, and what they depend on but for
 # what is installed by STATUS, a package status as dpkg keeps it. WHAT is for messages.
 download_packages() {
 	local status=$1 dir=$2 what=$3 log
 	shift 3
 	log=$LOGS/$(basename "$dir")-download.log
-	compgen -G '/var/lib/apt/lists/*_Packages*' >/dev/null || refresh
+	[ "$ARCH" = x86_64 ] && compgen -G '/var/lib/apt/lists/*_Packages*' >/dev/null || refresh_lists
 	mkdir -p "$dir/archives/partial"
 	step "Downloading $what" "$log" 0 \
-		apt-get -y --no-install-recommends --download-only -o "Dir::State::status=$status" \
+		apt-get "${OF_LISTS[@]}" -y --no-install-recommends --download-only -o "Dir::State::status=$status" \
 		-o "Dir::State::extended_states=$dir/extended_states" -o "Dir::Cache::Archives=$dir/archives" \
 		-o APT::Sandbox::User=root -o Debug::NoLocking=true -o DPkg::Post-Invoke= -o APT::Keep-Downloaded-Packages=true \
 		install "$@" ||

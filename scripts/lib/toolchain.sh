@@ -138,7 +138,7 @@ pick_toolchain() {
 		fi
 	done
 	TOOLCHAIN_ID=$("$RUSTC" -vV; "$CLANG" --version | head -n1; "$BINDGEN" --version)
-	KMAKE=(make "LLVM=$LLVM_SUFFIX" "RUSTC=$RUSTC" "BINDGEN=$BINDGEN"
+	KMAKE=(make "ARCH=$KARCH" "LLVM=$LLVM_SUFFIX" "RUSTC=$RUSTC" "BINDGEN=$BINDGEN"
 		KBUILD_BUILD_USER=rust_hist KBUILD_BUILD_HOST=test
 		"KBUILD_BUILD_TIMESTAMP=Thu Jan 1 00:00:00 UTC 1970")
 }
