@@ -27,18 +27,84 @@ SECTIONS = {
     "Calls out of the module": "call out of the module",
     "Indirect calls": "indirect call",
 }
+
+
+class X86:
+    """What an instruction of x86-64 is, and what a relocation says."""
+
+    sections = SECTIONS
+    relocation = re.compile(r"\s+[0-9a-f]+:\s+(R_X86_64_\w+)\s+(\S+)$")
+    direct = re.compile(r"(?:callq?|j\w+) 0x([0-9a-f]+)")
+    calls = re.compile(r"call|j")
+    locked = re.compile(r"lock\b|xchg\w* .*\(")
+    division = re.compile(r"i?div[bwlq]? ")
+    trap = re.compile(r"ud[12]")
+    # The return address.
+    frame = 8
+
+    @staticmethod
+    def addend(kind):
+        return 4 if kind in ("R_X86_64_PC32", "R_X86_64_PLT32") else 0
+
+    @staticmethod
+    def is_indirect(text, _before):
+        # A jump through a table has an index.
+        return re.match(r"(call|jmp)q? \*", text) and not re.search(r",[1248]\)|, 8\)|\(,%", text)
+
+    @staticmethod
+    def pushed(text):
+        if re.match(r"push", text):
+            return 8
+        if m := re.match(r"(?:sub|add)q \$(-?0x[0-9a-f]+|-?\d+), %rsp", text):
+            n = int(m[1], 0)
+            return abs(n) if text.startswith("sub") == (n > 0) else 0
+        return 0
+
+
+class Arm64:
+    """The same of arm64."""
+
+    sections = SECTIONS | {"Atomic instructions of arm64": "locked instruction"}
+    relocation = re.compile(r"\s+[0-9a-f]+:\s+(R_AARCH64_\w+)\s+(\S+)$")
+    direct = re.compile(r"(?:bl?|b\.\w+|cbn?z|tbn?z) (?:.*, )?0x([0-9a-f]+) <")
+    calls = re.compile(r"bl? ")
+    # Each has either a load or a store of a pair of exclusive ones.
+    locked = re.compile(r"(?:ld(?:add|set|clr|eor|[su]max|[su]min)|swp|cas|stl?x[rp])\w* ")
+    division = re.compile(r"[us]div ")
+    trap = re.compile(r"brk|udf")
+    frame = 0
+
+    @staticmethod
+    def addend(_kind):
+        return 0
+
+    @staticmethod
+    def is_indirect(text, before):
+        m = re.match(r"(blr|br) (x\d+)", text)
+        # A jump through a table is to the sum of where the table begins to count and of an item.
+        return m and not (m[1] == "br" and any(re.match(rf"add {m[2]}, x\d+, x\d+", b) for b in before))
+
+    @staticmethod
+    def pushed(text):
+        if m := re.match(r"st[pr] .*\[sp, #-(0x[0-9a-f]+|\d+)\]!", text):
+            return int(m[1], 0)
+        if m := re.match(r"sub sp, sp, #(0x[0-9a-f]+|\d+)(, lsl #12)?", text):
+            return int(m[1], 0) << (12 if m[2] else 0)
+        return 0
+
+
 PANICS = re.compile(r"core::panicking|panic|unwrap_failed|expect_failed|slice_\w*_fail|rust_begin_unwind|__stack_chk_fail")
 ATOMICS = re.compile(r"^(rust_helper_|__atomic_|__sync_|__aarch64_|atomic|arch_atomic|raw_atomic)")
 
 
-def allowed(path):
+def allowed(path, sections):
     """Returns by kind the functions that the document names, and those that only some kernels have."""
-    lists, optional = {kind: set() for kind in SECTIONS.values()}, set()
+    lists, optional = {kind: set() for kind in sections.values()}, set()
     lines = open(path, encoding="utf-8").read().splitlines()
     kind = None
     for line, below in zip(lines, lines[1:] + [""]):
         if re.fullmatch(r"([=\-~^])\1{2,}", below):
-            kind = SECTIONS.get(line)
+            kind = sections.get(line)
         elif kind and line.startswith("``"):
             terms, _, classifier = line.partition(" : ")
             terms = re.findall(r"``([^`]+)``", terms)
@@ -89,6 +155,8 @@ class Object:
         self.functions = {}
         self.starts = []
         self.aliases = {}
+        is_arm64 = "aarch64" in self.tool("llvm-readelf", "-h", path).lower()
+        self.machine = Arm64 if is_arm64 else X86
         self.read()
 
     def tool(self, name, *args, text=None):
@@ -101,7 +169,7 @@ class Object:
             if m := re.match(r"([0-9a-f]+) <(.*)>:$", line):
                 body = self.functions.setdefault(m[2], [])
                 self.starts.append((int(m[1], 16), m[2]))
-            elif m := re.match(r"\s+[0-9a-f]+:\s+(R_X86_64_\w+)\s+(\S+)$", line):
+            elif m := self.machine.relocation.match(line):
                 body[-1][2].append((m[1], m[2]))
             elif m := re.match(r"\s+([0-9a-f]+):\s+(.*\S)", line):
                 text = re.sub(r"\s+", " ", m[2])
@@ -128,13 +196,12 @@ class Object:
                 base, offset = re.match(r"(.*?)([+-]0x[0-9a-f]+)?$", target).groups()
                 base = self.aliases.get(base, base)
                 offset = int(offset or "0", 16)
-                if kind in ("R_X86_64_PC32", "R_X86_64_PLT32"):
-                    offset += 4
+                offset += self.machine.addend(kind)
                 if base == ".text":
                     yield address, text, self.holder(offset), True
                 else:
                     yield address, text, base, base in self.functions
-            m = re.match(r"(?:callq?|j\w+) 0x([0-9a-f]+)", text)
+            m = self.machine.direct.match(text)
             if m and not relocations:
                 yield address, text, self.holder(int(m[1], 16)), True
 
@@ -150,15 +217,7 @@ class Object:
 
     def frame(self, symbol):
         """Returns the bytes of stack that a function takes, its return address among them."""
-        size = 8
-        for _, text, _ in self.functions[symbol]:
-            if re.match(r"push", text):
-                size += 8
-            elif m := re.match(r"(?:sub|add)q \$(-?0x[0-9a-f]+|-?\d+), %rsp", text):
-                n = int(m[1], 0)
-                if text.startswith("sub") == (n > 0):
-                    size += abs(n)
-        return size
+        return self.machine.frame + sum(self.machine.pushed(text) for _, text, _ in self.functions[symbol])
 
 
 def roots(obj):
@@ -180,19 +239,20 @@ def closure(obj):
 
 def findings(obj, graph):
     """Yields (kind, address, symbol, what) for all instructions that need a reason in a hit."""
+    machine = obj.machine
     for symbol in graph:
-        for address, text, _ in obj.functions[symbol]:
-            if re.match(r"lock\b|xchg\w* .*\(", text):
+        body = obj.functions[symbol]
+        for at, (address, text, _) in enumerate(body):
+            if machine.locked.match(text):
                 yield "locked instruction", address, symbol, text
-            elif re.match(r"i?div[bwlq]? ", text):
+            elif machine.division.match(text):
                 yield "division", address, symbol, text
-            # A jump through a table has an index.
-            elif re.match(r"(call|jmp)q? \*", text) and not re.search(r",[1248]\)|, 8\)|\(,%", text):
+            elif machine.is_indirect(text, [before for _, before, _ in body[max(at - 40, 0) : at]]):
                 yield "indirect call", address, symbol, text
-            elif re.match(r"ud[12]", text):
+            elif machine.trap.match(text):
                 yield "panic", address, symbol, text
         for address, text, target, here in obj.references(symbol):
-            if not here and re.match(r"call|j", text) and not target.startswith(".") and target != "__fentry__":
+            if not here and machine.calls.match(text) and not target.startswith(".") and target != "__fentry__":
                 yield "call out of the module", address, symbol, target
 
 
@@ -214,7 +274,7 @@ def main():
         sys.exit(f"there is no hit in {path}")
     found = list(findings(obj, graph))
     names = obj.demangled(set(graph) | {f[3] for f in found})
-    lists, optional = allowed(document)
+    lists, optional = allowed(document, obj.machine.sections)
     used = {kind: collections.Counter() for kind in lists}
     bad = []
 
