@@ -510,19 +510,19 @@ impl Table {
 
     /// Whether a hit has asked for a larger map.
     pub(super) fn wants_room(&self) -> bool {
-        // ORDERING: see `ask_for_room`.
+        // ORDERING: a hit stores the request before it calls `work::ask`; queueing the work orders that before its run.
         self.room.load(Relaxed) == WANTING
     }
 
     /// Leaves what the table has said to the hits that come from now on.
     fn leave_room(&self, room: u32) {
-        // ORDERING: see `ask_for_room`: a hit that inserts into a crowded map later asks again.
+        // ORDERING: a hint by itself: a hit that inserts into a crowded map later asks again.
         self.room.store(room, Relaxed);
     }
 
     /// Has the table ask once more for what there was no memory for.
     pub(super) fn try_again(&self) {
-        // ORDERING: see `ask_for_room`; only the thread leaves that state.
+        // ORDERING: a hint by itself: only the thread that calls this leaves the state `FAILED`.
         if self.room.load(Relaxed) == FAILED {
             self.room.store(WANTING, Relaxed);
         }
