@@ -37,8 +37,6 @@ pub const NUMBERS_MAX: usize = REFS_MAX + VARS_MAX + TASK_NUMBERS;
 pub const OPERATORS_MAX: u32 = 3;
 /// Most characters of the text of an expression, as the trigger line shows it.
 pub const EXPR_TEXT_MAX: usize = STR_SLOT - 1;
-/// Most values on the evaluation stack of an expression.
-pub const STACK_MAX: usize = OPERATORS_MAX as usize + 1;
 /// Most handlers with their actions in one trigger.
 pub const ACTIONS_MAX: usize = 8;
 /// Most parameters of one action (`SYNTH_FIELDS_MAX`).

@@ -7,10 +7,7 @@
 //!
 //! Context: any, NMI included. Never panics.
 
-use crate::{
-    field::Env,
-    limits::STACK_MAX, //
-};
+use crate::field::Env;
 
 use super::{
     exec::Context,
@@ -26,11 +23,11 @@ use super::{
 
 // Kinds of numbers.
 
-/// Those that are simple, and linear expressions of these.
+/// Those that are simple, and expressions of simple ones without buckets of `.log2=N`.
 pub(super) const IMMEDIATE: u32 = 1 << 0;
 /// The time stamp, with something done to it: less a reference, for example.
 pub(super) const STAMPS: u32 = 1 << 1;
-/// Expressions of simple numbers that need an evaluation stack.
+/// Expressions of any simple numbers. With these, all expressions are evaluated by a call.
 pub(super) const EXPRS: u32 = 1 << 2;
 /// All others.
 pub(super) const OTHERS: u32 = 1 << 3;
@@ -153,7 +150,7 @@ impl Plan {
         }
     }
 
-    /// The value of a number that is not simple. Without [`EXPRS`] a linear expression is evaluated without a call.
+    /// The value of a number that is not simple. With [`EXPRS`] an expression is evaluated by a call.
     #[inline(always)]
     pub(super) fn computed<const OF: u32>(
         &self,
@@ -172,11 +169,10 @@ impl Plan {
             _ if const { OF & OTHERS != 0 } => {
                 return self.expression(number, record, env.cpu(), stamp, refs)
             }
-            Source::Stack if const { OF & EXPRS != 0 } => {
-                return self.any_expression(number, record, env.cpu(), 0, &[])
+            _ if const { OF & EXPRS != 0 } => {
+                return self.expression_of_record(number, record, env.cpu())
             }
-            _ if const { OF & EXPRS != 0 } => return self.linear_apart(number, record, env.cpu()),
-            _ => self.linear(number.code, record, || env.cpu()),
+            _ => self.evaluate::<OF>(number.code, record, || env.cpu(), 0, &[]),
         };
 
         number.finish::<false>(value, refs)
@@ -186,9 +182,9 @@ impl Plan {
     pub(super) fn kind_of(&self, number: &Operand) -> u32 {
         match number.source {
             Source::Timestamp => STAMPS,
-            Source::Linear => IMMEDIATE,
-            Source::Stack if self.is_of_record(number) => EXPRS,
-            Source::Stack => OTHERS,
+            Source::Steps => IMMEDIATE,
+            Source::AnySteps if self.is_of_record(number) => EXPRS,
+            Source::AnySteps => OTHERS,
             _ if number.is_simple() => IMMEDIATE,
             _ => OTHERS,
         }
@@ -201,38 +197,15 @@ impl Plan {
         !self.reads_list(number) && steps.all(|step| step.operand.source != Source::Timestamp)
     }
 
-    /// The value of a [`Source::Linear`], with a call.
+    /// The value of an expression that is made of numbers of the record and the CPU.
     #[inline(never)]
-    fn linear_apart(&self, number: &Operand, record: &[u8], cpu: u32) -> u64 {
-        number.finish::<false>(self.linear(number.code, record, || cpu), &[])
+    fn expression_of_record(&self, number: &Operand, record: &[u8], cpu: u32) -> u64 {
+        let value = self.evaluate::<OF_RECORD>(number.code, record, || cpu, 0, &[]);
+
+        number.finish::<false>(value, &[])
     }
 
-    /// The value of a [`Source::Linear`] before anything is done with it.
-    ///
-    /// All arithmetic is that of 64 bits and wraps around.
-    ///
-    /// PARITY: `div_by_mult_and_shift()` rounds some quotients up; here all are cut.
-    #[inline(always)]
-    fn linear(&self, code: Code, record: &[u8], cpu: impl Fn() -> u32) -> u64 {
-        let mut value: u64 = 0;
-
-        for step in self.steps_of(code) {
-            let operand = step.operand.simple::<false>(record, &cpu, &[]).unwrap_or(0);
-
-            value = match step.op {
-                StepOp::Add => value.wrapping_add(operand),
-                StepOp::Sub => value.wrapping_sub(operand),
-                StepOp::Mul => value.wrapping_mul(operand),
-                StepOp::Div => divide(value, operand),
-                // The first one.
-                _ => operand,
-            };
-        }
-        value
-    }
-
-    /// The value of an expression. It has no frame of its own, so that one that needs no evaluation stack, as most do,
-    /// does not pay for one.
+    /// The value of any expression.
     #[inline(never)]
     fn expression(
         &self,
@@ -242,35 +215,42 @@ impl Plan {
         stamp: u64,
         refs: &[u64],
     ) -> u64 {
-        match number.source {
-            Source::Linear => self.linear_apart(number, record, cpu),
-            _ => self.any_expression(number, record, cpu, stamp, refs),
-        }
+        let value = self.evaluate::<NUMBERS>(number.code, record, || cpu, stamp, refs);
+
+        number.finish::<false>(value, refs)
     }
 
-    /// The value of any expression, by the rules of [`Plan::linear`].
-    #[inline(never)]
-    fn any_expression(
+    /// What the steps of an expression come to.
+    ///
+    /// All arithmetic is that of 64 bits and wraps around.
+    ///
+    /// PARITY: `div_by_mult_and_shift()` rounds some quotients up; here all are cut.
+    #[inline(always)]
+    fn evaluate<const OF: u32>(
         &self,
-        number: &Operand,
+        code: Code,
         record: &[u8],
-        cpu: u32,
+        cpu: impl Fn() -> u32,
         stamp: u64,
         refs: &[u64],
     ) -> u64 {
-        let mut stack = Stack::default();
-        let mut value: u64 = 0;
+        let (mut value, mut saved): (u64, u64) = (0, 0);
 
-        for step in self.steps_of(number.code) {
+        for step in self.steps_of(code) {
             let operand = &step.operand;
-            let operand = match operand.simple::<true>(record, || cpu, refs) {
-                Some(value) => value,
+            let simple = match const { OF & EXPRS } {
+                0 => operand.simple::<false>(record, &cpu, refs),
+                _ => operand.simple::<true>(record, &cpu, refs),
+            };
+            let operand = match simple {
+                Some(operand) => operand,
+                None if const { OF & OTHERS == 0 } => saved,
                 None => operand.finish::<true>(
                     match operand.source {
                         Source::Timestamp => stamp,
                         Source::Ref => operand.reference(refs),
                         // An operand is no expression.
-                        _ => 0,
+                        _ => saved,
                     },
                     refs,
                 ),
@@ -278,22 +258,19 @@ impl Plan {
 
             value = match step.op {
                 StepOp::Load => operand,
-                StepOp::Push => {
-                    stack.push(value);
+                StepOp::Save => {
+                    saved = value;
                     operand
                 }
-                StepOp::Neg => value.wrapping_neg(),
                 StepOp::Add => value.wrapping_add(operand),
                 StepOp::Sub => value.wrapping_sub(operand),
                 StepOp::Mul => value.wrapping_mul(operand),
                 StepOp::Div => divide(value, operand),
-                StepOp::AddStack => stack.pop().wrapping_add(value),
-                StepOp::SubStack => stack.pop().wrapping_sub(value),
-                StepOp::MulStack => stack.pop().wrapping_mul(value),
-                StepOp::DivStack => divide(stack.pop(), value),
+                StepOp::SubFrom => operand.wrapping_sub(value),
+                StepOp::DivInto => divide(operand, value),
             };
         }
-        number.finish::<false>(value, refs)
+        value
     }
 }
 
@@ -301,33 +278,6 @@ impl Plan {
 #[inline(always)]
 fn divide(left: u64, right: u64) -> u64 {
     left.checked_div(right).unwrap_or(u64::MAX)
-}
-
-/// The numbers of an expression that wait for their operator.
-#[derive(Default)]
-struct Stack {
-    values: [u64; STACK_MAX],
-    len: usize,
-}
-
-impl Stack {
-    /// Pushes a number; the compiler sees to it that there is room.
-    #[inline(always)]
-    fn push(&mut self, value: u64) {
-        debug_assert!(self.len < self.values.len());
-        if let Some(place) = self.values.get_mut(self.len) {
-            *place = value;
-            // OVERFLOW: it was the index of a place.
-            self.len = self.len.wrapping_add(1);
-        }
-    }
-
-    /// Pops the last number; 0 if there is none.
-    #[inline(always)]
-    fn pop(&mut self) -> u64 {
-        self.len = self.len.saturating_sub(1);
-        self.values.get(self.len).copied().unwrap_or(0)
-    }
 }
 
 /// Nanoseconds to microseconds, to the nearest (`ns2usecs()`).

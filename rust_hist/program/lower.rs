@@ -11,7 +11,10 @@ use crate::{
         Vec, //
     },
     field::TaskNumber,
-    limits::C_KEYS_MAX,
+    limits::{
+        C_KEYS_MAX,
+        OPERATORS_MAX, //
+    },
     tracing_map::SHORT_KEY_WORDS, //
 };
 
@@ -54,6 +57,23 @@ fn direct(field: &Field) -> Option<Operand> {
     is_number
         .then(|| Operand::of_field(field))
         .filter(|operand| operand.has_parts() && operand.is_simple())
+}
+
+/// Where in `code`, which pushes two numbers, that begins which pushes the second one.
+fn start_of_last(code: &[Insn]) -> usize {
+    let mut wanted = 1usize;
+
+    for (at, insn) in code.iter().enumerate().rev() {
+        match insn {
+            Insn::Push(_) => wanted = wanted.saturating_sub(1),
+            Insn::Neg => (),
+            Insn::Add | Insn::Sub | Insn::Mul | Insn::Div => wanted = wanted.saturating_add(1),
+        }
+        if wanted == 0 {
+            return at;
+        }
+    }
+    0
 }
 
 impl Program {
@@ -233,7 +253,7 @@ impl Program {
                 insn => *insn,
             })?;
         }
-        match Operand::of_two(&code_in_one_list) {
+        match Operand::of_leaf(&code_in_one_list) {
             Some(number) => {
                 self.plan.has_stamp |= number.source == Source::Timestamp;
                 Ok(number)
@@ -241,7 +261,7 @@ impl Program {
             None => {
                 let start = self.plan.steps.len();
 
-                self.lower_code(&code_in_one_list)?;
+                self.lower_code(&code_in_one_list, StepOp::Load)?;
                 self.lowered(start)
             }
         }
@@ -258,52 +278,48 @@ impl Program {
         Ok(Operand::of_steps(self.plan.steps_of(code), code))
     }
 
-    /// Lowers an expression to steps, which are appended.
-    fn lower_code(&mut self, mut code: &[Insn]) -> Result<(), AllocError> {
-        let first = self.plan.steps.len();
+    /// Lowers an expression to steps, which are appended; the first one is a `first`.
+    ///
+    /// The side of an operator that needs steps comes first, and the other one is the operand of the last step. If both
+    /// need steps, one number is saved; there are too few operators for another one to be saved meanwhile.
+    fn lower_code(&mut self, code: &[Insn], first: StepOp) -> Result<(), AllocError> {
+        const { assert!(OPERATORS_MAX <= 4) };
 
-        while let Some((insn, mut behind)) = code.split_first() {
-            let step = match insn {
-                Insn::Push(field) => {
-                    // A number with which something is done by a constant is one operand.
-                    let two = [3, 2].iter().find_map(|&len| {
-                        let (two, behind) = code.split_at_checked(len)?;
-
-                        Operand::of_two(two).map(|operand| (operand, behind))
-                    });
-                    let operand = match two {
-                        Some((operand, after)) => {
-                            behind = after;
-                            operand
-                        }
-                        None => Operand::of_field(field),
-                    };
-                    let op = match behind.split_first() {
-                        _ if self.plan.steps.len() == first => StepOp::Load,
-                        Some((next, after)) => match StepOp::with_operand(next) {
-                            Some(op) => {
-                                behind = after;
-                                op
-                            }
-                            None => StepOp::Push,
-                        },
-                        None => StepOp::Push,
-                    };
-
-                    Step { op, operand }
-                }
-                Insn::Neg => Step::plain(StepOp::Neg),
-                Insn::Add => Step::plain(StepOp::AddStack),
-                Insn::Sub => Step::plain(StepOp::SubStack),
-                Insn::Mul => Step::plain(StepOp::MulStack),
-                Insn::Div => Step::plain(StepOp::DivStack),
-            };
-
-            self.plan.has_stamp |= step.operand.source == Source::Timestamp;
-            self.plan.steps.push(step)?;
-            code = behind;
+        if let Some(operand) = Operand::of_leaf(code) {
+            return self.push_step(first, operand);
         }
-        Ok(())
+        let Some((insn, operands)) = code.split_last() else {
+            return Ok(());
+        };
+        let Some(op) = StepOp::of(insn) else {
+            // The negative, as 0 minus the number.
+            self.lower_code(operands, first)?;
+            return self.push_step(StepOp::SubFrom, Operand::default());
+        };
+        let Some((left, right)) = operands.split_at_checked(start_of_last(operands)) else {
+            return Ok(());
+        };
+
+        match (Operand::of_leaf(left), Operand::of_leaf(right)) {
+            (_, Some(right)) => {
+                self.lower_code(left, first)?;
+                self.push_step(op, right)
+            }
+            (Some(left), None) => {
+                self.lower_code(right, first)?;
+                self.push_step(op.swapped(), left)
+            }
+            (None, None) => {
+                self.lower_code(left, first)?;
+                self.lower_code(right, StepOp::Save)?;
+                self.push_step(op.swapped(), Operand::saved())
+            }
+        }
+    }
+
+    fn push_step(&mut self, op: StepOp, operand: Operand) -> Result<(), AllocError> {
+        self.plan.has_stamp |= operand.source == Source::Timestamp;
+        self.plan.steps.push(Step { op, operand })
     }
 
     /// Lowers the variables, in their order.

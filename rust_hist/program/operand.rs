@@ -73,11 +73,12 @@ pub(super) enum Source {
     Cpu,
     Timestamp,
     Ref,
-    /// An expression of simple numbers without operands on the evaluation stack: each step but the first combines the
-    /// accumulator with an operand.
-    Linear,
+    /// The number that [`StepOp::Save`] has saved.
+    Saved,
+    /// An expression of simple numbers that have no parts.
+    Steps,
     /// Any other expression.
-    Stack,
+    AnySteps,
 }
 
 /// What is done with a number.
@@ -119,30 +120,28 @@ impl Default for Operand {
     }
 }
 
-/// One step of an expression, on the accumulator and the evaluation stack.
+/// One step of an expression. It changes the accumulator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Step {
     pub(super) op: StepOp,
     pub(super) operand: Operand,
 }
 
-/// The operation of a step. The operand, if there is one, is its right-hand side.
+/// What a step does with the accumulator and its operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum StepOp {
-    /// Loads the operand into the accumulator. The first step is one, and no other.
+    /// Loads the operand. The first step is one, and no other.
     Load,
-    /// Pushes the accumulator, and loads the operand into it.
-    Push,
-    Neg,
+    /// Saves the accumulator, and loads the operand.
+    Save,
     Add,
     Sub,
     Mul,
     Div,
-    // The same with the last number of the stack as the left operand and the accumulator as the right one.
-    AddStack,
-    SubStack,
-    MulStack,
-    DivStack,
+    /// The operand minus the accumulator.
+    SubFrom,
+    /// The operand divided by the accumulator.
+    DivInto,
 }
 
 impl Operand {
@@ -211,8 +210,16 @@ impl Operand {
         operand
     }
 
+    /// Lowers an expression that needs no steps: a number, perhaps with something done to it by a constant.
+    pub(super) fn of_leaf(code: &[Insn]) -> Option<Self> {
+        match code {
+            [Insn::Push(field)] => Some(Self::of_field(field)),
+            code => Self::of_two(code),
+        }
+    }
+
     /// Lowers an expression of a number and a constant, or the negative of a number; `None` if it is neither.
-    pub(super) fn of_two(code: &[Insn]) -> Option<Self> {
+    fn of_two(code: &[Insn]) -> Option<Self> {
         let (left, right, insn) = match code {
             [Insn::Push(left), Insn::Push(right), insn] => (*left, *right, insn),
             // As 0 less the number.
@@ -270,19 +277,28 @@ impl Operand {
         })
     }
 
+    /// The number that [`StepOp::Save`] has saved.
+    pub(super) fn saved() -> Self {
+        // INVARIANT: it is no word of the record.
+        Self {
+            source: Source::Saved,
+            ..Self::default()
+        }
+    }
+
     /// What the steps of an expression come to, which are at `code`.
     pub(super) fn of_steps(steps: &[Step], code: Code) -> Self {
         let expression = |steps: &[Step], len| {
-            let is_linear = steps.iter().all(|step| {
-                let is_one = step.op.has_operand() && step.operand.is_simple();
+            let are_simple = steps.iter().all(|step| {
+                let operand = &step.operand;
 
-                is_one && !step.operand.has_parts()
+                operand.source == Source::Saved || operand.is_simple() && !operand.has_parts()
             });
 
             Self {
-                source: match is_linear {
-                    true => Source::Linear,
-                    false => Source::Stack,
+                source: match are_simple {
+                    true => Source::Steps,
+                    false => Source::AnySteps,
                 },
                 code: Code { len, ..code },
                 ..Self::default()
@@ -344,7 +360,12 @@ impl Operand {
     pub(super) fn is_simple(&self) -> bool {
         let is_elsewhere = matches!(
             self.source,
-            Source::Text | Source::Timestamp | Source::Ref | Source::Linear | Source::Stack
+            Source::Text
+                | Source::Timestamp
+                | Source::Ref
+                | Source::Saved
+                | Source::Steps
+                | Source::AnySteps
         );
 
         !is_elsewhere && self.post != PostOp::SubRef
@@ -411,9 +432,12 @@ impl Operand {
             Source::S8 => widen(i8::from_ne_bytes(bytes(record, self.at))),
             Source::Const => self.value,
             Source::Cpu => cpu().into(),
-            Source::Text | Source::Timestamp | Source::Ref | Source::Linear | Source::Stack => {
-                return None
-            }
+            Source::Text
+            | Source::Timestamp
+            | Source::Ref
+            | Source::Saved
+            | Source::Steps
+            | Source::AnySteps => return None,
         })
     }
 
@@ -474,26 +498,17 @@ impl Source {
 }
 
 impl Step {
-    /// A step without an operand.
-    pub(super) fn plain(op: StepOp) -> Self {
-        Self {
-            op,
-            operand: Operand::default(),
-        }
-    }
-
     /// The operation and its constant, if the step only combines the accumulator with a constant.
     fn as_post_op(&self) -> Option<(PostOp, u64)> {
         let constant = self.operand;
         let is_constant = constant.source == Source::Const && constant.post == PostOp::None;
         let post = match self.op {
-            // As 0 less the number.
-            StepOp::Neg => return Some((PostOp::RsubImm, 0)),
             StepOp::Add => PostOp::AddImm,
             StepOp::Sub => PostOp::SubImm,
+            StepOp::SubFrom => PostOp::RsubImm,
             StepOp::Mul => PostOp::MulImm,
             StepOp::Div => PostOp::DivImm,
-            _ => return None,
+            StepOp::Load | StepOp::Save | StepOp::DivInto => return None,
         };
 
         is_constant.then_some((post, constant.value))
@@ -501,22 +516,24 @@ impl Step {
 }
 
 impl StepOp {
-    /// Whether it loads the operand into the accumulator, or combines the two.
-    fn has_operand(self) -> bool {
-        matches!(
-            self,
-            Self::Load | Self::Add | Self::Sub | Self::Mul | Self::Div
-        )
-    }
-
-    /// What an instruction is that comes right after the one that pushes its operand.
-    pub(super) fn with_operand(insn: &Insn) -> Option<Self> {
+    /// That of an instruction, with the number on top of the stack as the operand and the other one in the accumulator;
+    /// `None` if it does not combine two.
+    pub(super) fn of(insn: &Insn) -> Option<Self> {
         match insn {
             Insn::Add => Some(Self::Add),
             Insn::Sub => Some(Self::Sub),
             Insn::Mul => Some(Self::Mul),
             Insn::Div => Some(Self::Div),
             Insn::Push(_) | Insn::Neg => None,
+        }
+    }
+
+    /// The same with operand and accumulator exchanged.
+    pub(super) fn swapped(self) -> Self {
+        match self {
+            Self::Sub => Self::SubFrom,
+            Self::Div => Self::DivInto,
+            other => other,
         }
     }
 }

@@ -130,8 +130,7 @@ pub(super) fn part<T>(all: &[T], first: u16, len: u16) -> &[T] {
         .unwrap_or(&[])
 }
 
-/// An instruction of an expression in postfix order. The evaluation stack holds at most
-/// [`crate::limits::STACK_MAX`] values.
+/// An instruction of an expression in postfix order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Insn {
     /// Pushes a number: a field with its own modifier, a constant or a reference.
