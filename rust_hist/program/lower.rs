@@ -34,7 +34,6 @@ use super::{
         Plan,
         TextAt,
         VarStep,
-        SLOT,
         WORDS_MAX, //
     },
     var::bit,
@@ -328,12 +327,6 @@ impl Program {
 
         for at in 0..self.vars.len() {
             if let Some((field, cell)) = self.vars.get(at).map(|var| (var.field, var.cell)) {
-                // A variable that is set from a dynamic string always has `SLOT` words: `VarStep::set_text_inline` relies on it.
-                let is_slot = usize::from(cell.words) == SLOT;
-                let text = match field.op {
-                    Op::DynString { .. } | Op::RelDynString { .. } if !is_slot => None,
-                    op => Some(op),
-                };
                 // The first word is not content, and the last byte of the others is a NUL.
                 let room = cell.words.saturating_sub(1);
                 let most = u32::try_from(most_in(room.into())).map_err(|_| AllocError)?;
@@ -354,7 +347,7 @@ impl Program {
                     n,
                     at: cell.at,
                     kind: cell.kind,
-                    text: TextAt::new(text, most),
+                    text: TextAt::new(Some(field.op), most),
                     room: u8::try_from(room).unwrap_or(u8::MAX),
                 })?;
             }

@@ -14,8 +14,7 @@ use crate::{
     field::TaskNumber,
     limits::{
         COMM_WORDS,
-        C_VALS_MAX,
-        STR_SLOT, //
+        C_VALS_MAX, //
     },
     sync::Atomic,
     tracing_map::{
@@ -168,8 +167,6 @@ pub(super) struct VarStep {
 // A power of two, so that indexing is a shift.
 const _: () = assert!(size_of::<VarStep>() == 64 && size_of::<ArgStep>() == 64);
 
-/// The words of a variable with room for the longest string, the one before its content included.
-pub(super) const SLOT: usize = 1 + STR_SLOT / size_of::<u64>();
 /// The words of a variable that is the name of a task.
 pub(super) const NAME: usize = 1 + COMM_WORDS;
 

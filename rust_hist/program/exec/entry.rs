@@ -12,8 +12,7 @@ use crate::{
     limits::{
         COMM_LEN,
         COMM_WORDS,
-        KEY_WORDS_MAX,
-        STR_SLOT, //
+        KEY_WORDS_MAX, //
     },
     sync::{
         Atomic,
@@ -59,8 +58,7 @@ use super::{
         plan::{
             Plan,
             VarStep,
-            NAME,
-            SLOT, //
+            NAME, //
         },
         types::part,
         Action,
@@ -76,8 +74,9 @@ use super::{
     refs::look_up,
     text::{
         copy_string,
+        copy_whole,
         set_string,
-        set_string_inline, //
+        short_field, //
     },
     trace::ArgVals,
     Context,
@@ -177,39 +176,38 @@ impl VarStep {
     /// Stores a string of the record in its variable; `text` is [`VarStep::text`].
     #[inline(always)]
     fn set_text(&self, text: Op, aux: &[Atomic<u64>], record: &[u8]) {
-        if let (Some((at, len)), Some(words)) = (place_of(text, record), self.text_words(aux)) {
-            let from = record.get(at..).unwrap_or(&[]);
+        let (Some((at, len)), Some(words)) = (place_of(text, record), self.text_words(aux)) else {
+            return;
+        };
+        let len = len.min(self.text.most());
 
-            set_string(words, from, len.min(self.text.most()));
-        }
-    }
-
-    /// The same, without a call if there is room for the longest string, as there is where its place
-    /// is not fixed: so the compiler knows that each word of it has its place.
-    #[inline(always)]
-    fn set_text_inline(&self, text: Op, aux: &[Atomic<u64>], record: &[u8]) {
-        if let Op::StaticString { .. } = text {
-            return self.set_text(text, aux, record);
-        }
-        if let (Some((at, len)), Some(words)) = (place_of(text, record), self.words::<SLOT>(aux)) {
-            match record.get(at..) {
-                Some(from) => set_string_inline(words, from, len.min(STR_SLOT - 1)),
-                // It is beyond the end.
-                None => set_string(words, &[], 0),
+        match short_field(text, record, at, len) {
+            // A writer that meets another one has nothing more to do; see `TextCell::fill`.
+            Some(from) => {
+                if let Some(cell) = TextCell::new(words) {
+                    cell.fill(
+                        #[inline(always)]
+                        |content| Some(copy_whole(from, |at, word| content.put(at, word))),
+                    );
+                }
             }
+            None => set_string(words, record.get(at..).unwrap_or(&[]), len),
         }
     }
 }
 
-/// Writes `len` bytes at `at` of the record, or as much as there is of them, to the row that an action saves.
+/// Writes a string of the record to the row that an action saves; `text` is [`VarStep::text`].
 #[inline(never)]
-fn save_string(step: &VarStep, at: usize, len: usize, record: &[u8], row: &RowWriter<'_>) {
+fn save_string(step: &VarStep, text: Op, record: &[u8], row: &RowWriter<'_>) {
     let (first, room) = (usize::from(step.at), usize::from(step.room));
-    let from = record.get(at..).unwrap_or(&[]);
+    let (at, len) = place_of(text, record).unwrap_or((0, 0));
+    let len = len.min(step.text.most());
     // OVERFLOW: below the words of a row, here and below.
-    let words = copy_string(from, len.min(step.text.most()), |at, word| {
-        row.put(first.wrapping_add(at), word)
-    });
+    let put = |at: usize, word| row.put(first.wrapping_add(at), word);
+    let words = match short_field(text, record, at, len) {
+        Some(from) => copy_whole(from, put),
+        None => copy_string(record.get(at..).unwrap_or(&[]), len, put),
+    };
 
     // Readers look no further than the end.
     if words < room {
@@ -283,7 +281,7 @@ impl<'h, 'c: 'h, C: Context<'c>> Hit<'h, 'c, C> {
                 debug_assert!(var.is_number());
                 var.set(aux, number_of::<STEPS>(plan, &var.number, inputs));
             } else if let (true, Some(text)) = (const { STEPS & VARS_TEXT != 0 }, var.text.op()) {
-                var.set_text_inline(text, aux, record);
+                var.set_text(text, aux, record);
             } else if let (true, Some(task)) = (const { STEPS & VARS_NAME != 0 }, var.text.task()) {
                 var.set_name(aux, self.task_name(task));
             } else if const { STEPS & VARS_OTHER != 0 } {
@@ -489,9 +487,7 @@ impl<'h, 'c: 'h, C: Context<'c>> Hit<'h, 'c, C> {
             if step.is_number() {
                 row.put(first, plan.number::<NUMBERS>(&step.number, self.inputs()));
             } else if let Some(text) = step.text.op() {
-                let (at, len) = place_of(text, record).unwrap_or((0, 0));
-
-                save_string(step, at, len, record, row);
+                save_string(step, text, record, row);
             } else if let Some(task) = step.text.task() {
                 for (at, word) in (first..).zip(self.task_name(task)) {
                     row.put(at, word);

@@ -129,28 +129,48 @@ fn ended(word: u64, at: usize, room: usize) -> u64 {
 /// Sets a variable to the first `len` bytes of `from`, up to the first NUL. There is room for that and a NUL.
 #[inline(never)]
 pub(super) fn set_string(words: &[Atomic<u64>], from: &[u8], len: usize) {
-    set_string_inline(words, from, len);
+    if let Some(cell) = TextCell::new(words) {
+        // A writer that meets another one has nothing more to do; see `TextCell::fill`.
+        cell.fill(|content| Some(copy_string(from, len, |at, word| content.put(at, word))));
+    }
 }
 
-/// As [`set_string`], without a call: it is what takes the time of most hits that have such a variable.
-#[inline(always)]
-pub(super) fn set_string_inline(words: &[Atomic<u64>], from: &[u8], len: usize) {
-    let Some(cell) = TextCell::new(words) else {
-        return;
-    };
+/// Most bytes of a string in a field of fixed size that are copied without a look for its NUL, which takes longer than to
+/// copy what is behind that.
+const SHORT_FIELD: usize = 4 * WORD;
 
-    // A writer that meets another one has nothing more to do; see `TextCell::fill`.
-    cell.fill(
-        #[inline(always)]
-        |content| {
-            Some(copy_string(
-                from,
-                len,
-                #[inline(always)]
-                |at, word| content.put(at, word),
-            ))
+/// The `len` bytes at `at` of a record if [`copy_whole`] does for them: all are there, and there are not many more of them
+/// than the string has.
+#[inline(always)]
+pub(super) fn short_field(text: Op, record: &[u8], at: usize, len: usize) -> Option<&[u8]> {
+    if matches!(text, Op::StaticString { .. }) && len > SHORT_FIELD {
+        return None;
+    }
+    // OVERFLOW: then it ends before it begins, and is not inside.
+    record.get(at..at.wrapping_add(len))
+}
+
+/// Hands `from` on as words with zeros behind them; returns how many words. What comes behind a NUL is handed on, too.
+#[inline(always)]
+pub(super) fn copy_whole(from: &[u8], mut put: impl FnMut(usize, u64)) -> usize {
+    let mut words = 0usize;
+
+    for chunk in from.chunks_exact(WORD) {
+        put(words, word_in(chunk));
+        // OVERFLOW: a number of words, here and below.
+        words = words.wrapping_add(1);
+    }
+    if from.len() % WORD == 0 {
+        return words;
+    }
+    put(
+        words,
+        match from.last_chunk() {
+            Some(word) => high(u64::from_ne_bytes(*word), from.len() % WORD),
+            None => short(from),
         },
     );
+    words.wrapping_add(1)
 }
 
 /// The bytes in memory before bit `bits` of a word, and zeros behind them.
