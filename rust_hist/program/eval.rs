@@ -23,7 +23,7 @@ use super::{
 
 // Kinds of numbers.
 
-/// Those that are simple, and expressions of simple ones without buckets of `.log2=N`.
+/// Those that are simple, and expressions of [`Source::Steps`].
 pub(super) const IMMEDIATE: u32 = 1 << 0;
 /// The time stamp, with something done to it: less a reference, for example.
 pub(super) const STAMPS: u32 = 1 << 1;
@@ -244,6 +244,8 @@ impl Plan {
             };
             let operand = match simple {
                 Some(operand) => operand,
+                // Only other expressions save a number.
+                None if const { OF & EXPRS == 0 } => 0,
                 None if const { OF & OTHERS == 0 } => saved,
                 None => operand.finish::<true>(
                     match operand.source {
@@ -266,7 +268,10 @@ impl Plan {
                 StepOp::Sub => value.wrapping_sub(operand),
                 StepOp::Mul => value.wrapping_mul(operand),
                 StepOp::Div => divide(value, operand),
-                StepOp::SubFrom => operand.wrapping_sub(value),
+                // So that it takes no more registers than the difference.
+                StepOp::SubFrom => value.wrapping_sub(operand).wrapping_neg(),
+                // It takes one more register, which all hits of such a path would pay for.
+                StepOp::DivInto if const { OF & EXPRS == 0 } => operand,
                 StepOp::DivInto => divide(operand, value),
             };
         }

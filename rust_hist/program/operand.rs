@@ -75,7 +75,7 @@ pub(super) enum Source {
     Ref,
     /// The number that [`StepOp::Save`] has saved.
     Saved,
-    /// An expression of simple numbers that have no parts.
+    /// An expression of simple numbers that have no parts, without [`StepOp::Save`] and [`StepOp::DivInto`].
     Steps,
     /// Any other expression.
     AnySteps,
@@ -289,10 +289,8 @@ impl Operand {
     /// What the steps of an expression come to, which are at `code`.
     pub(super) fn of_steps(steps: &[Step], code: Code) -> Self {
         let expression = |steps: &[Step], len| {
-            let are_simple = steps.iter().all(|step| {
-                let operand = &step.operand;
-
-                operand.source == Source::Saved || operand.is_simple() && !operand.has_parts()
+            let are_simple = steps.iter().all(|Step { op, operand }| {
+                *op != StepOp::DivInto && operand.is_simple() && !operand.has_parts()
             });
 
             Self {
