@@ -744,6 +744,25 @@ mod tests {
     }
 
     #[test]
+    fn triggers_say_what_they_take_where_they_can() {
+        let growing = Tracefs::find(Some("tests/tracefs-growing".as_ref())).unwrap();
+        let older = Tracefs::find(Some("tests/tracefs".as_ref())).unwrap();
+        let module = Backend::Module { beside: false };
+        let mut asked = asked("runq --if pid>1");
+        let counted = |asked: &Asked, backend, tracefs: &Tracefs| {
+            let text = lines(&plan(asked, backend, tracefs, "1").unwrap());
+            let all = text.lines().filter(|line| line.contains("keys=")).count();
+            (all, text.matches(":overhead").count())
+        };
+        assert_eq!(counted(&asked, module, &growing).1, 0);
+        asked.question.costs = true;
+        let (all, with) = counted(&asked, module, &growing);
+        assert!(all > 1 && with == all, "{with} of {all}");
+        assert_eq!(counted(&asked, Backend::C, &growing).1, 0);
+        assert_eq!(counted(&asked, module, &older).1, 0);
+    }
+
+    #[test]
     fn tables_grow_where_they_may() {
         let find = |path: &str| Tracefs::find(Some(std::path::Path::new(path))).unwrap();
         let growing = find("tests/tracefs-growing");

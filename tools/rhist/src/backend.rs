@@ -99,9 +99,14 @@ impl Backend {
         }
     }
 
-    /// Whether its tables may grow: the module says so in the README of tracefs. Beside C's implementation that is C's.
+    /// Whether its tables may grow.
     pub fn grows(self, tracefs: &Tracefs) -> bool {
-        let says = |readme: String| readme.contains("'A..B'");
+        self.says(tracefs, "'A..B'")
+    }
+
+    /// Whether the module says this in the README of tracefs. Beside C's implementation that is C's.
+    fn says(self, tracefs: &Tracefs, words: &str) -> bool {
+        let says = |readme: String| readme.contains(words);
         self == Self::Module { beside: false } && tracefs.read_text("README").is_ok_and(says)
     }
 
@@ -125,6 +130,7 @@ impl Backend {
             plan: Plan::default(),
             format: own_format(tracefs, question.event())?,
             grows: self.grows(tracefs),
+            costs: question.costs && self.says(tracefs, "[:overhead"),
         };
         match self {
             Self::Module { .. } => module::plan(&mut maker)?,
@@ -276,6 +282,8 @@ pub(crate) struct Maker<'a> {
     pub(crate) format: Format,
     /// Whether the implementation has tables that grow.
     grows: bool,
+    /// Whether triggers measure what they take.
+    costs: bool,
 }
 
 impl Maker<'_> {
@@ -304,15 +312,16 @@ impl Maker<'_> {
         }
     }
 
-    /// Adds a trigger: what is behind `hist:`.
-    pub(crate) fn trigger(&mut self, event: &str, text: String) {
+    /// Adds a trigger: what is behind `hist:`, and its filter, ` if` included.
+    pub(crate) fn trigger(&mut self, event: &str, text: &str, condition: &str) {
         let event = self.event(event);
+        let costs = if self.costs { ":overhead" } else { "" };
         if !self.plan.events.contains(&event) {
             self.plan.events.push(event.clone());
         }
         self.plan.steps.push(Step::Trigger {
             event,
-            line: format!("{}:{text}", self.backend.command()),
+            line: format!("{}:{text}{costs}{condition}", self.backend.command()),
         });
     }
 

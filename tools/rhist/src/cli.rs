@@ -285,8 +285,10 @@ fn run() -> Result<Outcome> {
             )
         }
         _ => {
-            let asked = Asked::new(&command, all, &recipes, &tracefs)?;
+            let mut asked = Asked::new(&command, all, &recipes, &tracefs)?;
             let showing: Showing = arguments(matches)?;
+            // The title says it.
+            asked.question.costs = showing.live;
             match showing.dry_run {
                 true => done(ask::dry_run(&asked, &tracefs, &global)),
                 false => ask::ask(&asked, &showing, &tracefs, &global),

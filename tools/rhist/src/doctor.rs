@@ -11,6 +11,15 @@ use crate::recipe::{Recipe, Wishes};
 use crate::session::Leftovers;
 use crate::tracefs::Tracefs;
 
+/// Words of triggers that only the module has and the tool uses: how the README of tracefs says each, and what for.
+const WORDS: [(&str, &str, &str); 5] = [
+    ("join()", "[:join(", "a latency takes two triggers"),
+    (".log2=N", ".log2=N", "percentiles as fine as one wants"),
+    (".max", ".sum .min .max", "exact maxima beside percentiles"),
+    ("size=A..B", "'A..B'", "tables of --by grow"),
+    ("overhead", "[:overhead", "--live says what it costs"),
+];
+
 /// Looks at all that the tool needs.
 pub fn doctor(tracefs: Result<Tracefs>, recipes: &[Recipe]) -> Result<String> {
     let mut text = String::new();
@@ -35,6 +44,7 @@ pub fn doctor(tracefs: Result<Tracefs>, recipes: &[Recipe]) -> Result<String> {
             "triggers cannot be written by this user; run as root, or mount tracefs with -o gid=GROUP,mode=770",
         ),
     }
+    let readme = tracefs.read_text("README").unwrap_or_default();
     let all = Backend::all(&tracefs);
     let module = all
         .iter()
@@ -50,6 +60,18 @@ pub fn doctor(tracefs: Result<Tracefs>, recipes: &[Recipe]) -> Result<String> {
             "module",
             "no percentiles finer than a factor of two; modprobe rust_hist",
         ),
+    }
+    // Beside C's implementation the README is C's.
+    if module == Some(&Backend::Module { beside: false }) {
+        for (word, said, what) in WORDS {
+            let has = readme.contains(said);
+            let more = if has {
+                what
+            } else {
+                "the module is an older one"
+            };
+            line(has, &format!("module: {word}"), more);
+        }
     }
     match (all.contains(&Backend::C), module) {
         (true, _) => line(
@@ -73,7 +95,6 @@ pub fn doctor(tracefs: Result<Tracefs>, recipes: &[Recipe]) -> Result<String> {
             "this kernel is too old"
         },
     );
-    let readme = tracefs.read_text("README").unwrap_or_default();
     for (kind, what) in [("f", "probes of functions"), ("t", "probes of tracepoints")] {
         let has = readme.contains(&format!("{kind}[:"));
         line(

@@ -293,9 +293,13 @@ pub fn stats(tracefs: &Tracefs) -> Result<()> {
 /// All triggers with their hits, as a table.
 fn overview(tracefs: &Tracefs) -> Result<Table> {
     let mut rows = Vec::new();
+    let mut cost = None;
     for (name, instance) in instances(tracefs) {
         for event in triggers_of(&instance) {
             for table in tables(&instance, &event).unwrap_or_default() {
+                if let Some(more) = table.cost {
+                    *cost.get_or_insert(0) += more;
+                }
                 rows.push(Row {
                     keys: [&name, &event, &table.trigger]
                         .map(|text| Key::Text(text.clone()))
@@ -320,6 +324,7 @@ fn overview(tracefs: &Tracefs) -> Result<Table> {
         values: vec![ValueColumn::of_sums("hitcount".into())],
         rows,
         account: Account::default(),
+        cost,
     })
 }
 

@@ -363,6 +363,8 @@ pub struct Table {
     pub rows: Vec<Row>,
     /// What became of the calls.
     pub account: Account,
+    /// What its triggers take of one CPU, in millionths, if they measure it.
+    pub cost: Option<u64>,
 }
 
 /// The hits of one group of rows, by interval.
@@ -675,6 +677,7 @@ pub(crate) mod tests {
                 hits: summed.values().sum(),
                 ..Account::default()
             },
+            cost: None,
             rows: summed
                 .into_iter()
                 .map(|((key, power), hits)| Row {

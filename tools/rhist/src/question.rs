@@ -29,6 +29,8 @@ pub struct Question {
     pub most: u32,
     /// How fine its intervals are.
     pub intervals: Intervals,
+    /// Whether its triggers measure what they take, where the implementation can.
+    pub costs: bool,
     /// Whether `kernel.sched_schedstats` has to be 1.
     pub schedstats: bool,
 }

@@ -427,6 +427,7 @@ impl Variant {
             size_asked: wishes.size.is_some(),
             most: 0,
             intervals: wishes.intervals,
+            costs: false,
             schedstats: self.schedstats,
         })
     }

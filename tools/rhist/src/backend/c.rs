@@ -20,13 +20,8 @@ pub(super) fn plan(maker: &mut Maker<'_>) -> Result<()> {
         Measure::Count { event, sums } => count(maker, event, sums),
         Measure::Distribution { event, field } => {
             let keys = maker.keys(Some(maker.interval(&field.field)));
-            let text = format!(
-                "keys={keys}:vals={}:size={}{}",
-                field.field,
-                maker.size(),
-                event.condition()
-            );
-            maker.trigger(&event.event, text);
+            let text = format!("keys={keys}:vals={}:size={}", field.field, maker.size());
+            maker.trigger(&event.event, &text, &event.condition());
             maker.plan.event = event.event.clone();
         }
         Measure::Latency { .. } => latency(maker)?,
@@ -45,12 +40,8 @@ pub(super) fn count(maker: &mut Maker<'_>, event: &Records, sums: &[Sum]) {
         format!(":vals={}", sums.join(","))
     };
     let keys = maker.keys(None);
-    let text = format!(
-        "keys={keys}{values}:size={}{}",
-        maker.size(),
-        event.condition()
-    );
-    maker.trigger(&event.event, text);
+    let text = format!("keys={keys}{values}:size={}", maker.size());
+    maker.trigger(&event.event, &text, &event.condition());
     maker.plan.event = maker.event(&event.event);
 }
 
@@ -91,32 +82,24 @@ pub(super) fn latency(maker: &mut Maker<'_>) -> Result<()> {
     }
     let name = maker.synthetic(&fields);
     let text = format!(
-        "keys={}:ts0=common_timestamp{kept}:size={waiting}{}",
-        start_on.join(","),
-        start.condition()
+        "keys={}:ts0=common_timestamp{kept}:size={waiting}",
+        start_on.join(",")
     );
-    maker.trigger(&start.event, text);
+    maker.trigger(&start.event, &text, &start.condition());
     let text = format!(
-        "keys={}:lat=common_timestamp-$ts0{passed}:onmatch({}).trace({name},{}):size={waiting}{}",
+        "keys={}:lat=common_timestamp-$ts0{passed}:onmatch({}).trace({name},{}):size={waiting}",
         end_on.join(","),
         maker.event(&start.event).replace(':', "."),
-        parameters.join(","),
-        end.condition()
+        parameters.join(",")
     );
-    maker.trigger(&end.event, text);
+    maker.trigger(&end.event, &text, &end.condition());
     let (keys, vals) = match stack {
         true => (maker.keys(Some("stack.stacktrace".into())), "lat".into()),
         false => (maker.keys(Some(maker.interval("lat"))), maker.shown("lat")),
     };
     let event = format!("{}:{name}", maker.backend.synthetic_system());
-    maker.trigger(
-        &event,
-        format!(
-            "keys={keys}:vals={vals}:size={}{}",
-            maker.size(),
-            condition(only.as_deref())
-        ),
-    );
+    let text = format!("keys={keys}:vals={vals}:size={}", maker.size());
+    maker.trigger(&event, &text, &condition(only.as_deref()));
     maker.plan.event = event;
     Ok(())
 }

@@ -23,12 +23,8 @@ pub(super) fn plan(maker: &mut Maker<'_>) -> Result<()> {
         }
         Measure::Distribution { event, field } => {
             let keys = maker.keys(Some(maker.interval(&field.field)));
-            let text = format!(
-                "keys={keys}:vals={}:size={size}{}",
-                maker.shown(&field.field),
-                event.condition()
-            );
-            maker.trigger(&event.event, text);
+            let text = format!("keys={keys}:vals={}:size={size}", maker.shown(&field.field));
+            maker.trigger(&event.event, &text, &event.condition());
             maker.plan.event = event.event.clone();
         }
         // A filter sees the fields of an event alone, not what is reckoned from two.
@@ -44,19 +40,17 @@ pub(super) fn plan(maker: &mut Maker<'_>) -> Result<()> {
             ..
         } => {
             let text = format!(
-                "keys={}:ts0=common_timestamp:size={waiting}{}",
-                start_on.join(","),
-                start.condition()
+                "keys={}:ts0=common_timestamp:size={waiting}",
+                start_on.join(",")
             );
-            maker.trigger(&start.event, text);
+            maker.trigger(&start.event, &text, &start.condition());
             let keys = maker.keys(Some(maker.interval("$lat")));
             let text = format!(
-                "join({}):lat=common_timestamp-$ts0:keys={keys}:vals={}:size={size}{}",
+                "join({}):lat=common_timestamp-$ts0:keys={keys}:vals={}:size={size}",
                 end_on.join(","),
-                maker.shown("$lat"),
-                end.condition()
+                maker.shown("$lat")
             );
-            maker.trigger(&end.event, text);
+            maker.trigger(&end.event, &text, &end.condition());
             maker.plan.event = maker.event(&end.event);
         }
     }
@@ -97,6 +91,18 @@ impl Pipe {
         })
     }
 
+    /// Calls `each` with the title and the number of each line of the statistics of all triggers.
+    fn each_number(&self, mut each: impl FnMut(&str, u64)) -> Result<()> {
+        for path in &self.stats {
+            for line in String::from_utf8_lossy(&read(path)?).lines() {
+                if let Some((title, number)) = line.split_once(": ") {
+                    each(title, number.parse().unwrap_or_default());
+                }
+            }
+        }
+        Ok(())
+    }
+
     fn fill(&mut self) -> io::Result<()> {
         self.buffer.clear();
         self.file.rewind()?;
@@ -120,6 +126,14 @@ impl Source for Pipe {
                 ))
             })?;
         finish(&mut table, &self.plan);
+        // That of all triggers, not of the last one alone.
+        if let Some(cost) = &mut table.cost {
+            *cost = 0;
+            self.each_number(|title, number| match title {
+                "overhead_ppm" => *cost += number,
+                _ => {}
+            })?;
+        }
         Ok(table)
     }
 
@@ -129,20 +143,12 @@ impl Source for Pipe {
 
     fn lost(&mut self) -> Result<Lost> {
         let mut lost = Lost::default();
-        for path in &self.stats {
-            for line in String::from_utf8_lossy(&read(path)?).lines() {
-                let Some((title, number)) = line.split_once(": ") else {
-                    continue;
-                };
-                let number = || number.parse::<u64>().unwrap_or_default();
-                match title {
-                    "dropped_full" => lost.full += number(),
-                    "dropped_nested" => lost.nested += number(),
-                    "lost_traces" => lost.traces += number(),
-                    _ => {}
-                }
-            }
-        }
+        self.each_number(|title, number| match title {
+            "dropped_full" => lost.full += number,
+            "dropped_nested" => lost.nested += number,
+            "lost_traces" => lost.traces += number,
+            _ => {}
+        })?;
         Ok(lost)
     }
 }

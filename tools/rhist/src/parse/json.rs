@@ -203,6 +203,12 @@ struct Head {
     real: u64,
     keys: Vec<RawKeyColumn>,
     vals: Vec<RawColumn>,
+    overhead: Option<Overhead>,
+}
+
+#[derive(serde::Deserialize)]
+struct Overhead {
+    ppm: u64,
 }
 
 fn yes() -> bool {
@@ -291,6 +297,7 @@ impl Head {
                 .collect(),
             rows: Vec::new(),
             account: Account::default(),
+            cost: self.overhead.map(|overhead| overhead.ppm),
         }
     }
 }
@@ -859,6 +866,7 @@ pub(crate) mod tests {
                     full: n[5],
                     losses: Some(Losses { calls: n[6], nested: n[7], ignored: n[8], saves: n[9], traces: n[10] }),
                 },
+                cost: None,
             }
         }
     }

@@ -156,6 +156,7 @@ impl<'a> Parser<'a> {
                     .collect(),
                 rows: Vec::new(),
                 account: Account::default(),
+                cost: None,
             },
         })
     }

@@ -250,9 +250,13 @@ impl<'a> Screen<'a> {
                 let hits: i128 = table
                     .hitcount()
                     .map_or(0, |i| table.rows.iter().map(|row| row.values[i]).sum());
+                // Of one CPU.
+                let cost = table.cost.map_or_else(String::new, |ppm| {
+                    format!("  own cost {:.2} %", ppm as f64 / 10_000.0)
+                });
                 let paused = if self.paused { "  paused" } else { "" };
                 format!(
-                    " {}{length}  {} hits{paused}",
+                    " {}{length}  {} hits{cost}{paused}",
                     self.title,
                     units::count(hits)
                 )
@@ -363,6 +367,19 @@ mod tests {
              \"  (upper bounds, less than twice the true va\"\n\
              \" q quit  p pause  h heat  s sort  / filter  \"\n"
         );
+    }
+
+    #[test]
+    fn the_title_says_the_cost() {
+        let mut screen = Screen::new("rhist runq", &Look::default(), false);
+        screen.take(Table {
+            cost: Some(612),
+            ..table(&[(1, 10, 90)])
+        });
+        let mut terminal = Terminal::new(TestBackend::new(50, 4)).unwrap();
+        terminal.draw(|frame| screen.draw(frame)).unwrap();
+        let shown = terminal.backend().to_string();
+        assert!(shown.contains("90 hits  own cost 0.06 %"), "{shown}");
     }
 
     #[test]
