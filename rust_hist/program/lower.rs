@@ -11,10 +11,7 @@ use crate::{
         Vec, //
     },
     field::TaskNumber,
-    limits::{
-        C_KEYS_MAX,
-        OPERATORS_MAX, //
-    },
+    limits::OPERATORS_MAX,
     tracing_map::SHORT_KEY_WORDS, //
 };
 
@@ -430,8 +427,8 @@ impl Program {
     }
 }
 
-/// The words of a short key, or of one of so many numbers as C has no room for, if each can be computed by itself: as a
-/// number, or as a part of a string that always is in one place.
+/// The words of a key, if they are few and each can be computed by itself: as a number, or as a part of a string that
+/// always is in one place.
 fn lower_words(
     columns: &[KeyColumn],
 ) -> Result<Option<SmallVec<Operand, SHORT_KEY_WORDS>>, AllocError> {
@@ -454,10 +451,5 @@ fn lower_words(
             _ => return Ok(None),
         }
     }
-
-    let is_short = len <= SHORT_KEY_WORDS;
-    let is_in_record = |word: &Operand| word.is_simple() && !word.has_parts();
-    let are_in_record = words.iter().all(is_in_record);
-
-    Ok((is_short || columns.len() > C_KEYS_MAX && are_in_record).then_some(words))
+    Ok(Some(words))
 }

@@ -5,7 +5,10 @@
 //!
 //! Plain values, computed when a trigger is created. Context: process.
 
-use crate::limits::C_KEYS_MAX;
+use crate::{
+    limits::C_KEYS_MAX,
+    tracing_map::SHORT_KEY_WORDS, //
+};
 
 use super::{
     eval::{
@@ -23,7 +26,7 @@ use super::{
     Program, //
 };
 
-/// Words of a short key may be those of strings.
+/// Words of the key may be those of strings.
 pub(super) const KEY_TEXT: u32 = 1 << 0;
 /// A number of the key may be any; else it is simple.
 pub(super) const KEY_ANY: u32 = 1 << 1;
@@ -57,7 +60,7 @@ pub(super) const NO_REFS: u32 = 1 << 14;
 /// Numbers that the hit computes once may be needed for the key by which variables of other triggers are looked for.
 pub(super) const KEY_VALUES: u32 = 1 << 15;
 
-/// Words of a short key may be buckets of `.log2=N`.
+/// Words of the key may be buckets of `.log2=N`.
 pub(super) const KEY_PARTS: u32 = 1 << 16;
 
 /// Variables may be names of tasks.
@@ -105,6 +108,8 @@ pub enum KeyKind {
 pub struct Needs {
     /// The form of the key.
     pub key: KeyKind,
+    /// Another one in which it may be computed as well.
+    pub columns: Option<KeyKind>,
     /// How many words it has, or the other one, which is longer.
     pub words: usize,
     /// In what form that is by which variables of other triggers are looked for, if it is not the same.
@@ -131,7 +136,7 @@ impl KeyKind {
 impl Needs {
     /// Whether a path that offers `row` does for these hits.
     pub fn are_covered_by(&self, row: &Self) -> bool {
-        (row.key == self.key || row.key == KeyKind::Copied)
+        (row.key == self.key || row.key == KeyKind::Copied || Some(row.key) == self.columns)
             && (row.join == self.join || row.join == Some(KeyKind::Copied))
             && self.words <= row.words
             && self.refs <= row.refs
@@ -211,6 +216,8 @@ impl Program {
 
         Needs {
             key: self.key_kind(),
+            columns: (words.len() > SHORT_KEY_WORDS)
+                .then(|| KeyKind::of_columns(self.keys().len())),
             words: self.key_words().max(self.lookup_words()),
             join: self.joins.first().map(|join| {
                 let words = &join.plan.words;
@@ -248,7 +255,7 @@ impl Program {
 
         match self.keys() {
             _ if words != 0 && words == self.key_words() => KeyKind::Words(words),
-            _ if self.key_words() <= crate::tracing_map::SHORT_KEY_WORDS => KeyKind::Copied,
+            _ if self.key_words() <= SHORT_KEY_WORDS => KeyKind::Copied,
             [only] if only.field.op == Op::Stacktrace => KeyKind::Stack,
             [only] if only.field.kind == Kind::Stack => KeyKind::StackField,
             _ if keys.any(|key| key.field.kind == Kind::Stack) => KeyKind::Copied,

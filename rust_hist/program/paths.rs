@@ -303,15 +303,23 @@ pub struct Row<F> {
 const fn offer<K: KeyForm>(refs: usize, steps: u32) -> Needs {
     Needs {
         key: K::KIND,
+        columns: None,
         words: K::MOST_WORDS,
         join: None,
         refs,
         numbers: 0,
-        // What keeps more than sums does not keep sums alone, unless it says so.
-        steps: match steps & TALLIES {
-            0 => steps | SUMS,
-            _ => steps,
-        },
+        steps: steps
+            // What keeps more than sums does not keep sums alone, unless it says so.
+            | match steps & TALLIES {
+                0 => SUMS,
+                _ => 0,
+            }
+            // The columns of a key are no words: a bucket is an expression there.
+            | match (K::KIND, steps & KEY_EXPRS) {
+                (KeyKind::Columns | KeyKind::ManyColumns, 0) => KEY_TEXT,
+                (KeyKind::Columns | KeyKind::ManyColumns, _) => KEY_TEXT | KEY_PARTS,
+                _ => 0,
+            },
     }
 }
 
@@ -388,7 +396,7 @@ fn everything<E: Entry, P: HitPath, const WORDS: usize, const STEPS: u32>() -> R
 }
 
 /// How many paths there are.
-pub const PATHS: usize = 107;
+pub const PATHS: usize = 115;
 
 // What rows offer, in the order of how much code it is.
 const COMPUTED: u32 = KEY_EXPRS | KEY_ANY | VALS_EXPRS | VALS_ANY | STAMP;
@@ -456,6 +464,10 @@ pub fn paths<E: Entry>() -> impl Iterator<Item = Row<E::Fn>> {
         record::<E, Words<2>, { OF_RECORD_ALONE }, OF_RECORD_ALONE>,
         record::<E, Words<3>, { OF_RECORD_ALONE }, OF_RECORD_ALONE>,
         record::<E, Words<4>, { OF_RECORD_ALONE }, OF_RECORD_ALONE>,
+        record::<E, Words<5>, { OF_RECORD_ALONE }, OF_RECORD_ALONE>,
+        record::<E, Words<6>, { OF_RECORD_ALONE }, OF_RECORD_ALONE>,
+        record::<E, Words<7>, { OF_RECORD_ALONE }, OF_RECORD_ALONE>,
+        record::<E, Words<8>, { OF_RECORD_ALONE }, OF_RECORD_ALONE>,
         path::<E, Words<1>, 0, { STAMPED }>,
         path::<E, Words<2>, 0, { STAMPED }>,
         path::<E, Words<1>, 0, { COMPUTED | ANY_VARS }>,
@@ -483,6 +495,10 @@ pub fn paths<E: Entry>() -> impl Iterator<Item = Row<E::Fn>> {
         general::<E, Words<2>>,
         general::<E, Words<3>>,
         general::<E, Words<4>>,
+        general::<E, Words<5>>,
+        general::<E, Words<6>>,
+        general::<E, Words<7>>,
+        general::<E, Words<8>>,
         path::<E, Columns<C_KEYS_MAX>, 0, { SHARED }>,
         path::<E, Columns<C_KEYS_MAX>, 0, { COMPUTED | SHARED | NESTED }>,
         path::<E, Columns<C_KEYS_MAX>, 1, { COMPUTED | ANY_VARS | ACTIONS | SHARED }>,

@@ -259,7 +259,7 @@ fn check(world: &World, records: &[Vec<u8>], around: &Around) -> Result<(), Test
     Ok(())
 }
 
-/// The words that a variable of an entry holds, if it is set.
+/// The words that a variable of an entry holds, if it is set; of a string those that a reader looks at.
 fn kept(var: &Var, aux: &[Atomic<u64>]) -> Option<Vec<u64>> {
     let cell = var.cell();
     let words = &aux[cell.at.into()..][..cell.words.into()];
@@ -274,6 +274,11 @@ fn kept(var: &Var, aux: &[Atomic<u64>]) -> Option<Vec<u64>> {
     })?;
 
     content.truncate(len);
+    if cell.kind == Kind::String {
+        let bytes: Vec<u8> = content.iter().flat_map(|word| word.to_ne_bytes()).collect();
+
+        return Some(before_nul(&bytes));
+    }
     Some(content)
 }
 
@@ -293,19 +298,14 @@ fn wanted(program: &Program, var: &Var, record: &[u8], around: &Around) -> Optio
         _ => return None,
     };
 
-    Some(kept_string(bytes, room))
+    Some(before_nul(&bytes[..bytes.len().min(8 * room - 1)]))
 }
 
-/// The words of a variable that is a string of these bytes: up to the first NUL, and no more than there is room for.
-fn kept_string(bytes: &[u8], room: usize) -> Vec<u64> {
-    let bytes = &bytes[..bytes.len().min(8 * room - 1)];
-    // The word with the NUL belongs to it, if that is one of its bytes.
-    let len = bytes
-        .iter()
-        .position(|&byte| byte == 0)
-        .map_or(bytes.len(), |at| at + 1);
+/// The words of the bytes before the first NUL.
+fn before_nul(bytes: &[u8]) -> Vec<u64> {
+    let before = bytes.split(|&byte| byte == 0).next().unwrap_or(&[]);
 
-    words_of_bytes(&bytes[..len], len.div_ceil(8))
+    words_of_bytes(before, before.len().div_ceil(8))
 }
 
 /// The fields of the record that are numbers of all sizes and signs.
