@@ -44,8 +44,22 @@ impl<'h, 'c: 'h, C: Context<'c>> Hit<'h, 'c, C> {
     ///
     /// What `put` has been given means nothing until this returns: it may begin again, from word 0. The
     /// last byte of `room` words is never one of a string.
-    #[inline(never)]
+    #[inline(always)]
     pub(super) fn text(
+        &self,
+        field: &Field,
+        room: usize,
+        put: impl FnMut(usize, u64),
+    ) -> Option<usize> {
+        match field.op {
+            Op::Ref(n) => cell_text(self.foreign_words(n)?, field.kind, room, put),
+            _ => self.own_text(field, room, put),
+        }
+    }
+
+    /// The same of what is not a variable of another trigger.
+    #[inline(never)]
+    fn own_text(
         &self,
         field: &Field,
         room: usize,
@@ -73,12 +87,12 @@ impl<'h, 'c: 'h, C: Context<'c>> Hit<'h, 'c, C> {
                 Some(copy(self.cx.stack(&mut stack), room, put))
             }
             Op::StackField { offset } => Some(copy_stack(self.cx.record(), offset, room, put)),
-            Op::Ref(n) => cell_text(self.foreign_words(n)?, field.kind, room, put),
             Op::One
             | Op::Num { .. }
             | Op::Timestamp
             | Op::Cpu
             | Op::Const(_)
+            | Op::Ref(_)
             | Op::Own(_)
             | Op::Task(_)
             | Op::Expr(_) => None,
