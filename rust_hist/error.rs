@@ -167,6 +167,14 @@ kinds_with_texts! {
     GrowingVars: c"size=A..B can't be combined with onmax, onchange, onover, or variables that are strings or stacks",
     /// A table with a row for all others has variables.
     OthersVars: c"others can't be combined with onmax, onchange, onover, or variables that are kept in the table",
+    /// `expire()` is no time from 100 ms to an hour.
+    InvalidExpiry: c"expire() needs a time from 100ms to 1h, a number with ms, s, m or h",
+    /// `expire()` is given twice.
+    ExpiryTwice: c"expire() may be given once",
+    /// A trigger with `expire()` keeps no variable that somebody could take.
+    ExpiryNoVar: c"expire() needs a variable that is a number and kept in the table",
+    /// A trigger with `expire()` has tracked values, of which each generation would have its own.
+    ExpiryTracks: c"expire() can't be combined with onmax, onchange or onover",
     /// The number of `.log2=N` is none of the scales.
     InvalidScale: c"The N of .log2=N must be a number from 0 to 6",
     /// A parameter of `quantiles()` is no percentage, or given twice.

@@ -16,6 +16,8 @@ pub mod bucket;
 #[forbid(unsafe_code)]
 pub mod error;
 #[forbid(unsafe_code)]
+pub mod expiry;
+#[forbid(unsafe_code)]
 pub mod field;
 #[forbid(unsafe_code)]
 pub mod lang;

@@ -46,6 +46,7 @@ pub use self::{
 };
 pub(crate) use self::{
     parse::{
+        EXPIRE,
         ON_CHANGE,
         ON_MATCH,
         ON_MAX,

@@ -28,6 +28,7 @@ pure_layers! {
     alloc,
     bucket,
     error,
+    expiry,
     field,
     lang,
     limits,

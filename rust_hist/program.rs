@@ -61,7 +61,6 @@ pub use self::exec::{
     Copied,
     Kept,
     KeyForm,
-    MovingSource,
     Stack,
     StackField,
     Unset,
@@ -124,6 +123,7 @@ pub use self::{
 
 use crate::{
     alloc::Vec,
+    expiry::Expiry,
     field::TaskNumber,
     limits::{
         List,
@@ -341,6 +341,8 @@ enum HitValue {
 pub struct Ref {
     table: u16,
     cell: Cell,
+    /// Its table has maps of several ages.
+    expires: bool,
     consume: bool,
     name: Name,
     event: Option<(Span, Span)>,
@@ -473,6 +475,7 @@ pub struct Program {
     bits: u32,
     grows_to: Option<u32>,
     others: bool,
+    expiry: Option<Expiry>,
     name: Option<Span>,
     clock: Option<Span>,
     filter: Option<Span>,
@@ -738,6 +741,13 @@ impl Program {
             .unwrap_or(self.aux_words)
     }
 
+    /// Returns whether variables may be on their way from one map of the table to another one: where starts expire they
+    /// stay where they are.
+    #[inline]
+    pub fn moves(&self) -> bool {
+        self.may_grow() && self.expiry().is_none()
+    }
+
     /// Returns log2 of the size that the table may grow to; `None` of one with a fixed size.
     #[inline]
     pub fn grows_to(&self) -> Option<u32> {
@@ -748,6 +758,12 @@ impl Program {
     #[inline]
     pub fn others(&self) -> bool {
         self.others
+    }
+
+    /// Returns how long a start that nobody ends is kept at least, if it says so.
+    #[inline(always)]
+    pub fn expiry(&self) -> Option<&Expiry> {
+        self.expiry.as_ref()
     }
 
     /// Returns the text of the filter after ` if `; `text` is that of the trigger.

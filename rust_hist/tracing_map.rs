@@ -13,6 +13,7 @@
 
 mod account;
 mod cell;
+mod expire;
 mod grow;
 mod hash;
 mod key;
@@ -40,6 +41,10 @@ pub use self::{
         NumCell,
         Taken,
         TextCell, //
+    },
+    expire::{
+        Generations,
+        Left, //
     },
     hash::{
         Factors,

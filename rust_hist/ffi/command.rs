@@ -333,8 +333,9 @@ impl<T: Trigger> Command<T> {
 
     /// Has [`Trigger::watch`] called in a second, unless it will be anyway. Does not sleep.
     pub(crate) fn watch_soon(&self, _held: &EventMutexHeld) {
+        const WATCH_MS: u32 = 1000;
         // SAFETY: it was made with the command, and `drop` cancels it.
-        unsafe { delayed::queue(&self.work) };
+        unsafe { delayed::queue(&self.work, WATCH_MS) };
     }
 
     /// # Safety

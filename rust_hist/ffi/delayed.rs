@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Work that a thread does at once or a second later.
+//! Work that a thread does at once or some time later.
 //!
 //! C header: [`include/linux/workqueue.h`](srctree/include/linux/workqueue.h)
 
@@ -21,9 +21,6 @@ pub(super) type Work = Opaque<bindings::delayed_work>;
 
 /// A function that does the work.
 pub(super) type WorkFn = unsafe extern "C" fn(*mut bindings::work_struct);
-
-/// How much later, in milliseconds.
-const LATER: c_uint = 1000;
 
 /// Makes a work. `run` is called with its address, which is that of the first member.
 ///
@@ -64,13 +61,13 @@ pub(super) unsafe fn init(own: *mut bindings::delayed_work, run: WorkFn) {
 // CAST: a small number that stands for no CPU.
 const ANY_CPU: c_int = bindings::wq_misc_consts_WORK_CPU_UNBOUND as c_int;
 
-/// Has the work done in a second, unless it waits for that already. Does not sleep.
+/// Has the work done in so many milliseconds, unless it waits for its time already. Does not sleep.
 ///
 /// # Safety
 ///
 /// The work was made by [`new`] or [`init`], and [`cancel`] will be called before it goes.
-pub(super) unsafe fn queue(work: &Work) {
-    let delay = msecs_to_jiffies(LATER);
+pub(super) unsafe fn queue(work: &Work, ms: c_uint) {
+    let delay = msecs_to_jiffies(ms);
     // SAFETY: by the contract; the queue is one of the kernel's.
     unsafe { bindings::queue_delayed_work_on(ANY_CPU, bindings::system_dfl_wq, work.get(), delay) };
 }

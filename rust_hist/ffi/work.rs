@@ -58,10 +58,10 @@ pub(crate) fn ask() {
     unsafe { bindings::irq_work_queue(INTERRUPT.get()) };
 }
 
-/// Has the work done after a second, unless somebody asks before.
-pub(crate) fn ask_later() {
+/// Has the work done after so many milliseconds, unless somebody asks before.
+pub(crate) fn ask_later(ms: u32) {
     // SAFETY: the caller is the work, so there is a `Worker`, which has made it and waits for it.
-    unsafe { delayed::queue(the_work()) };
+    unsafe { delayed::queue(the_work(), ms) };
 }
 
 /// Waits until the work is done that is being done. Sleeps; the caller holds no lock that the work takes.

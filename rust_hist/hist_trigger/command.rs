@@ -79,6 +79,14 @@ struct Request<'a> {
     spec: HistSpec<'a>,
 }
 
+/// Parses a line.
+///
+/// Not inlined: the refusal is on its stack.
+#[inline(never)]
+fn parse<'a>(log: &Log<'a>) -> core::result::Result<HistSpec<'a>, Failure> {
+    lang::parse(log.prefix, log.text).map_err(|refusal| log.refuse(&refusal))
+}
+
 /// Carries out one line.
 pub(super) fn run(
     command: &Command<HistTrigger>,
@@ -94,7 +102,7 @@ pub(super) fn run(
         text: line.params.map_or(b"", CStr::to_bytes),
         file,
     };
-    let spec = lang::parse(log.prefix, log.text).map_err(|refusal| log.refuse(&refusal))?;
+    let spec = parse(&log)?;
     let request = Request {
         command,
         file,
@@ -264,6 +272,9 @@ impl<'a> Request<'a> {
     }
 
     /// Puts the trigger `program` on its event, and the helpers that `names` made for it on theirs.
+    ///
+    /// Not inlined: compiling goes deep, and is over then.
+    #[inline(never)]
     fn put(
         &self,
         program: KBox<Program>,

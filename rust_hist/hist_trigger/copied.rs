@@ -9,7 +9,7 @@
 use super::{
     storage::{
         HistMap,
-        Live, //
+        Maps, //
     },
     Definition, //
 };
@@ -22,6 +22,7 @@ use crate::{
             SortEntry, //
         },
         Account,
+        Generations,
         Row,
         Rows,
         Shape, //
@@ -35,8 +36,10 @@ use kernel::{
 /// The rows of one table.
 pub(super) struct Copied {
     pub(super) definition: Arc<Definition>,
-    /// What became of the calls; the hits are those of the rows.
+    /// What became of the calls; the hits are those of the rows, and of those that have expired.
     pub(super) account: Account,
+    /// The latter, where starts expire.
+    pub(super) retired: Option<u64>,
     shape: Shape,
     rows: Words,
     /// The sums of the keys that found no room, if there are any.
@@ -101,19 +104,57 @@ fn folded(fold: &Fold<'_>, rows: &Rows<'_>, order: &[SortEntry]) -> Result<KVVec
     Ok(words)
 }
 
+/// The rows of all maps, which `copy` copies from one of them, younger ones first: their words, and how many there are.
+///
+/// Not inlined, as readers have much on their stacks.
+#[inline(never)]
+fn rows_of(
+    maps: &Maps,
+    copy: impl Fn(&HistMap, usize, &mut [u64]) -> usize,
+) -> Result<(KVVec<u64>, usize)> {
+    let row_words = maps.youngest().shape().row_words();
+    let (mut all, mut len): (KVVec<u64>, usize) = (KVVec::new(), 0);
+
+    for map in maps.iter() {
+        let used = map.used();
+        let most = len.checked_add(used).and_then(|n| n.checked_mul(row_words));
+        let mut words = memory::charged_zeros(most.ok_or(ENOMEM)?)?;
+        let before = len * row_words;
+        if let (Some(to), Some(from)) = (words.get_mut(..before), all.get(..before)) {
+            to.copy_from_slice(from);
+        }
+        len += copy(map, used, words.get_mut(before..).unwrap_or_default());
+        all = words;
+    }
+    Ok((all, len))
+}
+
+/// The words of rows of several maps, of one for each key.
+///
+/// Not inlined, as readers have much on their stacks.
+#[inline(never)]
+fn merged(shape: &Shape, rows: &Rows<'_>) -> Result<KVVec<u64>> {
+    let order = ordered(rows, |rows, order| sort::sort(rows, &[], order))?;
+    let generations = Generations::new(*rows, &order);
+    let words = generations.keys().checked_mul(rows.row_words());
+    let mut words = memory::charged_zeros(words.ok_or(ENOMEM)?)?;
+    generations.merge(shape.merge(), &mut words);
+    Ok(words)
+}
+
 impl Copied {
-    /// Copies the rows of a map while hits go on: those that were there when this was called.
-    pub(super) fn of_live(definition: &Arc<Definition>, live: &Live) -> Result<Self> {
+    /// Copies the rows of maps while hits go on: those that were there when this was called.
+    pub(super) fn of_live(definition: &Arc<Definition>, maps: &Maps) -> Result<Self> {
         let program = &definition.program;
-        Self::new(definition, live, |map, used, words| {
+        Self::new(definition, maps, |map, used, words| {
             map.copy_rows(used, words, |from, to| program.copy_aux(from, to))
         })
     }
 
-    /// Copies the rows of a map that no hit uses any more, in less time.
-    pub(super) fn of_settled(definition: &Arc<Definition>, live: &Live) -> Result<Self> {
+    /// Copies the rows of maps that no hit uses any more, in less time.
+    pub(super) fn of_settled(definition: &Arc<Definition>, maps: &Maps) -> Result<Self> {
         let program = &definition.program;
-        Self::new(definition, live, |map, _, words| {
+        Self::new(definition, maps, |map, _, words| {
             map.copy_settled_rows(words, |from, to| program.copy_aux(from, to))
         })
     }
@@ -122,15 +163,15 @@ impl Copied {
     #[inline(never)]
     fn new(
         definition: &Arc<Definition>,
-        live: &Live,
-        copy: impl FnOnce(&HistMap, usize, &mut [u64]) -> usize,
+        maps: &Maps,
+        copy: impl Fn(&HistMap, usize, &mut [u64]) -> usize,
     ) -> Result<Self> {
-        let map = &live.map;
-        let shape = *map.shape();
-        let used = map.used();
-        let words = used.checked_mul(shape.row_words()).ok_or(ENOMEM)?;
-        let mut words = memory::charged_zeros(words)?;
-        let len = copy(map, used, &mut words);
+        let shape = *maps.youngest().shape();
+        let (mut words, mut len) = rows_of(maps, copy)?;
+        if maps.are_several() {
+            words = merged(&shape, &Rows::new(&shape, &words, len))?;
+            len = words.len() / shape.row_words().max(1);
+        }
 
         let program = &definition.program;
         let as_wanted = |rows: &Rows<'_>, order: &mut [SortEntry]| {
@@ -138,7 +179,8 @@ impl Copied {
         };
         let rows = Rows::new(&shape, &words, len);
         let mut others = memory::charged_zeros(shape.others().map_or(0, |_| shape.sums()))?;
-        let has_others = map.copy_others(&mut others);
+        // No table that keeps maps has such a row.
+        let has_others = maps.youngest().copy_others(&mut others);
         let hits_of_others = others.first().copied().unwrap_or(0);
         if !has_others {
             others = KVVec::new();
@@ -157,7 +199,8 @@ impl Copied {
         };
         Ok(Self {
             definition: definition.clone(),
-            account: map.account_of(rows.hits().wrapping_add(hits_of_others)),
+            account: maps.account_of(rows.hits().wrapping_add(hits_of_others)),
+            retired: maps.retired(),
             shape,
             others,
             rows: Words { words, order },
@@ -166,11 +209,12 @@ impl Copied {
     }
 
     /// Nothing but what became of the calls.
-    pub(super) fn without_rows(definition: &Arc<Definition>, live: &Live) -> Self {
+    pub(super) fn without_rows(definition: &Arc<Definition>, maps: &Maps) -> Self {
         Self {
             definition: definition.clone(),
-            account: live.map.account(),
-            shape: *live.map.shape(),
+            account: maps.account(),
+            retired: maps.retired(),
+            shape: *maps.youngest().shape(),
             rows: Words::default(),
             others: KVVec::new(),
             groups: Words::default(),

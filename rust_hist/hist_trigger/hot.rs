@@ -6,7 +6,10 @@
 //! Context: any, NMI included, with preemption off. Never allocates, sleeps, locks or panics.
 
 use super::{
-    storage::Table,
+    storage::{
+        Live,
+        Table, //
+    },
     HistTrigger, //
 };
 use crate::{
@@ -44,7 +47,6 @@ use crate::{
         Entry,
         HitPath,
         Missed,
-        MovingSource,
         Outcome,
         Program, //
     },
@@ -110,12 +112,6 @@ impl<'a, A: Arguments<'a>> InKernel<'a, A> {
     #[inline(always)]
     fn preempt(&self) -> PreemptOff<'a> {
         *self.arguments.record().preempt_off()
-    }
-
-    /// The map of a table, as it is during the hit.
-    #[inline(always)]
-    fn view(&self, table: &'a Table) -> MapView<'a, Words, SeededHash> {
-        table.in_hit(self.preempt()).map.view()
     }
 }
 
@@ -188,6 +184,7 @@ impl<'a, A: Arguments<'a>> Context<'a> for InKernel<'a, A> {
     type Storage = Words;
     type Hash = SeededHash;
     type NewEntry = NewEntry<'a>;
+    type Source = &'a Live;
 
     #[inline(always)]
     fn program(&self) -> &'a Program {
@@ -201,21 +198,23 @@ impl<'a, A: Arguments<'a>> Context<'a> for InKernel<'a, A> {
 
     #[inline(always)]
     fn map(&self) -> MapView<'a, Words, SeededHash> {
-        self.view(&self.trigger.table)
+        self.trigger.table.in_hit(self.preempt()).map.view()
     }
 
     #[inline(always)]
-    fn source(&self, table: u16) -> Option<MapView<'a, Words, SeededHash>> {
+    fn source(&self, table: u16) -> Option<&'a Live> {
         let table = self.trigger.sources.get(usize::from(table))?;
-        Some(self.view(table))
+        Some(table.in_hit(self.preempt()))
     }
 
     #[inline(always)]
-    fn moving_source(&self, table: u16) -> Option<MovingSource<'a, Words, SeededHash>> {
-        let table = self.trigger.sources.get(usize::from(table))?;
-        let live = table.in_hit(self.preempt());
-        let replaced = live.replaced(self.preempt());
-        Some((replaced.map(|old| old.map.view()), live.map.view()))
+    fn view(&self, source: &'a Live) -> MapView<'a, Words, SeededHash> {
+        source.map.view()
+    }
+
+    #[inline(always)]
+    fn replaced(&self, source: &'a Live) -> Option<&'a Live> {
+        source.replaced(self.preempt())
     }
 
     #[inline(always)]
@@ -398,7 +397,7 @@ pub(super) fn entry(
 ) -> EntryFn<HistTrigger> {
     let sources = sources
         .iter()
-        .map(|source| (source.key_words(), source.may_grow()));
+        .map(|source| (source.key_words(), source.definition().program.moves()));
 
     program::select::<ForCore>(&program.needs(!table.is_per_cpu(), is_nested, sources))
 }

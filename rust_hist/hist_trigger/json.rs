@@ -14,7 +14,7 @@ use super::{
     growth::settled,
     overhead,
     seen::Seen,
-    storage::Live,
+    storage::Maps,
     text::KernelNames,
     Definition,
     HistTrigger, //
@@ -35,6 +35,7 @@ use crate::{
     render::{
         json::{
             self,
+            End,
             Epoch,
             Head,
             Json, //
@@ -83,7 +84,12 @@ impl Lines {
             None => {
                 let groups = groups.map(|groups| groups.len());
                 let program = &copied.definition.program;
-                json::end(program, &copied.account, rows.len(), groups, out)
+                let end = End {
+                    entries: rows.len(),
+                    groups,
+                    retired: copied.retired,
+                };
+                json::end(program, &copied.account, &end, out)
             }
         }
     }
@@ -139,6 +145,9 @@ impl<M> Listed<M> {
     }
 
     /// The lines, with the rows that `copy` copies, if it does.
+    ///
+    /// Not inlined: readers have much on their stacks.
+    #[inline(never)]
     pub(super) fn copy(
         self,
         copy: impl FnOnce(&Arc<Definition>, &M) -> Result<Option<Copied>>,
@@ -174,12 +183,12 @@ impl EventTable for JsonFile {
         let event = settled(event)?;
         let (file, held) = (event.file(), event.held());
         let now = Moment::now();
-        let mut listed: KVec<Listed<Arc<Live>>> = KVec::new();
+        let mut listed: KVec<Listed<KBox<Maps>>> = KVec::new();
         let mut hits: u64 = 0;
         for trigger in Attached::<HistTrigger>::all(file, held) {
             let table = &trigger.data().table;
-            let live = table.live(held);
-            let one = Listed::new(&trigger, table.epoch(&now, held), None, live, held)?;
+            let maps = table.maps(held)?;
+            let one = Listed::new(&trigger, table.epoch(&now, held), None, maps, held)?;
             listed.push(one, GFP_KERNEL_ACCOUNT)?;
             hits = hits.wrapping_add(table.before(held).hits);
         }
@@ -187,8 +196,8 @@ impl EventTable for JsonFile {
 
         let mut tables = KVec::with_capacity(listed.len(), GFP_KERNEL_ACCOUNT)?;
         for one in listed {
-            let lines = one.copy(|definition, live| {
-                let copied = Copied::of_live(definition, live)?;
+            let lines = one.copy(|definition, maps| {
+                let copied = Copied::of_live(definition, maps)?;
                 hits = hits.wrapping_add(copied.account.hits);
                 Ok(Some(copied))
             })?;

@@ -155,6 +155,9 @@ impl Opened {
     }
 
     /// Gives each table of the file a map for the next epoch, and returns with `event_mutex` held.
+    ///
+    /// Not inlined: what it has on its stack is gone when the rows are copied.
+    #[inline(never)]
     fn prepare<'a>(&self, mut event: LockedEvent<'a>) -> Result<LockedEvent<'a>> {
         loop {
             event = settled(event)?;
@@ -254,8 +257,8 @@ impl EventTable for PipeFile {
         for one in listed {
             let lines = one.copy(|definition, is_consumed| {
                 let claim = is_consumed.then(|| left.next()).flatten();
-                let live = claim.and_then(Claim::live);
-                live.map(|live| Copied::of_settled(definition, live))
+                let maps = claim.and_then(Claim::maps);
+                maps.map(|maps| Copied::of_settled(definition, maps))
                     .transpose()
             })?;
             tables.push(lines, GFP_KERNEL_ACCOUNT)?;

@@ -66,6 +66,7 @@ const TEXT: &str = concat!(
 \t            [:join(<field1[,field2,...]>)]\n\
 \t            [:quantiles(<p1[,p2,...]>)]\n\
 \t            [:others]\n\
+\t            [:expire(<time>)]\n\
 \t            [:overhead[(<share>%)]]\n\
 \t            [if <filter>]\n\n\
 \t    Values are fields of the event that are numbers. A key\n\
@@ -106,6 +107,9 @@ const TEXT: &str = concat!(
 \t    Numbers can be computed from fields, variables and numbers by\n\
 \t    + - * /, up to three of them; -(..) negates. In its own trigger\n\
 \t    $<var> is the number of the hit, which keys and values can be, too.\n\
+\t    With 'expire' the variables of an entry that nobody reads are\n\
+\t    dropped and counted when they are so old, 100ms to 1h, up to twice\n\
+\t    that, or when their room is wanted; and so are its sums.\n\
 \t    With 'join' variables of others are found by these fields instead\n\
 \t    of by the key, which then can be made of them.\n\n\
 \t    With 'pause' a trigger is made stopped, or stops; 'continue' has it\n\

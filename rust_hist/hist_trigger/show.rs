@@ -14,7 +14,7 @@ use super::{
     growth::settled,
     seen::Seen,
     snapshot::Taken,
-    storage::Live,
+    storage::Maps,
     text::KernelNames,
     write_header,
     Definition,
@@ -53,7 +53,7 @@ struct Listed {
     /// Up to the first row.
     header: TextBuf,
     definition: Arc<Definition>,
-    live: Arc<Live>,
+    maps: KBox<Maps>,
     /// What is known of the hit that took the snapshot.
     snapshot: Option<KBox<Taken>>,
 }
@@ -67,7 +67,7 @@ impl Listed {
         Ok(Self {
             header,
             definition: data.definition.clone(),
-            live: data.table.live(held),
+            maps: data.table.maps(held)?,
             snapshot: match data.table.snapshot() {
                 Some(snapshot) => snapshot.copy()?,
                 None => None,
@@ -77,8 +77,8 @@ impl Listed {
 
     /// PARITY: `hist_trigger_show()` shows no rows when there is no memory for them.
     fn copy(self) -> Shown {
-        let copied = Copied::of_live(&self.definition, &self.live)
-            .unwrap_or_else(|_| Copied::without_rows(&self.definition, &self.live));
+        let copied = Copied::of_live(&self.definition, &self.maps)
+            .unwrap_or_else(|_| Copied::without_rows(&self.definition, &self.maps));
         let others = usize::from(copied.others().is_some());
         let rows = copied.shown().len().saturating_add(others);
         Shown {

@@ -8,7 +8,9 @@
 //! hits whose `save()` found no room, `lost_traces` the records of synthetic events that could not be
 //! written, `lost_limited` the actions that the trigger's `limit()` has left out. All begin at 0 when the table is made or
 //! cleared. `entries` are those of the present epoch, whose number is shown once a reader of `hist_pipe` has been given an
-//! earlier one. With `overhead` there is what the calls have cost, and who has paused the trigger if that was too much. Triggers of one name have their table, and
+//! earlier one. With `overhead` there is what the calls have cost, and who has paused the trigger if that was too much. With `expire(T)`
+//! `expired` counts the starts that nobody has ended, `overwritten` those that the next one of their key took the place of
+//! before, and `forced` how often the time was cut short for want of room. Triggers of one name have their table, and
 //! so their account, in common. A line begins with its title and a colon, an empty line comes between two
 //! triggers.
 
@@ -49,8 +51,8 @@ impl Tell for Stats {
     ) -> fmt::Result {
         let data = trigger.data();
         let account = data.table.totals(held);
-        let live = data.table.live(held);
-        let shape = live.map.shape();
+        let maps = data.table.maps(held).map_err(|_| fmt::Error)?;
+        let shape = maps.youngest().shape();
         let memory = data.memory(held) + trigger.meter().map_or(0, |meter| meter.bytes());
 
         if n > 0 {
@@ -67,7 +69,7 @@ impl Tell for Stats {
             ("lost_saves", account.lost_saves),
             ("lost_traces", account.lost_traces),
             // CAST: counts of things in memory.
-            ("entries", live.map.published().count() as u64),
+            ("entries", maps.keys() as u64),
             ("size", shape.elts() as u64),
             ("shards", shape.shards() as u64),
             ("cpus_per_shard", shape.cpus_per_shard()),
@@ -93,6 +95,11 @@ impl Tell for Stats {
         if let Some(grown) = data.table.grown(held) {
             writeln!(out, "grown: {}", grown.times)?;
             writeln!(out, "grow_failed: {}", grown.failed)?;
+        }
+        if let Some(forced) = data.table.forced(held) {
+            writeln!(out, "expired: {}", account.expired)?;
+            writeln!(out, "overwritten: {}", account.overwritten)?;
+            writeln!(out, "forced: {forced}")?;
         }
         Ok(())
     }

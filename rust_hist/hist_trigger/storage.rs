@@ -3,11 +3,15 @@
 //! The tables of triggers: their memory, and how one map takes the place of another.
 //!
 //! A map takes the place of another one when the table is cleared, when an epoch of it ends, which a reader of
-//! `hist_pipe` wants (`hist_trigger/pipe.rs`), and when it grows (`hist_trigger/growth.rs`). All of that happens under
-//! `event_mutex`. A map lives as long as somebody has it, the table or a reader, so whoever copies the rows of one needs no
+//! `hist_pipe` wants (`hist_trigger/pipe.rs`), when it grows (`hist_trigger/growth.rs`), and when starts in it expire
+//! (`hist_trigger/storage/expiry.rs`). All of that happens under `event_mutex`. A map lives as long as somebody has it, the table or a reader, so whoever copies the rows of one needs no
 //! lock.
 //!
 //! Context: process, may sleep. A failure is `ENOMEM`, and nothing has changed then.
+
+mod expiry;
+
+pub(super) use self::expiry::Maps;
 
 use super::{
     snapshot::Snapshot,
@@ -90,6 +94,7 @@ impl Form {
             dimensions: Dimensions {
                 bits: program.size_bits(),
                 grows_to: program.grows_to().unwrap_or(0),
+                expires: program.expiry().is_some(),
                 others: program.others(),
                 key_words: program.key_words(),
                 aux_words: program.aux_words(),
@@ -127,8 +132,8 @@ pub(super) struct Live {
     pub(super) map: HistMap,
     /// The bytes that the words of the map take.
     word_bytes: usize,
-    /// The one whose place it takes, while that may have variables that have not come here. [`Table::grow`] owns it, and
-    /// gives it up a grace period after it has taken the address away from here.
+    /// The one whose place it takes, while that may have variables that are not here. Whoever owns it, [`Table::grow`] or
+    /// the table, gives it up a grace period after the address was taken away from here, or this one from the table.
     replaced: Atomic<*mut Live>,
 }
 
@@ -151,13 +156,15 @@ impl Live {
         Ok(UniqueArc::new(live, flags)?)
     }
 
-    /// The one whose place it takes, for the length of one hit, if that may have variables that have not come here. If
-    /// there is none all have come, and whoever looks for them after the call finds them.
+    /// The one whose place it takes, for the length of one hit, if that may have variables that are not here. If there is
+    /// none, all that are on their way have come, and whoever looks for them after the call finds them; or those before
+    /// have expired.
     pub(super) fn replaced<'a>(&'a self, _preempt: PreemptOff<'a>) -> Option<&'a Self> {
-        // ORDERING: pairs with both stores in `Table::grow`: the old map is complete, and the variables are here.
+        // ORDERING: pairs with the stores in `Table::grow` and `Table::succeed`: the old map is complete; or with what takes
+        // it away: the variables are here.
         let replaced = self.replaced.load(Acquire);
-        // SAFETY: null, or the address of a map that is not freed before a grace period after it was taken away from
-        // here; the hit holds that up.
+        // SAFETY: null, or the address of a map that is neither freed nor emptied before a grace period after it was taken
+        // away from here, or `self` from the table, which the hit has seen there; the hit holds that up.
         unsafe { replaced.as_ref() }
     }
 
@@ -169,7 +176,7 @@ impl Live {
 
 /// A map that another one has replaced, until a reader has been given its rows.
 struct Retired {
-    live: Arc<Live>,
+    maps: Maps,
     epoch: Epoch,
     /// A reader has it, and is not done.
     is_claimed: bool,
@@ -190,6 +197,16 @@ struct Epochs {
     spare: Option<UniqueArc<Live>>,
     /// How many such files there are.
     readers: usize,
+    /// The maps before that which hits go to, where starts expire, the oldest first, and what those before them have
+    /// counted in this epoch.
+    older: KVec<Arc<Live>>,
+    gone: Account,
+    /// How many of them were no longer the youngest when the generation before this one ended.
+    old: usize,
+    /// When this one is to end, in ns of the monotonic clock.
+    due: u64,
+    /// Room for the maps of an epoch that is claimed.
+    room: KVec<Arc<Live>>,
     /// What became of the table since it was made or cleared.
     grown: Grown,
     /// Some of what the map has to have is in another one still.
@@ -202,9 +219,11 @@ pub(super) struct Grown {
     pub(super) times: u64,
     /// How often there was no memory for one.
     pub(super) failed: u64,
+    /// How often starts expired early, for want of room.
+    pub(super) forced: u64,
 }
 
-/// What a table that may grow has said of it: nothing; that it wants a larger map; that there was no memory for one.
+/// What a table has said of the map that is to take the place of its own: nothing; that it wants one; that there was no memory for it.
 const CONTENT: u32 = 0;
 const WANTING: u32 = 1;
 const FAILED: u32 = 2;
@@ -245,13 +264,22 @@ pub(super) struct Table {
     live: Atomic<*mut Live>,
     /// That of the map that it was made with; another one may have more elements.
     form: Form,
-    /// Whether it wants a larger map.
+    /// Whether it wants another map.
     room: Atomic<u32>,
     /// The trigger that the table was made for, which says where its variables are.
     definition: Arc<Definition>,
     /// The snapshot of the instance, if a trigger of the table takes it.
     snapshot: SetOnce<Snapshot>,
     epochs: Guarded<Epochs>,
+}
+
+/// Empties a map that no hit uses any more, unless somebody is still looking at it: he has it for himself then.
+fn emptied(live: Arc<Live>) -> Option<UniqueArc<Live>> {
+    let mut live = Pin::into_inner(Arc::into_unique_or_drop(live)?);
+    live.map.empty();
+    // ORDERING: nobody else has the map.
+    live.replaced.store(null_mut(), Relaxed);
+    Some(live)
 }
 
 /// Gives up a map, which its next owner gets by [`Arc::from_raw`].
@@ -261,8 +289,12 @@ fn into_raw(live: Arc<Live>) -> *mut Live {
 
 impl Table {
     /// Makes an empty table for a trigger.
+    ///
+    /// Not inlined: it is on this stack before it is in its place.
+    #[inline(never)]
     pub(super) fn new(definition: Arc<Definition>) -> Result<Arc<Self>> {
         let form = Form::of(&definition.program);
+        let due = expiry::after(&definition.program);
         let table = Self {
             // INVARIANT: the reference is given up here.
             live: Atomic::new(into_raw(Live::new(form, false)?.into())),
@@ -278,6 +310,11 @@ impl Table {
                 retired: KVec::new(),
                 spare: None,
                 readers: 0,
+                older: KVec::new(),
+                gone: Account::default(),
+                old: 0,
+                due,
+                room: KVec::new(),
                 grown: Grown::default(),
                 is_growing: false,
             }),
@@ -336,7 +373,14 @@ impl Table {
 
     /// All that the table has counted since it was made or cleared.
     pub(super) fn totals(&self, held: &EventMutexHeld) -> Account {
-        self.before(held).plus(&self.live(held).map.account())
+        let Epochs { older, gone, .. } = self.epochs.get(held);
+        let live = self.live(held).map.account();
+        older
+            .iter()
+            .map(|older| older.map.account())
+            .fold(self.before(held).plus(gone).plus(&live), |sum, account| {
+                sum.plus(&account)
+            })
     }
 
     /// What was counted before the present epoch began.
@@ -345,22 +389,28 @@ impl Table {
         epochs
             .retired
             .iter()
-            .map(|retired| retired.live.map.account())
+            .map(|retired| retired.maps.account())
             .fold(epochs.before, |sum, account| sum.plus(&account))
     }
 
     /// The hits that the table has counted since it was made or cleared.
     pub(super) fn hits(&self, held: &EventMutexHeld) -> u64 {
-        let before = self.before(held).hits;
-        before.wrapping_add(self.live(held).map.hits())
+        let Epochs { older, gone, .. } = self.epochs.get(held);
+        let before = self.before(held).hits.wrapping_add(gone.hits);
+        older.iter().map(|older| older.map.hits()).fold(
+            before.wrapping_add(self.live(held).map.hits()),
+            u64::wrapping_add,
+        )
     }
 
     /// The bytes that the table takes.
     pub(super) fn bytes(&self, held: &EventMutexHeld) -> usize {
         let epochs = self.epochs.get(held);
         let spare = epochs.spare.as_ref().map_or(0, |spare| spare.bytes());
-        let retired = epochs.retired.iter().map(|retired| retired.live.bytes());
-        size_of::<Self>() + self.live(held).bytes() + spare + retired.sum::<usize>()
+        let older = epochs.older.iter().map(|older| older.bytes());
+        let retired = epochs.retired.iter().map(|retired| retired.maps.bytes());
+        let others = older.sum::<usize>() + retired.sum::<usize>();
+        size_of::<Self>() + self.live(held).bytes() + spare + others
     }
 
     /// The present epoch, up to `now`.
@@ -397,8 +447,9 @@ impl Table {
         epochs.before = Account::default();
         epochs.grown = Grown::default();
         let retired = take(&mut epochs.retired);
+        let generations = self.begin(held);
         wait_for_hits();
-        drop((old, retired));
+        drop((old, retired, generations));
         Ok(())
     }
 }
@@ -441,15 +492,21 @@ impl Table {
 
     /// Whether the next epoch that is claimed has hits.
     pub(super) fn has_unread(&self, held: &EventMutexHeld) -> bool {
-        self.epochs.get(held).unclaimed().is_some() || self.live(held).map.used() != 0
+        let epochs = self.epochs.get(held);
+        epochs.unclaimed().is_some() || !epochs.older.is_empty() || self.live(held).map.used() != 0
     }
 
     /// The epoch that [`Table::claim`] returns next, if it does so at `now`. Makes sure that there is room for it.
     pub(super) fn next_claim(&self, now: &Moment, held: &EventMutexHeld) -> Result<Epoch> {
         let epochs = self.epochs.get(held);
         epochs.retired.reserve(1, GFP_KERNEL)?;
-        let left = epochs.unclaimed().map(|retired| retired.epoch);
-        Ok(left.unwrap_or_else(|| epochs.present(now)))
+        let left = epochs.unclaimed();
+        let (epoch, older) = match &left {
+            Some(retired) => (Some(retired.epoch), retired.maps.older()),
+            None => (None, epochs.older.len()),
+        };
+        epochs.room.reserve(older, GFP_KERNEL)?;
+        Ok(epoch.unwrap_or_else(|| epochs.present(now)))
     }
 
     /// Claims the oldest epoch that no reader has; if there is none, ends the present one. Its map is complete when
@@ -459,36 +516,46 @@ impl Table {
     /// lock.
     pub(super) fn claim(self: &Arc<Self>, now: &Moment, held: &EventMutexHeld) -> Result<Claim> {
         let epochs = self.epochs.get(held);
-        let live = if let Some(retired) = epochs.unclaimed() {
+        let room = take(&mut epochs.room);
+        let maps = if let Some(retired) = epochs.unclaimed() {
+            let maps = retired.maps.again(room)?;
             retired.is_claimed = true;
-            retired.live.clone()
+            maps
         } else {
             epochs.retired.reserve(1, GFP_KERNEL)?;
             let spare = epochs.spare.take().ok_or(ENOMEM)?;
             let live = self.exchange(spare.into(), held);
+            let generations = self.begin(held);
+            let maps = generations.with(live);
             let epochs = self.epochs.get(held);
             let retired = Retired {
-                live: live.clone(),
+                // There is room.
+                maps: maps.again(room)?,
                 epoch: epochs.present(now),
                 is_claimed: true,
             };
             // There is room.
             epochs.retired.push(retired, GFP_KERNEL)?;
             epochs.advance(now);
-            live
+            maps
         };
         Ok(Claim {
             table: self.clone(),
-            live: Some(live),
+            maps: Some(maps),
         })
     }
 }
 
-/// For tables that grow.
+/// For tables that get another map because theirs is crowded.
 impl Table {
     /// Whether the table may ever get a larger map.
     pub(super) fn may_grow(&self) -> bool {
         self.form.dimensions.bits < self.form.dimensions.grows_to
+    }
+
+    /// Whether it may ever get another map because of what is in it.
+    pub(super) fn is_replaced(&self) -> bool {
+        self.may_grow() || self.expires()
     }
 
     /// What became of that, if it may.
@@ -496,7 +563,7 @@ impl Table {
         self.may_grow().then(|| self.epochs.get(held).grown)
     }
 
-    /// Has the table get a larger map, some time later. Called by hits.
+    /// Has the table get another map, some time later. Called by hits.
     #[cold]
     #[inline(never)]
     pub(super) fn ask_for_room(&self) {
@@ -508,7 +575,7 @@ impl Table {
         }
     }
 
-    /// Whether a hit has asked for a larger map.
+    /// Whether a hit has asked for another map.
     pub(super) fn wants_room(&self) -> bool {
         // ORDERING: a hit stores the request before it calls `work::ask`; queueing the work orders that before its run.
         self.room.load(Relaxed) == WANTING
@@ -611,23 +678,23 @@ impl Drop for Table {
 /// An epoch that has ended, for one reader. If he is not given it, another one is.
 pub(super) struct Claim {
     table: Arc<Table>,
-    /// The map, until the claim is settled.
-    live: Option<Arc<Live>>,
+    /// Its maps, until the claim is settled.
+    maps: Option<Maps>,
 }
 
 impl Claim {
-    /// The map; `None` once the claim is settled.
-    pub(super) fn live(&self) -> Option<&Live> {
-        self.live.as_deref()
+    /// Its maps; `None` once the claim is settled.
+    pub(super) fn maps(&self) -> Option<&Maps> {
+        self.maps.as_ref()
     }
 
     /// Ends the claim of a reader who has been given the rows: what they count becomes part of what was counted before,
     /// and the map is used again. Takes `event_mutex`.
     pub(super) fn settle(&mut self) {
-        let Some(live) = self.live.take() else {
+        let Some(maps) = self.maps.take() else {
             return;
         };
-        let account = live.map.account();
+        let account = maps.account();
         {
             let held = EventMutex::lock();
             let epochs = self.table.epochs.get(&held);
@@ -635,32 +702,29 @@ impl Claim {
             let at = epochs
                 .retired
                 .iter()
-                .position(|retired| Arc::ptr_eq(&retired.live, &live));
+                .position(|retired| retired.maps.are(&maps));
             if at.is_some_and(|at| epochs.retired.remove(at).is_ok()) {
                 epochs.before = epochs.before.plus(&account);
             }
             epochs.is_consumed = true;
         }
         // Who is still looking at the map has it for himself then.
-        let Some(live) = Arc::into_unique_or_drop(live) else {
-            return;
-        };
-        let mut spare = Pin::into_inner(live);
-        spare.map.empty();
-        self.table.put_spare(spare, &EventMutex::lock());
+        if let Some(spare) = maps.into_live().and_then(emptied) {
+            self.table.put_spare(spare, &EventMutex::lock());
+        }
     }
 }
 
 impl Drop for Claim {
     /// Takes `event_mutex`, unless the claim is settled.
     fn drop(&mut self) {
-        let Some(live) = self.live.take() else {
+        let Some(maps) = self.maps.take() else {
             return;
         };
         {
             let held = EventMutex::lock();
             let mut retired = self.table.epochs.get(&held).retired.iter_mut();
-            if let Some(own) = retired.find(|retired| Arc::ptr_eq(&retired.live, &live)) {
+            if let Some(own) = retired.find(|retired| retired.maps.are(&maps)) {
                 own.is_claimed = false;
             }
         }

@@ -17,6 +17,7 @@ use crate::{
         Errno,
         Refusal, //
     },
+    expiry::Expiry,
     limits::{
         BITS_MAX,
         BITS_MIN,
@@ -61,6 +62,8 @@ const JOIN: &[u8] = b"join(";
 const HANDLERS: [&[u8]; 4] = [ON_MATCH, ON_MAX, ON_CHANGE, ON_OVER];
 /// The prefix of how often actions run at most.
 const LIMIT: &[u8] = b"limit(";
+/// The prefix of how long a start is kept that nobody ends.
+pub(crate) const EXPIRE: &[u8] = b"expire(";
 /// The word by which the cost of a trigger is measured, and its prefix where it has a budget.
 const OVERHEAD: &[u8] = b"overhead";
 const OVERHEAD_UP_TO: &[u8] = b"overhead(";
@@ -255,6 +258,7 @@ fn flag(spec: &mut HistSpec<'_>, token: Span) -> Result<(), Refusal> {
             .push(token)
             .map_err(|_| command.explain(Errno::Einval, ErrKind::TooManyActions, token))?,
         word if word.starts_with(LIMIT) => spec.limit = Some((token, limit(&command, token)?)),
+        word if word.starts_with(EXPIRE) => spec.expiry = Some(expiry(&command, token)?),
         OVERHEAD => (spec.overhead, spec.budget) = (true, None),
         word if word.starts_with(OVERHEAD_UP_TO) => {
             (spec.overhead, spec.budget) = (true, Some(budget(&command, token)?));
@@ -311,6 +315,21 @@ fn limit(command: &CommandText<'_>, token: Span) -> Result<Limit, Refusal> {
     };
 
     limit.ok_or(command.explain(Errno::Einval, ErrKind::InvalidLimit, list))
+}
+
+/// Parses `expire(T)`.
+fn expiry(command: &CommandText<'_>, token: Span) -> Result<Expiry, Refusal> {
+    let list = token.skip(EXPIRE.len());
+    let time = list.of(command.text()).strip_suffix(b")");
+    let parsed = time.and_then(|time| {
+        // The unit is all that comes behind the last digit.
+        let digit = time.iter().rposition(u8::is_ascii_digit)?;
+        let (n, unit) = time.split_at_checked(digit.saturating_add(1))?;
+
+        Expiry::new(number(n).ok()?, unit)
+    });
+
+    parsed.ok_or(command.explain(Errno::Einval, ErrKind::InvalidExpiry, list))
 }
 
 /// Parses `overhead(P%)`.

@@ -19,6 +19,7 @@ use crate::{
         Errno,
         Refusal, //
     },
+    expiry::Expiry,
     limits::{
         List,
         ACTIONS_MAX,
@@ -273,6 +274,8 @@ pub struct HistSpec<'t> {
     pub(crate) size: Span,
     /// `others`
     pub(crate) others: Option<Span>,
+    /// What the last `expire(..)` says.
+    pub(crate) expiry: Option<Expiry>,
     /// The tokens that define variables: `v=expr[,v=expr ..]`.
     pub(crate) vars: List<Span, VARS_MAX>,
     /// The tokens of handlers with their actions: `onmax($v).save(..)`.
@@ -308,6 +311,7 @@ impl<'t> HistSpec<'t> {
             grows_to: None,
             size: Span::default(),
             others: None,
+            expiry: None,
             vars: List::new(),
             actions: List::new(),
             quantiles: (Span::default(), List::new()),
@@ -370,6 +374,16 @@ impl<'t> HistSpec<'t> {
     /// Returns the comma-separated items of `list`.
     pub(crate) fn items(&self, list: Span) -> Split<'t> {
         Split::new(self.command.text(), list, b',')
+    }
+
+    /// Returns the parameters that begin with `prefix`.
+    pub(crate) fn params<'p>(&self, prefix: &'p [u8]) -> impl Iterator<Item = Span> + 'p
+    where
+        't: 'p,
+    {
+        let CommandText { text, params, .. } = self.command;
+
+        Split::new(text, params, b':').filter(move |token| token.of(text).starts_with(prefix))
     }
 
     /// Returns whether `span` is `word`.

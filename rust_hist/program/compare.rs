@@ -38,13 +38,15 @@ pub(super) enum Part {
     Join,
     Quantiles,
     Others,
+    /// How long starts are kept, which does not identify a trigger either.
+    Expiry,
     /// What it costs, which does not identify a trigger either.
     Overhead,
     Filter,
 }
 
 impl Part {
-    pub(super) const ALL: [Self; 12] = [
+    pub(super) const ALL: [Self; 13] = [
         Self::Name,
         Self::Keys,
         Self::Vals,
@@ -55,6 +57,7 @@ impl Part {
         Self::Join,
         Self::Quantiles,
         Self::Others,
+        Self::Expiry,
         Self::Overhead,
         Self::Filter,
     ];
@@ -75,11 +78,12 @@ impl Program {
     }
 
     /// Returns whether two triggers are the same but for their names and filters, so that they can share
-    /// their entries. If these may grow, they say so both.
+    /// their entries. If these may grow, or starts in them expire, they say so both.
     pub fn same_shape(&self, text: &[u8], other: &Program, other_text: &[u8]) -> bool {
         let range = |program: &Program| Some((program.bits, program.grows_to?));
 
         range(self) == range(other)
+            && self.expiry() == other.expiry()
             && Part::ALL
                 .iter()
                 .filter(|part| !matches!(part, Part::Name | Part::Filter))
@@ -120,7 +124,7 @@ impl Program {
                 pair.same_text(a.name, b.name) && pair.same(&a.field, &b.field)
             }),
             Part::Sort => self.sort_keys() == other.sort_keys(),
-            Part::Table | Part::Overhead => true,
+            Part::Table | Part::Expiry | Part::Overhead => true,
             Part::Actions => {
                 self.limit() == other.limit()
                     && same_all(self.actions(), other.actions(), |a, b| {

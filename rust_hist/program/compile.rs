@@ -31,7 +31,8 @@ use crate::{
     lang::{
         CommandText,
         HistSpec,
-        Usage, //
+        Usage,
+        EXPIRE, //
     },
     limits::{
         List,
@@ -114,6 +115,7 @@ impl Program {
             bits: BITS_DEFAULT,
             grows_to: None,
             others: false,
+            expiry: None,
             name: None,
             clock: None,
             filter: None,
@@ -179,6 +181,7 @@ impl Program {
         self.bits = spec.bits;
         self.grows_to = spec.grows_to;
         self.others = spec.others.is_some();
+        self.expiry = spec.expiry;
         (self.overhead, self.budget) = (spec.overhead, spec.budget);
         self.name = spec.name.map(|token| token.skip(b"name=".len()));
         self.clock = spec.clock;
@@ -367,6 +370,7 @@ impl<'a, 't> Compiler<'a, 't> {
 
     /// Refuses a table that grows if its rows keep more than sums and numbers, which find their way to a larger table
     /// while they are hit; and one that sums hits of several keys in a row if rows keep more than sums, which is of one key.
+    /// Where starts expire nothing has to find its way.
     pub(super) fn check_rows(&self) -> Result<(), Refusal> {
         let program = &self.program;
         let mut stored = program.vars().iter().filter(|var| var.is_stored());
@@ -380,12 +384,30 @@ impl<'a, 't> Compiler<'a, 't> {
             Some(others) if tracks || stored.next().is_some() => {
                 refuse(ErrKind::OthersVars, others)
             }
+            _ if self.spec.expiry.is_some() => self.check_expiry(tracks),
             _ if !program.may_grow() => Ok(()),
             _ if tracks || stored.any(|var| var.field.kind != Kind::Number) => {
                 refuse(ErrKind::GrowingVars, self.spec.size)
             }
             _ => Ok(()),
         }
+    }
+
+    /// Refuses a table whose starts expire if no number could say that they ended, or if it has tracked values, which do not
+    /// go with their generation.
+    fn check_expiry(&self, tracks: bool) -> Result<(), Refusal> {
+        let mut stored = self.program.vars().iter().filter(|var| var.is_stored());
+        let mut words = self.spec.params(EXPIRE);
+        let (first, second) = (words.next(), words.last());
+        let kind = match second {
+            Some(_) => ErrKind::ExpiryTwice,
+            None if tracks => ErrKind::ExpiryTracks,
+            None if !stored.any(|var| var.field.kind == Kind::Number) => ErrKind::ExpiryNoVar,
+            None => return Ok(()),
+        };
+        let at = second.or(first).unwrap_or_default();
+
+        Err(self.command.explain(Errno::Einval, kind, at))
     }
 
     fn vals(&mut self) -> Result<(), Refusal> {

@@ -80,6 +80,8 @@ pub trait Context<'c>: Env + 'c {
     type Hash: KeyHash + 'c;
     /// See [`Context::new_entry`]: as small as it can be, or what a hit has is kept in memory for it.
     type NewEntry: Inserter;
+    /// See [`Context::source`].
+    type Source: Copy;
 
     /// The program of the trigger.
     fn program(&self) -> &'c Program;
@@ -90,12 +92,15 @@ pub trait Context<'c>: Env + 'c {
     /// The map of the trigger.
     fn map(&self) -> MapView<'c, Self::Storage, Self::Hash>;
 
-    /// The map of another trigger, by the number that the resolver gave to it.
-    fn source(&self, table: u16) -> Option<MapView<'c, Self::Storage, Self::Hash>>;
+    /// Where variables of another trigger are, by the number that the resolver gave to its table: in this map, or in
+    /// those [before](Context::replaced) it.
+    fn source(&self, table: u16) -> Option<Self::Source>;
 
-    /// The map of another trigger, as [`Context::source`], behind the one whose place it takes, as long as some of the
-    /// variables may be in that.
-    fn moving_source(&self, table: u16) -> Option<MovingSource<'c, Self::Storage, Self::Hash>>;
+    /// The map itself.
+    fn view(&self, source: Self::Source) -> MapView<'c, Self::Storage, Self::Hash>;
+
+    /// The one whose place it takes, as long as that may have variables that are not here.
+    fn replaced(&self, source: Self::Source) -> Option<Self::Source>;
 
     /// Whether the hit is nested in as many others that generate events as there may be.
     fn is_too_deep(&self) -> bool;
@@ -126,10 +131,6 @@ pub trait Context<'c>: Env + 'c {
     /// records could not be written.
     fn trace(&self, synth: u16, values: &impl schema::FieldValues) -> u32;
 }
-
-/// The maps of a table that may be getting a larger one: the one that it takes the place of, and that which hits use. The
-/// former was asked for first.
-pub type MovingSource<'c, S, H> = (Option<MapView<'c, S, H>>, MapView<'c, S, H>);
 
 /// A hit whose entry is known.
 pub(super) struct Hit<'h, 'c, C: Context<'c>> {

@@ -794,6 +794,7 @@ impl Ref {
         Ok(Self {
             table: var.table,
             cell: var.cell,
+            expires: var.definer.expiry().is_some(),
             consume: false,
             name,
             event,

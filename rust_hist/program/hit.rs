@@ -39,6 +39,8 @@ use super::{
     needs::{
         KeyKind,
         ACTIONS,
+        AGED,
+        EXPIRES,
         KEY_ANY,
         KEY_VALUES,
         MOVING,
@@ -289,14 +291,36 @@ where
 
             cx.program().read_moving(
                 cx,
-                RefKey::<K, LOOKUP>::new(&copy, hash),
+                RefKey::<K, LOOKUP, true>::new(&copy, hash),
                 many.insert([0; REFS_MAX]),
             )
         }
+        _ if const { STEPS & AGED != 0 } => {
+            read_settled::<K, C, REFS, LOOKUP, true>(cx, key, hash, found, only, many)
+        }
+        _ => read_settled::<K, C, REFS, LOOKUP, false>(cx, key, hash, found, only, many),
+    }
+}
+
+/// The same where none of them may be moving.
+#[inline(always)]
+fn read_settled<'h, 'c, K, C, const REFS: usize, const LOOKUP: bool, const AGED: bool>(
+    cx: C,
+    key: K::Key<'_>,
+    hash: u64,
+    found: Option<NumCell<'c>>,
+    only: &'h mut [u64; 1],
+    many: &'h mut Option<[u64; REFS_MAX]>,
+) -> Result<&'h [u64], Unset>
+where
+    K: KeyForm,
+    C: Context<'c>,
+{
+    match cx.program().refs() {
         [reference, more @ ..] if const { REFS == 1 } || more.is_empty() => {
             let number = match found {
                 Some(cell) => reference.read_found(cell),
-                None => reference.read_only(cx, &RefKey::<K, LOOKUP>::new(&key, hash)),
+                None => reference.read_only(cx, &RefKey::<K, LOOKUP, AGED>::new(&key, hash)),
             };
 
             *only = [number.unwrap_or(0)];
@@ -311,7 +335,7 @@ where
 
                 cx.program().read_refs(
                     cx,
-                    RefKey::<K, LOOKUP>::new(&copy, hash),
+                    RefKey::<K, LOOKUP, AGED>::new(&copy, hash),
                     many.insert([0; REFS_MAX]),
                 )
             } else {
@@ -449,7 +473,11 @@ fn leave<'c, C: Context<'c>, const STEPS: u32, const ROOM: usize>(
                     aux,
                 };
 
-                hit.set_vars::<STEPS>();
+                let was_left = hit.set_vars::<STEPS>();
+
+                if const { STEPS & EXPIRES != 0 } && was_left && program.expiry().is_some() {
+                    shard.lose_start();
+                }
                 if const { STEPS & ACTIONS != 0 } {
                     hit.act::<STEPS>();
                 }

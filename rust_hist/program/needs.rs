@@ -83,8 +83,13 @@ pub(super) const VARS_EXPRS: u32 = 1 << 23;
 /// Tables of other triggers may be getting larger maps while their variables are read.
 pub(super) const MOVING: u32 = 1 << 24;
 
+/// Starts in the table expire: those that are overwritten are counted.
+pub(super) const EXPIRES: u32 = 1 << 25;
+/// Variables of other triggers may be of starts that expire: the tables have maps of several ages.
+pub(super) const AGED: u32 = 1 << 26;
+
 /// All of them.
-pub(super) const EVERYTHING: u32 = (1 << 25) - 1;
+pub(super) const EVERYTHING: u32 = (1 << 27) - 1;
 
 /// In what form the key of a hit is computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -148,7 +153,7 @@ impl Needs {
 impl Program {
     /// Returns what the hits of the program need. `is_shared` says that CPUs share shards of its table; `is_nested`
     /// that it generates events, or is on one that can be generated; `sources` are the words of the keys of the tables
-    /// that it reads variables of, and whether they may grow.
+    /// that it reads variables of, and whether these may be moving.
     pub fn needs(
         &self,
         is_shared: bool,
@@ -209,9 +214,9 @@ impl Program {
             || actions.any(|action| action.kind == ActionKind::Snapshot);
         let mut is_moving = false;
 
-        for (words, may_grow) in sources {
+        for (words, moves) in sources {
             wants_key |= words != self.lookup_words();
-            is_moving |= may_grow;
+            is_moving |= moves;
         }
 
         Needs {
@@ -245,6 +250,8 @@ impl Program {
                 | is(WHOLE_KEY, wants_key)
                 | is(SHARED, is_shared)
                 | is(MOVING, is_moving)
+                | is(EXPIRES, self.expiry().is_some())
+                | is(AGED, self.refs().iter().any(|reference| reference.expires))
                 | is(NESTED, is_nested),
         }
     }

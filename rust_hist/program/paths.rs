@@ -47,7 +47,9 @@ use super::{
         KeyKind,
         Needs,
         ACTIONS,
+        AGED,
         EVERYTHING,
+        EXPIRES,
         KEY_ANY,
         KEY_EXPRS,
         KEY_PARTS,
@@ -163,8 +165,8 @@ impl<K: KeyForm, const REFS: usize, const STEPS: u32> HitPath for Path<K, REFS, 
     }
 }
 
-/// Keys `K` and everything but numbers that are computed once, [`TALLIES`], and variables of tables that grow; and the rest
-/// of each other path with these keys.
+/// Keys `K` and everything but numbers that are computed once, [`TALLIES`], and variables of tables that [change](CHANGING);
+/// and the rest of each other path with these keys.
 pub(super) struct General<K>(PhantomData<K>);
 
 impl<K: KeyForm> HitPath for General<K> {
@@ -208,7 +210,20 @@ impl<K: KeyForm, J: KeyForm, const STEPS: u32> HitPath for Joined<K, J, STEPS> {
     }
 }
 
-/// Short keys `K`, and variables of tables that may be getting larger maps.
+/// Short keys `K`, at most `REFS` variables of other triggers, and `STEPS`, of starts that expire and of those who end them.
+pub(super) struct Expiring<K, const REFS: usize, const STEPS: u32>(PhantomData<K>);
+
+impl<K: KeyForm, const REFS: usize, const STEPS: u32> HitPath for Expiring<K, REFS, STEPS> {
+    type Rest = FromMoving<K>;
+
+    #[inline(always)]
+    fn hit<'c, C: Context<'c>>(cx: C) -> Outcome<MissedIn<'c, C>> {
+        const { assert!(STEPS & !OF_MOVING == 0) };
+        hit::<K, C, REFS, STEPS, 0, false>(cx, None, None)
+    }
+}
+
+/// Short keys `K`, and variables of tables that change.
 pub(super) struct FromMoving<K>(PhantomData<K>);
 
 impl<K: KeyForm> HitPath for FromMoving<K> {
@@ -220,7 +235,8 @@ impl<K: KeyForm> HitPath for FromMoving<K> {
     }
 }
 
-/// Any keys of at most `WORDS` words and everything else, of triggers that read no variables of tables that grow.
+/// Any keys of at most `WORDS` words and everything else, of triggers that read no variables of tables that change, and whose
+/// own starts do not expire.
 pub(super) struct Settled<const WORDS: usize>;
 
 impl<const WORDS: usize> HitPath for Settled<WORDS> {
@@ -228,7 +244,7 @@ impl<const WORDS: usize> HitPath for Settled<WORDS> {
 
     #[inline(always)]
     fn hit<'c, C: Context<'c>>(cx: C) -> Outcome<MissedIn<'c, C>> {
-        joined::<Copied<WORDS>, Copied<WORDS>, C, REFS_MAX, { EVERYTHING & !MOVING }, NUMBERS_MAX>(
+        joined::<Copied<WORDS>, Copied<WORDS>, C, REFS_MAX, { EVERYTHING & !CHANGING }, NUMBERS_MAX>(
             cx,
         )
     }
@@ -257,7 +273,10 @@ impl<K: KeyForm, const STEPS: u32> LookPath for Await<K, STEPS> {
         let mut room = <K::Room<'_, C>>::default();
         let key = K::key::<C, STEPS, false>(cx, 0, &[], &mut room);
         let only = cx.program().refs().first();
-        let found = only.and_then(|only| only.find_only::<C, K>(cx, &key));
+        let found = only.and_then(|only| match const { STEPS & AGED } {
+            0 => only.find_only::<C, K, false>(cx, &key),
+            _ => only.find_only::<C, K, true>(cx, &key),
+        });
 
         if found.is_none() {
             let ending = match cx.is_too_deep() {
@@ -377,6 +396,13 @@ fn joins<E: Entry, K: KeyForm, J: KeyForm, const STEPS: u32>() -> Row<E::Fn> {
     }
 }
 
+fn expiring<E: Entry, K: KeyForm, const REFS: usize, const STEPS: u32>() -> Row<E::Fn> {
+    Row {
+        offers: offer::<K>(REFS, STEPS | NO_REFS),
+        enter: E::of::<Expiring<K, REFS, STEPS>>(),
+    }
+}
+
 fn from_moving<E: Entry, K: KeyForm>() -> Row<E::Fn> {
     Row {
         offers: offer::<K>(REFS_MAX, OF_MOVING),
@@ -396,15 +422,19 @@ fn everything<E: Entry, P: HitPath, const WORDS: usize, const STEPS: u32>() -> R
 }
 
 /// How many paths there are.
-pub const PATHS: usize = 115;
+pub const PATHS: usize = 132;
 
 // What rows offer, in the order of how much code it is.
 const COMPUTED: u32 = KEY_EXPRS | KEY_ANY | VALS_EXPRS | VALS_ANY | STAMP;
 const STAMPED: u32 = STAMP | VARS_STAMP;
 const ANY_VARS: u32 = STAMPED | VARS | VARS_EXPRS | VARS_ANY;
 const TEXTS: u32 = VARS_TEXT | VARS_NAME;
-const FOR_ALL: u32 = EVERYTHING & !(KEY_VALUES | ALL_TALLIES | MOVING);
-const OF_MOVING: u32 = KEY_TEXT | COMPUTED | ANY_VARS | ACTIONS | SHARED | NESTED | MOVING;
+const FOR_ALL: u32 = EVERYTHING & !(KEY_VALUES | ALL_TALLIES | CHANGING);
+/// What there is to do because tables get other maps, and the variables in them do not all come along.
+const CHANGING: u32 = MOVING | EXPIRES | AGED;
+const OF_MOVING: u32 =
+    KEY_TEXT | COMPUTED | ANY_VARS | TEXTS | ACTIONS | SHARED | NESTED | CHANGING;
+const OF_EXPIRING: u32 = OF_MOVING & !MOVING;
 const JOINED: u32 = KEY_TEXT | COMPUTED | SHARED | NESTED;
 const VALUED: u32 = JOINED | KEY_VALUES;
 const ALL_TALLIES: u32 = TALLIES | SEVERAL;
@@ -525,8 +555,25 @@ pub fn paths<E: Entry>() -> impl Iterator<Item = Row<E::Fn>> {
         joins::<E, Words<2>, Words<2>, { JOINED }>,
         joins::<E, Words<1>, Words<1>, { JOINED | ALL_TALLIES }>,
         joins::<E, Words<2>, Words<1>, { JOINED | ALL_TALLIES }>,
-        everything::<E, Settled<C_KEY_WORDS_MAX>, C_KEY_WORDS_MAX, { EVERYTHING & !MOVING }>,
-        everything::<E, Settled<KEY_WORDS_MAX>, KEY_WORDS_MAX, { EVERYTHING & !MOVING }>,
+        everything::<E, Settled<C_KEY_WORDS_MAX>, C_KEY_WORDS_MAX, { EVERYTHING & !CHANGING }>,
+        everything::<E, Settled<KEY_WORDS_MAX>, KEY_WORDS_MAX, { EVERYTHING & !CHANGING }>,
+        expiring::<E, Words<1>, 0, { STAMPED | EXPIRES }>,
+        expiring::<E, Words<2>, 0, { STAMPED | EXPIRES }>,
+        expiring::<E, Words<1>, 0, { OF_EXPIRING & !AGED }>,
+        expiring::<E, Words<2>, 0, { OF_EXPIRING & !AGED }>,
+        expiring::<E, Words<1>, 1, { STAMPED | AGED }>,
+        expiring::<E, Words<2>, 1, { STAMPED | AGED }>,
+        expiring::<E, Words<1>, 1, { ANY_VARS | AGED }>,
+        expiring::<E, Words<2>, 1, { ANY_VARS | AGED }>,
+        expiring::<E, Words<1>, 1, { KEY_TEXT | ANY_VARS | ACTIONS | SHARED | AGED }>,
+        expiring::<E, Words<2>, 1, { KEY_TEXT | ANY_VARS | ACTIONS | SHARED | AGED }>,
+        awaits::<E, Words<1>, { ANY_VARS | ACTIONS | NESTED | AGED }>,
+        awaits::<E, Words<2>, { ANY_VARS | ACTIONS | NESTED | AGED }>,
+        expiring::<E, Words<1>, REFS_MAX, { OF_EXPIRING }>,
+        expiring::<E, Words<2>, REFS_MAX, { OF_EXPIRING }>,
+        joins::<E, Words<1>, Words<1>, { JOINED | AGED }>,
+        joins::<E, Words<1>, Words<2>, { JOINED | AGED }>,
+        joins::<E, Words<2>, Words<2>, { JOINED | AGED }>,
         from_moving::<E, Words<1>>,
         from_moving::<E, Words<2>>,
         everything::<E, Everything<KEY_WORDS_MAX>, KEY_WORDS_MAX, EVERYTHING>,

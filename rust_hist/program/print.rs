@@ -134,6 +134,11 @@ impl Program {
                     out.write_str(":others")?;
                 }
             }
+            Part::Expiry => {
+                if let Some(expiry) = self.expiry() {
+                    write!(out, ":expire({}{})", expiry.n(), expiry.unit())?;
+                }
+            }
             Part::Overhead => self.write_overhead(out)?,
             Part::Filter => {
                 if let Some(filter) = self.filter(text) {

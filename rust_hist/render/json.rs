@@ -463,18 +463,22 @@ impl<S: Symbols> Json<'_, S> {
     }
 }
 
+/// How many rows there are.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct End {
+    /// Those of keys.
+    pub entries: usize,
+    /// Those of a trigger with quantiles.
+    pub groups: Option<usize>,
+    /// The hits that are in no row any more, where starts expire.
+    pub retired: Option<u64>,
+}
+
 /// Writes the line that comes after the rows: how many there are, and what became of every call.
-/// Those of a trigger with quantiles are `groups`.
-pub fn end<W: Out>(
-    program: &Program,
-    account: &Account,
-    entries: usize,
-    groups: Option<usize>,
-    out: &mut W,
-) -> fmt::Result {
+pub fn end<W: Out>(program: &Program, account: &Account, end: &End, out: &mut W) -> fmt::Result {
     // CAST: `usize` has at most 64 bits.
-    member(b"{\"type\":\"end\",\"entries\":", entries as u64, out)?;
-    if let Some(groups) = groups {
+    member(b"{\"type\":\"end\",\"entries\":", end.entries as u64, out)?;
+    if let Some(groups) = end.groups {
         // CAST: likewise.
         member(b",\"groups\":", groups as u64, out)?;
     }
@@ -487,6 +491,11 @@ pub fn end<W: Out>(
     member(b",\"lost_traces\":", account.lost_traces, out)?;
     if program.limit().is_some() {
         member(b",\"lost_limited\":", account.lost_limited, out)?;
+    }
+    if let Some(retired) = end.retired {
+        member(b",\"retired\":", retired, out)?;
+        member(b",\"expired\":", account.expired, out)?;
+        member(b",\"overwritten\":", account.overwritten, out)?;
     }
     out.write_bytes(b"}\n")
 }

@@ -61,7 +61,7 @@ impl Ending {
     }
 }
 
-/// What the actions of a hit can lose. The hit itself is counted as one.
+/// What the variables and actions of a hit can lose. The hit itself is counted as one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Loss {
     /// A row that `save()` had no room for, as more hits wrote to one entry at once than there are rows.
@@ -70,15 +70,18 @@ pub enum Loss {
     Trace,
     /// An action that `limit()` has left out.
     Limit,
+    /// A start that the next one of its key has overwritten, where starts expire.
+    Start,
 }
 
 impl Loss {
     /// The word of the account.
-    fn word(self) -> usize {
+    const fn word(self) -> usize {
         match self {
             Self::Save => 3,
             Self::Trace => 4,
             Self::Limit => 5,
+            Self::Start => 6,
         }
     }
 }
@@ -89,7 +92,7 @@ pub trait Values {
     fn value(&self, i: usize) -> u64;
 }
 
-/// The number of calls of a trigger by their outcome, and what their actions have lost, added up over the CPUs.
+/// The number of calls of a trigger by their outcome, and what they have lost, added up over the CPUs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Account {
     /// Calls that were counted in an element.
@@ -106,6 +109,10 @@ pub struct Account {
     pub lost_traces: u64,
     /// Actions that `limit()` has left out.
     pub lost_limited: u64,
+    /// Starts that were set again before anybody had ended them, where starts expire.
+    pub overwritten: u64,
+    /// Starts that nobody has ended, and that are gone. No map counts them.
+    pub expired: u64,
 }
 
 impl Account {
@@ -131,6 +138,8 @@ impl Account {
             lost_saves: self.lost_saves.wrapping_add(other.lost_saves),
             lost_traces: self.lost_traces.wrapping_add(other.lost_traces),
             lost_limited: self.lost_limited.wrapping_add(other.lost_limited),
+            overwritten: self.overwritten.wrapping_add(other.overwritten),
+            expired: self.expired.wrapping_add(other.expired),
         }
     }
 
@@ -291,7 +300,14 @@ impl<'a> Shard<'a> {
         }
     }
 
-    /// Counts what actions of a hit have lost.
+    /// Counts a start that was overwritten.
+    #[inline(always)]
+    pub fn lose_start(&self) {
+        // OVERFLOW: below the number of words.
+        self.inc(self.at.wrapping_add(Loss::Start.word()));
+    }
+
+    /// Counts what a hit has lost.
     #[cold]
     #[inline(never)]
     pub fn lose(&self, loss: Loss, n: u64) {
@@ -343,6 +359,7 @@ where
             lost_saves: self.over_shards(Loss::Save.word()),
             lost_traces: self.over_shards(Loss::Trace.word()),
             lost_limited: self.over_shards(Loss::Limit.word()),
+            overwritten: self.over_shards(Loss::Start.word()),
             ..Account::default()
         };
 

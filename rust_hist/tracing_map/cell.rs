@@ -143,10 +143,11 @@ impl<'a> NumCell<'a> {
         }
     }
 
-    /// Sets the number.
+    /// Sets the number. Returns whether it was set before.
     #[inline]
-    pub fn set(&self, value: u64) {
-        self.change(|_| Some((value, SET)));
+    pub fn set(&self, value: u64) -> bool {
+        self.change(|_| Some((value, SET)))
+            .is_some_and(|(old, _)| old.meta & SET != 0)
     }
 
     /// Returns the number, or `None` if it is not set.

@@ -59,7 +59,7 @@ where
     S: Deref<Target = [Atomic<u64>]>,
     H: KeyHash,
 {
-    /// Returns whether a larger map is to take the place of this one. Goes through the slots: of the elements that were
+    /// Returns whether another map is to take the place of this one. Goes through the slots: of the elements that were
     /// kept back for keys of a smaller map, many may have been given back.
     pub fn is_crowded(&self) -> bool {
         let plenty = self.shape().plenty;

@@ -117,7 +117,7 @@ impl<'a> Pool<'a> {
     }
 
     /// Allocates an element, which the caller then owns; `None` if none is free, or all that are belong to the last ones of
-    /// a map that grows: [`Pool::take_last`].
+    /// a map that another one is to replace: [`Pool::take_last`].
     pub(super) fn take(self) -> Option<Elt> {
         self.pop().or_else(|| self.take_new(self.shape.plenty))
     }

@@ -39,7 +39,7 @@ pub trait Inserter {
     /// since another inserter may have used the element before and given it back. Its work may be thrown away.
     fn init(self, aux: &[Atomic<u64>]);
 
-    /// A larger map is to take the place of this one. May be said again.
+    /// Another map is to take the place of this one. May be said again.
     fn crowded(&self) {}
 }
 
@@ -332,12 +332,12 @@ where
         self.put(key, hash, at, elt, |aux| inserter.init(aux))
     }
 
-    /// Has a larger map take the place of this one, which is crowded, and allocates one of the last elements; `None` if the
-    /// map does not grow, or no element is free.
+    /// Has another map take the place of this one, which is crowded, and allocates one of the last elements; `None` if none
+    /// does, or no element is free.
     #[cold]
     #[inline(never)]
     fn take_last(&self, inserter: &impl Inserter) -> Option<Elt> {
-        if !self.shape.grows() {
+        if !self.shape.is_replaced() {
             return None;
         }
         inserter.crowded();

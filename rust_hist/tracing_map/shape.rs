@@ -41,7 +41,7 @@ const SLOTS_PER_ELT: usize = 4;
 /// Words before the slots, of which `pool.rs` uses two.
 pub(super) const CONTROL_WORDS: usize = LINE_PAIR;
 
-/// Words at the start of a shard, of which `account.rs` uses six.
+/// Words at the start of a shard, of which `account.rs` uses seven.
 pub(super) const ACCOUNT_WORDS: usize = LINE_PAIR;
 
 /// Maximum number of aux words of an element: enough for a task's name, all variables and all saved rows,
@@ -103,7 +103,7 @@ pub struct Shape {
     /// How many elements are taken when a lookup that finds no key says that the table is full; never so many where an
     /// insertion has more to do then than to count the drop.
     pub(super) full_at: usize,
-    /// How many elements are taken before a larger map is to take the place of this one: all if none is.
+    /// How many elements are taken before another map is to take the place of this one: all if none is.
     pub(super) plenty: usize,
     /// Whether there are sums for hits of keys that find no room, behind those of the last element.
     has_others: bool,
@@ -131,6 +131,8 @@ pub struct Dimensions {
     pub bits: u32,
     /// log2 of the number of elements up to which larger maps are to take the place of this one; at most `bits` if none is.
     pub grows_to: u32,
+    /// Whether another map is to take the place of this one also if it is not larger: what is in it is kept for some time.
+    pub expires: bool,
     /// Whether hits of keys that find no room are summed together, instead of being dropped.
     pub others: bool,
     /// 64-bit words of a key.
@@ -186,6 +188,7 @@ impl Shape {
         let Dimensions {
             bits,
             grows_to,
+            expires,
             others,
             key_words,
             aux_words,
@@ -243,15 +246,19 @@ impl Shape {
             .filter(|&most| words <= most)
             .unwrap_or(budget.checked_add(behind)?);
 
-        let grows = bits < grows_to;
-        let last = if grows { elts.div_ceil(4) } else { 0 };
+        let is_replaced = bits < grows_to || expires;
+        let last = if is_replaced { elts.div_ceil(4) } else { 0 };
 
         // INVARIANT: `last_cpu >> cpu_shift` is the last shard, so the shards are enough for all CPUs. The
         // shift is 0 iff there are as many shards as CPUs. The offsets were computed in the order of the
         // layout, `aux_at` was rounded up to an even number, and `aux_words` was checked to be even.
         Some(Self {
             elts,
-            full_at: if grows || others { usize::MAX } else { elts },
+            full_at: if is_replaced || others {
+                usize::MAX
+            } else {
+                elts
+            },
             // OVERFLOW: a quarter of it less.
             plenty: elts.wrapping_sub(last),
             has_others: others,
@@ -301,10 +308,15 @@ impl Shape {
         self.has_others.then_some(Elt(self.elts as u32))
     }
 
-    /// Returns whether a larger map is to take the place of this one when it is crowded.
+    /// Returns whether another map is to take the place of this one when it is crowded.
     #[inline]
-    pub fn grows(&self) -> bool {
+    pub fn is_replaced(&self) -> bool {
         self.plenty < self.elts
+    }
+
+    /// Returns how the words of an element are merged over shards, and over elements of one key.
+    pub fn merge(&self) -> &Merge {
+        &self.merge
     }
 
     /// Returns the number of shards.

@@ -22,6 +22,7 @@ use crate::{
         copy_words,
         track_value,
         Loss,
+        NumCell,
         RowWriter,
         TextCell,
         TrackCell,
@@ -105,6 +106,15 @@ impl Program {
             ActionKind::Save { first, len } => part(self.saves(), first, len),
             ActionKind::Trace { .. } | ActionKind::Snapshot => &[],
         }
+    }
+
+    /// Returns whether the variables of an entry, in these extra words, say that nobody has ended what began in it: all
+    /// that are numbers are set still. Some of them may never be taken, since nothing is computed of them.
+    pub fn is_left(&self, aux: &[Atomic<u64>]) -> bool {
+        let mut numbers = self.plan.vars.iter().filter(|var| var.is_number());
+
+        // Those that are stored nowhere say nothing.
+        numbers.all(|var| NumCell::at(aux, var.at).is_none_or(|cell| cell.is_set()))
     }
 
     /// Copies what a reader wants to see of an entry's extra words to the same places of `to`, of
@@ -271,15 +281,18 @@ impl<'h, 'c: 'h, C: Context<'c>> Hit<'h, 'c, C> {
     /// Stores the variables of the trigger in the extra words of the entry.
     ///
     /// A string that cannot be had, because another context is writing it at this moment, leaves the variable unset.
+    ///
+    /// Returns whether what began before had not ended, as [`Program::is_left`] says it of an entry.
     #[inline(always)]
-    pub(in super::super) fn set_vars<const STEPS: u32>(&self) {
+    pub(in super::super) fn set_vars<const STEPS: u32>(&self) -> bool {
         let (record, inputs, aux) = (self.cx.record(), self.inputs(), self.aux);
         let plan = &self.cx.program().plan;
+        let mut was_left = true;
 
         for var in plan.vars.iter() {
             if const { STEPS & NOT_NUMBERS == 0 } || var.is_number() {
                 debug_assert!(var.is_number());
-                var.set(aux, number_of::<STEPS>(plan, &var.number, inputs));
+                was_left &= var.set(aux, number_of::<STEPS>(plan, &var.number, inputs));
             } else if let (true, Some(text)) = (const { STEPS & VARS_TEXT != 0 }, var.text.op()) {
                 var.set_text(text, aux, record);
             } else if let (true, Some(task)) = (const { STEPS & VARS_NAME != 0 }, var.text.task()) {
@@ -293,6 +306,7 @@ impl<'h, 'c: 'h, C: Context<'c>> Hit<'h, 'c, C> {
                 self.set_stack(words);
             }
         }
+        was_left
     }
 
     /// The name of the task; or of that which made the entry, which has it in its first extra words.
@@ -563,8 +577,14 @@ impl<'h, 'c: 'h, C: Context<'c>> Hit<'h, 'c, C> {
     /// The words of another trigger's variable, in the entry of this key.
     pub(super) fn foreign_words(&self, n: u8) -> Option<&'c [Atomic<u64>]> {
         let of = self.cx.program().refs().get(usize::from(n))?;
-        let map = self.cx.source(of.table)?;
-        let aux = match map.aux_from(reference(self.refs, n.into())) {
+        let (cx, address) = (self.cx, reference(self.refs, n.into()));
+        let source = cx.source(of.table)?;
+        let in_older = || {
+            core::iter::successors(cx.replaced(source), |older| cx.replaced(*older))
+                .find_map(|older| cx.view(older).aux_from(address))
+        };
+        let map = cx.view(source);
+        let aux = match map.aux_from(address).or_else(in_older) {
             Some(aux) => aux,
             // The table has got another map since the variable was found.
             None => map.aux(look_up(self.key, map.map())?),

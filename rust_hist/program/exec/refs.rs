@@ -53,12 +53,13 @@ type RefBuf = [u64; REFS_MAX];
 pub struct Unset;
 
 /// The key of a hit, to be looked up in the tables of other triggers.
-pub(in super::super) struct RefKey<'h, 'r, K: KeyForm, const LOOKUP: bool> {
+/// With `AGED` it is looked up in all maps of a table whose starts expire, the youngest first.
+pub(in super::super) struct RefKey<'h, 'r, K: KeyForm, const LOOKUP: bool, const AGED: bool> {
     key: &'h K::Key<'r>,
     hash: u64,
 }
 
-impl<'h, 'r, K: KeyForm, const LOOKUP: bool> RefKey<'h, 'r, K, LOOKUP> {
+impl<'h, 'r, K: KeyForm, const LOOKUP: bool, const AGED: bool> RefKey<'h, 'r, K, LOOKUP, AGED> {
     /// The key, with its hash.
     #[inline(always)]
     pub(in super::super) fn new(key: &'h K::Key<'r>, hash: u64) -> Self {
@@ -66,6 +67,46 @@ impl<'h, 'r, K: KeyForm, const LOOKUP: bool> RefKey<'h, 'r, K, LOOKUP> {
     }
 
     /// The extra words of the entry with this key in the table of another trigger, if there is one.
+    #[inline(always)]
+    fn find<'c, C: Context<'c>>(&self, cx: C, source: C::Source) -> Option<&'c [Atomic<u64>]> {
+        match self.aux(cx, cx.view(source)) {
+            None if const { AGED } => self.find_older(cx, source),
+            found => found,
+        }
+    }
+
+    /// The same in the maps before one that has no entry of the key. Mostly there is one of them.
+    #[inline(always)]
+    fn find_older<'c, C: Context<'c>>(
+        &self,
+        cx: C,
+        source: C::Source,
+    ) -> Option<&'c [Atomic<u64>]> {
+        let older = cx.replaced(source)?;
+
+        match self.aux(cx, cx.view(older)) {
+            None => self.find_oldest(cx, older),
+            found => found,
+        }
+    }
+
+    /// The same where there are more.
+    #[cold]
+    #[inline(never)]
+    fn find_oldest<'c, C: Context<'c>>(
+        &self,
+        cx: C,
+        mut source: C::Source,
+    ) -> Option<&'c [Atomic<u64>]> {
+        loop {
+            source = cx.replaced(source)?;
+            if let Some(aux) = self.aux(cx, cx.view(source)) {
+                return Some(aux);
+            }
+        }
+    }
+
+    /// The extra words of the entry with this key in a map, if there is one.
     #[inline(always)]
     fn aux<'c, C: Context<'c>>(
         &self,
@@ -124,18 +165,27 @@ impl Program {
     /// Those that are read once are taken, all of them or none. If one is not set, the hit is to be
     /// ignored. A string or stack need only be set: it is copied when it is used, from the words that were found here.
     #[inline(never)]
-    pub(in super::super) fn read_refs<'h, 'c, C: Context<'c>, K: KeyForm, const LOOKUP: bool>(
+    pub(in super::super) fn read_refs<
+        'h,
+        'c,
+        C: Context<'c>,
+        K: KeyForm,
+        const LOOKUP: bool,
+        const AGED: bool,
+    >(
         &self,
         cx: C,
-        key: RefKey<'_, '_, K, LOOKUP>,
+        key: RefKey<'_, '_, K, LOOKUP, AGED>,
         buf: &'h mut RefBuf,
     ) -> Result<&'h [u64], Unset> {
         let buf = buf.get_mut(..self.refs.len()).ok_or(Unset)?;
 
         match self.refs.len() {
-            0..=FEW_REFS => self.read_up_to::<C, K, LOOKUP, FEW_REFS>(cx, &key, buf)?,
-            n if n <= MORE_REFS => self.read_up_to::<C, K, LOOKUP, MORE_REFS>(cx, &key, buf)?,
-            _ => self.read_up_to::<C, K, LOOKUP, REFS_MAX>(cx, &key, buf)?,
+            0..=FEW_REFS => self.read_up_to::<C, K, LOOKUP, AGED, FEW_REFS>(cx, &key, buf)?,
+            n if n <= MORE_REFS => {
+                self.read_up_to::<C, K, LOOKUP, AGED, MORE_REFS>(cx, &key, buf)?
+            }
+            _ => self.read_up_to::<C, K, LOOKUP, AGED, REFS_MAX>(cx, &key, buf)?,
         }
         Ok(buf)
     }
@@ -143,10 +193,17 @@ impl Program {
     /// Reads the variables of at most `N` references to `buf`, and takes those that are read once when all have been
     /// found to be set.
     #[inline(always)]
-    fn read_up_to<'c, C: Context<'c>, K: KeyForm, const LOOKUP: bool, const N: usize>(
+    fn read_up_to<
+        'c,
+        C: Context<'c>,
+        K: KeyForm,
+        const LOOKUP: bool,
+        const AGED: bool,
+        const N: usize,
+    >(
         &self,
         cx: C,
-        key: &RefKey<'_, '_, K, LOOKUP>,
+        key: &RefKey<'_, '_, K, LOOKUP, AGED>,
         buf: &mut [u64],
     ) -> Result<(), Unset> {
         // Those that are to be taken: they are numbers.
@@ -172,14 +229,14 @@ impl Program {
     }
 }
 
-/// For variables of tables that may be getting larger maps: those of numbers are [`Moving`].
+/// For variables of all tables. Of those that may be getting larger maps all are numbers, which are [`Moving`].
 impl Program {
     /// [`Program::read_refs`], whatever maps the variables are in.
     #[inline(never)]
     pub(in super::super) fn read_moving<'h, 'c, C: Context<'c>, K: KeyForm, const LOOKUP: bool>(
         &self,
         cx: C,
-        key: RefKey<'_, '_, K, LOOKUP>,
+        key: RefKey<'_, '_, K, LOOKUP, true>,
         buf: &'h mut RefBuf,
     ) -> Result<&'h [u64], Unset> {
         let buf = buf.get_mut(..self.refs.len()).ok_or(Unset)?;
@@ -197,7 +254,7 @@ impl Program {
     fn try_read_moving<'c, C: Context<'c>, K: KeyForm, const LOOKUP: bool>(
         &self,
         cx: C,
-        key: &RefKey<'_, '_, K, LOOKUP>,
+        key: &RefKey<'_, '_, K, LOOKUP, true>,
         buf: &mut [u64],
     ) -> Result<(), Missing> {
         // Those that are to be taken.
@@ -249,7 +306,7 @@ impl Program {
     fn put_back_moving<'c, C: Context<'c>, K: KeyForm, const LOOKUP: bool>(
         &self,
         cx: C,
-        key: &RefKey<'_, '_, K, LOOKUP>,
+        key: &RefKey<'_, '_, K, LOOKUP, true>,
         places: &[Option<Place<'c, C>>],
         all: &[Option<TakenFrom>],
     ) {
@@ -260,7 +317,7 @@ impl Program {
 
             if place.number.restore(taken).is_err() {
                 // The entry has come to the new map meanwhile.
-                let number = Moving::new(reference.number_in(cx, key, place.map.view()), None);
+                let number = Moving::new(reference.number_in(cx, key, place.map), None);
                 let put = number.put_back(taken.value());
 
                 debug_assert!(put.is_ok());
@@ -269,10 +326,10 @@ impl Program {
     }
 }
 
-/// A variable of a table that may be getting a larger map, and that map.
+/// A variable, and the newest map of its table.
 struct Place<'c, C: Context<'c>> {
     number: Moving<'c>,
-    map: &'c Map<C::Storage, C::Hash>,
+    map: C::Source,
 }
 
 impl Ref {
@@ -280,24 +337,36 @@ impl Ref {
     fn number_in<'c, C: Context<'c>, K: KeyForm, const LOOKUP: bool>(
         &self,
         cx: C,
-        key: &RefKey<'_, '_, K, LOOKUP>,
-        map: MapView<'c, C::Storage, C::Hash>,
+        key: &RefKey<'_, '_, K, LOOKUP, true>,
+        map: C::Source,
     ) -> Option<NumCell<'c>> {
-        NumCell::at(key.aux(cx, map)?, self.cell.at)
+        NumCell::at(key.aux(cx, cx.view(map))?, self.cell.at)
     }
 
     /// The variable, which is a number, in all maps that its table has at this moment.
     fn place<'c, C: Context<'c>, K: KeyForm, const LOOKUP: bool>(
         &self,
         cx: C,
-        key: &RefKey<'_, '_, K, LOOKUP>,
+        key: &RefKey<'_, '_, K, LOOKUP, true>,
     ) -> Option<Place<'c, C>> {
-        let (old, new) = cx.moving_source(self.table)?;
-        let cell = self.number_in(cx, key, new);
+        let map = cx.source(self.table)?;
+
+        if self.expires {
+            // Nothing is moved: there is one cell, whatever map it is in.
+            let cell = NumCell::at(key.find(cx, map)?, self.cell.at);
+
+            return Some(Place {
+                number: Moving::new(None, cell),
+                map,
+            });
+        }
+        let old = cx.replaced(map);
+        let new = self.number_in(cx, key, map);
+        let old = old.and_then(|old| self.number_in(cx, key, old));
 
         Some(Place {
-            number: Moving::new(cell, old.and_then(|old| self.number_in(cx, key, old))),
-            map: new.map(),
+            number: Moving::new(new, old),
+            map,
         })
     }
 }
@@ -342,12 +411,12 @@ fn put_back(cells: &[Option<NumCell<'_>>], all: &[Option<Taken>]) {
 impl Ref {
     /// The extra words of the entry that has the variable.
     #[inline(always)]
-    fn aux<'c, K: KeyForm, const LOOKUP: bool>(
+    fn aux<'c, K: KeyForm, const LOOKUP: bool, const AGED: bool>(
         &self,
         cx: impl Context<'c>,
-        key: &RefKey<'_, '_, K, LOOKUP>,
+        key: &RefKey<'_, '_, K, LOOKUP, AGED>,
     ) -> Result<&'c [Atomic<u64>], Unset> {
-        key.aux(cx, cx.source(self.table).ok_or(Unset)?)
+        key.find(cx, cx.source(self.table).ok_or(Unset)?)
             .ok_or(Unset)
     }
 
@@ -367,10 +436,10 @@ impl Ref {
 
     /// Reads the variable of a hit that needs no other one, and takes a number that is read once.
     #[inline(always)]
-    pub(in super::super) fn read_only<'c, K: KeyForm, const LOOKUP: bool>(
+    pub(in super::super) fn read_only<'c, K: KeyForm, const LOOKUP: bool, const AGED: bool>(
         &self,
         cx: impl Context<'c>,
-        key: &RefKey<'_, '_, K, LOOKUP>,
+        key: &RefKey<'_, '_, K, LOOKUP, AGED>,
     ) -> Result<u64, Unset> {
         let aux = self.aux(cx, key)?;
         let number = match self.consume {
@@ -386,7 +455,7 @@ impl Ref {
     /// The variable of a hit that needs no other one, in the entry of this key, if it is a number that is set at this
     /// moment.
     #[inline(always)]
-    pub(in super::super) fn find_only<'c, C: Context<'c>, K: KeyForm>(
+    pub(in super::super) fn find_only<'c, C: Context<'c>, K: KeyForm, const AGED: bool>(
         &self,
         cx: C,
         key: &K::Key<'_>,
@@ -396,10 +465,10 @@ impl Ref {
             "a path of others has `WHOLE_KEY`"
         );
 
-        let map = cx.source(self.table)?;
-        let key = RefKey::<K, false>::new(key, key.hash(map.hash()));
+        let source = cx.source(self.table)?;
+        let key = RefKey::<K, false, AGED>::new(key, key.hash(cx.view(source).hash()));
 
-        NumCell::at(key.aux(cx, map)?, self.cell.at).filter(NumCell::is_set)
+        NumCell::at(key.find(cx, source)?, self.cell.at).filter(NumCell::is_set)
     }
 
     /// Reads the variable that [`Ref::find_only`] has found, and takes it if it is read once.

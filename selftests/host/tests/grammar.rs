@@ -202,6 +202,7 @@ fn no_word_is_missing() {
         "snapshot()",
         "join(",
         "others",
+        "10s",
         "hist",
         "rhist",
     ] {

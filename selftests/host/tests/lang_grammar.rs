@@ -549,6 +549,120 @@ fn x_60_x_61_what_rows_keep() {
     }
 }
 
+#[test]
+fn x_65_how_long_starts_are_kept() {
+    for (time, ms) in [
+        ("100ms", 100),
+        ("0x64ms", 100),
+        ("10s", 10_000),
+        ("5m", 300_000),
+        ("1h", 3_600_000),
+        ("3600s", 3_600_000),
+    ] {
+        let text = format!("keys=node:v=ptr:expire({time})");
+        let p = compile(&KMALLOC, text.as_bytes()).expect(time);
+        let shown = String::from_utf8(line_of(&p, text.as_bytes())).expect("ASCII");
+
+        assert_eq!(p.expiry().map(|expiry| expiry.ms()), Some(ms));
+        let shown_time = time.replace("0x64", "100");
+        assert!(
+            shown
+                .trim_end()
+                .ends_with(&format!(":size=2048:expire({shown_time}) [active]")),
+            "{shown}"
+        );
+    }
+    for time in [
+        "^99ms",
+        "^3600001ms",
+        "^61m",
+        "^2h",
+        "^0s",
+        "^10",
+        "^s",
+        "^",
+        "^10us",
+        "^-1s",
+        "^1.5s",
+        "^10S",
+        "^99999999999999999999s",
+        "^1h30m",
+        "^99999999999999999h",
+    ] {
+        let text = format!("hist:keys=node:v=ptr:expire({time})");
+        explains(&KMALLOC, &text, Einval, InvalidExpiry);
+    }
+    explains(
+        &KMALLOC,
+        "hist:keys=node:v=ptr:expire(^10s",
+        Einval,
+        InvalidExpiry,
+    );
+    explains(
+        &KMALLOC,
+        "hist:keys=node:v=ptr:^expire",
+        Einval,
+        UnknownWord,
+    );
+    explains(
+        &KMALLOC,
+        "hist:keys=node:v=ptr:expire(10s):^expire(10s)",
+        Einval,
+        ExpiryTwice,
+    );
+}
+
+#[test]
+fn x_65_what_expires() {
+    for (text, kind) in [
+        ("keys=node:^expire(10s)", ExpiryNoVar),
+        ("keys=node:v=common_comm:^expire(10s)", ExpiryNoVar),
+        ("keys=$v:v=ptr+1:^expire(10s)", ExpiryNoVar),
+        (
+            "keys=node:v=ptr:onmax($v).save(ptr):^expire(10s)",
+            ExpiryTracks,
+        ),
+        (
+            "keys=node:v=ptr:^expire(10s):onchange($v).save(ptr)",
+            ExpiryTracks,
+        ),
+        (
+            "keys=node:v=ptr:^expire(10s):onover($v,5).save(ptr)",
+            ExpiryTracks,
+        ),
+        ("keys=node:v=ptr:expire(10s):^others", OthersVars),
+    ] {
+        explains(&KMALLOC, &format!("hist:{text}"), Einval, kind);
+    }
+    // Nothing has to find its way to a larger table.
+    for text in [
+        "keys=node:v=ptr,c=common_comm,s=common_stacktrace:size=128..256:expire(10s)",
+        "keys=node:v=common_pid.execname,w=ptr:size=128..256:expire(10s)",
+    ] {
+        let p = compile(&KMALLOC, text.as_bytes()).expect(text);
+
+        assert!(p.may_grow() && !p.moves());
+    }
+    let p = compile(&KMALLOC, b"keys=node:v=ptr:size=128..256").expect("right");
+    assert!(p.may_grow() && p.moves());
+
+    // As a size it does not tell a trigger from another one, but is that of the table.
+    let same = |a: &str, b: &str| {
+        let (a_text, b_text) = (format!("keys=node:v=ptr{a}"), format!("keys=node:v=ptr{b}"));
+        let (a, b) = (
+            compile(&KMALLOC, a_text.as_bytes()).expect("right"),
+            compile(&KMALLOC, b_text.as_bytes()).expect("right"),
+        );
+        (
+            a.same_shape(a_text.as_bytes(), &b, b_text.as_bytes()),
+            a.same_trigger(a_text.as_bytes(), &b, b_text.as_bytes()),
+        )
+    };
+    assert_eq!(same(":expire(60s)", ":expire(1m)"), (true, true));
+    assert_eq!(same(":expire(60s)", ":expire(61s)"), (false, true));
+    assert_eq!(same(":expire(60s)", ""), (false, true));
+}
+
 /// The words of a row that are copied, and those behind them, which are numbers.
 #[test]
 fn x_60_fixed_words() {

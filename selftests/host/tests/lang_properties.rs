@@ -200,6 +200,8 @@ fn trigger() -> impl Strategy<Value = String> {
         ":quantiles(99.9,50,0.5)",
         ":others",
         ":size=128..4096:others",
+        ":expire(10s)",
+        ":expire(100ms):size=128..4096",
         ":cont",
     ]);
     let filter = prop::sample::select(vec![

@@ -253,6 +253,86 @@ fn of_two_consumers_none_takes_half() {
     });
 }
 
+/// Starts that expire, of which the first generation has ended if `is_old`, and key 7 has begun in it with 1; and what ends
+/// them.
+fn expiring(is_old: bool) -> Arc<World> {
+    let mut world = World {
+        tables: Tables {
+            bits: 1,
+            cpus: 3,
+            hash: Hash::Seeded,
+        },
+        ..World::default()
+    };
+
+    world.add(&ZOO, ALL, "keys=common_pid:n=u8:expire(1s)");
+    world.add(&ZOO, ALL, "keys=common_pid:less=u64-$n");
+    let world = world.with_generations(0, 1 + u32::from(is_old) as usize);
+    assert!(call_with(&world, 0, 0, 7, 1).is_hit);
+    if is_old {
+        world.triggers[0].turn();
+    }
+    Arc::new(world)
+}
+
+/// How many starts were ended, and how many were overwritten or left, once no hit is under way.
+fn ended(world: &World) -> (u64, u64) {
+    let source = &world.triggers[0];
+    let left = (0..=source.next.len() as u32).map(|n| source.left(n));
+    let left: u64 = left.map(|left| left.expired + left.overwritten).sum();
+
+    (
+        world.triggers[1].map.account().hits,
+        left + source.overwritten(),
+    )
+}
+
+/// a start is ended once, also at the end of its generation; and if that is the last moment, it may have expired.
+#[test]
+fn of_two_ends_one_has_the_start_when_its_generation_ends() {
+    for is_old in [false, true] {
+        check(2, move || {
+            let world = expiring(is_old);
+            let others = [1, 2].map(|cpu| {
+                let world = world.clone();
+                thread::spawn(move || call_with(&world, 1, cpu, 7, 9).is_hit)
+            });
+            world.triggers[0].turn();
+            let [one, two] = others.map(|other| other.join().expect("thread"));
+            let (hits, left) = ended(&world);
+
+            assert_eq!((hits, hits + left), (u64::from(one) + u64::from(two), 1));
+            assert!(
+                is_old || hits == 1,
+                "a start of the youngest generation was lost"
+            );
+        });
+    }
+}
+
+/// a key begins again while it is ended and its generation ends: each start is ended or counted.
+#[test]
+fn a_start_an_end_and_the_end_of_a_generation() {
+    for is_old in [false, true] {
+        check(2, move || {
+            let world = expiring(is_old);
+            let [begin, end] = [(0, 1), (1, 2)].map(|(n, cpu)| {
+                let world = world.clone();
+                thread::spawn(move || call_with(&world, n, cpu, 7, 9).is_hit)
+            });
+            world.triggers[0].turn();
+            assert!(begin.join().expect("thread"));
+            let is_ended = end.join().expect("thread");
+            let (hits, left) = ended(&world);
+
+            assert_eq!((hits, left), (u64::from(is_ended), 2 - u64::from(is_ended)));
+            // The later one is in sight, unless it was this one that was ended.
+            let again = call_with(&world, 1, 0, 7, 9).is_hit;
+            assert!(again || is_ended);
+        });
+    }
+}
+
 /// What is there is the larger one, with its own row.
 #[test]
 fn of_two_maxima_the_larger_stays() {

@@ -180,6 +180,7 @@ fn each_call_is_accounted_for_once() {
             lost_saves: 1,
             lost_traces: 5,
             lost_limited: 4,
+            ..Account::default()
         }
     );
     assert_eq!(account.dropped(), 73);

@@ -49,6 +49,7 @@ fn map_with(bits: u32, tallies: &Tallies, cpus: u32, is_shared: bool) -> Map<Wor
     let dimensions = Dimensions {
         bits,
         grows_to: 8,
+        expires: false,
         others: true,
         key_words: 1,
         aux_words: 0,
@@ -471,6 +472,7 @@ fn the_memory_for_shards_grows_with_what_is_kept() {
         let dimensions = Dimensions {
             bits: 11,
             grows_to: 0,
+            expires: false,
             others: false,
             key_words: 1,
             aux_words: 0,

@@ -65,7 +65,7 @@ sub tables {
 		} elsif ($line =~ /^\{"type":"end",(.*)\}$/) {
 			my %end = $1 =~ /"(\w+)":(\d+)/g;
 			my $rows = $tables[-1]{rows};
-			my $hits = $tables[-1]{others} ? $tables[-1]{others}[0] : 0;
+			my $hits = ($tables[-1]{others} ? $tables[-1]{others}[0] : 0) + ($end{retired} // 0);
 			$hits += $_->[0] for values %$rows;
 			check("the entries of $line", $end{entries}, scalar keys %$rows);
 			check("the hits of $line", $end{hits}, $hits);

@@ -43,6 +43,7 @@ impl<H: KeyHash> Table<H> {
             let dimensions = Dimensions {
                 bits,
                 grows_to,
+                expires: false,
                 others,
                 key_words: 1,
                 aux_words: 2,

@@ -50,7 +50,7 @@ fn exchange_in(world: &World, path: &Path, at: u64, grows: bool) -> bool {
             next.take_keys(map, slots, program.fixed_words());
         }
     }
-    world.triggers[0].next = Some(next);
+    world.triggers[0].next = vec![next];
 
     let trigger = &world.triggers[0];
     hit(&world, at, &|| {

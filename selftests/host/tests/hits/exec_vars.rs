@@ -509,7 +509,7 @@ fn b_01_a_handler_compares_its_own_hit() {
     let number = NumCell::at(aux, world.triggers[n].program.vars()[0].cell().at).expect("aligned");
     for (path, prio) in world.paths(n).zip(5..) {
         let record = switch("a", 1, "b", 2, prio);
-        let ended = world.interrupted(&path, n, &record, &AROUND, &|| number.set(99));
+        let ended = world.interrupted(&path, n, &record, &AROUND, &|| _ = number.set(99));
 
         assert!(
             world.rows(n)[0].contains(&format!("max: {prio:>10}")),

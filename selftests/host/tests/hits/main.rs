@@ -28,6 +28,7 @@ mod exec_task;
 mod exec_threads;
 mod exec_trace;
 mod exec_vars;
+mod expiring;
 mod known_bugs;
 mod lang_exec;
 mod moving;

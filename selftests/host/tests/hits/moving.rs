@@ -125,7 +125,7 @@ fn run(world: &World, path: &Path, takes: bool, ops: &[Op]) {
                         let mut next = world.tables.map(shape).0;
                         next.reserve_for(old);
                         next.take_keys(old, 0..slots, fixed);
-                        world.triggers[0].next = Some(next);
+                        world.triggers[0].next = vec![next];
                         Stage::Prepared
                     }
                     Stage::Prepared => {

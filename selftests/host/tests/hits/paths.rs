@@ -499,8 +499,13 @@ fn each_path_is_that_of_some_trigger() {
             .split_once(":join(")
             .map_or(*keys, |(_, by)| &by[..by.len() - 1]);
 
-        let both =
-            ["u8", by].map(|others| [(others, DEFINED, ""), (others, NUMBERS, ":size=128..256")]);
+        let both = ["u8", by].map(|others| {
+            [
+                (others, DEFINED, ""),
+                (others, NUMBERS, ":size=128..256"),
+                (others, DEFINED, ":expire(1s)"),
+            ]
+        });
         for (others, defined, size) in both.into_iter().flatten() {
             let hash = match bits {
                 1 => Hash::Same,
@@ -515,14 +520,16 @@ fn each_path_is_that_of_some_trigger() {
             let mut world = world(&case).expect("it defines variables");
 
             for ([vals, vars, actions], event) in combinations() {
-                let text = format!("keys={keys}{vals}{vars}{actions}{own}");
+                for expiry in ["", ":expire(1s)"] {
+                    let text = format!("keys={keys}{vals}{vars}{actions}{own}{expiry}");
 
-                if world.try_add(&ZOO, event, text.as_bytes()).is_ok() {
-                    let Trigger { path, .. } = world.triggers.pop().expect("just added");
+                    if world.try_add(&ZOO, event, text.as_bytes()).is_ok() {
+                        let Trigger { path, .. } = world.triggers.pop().expect("just added");
 
-                    case.triggers.truncate(1);
-                    case.triggers.push((event, text));
-                    found.get_mut(path.name).expect("a path").push(case.clone());
+                        case.triggers.truncate(1);
+                        case.triggers.push((event, text));
+                        found.get_mut(path.name).expect("a path").push(case.clone());
+                    }
                 }
             }
         }

@@ -560,15 +560,31 @@ fn the_last_line_has_the_account() {
         lost_saves: 6,
         lost_traces: 7,
         lost_limited: 8,
+        overwritten: 9,
+        expired: 10,
     };
-    let line = |groups| written(|out| json::end(&Program::empty(), &account, 2, groups, out));
+    let line = |groups, retired| {
+        written(|out| {
+            let end = json::End {
+                entries: 2,
+                groups,
+                retired,
+            };
+            json::end(&Program::empty(), &account, &end, out)
+        })
+    };
     let mut end = json!({
         "type": "end", "entries": 2, "calls": 24, "hits": 12, "dropped_full": 3, "dropped_nested": 4,
         "ignored": 5, "lost_saves": 6, "lost_traces": 7,
     });
-    assert_eq!(parsed(&line(None)), end);
+    assert_eq!(parsed(&line(None, None)), end);
     end["groups"] = 1.into();
-    assert_eq!(parsed(&line(Some(1))), end);
+    assert_eq!(parsed(&line(Some(1), None)), end);
+    // of starts that expire.
+    end["retired"] = 2.into();
+    end["expired"] = 10.into();
+    end["overwritten"] = 9.into();
+    assert_eq!(parsed(&line(Some(1), Some(2))), end);
 }
 
 #[test]

@@ -15,6 +15,7 @@ mod lang_common;
 mod run;
 
 mod nested_exec;
+mod nested_expire;
 mod nested_grow;
 mod nested_map;
 mod nested_tally;

@@ -180,7 +180,7 @@ fn growing(has_key: bool, hash: Hash) -> World {
     let old = &world.triggers[A].map;
     next.reserve_for(old);
     next.take_keys(old, 0..8, 0);
-    world.triggers[A].next = Some(next);
+    world.triggers[A].next = vec![next];
     world
 }
 

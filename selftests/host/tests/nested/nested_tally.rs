@@ -47,6 +47,7 @@ fn table(is_shared: bool) -> Table {
     let dimensions = Dimensions {
         bits: 1,
         grows_to: 0,
+        expires: false,
         others: false,
         key_words: 1,
         aux_words: 0,

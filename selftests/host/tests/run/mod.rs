@@ -37,7 +37,6 @@ use rust_hist::{
         LookupError,
         MatchedField,
         MissedIn,
-        MovingSource,
         Needs,
         Outcome,
         Program,
@@ -68,8 +67,10 @@ use rust_hist::{
         HEADER, //
     },
     sync::{
+        Acquire,
         Atomic,
-        Relaxed, //
+        Relaxed,
+        Release, //
     },
     text::Out,
     tracing_map::{
@@ -89,14 +90,10 @@ use std::{
     any::type_name,
     cell::RefCell,
     fmt,
-    sync::{
-        atomic::{
-            AtomicBool,
-            Ordering, //
-        },
-        Arc, //
-    }, //
+    sync::Arc, //
 };
+
+mod expiring;
 
 /// CPUs that records come from, [`AROUND`] among them.
 pub(crate) const CPUS: u32 = 4;
@@ -109,10 +106,12 @@ pub(crate) struct Trigger {
     pub(crate) map: Map<Words, Hash>,
     /// The words of the map.
     pub(crate) words: Words,
-    /// A map that takes the place of the other one when [`Trigger::exchange`] says so.
-    pub(crate) next: Option<Map<Words, Hash>>,
-    is_exchanged: AtomicBool,
-    is_settled: AtomicBool,
+    /// Maps that take the place of the one before when [`Trigger::exchange`] says so.
+    pub(crate) next: Vec<Map<Words, Hash>>,
+    /// The number of the map that hits use, and that of the oldest one in which others look for variables. Where there are
+    /// no further maps nobody looks at them.
+    live: Atomic<u32>,
+    oldest: Atomic<u32>,
     /// What is left of its `limit()`.
     pub(crate) turns: Turns,
     /// What the hits need.
@@ -124,40 +123,60 @@ pub(crate) struct Trigger {
 impl Trigger {
     /// Has hits go to the next map.
     pub(crate) fn exchange(&self) {
-        assert!(self.next.is_some());
-        self.is_exchanged.store(true, Ordering::Release);
+        // As in `Table::exchange`.
+        let live = self.number() + 1;
+
+        assert!((live as usize) <= self.next.len());
+        self.live.store(live, Release);
     }
 
     /// Calls `hit` for a hit that has begun before the exchange.
     pub(crate) fn as_before<R>(&self, hit: impl FnOnce() -> R) -> R {
-        let was = self.is_exchanged.swap(false, Ordering::Relaxed);
-        let ended = hit();
+        let live = self.number();
 
-        self.is_exchanged.store(was, Ordering::Relaxed);
+        self.live.store(live.saturating_sub(1), Relaxed);
+        let ended = hit();
+        self.live.store(live, Relaxed);
         ended
     }
 
-    /// Says that all has come to the next map.
+    /// Takes the maps before the one that hits use out of sight: all of their variables have come to that, or expire.
     pub(crate) fn settle(&self) {
-        self.is_settled.store(true, Ordering::Release);
+        self.hide(self.number());
     }
 
-    /// The maps in which a hit of another trigger looks for variables now.
-    fn moving(&self) -> MovingSource<'_, Words, Hash> {
-        let live = self.live();
-        let is_moving = self.next.is_some()
-            && !core::ptr::eq(live, &self.map)
-            && !self.is_settled.load(Ordering::Acquire);
+    /// Takes the maps before another one out of sight.
+    pub(crate) fn hide(&self, number: u32) {
+        // As in `Table::grow` and `Epochs::hide`.
+        self.oldest.store(number, Release);
+    }
 
-        (is_moving.then(|| self.map.view()), live.view())
+    /// The number of the map that hits use.
+    fn number(&self) -> u32 {
+        match self.next.is_empty() {
+            true => 0,
+            // As in `Table::in_hit`.
+            false => self.live.load(Acquire),
+        }
+    }
+
+    /// The map before another one, if others look for variables there.
+    fn replaced(&self, number: u32) -> Option<u32> {
+        // As in `Live::replaced`.
+        (number > 0 && number > self.oldest.load(Acquire)).then(|| number - 1)
+    }
+
+    /// A map by its number.
+    pub(crate) fn numbered(&self, number: u32) -> &Map<Words, Hash> {
+        match number.checked_sub(1) {
+            None => &self.map,
+            Some(n) => &self.next[n as usize],
+        }
     }
 
     /// The map that a hit gets which asks for it now.
     pub(crate) fn live(&self) -> &Map<Words, Hash> {
-        match &self.next {
-            Some(next) if self.is_exchanged.load(Ordering::Acquire) => next,
-            _ => &self.map,
-        }
+        self.numbered(self.number())
     }
 }
 
@@ -187,6 +206,7 @@ impl Tables {
             aux_words: program.aux_words(),
             sums: program.sums(),
             others: program.others(),
+            expires: program.expiry().is_some(),
             // A table of a test may grow once.
             grows_to: program.grows_to().map_or(0, |_| self.bits + 1),
         };
@@ -294,9 +314,9 @@ impl World {
             program: Arc::new(program),
             map,
             words,
-            next: None,
-            is_exchanged: AtomicBool::new(false),
-            is_settled: AtomicBool::new(false),
+            next: Vec::new(),
+            live: Atomic::<u32>::new(0),
+            oldest: Atomic::<u32>::new(0),
             turns: Turns::new(),
             needs,
             path: program::select::<Path>(&needs),
@@ -310,7 +330,7 @@ impl World {
         let is_nested = event.0 == SYNTHETIC || program.actions().iter().any(generates);
         let sources = program.refs().iter().map(|reference| {
             let source = &self.triggers[usize::from(reference.table())];
-            (source.program.key_words(), source.program.may_grow())
+            (source.program.key_words(), source.program.moves())
         });
 
         program.needs(!shape.per_cpu(), is_nested, sources)
@@ -326,9 +346,9 @@ impl World {
                 program: trigger.program.clone(),
                 map,
                 words,
-                next: None,
-                is_exchanged: AtomicBool::new(false),
-                is_settled: AtomicBool::new(false),
+                next: Vec::new(),
+                live: Atomic::<u32>::new(0),
+                oldest: Atomic::<u32>::new(0),
                 turns: Turns::new(),
                 ..*trigger
             }
@@ -616,6 +636,7 @@ impl<'w> Context<'w> for InWorld<'w> {
     type Storage = Words;
     type Hash = Hash;
     type NewEntry = Self;
+    type Source = (&'w Trigger, u32);
 
     fn program(&self) -> &'w Program {
         &self.trigger.program
@@ -629,16 +650,18 @@ impl<'w> Context<'w> for InWorld<'w> {
         self.trigger.live().view()
     }
 
-    fn source(&self, table: u16) -> Option<MapView<'w, Words, Hash>> {
+    fn source(&self, table: u16) -> Option<Self::Source> {
         let trigger = self.world.triggers.get(usize::from(table))?;
 
-        Some(trigger.live().view())
+        Some((trigger, trigger.number()))
     }
 
-    fn moving_source(&self, table: u16) -> Option<MovingSource<'w, Words, Hash>> {
-        let trigger = self.world.triggers.get(usize::from(table))?;
+    fn view(&self, (trigger, number): Self::Source) -> MapView<'w, Words, Hash> {
+        trigger.numbered(number).view()
+    }
 
-        Some(trigger.moving())
+    fn replaced(&self, (trigger, number): Self::Source) -> Option<Self::Source> {
+        trigger.replaced(number).map(|number| (trigger, number))
     }
 
     fn is_too_deep(&self) -> bool {

@@ -1,0 +1,381 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Tables whose starts expire: their generations.
+//!
+//! `tracing_map/expire.rs` has what a generation is. One ends after the time of `expire(T)`, or early if its map is crowded
+//! and must not be larger. With `size=A..B` a larger map takes the place of one that is crowded within a generation, which
+//! so may have several maps. Whoever looks for a start goes from one map to that before it by `Live::replaced`.
+//!
+//! The rows of all generations are those of the table; what those have counted that are gone is in its account.
+//!
+//! Context: process, may sleep. A failure is `ENOMEM`, and nothing has changed then.
+
+use super::{
+    emptied,
+    take,
+    Epochs,
+    HistMap,
+    Live,
+    Table,
+    CONTENT,
+    FAILED, //
+};
+use crate::{
+    expiry::Expiry,
+    ffi::{
+        clock::Moment,
+        guard::{
+            wait_for_hits,
+            EventMutex,
+            EventMutexHeld, //
+        }, //
+    },
+    program::Program,
+    sync::{
+        Relaxed,
+        Release, //
+    },
+    tracing_map::{
+        Account,
+        Dimensions, //
+    }, //
+};
+use core::{
+    iter::once,
+    ptr::null_mut, //
+};
+use kernel::{
+    prelude::*,
+    sync::{
+        Arc,
+        UniqueArc, //
+    }, //
+};
+
+/// How much later an attempt comes after one that has failed for want of memory, in ns.
+const LATER: u64 = 1_000_000_000;
+
+/// The maps before the one that hits go to, of all generations that are not gone, the oldest first; and what those that are
+/// gone have counted.
+pub(super) struct Generations {
+    older: KVec<Arc<Live>>,
+    gone: Account,
+    /// Whether starts in the table expire, so that there may be any.
+    expires: bool,
+}
+
+impl Generations {
+    /// Adds the map that hits went to.
+    pub(super) fn with(self, live: Arc<Live>) -> Maps {
+        Maps { live, before: self }
+    }
+}
+
+/// The maps of a table at one moment, for one who keeps them.
+pub(crate) struct Maps {
+    live: Arc<Live>,
+    before: Generations,
+}
+
+impl Maps {
+    /// All of them, the youngest first.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &HistMap> + Clone {
+        let older = self.before.older.iter().rev();
+        Iterator::chain(once(&self.live), older).map(|live| &live.map)
+    }
+
+    /// The youngest one.
+    pub(crate) fn youngest(&self) -> &HistMap {
+        &self.live.map
+    }
+
+    /// Whether a key may be in more than one of them.
+    pub(crate) fn are_several(&self) -> bool {
+        !self.before.older.is_empty()
+    }
+
+    /// The hits of maps that are gone, if starts expire.
+    pub(crate) fn retired(&self) -> Option<u64> {
+        self.before.expires.then_some(self.before.gone.hits)
+    }
+
+    /// All that was counted.
+    pub(crate) fn account(&self) -> Account {
+        self.account_of(self.iter().map(HistMap::hits).fold(0, u64::wrapping_add))
+    }
+
+    /// All that was counted, for a caller who knows the hits of these maps already.
+    pub(crate) fn account_of(&self, hits: u64) -> Account {
+        let mut hits = Some(hits);
+        self.iter().fold(self.before.gone, |sum, map| {
+            sum.plus(&map.account_of(hits.take().unwrap_or(0)))
+        })
+    }
+
+    /// How many keys there are.
+    pub(crate) fn keys(&self) -> usize {
+        let keys = |(n, map): (usize, &HistMap)| map.alone(self.iter().take(n));
+        self.iter().enumerate().map(keys).sum()
+    }
+
+    /// How many there are before the youngest.
+    pub(super) fn older(&self) -> usize {
+        self.before.older.len()
+    }
+
+    /// The bytes that they take.
+    pub(super) fn bytes(&self) -> usize {
+        let older = self.before.older.iter().map(|live| live.bytes());
+        self.live.bytes() + older.sum::<usize>()
+    }
+
+    /// Whether they are the same.
+    pub(super) fn are(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.live, &other.live)
+    }
+
+    /// The same once more, in `room`, which is enough.
+    pub(super) fn again(&self, mut room: KVec<Arc<Live>>) -> Result<Self> {
+        room.extend_from_slice(&self.before.older, GFP_KERNEL)?;
+        let before = Generations {
+            older: room,
+            ..self.before
+        };
+        Ok(before.with(self.live.clone()))
+    }
+
+    /// Gives up all but the youngest.
+    pub(super) fn into_live(self) -> Option<Arc<Live>> {
+        Some(self.live)
+    }
+}
+
+/// Why a map takes the place of another one.
+#[derive(Clone, Copy, PartialEq)]
+enum Why {
+    /// It is larger.
+    Room,
+    /// A generation ends.
+    Turn,
+}
+
+impl Epochs {
+    /// Takes the maps that were no longer the youngest when the generation before this one ended out of sight, and says how
+    /// many these are. The others are not the youngest any more at the end of this one.
+    fn hide(&mut self, live: &Live) -> usize {
+        let old = core::mem::replace(&mut self.old, self.older.len());
+        let youngest = self.older.get(old).map_or(live, |older| older);
+        // ORDERING: pairs with `Acquire` in `Live::replaced`; a hit that does not see the others need not see anything else.
+        youngest.replaced.store(null_mut(), Release);
+        old
+    }
+}
+
+/// When a generation of the table of a program ends that begins now.
+pub(super) fn after(program: &Program) -> u64 {
+    let ms = program.expiry().map_or(0, Expiry::ms);
+    Moment::now().monotonic.saturating_add(ms * 1_000_000)
+}
+
+impl Table {
+    /// Whether starts in the table expire.
+    pub(crate) fn expires(&self) -> bool {
+        self.form.dimensions.expires
+    }
+
+    /// The most elements that a map of the table has.
+    fn most_elts(&self) -> usize {
+        let Dimensions { bits, grows_to, .. } = self.form.dimensions;
+        1 << bits.max(grows_to)
+    }
+
+    /// How often they did early, if they do.
+    pub(crate) fn forced(&self, held: &EventMutexHeld) -> Option<u64> {
+        self.expires().then(|| self.epochs.get(held).grown.forced)
+    }
+
+    /// The maps of the table, for a reader. In memory of their own: readers have much on their stacks.
+    #[inline(never)]
+    pub(crate) fn maps(&self, held: &EventMutexHeld) -> Result<KBox<Maps>> {
+        let live = self.live(held);
+        let epochs = self.epochs.get(held);
+        let mut older = KVec::new();
+        if !epochs.older.is_empty() {
+            older.extend_from_slice(&epochs.older, GFP_KERNEL_ACCOUNT)?;
+        }
+        let before = Generations {
+            older,
+            gone: epochs.gone,
+            expires: self.expires(),
+        };
+        Ok(KBox::new(before.with(live), GFP_KERNEL_ACCOUNT)?)
+    }
+
+    /// Begins the first generation, and returns those that were there.
+    pub(super) fn begin(&self, held: &EventMutexHeld) -> Generations {
+        let epochs = self.epochs.get(held);
+        epochs.old = 0;
+        epochs.due = self.next_due();
+        if epochs.readers == 0 {
+            epochs.spare = None;
+        }
+        Generations {
+            older: take(&mut epochs.older),
+            gone: take(&mut epochs.gone),
+            expires: self.expires(),
+        }
+    }
+
+    /// When a generation that begins now is to end.
+    fn next_due(&self) -> u64 {
+        after(&self.definition.program)
+    }
+
+    /// When the generation of the table is to end, in ns of the monotonic clock, if starts in it expire.
+    pub(crate) fn due(&self, held: &EventMutexHeld) -> Option<u64> {
+        self.expires().then(|| self.epochs.get(held).due)
+    }
+
+    /// Gives a table whose starts expire another map, if it still needs one: a larger one if it is crowded and may grow, else
+    /// an empty one, at the end of a generation. For one thread.
+    ///
+    /// A failure is not followed by the next attempt at once.
+    pub(crate) fn succeed(&self) -> Result {
+        let is_due = self.epochs.get(&EventMutex::lock()).due <= Moment::now().monotonic;
+        let done = self.try_succeed(is_due);
+        if done.is_err() {
+            self.leave_room(FAILED);
+            if is_due {
+                self.epochs.get(&EventMutex::lock()).due = Moment::now().monotonic + LATER;
+            }
+        }
+        done
+    }
+
+    fn try_succeed(&self, is_due: bool) -> Result {
+        let maps = self.maps(&EventMutex::lock())?;
+        let young = &maps.live;
+        if !is_due && !young.map.is_crowded() {
+            self.leave_room(CONTENT);
+            return Ok(());
+        }
+        if is_due && young.map.used() == 0 && !maps.are_several() {
+            // There is nothing that could expire.
+            let due = self.next_due();
+            self.epochs.get(&EventMutex::lock()).due = due;
+            return Ok(());
+        }
+        if !is_due && young.map.shape().elts() < self.most_elts() {
+            match Live::new(self.like(young, 1), false) {
+                Ok(larger) => return self.put(larger, young, Why::Room),
+                Err(_) => self.epochs.get(&EventMutex::lock()).grown.failed += 1,
+            }
+        }
+        self.turn(maps, !is_due)
+    }
+
+    /// Ends a generation; early if it `is_forced`.
+    fn turn(&self, mut maps: KBox<Maps>, is_forced: bool) -> Result {
+        let spare = self.epochs.get(&EventMutex::lock()).spare.take();
+        let fresh = spare.filter(|spare| spare.map.shape() == maps.live.map.shape());
+        let fresh = match fresh {
+            None => Live::new(self.like(&maps.live, 0), false).ok(),
+            fresh => fresh,
+        };
+        let is_late = fresh.is_none();
+        let hidden = {
+            let held = EventMutex::lock();
+            let epochs = self.epochs.get(&held);
+            // Without memory there must be a map to use again.
+            if is_late && epochs.old == 0 {
+                return Err(ENOMEM);
+            }
+            // It may have been cleared, or consumed.
+            if !Arc::ptr_eq(&self.live(&held), &maps.live) {
+                return Ok(());
+            }
+            epochs.older.reserve(1, GFP_KERNEL)?;
+            epochs.grown.forced += u64::from(is_forced);
+            epochs.hide(&maps.live)
+        };
+        if let Some(fresh) = fresh {
+            self.put(fresh, &maps.live, Why::Turn)?;
+        }
+        wait_for_hits();
+        self.settle(&maps, hidden);
+
+        // Those that are hidden are the first ones.
+        let Maps { live, before } = &mut *maps;
+        let mut hidden = before.older.drain_all().take(hidden);
+        let again = hidden.find_map(|old| {
+            let is_like = old.map.shape() == live.map.shape();
+            is_like.then(|| emptied(old)).flatten()
+        });
+        drop(hidden);
+        match again {
+            Some(again) if is_late => self.put(again, &maps.live, Why::Turn),
+            None if is_late => Err(ENOMEM),
+            Some(again) => {
+                self.keep(again, is_forced);
+                Ok(())
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Counts what has become of the starts in the first maps, which no hit finds any more, and all else that they have
+    /// counted as that of maps that are gone.
+    fn settle(&self, maps: &Maps, hidden: usize) {
+        let program = &self.definition.program;
+        let older = &maps.before.older;
+        for (n, old) in older.iter().enumerate().take(hidden) {
+            let younger = maps.iter().take(older.len() - n);
+            let left = old.map.left(younger, |aux| program.is_left(aux));
+            let mut account = old.map.account();
+            account.expired = left.expired;
+            account.overwritten = account.overwritten.wrapping_add(left.overwritten);
+
+            let held = EventMutex::lock();
+            let epochs = self.epochs.get(&held);
+            // Whoever has cleared or consumed the table meanwhile has begun to count anew.
+            let at = epochs.older.iter().position(|own| Arc::ptr_eq(own, old));
+            if at.is_some_and(|at| epochs.older.remove(at).is_ok()) {
+                epochs.old = epochs.old.saturating_sub(1);
+                epochs.gone = epochs.gone.plus(&account);
+            }
+        }
+    }
+
+    /// Puts a map in the place of `young`, unless that is not the live one any more.
+    fn put(&self, next: UniqueArc<Live>, young: &Arc<Live>, why: Why) -> Result {
+        // ORDERING: hits see it with the address of the map, which `exchange` stores. They look there only.
+        next.replaced.store(Arc::as_ptr(young).cast_mut(), Relaxed);
+        let held = EventMutex::lock();
+        if !Arc::ptr_eq(&self.live(&held), young) {
+            return Ok(());
+        }
+        let epochs = self.epochs.get(&held);
+        epochs.older.reserve(1, GFP_KERNEL)?;
+        self.leave_room(CONTENT);
+        let young = self.exchange(next.into(), &held);
+        let due = self.next_due();
+        let epochs = self.epochs.get(&held);
+        // There is room.
+        epochs.older.push(young, GFP_KERNEL)?;
+        match why {
+            Why::Room => epochs.grown.times += 1,
+            Why::Turn => (epochs.old, epochs.due) = (epochs.older.len(), due),
+        }
+        Ok(())
+    }
+
+    /// Keeps a map for the next generation if that is to begin without delay, or if readers want it.
+    fn keep(&self, spare: UniqueArc<Live>, is_forced: bool) {
+        let held = EventMutex::lock();
+        let fits = self.live(&held).map.shape() == spare.map.shape();
+        let epochs = self.epochs.get(&held);
+        if fits && epochs.spare.is_none() && (is_forced || epochs.readers > 0) {
+            epochs.spare = Some(spare);
+        }
+    }
+}
