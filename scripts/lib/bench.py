@@ -310,8 +310,8 @@ rust_hist: benchmarks of {arch}
 {line}
 
 What ``make bench ARCH={arch}`` measures, in the guest of that architecture, beside what ours costs on x86-64, by
-``selftests/bench/baseline``; :doc:`benchmarks` has all of x86-64, and says what the rows are. An instruction of {arch} adds
-nothing to memory and loads from one address at a time, so the same work takes more of them.
+``selftests/bench/baseline``; :doc:`benchmarks` has all of x86-64. Only atomic instructions of {arch} add to memory, none
+compares with a word there, and none exchanges two words, so what ours does takes more of them than on x86-64.
 """
 
 
@@ -446,7 +446,7 @@ def others(figures, counts, head, elsewhere):
     units = {"total": counts, "row": f"{counts} a row", "bytes": "bytes of memory", "hit": counts}
     rows = [[f.text if f.unit != "hit" else "a hit that is dropped, " + f.text, units[f.unit]] + row(name, c, ours, elsewhere)
             for name, c, ours in pairs(figures) for f in [c or ours]
-            if f.unit != "hit" or FULL.match(name)]
+            if f.unit in units and (f.unit != "hit" or FULL.match(name))]
     return ["Creation, reading, memory, full tables", "======================================", ""] + table(
         ["what", "in"] + head, rows)
 
