@@ -310,8 +310,8 @@ rust_hist: benchmarks of {arch}
 {line}
 
 What ``make bench ARCH={arch}`` measures, in the guest of that architecture, beside what ours costs on x86-64, by
-``selftests/bench/baseline``; :doc:`benchmarks` has all of x86-64. Only atomic instructions of {arch} add to memory, none
-compares with a word there, and none exchanges two words, so what ours does takes more of them than on x86-64.
+``selftests/bench/baseline``; :doc:`benchmarks` has all of x86-64. Instructions of {arch}, but atomic ones, either
+access memory or compute, so what ours does takes more of them than on x86-64.
 """
 
 
