@@ -33,7 +33,8 @@ pub use self::host::interrupted;
 /// The version of the edge for this architecture; that of a model where tests want to see each access, or where a host has
 /// no version.
 ///
-/// It has `local_add()`, `local_inc()`, `local_cmpxchg()`, `order_writes()`, `has_pairs()` and `cmpxchg_pair()`, as described in
+/// It has `local_add()`, `local_inc()`, `local_cmpxchg()`, `order_writes()`, `has_pairs()`, `cmpxchg_pair()`, `load_8()`,
+/// `load_4()`, `load_2()` and `store_8()`, as described in
 /// [`sync/x86_64.rs`](srctree/rust_hist/sync/x86_64.rs).
 #[cfg(all(
     not(any(loom, miri, nested)),
@@ -113,6 +114,31 @@ pub fn local_raise(words: &[Atomic<u64>], at: usize, v: u64) {
             Err(now) => held = now,
         }
     }
+}
+
+/// Returns 8 bytes as a number, by one load wherever they lie, as C does. Of bytes the compiler does not know that they are
+/// aligned, and on some architectures it takes one after the other.
+#[inline(always)]
+pub fn load_8(bytes: &[u8; 8]) -> u64 {
+    arch::load_8(bytes)
+}
+
+/// The same of 4 bytes.
+#[inline(always)]
+pub fn load_4(bytes: &[u8; 4]) -> u32 {
+    arch::load_4(bytes)
+}
+
+/// The same of 2 bytes.
+#[inline(always)]
+pub fn load_2(bytes: &[u8; 2]) -> u16 {
+    arch::load_2(bytes)
+}
+
+/// Makes 8 bytes `number`, by one store wherever they lie.
+#[inline(always)]
+pub fn store_8(bytes: &mut [u8; 8], number: u64) {
+    arch::store_8(bytes, number);
 }
 
 /// How often [`Pair::load`] tries to read both words before it exchanges them.
@@ -506,6 +532,26 @@ mod host {
         /// Whether there are pairs.
         pub(in super::super) fn has_pairs() -> bool {
             true
+        }
+
+        /// Returns 8 bytes as a number.
+        pub(in super::super) fn load_8(bytes: &[u8; 8]) -> u64 {
+            u64::from_ne_bytes(*bytes)
+        }
+
+        /// Returns 4 bytes as a number.
+        pub(in super::super) fn load_4(bytes: &[u8; 4]) -> u32 {
+            u32::from_ne_bytes(*bytes)
+        }
+
+        /// Returns 2 bytes as a number.
+        pub(in super::super) fn load_2(bytes: &[u8; 2]) -> u16 {
+            u16::from_ne_bytes(*bytes)
+        }
+
+        /// Makes 8 bytes `number`.
+        pub(in super::super) fn store_8(bytes: &mut [u8; 8], number: u64) {
+            *bytes = number.to_ne_bytes();
         }
     }
 

@@ -56,8 +56,6 @@ HIST_HELPER(struct trace_event_file *hist_helper_event_file_file(struct file *fi
 HIST_HELPER(void hist_helper_list_add_tail_rcu(struct list_head *node, struct list_head *head),
 		list_add_tail_rcu(node, head));
 HIST_HELPER(void hist_helper_list_del_rcu(struct list_head *node), list_del_rcu(node));
-HIST_HELPER(struct ring_buffer_event *hist_helper_scratch_record(void),
-		return __this_cpu_read(trace_buffered_event));
 /* bindgen does not know where they are, see bindings.rs */
 HIST_HELPER(const char *hist_helper_current_comm(void), return current->comm);
 HIST_HELPER(pid_t hist_helper_current_tgid(void), return current->tgid);

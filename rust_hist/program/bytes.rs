@@ -4,6 +4,12 @@
 //!
 //! Context: any, NMI included. Never panics.
 
+use crate::sync::{
+    load_2,
+    load_4,
+    load_8, //
+};
+
 /// A signed number in 64 bits.
 #[inline(always)]
 pub(super) fn widen(value: impl Into<i64>) -> u64 {
@@ -11,36 +17,49 @@ pub(super) fn widen(value: impl Into<i64>) -> u64 {
     value.into() as u64
 }
 
-/// As [`array_at`], of a place in a format.
+/// The number of 8 bytes at `at`; 0 unless all are inside, here and below.
 #[inline(always)]
-pub(super) fn bytes<const N: usize>(record: &[u8], at: u32) -> [u8; N] {
-    // CAST: tracing needs 32-bit pointers at least.
-    array_at(record, at as usize)
+pub(super) fn u64_at(record: &[u8], at: usize) -> u64 {
+    chunk(record, at).map_or(0, load_8)
+}
+
+/// That of 4 bytes.
+#[inline(always)]
+pub(super) fn u32_at(record: &[u8], at: usize) -> u32 {
+    chunk(record, at).map_or(0, load_4)
+}
+
+/// That of 2 bytes.
+#[inline(always)]
+pub(super) fn u16_at(record: &[u8], at: usize) -> u16 {
+    chunk(record, at).map_or(0, load_2)
+}
+
+/// That of one byte.
+#[inline(always)]
+pub(super) fn u8_at(record: &[u8], at: usize) -> u8 {
+    record.get(at).copied().unwrap_or(0)
+}
+
+/// `N` bytes at `at`, if all are inside.
+#[inline(always)]
+fn chunk<const N: usize>(record: &[u8], at: usize) -> Option<&[u8; N]> {
+    // OVERFLOW: then it ends before it begins, and is not inside.
+    record.get(at..at.wrapping_add(N))?.first_chunk()
 }
 
 /// A word of eight bytes; 0 of any other number of them.
 #[inline(always)]
 pub(super) fn word_in(bytes: &[u8]) -> u64 {
-    u64::from_ne_bytes(bytes.try_into().unwrap_or_default())
-}
-
-/// `N` bytes at `at`; zeros unless all are inside.
-#[inline(always)]
-pub(super) fn array_at<const N: usize>(record: &[u8], at: usize) -> [u8; N] {
-    // OVERFLOW: then it ends before it begins, and is not inside.
-    record
-        .get(at..at.wrapping_add(N))
-        .and_then(|bytes| bytes.first_chunk::<N>())
-        .copied()
-        .unwrap_or([0; N])
+    bytes.try_into().map_or(0, load_8)
 }
 
 /// Eight bytes at `at`, with zeros for those that are not inside.
 #[inline(always)]
 pub(super) fn text_word(record: &[u8], at: u32) -> u64 {
-    // CAST: as in `bytes`.
+    // CAST: tracing needs 32-bit pointers at least.
     match record.get(at as usize..).and_then(<[u8]>::first_chunk) {
-        Some(word) => u64::from_ne_bytes(*word),
+        Some(word) => load_8(word),
         None => last_word(record, at),
     }
 }
@@ -50,7 +69,7 @@ pub(super) fn text_word(record: &[u8], at: u32) -> u64 {
 #[inline(never)]
 fn last_word(record: &[u8], at: u32) -> u64 {
     let mut word = [0; size_of::<u64>()];
-    // CAST: as in `bytes`.
+    // CAST: tracing needs 32-bit pointers at least.
     let rest = record.get(at as usize..).unwrap_or(&[]);
 
     for (to, from) in word.iter_mut().zip(rest) {

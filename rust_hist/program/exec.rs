@@ -61,7 +61,10 @@ use core::ops::Deref;
 use self::text::WORD;
 
 use super::{
-    bytes::array_at,
+    bytes::{
+        u32_at,
+        u64_at, //
+    },
     eval::Inputs,
     Field,
     Op,
@@ -223,7 +226,7 @@ fn index(bits: u32) -> usize {
 /// The place and the length that the location word at `offset` gives.
 #[inline]
 fn location(record: &[u8], offset: u32) -> (usize, usize) {
-    let word = u32::from_ne_bytes(array_at(record, index(offset)));
+    let word = u32_at(record, index(offset));
 
     (index(word & 0xffff), index(word >> 16))
 }
@@ -235,7 +238,7 @@ fn location(record: &[u8], offset: u32) -> (usize, usize) {
 #[inline(always)]
 fn stack_at(record: &[u8], offset: u32, room: usize) -> &[u8] {
     let at = location(record, offset).0;
-    let count = u64::from_ne_bytes(array_at(record, at));
+    let count = u64_at(record, at);
     let frames = record
         .get(at..)
         .and_then(|from| from.get(WORD..))

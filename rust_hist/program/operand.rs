@@ -21,8 +21,11 @@ use crate::bucket::{
 
 use super::{
     bytes::{
-        bytes,
         text_word,
+        u16_at,
+        u32_at,
+        u64_at,
+        u8_at,
         widen, //
     },
     reciprocal::Reciprocal,
@@ -417,17 +420,21 @@ impl Operand {
     /// Its value before anything is done with it, if it is simple.
     #[inline(always)]
     pub(super) fn load(&self, record: &[u8], cpu: impl Fn() -> u32) -> Option<u64> {
+        // CAST: tracing needs 32-bit pointers at least.
+        let at = self.at as usize;
+
         if self.is_word {
-            return Some(u64::from_ne_bytes(bytes(record, self.at)));
+            return Some(u64_at(record, at));
         }
+        // CAST: a signed number has the same bits.
         Some(match self.source {
-            Source::U64 => u64::from_ne_bytes(bytes(record, self.at)),
-            Source::U32 => u32::from_ne_bytes(bytes(record, self.at)).into(),
-            Source::S32 => widen(i32::from_ne_bytes(bytes(record, self.at))),
-            Source::U16 => u16::from_ne_bytes(bytes(record, self.at)).into(),
-            Source::S16 => widen(i16::from_ne_bytes(bytes(record, self.at))),
-            Source::U8 => u8::from_ne_bytes(bytes(record, self.at)).into(),
-            Source::S8 => widen(i8::from_ne_bytes(bytes(record, self.at))),
+            Source::U64 => u64_at(record, at),
+            Source::U32 => u32_at(record, at).into(),
+            Source::S32 => widen(u32_at(record, at) as i32),
+            Source::U16 => u16_at(record, at).into(),
+            Source::S16 => widen(u16_at(record, at) as i16),
+            Source::U8 => u8_at(record, at).into(),
+            Source::S8 => widen(u8_at(record, at) as i8),
             Source::Const => self.value,
             Source::Cpu => cpu().into(),
             Source::Text

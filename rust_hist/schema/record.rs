@@ -18,7 +18,8 @@ use super::{
 };
 use crate::{
     field::SynthClass,
-    limits::STACK_DEPTH, //
+    limits::STACK_DEPTH,
+    sync::store_8, //
 };
 
 /// Maximum bytes of a string without a fixed offset, its NUL included (`MAX_STRING_SIZE`).
@@ -282,7 +283,7 @@ impl Schema {
                 }
             };
 
-            *slot.first_chunk_mut().ok_or(Lost::TooLong)? = word.to_ne_bytes();
+            store_8(slot.first_chunk_mut().ok_or(Lost::TooLong)?, word);
         }
         rest.clear();
         Ok(())
@@ -316,7 +317,7 @@ impl Schema {
 
         for ((i, field), slot) in (0..FIELDS_MAX).zip(self.fields.iter()).zip(slots.by_ref()) {
             if let Some(slot) = slot.first_chunk_mut() {
-                *slot = in_slot(values.number(i), field.unused).to_ne_bytes();
+                store_8(slot, in_slot(values.number(i), field.unused));
             }
         }
         // The length of a record is rounded up to a multiple of 4.

@@ -23,7 +23,8 @@ use super::{
 };
 use crate::{
     field::SynthClass,
-    limits::STR_SLOT, //
+    limits::STR_SLOT,
+    sync::store_8, //
 };
 
 /// Maximum number of fields of an event that takes the fast path. With two more the compiler would
@@ -144,7 +145,7 @@ impl Schema {
                 }
             };
 
-            *slot.first_chunk_mut()? = word.to_ne_bytes();
+            store_8(slot.first_chunk_mut()?, word);
         }
         rest.clear();
         Some(())

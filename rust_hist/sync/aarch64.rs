@@ -97,3 +97,69 @@ pub(super) fn cmpxchg_pair(words: &[Atomic<u64>; 2], old: PairValue, new: PairVa
     }
     true
 }
+
+/// Returns 8 bytes as a number. The target of Rust for the kernel forbids the compiler what C's may do, to load what is not
+/// aligned (`strict-align`); the kernel has the CPU do it (`CONFIG_HAVE_EFFICIENT_UNALIGNED_ACCESS`).
+#[inline(always)]
+pub(super) fn load_8(bytes: &[u8; 8]) -> u64 {
+    let number;
+
+    // SAFETY: it loads the 8 bytes of the reference, which are ordinary memory, and does nothing else.
+    unsafe {
+        core::arch::asm!(
+            "ldr {number}, [{bytes}]",
+            number = out(reg) number,
+            bytes = in(reg) bytes,
+            options(pure, readonly, nostack, preserves_flags),
+        );
+    }
+    number
+}
+
+/// Returns 4 bytes as a number; see [`load_8`].
+#[inline(always)]
+pub(super) fn load_4(bytes: &[u8; 4]) -> u32 {
+    let number;
+
+    // SAFETY: it loads the 4 bytes of the reference, which are ordinary memory, and does nothing else.
+    unsafe {
+        core::arch::asm!(
+            "ldr {number:w}, [{bytes}]",
+            number = out(reg) number,
+            bytes = in(reg) bytes,
+            options(pure, readonly, nostack, preserves_flags),
+        );
+    }
+    number
+}
+
+/// Returns 2 bytes as a number; see [`load_8`].
+#[inline(always)]
+pub(super) fn load_2(bytes: &[u8; 2]) -> u16 {
+    let number;
+
+    // SAFETY: it loads the 2 bytes of the reference, which are ordinary memory, and does nothing else.
+    unsafe {
+        core::arch::asm!(
+            "ldrh {number:w}, [{bytes}]",
+            number = out(reg) number,
+            bytes = in(reg) bytes,
+            options(pure, readonly, nostack, preserves_flags),
+        );
+    }
+    number
+}
+
+/// Makes 8 bytes `number`; see [`load_8`].
+#[inline(always)]
+pub(super) fn store_8(bytes: &mut [u8; 8], number: u64) {
+    // SAFETY: it stores to the 8 bytes of the reference, which are ordinary memory, and does nothing else.
+    unsafe {
+        core::arch::asm!(
+            "str {number}, [{bytes}]",
+            number = in(reg) number,
+            bytes = in(reg) bytes,
+            options(nostack, preserves_flags),
+        );
+    }
+}

@@ -129,3 +129,27 @@ pub(super) fn cmpxchg_pair(words: &[Atomic<u64>; 2], old: PairValue, new: PairVa
     }
     true
 }
+
+/// Returns 8 bytes as a number.
+#[inline(always)]
+pub(super) fn load_8(bytes: &[u8; 8]) -> u64 {
+    u64::from_ne_bytes(*bytes)
+}
+
+/// Returns 4 bytes as a number.
+#[inline(always)]
+pub(super) fn load_4(bytes: &[u8; 4]) -> u32 {
+    u32::from_ne_bytes(*bytes)
+}
+
+/// Returns 2 bytes as a number.
+#[inline(always)]
+pub(super) fn load_2(bytes: &[u8; 2]) -> u16 {
+    u16::from_ne_bytes(*bytes)
+}
+
+/// Makes 8 bytes `number`.
+#[inline(always)]
+pub(super) fn store_8(bytes: &mut [u8; 8], number: u64) {
+    *bytes = number.to_ne_bytes();
+}

@@ -412,7 +412,7 @@ fn add_part(sums: &mut [u64], parts: &[Atomic<u64>], merge: &Merge) {
 }
 
 /// How often the words of one element and CPU are read before they are taken as they are.
-const READ_TRIES: usize = 16;
+const READ_TRIES: usize = if cfg!(loom) { 1 } else { 16 };
 
 /// Merges the words of one element and CPU into a row: as they are between two hits, if they ever are.
 #[inline(never)]

@@ -4,6 +4,8 @@
 usage: bench.py check    RESULTS BASELINE COMBINATION
        bench.py baseline RESULTS COMBINATION             prints the new baseline
        bench.py document RESULTS MAP DIRECTORY BASELINE  writes benchmarks.rst and its plots, if nothing is missing
+       bench.py beside   RESULTS DIRECTORY BASELINE ARCH OTHER
+                                                         writes benchmarks-ARCH.rst, with the figures of the baseline OTHER
 
 RESULTS is what selftests/bench/rows -t printed, with lines '# WORD: TEXT' about the machine, and the lines of
 selftests/bench/random --tabs that begin with "random"; MAP what scripts/bench-map printed.
@@ -152,10 +154,10 @@ def pairs(figures):
     return [(name, figures.get((name, "c")), figures.get((name, "ours"))) for name in names]
 
 
-def row(c, ours):
+def row(name, c, ours, elsewhere):
     part = f"{100 * ours.median / c.median:.0f} %" if c and ours and c.median else ""
     limit = number(ours.limit) if ours and ours.limit is not None else ""
-    return [spread(c), spread(ours), limit, part]
+    return [spread(c), spread(ours), limit, part] + [number(elsewhere.get(name))] * bool(elsewhere)
 
 
 def alone(figures, event):
@@ -169,12 +171,12 @@ FULL = re.compile(r"full(-[a-z]+)?(@\d+)?$")
 # Rows of which each hit has a new key.
 NEW = re.compile(r"new(-[a-z0-9-]+)?$")
 # Rows of words that C does not have.
-BEYOND = re.compile(r"(join|own|log2-parts|read-json|read-epoch)(-[a-z0-9]+)?$")
+BEYOND = re.compile(r"(join|overhead|grow|others|own|log2-parts|stat|read-json|read-epoch)(-[a-z0-9-]+)?$")
 # The first rows of the tables after the first.
 FIRST = ("small-key", "spread")
 
 
-def hit_tables(figures):
+def hit_tables(figures, elsewhere):
     """The tables of the hits: the named, other shapes, other contexts, and those in which CPUs share sums."""
     tables, shared = [[] for _ in range(len(FIRST) + 1)], []
     place = 0
@@ -182,7 +184,7 @@ def hit_tables(figures):
         if (c or ours).unit != "hit" or FILLING.match(name) or FULL.match(name) or NEW.match(name):
             continue
         text = re.sub(r"\b(TRACE|TEXT|TWO)(_ON)?\b", lambda m: "on" if m[2] else "off", (c or ours).text)
-        cells = [literal(text)] + row(c, ours)
+        cells = [literal(text)] + row(name, c, ours, elsewhere)
         if "@" in name:
             shared.append(cells)
             continue
@@ -296,72 +298,106 @@ rust_hist: benchmarks
 =====================
 
 ``make bench`` measures all of this in one go, C's hist triggers and ours side by side in the same kernel, and
-writes this file. How it measures is in :doc:`testing`; why ours costs what it does, in :doc:`design`.
+writes this file. How it measures is in :doc:`testing`; why ours costs what it does, in :doc:`design`. The figures of arm64
+are in :doc:`benchmarks-arm64`.
+"""
+
+HEAD_BESIDE = """.. SPDX-License-Identifier: GPL-2.0
+.. Written by 'make bench ARCH={arch}'.
+
+{line}
+rust_hist: benchmarks of {arch}
+{line}
+
+What ``make bench ARCH={arch}`` measures, in the guest of that architecture, beside what ours costs on x86-64, by
+``selftests/bench/baseline``; :doc:`benchmarks` has all of x86-64. Instructions of {arch}, but atomic ones, either
+access memory or compute, so what ours does takes more of them than on x86-64.
 """
 
 
-def missing(figures, about, rows, drawn, against):
-    """The figures that the document needs and that were not measured: those with a baseline, and those without limit."""
+def missing(figures, about, drawn, against):
+    """The figures that a document needs and that were not measured: those with a baseline, and those without limit."""
     names = [name for name in read_baseline(against)[0] if not name.startswith("stack_trace_save")]
     wanted = [(name, side) for name in names + ["create"] for side in ("c", "ours")]
     wanted = [(name, side) for name, side in wanted if side == "ours" or not BEYOND.match(name)]
     wanted += [(name, "bpf") for name in ("bpf-count", "bpf-sum", "bpf-join")] + [("stack_trace_save", "core")]
     wanted += [("runq", side) for side in ("c", "ours", "bpf")]
     out = [f"{name} ({side})" for name, side in wanted if (name, side) not in figures]
-    for kind in ("fill", "spread"):
-        out += [kind] * (sum(name.startswith(kind + "-") and bool(FILLING.match(name)) for name, _ in figures) < 4)
     out += ["new"] * (not any(NEW.match(name) for name, _ in figures))
     seeds = about.get(SEEDS, "").split()
     out += [f"random triggers of seed {seed}" for seed in seeds if (seed, "all") not in {(of.seed, of.part) for of in drawn}]
-    out += ["random triggers"] * (not seeds)
-    return out + ["the map alone"] * (not rows)
+    return out + ["random triggers"] * (not seeds)
+
+
+def refuse(lacks):
+    if lacks:
+        sys.exit(f"bench.py: not measured, so nothing is written: {', '.join(lacks)}")
+
+
+def write(where, name, out):
+    with open(os.path.join(where, name), "w", encoding="utf-8") as doc:
+        doc.write("\n".join(line.rstrip(" ") for line in out).rstrip("\n") + "\n")
 
 
 def document(path, map_path, where, against):
     figures, about = results(path)
     comments, rows = maps(map_path)
     drawn = randoms(path)
-    lacks = missing(figures, dict(about), rows, drawn, against)
-    if lacks:
-        sys.exit(f"bench.py: not measured, so nothing is written: {', '.join(lacks)}")
+    lacks = missing(figures, dict(about), drawn, against)
+    for kind in ("fill", "spread"):
+        lacks += [kind] * (sum(name.startswith(kind + "-") and bool(FILLING.match(name)) for name, _ in figures) < 4)
+    refuse(lacks + ["the map alone"] * (not rows))
+    out = [HEAD] + guest(figures, about, drawn, {})
+    out += ["Fill", "====", "", "The same trigger on a table of 2048 entries, against how many of them are taken.", "",
+            ".. image:: bench-fill.svg", ""]
+    write(where, "benchmarks.rst", out + native(comments, rows))
+    plot_fill(figures, os.path.join(where, "bench-fill.svg"))
+    plot_cpus(rows, os.path.join(where, "bench-cpus.svg"))
+
+
+def beside(path, where, against, arch, other):
+    figures, about = results(path)
+    drawn = randoms(path)
+    refuse(missing(figures, dict(about), drawn, against))
+    title = f"rust_hist: benchmarks of {arch}"
+    elsewhere = {name: median for name, (median, _) in read_baseline(other)[0].items()}
+    write(where, f"benchmarks-{arch}.rst",
+          [HEAD_BESIDE.format(arch=arch, line="=" * len(title))] + guest(figures, about, drawn, elsewhere))
+
+
+def guest(figures, about, drawn, elsewhere):
+    """What is measured in a guest, beside the medians of the same rows elsewhere."""
     counts = dict(about).get("Counts", "instructions")
-    named, shapes, ways, shared = hit_tables(figures)
-    out = [HEAD, "Machine and versions", "====================", ""]
+    head = ["C", "rust_hist", "at most", "rust_hist / C"] + ["on x86-64"] * bool(elsewhere)
+    named, shapes, ways, shared = hit_tables(figures, elsewhere)
+    out = ["Machine and versions", "====================", ""]
     out += [f":{word}: {text}" for word, text in about] + [""]
     out += ["A hit", "=====", "",
             f"What a trigger adds to a hit of an event with two numbers and a string of 16 bytes, in {counts}. The event",
             f"alone, with a trigger that is paused, takes {number(alone(figures, 'hit'))}.", ""]
-    head = ["trigger", "C", "rust_hist", "at most", "rust_hist / C"]
-    out += table(head, named)
+    out += table(["trigger"] + head, named)
     out += ["``on`` and ``off`` are synthetic events that are on and off."]
     unwinding = figures.get(("stack_trace_save", "core"))
     if unwinding:
         out += [f"Of ``keys=common_stacktrace``, ``stack_trace_save()`` takes {number(unwinding.median)} in ours."]
     out += [""]
     out += [f"Other shapes, on an event with a field of each kind, which alone takes {number(alone(figures, 'sample'))}:", ""]
-    out += table(head, shapes)
+    out += table(["trigger"] + head, shapes)
     out += ["Where a hit goes another way. *Anywhere* are keys other than the numbers from 0, which collide in no table", "of ours:", ""]
-    out += table(head, ways)
+    out += table(["trigger"] + head, ways)
     out += ["Where the kernel is ready for many CPUs, which share the sums of a trigger that has values:", ""]
-    out += table(head, shared)
-    out += new_keys(figures, counts)
+    out += table(["trigger"] + head, shared)
+    out += new_keys(figures, counts, head, elsewhere)
     out += random_triggers(drawn)
     out += bpf(figures, counts)
-    out += others(figures, counts)
-    out += ["Fill", "====", "", "The same trigger on a table of 2048 entries, against how many of them are taken.", "",
-            ".. image:: bench-fill.svg", ""]
-    out += native(comments, rows)
-    with open(os.path.join(where, "benchmarks.rst"), "w", encoding="utf-8") as doc:
-        doc.write("\n".join(line.rstrip(" ") for line in out).rstrip("\n") + "\n")
-    plot_fill(figures, os.path.join(where, "bench-fill.svg"))
-    plot_cpus(rows, os.path.join(where, "bench-cpus.svg"))
+    return out + others(figures, counts, head, elsewhere)
 
 
-def new_keys(figures, counts):
-    rows = [[literal(f.text.replace(" (new keys)", ""))] + row(c, ours)
+def new_keys(figures, counts, head, elsewhere):
+    rows = [[literal(f.text.replace(" (new keys)", ""))] + row(name, c, ours, elsewhere)
             for name, c, ours in pairs(figures) for f in [c or ours] if NEW.match(name)]
     return ["New keys", "========", "", f"What a trigger adds to a hit whose key is in no table yet, in {counts}.", ""] + table(
-        ["trigger", "C", "rust_hist", "at most", "rust_hist / C"], rows)
+        ["trigger"] + head, rows)
 
 
 def random_triggers(drawn):
@@ -406,13 +442,13 @@ def load(figures, counts):
             ] + table(["asked by", "a wake-up"], rows)
 
 
-def others(figures, counts):
+def others(figures, counts, head, elsewhere):
     units = {"total": counts, "row": f"{counts} a row", "bytes": "bytes of memory", "hit": counts}
-    rows = [[f.text if f.unit != "hit" else "a hit that is dropped, " + f.text, units[f.unit]] + row(c, ours)
+    rows = [[f.text if f.unit != "hit" else "a hit that is dropped, " + f.text, units[f.unit]] + row(name, c, ours, elsewhere)
             for name, c, ours in pairs(figures) for f in [c or ours]
-            if f.unit != "hit" or FULL.match(name)]
+            if f.unit in units and (f.unit != "hit" or FULL.match(name))]
     return ["Creation, reading, memory, full tables", "======================================", ""] + table(
-        ["what", "in", "C", "rust_hist", "at most", "rust_hist / C"], rows)
+        ["what", "in"] + head, rows)
 
 
 def native(comments, rows):
@@ -429,4 +465,4 @@ def native(comments, rows):
 
 
 if __name__ == "__main__":
-    {"check": check, "baseline": baseline, "document": document}[sys.argv[1]](*sys.argv[2:])
+    {"check": check, "baseline": baseline, "document": document, "beside": beside}[sys.argv[1]](*sys.argv[2:])

@@ -47,9 +47,15 @@ class X86:
         return 4 if kind in ("R_X86_64_PC32", "R_X86_64_PLT32") else 0
 
     @staticmethod
-    def is_indirect(text, _before):
+    def is_indirect(body, at):
+        text = body[at][1]
         # A jump through a table has an index.
         return re.match(r"(call|jmp)q? \*", text) and not re.search(r",[1248]\)|, 8\)|\(,%", text)
+
+    @staticmethod
+    def replacements(_obj):
+        # They are in a section of their own.
+        return {}
 
     @staticmethod
     def pushed(text):
@@ -78,11 +84,53 @@ class Arm64:
     def addend(_kind):
         return 0
 
+    @classmethod
+    def is_indirect(cls, body, at):
+        m = re.match(r"(blr|br) (x\d+)", body[at][1])
+        return m and not (m[1] == "br" and cls.is_table(body, at, m[2]))
+
+    @classmethod
+    def is_table(cls, body, at, register):
+        """Returns whether a register has the sum of an address in this function and of a table's item."""
+        targets = {int(m[1], 16) for _, text, _ in body if (m := cls.direct.match(text)) and not text.startswith("bl ")}
+
+        def written(register, at):
+            """The place and the text of the last write of a register, if all that come here have executed it."""
+            while at > 0 and body[at][0] not in targets:
+                at -= 1
+                text = body[at][1]
+                if re.match(r"(b|br|bl|blr|ret)\b(?!\.)", text):
+                    break
+                if m := re.match(r"(?!st|cmp|cmn|tst|ccm|cb|tb|b\.)(\S+) [wx](\d+)(?:, [wx](\d+))?", text):
+                    two = m[1].startswith("ldp") or m[1].startswith("ldx") or m[1].startswith("ldax")
+                    if register[1:] == m[2] or two and register[1:] == m[3]:
+                        return at, text
+            return 0, ""
+
+        at, text = written(register, at)
+        if not (m := re.match(r"add x\d+, (x\d+), ([wx]\d+)(, lsl #2)?$", text)):
+            return False
+        here, item = written(m[1], at)[1], written(m[2], at)[1]
+        return here.startswith("adr x") and re.match(r"ldr(b|h|sw) [wx]\d+, \[x\d+, [wx]\d+(, lsl #\d)?\]", item)
+
     @staticmethod
-    def is_indirect(text, before):
-        m = re.match(r"(blr|br) (x\d+)", text)
-        # A jump through a table is to the sum of where the table begins to count and of an item.
-        return m and not (m[1] == "br" and any(re.match(rf"add {m[2]}, x\d+, x\d+", b) for b in before))
+    def replacements(obj):
+        """By address those instructions that the kernel may put in the place of others, and where: see struct alt_instr.
+
+        They lie behind the functions of an object file.
+        """
+        dump = obj.tool("llvm-readelf", "-x", ".altinstructions", obj.path)
+        data = bytes.fromhex("".join("".join(line[11:46].split()) for line in dump.splitlines() if line.startswith("0x")))
+        places = {}
+        for line in obj.tool("llvm-objdump", "-r", "--section=.rela.altinstructions", obj.path).splitlines():
+            if m := re.match(r"([0-9a-f]+) R_AARCH64_PREL32 +\.text(?:\+0x([0-9a-f]+))?$", line):
+                places[int(m[1], 16)] = int(m[2] or "0", 16)
+        found = {}
+        for item in range(0, len(data), 12):
+            if item in places and item + 4 in places:
+                for byte in range(0, data[item + 11], 4):
+                    found[places[item + 4] + byte] = places[item]
+        return found
 
     @staticmethod
     def pushed(text):
@@ -154,7 +202,6 @@ class Object:
         self.suffix, self.path = suffix, path
         self.functions = {}
         self.starts = []
-        self.aliases = {}
         is_arm64 = "aarch64" in self.tool("llvm-readelf", "-h", path).lower()
         self.machine = Arm64 if is_arm64 else X86
         self.read()
@@ -164,27 +211,41 @@ class Object:
 
     def read(self):
         """Fills functions: by symbol a list of (address, instruction, [(type, target) of relocations])."""
-        body = None
+        symbols = []
+        for line in self.tool("llvm-objdump", "-t", self.path).splitlines():
+            if m := re.match(r"([0-9a-f]+) .{6}F \.text\s+([0-9a-f]+) (?:\.hidden )?(\S+)$", line):
+                symbols.append((m[3], int(m[1], 16), int(m[2], 16)))
+        ends = {name: start + size for name, start, size in symbols}
+        replacements = self.machine.replacements(self)
+        name, body = None, None
         for line in self.tool("llvm-objdump", "-dr", "--no-show-raw-insn", "--section=.text", self.path).splitlines():
             if m := re.match(r"([0-9a-f]+) <(.*)>:$", line):
-                body = self.functions.setdefault(m[2], [])
-                self.starts.append((int(m[1], 16), m[2]))
+                # A label in a function is no other one.
+                if m[2] not in ends:
+                    continue
+                name = m[2]
+                self.functions.setdefault(name, [])
+                self.starts.append((int(m[1], 16), name))
             elif m := self.machine.relocation.match(line):
                 body[-1][2].append((m[1], m[2]))
             elif m := re.match(r"\s+([0-9a-f]+):\s+(.*\S)", line):
-                text = re.sub(r"\s+", " ", m[2])
+                address, text = int(m[1], 16), re.sub(r"\s+", " ", m[2])
+                if address in replacements:
+                    body = self.functions[self.holder(replacements[address])]
+                elif address < ends[name]:
+                    body = self.functions[name]
+                else:
+                    # Between functions.
+                    body = []
                 # A prefix is on a line of its own.
                 if body and body[-1][1] in ("lock", "rep", "repne"):
                     body[-1] = (body[-1][0], body[-1][1] + " " + text, body[-1][2])
                 else:
-                    body.append((int(m[1], 16), text, []))
+                    body.append((address, text, []))
         self.starts.sort()
         # The compiler keeps one of functions that are equal, under all their names.
         starts = dict(self.starts)
-        for line in self.tool("llvm-objdump", "-t", self.path).splitlines():
-            m = re.match(r"([0-9a-f]+) .{6}F \.text\s+[0-9a-f]+ (?:\.hidden )?(\S+)$", line)
-            if m and m[2] not in self.functions and int(m[1], 16) in starts:
-                self.aliases[m[2]] = starts[int(m[1], 16)]
+        self.aliases = {name: starts[start] for name, start, _ in symbols if name not in self.functions and start in starts}
 
     def holder(self, address):
         return self.starts[bisect.bisect_right(self.starts, (address, "\xff")) - 1][1]
@@ -247,7 +308,7 @@ def findings(obj, graph):
                 yield "locked instruction", address, symbol, text
             elif machine.division.match(text):
                 yield "division", address, symbol, text
-            elif machine.is_indirect(text, [before for _, before, _ in body[max(at - 40, 0) : at]]):
+            elif machine.is_indirect(body, at):
                 yield "indirect call", address, symbol, text
             elif machine.trap.match(text):
                 yield "panic", address, symbol, text

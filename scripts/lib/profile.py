@@ -2,7 +2,7 @@
 """The two halves of scripts/profile.
 
 usage: profile.py log DIR PID          has QEMU log the instructions of some hits
-       profile.py count DIR FUNCTION   counts them by function
+       profile.py count DIR FUNCTION   counts them by function; ARCH is the guest's architecture
 """
 
 import bisect
@@ -17,8 +17,8 @@ import time
 HITS = 20
 # The function in which a hit starts.
 ENTRY = "trace_event_raw_event_hit"
-# The length of a call instruction with an address in it.
-CALL = 5
+# The length of a call instruction with an address in it, by architecture.
+CALL = {"x86_64": 5, "arm64": 4}
 
 
 def symbols_of(where):
@@ -98,7 +98,7 @@ def whole(ran, entries):
     while at < len(ran):
         if ran[at] in entries:
             try:
-                end = ran.index(ran[at - 1] + CALL, at)
+                end = ran.index(ran[at - 1] + CALL[os.environ.get("ARCH", "x86_64")], at)
             except ValueError:
                 break
             takes.append(end - at)

@@ -96,8 +96,11 @@ pub(super) fn local_clock() -> u64 {
 /// Returns the record that this CPU writes first and copies if somebody wants it; null if there is none.
 #[inline(always)]
 pub(super) fn scratch_record() -> *mut bindings::ring_buffer_event {
-    // SAFETY: it reads a pointer that this CPU has.
-    unsafe { bindings::hist_helper_scratch_record() }
+    let of_each_cpu = &raw const bindings::trace_buffered_event;
+
+    // SAFETY: each CPU has such a pointer, which is read whole; where the task goes to another CPU meanwhile it is that of
+    // the former.
+    unsafe { on_cpu(of_each_cpu.cast_mut()).read_volatile() }
 }
 
 /// Returns where the word of the present CPU is, of those at `word`, an address of `ffi/cpus.rs`. The task may go to another

@@ -16,6 +16,7 @@ use crate::{
         KEY_WORDS_MAX, //
     },
     sync::{
+        load_8,
         Atomic,
         Relaxed, //
     },
@@ -289,7 +290,7 @@ impl<const N: usize> KeyForm for Columns<N> {
                     break;
                 };
 
-                add(at, u64::from_ne_bytes(*word), *factor);
+                add(at, load_8(word), *factor);
                 rest = more;
                 at = at.wrapping_add(1);
             }
@@ -334,10 +335,7 @@ fn split(record: &[u8], at: usize, len: usize) -> (&[u8], u64) {
         // CAST: less than a word. OVERFLOW: at most 56.
         Some((whole, last)) => (
             whole,
-            low(
-                u64::from_ne_bytes(*last),
-                ((len % WORD) as u32).wrapping_mul(u8::BITS),
-            ),
+            low(load_8(last), ((len % WORD) as u32).wrapping_mul(u8::BITS)),
         ),
         None => split_at_end(record, at, len),
     }

@@ -16,6 +16,9 @@ use crate::{
         COMM_WORDS, //
     },
     sync::{
+        load_2,
+        load_4,
+        load_8,
         Atomic,
         Relaxed, //
     },
@@ -268,16 +271,13 @@ pub(super) fn last_word(from: &[u8], len: usize) -> u64 {
         .and_then(<[u8]>::first_chunk)
     {
         // CAST: less than a word. OVERFLOW: at most 56.
-        Some(word) => low(
-            u64::from_ne_bytes(*word),
-            ((len % WORD) as u32).wrapping_mul(u8::BITS),
-        ),
+        Some(word) => low(load_8(word), ((len % WORD) as u32).wrapping_mul(u8::BITS)),
         // It is the last one of the record.
         None => {
             let from = from.get(..len).unwrap_or(&[]);
 
             match from.last_chunk() {
-                Some(word) => high(u64::from_ne_bytes(*word), len % WORD),
+                Some(word) => high(load_8(word), len % WORD),
                 None => short_text(from),
             }
         }
@@ -340,12 +340,12 @@ pub(super) fn short(bytes: &[u8]) -> u64 {
     let (mut word, mut bits, mut rest) = (0, 0, bytes);
 
     if let Some((four, behind)) = rest.split_first_chunk() {
-        word = u32::from_le_bytes(*four).into();
+        word = u32::from_le(load_4(four)).into();
         bits = u32::BITS;
         rest = behind;
     }
     if let Some((two, behind)) = rest.split_first_chunk() {
-        word |= u64::from(u16::from_le_bytes(*two)).wrapping_shl(bits);
+        word |= u64::from(u16::from_le(load_2(two))).wrapping_shl(bits);
         // OVERFLOW: at most 48.
         bits = bits.wrapping_add(u16::BITS);
         rest = behind;

@@ -20,7 +20,8 @@ use crate::{
         FieldValues,
         Unread,
         WithValues, //
-    }, //
+    },
+    sync::store_8, //
 };
 
 use super::{
@@ -307,12 +308,11 @@ impl<'h, 'c: 'h, C: Context<'c>> FieldValues for ArgVals<'h, 'c, C> {
 #[inline(always)]
 fn put_word(to: &mut [u8], at: usize, word: u64) {
     let to = to.get_mut(at.saturating_mul(WORD)..).unwrap_or(&mut []);
-    let bytes = word.to_ne_bytes();
 
     match to.first_chunk_mut() {
-        Some(to) => *to = bytes,
+        Some(to) => store_8(to, word),
         None => {
-            for (to, from) in to.iter_mut().zip(bytes) {
+            for (to, from) in to.iter_mut().zip(word.to_ne_bytes()) {
                 *to = from;
             }
         }

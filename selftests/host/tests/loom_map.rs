@@ -14,8 +14,11 @@ mod common;
 use common::{grow::Table, map, shape, Same, Words};
 use loom::sync::{Arc, RwLock};
 use loom::thread;
+use rust_hist::stat::Stat;
 use rust_hist::sync::{Acquire, Atomic, Relaxed, Release};
-use rust_hist::tracing_map::{copy_words, Elt, Ending, KeyHash, Map, Rows, SeededHash};
+use rust_hist::tracing_map::{
+    copy_words, Dimensions, Elt, Ending, KeyHash, Map, Rows, SeededHash, Shape, Tallies, Tally,
+};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Checks all interleavings with at most so many preemptions. The numbers below are as high as a run
@@ -492,4 +495,69 @@ fn a_key_is_inserted_while_its_table_grows() {
 fn a_table_grows_that_is_full() {
     grows_under::<SeededHash>(0, &[7], &[8, 9]);
     grows_under::<Same>(1, &[6, 7], &[8]);
+}
+
+/// Hits of a number whose squares are kept, and a reader: what it takes for between two hits has all of as many hits.
+/// With `is_shared` CPUs share the shard, and each hit goes the longer way.
+fn squares_under(number: u64, hits: u64, is_shared: bool) {
+    check(2, move || {
+        let mut tally = Tally::new(false);
+        tally.keep(Stat::Stddev);
+        let tallies = Tallies::new(&[tally]);
+        let dimensions = Dimensions {
+            key_words: 1,
+            sums: tallies.words(),
+            ..Dimensions::default()
+        };
+        let all = if is_shared { 4096 } else { 1 };
+        let shape = Shape::with(dimensions, *tallies.merge(), all).expect("in range");
+        assert_eq!(shape.per_cpu(), !is_shared);
+        let words = (0..shape.words()).map(|_| Atomic::<u64>::new(0)).collect();
+        let map = Arc::new(
+            Map::<Words, SeededHash>::new(shape, words, SeededHash::default()).expect("words"),
+        );
+        let elt = map.insert(&[7], |_| ()).expect("room");
+        let row = |map: &Map<Words, SeededHash>| {
+            let mut words = vec![0; map.shape().row_words()];
+            let len = map.copy_rows(1, &mut words, copy_words);
+            let sums: Vec<_> = Rows::new(map.shape(), &words, len)
+                .iter()
+                .next()
+                .expect("a row")
+                .sums
+                .to_vec();
+            sums
+        };
+        let hitting = {
+            let map = map.clone();
+            thread::spawn(move || {
+                for _ in 0..hits {
+                    let shard = map.shard(0);
+                    if let Some(from) = shard.keep::<true>(elt, &tallies, &[number]) {
+                        shard.keep_rest(elt, &tallies, &[number], from);
+                    }
+                }
+            })
+        };
+        let seen = row(&map);
+        hitting.join().expect("thread");
+        let last = row(&map);
+
+        // The count, the sum, how many have begun, and five words of squares behind the upper bits.
+        let whole = |row: &[u64]| {
+            let square = u128::from(number).pow(2) * u128::from(row[0]);
+            let words = (0..5).map(|j| (square >> (24 * j)) as u64);
+            row[1] == number * row[0] && row[2] == row[0] && row[4..].iter().copied().eq(words)
+        };
+        assert!(whole(&last) && last[0] == hits, "{last:?}");
+        assert!(seen[2] != seen[0] || whole(&seen), "{seen:?}");
+    });
+}
+
+#[test]
+fn squares_between_two_hits_are_all_of_so_many() {
+    // Of a small number two words change, of a large one more.
+    squares_under(3, 2, false);
+    squares_under(1 << 20, 1, false);
+    squares_under(1 << 20, 1, true);
 }
