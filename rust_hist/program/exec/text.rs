@@ -183,7 +183,7 @@ pub(super) fn copy_whole(from: &[u8], mut put: impl FnMut(usize, u64)) -> usize 
     put(
         words,
         match from.last_chunk() {
-            Some(word) => high(u64::from_ne_bytes(*word), from.len() % WORD),
+            Some(word) => high(load_8(word), from.len() % WORD),
             None => short(from),
         },
     );
