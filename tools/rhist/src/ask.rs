@@ -234,9 +234,17 @@ fn memory_of(backend: Backend, question: &Question, plan: &Plan) -> u64 {
     };
     let row_of = |stack: bool| row + if stack { 256 } else { 0 };
     let (waiting, stack) = match &question.measure {
-        Measure::Latency { waiting, stack, .. } => {
-            // All triggers but the last one have a table of what waits; the stacks are in that of the first one.
-            let rows = row_of(*stack) + plan.triggers().saturating_sub(2) * row;
+        Measure::Latency {
+            waiting,
+            expires,
+            stack,
+            ..
+        } => {
+            // All triggers but the last one have a table of what waits; the stacks are in that of the first one. What
+            // forgets starts has two of it.
+            let forgets = expires.is_some() && backend != Backend::C;
+            let first = row_of(*stack) * if forgets { 2 } else { 1 };
+            let rows = first + plan.triggers().saturating_sub(2) * row;
             (u64::from(*waiting) * rows, *stack)
         }
         _ => (
@@ -760,6 +768,22 @@ mod tests {
         assert!(all > 1 && with == all, "{with} of {all}");
         assert_eq!(counted(&asked, Backend::C, &growing).1, 0);
         assert_eq!(counted(&asked, module, &older).1, 0);
+    }
+
+    #[test]
+    fn requests_without_an_end_are_forgotten_where_they_can() {
+        let find = |path: &str| Tracefs::find(Some(path.as_ref())).unwrap();
+        let (present, older) = (find("tests/tracefs-growing"), find("tests/tracefs"));
+        let module = Backend::Module { beside: false };
+        let forgets = |text: &str, backend, tracefs: &Tracefs| {
+            let text = lines(&plan(&asked(text), backend, tracefs, "1").unwrap());
+            text.matches(":expire(10s)").count()
+        };
+        assert_eq!(forgets("bio --disks", module, &present), 1);
+        assert_eq!(forgets("bio --queued", module, &present), 1);
+        assert_eq!(forgets("runq", module, &present), 0);
+        assert_eq!(forgets("bio --disks", Backend::C, &present), 0);
+        assert_eq!(forgets("bio --disks", module, &older), 0);
     }
 
     #[test]

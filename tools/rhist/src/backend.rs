@@ -104,6 +104,11 @@ impl Backend {
         self.says(tracefs, "'A..B'")
     }
 
+    /// Whether it can forget starts that do not end.
+    pub fn expires(self, tracefs: &Tracefs) -> bool {
+        self.says(tracefs, "[:expire(")
+    }
+
     /// Whether the module says this in the README of tracefs. Beside C's implementation that is C's.
     fn says(self, tracefs: &Tracefs, words: &str) -> bool {
         let says = |readme: String| readme.contains(words);
@@ -131,6 +136,7 @@ impl Backend {
             format: own_format(tracefs, question.event())?,
             grows: self.grows(tracefs),
             costs: question.costs && self.says(tracefs, "[:overhead"),
+            expires: self.expires(tracefs),
         };
         match self {
             Self::Module { .. } => module::plan(&mut maker)?,
@@ -284,6 +290,8 @@ pub(crate) struct Maker<'a> {
     grows: bool,
     /// Whether triggers measure what they take.
     costs: bool,
+    /// Whether the implementation forgets starts.
+    expires: bool,
 }
 
 impl Maker<'_> {
@@ -381,6 +389,14 @@ impl Maker<'_> {
         }
     }
 
+    /// The end of a trigger whose starts are forgotten after this time.
+    pub(crate) fn expiry(&self, after: &Option<String>) -> String {
+        match after {
+            Some(after) if self.expires => format!(":expire({after})"),
+            _ => String::new(),
+        }
+    }
+
     /// What is shown of a field beside its intervals: the module shows its largest number, too.
     pub(crate) fn shown(&self, field: &str) -> String {
         match self.backend {
@@ -427,6 +443,8 @@ pub struct Lost {
     pub nested: u64,
     /// Records of synthetic events that could not be written.
     pub traces: u64,
+    /// Starts that were forgotten, as they had not ended.
+    pub expired: u64,
 }
 
 impl Lost {
@@ -462,6 +480,12 @@ impl Lost {
             said.push(format!(
                 "{} records of synthetic events lost; ask for fewer events by --if",
                 self.traces
+            ));
+        }
+        if self.expired > 0 {
+            said.push(format!(
+                "{} starts were forgotten that had no end; their times are missing",
+                self.expired
             ));
         }
         said

@@ -12,11 +12,16 @@ use crate::session::Leftovers;
 use crate::tracefs::Tracefs;
 
 /// Words of triggers that only the module has and the tool uses: how the README of tracefs says each, and what for.
-const WORDS: [(&str, &str, &str); 5] = [
+const WORDS: [(&str, &str, &str); 6] = [
     ("join()", "[:join(", "a latency takes two triggers"),
     (".log2=N", ".log2=N", "percentiles as fine as one wants"),
     (".max", ".sum .min .max", "exact maxima beside percentiles"),
     ("size=A..B", "'A..B'", "tables of --by grow"),
+    (
+        "expire()",
+        "[:expire(",
+        "requests that never end take no rows",
+    ),
     ("overhead", "[:overhead", "--live says what it costs"),
 ];
 

@@ -87,6 +87,8 @@ pub enum Measure {
         end_on: Vec<String>,
         /// Rows for what has started and not ended.
         waiting: u32,
+        /// After which time that is forgotten which has not ended, as a trigger writes it, where the implementation forgets.
+        expires: Option<String>,
         /// Whether the times are summed by the stack of the first event, in place of a distribution.
         stack: bool,
         /// Which times count, as a filter of an event with the field `lat`; without it all.

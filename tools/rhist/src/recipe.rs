@@ -155,6 +155,8 @@ pub struct Variant {
     /// By what it is unless `--by` says otherwise.
     #[serde(default)]
     pub default_by: Vec<String>,
+    /// After which time the start of a latency may be forgotten, as a trigger writes it: for keys that do not come again.
+    pub expires: Option<String>,
     /// Events that are made for it.
     #[serde(default)]
     pub probes: Vec<RawProbe>,
@@ -397,6 +399,7 @@ impl Variant {
                     // The user who finds a table full cannot know which one.
                     waiting: if self.stack { WAITING / 2 } else { WAITING }
                         .max(wishes.size.unwrap_or_default()),
+                    expires: self.expires.clone(),
                     stack: self.stack,
                     only: wishes.only_times(&Sum {
                         field: "lat".into(),

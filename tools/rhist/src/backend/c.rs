@@ -55,6 +55,7 @@ pub(super) fn latency(maker: &mut Maker<'_>) -> Result<()> {
         end,
         end_on,
         waiting,
+        expires,
         stack,
         only,
     } = &question.measure
@@ -82,8 +83,9 @@ pub(super) fn latency(maker: &mut Maker<'_>) -> Result<()> {
     }
     let name = maker.synthetic(&fields);
     let text = format!(
-        "keys={}:ts0=common_timestamp{kept}:size={waiting}",
-        start_on.join(",")
+        "keys={}:ts0=common_timestamp{kept}:size={waiting}{}",
+        start_on.join(","),
+        maker.expiry(expires)
     );
     maker.trigger(&start.event, &text, &start.condition());
     let text = format!(

@@ -37,11 +37,13 @@ pub(super) fn plan(maker: &mut Maker<'_>) -> Result<()> {
             end,
             end_on,
             waiting,
+            expires,
             ..
         } => {
             let text = format!(
-                "keys={}:ts0=common_timestamp:size={waiting}",
-                start_on.join(",")
+                "keys={}:ts0=common_timestamp:size={waiting}{}",
+                start_on.join(","),
+                maker.expiry(expires)
             );
             maker.trigger(&start.event, &text, &start.condition());
             let keys = maker.keys(Some(maker.interval("$lat")));
@@ -129,9 +131,10 @@ impl Source for Pipe {
         // That of all triggers, not of the last one alone.
         if let Some(cost) = &mut table.cost {
             *cost = 0;
-            self.each_number(|title, number| match title {
-                "overhead_ppm" => *cost += number,
-                _ => {}
+            self.each_number(|title, number| {
+                if title == "overhead_ppm" {
+                    *cost += number;
+                }
             })?;
         }
         Ok(table)
@@ -147,6 +150,7 @@ impl Source for Pipe {
             "dropped_full" => lost.full += number,
             "dropped_nested" => lost.nested += number,
             "lost_traces" => lost.traces += number,
+            "expired" => lost.expired += number,
             _ => {}
         })?;
         Ok(lost)

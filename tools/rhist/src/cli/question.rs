@@ -358,6 +358,7 @@ fn own_question(name: &str, matches: &ArgMatches) -> Result<Variant> {
         sums: Vec::new(),
         by: [].into(),
         default_by: Vec::new(),
+        expires: None,
         probes: Vec::new(),
         size: None,
         stack: false,
