@@ -155,8 +155,8 @@ impl Maps {
 enum Why {
     /// It is larger.
     Room,
-    /// A generation ends.
-    Turn,
+    /// A generation ends; early if it `is_forced`.
+    Turn { is_forced: bool },
 }
 
 impl Epochs {
@@ -295,11 +295,10 @@ impl Table {
                 return Ok(());
             }
             epochs.older.reserve(1, GFP_KERNEL)?;
-            epochs.grown.forced += u64::from(is_forced);
             epochs.hide(&maps.live)
         };
         if let Some(fresh) = fresh {
-            self.put(fresh, &maps.live, Why::Turn)?;
+            self.put(fresh, &maps.live, Why::Turn { is_forced })?;
         }
         wait_for_hits();
         self.settle(&maps, hidden);
@@ -313,7 +312,7 @@ impl Table {
         });
         drop(hidden);
         match again {
-            Some(again) if is_late => self.put(again, &maps.live, Why::Turn),
+            Some(again) if is_late => self.put(again, &maps.live, Why::Turn { is_forced }),
             None if is_late => Err(ENOMEM),
             Some(again) => {
                 self.keep(again, is_forced);
@@ -364,7 +363,10 @@ impl Table {
         epochs.older.push(young, GFP_KERNEL)?;
         match why {
             Why::Room => epochs.grown.times += 1,
-            Why::Turn => (epochs.old, epochs.due) = (epochs.older.len(), due),
+            Why::Turn { is_forced } => {
+                epochs.grown.forced += u64::from(is_forced);
+                (epochs.old, epochs.due) = (epochs.older.len(), due);
+            }
         }
         Ok(())
     }
