@@ -107,6 +107,9 @@ impl Definition {
 /// Compiles the text of a helper on `file`.
 ///
 /// Its variable may be there already, under keys that are of no use to who wants it.
+///
+/// Not inlined: it takes much of a stack.
+#[inline(never)]
 fn compile(
     command: &Command<HistTrigger>,
     file: &EventFile,
