@@ -72,7 +72,10 @@ use super::{
     },
     key::copy_key,
     place_of,
-    refs::look_up,
+    refs::{
+        look_up,
+        older_than, //
+    },
     text::{
         copy_string,
         copy_whole,
@@ -579,10 +582,7 @@ impl<'h, 'c: 'h, C: Context<'c>> Hit<'h, 'c, C> {
         let of = self.cx.program().refs().get(usize::from(n))?;
         let (cx, address) = (self.cx, reference(self.refs, n.into()));
         let source = cx.source(of.table)?;
-        let in_older = || {
-            core::iter::successors(cx.replaced(source), |older| cx.replaced(*older))
-                .find_map(|older| cx.view(older).aux_from(address))
-        };
+        let in_older = || older_than(cx, source).find_map(|older| cx.view(older).aux_from(address));
         let map = cx.view(source);
         let aux = match map.aux_from(address).or_else(in_older) {
             Some(aux) => aux,

@@ -52,6 +52,14 @@ type RefBuf = [u64; REFS_MAX];
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unset;
 
+/// The maps before `source`, the youngest first.
+pub(super) fn older_than<'c, C: Context<'c>>(
+    cx: C,
+    source: C::Source,
+) -> impl Iterator<Item = C::Source> {
+    core::iter::successors(cx.replaced(source), move |older| cx.replaced(*older))
+}
+
 /// The key of a hit, to be looked up in the tables of other triggers.
 /// With `AGED` it is looked up in all maps of a table whose starts expire, the youngest first.
 pub(in super::super) struct RefKey<'h, 'r, K: KeyForm, const LOOKUP: bool, const AGED: bool> {
@@ -96,14 +104,9 @@ impl<'h, 'r, K: KeyForm, const LOOKUP: bool, const AGED: bool> RefKey<'h, 'r, K,
     fn find_oldest<'c, C: Context<'c>>(
         &self,
         cx: C,
-        mut source: C::Source,
+        source: C::Source,
     ) -> Option<&'c [Atomic<u64>]> {
-        loop {
-            source = cx.replaced(source)?;
-            if let Some(aux) = self.aux(cx, cx.view(source)) {
-                return Some(aux);
-            }
-        }
+        older_than(cx, source).find_map(|older| self.aux(cx, cx.view(older)))
     }
 
     /// The extra words of the entry with this key in a map, if there is one.
