@@ -13,7 +13,10 @@
 //! Context: process, may sleep.
 
 use super::{
-    storage::Table,
+    storage::{
+        Table,
+        LATER_MS, //
+    },
     HistTrigger, //
 };
 use crate::ffi::{
@@ -40,9 +43,6 @@ static TABLES: Guarded<KVec<Arc<Table>>> = Guarded::new(KVec::new());
 
 /// The table that the thread has in hand.
 static IN_HAND: Guarded<Option<Arc<Table>>> = Guarded::new(None);
-
-/// How much later an attempt comes after one that has failed for want of memory, in ms.
-const LATER: u32 = 1000;
 
 /// Keeps the thread until it is dropped.
 pub(crate) struct Growth {
@@ -111,7 +111,7 @@ fn run() {
         in_hand = next();
     }
     let ms = match (failed, wait_ms()) {
-        (true, ms) => Some(ms.map_or(LATER, |ms| ms.min(LATER))),
+        (true, ms) => Some(ms.map_or(LATER_MS, |ms| ms.min(LATER_MS))),
         (false, ms) => ms,
     };
     if let Some(ms) = ms {

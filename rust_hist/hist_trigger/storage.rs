@@ -228,6 +228,9 @@ const CONTENT: u32 = 0;
 const WANTING: u32 = 1;
 const FAILED: u32 = 2;
 
+/// How much later an attempt comes after one that has failed for want of memory, in ms.
+pub(super) const LATER_MS: u32 = 1000;
+
 impl Epochs {
     /// The present epoch, up to `now`.
     fn present(&self, now: &Moment) -> Epoch {
@@ -373,14 +376,15 @@ impl Table {
 
     /// All that the table has counted since it was made or cleared.
     pub(super) fn totals(&self, held: &EventMutexHeld) -> Account {
-        let Epochs { older, gone, .. } = self.epochs.get(held);
-        let live = self.live(held).map.account();
-        older
-            .iter()
-            .map(|older| older.map.account())
-            .fold(self.before(held).plus(gone).plus(&live), |sum, account| {
-                sum.plus(&account)
-            })
+        let before = self.before(held).plus(&self.epochs.get(held).gone);
+        self.all(held)
+            .fold(before, |sum, live| sum.plus(&live.map.account()))
+    }
+
+    /// What hits of the present epoch have counted in: the map that they use, and those of starts that have not expired.
+    fn all<'h>(&'h self, held: &'h EventMutexHeld) -> impl Iterator<Item = Arc<Live>> + 'h {
+        let older = self.epochs.get(held).older.iter().cloned();
+        Iterator::chain(core::iter::once(self.live(held)), older)
     }
 
     /// What was counted before the present epoch began.
@@ -395,22 +399,18 @@ impl Table {
 
     /// The hits that the table has counted since it was made or cleared.
     pub(super) fn hits(&self, held: &EventMutexHeld) -> u64 {
-        let Epochs { older, gone, .. } = self.epochs.get(held);
-        let before = self.before(held).hits.wrapping_add(gone.hits);
-        older.iter().map(|older| older.map.hits()).fold(
-            before.wrapping_add(self.live(held).map.hits()),
-            u64::wrapping_add,
-        )
+        let before = self.before(held).plus(&self.epochs.get(held).gone).hits;
+        self.all(held)
+            .fold(before, |sum, live| sum.wrapping_add(live.map.hits()))
     }
 
     /// The bytes that the table takes.
     pub(super) fn bytes(&self, held: &EventMutexHeld) -> usize {
         let epochs = self.epochs.get(held);
         let spare = epochs.spare.as_ref().map_or(0, |spare| spare.bytes());
-        let older = epochs.older.iter().map(|older| older.bytes());
         let retired = epochs.retired.iter().map(|retired| retired.maps.bytes());
-        let others = older.sum::<usize>() + retired.sum::<usize>();
-        size_of::<Self>() + self.live(held).bytes() + spare + others
+        let all = self.all(held).map(|live| live.bytes());
+        size_of::<Self>() + spare + all.sum::<usize>() + retired.sum::<usize>()
     }
 
     /// The present epoch, up to `now`.

@@ -18,7 +18,8 @@ use super::{
     Live,
     Table,
     CONTENT,
-    FAILED, //
+    FAILED,
+    LATER_MS, //
 };
 use crate::{
     expiry::Expiry,
@@ -51,9 +52,6 @@ use kernel::{
         UniqueArc, //
     }, //
 };
-
-/// How much later an attempt comes after one that has failed for want of memory, in ns.
-const LATER: u64 = 1_000_000_000;
 
 /// The maps before the one that hits go to, of all generations that are not gone, the oldest first; and what those that are
 /// gone have counted.
@@ -118,7 +116,7 @@ impl Maps {
         self.iter().enumerate().map(keys).sum()
     }
 
-    /// How many there are before the youngest.
+    /// How many maps there are besides the youngest.
     pub(super) fn older(&self) -> usize {
         self.before.older.len()
     }
@@ -129,12 +127,12 @@ impl Maps {
         self.live.bytes() + older.sum::<usize>()
     }
 
-    /// Whether they are the same.
+    /// Whether both have the same youngest map.
     pub(super) fn are(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.live, &other.live)
     }
 
-    /// The same once more, in `room`, which is enough.
+    /// Another list of the same maps, in `room`, which has room for all but the youngest.
     pub(super) fn again(&self, mut room: KVec<Arc<Live>>) -> Result<Self> {
         room.extend_from_slice(&self.before.older, GFP_KERNEL)?;
         let before = Generations {
@@ -189,7 +187,7 @@ impl Table {
         1 << bits.max(grows_to)
     }
 
-    /// How often they did early, if they do.
+    /// How often a generation has ended early, if starts in the table expire.
     pub(crate) fn forced(&self, held: &EventMutexHeld) -> Option<u64> {
         self.expires().then(|| self.epochs.get(held).grown.forced)
     }
@@ -246,7 +244,8 @@ impl Table {
         if done.is_err() {
             self.leave_room(FAILED);
             if is_due {
-                self.epochs.get(&EventMutex::lock()).due = Moment::now().monotonic + LATER;
+                let later = u64::from(LATER_MS) * 1_000_000;
+                self.epochs.get(&EventMutex::lock()).due = Moment::now().monotonic + later;
             }
         }
         done
