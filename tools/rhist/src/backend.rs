@@ -101,12 +101,7 @@ impl Backend {
 
     /// Whether its tables may grow.
     pub fn grows(self, tracefs: &Tracefs) -> bool {
-        self.says(tracefs, "'A..B'")
-    }
-
-    /// Whether it can forget starts that do not end.
-    pub fn expires(self, tracefs: &Tracefs) -> bool {
-        self.says(tracefs, "[:expire(")
+        self.says(tracefs, GROWS)
     }
 
     /// Whether the module says this in the README of tracefs. Beside C's implementation that is C's.
@@ -135,8 +130,8 @@ impl Backend {
             plan: Plan::default(),
             format: own_format(tracefs, question.event())?,
             grows: self.grows(tracefs),
-            costs: question.costs && self.says(tracefs, "[:overhead"),
-            expires: self.expires(tracefs),
+            costs: question.costs && self.says(tracefs, OVERHEAD),
+            expires: self.says(tracefs, EXPIRES),
         };
         match self {
             Self::Module { .. } => module::plan(&mut maker)?,
@@ -255,6 +250,11 @@ pub enum Step {
         line: String,
     },
 }
+
+// How the README of tracefs says words that only the module has.
+pub(crate) const GROWS: &str = "'A..B'";
+pub(crate) const EXPIRES: &str = "[:expire(";
+pub(crate) const OVERHEAD: &str = "[:overhead";
 
 /// In how many parts the module divides a power of two unless somebody wants others, as a binary logarithm.
 const SCALE: u8 = 3;

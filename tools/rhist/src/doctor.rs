@@ -5,7 +5,7 @@
 use std::fmt::Write as _;
 use std::fs::OpenOptions;
 
-use crate::backend::Backend;
+use crate::backend::{Backend, EXPIRES, GROWS, OVERHEAD};
 use crate::error::{Error, Result};
 use crate::recipe::{Recipe, Wishes};
 use crate::session::Leftovers;
@@ -16,13 +16,9 @@ const WORDS: [(&str, &str, &str); 6] = [
     ("join()", "[:join(", "a latency takes two triggers"),
     (".log2=N", ".log2=N", "percentiles as fine as one wants"),
     (".max", ".sum .min .max", "exact maxima beside percentiles"),
-    ("size=A..B", "'A..B'", "tables of --by grow"),
-    (
-        "expire()",
-        "[:expire(",
-        "requests that never end take no rows",
-    ),
-    ("overhead", "[:overhead", "--live says what it costs"),
+    ("size=A..B", GROWS, "tables of --by grow"),
+    ("expire()", EXPIRES, "requests that never end take no rows"),
+    ("overhead", OVERHEAD, "--live says what it costs"),
 ];
 
 /// Looks at all that the tool needs.
