@@ -4,14 +4,11 @@
 //! comes from another CPU; and the counting of what nobody has ended, interrupted by hits of the younger maps: X-66.
 
 use crate::{
+    interrupted_at,
     lang_common::*,
     run::*, //
 };
-use rust_hist::sync::interrupted;
-use std::{
-    cell::Cell,
-    rc::Rc, //
-};
+use std::rc::Rc;
 
 /// What comes in.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -73,18 +70,11 @@ fn run(
     let world = Rc::new(world.with_generations(START, 4));
     before.iter().for_each(|&event| happen(&world, event));
 
-    let (steps, came) = (Cell::new(0), Rc::new(Cell::new(false)));
-    let handler = {
-        let (world, came) = (world.clone(), came.clone());
-        move || {
-            if steps.replace(steps.get() + 1) == at {
-                inner.iter().for_each(|&event| happen(&world, event));
-                came.set(true);
-            }
-        }
+    let nested = {
+        let world = world.clone();
+        move || inner.iter().for_each(|&event| happen(&world, event))
     };
-    interrupted(handler, || happen(&world, outer));
-    if !came.get() {
+    if !interrupted_at(at, nested, || happen(&world, outer)).1 {
         return false;
     }
     after.iter().for_each(|&event| happen(&world, event));

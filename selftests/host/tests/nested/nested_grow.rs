@@ -8,17 +8,15 @@ use crate::{
         grow::Table,
         Same, //
     },
+    interrupted_at,
     lang_common::*,
     run::*, //
 };
-use rust_hist::{
-    sync::interrupted,
-    tracing_map::{
-        Dimensions,
-        KeyHash,
-        SeededHash,
-        Shape, //
-    }, //
+use rust_hist::tracing_map::{
+    Dimensions,
+    KeyHash,
+    SeededHash,
+    Shape, //
 };
 use std::{
     cell::Cell,
@@ -43,64 +41,56 @@ fn settle<H: KeyHash>(table: &Table<H>, counted: &[u64], calls: usize) {
 fn grow<H: KeyHash + 'static>(bits: u32, before: &[u64], inner: &'static [u64], at: u64) -> bool {
     let table = Rc::new(Table::<H>::new(bits, bits + 1, false, 1));
     let counted = Rc::new(Cell::new(Vec::new()));
-    let (steps, came) = (Cell::new(0), Rc::new(Cell::new(false)));
     let mut all: Vec<u64> = before.to_vec();
 
     for &key in before {
         assert!(table.hit_in(0, 0, key).0.is_some());
     }
-    let handler = {
-        let (table, counted, came) = (table.clone(), counted.clone(), came.clone());
+    let nested = {
+        let (table, counted) = (table.clone(), counted.clone());
         move || {
-            if steps.replace(steps.get() + 1) == at {
-                let hit = |&key: &u64| table.hit_in(table.live(), 0, key).0.map(|_| key);
-                counted.set(inner.iter().filter_map(hit).collect());
-                came.set(true);
-            }
+            let hit = |&key: &u64| table.hit_in(table.live(), 0, key).0.map(|_| key);
+            counted.set(inner.iter().filter_map(hit).collect());
         }
     };
-    interrupted(handler, || {
+    let ((), came) = interrupted_at(at, nested, || {
         let next = table.prepare();
         table.exchange(next);
         table.finish(next, 0);
     });
 
-    let calls = before.len() + if came.get() { inner.len() } else { 0 };
+    let calls = before.len() + if came { inner.len() } else { 0 };
     all.extend(counted.take());
     settle(&table, &all, calls);
-    came.get()
+    came
 }
 
 /// A hit of `key`, before whose access `at` the table gets its next map.
 fn hit<H: KeyHash + 'static>(bits: u32, before: &[u64], key: u64, at: u64) -> bool {
     let table = Rc::new(Table::<H>::new(bits, bits + 1, false, 1));
-    let (steps, came) = (Cell::new(0), Rc::new(Cell::new(false)));
     let mut all: Vec<u64> = before.to_vec();
 
     for &key in before {
         assert!(table.hit_in(0, 0, key).0.is_some());
     }
-    let handler = {
-        let (table, came) = (table.clone(), came.clone());
+    let nested = {
+        let table = table.clone();
         move || {
-            if steps.replace(steps.get() + 1) == at {
-                let next = table.prepare();
-                table.exchange(next);
-                // Another hit of the key comes to the next map before this one is over.
-                assert!(table.hit_in(next, 0, key).0.is_some());
-                came.set(true);
-            }
+            let next = table.prepare();
+            table.exchange(next);
+            // Another hit of the key comes to the next map before this one is over.
+            assert!(table.hit_in(next, 0, key).0.is_some());
         }
     };
-    let counted = interrupted(handler, || table.hit_in(table.live(), 0, key).0);
+    let (counted, came) = interrupted_at(at, nested, || table.hit_in(table.live(), 0, key).0);
 
     all.extend(counted.map(|_| key));
-    if came.get() {
+    if came {
         all.push(key);
         table.finish(1, 0);
     }
-    settle(&table, &all, before.len() + 1 + usize::from(came.get()));
-    came.get()
+    settle(&table, &all, before.len() + 1 + usize::from(came));
+    came
 }
 
 /// Tries all places; returns how many there are.
@@ -222,18 +212,11 @@ fn carried(
     assert!(send(&world, A, 7) && send(&world, B, 1));
     before.iter().for_each(|&event| happen(&world, event));
 
-    let (steps, came) = (Cell::new(0), Rc::new(Cell::new(false)));
-    let handler = {
-        let (world, came) = (world.clone(), came.clone());
-        move || {
-            if steps.replace(steps.get() + 1) == at {
-                inner.iter().for_each(|&event| happen(&world, event));
-                came.set(true);
-            }
-        }
+    let nested = {
+        let world = world.clone();
+        move || inner.iter().for_each(|&event| happen(&world, event))
     };
-    interrupted(handler, || happen(&world, outer));
-    if !came.get() {
+    if !interrupted_at(at, nested, || happen(&world, outer)).1 {
         return false;
     }
     after.iter().for_each(|&event| happen(&world, event));
