@@ -251,7 +251,7 @@ impl Plan {
                     match operand.source {
                         Source::Timestamp => stamp,
                         Source::Ref => operand.reference(refs),
-                        // An operand is no expression.
+                        // An operand is no expression, so only the saved number is left.
                         _ => saved,
                     },
                     refs,
@@ -268,9 +268,9 @@ impl Plan {
                 StepOp::Sub => value.wrapping_sub(operand),
                 StepOp::Mul => value.wrapping_mul(operand),
                 StepOp::Div => divide(value, operand),
-                // So that it takes no more registers than the difference.
+                // The negative of the difference takes no register more than that.
                 StepOp::SubFrom => value.wrapping_sub(operand).wrapping_neg(),
-                // It takes one more register, which all hits of such a path would pay for.
+                // Not in `Source::Steps`: it takes one more register, for which all hits of such a path would pay.
                 StepOp::DivInto if const { OF & EXPRS == 0 } => operand,
                 StepOp::DivInto => divide(operand, value),
             };
