@@ -42,8 +42,8 @@ use crate::{
     }, //
 };
 use core::{
-    iter::once,
-    ptr::null_mut, //
+    ptr::null_mut,
+    slice, //
 };
 use kernel::{
     prelude::*,
@@ -77,9 +77,11 @@ pub(crate) struct Maps {
 
 impl Maps {
     /// All of them, the youngest first.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &HistMap> + Clone {
-        let older = self.before.older.iter().rev();
-        Iterator::chain(once(&self.live), older).map(|live| &live.map)
+    pub(crate) fn iter(&self) -> YoungestFirst<'_> {
+        YoungestFirst {
+            next: Some(&self.live),
+            older: self.before.older.iter(),
+        }
     }
 
     /// The youngest one.
@@ -145,6 +147,26 @@ impl Maps {
     /// Gives up all but the youngest.
     pub(super) fn into_live(self) -> Option<Arc<Live>> {
         Some(self.live)
+    }
+}
+
+/// The maps of a table, the youngest first.
+///
+/// A type of its own: the name of a function grows with each adapter of an iterator that is among its types, and the kernel
+/// has 511 bytes for it (see Kbuild).
+#[derive(Clone)]
+pub(crate) struct YoungestFirst<'a> {
+    next: Option<&'a Arc<Live>>,
+    older: slice::Iter<'a, Arc<Live>>,
+}
+
+impl<'a> Iterator for YoungestFirst<'a> {
+    type Item = &'a HistMap;
+
+    fn next(&mut self) -> Option<&'a HistMap> {
+        let next = self.next?;
+        self.next = self.older.next_back();
+        Some(&next.map)
     }
 }
 
