@@ -28,6 +28,7 @@ pub mod sort;
 mod tally;
 mod track;
 mod wide;
+mod writer;
 
 pub use self::{
     account::{
@@ -38,6 +39,7 @@ pub use self::{
         Values, //
     },
     cell::{
+        Emptied,
         NumCell,
         Taken,
         TextCell, //
@@ -90,11 +92,11 @@ pub use self::{
     track::{
         track_value,
         Order,
-        RowWriter,
         TrackCell,
         Tracked,
         When, //
-    }, //
+    },
+    writer::WordWriter, //
 };
 
 use self::{
@@ -227,7 +229,7 @@ where
 
     /// Returns the key words of an element.
     #[inline(always)]
-    fn key(&self, elt: Elt) -> &[Atomic<u64>] {
+    pub fn key(&self, elt: Elt) -> &[Atomic<u64>] {
         part(self.words(), self.shape.key_at(elt), self.shape.key_words)
     }
 

@@ -140,12 +140,11 @@ pub(super) struct Hit<'h, 'c, C: Context<'c>> {
     pub(super) cx: C,
     /// The map that has the entry; the trigger may have another one meanwhile.
     pub(super) map: &'c Map<C::Storage, C::Hash>,
+    /// The entry.
+    pub(super) elt: Elt,
     pub(super) stamp: u64,
     /// The numbers of other triggers' variables.
     pub(super) refs: &'h [u64],
-    /// The key by which variables of other triggers are looked for, mostly that of the row, if anything needs it in one
-    /// piece; else nothing.
-    pub(super) key: &'h [u64],
     /// The extra words of the entry.
     pub(super) aux: &'h [Atomic<u64>],
 }

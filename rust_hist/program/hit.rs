@@ -59,8 +59,7 @@ use super::{
         VARS_OTHER,
         VARS_STACK,
         VARS_STAMP,
-        VARS_TEXT,
-        WHOLE_KEY, //
+        VARS_TEXT, //
     }, //
 };
 
@@ -191,12 +190,8 @@ where
         Ok(elt) => elt,
         Err(ending) => return count::<C, STEPS>(cx, map, ending),
     };
-    let whole = match const { STEPS & WHOLE_KEY } {
-        0 => &[],
-        _ => K::whole(&key),
-    };
 
-    leave::<C, STEPS, ROOM>(cx, map, stamp, refs, elt, whole)
+    leave::<C, STEPS, ROOM>(cx, map, stamp, refs, elt)
 }
 
 /// Handles one hit of a trigger that looks for variables of others by the key `J`, before the key of its row is known.
@@ -245,12 +240,8 @@ where
         Ok(elt) => elt,
         Err(ending) => return count::<C, STEPS>(cx, map, ending),
     };
-    let whole = match const { STEPS & WHOLE_KEY } {
-        0 => &[],
-        _ => J::whole(&lookup),
-    };
 
-    leave::<C, STEPS, ROOM>(cx, map, stamp, refs, elt, whole)
+    leave::<C, STEPS, ROOM>(cx, map, stamp, refs, elt)
 }
 
 /// Computes the numbers that are computed once if the key is made of them by which variables of other triggers are
@@ -411,8 +402,7 @@ fn enter<'c, K: KeyForm, C: Context<'c>>(
     }
 }
 
-/// Leaves a hit in its entry. `whole` is the key by which variables of other triggers are looked for, if anything needs
-/// it in one piece.
+/// Leaves a hit in its entry.
 #[inline(always)]
 fn leave<'c, C: Context<'c>, const STEPS: u32, const ROOM: usize>(
     cx: C,
@@ -420,7 +410,6 @@ fn leave<'c, C: Context<'c>, const STEPS: u32, const ROOM: usize>(
     mut stamp: u64,
     refs: &[u64],
     elt: Elt,
-    whole: &[u64],
 ) -> Outcome<MissedIn<'c, C>> {
     // The sums.
     if const { stamp_comes_before(STEPS, ROOM) == VALS_ANY } {
@@ -467,9 +456,9 @@ fn leave<'c, C: Context<'c>, const STEPS: u32, const ROOM: usize>(
                 let hit = Hit {
                     cx,
                     map: map.map(),
+                    elt,
                     stamp,
                     refs,
-                    key: whole,
                     aux,
                 };
 

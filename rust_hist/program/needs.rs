@@ -20,7 +20,7 @@ use super::{
         Operand,
         Source, //
     },
-    ActionKind,
+    plan::TextSource,
     Kind,
     Op,
     Program, //
@@ -48,7 +48,7 @@ pub(super) const VARS_OTHER: u32 = 1 << 8;
 pub(super) const ACTIONS: u32 = 1 << 9;
 /// Some number may be made of the time stamp of the record.
 pub(super) const STAMP: u32 = 1 << 10;
-/// The whole key is needed in one piece after it was looked up.
+/// Tables of other triggers may have shorter keys: the whole key is needed in one piece, to be looked up by its beginning.
 pub(super) const WHOLE_KEY: u32 = 1 << 11;
 /// CPUs may share a shard of the table.
 pub(super) const SHARED: u32 = 1 << 12;
@@ -88,8 +88,11 @@ pub(super) const EXPIRES: u32 = 1 << 25;
 /// Variables of other triggers may be of starts that expire: the tables have maps of several ages.
 pub(super) const AGED: u32 = 1 << 26;
 
+/// Variables of other triggers may be strings and stacks.
+pub(super) const TEXT_REFS: u32 = 1 << 27;
+
 /// All of them.
-pub(super) const EVERYTHING: u32 = (1 << 27) - 1;
+pub(super) const EVERYTHING: u32 = (1 << 28) - 1;
 
 /// In what form the key of a hit is computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -200,22 +203,20 @@ impl Program {
                     EXPRS => VARS_EXPRS,
                     _ => VARS_ANY,
                 },
-                _ if step.text.op().is_some() => VARS_TEXT,
-                _ if step.text.task().is_some() => VARS_NAME,
                 Op::Stacktrace => VARS_STACK,
-                _ => VARS_OTHER,
+                _ => match step.text.source() {
+                    TextSource::Record(_) => VARS_TEXT,
+                    TextSource::Task(_) => VARS_NAME,
+                    TextSource::Variable(_) | TextSource::Elsewhere => VARS_OTHER,
+                },
             };
         }
 
         let mut refs = self.refs().iter();
-        let mut actions = self.actions().iter();
-        // A key that is longer than those of a source is looked up there by its beginning.
-        let mut wants_key = refs.any(|reference| reference.cell.kind != Kind::Number)
-            || actions.any(|action| action.kind == ActionKind::Snapshot);
-        let mut is_moving = false;
+        let (mut has_shorter, mut is_moving) = (false, false);
 
         for (words, moves) in sources {
-            wants_key |= words != self.lookup_words();
+            has_shorter |= words != self.lookup_words();
             is_moving |= moves;
         }
 
@@ -247,7 +248,11 @@ impl Program {
                 | is(SEVERAL, plan.has_tallies && plan.vals.len() > 1)
                 | is(ACTIONS, !self.actions().is_empty())
                 | is(STAMP, plan.has_stamp)
-                | is(WHOLE_KEY, wants_key)
+                | is(WHOLE_KEY, has_shorter)
+                | is(
+                    TEXT_REFS,
+                    refs.any(|reference| reference.cell.kind != Kind::Number),
+                )
                 | is(SHARED, is_shared)
                 | is(MOVING, is_moving)
                 | is(EXPIRES, self.expiry().is_some())

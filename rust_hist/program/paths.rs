@@ -63,6 +63,7 @@ use super::{
         STAMP,
         SUMS,
         TALLIES,
+        TEXT_REFS,
         VALS_ANY,
         VALS_EXPRS,
         VARS,
@@ -433,7 +434,7 @@ const FOR_ALL: u32 = EVERYTHING & !(KEY_VALUES | ALL_TALLIES | CHANGING);
 /// What there is to do because tables get other maps, and the variables in them do not all come along.
 const CHANGING: u32 = MOVING | EXPIRES | AGED;
 const OF_MOVING: u32 =
-    KEY_TEXT | COMPUTED | ANY_VARS | TEXTS | ACTIONS | SHARED | NESTED | CHANGING;
+    KEY_TEXT | COMPUTED | ANY_VARS | TEXTS | ACTIONS | TEXT_REFS | SHARED | NESTED | CHANGING;
 const OF_EXPIRING: u32 = OF_MOVING & !MOVING;
 const JOINED: u32 = KEY_TEXT | COMPUTED | SHARED | NESTED;
 const VALUED: u32 = JOINED | KEY_VALUES;
@@ -508,17 +509,17 @@ pub fn paths<E: Entry>() -> impl Iterator<Item = Row<E::Fn>> {
         path::<E, Words<4>, 0, { KEY_TEXT | COMPUTED | SHARED | NESTED }>,
         path::<E, Words<1>, 0, { VARS | VARS_STACK | SHARED }>,
         path::<E, Words<2>, 0, { VARS | VARS_STACK | SHARED }>,
-        path::<E, Words<1>, 0, { VARS | ACTIONS | WHOLE_KEY }>,
-        path::<E, Words<2>, 0, { VARS | ACTIONS | WHOLE_KEY }>,
-        path::<E, Words<3>, 0, { KEY_TEXT | VARS | ACTIONS | WHOLE_KEY | SHARED }>,
-        path::<E, Words<1>, 0, { KEY_TEXT | COMPUTED | ANY_VARS | TEXTS | ACTIONS | WHOLE_KEY | SHARED }>,
-        path::<E, Words<2>, 0, { KEY_TEXT | COMPUTED | ANY_VARS | TEXTS | ACTIONS | WHOLE_KEY | SHARED }>,
+        path::<E, Words<1>, 0, { VARS | ACTIONS }>,
+        path::<E, Words<2>, 0, { VARS | ACTIONS }>,
+        path::<E, Words<3>, 0, { KEY_TEXT | VARS | ACTIONS | SHARED }>,
+        path::<E, Words<1>, 0, { KEY_TEXT | COMPUTED | ANY_VARS | TEXTS | ACTIONS | SHARED }>,
+        path::<E, Words<2>, 0, { KEY_TEXT | COMPUTED | ANY_VARS | TEXTS | ACTIONS | SHARED }>,
         path::<E, Words<1>, 1, { STAMPED }>,
         path::<E, Words<2>, 1, { STAMPED }>,
         path::<E, Words<1>, 1, { ANY_VARS }>,
         path::<E, Words<2>, 1, { ANY_VARS }>,
-        path::<E, Words<1>, 1, { KEY_TEXT | ANY_VARS | ACTIONS | SHARED }>,
-        path::<E, Words<2>, 1, { KEY_TEXT | ANY_VARS | ACTIONS | SHARED }>,
+        path::<E, Words<1>, 1, { KEY_TEXT | ANY_VARS | ACTIONS | TEXT_REFS | SHARED }>,
+        path::<E, Words<2>, 1, { KEY_TEXT | ANY_VARS | ACTIONS | TEXT_REFS | SHARED }>,
         awaits::<E, Words<1>, { ANY_VARS | ACTIONS | NESTED }>,
         awaits::<E, Words<2>, { ANY_VARS | ACTIONS | NESTED }>,
         general::<E, Words<1>>,
@@ -531,7 +532,7 @@ pub fn paths<E: Entry>() -> impl Iterator<Item = Row<E::Fn>> {
         general::<E, Words<8>>,
         path::<E, Columns<C_KEYS_MAX>, 0, { SHARED }>,
         path::<E, Columns<C_KEYS_MAX>, 0, { COMPUTED | SHARED | NESTED }>,
-        path::<E, Columns<C_KEYS_MAX>, 1, { COMPUTED | ANY_VARS | ACTIONS | SHARED }>,
+        path::<E, Columns<C_KEYS_MAX>, 1, { COMPUTED | ANY_VARS | ACTIONS | TEXT_REFS | SHARED }>,
         general::<E, Columns<C_KEYS_MAX>>,
         path::<E, StackField, 0, { SHARED | NESTED }>,
         general::<E, StackField>,
@@ -565,8 +566,8 @@ pub fn paths<E: Entry>() -> impl Iterator<Item = Row<E::Fn>> {
         expiring::<E, Words<2>, 1, { STAMPED | AGED }>,
         expiring::<E, Words<1>, 1, { ANY_VARS | AGED }>,
         expiring::<E, Words<2>, 1, { ANY_VARS | AGED }>,
-        expiring::<E, Words<1>, 1, { KEY_TEXT | ANY_VARS | ACTIONS | SHARED | AGED }>,
-        expiring::<E, Words<2>, 1, { KEY_TEXT | ANY_VARS | ACTIONS | SHARED | AGED }>,
+        expiring::<E, Words<1>, 1, { KEY_TEXT | ANY_VARS | ACTIONS | TEXT_REFS | SHARED | AGED }>,
+        expiring::<E, Words<2>, 1, { KEY_TEXT | ANY_VARS | ACTIONS | TEXT_REFS | SHARED | AGED }>,
         awaits::<E, Words<1>, { ANY_VARS | ACTIONS | NESTED | AGED }>,
         awaits::<E, Words<2>, { ANY_VARS | ACTIONS | NESTED | AGED }>,
         expiring::<E, Words<1>, REFS_MAX, { OF_EXPIRING }>,

@@ -170,17 +170,17 @@ const _: () = assert!(size_of::<VarStep>() == 64 && size_of::<ArgStep>() == 64);
 /// The words of a variable that is the name of a task.
 pub(super) const NAME: usize = 1 + COMM_WORDS;
 
-/// A string of the record or the name of a task, in fewer bytes than as an [`Op`].
+/// A string or stack that a hit copies by a step of its own, in fewer bytes than as an [`Op`].
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TextAt {
-    /// Where it is, or the word that says so.
+    /// Where it is in the record, or the word that says so; the index of the variable.
     at: u32,
     from: TextFrom,
     /// The most bytes of it for which there is room where it goes.
     most: u8,
 }
 
-/// Where a string comes from.
+/// Where a string or stack comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum TextFrom {
     /// From elsewhere.
@@ -192,6 +192,21 @@ enum TextFrom {
     Task,
     /// The task that made the entry.
     Creator,
+    /// A variable of another trigger.
+    Variable,
+}
+
+/// Where a string or stack comes from, for those who copy it.
+#[derive(Clone, Copy)]
+pub(super) enum TextSource {
+    /// A string of the record.
+    Record(Op),
+    /// The name of a task.
+    Task(Op),
+    /// A variable of another trigger, by its index among [`super::Program::refs`].
+    Variable(u8),
+    /// Any other; none, if it is a number.
+    Elsewhere,
 }
 
 impl TextAt {
@@ -203,6 +218,7 @@ impl TextAt {
             Some(Op::RelDynString { offset }) => (TextFrom::Rel, offset, most),
             Some(Op::Comm) => (TextFrom::Task, 0, most),
             Some(Op::EntryComm) => (TextFrom::Creator, 0, most),
+            Some(Op::Ref(n)) => (TextFrom::Variable, n.into(), most),
             _ => (TextFrom::Elsewhere, 0, 0),
         };
         // There is room for no more anywhere.
@@ -211,28 +227,31 @@ impl TextAt {
         Self { at, from, most }
     }
 
-    /// The string of the record; `None` if it is none.
+    /// Where it comes from.
     #[inline(always)]
-    pub(super) fn op(self) -> Option<Op> {
+    pub(super) fn source(self) -> TextSource {
         let offset = self.at;
 
-        Some(match self.from {
-            TextFrom::Fixed => Op::StaticString {
+        match self.from {
+            TextFrom::Fixed => TextSource::Record(Op::StaticString {
                 offset,
                 len: self.most.into(),
-            },
-            TextFrom::Dyn => Op::DynString { offset },
-            TextFrom::Rel => Op::RelDynString { offset },
-            TextFrom::Elsewhere | TextFrom::Task | TextFrom::Creator => return None,
-        })
+            }),
+            TextFrom::Dyn => TextSource::Record(Op::DynString { offset }),
+            TextFrom::Rel => TextSource::Record(Op::RelDynString { offset }),
+            TextFrom::Task => TextSource::Task(Op::Comm),
+            TextFrom::Creator => TextSource::Task(Op::EntryComm),
+            // CAST: the index of a reference.
+            TextFrom::Variable => TextSource::Variable(self.at as u8),
+            TextFrom::Elsewhere => TextSource::Elsewhere,
+        }
     }
 
-    /// The name of a task; `None` if it is none.
+    /// The string of the record; `None` if it is none.
     #[inline(always)]
-    pub(super) fn task(self) -> Option<Op> {
-        match self.from {
-            TextFrom::Task => Some(Op::Comm),
-            TextFrom::Creator => Some(Op::EntryComm),
+    pub(super) fn in_record(self) -> Option<Op> {
+        match self.source() {
+            TextSource::Record(text) => Some(text),
             _ => None,
         }
     }

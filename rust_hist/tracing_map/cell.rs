@@ -23,8 +23,10 @@ use crate::{
         Pair,
         PairValue,
         Release, //
-    }, //
+    },
 };
+
+use super::WordWriter;
 
 /// How often a reader tries to copy a string or stack before it treats it as not set.
 const READ_TRIES: usize = 4;
@@ -87,7 +89,13 @@ pub struct NumCell<'a> {
 pub struct Taken {
     /// The number.
     pub value: u64,
-    /// The meta word of the cell after it was unset.
+    /// The cell after it was unset.
+    pub left: Emptied,
+}
+
+/// A cell after a number was taken from it: what tells whether it has been changed since. A plain value.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Emptied {
     meta: u64,
 }
 
@@ -173,7 +181,7 @@ impl<'a> NumCell<'a> {
 
         Some(Taken {
             value: old.value,
-            meta: left.meta,
+            left: Emptied { meta: left.meta },
         })
     }
 
@@ -181,7 +189,7 @@ impl<'a> NumCell<'a> {
     /// later number stays.
     #[inline]
     pub fn restore(&self, taken: &Taken) {
-        self.change(|old| (old.meta == taken.meta).then_some((taken.value, SET)));
+        self.change(|old| (old.meta == taken.left.meta).then_some((taken.value, SET)));
     }
 }
 
@@ -240,7 +248,7 @@ impl NumCell<'_> {
     /// [`NumCell::restore`]; returns whether nothing has happened to the cell since but that it was closed.
     pub(super) fn restore_unless_closed(&self, taken: &Taken) -> bool {
         self.restore(taken);
-        self.pair.meta() == taken.meta.wrapping_add(NUM_VERSION) | CLOSED
+        self.pair.meta() == taken.left.meta.wrapping_add(NUM_VERSION) | CLOSED
     }
 }
 
@@ -263,7 +271,7 @@ impl NumCell<'_> {
 /// let stack = TextCell::new(&words).ok_or("no words")?;
 /// let mut copy = [0; 3];
 ///
-/// assert!(stack.fill(|writer| Some(writer.put_all(&[0x1000, 0x2000]))));
+/// assert!(stack.fill(|content| Some(content.put_all([0x1000, 0x2000].into_iter()))));
 /// assert_eq!(stack.copy(copy.len(), |at, word| copy[at] = word), Some(2));
 /// assert_eq!(copy, [0x1000, 0x2000, 0]);
 /// # Ok::<(), &str>(())
@@ -272,34 +280,6 @@ impl NumCell<'_> {
 pub struct TextCell<'a> {
     meta: &'a Atomic<u64>,
     content: &'a [Atomic<u64>],
-}
-
-/// The content of a string or stack, which only this context may write until [`TextCell::fill`] returns.
-pub struct TextWriter<'a> {
-    content: &'a [Atomic<u64>],
-}
-
-impl TextWriter<'_> {
-    /// Writes word `at`, if there is one.
-    #[inline(always)]
-    pub fn put(&self, at: usize, word: u64) {
-        if let Some(to) = self.content.get(at) {
-            // ORDERING: pairs with `Acquire` of the words in `TextCell::copy`: a reader that loads this word
-            // then loads a meta word that is at least as late as the one with `BUSY`.
-            to.store(word, Release);
-        }
-    }
-
-    /// Writes as many of `words` as fit, and returns their number.
-    #[inline(always)]
-    pub fn put_all(&self, words: &[u64]) -> usize {
-        for (to, &word) in self.content.iter().zip(words) {
-            // ORDERING: pairs with `Acquire` of the words in `TextCell::copy`: a reader that loads this word
-            // then loads a meta word that is at least as late as the one with `BUSY`.
-            to.store(word, Release);
-        }
-        words.len().min(self.content.len())
-    }
 }
 
 impl<'a> TextCell<'a> {
@@ -337,12 +317,11 @@ impl<'a> TextCell<'a> {
     /// Returns `false` and does nothing if another context is writing the variable. No reader can
     /// distinguish this from a write just before that of the other context.
     #[inline(always)]
-    pub fn fill(&self, fill: impl FnOnce(&TextWriter<'a>) -> Option<usize>) -> bool {
+    pub fn fill(&self, fill: impl FnOnce(WordWriter<'a>) -> Option<usize>) -> bool {
         let Some(busy) = self.claim() else {
             return false;
         };
-        let content = self.content;
-        let set = match fill(&TextWriter { content }) {
+        let set = match fill(WordWriter::new(self.content)) {
             // CAST: widens `usize`. The content of a variable has less than `2^LEN_BITS` words, which an
             // assertion in this file checks.
             Some(len) => ((len as u64 & ((1 << LEN_BITS) - 1)) << LEN_AT).wrapping_add(SET),
@@ -378,6 +357,34 @@ impl<'a> TextCell<'a> {
     /// `put` may be called again from index 0 on, so what it got is valid only once this returns a number.
     #[inline]
     pub fn copy(&self, max: usize, mut put: impl FnMut(usize, u64)) -> Option<usize> {
+        self.read(
+            #[inline(always)]
+            |content| {
+                let mut len = 0;
+
+                for word in content.iter().take(max) {
+                    put(len, load(word));
+                    // OVERFLOW: at most the length of a slice.
+                    len = len.wrapping_add(1);
+                }
+                len
+            },
+        )
+    }
+
+    /// Copies as many words of the content as fit to `to`, and returns their number; `None` as [`TextCell::copy`] does.
+    #[inline]
+    pub fn copy_to(&self, to: WordWriter<'_>) -> Option<usize> {
+        self.read(
+            #[inline(always)]
+            |content| to.put_all(content.iter().map(load)),
+        )
+    }
+
+    /// Returns what `take` makes of the content; `None` if the variable is not set, or if other contexts keep writing it.
+    /// `take` may be called several times, and what it was given counts the last time.
+    #[inline(always)]
+    fn read<T>(&self, mut take: impl FnMut(&'a [Atomic<u64>]) -> T) -> Option<T> {
         for _ in 0..READ_TRIES {
             // ORDERING: pairs with `Release` of the meta word in `fill`: the loads below return the content
             // that belongs to this meta word, or words of a later one.
@@ -390,17 +397,20 @@ impl<'a> TextCell<'a> {
             }
             // CAST: the mask leaves `LEN_BITS` bits.
             let len = (meta.wrapping_shr(LEN_AT) & ((1 << LEN_BITS) - 1)) as usize;
-            let len = len.min(max);
-            for (at, from) in (0..len).zip(self.content) {
-                // ORDERING: pairs with `Release` in `TextWriter::put`: if this is a word of a later content,
-                // the load of the meta word below returns one that is at least as late.
-                put(at, from.load(Acquire));
-            }
+            let taken = take(self.content.get(..len).unwrap_or(self.content));
             // ORDERING: the `Acquire` of the loads of the content keeps this load after them.
             if self.meta.load(Acquire) == meta {
-                return Some(len.min(self.content.len()));
+                return Some(taken);
             }
         }
         None
     }
+}
+
+/// Reads a word of the content.
+#[inline(always)]
+fn load(word: &Atomic<u64>) -> u64 {
+    // ORDERING: pairs with `Release` of the words that a `WordWriter` writes: if this is a word of a later content, the load
+    // of the meta word that follows returns one that is at least as late.
+    word.load(Acquire)
 }

@@ -220,8 +220,8 @@ impl<'a> Rows<'a> {
 /// Copies words one by one. The copy is consistent only if no other context changes them.
 pub fn copy_words(from: &[Atomic<u64>], to: &mut [u64]) {
     for (to, from) in to.iter_mut().zip(from) {
-        // ORDERING: `Map::published` has loaded the element's slot with `Acquire`, so the words that its
-        // inserter wrote are visible.
+        // ORDERING: whoever has found the element has loaded its slot with `Acquire`, so the words that its inserter
+        // wrote are visible.
         *to = from.load(Relaxed);
     }
 }

@@ -15,9 +15,10 @@ use crate::sync::{
     Acquire,
     Atomic,
     Pair,
-    PairValue,
-    Release, //
+    PairValue, //
 };
+
+use super::WordWriter;
 
 /// The bits of the meta word with the index of the current row.
 const ROW: u64 = 0b11;
@@ -217,7 +218,7 @@ impl<'a> TrackCell<'a> {
     /// `fill` gets a row that no other hit writes, with the words that an earlier hit has left there. If
     /// another hit stores a number meanwhile for which `when` no longer holds, the row is discarded.
     #[inline]
-    pub fn update(&self, when: &When, value: u64, fill: impl FnOnce(&RowWriter<'a>)) -> Tracked {
+    pub fn update(&self, when: &When, value: u64, fill: impl FnOnce(WordWriter<'a>)) -> Tracked {
         let mut old = self.pair.load_torn();
 
         if !when.holds(value, old) {
@@ -247,9 +248,7 @@ impl<'a> TrackCell<'a> {
             }
         };
 
-        fill(&RowWriter {
-            words: self.row(row),
-        });
+        fill(WordWriter::new(self.row(row)));
         self.store(when, value, claimed, row, claim_of(row))
     }
 
@@ -336,7 +335,7 @@ impl<'a> TrackCell<'a> {
                 return None;
             }
             for (to, from) in to.iter_mut().zip(self.row(old.meta & ROW)) {
-                // ORDERING: pairs with `Release` in `RowWriter::put`: if this is a word of a later row, the
+                // ORDERING: pairs with `Release` of the words that a `WordWriter` writes: if this is a word of a later row, the
                 // load of the number below returns a later version.
                 *to = from.load(Acquire);
             }
@@ -345,23 +344,6 @@ impl<'a> TrackCell<'a> {
                 return Some(new.value);
             }
             old = new;
-        }
-    }
-}
-
-/// A row that only this hit writes.
-pub struct RowWriter<'a> {
-    words: &'a [Atomic<u64>],
-}
-
-impl RowWriter<'_> {
-    /// Writes word `at` of the row, if there is one.
-    #[inline(always)]
-    pub fn put(&self, at: usize, word: u64) {
-        if let Some(to) = self.words.get(at) {
-            // ORDERING: pairs with `Acquire` of the row's words in `TrackCell::read`: a reader that loads this
-            // word then loads a meta word that is at least as late as the one with the claim.
-            to.store(word, Release);
         }
     }
 }

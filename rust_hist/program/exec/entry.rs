@@ -12,7 +12,8 @@ use crate::{
     limits::{
         COMM_LEN,
         COMM_WORDS,
-        KEY_WORDS_MAX, //
+        KEY_WORDS_MAX,
+        STACK_DEPTH, //
     },
     sync::{
         Atomic,
@@ -23,11 +24,11 @@ use crate::{
         track_value,
         Loss,
         NumCell,
-        RowWriter,
         TextCell,
         TrackCell,
         Tracked,
-        When, //
+        When,
+        WordWriter, //
     }, //
 };
 
@@ -58,6 +59,7 @@ use super::{
         },
         plan::{
             Plan,
+            TextSource,
             VarStep,
             NAME, //
         },
@@ -70,17 +72,17 @@ use super::{
         Save,
         Track, //
     },
-    key::copy_key,
     place_of,
-    refs::{
-        look_up,
-        older_than, //
-    },
+    refs::older_than,
+    stack_at,
     text::{
+        copy_cell,
         copy_string,
         copy_whole,
+        set_copy,
         set_string,
-        short_field, //
+        short_field,
+        WORD, //
     },
     trace::ArgVals,
     Context,
@@ -182,7 +184,7 @@ impl VarStep {
 
         if let Some(cell) = words.and_then(|words| TextCell::new(words)) {
             // A writer that meets another one has nothing more to do; see `TextCell::fill`.
-            cell.fill(|content| Some(content.put_all(&name)));
+            cell.fill(|to| Some(to.put_all(name.into_iter())));
         }
     }
 
@@ -200,7 +202,7 @@ impl VarStep {
                 if let Some(cell) = TextCell::new(words) {
                     cell.fill(
                         #[inline(always)]
-                        |content| Some(copy_whole(from, |at, word| content.put(at, word))),
+                        |to| Some(copy_whole(from, to)),
                     );
                 }
             }
@@ -209,22 +211,18 @@ impl VarStep {
     }
 }
 
-/// Writes a string of the record to the row that an action saves; `text` is [`VarStep::text`].
+/// Writes a string of the record to its words of the row that an action saves, and returns how many words; `text` is that
+/// of the step.
 #[inline(never)]
-fn save_string(step: &VarStep, text: Op, record: &[u8], row: &RowWriter<'_>) {
-    let (first, room) = (usize::from(step.at), usize::from(step.room));
+fn save_string(step: &VarStep, text: Op, record: &[u8], to: WordWriter<'_>) -> usize {
     let (at, len) = place_of(text, record).unwrap_or((0, 0));
     let len = len.min(step.text.most());
-    // OVERFLOW: below the words of a row, here and below.
-    let put = |at: usize, word| row.put(first.wrapping_add(at), word);
-    let words = match short_field(text, record, at, len) {
-        Some(from) => copy_whole(from, put),
-        None => copy_string(record.get(at..).unwrap_or(&[]), len, put),
-    };
 
-    // Readers look no further than the end.
-    if words < room {
-        row.put(first.wrapping_add(words), 0);
+    match short_field(text, record, at, len) {
+        Some(from) => copy_whole(from, to),
+        None => copy_string(record.get(at..).unwrap_or(&[]), len, |at, word| {
+            to.put(at, word);
+        }),
     }
 }
 
@@ -296,17 +294,29 @@ impl<'h, 'c: 'h, C: Context<'c>> Hit<'h, 'c, C> {
             if const { STEPS & NOT_NUMBERS == 0 } || var.is_number() {
                 debug_assert!(var.is_number());
                 was_left &= var.set(aux, number_of::<STEPS>(plan, &var.number, inputs));
-            } else if let (true, Some(text)) = (const { STEPS & VARS_TEXT != 0 }, var.text.op()) {
-                var.set_text(text, aux, record);
-            } else if let (true, Some(task)) = (const { STEPS & VARS_NAME != 0 }, var.text.task()) {
-                var.set_name(aux, self.task_name(task));
-            } else if const { STEPS & VARS_OTHER != 0 } {
-                // A copy, so that what a hit has needs no place in memory where there is no such variable.
-                { *self }.set_text(var);
-            } else if let (true, Some(words)) =
-                (const { STEPS & VARS_STACK != 0 }, var.text_words(aux))
-            {
-                self.set_stack(words);
+            } else {
+                match var.text.source() {
+                    TextSource::Record(text) if const { STEPS & VARS_TEXT != 0 } => {
+                        var.set_text(text, aux, record);
+                    }
+                    TextSource::Task(task) if const { STEPS & VARS_NAME != 0 } => {
+                        var.set_name(aux, self.task_name(task));
+                    }
+                    TextSource::Variable(n) if const { STEPS & VARS_OTHER != 0 } => {
+                        if let (Some(to), Some(from)) = (var.text_words(aux), self.foreign_words(n))
+                        {
+                            set_copy(to, var.kind, from);
+                        }
+                    }
+                    // A copy, so that what a hit has needs no place in memory where there is no such variable.
+                    _ if const { STEPS & VARS_OTHER != 0 } => { *self }.set_any_stack(var),
+                    _ if const { STEPS & VARS_STACK != 0 } => {
+                        if let Some(words) = var.text_words(aux) {
+                            self.set_stack(words);
+                        }
+                    }
+                    _ => (),
+                }
             }
         }
         was_left
@@ -342,7 +352,7 @@ impl<'h, 'c: 'h, C: Context<'c>> Hit<'h, 'c, C> {
         if let Some(cell) = TextCell::new(words) {
             cell.fill(
                 #[inline(always)]
-                |content| Some(content.put_all(frames)),
+                |to| Some(to.put_all(frames.iter().copied())),
             );
         }
     }
@@ -452,22 +462,12 @@ impl<'h, 'c: 'h, C: Context<'c>> Hit<'h, 'c, C> {
     #[cold]
     #[inline(never)]
     fn snapshot(&self, when: When, value: u64) {
-        let program = self.cx.program();
+        let mut room = [0; KEY_WORDS_MAX];
+        let key = room.get_mut(..self.map.shape().key_words());
+        let key = key.unwrap_or(&mut []);
 
-        if program.joins.is_empty() {
-            return self.cx.snapshot(when, value, self.key, self.aux);
-        }
-
-        // What is at hand is the key by which variables of other triggers were looked for.
-        let mut key = [0; KEY_WORDS_MAX];
-
-        copy_key::<C, false>(self.cx, self.stamp, self.refs, &mut key);
-        self.cx.snapshot(
-            when,
-            value,
-            key.get(..program.key_words()).unwrap_or(&[]),
-            self.aux,
-        );
+        copy_words(self.map.key(self.elt), key);
+        self.cx.snapshot(when, value, key, self.aux);
     }
 
     /// Keeps `value` with what is saved if the condition of its handler still holds and the `limit()` has room; returns
@@ -495,23 +495,26 @@ impl<'h, 'c: 'h, C: Context<'c>> Hit<'h, 'c, C> {
 
     /// Writes what an action saves.
     #[inline(always)]
-    fn save(&self, action: &Action, row: &RowWriter<'_>) {
+    fn save(&self, action: &Action, row: WordWriter<'_>) {
         let (plan, record) = (&self.cx.program().plan, self.cx.record());
 
         for step in plan.saves_of(action) {
-            let first = usize::from(step.at);
+            let at = usize::from(step.at);
 
             if step.is_number() {
-                row.put(first, plan.number::<NUMBERS>(&step.number, self.inputs()));
-            } else if let Some(text) = step.text.op() {
-                save_string(step, text, record, row);
-            } else if let Some(task) = step.text.task() {
-                for (at, word) in (first..).zip(self.task_name(task)) {
-                    row.put(at, word);
-                }
-            } else {
-                self.save_text(step, row);
+                row.put(at, plan.number::<NUMBERS>(&step.number, self.inputs()));
+                continue;
             }
+            let to = row.part(at, step.room.into());
+            let len = match step.text.source() {
+                TextSource::Record(text) => save_string(step, text, record, to),
+                TextSource::Task(task) => to.put_all(self.task_name(task).into_iter()),
+                _ => self.save_text(step, to),
+            };
+
+            // Readers look no further than the end, which is a NUL or an address that is 0; the row holds what was there
+            // before.
+            to.put(len, 0);
         }
     }
 
@@ -538,59 +541,72 @@ impl<'h, 'c: 'h, C: Context<'c>> Hit<'h, 'c, C> {
         self.map.shard(self.cx.cpu()).lose(loss, n);
     }
 
-    /// Stores a string or stack in its variable.
+    /// Stores a stack, of the kernel or of the record, in its variable.
     #[inline(never)]
-    fn set_text(&self, var: &VarStep) {
-        let Some(var) = self.cx.program().vars().get(usize::from(var.n)) else {
+    fn set_any_stack(&self, var: &VarStep) {
+        let field = self.cx.program().vars().get(usize::from(var.n));
+        let (Some(words), Some(var)) = (var.text_words(self.aux), field) else {
             return;
         };
-        let words = var.cell.of(self.aux);
-        let Some(cell) = TextCell::new(words) else {
-            return;
-        };
-        // The first of them is not content.
-        let room = words.len().saturating_sub(1);
 
-        if var.field.op == Op::Stacktrace {
-            self.set_stack(words);
-        } else {
-            // A writer that meets another one has nothing more to do; see `TextCell::fill`.
-            cell.fill(|content| self.text(&var.field, room, |at, word| content.put(at, word)));
+        match (var.field.op, TextCell::new(words)) {
+            (Op::Stacktrace, _) => self.set_stack(words),
+            (op, Some(cell)) => {
+                // A writer that meets another one has nothing more to do; see `TextCell::fill`.
+                cell.fill(|to| self.stack_to(op, to));
+            }
+            _ => (),
         }
     }
 
-    /// Writes the string or stack that one parameter of `save()` comes to.
+    /// Writes the string or stack that one parameter of `save()` comes to, and that is none of the record or the task;
+    /// returns how many words.
     #[inline(never)]
-    fn save_text(&self, step: &VarStep, row: &RowWriter<'_>) {
-        let Some(save) = self.cx.program().saves().get(usize::from(step.n)) else {
-            return;
-        };
-        let first = save.at();
-        let room = save.words();
-        let put = |at: usize, word| row.put(first.saturating_add(at), word);
-        // It is written also if there is nothing, since the row holds what was there before.
-        let len = self.text(&save.field, room, put).unwrap_or(0);
+    fn save_text(&self, step: &VarStep, to: WordWriter<'_>) -> usize {
+        let len = match step.text.source() {
+            TextSource::Variable(n) => self
+                .foreign_words(n)
+                .and_then(|from| copy_cell(from, step.kind, to)),
+            _ => {
+                let save = self.cx.program().saves().get(usize::from(step.n));
 
-        // Readers look no further than the end, which is a NUL or an address that is 0.
-        if len < room {
-            put(len, 0);
+                save.and_then(|save| self.stack_to(save.field.op, to))
+            }
+        };
+
+        len.unwrap_or(0)
+    }
+
+    /// Writes a stack, of the kernel or of the record, and returns how many frames; `None` if it is no stack.
+    fn stack_to(&self, op: Op, to: WordWriter<'_>) -> Option<usize> {
+        match op {
+            Op::Stacktrace => {
+                let mut room = C::Stack::default();
+
+                Some(to.put_all(self.cx.stack(&mut room).iter().copied()))
+            }
+            Op::StackField { offset } => {
+                let frames = stack_at(self.cx.record(), offset, STACK_DEPTH);
+
+                Some(to.put_all(frames.chunks_exact(WORD).map(word_in)))
+            }
+            _ => None,
         }
     }
 
-    /// The words of another trigger's variable, in the entry of this key.
+    /// The words of another trigger's variable, in the entry where it was found. `None` if no map of its table has the entry
+    /// any more: the table has been cleared since.
+    #[inline]
     pub(super) fn foreign_words(&self, n: u8) -> Option<&'c [Atomic<u64>]> {
         let of = self.cx.program().refs().get(usize::from(n))?;
         let (cx, address) = (self.cx, reference(self.refs, n.into()));
         let source = cx.source(of.table)?;
         let in_older = || older_than(cx, source).find_map(|older| cx.view(older).aux_from(address));
-        let map = cx.view(source);
-        let aux = match map.aux_from(address).or_else(in_older) {
-            Some(aux) => aux,
-            // The table has got another map since the variable was found.
-            None => map.aux(look_up(self.key, map.map())?),
-        };
 
-        Some(of.cell.of(aux))
+        Some(
+            of.cell
+                .of(cx.view(source).aux_from(address).or_else(in_older)?),
+        )
     }
 
     /// The words of a variable of the trigger itself.

@@ -634,7 +634,7 @@ impl<const WORDS: usize> KeyForm for Copied<WORDS> {
 ///
 /// It has a frame of its own, which is gone when the rest of the hit runs: there is a stack in it.
 #[inline(never)]
-pub(super) fn copy_key<'c, C: Context<'c>, const LOOKUP: bool>(
+fn copy_key<'c, C: Context<'c>, const LOOKUP: bool>(
     cx: C,
     stamp: u64,
     refs: &[u64],

@@ -13,6 +13,7 @@ use crate::{
     tracing_map::{
         address_of,
         Elt,
+        Emptied,
         Key,
         KeyHash,
         Map,
@@ -139,17 +140,7 @@ where
     H: KeyHash,
 {
     debug_assert!(K::IS_WHOLE, "a path of such triggers has `WHOLE_KEY`");
-    look_up(K::whole(&key), map)
-}
-
-/// Looks up the beginning of `key`, as many words as keys of the map have.
-#[inline(never)]
-pub(super) fn look_up<S, H>(key: &[u64], map: &Map<S, H>) -> Option<Elt>
-where
-    S: Deref<Target = [Atomic<u64>]>,
-    H: KeyHash,
-{
-    map.lookup(key.get(..map.shape().key_words())?)
+    map.lookup(K::whole(&key).get(..map.shape().key_words())?)
 }
 
 impl Cell {
@@ -211,6 +202,7 @@ impl Program {
     ) -> Result<(), Unset> {
         // Those that are to be taken: they are numbers.
         let mut cells = [None; N];
+        let mut takes = false;
         let mut last: Option<(u16, &[Atomic<u64>])> = None;
 
         for ((reference, place), cell) in self.refs().iter().zip(&mut *buf).zip(&mut cells) {
@@ -224,11 +216,15 @@ impl Program {
                 let number = NumCell::at(aux, reference.cell.at).filter(NumCell::is_set);
 
                 *cell = Some(number.ok_or(Unset)?);
+                takes = true;
             } else {
                 *place = reference.read(aux).ok_or(Unset)?;
             }
         }
-        take_all(&cells, buf)
+        match takes {
+            true => take_all(&cells, buf),
+            false => Ok(()),
+        }
     }
 }
 
@@ -381,18 +377,17 @@ fn take_all<const N: usize>(
     cells: &[Option<NumCell<'_>>; N],
     buf: &mut [u64],
 ) -> Result<(), Unset> {
-    let mut all: [Option<Taken>; N] = [None; N];
+    let mut all = [Emptied::default(); N];
 
-    for ((cell, place), taken) in cells.iter().zip(buf).zip(&mut all) {
+    for ((cell, place), left) in cells.iter().zip(&mut *buf).zip(&mut all) {
         let Some(cell) = cell else {
             continue;
         };
 
-        *taken = cell.consume();
-        match taken {
-            Some(taken) => *place = taken.value,
+        match cell.consume() {
+            Some(taken) => (*place, *left) = (taken.value, taken.left),
             None => {
-                put_back(cells, &all);
+                put_back(cells, buf, &all);
                 return Err(Unset);
             }
         }
@@ -403,10 +398,14 @@ fn take_all<const N: usize>(
 /// Puts back those numbers that have been taken.
 #[cold]
 #[inline(never)]
-fn put_back(cells: &[Option<NumCell<'_>>], all: &[Option<Taken>]) {
-    for (cell, taken) in cells.iter().zip(all) {
-        if let (Some(cell), Some(taken)) = (cell, taken) {
-            cell.restore(taken);
+fn put_back(cells: &[Option<NumCell<'_>>], buf: &[u64], all: &[Emptied]) {
+    for ((cell, value), left) in cells.iter().zip(buf).zip(all) {
+        if let Some(cell) = cell {
+            // All have been set, so none has the version of the default: what nothing was taken from is left alone.
+            cell.restore(&Taken {
+                value: *value,
+                left: *left,
+            });
         }
     }
 }
@@ -465,7 +464,7 @@ impl Ref {
     ) -> Option<NumCell<'c>> {
         debug_assert!(
             self.cell.kind == Kind::Number,
-            "a path of others has `WHOLE_KEY`"
+            "a path of others has `TEXT_REFS`"
         );
 
         let source = cx.source(self.table)?;

@@ -11,97 +11,29 @@
 //! Context: any, NMI included.
 
 use crate::{
-    limits::{
-        COMM_LEN,
-        COMM_WORDS, //
-    },
     sync::{
         load_2,
         load_4,
         load_8,
-        Atomic,
-        Relaxed, //
+        Atomic, //
     },
-    tracing_map::TextCell, //
+    tracing_map::{
+        TextCell,
+        WordWriter, //
+    }, //
 };
 
 use super::{
     super::{
         bytes::word_in,
-        Field,
         Kind,
         Op, //
     },
-    stack_at,
-    string_at,
-    Context,
-    Hit, //
+    stack_at, //
 };
 
 /// Bytes of a word.
 pub(super) const WORD: usize = size_of::<u64>();
-
-impl<'h, 'c: 'h, C: Context<'c>> Hit<'h, 'c, C> {
-    /// Hands the string or stack that a field comes to on, word by word, at most `room` words, and returns
-    /// how many there were; `None` if it cannot be had.
-    ///
-    /// What `put` has been given means nothing until this returns: it may begin again, from word 0. The
-    /// last byte of `room` words is never one of a string.
-    #[inline(always)]
-    pub(super) fn text(
-        &self,
-        field: &Field,
-        room: usize,
-        put: impl FnMut(usize, u64),
-    ) -> Option<usize> {
-        match field.op {
-            Op::Ref(n) => cell_text(self.foreign_words(n)?, field.kind, room, put),
-            _ => self.own_text(field, room, put),
-        }
-    }
-
-    /// The same of what is not a variable of another trigger.
-    #[inline(never)]
-    fn own_text(
-        &self,
-        field: &Field,
-        room: usize,
-        mut put: impl FnMut(usize, u64),
-    ) -> Option<usize> {
-        match field.op {
-            Op::Comm | Op::StaticString { .. } | Op::DynString { .. } | Op::RelDynString { .. } => {
-                let mut comm = [0; COMM_LEN];
-                let bytes = string_at(field, self.cx.record(), &self.cx, &mut comm);
-
-                Some(copy_string(bytes, most_in(room), put))
-            }
-            Op::EntryComm => {
-                let comm = self.aux.get(..COMM_WORDS)?;
-
-                for (at, word) in (0..room).zip(comm) {
-                    // ORDERING: written before the element could be found.
-                    put(at, ended(word.load(Relaxed), at, room));
-                }
-                Some(COMM_WORDS.min(room))
-            }
-            Op::Stacktrace => {
-                let mut stack = C::Stack::default();
-
-                Some(copy(self.cx.stack(&mut stack), room, put))
-            }
-            Op::StackField { offset } => Some(copy_stack(self.cx.record(), offset, room, put)),
-            Op::One
-            | Op::Num { .. }
-            | Op::Timestamp
-            | Op::Cpu
-            | Op::Const(_)
-            | Op::Ref(_)
-            | Op::Own(_)
-            | Op::Task(_)
-            | Op::Expr(_) => None,
-        }
-    }
-}
 
 /// Hands the content of a variable on.
 #[inline]
@@ -137,9 +69,37 @@ pub(super) fn copy(words: &[u64], room: usize, mut put: impl FnMut(usize, u64)) 
 #[inline(always)]
 fn ended(word: u64, at: usize, room: usize) -> u64 {
     if at.wrapping_add(1) == room {
-        low(word, u64::BITS.wrapping_sub(u8::BITS))
+        without_last_byte(word)
     } else {
         word
+    }
+}
+
+/// A word whose last byte in memory is a NUL.
+#[inline(always)]
+fn without_last_byte(word: u64) -> u64 {
+    low(word, u64::BITS.wrapping_sub(u8::BITS))
+}
+
+/// Copies the content of a variable; returns how many words, or `None` if there is none.
+///
+/// The last byte of a string is a NUL: the room may be smaller than that of the variable.
+#[inline(always)]
+pub(super) fn copy_cell(words: &[Atomic<u64>], kind: Kind, to: WordWriter<'_>) -> Option<usize> {
+    let len = TextCell::new(words)?.copy_to(to)?;
+
+    if kind == Kind::String {
+        to.change_last_of(len, without_last_byte);
+    }
+    Some(len)
+}
+
+/// Sets a variable to the content of another one, or unsets it if that is not set.
+#[inline(never)]
+pub(super) fn set_copy(words: &[Atomic<u64>], kind: Kind, from: &[Atomic<u64>]) {
+    if let Some(cell) = TextCell::new(words) {
+        // A writer that meets another one has nothing more to do; see `TextCell::fill`.
+        cell.fill(|to| copy_cell(from, kind, to));
     }
 }
 
@@ -148,7 +108,7 @@ fn ended(word: u64, at: usize, room: usize) -> u64 {
 pub(super) fn set_string(words: &[Atomic<u64>], from: &[u8], len: usize) {
     if let Some(cell) = TextCell::new(words) {
         // A writer that meets another one has nothing more to do; see `TextCell::fill`.
-        cell.fill(|content| Some(copy_string(from, len, |at, word| content.put(at, word))));
+        cell.fill(|to| Some(copy_string(from, len, |at, word| to.put(at, word))));
     }
 }
 
@@ -167,26 +127,22 @@ pub(super) fn short_field(text: Op, record: &[u8], at: usize, len: usize) -> Opt
     record.get(at..at.wrapping_add(len))
 }
 
-/// Hands `from` on as words with zeros behind them; returns how many words. What comes behind a NUL is handed on, too.
+/// Copies `from` with zeros behind it; returns how many words. What comes behind a NUL is copied, too.
 #[inline(always)]
-pub(super) fn copy_whole(from: &[u8], mut put: impl FnMut(usize, u64)) -> usize {
-    let mut words = 0usize;
+pub(super) fn copy_whole(from: &[u8], to: WordWriter<'_>) -> usize {
+    let words = to.put_all(from.chunks_exact(WORD).map(word_in));
 
-    for chunk in from.chunks_exact(WORD) {
-        put(words, word_in(chunk));
-        // OVERFLOW: a number of words, here and below.
-        words = words.wrapping_add(1);
-    }
     if from.len() % WORD == 0 {
         return words;
     }
-    put(
+    to.put(
         words,
         match from.last_chunk() {
             Some(word) => high(load_8(word), from.len() % WORD),
             None => short(from),
         },
     );
+    // OVERFLOW: a number of words.
     words.wrapping_add(1)
 }
 

@@ -80,7 +80,7 @@ impl<'h, 'c: 'h, C: Context<'c>> ArgVals<'h, 'c, C> {
     fn bytes(&self, at: usize) -> Option<&'h [u8]> {
         let record = self.hit.cx.record();
         let step = self.steps.get(at)?;
-        let (at, len) = place_of(step.text.op()?, record)?;
+        let (at, len) = place_of(step.text.in_record()?, record)?;
         let from = record.get(at..).unwrap_or(&[]);
 
         Some(until_nul(from, len.min(step.text.most())))

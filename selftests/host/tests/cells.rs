@@ -21,7 +21,7 @@ use rust_hist::tracing_map::{
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use words::{Content, RowContent};
+use words::Content;
 
 /// Words at an address that is a multiple of 16.
 #[repr(align(16))]
@@ -141,7 +141,11 @@ fn the_largest_and_its_row_stay_together() {
     let words = words();
     let cell = TrackCell::new(&words.0, 3).expect("aligned");
     let done = AtomicBool::new(false);
-    let hit = |v: u64| cell.update(&When::Larger, v, |row| row.put_all(0, [v, !v, v ^ 0xff]));
+    let hit = |v: u64| {
+        cell.update(&When::Larger, v, |row| {
+            row.put_all([v, !v, v ^ 0xff].into_iter());
+        })
+    };
 
     thread::scope(|scope| {
         let writers: Vec<_> = (0..2u64)

@@ -18,7 +18,7 @@ use rust_hist::sync::{Acquire, Atomic, Release};
 use rust_hist::tracing_map::{
     Map, Missing, Moving, NumCell, Order, SeededHash, TakenFrom, TextCell, TrackCell, Tracked, When,
 };
-use words::{Content, RowContent};
+use words::Content;
 
 /// Checks all interleavings with at most so many preemptions.
 fn check(preemptions: usize, test: impl Fn() + Sync + Send + 'static) {
@@ -158,7 +158,9 @@ fn a_reader_sees_a_number_that_was_written_and_the_latest_after_all() {
 /// One step of a hit with a row: the row says twice what the value is.
 fn track(cell: &[Atomic<u64>], when: When, value: u64) -> Tracked {
     let cell = TrackCell::new(cell, 2).expect("eight words");
-    cell.update(&when, value, |row| row.put_all(0, [value, !value]))
+    cell.update(&when, value, |row| {
+        row.put_all([value, !value].into_iter());
+    })
 }
 
 fn tracked(cell: &[Atomic<u64>]) -> Option<u64> {
@@ -299,11 +301,11 @@ fn a_lost_row_is_told() {
         let mut ends = Vec::new();
 
         let outer = view.update(&When::Larger, 1, |row| {
-            row.put_all(0, [1, !1]);
+            row.put_all([1, !1].into_iter());
             let view = TrackCell::new(&cell, 2).expect("eight words");
             ends.push(view.update(&When::Larger, 2, |row| {
                 ends_in_loss(&inner, 3);
-                row.put_all(0, [2, !2]);
+                row.put_all([2, !2].into_iter());
             }));
         });
         assert_eq!(ends, [Tracked::Stored]);

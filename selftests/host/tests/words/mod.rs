@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Strings, stacks and rows as slices of words, which the module only sees one by one.
+//! Strings and stacks as slices of words, which the module only sees one by one.
 
 #![allow(dead_code, reason = "not every test needs all of it")]
 
-use rust_hist::tracing_map::{RowWriter, TextCell};
+use rust_hist::tracing_map::TextCell;
 
 /// What tests do with a string or stack.
 pub(crate) trait Content {
@@ -39,19 +39,5 @@ impl Content for TextCell<'_> {
         let len = self.copy(to.len(), |at, word| to[at] = word)?;
         to[len..].fill(0);
         Some(())
-    }
-}
-
-/// What tests do with a row.
-pub(crate) trait RowContent {
-    /// Writes `words` from word `at` on.
-    fn put_all(&self, at: usize, words: impl IntoIterator<Item = u64>);
-}
-
-impl RowContent for RowWriter<'_> {
-    fn put_all(&self, at: usize, words: impl IntoIterator<Item = u64>) {
-        for (at, word) in (at..).zip(words) {
-            self.put(at, word);
-        }
     }
 }

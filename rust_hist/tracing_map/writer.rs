@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Words of an element that one context writes while others may read them.
+//!
+//! C counterpart: `memcpy()` and `strscpy()` into the variables and saved fields of an element, in
+//! [`kernel/trace/trace_events_hist.c`](srctree/kernel/trace/trace_events_hist.c).
+//!
+//! Context: any, NMI included.
+
+use crate::sync::{
+    Atomic,
+    Relaxed,
+    Release, //
+};
+
+/// The content of a string or stack, or a saved row, which only this context writes.
+#[derive(Clone, Copy)]
+pub struct WordWriter<'a> {
+    words: &'a [Atomic<u64>],
+}
+
+impl<'a> WordWriter<'a> {
+    #[inline(always)]
+    pub(super) fn new(words: &'a [Atomic<u64>]) -> Self {
+        Self { words }
+    }
+
+    /// Writes word `at`, if there is one.
+    #[inline(always)]
+    pub fn put(&self, at: usize, word: u64) {
+        if let Some(to) = self.words.get(at) {
+            write(to, word);
+        }
+    }
+
+    /// Writes as many of `words` as fit, and returns their number.
+    #[inline(always)]
+    pub fn put_all(&self, words: impl ExactSizeIterator<Item = u64>) -> usize {
+        let len = words.len().min(self.words.len());
+
+        for (to, word) in self.words.iter().zip(words) {
+            write(to, word);
+        }
+        len
+    }
+
+    /// Returns `len` of the words, from `at` on; none if there are fewer.
+    #[inline(always)]
+    pub fn part(&self, at: usize, len: usize) -> Self {
+        let from = self.words.get(at..).unwrap_or(&[]);
+
+        Self::new(from.get(..len).unwrap_or(&[]))
+    }
+
+    /// Changes the last word, if `len` words are all that there are.
+    #[inline(always)]
+    pub fn change_last_of(&self, len: usize, change: impl FnOnce(u64) -> u64) {
+        if let Some(last) = self.words.last().filter(|_| self.words.len() == len) {
+            // ORDERING: only this context writes it, so it reads what it has written itself.
+            write(last, change(last.load(Relaxed)));
+        }
+    }
+}
+
+/// Writes one word.
+#[inline(always)]
+fn write(to: &Atomic<u64>, word: u64) {
+    // ORDERING: pairs with `Acquire` of the words in `TextCell::copy` and `TrackCell::read`: a reader that loads this word
+    // then loads a meta word that is at least as late as the one which says that they are being written.
+    to.store(word, Release);
+}
