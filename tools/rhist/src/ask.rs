@@ -787,6 +787,31 @@ mod tests {
     }
 
     #[test]
+    fn few_rows_do_for_starts_that_are_forgotten() {
+        let find = |path: &str| Tracefs::find(Some(path.as_ref())).unwrap();
+        let (present, older) = (find("tests/tracefs-growing"), find("tests/tracefs"));
+        let module = Backend::Module { beside: false };
+        let starts = |text: &str, backend, tracefs: &Tracefs| {
+            let text = lines(&plan(&asked(text), backend, tracefs, "1").unwrap());
+            let line = text.lines().find(|line| line.contains(":ts0=")).unwrap();
+            let (_, end) = line.split_once(":size=").unwrap();
+            end.split('\'').next().unwrap().to_owned()
+        };
+        for rows in [128, 2048, 131_072] {
+            for question in ["bio --disks", "bio --queued", "bio --disks --min 5"] {
+                let question = format!("{question} --size {rows}");
+                let wanted = format!("{rows}:expire(10s)");
+                assert_eq!(starts(&question, module, &present), wanted);
+            }
+        }
+        assert_eq!(starts("bio --disks", module, &present), "16384:expire(10s)");
+        let sized = "bio --disks --size 2048";
+        assert_eq!(starts(sized, module, &older), "16384");
+        assert_eq!(starts(sized, Backend::C, &present), "16384");
+        assert_eq!(starts("runq --size 2048", module, &present), "16384");
+    }
+
+    #[test]
     fn tables_grow_where_they_may() {
         let find = |path: &str| Tracefs::find(Some(std::path::Path::new(path))).unwrap();
         let growing = find("tests/tracefs-growing");

@@ -389,11 +389,15 @@ impl Maker<'_> {
         }
     }
 
-    /// The end of a trigger whose starts are forgotten after this time.
-    pub(crate) fn expiry(&self, after: &Option<String>) -> String {
+    /// How many rows the table of starts has, and after which time they are forgotten, as a trigger writes it. As few rows
+    /// as the user asks for do where starts are forgotten, and only there.
+    pub(crate) fn starts(&self, rows: u32, after: &Option<String>) -> String {
         match after {
-            Some(after) if self.expires => format!(":expire({after})"),
-            _ => String::new(),
+            Some(after) if self.expires => {
+                let asked = self.question.size_asked.then_some(self.question.size);
+                format!("size={}:expire({after})", asked.unwrap_or(rows))
+            }
+            _ => format!("size={rows}"),
         }
     }
 

@@ -83,9 +83,9 @@ pub(super) fn latency(maker: &mut Maker<'_>) -> Result<()> {
     }
     let name = maker.synthetic(&fields);
     let text = format!(
-        "keys={}:ts0=common_timestamp{kept}:size={waiting}{}",
+        "keys={}:ts0=common_timestamp{kept}:{}",
         start_on.join(","),
-        maker.expiry(expires)
+        maker.starts(*waiting, expires)
     );
     maker.trigger(&start.event, &text, &start.condition());
     let text = format!(

@@ -41,9 +41,9 @@ pub(super) fn plan(maker: &mut Maker<'_>) -> Result<()> {
             ..
         } => {
             let text = format!(
-                "keys={}:ts0=common_timestamp:size={waiting}{}",
+                "keys={}:ts0=common_timestamp:{}",
                 start_on.join(","),
-                maker.expiry(expires)
+                maker.starts(*waiting, expires)
             );
             maker.trigger(&start.event, &text, &start.condition());
             let keys = maker.keys(Some(maker.interval("$lat")));
