@@ -452,7 +452,7 @@ impl Counting<'_> {
         let lost = self.source.lost()?;
         lost.account(&self.lost, &mut table.account);
         self.lost = lost;
-        self.as_it_came = table.account == own;
+        self.as_it_came = table.account.is_as(&own);
         Ok(table)
     }
 
@@ -624,7 +624,7 @@ mod tests {
     use crate::recipe::Recipe;
 
     /// Gives one table, again and again, and loses more each time.
-    struct Losing(Option<Table>, Lost);
+    struct Losing(Option<Table>, Lost, Option<u64>);
 
     impl Source for Losing {
         fn next(&mut self) -> Result<Table> {
@@ -634,6 +634,10 @@ mod tests {
         fn lost(&mut self) -> Result<Lost> {
             self.1.full += 3;
             self.1.nested += 2;
+            if let Some(more) = self.2 {
+                *self.1.expired.get_or_insert(0) += more;
+                *self.1.overwritten.get_or_insert(0) += 2 * more;
+            }
             Ok(self.1)
         }
 
@@ -647,7 +651,7 @@ mod tests {
         Counting {
             asked,
             number: 0,
-            source: Box::new(Losing(table, Lost::default())),
+            source: Box::new(Losing(table, Lost::default(), None)),
             plan: Backend::C.plan(&tracefs, &asked.question, "1").unwrap(),
             backend: Backend::C,
             tables: 0,
@@ -683,6 +687,17 @@ mod tests {
         let mut all = counting(&asked, Some(table.clone()));
         all.table().unwrap();
         assert_eq!(all.lines(), Some(&b"lines"[..]));
+        // Where nothing has expired the lines are as they came, though they do not say so.
+        for (more, lines) in [(0, Some(&b"lines"[..])), (4, None)] {
+            all.source = Box::new(Losing(Some(table.clone()), Lost::default(), Some(more)));
+            all.lost = Lost::default();
+            for _ in 0..2 {
+                let losses = all.table().unwrap().account.losses.unwrap();
+                let both = (losses.expired, losses.overwritten);
+                assert_eq!(both, (Some(more), Some(2 * more)));
+                assert_eq!((losses.retired, all.lines()), (None, lines));
+            }
+        }
         // One trigger has lost what its own table says.
         let asked = self::asked("count sched:sched_switch");
         table.account.full = 1;

@@ -447,8 +447,10 @@ pub struct Lost {
     pub nested: u64,
     /// Records of synthetic events that could not be written.
     pub traces: u64,
-    /// Starts that were forgotten, as they had not ended.
-    pub expired: u64,
+    /// Starts that were forgotten, as they had not ended; nothing where none are.
+    pub expired: Option<u64>,
+    /// Starts that had not ended when the next one of the same key came, likewise.
+    pub overwritten: Option<u64>,
 }
 
 impl Lost {
@@ -458,6 +460,11 @@ impl Lost {
         if let Some(losses) = &mut account.losses {
             losses.nested = self.nested.saturating_sub(before.nested);
             losses.traces = self.traces.saturating_sub(before.traces);
+            let since = |now: Option<u64>, then: Option<u64>| {
+                Some(now?.saturating_sub(then.unwrap_or_default()))
+            };
+            losses.expired = since(self.expired, before.expired);
+            losses.overwritten = since(self.overwritten, before.overwritten);
         }
     }
 
@@ -486,10 +493,9 @@ impl Lost {
                 self.traces
             ));
         }
-        if self.expired > 0 {
+        if let Some(expired) = self.expired.filter(|&expired| expired > 0) {
             said.push(format!(
-                "{} starts were forgotten that had no end; their times are missing",
-                self.expired
+                "{expired} starts were forgotten that had no end; their times are missing"
             ));
         }
         said

@@ -150,7 +150,8 @@ impl Source for Pipe {
             "dropped_full" => lost.full += number,
             "dropped_nested" => lost.nested += number,
             "lost_traces" => lost.traces += number,
-            "expired" => lost.expired += number,
+            "expired" => *lost.expired.get_or_insert(0) += number,
+            "overwritten" => *lost.overwritten.get_or_insert(0) += number,
             _ => {}
         })?;
         Ok(lost)
