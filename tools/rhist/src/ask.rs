@@ -19,6 +19,7 @@ use crate::model::{Table, Unit};
 use crate::output::{self, Form, Sink};
 use crate::quantile::width_within;
 use crate::question::{Intervals, Measure, Question};
+use crate::recipe::SIZE;
 use crate::record::Epoch;
 use crate::session::{owner, Leftovers, Session};
 use crate::tracefs::{echo, Tracefs};
@@ -240,12 +241,17 @@ fn memory_of(backend: Backend, question: &Question, plan: &Plan) -> u64 {
             stack,
             ..
         } => {
-            // All triggers but the last one have a table of what waits; the stacks are in that of the first one. What
-            // forgets starts has two of it.
+            // The first trigger has a table of what waits, with the stacks; what forgets starts has two of it. So has one
+            // between the first and the last, unless it joins.
             let forgets = expires.is_some() && backend != Backend::C;
             let first = row_of(*stack) * if forgets { 2 } else { 1 };
-            let rows = first + plan.triggers().saturating_sub(2) * row;
-            (u64::from(*waiting) * rows, *stack)
+            let between = if backend.joins(*stack) {
+                SIZE
+            } else {
+                *waiting
+            };
+            let between = plan.triggers().saturating_sub(2) * u64::from(between) * row;
+            (u64::from(*waiting) * first + between, *stack)
         }
         _ => (
             0,
@@ -729,15 +735,23 @@ mod tests {
     #[test]
     fn all_tables_take_memory() {
         let tracefs = Tracefs::find(Some(std::path::Path::new("tests/tracefs"))).unwrap();
-        let memory = |text: &str| {
+        let of = |backend: Backend, text: &str| {
             let question = asked(text).question;
-            let plan = Backend::C.plan(&tracefs, &question, "1").unwrap();
-            memory_of(Backend::C, &question, &plan)
+            let plan = backend.plan(&tracefs, &question, "1").unwrap();
+            memory_of(backend, &question, &plan)
         };
+        let memory = |text: &str| of(Backend::C, text);
         assert_eq!(memory("count sched:sched_switch"), 2048 * 192);
         // The two of a latency, and that of the intervals.
         assert_eq!(memory("runq"), (2 * 16384 + 8192) * 192);
         assert_eq!(memory("offcpu --stacks"), 8192 * (448 + 192) + 4096 * 448);
+        // The trigger that joins has few rows, unless it hands stacks on.
+        let module = Backend::Module { beside: false };
+        let row = of(module, "count sched:sched_switch") / 2048;
+        let all = of(module, "runq --min 5");
+        assert_eq!(all, (16384 + 2048 + 8192) * row);
+        let stacks = 8192 * (2 * row + 256) + 4096 * (row + 256);
+        assert_eq!(of(module, "offcpu --stacks"), stacks);
     }
 
     #[test]
@@ -824,6 +838,24 @@ mod tests {
         assert_eq!(starts(sized, module, &older), "16384");
         assert_eq!(starts(sized, Backend::C, &present), "16384");
         assert_eq!(starts("runq --size 2048", module, &present), "16384");
+    }
+
+    #[test]
+    fn no_table_of_ends_fills_up() {
+        let tracefs = Tracefs::find(Some("tests/tracefs-growing".as_ref())).unwrap();
+        let module = Backend::Module { beside: false };
+        let keyed_by_sector = |text: &str, backend| {
+            let text = lines(&plan(&asked(text), backend, &tracefs, "1").unwrap());
+            let keyed = text
+                .lines()
+                .filter(|line| line.contains("keys=dev,sector:"));
+            let (forget, stay) = keyed.partition::<Vec<_>, _>(|line| line.contains(":expire("));
+            (forget.len(), stay.len())
+        };
+        for question in ["bio --disks", "bio --disks --min 5", "bio --queued --max 5"] {
+            assert_eq!(keyed_by_sector(question, module), (1, 0), "{question}");
+            assert_eq!(keyed_by_sector(question, Backend::C), (0, 2), "{question}");
+        }
     }
 
     #[test]

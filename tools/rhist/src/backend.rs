@@ -104,6 +104,12 @@ impl Backend {
         self.says(tracefs, GROWS)
     }
 
+    /// Whether the trigger that hands a latency on finds starts by `join()`: it needs a row for each CPU then, and not one
+    /// for each key that was ever seen. A stack is handed on in the row of its key.
+    pub fn joins(self, stack: bool) -> bool {
+        self != Self::C && !stack
+    }
+
     /// Whether the module says this in the README of tracefs. Beside C's implementation that is C's.
     fn says(self, tracefs: &Tracefs, words: &str) -> bool {
         let says = |readme: String| readme.contains(words);
