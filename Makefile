@@ -19,7 +19,7 @@ help:
 	@echo 'make test        show on the kernel of the demo that all works; TESTS="a b" runs some'
 	@echo 'make test-all    run everything that must pass: both versions, all flavours, C beside ours, lints'
 	@echo 'make host-test   unit, property and model-check tests on this machine, without a guest'
-	@echo 'make soak        an hour of the stress on two CPUs; SOAK_SECONDS= for less'
+	@echo 'make soak        an hour of the stress on two CPUs, and of rhist bio; SOAK_SECONDS= for less'
 	@echo 'make models      the model checks: loom, nested interrupts, litmus tests'
 	@echo 'make tsan        the tests with threads under ThreadSanitizer'
 	@echo 'make fuzz        ten minutes of fuzzing on this machine'
@@ -55,7 +55,7 @@ lint:
 	@scripts/test --lint
 
 soak:
-	@scripts/test soak-7.2
+	@scripts/test soak-7.2 soak-bio-7.2
 
 host-test:
 	@scripts/test host loom

@@ -30,6 +30,8 @@ my %nr = (
 	perf_event_open => [298, 241],
 	setfsgid => [123, 152],
 	ppoll => [271, 73],
+	pread64 => [17, 67],
+	pwrite64 => [18, 68],
 	read => [0, 63],
 	write => [1, 64],
 );

@@ -19,6 +19,7 @@ use crate::model::{Table, Unit};
 use crate::output::{self, Form, Sink};
 use crate::quantile::width_within;
 use crate::question::{Intervals, Measure, Question};
+use crate::recipe::SIZE;
 use crate::record::Epoch;
 use crate::session::{owner, Leftovers, Session};
 use crate::tracefs::{echo, Tracefs};
@@ -240,12 +241,17 @@ fn memory_of(backend: Backend, question: &Question, plan: &Plan) -> u64 {
             stack,
             ..
         } => {
-            // All triggers but the last one have a table of what waits; the stacks are in that of the first one. What
-            // forgets starts has two of it.
+            // The first trigger has a table of what waits, with the stacks; what forgets starts has two of it. So has one
+            // between the first and the last, unless it joins.
             let forgets = expires.is_some() && backend != Backend::C;
             let first = row_of(*stack) * if forgets { 2 } else { 1 };
-            let rows = first + plan.triggers().saturating_sub(2) * row;
-            (u64::from(*waiting) * rows, *stack)
+            let between = if backend.joins(*stack) {
+                SIZE
+            } else {
+                *waiting
+            };
+            let between = plan.triggers().saturating_sub(2) * u64::from(between) * row;
+            (u64::from(*waiting) * first + between, *stack)
         }
         _ => (
             0,
@@ -452,7 +458,7 @@ impl Counting<'_> {
         let lost = self.source.lost()?;
         lost.account(&self.lost, &mut table.account);
         self.lost = lost;
-        self.as_it_came = table.account == own;
+        self.as_it_came = table.account.is_as(&own);
         Ok(table)
     }
 
@@ -624,7 +630,7 @@ mod tests {
     use crate::recipe::Recipe;
 
     /// Gives one table, again and again, and loses more each time.
-    struct Losing(Option<Table>, Lost);
+    struct Losing(Option<Table>, Lost, Option<u64>);
 
     impl Source for Losing {
         fn next(&mut self) -> Result<Table> {
@@ -634,6 +640,10 @@ mod tests {
         fn lost(&mut self) -> Result<Lost> {
             self.1.full += 3;
             self.1.nested += 2;
+            if let Some(more) = self.2 {
+                *self.1.expired.get_or_insert(0) += more;
+                *self.1.overwritten.get_or_insert(0) += 2 * more;
+            }
             Ok(self.1)
         }
 
@@ -647,7 +657,7 @@ mod tests {
         Counting {
             asked,
             number: 0,
-            source: Box::new(Losing(table, Lost::default())),
+            source: Box::new(Losing(table, Lost::default(), None)),
             plan: Backend::C.plan(&tracefs, &asked.question, "1").unwrap(),
             backend: Backend::C,
             tables: 0,
@@ -683,6 +693,17 @@ mod tests {
         let mut all = counting(&asked, Some(table.clone()));
         all.table().unwrap();
         assert_eq!(all.lines(), Some(&b"lines"[..]));
+        // Where nothing has expired the lines are as they came, though they do not say so.
+        for (more, lines) in [(0, Some(&b"lines"[..])), (4, None)] {
+            all.source = Box::new(Losing(Some(table.clone()), Lost::default(), Some(more)));
+            all.lost = Lost::default();
+            for _ in 0..2 {
+                let losses = all.table().unwrap().account.losses.unwrap();
+                let both = (losses.expired, losses.overwritten);
+                assert_eq!(both, (Some(more), Some(2 * more)));
+                assert_eq!((losses.retired, all.lines()), (None, lines));
+            }
+        }
         // One trigger has lost what its own table says.
         let asked = self::asked("count sched:sched_switch");
         table.account.full = 1;
@@ -714,15 +735,23 @@ mod tests {
     #[test]
     fn all_tables_take_memory() {
         let tracefs = Tracefs::find(Some(std::path::Path::new("tests/tracefs"))).unwrap();
-        let memory = |text: &str| {
+        let of = |backend: Backend, text: &str| {
             let question = asked(text).question;
-            let plan = Backend::C.plan(&tracefs, &question, "1").unwrap();
-            memory_of(Backend::C, &question, &plan)
+            let plan = backend.plan(&tracefs, &question, "1").unwrap();
+            memory_of(backend, &question, &plan)
         };
+        let memory = |text: &str| of(Backend::C, text);
         assert_eq!(memory("count sched:sched_switch"), 2048 * 192);
         // The two of a latency, and that of the intervals.
         assert_eq!(memory("runq"), (2 * 16384 + 8192) * 192);
         assert_eq!(memory("offcpu --stacks"), 8192 * (448 + 192) + 4096 * 448);
+        // The trigger that joins has few rows, unless it hands stacks on.
+        let module = Backend::Module { beside: false };
+        let row = of(module, "count sched:sched_switch") / 2048;
+        let all = of(module, "runq --min 5");
+        assert_eq!(all, (16384 + 2048 + 8192) * row);
+        let stacks = 8192 * (2 * row + 256) + 4096 * (row + 256);
+        assert_eq!(of(module, "offcpu --stacks"), stacks);
     }
 
     #[test]
@@ -784,6 +813,49 @@ mod tests {
         assert_eq!(forgets("runq", module, &present), 0);
         assert_eq!(forgets("bio --disks", Backend::C, &present), 0);
         assert_eq!(forgets("bio --disks", module, &older), 0);
+    }
+
+    #[test]
+    fn few_rows_do_for_starts_that_are_forgotten() {
+        let find = |path: &str| Tracefs::find(Some(path.as_ref())).unwrap();
+        let (present, older) = (find("tests/tracefs-growing"), find("tests/tracefs"));
+        let module = Backend::Module { beside: false };
+        let starts = |text: &str, backend, tracefs: &Tracefs| {
+            let text = lines(&plan(&asked(text), backend, tracefs, "1").unwrap());
+            let line = text.lines().find(|line| line.contains(":ts0=")).unwrap();
+            let (_, end) = line.split_once(":size=").unwrap();
+            end.split('\'').next().unwrap().to_owned()
+        };
+        for rows in [128, 2048, 131_072] {
+            for question in ["bio --disks", "bio --queued", "bio --disks --min 5"] {
+                let question = format!("{question} --size {rows}");
+                let wanted = format!("{rows}:expire(10s)");
+                assert_eq!(starts(&question, module, &present), wanted);
+            }
+        }
+        assert_eq!(starts("bio --disks", module, &present), "16384:expire(10s)");
+        let sized = "bio --disks --size 2048";
+        assert_eq!(starts(sized, module, &older), "16384");
+        assert_eq!(starts(sized, Backend::C, &present), "16384");
+        assert_eq!(starts("runq --size 2048", module, &present), "16384");
+    }
+
+    #[test]
+    fn no_table_of_ends_fills_up() {
+        let tracefs = Tracefs::find(Some("tests/tracefs-growing".as_ref())).unwrap();
+        let module = Backend::Module { beside: false };
+        let keyed_by_sector = |text: &str, backend| {
+            let text = lines(&plan(&asked(text), backend, &tracefs, "1").unwrap());
+            let keyed = text
+                .lines()
+                .filter(|line| line.contains("keys=dev,sector:"));
+            let (forget, stay) = keyed.partition::<Vec<_>, _>(|line| line.contains(":expire("));
+            (forget.len(), stay.len())
+        };
+        for question in ["bio --disks", "bio --disks --min 5", "bio --queued --max 5"] {
+            assert_eq!(keyed_by_sector(question, module), (1, 0), "{question}");
+            assert_eq!(keyed_by_sector(question, Backend::C), (0, 2), "{question}");
+        }
     }
 
     #[test]

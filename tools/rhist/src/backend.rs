@@ -104,6 +104,12 @@ impl Backend {
         self.says(tracefs, GROWS)
     }
 
+    /// Whether the trigger that hands a latency on finds starts by `join()`: it needs a row for each CPU then, and not one
+    /// for each key that was ever seen. A stack is handed on in the row of its key.
+    pub fn joins(self, stack: bool) -> bool {
+        self != Self::C && !stack
+    }
+
     /// Whether the module says this in the README of tracefs. Beside C's implementation that is C's.
     fn says(self, tracefs: &Tracefs, words: &str) -> bool {
         let says = |readme: String| readme.contains(words);
@@ -389,11 +395,15 @@ impl Maker<'_> {
         }
     }
 
-    /// The end of a trigger whose starts are forgotten after this time.
-    pub(crate) fn expiry(&self, after: &Option<String>) -> String {
+    /// How many rows the table of starts has, and after which time they are forgotten, as a trigger writes it. As few rows
+    /// as the user asks for do where starts are forgotten, and only there.
+    pub(crate) fn starts(&self, rows: u32, after: &Option<String>) -> String {
         match after {
-            Some(after) if self.expires => format!(":expire({after})"),
-            _ => String::new(),
+            Some(after) if self.expires => {
+                let asked = self.question.size_asked.then_some(self.question.size);
+                format!("size={}:expire({after})", asked.unwrap_or(rows))
+            }
+            _ => format!("size={rows}"),
         }
     }
 
@@ -443,8 +453,10 @@ pub struct Lost {
     pub nested: u64,
     /// Records of synthetic events that could not be written.
     pub traces: u64,
-    /// Starts that were forgotten, as they had not ended.
-    pub expired: u64,
+    /// Starts that were forgotten, as they had not ended; nothing where none are.
+    pub expired: Option<u64>,
+    /// Starts that had not ended when the next one of the same key came, likewise.
+    pub overwritten: Option<u64>,
 }
 
 impl Lost {
@@ -454,6 +466,11 @@ impl Lost {
         if let Some(losses) = &mut account.losses {
             losses.nested = self.nested.saturating_sub(before.nested);
             losses.traces = self.traces.saturating_sub(before.traces);
+            let since = |now: Option<u64>, then: Option<u64>| {
+                Some(now?.saturating_sub(then.unwrap_or_default()))
+            };
+            losses.expired = since(self.expired, before.expired);
+            losses.overwritten = since(self.overwritten, before.overwritten);
         }
     }
 
@@ -482,10 +499,9 @@ impl Lost {
                 self.traces
             ));
         }
-        if self.expired > 0 {
+        if let Some(expired) = self.expired.filter(|&expired| expired > 0) {
             said.push(format!(
-                "{} starts were forgotten that had no end; their times are missing",
-                self.expired
+                "{expired} starts were forgotten that had no end; their times are missing"
             ));
         }
         said

@@ -183,7 +183,7 @@ impl Set {
         number.filter(|&number| number != UNKNOWN)
     }
 
-    /// What was lost, by reason. What C's implementation does not count is left out.
+    /// What was lost, by reason. What C's implementation does not count is left out, and what expires where nothing does.
     pub fn lost(&self) -> Vec<(&'static str, u64)> {
         let mut lost = vec![("full", self.head.account.full)];
         if let Some(losses) = self.head.account.losses {
@@ -192,6 +192,13 @@ impl Set {
                 ("saves", losses.saves),
                 ("traces", losses.traces),
             ]);
+            let expiring = [
+                ("retired", losses.retired),
+                ("expired", losses.expired),
+                ("overwritten", losses.overwritten),
+            ];
+            let there = |(reason, count): (_, Option<u64>)| Some((reason, count?));
+            lost.extend(expiring.into_iter().filter_map(there));
         }
         lost
     }

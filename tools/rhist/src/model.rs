@@ -286,6 +286,12 @@ pub struct Losses {
     pub saves: u64,
     /// Records of synthetic events that could not be written.
     pub traces: u64,
+    /// Hits that are in no row any more; where nothing expires there is no such number, and none of the next two.
+    pub retired: Option<u64>,
+    /// Starts that nobody has ended.
+    pub expired: Option<u64>,
+    /// Starts that nobody had ended when the next one of the same key came.
+    pub overwritten: Option<u64>,
 }
 
 /// What became of the calls of a trigger.
@@ -304,10 +310,29 @@ impl Account {
     pub fn add(&mut self, other: &Self) {
         *self = zip(self, other, u64::wrapping_add);
     }
+
+    /// Whether both say the same: a number of what expires that one of them lacks is 0.
+    pub fn is_as(&self, other: &Self) -> bool {
+        let nothing = Self {
+            losses: Some(Losses {
+                retired: Some(0),
+                expired: Some(0),
+                overwritten: Some(0),
+                ..Losses::default()
+            }),
+            ..Self::default()
+        };
+        let whole = |account| zip(account, &nothing, u64::wrapping_add);
+        whole(self) == whole(other)
+    }
 }
 
-/// Applies an operation to each number of two accounts.
+/// Applies an operation to each number of two accounts. Where something expires in one of them alone, the other has 0.
 fn zip(a: &Account, b: &Account, f: impl Fn(u64, u64) -> u64) -> Account {
+    let either = |a: Option<u64>, b: Option<u64>| {
+        a.or(b)?;
+        Some(f(a.unwrap_or_default(), b.unwrap_or_default()))
+    };
     Account {
         hits: f(a.hits, b.hits),
         full: f(a.full, b.full),
@@ -317,6 +342,9 @@ fn zip(a: &Account, b: &Account, f: impl Fn(u64, u64) -> u64) -> Account {
             ignored: f(a.ignored, b.ignored),
             saves: f(a.saves, b.saves),
             traces: f(a.traces, b.traces),
+            retired: either(a.retired, b.retired),
+            expired: either(a.expired, b.expired),
+            overwritten: either(a.overwritten, b.overwritten),
         }),
     }
 }

@@ -517,6 +517,10 @@ pub fn incomplete(account: &Account) -> Option<String> {
             losses.traces,
             "records of synthetic events; make the trace buffer larger",
         ),
+        (
+            losses.expired.unwrap_or_default(),
+            "times of what had no end, as its start was forgotten",
+        ),
     ];
     let said: Vec<String> = reasons
         .iter()
@@ -664,6 +668,16 @@ pub(crate) mod tests {
         assert!(incomplete(&account)
             .unwrap()
             .contains("1,812 hits of new keys"));
+        let mut account = Account::default();
+        let losses = account.losses.get_or_insert_default();
+        // Hits that are in no row any more were counted, and a start that begins anew ends in time.
+        (losses.retired, losses.expired, losses.overwritten) = (Some(9), Some(0), Some(8));
+        assert_eq!(incomplete(&account), None);
+        account.losses.as_mut().unwrap().expired = Some(7);
+        assert_eq!(
+            incomplete(&account).unwrap(),
+            "lost: 7 times of what had no end, as its start was forgotten"
+        );
     }
 
     #[test]

@@ -757,6 +757,24 @@ fn losses_are_numbers_of_their_own() {
     let counter =
         "rhist_lost_total{event=\"sched:sched_switch\",question=\"runq\",reason=\"full\"} 21\n";
     assert!(text(&shared, Format::OpenMetrics).contains(counter));
+    // Of what expires there are numbers where something does, from the first table on that says so.
+    assert!(!text(&shared, Format::OpenMetrics).contains("expired"));
+    let end = "\"lost_traces\":0}";
+    let expiring = "\"lost_traces\":0,\"retired\":9,\"expired\":5,\"overwritten\":0}";
+    let some = recording().replacen(end, "\"lost_traces\":0,\"expired\":0}", 1);
+    let some = some.replace(end, expiring);
+    let shared = exposed(&json::tables(some.as_bytes()).unwrap(), false);
+    let counters = text(&shared, Format::OpenMetrics);
+    for (reason, count) in [("retired", 18), ("expired", 10), ("overwritten", 0)] {
+        let counter = format!("question=\"runq\",reason=\"{reason}\"}} {count}\n");
+        assert!(counters.contains(&counter), "{counters}");
+    }
+    let tables_of_all = json::tables(recording().replace(end, expiring).as_bytes()).unwrap();
+    let set = Metrics::new("runq", 100).delta(&tables_of_all[0]).unwrap();
+    assert_eq!(
+        set.lost()[4..],
+        [("retired", 9), ("expired", 5), ("overwritten", 0)]
+    );
     let mut all = Metrics::new("runq", 100);
     let mut sums = Vec::new();
     for table in &tables {

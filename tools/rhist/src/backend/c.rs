@@ -11,6 +11,7 @@ use crate::error::{Error, Result};
 use crate::model::{Account, Span, Table, Unit};
 use crate::parse::text;
 use crate::question::{condition, Measure, Records, Sum};
+use crate::recipe::SIZE;
 use crate::tracefs::{read, Tracefs};
 
 pub(super) fn plan(maker: &mut Maker<'_>) -> Result<()> {
@@ -83,14 +84,18 @@ pub(super) fn latency(maker: &mut Maker<'_>) -> Result<()> {
     }
     let name = maker.synthetic(&fields);
     let text = format!(
-        "keys={}:ts0=common_timestamp{kept}:size={waiting}{}",
+        "keys={}:ts0=common_timestamp{kept}:{}",
         start_on.join(","),
-        maker.expiry(expires)
+        maker.starts(*waiting, expires)
     );
     maker.trigger(&start.event, &text, &start.condition());
+    let on = end_on.join(",");
+    let (keys, rows) = match maker.backend.joins(*stack) {
+        true => (format!("join({on}):keys=common_cpu"), SIZE),
+        false => (format!("keys={on}"), *waiting),
+    };
     let text = format!(
-        "keys={}:lat=common_timestamp-$ts0{passed}:onmatch({}).trace({name},{}):size={waiting}",
-        end_on.join(","),
+        "{keys}:lat=common_timestamp-$ts0{passed}:onmatch({}).trace({name},{}):size={rows}",
         maker.event(&start.event).replace(':', "."),
         parameters.join(",")
     );

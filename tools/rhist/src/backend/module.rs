@@ -41,9 +41,9 @@ pub(super) fn plan(maker: &mut Maker<'_>) -> Result<()> {
             ..
         } => {
             let text = format!(
-                "keys={}:ts0=common_timestamp:size={waiting}{}",
+                "keys={}:ts0=common_timestamp:{}",
                 start_on.join(","),
-                maker.expiry(expires)
+                maker.starts(*waiting, expires)
             );
             maker.trigger(&start.event, &text, &start.condition());
             let keys = maker.keys(Some(maker.interval("$lat")));
@@ -150,7 +150,8 @@ impl Source for Pipe {
             "dropped_full" => lost.full += number,
             "dropped_nested" => lost.nested += number,
             "lost_traces" => lost.traces += number,
-            "expired" => lost.expired += number,
+            "expired" => *lost.expired.get_or_insert(0) += number,
+            "overwritten" => *lost.overwritten.get_or_insert(0) += number,
             _ => {}
         })?;
         Ok(lost)

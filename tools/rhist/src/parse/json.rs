@@ -311,6 +311,9 @@ struct End {
     ignored: u64,
     lost_saves: u64,
     lost_traces: u64,
+    retired: Option<u64>,
+    expired: Option<u64>,
+    overwritten: Option<u64>,
 }
 
 impl From<End> for Account {
@@ -324,6 +327,9 @@ impl From<End> for Account {
                 ignored: end.ignored,
                 saves: end.lost_saves,
                 traces: end.lost_traces,
+                retired: end.retired,
+                expired: end.expired,
+                overwritten: end.overwritten,
             }),
         }
     }
@@ -521,17 +527,27 @@ pub fn write(table: &Table, out: &mut impl Write) -> io::Result<()> {
         calls: hits.saturating_add(full),
         ..Losses::default()
     });
-    writeln!(
+    write!(
         out,
         "{{\"type\":\"end\",\"entries\":{},\"calls\":{},\"hits\":{hits},\"dropped_full\":{full},\"dropped_nested\":{},\
-         \"ignored\":{},\"lost_saves\":{},\"lost_traces\":{}}}",
+         \"ignored\":{},\"lost_saves\":{},\"lost_traces\":{}",
         table.rows.len(),
         losses.calls,
         losses.nested,
         losses.ignored,
         losses.saves,
         losses.traces
-    )
+    )?;
+    for (name, number) in [
+        ("retired", losses.retired),
+        ("expired", losses.expired),
+        ("overwritten", losses.overwritten),
+    ] {
+        if let Some(number) = number {
+            write!(out, ",\"{name}\":{number}")?;
+        }
+    }
+    out.write_all(b"}\n")
 }
 
 fn head(table: &Table, line: &mut String) {
@@ -706,6 +722,19 @@ pub(crate) mod tests {
     }
 
     #[test]
+    fn what_expires_is_written_where_it_is() {
+        let end = "\"lost_traces\":0}\n";
+        for expiring in ["", ",\"retired\":97,\"expired\":3,\"overwritten\":0"] {
+            let kernel = format!("{}{expiring}}}\n", end.trim_end().trim_end_matches('}'));
+            let table = &tables(TWO.replace(end, &kernel).as_bytes()).unwrap()[0];
+            let mut out = Vec::new();
+            write(table, &mut out).unwrap();
+            let again = String::from_utf8(out).unwrap();
+            assert!(again.ends_with(&kernel), "{again}");
+        }
+    }
+
+    #[test]
     fn what_is_cut_is_said() {
         let lines: Vec<&str> = TWO.lines().collect();
         let cut = lines[..2].join("\n");
@@ -840,6 +869,7 @@ pub(crate) mod tests {
             values in prop::collection::vec(number(), 1..4),
             names in prop::collection::vec(bytes(), 8),
             numbers in prop::collection::vec(any::<u64>(), 11),
+            expiring in prop::collection::vec(prop::option::of(any::<u64>()), 3),
             unit in prop::option::of(prop_oneof![Just(Unit::Ns), Just(Unit::Us)]),
             active in any::<bool>(),
         ) -> Table {
@@ -864,7 +894,16 @@ pub(crate) mod tests {
                 account: Account {
                     hits: n[4],
                     full: n[5],
-                    losses: Some(Losses { calls: n[6], nested: n[7], ignored: n[8], saves: n[9], traces: n[10] }),
+                    losses: Some(Losses {
+                        calls: n[6],
+                        nested: n[7],
+                        ignored: n[8],
+                        saves: n[9],
+                        traces: n[10],
+                        retired: expiring[0],
+                        expired: expiring[1],
+                        overwritten: expiring[2],
+                    }),
                 },
                 cost: None,
             }
