@@ -303,9 +303,9 @@ impl<'h, 'c: 'h, C: Context<'c>> Hit<'h, 'c, C> {
                         var.set_name(aux, self.task_name(task));
                     }
                     TextSource::Variable(n) if const { STEPS & VARS_OTHER != 0 } => {
-                        if let (Some(to), Some(from)) = (var.text_words(aux), self.foreign_words(n))
-                        {
-                            set_copy(to, var.kind, from);
+                        if let Some(to) = var.text_words(aux) {
+                            // No words are a variable that is not set.
+                            set_copy(to, var.kind, self.foreign_words(n).unwrap_or(&[]));
                         }
                     }
                     // A copy, so that what a hit has needs no place in memory where there is no such variable.
