@@ -46,7 +46,8 @@ pub use self::{
     },
     expire::{
         Generations,
-        Left, //
+        Left,
+        Starts, //
     },
     hash::{
         Factors,

@@ -199,7 +199,7 @@ impl Copied {
         };
         Ok(Self {
             definition: definition.clone(),
-            account: maps.account_of(rows.hits().wrapping_add(hits_of_others)),
+            account: maps.account_of(program, rows.hits().wrapping_add(hits_of_others)),
             retired: maps.retired(),
             shape,
             others,
@@ -212,7 +212,7 @@ impl Copied {
     pub(super) fn without_rows(definition: &Arc<Definition>, maps: &Maps) -> Self {
         Self {
             definition: definition.clone(),
-            account: maps.account(),
+            account: maps.account(&definition.program),
             retired: maps.retired(),
             shape: *maps.youngest().shape(),
             rows: Words::default(),

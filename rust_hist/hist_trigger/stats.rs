@@ -50,8 +50,9 @@ impl Tell for Stats {
         out: &mut TextBuf,
     ) -> fmt::Result {
         let data = trigger.data();
-        let account = data.table.totals(held);
         let maps = data.table.maps(held).map_err(|_| fmt::Error)?;
+        let present = maps.account(&data.definition.program);
+        let account = data.table.before(held).plus(&present);
         let shape = maps.youngest().shape();
         let memory = data.memory(held) + trigger.meter().map_or(0, |meter| meter.bytes());
 

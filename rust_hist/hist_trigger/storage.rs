@@ -374,13 +374,6 @@ impl Table {
         Arc::clone(&live)
     }
 
-    /// All that the table has counted since it was made or cleared.
-    pub(super) fn totals(&self, held: &EventMutexHeld) -> Account {
-        let before = self.before(held).plus(&self.epochs.get(held).gone);
-        self.all(held)
-            .fold(before, |sum, live| sum.plus(&live.map.account()))
-    }
-
     /// What hits of the present epoch have counted in: the map that they use, and those of starts that have not expired.
     fn all<'h>(&'h self, held: &'h EventMutexHeld) -> impl Iterator<Item = Arc<Live>> + 'h {
         let older = self.epochs.get(held).older.iter().cloned();
@@ -390,10 +383,11 @@ impl Table {
     /// What was counted before the present epoch began.
     pub(super) fn before(&self, held: &EventMutexHeld) -> Account {
         let epochs = self.epochs.get(held);
+        let program = &self.definition.program;
         epochs
             .retired
             .iter()
-            .map(|retired| retired.maps.account())
+            .map(|retired| retired.maps.account(program))
             .fold(epochs.before, |sum, account| sum.plus(&account))
     }
 
@@ -694,7 +688,7 @@ impl Claim {
         let Some(maps) = self.maps.take() else {
             return;
         };
-        let account = maps.account();
+        let account = maps.account(&self.table.definition.program);
         {
             let held = EventMutex::lock();
             let epochs = self.table.epochs.get(&held);

@@ -40,7 +40,6 @@ use super::{
         KeyKind,
         ACTIONS,
         AGED,
-        EXPIRES,
         KEY_ANY,
         KEY_VALUES,
         MOVING,
@@ -462,11 +461,7 @@ fn leave<'c, C: Context<'c>, const STEPS: u32, const ROOM: usize>(
                     aux,
                 };
 
-                let was_left = hit.set_vars::<STEPS>();
-
-                if const { STEPS & EXPIRES != 0 } && was_left && program.expiry().is_some() {
-                    shard.lose_start();
-                }
+                hit.set_vars::<STEPS>();
                 if const { STEPS & ACTIONS != 0 } {
                     hit.act::<STEPS>();
                 }

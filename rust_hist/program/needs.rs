@@ -83,16 +83,14 @@ pub(super) const VARS_EXPRS: u32 = 1 << 23;
 /// Tables of other triggers may be getting larger maps while their variables are read.
 pub(super) const MOVING: u32 = 1 << 24;
 
-/// Starts in the table expire: those that are overwritten are counted.
-pub(super) const EXPIRES: u32 = 1 << 25;
 /// Variables of other triggers may be of starts that expire: the tables have maps of several ages.
-pub(super) const AGED: u32 = 1 << 26;
+pub(super) const AGED: u32 = 1 << 25;
 
 /// Variables of other triggers may be strings and stacks.
-pub(super) const TEXT_REFS: u32 = 1 << 27;
+pub(super) const TEXT_REFS: u32 = 1 << 26;
 
 /// All of them.
-pub(super) const EVERYTHING: u32 = (1 << 28) - 1;
+pub(super) const EVERYTHING: u32 = (1 << 27) - 1;
 
 /// In what form the key of a hit is computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -255,7 +253,6 @@ impl Program {
                 )
                 | is(SHARED, is_shared)
                 | is(MOVING, is_moving)
-                | is(EXPIRES, self.expiry().is_some())
                 | is(AGED, self.refs().iter().any(|reference| reference.expires))
                 | is(NESTED, is_nested),
         }

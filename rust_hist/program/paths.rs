@@ -49,7 +49,6 @@ use super::{
         ACTIONS,
         AGED,
         EVERYTHING,
-        EXPIRES,
         KEY_ANY,
         KEY_EXPRS,
         KEY_PARTS,
@@ -211,7 +210,7 @@ impl<K: KeyForm, J: KeyForm, const STEPS: u32> HitPath for Joined<K, J, STEPS> {
     }
 }
 
-/// Short keys `K`, at most `REFS` variables of other triggers, and `STEPS`, of starts that expire and of those who end them.
+/// Short keys `K`, at most `REFS` variables of other triggers, of starts that expire, and `STEPS`.
 pub(super) struct Expiring<K, const REFS: usize, const STEPS: u32>(PhantomData<K>);
 
 impl<K: KeyForm, const REFS: usize, const STEPS: u32> HitPath for Expiring<K, REFS, STEPS> {
@@ -236,8 +235,7 @@ impl<K: KeyForm> HitPath for FromMoving<K> {
     }
 }
 
-/// Any keys of at most `WORDS` words and everything else, of triggers that read no variables of tables that change, and whose
-/// own starts do not expire.
+/// Any keys of at most `WORDS` words and everything else, of triggers that read no variables of tables that change.
 pub(super) struct Settled<const WORDS: usize>;
 
 impl<const WORDS: usize> HitPath for Settled<WORDS> {
@@ -423,7 +421,7 @@ fn everything<E: Entry, P: HitPath, const WORDS: usize, const STEPS: u32>() -> R
 }
 
 /// How many paths there are.
-pub const PATHS: usize = 132;
+pub const PATHS: usize = 128;
 
 // What rows offer, in the order of how much code it is.
 const COMPUTED: u32 = KEY_EXPRS | KEY_ANY | VALS_EXPRS | VALS_ANY | STAMP;
@@ -432,7 +430,7 @@ const ANY_VARS: u32 = STAMPED | VARS | VARS_EXPRS | VARS_ANY;
 const TEXTS: u32 = VARS_TEXT | VARS_NAME;
 const FOR_ALL: u32 = EVERYTHING & !(KEY_VALUES | ALL_TALLIES | CHANGING);
 /// What there is to do because tables get other maps, and the variables in them do not all come along.
-const CHANGING: u32 = MOVING | EXPIRES | AGED;
+const CHANGING: u32 = MOVING | AGED;
 const OF_MOVING: u32 =
     KEY_TEXT | COMPUTED | ANY_VARS | TEXTS | ACTIONS | TEXT_REFS | SHARED | NESTED | CHANGING;
 const OF_EXPIRING: u32 = OF_MOVING & !MOVING;
@@ -558,10 +556,6 @@ pub fn paths<E: Entry>() -> impl Iterator<Item = Row<E::Fn>> {
         joins::<E, Words<2>, Words<1>, { JOINED | ALL_TALLIES }>,
         everything::<E, Settled<C_KEY_WORDS_MAX>, C_KEY_WORDS_MAX, { EVERYTHING & !CHANGING }>,
         everything::<E, Settled<KEY_WORDS_MAX>, KEY_WORDS_MAX, { EVERYTHING & !CHANGING }>,
-        expiring::<E, Words<1>, 0, { STAMPED | EXPIRES }>,
-        expiring::<E, Words<2>, 0, { STAMPED | EXPIRES }>,
-        expiring::<E, Words<1>, 0, { OF_EXPIRING & !AGED }>,
-        expiring::<E, Words<2>, 0, { OF_EXPIRING & !AGED }>,
         expiring::<E, Words<1>, 1, { STAMPED | AGED }>,
         expiring::<E, Words<2>, 1, { STAMPED | AGED }>,
         expiring::<E, Words<1>, 1, { ANY_VARS | AGED }>,

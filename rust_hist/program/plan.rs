@@ -314,10 +314,11 @@ impl VarStep {
         aux.get(at..at.wrapping_add(N))?.first_chunk()
     }
 
-    /// Stores the number of a variable that is one in the extra words of an entry. Returns whether it was set before,
-    /// or is stored nowhere.
+    /// Stores the number of a variable that is one in the extra words of an entry, unless it is stored nowhere.
     #[inline(always)]
-    pub(super) fn set(&self, aux: &[Atomic<u64>], value: u64) -> bool {
-        NumCell::at(aux, self.at).is_none_or(|cell| cell.set(value))
+    pub(super) fn set(&self, aux: &[Atomic<u64>], value: u64) {
+        if let Some(cell) = NumCell::at(aux, self.at) {
+            cell.set(value);
+        }
     }
 }

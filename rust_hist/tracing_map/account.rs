@@ -70,8 +70,6 @@ pub enum Loss {
     Trace,
     /// An action that `limit()` has left out.
     Limit,
-    /// A start that the next one of its key has overwritten, where starts expire.
-    Start,
 }
 
 impl Loss {
@@ -81,7 +79,6 @@ impl Loss {
             Self::Save => 3,
             Self::Trace => 4,
             Self::Limit => 5,
-            Self::Start => 6,
         }
     }
 }
@@ -109,9 +106,10 @@ pub struct Account {
     pub lost_traces: u64,
     /// Actions that `limit()` has left out.
     pub lost_limited: u64,
-    /// Starts that were set again before anybody had ended them, where starts expire.
+    /// Starts that were set again before anybody had ended them, where starts expire. No map counts them; see
+    /// [`Map::left`].
     pub overwritten: u64,
-    /// Starts that nobody has ended, and that are gone. No map counts them.
+    /// Starts that nobody has ended, and that are gone. No map counts them either.
     pub expired: u64,
 }
 
@@ -300,13 +298,6 @@ impl<'a> Shard<'a> {
         }
     }
 
-    /// Counts a start that was overwritten.
-    #[inline(always)]
-    pub fn lose_start(&self) {
-        // OVERFLOW: below the number of words.
-        self.inc(self.at.wrapping_add(Loss::Start.word()));
-    }
-
     /// Counts what a hit has lost.
     #[cold]
     #[inline(never)]
@@ -359,7 +350,6 @@ where
             lost_saves: self.over_shards(Loss::Save.word()),
             lost_traces: self.over_shards(Loss::Trace.word()),
             lost_limited: self.over_shards(Loss::Limit.word()),
-            overwritten: self.over_shards(Loss::Start.word()),
             ..Account::default()
         };
 

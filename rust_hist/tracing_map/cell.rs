@@ -57,8 +57,9 @@ const _: () = assert!(STR_SLOT / 8 < 1 << LEN_BITS && STACK_DEPTH < 1 << LEN_BIT
 ///
 /// # Invariants
 ///
-/// Each change increments the version, so a meta word that is the same as before means that the number was
-/// not changed in between: the version would have to wrap, after 2^61 changes, during one operation.
+/// Each change increments the version but one: [`NumCell::restore`] makes the cell what it was before the number was taken,
+/// with the version of that time. So a meta word that is the same as before means the same number: the version would have
+/// to wrap, after 2^61 changes, during one operation. And the version says how often the number was set and taken.
 ///
 /// # Examples
 ///
@@ -128,21 +129,18 @@ impl<'a> NumCell<'a> {
         Pair::at(words, at).map(|pair| Self { pair })
     }
 
-    /// Replaces the number by what `change` returns for it, the value and [`SET`] or 0; leaves it if that is
-    /// `None`. Returns the words before and after the change.
+    /// Replaces the words by what `change` returns for them; leaves them if that is `None`. Returns the words before and
+    /// after the change.
     #[inline(always)]
     fn change(
         &self,
-        change: impl Fn(PairValue) -> Option<(u64, u64)>,
+        change: impl Fn(PairValue) -> Option<PairValue>,
     ) -> Option<(PairValue, PairValue)> {
         // `change` decides by the meta word alone. If the value does not belong to it, the exchange fails.
         let mut old = self.pair.load_torn();
 
         loop {
-            let (value, set) = change(old)?;
-            // INVARIANT: increments the version.
-            let meta = (old.meta & !SET).wrapping_add(NUM_VERSION) | set;
-            let new = PairValue { value, meta };
+            let new = change(old)?;
 
             match self.pair.cmpxchg(old, new) {
                 Ok(()) => return Some((old, new)),
@@ -151,11 +149,15 @@ impl<'a> NumCell<'a> {
         }
     }
 
-    /// Sets the number. Returns whether it was set before.
+    /// Sets the number.
     #[inline]
-    pub fn set(&self, value: u64) -> bool {
-        self.change(|_| Some((value, SET)))
-            .is_some_and(|(old, _)| old.meta & SET != 0)
+    pub fn set(&self, value: u64) {
+        self.change(|old| {
+            Some(PairValue {
+                value,
+                meta: next(old.meta) | SET,
+            })
+        });
     }
 
     /// Returns the number, or `None` if it is not set.
@@ -177,7 +179,11 @@ impl<'a> NumCell<'a> {
     /// If several contexts consume the number, one of them gets it.
     #[inline]
     pub fn consume(&self) -> Option<Taken> {
-        let (old, left) = self.change(|old| (old.meta & SET != 0).then_some((old.value, 0)))?;
+        let (old, left) = self.change(|old| {
+            let meta = next(old.meta);
+
+            (old.meta & SET != 0).then_some(PairValue { meta, ..old })
+        })?;
 
         Some(Taken {
             value: old.value,
@@ -189,8 +195,28 @@ impl<'a> NumCell<'a> {
     /// later number stays.
     #[inline]
     pub fn restore(&self, taken: &Taken) {
-        self.change(|old| (old.meta == taken.left.meta).then_some((taken.value, SET)));
+        // INVARIANT: the number and the version of before. Nobody else can have the same to restore: the number was not
+        // set since, so nobody has taken it.
+        self.change(|old| {
+            (old.meta == taken.left.meta).then_some(PairValue {
+                value: taken.value,
+                meta: old.meta.wrapping_sub(NUM_VERSION) | SET,
+            })
+        });
     }
+
+    /// Returns how often the number was taken and not restored, of a cell of a map that was never replaced by a larger one,
+    /// if it was set `set` times since it was made. While others change it the result may be off by what they do.
+    pub fn taken(&self, set: u64) -> u64 {
+        (self.pair.meta() / NUM_VERSION).saturating_sub(set)
+    }
+}
+
+/// Returns the meta word after a change of the cell, without [`SET`].
+#[inline(always)]
+fn next(meta: u64) -> u64 {
+    // INVARIANT: increments the version.
+    (meta & !SET).wrapping_add(NUM_VERSION)
 }
 
 /// While another map takes the place of that of the cell, see [`Moving`](super::Moving).
@@ -221,8 +247,7 @@ impl NumCell<'_> {
                 _ => WITH_NUMBER,
             };
             let new = PairValue {
-                // INVARIANT: increments the version.
-                meta: (old.meta & !SET).wrapping_add(NUM_VERSION) | CLOSED | number,
+                meta: next(old.meta) | CLOSED | number,
                 ..old
             };
 

@@ -41,12 +41,21 @@ use crate::{
 };
 use core::ops::Deref;
 
-/// What has become of starts in a map that goes.
+/// What has become of the starts of one key in one map.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Starts {
+    /// Nobody has ended the last one.
+    pub is_left: bool,
+    /// Nobody has ended so many before the next one began.
+    pub overwritten: u64,
+}
+
+/// What has become of the starts of a map.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Left {
     /// Nobody has ended them.
     pub expired: u64,
-    /// Nobody has either, and their keys are in younger maps.
+    /// Nobody has either, and the next one of the key has begun, in the same map or in a younger one.
     pub overwritten: u64,
 }
 
@@ -55,25 +64,32 @@ where
     S: Deref<Target = [Atomic<u64>]>,
     H: KeyHash,
 {
-    /// Counts the elements of which `is_left` says by their aux words that nobody has ended their starts, by whether their
-    /// key is in one of the `younger` maps. No hit uses this map any more; the others are in use.
+    /// Counts the starts that nobody has ended: those that were overwritten, and the last ones of their elements, by whether
+    /// the key is in one of the `younger` maps. `starts` says it of an element by its aux words and hits. While hits use
+    /// this map the result may be off by what they do; the others are in use.
     pub fn left<'m>(
         &self,
         younger: impl Iterator<Item = &'m Self> + Clone,
-        is_left: impl Fn(&[Atomic<u64>]) -> bool,
+        starts: impl Fn(&[Atomic<u64>], u64) -> Starts,
     ) -> Left
     where
         Self: 'm,
     {
         let mut left = Left::default();
 
-        for elt in self.published().filter(|elt| is_left(self.aux(*elt))) {
-            let count = match self.is_in(younger.clone(), elt) {
-                true => &mut left.overwritten,
-                false => &mut left.expired,
-            };
-            // OVERFLOW: at most the number of elements.
-            *count = count.wrapping_add(1);
+        for elt in self.published() {
+            let starts = starts(self.aux(elt), self.sum(elt, 0));
+            let (mut expired, mut overwritten) = (0, starts.overwritten);
+
+            match starts.is_left {
+                true if self.is_in(younger.clone(), elt) => {
+                    overwritten = overwritten.wrapping_add(1)
+                }
+                is_left => expired = u64::from(is_left),
+            }
+            // OVERFLOW: at most as many as there were hits.
+            left.expired = left.expired.wrapping_add(expired);
+            left.overwritten = left.overwritten.wrapping_add(overwritten);
         }
         left
     }

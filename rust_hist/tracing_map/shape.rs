@@ -41,7 +41,7 @@ const SLOTS_PER_ELT: usize = 4;
 /// Words before the slots, of which `pool.rs` uses two.
 pub(super) const CONTROL_WORDS: usize = LINE_PAIR;
 
-/// Words at the start of a shard, of which `account.rs` uses seven.
+/// Words at the start of a shard, of which `account.rs` uses six.
 pub(super) const ACCOUNT_WORDS: usize = LINE_PAIR;
 
 /// Maximum number of aux words of an element: enough for a task's name, all variables and all saved rows,

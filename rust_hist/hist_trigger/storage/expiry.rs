@@ -38,10 +38,12 @@ use crate::{
     },
     tracing_map::{
         Account,
-        Dimensions, //
+        Dimensions,
+        Left, //
     }, //
 };
 use core::{
+    iter,
     ptr::null_mut,
     slice, //
 };
@@ -99,16 +101,21 @@ impl Maps {
         self.before.expires.then_some(self.before.gone.hits)
     }
 
-    /// All that was counted.
-    pub(crate) fn account(&self) -> Account {
-        self.account_of(self.iter().map(HistMap::hits).fold(0, u64::wrapping_add))
+    /// All that was counted by hits of this program.
+    pub(crate) fn account(&self, program: &Program) -> Account {
+        let hits = self.iter().map(HistMap::hits);
+        self.account_of(program, hits.fold(0, u64::wrapping_add))
     }
 
     /// All that was counted, for a caller who knows the hits of these maps already.
-    pub(crate) fn account_of(&self, hits: u64) -> Account {
+    pub(crate) fn account_of(&self, program: &Program, hits: u64) -> Account {
         let mut hits = Some(hits);
         self.iter().fold(self.before.gone, |sum, map| {
-            sum.plus(&map.account_of(hits.take().unwrap_or(0)))
+            let mut account = map.account_of(hits.take().unwrap_or(0));
+            if self.before.expires {
+                account.overwritten = left(map, iter::empty(), program).overwritten;
+            }
+            sum.plus(&account)
         })
     }
 
@@ -189,6 +196,15 @@ impl Epochs {
         youngest.replaced.store(null_mut(), Release);
         old
     }
+}
+
+/// What has become of the starts in a map of a table of this program, to whose generations the `younger` maps belong.
+fn left<'m>(
+    map: &'m HistMap,
+    younger: impl Iterator<Item = &'m HistMap> + Clone,
+    program: &Program,
+) -> Left {
+    map.left(younger, |aux, begun| program.starts(aux, begun))
 }
 
 /// When a generation of the table of a program ends that begins now.
@@ -349,11 +365,12 @@ impl Table {
         let program = &self.definition.program;
         let older = &maps.before.older;
         for (n, old) in older.iter().enumerate().take(hidden) {
-            let younger = maps.iter().take(older.len() - n);
-            let left = old.map.left(younger, |aux| program.is_left(aux));
-            let mut account = old.map.account();
-            account.expired = left.expired;
-            account.overwritten = account.overwritten.wrapping_add(left.overwritten);
+            let left = left(&old.map, maps.iter().take(older.len() - n), program);
+            let account = Account {
+                expired: left.expired,
+                overwritten: left.overwritten,
+                ..old.map.account()
+            };
 
             let held = EventMutex::lock();
             let epochs = self.epochs.get(&held);

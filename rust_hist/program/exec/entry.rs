@@ -24,6 +24,7 @@ use crate::{
         track_value,
         Loss,
         NumCell,
+        Starts,
         TextCell,
         TrackCell,
         Tracked,
@@ -113,13 +114,21 @@ impl Program {
         }
     }
 
-    /// Returns whether the variables of an entry, in these extra words, say that nobody has ended what began in it: all
-    /// that are numbers are set still. Some of them may never be taken, since nothing is computed of them.
-    pub fn is_left(&self, aux: &[Atomic<u64>]) -> bool {
-        let mut numbers = self.plan.vars.iter().filter(|var| var.is_number());
-
+    /// Returns what has become of the `begun` starts of an entry with these extra words, each of which has set all
+    /// variables. One has ended when one of those that are numbers was taken; some may never be, since nothing is computed
+    /// of them. Where some ends take one of them and some another one, those count that are taken most often.
+    pub fn starts(&self, aux: &[Atomic<u64>], begun: u64) -> Starts {
+        let numbers = self.plan.vars.iter().filter(|var| var.is_number());
         // Those that are stored nowhere say nothing.
-        numbers.all(|var| NumCell::at(aux, var.at).is_none_or(|cell| cell.is_set()))
+        let mut cells = numbers.filter_map(|var| NumCell::at(aux, var.at));
+        let taken = cells.clone().map(|cell| cell.taken(begun)).max();
+        let is_left = cells.all(|cell| cell.is_set());
+        let unended = begun.saturating_sub(taken.unwrap_or(0));
+
+        Starts {
+            is_left,
+            overwritten: unended.saturating_sub(u64::from(is_left)),
+        }
     }
 
     /// Copies what a reader wants to see of an entry's extra words to the same places of `to`, of
@@ -282,18 +291,15 @@ impl<'h, 'c: 'h, C: Context<'c>> Hit<'h, 'c, C> {
     /// Stores the variables of the trigger in the extra words of the entry.
     ///
     /// A string that cannot be had, because another context is writing it at this moment, leaves the variable unset.
-    ///
-    /// Returns whether what began before had not ended, as [`Program::is_left`] says it of an entry.
     #[inline(always)]
-    pub(in super::super) fn set_vars<const STEPS: u32>(&self) -> bool {
+    pub(in super::super) fn set_vars<const STEPS: u32>(&self) {
         let (record, inputs, aux) = (self.cx.record(), self.inputs(), self.aux);
         let plan = &self.cx.program().plan;
-        let mut was_left = true;
 
         for var in plan.vars.iter() {
             if const { STEPS & NOT_NUMBERS == 0 } || var.is_number() {
                 debug_assert!(var.is_number());
-                was_left &= var.set(aux, number_of::<STEPS>(plan, &var.number, inputs));
+                var.set(aux, number_of::<STEPS>(plan, &var.number, inputs));
             } else {
                 match var.text.source() {
                     TextSource::Record(text) if const { STEPS & VARS_TEXT != 0 } => {
@@ -319,7 +325,6 @@ impl<'h, 'c: 'h, C: Context<'c>> Hit<'h, 'c, C> {
                 }
             }
         }
-        was_left
     }
 
     /// The name of the task; or of that which made the entry, which has it in its first extra words.

@@ -279,12 +279,9 @@ fn expiring(is_old: bool) -> Arc<World> {
 fn ended(world: &World) -> (u64, u64) {
     let source = &world.triggers[0];
     let left = (0..=source.next.len() as u32).map(|n| source.left(n));
-    let left: u64 = left.map(|left| left.expired + left.overwritten).sum();
+    let left = left.map(|left| left.expired + left.overwritten).sum();
 
-    (
-        world.triggers[1].map.account().hits,
-        left + source.overwritten(),
-    )
+    (world.triggers[1].map.account().hits, left)
 }
 
 /// a start is ended once, also at the end of its generation; and if that is the last moment, it may have expired.

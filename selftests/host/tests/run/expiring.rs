@@ -33,13 +33,6 @@ impl Trigger {
         let younger = (number + 1..=self.next.len() as u32).map(|n| self.numbered(n));
 
         self.numbered(number)
-            .left(younger, |aux| self.program.is_left(aux))
-    }
-
-    /// How many starts the next ones have overwritten, in all maps.
-    pub(crate) fn overwritten(&self) -> u64 {
-        (0..=self.next.len() as u32)
-            .map(|n| self.numbered(n).account().overwritten)
-            .sum()
+            .left(younger, |aux, begun| self.program.starts(aux, begun))
     }
 }
