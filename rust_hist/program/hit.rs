@@ -507,7 +507,7 @@ impl<'h, 'c: 'h, C: Context<'c>, const STEPS: u32> Values for Sums<'h, C, STEPS>
         let Inputs { record, env, .. } = self.inputs;
         let plan = &env.program().plan;
 
-        match (plan.vals.place(i), const { STEPS & COMPUTED_VALS }) {
+        match (plan.vals.places().get(i), const { STEPS & COMPUTED_VALS }) {
             (None, _) => 0,
             (Some(value), 0) => {
                 debug_assert!(value.is_plain());

@@ -215,7 +215,7 @@ impl Program {
             if let Some(&field) = val.and_then(|val| self.vals().get(val)) {
                 let number = self.lower_number(&field)?;
 
-                self.plan.vals.push(number)?;
+                self.plan.vals.push(number).map_err(|_| AllocError)?;
             }
         }
         self.plan.has_tallies = !self.tallies.are_sums_of_c();

@@ -181,7 +181,7 @@ impl Program {
                 .for_each(|column| key_number(&column.number)),
             false => words.iter().for_each(key_number),
         }
-        for value in plan.vals.iter() {
+        for value in plan.vals.as_slice() {
             steps |= match plan.kind_of(value) {
                 _ if value.is_plain() => 0,
                 IMMEDIATE | EXPRS => VALS_EXPRS,
@@ -243,7 +243,7 @@ impl Program {
                 | is(KEY_VALUES, self.key_of::<true>().plan.has_values)
                 | is(SUMS, !plan.has_tallies)
                 | is(TALLIES, plan.has_tallies)
-                | is(SEVERAL, plan.has_tallies && plan.vals.len() > 1)
+                | is(SEVERAL, plan.has_tallies && plan.vals.as_slice().len() > 1)
                 | is(ACTIONS, !self.actions().is_empty())
                 | is(STAMP, plan.has_stamp)
                 | is(WHOLE_KEY, has_shorter)

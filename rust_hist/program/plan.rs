@@ -13,8 +13,9 @@ use crate::{
     },
     field::TaskNumber,
     limits::{
+        List,
         COMM_WORDS,
-        C_VALS_MAX, //
+        VALS_MAX, //
     },
     sync::Atomic,
     tracing_map::{
@@ -54,7 +55,7 @@ pub(super) struct Plan {
     /// The key of the rows.
     pub(super) row: KeyPlan,
     /// The numbers that a hit adds.
-    pub(super) vals: SmallVec<Operand, C_VALS_MAX>,
+    pub(super) vals: List<Operand, VALS_MAX>,
     /// What the hit has of the task, and what it computes once behind that, each after what it is computed of.
     pub(super) tasks: Vec<TaskNumber>,
     pub(super) values: Vec<Operand>,
