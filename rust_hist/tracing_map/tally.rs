@@ -322,14 +322,18 @@ impl Shard<'_> {
         values: &impl Values,
     ) -> Option<usize> {
         let words = self.span(elt)?;
-        let [first, others @ ..] = tallies.all.places();
+        let all = tallies.all.places();
+        let [first, ..] = all;
 
         if !self.is_own() || !first.keep_at_once(words, 0, values.value(0)) {
             return Some(0);
         }
         debug_assert!(SEVERAL || first.is_last);
         if SEVERAL && !first.is_last {
-            for (n, tally) in (1..).zip(others) {
+            for n in 1..VALS_MAX {
+                let Some(tally) = all.get(n) else {
+                    break;
+                };
                 if !tally.keep_at_once(words, n, values.value(n)) {
                     return Some(n);
                 }
