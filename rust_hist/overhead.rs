@@ -13,7 +13,7 @@
 use core::num::NonZeroU32;
 
 /// One call of so many is timed.
-pub const EVERY: u64 = 64;
+pub const EVERY: u64 = 128;
 
 /// A call that takes longer, in ns, was interrupted by something else, an interrupt or the machine's host, and its time
 /// is not that of the hit: it is none of the samples.

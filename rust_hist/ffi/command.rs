@@ -177,26 +177,26 @@ pub(crate) trait LookPath<T: 'static> {
 ///
 /// # Invariants
 ///
-/// The function may be called as [`Command::trigger_callback`] may, for a node of the command of `T`.
-pub(crate) struct EntryFn<T>(HitFn, PhantomData<fn(&T)>);
+/// It is one of [`Command`], so [`HitFn`] says when it may be called.
+pub(crate) struct EntryFn<T>(HitFn<T>);
 
 impl<T: Trigger> EntryFn<T> {
     /// That of a path which needs nothing but the data of a record.
     pub(crate) fn of_record<P: RecordPath<T>>() -> Self {
-        // INVARIANT: its contract is that of `trigger_callback`.
-        Self(Command::<T>::hit_record::<P>, PhantomData)
+        // INVARIANT: one of `Command`.
+        Self(Command::<T>::hit_record::<P>)
     }
 
     /// That of a path where most records need no more than a look.
     pub(crate) fn of_look<P: LookPath<T>>() -> Self {
-        // INVARIANT: its contract is that of `trigger_callback`.
-        Self(Command::<T>::look::<P>, PhantomData)
+        // INVARIANT: one of `Command`.
+        Self(Command::<T>::look::<P>)
     }
 
     /// That of any path.
     pub(crate) fn of<P: FastPath<T>>() -> Self {
-        // INVARIANT: its contract is that of `trigger_callback`.
-        Self(Command::<T>::hit::<P>, PhantomData)
+        // INVARIANT: one of `Command`.
+        Self(Command::<T>::hit::<P>)
     }
 }
 
@@ -245,30 +245,33 @@ pub(crate) struct Command<T: Trigger> {
 ///
 /// - `file` is the event file that the node is for, or on. It is valid as long as the node is on it, and until the
 ///   hits that began then are over.
-/// - `hit` may be called as [`Command::trigger_callback`] may, for a node of this data. It is [`Command::timed`] iff there
-///   is a `timed`, which then does not change any more.
+/// - `hit` is for this data. It is [`Command::timed`] iff there is a `timed`, which then does not change any more.
 // What every hit needs comes first.
 #[repr(C)]
 struct Private<T> {
-    hit: HitFn,
+    hit: HitFn<T>,
     file: *mut bindings::trace_event_file,
     data: T,
-    timed: Option<Timed>,
+    timed: Option<Timed<T>>,
 }
 
 /// What a trigger has whose hits are timed.
 ///
 /// # Invariants
 ///
-/// `hit` may be called as that of the [`Private`] which this is in.
-struct Timed {
-    hit: HitFn,
+/// `hit` is for the data of the [`Private`] which this is in.
+struct Timed<T> {
+    hit: HitFn<T>,
     meter: Meter,
 }
 
-/// A trigger function.
-type HitFn = unsafe extern "C" fn(
-    *mut bindings::event_trigger_data,
+/// What [`Command::trigger_callback`] calls for a hit.
+///
+/// # Safety
+///
+/// The arguments must be the private data of a node that the core calls, and those of that call, which is not over.
+type HitFn<T> = unsafe fn(
+    &Private<T>,
     *mut bindings::trace_buffer,
     *mut c_void,
     *mut bindings::ring_buffer_event,
@@ -448,23 +451,20 @@ impl<T: Trigger> Command<T> {
         // SAFETY: the node is freed only after the grace period that this call holds up, and its
         // private data with it; `Prepared::new` stored a `Private` there.
         let private = unsafe { &*(*data).private_data.cast::<Private<T>>() };
-        // SAFETY: by the invariant of `Private`, for a node of this data; these are the arguments of this call.
-        unsafe { (private.hit)(data, buffer, rec, event) };
+        // SAFETY: by the invariant of `Private`; these are the arguments of this call.
+        unsafe { (private.hit)(private, buffer, rec, event) };
     }
 
     /// # Safety
     ///
-    /// That of [`Command::trigger_callback`].
+    /// That of [`HitFn`].
     #[inline(never)]
-    unsafe extern "C" fn hit_record<P: RecordPath<T>>(
-        data: *mut bindings::event_trigger_data,
+    unsafe fn hit_record<P: RecordPath<T>>(
+        private: &Private<T>,
         buffer: *mut bindings::trace_buffer,
         rec: *mut c_void,
         event: *mut bindings::ring_buffer_event,
     ) {
-        // SAFETY: the node is freed only after the grace period that this call holds up, and its
-        // private data with it; `Prepared::new` stored a `Private` there.
-        let private = unsafe { &*(*data).private_data.cast::<Private<T>>() };
         // SAFETY: `file` is the event file that the node was made for, and the rest is what the core passed to this
         // call; all of it is valid until the call returns.
         match unsafe { Hit::from_raw(private.file, buffer, rec, event) } {
@@ -489,40 +489,34 @@ impl<T: Trigger> Command<T> {
     ///
     /// # Safety
     ///
-    /// That of [`Command::trigger_callback`].
+    /// That of [`HitFn`].
     #[inline(never)]
-    unsafe extern "C" fn hit<P: FastPath<T>>(
-        data: *mut bindings::event_trigger_data,
+    unsafe fn hit<P: FastPath<T>>(
+        private: &Private<T>,
         buffer: *mut bindings::trace_buffer,
         rec: *mut c_void,
         event: *mut bindings::ring_buffer_event,
     ) {
-        // SAFETY: the node is freed only after the grace period that this call holds up, and its
-        // private data with it; `Prepared::new` stored a `Private` there.
-        let private = unsafe { &*(*data).private_data.cast::<Private<T>>() };
         // SAFETY: `file` is the event file that the node was made for, and the rest is what the core passed to this
         // call; all of it is valid until the call returns.
         match unsafe { Hit::from_raw(private.file, buffer, rec, event) } {
             Some(hit) if P::hit(&private.data, hit) => (),
             // SAFETY: by the contract of this function.
-            Some(_) => unsafe { Self::hit::<P::Rest>(data, buffer, rec, event) },
+            Some(_) => unsafe { Self::hit::<P::Rest>(private, buffer, rec, event) },
             None => Self::missed(&private.data),
         }
     }
 
     /// # Safety
     ///
-    /// That of [`Command::trigger_callback`].
+    /// That of [`HitFn`].
     #[inline(never)]
-    unsafe extern "C" fn look<P: LookPath<T>>(
-        data: *mut bindings::event_trigger_data,
+    unsafe fn look<P: LookPath<T>>(
+        private: &Private<T>,
         buffer: *mut bindings::trace_buffer,
         rec: *mut c_void,
         event: *mut bindings::ring_buffer_event,
     ) {
-        // SAFETY: the node is freed only after the grace period that this call holds up, and its
-        // private data with it; `Prepared::new` stored a `Private` there.
-        let private = unsafe { &*(*data).private_data.cast::<Private<T>>() };
         // SAFETY: `file` is the event file that the node was made for, and the rest is what the core passed to this
         // call; all of it is valid until the call returns.
         let Some(hit) = (unsafe { Hit::from_raw(private.file, buffer, rec, event) }) else {
@@ -530,7 +524,7 @@ impl<T: Trigger> Command<T> {
         };
         if let Some(found) = P::look(&private.data, hit) {
             // SAFETY: by the contract of this function.
-            unsafe { Self::rest_of_look::<P>(data, buffer, rec, event, found) };
+            unsafe { Self::rest_of_look::<P>(private, buffer, rec, event, found) };
         }
     }
 
@@ -538,18 +532,15 @@ impl<T: Trigger> Command<T> {
     ///
     /// # Safety
     ///
-    /// That of [`Command::trigger_callback`].
+    /// That of [`HitFn`].
     #[inline(never)]
-    unsafe fn rest_of_look<P: LookPath<T>>(
-        data: *mut bindings::event_trigger_data,
+    unsafe fn rest_of_look<'a, P: LookPath<T>>(
+        private: &'a Private<T>,
         buffer: *mut bindings::trace_buffer,
         rec: *mut c_void,
         event: *mut bindings::ring_buffer_event,
-        found: P::Found<'_>,
+        found: P::Found<'a>,
     ) {
-        // SAFETY: the node is freed only after the grace period that this call holds up, and its
-        // private data with it; `Prepared::new` stored a `Private` there.
-        let private = unsafe { &*(*data).private_data.cast::<Private<T>>() };
         // SAFETY: `file` is the event file that the node was made for, and the rest is what the core passed to this
         // call; all of it is valid until the call returns.
         match unsafe { Hit::from_raw(private.file, buffer, rec, event) } {
@@ -562,24 +553,21 @@ impl<T: Trigger> Command<T> {
     ///
     /// # Safety
     ///
-    /// That of [`Command::trigger_callback`], for a node whose trigger is timed.
+    /// That of [`HitFn`], for a trigger that is timed.
     #[inline(never)]
-    unsafe extern "C" fn timed(
-        data: *mut bindings::event_trigger_data,
+    unsafe fn timed(
+        private: &Private<T>,
         buffer: *mut bindings::trace_buffer,
         rec: *mut c_void,
         event: *mut bindings::ring_buffer_event,
     ) {
-        // SAFETY: the node is freed only after the grace period that this call holds up, and its
-        // private data with it; `Prepared::new` stored a `Private` there.
-        let private = unsafe { &*(*data).private_data.cast::<Private<T>>() };
         // SAFETY: by the invariant of `Private`, as this is its function.
         let timed = unsafe { private.timed.as_ref().unwrap_unchecked() };
         match timed.meter.count() {
             // SAFETY: by the invariant of `Timed`, and the contract of this function.
-            false => unsafe { (timed.hit)(data, buffer, rec, event) },
+            false => unsafe { (timed.hit)(private, buffer, rec, event) },
             // SAFETY: by the contract of this function.
-            true => unsafe { Self::sample(data, buffer, rec, event) },
+            true => unsafe { Self::sample(private, buffer, rec, event) },
         }
     }
 
@@ -590,22 +578,19 @@ impl<T: Trigger> Command<T> {
     /// That of [`Command::timed`].
     #[cold]
     #[inline(never)]
-    unsafe extern "C" fn sample(
-        data: *mut bindings::event_trigger_data,
+    unsafe fn sample(
+        private: &Private<T>,
         buffer: *mut bindings::trace_buffer,
         rec: *mut c_void,
         event: *mut bindings::ring_buffer_event,
     ) {
-        // SAFETY: the node is freed only after the grace period that this call holds up, and its
-        // private data with it; `Prepared::new` stored a `Private` there.
-        let private = unsafe { &*(*data).private_data.cast::<Private<T>>() };
         // SAFETY: by the invariant of `Private`, for a trigger that is timed.
         let timed = unsafe { private.timed.as_ref().unwrap_unchecked() };
         // A record has preemption off, and says how often, so only a call without one turns it off here.
         let guard = event.is_null().then(PreemptGuard::new);
         let begin = clock::local();
         // SAFETY: by the invariant of `Timed`, and the contract of this function.
-        unsafe { (timed.hit)(data, buffer, rec, event) };
+        unsafe { (timed.hit)(private, buffer, rec, event) };
         // A clock that was corrected meanwhile may have gone back: that is no sample.
         timed.meter.add(clock::local().wrapping_sub(begin));
         drop(guard);

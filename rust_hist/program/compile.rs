@@ -85,7 +85,9 @@ use super::{
 const HITCOUNT: &[u8] = b"hitcount";
 
 impl Program {
-    /// Returns an empty program, for [`Program::fill`].
+    /// Returns an empty program, for [`Program::fill`]. Not inlined, so that it is made where the caller wants it: it is
+    /// large for a stack.
+    #[inline(never)]
     pub fn empty() -> Self {
         Self {
             keys: Vec::new(),
@@ -134,6 +136,8 @@ impl Program {
     /// [`Program::create_actions`] compiles the actions later. Until then nothing is changed outside of
     /// the program, except that `event` numbers the tables that the program refers to.
     ///
+    /// For the host; the stack of the kernel is too small for it, see [`Program::fill`].
+    ///
     /// # Errors
     ///
     /// A [`Refusal`] with the errno for the writer and the messages for `error_log`.
@@ -155,6 +159,7 @@ impl Program {
     /// assert!(refusal.begins(ErrKind::FieldNotFound));
     /// # Ok::<(), rust_hist::error::Refusal>(())
     /// ```
+    #[cfg(not(CONFIG_RUST))]
     pub fn compile(
         spec: &HistSpec<'_>,
         event: &mut dyn Resolver,

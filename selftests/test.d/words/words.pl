@@ -396,8 +396,8 @@ sub difference {
 	my $state = $is_paused ? '"paused"' : $is_over ? '"paused","paused_by":"overhead"' : '"active"';
 	return "not $state: $head" unless $head =~ /"state":$state,(?!"paused_by)/;
 	if ($t->{word}{samples}) {
-		# One of 64 on each CPU, from the first call on, whenever it was cleared; not those that were interrupted.
-		return "$t->{calls} calls: $head" unless $head =~ /"samples":(\d+)/ && $1 <= $t->{calls} / 64 + $cpus;
+		# One of 128 on each CPU, from the first call on, whenever it was cleared; not those that were interrupted.
+		return "$t->{calls} calls: $head" unless $head =~ /"samples":(\d+)/ && $1 <= $t->{calls} / 128 + $cpus;
 	}
 	return unlike($lines, ($t->{text} //= text($t)) =~ s/"row":\{"K"/"row":{"$place->{k}"/gr);
 }
