@@ -17,7 +17,6 @@ use super::{
         StepOp, //
     },
     plan::Plan,
-    Code,
     Program, //
 };
 
@@ -172,7 +171,7 @@ impl Plan {
             _ if const { OF & EXPRS != 0 } => {
                 return self.expression_of_record(number, record, env.cpu())
             }
-            _ => self.evaluate::<OF>(number.code, record, || env.cpu(), 0, &[]),
+            _ => self.evaluate::<OF>(number, record, || env.cpu(), 0, &[]),
         };
 
         number.finish::<false>(value, refs)
@@ -194,13 +193,15 @@ impl Plan {
     fn is_of_record(&self, number: &Operand) -> bool {
         let mut steps = self.steps_of(number.code).iter();
 
-        !self.reads_list(number) && steps.all(|step| step.operand.source != Source::Timestamp)
+        !self.reads_list(number)
+            && number.first != Source::Timestamp
+            && steps.all(|step| step.operand.source != Source::Timestamp)
     }
 
     /// The value of an expression that is made of numbers of the record and the CPU.
     #[inline(never)]
     fn expression_of_record(&self, number: &Operand, record: &[u8], cpu: u32) -> u64 {
-        let value = self.evaluate::<OF_RECORD>(number.code, record, || cpu, 0, &[]);
+        let value = self.evaluate::<OF_RECORD>(number, record, || cpu, 0, &[]);
 
         number.finish::<false>(value, &[])
     }
@@ -215,12 +216,12 @@ impl Plan {
         stamp: u64,
         refs: &[u64],
     ) -> u64 {
-        let value = self.evaluate::<NUMBERS>(number.code, record, || cpu, stamp, refs);
+        let value = self.evaluate::<NUMBERS>(number, record, || cpu, stamp, refs);
 
         number.finish::<false>(value, refs)
     }
 
-    /// What the steps of an expression come to.
+    /// What the first number of an expression and its steps come to.
     ///
     /// All arithmetic is that of 64 bits and wraps around.
     ///
@@ -228,15 +229,25 @@ impl Plan {
     #[inline(always)]
     fn evaluate<const OF: u32>(
         &self,
-        code: Code,
+        number: &Operand,
         record: &[u8],
         cpu: impl Fn() -> u32,
         stamp: u64,
         refs: &[u64],
     ) -> u64 {
-        let (mut value, mut saved): (u64, u64) = (0, 0);
+        let mut saved = 0;
+        let mut value: u64 = match number.load_from(number.first, record, &cpu) {
+            Some(first) => first,
+            None if const { OF & OTHERS == 0 } => 0,
+            None => match number.first {
+                Source::Timestamp => stamp,
+                Source::Ref => number.reference(refs),
+                // A step loads it.
+                _ => 0,
+            },
+        };
 
-        for step in self.steps_of(code) {
+        for step in self.steps_of(number.code) {
             let operand = &step.operand;
             let simple = match const { OF & EXPRS } {
                 0 => operand.simple::<false>(record, &cpu, refs),

@@ -48,8 +48,10 @@ use super::{
 pub(super) struct Operand {
     is_word: bool,
     pub(super) source: Source,
+    /// Where the number comes from that the steps of an expression begin with: [`Source::Saved`] if they load it themselves.
+    pub(super) first: Source,
     post: PostOp,
-    /// The place in the record; the index of a reference.
+    /// The place in the record; the index of a reference. Of an expression that of its first number.
     at: u32,
     /// A constant; the mask of a [`Source::Text`]; the index of the reference of [`PostOp::SubRef`]; the scale of
     /// `.log2=N`, see [`Operand::scale_of`].
@@ -114,6 +116,7 @@ impl Default for Operand {
         Self {
             is_word: false,
             source: Source::Const,
+            first: Source::Saved,
             post: PostOp::None,
             at: 0,
             value: 0,
@@ -133,7 +136,7 @@ pub(super) struct Step {
 /// What a step does with the accumulator and its operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum StepOp {
-    /// Loads the operand. The first step is one, and no other.
+    /// Loads the operand, which the first number of an expression cannot say. The first step may be one, and no other.
     Load,
     /// Saves the accumulator, and loads the operand.
     Save,
@@ -291,17 +294,30 @@ impl Operand {
 
     /// What the steps of an expression come to, which are at `code`.
     pub(super) fn of_steps(steps: &[Step], code: Code) -> Self {
-        let expression = |steps: &[Step], len| {
+        let expression = |steps: &[Step]| {
             let are_simple = steps.iter().all(|Step { op, operand }| {
                 *op != StepOp::DivInto && operand.is_simple() && !operand.has_parts()
             });
+            // A constant has no place beside the number that the last step may have, and neither has what is done with it.
+            let first = steps
+                .first()
+                .map(|step| step.operand)
+                .filter(|first| first.post == PostOp::None && first.source != Source::Const);
+            let is_loaded = u16::from(first.is_some());
 
             Self {
                 source: match are_simple {
                     true => Source::Steps,
                     false => Source::AnySteps,
                 },
-                code: Code { len, ..code },
+                first: first.map_or(Source::Saved, |first| first.source),
+                at: first.map_or(0, |first| first.at),
+                code: Code {
+                    start: code.start.saturating_add(is_loaded),
+                    // No longer than the code.
+                    len: u16::try_from(steps.len())
+                        .map_or(code.len, |len| len.saturating_sub(is_loaded)),
+                },
                 ..Self::default()
             }
         };
@@ -323,15 +339,15 @@ impl Operand {
         }
         // A constant with which the last step is done needs no place among them.
         if let [steps @ .., last] = steps {
-            let operand = last.as_post_op().and_then(|(post, value)| {
-                expression(steps, code.len.saturating_sub(1)).with(post, value)
-            });
+            let operand = last
+                .as_post_op()
+                .and_then(|(post, value)| expression(steps).with(post, value));
 
             if let Some(operand) = operand {
                 return operand;
             }
         }
-        expression(steps, code.len)
+        expression(steps)
     }
 
     /// Word `i` of a string of `len` bytes at `offset`, in a slot of `words` words, which ends with a NUL.
@@ -372,9 +388,9 @@ impl Operand {
         !is_elsewhere && self.post != PostOp::SubRef
     }
 
-    /// Whether it is, or is made of, one of the references, its expression aside.
+    /// Whether it is, or is made of, one of the references, the steps of its expression aside.
     pub(super) fn reads_list(&self) -> bool {
-        self.source == Source::Ref || self.post == PostOp::SubRef
+        self.source == Source::Ref || self.first == Source::Ref || self.post == PostOp::SubRef
     }
 
     /// Whether it is simple, or a word of a string, as most keys are.
@@ -420,14 +436,26 @@ impl Operand {
     /// Its value before anything is done with it, if it is simple.
     #[inline(always)]
     pub(super) fn load(&self, record: &[u8], cpu: impl Fn() -> u32) -> Option<u64> {
+        if self.is_word {
+            // CAST: tracing needs 32-bit pointers at least.
+            return Some(u64_at(record, self.at as usize));
+        }
+        self.load_from(self.source, record, cpu)
+    }
+
+    /// The number at its place, if that is such a number of the record or known beforehand.
+    #[inline(always)]
+    pub(super) fn load_from(
+        &self,
+        source: Source,
+        record: &[u8],
+        cpu: impl Fn() -> u32,
+    ) -> Option<u64> {
         // CAST: tracing needs 32-bit pointers at least.
         let at = self.at as usize;
 
-        if self.is_word {
-            return Some(u64_at(record, at));
-        }
         // CAST: a signed number has the same bits.
-        Some(match self.source {
+        Some(match source {
             Source::U64 => u64_at(record, at),
             Source::U32 => u32_at(record, at).into(),
             Source::S32 => widen(u32_at(record, at) as i32),
