@@ -730,8 +730,13 @@ impl Program {
         self.grows_to.is_some_and(|bits| bits > self.bits)
     }
 
+    /// Returns whether handlers track values.
+    pub fn tracks(&self) -> bool {
+        self.actions().iter().any(|action| action.track.is_some())
+    }
+
     /// Returns how many of the extra words of an entry do not change once it is there, of a table that may grow: all of
-    /// them but the variables at their end, which are numbers.
+    /// them but the variables at their end, which are numbers, and the tracked values.
     pub fn fixed_words(&self) -> u16 {
         let stored = self.vars().iter().filter(|var| var.is_stored());
 

@@ -197,14 +197,14 @@ impl<'a, A: Arguments<'a>> Context<'a> for InKernel<'a, A> {
     }
 
     #[inline(always)]
-    fn map(&self) -> MapView<'a, Words, SeededHash> {
-        self.trigger.table.in_hit(self.preempt()).map.view()
-    }
-
-    #[inline(always)]
     fn source(&self, table: u16) -> Option<&'a Live> {
         let table = self.trigger.sources.get(usize::from(table))?;
         Some(table.in_hit(self.preempt()))
+    }
+
+    #[inline(always)]
+    fn own(&self) -> &'a Live {
+        self.trigger.table.in_hit(self.preempt())
     }
 
     #[inline(always)]

@@ -618,7 +618,8 @@ impl Table {
                 return Err(error);
             }
         };
-        let fixed = self.definition.program.fixed_words();
+        let program = &self.definition.program;
+        let fixed = program.fixed_words();
         let has_variables = self.form.dimensions.aux_words > usize::from(fixed);
         next.map.reserve_for(&old.map);
         for slots in old.map.slot_ranges() {
@@ -644,8 +645,9 @@ impl Table {
         wait_for_hits();
         for slots in old.map.slot_ranges() {
             let preempt = PreemptGuard::new();
+            let carry = |new: &[_], old: &[_]| program.carry(new, old);
             next.map
-                .take_rows(&old.map, slots, preempt.proof().cpu(), fixed);
+                .take_rows(&old.map, slots, preempt.proof().cpu(), fixed, carry);
         }
         {
             let preempt = PreemptGuard::new();

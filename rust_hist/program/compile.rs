@@ -373,16 +373,13 @@ impl<'a, 't> Compiler<'a, 't> {
         }
     }
 
-    /// Refuses a table that grows if its rows keep more than sums and numbers, which find their way to a larger table
-    /// while they are hit; and one that sums hits of several keys in a row if rows keep more than sums, which is of one key.
+    /// Refuses a table that grows if its rows keep strings or stacks, which do not find their way to a larger table while
+    /// they are hit; and one that sums hits of several keys in a row if rows keep more than sums, which is of one key.
     /// Where starts expire nothing has to find its way.
     pub(super) fn check_rows(&self) -> Result<(), Refusal> {
         let program = &self.program;
         let mut stored = program.vars().iter().filter(|var| var.is_stored());
-        let tracks = program
-            .actions()
-            .iter()
-            .any(|action| action.track.is_some());
+        let tracks = program.tracks();
         let refuse = |kind, at| Err(self.command.explain(Errno::Einval, kind, at));
 
         match self.spec.others {
@@ -391,7 +388,7 @@ impl<'a, 't> Compiler<'a, 't> {
             }
             _ if self.spec.expiry.is_some() => self.check_expiry(tracks),
             _ if !program.may_grow() => Ok(()),
-            _ if tracks || stored.any(|var| var.field.kind != Kind::Number) => {
+            _ if stored.any(|var| var.field.kind != Kind::Number) => {
                 refuse(ErrKind::GrowingVars, self.spec.size)
             }
             _ => Ok(()),

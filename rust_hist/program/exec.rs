@@ -92,8 +92,15 @@ pub trait Context<'c>: Env + 'c {
     /// The bytes of the record.
     fn record(&self) -> &'c [u8];
 
+    /// Where the trigger's own rows are at this moment: in this map, and while it grows what is tracked in them may be in
+    /// the one [before](Context::replaced) it.
+    fn own(&self) -> Self::Source;
+
     /// The map of the trigger.
-    fn map(&self) -> MapView<'c, Self::Storage, Self::Hash>;
+    #[inline(always)]
+    fn map(&self) -> MapView<'c, Self::Storage, Self::Hash> {
+        self.view(self.own())
+    }
 
     /// Where variables of another trigger are, by the number that the resolver gave to its table: in this map, or in
     /// those [before](Context::replaced) it.
@@ -102,7 +109,7 @@ pub trait Context<'c>: Env + 'c {
     /// The map itself.
     fn view(&self, source: Self::Source) -> MapView<'c, Self::Storage, Self::Hash>;
 
-    /// The one whose place it takes, as long as that may have variables that are not here.
+    /// The one whose place it takes, as long as that may have variables or tracked values that are not here.
     fn replaced(&self, source: Self::Source) -> Option<Self::Source>;
 
     /// Whether the hit is nested in as many others that generate events as there may be.

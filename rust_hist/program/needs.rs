@@ -80,7 +80,8 @@ pub(super) const VALS_EXPRS: u32 = 1 << 22;
 /// Variables may be such expressions.
 pub(super) const VARS_EXPRS: u32 = 1 << 23;
 
-/// Tables of other triggers may be getting larger maps while their variables are read.
+/// Tables of other triggers may be getting larger maps while their variables are read, or that of the trigger while its
+/// tracked values are looked at.
 pub(super) const MOVING: u32 = 1 << 24;
 
 /// Variables of other triggers may be of starts that expire: the tables have maps of several ages.
@@ -252,7 +253,7 @@ impl Program {
                     refs.any(|reference| reference.cell.kind != Kind::Number),
                 )
                 | is(SHARED, is_shared)
-                | is(MOVING, is_moving)
+                | is(MOVING, is_moving || self.moves() && self.tracks())
                 | is(AGED, self.refs().iter().any(|reference| reference.expires))
                 | is(NESTED, is_nested),
         }

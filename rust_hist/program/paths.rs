@@ -210,10 +210,10 @@ impl<K: KeyForm, J: KeyForm, const STEPS: u32> HitPath for Joined<K, J, STEPS> {
     }
 }
 
-/// Short keys `K`, at most `REFS` variables of other triggers, of starts that expire, and `STEPS`.
-pub(super) struct Expiring<K, const REFS: usize, const STEPS: u32>(PhantomData<K>);
+/// Short keys `K`, at most `REFS` variables of other triggers, and `STEPS`, of tables that change.
+pub(super) struct Changing<K, const REFS: usize, const STEPS: u32>(PhantomData<K>);
 
-impl<K: KeyForm, const REFS: usize, const STEPS: u32> HitPath for Expiring<K, REFS, STEPS> {
+impl<K: KeyForm, const REFS: usize, const STEPS: u32> HitPath for Changing<K, REFS, STEPS> {
     type Rest = FromMoving<K>;
 
     #[inline(always)]
@@ -395,10 +395,10 @@ fn joins<E: Entry, K: KeyForm, J: KeyForm, const STEPS: u32>() -> Row<E::Fn> {
     }
 }
 
-fn expiring<E: Entry, K: KeyForm, const REFS: usize, const STEPS: u32>() -> Row<E::Fn> {
+fn changing<E: Entry, K: KeyForm, const REFS: usize, const STEPS: u32>() -> Row<E::Fn> {
     Row {
         offers: offer::<K>(REFS, STEPS | NO_REFS),
-        enter: E::of::<Expiring<K, REFS, STEPS>>(),
+        enter: E::of::<Changing<K, REFS, STEPS>>(),
     }
 }
 
@@ -421,7 +421,7 @@ fn everything<E: Entry, P: HitPath, const WORDS: usize, const STEPS: u32>() -> R
 }
 
 /// How many paths there are.
-pub const PATHS: usize = 128;
+pub const PATHS: usize = 130;
 
 // What rows offer, in the order of how much code it is.
 const COMPUTED: u32 = KEY_EXPRS | KEY_ANY | VALS_EXPRS | VALS_ANY | STAMP;
@@ -556,16 +556,18 @@ pub fn paths<E: Entry>() -> impl Iterator<Item = Row<E::Fn>> {
         joins::<E, Words<2>, Words<1>, { JOINED | ALL_TALLIES }>,
         everything::<E, Settled<C_KEY_WORDS_MAX>, C_KEY_WORDS_MAX, { EVERYTHING & !CHANGING }>,
         everything::<E, Settled<KEY_WORDS_MAX>, KEY_WORDS_MAX, { EVERYTHING & !CHANGING }>,
-        expiring::<E, Words<1>, 1, { STAMPED | AGED }>,
-        expiring::<E, Words<2>, 1, { STAMPED | AGED }>,
-        expiring::<E, Words<1>, 1, { ANY_VARS | AGED }>,
-        expiring::<E, Words<2>, 1, { ANY_VARS | AGED }>,
-        expiring::<E, Words<1>, 1, { KEY_TEXT | ANY_VARS | ACTIONS | TEXT_REFS | SHARED | AGED }>,
-        expiring::<E, Words<2>, 1, { KEY_TEXT | ANY_VARS | ACTIONS | TEXT_REFS | SHARED | AGED }>,
+        changing::<E, Words<1>, 1, { STAMPED | AGED }>,
+        changing::<E, Words<2>, 1, { STAMPED | AGED }>,
+        changing::<E, Words<1>, 1, { ANY_VARS | AGED }>,
+        changing::<E, Words<2>, 1, { ANY_VARS | AGED }>,
+        changing::<E, Words<1>, 1, { KEY_TEXT | ANY_VARS | ACTIONS | TEXT_REFS | SHARED | AGED }>,
+        changing::<E, Words<2>, 1, { KEY_TEXT | ANY_VARS | ACTIONS | TEXT_REFS | SHARED | AGED }>,
         awaits::<E, Words<1>, { ANY_VARS | ACTIONS | NESTED | AGED }>,
         awaits::<E, Words<2>, { ANY_VARS | ACTIONS | NESTED | AGED }>,
-        expiring::<E, Words<1>, REFS_MAX, { OF_EXPIRING }>,
-        expiring::<E, Words<2>, REFS_MAX, { OF_EXPIRING }>,
+        changing::<E, Words<1>, REFS_MAX, { OF_EXPIRING }>,
+        changing::<E, Words<2>, REFS_MAX, { OF_EXPIRING }>,
+        changing::<E, Words<1>, 0, { VARS | ACTIONS | MOVING }>,
+        changing::<E, Words<2>, 0, { VARS | ACTIONS | MOVING }>,
         joins::<E, Words<1>, Words<1>, { JOINED | AGED }>,
         joins::<E, Words<1>, Words<2>, { JOINED | AGED }>,
         joins::<E, Words<2>, Words<2>, { JOINED | AGED }>,

@@ -17,8 +17,11 @@
 //! Until then the new map has counted too little, and nobody may read it. The old one keeps what it has counted.
 //!
 //! The first aux words of an element, of which the caller says how many are `fixed`, are written when the key is inserted
-//! and are copied. The others are variables, all of them numbers. Hits of other triggers look for them in both maps until
-//! the last step is over; `tracing_map/moving.rs` has how they go from one to the other.
+//! and are copied. The others are variables, all of them numbers, and tracked values, which the caller carries over. Hits
+//! look for them in both maps until the last step is over; `tracing_map/moving.rs` has how numbers go from one to the other,
+//! and [`TrackCell::take_over`] how tracked values do.
+//!
+//! [`TrackCell::take_over`]: super::TrackCell::take_over
 //!
 //! Context: process. Never allocates, sleeps or locks.
 
@@ -31,9 +34,7 @@ use super::{
     slot::Slot,
     Elt,
     KeyHash,
-    Map,
-    Moving,
-    NumCell, //
+    Map, //
 };
 use crate::{
     limits::{
@@ -89,8 +90,16 @@ where
     }
 
     /// Adds what the rows in a part of the slots of `old`, to which no hit goes any more, have counted, for a caller that is
-    /// on `cpu` and stays there, and carries their variables over. Each slot is for one call.
-    pub fn take_rows(&self, old: &Self, slots: Range<usize>, cpu: u32, fixed: u16) {
+    /// on `cpu` and stays there. Each slot is for one call. `carry` is given the aux words of the new element and of the old
+    /// one, and brings over what is behind the fixed words.
+    pub fn take_rows(
+        &self,
+        old: &Self,
+        slots: Range<usize>,
+        cpu: u32,
+        fixed: u16,
+        carry: impl Fn(&[Atomic<u64>], &[Atomic<u64>]),
+    ) {
         let shard = self.shard(cpu);
         let mut sums = [0; SUM_WORDS_MAX];
         let sums = sums.get_mut(..self.shape().sums).unwrap_or(&mut []);
@@ -99,12 +108,7 @@ where
             if let Some(own) = self.take_key(old, elt, fixed) {
                 old.copy_sums(elt, sums);
                 shard.add_row(own, sums);
-                for at in self.numbers(fixed) {
-                    let cells = [self.aux(own), old.aux(elt)].map(|aux| NumCell::at(aux, at));
-                    let [new, old] = cells;
-
-                    Moving::new(new, old).carry();
-                }
+                carry(self.aux(own), old.aux(elt));
             }
         }
     }
@@ -132,14 +136,6 @@ where
         for elt in never_taken.chain(old_pool.given_back()) {
             pool.give_back(elt);
         }
-    }
-
-    /// Returns where in the aux words of an element its variables are.
-    fn numbers(&self, fixed: u16) -> impl Iterator<Item = u16> {
-        // No shape has more aux words than 16 bits can count.
-        let end = u16::try_from(self.shape().aux_words).unwrap_or(fixed);
-
-        (fixed..end).step_by(NumCell::WORDS)
     }
 
     /// Iterates over the elements that are in a part of the slots.

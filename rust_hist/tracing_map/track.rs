@@ -219,13 +219,71 @@ impl<'a> TrackCell<'a> {
     /// another hit stores a number meanwhile for which `when` no longer holds, the row is discarded.
     #[inline]
     pub fn update(&self, when: &When, value: u64, fill: impl FnOnce(WordWriter<'a>)) -> Tracked {
+        self.replace(
+            value,
+            ABOVE,
+            #[inline(always)]
+            |old| when.holds(value, old),
+            #[inline(always)]
+            |row| {
+                fill(row);
+                true
+            },
+        )
+    }
+
+    /// Stores what is tracked in a cell of another map, whose place the map of this one takes: if `when` is
+    /// [`When::Larger`], and that is larger, or if no hit has stored a number here. [`Tracked::Lost`] if nothing was done,
+    /// since hits were writing all spare rows.
+    #[inline(never)]
+    pub fn take_over(&self, from: &TrackCell<'_>, when: &When) -> Tracked {
+        loop {
+            let seen = from.pair.load();
+            if seen.meta & FIRED == 0 {
+                return Tracked::Same;
+            }
+            let holds = |own: PairValue| {
+                own.meta & FIRED == 0 || *when == When::Larger && seen.value > own.value
+            };
+            let mut is_whole = true;
+            let done = self.replace(seen.value, seen.meta & ABOVE, holds, |row| {
+                // ORDERING: as in `read`.
+                let words = from.row(seen.meta & ROW).iter();
+
+                row.put_all(words.map(|word| word.load(Acquire)));
+                is_whole = from.pair.load().meta & !CLAIMS == seen.meta & !CLAIMS;
+                is_whole
+            });
+
+            if is_whole {
+                return done;
+            }
+        }
+    }
+
+    /// Says whether a hit has stored a number.
+    #[inline(always)]
+    pub fn has_fired(&self) -> bool {
+        self.pair.meta() & FIRED != 0
+    }
+
+    /// Stores `value` and `above` if it `holds` for the pair that they replace, together with the row that `fill` writes,
+    /// unless that returns false.
+    #[inline(always)]
+    fn replace(
+        &self,
+        value: u64,
+        above: u64,
+        holds: impl Fn(PairValue) -> bool,
+        fill: impl FnOnce(WordWriter<'a>) -> bool,
+    ) -> Tracked {
         let mut old = self.pair.load_torn();
 
-        if !when.holds(value, old) {
+        if !holds(old) {
             return Tracked::Same;
         }
         if self.row_words == 0 {
-            return self.store(when, value, old, 0, 0);
+            return self.store(value, above, holds, old, 0, 0);
         }
 
         let (row, claimed) = loop {
@@ -243,23 +301,34 @@ impl<'a> TrackCell<'a> {
                 Ok(()) => break (row, new),
                 Err(held) => old = held,
             }
-            if !when.holds(value, old) {
+            if !holds(old) {
                 return Tracked::Same;
             }
         };
 
-        fill(WordWriter::new(self.row(row)));
-        self.store(when, value, claimed, row, claim_of(row))
+        if !fill(WordWriter::new(self.row(row))) {
+            self.release(claimed, claim_of(row));
+            return Tracked::Same;
+        }
+        self.store(value, above, holds, claimed, row, claim_of(row))
     }
 
-    /// Releases `claim`, and makes `value` the number and `row` the current row unless `when`, which holds where the
-    /// pair is `old`, no longer holds.
-    #[inline]
-    fn store(&self, when: &When, value: u64, mut old: PairValue, row: u64, claim: u64) -> Tracked {
+    /// Releases `claim`, and makes `value` the number and `row` the current row unless what `holds` where the pair is `old`
+    /// no longer holds.
+    #[inline(always)]
+    fn store(
+        &self,
+        value: u64,
+        above: u64,
+        holds: impl Fn(PairValue) -> bool,
+        mut old: PairValue,
+        row: u64,
+        claim: u64,
+    ) -> Tracked {
         loop {
             // INVARIANT: this hit has made the claim; the version changes with the number.
             let version = (old.meta & !(ROW | FIRED | CLAIMS | ABOVE)).wrapping_add(VERSION);
-            let meta = version | (old.meta & CLAIMS & !claim) | FIRED | ABOVE | row;
+            let meta = version | (old.meta & CLAIMS & !claim) | FIRED | above | row;
 
             // The full ordering of the exchange pairs with `Pair::load` in `read`: the stores of the row come
             // before that of the number.
@@ -267,7 +336,7 @@ impl<'a> TrackCell<'a> {
                 Ok(()) => return Tracked::Stored,
                 Err(held) => old = held,
             }
-            if !when.holds(value, old) {
+            if !holds(old) {
                 break;
             }
         }

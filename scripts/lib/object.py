@@ -84,34 +84,9 @@ class Arm64:
     def addend(_kind):
         return 0
 
-    @classmethod
-    def is_indirect(cls, body, at):
-        m = re.match(r"(blr|br) (x\d+)", body[at][1])
-        return m and not (m[1] == "br" and cls.is_table(body, at, m[2]))
-
-    @classmethod
-    def is_table(cls, body, at, register):
-        """Returns whether a register has the sum of an address in this function and of a table's item."""
-        targets = {int(m[1], 16) for _, text, _ in body if (m := cls.direct.match(text)) and not text.startswith("bl ")}
-
-        def written(register, at):
-            """The place and the text of the last write of a register, if all that come here have executed it."""
-            while at > 0 and body[at][0] not in targets:
-                at -= 1
-                text = body[at][1]
-                if re.match(r"(b|br|bl|blr|ret)\b(?!\.)", text):
-                    break
-                if m := re.match(r"(?!st|cmp|cmn|tst|ccm|cb|tb|b\.)(\S+) [wx](\d+)(?:, [wx](\d+))?", text):
-                    two = m[1].startswith("ldp") or m[1].startswith("ldx") or m[1].startswith("ldax")
-                    if register[1:] == m[2] or two and register[1:] == m[3]:
-                        return at, text
-            return 0, ""
-
-        at, text = written(register, at)
-        if not (m := re.match(r"add x\d+, (x\d+), ([wx]\d+)(, lsl #2)?$", text)):
-            return False
-        here, item = written(m[1], at)[1], written(m[2], at)[1]
-        return here.startswith("adr x") and re.match(r"ldr(b|h|sw) [wx]\d+, \[x\d+, [wx]\d+(, lsl #\d)?\]", item)
+    @staticmethod
+    def is_indirect(body, at):
+        return re.match(r"(blr|br) x", body[at][1])
 
     @staticmethod
     def replacements(obj):

@@ -23,6 +23,7 @@ use crate::{
         copy_words,
         track_value,
         Loss,
+        Moving,
         NumCell,
         Starts,
         TextCell,
@@ -45,6 +46,7 @@ use super::{
         },
         needs::{
             EVERYTHING,
+            MOVING,
             VARS,
             VARS_ANY,
             VARS_EXPRS,
@@ -128,6 +130,27 @@ impl Program {
         Starts {
             is_left,
             overwritten: unended.saturating_sub(u64::from(is_left)),
+        }
+    }
+
+    /// Carries the variables and tracked values of an entry over to one of a larger map, by their extra words: for the
+    /// thread that grows the table, when no hit uses the old map as the only one. It waits for hits that are writing all
+    /// rows of a tracked value: they are on other CPUs, or over.
+    pub fn carry(&self, new: &[Atomic<u64>], old: &[Atomic<u64>]) {
+        for var in self.plan.vars.iter().filter(|var| var.is_number()) {
+            Moving::new(NumCell::at(new, var.at), NumCell::at(old, var.at)).carry();
+        }
+        for action in self.actions() {
+            let Handler::Track { when, .. } = &action.handler else {
+                continue;
+            };
+            let cells = action
+                .track
+                .and_then(|track| track.cell(new).zip(track.cell(old)));
+
+            if let Some((new, old)) = cells {
+                while new.take_over(&old, when) == Tracked::Lost {}
+            }
         }
     }
 
@@ -366,6 +389,9 @@ impl<'h, 'c: 'h, C: Context<'c>> Hit<'h, 'c, C> {
     #[inline(always)]
     pub(in super::super) fn act<const STEPS: u32>(&self) {
         for action in self.cx.program().actions() {
+            if const { STEPS & MOVING != 0 } && !{ *self }.has_tracked(action) {
+                continue;
+            }
             let due = match action.handler {
                 Handler::Match { .. } => action.traces(self.cx).then_some(0),
                 Handler::Track {
@@ -402,6 +428,33 @@ impl<'h, 'c: 'h, C: Context<'c>> Hit<'h, 'c, C> {
                 }
             }
         }
+    }
+
+    /// Sees to it that what an action tracks is in this entry, if the table is getting a larger map; returns whether it is.
+    #[inline(always)]
+    fn has_tracked(&self, action: &Action) -> bool {
+        let cell = action.track.and_then(|track| track.cell(self.aux));
+
+        // Mostly it is.
+        cell.is_none_or(|cell| cell.has_fired() || self.take_over(action, cell).is_none())
+    }
+
+    /// Looks for the entry of the key in the map whose place that of the table is taking, and takes over what is tracked
+    /// there. If hits are writing all spare rows of this entry it can't, and the action is lost.
+    #[cold]
+    #[inline(never)]
+    fn take_over(&self, action: &Action, cell: TrackCell<'_>) -> Option<()> {
+        let old = self.cx.view(self.cx.replaced(self.cx.own())?);
+        let mut room = [0; KEY_WORDS_MAX];
+        let key = room.get_mut(..self.map.shape().key_words())?;
+
+        copy_words(self.map.key(self.elt), key);
+        let from = action.track?.cell(old.aux(old.map().lookup(key)?))?;
+        let Handler::Track { when, .. } = &action.handler else {
+            return None;
+        };
+
+        (cell.take_over(&from, when) == Tracked::Lost).then(|| self.lose(Loss::Save, 1))
     }
 
     /// The number that this hit stores in variable `var` if a condition that looks at more than the tracked value lets
@@ -488,7 +541,12 @@ impl<'h, 'c: 'h, C: Context<'c>> Hit<'h, 'c, C> {
             return false;
         }
 
-        match cell.update(when, value, |row| self.save(action, row)) {
+        match cell.update(
+            when,
+            value,
+            #[inline(always)]
+            |row| self.save(action, row),
+        ) {
             Tracked::Stored => true,
             Tracked::Same => false,
             Tracked::Lost => {

@@ -17,8 +17,9 @@ use lang_common::*;
 use loom::sync::Arc;
 use loom::thread;
 use run::*;
+use rust_hist::program::track_row;
 use rust_hist::sync::{Atomic, Relaxed};
-use rust_hist::tracing_map::{Key, Lookup, TrackCell, Tracked, When};
+use rust_hist::tracing_map::{Dimensions, Key, Lookup, Shape, TrackCell, Tracked, When};
 use std::collections::BTreeMap;
 
 /// Checks all interleavings with at most so many preemptions.
@@ -273,6 +274,60 @@ fn expiring(is_old: bool) -> Arc<World> {
         world.triggers[0].turn();
     }
     Arc::new(world)
+}
+
+/// A tracked value of a table that grows: a hit that has begun before the exchange, and one that comes after it, leave the
+/// largest number and what was saved with it.
+#[test]
+fn of_two_maps_the_larger_number_is_kept() {
+    for (late, early) in [(9, 7), (7, 9)] {
+        check(2, move || {
+            let mut world = World {
+                tables: Tables {
+                    bits: 1,
+                    cpus: 3,
+                    hash: Hash::Seeded,
+                },
+                ..World::default()
+            };
+            world.add(
+                &ZOO,
+                ALL,
+                "keys=common_pid:n=u8:onmax($n).save(u64):size=128..256",
+            );
+            assert!(call_with(&world, 0, 0, 7, 5).is_hit);
+            let source = &world.triggers[0];
+            let dimensions = Dimensions {
+                bits: 2,
+                key_words: 1,
+                aux_words: source.program.aux_words(),
+                sums: source.program.sums(),
+                ..Dimensions::default()
+            };
+            let shape = Shape::new(dimensions, 3).expect("in range");
+            let mut next = world.tables.map(shape).0;
+            next.reserve_for(&source.map);
+            next.take_keys(&source.map, 0..8, source.program.fixed_words());
+            world.triggers[0].next = vec![next];
+
+            let world = Arc::new(world);
+            let other = {
+                let world = world.clone();
+                thread::spawn(move || call_with(&world, 0, 1, 7, late).is_hit)
+            };
+            world.triggers[0].exchange();
+            assert!(call_with(&world, 0, 2, 7, early).is_hit);
+            assert!(other.join().expect("thread"));
+            world.triggers[0].take_rows(0..8);
+            world.triggers[0].settle();
+
+            let track = world.triggers[0].program.actions()[0].track();
+            world.with_rows(0, |_, rows| {
+                let kept = track_row(&track.expect("tracked"), rows[0].aux);
+                assert_eq!((kept.value, kept.row), (9, &[9][..]));
+            });
+        });
+    }
 }
 
 /// How many starts were ended, and how many were overwritten or left, once no hit is under way.

@@ -382,7 +382,7 @@ proptest! {
             hit_or_others(&new, cpu, key, &tallies, number);
         }
         for slots in old.slot_ranges() {
-            new.take_rows(&old, slots, 3, 0);
+            new.take_rows(&old, slots, 3, 0, |_, _| ());
         }
         new.take_account(&old, 3);
         new.release(&old);

@@ -105,7 +105,7 @@ impl<H: KeyHash> Table<H> {
     pub(crate) fn finish(&self, next: u32, cpu: u32) {
         let (old, next) = (self.map(next - 1), self.map(next));
         for slots in old.slot_ranges() {
-            next.take_rows(&old, slots, cpu, FIXED);
+            next.take_rows(&old, slots, cpu, FIXED, |_, _| ());
         }
         next.take_account(&old, cpu);
         next.release(&old);

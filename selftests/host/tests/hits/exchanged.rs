@@ -62,8 +62,7 @@ fn exchange_in(world: &World, path: &Path, at: u64, grows: bool) -> bool {
     }
     if grows {
         for slots in trigger.map.slot_ranges() {
-            let fixed = trigger.program.fixed_words();
-            trigger.live().take_rows(&trigger.map, slots, 0, fixed);
+            trigger.take_rows(slots);
         }
         trigger.live().release(&trigger.map);
     }

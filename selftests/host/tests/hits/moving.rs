@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Variables that other triggers read while their table gets a larger map: X-60.
+//! Variables that other triggers read, and values that handlers track, while the table gets a larger map: X-60.
 
 use crate::{
     lang_common::*,
     run::*, //
 };
 use proptest::prelude::*;
-use rust_hist::tracing_map::{
-    Dimensions,
-    Shape, //
+use rust_hist::{
+    program::track_row,
+    tracing_map::{
+        Dimensions,
+        Row,
+        Shape, //
+    }, //
 };
 use std::collections::BTreeMap;
 
@@ -58,8 +62,51 @@ fn record_of(key: u64, value: u8) -> [u8; 64] {
     let mut record = [0; 64];
 
     record[8] = value;
+    record[10..12].copy_from_slice(&(u16::from(value) * 2).to_ne_bytes());
     record[24..32].copy_from_slice(&key.to_ne_bytes());
     record
+}
+
+/// The next step of the growth of the first table.
+fn next_stage(world: &mut World, stage: Stage) -> Stage {
+    let source = &world.triggers[0];
+    let (old, slots) = (
+        &source.map,
+        source.map.slot_ranges().last().expect("slots").end,
+    );
+
+    match stage {
+        Stage::Old => {
+            let dimensions = Dimensions {
+                bits: BITS + 1,
+                key_words: source.program.key_words(),
+                aux_words: source.program.aux_words(),
+                sums: source.program.sums(),
+                ..Dimensions::default()
+            };
+            let shape = Shape::new(dimensions, CPUS).expect("in range");
+            let mut next = world.tables.map(shape).0;
+            next.reserve_for(old);
+            next.take_keys(old, 0..slots, source.program.fixed_words());
+            world.triggers[0].next = vec![next];
+            Stage::Prepared
+        }
+        Stage::Prepared => {
+            source.exchange();
+            Stage::Exchanged
+        }
+        Stage::Exchanged => Stage::Carrying(0),
+        Stage::Carrying(at) if at == slots => {
+            source.live().release(old);
+            source.settle();
+            Stage::Settled
+        }
+        Stage::Carrying(at) => {
+            source.take_rows(at..at + 1);
+            Stage::Carrying(at + 1)
+        }
+        Stage::Settled => Stage::Settled,
+    }
 }
 
 /// `takes` says whether a read unsets the variable.
@@ -71,11 +118,6 @@ fn run(world: &World, path: &Path, takes: bool, ops: &[Op]) {
 
     for op in ops.iter().chain([&Op::Step; 40]) {
         let source = &world.triggers[0];
-        let (old, slots) = (
-            &source.map,
-            source.map.slot_ranges().last().expect("slots").end,
-        );
-        let fixed = source.program.fixed_words();
         let is_open = matches!(stage, Stage::Old | Stage::Prepared | Stage::Exchanged);
         let was_exchanged = !matches!(stage, Stage::Old | Stage::Prepared);
 
@@ -112,38 +154,7 @@ fn run(world: &World, path: &Path, takes: bool, ops: &[Op]) {
                 ignored += u64::from(!is_hit);
             }
             Op::Step => {
-                stage = match stage {
-                    Stage::Old => {
-                        let dimensions = Dimensions {
-                            bits: BITS + 1,
-                            key_words: source.program.key_words(),
-                            aux_words: source.program.aux_words(),
-                            sums: source.program.sums(),
-                            ..Dimensions::default()
-                        };
-                        let shape = Shape::new(dimensions, CPUS).expect("in range");
-                        let mut next = world.tables.map(shape).0;
-                        next.reserve_for(old);
-                        next.take_keys(old, 0..slots, fixed);
-                        world.triggers[0].next = vec![next];
-                        Stage::Prepared
-                    }
-                    Stage::Prepared => {
-                        source.exchange();
-                        Stage::Exchanged
-                    }
-                    Stage::Exchanged => Stage::Carrying(0),
-                    Stage::Carrying(at) if at == slots => {
-                        source.live().release(old);
-                        source.settle();
-                        Stage::Settled
-                    }
-                    Stage::Carrying(at) => {
-                        source.live().take_rows(old, at..at + 1, 0, fixed);
-                        Stage::Carrying(at + 1)
-                    }
-                    Stage::Settled => Stage::Settled,
-                }
+                stage = next_stage(&mut world, stage);
             }
         }
     }
@@ -193,6 +204,119 @@ proptest! {
                     paths += 1;
                 }
                 assert!(paths > 0);
+            }
+        }
+    }
+}
+
+/// Hits a table that grows meanwhile, and one that does not: each hit does the same, and so are the rows in the end.
+fn track(world: &World, path: &Path, fixed: &World, ops: &[Op]) {
+    let (mut world, fixed, mut stage) = (world.anew(), fixed.anew(), Stage::Old);
+    let mut dropped = 0;
+
+    for op in ops.iter().chain([&Op::Step; 40]) {
+        match *op {
+            // One that has begun before is one of a moment when the table did not grow yet.
+            Op::Start { late: true, .. } | Op::End { .. } => (),
+            Op::Start { key, value, .. } => {
+                let record = record_of(key, value);
+                let ended = world.hit_on(path, 0, &record, &AROUND);
+                dropped += u32::from(!ended.is_hit);
+                if ended.is_hit {
+                    let wanted = fixed.hit(0, &record, &AROUND);
+                    assert_eq!(
+                        ended.snapshots, wanted.snapshots,
+                        "{op:?}, {stage:?} on {}",
+                        path.name
+                    );
+                }
+            }
+            Op::Step => stage = next_stage(&mut world, stage),
+        }
+    }
+    assert_eq!(stage, Stage::Settled);
+    assert_eq!(
+        world.rows(0),
+        fixed.rows(0),
+        "{dropped} dropped on {}",
+        path.name
+    );
+}
+
+/// Hits with `onmax()` that begin before the exchange among others: the largest number of all is kept, with what was saved
+/// with it.
+fn track_late(world: &World, path: &Path, ops: &[Op]) {
+    let (mut world, mut stage) = (world.anew(), Stage::Old);
+    let mut largest = BTreeMap::<u64, u8>::new();
+
+    for op in ops.iter().chain([&Op::Step; 40]) {
+        let source = &world.triggers[0];
+        let is_open = matches!(stage, Stage::Old | Stage::Prepared | Stage::Exchanged);
+
+        match *op {
+            Op::End { .. } => (),
+            Op::Start { late: true, .. } if !is_open => (),
+            Op::Start { key, value, late } => {
+                let hit = || {
+                    world
+                        .hit_on(path, 0, &record_of(key, value), &AROUND)
+                        .is_hit
+                };
+                if if late { source.as_before(hit) } else { hit() } {
+                    let most = largest.entry(key).or_default();
+                    *most = value.max(*most);
+                }
+            }
+            Op::Step => stage = next_stage(&mut world, stage),
+        }
+    }
+    let program = &world.triggers[0].program;
+    let track = program.actions()[0].track().expect("tracked");
+    let found = world.with_rows(0, |_, rows| {
+        let row = |row: &Row<'_>| {
+            let kept = track_row(&track, row.aux);
+            assert_eq!(kept.row, [kept.value * 2], "saved by another hit");
+            (row.key[0], kept.value as u8)
+        };
+        rows.iter().map(row).collect::<BTreeMap<_, _>>()
+    });
+    assert_eq!(found, largest, "{}", path.name);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..Default::default() })]
+
+    #[test]
+    fn each_tracked_value_comes_along(ops in prop::collection::vec(op(), 0..120)) {
+        for handler in ["onmax($a)", "onchange($a)", "onchange($a,9)", "onover($a,150)", "onover($a,150,60)"] {
+            for action in ["snapshot()", "save(u8,u64)"] {
+                for (key, hash) in [("u64", Hash::Seeded), ("u64,u16", Hash::Seeded), ("u64", Hash::Same)] {
+                    let text = |size| format!("keys={key}:a=u8:{handler}.{action}:size={size}");
+                    let mut world = World {
+                        tables: Tables { bits: BITS, hash, ..Tables::default() },
+                        ..World::default()
+                    };
+                    let mut fixed = World::default();
+                    world.add(&ZOO, WAKING, &text("128..256"));
+                    fixed.add(&ZOO, WAKING, &text("256"));
+                    for path in world.paths(0) {
+                        track(&world, &path, &fixed, &ops);
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_largest_of_all_is_kept(ops in prop::collection::vec(op(), 0..120)) {
+        for hash in [Hash::Seeded, Hash::Same] {
+            let mut world = World {
+                tables: Tables { bits: BITS, hash, ..Tables::default() },
+                ..World::default()
+            };
+            world.add(&ZOO, WAKING, "keys=u64:a=u8:onmax($a).save(u16):size=128..256");
+            for path in world.paths(0) {
+                track_late(&world, &path, &ops);
             }
         }
     }

@@ -520,8 +520,8 @@ fn each_path_is_that_of_some_trigger() {
             let mut world = world(&case).expect("it defines variables");
 
             for ([vals, vars, actions], event) in combinations() {
-                for expiry in ["", ":expire(1s)"] {
-                    let text = format!("keys={keys}{vals}{vars}{actions}{own}{expiry}");
+                for change in ["", ":expire(1s)", ":size=128..256"] {
+                    let text = format!("keys={keys}{vals}{vars}{actions}{own}{change}");
 
                     if world.try_add(&ZOO, event, text.as_bytes()).is_ok() {
                         let Trigger { path, .. } = world.triggers.pop().expect("just added");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
 //! A table that grows, interrupted before each of its accesses by hits of the table; and a hit that is interrupted by the
-//! exchange of the map that it uses; and both where the table has variables: X-60.
+//! exchange of the map that it uses; and both where the table has variables or tracked values: X-60.
 
 use crate::{
     common::{
@@ -12,11 +12,14 @@ use crate::{
     lang_common::*,
     run::*, //
 };
-use rust_hist::tracing_map::{
-    Dimensions,
-    KeyHash,
-    SeededHash,
-    Shape, //
+use rust_hist::{
+    program::track_row,
+    tracing_map::{
+        Dimensions,
+        KeyHash,
+        SeededHash,
+        Shape, //
+    }, //
 };
 use std::{
     cell::Cell,
@@ -179,6 +182,7 @@ fn send(world: &World, n: usize, says: u8) -> bool {
     let mut record = [0; 32];
 
     record[8] = says;
+    record[9] = says + 1;
     record[24] = 5;
     world.hit(n, &record, &AROUND).is_hit
 }
@@ -188,7 +192,7 @@ fn happen(world: &World, event: Came) {
 
     match event {
         Came::Exchange => source.exchange(),
-        Came::Carry => source.live().take_rows(&source.map, 0..8, 0, 0),
+        Came::Carry => source.take_rows(0..8),
         Came::Settle => source.settle(),
         Came::SetA => assert!(send(world, A, 9)),
         Came::SetB => assert!(send(world, B, 1)),
@@ -293,5 +297,113 @@ fn variables_on_their_way_between_maps() {
                 all(|at| carried(has_key, hash, before, outer, inner, after, at));
             }
         }
+    }
+}
+
+/// What comes in at a tracked value: steps of growth, and hits with a number, `Late` as one that began before the exchange.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Step {
+    Exchange,
+    Carry,
+    Settle,
+    Hit(u8),
+    Late(u8),
+}
+
+/// Runs `outer`, before whose access `at` the `inner` steps come, and the others before and after it, on a table that is about
+/// to grow and has 5 as the largest number. Returns whether the inner ones came.
+fn tracked(before: &[Step], outer: Step, inner: &'static [Step], after: &[Step], at: u64) -> bool {
+    let mut world = World {
+        tables: Tables {
+            bits: 1,
+            ..Tables::default()
+        },
+        ..World::default()
+    };
+    world.add(&ZOO, ALL, "keys=u64:a=u8:onmax($a).save(s8):size=128..256");
+    assert!(send(&world, A, 5));
+    let source = &world.triggers[A];
+    let dimensions = Dimensions {
+        bits: 2,
+        key_words: 1,
+        aux_words: source.program.aux_words(),
+        sums: source.program.sums(),
+        ..Dimensions::default()
+    };
+    let shape = Shape::new(dimensions, CPUS).expect("in range");
+    let mut next = world.tables.map(shape).0;
+    next.reserve_for(&source.map);
+    next.take_keys(&source.map, 0..8, source.program.fixed_words());
+    world.triggers[A].next = vec![next];
+
+    let world = Rc::new(world);
+    let happen = |world: &World, step: Step| {
+        let source = &world.triggers[A];
+
+        match step {
+            Step::Exchange => source.exchange(),
+            Step::Carry => source.take_rows(0..8),
+            Step::Settle => source.settle(),
+            Step::Hit(says) => assert!(send(world, A, says)),
+            Step::Late(says) => assert!(source.as_before(|| send(world, A, says))),
+        }
+    };
+    before.iter().for_each(|&step| happen(&world, step));
+    let nested = {
+        let world = world.clone();
+        move || inner.iter().for_each(|&step| happen(&world, step))
+    };
+    if !interrupted_at(at, nested, || happen(&world, outer)).1 {
+        return false;
+    }
+    after.iter().for_each(|&step| happen(&world, step));
+
+    let sent = [before, &[outer], inner, after].concat();
+    let numbers = sent.iter().filter_map(|step| match *step {
+        Step::Hit(says) | Step::Late(says) => Some(u64::from(says)),
+        _ => None,
+    });
+    let largest = numbers.max().map_or(5, |largest| largest.max(5));
+    let track = world.triggers[A].program.actions()[0].track();
+    let case = format!("{outer:?} by {inner:?} at {at}");
+    world.with_rows(A, |_, rows| {
+        let kept = track_row(&track.expect("tracked"), rows[0].aux);
+        assert_eq!(
+            (kept.value, kept.row),
+            (largest, &[largest + 1][..]),
+            "{case}"
+        );
+    });
+    assert_eq!(world.triggers[A].live().account().lost_saves, 0, "{case}");
+    true
+}
+
+#[test]
+fn tracked_values_on_their_way_between_maps() {
+    use Step::*;
+
+    let cases: &[(&[Step], Step, &'static [Step], &[Step])] = &[
+        // Hits of the new map, by the steps of growth and by others.
+        (&[Exchange], Hit(7), &[Carry], &[Settle]),
+        (&[Exchange], Hit(3), &[Carry], &[Settle]),
+        (&[Exchange], Hit(7), &[Carry, Settle], &[]),
+        (&[Exchange], Hit(7), &[Hit(9)], &[Carry, Settle]),
+        (&[Exchange], Hit(9), &[Hit(7)], &[Carry, Settle]),
+        (&[Exchange], Hit(7), &[Hit(3), Carry], &[Settle]),
+        // Others that go on in the old one.
+        (&[Exchange], Hit(7), &[Late(9)], &[Carry, Settle]),
+        (&[Exchange], Hit(9), &[Late(7)], &[Carry, Settle]),
+        (&[Exchange, Late(8)], Hit(7), &[Late(9)], &[Carry, Settle]),
+        (&[Exchange, Hit(6)], Late(9), &[Hit(7)], &[Carry, Settle]),
+        (&[], Hit(7), &[Exchange, Hit(6)], &[Carry, Settle]),
+        (&[], Hit(6), &[Exchange, Hit(7)], &[Carry, Settle]),
+        // The thread that grows the table.
+        (&[Exchange], Carry, &[Hit(7)], &[Settle]),
+        (&[Exchange], Carry, &[Hit(3)], &[Settle]),
+        (&[Exchange], Carry, &[Hit(7), Hit(9)], &[Settle]),
+    ];
+
+    for &(before, outer, inner, after) in cases {
+        all(|at| tracked(before, outer, inner, after, at));
     }
 }

@@ -90,6 +90,7 @@ use std::{
     any::type_name,
     cell::RefCell,
     fmt,
+    ops::Range,
     sync::Arc, //
 };
 
@@ -138,6 +139,16 @@ impl Trigger {
         let ended = hit();
         self.live.store(live, Relaxed);
         ended
+    }
+
+    /// Adds the rows in these slots of the first map to the next one, and carries over what is in them.
+    pub(crate) fn take_rows(&self, slots: Range<usize>) {
+        let program = &self.program;
+        let (fixed, carry) = (program.fixed_words(), |new: &[_], old: &[_]| {
+            program.carry(new, old)
+        });
+
+        self.live().take_rows(&self.map, slots, 0, fixed, carry);
     }
 
     /// Takes the maps before the one that hits use out of sight: all of their variables have come to that, or expire.
@@ -646,8 +657,8 @@ impl<'w> Context<'w> for InWorld<'w> {
         self.record
     }
 
-    fn map(&self) -> MapView<'w, Words, Hash> {
-        self.trigger.live().view()
+    fn own(&self) -> Self::Source {
+        (self.trigger, self.trigger.number())
     }
 
     fn source(&self, table: u16) -> Option<Self::Source> {
