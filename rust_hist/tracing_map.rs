@@ -91,6 +91,7 @@ pub use self::{
         Tally, //
     },
     track::{
+        is_tracked,
         track_value,
         Order,
         TrackCell,

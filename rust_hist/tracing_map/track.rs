@@ -138,6 +138,16 @@ pub fn track_value(words: &[Atomic<u64>], at: usize) -> u64 {
     words.get(at).map_or(0, |value| value.load(Acquire))
 }
 
+/// Says whether a hit has stored the number tracked in `words` from `at` on.
+#[inline(always)]
+pub fn is_tracked(words: &[Atomic<u64>], at: usize) -> bool {
+    // ORDERING: pairs with the full ordering of `Pair::cmpxchg` in `TrackCell`: the number is there.
+    // OVERFLOW: an index.
+    words
+        .get(at.wrapping_add(1))
+        .is_some_and(|meta| meta.load(Acquire) & FIRED != 0)
+}
+
 /// A tracked number and its row.
 ///
 /// It borrows an element's aux words and needs no lock.
@@ -259,12 +269,6 @@ impl<'a> TrackCell<'a> {
                 return done;
             }
         }
-    }
-
-    /// Says whether a hit has stored a number.
-    #[inline(always)]
-    pub fn has_fired(&self) -> bool {
-        self.pair.meta() & FIRED != 0
     }
 
     /// Stores `value` and `above` if it `holds` for the pair that they replace, together with the row that `fill` writes,

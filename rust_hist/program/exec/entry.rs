@@ -21,6 +21,7 @@ use crate::{
     },
     tracing_map::{
         copy_words,
+        is_tracked,
         track_value,
         Loss,
         Moving,
@@ -389,7 +390,7 @@ impl<'h, 'c: 'h, C: Context<'c>> Hit<'h, 'c, C> {
     #[inline(always)]
     pub(in super::super) fn act<const STEPS: u32>(&self) {
         for action in self.cx.program().actions() {
-            if const { STEPS & MOVING != 0 } && !{ *self }.has_tracked(action) {
+            if const { STEPS & MOVING != 0 } && !self.has_tracked(action) {
                 continue;
             }
             let due = match action.handler {
@@ -433,28 +434,29 @@ impl<'h, 'c: 'h, C: Context<'c>> Hit<'h, 'c, C> {
     /// Sees to it that what an action tracks is in this entry, if the table is getting a larger map; returns whether it is.
     #[inline(always)]
     fn has_tracked(&self, action: &Action) -> bool {
-        let cell = action.track.and_then(|track| track.cell(self.aux));
-
-        // Mostly it is.
-        cell.is_none_or(|cell| cell.has_fired() || self.take_over(action, cell).is_none())
+        // Mostly it is. A copy, so that what a hit has needs no place in memory then.
+        action.track.is_none_or(|track| {
+            is_tracked(self.aux, track.at.into()) || { *self }.take_over(action, &track).is_none()
+        })
     }
 
     /// Looks for the entry of the key in the map whose place that of the table is taking, and takes over what is tracked
     /// there. If hits are writing all spare rows of this entry it can't, and the action is lost.
     #[cold]
     #[inline(never)]
-    fn take_over(&self, action: &Action, cell: TrackCell<'_>) -> Option<()> {
+    fn take_over(&self, action: &Action, track: &Track) -> Option<()> {
         let old = self.cx.view(self.cx.replaced(self.cx.own())?);
         let mut room = [0; KEY_WORDS_MAX];
         let key = room.get_mut(..self.map.shape().key_words())?;
 
         copy_words(self.map.key(self.elt), key);
-        let from = action.track?.cell(old.aux(old.map().lookup(key)?))?;
+        let from = track.cell(old.aux(old.map().lookup(key)?))?;
         let Handler::Track { when, .. } = &action.handler else {
             return None;
         };
 
-        (cell.take_over(&from, when) == Tracked::Lost).then(|| self.lose(Loss::Save, 1))
+        (track.cell(self.aux)?.take_over(&from, when) == Tracked::Lost)
+            .then(|| self.lose(Loss::Save, 1))
     }
 
     /// The number that this hit stores in variable `var` if a condition that looks at more than the tracked value lets
