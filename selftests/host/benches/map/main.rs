@@ -170,7 +170,7 @@ impl Subject for Ours {
             let elt = match map.find(&key, hash) {
                 Lookup::Found(elt) => Some(elt),
                 Lookup::Full => None,
-                Lookup::Absent(at) => self.0.insert_at(key, hash, at, |_aux| ()),
+                Lookup::Absent(at) => self.0.insert_at(key, hash, at, |_: &[_]| ()),
             };
             let shard = map.shard(cpu, !per_cpu);
             match elt {
