@@ -163,7 +163,7 @@ kinds_with_texts! {
     InvalidSize: c"Size must be a number from 128 to 131072",
     /// `size=A..B` is no range of numbers, or out of range.
     InvalidSizes: c"The sizes of size=A..B must be numbers from 128 to 1048576, A at most B",
-    /// A table that may grow has variables that are no numbers, or tracked values.
+    /// A table that may grow has variables that are no numbers.
     GrowingVars: c"size=A..B can't be combined with variables that are strings or stacks",
     /// A table with a row for all others has variables.
     OthersVars: c"others can't be combined with onmax, onchange, onover, or variables that are kept in the table",

@@ -257,7 +257,8 @@ impl<'a> TrackCell<'a> {
             };
             let mut is_whole = true;
             let done = self.replace(seen.value, seen.meta & ABOVE, holds, |row| {
-                // ORDERING: as in `read`.
+                // ORDERING: pairs with `Release` of the words that a `WordWriter` writes: if this is a word of a later row, the
+                // load of the pair below returns a later version.
                 let words = from.row(seen.meta & ROW).iter();
 
                 row.put_all(words.map(|word| word.load(Acquire)));

@@ -447,9 +447,7 @@ impl<'h, 'c: 'h, C: Context<'c>> Hit<'h, 'c, C> {
     fn take_over(&self, action: &Action, track: &Track) -> Option<()> {
         let old = self.cx.view(self.cx.replaced(self.cx.own())?);
         let mut room = [0; KEY_WORDS_MAX];
-        let key = room.get_mut(..self.map.shape().key_words())?;
-
-        copy_words(self.map.key(self.elt), key);
+        let key = self.copy_key(&mut room);
         let from = track.cell(old.aux(old.map().lookup(key)?))?;
         let Handler::Track { when, .. } = &action.handler else {
             return None;
@@ -523,11 +521,19 @@ impl<'h, 'c: 'h, C: Context<'c>> Hit<'h, 'c, C> {
     #[inline(never)]
     fn snapshot(&self, when: When, value: u64) {
         let mut room = [0; KEY_WORDS_MAX];
+
+        self.cx
+            .snapshot(when, value, self.copy_key(&mut room), self.aux);
+    }
+
+    /// Copies the key of the entry to `room`.
+    #[inline(always)]
+    fn copy_key<'r>(&self, room: &'r mut [u64; KEY_WORDS_MAX]) -> &'r [u64] {
         let key = room.get_mut(..self.map.shape().key_words());
         let key = key.unwrap_or(&mut []);
 
         copy_words(self.map.key(self.elt), key);
-        self.cx.snapshot(when, value, key, self.aux);
+        key
     }
 
     /// Keeps `value` with what is saved if the condition of its handler still holds and the `limit()` has room; returns

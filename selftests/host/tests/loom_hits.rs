@@ -19,7 +19,7 @@ use loom::thread;
 use run::*;
 use rust_hist::program::track_row;
 use rust_hist::sync::{Atomic, Relaxed};
-use rust_hist::tracing_map::{Dimensions, Key, Lookup, Shape, TrackCell, Tracked, When};
+use rust_hist::tracing_map::{Key, Lookup, TrackCell, Tracked, When};
 use std::collections::BTreeMap;
 
 /// Checks all interleavings with at most so many preemptions.
@@ -296,19 +296,7 @@ fn of_two_maps_the_larger_number_is_kept() {
                 "keys=common_pid:n=u8:onmax($n).save(u64):size=128..256",
             );
             assert!(call_with(&world, 0, 0, 7, 5).is_hit);
-            let source = &world.triggers[0];
-            let dimensions = Dimensions {
-                bits: 2,
-                key_words: 1,
-                aux_words: source.program.aux_words(),
-                sums: source.program.sums(),
-                ..Dimensions::default()
-            };
-            let shape = Shape::new(dimensions, 3).expect("in range");
-            let mut next = world.tables.map(shape).0;
-            next.reserve_for(&source.map);
-            next.take_keys(&source.map, 0..8, source.program.fixed_words());
-            world.triggers[0].next = vec![next];
+            world.enlarge(0);
 
             let world = Arc::new(world);
             let other = {

@@ -7,10 +7,6 @@ use crate::{
     lang_common::*,
     run::*, //
 };
-use rust_hist::tracing_map::{
-    Dimensions,
-    Shape, //
-};
 use std::cell::Cell;
 
 const BITS: u32 = 5;
@@ -34,23 +30,10 @@ fn exchange_in(world: &World, path: &Path, at: u64, grows: bool) -> bool {
     for key in 0..at {
         hit(&world, key, &|| ());
     }
-    let Trigger { program, map, .. } = &world.triggers[0];
-    let dimensions = Dimensions {
-        bits: if grows { BITS + 1 } else { BITS },
-        key_words: program.key_words(),
-        aux_words: program.aux_words(),
-        sums: program.sums(),
-        ..Dimensions::default()
-    };
-    let shape = Shape::new(dimensions, world.tables.cpus).expect("in range");
-    let mut next = world.tables.map(shape).0;
-    if grows {
-        next.reserve_for(map);
-        for slots in map.slot_ranges() {
-            next.take_keys(map, slots, program.fixed_words());
-        }
+    match grows {
+        true => world.enlarge(0),
+        false => world = world.with_generations(0, 1),
     }
-    world.triggers[0].next = vec![next];
 
     let trigger = &world.triggers[0];
     hit(&world, at, &|| {

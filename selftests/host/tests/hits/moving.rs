@@ -9,11 +9,7 @@ use crate::{
 use proptest::prelude::*;
 use rust_hist::{
     program::track_row,
-    tracing_map::{
-        Dimensions,
-        Row,
-        Shape, //
-    }, //
+    tracing_map::Row, //
 };
 use std::collections::BTreeMap;
 
@@ -70,25 +66,11 @@ fn record_of(key: u64, value: u8) -> [u8; 64] {
 /// The next step of the growth of the first table.
 fn next_stage(world: &mut World, stage: Stage) -> Stage {
     let source = &world.triggers[0];
-    let (old, slots) = (
-        &source.map,
-        source.map.slot_ranges().last().expect("slots").end,
-    );
+    let slots = source.map.slot_ranges().last().expect("slots").end;
 
     match stage {
         Stage::Old => {
-            let dimensions = Dimensions {
-                bits: BITS + 1,
-                key_words: source.program.key_words(),
-                aux_words: source.program.aux_words(),
-                sums: source.program.sums(),
-                ..Dimensions::default()
-            };
-            let shape = Shape::new(dimensions, CPUS).expect("in range");
-            let mut next = world.tables.map(shape).0;
-            next.reserve_for(old);
-            next.take_keys(old, 0..slots, source.program.fixed_words());
-            world.triggers[0].next = vec![next];
+            world.enlarge(0);
             Stage::Prepared
         }
         Stage::Prepared => {
@@ -97,7 +79,7 @@ fn next_stage(world: &mut World, stage: Stage) -> Stage {
         }
         Stage::Exchanged => Stage::Carrying(0),
         Stage::Carrying(at) if at == slots => {
-            source.live().release(old);
+            source.live().release(&source.map);
             source.settle();
             Stage::Settled
         }

@@ -15,10 +15,8 @@ use crate::{
 use rust_hist::{
     program::track_row,
     tracing_map::{
-        Dimensions,
         KeyHash,
-        SeededHash,
-        Shape, //
+        SeededHash, //
     }, //
 };
 use std::{
@@ -158,22 +156,10 @@ fn growing(has_key: bool, hash: Hash) -> World {
     ] {
         world.add(&ZOO, ALL, text);
     }
-    let dimensions = Dimensions {
-        bits: 2,
-        key_words: 1,
-        aux_words: world.triggers[A].program.aux_words(),
-        sums: world.triggers[A].program.sums(),
-        ..Dimensions::default()
-    };
-    let shape = Shape::new(dimensions, CPUS).expect("in range");
-    let mut next = world.tables.map(shape).0;
     if has_key {
         send(&world, A, 1);
     }
-    let old = &world.triggers[A].map;
-    next.reserve_for(old);
-    next.take_keys(old, 0..8, 0);
-    world.triggers[A].next = vec![next];
+    world.enlarge(A);
     world
 }
 
@@ -322,19 +308,7 @@ fn tracked(before: &[Step], outer: Step, inner: &'static [Step], after: &[Step],
     };
     world.add(&ZOO, ALL, "keys=u64:a=u8:onmax($a).save(s8):size=128..256");
     assert!(send(&world, A, 5));
-    let source = &world.triggers[A];
-    let dimensions = Dimensions {
-        bits: 2,
-        key_words: 1,
-        aux_words: source.program.aux_words(),
-        sums: source.program.sums(),
-        ..Dimensions::default()
-    };
-    let shape = Shape::new(dimensions, CPUS).expect("in range");
-    let mut next = world.tables.map(shape).0;
-    next.reserve_for(&source.map);
-    next.take_keys(&source.map, 0..8, source.program.fixed_words());
-    world.triggers[A].next = vec![next];
+    world.enlarge(A);
 
     let world = Rc::new(world);
     let happen = |world: &World, step: Step| {

@@ -428,6 +428,27 @@ impl World {
             .map(|row| row.enter)
     }
 
+    /// Makes the next map of a trigger, with twice the elements and the keys that are there, as `Table::grow` does before hits
+    /// are given it.
+    pub(crate) fn enlarge(&mut self, n: usize) {
+        let Trigger { program, map, .. } = &self.triggers[n];
+        let dimensions = Dimensions {
+            bits: map.shape().elts().ilog2() + 1,
+            key_words: program.key_words(),
+            aux_words: program.aux_words(),
+            sums: program.sums(),
+            ..Dimensions::default()
+        };
+        let shape = Shape::new(dimensions, self.tables.cpus).expect("in range");
+        let mut next = self.tables.map(shape).0;
+
+        next.reserve_for(map);
+        for slots in map.slot_ranges() {
+            next.take_keys(map, slots, program.fixed_words());
+        }
+        self.triggers[n].next = vec![next];
+    }
+
     /// Calls `look` with the rows of a table, by ascending key.
     pub(crate) fn with_rows<R>(
         &self,
