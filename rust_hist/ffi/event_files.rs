@@ -107,7 +107,7 @@ impl LockedEvent<'_> {
     unsafe fn lock(file: *mut base::file) -> Result<Self> {
         let held = EventMutex::lock();
         // SAFETY: by the contract, and the mutex is held.
-        let event = NonNull::new(unsafe { bindings::hist_helper_event_file_file(file) });
+        let event = NonNull::new(unsafe { bindings::hist_helper_event(file) });
         Ok(Self {
             // INVARIANT: it is not freed yet.
             // SAFETY: it stays while the mutex is held, and nobody gets it for longer.

@@ -231,7 +231,7 @@ impl Drop for PreemptGuard {
 pub(crate) fn wait_for_hits() {
     // SAFETY: the function has no requirement but that the caller may sleep, which our callers,
     // all of them in process context with at most mutexes held, may.
-    unsafe { bindings::hist_helper_tracepoint_synchronize_unregister() };
+    unsafe { bindings::hist_helper_tracepoint_sync() };
     synchronize_rcu();
 }
 

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What only C can say: the helpers of helpers.h, and a string parameter. */
+/* What only C can say: the helpers of helpers.h, a static key, and a string parameter. */
 #include <linux/module.h>
 
 #define HIST_HELPER(prototype, ...) prototype; prototype { __VA_ARGS__; } static_assert(true)
 #include "helpers.h"
+
+struct hist_helper_key hist_helper_pollers = { STATIC_KEY_FALSE_INIT };
 
 /* A string parameter, which the module! macro of the kernel crate cannot declare */
 char hist_helper_triggers[4096];

@@ -37,6 +37,9 @@ enum {
 /* The parameter `triggers`, its NUL included */
 extern char hist_helper_triggers[4096];
 
+/* How many open files have polled; what tests a static key in Rust wants it as a member */
+extern struct hist_helper_key { struct static_key_false key; } hist_helper_pollers;
+
 /*
  * Helpers, one line each: how Rust calls it, and the C that it stands for.
  * helpers.c defines them, everybody else gets the declarations.
@@ -47,12 +50,10 @@ extern char hist_helper_triggers[4096];
 
 HIST_HELPER(void hist_helper_preempt_disable(void), preempt_disable_notrace());
 HIST_HELPER(void hist_helper_preempt_enable(void), preempt_enable_notrace());
-HIST_HELPER(void hist_helper_tracepoint_synchronize_unregister(void),
-		tracepoint_synchronize_unregister());
+HIST_HELPER(void hist_helper_tracepoint_sync(void), tracepoint_synchronize_unregister());
 HIST_HELPER(const char *hist_helper_trace_event_name(struct trace_event_call *call),
 		return trace_event_name(call));
-HIST_HELPER(struct trace_event_file *hist_helper_event_file_file(struct file *filp),
-		return event_file_file(filp));
+HIST_HELPER(struct trace_event_file *hist_helper_event(struct file *f), return event_file_file(f));
 HIST_HELPER(void hist_helper_list_add_tail_rcu(struct list_head *node, struct list_head *head),
 		list_add_tail_rcu(node, head));
 HIST_HELPER(void hist_helper_list_del_rcu(struct list_head *node), list_del_rcu(node));
@@ -68,6 +69,8 @@ HIST_HELPER(u64 hist_helper_current_cgroup(void), return cgroup_id(task_dfl_cgro
 /* Inline in some configurations */
 HIST_HELPER(const char *hist_helper_syscall_name(int nr), return get_syscall_name(nr));
 HIST_HELPER(void hist_helper_poll_wakeup(void), hist_poll_wakeup());
+HIST_HELPER(void hist_helper_pollers_inc(void), static_branch_inc(&hist_helper_pollers.key));
+HIST_HELPER(void hist_helper_pollers_dec(void), static_branch_dec(&hist_helper_pollers.key));
 /* tracing_snapshot_cond() and its callback hold it; arch_spin_lock() is inline */
 HIST_HELPER(void hist_helper_max_lock(struct trace_array *tr),
 		local_irq_disable(); arch_spin_lock(&tr->max_lock));

@@ -6,8 +6,8 @@
 //! [`include/linux/trace_events.h`](srctree/include/linux/trace_events.h).
 //!
 //! Whoever wakes must order its hit before it looks whether somebody waits, by a full barrier, which
-//! is too much for each hit. So a hit looks at [`POLLERS`] first, a word that hardly ever changes, and
-//! whoever polls for the first time waits until every hit sees that word changed.
+//! is too much for each hit. So a hit has a static key first, which is off while nobody polls, and
+//! whoever polls for the first time waits until no hit is under way that has found it off.
 
 use super::{
     bindings,
@@ -19,16 +19,25 @@ use crate::sync::{
     Relaxed,
     Release, //
 };
-use kernel::bindings as base;
-
-/// How many open files have polled.
-static POLLERS: Atomic<u32> = Atomic::new(0);
+use kernel::{
+    bindings as base,
+    static_branch_unlikely, //
+};
 
 /// Wakes those who poll, if there are any. Called after a hit has been counted, in any context.
 #[inline(always)]
 pub(crate) fn wake() {
-    // ORDERING: `Poller::announce` waits for all hits that may still read the old value.
-    if POLLERS.load(Relaxed) != 0 {
+    // SAFETY: the key is one of helpers.c.
+    let is_polled = unsafe {
+        static_branch_unlikely!(
+            bindings::hist_helper_pollers,
+            bindings::hist_helper_key,
+            key
+        )
+    };
+
+    // `Poller::announce` waits for all hits that may have found it off.
+    if is_polled {
         wake_pollers();
     }
 }
@@ -42,16 +51,14 @@ fn wake_pollers() {
 
 /// The file has never polled.
 const SILENT: u32 = 0;
-/// The file is in [`POLLERS`], but there may be hits that do not know.
-const COUNTED: u32 = 1;
 /// Every hit knows that somebody polls.
-const ANNOUNCED: u32 = 2;
+const ANNOUNCED: u32 = 1;
 
 /// The part of an open file that polls.
 ///
 /// # Invariants
 ///
-/// The file counts in [`POLLERS`] iff `state` is not `SILENT`.
+/// The static key counts the file once if `state` is `ANNOUNCED`, and each thread that is about to make it so once.
 pub(super) struct Poller {
     state: Atomic<u32>,
 }
@@ -71,25 +78,28 @@ impl Poller {
         if self.state.load(Acquire) == ANNOUNCED {
             return;
         }
-        // ORDERING: decides who counts the file; the wait below orders the rest.
-        if self.state.cmpxchg(SILENT, COUNTED, Relaxed).is_ok() {
-            // INVARIANT: the winner counts the file, once.
-            // ORDERING: `synchronize_rcu` makes it visible to all later hits.
-            POLLERS.fetch_add(1, Relaxed);
-        }
-        // Another thread that came first may still be waiting, so each of them waits for itself.
+        // SAFETY: it may sleep, and so may a thread that polls. The key is turned on for all CPUs when it returns.
+        unsafe { bindings::hist_helper_pollers_inc() };
         synchronize_rcu();
+        // INVARIANT: the key counts the file for this thread, which has made it `ANNOUNCED`, or takes its count back.
         // ORDERING: pairs with `Acquire` above.
-        self.state.store(ANNOUNCED, Release);
+        if self.state.cmpxchg(SILENT, ANNOUNCED, Release).is_err() {
+            forget();
+        }
     }
+}
+
+/// Takes back one count of the static key. Sleeps.
+fn forget() {
+    // SAFETY: the callers have counted it, and may sleep.
+    unsafe { bindings::hist_helper_pollers_dec() };
 }
 
 impl Drop for Poller {
     fn drop(&mut self) {
         // ORDERING: nobody else uses the file any more.
-        if self.state.load(Relaxed) != SILENT {
-            // ORDERING: a hit that still reads the old value wakes in vain.
-            POLLERS.fetch_sub(1, Relaxed);
+        if self.state.load(Relaxed) == ANNOUNCED {
+            forget();
         }
     }
 }
