@@ -5,7 +5,7 @@
 //! C counterpart: [`include/linux/atomic.h`](srctree/include/linux/atomic.h).
 //! The API is that of `kernel::sync::atomic`, which the module uses. The host implements it with `core`,
 //! and under `--cfg loom` with the model checker; under `--cfg nested` a test can run a handler before any
-//! access, like an interrupt. Besides `alloc.rs` no other pure file names the `kernel` crate.
+//! access, like an interrupt. Besides `alloc.rs` and `sync/` no other pure file names the `kernel` crate.
 //!
 //! Context: any, NMI included.
 
@@ -33,8 +33,8 @@ pub use self::host::interrupted;
 /// The version of the edge for this architecture; that of a model where tests want to see each access, or where a host has
 /// no version.
 ///
-/// It has `local_add()`, `local_inc()`, `local_cmpxchg()`, `order_writes()`, `has_pairs()`, `cmpxchg_pair()`, `load_8()`,
-/// `load_4()`, `load_2()` and `store_8()`, as described in
+/// It has `local_add()`, `local_inc()`, `local_cmpxchg()`, `order_writes()`, `has_pairs()`, `cmpxchg_pair()`, `set_pair()`,
+/// `load_8()`, `load_4()`, `load_2()` and `store_8()`, as described in
 /// [`sync/x86_64.rs`](srctree/rust_hist/sync/x86_64.rs).
 #[cfg(all(
     not(any(loom, miri, nested)),
@@ -116,23 +116,33 @@ pub fn local_raise(words: &[Atomic<u64>], at: usize, v: u64) {
     }
 }
 
-/// Returns 8 bytes as a number, by one load wherever they lie, as C does. Of bytes the compiler does not know that they are
-/// aligned, and on some architectures it takes one after the other.
+/// Returns the 8 bytes at `at` as a number, by one load wherever they lie, as C does; `None` unless all are inside. Of bytes
+/// the compiler does not know that they are aligned, and on some architectures it takes one after the other.
 #[inline(always)]
-pub fn load_8(bytes: &[u8; 8]) -> u64 {
-    arch::load_8(bytes)
+pub fn load_8(bytes: &[u8], at: usize) -> Option<u64> {
+    // SAFETY: they are inside.
+    are_inside(bytes, at, 8).then(|| unsafe { arch::load_8(bytes, at) })
 }
 
 /// The same of 4 bytes.
 #[inline(always)]
-pub fn load_4(bytes: &[u8; 4]) -> u32 {
-    arch::load_4(bytes)
+pub fn load_4(bytes: &[u8], at: usize) -> Option<u32> {
+    // SAFETY: they are inside.
+    are_inside(bytes, at, 4).then(|| unsafe { arch::load_4(bytes, at) })
 }
 
 /// The same of 2 bytes.
 #[inline(always)]
-pub fn load_2(bytes: &[u8; 2]) -> u16 {
-    arch::load_2(bytes)
+pub fn load_2(bytes: &[u8], at: usize) -> Option<u16> {
+    // SAFETY: they are inside.
+    are_inside(bytes, at, 2).then(|| unsafe { arch::load_2(bytes, at) })
+}
+
+/// Says whether all of the `n` bytes at `at` are among `bytes`.
+#[inline(always)]
+fn are_inside(bytes: &[u8], at: usize, n: usize) -> bool {
+    // OVERFLOW: then they end before they begin, and are not inside.
+    bytes.get(at..at.wrapping_add(n)).is_some()
 }
 
 /// Makes 8 bytes `number`, by one store wherever they lie.
@@ -144,37 +154,33 @@ pub fn store_8(bytes: &mut [u8; 8], number: u64) {
 /// How often [`Pair::load`] tries to read both words before it exchanges them.
 const LOAD_TRIES: usize = if cfg!(loom) { 1 } else { 4 };
 
-/// Two adjacent words that change together: a value and its metadata.
+/// Two adjacent words, aligned as the CPU wants them to change together: a value and its metadata. The memory of a map
+/// consists of pairs, whose words may as well be used [one by one](Pair::words).
 ///
-/// It borrows the words and needs no lock. Each change of the value must change `meta` to something that
+/// It needs no lock. Each change of the value must change `meta` to something that
 /// it has never been before; users keep a version there. So if two loads of `meta` return the same, a load
 /// of the value between them returns the value that belongs to it.
-///
-/// # Invariants
-///
-/// `words` starts at a multiple of 16 bytes, except under the model checker.
 ///
 /// # Examples
 ///
 /// ```
-/// use rust_hist::sync::{Atomic, Pair, PairValue};
+/// use rust_hist::sync::{Pair, PairValue};
 ///
-/// #[repr(align(16))]
-/// struct Aligned([Atomic<u64>; 2]);
-///
-/// let words = Aligned([Atomic::<u64>::new(0), Atomic::<u64>::new(0)]);
-/// let pair = Pair::new(&words.0).ok_or("not aligned")?;
+/// let pair = Pair::zero();
 /// let old = pair.load();
 /// let new = PairValue { value: 42, meta: old.meta + 1 };
 ///
 /// assert_eq!(pair.cmpxchg(old, new), Ok(()));
 /// assert_eq!(pair.cmpxchg(old, new), Err(new));
-/// # Ok::<(), &str>(())
 /// ```
-#[derive(Clone, Copy)]
-pub struct Pair<'a> {
-    words: &'a [Atomic<u64>; 2],
+// The words of the model checker are larger, and are exchanged by a lock.
+#[cfg_attr(not(loom), repr(C, align(16)))]
+#[cfg_attr(loom, repr(transparent))]
+pub struct Pair {
+    words: [Atomic<u64>; 2],
 }
+
+const _: () = assert!(size_of::<Pair>() == 2 * size_of::<Atomic<u64>>());
 
 /// The two words of a [`Pair`]. A plain value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -185,33 +191,25 @@ pub struct PairValue {
     pub meta: u64,
 }
 
-impl<'a> Pair<'a> {
+impl Pair {
     /// Returns whether the CPU can exchange 16 bytes. If it cannot, no [`Pair`] may be used.
     pub fn supported() -> bool {
         arch::has_pairs()
     }
 
-    /// Returns the pair of the first two of `words`; `None` if there are fewer, or if they do not start at a
-    /// multiple of 16 bytes.
-    #[inline(always)]
-    pub fn new(words: &'a [Atomic<u64>]) -> Option<Self> {
-        Self::at(words, 0)
+    /// Returns two words that are 0.
+    pub fn zero() -> Self {
+        Self {
+            words: [Atomic::<u64>::new(0), Atomic::<u64>::new(0)],
+        }
     }
 
-    /// Returns the pair of the two words from `at` on; `None` if there are fewer, or if they do not start at
-    /// a multiple of 16 bytes.
+    /// Returns the words of some pairs, one by one.
     #[inline(always)]
-    pub fn at(words: &'a [Atomic<u64>], at: u16) -> Option<Self> {
-        let at = usize::from(at);
-        // OVERFLOW: `at` has 16 bits, and `usize` at least 32.
-        let words = words.get(at..at.wrapping_add(2))?.first_chunk::<2>()?;
-
-        if is_aligned(words) {
-            // INVARIANT: `is_aligned` has checked the address.
-            Some(Self { words })
-        } else {
-            None
-        }
+    pub fn words(pairs: &[Self]) -> &[Atomic<u64>] {
+        // SAFETY: a pair is an array of two words, and of that size, as an assertion in this file checks; pairs follow each
+        // other without a gap. OVERFLOW: the pairs have fewer bytes than an address can tell.
+        unsafe { core::slice::from_raw_parts(pairs.as_ptr().cast(), pairs.len().wrapping_mul(2)) }
     }
 
     /// Reads both words as one atomic load of 16 bytes would.
@@ -220,12 +218,12 @@ impl<'a> Pair<'a> {
         for _ in 0..LOAD_TRIES {
             // ORDERING: `Acquire` pairs with the full ordering of `cmpxchg`: the load of the value below
             // returns the value that was stored with this meta, or a later one.
-            let meta = step::meta(self.words);
+            let meta = step::meta(self);
             // ORDERING: `Acquire` pairs with the full ordering of `cmpxchg`: if this is a later value, the
             // load of meta below returns the later meta.
-            let value = step::value(self.words);
+            let value = step::value(self);
             // ORDERING: the `Acquire` of the load of the value keeps this load after it.
-            if step::meta(self.words) == meta {
+            if step::meta(self) == meta {
                 return PairValue { value, meta };
             }
         }
@@ -248,9 +246,17 @@ impl<'a> Pair<'a> {
         // ORDERING: `Acquire` pairs with the full ordering of `cmpxchg`, so the value is not older than the
         // meta; the exchange that follows proves that it is not newer.
         PairValue {
-            meta: step::meta(self.words),
-            value: step::value(self.words),
+            meta: step::meta(self),
+            value: step::value(self),
         }
+    }
+
+    /// Reads the first word.
+    #[inline(always)]
+    pub fn value(&self) -> u64 {
+        // ORDERING: `Acquire` pairs with the full ordering of `cmpxchg`: what the writer did before is
+        // visible to a caller that sees its value.
+        step::value(self)
     }
 
     /// Reads the second word.
@@ -258,7 +264,13 @@ impl<'a> Pair<'a> {
     pub fn meta(&self) -> u64 {
         // ORDERING: `Acquire` pairs with the full ordering of `cmpxchg`: what the writer did before is
         // visible to a caller that sees its meta.
-        step::meta(self.words)
+        step::meta(self)
+    }
+
+    /// Makes the first word `value`, adds `add` to the second one, wrapping around, and sets `bits` there, fully ordered.
+    #[inline(always)]
+    pub fn set(&self, value: u64, add: u64, bits: u64) {
+        step::set(self, value, add, bits);
     }
 
     /// Writes `new` if the words hold `old`, fully ordered.
@@ -269,8 +281,7 @@ impl<'a> Pair<'a> {
     /// nothing.
     #[inline]
     pub fn cmpxchg(&self, old: PairValue, new: PairValue) -> Result<(), PairValue> {
-        // The words are aligned to 16 bytes by the invariant of `Pair`.
-        if step::cmpxchg(self.words, old, new) {
+        if step::cmpxchg(self, old, new) {
             Ok(())
         } else {
             Err(self.load_torn())
@@ -278,18 +289,23 @@ impl<'a> Pair<'a> {
     }
 }
 
-/// Returns whether the words are aligned as the instruction for 16 bytes needs it.
-#[cfg(not(loom))]
+/// [`Pair::set`] by the exchange.
+#[cfg(any(loom, miri, nested, not(target_arch = "aarch64")))]
 #[inline(always)]
-fn is_aligned(words: &[Atomic<u64>; 2]) -> bool {
-    let [first, _] = words;
-    first.as_ptr().addr() % 16 == 0
-}
+fn set_by_exchange(pair: &Pair, value: u64, add: u64, bits: u64) {
+    // If the value does not belong to this meta word, the exchange fails.
+    let mut old = pair.load_torn();
+    let meta = |old: PairValue| old.meta.wrapping_add(add) | bits;
 
-/// The model checker keeps its words elsewhere, so that their addresses have no meaning.
-#[cfg(loom)]
-fn is_aligned(_words: &[Atomic<u64>; 2]) -> bool {
-    true
+    while let Err(held) = pair.cmpxchg(
+        old,
+        PairValue {
+            value,
+            meta: meta(old),
+        },
+    ) {
+        old = held;
+    }
 }
 
 /// The accesses to a pair. All loads are `Acquire`.
@@ -300,23 +316,26 @@ fn is_aligned(_words: &[Atomic<u64>; 2]) -> bool {
 mod step {
     use super::{
         Acquire,
-        Atomic, //
+        Pair, //
     };
 
-    pub(super) use super::arch::cmpxchg_pair as cmpxchg;
+    pub(super) use super::arch::{
+        cmpxchg_pair as cmpxchg,
+        set_pair as set, //
+    };
 
     /// Reads the first word.
     #[inline(always)]
-    pub(super) fn value(words: &[Atomic<u64>; 2]) -> u64 {
-        let [value, _] = words;
+    pub(super) fn value(pair: &Pair) -> u64 {
+        let [value, _] = &pair.words;
         // ORDERING: pairs with the full ordering of `cmpxchg`, whose `meta` a later load then returns.
         value.load(Acquire)
     }
 
     /// Reads the second word.
     #[inline(always)]
-    pub(super) fn meta(words: &[Atomic<u64>; 2]) -> u64 {
-        let [_, meta] = words;
+    pub(super) fn meta(pair: &Pair) -> u64 {
+        let [_, meta] = &pair.words;
         // ORDERING: pairs with the full ordering of `cmpxchg`, whose value a later load then returns.
         meta.load(Acquire)
     }
@@ -535,18 +554,30 @@ mod host {
         }
 
         /// Returns 8 bytes as a number.
-        pub(in super::super) fn load_8(bytes: &[u8; 8]) -> u64 {
-            u64::from_ne_bytes(*bytes)
+        ///
+        /// # Safety
+        ///
+        /// None is needed.
+        pub(in super::super) unsafe fn load_8(bytes: &[u8], at: usize) -> u64 {
+            u64::from_ne_bytes(*bytes[at..].first_chunk().expect("they are inside"))
         }
 
         /// Returns 4 bytes as a number.
-        pub(in super::super) fn load_4(bytes: &[u8; 4]) -> u32 {
-            u32::from_ne_bytes(*bytes)
+        ///
+        /// # Safety
+        ///
+        /// None is needed.
+        pub(in super::super) unsafe fn load_4(bytes: &[u8], at: usize) -> u32 {
+            u32::from_ne_bytes(*bytes[at..].first_chunk().expect("they are inside"))
         }
 
         /// Returns 2 bytes as a number.
-        pub(in super::super) fn load_2(bytes: &[u8; 2]) -> u16 {
-            u16::from_ne_bytes(*bytes)
+        ///
+        /// # Safety
+        ///
+        /// None is needed.
+        pub(in super::super) unsafe fn load_2(bytes: &[u8], at: usize) -> u16 {
+            u16::from_ne_bytes(*bytes[at..].first_chunk().expect("they are inside"))
         }
 
         /// Makes 8 bytes `number`.
@@ -567,7 +598,10 @@ mod host {
         extern crate std;
 
         use super::{
-            super::PairValue,
+            super::{
+                Pair,
+                PairValue, //
+            },
             cells,
             Atomic,
             CoreOrdering, //
@@ -608,31 +642,29 @@ mod host {
         }
 
         /// Returns what the pair holds, after an access that lets other threads run; see [`Atomic::cell`].
-        fn load(words: &[Atomic<u64>; 2]) -> PairValue {
-            let [first, _] = words;
+        fn load(pair: &Pair) -> PairValue {
+            let [first, _] = &pair.words;
             first.turn.fetch_add(0, CoreOrdering::Relaxed);
             first
                 .pair
                 .get(first.pair.current.load(CoreOrdering::Acquire))
         }
 
+        pub(in super::super) use super::super::set_by_exchange as set;
+
         /// Reads the first word.
-        pub(in super::super) fn value(words: &[Atomic<u64>; 2]) -> u64 {
-            load(words).value
+        pub(in super::super) fn value(pair: &Pair) -> u64 {
+            load(pair).value
         }
 
         /// Reads the second word.
-        pub(in super::super) fn meta(words: &[Atomic<u64>; 2]) -> u64 {
-            load(words).meta
+        pub(in super::super) fn meta(pair: &Pair) -> u64 {
+            load(pair).meta
         }
 
-        /// Writes `new` if `words` hold `old`; says whether they did.
-        pub(in super::super) fn cmpxchg(
-            words: &[Atomic<u64>; 2],
-            old: PairValue,
-            new: PairValue,
-        ) -> bool {
-            let [Atomic { pair, .. }, _] = words;
+        /// Writes `new` if `pair` holds `old`; says whether they did.
+        pub(in super::super) fn cmpxchg(pair: &Pair, old: PairValue, new: PairValue) -> bool {
+            let [Atomic { pair, .. }, _] = &pair.words;
             // A read-modify-write returns the latest index. Other threads may run before it, but not between
             // it and the exchange.
             let n = pair.current.fetch_add(0, CoreOrdering::Relaxed);
@@ -688,33 +720,33 @@ mod host {
     #[cfg(nested)]
     pub(super) mod pair_model {
         use super::{
-            super::PairValue,
+            super::{
+                Pair,
+                PairValue, //
+            },
             interrupt::step,
-            Atomic,
             CoreOrdering, //
         };
 
+        pub(in super::super) use super::super::set_by_exchange as set;
+
         /// Reads the first word.
-        pub(in super::super) fn value(words: &[Atomic<u64>; 2]) -> u64 {
-            let [value, _] = words;
+        pub(in super::super) fn value(pair: &Pair) -> u64 {
+            let [value, _] = &pair.words;
             step();
             value.cell.load(CoreOrdering::Relaxed)
         }
 
         /// Reads the second word.
-        pub(in super::super) fn meta(words: &[Atomic<u64>; 2]) -> u64 {
-            let [_, meta] = words;
+        pub(in super::super) fn meta(pair: &Pair) -> u64 {
+            let [_, meta] = &pair.words;
             step();
             meta.cell.load(CoreOrdering::Relaxed)
         }
 
-        /// Writes `new` if `words` hold `old`; says whether they did.
-        pub(in super::super) fn cmpxchg(
-            words: &[Atomic<u64>; 2],
-            old: PairValue,
-            new: PairValue,
-        ) -> bool {
-            let [value, meta] = words;
+        /// Writes `new` if `pair` holds `old`; says whether they did.
+        pub(in super::super) fn cmpxchg(pair: &Pair, old: PairValue, new: PairValue) -> bool {
+            let [value, meta] = &pair.words;
             step();
             let held = PairValue {
                 value: value.cell.load(CoreOrdering::Relaxed),
@@ -738,7 +770,10 @@ mod host {
         extern crate std;
 
         use super::{
-            super::PairValue,
+            super::{
+                Pair,
+                PairValue, //
+            },
             Atomic,
             Relaxed, //
         };
@@ -749,30 +784,28 @@ mod host {
 
         static LOCK: Mutex<()> = Mutex::new(());
 
+        pub(in super::super) use super::super::set_by_exchange as set;
+
         /// Reads the first word.
-        pub(in super::super) fn value(words: &[Atomic<u64>; 2]) -> u64 {
+        pub(in super::super) fn value(pair: &Pair) -> u64 {
             let _held = LOCK.lock().unwrap_or_else(PoisonError::into_inner);
-            let [value, _] = words;
+            let [value, _] = &pair.words;
             // ORDERING: the lock orders it against `cmpxchg`.
             value.load(Relaxed)
         }
 
         /// Reads the second word.
-        pub(in super::super) fn meta(words: &[Atomic<u64>; 2]) -> u64 {
+        pub(in super::super) fn meta(pair: &Pair) -> u64 {
             let _held = LOCK.lock().unwrap_or_else(PoisonError::into_inner);
-            let [_, meta] = words;
+            let [_, meta] = &pair.words;
             // ORDERING: the lock orders it against `cmpxchg`.
             meta.load(Relaxed)
         }
 
-        /// Writes `new` if `words` hold `old`; says whether they did.
-        pub(in super::super) fn cmpxchg(
-            words: &[Atomic<u64>; 2],
-            old: PairValue,
-            new: PairValue,
-        ) -> bool {
+        /// Writes `new` if `pair` holds `old`; says whether they did.
+        pub(in super::super) fn cmpxchg(pair: &Pair, old: PairValue, new: PairValue) -> bool {
             let _held = LOCK.lock().unwrap_or_else(PoisonError::into_inner);
-            let [value, meta] = words;
+            let [value, meta] = &pair.words;
             // ORDERING: the lock orders these loads against other accesses.
             let held = PairValue {
                 value: value.load(Relaxed),

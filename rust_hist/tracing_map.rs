@@ -75,6 +75,7 @@ pub use self::{
         MapView, //
     },
     rows::{
+        copy_pairs,
         copy_words,
         Row,
         Rows, //
@@ -141,13 +142,13 @@ impl Elt {
 /// # Examples
 ///
 /// ```
-/// use rust_hist::sync::Atomic;
+/// use rust_hist::sync::Pair;
 /// use rust_hist::tracing_map::{Dimensions, Map, SeededHash, Shape};
 ///
 /// let dimensions = Dimensions { bits: 7, key_words: 1, sums: 2, ..Dimensions::default() };
 /// let shape = Shape::new(dimensions, 1).ok_or("out of range")?;
-/// let words: Vec<Atomic<u64>> = (0..shape.words()).map(|_| Atomic::<u64>::new(0)).collect();
-/// let map = Map::new(shape, words, SeededHash::default()).ok_or("too little memory")?;
+/// let storage: Vec<Pair> = (0..shape.pairs()).map(|_| Pair::zero()).collect();
+/// let map = Map::new(shape, storage, SeededHash::default()).ok_or("too little memory")?;
 ///
 /// let elt = map.insert(&[42], |_aux| ()).ok_or("full")?;
 /// map.shard(0).hit(elt, &[1000]);
@@ -175,22 +176,18 @@ fn part(words: &[Atomic<u64>], at: usize, n: usize) -> &[Atomic<u64>] {
 /// None; by a call, so that a hit need not choose between two addresses.
 #[cold]
 #[inline(never)]
-fn no_words() -> &'static [Atomic<u64>] {
+fn no_pairs() -> &'static [Pair] {
     &[]
 }
 
 impl<S, H> Map<S, H>
 where
-    S: Deref<Target = [Atomic<u64>]>,
+    S: Deref<Target = [Pair]>,
     H: KeyHash,
 {
-    /// Returns an empty map in `storage`, which must be all 0; `None` if it is too small, or not
-    /// aligned to 16 bytes where elements have aux words.
+    /// Returns an empty map in `storage`, which must be all 0; `None` if it is too small.
     pub fn new(shape: Shape, storage: S, hash: H) -> Option<Self> {
-        if storage.len() < shape.words() {
-            return None;
-        }
-        if shape.aux_words > 0 && Pair::new(&storage).is_none() {
+        if storage.len() < shape.pairs() {
             return None;
         }
         Some(Self {
@@ -214,7 +211,7 @@ where
 
     #[inline(always)]
     fn words(&self) -> &[Atomic<u64>] {
-        &self.storage
+        Pair::words(&self.storage)
     }
 
     #[inline(always)]
@@ -235,9 +232,9 @@ where
         part(self.words(), self.shape.key_at(elt), self.shape.key_words)
     }
 
-    /// Returns the aux words of an element.
+    /// Returns the aux words of an element, two by two.
     #[inline(always)]
-    pub fn aux(&self, elt: Elt) -> &[Atomic<u64>] {
+    pub fn aux(&self, elt: Elt) -> &[Pair] {
         self.view().aux(elt)
     }
 

@@ -11,7 +11,7 @@ use super::{
     arch,
     bindings, //
 };
-use crate::sync::Atomic;
+use crate::sync::Pair;
 use core::{
     ops::Deref,
     ptr::NonNull, //
@@ -34,7 +34,7 @@ unsafe impl ZeroIsValid for u64 {}
 // SAFETY: each of the values is zero, and that is valid; its size is so many times a multiple of 8.
 unsafe impl<T: ZeroIsValid, const N: usize> ZeroIsValid for [T; N] {}
 
-// SAFETY: an array of words that each hold a number, and have the size of it, 8.
+// SAFETY: an array of pairs of words that each hold a number, and have the size of it, 8.
 unsafe impl ZeroIsValid for Line {}
 
 const FLAGS: bindings::gfp_t =
@@ -118,26 +118,26 @@ fn zeros_within<T: ZeroIsValid>(
     Ok(unsafe { KVVec::from_raw_parts(block.cast().as_ptr(), len, len) })
 }
 
-/// Words of a [`Line`]: a pair of cache lines, which x86 prefetches together.
-const LINE_WORDS: usize = 16;
+/// Pairs of words of a [`Line`]: two cache lines, which x86 prefetches together.
+const LINE_PAIRS: usize = 8;
 
-/// A pair of cache lines, at an address that is a multiple of its size.
+/// Two cache lines, at an address that is a multiple of its size.
 #[repr(C, align(128))]
-struct Line([Atomic<u64>; LINE_WORDS]);
+struct Line([Pair; LINE_PAIRS]);
 
-const _: () = assert!(size_of::<Line>() == LINE_WORDS * size_of::<u64>());
+const _: () = assert!(size_of::<Line>() == LINE_PAIRS * size_of::<Pair>());
 
-/// Words that several contexts share, all 0 in the beginning; they begin on a pair of cache lines.
+/// Words that several contexts share, all 0 in the beginning; they begin on a cache line.
 pub(crate) struct Words {
     lines: KVVec<Line>,
     bytes: usize,
 }
 
 impl Words {
-    /// Allocates `len` words, or a few more; in not many more than `most` bytes, if they fit in there; charged to the
+    /// Allocates `pairs` times two words, or a few more; in not many more than `most` bytes, if they fit in there; charged to the
     /// memory cgroup of the caller if `is_charged` says so. May sleep.
     pub(crate) fn zeros(
-        len: usize,
+        pairs: usize,
         most: usize,
         is_charged: bool,
     ) -> core::result::Result<Self, AllocError> {
@@ -146,7 +146,7 @@ impl Words {
             false => FLAGS,
         };
         // The block's size is a multiple of the alignment, which is what `kmalloc()` goes by.
-        let lines: KVVec<Line> = zeros_within(len.div_ceil(LINE_WORDS), most, flags)?;
+        let lines: KVVec<Line> = zeros_within(pairs.div_ceil(LINE_PAIRS), most, flags)?;
         let bytes = lines.len() * size_of::<Line>();
         Ok(Self {
             lines,
@@ -164,16 +164,16 @@ impl Words {
 }
 
 impl Deref for Words {
-    type Target = [Atomic<u64>];
+    type Target = [Pair];
 
     #[inline(always)]
-    fn deref(&self) -> &[Atomic<u64>] {
-        // SAFETY: a `Line` is an array of `LINE_WORDS` words and nothing else, and the lines follow
+    fn deref(&self) -> &[Pair] {
+        // SAFETY: a `Line` is an array of `LINE_PAIRS` pairs and nothing else, and the lines follow
         // each other without a gap. OVERFLOW: the block has fewer bytes than an address can tell.
         unsafe {
             core::slice::from_raw_parts(
                 self.lines.as_ptr().cast(),
-                self.lines.len().wrapping_mul(LINE_WORDS),
+                self.lines.len().wrapping_mul(LINE_PAIRS),
             )
         }
     }

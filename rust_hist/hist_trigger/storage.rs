@@ -142,7 +142,7 @@ impl Live {
     /// charged to his memory cgroup.
     fn new(form: Form, is_charged: bool) -> Result<UniqueArc<Self>> {
         let shape = form.shape().ok_or(EINVAL)?;
-        let words = Words::zeros(shape.words(), shape.most_bytes(), is_charged)?;
+        let words = Words::zeros(shape.pairs(), shape.most_bytes(), is_charged)?;
         let hash = SeededHash::new(SEED.as_ref().ok_or(EINVAL)?);
         let live = Self {
             word_bytes: words.bytes(),

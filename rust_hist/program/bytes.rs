@@ -20,19 +20,19 @@ pub(super) fn widen(value: impl Into<i64>) -> u64 {
 /// The number of 8 bytes at `at`; 0 unless all are inside, here and below.
 #[inline(always)]
 pub(super) fn u64_at(record: &[u8], at: usize) -> u64 {
-    chunk(record, at).map_or(0, load_8)
+    load_8(record, at).unwrap_or(0)
 }
 
 /// That of 4 bytes.
 #[inline(always)]
 pub(super) fn u32_at(record: &[u8], at: usize) -> u32 {
-    chunk(record, at).map_or(0, load_4)
+    load_4(record, at).unwrap_or(0)
 }
 
 /// That of 2 bytes.
 #[inline(always)]
 pub(super) fn u16_at(record: &[u8], at: usize) -> u16 {
-    chunk(record, at).map_or(0, load_2)
+    load_2(record, at).unwrap_or(0)
 }
 
 /// That of one byte.
@@ -41,25 +41,18 @@ pub(super) fn u8_at(record: &[u8], at: usize) -> u8 {
     record.get(at).copied().unwrap_or(0)
 }
 
-/// `N` bytes at `at`, if all are inside.
-#[inline(always)]
-fn chunk<const N: usize>(record: &[u8], at: usize) -> Option<&[u8; N]> {
-    // OVERFLOW: then it ends before it begins, and is not inside.
-    record.get(at..at.wrapping_add(N))?.first_chunk()
-}
-
-/// A word of eight bytes; 0 of any other number of them.
+/// The first eight bytes as a word; 0 of fewer.
 #[inline(always)]
 pub(super) fn word_in(bytes: &[u8]) -> u64 {
-    bytes.try_into().map_or(0, load_8)
+    u64_at(bytes, 0)
 }
 
 /// Eight bytes at `at`, with zeros for those that are not inside.
 #[inline(always)]
 pub(super) fn text_word(record: &[u8], at: u32) -> u64 {
     // CAST: tracing needs 32-bit pointers at least.
-    match record.get(at as usize..).and_then(<[u8]>::first_chunk) {
-        Some(word) => load_8(word),
+    match load_8(record, at as usize) {
+        Some(word) => word,
         None => last_word(record, at),
     }
 }

@@ -45,7 +45,10 @@ use crate::{
     limits::COMM_LEN,
     rate::Limit,
     schema,
-    sync::Atomic,
+    sync::{
+        Atomic,
+        Pair, //
+    },
     tracing_map::{
         Elt,
         Inserter,
@@ -78,7 +81,7 @@ use super::{
 /// sleep, no allocation.
 pub trait Context<'c>: Env + 'c {
     /// The memory of the maps.
-    type Storage: Deref<Target = [Atomic<u64>]> + 'c;
+    type Storage: Deref<Target = [Pair]> + 'c;
     /// The hash of their keys.
     type Hash: KeyHash + 'c;
     /// See [`Context::new_entry`]: as small as it can be, or what a hit has is kept in memory for it.
@@ -153,7 +156,7 @@ pub(super) struct Hit<'h, 'c, C: Context<'c>> {
     /// The numbers of other triggers' variables.
     pub(super) refs: &'h [u64],
     /// The extra words of the entry.
-    pub(super) aux: &'h [Atomic<u64>],
+    pub(super) aux: &'h [Pair],
 }
 
 // Derived ones would want maps that can be copied.
@@ -166,6 +169,12 @@ impl<'c, C: Context<'c>> Clone for Hit<'_, 'c, C> {
 impl<'c, C: Context<'c>> Copy for Hit<'_, 'c, C> {}
 
 impl<'h, 'c: 'h, C: Context<'c>> Hit<'h, 'c, C> {
+    /// The extra words of the entry, one by one.
+    #[inline(always)]
+    fn words(&self) -> &'h [Atomic<u64>] {
+        Pair::words(self.aux)
+    }
+
     /// What its numbers are computed of.
     #[inline(always)]
     pub(super) fn inputs(&self) -> Inputs<'h, C> {

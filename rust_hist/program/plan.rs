@@ -17,7 +17,10 @@ use crate::{
         COMM_WORDS,
         VALS_MAX, //
     },
-    sync::Atomic,
+    sync::{
+        Atomic,
+        Pair, //
+    },
     tracing_map::{
         NumCell,
         SHORT_KEY_WORDS, //
@@ -164,9 +167,6 @@ pub(super) struct VarStep {
     /// The words of content, if it is a string or a stack: of a variable, those after the first one.
     pub(super) room: u8,
 }
-
-// A power of two, so that indexing is a shift.
-const _: () = assert!(size_of::<VarStep>() == 64 && size_of::<ArgStep>() == 64);
 
 /// The words of a variable that is the name of a task.
 pub(super) const NAME: usize = 1 + COMM_WORDS;
@@ -317,7 +317,7 @@ impl VarStep {
 
     /// Stores the number of a variable that is one in the extra words of an entry, unless it is stored nowhere.
     #[inline(always)]
-    pub(super) fn set(&self, aux: &[Atomic<u64>], value: u64) {
+    pub(super) fn set(&self, aux: &[Pair], value: u64) {
         if let Some(cell) = NumCell::at(aux, self.at) {
             cell.set(value);
         }

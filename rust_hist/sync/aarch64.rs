@@ -9,12 +9,13 @@
 
 use super::{
     Atomic,
+    Pair,
     PairValue,
     Relaxed, //
 };
 
-/// Adds `v`, wrapping around, to the word that is `BEHIND` words behind word `at` of `words`. No instruction adds to memory without being atomic against other
-/// CPUs, too.
+/// Adds `v`, wrapping around, to the word that is `BEHIND` words behind word `at` of `words`. No instruction adds to memory
+/// without being atomic against other CPUs, too.
 ///
 /// # Safety
 ///
@@ -23,8 +24,57 @@ use super::{
 pub(super) unsafe fn local_add<const BEHIND: usize>(words: &[Atomic<u64>], at: usize, v: u64) {
     // SAFETY: by the contract. OVERFLOW: below the number of words.
     let word = unsafe { words.get_unchecked(at.wrapping_add(BEHIND)) };
+    add(word, v);
+}
+
+/// Adds `v`, wrapping around, to `word`.
+#[cfg(not(CONFIG_RUST))]
+#[inline(always)]
+fn add(word: &Atomic<u64>, v: u64) {
     // ORDERING: a number by itself; readers want the sum, not an order.
     word.fetch_add(v, Relaxed);
+}
+
+/// The same by one instruction where the CPUs have it. The kernel writes it over the branch to a loop, which all CPUs have, when
+/// it loads the module. It is the one that returns the old value, as in `this_cpu_add()`: CPUs execute that in their own
+/// caches.
+#[cfg(CONFIG_RUST)]
+#[inline(always)]
+fn add(word: &Atomic<u64>, v: u64) {
+    let ptr: *mut u64 = word.as_ptr();
+
+    // SAFETY: `ptr` is the address of a live `Atomic<u64>`, which is aligned and valid for a read and a write of 8 bytes. All
+    // other accesses to the word are atomic, and so is the addition: the loop stores only if nobody has written to the word
+    // since it was loaded. The kernel replaces as many bytes as there are, by an instruction that does not jump.
+    unsafe {
+        core::arch::asm!(
+            "661: b 3f",
+            "662:",
+            ".pushsection .altinstructions, \"a\"",
+            ".word 661b - .",
+            ".word 663f - .",
+            ".hword {lse}",
+            ".byte 662b - 661b",
+            ".byte 664f - 663f",
+            ".popsection",
+            ".subsection 1",
+            ".arch_extension lse",
+            "663: ldadd {v}, {sum}, [{ptr}]",
+            "664:",
+            "3: ldxr {sum}, [{ptr}]",
+            "add {sum}, {sum}, {v}",
+            "stxr {failed:w}, {sum}, [{ptr}]",
+            "cbnz {failed:w}, 3b",
+            "b 662b",
+            ".previous",
+            lse = const kernel::bindings::ARM64_HAS_LSE_ATOMICS,
+            ptr = in(reg) ptr,
+            v = in(reg) v,
+            sum = out(reg) _,
+            failed = out(reg) _,
+            options(nostack, preserves_flags),
+        );
+    }
 }
 
 /// Adds one, wrapping around, to word `at` of `words`.
@@ -57,20 +107,18 @@ pub(super) fn local_cmpxchg(word: &Atomic<u64>, old: u64, new: u64) -> Result<u6
     word.cmpxchg(old, new, Relaxed)
 }
 
-/// Writes `new` if `words`, which must be aligned to 16 bytes, hold `old`, fully ordered; says whether they did. If not, it
-/// orders nothing.
+/// Writes `new` if `pair` holds `old`, fully ordered; says whether it did. If not, it orders nothing.
 ///
-/// What is read of the words may be one of before and one of after a change by another CPU: only a store that succeeds
+/// What is read may be one of before and one of after a change by another CPU: only a store that succeeds
 /// proves that both were read at one moment, and another CPU has changed them where it does not.
 ///
 /// The exclusive pair is in all CPUs of this architecture, and no slower than `casp` where nobody else writes the words.
 #[inline(always)]
-pub(super) fn cmpxchg_pair(words: &[Atomic<u64>; 2], old: PairValue, new: PairValue) -> bool {
-    let [first, _] = words;
-    let ptr: *mut u64 = first.as_ptr();
+pub(super) fn cmpxchg_pair(pair: &Pair, old: PairValue, new: PairValue) -> bool {
+    let ptr = core::ptr::from_ref(pair);
 
-    // SAFETY: `ptr` points to an array of two live `Atomic<u64>`, which is valid for a read and a write of 16 bytes, and
-    // aligned to them by the invariant of `Pair`. All other accesses to the words are atomic. The store happens only if
+    // SAFETY: `ptr` points to two live `Atomic<u64>`, which is valid for a read and a write of 16 bytes, and aligned to
+    // them. All other accesses to the words are atomic. The store happens only if
     // nobody has written to the words since the load; between the two there is neither a branch back nor another access to
     // memory, so the loop comes to its end. `stlxp` orders what comes before, `dmb ish` what comes after, as in the kernel's
     // `cmpxchg128()`.
@@ -98,59 +146,73 @@ pub(super) fn cmpxchg_pair(words: &[Atomic<u64>; 2], old: PairValue, new: PairVa
     true
 }
 
-/// Returns 8 bytes as a number. The target of Rust for the kernel forbids the compiler what C's may do, to load what is not
-/// aligned (`strict-align`); the kernel has the CPU do it (`CONFIG_HAVE_EFFICIENT_UNALIGNED_ACCESS`).
+/// Makes the first word of `pair` `value`, adds `add` to the second one and sets `bits` there, fully ordered, in as few
+/// instructions as [`cmpxchg_pair`] takes for the exchange alone.
 #[inline(always)]
-pub(super) fn load_8(bytes: &[u8; 8]) -> u64 {
-    let number;
+pub(super) fn set_pair(pair: &Pair, value: u64, add: u64, bits: u64) {
+    let ptr = core::ptr::from_ref(pair);
 
-    // SAFETY: it loads the 8 bytes of the reference, which are ordinary memory, and does nothing else.
+    // SAFETY: `ptr` points to two live `Atomic<u64>`, which is valid for a read and a write of 16 bytes, and aligned to
+    // them. All other accesses to the words are atomic. The store happens only if nobody has written to the words since the
+    // load; between the two there is neither a branch back nor another access to memory, so the loop comes to its end.
+    // `stlxp` orders what comes before, `dmb ish` what comes after.
     unsafe {
         core::arch::asm!(
-            "ldr {number}, [{bytes}]",
-            number = out(reg) number,
-            bytes = in(reg) bytes,
-            options(pure, readonly, nostack, preserves_flags),
+            "2: ldxp {old}, {meta}, [{ptr}]",
+            "add {meta}, {meta}, {add}",
+            "orr {meta}, {meta}, {bits}",
+            "stlxp {failed:w}, {value}, {meta}, [{ptr}]",
+            "cbnz {failed:w}, 2b",
+            "dmb ish",
+            ptr = in(reg) ptr,
+            old = out(reg) _,
+            meta = out(reg) _,
+            failed = out(reg) _,
+            value = in(reg) value,
+            add = in(reg) add,
+            bits = in(reg) bits,
+            options(nostack, preserves_flags),
         );
     }
-    number
 }
 
-/// Returns 4 bytes as a number; see [`load_8`].
-#[inline(always)]
-pub(super) fn load_4(bytes: &[u8; 4]) -> u32 {
-    let number;
+/// Defines a function that returns bytes at an index as a number. The target of Rust for the kernel forbids the compiler what
+/// C's may do, to load what is not aligned (`strict-align`); the kernel has the CPU do it
+/// (`CONFIG_HAVE_EFFICIENT_UNALIGNED_ACCESS`).
+macro_rules! load {
+    ($name:ident, $number:ty, $instruction:literal) => {
+        /// Returns the bytes at `at` as a number.
+        ///
+        /// # Safety
+        ///
+        /// As many as the number has must be there.
+        #[inline(always)]
+        pub(super) unsafe fn $name(bytes: &[u8], at: usize) -> $number {
+            let number: u64;
 
-    // SAFETY: it loads the 4 bytes of the reference, which are ordinary memory, and does nothing else.
-    unsafe {
-        core::arch::asm!(
-            "ldr {number:w}, [{bytes}]",
-            number = out(reg) number,
-            bytes = in(reg) bytes,
-            options(pure, readonly, nostack, preserves_flags),
-        );
-    }
-    number
+            // SAFETY: by the contract it loads bytes of the slice, which are ordinary memory, and does nothing else.
+            unsafe {
+                core::arch::asm!(
+                    $instruction,
+                    number = out(reg) number,
+                    bytes = in(reg) bytes.as_ptr(),
+                    at = in(reg) at,
+                    options(pure, readonly, nostack, preserves_flags),
+                );
+            }
+            // SAFETY: the instruction clears the bits above those that it loads. So the compiler need not do it again.
+            unsafe { core::hint::assert_unchecked(number <= <$number>::MAX.into()) };
+            // CAST: the line before says so.
+            number as $number
+        }
+    };
 }
 
-/// Returns 2 bytes as a number; see [`load_8`].
-#[inline(always)]
-pub(super) fn load_2(bytes: &[u8; 2]) -> u16 {
-    let number;
+load!(load_8, u64, "ldr {number}, [{bytes}, {at}]");
+load!(load_4, u32, "ldr {number:w}, [{bytes}, {at}]");
+load!(load_2, u16, "ldrh {number:w}, [{bytes}, {at}]");
 
-    // SAFETY: it loads the 2 bytes of the reference, which are ordinary memory, and does nothing else.
-    unsafe {
-        core::arch::asm!(
-            "ldrh {number:w}, [{bytes}]",
-            number = out(reg) number,
-            bytes = in(reg) bytes,
-            options(pure, readonly, nostack, preserves_flags),
-        );
-    }
-    number
-}
-
-/// Makes 8 bytes `number`; see [`load_8`].
+/// Makes 8 bytes `number`; see `load`.
 #[inline(always)]
 pub(super) fn store_8(bytes: &mut [u8; 8], number: u64) {
     // SAFETY: it stores to the 8 bytes of the reference, which are ordinary memory, and does nothing else.

@@ -9,8 +9,11 @@
 
 use super::{
     Atomic,
+    Pair,
     PairValue, //
 };
+
+pub(super) use super::set_by_exchange as set_pair;
 
 /// Adds `v`, wrapping around, to the word that is `BEHIND` words behind word `at` of `words`, by one `add` to memory without
 /// a `lock` prefix: no addition is lost to an interrupt of this CPU. The instruction adds both.
@@ -99,17 +102,14 @@ pub(super) fn local_cmpxchg(word: &Atomic<u64>, old: u64, new: u64) -> Result<u6
     }
 }
 
-/// Writes `new` if `words`, which must be aligned to 16 bytes, hold `old`, fully ordered; says whether they did. An address
-/// that is not aligned ends in a fault.
+/// Writes `new` if `pair` holds `old`, fully ordered; says whether it did.
 #[inline(always)]
-pub(super) fn cmpxchg_pair(words: &[Atomic<u64>; 2], old: PairValue, new: PairValue) -> bool {
-    let [first, _] = words;
-    let ptr: *mut u64 = first.as_ptr();
+pub(super) fn cmpxchg_pair(pair: &Pair, old: PairValue, new: PairValue) -> bool {
+    let ptr = core::ptr::from_ref(pair);
 
-    // SAFETY: `ptr` points to an array of two live `Atomic<u64>`, which is valid for a read and a write
-    // of 16 bytes. All other accesses to the words are atomic, and a locked instruction on 16 aligned
-    // bytes is atomic against accesses of any size; it would fault on an unaligned address, which the
-    // invariant of `Pair` excludes. The assembler does not accept `rbx` as an operand, so `xchg` saves
+    // SAFETY: `ptr` points to two live `Atomic<u64>`, which is valid for a read and a write of 16 bytes, and aligned to them,
+    // as the instruction wants it. All other accesses to the words are atomic, and a locked instruction on 16 aligned
+    // bytes is atomic against accesses of any size. The assembler does not accept `rbx` as an operand, so `xchg` saves
     // `rbx` in `rsi` and restores both without changing the flags, before the jump, too. Every operand
     // names its register, so the compiler cannot choose `rbx` for one.
     unsafe {
@@ -130,23 +130,25 @@ pub(super) fn cmpxchg_pair(words: &[Atomic<u64>; 2], old: PairValue, new: PairVa
     true
 }
 
-/// Returns 8 bytes as a number.
-#[inline(always)]
-pub(super) fn load_8(bytes: &[u8; 8]) -> u64 {
-    u64::from_ne_bytes(*bytes)
+/// Defines a function that returns bytes at an index as a number.
+macro_rules! load {
+    ($name:ident, $number:ty) => {
+        /// Returns the bytes at `at` as a number.
+        ///
+        /// # Safety
+        ///
+        /// As many as the number has must be there.
+        #[inline(always)]
+        pub(super) unsafe fn $name(bytes: &[u8], at: usize) -> $number {
+            // SAFETY: by the contract it reads bytes of the slice, in whatever place.
+            unsafe { bytes.as_ptr().add(at).cast::<$number>().read_unaligned() }
+        }
+    };
 }
 
-/// Returns 4 bytes as a number.
-#[inline(always)]
-pub(super) fn load_4(bytes: &[u8; 4]) -> u32 {
-    u32::from_ne_bytes(*bytes)
-}
-
-/// Returns 2 bytes as a number.
-#[inline(always)]
-pub(super) fn load_2(bytes: &[u8; 2]) -> u16 {
-    u16::from_ne_bytes(*bytes)
-}
+load!(load_8, u64);
+load!(load_4, u32);
+load!(load_2, u16);
 
 /// Makes 8 bytes `number`.
 #[inline(always)]

@@ -21,6 +21,7 @@ use crate::{
         local_inc,
         local_raise,
         Atomic,
+        Pair,
         Relaxed, //
     }, //
 };
@@ -328,7 +329,7 @@ impl<'a> Shard<'a> {
 
 impl<S, H> Map<S, H>
 where
-    S: Deref<Target = [Atomic<u64>]>,
+    S: Deref<Target = [Pair]>,
     H: KeyHash,
 {
     /// Returns what `cpu` writes on a hit. The caller is on that CPU and stays there.

@@ -52,7 +52,7 @@ const _: () = assert!(STR_SLOT / 8 < 1 << LEN_BITS && STACK_DEPTH < 1 << LEN_BIT
 
 /// A number that may be unset: a value, and a meta word with version and [`SET`].
 ///
-/// It borrows two of an element's aux words and needs no lock. Every change takes effect atomically, with a
+/// It borrows a pair of an element's aux words and needs no lock. Every change takes effect atomically, with a
 /// compare-exchange of both words.
 ///
 /// # Invariants
@@ -64,13 +64,10 @@ const _: () = assert!(STR_SLOT / 8 < 1 << LEN_BITS && STACK_DEPTH < 1 << LEN_BIT
 /// # Examples
 ///
 /// ```
-/// use rust_hist::{sync::Atomic, tracing_map::NumCell};
+/// use rust_hist::{sync::Pair, tracing_map::NumCell};
 ///
-/// #[repr(align(16))]
-/// struct Aligned([Atomic<u64>; 2]);
-///
-/// let words = Aligned([Atomic::<u64>::new(0), Atomic::<u64>::new(0)]);
-/// let ts0 = NumCell::new(&words.0).ok_or("not aligned")?;
+/// let pair = Pair::zero();
+/// let ts0 = NumCell::new(&pair);
 ///
 /// assert_eq!(ts0.read(), None);
 /// ts0.set(1500);
@@ -82,7 +79,7 @@ const _: () = assert!(STR_SLOT / 8 < 1 << LEN_BITS && STACK_DEPTH < 1 << LEN_BIT
 /// ```
 #[derive(Clone, Copy)]
 pub struct NumCell<'a> {
-    pair: Pair<'a>,
+    pair: &'a Pair,
 }
 
 /// The number that [`NumCell::consume`] has unset. A plain value.
@@ -115,18 +112,18 @@ impl<'a> NumCell<'a> {
     /// The number of its words.
     pub const WORDS: usize = 2;
 
-    /// Returns the variable in the first two of `words`; `None` if there are fewer, or if they are not
-    /// aligned to 16 bytes.
+    /// Returns the variable in `pair`.
     #[inline(always)]
-    pub fn new(words: &'a [Atomic<u64>]) -> Option<Self> {
-        Self::at(words, 0)
+    pub fn new(pair: &'a Pair) -> Self {
+        Self { pair }
     }
 
-    /// Returns the variable in the two of `words` from `at` on; `None` if there are fewer, or if they are
-    /// not aligned to 16 bytes.
+    /// Returns the variable whose first word is word `at` of those of an element, an even number; `None` if it has none
+    /// there.
     #[inline(always)]
-    pub fn at(words: &'a [Atomic<u64>], at: u16) -> Option<Self> {
-        Pair::at(words, at).map(|pair| Self { pair })
+    pub fn at(aux: &'a [Pair], at: u16) -> Option<Self> {
+        debug_assert!(at % 2 == 0 || at == u16::MAX);
+        aux.get(usize::from(at / 2)).map(Self::new)
     }
 
     /// Replaces the words by what `change` returns for them; leaves them if that is `None`. Returns the words before and
@@ -152,12 +149,8 @@ impl<'a> NumCell<'a> {
     /// Sets the number.
     #[inline]
     pub fn set(&self, value: u64) {
-        self.change(|old| {
-            Some(PairValue {
-                value,
-                meta: next(old.meta) | SET,
-            })
-        });
+        // INVARIANT: increments the version.
+        self.pair.set(value, NUM_VERSION, SET);
     }
 
     /// Returns the number, or `None` if it is not set.

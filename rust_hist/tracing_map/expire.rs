@@ -37,7 +37,7 @@ use super::{
 };
 use crate::{
     limits::KEY_WORDS_MAX,
-    sync::Atomic, //
+    sync::Pair, //
 };
 use core::ops::Deref;
 
@@ -61,7 +61,7 @@ pub struct Left {
 
 impl<S, H> Map<S, H>
 where
-    S: Deref<Target = [Atomic<u64>]>,
+    S: Deref<Target = [Pair]>,
     H: KeyHash,
 {
     /// Counts the starts that nobody has ended: those that were overwritten, and the last ones of their elements, by whether
@@ -70,7 +70,7 @@ where
     pub fn left<'m>(
         &self,
         younger: impl Iterator<Item = &'m Self> + Clone,
-        starts: impl Fn(&[Atomic<u64>], u64) -> Starts,
+        starts: impl Fn(&[Pair], u64) -> Starts,
     ) -> Left
     where
         Self: 'm,

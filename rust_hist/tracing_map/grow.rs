@@ -43,7 +43,7 @@ use crate::{
     },
     sync::{
         Acquire,
-        Atomic,
+        Pair,
         Relaxed, //
     }, //
 };
@@ -57,7 +57,7 @@ const SLOTS: usize = 256;
 
 impl<S, H> Map<S, H>
 where
-    S: Deref<Target = [Atomic<u64>]>,
+    S: Deref<Target = [Pair]>,
     H: KeyHash,
 {
     /// Returns whether another map is to take the place of this one. Goes through the slots: of the elements that were
@@ -98,7 +98,7 @@ where
         slots: Range<usize>,
         cpu: u32,
         fixed: u16,
-        carry: impl Fn(&[Atomic<u64>], &[Atomic<u64>]),
+        carry: impl Fn(&[Pair], &[Pair]),
     ) {
         let shard = self.shard(cpu);
         let mut sums = [0; SUM_WORDS_MAX];
@@ -165,7 +165,7 @@ where
                 Some(found)
             }
             Err(at) => self.put(key, hash, at, elt, |aux| {
-                for (to, from) in aux.iter().zip(old.aux(elt)).take(fixed.into()) {
+                for (to, from) in aux.iter().zip(Pair::words(old.aux(elt))).take(fixed.into()) {
                     // ORDERING: the slots that name the elements were read with `Acquire`, and will be published with
                     // `Release`.
                     to.store(from.load(Relaxed), Relaxed);

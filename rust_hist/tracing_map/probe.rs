@@ -17,7 +17,7 @@
 use super::{
     account::Shard,
     key::Key,
-    no_words,
+    no_pairs,
     pool::Pool,
     shape::CONTROL_WORDS,
     slot::Slot,
@@ -29,6 +29,7 @@ use super::{
 use crate::sync::{
     Acquire,
     Atomic,
+    Pair,
     Release, //
 };
 use core::ops::Deref;
@@ -74,16 +75,16 @@ enum End {
 
 /// Returns where words are, for [`MapView::aux_from`]. It is a number to compare, and no access is made by it.
 #[inline(always)]
-pub fn address_of(words: &[Atomic<u64>]) -> u64 {
+pub fn address_of(aux: &[Pair]) -> u64 {
     // CAST: an address has 64 bits at most.
-    words.as_ptr().addr() as u64
+    aux.as_ptr().addr() as u64
 }
 
 /// A map and its words: the compiler would read the address of the words again from the map after each addition. A view;
 /// it is as cheap to copy as a slice.
 pub struct MapView<'m, S, H> {
     map: &'m Map<S, H>,
-    words: &'m [Atomic<u64>],
+    pairs: &'m [Pair],
 }
 
 impl<S, H> Clone for MapView<'_, S, H> {
@@ -96,15 +97,20 @@ impl<S, H> Copy for MapView<'_, S, H> {}
 
 impl<'m, S, H> MapView<'m, S, H>
 where
-    S: Deref<Target = [Atomic<u64>]>,
+    S: Deref<Target = [Pair]>,
     H: KeyHash,
 {
     #[inline(always)]
     pub(super) fn new(map: &'m Map<S, H>) -> Self {
         Self {
             map,
-            words: map.words(),
+            pairs: &map.storage,
         }
+    }
+
+    #[inline(always)]
+    fn words(self) -> &'m [Atomic<u64>] {
+        Pair::words(self.pairs)
     }
 
     /// Returns the shape of the map.
@@ -129,17 +135,17 @@ where
     /// of the map [has a shard of its own](Shape::per_cpu).
     #[inline(always)]
     pub fn shard(self, cpu: u32, may_share: bool) -> Shard<'m> {
-        Shard::new(self.words, self.shape(), cpu, may_share)
+        Shard::new(self.words(), self.shape(), cpu, may_share)
     }
 
-    /// Returns the aux words of an element; none if the map has no such element.
+    /// Returns the aux words of an element, two by two; none if the map has no such element.
     #[inline(always)]
-    pub fn aux(self, elt: Elt) -> &'m [Atomic<u64>] {
+    pub fn aux(self, elt: Elt) -> &'m [Pair] {
         let (at, end) = self.aux_at(elt);
 
-        match self.words.get(at..end) {
+        match self.pairs.get(at..end) {
             Some(aux) => aux,
-            None => no_words(),
+            None => no_pairs(),
         }
     }
 
@@ -148,35 +154,34 @@ where
     ///
     /// No other map has them while the caller may still use the one that it has the address from.
     #[inline(always)]
-    pub fn aux_from(self, address: u64) -> Option<&'m [Atomic<u64>]> {
+    pub fn aux_from(self, address: u64) -> Option<&'m [Pair]> {
         // Those of another map come out as an index behind the end: no two maps share words.
-        let bytes = address.wrapping_sub(address_of(self.words));
-        let at = usize::try_from(bytes).ok()? / size_of::<Atomic<u64>>();
+        let bytes = address.wrapping_sub(address_of(self.pairs));
+        let at = usize::try_from(bytes).ok()? / size_of::<Pair>();
 
         // OVERFLOW: then it ends before it begins, and is not inside.
-        self.words
-            .get(at..at.wrapping_add(self.map.shape.aux_words))
+        self.pairs
+            .get(at..at.wrapping_add(self.map.shape.aux_pairs.into()))
     }
 
     /// Calls `then` with the aux words of an element, if the map has it. There is no choice between two addresses in
     /// it, as the compiler makes of an [`Option`].
     #[inline(always)]
-    pub fn with_aux(self, elt: Elt, then: impl FnOnce(&'m [Atomic<u64>])) {
+    pub fn with_aux(self, elt: Elt, then: impl FnOnce(&'m [Pair])) {
         let (at, end) = self.aux_at(elt);
 
-        if end <= self.words.len() {
-            then(self.words.get(at..end).unwrap_or(&[]));
+        if end <= self.pairs.len() {
+            then(self.pairs.get(at..end).unwrap_or(&[]));
         }
     }
 
-    /// Returns where the aux words of an element begin and end.
+    /// Returns where the aux words of an element begin and end, counted in pairs.
     #[inline(always)]
     fn aux_at(self, elt: Elt) -> (usize, usize) {
-        // CAST: no shape has more of either, see `AUX_WORDS_MAX`. So the compiler sees that no sum below overflows,
-        // and looks at the end alone.
-        let len = usize::from(self.map.shape.aux_words as u16);
-        let first = self.map.shape.aux_at as u32;
-        // OVERFLOW: below the number of words, since the index is less than that of elements.
+        // Numbers so short that the compiler sees that no sum below overflows, and looks at the end alone.
+        let len = usize::from(self.map.shape.aux_pairs);
+        let first = self.map.shape.aux_pairs_at;
+        // OVERFLOW: below the number of pairs, since the index is less than that of elements.
         let at = elt.index().wrapping_mul(len).wrapping_add(first as usize);
 
         (at, at.wrapping_add(len))
@@ -199,7 +204,7 @@ where
     /// Says whether the element of a slot has this key, whose hash is `hash`.
     #[inline(always)]
     fn holds<K: Key>(self, slot: Slot, elt: Elt, key: &K, hash: u64) -> bool {
-        (K::WORDS.is_some() || slot.has_hash(hash)) && key.is_at(self.words, self.place::<K>(elt))
+        (K::WORDS.is_some() || slot.has_hash(hash)) && key.is_at(self.words(), self.place::<K>(elt))
     }
 
     /// Walks along the slots of a key with this hash, up to the last one of the table.
@@ -208,7 +213,7 @@ where
         // OVERFLOW: the number of a slot is at most `slot_mask`.
         let mut at = CONTROL_WORDS.wrapping_add(self.map.shape.home(hash));
 
-        while let Some(slot) = self.words.get(at) {
+        while let Some(slot) = self.words().get(at) {
             // ORDERING: pairs with `Release` in `publish`; the key of the element is visible.
             let slot = Slot(slot.load(Acquire));
             let Some(elt) = slot.elt() else {
@@ -244,13 +249,13 @@ where
     /// Says whether all elements are taken, seen from a slot that was free.
     #[inline(always)]
     fn is_full_at(self, at: usize) -> bool {
-        if !Pool::new(self.words, self.shape()).is_empty() {
+        if !Pool::new(self.words(), self.shape()).is_empty() {
             return false;
         }
         // The last element may have gone to this very key meanwhile, and then into this slot.
         //
         // ORDERING: pairs with `Release` in `publish`; the `Acquire` of `is_empty` keeps this look after that one.
-        self.words
+        self.words()
             .get(CONTROL_WORDS.wrapping_add(at))
             .is_some_and(|slot| Slot(slot.load(Acquire)).elt().is_none())
     }
@@ -271,7 +276,7 @@ where
 /// The cold functions. They take `&Map`, which is one register, so that the fast path keeps its [`MapView`] in registers.
 impl<S, H> Map<S, H>
 where
-    S: Deref<Target = [Atomic<u64>]>,
+    S: Deref<Target = [Pair]>,
     H: KeyHash,
 {
     /// Returns the element of `key`, looked for from slot `at` on and around the end of the table; else the free slot
@@ -361,7 +366,7 @@ where
             self.view().place::<K>(elt),
             self.shape.key_words,
         ));
-        init(self.aux(elt));
+        init(Pair::words(self.aux(elt)));
 
         let found = self.publish(key, hash, at, elt);
         if found != Some(elt) {

@@ -29,6 +29,7 @@ use crate::{
     limits::KEY_WORDS_MAX,
     sync::{
         Atomic,
+        Pair,
         Relaxed, //
     }, //
 };
@@ -47,14 +48,14 @@ fn clear(words: &[Atomic<u64>]) {
 
 impl<S, H> Map<S, H>
 where
-    S: Deref<Target = [Atomic<u64>]>,
+    S: Deref<Target = [Pair]>,
     H: KeyHash,
 {
     /// Copies all rows to `to`, which has [`Map::used`] times as many words as a row, and returns their number. No
     /// insertion may be under way: the rows are then exactly those of [`Map::copy_rows`].
     pub fn copy_settled_rows<F>(&self, to: &mut [u64], copy_aux: F) -> usize
     where
-        F: Fn(&[Atomic<u64>], &mut [u64]),
+        F: Fn(&[Pair], &mut [u64]),
     {
         self.copy(self.used(), to, copy_aux, |map, row_words, rows| {
             map.mark_settled(row_words, rows);
@@ -74,7 +75,7 @@ where
         let of_elts = |at: usize, words: usize| part(self.words(), at, used.wrapping_mul(words));
         clear(part(self.words(), 0, CONTROL_WORDS));
         clear(of_elts(shape.keys_at, shape.key_words));
-        clear(of_elts(shape.aux_at, shape.aux_words));
+        clear(of_elts(shape.aux_at(), shape.aux_words()));
         for shard in 0..shape.shards {
             let at = shard
                 .wrapping_mul(shape.shard_words)

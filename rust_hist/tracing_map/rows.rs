@@ -19,6 +19,7 @@ use crate::{
     sync::{
         Acquire,
         Atomic,
+        Pair,
         Relaxed, //
     }, //
 };
@@ -36,9 +37,9 @@ use core::ops::Deref;
 ///
 /// ```
 /// use rust_hist::{
-///     sync::Atomic,
+///     sync::Pair,
 ///     tracing_map::{
-///         copy_words,
+///         copy_pairs,
 ///         sort::{row_of, sort, Column, SortEntry, SortKey},
 ///         Dimensions, Map, Rows, SeededHash, Shape,
 ///     },
@@ -46,8 +47,8 @@ use core::ops::Deref;
 ///
 /// let dimensions = Dimensions { bits: 7, key_words: 1, sums: 1, ..Dimensions::default() };
 /// let shape = Shape::new(dimensions, 1).ok_or("out of range")?;
-/// let words: Vec<_> = (0..shape.words()).map(|_| Atomic::<u64>::new(0)).collect();
-/// let map = Map::new(shape, words, SeededHash::default()).ok_or("too little memory")?;
+/// let storage: Vec<_> = (0..shape.pairs()).map(|_| Pair::zero()).collect();
+/// let map = Map::new(shape, storage, SeededHash::default()).ok_or("too little memory")?;
 ///
 /// for key in [7, 8, 9, 8] {
 ///     let elt = map.insert(&[key], |_aux| ()).ok_or("full")?;
@@ -55,7 +56,7 @@ use core::ops::Deref;
 /// }
 ///
 /// let mut copy = vec![0; map.used() * shape.row_words()];
-/// let len = map.copy_rows(map.used(), &mut copy, copy_words);
+/// let len = map.copy_rows(map.used(), &mut copy, copy_pairs);
 /// let rows = Rows::new(&shape, &copy, len);
 /// let mut order = vec![SortEntry::default(); rows.len()];
 /// let by_hits = SortKey { column: Column::Sum(0), descending: true };
@@ -121,7 +122,7 @@ impl<'a> Rows<'a> {
             // OVERFLOW: at most the length of `words`.
             words: words.get(..len.wrapping_mul(row_words)).unwrap_or(&[]),
             key_words: shape.key_words,
-            aux_words: shape.aux_words,
+            aux_words: shape.aux_words(),
             row_words,
             len,
         }
@@ -217,6 +218,11 @@ impl<'a> Rows<'a> {
     }
 }
 
+/// [`copy_words`] of the aux words of an element.
+pub fn copy_pairs(from: &[Pair], to: &mut [u64]) {
+    copy_words(Pair::words(from), to);
+}
+
 /// Copies words one by one. The copy is consistent only if no other context changes them.
 pub fn copy_words(from: &[Atomic<u64>], to: &mut [u64]) {
     for (to, from) in to.iter_mut().zip(from) {
@@ -228,7 +234,7 @@ pub fn copy_words(from: &[Atomic<u64>], to: &mut [u64]) {
 
 impl<S, H> Map<S, H>
 where
-    S: Deref<Target = [Atomic<u64>]>,
+    S: Deref<Target = [Pair]>,
     H: KeyHash,
 {
     /// Copies the elements with an index below `limit` to `to` and returns their number.
@@ -236,14 +242,14 @@ where
     /// If `limit` is the result of [`Map::used`] and `to` has `limit * row_words()` words, every key is
     /// copied whose insertion was complete when `used` was called. Hits go on meanwhile: each word of a row
     /// is what its source was at some time during the call. `copy_aux` copies the aux words of an element;
-    /// [`copy_words`] is enough for those that do not change.
+    /// [`copy_pairs`] is enough for those that do not change.
     ///
     /// The slots are in the order of hashes, so copying in that order would access the elements, and each
     /// shard, at random. Therefore the slots are only read to mark the elements, which are then copied in
     /// the order of memory.
     pub fn copy_rows<F>(&self, limit: usize, to: &mut [u64], copy_aux: F) -> usize
     where
-        F: Fn(&[Atomic<u64>], &mut [u64]),
+        F: Fn(&[Pair], &mut [u64]),
     {
         self.copy(limit, to, copy_aux, |map, row_words, rows| {
             map.mark(row_words, rows, map.published(), MARKED);
@@ -259,7 +265,7 @@ where
         mark: impl FnOnce(&Self, usize, &mut [u64]),
     ) -> usize
     where
-        F: Fn(&[Atomic<u64>], &mut [u64]),
+        F: Fn(&[Pair], &mut [u64]),
     {
         let row_words = self.shape().row_words().max(1);
         let limit = to.len().checked_div(row_words).unwrap_or(0).min(limit);
@@ -314,7 +320,7 @@ where
     /// The word of the first sum of a row becomes the index of its element.
     fn copy_marked<F>(&self, row_words: usize, rows: &mut [u64], copy_aux: F) -> usize
     where
-        F: Fn(&[Atomic<u64>], &mut [u64]),
+        F: Fn(&[Pair], &mut [u64]),
     {
         let shape = self.shape();
         let mark_at = shape.sums_in_row();
@@ -336,7 +342,7 @@ where
             let Some((key, rest)) = row.split_at_mut_checked(shape.key_words) else {
                 break;
             };
-            let Some((aux, sums)) = rest.split_at_mut_checked(shape.aux_words) else {
+            let Some((aux, sums)) = rest.split_at_mut_checked(shape.aux_words()) else {
                 break;
             };
             copy_words(self.key(elt), key);

@@ -54,12 +54,6 @@ const _: () = {
     assert!(COMM_LEN / 8 + VARS_MAX * (string + 1) + ACTIONS_MAX * 2 + saved <= AUX_WORDS_MAX);
 };
 
-// `Map::aux` counts these by 16 bits, and what is before them by 32.
-const _: () = {
-    let before = ((SLOTS_PER_ELT + KEY_WORDS_MAX) << GROWN_BITS_MAX) + CONTROL_WORDS + 1;
-    assert!(AUX_WORDS_MAX <= u16::MAX as usize && before <= u32::MAX as usize);
-};
-
 /// Bytes of an entry in the C implementation, without its key. An entry with a key of 8 bytes and one value
 /// was measured to take 208 bytes, and 242 with an allocator that needs more for each of its five blocks.
 const C_BYTES_LESS_KEY: usize = 200;
@@ -84,7 +78,6 @@ const MORE_SHARDS: usize = 64;
 /// - `cpu_shift` is 0 iff each CPU has a shard of its own.
 /// - The offsets and `words` describe the layout above for these dimensions.
 /// - `words` is at most `most_words`, unless one shard alone takes more, and less than 2^32.
-/// - `aux_at` and `aux_words` are even, as [`crate::sync::Pair`] needs it.
 ///
 /// # Examples
 ///
@@ -110,14 +103,15 @@ pub struct Shape {
     pub(super) slot_mask: usize,
     pub(super) hash_shift: u32,
     pub(super) key_words: usize,
-    pub(super) aux_words: usize,
+    /// The aux words of an element, counted in pairs, and where those of the first one are.
+    pub(super) aux_pairs: u16,
+    pub(super) aux_pairs_at: u32,
     pub(super) sums: usize,
     /// How the words of an element are merged over the shards.
     pub(super) merge: Merge,
     pub(super) shards: usize,
     pub(super) cpu_shift: u32,
     pub(super) keys_at: usize,
-    pub(super) aux_at: usize,
     pub(super) shards_at: usize,
     pub(super) shard_words: usize,
     words: usize,
@@ -251,7 +245,7 @@ impl Shape {
 
         // INVARIANT: `last_cpu >> cpu_shift` is the last shard, so the shards are enough for all CPUs. The
         // shift is 0 iff there are as many shards as CPUs. The offsets were computed in the order of the
-        // layout, `aux_at` was rounded up to an even number, and `aux_words` was checked to be even.
+        // layout, `aux_at` was rounded up to an even number, and `aux_words` was checked to be even, so halves are exact.
         Some(Self {
             elts,
             full_at: if is_replaced || others {
@@ -265,13 +259,13 @@ impl Shape {
             slot_mask: slots.checked_sub(1)?,
             hash_shift: u64::BITS.checked_sub(slots.ilog2())?,
             key_words,
-            aux_words,
+            aux_pairs: u16::try_from(aux_words / 2).ok()?,
+            aux_pairs_at: u32::try_from(aux_at / 2).ok()?,
             sums,
             merge,
             shards,
             cpu_shift,
             keys_at,
-            aux_at,
             shards_at,
             shard_words,
             words,
@@ -282,6 +276,11 @@ impl Shape {
     /// Returns the number of 64-bit words of memory that the map needs, all of which must be 0.
     pub fn words(&self) -> usize {
         self.words
+    }
+
+    /// Returns in how many [pairs](crate::sync::Pair) of words they are.
+    pub fn pairs(&self) -> usize {
+        self.words.div_ceil(2)
     }
 
     /// Returns the maximum bytes that the map's allocation may have, including what it is rounded up by.
@@ -340,12 +339,22 @@ impl Shape {
         self.cpu_shift == 0
     }
 
+    /// Returns the number of aux words of an element.
+    pub fn aux_words(&self) -> usize {
+        // OVERFLOW: at most 8192.
+        usize::from(self.aux_pairs).wrapping_mul(2)
+    }
+
+    /// Returns the index of the first aux word of the first element.
+    pub(super) fn aux_at(&self) -> usize {
+        // CAST: less than the number of words.
+        (self.aux_pairs_at as usize).wrapping_mul(2)
+    }
+
     /// Returns the words of a row copied out of the map: key, aux, sums.
     pub fn row_words(&self) -> usize {
         // OVERFLOW: a key has at most 129 words, the aux part at most 8192, and there are at most 81 sums.
-        self.key_words
-            .wrapping_add(self.aux_words)
-            .wrapping_add(self.sums)
+        self.sums_in_row().wrapping_add(self.sums)
     }
 
     /// Returns the number of sums of a row.
@@ -356,7 +365,7 @@ impl Shape {
     /// Returns the index of the first sum in a row.
     pub(super) fn sums_in_row(&self) -> usize {
         // OVERFLOW: a key has at most 129 words, and the aux part at most 8192.
-        self.key_words.wrapping_add(self.aux_words)
+        self.key_words.wrapping_add(self.aux_words())
     }
 
     /// Returns the number of the slot where the keys of a hash begin.

@@ -130,22 +130,18 @@ pub enum Tracked {
     Lost,
 }
 
-/// Returns the number tracked in `words` from `at` on, or 0 if no hit has stored one.
+/// Returns the number that is tracked where [`TrackCell::new`] finds it, or 0 if no hit has stored one. It may be outdated at
+/// once: [`TrackCell::update`] compares again.
 #[inline(always)]
-pub fn track_value(words: &[Atomic<u64>], at: usize) -> u64 {
-    // ORDERING: pairs with the full ordering of `Pair::cmpxchg` in `TrackCell`. The number may be outdated at once:
-    // `TrackCell::update` compares again.
-    words.get(at).map_or(0, |value| value.load(Acquire))
+pub fn track_value(aux: &[Pair], at: u16) -> u64 {
+    aux.get(usize::from(at / 2)).map_or(0, Pair::value)
 }
 
-/// Says whether a hit has stored the number tracked in `words` from `at` on.
+/// Says whether a hit has stored that number.
 #[inline(always)]
-pub fn is_tracked(words: &[Atomic<u64>], at: usize) -> bool {
-    // ORDERING: pairs with the full ordering of `Pair::cmpxchg` in `TrackCell`: the number is there.
-    // OVERFLOW: an index.
-    words
-        .get(at.wrapping_add(1))
-        .is_some_and(|meta| meta.load(Acquire) & FIRED != 0)
+pub fn is_tracked(aux: &[Pair], at: u16) -> bool {
+    aux.get(usize::from(at / 2))
+        .is_some_and(|pair| pair.meta() & FIRED != 0)
 }
 
 /// A tracked number and its row.
@@ -163,16 +159,13 @@ pub fn is_tracked(words: &[Atomic<u64>], at: usize) -> bool {
 ///
 /// ```
 /// use rust_hist::{
-///     sync::Atomic,
+///     sync::Pair,
 ///     tracing_map::{TrackCell, Tracked, When},
 /// };
 ///
-/// #[repr(align(16))]
-/// struct Aligned([Atomic<u64>; 5]);
-///
 /// // Two words for the number, and three rows of one word.
-/// let words = Aligned(core::array::from_fn(|_| Atomic::<u64>::new(0)));
-/// let max = TrackCell::new(&words.0, 1).ok_or("too few words")?;
+/// let words: [Pair; 3] = core::array::from_fn(|_| Pair::zero());
+/// let max = TrackCell::new(&words, 0, 1).ok_or("too few words")?;
 /// let mut row = [0];
 ///
 /// assert_eq!(max.update(&When::Larger, 10, |row| row.put(0, 42)), Tracked::Stored);
@@ -182,7 +175,7 @@ pub fn is_tracked(words: &[Atomic<u64>], at: usize) -> bool {
 /// ```
 #[derive(Clone, Copy)]
 pub struct TrackCell<'a> {
-    pair: Pair<'a>,
+    pair: &'a Pair,
     rows: &'a [Atomic<u64>],
     row_words: usize,
 }
@@ -196,12 +189,13 @@ fn claim_of(row: u64) -> u64 {
 }
 
 impl<'a> TrackCell<'a> {
-    /// Returns the tracked value in `words`, with rows of `row_words` words; `None` if there are too few
-    /// words, or if they are not aligned to 16 bytes.
+    /// Returns the tracked value whose first word is word `at` of those of an element, an even number, with rows of
+    /// `row_words` words; `None` if there are too few words.
     #[inline(always)]
-    pub fn new(words: &'a [Atomic<u64>], row_words: usize) -> Option<Self> {
-        let pair = Pair::new(words)?;
-        let rows = words.get(2..)?.get(..row_words.checked_mul(TRACK_ROWS)?)?;
+    pub fn new(aux: &'a [Pair], at: u16, row_words: usize) -> Option<Self> {
+        debug_assert!(at % 2 == 0);
+        let (pair, rows) = aux.get(usize::from(at / 2)..)?.split_first()?;
+        let rows = Pair::words(rows).get(..row_words.checked_mul(TRACK_ROWS)?)?;
 
         Some(Self {
             pair,

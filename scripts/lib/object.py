@@ -190,7 +190,7 @@ class Object:
         for line in self.tool("llvm-objdump", "-t", self.path).splitlines():
             if m := re.match(r"([0-9a-f]+) .{6}F \.text\s+([0-9a-f]+) (?:\.hidden )?(\S+)$", line):
                 symbols.append((m[3], int(m[1], 16), int(m[2], 16)))
-        ends = {name: start + size for name, start, size in symbols}
+        self.ends = ends = {name: start + size for name, start, size in symbols}
         replacements = self.machine.replacements(self)
         name, body = None, None
         for line in self.tool("llvm-objdump", "-dr", "--no-show-raw-insn", "--section=.text", self.path).splitlines():
@@ -206,7 +206,9 @@ class Object:
             elif m := re.match(r"\s+([0-9a-f]+):\s+(.*\S)", line):
                 address, text = int(m[1], 16), re.sub(r"\s+", " ", m[2])
                 if address in replacements:
-                    body = self.functions[self.holder(replacements[address])]
+                    # Whose code it is the compiler says of what it takes the place of.
+                    address = replacements[address]
+                    body = self.functions[self.holder(address)]
                 elif address < ends[name]:
                     body = self.functions[name]
                 else:
@@ -238,8 +240,10 @@ class Object:
                 else:
                     yield address, text, base, base in self.functions
             m = self.machine.direct.match(text)
-            if m and not relocations:
-                yield address, text, self.holder(int(m[1], 16)), True
+            holder = self.holder(int(m[1], 16)) if m and not relocations else None
+            # What lies between functions is another way for one instruction of this one.
+            if holder and int(m[1], 16) < self.ends[holder]:
+                yield address, text, holder, True
 
     def inlined(self, addresses):
         """Returns for each address the functions whose code it is, the innermost first."""

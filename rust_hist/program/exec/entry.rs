@@ -17,6 +17,7 @@ use crate::{
     },
     sync::{
         Atomic,
+        Pair,
         Relaxed, //
     },
     tracing_map::{
@@ -120,7 +121,7 @@ impl Program {
     /// Returns what has become of the `begun` starts of an entry with these extra words, each of which has set all
     /// variables. One has ended when one of those that are numbers was taken; some may never be, since nothing is computed
     /// of them. Where some ends take one of them and some another one, those count that are taken most often.
-    pub fn starts(&self, aux: &[Atomic<u64>], begun: u64) -> Starts {
+    pub fn starts(&self, aux: &[Pair], begun: u64) -> Starts {
         let numbers = self.plan.vars.iter().filter(|var| var.is_number());
         // Those that are stored nowhere say nothing.
         let mut cells = numbers.filter_map(|var| NumCell::at(aux, var.at));
@@ -137,7 +138,7 @@ impl Program {
     /// Carries the variables and tracked values of an entry over to one of a larger map, by their extra words: for the
     /// thread that grows the table, when no hit uses the old map as the only one. It waits for hits that are writing all
     /// rows of a tracked value: they are on other CPUs, or over.
-    pub fn carry(&self, new: &[Atomic<u64>], old: &[Atomic<u64>]) {
+    pub fn carry(&self, new: &[Pair], old: &[Pair]) {
         for var in self.plan.vars.iter().filter(|var| var.is_number()) {
             Moving::new(NumCell::at(new, var.at), NumCell::at(old, var.at)).carry();
         }
@@ -157,11 +158,11 @@ impl Program {
 
     /// Copies what a reader wants to see of an entry's extra words to the same places of `to`, of
     /// the same length: the task's name, and for each tracked value what [`track_row`] finds there.
-    pub fn copy_aux(&self, from: &[Atomic<u64>], to: &mut [u64]) {
+    pub fn copy_aux(&self, from: &[Pair], to: &mut [u64]) {
         to.fill(0);
         if self.needs_comm() {
             let comm = to.get_mut(..COMM_WORDS).unwrap_or(&mut []);
-            copy_words(from, comm);
+            copy_words(Pair::words(from), comm);
         }
         for track in self.actions().iter().filter_map(|action| action.track) {
             let at = usize::from(track.at);
@@ -262,20 +263,17 @@ fn save_string(step: &VarStep, text: Op, record: &[u8], to: WordWriter<'_>) -> u
 impl Track {
     /// The tracked value in the extra words of an entry.
     #[inline(always)]
-    fn cell<'a>(&self, aux: &'a [Atomic<u64>]) -> Option<TrackCell<'a>> {
-        TrackCell::new(
-            aux.get(usize::from(self.at)..)?,
-            usize::from(self.row_words),
-        )
+    fn cell<'a>(&self, aux: &'a [Pair]) -> Option<TrackCell<'a>> {
+        TrackCell::new(aux, self.at, self.row_words.into())
     }
 }
 
 impl Action {
     /// The value that the handler keeps at this moment.
     #[inline(always)]
-    fn tracked_in(&self, aux: &[Atomic<u64>]) -> u64 {
+    fn tracked_in(&self, aux: &[Pair]) -> u64 {
         match self.track {
-            Some(track) => track_value(aux, usize::from(track.at)),
+            Some(track) => track_value(aux, track.at),
             None => 0,
         }
     }
@@ -327,13 +325,13 @@ impl<'h, 'c: 'h, C: Context<'c>> Hit<'h, 'c, C> {
             } else {
                 match var.text.source() {
                     TextSource::Record(text) if const { STEPS & VARS_TEXT != 0 } => {
-                        var.set_text(text, aux, record);
+                        var.set_text(text, self.words(), record);
                     }
                     TextSource::Task(task) if const { STEPS & VARS_NAME != 0 } => {
-                        var.set_name(aux, self.task_name(task));
+                        var.set_name(self.words(), self.task_name(task));
                     }
                     TextSource::Variable(n) if const { STEPS & VARS_OTHER != 0 } => {
-                        if let Some(to) = var.text_words(aux) {
+                        if let Some(to) = var.text_words(self.words()) {
                             // No words are a variable that is not set.
                             set_copy(to, var.kind, self.foreign_words(n).unwrap_or(&[]));
                         }
@@ -341,8 +339,8 @@ impl<'h, 'c: 'h, C: Context<'c>> Hit<'h, 'c, C> {
                     // A copy, so that what a hit has needs no place in memory where there is no such variable.
                     _ if const { STEPS & VARS_OTHER != 0 } => { *self }.set_any_stack(var),
                     _ if const { STEPS & VARS_STACK != 0 } => {
-                        if let Some(words) = var.text_words(aux) {
-                            self.set_stack(words);
+                        if let Some(to) = var.text_words(self.words()) {
+                            self.set_stack(to);
                         }
                     }
                     _ => (),
@@ -357,7 +355,7 @@ impl<'h, 'c: 'h, C: Context<'c>> Hit<'h, 'c, C> {
         let mut name = [0; COMM_WORDS];
 
         if op == Op::EntryComm {
-            copy_words(self.aux.get(..COMM_WORDS).unwrap_or(&[]), &mut name);
+            copy_words(self.words().get(..COMM_WORDS).unwrap_or(&[]), &mut name);
         } else {
             let mut comm = [0; COMM_LEN];
 
@@ -436,7 +434,7 @@ impl<'h, 'c: 'h, C: Context<'c>> Hit<'h, 'c, C> {
     fn has_tracked(&self, action: &Action) -> bool {
         // Mostly it is. A copy, so that what a hit has needs no place in memory then.
         action.track.is_none_or(|track| {
-            is_tracked(self.aux, track.at.into()) || { *self }.take_over(action, &track).is_none()
+            is_tracked(self.aux, track.at) || { *self }.take_over(action, &track).is_none()
         })
     }
 
@@ -523,7 +521,7 @@ impl<'h, 'c: 'h, C: Context<'c>> Hit<'h, 'c, C> {
         let mut room = [0; KEY_WORDS_MAX];
 
         self.cx
-            .snapshot(when, value, self.copy_key(&mut room), self.aux);
+            .snapshot(when, value, self.copy_key(&mut room), self.words());
     }
 
     /// Copies the key of the entry to `room`.
@@ -616,7 +614,7 @@ impl<'h, 'c: 'h, C: Context<'c>> Hit<'h, 'c, C> {
     #[inline(never)]
     fn set_any_stack(&self, var: &VarStep) {
         let field = self.cx.program().vars().get(usize::from(var.n));
-        let (Some(words), Some(var)) = (var.text_words(self.aux), field) else {
+        let (Some(words), Some(var)) = (var.text_words(self.words()), field) else {
             return;
         };
 
@@ -674,16 +672,15 @@ impl<'h, 'c: 'h, C: Context<'c>> Hit<'h, 'c, C> {
         let source = cx.source(of.table)?;
         let in_older = || older_than(cx, source).find_map(|older| cx.view(older).aux_from(address));
 
-        Some(
-            of.cell
-                .of(cx.view(source).aux_from(address).or_else(in_older)?),
-        )
+        Some(of.cell.of(Pair::words(
+            cx.view(source).aux_from(address).or_else(in_older)?,
+        )))
     }
 
     /// The words of a variable of the trigger itself.
     pub(super) fn own_words(&self, n: u8) -> Option<&'h [Atomic<u64>]> {
         let var = self.cx.program().vars().get(usize::from(n))?;
 
-        Some(var.cell.of(self.aux))
+        Some(var.cell.of(self.words()))
     }
 }

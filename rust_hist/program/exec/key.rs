@@ -16,7 +16,6 @@ use crate::{
         KEY_WORDS_MAX, //
     },
     sync::{
-        load_8,
         Atomic,
         Relaxed, //
     },
@@ -283,14 +282,14 @@ impl<const N: usize> KeyForm for Columns<N> {
                 }
             };
 
-            while let Some((word, more)) = rest.split_first_chunk() {
+            while let Some((word, more)) = rest.split_first_chunk::<WORD>() {
                 // There is one for each word of a key; that this might not be so keeps the compiler from doing two
                 // at once, while most strings have one or two.
                 let Some(factor) = factors.get(at) else {
                     break;
                 };
 
-                add(at, load_8(word), *factor);
+                add(at, word_in(word), *factor);
                 rest = more;
                 at = at.wrapping_add(1);
             }
@@ -331,11 +330,14 @@ fn split(record: &[u8], at: usize, len: usize) -> (&[u8], u64) {
     // OVERFLOW: then it ends before it begins, and is not inside.
     let end = at.wrapping_add(len / WORD * WORD).wrapping_add(WORD);
 
-    match record.get(at..end).and_then(<[u8]>::split_last_chunk) {
+    match record
+        .get(at..end)
+        .and_then(<[u8]>::split_last_chunk::<WORD>)
+    {
         // CAST: less than a word. OVERFLOW: at most 56.
         Some((whole, last)) => (
             whole,
-            low(load_8(last), ((len % WORD) as u32).wrapping_mul(u8::BITS)),
+            low(word_in(last), ((len % WORD) as u32).wrapping_mul(u8::BITS)),
         ),
         None => split_at_end(record, at, len),
     }

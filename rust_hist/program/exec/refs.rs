@@ -9,7 +9,10 @@
 
 use crate::{
     limits::REFS_MAX,
-    sync::Atomic,
+    sync::{
+        Atomic,
+        Pair, //
+    },
     tracing_map::{
         address_of,
         Elt,
@@ -77,7 +80,7 @@ impl<'h, 'r, K: KeyForm, const LOOKUP: bool, const AGED: bool> RefKey<'h, 'r, K,
 
     /// The extra words of the entry with this key in the table of another trigger, if there is one.
     #[inline(always)]
-    fn find<'c, C: Context<'c>>(&self, cx: C, source: C::Source) -> Option<&'c [Atomic<u64>]> {
+    fn find<'c, C: Context<'c>>(&self, cx: C, source: C::Source) -> Option<&'c [Pair]> {
         match self.aux(cx, cx.view(source)) {
             None if const { AGED } => self.find_older(cx, source),
             found => found,
@@ -86,11 +89,7 @@ impl<'h, 'r, K: KeyForm, const LOOKUP: bool, const AGED: bool> RefKey<'h, 'r, K,
 
     /// The same in the maps before one that has no entry of the key. Mostly there is one of them.
     #[inline(always)]
-    fn find_older<'c, C: Context<'c>>(
-        &self,
-        cx: C,
-        source: C::Source,
-    ) -> Option<&'c [Atomic<u64>]> {
+    fn find_older<'c, C: Context<'c>>(&self, cx: C, source: C::Source) -> Option<&'c [Pair]> {
         let older = cx.replaced(source)?;
 
         match self.aux(cx, cx.view(older)) {
@@ -102,11 +101,7 @@ impl<'h, 'r, K: KeyForm, const LOOKUP: bool, const AGED: bool> RefKey<'h, 'r, K,
     /// The same where there are more.
     #[cold]
     #[inline(never)]
-    fn find_oldest<'c, C: Context<'c>>(
-        &self,
-        cx: C,
-        source: C::Source,
-    ) -> Option<&'c [Atomic<u64>]> {
+    fn find_oldest<'c, C: Context<'c>>(&self, cx: C, source: C::Source) -> Option<&'c [Pair]> {
         older_than(cx, source).find_map(|older| self.aux(cx, cx.view(older)))
     }
 
@@ -116,7 +111,7 @@ impl<'h, 'r, K: KeyForm, const LOOKUP: bool, const AGED: bool> RefKey<'h, 'r, K,
         &self,
         cx: C,
         map: MapView<'c, C::Storage, C::Hash>,
-    ) -> Option<&'c [Atomic<u64>]> {
+    ) -> Option<&'c [Pair]> {
         let words = match K::KIND {
             KeyKind::Words(words) => words,
             _ => cx.program().key_of::<LOOKUP>().words,
@@ -136,7 +131,7 @@ impl<'h, 'r, K: KeyForm, const LOOKUP: bool, const AGED: bool> RefKey<'h, 'r, K,
 #[inline(never)]
 fn look_up_beginning<K: KeyForm, S, H>(key: K::Key<'_>, map: &Map<S, H>) -> Option<Elt>
 where
-    S: Deref<Target = [Atomic<u64>]>,
+    S: Deref<Target = [Pair]>,
     H: KeyHash,
 {
     debug_assert!(K::IS_WHOLE, "a path of such triggers has `WHOLE_KEY`");
@@ -203,7 +198,7 @@ impl Program {
         // Those that are to be taken: they are numbers.
         let mut cells = [None; N];
         let mut takes = false;
-        let mut last: Option<(u16, &[Atomic<u64>])> = None;
+        let mut last: Option<(u16, &[Pair])> = None;
 
         for ((reference, place), cell) in self.refs().iter().zip(&mut *buf).zip(&mut cells) {
             let aux = match last {
@@ -417,7 +412,7 @@ impl Ref {
         &self,
         cx: impl Context<'c>,
         key: &RefKey<'_, '_, K, LOOKUP, AGED>,
-    ) -> Result<&'c [Atomic<u64>], Unset> {
+    ) -> Result<&'c [Pair], Unset> {
         key.find(cx, cx.source(self.table).ok_or(Unset)?)
             .ok_or(Unset)
     }
@@ -425,11 +420,11 @@ impl Ref {
     /// Reads the variable in the words of an entry: its number, or for a string or stack that is set where the words are;
     /// `None` if it is not set.
     #[inline(always)]
-    fn read(&self, aux: &[Atomic<u64>]) -> Option<u64> {
+    fn read(&self, aux: &[Pair]) -> Option<u64> {
         match self.cell.kind {
             Kind::Number => NumCell::at(aux, self.cell.at)?.read(),
             Kind::String | Kind::Stack => {
-                let cell = TextCell::new(self.cell.of(aux))?;
+                let cell = TextCell::new(self.cell.of(Pair::words(aux)))?;
 
                 cell.is_set().then(|| address_of(aux))
             }

@@ -137,8 +137,8 @@ pub(super) fn copy_whole(from: &[u8], to: WordWriter<'_>) -> usize {
     }
     to.put(
         words,
-        match from.last_chunk() {
-            Some(word) => high(load_8(word), from.len() % WORD),
+        match last_whole(from) {
+            Some(word) => high(word, from.len() % WORD),
             None => short(from),
         },
     );
@@ -222,22 +222,25 @@ pub(super) fn last_word(from: &[u8], len: usize) -> u64 {
     // OVERFLOW: at most `len`, and a word more than that.
     let at = len.wrapping_sub(len % WORD);
 
-    match from
-        .get(at..at.wrapping_add(WORD))
-        .and_then(<[u8]>::first_chunk)
-    {
+    match load_8(from, at) {
         // CAST: less than a word. OVERFLOW: at most 56.
-        Some(word) => low(load_8(word), ((len % WORD) as u32).wrapping_mul(u8::BITS)),
+        Some(word) => low(word, ((len % WORD) as u32).wrapping_mul(u8::BITS)),
         // It is the last one of the record.
         None => {
             let from = from.get(..len).unwrap_or(&[]);
 
-            match from.last_chunk() {
-                Some(word) => high(load_8(word), len % WORD),
+            match last_whole(from) {
+                Some(word) => high(word, len % WORD),
                 None => short_text(from),
             }
         }
     }
+}
+
+/// The last eight bytes as a word, if there are so many.
+#[inline(always)]
+fn last_whole(bytes: &[u8]) -> Option<u64> {
+    load_8(bytes, bytes.len().checked_sub(WORD)?)
 }
 
 /// The last `len` bytes of a word, less than eight, with zeros behind them.
@@ -293,21 +296,21 @@ fn upto(bytes: &[u8], words: usize, bits: u32) -> &[u8] {
 /// Less than eight bytes as a word, with zeros behind them.
 #[inline(always)]
 pub(super) fn short(bytes: &[u8]) -> u64 {
-    let (mut word, mut bits, mut rest) = (0, 0, bytes);
+    let (mut word, mut at) = (0, 0);
+    // CAST: less than a word. OVERFLOW: less than 64.
+    let placed = |number: u64, at: usize| number.wrapping_shl((at as u32).wrapping_mul(u8::BITS));
 
-    if let Some((four, behind)) = rest.split_first_chunk() {
-        word = u32::from_le(load_4(four)).into();
-        bits = u32::BITS;
-        rest = behind;
+    if let Some(four) = load_4(bytes, at) {
+        word = u64::from(u32::from_le(four));
+        at = size_of_val(&four);
     }
-    if let Some((two, behind)) = rest.split_first_chunk() {
-        word |= u64::from(u16::from_le(load_2(two))).wrapping_shl(bits);
-        // OVERFLOW: at most 48.
-        bits = bits.wrapping_add(u16::BITS);
-        rest = behind;
+    if let Some(two) = load_2(bytes, at) {
+        word |= placed(u16::from_le(two).into(), at);
+        // OVERFLOW: at most 6.
+        at = at.wrapping_add(size_of_val(&two));
     }
-    if let Some(&one) = rest.first() {
-        word |= u64::from(one).wrapping_shl(bits);
+    if let Some(&one) = bytes.get(at) {
+        word |= placed(one.into(), at);
     }
     u64::from_le(word)
 }

@@ -5,7 +5,7 @@
 
 use rust_hist::{
     limits::TRACK_ROWS,
-    sync::Atomic,
+    sync::Pair,
     tracing_map::{
         NumCell,
         Order,
@@ -21,10 +21,6 @@ use crate::bytes::Bytes;
 
 const TEXT_WORDS: usize = 3;
 const OPS_MAX: usize = 500;
-
-/// Words at an address that is a multiple of 16.
-#[repr(align(16))]
-struct Aligned([Atomic<u64>; 16]);
 
 /// What there is, and what it should be.
 struct Element<'w> {
@@ -48,15 +44,14 @@ struct Element<'w> {
 }
 
 pub(crate) fn run(input: &[u8]) {
-    let words = Aligned(std::array::from_fn(|_| Atomic::<u64>::new(0)));
+    let pairs: [Pair; 8] = std::array::from_fn(|_| Pair::zero());
     let mut input = Bytes(input);
     let row_words = usize::from(input.below(3));
-    let (num, rest) = words.0.split_at(2);
-    let (track, text) = rest.split_at(2 + TRACK_ROWS * row_words);
+    let text = &Pair::words(&pairs)[4 + TRACK_ROWS * row_words..];
     let mut element = Element {
-        num: NumCell::new(num).expect("aligned"),
+        num: NumCell::new(&pairs[0]),
         text: TextCell::new(&text[..1 + TEXT_WORDS]).expect("words"),
-        track: TrackCell::new(track, row_words).expect("aligned"),
+        track: TrackCell::new(&pairs, 2, row_words).expect("words"),
         row_words,
         number: None,
         changes: 0,

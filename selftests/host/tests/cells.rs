@@ -4,15 +4,11 @@
 
 #![cfg(not(loom))]
 
-mod common;
 mod words;
 
-use common::{shape, Words};
-use rust_hist::sync::{Atomic, Pair, PairValue};
+use rust_hist::sync::{Pair, PairValue, Relaxed};
 use rust_hist::tracing_map::{
-    Map,
     NumCell,
-    SeededHash,
     TextCell,
     TrackCell,
     Tracked,
@@ -23,18 +19,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use words::Content;
 
-/// Words at an address that is a multiple of 16.
-#[repr(align(16))]
-struct Aligned([Atomic<u64>; 32]);
-
-fn words() -> Aligned {
-    Aligned(std::array::from_fn(|_| Atomic::<u64>::new(0)))
+fn pairs<const N: usize>() -> [Pair; N] {
+    std::array::from_fn(|_| Pair::zero())
 }
 
 #[test]
 fn a_pair_is_exchanged_as_one() {
-    let words = words();
-    let pair = Pair::new(&words.0[2..]).expect("aligned");
+    let [before, pair, behind] = &pairs::<3>();
     let both = |value, meta| PairValue { value, meta };
 
     assert!(Pair::supported());
@@ -47,55 +38,46 @@ fn a_pair_is_exchanged_as_one() {
         Ok(())
     );
     assert_eq!(pair.load(), both(u64::MAX, u64::MAX - 1));
-    assert_eq!(
-        Pair::new(&words.0[..2]).map(|pair| pair.load()),
-        Some(both(0, 0))
-    );
-    assert_eq!(
-        Pair::new(&words.0[4..]).map(|pair| pair.load()),
-        Some(both(0, 0))
-    );
+    assert_eq!(before.load(), both(0, 0));
+    assert_eq!(behind.load(), both(0, 0));
 }
 
 #[test]
-fn a_pair_at_another_address_is_refused() {
-    let words = words();
-    assert!(Pair::new(&words.0[1..]).is_none());
-    assert!(Pair::new(&words.0[..1]).is_none());
-    assert!(NumCell::new(&words.0[3..]).is_none());
-    assert!(TrackCell::new(&words.0[..8], 2).is_some());
-    assert!(TrackCell::new(&words.0[..7], 2).is_none());
-    assert!(TrackCell::new(&words.0[1..], 2).is_none());
+fn the_words_of_pairs_are_those_of_each() {
+    let pairs = pairs::<3>();
+    let words = Pair::words(&pairs);
+
+    assert_eq!(words.len(), 6);
+    for (n, pair) in (0u64..).zip(&pairs) {
+        let new = PairValue {
+            value: 10 * n,
+            meta: 10 * n + 1,
+        };
+        assert_eq!(pair.cmpxchg(PairValue::default(), new), Ok(()));
+    }
+    let held: Vec<u64> = words.iter().map(|word| word.load(Relaxed)).collect();
+    assert_eq!(held, [0, 1, 10, 11, 20, 21]);
+    assert!(Pair::words(&[]).is_empty());
 }
 
 #[test]
-fn a_map_with_variables_wants_aligned_memory() {
-    struct Odd(Words);
+fn a_cell_that_does_not_fit_is_refused() {
+    let pairs = pairs::<5>();
 
-    impl std::ops::Deref for Odd {
-        type Target = [Atomic<u64>];
-
-        fn deref(&self) -> &[Atomic<u64>] {
-            // One of these two is not aligned.
-            let at = usize::from(Pair::new(&self.0).is_some());
-            &self.0[at..]
-        }
-    }
-
-    for (aux_words, fits) in [(0, true), (2, false)] {
-        let shape = shape(7, 1, aux_words, 1, 1);
-        let words = (0..shape.words() + 2).map(|_| Atomic::<u64>::new(0));
-        let map = Map::<_, SeededHash>::new(shape, Odd(words.collect()), SeededHash::default());
-        assert_eq!(map.is_some(), fits);
-    }
+    assert!(NumCell::at(&pairs, 8).is_some());
+    assert!(NumCell::at(&pairs, 10).is_none());
+    assert!(NumCell::at(&pairs, u16::MAX).is_none());
+    assert!(TrackCell::new(&pairs, 2, 2).is_some());
+    assert!(TrackCell::new(&pairs, 4, 2).is_none());
+    assert!(TrackCell::new(&pairs, 10, 0).is_none());
 }
 
 /// Each CPU writes numbers that nobody else writes, and takes what is there.
 #[test]
 fn each_write_is_taken_once_or_overwritten() {
     const WRITES: u64 = 200_000;
-    let words = words();
-    let cell = NumCell::new(&words.0).expect("aligned");
+    let pair = Pair::zero();
+    let cell = NumCell::new(&pair);
 
     let mut all: Vec<u64> = thread::scope(|scope| {
         let workers: Vec<_> = (0..4)
@@ -138,8 +120,8 @@ fn each_write_is_taken_once_or_overwritten() {
 #[test]
 fn the_largest_and_its_row_stay_together() {
     const HITS: u64 = 100_000;
-    let words = words();
-    let cell = TrackCell::new(&words.0, 3).expect("aligned");
+    let pairs = pairs::<6>();
+    let cell = TrackCell::new(&pairs, 0, 3).expect("they are enough");
     let done = AtomicBool::new(false);
     let hit = |v: u64| {
         cell.update(&When::Larger, v, |row| {
@@ -186,8 +168,8 @@ fn the_largest_and_its_row_stay_together() {
 #[test]
 fn a_string_is_whole_under_its_writers() {
     const WRITES: u64 = 100_000;
-    let words = words();
-    let cell = TextCell::new(&words.0).expect("words");
+    let pairs = pairs::<16>();
+    let cell = TextCell::new(Pair::words(&pairs)).expect("words");
     let done = AtomicBool::new(false);
 
     thread::scope(|scope| {
@@ -226,8 +208,8 @@ fn a_string_is_whole_under_its_writers() {
 
 #[test]
 fn a_reader_gives_up_on_a_writer_that_it_has_interrupted() {
-    let words = words();
-    let cell = TextCell::new(&words.0[..4]).expect("words");
+    let pairs = pairs::<2>();
+    let cell = TextCell::new(Pair::words(&pairs)).expect("words");
     let mut content = [0; 3];
 
     assert!(cell.write([1, 2, 3]));

@@ -14,7 +14,7 @@ mod words;
 use common::{map, shape, Words};
 use loom::sync::Arc;
 use loom::thread;
-use rust_hist::sync::{Acquire, Atomic, Release};
+use rust_hist::sync::{Acquire, Atomic, Pair, Release};
 use rust_hist::tracing_map::{
     Map, Missing, Moving, NumCell, Order, SeededHash, TakenFrom, TextCell, TrackCell, Tracked, When,
 };
@@ -29,11 +29,11 @@ fn check(preemptions: usize, test: impl Fn() + Sync + Send + 'static) {
 
 /// Words that are all 0.
 fn words(n: usize) -> Arc<Words> {
-    Arc::new((0..n).map(|_| Atomic::<u64>::new(0)).collect())
+    Arc::new((0..n.div_ceil(2)).map(|_| Pair::zero()).collect())
 }
 
-fn num(words: &[Atomic<u64>]) -> NumCell<'_> {
-    NumCell::new(words).expect("two words")
+fn num(aux: &[Pair]) -> NumCell<'_> {
+    NumCell::at(aux, 0).expect("two words")
 }
 
 #[test]
@@ -156,15 +156,15 @@ fn a_reader_sees_a_number_that_was_written_and_the_latest_after_all() {
 }
 
 /// One step of a hit with a row: the row says twice what the value is.
-fn track(cell: &[Atomic<u64>], when: When, value: u64) -> Tracked {
-    let cell = TrackCell::new(cell, 2).expect("eight words");
+fn track(cell: &[Pair], when: When, value: u64) -> Tracked {
+    let cell = TrackCell::new(cell, 0, 2).expect("eight words");
     cell.update(&when, value, |row| {
         row.put_all([value, !value].into_iter());
     })
 }
 
-fn tracked(cell: &[Atomic<u64>]) -> Option<u64> {
-    let cell = TrackCell::new(cell, 2).expect("eight words");
+fn tracked(cell: &[Pair]) -> Option<u64> {
+    let cell = TrackCell::new(cell, 0, 2).expect("eight words");
     let mut row = [0; 2];
     let value = cell.read(&mut row);
     if let Some(value) = value {
@@ -258,8 +258,8 @@ fn one_crossing_is_one() {
         order: Order::UNSIGNED,
     };
 
-    fn number(cell: &[Atomic<u64>]) -> TrackCell<'_> {
-        TrackCell::new(cell, 0).expect("two words")
+    fn number(cell: &[Pair]) -> TrackCell<'_> {
+        TrackCell::new(cell, 0, 0).expect("two words")
     }
 
     check(2, || {
@@ -297,12 +297,12 @@ fn a_lost_row_is_told() {
             let cell = cell.clone();
             move |v: u64| track(&cell, When::Larger, v)
         };
-        let view = TrackCell::new(&cell, 2).expect("eight words");
+        let view = TrackCell::new(&cell, 0, 2).expect("eight words");
         let mut ends = Vec::new();
 
         let outer = view.update(&When::Larger, 1, |row| {
             row.put_all([1, !1].into_iter());
-            let view = TrackCell::new(&cell, 2).expect("eight words");
+            let view = TrackCell::new(&cell, 0, 2).expect("eight words");
             ends.push(view.update(&When::Larger, 2, |row| {
                 ends_in_loss(&inner, 3);
                 row.put_all([2, !2].into_iter());
@@ -319,8 +319,8 @@ fn ends_in_loss(update: &impl Fn(u64) -> Tracked, v: u64) {
     assert_eq!(update(v), Tracked::Lost);
 }
 
-fn text(words: &[Atomic<u64>]) -> TextCell<'_> {
-    TextCell::new(words).expect("a word")
+fn text(cell: &[Pair]) -> TextCell<'_> {
+    TextCell::new(Pair::words(cell)).expect("a word")
 }
 
 #[test]
@@ -328,7 +328,7 @@ fn a_string_is_never_torn() {
     check(3, || {
         let cell = words(3);
         let writer = |cell: Arc<Words>, v: u64| move || text(&cell).write([v, !v]);
-        let look = |cell: &[Atomic<u64>]| {
+        let look = |cell: &[Pair]| {
             let mut seen = [0; 2];
             text(cell).read(&mut seen).map(|()| {
                 assert_eq!(seen[1], !seen[0], "a torn string");
@@ -431,7 +431,7 @@ struct Grown {
 impl Grown {
     /// The number is 1 in the old map.
     fn new(is_there: bool) -> Self {
-        let words = || (0..2).map(|_| Atomic::<u64>::new(0)).collect();
+        let words = || (0..1).map(|_| Pair::zero()).collect();
         let grown = Self {
             cells: Arc::new([words(), words()]),
             is_there: (!is_there).then(|| Arc::new(Atomic::<u64>::new(0))),

@@ -18,7 +18,7 @@ use loom::sync::Arc;
 use loom::thread;
 use run::*;
 use rust_hist::program::track_row;
-use rust_hist::sync::{Atomic, Relaxed};
+use rust_hist::sync::{Pair, Relaxed};
 use rust_hist::tracing_map::{Key, Lookup, TrackCell, Tracked, When};
 use std::collections::BTreeMap;
 
@@ -200,7 +200,10 @@ fn a_look_sees_a_whole_element_or_none() {
 
         for key in [7, 8] {
             if let Lookup::Found(elt) = map.find(&[key], [key].hash(map.hash())) {
-                let aux: Vec<u64> = map.aux(elt).iter().map(|word| word.load(Relaxed)).collect();
+                let aux: Vec<u64> = Pair::words(map.aux(elt))
+                    .iter()
+                    .map(|word| word.load(Relaxed))
+                    .collect();
                 assert_eq!(aux, words_of(NAMES[key as usize], 2));
             }
         }
@@ -400,9 +403,9 @@ fn of_two_maxima_the_larger_stays() {
 #[test]
 fn of_three_maxima_the_largest_that_is_not_lost_stays() {
     check(2, || {
-        let cell: Words = (0..8).map(|_| Atomic::<u64>::new(0)).collect();
+        let cell: Words = (0..4).map(|_| Pair::zero()).collect();
         let update = |cell: &Words, v: u64| {
-            let cell = TrackCell::new(cell, 2).expect("eight words");
+            let cell = TrackCell::new(cell, 0, 2).expect("eight words");
             cell.update(&When::Larger, v, |row| {
                 row.put(0, v);
                 row.put(1, !v);
@@ -416,7 +419,7 @@ fn of_three_maxima_the_largest_that_is_not_lost_stays() {
         let [five, nine] = others.map(|thread| thread.join().expect("thread"));
 
         let mut row = [0; 2];
-        let found = TrackCell::new(&cell, 2)
+        let found = TrackCell::new(&cell, 0, 2)
             .expect("eight words")
             .read(&mut row);
         let kept = [(5, five), (7, mine), (9, nine)]

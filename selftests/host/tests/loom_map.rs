@@ -15,9 +15,9 @@ use common::{grow::Table, map, shape, Same, Words};
 use loom::sync::{Arc, RwLock};
 use loom::thread;
 use rust_hist::stat::Stat;
-use rust_hist::sync::{Acquire, Atomic, Relaxed, Release};
+use rust_hist::sync::{Acquire, Atomic, Pair, Relaxed, Release};
 use rust_hist::tracing_map::{
-    copy_words, Dimensions, Elt, Ending, KeyHash, Map, Rows, SeededHash, Shape, Tallies, Tally,
+    copy_pairs, Dimensions, Elt, Ending, KeyHash, Map, Rows, SeededHash, Shape, Tallies, Tally,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -57,7 +57,7 @@ fn call<H: KeyHash>(map: &Map<Words, H>, cpu: u32, key: u64) -> Option<Elt> {
 fn rows<H: KeyHash>(map: &Map<Words, H>) -> BTreeMap<u64, u64> {
     let limit = map.used();
     let mut words = vec![0; limit * map.shape().row_words()];
-    let len = map.copy_rows(limit, &mut words, copy_words);
+    let len = map.copy_rows(limit, &mut words, copy_pairs);
     let mut found = BTreeMap::new();
 
     for row in Rows::new(map.shape(), &words, len).iter() {
@@ -257,11 +257,14 @@ fn a_lookup_sees_a_whole_element_or_none() {
         };
 
         if let Some(elt) = map.lookup(&[7, 8]) {
-            let aux: Vec<u64> = map.aux(elt).iter().map(|word| word.load(Relaxed)).collect();
+            let aux: Vec<u64> = Pair::words(map.aux(elt))
+                .iter()
+                .map(|word| word.load(Relaxed))
+                .collect();
             assert_eq!(aux, [17, 18]);
         }
         let mut words = [0; 5];
-        let len = map.copy_rows(1, &mut words, copy_words);
+        let len = map.copy_rows(1, &mut words, copy_pairs);
         for row in Rows::new(map.shape(), &words, len).iter() {
             assert_eq!((row.key, row.aux), (&[7, 8][..], &[17, 18][..]));
         }
@@ -287,7 +290,7 @@ fn an_element_used_again_is_whole_too() {
         let seen = rows(&map);
         assert!(seen.len() <= 2 && seen.contains_key(&1));
         if let Some(elt) = map.lookup(&[2]) {
-            assert_eq!(map.aux(elt)[0].load(Relaxed), !2);
+            assert_eq!(Pair::words(map.aux(elt))[0].load(Relaxed), !2);
         }
         other.join().expect("thread");
         assert_eq!(rows(&map).into_keys().collect::<Vec<_>>(), [1, 2]);
@@ -369,7 +372,7 @@ impl Turns {
     fn new() -> Self {
         let words = || {
             let shape = shape(1, 1, 2, 1, 2);
-            (0..shape.words()).map(|_| Atomic::<u64>::new(0)).collect()
+            (0..shape.pairs()).map(|_| Pair::zero()).collect()
         };
         Self {
             words: [words(), words()],
@@ -398,7 +401,7 @@ impl Turns {
 
         let mut map = self.map(old);
         let mut words = vec![0; map.used() * map.shape().row_words()];
-        let len = map.copy_settled_rows(&mut words, copy_words);
+        let len = map.copy_settled_rows(&mut words, copy_pairs);
         let found: BTreeMap<u64, u64> = Rows::new(map.shape(), &words, len)
             .iter()
             .map(|row| {
@@ -512,14 +515,14 @@ fn squares_under(number: u64, hits: u64, is_shared: bool) {
         let all = if is_shared { 4096 } else { 1 };
         let shape = Shape::with(dimensions, *tallies.merge(), all).expect("in range");
         assert_eq!(shape.per_cpu(), !is_shared);
-        let words = (0..shape.words()).map(|_| Atomic::<u64>::new(0)).collect();
+        let words = (0..shape.pairs()).map(|_| Pair::zero()).collect();
         let map = Arc::new(
             Map::<Words, SeededHash>::new(shape, words, SeededHash::default()).expect("words"),
         );
         let elt = map.insert(&[7], |_| ()).expect("room");
         let row = |map: &Map<Words, SeededHash>| {
             let mut words = vec![0; map.shape().row_words()];
-            let len = map.copy_rows(1, &mut words, copy_words);
+            let len = map.copy_rows(1, &mut words, copy_pairs);
             let sums: Vec<_> = Rows::new(map.shape(), &words, len)
                 .iter()
                 .next()

@@ -7,9 +7,9 @@
 mod common;
 
 use common::{map, shape, Quarters, Same, Words};
-use rust_hist::sync::{Atomic, Relaxed};
+use rust_hist::sync::{Pair, Relaxed};
 use rust_hist::tracing_map::{
-    address_of, copy_words, Account, Dimensions, Elt, Ending, HashSeed, Key, KeyHash, Loss, Map,
+    address_of, copy_pairs, Account, Dimensions, Elt, Ending, HashSeed, Key, KeyHash, Loss, Map,
     Rows, SeededHash, Shape, Whole,
 };
 use std::collections::HashSet;
@@ -56,13 +56,13 @@ fn dimensions_out_of_range_are_refused() {
 #[test]
 fn too_little_memory_is_refused() {
     let shape = shape(7, 1, 0, 1, 1);
-    let words = |n: usize| -> Words { (0..n).map(|_| Atomic::<u64>::new(0)).collect() };
+    let pairs = |n: usize| -> Words { (0..n).map(|_| Pair::zero()).collect() };
 
     assert!(
-        Map::<_, SeededHash>::new(shape, words(shape.words() - 1), SeededHash::default()).is_none()
+        Map::<_, SeededHash>::new(shape, pairs(shape.pairs() - 1), SeededHash::default()).is_none()
     );
     assert!(
-        Map::<_, SeededHash>::new(shape, words(shape.words()), SeededHash::default()).is_some()
+        Map::<_, SeededHash>::new(shape, pairs(shape.pairs()), SeededHash::default()).is_some()
     );
 }
 
@@ -250,7 +250,10 @@ fn aux_words_are_written_for_new_keys_only() {
 
     let aux = |key: u64| -> Vec<u64> {
         let elt = map.lookup(&[key]).expect("inserted");
-        map.aux(elt).iter().map(|word| word.load(Relaxed)).collect()
+        Pair::words(map.aux(elt))
+            .iter()
+            .map(|word| word.load(Relaxed))
+            .collect()
     };
     assert_eq!(aux(1), [10, 11]);
     assert_eq!(aux(2), [20, 21]);
@@ -329,7 +332,7 @@ fn rows_are_what_the_map_holds() {
     let limit = map.used();
     assert_eq!(limit, 100);
     let mut words = vec![0; limit * map.shape().row_words()];
-    let len = map.copy_rows(limit, &mut words, copy_words);
+    let len = map.copy_rows(limit, &mut words, copy_pairs);
     let rows = Rows::new(map.shape(), &words, len);
 
     assert_eq!(rows.len(), 100);
@@ -353,12 +356,12 @@ fn rows_past_the_limit_or_the_memory_are_left_out() {
     }
 
     let mut words = vec![0; 50 * 2];
-    assert_eq!(map.copy_rows(20, &mut words, copy_words), 20);
+    assert_eq!(map.copy_rows(20, &mut words, copy_pairs), 20);
     let rows = Rows::new(map.shape(), &words, 20);
     assert!(rows.iter().all(|row| row.key[0] < 20));
 
-    assert_eq!(map.copy_rows(50, &mut words[..2 * 10 + 1], copy_words), 10);
-    assert_eq!(map.copy_rows(50, &mut [], copy_words), 0);
+    assert_eq!(map.copy_rows(50, &mut words[..2 * 10 + 1], copy_pairs), 10);
+    assert_eq!(map.copy_rows(50, &mut [], copy_pairs), 0);
     assert_eq!(Rows::new(map.shape(), &words[..5], 50).len(), 2);
 }
 
@@ -548,7 +551,7 @@ fn extra_words_are_found_by_their_address() {
         let address = address_of(aux);
         let found = map.view().aux_from(address).expect("it has them");
 
-        assert_eq!(found.len(), 6);
+        assert_eq!(found.len(), 3);
         assert!(core::ptr::eq(found, aux));
         assert!(other.view().aux_from(address).is_none());
     }

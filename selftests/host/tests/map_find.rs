@@ -8,7 +8,7 @@
 mod common;
 
 use common::{insert, map, shape, Words};
-use rust_hist::sync::{Atomic, Relaxed};
+use rust_hist::sync::{Atomic, Pair, Relaxed};
 use rust_hist::tracing_map::{
     Ending, Key, KeyHash, Lookup, Map, SeededHash, Values, Whole, SHORT_KEY_WORDS,
 };
@@ -196,7 +196,7 @@ fn a_shard_of_ones_own_is_that_which_may_be_shared() {
         let shape = shape(7, key_words, 0, sums, CPUS);
         assert_eq!(shape.per_cpu(), per_cpu);
         let left = |may_share: bool| -> Vec<u64> {
-            let words: Words = (0..shape.words()).map(|_| Atomic::<u64>::new(0)).collect();
+            let words: Words = (0..shape.pairs()).map(|_| Pair::zero()).collect();
             let map = Map::<_, SeededHash>::new(shape, words.clone(), Default::default());
             let map = map.expect("as many words as it asks for");
             let elt = map.insert(&vec![1; key_words], |_| ()).expect("room");
@@ -211,7 +211,10 @@ fn a_shard_of_ones_own_is_that_which_may_be_shared() {
             let wanted = [64, 63 * 32, 7 * 64];
             assert_eq!(found[..sums], wanted[..sums]);
             assert_eq!(map.account().ignored, 64);
-            words.iter().map(|word| word.load(Relaxed)).collect()
+            Pair::words(&words)
+                .iter()
+                .map(|word| word.load(Relaxed))
+                .collect()
         };
 
         assert!(!per_cpu || left(true) == left(false));

@@ -7,7 +7,7 @@
 mod common;
 
 use common::{insert, map, shape, Quarters, Same, Words};
-use rust_hist::tracing_map::{copy_words, KeyHash, Map, Rows, SeededHash, Whole};
+use rust_hist::tracing_map::{copy_pairs, KeyHash, Map, Rows, SeededHash, Whole};
 use std::collections::HashMap;
 
 const WORDS: usize = 6;
@@ -31,7 +31,7 @@ fn without_zeros(mut key: &[u64]) -> &[u64] {
 fn hitcounts<H: KeyHash>(map: &Map<Words, H>) -> HashMap<Vec<u64>, u64> {
     let limit = map.used();
     let mut words = vec![0; limit * map.shape().row_words()];
-    let len = map.copy_rows(limit, &mut words, copy_words);
+    let len = map.copy_rows(limit, &mut words, copy_pairs);
     let rows = Rows::new(map.shape(), &words, len);
     let all: HashMap<_, _> = rows
         .iter()

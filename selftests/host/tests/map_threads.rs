@@ -8,7 +8,7 @@ mod common;
 
 use common::{map, shape, Quarters, Words};
 use rust_hist::sync::Relaxed;
-use rust_hist::tracing_map::{copy_words, Ending, KeyHash, Map, Rows, SeededHash};
+use rust_hist::tracing_map::{copy_pairs, Ending, KeyHash, Map, Rows, SeededHash};
 use std::collections::{HashMap, HashSet};
 use std::sync::{
     atomic::{AtomicBool, Ordering},
@@ -73,7 +73,7 @@ fn work<H: KeyHash>(map: &Map<Words, H>, cpu: u32, seed: u64, calls: u64, keys: 
 fn rows_of<H: KeyHash>(map: &Map<Words, H>) -> Vec<(u64, u64, u64)> {
     let limit = map.used();
     let mut words = vec![0; limit * map.shape().row_words()];
-    let len = map.copy_rows(limit, &mut words, copy_words);
+    let len = map.copy_rows(limit, &mut words, copy_pairs);
 
     Rows::new(map.shape(), &words, len)
         .iter()

@@ -14,9 +14,9 @@ use proptest::prelude::*;
 use rust_hist::{
     limits::SUM_WORDS_MAX,
     stat::Stat,
-    sync::Atomic,
+    sync::Pair,
     tracing_map::{
-        copy_words, Dimensions, Gauge, Map, Number, Rows, SeededHash, Shape, Tallies, Tally, Values,
+        copy_pairs, Dimensions, Gauge, Map, Number, Rows, SeededHash, Shape, Tallies, Tally, Values,
     },
 };
 use stat_model::{hundredths, model, of};
@@ -58,7 +58,7 @@ fn map_with(bits: u32, tallies: &Tallies, cpus: u32, is_shared: bool) -> Map<Wor
     // As many CPUs as make neighbours share.
     let all = if is_shared { 4096 } else { cpus };
     let shape = Shape::with(dimensions, *tallies.merge(), all).expect("in range");
-    let words = (0..shape.words()).map(|_| Atomic::<u64>::new(0)).collect();
+    let words = (0..shape.pairs()).map(|_| Pair::zero()).collect();
 
     assert_eq!(shape.per_cpu(), !is_shared);
     Map::new(shape, words, SeededHash::default()).expect("as many words as it asks for")
@@ -85,7 +85,7 @@ fn hit(
 /// The sums of the rows by ascending key.
 fn sums(map: &Map<Words, SeededHash>) -> Vec<Vec<u64>> {
     let mut words = vec![0; map.used() * map.shape().row_words()];
-    let len = map.copy_rows(map.used(), &mut words, copy_words);
+    let len = map.copy_rows(map.used(), &mut words, copy_pairs);
     let rows = Rows::new(map.shape(), &words, len);
     let mut rows: Vec<_> = rows.iter().map(|row| (row.key[0], row.sums)).collect();
 

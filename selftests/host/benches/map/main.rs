@@ -16,7 +16,7 @@
 #[cfg(c_map)]
 mod kernel;
 
-use rust_hist::sync::Atomic;
+use rust_hist::sync::Pair;
 use rust_hist::tracing_map::{Dimensions, Ending, Key, Lookup, Map, SeededHash, Shape};
 use std::ffi::{c_int, c_long};
 use std::hint::{black_box, spin_loop};
@@ -137,7 +137,7 @@ impl Subject for Floor {
 }
 
 /// Our map, with the hit count alone, as `keys=` of one number makes it.
-struct Ours(Map<Vec<Atomic<u64>>, SeededHash>);
+struct Ours(Map<Vec<Pair>, SeededHash>);
 
 impl Ours {
     /// A map for this many CPUs. With very many of them, neighbours share a shard.
@@ -149,7 +149,7 @@ impl Ours {
             ..Dimensions::default()
         };
         let shape = Shape::new(dimensions, cpus as u32).expect("dimensions in range");
-        let words = (0..shape.words()).map(|_| Atomic::<u64>::new(0)).collect();
+        let words = (0..shape.pairs()).map(|_| Pair::zero()).collect();
         Self(
             Map::new(shape, words, Default::default())
                 .expect("as many words as the shape asks for"),

@@ -3,9 +3,9 @@
 //! A table that grows, in the steps of `Table::grow` of the module.
 
 use super::{insert, insert_by, Words};
-use rust_hist::sync::{Acquire, Atomic, Relaxed, Release};
+use rust_hist::sync::{Acquire, Atomic, Pair, Relaxed, Release};
 use rust_hist::tracing_map::{
-    copy_words, Account, Dimensions, Ending, Inserter, KeyHash, Map, Rows, Shape,
+    copy_pairs, Account, Dimensions, Ending, Inserter, KeyHash, Map, Rows, Shape,
 };
 use std::{cell::Cell, collections::BTreeMap};
 
@@ -50,7 +50,7 @@ impl<H: KeyHash> Table<H> {
                 sums: 2,
             };
             let shape = Shape::new(dimensions, nr_cpus).expect("dimensions in range");
-            let words = (0..shape.words()).map(|_| Atomic::<u64>::new(0)).collect();
+            let words = (0..shape.pairs()).map(|_| Pair::zero()).collect();
             (shape, words)
         };
         Self {
@@ -115,7 +115,7 @@ impl<H: KeyHash> Table<H> {
     pub(crate) fn rows(&self) -> BTreeMap<u64, (u64, u64)> {
         let map = self.map(self.live());
         let mut words = vec![0; map.used() * map.shape().row_words()];
-        let len = map.copy_settled_rows(&mut words, copy_words);
+        let len = map.copy_settled_rows(&mut words, copy_pairs);
         let mut found = BTreeMap::new();
 
         for row in Rows::new(map.shape(), &words, len).iter() {

@@ -3,8 +3,8 @@
 //! The tracing map against a `HashMap` with a limit.
 
 use super::{insert, shape, Words};
-use rust_hist::sync::{Atomic, Relaxed};
-use rust_hist::tracing_map::{copy_words, Ending, KeyHash, Map, Rows};
+use rust_hist::sync::{Pair, Relaxed};
+use rust_hist::tracing_map::{copy_pairs, Ending, KeyHash, Map, Rows};
 use std::collections::HashMap;
 
 /// Something that is done to a map.
@@ -66,7 +66,7 @@ fn words_of(key: u64) -> [u64; 3] {
 /// Gives the operations to a map and to the model, which say the same after each.
 pub(crate) fn check<H: KeyHash>(bits: u32, cpus: u32, ops: &[Op]) {
     let shape = shape(bits, 3, 2, 2, cpus);
-    let words: Words = (0..shape.words()).map(|_| Atomic::<u64>::new(0)).collect();
+    let words: Words = (0..shape.pairs()).map(|_| Pair::zero()).collect();
     let mut map =
         Map::new(shape, words.clone(), H::default()).expect("as many words as it asks for");
     let mut model = Model {
@@ -117,14 +117,14 @@ pub(crate) fn check<H: KeyHash>(bits: u32, cpus: u32, ops: &[Op]) {
                 assert_eq!(elt.is_some(), row.is_some());
                 if let (Some(elt), Some(row)) = (elt, row) {
                     assert_eq!((map.sum(elt, 0), map.sum(elt, 1)), (row.0, row.1));
-                    assert_eq!(map.aux(elt)[0].load(Relaxed), row.2);
+                    assert_eq!(Pair::words(map.aux(elt))[0].load(Relaxed), row.2);
                 }
             }
             Op::CopyRows | Op::Empty => {
                 let limit = map.used();
                 let mut copied = vec![0; limit * shape.row_words()];
                 let mut settled = vec![u64::MAX; limit * shape.row_words()];
-                let len = map.copy_rows(limit, &mut copied, copy_words);
+                let len = map.copy_rows(limit, &mut copied, copy_pairs);
                 let rows: HashMap<Vec<u64>, (u64, u64, u64)> = Rows::new(&shape, &copied, len)
                     .iter()
                     .map(|row| (row.key.to_vec(), (row.sums[0], row.sums[1], row.aux[0])))
@@ -136,13 +136,15 @@ pub(crate) fn check<H: KeyHash>(bits: u32, cpus: u32, ops: &[Op]) {
                     .collect();
                 assert_eq!(len, expected.len());
                 assert_eq!(rows, expected);
-                assert_eq!(map.copy_settled_rows(&mut settled, copy_words), len);
+                assert_eq!(map.copy_settled_rows(&mut settled, copy_pairs), len);
                 let len = len * shape.row_words();
                 assert_eq!(settled[..len], copied[..len]);
 
                 if let Op::Empty = *op {
                     map.empty();
-                    assert!(words.iter().all(|word| word.load(Relaxed) == 0));
+                    assert!(Pair::words(&words)
+                        .iter()
+                        .all(|word| word.load(Relaxed) == 0));
                     model = Model {
                         limit: model.limit,
                         ..Model::default()

@@ -8,12 +8,12 @@ pub(crate) mod grow;
 #[cfg(not(loom))]
 pub(crate) mod map_model;
 
-use rust_hist::sync::Atomic;
+use rust_hist::sync::{Atomic, Pair};
 use rust_hist::tracing_map::{Dimensions, Elt, Inserter, Key, KeyHash, Lookup, Map, Shape};
 use std::sync::Arc;
 
 /// The memory of a map on the host, which a test may look at besides.
-pub(crate) type Words = Arc<[Atomic<u64>]>;
+pub(crate) type Words = Arc<[Pair]>;
 
 /// Returns a shape or says why the test is wrong.
 pub(crate) fn shape(
@@ -35,7 +35,7 @@ pub(crate) fn shape(
 
 /// Returns an empty map.
 pub(crate) fn map<H: KeyHash>(shape: Shape) -> Map<Words, H> {
-    let words = (0..shape.words()).map(|_| Atomic::<u64>::new(0)).collect();
+    let words = (0..shape.pairs()).map(|_| Pair::zero()).collect();
     Map::new(shape, words, Default::default()).expect("as many words as the shape asks for")
 }
 

@@ -25,7 +25,7 @@ use rust_hist::{
         Reciprocal,
         Var, //
     },
-    sync::Atomic,
+    sync::Pair,
     tracing_map::{
         NumCell,
         TextCell, //
@@ -41,7 +41,7 @@ fn cuts(width: u64, numbers: impl IntoIterator<Item = u64>) {
     let reciprocal = Reciprocal::new(NonZeroU64::new(width).expect("is a width"));
 
     for n in numbers {
-        let cut = reciprocal.map_or(n, |reciprocal| reciprocal.cut(n));
+        let cut = reciprocal.map_or(n, |reciprocal| reciprocal.quotient(n) * width);
         assert_eq!(cut, n - n % width, "{n} by {width}");
     }
 }
@@ -260,13 +260,13 @@ fn check(world: &World, records: &[Vec<u8>], around: &Around) -> Result<(), Test
 }
 
 /// The words that a variable of an entry holds, if it is set; of a string those that a reader looks at.
-fn kept(var: &Var, aux: &[Atomic<u64>]) -> Option<Vec<u64>> {
+fn kept(var: &Var, aux: &[Pair]) -> Option<Vec<u64>> {
     let cell = var.cell();
-    let words = &aux[cell.at.into()..][..cell.words.into()];
+    let words = &Pair::words(aux)[cell.at.into()..][..cell.words.into()];
     let mut content = Vec::new();
 
     if cell.kind == Kind::Number {
-        return NumCell::new(words)?.read().map(|n| vec![n]);
+        return NumCell::at(aux, cell.at)?.read().map(|n| vec![n]);
     }
     let len = TextCell::new(words)?.copy(words.len(), |at, word| {
         content.truncate(at);

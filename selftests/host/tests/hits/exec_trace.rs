@@ -10,7 +10,7 @@ use crate::{
 use proptest::prelude::*;
 use rust_hist::{
     limits::STACK_DEPTH,
-    sync::Relaxed, //
+    sync::{Pair, Relaxed},
 };
 
 /// A world with a latency from waking to switching.
@@ -282,7 +282,7 @@ fn x_14_b_02_a_text_that_is_being_written_loses_the_event() {
     ] {
         let Trigger { program, text, .. } = &world.triggers[n];
         let cell = program.var(name.as_bytes(), text).expect("defined").cell();
-        let meta = &world.aux(n, &[2])[usize::from(cell.at)];
+        let meta = &Pair::words(world.aux(n, &[2]))[usize::from(cell.at)];
         let before = meta.load(Relaxed);
 
         meta.store(before | 2, Relaxed);

@@ -17,7 +17,7 @@ use rust_hist::{
         Renderer,
         Stats, //
     },
-    sync::Relaxed,
+    sync::{Pair, Relaxed},
     tracing_map::{
         NumCell,
         TextCell, //
@@ -328,7 +328,7 @@ fn text_in(world: &World, n: usize, var: &str, key: &[u64]) -> Option<Vec<u64>> 
         .var(var.as_bytes(), text)
         .expect("a variable")
         .cell();
-    let words = &world.aux(n, key)[usize::from(cell.at)..][..usize::from(cell.words)];
+    let words = &Pair::words(world.aux(n, key))[usize::from(cell.at)..][..usize::from(cell.words)];
     let mut content = vec![0xdead_beef; words.len() - 1];
     TextCell::new(words)
         .expect("words")
@@ -413,7 +413,7 @@ fn h_var_12_a_string_is_copied_by_an_alias() {
     // Somebody is writing the source, and never ends: the hit is ignored.
     let Trigger { program, text, .. } = &world.triggers[from];
     let cell = program.var(b"who", text).expect("a variable").cell();
-    let meta = &world.aux(from, &[2])[usize::from(cell.at)];
+    let meta = &Pair::words(world.aux(from, &[2]))[usize::from(cell.at)];
     let before = meta.load(Relaxed);
     meta.store(before | 2, Relaxed);
     assert_eq!(world.hit(to, &record, &AROUND), IGNORED);
@@ -506,7 +506,8 @@ fn b_01_a_handler_compares_its_own_hit() {
     world.hit(n, &switch("a", 1, "b", 2, 3), &AROUND);
 
     let aux = world.aux(n, &[1]);
-    let number = NumCell::at(aux, world.triggers[n].program.vars()[0].cell().at).expect("aligned");
+    let number =
+        NumCell::at(aux, world.triggers[n].program.vars()[0].cell().at).expect("a variable");
     for (path, prio) in world.paths(n).zip(5..) {
         let record = switch("a", 1, "b", 2, prio);
         let ended = world.interrupted(&path, n, &record, &AROUND, &|| _ = number.set(99));
@@ -564,7 +565,7 @@ proptest! {
             for name in ["f", "l", "c", "sv"] {
                 let cell = program.var(name.as_bytes(), text).expect("a variable").cell();
                 let at = usize::from(cell.at);
-                let words = &map.aux(elt)[at..at + usize::from(cell.words)];
+                let words = &Pair::words(map.aux(elt))[at..at + usize::from(cell.words)];
                 let mut content = vec![0; words.len() - 1];
                 let read = TextCell::new(words).and_then(|cell| cell.read(&mut content));
                 prop_assert!(read.is_some());

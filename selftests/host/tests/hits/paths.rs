@@ -28,7 +28,7 @@ use proptest::{
 use rust_hist::{
     program,
     stat::Stat,
-    sync::Relaxed,
+    sync::{Pair, Relaxed},
     tracing_map::Account, //
 };
 use std::collections::BTreeMap;
@@ -88,8 +88,7 @@ fn run(world: &World, case: &Case, path: impl Fn(usize, usize) -> Path) -> Left 
         world.hit_on(&path(i, n), n, record, &around)
     };
     let words = |trigger: &Trigger| {
-        trigger
-            .words
+        Pair::words(&trigger.words)
             .iter()
             .map(|word| word.load(Relaxed))
             .collect()

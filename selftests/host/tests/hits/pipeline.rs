@@ -7,7 +7,7 @@ use crate::lang_common::{Around, Text, AROUND, SWITCH};
 use crate::run::{Frames, Tables, Trigger, World, SWITCHED};
 use rust_hist::render::{self, Renderer, Stats};
 use rust_hist::tracing_map::sort::{row_of, sort, SortEntry};
-use rust_hist::tracing_map::{copy_words, Rows};
+use rust_hist::tracing_map::{copy_pairs, Rows};
 use std::collections::BTreeMap;
 
 /// A `sched_switch` to a task.
@@ -81,7 +81,7 @@ fn run(text: &str, switches: &[Switch]) -> String {
     }
 
     let mut words = vec![0; map.used() * map.shape().row_words()];
-    let len = map.copy_rows(map.used(), &mut words, copy_words);
+    let len = map.copy_rows(map.used(), &mut words, copy_pairs);
     let rows = Rows::new(map.shape(), &words, len);
     let stats = Stats::of(program, &rows);
     let table = Renderer {

@@ -11,7 +11,7 @@ use crate::{
 use rust_hist::{
     sync::interrupted,
     tracing_map::{
-        copy_words,
+        copy_pairs,
         Rows, //
     }, //
 };
@@ -268,7 +268,7 @@ fn a_reader_interrupted_by_hits() {
         };
         let map = &world.triggers[0].map;
         let mut words = vec![0; 8 * map.shape().row_words()];
-        let len = interrupted(handler, || map.copy_rows(8, &mut words, copy_words));
+        let len = interrupted(handler, || map.copy_rows(8, &mut words, copy_pairs));
         let mut keys = Vec::new();
 
         for row in Rows::new(map.shape(), &words, len).iter() {

@@ -8,10 +8,10 @@ use rust_hist::{
     stat::Stat,
     sync::{
         interrupted,
-        Atomic, //
+        Pair, //
     },
     tracing_map::{
-        copy_words,
+        copy_pairs,
         Dimensions,
         Gauge,
         Map,
@@ -28,7 +28,7 @@ use std::{
     rc::Rc, //
 };
 
-type Table = Map<Vec<Atomic<u64>>, SeededHash>;
+type Table = Map<Vec<Pair>, SeededHash>;
 
 /// What an interrupt comes with: smaller ones, larger ones, and such as take more than one word of squares.
 const NUMBERS: [i64; 6] = [7, -7, 1 << 30, -(1 << 40), i64::MAX, i64::MIN];
@@ -55,7 +55,7 @@ fn table(is_shared: bool) -> Table {
     };
     let cpus = if is_shared { 8192 } else { 1 };
     let shape = Shape::with(dimensions, *tallies.merge(), cpus).expect("in range");
-    let words = (0..shape.words()).map(|_| Atomic::<u64>::new(0)).collect();
+    let words = (0..shape.pairs()).map(|_| Pair::zero()).collect();
 
     assert_eq!(shape.per_cpu(), !is_shared);
     Map::new(shape, words, SeededHash::default()).expect("as many words as it asks for")
@@ -98,7 +98,7 @@ fn nest(table: &Rc<Table>, numbers: &[i64], at: &[u64]) -> bool {
 /// The words of the only row, and what is shown of them.
 fn shown(table: &Table) -> (Vec<u64>, Vec<Number>) {
     let mut words = vec![0; table.used() * table.shape().row_words()];
-    let len = table.copy_rows(table.used(), &mut words, copy_words);
+    let len = table.copy_rows(table.used(), &mut words, copy_pairs);
     let rows = Rows::new(table.shape(), &words, len);
     let sums = rows.get(0).expect("a row").sums.to_vec();
     let gauge = |stat| Gauge::new(&tally(), 0, stat).number(&sums);

@@ -69,6 +69,7 @@ use rust_hist::{
     sync::{
         Acquire,
         Atomic,
+        Pair,
         Relaxed,
         Release, //
     },
@@ -226,7 +227,7 @@ impl Tables {
     }
 
     pub(crate) fn map(&self, shape: Shape) -> (Map<Words, Hash>, Words) {
-        let words: Words = (0..shape.words()).map(|_| Atomic::<u64>::new(0)).collect();
+        let words: Words = (0..shape.pairs()).map(|_| Pair::zero()).collect();
         let map = Map::new(shape, words.clone(), self.hash).expect("as many words as it asks for");
 
         (map, words)
@@ -501,7 +502,7 @@ impl World {
     }
 
     /// The extra words of the entry with this key.
-    pub(crate) fn aux(&self, n: usize, key: &[u64]) -> &[Atomic<u64>] {
+    pub(crate) fn aux(&self, n: usize, key: &[u64]) -> &[Pair] {
         let map = &self.triggers[n].map;
         map.lookup(key).map(|elt| map.aux(elt)).expect("an entry")
     }
