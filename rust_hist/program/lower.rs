@@ -18,6 +18,7 @@ use crate::{
 use super::{
     exec::most_in,
     operand::{
+        start_of_last,
         Operand,
         Source,
         Step,
@@ -53,23 +54,6 @@ fn direct(field: &Field) -> Option<Operand> {
     is_number
         .then(|| Operand::of_field(field))
         .filter(|operand| operand.has_parts() && operand.is_simple())
-}
-
-/// Where in `code`, which pushes two numbers, that begins which pushes the second one.
-fn start_of_last(code: &[Insn]) -> usize {
-    let mut wanted = 1usize;
-
-    for (at, insn) in code.iter().enumerate().rev() {
-        match insn {
-            Insn::Push(_) => wanted = wanted.saturating_sub(1),
-            Insn::Neg => (),
-            Insn::Add | Insn::Sub | Insn::Mul | Insn::Div => wanted = wanted.saturating_add(1),
-        }
-        if wanted == 0 {
-            return at;
-        }
-    }
-    0
 }
 
 impl Program {

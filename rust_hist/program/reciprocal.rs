@@ -21,7 +21,6 @@ use core::num::NonZeroU64;
 /// let seven = Reciprocal::new(NonZeroU64::new(7).ok_or("zero")?).ok_or("one")?;
 ///
 /// assert_eq!(seven.quotient(u64::MAX), u64::MAX / 7);
-/// assert_eq!(seven.cut(20), 14);
 /// # Ok::<(), &str>(())
 /// ```
 ///
@@ -38,21 +37,12 @@ use core::num::NonZeroU64;
 /// 1994, theorem 4.2 and fig. 4.1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reciprocal {
-    magic: u64,
-    width: u64,
-    shift: u32,
-    is_short: bool,
+    pub(super) magic: u64,
+    pub(super) shift: u8,
+    pub(super) is_short: bool,
 }
 
 impl Reciprocal {
-    /// The placeholder for a number that is not divided.
-    pub(super) const NONE: Self = Self {
-        magic: 0,
-        width: 0,
-        shift: 0,
-        is_short: false,
-    };
-
     /// Returns the reciprocal of `width`; `None` for 1, which divides every number.
     pub fn new(width: NonZeroU64) -> Option<Self> {
         let width = width.get();
@@ -74,8 +64,8 @@ impl Reciprocal {
         // than `width`, so adding 1 does not wrap.
         Some(Self {
             magic: fraction(rest, width).0.wrapping_add(1),
-            width,
-            shift,
+            // CAST: at most 63.
+            shift: shift as u8,
             is_short: false,
         })
     }
@@ -87,7 +77,6 @@ impl Reciprocal {
             // INVARIANT: `magic` is `2^64 / width`, which is exact, and has 64 bits as the width is not 1.
             return Some(Self {
                 magic: 1u64.wrapping_shl(63u32.wrapping_sub(shift)),
-                width,
                 shift: 0,
                 is_short: true,
             });
@@ -100,50 +89,35 @@ impl Reciprocal {
         // INVARIANT: `(quotient + 1) * width` exceeds `2^(64 + shift)` by `width - rest`.
         (width.wrapping_sub(rest) <= power).then_some(Self {
             magic: quotient.wrapping_add(1),
-            width,
-            shift,
+            // CAST: at most 63.
+            shift: shift as u8,
             is_short: true,
         })
     }
 
-    /// Returns whether it has the short form, which needs fewer instructions.
-    pub(super) fn is_short(&self) -> bool {
-        self.is_short
-    }
-
-    /// Returns `n / width` of the short form.
-    #[inline(always)]
-    fn quotient_shortly(&self, n: u64) -> u64 {
-        high(self.magic, n).wrapping_shr(self.shift)
-    }
-
     /// Returns `n / width`.
-    #[inline(always)]
     pub fn quotient(&self, n: u64) -> u64 {
-        if self.is_short {
-            return self.quotient_shortly(n);
+        match self.is_short {
+            true => Self::short_quotient(self.magic, self.shift, n),
+            false => Self::long_quotient(self.magic, self.shift, n),
         }
+    }
 
-        let high = high(self.magic, n);
+    /// Returns `n / width` of the short form, which takes fewer instructions, with these numbers.
+    #[inline(always)]
+    pub(super) fn short_quotient(magic: u64, shift: u8, n: u64) -> u64 {
+        high(magic, n).wrapping_shr(shift.into())
+    }
+
+    /// Returns `n / width` of the long form.
+    #[inline(always)]
+    pub(super) fn long_quotient(magic: u64, shift: u8, n: u64) -> u64 {
+        let high = high(magic, n);
         // OVERFLOW: `high` is at most `n`, so the difference does not wrap. `high + n` may have 65 bits, so
         // half of it is computed as half of the difference plus `high`.
         let half = (n.wrapping_sub(high) >> 1).wrapping_add(high);
 
-        half.wrapping_shr(self.shift)
-    }
-
-    /// Returns the largest multiple of the width that is at most `n`, of the short form.
-    #[inline(always)]
-    pub(super) fn cut_shortly(&self, n: u64) -> u64 {
-        // OVERFLOW: `n / width * width` is at most `n`.
-        self.quotient_shortly(n).wrapping_mul(self.width)
-    }
-
-    /// Returns the largest multiple of the width that is at most `n`.
-    #[inline(always)]
-    pub fn cut(&self, n: u64) -> u64 {
-        // OVERFLOW: `n / width * width` is at most `n`.
-        self.quotient(n).wrapping_mul(self.width)
+        half.wrapping_shr(shift.into())
     }
 }
 
