@@ -173,7 +173,7 @@ const LOAD_TRIES: usize = if cfg!(loom) { 1 } else { 4 };
 /// assert_eq!(pair.cmpxchg(old, new), Ok(()));
 /// assert_eq!(pair.cmpxchg(old, new), Err(new));
 /// ```
-// The words of the model checker are larger, and are exchanged by a lock.
+// The words of the model checker are larger, and no instruction exchanges them.
 #[cfg_attr(not(loom), repr(C, align(16)))]
 #[cfg_attr(loom, repr(transparent))]
 pub struct Pair {
@@ -202,6 +202,13 @@ impl Pair {
         Self {
             words: [Atomic::<u64>::new(0), Atomic::<u64>::new(0)],
         }
+    }
+
+    /// Returns the pair whose first word is word `at` of those of some pairs, an even number; `None` if it is behind them.
+    #[inline(always)]
+    pub fn at(pairs: &[Self], at: u16) -> Option<&Self> {
+        debug_assert!(at % 2 == 0 || usize::from(at / 2) >= pairs.len());
+        pairs.get(usize::from(at / 2))
     }
 
     /// Returns the words of some pairs, one by one.
@@ -662,7 +669,7 @@ mod host {
             load(pair).meta
         }
 
-        /// Writes `new` if `pair` holds `old`; says whether they did.
+        /// Writes `new` if `pair` holds `old`; says whether it did.
         pub(in super::super) fn cmpxchg(pair: &Pair, old: PairValue, new: PairValue) -> bool {
             let [Atomic { pair, .. }, _] = &pair.words;
             // A read-modify-write returns the latest index. Other threads may run before it, but not between
@@ -744,7 +751,7 @@ mod host {
             meta.cell.load(CoreOrdering::Relaxed)
         }
 
-        /// Writes `new` if `pair` holds `old`; says whether they did.
+        /// Writes `new` if `pair` holds `old`; says whether it did.
         pub(in super::super) fn cmpxchg(pair: &Pair, old: PairValue, new: PairValue) -> bool {
             let [value, meta] = &pair.words;
             step();
@@ -802,7 +809,7 @@ mod host {
             meta.load(Relaxed)
         }
 
-        /// Writes `new` if `pair` holds `old`; says whether they did.
+        /// Writes `new` if `pair` holds `old`; says whether it did.
         pub(in super::super) fn cmpxchg(pair: &Pair, old: PairValue, new: PairValue) -> bool {
             let _held = LOCK.lock().unwrap_or_else(PoisonError::into_inner);
             let [value, meta] = &pair.words;

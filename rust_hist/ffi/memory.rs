@@ -127,15 +127,15 @@ struct Line([Pair; LINE_PAIRS]);
 
 const _: () = assert!(size_of::<Line>() == LINE_PAIRS * size_of::<Pair>());
 
-/// Words that several contexts share, all 0 in the beginning; they begin on a cache line.
+/// Words that several contexts share, all 0 in the beginning; they are aligned as a [`Line`].
 pub(crate) struct Words {
     lines: KVVec<Line>,
     bytes: usize,
 }
 
 impl Words {
-    /// Allocates `pairs` times two words, or a few more; in not many more than `most` bytes, if they fit in there; charged to the
-    /// memory cgroup of the caller if `is_charged` says so. May sleep.
+    /// Allocates this many pairs of words, or a few more; in not many more than `most` bytes, if they fit in there; charged to
+    /// the memory cgroup of the caller if `is_charged` says so. May sleep.
     pub(crate) fn zeros(
         pairs: usize,
         most: usize,

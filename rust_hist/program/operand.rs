@@ -37,7 +37,7 @@ use super::{
     Op, //
 };
 
-/// A number: where it comes from, and what is done with it. What does not matter there is 0.
+/// A number: where it comes from, and what is done with it. What does not matter there is as in the default.
 ///
 /// # Invariants
 ///
@@ -54,15 +54,16 @@ pub(super) struct Operand {
     post: PostOp,
     /// The place in the record; the index of a reference. Of an expression that of its first number.
     at: u32,
-    /// The shift of the reciprocal of a division.
+    /// Of the reciprocal of what it is divided by: its shift.
     shift: u8,
     /// The steps of the expression.
     pub(super) code: Code,
-    /// The magic number of the reciprocal. The mask of a [`Source::Text`]; the scale of `.log2=N`, see
-    /// [`Operand::scale_of`].
+    /// Of the reciprocal of what it is divided by: its magic number. The mask of a [`Source::Text`]; the scale of `.log2=N`,
+    /// see [`Operand::scale_of`].
     magic: u64,
-    /// By what it is multiplied, and what is added then: a constant; the index of the reference of [`PostOp::SubRef`].
+    /// By what it is multiplied.
     factor: u64,
+    /// What is added to it then. The constant itself; the index of the reference of [`PostOp::SubRef`].
     add: u64,
 }
 
@@ -243,28 +244,21 @@ impl Operand {
     /// reference; `None` if it is none.
     pub(super) fn of_leaf(code: &[Insn]) -> Option<Self> {
         let (insn, operands) = code.split_last()?;
-        let then = match insn {
+        let op = match insn {
             Insn::Push(field) => return Some(Self::of_field(field)),
-            Insn::Neg => return Self::of_leaf(operands)?.then(Then::Linear(MINUS, 0)),
-            Insn::Add => |constant| Some(Then::Linear(1, constant)),
-            Insn::Sub => |constant: u64| Some(Then::Linear(1, constant.wrapping_neg())),
-            Insn::Mul => |constant| Some(Then::Linear(constant, 0)),
-            Insn::Div => |constant| (constant != 0).then_some(Then::Divide(constant)),
+            Insn::Neg => return Self::of_leaf(operands)?.then(StepOp::SubFrom.by(0)?),
+            insn => StepOp::of(insn)?,
         };
         let (left, right) = operands.split_at_checked(start_of_last(operands))?;
         let (left, right) = (Self::of_leaf(left)?, Self::of_leaf(right)?);
+        let is_plain_ref = right.source == Source::Ref && right.post == PostOp::None;
 
-        match (left.as_constant(), right.as_constant(), insn) {
-            (_, Some(constant), _) => left.then(then(constant)?),
-            (Some(constant), _, Insn::Sub) => right.then(Then::Linear(MINUS, constant)),
-            (Some(constant), _, Insn::Add | Insn::Mul) => right.then(then(constant)?),
+        match (left.as_constant(), right.as_constant()) {
+            (_, Some(constant)) => left.then(op.by(constant)?),
+            (Some(constant), None) => right.then(op.swapped().by(constant)?),
             // Most expressions of references are that.
-            (None, None, Insn::Sub)
-                if right.source == Source::Ref && right.post == PostOp::None =>
-            {
-                left.then(Then::LessRef(right.at))
-            }
-            _ => None,
+            (None, None) if op == StepOp::Sub && is_plain_ref => left.then(Then::LessRef(right.at)),
+            (None, None) => None,
         }
     }
 
@@ -273,6 +267,7 @@ impl Operand {
         let constant = self.as_constant();
 
         Some(match (then, self.post) {
+            (Then::Linear(1, 0), _) => self,
             (Then::Linear(factor, add), post) => {
                 let add = self.add.wrapping_mul(factor).wrapping_add(add);
                 let factor = self.factor.wrapping_mul(factor);
@@ -296,6 +291,7 @@ impl Operand {
                 }
             }
             (Then::Divide(width), PostOp::None) => match constant {
+                // A division by 0 stays a step, which gives all ones.
                 Some(value) => Self::constant(value.checked_div(width)?),
                 None => match Reciprocal::new(NonZeroU64::new(width)?) {
                     Some(reciprocal) => Self {
@@ -330,9 +326,8 @@ impl Operand {
     pub(super) fn of_steps(steps: &[Step], code: Code) -> Self {
         // Constants with which the last steps are done need no place among them.
         if let [steps @ .., last] = steps {
-            let number = last
-                .by_constant()
-                .and_then(|then| Self::of_steps(steps, code).then(then));
+            let then = last.operand.as_constant().and_then(|by| last.op.by(by));
+            let number = then.and_then(|then| Self::of_steps(steps, code).then(then));
 
             if let Some(number) = number {
                 return number;
@@ -544,22 +539,6 @@ impl Source {
     }
 }
 
-impl Step {
-    /// What it does, if it only combines the accumulator with a constant.
-    fn by_constant(&self) -> Option<Then> {
-        let constant = self.operand.as_constant()?;
-
-        match self.op {
-            StepOp::Add => Some(Then::Linear(1, constant)),
-            StepOp::Sub => Some(Then::Linear(1, constant.wrapping_neg())),
-            StepOp::SubFrom => Some(Then::Linear(MINUS, constant)),
-            StepOp::Mul => Some(Then::Linear(constant, 0)),
-            StepOp::Div => Some(Then::Divide(constant)),
-            StepOp::Load | StepOp::Save | StepOp::DivInto => None,
-        }
-    }
-}
-
 impl StepOp {
     /// That of an instruction, with the number on top of the stack as the operand and the other one in the accumulator;
     /// `None` if it does not combine two.
@@ -570,6 +549,18 @@ impl StepOp {
             Insn::Mul => Some(Self::Mul),
             Insn::Div => Some(Self::Div),
             Insn::Push(_) | Insn::Neg => None,
+        }
+    }
+
+    /// What it does with a constant as the operand; `None` if that cannot be said without the accumulator.
+    fn by(self, constant: u64) -> Option<Then> {
+        match self {
+            Self::Add => Some(Then::Linear(1, constant)),
+            Self::Sub => Some(Then::Linear(1, constant.wrapping_neg())),
+            Self::SubFrom => Some(Then::Linear(MINUS, constant)),
+            Self::Mul => Some(Then::Linear(constant, 0)),
+            Self::Div => Some(Then::Divide(constant)),
+            Self::Load | Self::Save | Self::DivInto => None,
         }
     }
 

@@ -35,9 +35,9 @@ fn add(word: &Atomic<u64>, v: u64) {
     word.fetch_add(v, Relaxed);
 }
 
-/// The same by one instruction where the CPUs have it. The kernel writes it over the branch to a loop, which all CPUs have, when
-/// it loads the module. It is the one that returns the old value, as in `this_cpu_add()`: CPUs execute that in their own
-/// caches.
+/// Adds `v`, wrapping around, to `word`: by one instruction where the CPUs have it. The kernel writes that over the branch to a
+/// loop of instructions that all CPUs have when it loads the module. It is the addition that returns the old value, as in
+/// `this_cpu_add()`: CPUs are more likely to execute it in their own caches.
 #[cfg(CONFIG_RUST)]
 #[inline(always)]
 fn add(word: &Atomic<u64>, v: u64) {

@@ -118,12 +118,10 @@ impl<'a> NumCell<'a> {
         Self { pair }
     }
 
-    /// Returns the variable whose first word is word `at` of those of an element, an even number; `None` if it has none
-    /// there.
+    /// Returns the variable [at](Pair::at) word `at` of an element; `None` if it has none there.
     #[inline(always)]
     pub fn at(aux: &'a [Pair], at: u16) -> Option<Self> {
-        debug_assert!(at % 2 == 0 || at == u16::MAX);
-        aux.get(usize::from(at / 2)).map(Self::new)
+        Pair::at(aux, at).map(Self::new)
     }
 
     /// Replaces the words by what `change` returns for them; leaves them if that is `None`. Returns the words before and

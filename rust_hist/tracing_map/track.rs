@@ -130,18 +130,17 @@ pub enum Tracked {
     Lost,
 }
 
-/// Returns the number that is tracked where [`TrackCell::new`] finds it, or 0 if no hit has stored one. It may be outdated at
-/// once: [`TrackCell::update`] compares again.
+/// Returns the number tracked [at](Pair::at) word `at` of an element, or 0 if no hit has stored one. It may be outdated at once:
+/// [`TrackCell::update`] compares again.
 #[inline(always)]
 pub fn track_value(aux: &[Pair], at: u16) -> u64 {
-    aux.get(usize::from(at / 2)).map_or(0, Pair::value)
+    Pair::at(aux, at).map_or(0, Pair::value)
 }
 
-/// Says whether a hit has stored that number.
+/// Says whether a hit has stored the number tracked [at](Pair::at) word `at` of an element.
 #[inline(always)]
 pub fn is_tracked(aux: &[Pair], at: u16) -> bool {
-    aux.get(usize::from(at / 2))
-        .is_some_and(|pair| pair.meta() & FIRED != 0)
+    Pair::at(aux, at).is_some_and(|pair| pair.meta() & FIRED != 0)
 }
 
 /// A tracked number and its row.
@@ -189,8 +188,8 @@ fn claim_of(row: u64) -> u64 {
 }
 
 impl<'a> TrackCell<'a> {
-    /// Returns the tracked value whose first word is word `at` of those of an element, an even number, with rows of
-    /// `row_words` words; `None` if there are too few words.
+    /// Returns the value tracked [at](Pair::at) word `at` of an element, with rows of `row_words` words; `None` if there are too
+    /// few words.
     #[inline(always)]
     pub fn new(aux: &'a [Pair], at: u16, row_words: usize) -> Option<Self> {
         debug_assert!(at % 2 == 0);
