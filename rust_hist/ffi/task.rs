@@ -10,19 +10,28 @@ use super::{
 };
 use crate::{
     field::TaskNumber,
-    limits::COMM_LEN, //
+    limits::COMM_LEN,
+    sync::{
+        load_8,
+        store_8, //
+    }, //
 };
 
-const _: () = assert!(COMM_LEN == bindings::TASK_COMM_LEN as usize);
+const WORD: usize = size_of::<u64>();
+const _: () = assert!(COMM_LEN == bindings::TASK_COMM_LEN as usize && COMM_LEN % WORD == 0);
 
 /// Copies the name of the current task, which may change while it is read.
 #[inline(always)]
 pub(crate) fn comm(to: &mut [u8; COMM_LEN], _preempt: &PreemptOff<'_>) {
-    // SAFETY: there always is a current task, and it lives while it runs.
-    let from = unsafe { bindings::hist_helper_current_comm() };
-    // SAFETY: both arrays have `COMM_LEN` bytes, and do not overlap. A rename that comes in between
-    // may tear the name, as for every reader of it; its last byte is always NUL.
-    unsafe { core::ptr::copy_nonoverlapping(from.cast::<u8>(), to.as_mut_ptr(), COMM_LEN) };
+    // SAFETY: there always is a current task, and it lives while it runs, with so many bytes.
+    let from: &[u8; COMM_LEN] = unsafe { &*bindings::hist_helper_current_comm().cast() };
+
+    // A rename that comes in between may tear the name, as for every reader of it; its last byte is always NUL.
+    for (to, from) in to.chunks_exact_mut(WORD).zip(from.chunks_exact(WORD)) {
+        if let (Some(to), Some(word)) = (to.first_chunk_mut(), load_8(from, 0)) {
+            store_8(to, word);
+        }
+    }
 }
 
 /// A number of the current task, or of the node of this CPU.
