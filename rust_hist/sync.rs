@@ -50,6 +50,9 @@ mod arch;
 )))]
 use self::host::arch_model as arch;
 
+#[cfg(all(CONFIG_RUST, target_arch = "aarch64"))]
+pub(crate) use self::arch::alternative;
+
 #[cfg(all(CONFIG_RUST, not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
 compile_error!(
     "rust_hist does not know this architecture: it needs sync/ARCH.rs, an exchange of 16 bytes and additions that \
@@ -274,10 +277,10 @@ impl Pair {
         step::meta(self)
     }
 
-    /// Makes the first word `value`, adds `add` to the second one, wrapping around, and sets `bits` there, fully ordered.
+    /// Makes the first word `value`, adds `ADD` to the second one, wrapping around, and sets `BITS` there, fully ordered.
     #[inline(always)]
-    pub fn set(&self, value: u64, add: u64, bits: u64) {
-        step::set(self, value, add, bits);
+    pub fn set<const ADD: u64, const BITS: u64>(&self, value: u64) {
+        step::set::<ADD, BITS>(self, value);
     }
 
     /// Writes `new` if the words hold `old`, fully ordered.
@@ -299,10 +302,10 @@ impl Pair {
 /// [`Pair::set`] by the exchange.
 #[cfg(any(loom, miri, nested, not(target_arch = "aarch64")))]
 #[inline(always)]
-fn set_by_exchange(pair: &Pair, value: u64, add: u64, bits: u64) {
+fn set_by_exchange<const ADD: u64, const BITS: u64>(pair: &Pair, value: u64) {
     // If the value does not belong to this meta word, the exchange fails.
     let mut old = pair.load_torn();
-    let meta = |old: PairValue| old.meta.wrapping_add(add) | bits;
+    let meta = |old: PairValue| old.meta.wrapping_add(ADD) | BITS;
 
     while let Err(held) = pair.cmpxchg(
         old,

@@ -14,6 +14,36 @@ use super::{
     Relaxed, //
 };
 
+/// The text of an instruction that the kernel replaces, when it loads the module, by another one if the CPUs have what the
+/// operand `cap` says. C counterpart: `ALTERNATIVE()`.
+#[cfg(CONFIG_RUST)]
+macro_rules! alternative {
+    ($old:literal, $new:literal) => {
+        concat!(
+            "661: ",
+            $old,
+            "
+            662:
+            .pushsection .altinstructions, \"a\"
+            .word 661b - .
+            .word 663f - .
+            .hword {cap}
+            .byte 662b - 661b
+            .byte 664f - 663f
+            .popsection
+            .subsection 1
+            .arch_extension lse
+            663: ",
+            $new,
+            "
+            664:
+            .previous"
+        )
+    };
+}
+#[cfg(CONFIG_RUST)]
+pub(crate) use alternative;
+
 /// Adds `v`, wrapping around, to the word that is `BEHIND` words behind word `at` of `words`. No instruction adds to memory
 /// without being atomic against other CPUs, too.
 ///
@@ -48,26 +78,15 @@ fn add(word: &Atomic<u64>, v: u64) {
     // since it was loaded. The kernel replaces as many bytes as there are, by an instruction that does not jump.
     unsafe {
         core::arch::asm!(
-            "661: b 3f",
-            "662:",
-            ".pushsection .altinstructions, \"a\"",
-            ".word 661b - .",
-            ".word 663f - .",
-            ".hword {lse}",
-            ".byte 662b - 661b",
-            ".byte 664f - 663f",
-            ".popsection",
+            alternative!("b 3f", "ldadd {v}, {sum}, [{ptr}]"),
             ".subsection 1",
-            ".arch_extension lse",
-            "663: ldadd {v}, {sum}, [{ptr}]",
-            "664:",
             "3: ldxr {sum}, [{ptr}]",
             "add {sum}, {sum}, {v}",
             "stxr {failed:w}, {sum}, [{ptr}]",
             "cbnz {failed:w}, 3b",
             "b 662b",
             ".previous",
-            lse = const kernel::bindings::ARM64_HAS_LSE_ATOMICS,
+            cap = const kernel::bindings::ARM64_HAS_LSE_ATOMICS,
             ptr = in(reg) ptr,
             v = in(reg) v,
             sum = out(reg) _,
@@ -146,10 +165,10 @@ pub(super) fn cmpxchg_pair(pair: &Pair, old: PairValue, new: PairValue) -> bool 
     true
 }
 
-/// Makes the first word of `pair` `value`, adds `add` to the second one and sets `bits` there, fully ordered, in as few
+/// Makes the first word of `pair` `value`, adds `ADD` to the second one and sets `BITS` there, fully ordered, in as few
 /// instructions as [`cmpxchg_pair`] takes for the exchange alone.
 #[inline(always)]
-pub(super) fn set_pair(pair: &Pair, value: u64, add: u64, bits: u64) {
+pub(super) fn set_pair<const ADD: u64, const BITS: u64>(pair: &Pair, value: u64) {
     let ptr = core::ptr::from_ref(pair);
 
     // SAFETY: `ptr` points to two live `Atomic<u64>`, which is valid for a read and a write of 16 bytes, and aligned to
@@ -159,8 +178,8 @@ pub(super) fn set_pair(pair: &Pair, value: u64, add: u64, bits: u64) {
     unsafe {
         core::arch::asm!(
             "2: ldxp {old}, {meta}, [{ptr}]",
-            "add {meta}, {meta}, {add}",
-            "orr {meta}, {meta}, {bits}",
+            "add {meta}, {meta}, #{add}",
+            "orr {meta}, {meta}, #{bits}",
             "stlxp {failed:w}, {value}, {meta}, [{ptr}]",
             "cbnz {failed:w}, 2b",
             "dmb ish",
@@ -169,8 +188,8 @@ pub(super) fn set_pair(pair: &Pair, value: u64, add: u64, bits: u64) {
             meta = out(reg) _,
             failed = out(reg) _,
             value = in(reg) value,
-            add = in(reg) add,
-            bits = in(reg) bits,
+            add = const ADD,
+            bits = const BITS,
             options(nostack, preserves_flags),
         );
     }

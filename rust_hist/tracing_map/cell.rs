@@ -148,7 +148,7 @@ impl<'a> NumCell<'a> {
     #[inline]
     pub fn set(&self, value: u64) {
         // INVARIANT: increments the version.
-        self.pair.set(value, NUM_VERSION, SET);
+        self.pair.set::<NUM_VERSION, SET>(value);
     }
 
     /// Returns the number, or `None` if it is not set.

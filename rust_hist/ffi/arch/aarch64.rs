@@ -3,6 +3,7 @@
 //! The edge of `ffi` to arm64: `sp_el0` has the running task, which begins with what is asked for here.
 //!
 //! C counterpart: [`arch/arm64/include/asm/current.h`](srctree/arch/arm64/include/asm/current.h),
+//! [`arch/arm64/include/asm/percpu.h`](srctree/arch/arm64/include/asm/percpu.h),
 //! [`arch/arm64/include/asm/smp.h`](srctree/arch/arm64/include/asm/smp.h) and
 //! [`arch/arm64/include/asm/preempt.h`](srctree/arch/arm64/include/asm/preempt.h).
 //!
@@ -10,6 +11,7 @@
 
 use super::bindings;
 use crate::sync::{
+    alternative,
     Atomic,
     Relaxed, //
 };
@@ -107,10 +109,18 @@ pub(super) fn scratch_record() -> *mut bindings::ring_buffer_event {
 /// CPU at any moment, so the caller changes the word by an atomic instruction.
 #[inline(always)]
 fn on_cpu<T>(word: *mut T) -> *mut T {
-    let offsets = (&raw const bindings::__per_cpu_offset).cast::<usize>();
-    // SAFETY: whichever CPU it was a moment ago, its word will do. The array is one of the kernel image, with an item for
-    // each CPU.
-    let offset = unsafe { offsets.add(cpu() as usize).read() };
+    let offset: usize;
+
+    // SAFETY: only a register is read: that of the level at which the kernel runs, which it has the offset of the CPU's data
+    // in. Whichever CPU it was a moment ago, its word will do.
+    unsafe {
+        asm!(
+            alternative!("mrs {offset}, tpidr_el1", "mrs {offset}, tpidr_el2"),
+            offset = out(reg) offset,
+            cap = const bindings::ARM64_HAS_VIRT_HOST_EXTN,
+            options(nostack, nomem, preserves_flags, pure),
+        );
+    }
     word.wrapping_byte_add(offset)
 }
 
