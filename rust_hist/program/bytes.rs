@@ -41,6 +41,26 @@ pub(super) fn u8_at(record: &[u8], at: usize) -> u8 {
     record.get(at).copied().unwrap_or(0)
 }
 
+/// The place and the length of a string, by the word at `at`: of 0 bytes at 0 if that is not inside.
+#[inline(always)]
+pub(super) fn located(record: &[u8], at: usize) -> (usize, usize) {
+    let word = u32_at(record, at);
+
+    // CAST: tracing needs 32-bit pointers at least.
+    ((word & 0xffff) as usize, (word >> 16) as usize)
+}
+
+/// The same, if the word tells the place behind itself.
+#[inline(always)]
+pub(super) fn located_behind(record: &[u8], at: usize) -> (usize, usize) {
+    let (behind, len) = located(record, at);
+
+    (
+        at.saturating_add(size_of::<u32>()).saturating_add(behind),
+        len,
+    )
+}
+
 /// The first eight bytes as a word; 0 of fewer.
 #[inline(always)]
 pub(super) fn word_in(bytes: &[u8]) -> u64 {

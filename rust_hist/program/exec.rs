@@ -65,7 +65,8 @@ use self::text::WORD;
 
 use super::{
     bytes::{
-        u32_at,
+        located,
+        located_behind,
         u64_at, //
     },
     eval::Inputs,
@@ -220,13 +221,8 @@ fn string_in<'r>(field: &Field, record: &'r [u8]) -> &'r [u8] {
 fn place_of(op: Op, record: &[u8]) -> Option<(usize, usize)> {
     Some(match op {
         Op::StaticString { offset, len } => (index(offset), index(len)),
-        Op::DynString { offset } => location(record, offset),
-        Op::RelDynString { offset } => {
-            let (at, len) = location(record, offset);
-            let base = index(offset).saturating_add(size_of::<u32>());
-
-            (base.saturating_add(at), len)
-        }
+        Op::DynString { offset } => located(record, index(offset)),
+        Op::RelDynString { offset } => located_behind(record, index(offset)),
         _ => return None,
     })
 }
@@ -238,21 +234,13 @@ fn index(bits: u32) -> usize {
     bits as usize
 }
 
-/// The place and the length that the location word at `offset` gives.
-#[inline]
-fn location(record: &[u8], offset: u32) -> (usize, usize) {
-    let word = u32_at(record, index(offset));
-
-    (index(word & 0xffff), index(word >> 16))
-}
-
 /// The frames of the stack whose place the word at `offset` of a record gives, as many as there is `room` for and as
 /// are inside.
 ///
 /// PARITY: `event_hist_trigger()` takes the count of the record for granted.
 #[inline(always)]
 fn stack_at(record: &[u8], offset: u32, room: usize) -> &[u8] {
-    let at = location(record, offset).0;
+    let at = located(record, index(offset)).0;
     let count = u64_at(record, at);
     let frames = record
         .get(at..)

@@ -20,7 +20,7 @@ use super::{
         Operand,
         Source, //
     },
-    plan::TextSource,
+    plan::TextFrom,
     Kind,
     Op,
     Program, //
@@ -203,10 +203,12 @@ impl Program {
                     _ => VARS_ANY,
                 },
                 Op::Stacktrace => VARS_STACK,
-                _ => match step.text.source() {
-                    TextSource::Record(_) => VARS_TEXT,
-                    TextSource::Task(_) => VARS_NAME,
-                    TextSource::Variable(_) | TextSource::Elsewhere => VARS_OTHER,
+                _ => match step.text.from {
+                    TextFrom::Fixed | TextFrom::LongFixed | TextFrom::Dyn | TextFrom::Rel => {
+                        VARS_TEXT
+                    }
+                    TextFrom::Task | TextFrom::Creator => VARS_NAME,
+                    TextFrom::Variable | TextFrom::Elsewhere => VARS_OTHER,
                 },
             };
         }

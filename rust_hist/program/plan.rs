@@ -28,6 +28,10 @@ use crate::{
 };
 
 use super::{
+    bytes::{
+        located,
+        located_behind, //
+    },
     operand::{
         Operand,
         Step, //
@@ -176,18 +180,21 @@ pub(super) const NAME: usize = 1 + COMM_WORDS;
 pub(super) struct TextAt {
     /// Where it is in the record, or the word that says so; the index of the variable.
     at: u32,
-    from: TextFrom,
-    /// The most bytes of it for which there is room where it goes.
+    pub(super) from: TextFrom,
+    /// The most bytes of it for which there is room where it goes; of those of fixed size, how many there are.
     most: u8,
 }
 
 /// Where a string or stack comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum TextFrom {
-    /// From elsewhere.
-    Elsewhere,
+pub(super) enum TextFrom {
+    /// A field of fixed size in the record, of few bytes.
     Fixed,
+    /// One of more bytes.
+    LongFixed,
+    /// A string in the record of which a word there tells the place and the length.
     Dyn,
+    /// The same, of which the word tells the place behind itself.
     Rel,
     /// The task that runs.
     Task,
@@ -195,26 +202,22 @@ enum TextFrom {
     Creator,
     /// A variable of another trigger.
     Variable,
-}
-
-/// Where a string or stack comes from, for those who copy it.
-#[derive(Clone, Copy)]
-pub(super) enum TextSource {
-    /// A string of the record.
-    Record(Op),
-    /// The name of a task.
-    Task(Op),
-    /// A variable of another trigger, by its index among [`super::Program::refs`].
-    Variable(u8),
-    /// Any other; none, if it is a number.
+    /// From elsewhere; none, if it is a number.
     Elsewhere,
 }
+
+/// Most bytes of a string in a field of fixed size that are copied without a look for its NUL, which takes longer than to
+/// copy what is behind that.
+const SHORT_FIELD: u32 = 32;
 
 impl TextAt {
     /// That of an [`Op`] that is one, else none; `most` bytes of it are kept.
     pub(super) fn new(op: Option<Op>, most: u32) -> Self {
         let (from, at, most) = match op {
-            Some(Op::StaticString { offset, len }) => (TextFrom::Fixed, offset, most.min(len)),
+            Some(Op::StaticString { offset, len }) => match most.min(len) {
+                len if len <= SHORT_FIELD => (TextFrom::Fixed, offset, len),
+                len => (TextFrom::LongFixed, offset, len),
+            },
             Some(Op::DynString { offset }) => (TextFrom::Dyn, offset, most),
             Some(Op::RelDynString { offset }) => (TextFrom::Rel, offset, most),
             Some(Op::Comm) => (TextFrom::Task, 0, most),
@@ -228,39 +231,30 @@ impl TextAt {
         Self { at, from, most }
     }
 
-    /// Where it comes from.
+    /// The place and the length of the string in the record, of which either may be beyond its end; `None` if it is none of
+    /// the record.
     #[inline(always)]
-    pub(super) fn source(self) -> TextSource {
-        let offset = self.at;
+    pub(super) fn place(&self, record: &[u8]) -> Option<(usize, usize)> {
+        // CAST: tracing needs 32-bit pointers at least.
+        let (at, most) = (self.at as usize, usize::from(self.most));
 
-        match self.from {
-            TextFrom::Fixed => TextSource::Record(Op::StaticString {
-                offset,
-                len: self.most.into(),
-            }),
-            TextFrom::Dyn => TextSource::Record(Op::DynString { offset }),
-            TextFrom::Rel => TextSource::Record(Op::RelDynString { offset }),
-            TextFrom::Task => TextSource::Task(Op::Comm),
-            TextFrom::Creator => TextSource::Task(Op::EntryComm),
-            // CAST: the index of a reference.
-            TextFrom::Variable => TextSource::Variable(self.at as u8),
-            TextFrom::Elsewhere => TextSource::Elsewhere,
-        }
+        let (at, len) = match self.from {
+            TextFrom::Fixed | TextFrom::LongFixed => return Some((at, most)),
+            TextFrom::Dyn => located(record, at),
+            TextFrom::Rel => located_behind(record, at),
+            TextFrom::Task | TextFrom::Creator | TextFrom::Variable | TextFrom::Elsewhere => {
+                return None
+            }
+        };
+
+        Some((at, len.min(most)))
     }
 
-    /// The string of the record; `None` if it is none.
+    /// Its index among [`super::Program::refs`], of a variable.
     #[inline(always)]
-    pub(super) fn in_record(self) -> Option<Op> {
-        match self.source() {
-            TextSource::Record(text) => Some(text),
-            _ => None,
-        }
-    }
-
-    /// The most bytes of it for which there is room where it goes.
-    #[inline(always)]
-    pub(super) fn most(self) -> usize {
-        self.most.into()
+    pub(super) fn reference(&self) -> u8 {
+        // CAST: the index of a reference.
+        self.at as u8
     }
 }
 

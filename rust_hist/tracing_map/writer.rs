@@ -44,6 +44,20 @@ impl<'a> WordWriter<'a> {
         len
     }
 
+    /// Writes `words` and `last` behind them, if all fit; returns whether they did.
+    #[inline(always)]
+    pub fn put_with_last(&self, words: impl ExactSizeIterator<Item = u64>, last: u64) -> bool {
+        let Some((to_last, to)) = self.words.get(..=words.len()).and_then(<[_]>::split_last) else {
+            return false;
+        };
+
+        for (to, word) in to.iter().zip(words) {
+            write(to, word);
+        }
+        write(to_last, last);
+        true
+    }
+
     /// Returns `len` of the words, from `at` on; none if there are fewer.
     #[inline(always)]
     pub fn part(&self, at: usize, len: usize) -> Self {

@@ -64,7 +64,7 @@ use super::{
         },
         plan::{
             Plan,
-            TextSource,
+            TextFrom,
             VarStep,
             NAME, //
         },
@@ -77,16 +77,14 @@ use super::{
         Save,
         Track, //
     },
-    place_of,
     refs::older_than,
     stack_at,
     text::{
         copy_cell,
         copy_string,
-        copy_whole,
         set_copy,
         set_string,
-        short_field,
+        Split,
         WORD, //
     },
     trace::ArgVals,
@@ -222,41 +220,47 @@ impl VarStep {
         }
     }
 
-    /// Stores a string of the record in its variable; `text` is [`VarStep::text`].
+    /// The string of the record, if it is one whose bytes behind a NUL may be copied, too, and all are there; else its place
+    /// and its length.
     #[inline(always)]
-    fn set_text(&self, text: Op, aux: &[Atomic<u64>], record: &[u8]) {
-        let (Some((at, len)), Some(words)) = (place_of(text, record), self.text_words(aux)) else {
+    fn short_text<'r>(&self, record: &'r [u8]) -> Result<Split<'r>, (usize, usize)> {
+        let (at, len) = self.text.place(record).unwrap_or((0, 0));
+
+        match self.text.from {
+            TextFrom::LongFixed => None,
+            _ => Split::inside(record, at, len),
+        }
+        .ok_or((at, len))
+    }
+
+    /// Stores a string of the record in its variable.
+    #[inline(always)]
+    fn set_text(&self, aux: &[Atomic<u64>], record: &[u8]) {
+        let Some(words) = self.text_words(aux) else {
             return;
         };
-        let len = len.min(self.text.most());
 
-        match short_field(text, record, at, len) {
+        match self.short_text(record) {
             // A writer that meets another one has nothing more to do; see `TextCell::fill`.
-            Some(from) => {
+            Ok(from) => {
                 if let Some(cell) = TextCell::new(words) {
                     cell.fill(
                         #[inline(always)]
-                        |to| Some(copy_whole(from, to)),
+                        |to| Some(from.copy(to)),
                     );
                 }
             }
-            None => set_string(words, record.get(at..).unwrap_or(&[]), len),
+            Err((at, len)) => set_string(words, record, at, len),
         }
     }
-}
 
-/// Writes a string of the record to its words of the row that an action saves, and returns how many words; `text` is that
-/// of the step.
-#[inline(never)]
-fn save_string(step: &VarStep, text: Op, record: &[u8], to: WordWriter<'_>) -> usize {
-    let (at, len) = place_of(text, record).unwrap_or((0, 0));
-    let len = len.min(step.text.most());
-
-    match short_field(text, record, at, len) {
-        Some(from) => copy_whole(from, to),
-        None => copy_string(record.get(at..).unwrap_or(&[]), len, |at, word| {
-            to.put(at, word);
-        }),
+    /// Writes a string of the record to its words of the row that an action saves, and returns how many words.
+    #[inline(never)]
+    fn save_string(&self, record: &[u8], to: WordWriter<'_>) -> usize {
+        match self.short_text(record) {
+            Ok(from) => from.copy(to),
+            Err((at, len)) => copy_string(record, at, len, |at, word| to.put(at, word)),
+        }
     }
 }
 
@@ -323,17 +327,22 @@ impl<'h, 'c: 'h, C: Context<'c>> Hit<'h, 'c, C> {
                 debug_assert!(var.is_number());
                 var.set(aux, number_of::<STEPS>(plan, &var.number, inputs));
             } else {
-                match var.text.source() {
-                    TextSource::Record(text) if const { STEPS & VARS_TEXT != 0 } => {
-                        var.set_text(text, self.words(), record);
+                match var.text.from {
+                    TextFrom::Fixed | TextFrom::LongFixed | TextFrom::Dyn | TextFrom::Rel
+                        if const { STEPS & VARS_TEXT != 0 } =>
+                    {
+                        var.set_text(self.words(), record);
                     }
-                    TextSource::Task(task) if const { STEPS & VARS_NAME != 0 } => {
-                        var.set_name(self.words(), self.task_name(task));
+                    from @ (TextFrom::Task | TextFrom::Creator) if const { STEPS & VARS_NAME != 0 } =>
+                    {
+                        var.set_name(self.words(), self.task_name(from));
                     }
-                    TextSource::Variable(n) if const { STEPS & VARS_OTHER != 0 } => {
+                    TextFrom::Variable if const { STEPS & VARS_OTHER != 0 } => {
                         if let Some(to) = var.text_words(self.words()) {
+                            let from = self.foreign_words(var.text.reference());
+
                             // No words are a variable that is not set.
-                            set_copy(to, var.kind, self.foreign_words(n).unwrap_or(&[]));
+                            set_copy(to, var.kind, from.unwrap_or(&[]));
                         }
                     }
                     // A copy, so that what a hit has needs no place in memory where there is no such variable.
@@ -351,10 +360,10 @@ impl<'h, 'c: 'h, C: Context<'c>> Hit<'h, 'c, C> {
 
     /// The name of the task; or of that which made the entry, which has it in its first extra words.
     #[inline(always)]
-    fn task_name(&self, op: Op) -> [u64; COMM_WORDS] {
+    fn task_name(&self, from: TextFrom) -> [u64; COMM_WORDS] {
         let mut name = [0; COMM_WORDS];
 
-        if op == Op::EntryComm {
+        if from == TextFrom::Creator {
             copy_words(self.words().get(..COMM_WORDS).unwrap_or(&[]), &mut name);
         } else {
             let mut comm = [0; COMM_LEN];
@@ -575,10 +584,14 @@ impl<'h, 'c: 'h, C: Context<'c>> Hit<'h, 'c, C> {
                 continue;
             }
             let to = row.part(at, step.room.into());
-            let len = match step.text.source() {
-                TextSource::Record(text) => save_string(step, text, record, to),
-                TextSource::Task(task) => to.put_all(self.task_name(task).into_iter()),
-                _ => self.save_text(step, to),
+            let len = match step.text.from {
+                TextFrom::Fixed | TextFrom::LongFixed | TextFrom::Dyn | TextFrom::Rel => {
+                    step.save_string(record, to)
+                }
+                from @ (TextFrom::Task | TextFrom::Creator) => {
+                    to.put_all(self.task_name(from).into_iter())
+                }
+                TextFrom::Variable | TextFrom::Elsewhere => self.save_text(step, to),
             };
 
             // Readers look no further than the end, which is a NUL or an address that is 0; the row holds what was there
@@ -632,9 +645,9 @@ impl<'h, 'c: 'h, C: Context<'c>> Hit<'h, 'c, C> {
     /// returns how many words.
     #[inline(never)]
     fn save_text(&self, step: &VarStep, to: WordWriter<'_>) -> usize {
-        let len = match step.text.source() {
-            TextSource::Variable(n) => self
-                .foreign_words(n)
+        let len = match step.text.from {
+            TextFrom::Variable => self
+                .foreign_words(step.text.reference())
                 .and_then(|from| copy_cell(from, step.kind, to)),
             _ => {
                 let save = self.cx.program().saves().get(usize::from(step.n));

@@ -54,9 +54,8 @@ use super::{
     stack_at,
     string_at,
     text::{
-        last_word,
-        low,
         most_in,
+        Split,
         WORD, //
     },
     Context, //
@@ -318,39 +317,18 @@ impl<const N: usize> KeyForm for Columns<N> {
     }
 }
 
+/// The whole words and the last one of `len` bytes at `at`.
+#[inline(always)]
+fn split(bytes: &[u8], at: usize, len: usize) -> (&[u8], u64) {
+    let split = Split::new(bytes, at, len);
+
+    (split.whole, split.last)
+}
+
 /// How many bytes a task's name has before its NUL.
 #[inline(always)]
 fn name_len(comm: &[u8; COMM_LEN]) -> usize {
-    super::text::until_nul(comm, COMM_LEN).len()
-}
-
-/// `len` bytes at `at`, as many of them as there are: those of whole words, and the word after them.
-#[inline(always)]
-fn split(record: &[u8], at: usize, len: usize) -> (&[u8], u64) {
-    // OVERFLOW: then it ends before it begins, and is not inside.
-    let end = at.wrapping_add(len / WORD * WORD).wrapping_add(WORD);
-
-    match record
-        .get(at..end)
-        .and_then(<[u8]>::split_last_chunk::<WORD>)
-    {
-        // CAST: less than a word. OVERFLOW: at most 56.
-        Some((whole, last)) => (
-            whole,
-            low(word_in(last), ((len % WORD) as u32).wrapping_mul(u8::BITS)),
-        ),
-        None => split_at_end(record, at, len),
-    }
-}
-
-/// The same, where less than a word comes after them.
-#[inline(always)]
-fn split_at_end(record: &[u8], at: usize, len: usize) -> (&[u8], u64) {
-    let from = record.get(at..).unwrap_or(&[]);
-    let len = len.min(from.len());
-    let whole = from.get(..len / WORD * WORD).unwrap_or(&[]);
-
-    (whole, last_word(from, len))
+    super::text::until_nul(comm, 0, COMM_LEN).len()
 }
 
 impl Key for Segments<'_> {

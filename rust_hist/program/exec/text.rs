@@ -12,8 +12,6 @@
 
 use crate::{
     sync::{
-        load_2,
-        load_4,
         load_8,
         Atomic, //
     },
@@ -25,9 +23,11 @@ use crate::{
 
 use super::{
     super::{
-        bytes::word_in,
-        Kind,
-        Op, //
+        bytes::{
+            text_word,
+            word_in, //
+        },
+        Kind, //
     },
     stack_at, //
 };
@@ -103,52 +103,93 @@ pub(super) fn set_copy(words: &[Atomic<u64>], kind: Kind, from: &[Atomic<u64>]) 
     }
 }
 
-/// Sets a variable to the first `len` bytes of `from`, up to the first NUL. There is room for that and a NUL.
+/// Sets a variable to the `len` bytes at `at` of `bytes`, up to the first NUL. There is room for that and a NUL.
 #[inline(never)]
-pub(super) fn set_string(words: &[Atomic<u64>], from: &[u8], len: usize) {
+pub(super) fn set_string(words: &[Atomic<u64>], bytes: &[u8], at: usize, len: usize) {
     if let Some(cell) = TextCell::new(words) {
         // A writer that meets another one has nothing more to do; see `TextCell::fill`.
-        cell.fill(|to| Some(copy_string(from, len, |at, word| to.put(at, word))));
+        cell.fill(|to| Some(copy_string(bytes, at, len, |at, word| to.put(at, word))));
     }
 }
 
-/// Most bytes of a string in a field of fixed size that are copied without a look for its NUL, which takes longer than to
-/// copy what is behind that.
-const SHORT_FIELD: usize = 4 * WORD;
-
-/// The `len` bytes at `at` of a record if [`copy_whole`] does for them: all are there, and there are not many more of them
-/// than the string has.
-#[inline(always)]
-pub(super) fn short_field(text: Op, record: &[u8], at: usize, len: usize) -> Option<&[u8]> {
-    if matches!(text, Op::StaticString { .. }) && len > SHORT_FIELD {
-        return None;
-    }
-    // OVERFLOW: then it ends before it begins, and is not inside.
-    record.get(at..at.wrapping_add(len))
+/// Some bytes as words: those that are whole, and one of the bytes behind them, fewer than eight, with zeros behind these.
+#[derive(Clone, Copy)]
+pub(super) struct Split<'r> {
+    pub(super) whole: &'r [u8],
+    pub(super) last: u64,
+    /// How many bytes.
+    len: usize,
 }
 
-/// Copies `from` with zeros behind it; returns how many words. What comes behind a NUL is copied, too.
-#[inline(always)]
-pub(super) fn copy_whole(from: &[u8], to: WordWriter<'_>) -> usize {
-    let words = to.put_all(from.chunks_exact(WORD).map(word_in));
-
-    if from.len() % WORD == 0 {
-        return words;
+impl<'r> Split<'r> {
+    /// The `len` bytes at `at`, as many of them as there are.
+    #[inline(always)]
+    pub(super) fn new(bytes: &'r [u8], at: usize, len: usize) -> Self {
+        match Self::inside(bytes, at, len) {
+            Some(split) => split,
+            None => Self::at_edge(bytes, at, len),
+        }
     }
-    to.put(
-        words,
-        match last_whole(from) {
-            Some(word) => high(word, from.len() % WORD),
-            None => short(from),
-        },
-    );
-    // OVERFLOW: a number of words.
-    words.wrapping_add(1)
+
+    /// The same if all are there, and eight bytes end with them, as they do in each record: the last word is loaded with
+    /// bytes that are before it, since behind it there may be none.
+    #[inline(always)]
+    pub(super) fn inside(bytes: &'r [u8], at: usize, len: usize) -> Option<Self> {
+        // OVERFLOW: then it ends before it begins, and is not inside.
+        let end = at.wrapping_add(len);
+        let from = bytes.get(at..end)?;
+        let last = load_8(bytes, end.checked_sub(WORD)?)?;
+
+        Some(Self {
+            whole: from.get(..len / WORD * WORD)?,
+            last: high(last, len % WORD),
+            len,
+        })
+    }
+
+    /// The same where fewer bytes come before their end than a word has, or where the bytes end before they do.
+    #[cold]
+    #[inline(never)]
+    fn at_edge(bytes: &'r [u8], at: usize, len: usize) -> Self {
+        let from = bytes.get(at..).unwrap_or(&[]);
+        let len = len.min(from.len());
+        let (whole, rest) = from
+            .split_at_checked(len / WORD * WORD)
+            .unwrap_or((from, &[]));
+        let last = text_word(rest, 0);
+
+        Self {
+            whole,
+            // CAST: less than a word. OVERFLOW: at most 56.
+            last: low(last, ((len % WORD) as u32).wrapping_mul(u8::BITS)),
+            len,
+        }
+    }
+
+    /// How many words they are.
+    #[inline(always)]
+    fn words(&self) -> usize {
+        // OVERFLOW: they are bytes in memory.
+        self.len.wrapping_add(WORD.wrapping_sub(1)) / WORD
+    }
+
+    /// Copies them, if there is room for the word behind the whole ones; returns how many words. What comes behind a NUL is
+    /// copied, too.
+    #[inline(always)]
+    pub(super) fn copy(self, to: WordWriter<'_>) -> usize {
+        let whole = self.whole.chunks_exact(WORD).map(word_in);
+
+        // Where no bytes are behind the whole words, the last one is not among those that are counted.
+        match to.put_with_last(whole, self.last) {
+            true => self.words(),
+            false => 0,
+        }
+    }
 }
 
 /// The bytes in memory before bit `bits` of a word, and zeros behind them.
 #[inline(always)]
-pub(super) fn low(word: u64, bits: u32) -> u64 {
+fn low(word: u64, bits: u32) -> u64 {
     let mask = 1u64.wrapping_shl(bits).wrapping_sub(1);
 
     u64::from_le(word.to_le() & mask)
@@ -179,12 +220,17 @@ pub(in super::super) fn most_in(room: usize) -> usize {
     room.saturating_mul(WORD).saturating_sub(1)
 }
 
-/// Hands the first `len` bytes of `from` on, as many as there are, up to the first NUL, as words with zeros behind
+/// Hands the `len` bytes at `at` of `bytes` on, as many as there are, up to the first NUL, as words with zeros behind
 /// them; returns how many words.
 #[inline(always)]
-pub(super) fn copy_string(from: &[u8], len: usize, mut put: impl FnMut(usize, u64)) -> usize {
-    let len = len.min(from.len());
-    let whole = from.get(..len).unwrap_or(&[]).chunks_exact(WORD);
+pub(super) fn copy_string(
+    bytes: &[u8],
+    at: usize,
+    len: usize,
+    mut put: impl FnMut(usize, u64),
+) -> usize {
+    let split = Split::new(bytes, at, len);
+    let whole = split.whole.chunks_exact(WORD);
 
     // By number, so that the compiler sees that each word has its place where there is room for `len`.
     for (at, chunk) in (0..len / WORD).zip(whole) {
@@ -197,12 +243,10 @@ pub(super) fn copy_string(from: &[u8], len: usize, mut put: impl FnMut(usize, u6
         }
         put(at, word);
     }
-    if len % WORD == 0 {
-        return len / WORD;
+    if split.len % WORD != 0 {
+        put(split.len / WORD, before_nul(split.last));
     }
-    put(len / WORD, before_nul(last_word(from, len)));
-    // OVERFLOW: a number of words.
-    (len / WORD).wrapping_add(1)
+    split.words()
 }
 
 /// The bytes of a word before the first one that is 0, and zeros behind them.
@@ -213,34 +257,6 @@ fn before_nul(word: u64) -> u64 {
     // All bits before the lowest one of `nuls`; where the others of these are, the word has none. All of it if there
     // is no such bit.
     u64::from_le(word & nuls(word).wrapping_sub(1))
-}
-
-/// What comes behind the whole words of the first `len` bytes of `from`, less than eight bytes, as a word with zeros
-/// behind them; `from` is not shorter.
-#[inline(always)]
-pub(super) fn last_word(from: &[u8], len: usize) -> u64 {
-    // OVERFLOW: at most `len`, and a word more than that.
-    let at = len.wrapping_sub(len % WORD);
-
-    match load_8(from, at) {
-        // CAST: less than a word. OVERFLOW: at most 56.
-        Some(word) => low(word, ((len % WORD) as u32).wrapping_mul(u8::BITS)),
-        // It is the last one of the record.
-        None => {
-            let from = from.get(..len).unwrap_or(&[]);
-
-            match last_whole(from) {
-                Some(word) => high(word, len % WORD),
-                None => short_text(from),
-            }
-        }
-    }
-}
-
-/// The last eight bytes as a word, if there are so many.
-#[inline(always)]
-fn last_whole(bytes: &[u8]) -> Option<u64> {
-    load_8(bytes, bytes.len().checked_sub(WORD)?)
 }
 
 /// The last `len` bytes of a word, less than eight, with zeros behind them.
@@ -254,32 +270,23 @@ fn high(word: u64, len: usize) -> u64 {
     u64::from_le((word.to_le() >> u8::BITS).wrapping_shr(bits))
 }
 
-/// As [`short`], with a call: few strings are so short and the last one of their record.
-#[inline(never)]
-fn short_text(bytes: &[u8]) -> u64 {
-    short(bytes)
-}
-
-/// The first `len` bytes of `from`, as many as there are, up to the first NUL.
+/// The `len` bytes at `at` of `bytes`, as many as there are, up to the first NUL.
 #[inline(always)]
-pub(super) fn until_nul(from: &[u8], len: usize) -> &[u8] {
-    let len = len.min(from.len());
-    let bytes = from.get(..len).unwrap_or(&[]);
+pub(super) fn until_nul(bytes: &[u8], at: usize, len: usize) -> &[u8] {
+    let split = Split::new(bytes, at, len);
+    let from = bytes.get(at..).unwrap_or(&[]);
 
-    for (at, chunk) in (0..len / WORD).zip(bytes.chunks_exact(WORD)) {
+    for (at, chunk) in split.whole.chunks_exact(WORD).enumerate() {
         let word = word_in(chunk);
 
         if let Some(bits) = bits_before_nul(word) {
-            return upto(bytes, at, bits);
+            return upto(from, at, bits);
         }
     }
-    if len % WORD == 0 {
-        return bytes;
-    }
     // Less than a word, so there is a NUL behind it.
-    let bits = bits_before_nul(last_word(from, len)).unwrap_or(0);
+    let bits = bits_before_nul(split.last).unwrap_or(0);
 
-    upto(bytes, len / WORD, bits)
+    upto(from, split.len / WORD, bits)
 }
 
 /// The bytes of so many words, and as many more as have so many bits.
@@ -291,28 +298,6 @@ fn upto(bytes: &[u8], words: usize, bits: u32) -> &[u8] {
         .wrapping_add((bits / u8::BITS) as usize);
 
     bytes.get(..len).unwrap_or(bytes)
-}
-
-/// Less than eight bytes as a word, with zeros behind them.
-#[inline(always)]
-pub(super) fn short(bytes: &[u8]) -> u64 {
-    let (mut word, mut at) = (0, 0);
-    // CAST: less than a word. OVERFLOW: less than 64.
-    let placed = |number: u64, at: usize| number.wrapping_shl((at as u32).wrapping_mul(u8::BITS));
-
-    if let Some(four) = load_4(bytes, at) {
-        word = u64::from(u32::from_le(four));
-        at = size_of_val(&four);
-    }
-    if let Some(two) = load_2(bytes, at) {
-        word |= placed(u16::from_le(two).into(), at);
-        // OVERFLOW: at most 6.
-        at = at.wrapping_add(size_of_val(&two));
-    }
-    if let Some(&one) = bytes.get(at) {
-        word |= placed(one.into(), at);
-    }
-    u64::from_le(word)
 }
 
 /// Hands on the stack whose place the word at `offset` of a record gives, at most `room` frames; returns how many.

@@ -39,7 +39,6 @@ use super::{
         Kind,
         Op, //
     },
-    place_of,
     string_at,
     text::{
         bits_before_nul,
@@ -80,10 +79,9 @@ impl<'h, 'c: 'h, C: Context<'c>> ArgVals<'h, 'c, C> {
     fn bytes(&self, at: usize) -> Option<&'h [u8]> {
         let record = self.hit.cx.record();
         let step = self.steps.get(at)?;
-        let (at, len) = place_of(step.text.in_record()?, record)?;
-        let from = record.get(at..).unwrap_or(&[]);
+        let (at, len) = step.text.place(record)?;
 
-        Some(until_nul(from, len.min(step.text.most())))
+        Some(until_nul(record, at, len))
     }
 
     /// Hands a string or stack on, word by word, `room` words at most, and returns how many there were;
@@ -107,7 +105,7 @@ impl<'h, 'c: 'h, C: Context<'c>> ArgVals<'h, 'c, C> {
                 let mut comm = [0; COMM_LEN];
                 let bytes = string_at(field, hit.cx.record(), &hit.cx, &mut comm);
 
-                return Ok(copy_string(bytes, most_in(room), put));
+                return Ok(copy_string(bytes, 0, most_in(room), put));
             }
             (Some(field), _) => {
                 let len = match field.op() {
