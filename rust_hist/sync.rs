@@ -34,7 +34,7 @@ pub use self::host::interrupted;
 /// no version.
 ///
 /// It has `local_add()`, `local_inc()`, `local_cmpxchg()`, `order_writes()`, `has_pairs()`, `cmpxchg_pair()`, `set_pair()`,
-/// `load_8()`, `load_4()`, `load_2()` and `store_8()`, as described in
+/// `load_8()`, `load_4()`, `load_2()`, `store_8()` and `HAS_JUMP_TABLES`, as described in
 /// [`sync/x86_64.rs`](srctree/rust_hist/sync/x86_64.rs).
 #[cfg(all(
     not(any(loom, miri, nested)),
@@ -58,6 +58,9 @@ compile_error!(
     "rust_hist does not know this architecture: it needs sync/ARCH.rs, an exchange of 16 bytes and additions that \
      interrupts do not tear, and ffi/arch/ARCH.rs, the CPU's own words"
 );
+
+/// Whether the compiler chooses among many cases by a jump through a table, and not by comparisons.
+pub const HAS_JUMP_TABLES: bool = arch::HAS_JUMP_TABLES;
 
 /// Adds `v`, wrapping around, to word `at` of `words`, if there is one. Only this CPU may write the word.
 ///
@@ -518,6 +521,9 @@ mod host {
             CoreOrdering,
             Relaxed, //
         };
+
+        /// Either would do.
+        pub(in super::super) const HAS_JUMP_TABLES: bool = true;
 
         /// Adds `v` to the word that is `BEHIND` words behind word `at`.
         ///

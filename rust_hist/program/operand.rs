@@ -13,10 +13,13 @@
 
 use core::num::NonZeroU64;
 
-use crate::bucket::{
-    ceil_log2,
-    part_of,
-    Scale, //
+use crate::{
+    bucket::{
+        ceil_log2,
+        part_of,
+        Scale, //
+    },
+    sync::HAS_JUMP_TABLES, //
 };
 
 use super::{
@@ -507,7 +510,14 @@ impl Operand {
     #[inline(always)]
     pub(super) fn finish<const PARTS: bool>(&self, value: u64, refs: &[u64]) -> u64 {
         debug_assert!(PARTS || !self.has_parts());
-        if !self.is_changed {
+        // Where no jump goes through a table, this test would become some of the comparisons by which the choice below is
+        // made.
+        let is_changed = match HAS_JUMP_TABLES {
+            true => self.post != PostOp::None,
+            false => self.is_changed,
+        };
+
+        if !is_changed {
             return value;
         }
         let quotient = || Reciprocal::short_quotient(self.magic, self.shift, value);

@@ -114,6 +114,9 @@ pub(super) fn order_writes() {
     unsafe { core::arch::asm!("dmb ishst", options(nostack, preserves_flags)) };
 }
 
+/// `Kbuild` forbids them: such a jump takes six instructions.
+pub(super) const HAS_JUMP_TABLES: bool = false;
+
 /// Returns whether this CPU has the instructions of [`cmpxchg_pair`]: each CPU of this architecture does.
 pub(super) fn has_pairs() -> bool {
     true

@@ -66,6 +66,10 @@ pub(super) fn order_writes() {
     core::sync::atomic::compiler_fence(core::sync::atomic::Ordering::SeqCst);
 }
 
+/// What protects indirect jumps forbids them.
+pub(super) const HAS_JUMP_TABLES: bool =
+    cfg!(not(any(CONFIG_MITIGATION_RETPOLINE, CONFIG_X86_KERNEL_IBT)));
+
 /// Returns whether this CPU has the instruction of [`cmpxchg_pair`].
 pub(super) fn has_pairs() -> bool {
     const CX16: u32 = 1 << 13;

@@ -52,9 +52,9 @@ use super::{
     },
     place_of,
     stack_at,
-    string_at,
     text::{
         most_in,
+        until_nul,
         Split,
         WORD, //
     },
@@ -265,11 +265,11 @@ impl<const N: usize> KeyForm for Columns<N> {
 
         for (KeyColumn { key, number }, segment) in plan.columns.iter().zip(segments.iter_mut()) {
             let first = key.first_word();
-            let (whole, last) = match place_of(key.field.op, record) {
-                Some((at, len)) => split(record, at, len.min(most_in(key.words()))),
+            let Split { whole, last, .. } = match place_of(key.field.op, record) {
+                Some((at, len)) => Split::new(record, at, len.min(most_in(key.words()))),
                 None => match key.field.op {
-                    Op::Comm => split(comm, 0, name_len(comm)),
-                    _ => (&[][..], word_of::<C, STEPS>(number, cx, stamp, refs)),
+                    Op::Comm => name(comm),
+                    _ => Split::of_word(word_of::<C, STEPS>(number, cx, stamp, refs)),
                 },
             };
             let (mut at, mut rest) = (first, whole);
@@ -317,18 +317,10 @@ impl<const N: usize> KeyForm for Columns<N> {
     }
 }
 
-/// The whole words and the last one of `len` bytes at `at`.
+/// The name of a task, up to its NUL.
 #[inline(always)]
-fn split(bytes: &[u8], at: usize, len: usize) -> (&[u8], u64) {
-    let split = Split::new(bytes, at, len);
-
-    (split.whole, split.last)
-}
-
-/// How many bytes a task's name has before its NUL.
-#[inline(always)]
-fn name_len(comm: &[u8; COMM_LEN]) -> usize {
-    super::text::until_nul(comm, 0, COMM_LEN).len()
+fn name(comm: &[u8; COMM_LEN]) -> Split<'_> {
+    Split::first(comm, until_nul(comm, 0, COMM_LEN).len())
 }
 
 impl Key for Segments<'_> {
@@ -634,9 +626,13 @@ fn copy_key<'c, C: Context<'c>, const LOOKUP: bool>(
         match key.field.op {
             Op::Comm | Op::StaticString { .. } | Op::DynString { .. } | Op::RelDynString { .. } => {
                 let mut comm = [0; COMM_LEN];
-
-                let bytes = string_at(&key.field, record, &cx, &mut comm);
-                let (whole, last) = split(bytes, 0, bytes.len().min(most_in(slot.len())));
+                let Split { whole, last, .. } = match place_of(key.field.op, record) {
+                    Some((at, len)) => Split::new(record, at, len.min(most_in(slot.len()))),
+                    None => {
+                        cx.comm(&mut comm);
+                        name(&comm)
+                    }
+                };
                 let words = whole.chunks_exact(WORD).map(word_in);
 
                 for (to, word) in slot.iter_mut().zip(words.chain([last])) {

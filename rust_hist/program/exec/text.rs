@@ -131,6 +131,25 @@ impl<'r> Split<'r> {
         }
     }
 
+    /// The first `len` of the bytes, with a last word that is loaded with those behind it.
+    #[inline(always)]
+    pub(super) fn first(bytes: &'r [u8], len: usize) -> Self {
+        let len = len.min(bytes.len());
+        let (whole, rest) = bytes
+            .split_at_checked(len / WORD * WORD)
+            .unwrap_or((bytes, &[]));
+
+        Self {
+            whole,
+            // CAST: less than a word. OVERFLOW: at most 56.
+            last: low(
+                text_word(rest, 0),
+                ((len % WORD) as u32).wrapping_mul(u8::BITS),
+            ),
+            len,
+        }
+    }
+
     /// The same if all are there, and eight bytes end with them, as they do in each record: the last word is loaded with
     /// bytes that are before it, since behind it there may be none.
     #[inline(always)]
@@ -147,23 +166,21 @@ impl<'r> Split<'r> {
         })
     }
 
+    /// A word that is none of bytes.
+    #[inline(always)]
+    pub(super) fn of_word(last: u64) -> Self {
+        Self {
+            whole: &[],
+            last,
+            len: WORD,
+        }
+    }
+
     /// The same where fewer bytes come before their end than a word has, or where the bytes end before they do.
     #[cold]
     #[inline(never)]
     fn at_edge(bytes: &'r [u8], at: usize, len: usize) -> Self {
-        let from = bytes.get(at..).unwrap_or(&[]);
-        let len = len.min(from.len());
-        let (whole, rest) = from
-            .split_at_checked(len / WORD * WORD)
-            .unwrap_or((from, &[]));
-        let last = text_word(rest, 0);
-
-        Self {
-            whole,
-            // CAST: less than a word. OVERFLOW: at most 56.
-            last: low(last, ((len % WORD) as u32).wrapping_mul(u8::BITS)),
-            len,
-        }
+        Self::first(bytes.get(at..).unwrap_or(&[]), len)
     }
 
     /// How many words they are.
