@@ -23,7 +23,8 @@ const _: () = assert!(COMM_LEN == bindings::TASK_COMM_LEN as usize && COMM_LEN %
 /// Copies the name of the current task, which may change while it is read.
 #[inline(always)]
 pub(crate) fn comm(to: &mut [u8; COMM_LEN], _preempt: &PreemptOff<'_>) {
-    // SAFETY: there always is a current task, and it lives while it runs, with so many bytes.
+    // SAFETY: there always is a current task, and it lives while it runs, with so many bytes. Others may change them
+    // meanwhile, so they are read by `load_8()` alone.
     let from: &[u8; COMM_LEN] = unsafe { &*bindings::hist_helper_current_comm().cast() };
 
     // A rename that comes in between may tear the name, as for every reader of it; its last byte is always NUL.

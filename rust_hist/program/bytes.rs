@@ -41,7 +41,7 @@ pub(super) fn u8_at(record: &[u8], at: usize) -> u8 {
     record.get(at).copied().unwrap_or(0)
 }
 
-/// The place and the length of a string, by the word at `at`: of 0 bytes at 0 if that is not inside.
+/// The place and the length of a string, which the word at `at` has; both are 0 if that is not inside.
 #[inline(always)]
 pub(super) fn located(record: &[u8], at: usize) -> (usize, usize) {
     let word = u32_at(record, at);
@@ -50,7 +50,7 @@ pub(super) fn located(record: &[u8], at: usize) -> (usize, usize) {
     ((word & 0xffff) as usize, (word >> 16) as usize)
 }
 
-/// The same, if the word tells the place behind itself.
+/// The same, if the word has the place as an offset from its own end.
 #[inline(always)]
 pub(super) fn located_behind(record: &[u8], at: usize) -> (usize, usize) {
     let (behind, len) = located(record, at);

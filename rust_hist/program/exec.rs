@@ -42,7 +42,6 @@ pub(super) use self::{
 
 use crate::{
     field::Env,
-    limits::COMM_LEN,
     rate::Limit,
     schema,
     sync::{
@@ -70,7 +69,6 @@ use super::{
         u64_at, //
     },
     eval::Inputs,
-    Field,
     Op,
     Program, //
 };
@@ -186,33 +184,6 @@ impl<'h, 'c: 'h, C: Context<'c>> Hit<'h, 'c, C> {
             refs: self.refs,
         }
     }
-}
-
-/// The bytes of a string of the record or of the task, whose name goes to `comm`; nothing if the
-/// field is no such string. They may go on behind a NUL.
-#[inline]
-fn string_at<'r>(
-    field: &Field,
-    record: &'r [u8],
-    env: &impl Env,
-    comm: &'r mut [u8; COMM_LEN],
-) -> &'r [u8] {
-    match field.op {
-        Op::Comm => {
-            env.comm(comm);
-            comm.split(|&byte| byte == 0).next().unwrap_or(&[])
-        }
-        _ => string_in(field, record),
-    }
-}
-
-/// The bytes of a string of the record, as [`string_at`].
-#[inline(always)]
-fn string_in<'r>(field: &Field, record: &'r [u8]) -> &'r [u8] {
-    let (at, len) = place_of(field.op, record).unwrap_or((0, 0));
-    let from = record.get(at..).unwrap_or(&[]);
-
-    from.get(..len).unwrap_or(from)
 }
 
 /// The place and the length of a string of the record, of which either may be beyond its end; `None` if it is no such

@@ -204,9 +204,7 @@ impl Program {
                 },
                 Op::Stacktrace => VARS_STACK,
                 _ => match step.text.from {
-                    TextFrom::Fixed | TextFrom::LongFixed | TextFrom::Dyn | TextFrom::Rel => {
-                        VARS_TEXT
-                    }
+                    TextFrom::Record(_) => VARS_TEXT,
                     TextFrom::Task | TextFrom::Creator => VARS_NAME,
                     TextFrom::Variable | TextFrom::Elsewhere => VARS_OTHER,
                 },

@@ -188,14 +188,8 @@ pub(super) struct TextAt {
 /// Where a string or stack comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TextFrom {
-    /// A field of fixed size in the record, of few bytes.
-    Fixed,
-    /// One of more bytes.
-    LongFixed,
-    /// A string in the record of which a word there tells the place and the length.
-    Dyn,
-    /// The same, of which the word tells the place behind itself.
-    Rel,
+    /// The record.
+    Record(Layout),
     /// The task that runs.
     Task,
     /// The task that made the entry.
@@ -204,6 +198,19 @@ pub(super) enum TextFrom {
     Variable,
     /// From elsewhere; none, if it is a number.
     Elsewhere,
+}
+
+/// How a string is in the record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Layout {
+    /// A field of fixed size, of few bytes.
+    Fixed,
+    /// One of more bytes.
+    LongFixed,
+    /// A word of the record has its offset and its length.
+    Dyn,
+    /// The same, with an offset from the end of that word.
+    Rel,
 }
 
 /// Most bytes of a string in a field of fixed size that are copied without a look for its NUL, which takes longer than to
@@ -215,11 +222,11 @@ impl TextAt {
     pub(super) fn new(op: Option<Op>, most: u32) -> Self {
         let (from, at, most) = match op {
             Some(Op::StaticString { offset, len }) => match most.min(len) {
-                len if len <= SHORT_FIELD => (TextFrom::Fixed, offset, len),
-                len => (TextFrom::LongFixed, offset, len),
+                len if len <= SHORT_FIELD => (TextFrom::Record(Layout::Fixed), offset, len),
+                len => (TextFrom::Record(Layout::LongFixed), offset, len),
             },
-            Some(Op::DynString { offset }) => (TextFrom::Dyn, offset, most),
-            Some(Op::RelDynString { offset }) => (TextFrom::Rel, offset, most),
+            Some(Op::DynString { offset }) => (TextFrom::Record(Layout::Dyn), offset, most),
+            Some(Op::RelDynString { offset }) => (TextFrom::Record(Layout::Rel), offset, most),
             Some(Op::Comm) => (TextFrom::Task, 0, most),
             Some(Op::EntryComm) => (TextFrom::Creator, 0, most),
             Some(Op::Ref(n)) => (TextFrom::Variable, n.into(), most),
@@ -238,13 +245,13 @@ impl TextAt {
         // CAST: tracing needs 32-bit pointers at least.
         let (at, most) = (self.at as usize, usize::from(self.most));
 
-        let (at, len) = match self.from {
-            TextFrom::Fixed | TextFrom::LongFixed => return Some((at, most)),
-            TextFrom::Dyn => located(record, at),
-            TextFrom::Rel => located_behind(record, at),
-            TextFrom::Task | TextFrom::Creator | TextFrom::Variable | TextFrom::Elsewhere => {
-                return None
-            }
+        let TextFrom::Record(layout) = self.from else {
+            return None;
+        };
+        let (at, len) = match layout {
+            Layout::Fixed | Layout::LongFixed => return Some((at, most)),
+            Layout::Dyn => located(record, at),
+            Layout::Rel => located_behind(record, at),
         };
 
         Some((at, len.min(most)))

@@ -32,7 +32,6 @@ macro_rules! alternative {
             .byte 664f - 663f
             .popsection
             .subsection 1
-            .arch_extension lse
             663: ",
             $new,
             "
@@ -78,7 +77,7 @@ fn add(word: &Atomic<u64>, v: u64) {
     // since it was loaded. The kernel replaces as many bytes as there are, by an instruction that does not jump.
     unsafe {
         core::arch::asm!(
-            alternative!("b 3f", "ldadd {v}, {sum}, [{ptr}]"),
+            alternative!("b 3f", ".arch_extension lse\n ldadd {v}, {sum}, [{ptr}]"),
             ".subsection 1",
             "3: ldxr {sum}, [{ptr}]",
             "add {sum}, {sum}, {v}",

@@ -111,8 +111,8 @@ pub(super) fn scratch_record() -> *mut bindings::ring_buffer_event {
 fn on_cpu<T>(word: *mut T) -> *mut T {
     let offset: usize;
 
-    // SAFETY: only a register is read: that of the level at which the kernel runs, which it has the offset of the CPU's data
-    // in. Whichever CPU it was a moment ago, its word will do.
+    // SAFETY: only a register is read, in which the kernel keeps the offset of this CPU's data: `tpidr_el1`, or `tpidr_el2`
+    // where it runs at that level. Whichever CPU it was a moment ago, its word will do.
     unsafe {
         asm!(
             alternative!("mrs {offset}, tpidr_el1", "mrs {offset}, tpidr_el2"),

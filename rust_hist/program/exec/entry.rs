@@ -63,6 +63,7 @@ use super::{
             Operand, //
         },
         plan::{
+            Layout,
             Plan,
             TextFrom,
             VarStep,
@@ -227,7 +228,7 @@ impl VarStep {
         let (at, len) = self.text.place(record).unwrap_or((0, 0));
 
         match self.text.from {
-            TextFrom::LongFixed => None,
+            TextFrom::Record(Layout::LongFixed) => None,
             _ => Split::inside(record, at, len),
         }
         .ok_or((at, len))
@@ -328,9 +329,7 @@ impl<'h, 'c: 'h, C: Context<'c>> Hit<'h, 'c, C> {
                 var.set(aux, number_of::<STEPS>(plan, &var.number, inputs));
             } else {
                 match var.text.from {
-                    TextFrom::Fixed | TextFrom::LongFixed | TextFrom::Dyn | TextFrom::Rel
-                        if const { STEPS & VARS_TEXT != 0 } =>
-                    {
+                    TextFrom::Record(_) if const { STEPS & VARS_TEXT != 0 } => {
                         var.set_text(self.words(), record);
                     }
                     from @ (TextFrom::Task | TextFrom::Creator) if const { STEPS & VARS_NAME != 0 } =>
@@ -585,9 +584,7 @@ impl<'h, 'c: 'h, C: Context<'c>> Hit<'h, 'c, C> {
             }
             let to = row.part(at, step.room.into());
             let len = match step.text.from {
-                TextFrom::Fixed | TextFrom::LongFixed | TextFrom::Dyn | TextFrom::Rel => {
-                    step.save_string(record, to)
-                }
+                TextFrom::Record(_) => step.save_string(record, to),
                 from @ (TextFrom::Task | TextFrom::Creator) => {
                     to.put_all(self.task_name(from).into_iter())
                 }

@@ -265,12 +265,10 @@ impl<const N: usize> KeyForm for Columns<N> {
 
         for (KeyColumn { key, number }, segment) in plan.columns.iter().zip(segments.iter_mut()) {
             let first = key.first_word();
-            let Split { whole, last, .. } = match place_of(key.field.op, record) {
-                Some((at, len)) => Split::new(record, at, len.min(most_in(key.words()))),
-                None => match key.field.op {
-                    Op::Comm => name(comm),
-                    _ => Split::of_word(word_of::<C, STEPS>(number, cx, stamp, refs)),
-                },
+            let Split { whole, last, .. } = match string_of(key.field.op, key.words(), record, comm)
+            {
+                Some(string) => string,
+                None => Split::of_word(word_of::<C, STEPS>(number, cx, stamp, refs)),
             };
             let (mut at, mut rest) = (first, whole);
             let mut add = |at: usize, word: u64, factor: u64| {
@@ -317,10 +315,20 @@ impl<const N: usize> KeyForm for Columns<N> {
     }
 }
 
-/// The name of a task, up to its NUL.
+/// The string that a key of `words` words is: one of the record, or the name of the task, which is `comm`, up to its NUL.
+/// `None` if it is none.
 #[inline(always)]
-fn name(comm: &[u8; COMM_LEN]) -> Split<'_> {
-    Split::first(comm, until_nul(comm, 0, COMM_LEN).len())
+fn string_of<'r>(
+    op: Op,
+    words: usize,
+    record: &'r [u8],
+    comm: &'r [u8; COMM_LEN],
+) -> Option<Split<'r>> {
+    match place_of(op, record) {
+        Some((at, len)) => Some(Split::new(record, at, len.min(most_in(words)))),
+        None if op == Op::Comm => Some(Split::first(comm, until_nul(comm, 0, COMM_LEN).len())),
+        None => None,
+    }
 }
 
 impl Key for Segments<'_> {
@@ -626,17 +634,18 @@ fn copy_key<'c, C: Context<'c>, const LOOKUP: bool>(
         match key.field.op {
             Op::Comm | Op::StaticString { .. } | Op::DynString { .. } | Op::RelDynString { .. } => {
                 let mut comm = [0; COMM_LEN];
-                let Split { whole, last, .. } = match place_of(key.field.op, record) {
-                    Some((at, len)) => Split::new(record, at, len.min(most_in(slot.len()))),
-                    None => {
-                        cx.comm(&mut comm);
-                        name(&comm)
-                    }
-                };
-                let words = whole.chunks_exact(WORD).map(word_in);
 
-                for (to, word) in slot.iter_mut().zip(words.chain([last])) {
-                    *to = word;
+                if key.field.op == Op::Comm {
+                    cx.comm(&mut comm);
+                }
+                if let Some(Split { whole, last, .. }) =
+                    string_of(key.field.op, key.words(), record, &comm)
+                {
+                    let words = whole.chunks_exact(WORD).map(word_in);
+
+                    for (to, word) in slot.iter_mut().zip(words.chain([last])) {
+                        *to = word;
+                    }
                 }
             }
             Op::Stacktrace => {

@@ -39,7 +39,6 @@ use super::{
         Kind,
         Op, //
     },
-    string_at,
     text::{
         bits_before_nul,
         cell_text,
@@ -103,9 +102,16 @@ impl<'h, 'c: 'h, C: Context<'c>> ArgVals<'h, 'c, C> {
             // The name of the task: strings of the record have not come here.
             (Some(field), _) if kind == Kind::String => {
                 let mut comm = [0; COMM_LEN];
-                let bytes = string_at(field, hit.cx.record(), &hit.cx, &mut comm);
 
-                return Ok(copy_string(bytes, 0, most_in(room), put));
+                if field.op() == Op::Comm {
+                    hit.cx.comm(&mut comm);
+                }
+                return Ok(copy_string(
+                    until_nul(&comm, 0, COMM_LEN),
+                    0,
+                    most_in(room),
+                    put,
+                ));
             }
             (Some(field), _) => {
                 let len = match field.op() {
