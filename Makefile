@@ -12,12 +12,13 @@ FLAVOUR ?= dropin
 VERSION ?= 7.2
 WHERE = $(FLAVOUR) $(VERSION)
 
-.PHONY: help demo test test-all soak lint host-test models tsan fuzz fuzzer debug bench kernel module tool deb vm check-kdir setup fmt clippy checkpatch clean distclean
+.PHONY: help demo test test-ci test-all soak lint host-test models tsan fuzz fuzzer debug bench kernel module tool deb vm check-kdir setup fmt clippy checkpatch clean distclean
 
 help:
 	@echo 'make demo        build a test kernel and the module, boot them, show histograms of live events'
 	@echo 'make test        show on the kernel of the demo that all works; TESTS="a b" runs some'
-	@echo 'make test-all    run everything that must pass: both versions, all flavours, C beside ours, lints'
+	@echo 'make test-ci     what CI runs: both versions, all flavours, C beside ours, lints'
+	@echo 'make test-all    the same, and what takes long on all kernels'
 	@echo 'make host-test   unit, property and model-check tests on this machine, without a guest'
 	@echo 'make soak        an hour of the stress on two CPUs, and of rhist bio; SOAK_SECONDS= for less'
 	@echo 'make models      the model checks: loom, nested interrupts, litmus tests'
@@ -47,6 +48,9 @@ demo:
 
 test:
 	@scripts/test $(TESTS)
+
+test-ci:
+	@FUZZ_SECONDS=$${FUZZ_SECONDS:-20} scripts/test --ci
 
 test-all:
 	@FUZZ_SECONDS=$${FUZZ_SECONDS:-40} scripts/test --all
