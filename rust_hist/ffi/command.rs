@@ -173,30 +173,30 @@ pub(crate) trait LookPath<T: 'static> {
     fn rest<'a>(trigger: &'a T, hit: Hit<'a>, found: Self::Found<'a>);
 }
 
-/// The function that the core reaches for each record of a trigger.
+/// The function that the core calls for each record of a trigger.
 ///
 /// # Invariants
 ///
 /// It is one of [`Command`], so [`HitFn`] says when it may be called.
-pub(crate) struct EntryFn<T>(HitFn<T>);
+pub(crate) struct EntryFn<T>(HitFn, PhantomData<fn(T)>);
 
 impl<T: Trigger> EntryFn<T> {
     /// That of a path which needs nothing but the data of a record.
     pub(crate) fn of_record<P: RecordPath<T>>() -> Self {
         // INVARIANT: one of `Command`.
-        Self(Command::<T>::hit_record::<P>)
+        Self(Command::<T>::hit_record::<P>, PhantomData)
     }
 
     /// That of a path where most records need no more than a look.
     pub(crate) fn of_look<P: LookPath<T>>() -> Self {
         // INVARIANT: one of `Command`.
-        Self(Command::<T>::look::<P>)
+        Self(Command::<T>::look::<P>, PhantomData)
     }
 
     /// That of any path.
     pub(crate) fn of<P: FastPath<T>>() -> Self {
         // INVARIANT: one of `Command`.
-        Self(Command::<T>::hit::<P>)
+        Self(Command::<T>::hit::<P>, PhantomData)
     }
 }
 
@@ -245,14 +245,18 @@ pub(crate) struct Command<T: Trigger> {
 ///
 /// - `file` is the event file that the node is for, or on. It is valid as long as the node is on it, and until the
 ///   hits that began then are over.
-/// - `hit` is for this data. It is [`Command::timed`] iff there is a `timed`, which then does not change any more.
+/// - `operations` are those of `command`, but for `trigger`, which is a function for this data: [`Command::timed`] iff there
+///   is a `timed`, which then does not change any more.
+/// - `node` is the node, and `command` is registered as long as there is one.
 // What every hit needs comes first.
 #[repr(C)]
-struct Private<T> {
-    hit: HitFn<T>,
+struct Private<T: Trigger> {
     file: *mut bindings::trace_event_file,
     data: T,
-    timed: Option<Timed<T>>,
+    timed: Option<Timed>,
+    node: *mut bindings::event_trigger_data,
+    command: *const Command<T>,
+    operations: Opaque<bindings::event_command>,
 }
 
 /// What a trigger has whose hits are timed.
@@ -260,18 +264,18 @@ struct Private<T> {
 /// # Invariants
 ///
 /// `hit` is for the data of the [`Private`] which this is in.
-struct Timed<T> {
-    hit: HitFn<T>,
+struct Timed {
+    hit: HitFn,
     meter: Meter,
 }
 
-/// What [`Command::trigger_callback`] calls for a hit.
+/// What the core calls for a hit: `event_command::trigger`.
 ///
 /// # Safety
 ///
-/// The arguments must be the private data of a node that the core calls, and those of that call, which is not over.
-type HitFn<T> = unsafe fn(
-    &Private<T>,
+/// For the trigger core, with a node of ours that is, or just was, on the list of its file, and whose data it is for.
+type HitFn = unsafe extern "C" fn(
+    *mut bindings::event_trigger_data,
     *mut bindings::trace_buffer,
     *mut c_void,
     *mut bindings::ring_buffer_event,
@@ -301,7 +305,6 @@ impl<T: Trigger> Command<T> {
         parse: Some(Self::parse_callback),
         unreg_all: Some(Self::unreg_all_callback),
         set_filter: Some(bindings::set_trigger_filter),
-        trigger: Some(Self::trigger_callback),
         free: Some(Self::free_callback),
         print: Some(Self::print_callback),
         ..pin_init::zeroed()
@@ -441,30 +444,16 @@ impl<T: Trigger> Command<T> {
 
     /// # Safety
     ///
-    /// For the trigger core, with a node of ours that is, or just was, on the list of its file.
-    unsafe extern "C" fn trigger_callback(
+    /// That of [`HitFn`].
+    #[inline(never)]
+    unsafe extern "C" fn hit_record<P: RecordPath<T>>(
         data: *mut bindings::event_trigger_data,
         buffer: *mut bindings::trace_buffer,
         rec: *mut c_void,
         event: *mut bindings::ring_buffer_event,
     ) {
-        // SAFETY: the node is freed only after the grace period that this call holds up, and its
-        // private data with it; `Prepared::new` stored a `Private` there.
-        let private = unsafe { &*(*data).private_data.cast::<Private<T>>() };
-        // SAFETY: by the invariant of `Private`; these are the arguments of this call.
-        unsafe { (private.hit)(private, buffer, rec, event) };
-    }
-
-    /// # Safety
-    ///
-    /// That of [`HitFn`].
-    #[inline(never)]
-    unsafe fn hit_record<P: RecordPath<T>>(
-        private: &Private<T>,
-        buffer: *mut bindings::trace_buffer,
-        rec: *mut c_void,
-        event: *mut bindings::ring_buffer_event,
-    ) {
+        // SAFETY: by the contract of this function.
+        let private = unsafe { Node::private_of(data) };
         // SAFETY: `file` is the event file that the node was made for, and the rest is what the core passed to this
         // call; all of it is valid until the call returns.
         match unsafe { Hit::from_raw(private.file, buffer, rec, event) } {
@@ -491,18 +480,20 @@ impl<T: Trigger> Command<T> {
     ///
     /// That of [`HitFn`].
     #[inline(never)]
-    unsafe fn hit<P: FastPath<T>>(
-        private: &Private<T>,
+    unsafe extern "C" fn hit<P: FastPath<T>>(
+        data: *mut bindings::event_trigger_data,
         buffer: *mut bindings::trace_buffer,
         rec: *mut c_void,
         event: *mut bindings::ring_buffer_event,
     ) {
+        // SAFETY: by the contract of this function.
+        let private = unsafe { Node::private_of(data) };
         // SAFETY: `file` is the event file that the node was made for, and the rest is what the core passed to this
         // call; all of it is valid until the call returns.
         match unsafe { Hit::from_raw(private.file, buffer, rec, event) } {
             Some(hit) if P::hit(&private.data, hit) => (),
             // SAFETY: by the contract of this function.
-            Some(_) => unsafe { Self::hit::<P::Rest>(private, buffer, rec, event) },
+            Some(_) => unsafe { Self::hit::<P::Rest>(private.node, buffer, rec, event) },
             None => Self::missed(&private.data),
         }
     }
@@ -511,12 +502,14 @@ impl<T: Trigger> Command<T> {
     ///
     /// That of [`HitFn`].
     #[inline(never)]
-    unsafe fn look<P: LookPath<T>>(
-        private: &Private<T>,
+    unsafe extern "C" fn look<P: LookPath<T>>(
+        data: *mut bindings::event_trigger_data,
         buffer: *mut bindings::trace_buffer,
         rec: *mut c_void,
         event: *mut bindings::ring_buffer_event,
     ) {
+        // SAFETY: by the contract of this function.
+        let private = unsafe { Node::private_of(data) };
         // SAFETY: `file` is the event file that the node was made for, and the rest is what the core passed to this
         // call; all of it is valid until the call returns.
         let Some(hit) = (unsafe { Hit::from_raw(private.file, buffer, rec, event) }) else {
@@ -555,17 +548,19 @@ impl<T: Trigger> Command<T> {
     ///
     /// That of [`HitFn`], for a trigger that is timed.
     #[inline(never)]
-    unsafe fn timed(
-        private: &Private<T>,
+    unsafe extern "C" fn timed(
+        data: *mut bindings::event_trigger_data,
         buffer: *mut bindings::trace_buffer,
         rec: *mut c_void,
         event: *mut bindings::ring_buffer_event,
     ) {
+        // SAFETY: by the contract of this function.
+        let private = unsafe { Node::private_of(data) };
         // SAFETY: by the invariant of `Private`, as this is its function.
         let timed = unsafe { private.timed.as_ref().unwrap_unchecked() };
         match timed.meter.count() {
             // SAFETY: by the invariant of `Timed`, and the contract of this function.
-            false => unsafe { (timed.hit)(private, buffer, rec, event) },
+            false => unsafe { (timed.hit)(data, buffer, rec, event) },
             // SAFETY: by the contract of this function.
             true => unsafe { Self::sample(private, buffer, rec, event) },
         }
@@ -590,7 +585,7 @@ impl<T: Trigger> Command<T> {
         let guard = event.is_null().then(PreemptGuard::new);
         let begin = clock::local();
         // SAFETY: by the invariant of `Timed`, and the contract of this function.
-        unsafe { (timed.hit)(private, buffer, rec, event) };
+        unsafe { (timed.hit)(private.node, buffer, rec, event) };
         // A clock that was corrected meanwhile may have gone back: that is no sample.
         timed.meter.add(clock::local().wrapping_sub(begin));
         drop(guard);
@@ -682,15 +677,26 @@ impl<T: Trigger> Node<T> {
         self.0.as_ptr()
     }
 
+    /// The private data of a node.
+    ///
+    /// # Safety
+    ///
+    /// That of [`Node::from_raw`].
+    #[inline(always)]
+    unsafe fn private_of<'a>(node: *mut bindings::event_trigger_data) -> &'a Private<T> {
+        // SAFETY: `Prepared::new` stored the box there, which goes with the node: after the grace period that a hit holds up.
+        unsafe { KBox::borrow((*node).private_data) }
+    }
+
     fn private(&self) -> &Private<T> {
-        // SAFETY: `Prepared::new` stored the box there, which goes with the node.
-        unsafe { KBox::borrow((*self.as_ptr()).private_data) }
+        // SAFETY: the node is not freed while it is borrowed.
+        unsafe { Self::private_of(self.as_ptr()) }
     }
 
     /// The command that the trigger is of.
     fn command(&self) -> &Command<T> {
-        // SAFETY: `Prepared::new` was given a registered command, which a node pins.
-        unsafe { Command::from_raw((*self.as_ptr()).cmd_ops) }
+        // SAFETY: by the invariant of `Private`.
+        unsafe { &*self.private().command }
     }
 
     /// Does what comes with the end of the trigger on its event file.
@@ -715,14 +721,22 @@ impl<T: Trigger> Prepared<T> {
     /// Allocates a node for `data` and `file`, which takes a reference on the module.
     pub(crate) fn new(command: &Command<T>, data: T, file: &EventFile) -> Result<Self> {
         let cmd = command.command.get();
-        // INVARIANT: the node is for this file, and the function that of the data.
-        let private = Private {
-            hit: data.entry().0,
-            file: file.as_ptr(),
-            data,
-            timed: None,
+        let operations = bindings::event_command {
+            name: command.name().as_char_ptr().cast_mut(),
+            trigger: Some(data.entry().0),
+            ..Command::<T>::VTABLE
         };
-        let private = KBox::new(private, GFP_KERNEL)?;
+        let mut private = KBox::new(
+            Private {
+                file: file.as_ptr(),
+                data,
+                timed: None,
+                node: core::ptr::null_mut(),
+                command,
+                operations: Opaque::new(operations),
+            },
+            GFP_KERNEL,
+        )?;
         // SAFETY: `cmd` is registered; the name is unused, a null parameter means no count.
         let node = unsafe {
             bindings::trigger_data_alloc(
@@ -733,8 +747,14 @@ impl<T: Trigger> Prepared<T> {
             )
         };
         let node = NonNull::new(node).ok_or(ENOMEM)?;
+        // INVARIANT: this is the node. The file and the function are those of the data, and a node pins the module, whose
+        // command it is.
+        private.node = node.as_ptr();
+        // As C does for the copy that a named trigger has: the core reaches all operations but `parse` by the node.
+        let operations = private.operations.get();
         // SAFETY: the node is ours alone.
         unsafe {
+            (*node.as_ptr()).cmd_ops = operations;
             (*node.as_ptr()).private_data = private.into_foreign();
             (*node.as_ptr()).private_data_free = Some(Command::<T>::private_free_callback);
         }
@@ -758,12 +778,13 @@ impl<T: Trigger> Prepared<T> {
         // SAFETY: `new` stored the box there; nobody else knows the node.
         let private = unsafe { &mut *(*self.node().as_ptr()).private_data.cast::<Private<T>>() };
         if private.timed.is_none() {
-            // INVARIANT: the function is that of the data, and this one is for a trigger that has a `timed`.
-            private.timed = Some(Timed {
-                hit: private.hit,
-                meter,
-            });
-            private.hit = Command::<T>::timed;
+            // SAFETY: nobody else knows the node, so nobody calls its operations.
+            let operations = unsafe { &mut *private.operations.get() };
+            let Some(hit) = operations.trigger.replace(Command::<T>::timed) else {
+                return Err(EINVAL);
+            };
+            // INVARIANT: the function is that of the data, and the one now is for a trigger that has a `timed`.
+            private.timed = Some(Timed { hit, meter });
         }
         Ok(())
     }

@@ -36,7 +36,10 @@ pub use self::{
 };
 
 pub(super) use self::{
-    refs::RefKey,
+    refs::{
+        RefBuf,
+        RefKey, //
+    },
     text::most_in, //
 };
 

@@ -9,18 +9,15 @@
 //!
 //! Context: any, NMI included, with preemption off. Never allocates, sleeps, locks or panics.
 
-use crate::{
-    limits::REFS_MAX,
-    tracing_map::{
-        Elt,
-        Ending,
-        Key,
-        Lookup,
-        Map,
-        MapView,
-        NumCell,
-        Values, //
-    }, //
+use crate::tracing_map::{
+    Elt,
+    Ending,
+    Key,
+    Lookup,
+    Map,
+    MapView,
+    NumCell,
+    Values, //
 };
 
 use super::{
@@ -33,6 +30,7 @@ use super::{
         Context,
         Hit,
         KeyForm,
+        RefBuf,
         RefKey,
         Unset, //
     },
@@ -268,7 +266,7 @@ fn read<'h, 'c, K, C, const REFS: usize, const STEPS: u32, const LOOKUP: bool>(
     hash: u64,
     found: Option<NumCell<'c>>,
     only: &'h mut [u64; 1],
-    many: &'h mut Option<[u64; REFS_MAX]>,
+    many: &'h mut Option<RefBuf>,
 ) -> Result<&'h [u64], Unset>
 where
     K: KeyForm,
@@ -282,7 +280,7 @@ where
             cx.program().read_moving(
                 cx,
                 RefKey::<K, LOOKUP, true>::new(&copy, hash),
-                many.insert([0; REFS_MAX]),
+                many.insert(RefBuf::default()),
             )
         }
         _ if const { STEPS & AGED != 0 } => {
@@ -300,7 +298,7 @@ fn read_settled<'h, 'c, K, C, const REFS: usize, const LOOKUP: bool, const AGED:
     hash: u64,
     found: Option<NumCell<'c>>,
     only: &'h mut [u64; 1],
-    many: &'h mut Option<[u64; REFS_MAX]>,
+    many: &'h mut Option<RefBuf>,
 ) -> Result<&'h [u64], Unset>
 where
     K: KeyForm,
@@ -326,7 +324,7 @@ where
                 cx.program().read_refs(
                     cx,
                     RefKey::<K, LOOKUP, AGED>::new(&copy, hash),
-                    many.insert([0; REFS_MAX]),
+                    many.insert(RefBuf::default()),
                 )
             } else {
                 // There is one at most.

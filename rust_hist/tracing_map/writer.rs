@@ -58,12 +58,15 @@ impl<'a> WordWriter<'a> {
         true
     }
 
-    /// Returns `len` of the words, from `at` on; none if there are fewer.
+    /// Returns `len` of the words, from `at` on, if there are as many.
     #[inline(always)]
-    pub fn part(&self, at: usize, len: usize) -> Self {
-        let from = self.words.get(at..).unwrap_or(&[]);
+    pub fn part(&self, at: u16, len: u8) -> Option<Self> {
+        let at = usize::from(at);
 
-        Self::new(from.get(..len).unwrap_or(&[]))
+        // OVERFLOW: two short numbers.
+        self.words
+            .get(at..at.wrapping_add(len.into()))
+            .map(Self::new)
     }
 
     /// Changes the last word, if `len` words are all that there are.

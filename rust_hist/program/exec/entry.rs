@@ -576,13 +576,16 @@ impl<'h, 'c: 'h, C: Context<'c>> Hit<'h, 'c, C> {
         let (plan, record) = (&self.cx.program().plan, self.cx.record());
 
         for step in plan.saves_of(action) {
-            let at = usize::from(step.at);
-
             if step.is_number() {
-                row.put(at, plan.number::<NUMBERS>(&step.number, self.inputs()));
+                row.put(
+                    step.at.into(),
+                    plan.number::<NUMBERS>(&step.number, self.inputs()),
+                );
                 continue;
             }
-            let to = row.part(at, step.room.into());
+            let Some(to) = row.part(step.at, step.room) else {
+                continue;
+            };
             let len = match step.text.from {
                 TextFrom::Record(_) => step.save_string(record, to),
                 from @ (TextFrom::Task | TextFrom::Creator) => {

@@ -44,13 +44,29 @@ use super::{
     KeyForm, //
 };
 
-/// Size of the buffer for programs with two to four references.
+/// Sizes of the buffers for programs with two to four references.
 const FEW_REFS: usize = 4;
 /// Size of the buffer for programs with five to eight references.
 const MORE_REFS: usize = 8;
 
-/// Room for the numbers that one hit reads from other triggers' variables.
-type RefBuf = [u64; REFS_MAX];
+/// Room for the numbers that one hit reads from other triggers' variables. No more of it is cleared than a hit needs.
+#[derive(Default)]
+pub(in super::super) struct RefBuf {
+    few: [u64; FEW_REFS],
+    all: Option<[u64; REFS_MAX]>,
+}
+
+impl RefBuf {
+    /// Room for `len` numbers.
+    #[inline(always)]
+    fn room(&mut self, len: usize) -> Result<&mut [u64], Unset> {
+        match len {
+            0..=FEW_REFS => self.few.get_mut(..len),
+            _ => self.all.insert([0; REFS_MAX]).get_mut(..len),
+        }
+        .ok_or(Unset)
+    }
+}
 
 /// A variable that the hit needs is not set for its key: the hit is ignored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -167,7 +183,7 @@ impl Program {
         key: RefKey<'_, '_, K, LOOKUP, AGED>,
         buf: &'h mut RefBuf,
     ) -> Result<&'h [u64], Unset> {
-        let buf = buf.get_mut(..self.refs.len()).ok_or(Unset)?;
+        let buf = buf.room(self.refs.len())?;
 
         match self.refs.len() {
             0..=FEW_REFS => self.read_up_to::<C, K, LOOKUP, AGED, FEW_REFS>(cx, &key, buf)?,
@@ -233,7 +249,7 @@ impl Program {
         key: RefKey<'_, '_, K, LOOKUP, true>,
         buf: &'h mut RefBuf,
     ) -> Result<&'h [u64], Unset> {
-        let buf = buf.get_mut(..self.refs.len()).ok_or(Unset)?;
+        let buf = buf.room(self.refs.len())?;
 
         loop {
             match self.try_read_moving(cx, &key, buf) {
