@@ -18,7 +18,7 @@ use crate::{
 };
 
 const WORD: usize = size_of::<u64>();
-const _: () = assert!(COMM_LEN == bindings::TASK_COMM_LEN as usize && COMM_LEN % WORD == 0);
+const _: () = assert!(COMM_LEN == bindings::TASK_COMM_LEN as usize && COMM_LEN == 2 * WORD);
 
 /// Copies the name of the current task, which may change while it is read.
 #[inline(always)]
@@ -28,15 +28,16 @@ pub(crate) fn comm(to: &mut [u8; COMM_LEN], _preempt: &PreemptOff<'_>) {
     let from: &[u8; COMM_LEN] = unsafe { &*bindings::hist_helper_current_comm().cast() };
 
     // A rename that comes in between may tear the name, as for every reader of it; its last byte is always NUL.
-    // No chunks: the compiler may call a function that counts them.
-    let mut at = 0;
-    while let (Some(to), Some(word)) = (
-        to.get_mut(at..).and_then(<[_]>::first_chunk_mut),
-        load_8(from, at),
-    ) {
+    // No loop, which the compiler may keep.
+    copy_word(to, from, 0);
+    copy_word(to, from, WORD);
+}
+
+#[inline(always)]
+fn copy_word(to: &mut [u8; COMM_LEN], from: &[u8; COMM_LEN], at: usize) {
+    let to = to.get_mut(at..).and_then(<[_]>::first_chunk_mut);
+    if let (Some(to), Some(word)) = (to, load_8(from, at)) {
         store_8(to, word);
-        // OVERFLOW: below the length of a name.
-        at = at.wrapping_add(WORD);
     }
 }
 

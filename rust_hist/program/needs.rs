@@ -204,9 +204,9 @@ impl Program {
                 },
                 Op::Stacktrace => VARS_STACK,
                 _ => match step.text.from {
-                    TextFrom::Record(_) => VARS_TEXT,
+                    from if from.is_record() => VARS_TEXT,
                     TextFrom::Task | TextFrom::Creator => VARS_NAME,
-                    TextFrom::Variable | TextFrom::Elsewhere => VARS_OTHER,
+                    _ => VARS_OTHER,
                 },
             };
         }

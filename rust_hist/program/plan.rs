@@ -188,8 +188,14 @@ pub(super) struct TextAt {
 /// Where a string or stack comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TextFrom {
-    /// The record.
-    Record(Layout),
+    /// A field of the record of fixed size, of few bytes.
+    Fixed,
+    /// One of more bytes.
+    LongFixed,
+    /// The record, of which a word has its offset and its length.
+    Dyn,
+    /// The same, with an offset from the end of that word.
+    Rel,
     /// The task that runs.
     Task,
     /// The task that made the entry.
@@ -200,17 +206,12 @@ pub(super) enum TextFrom {
     Elsewhere,
 }
 
-/// How a string is in the record.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Layout {
-    /// A field of fixed size, of few bytes.
-    Fixed,
-    /// One of more bytes.
-    LongFixed,
-    /// A word of the record has its offset and its length.
-    Dyn,
-    /// The same, with an offset from the end of that word.
-    Rel,
+impl TextFrom {
+    /// Whether it is a string of the record.
+    #[inline(always)]
+    pub(super) fn is_record(self) -> bool {
+        matches!(self, Self::Fixed | Self::LongFixed | Self::Dyn | Self::Rel)
+    }
 }
 
 /// Most bytes of a string in a field of fixed size that are copied without a look for its NUL, which takes longer than to
@@ -222,11 +223,11 @@ impl TextAt {
     pub(super) fn new(op: Option<Op>, most: u32) -> Self {
         let (from, at, most) = match op {
             Some(Op::StaticString { offset, len }) => match most.min(len) {
-                len if len <= SHORT_FIELD => (TextFrom::Record(Layout::Fixed), offset, len),
-                len => (TextFrom::Record(Layout::LongFixed), offset, len),
+                len if len <= SHORT_FIELD => (TextFrom::Fixed, offset, len),
+                len => (TextFrom::LongFixed, offset, len),
             },
-            Some(Op::DynString { offset }) => (TextFrom::Record(Layout::Dyn), offset, most),
-            Some(Op::RelDynString { offset }) => (TextFrom::Record(Layout::Rel), offset, most),
+            Some(Op::DynString { offset }) => (TextFrom::Dyn, offset, most),
+            Some(Op::RelDynString { offset }) => (TextFrom::Rel, offset, most),
             Some(Op::Comm) => (TextFrom::Task, 0, most),
             Some(Op::EntryComm) => (TextFrom::Creator, 0, most),
             Some(Op::Ref(n)) => (TextFrom::Variable, n.into(), most),
@@ -245,13 +246,11 @@ impl TextAt {
         // CAST: tracing needs 32-bit pointers at least.
         let (at, most) = (self.at as usize, usize::from(self.most));
 
-        let TextFrom::Record(layout) = self.from else {
-            return None;
-        };
-        let (at, len) = match layout {
-            Layout::Fixed | Layout::LongFixed => return Some((at, most)),
-            Layout::Dyn => located(record, at),
-            Layout::Rel => located_behind(record, at),
+        let (at, len) = match self.from {
+            TextFrom::Fixed | TextFrom::LongFixed => return Some((at, most)),
+            TextFrom::Dyn => located(record, at),
+            TextFrom::Rel => located_behind(record, at),
+            _ => return None,
         };
 
         Some((at, len.min(most)))

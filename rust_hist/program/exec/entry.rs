@@ -63,7 +63,6 @@ use super::{
             Operand, //
         },
         plan::{
-            Layout,
             Plan,
             TextFrom,
             VarStep,
@@ -228,7 +227,7 @@ impl VarStep {
         let (at, len) = self.text.place(record).unwrap_or((0, 0));
 
         match self.text.from {
-            TextFrom::Record(Layout::LongFixed) => None,
+            TextFrom::LongFixed => None,
             _ => Split::inside(record, at, len),
         }
         .ok_or((at, len))
@@ -329,7 +328,7 @@ impl<'h, 'c: 'h, C: Context<'c>> Hit<'h, 'c, C> {
                 var.set(aux, number_of::<STEPS>(plan, &var.number, inputs));
             } else {
                 match var.text.from {
-                    TextFrom::Record(_) if const { STEPS & VARS_TEXT != 0 } => {
+                    from if const { STEPS & VARS_TEXT != 0 } && from.is_record() => {
                         var.set_text(self.words(), record);
                     }
                     from @ (TextFrom::Task | TextFrom::Creator) if const { STEPS & VARS_NAME != 0 } =>
@@ -587,11 +586,11 @@ impl<'h, 'c: 'h, C: Context<'c>> Hit<'h, 'c, C> {
                 continue;
             };
             let len = match step.text.from {
-                TextFrom::Record(_) => step.save_string(record, to),
+                from if from.is_record() => step.save_string(record, to),
                 from @ (TextFrom::Task | TextFrom::Creator) => {
                     to.put_all(self.task_name(from).into_iter())
                 }
-                TextFrom::Variable | TextFrom::Elsewhere => self.save_text(step, to),
+                _ => self.save_text(step, to),
             };
 
             // Readers look no further than the end, which is a NUL or an address that is 0; the row holds what was there
