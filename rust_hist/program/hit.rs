@@ -160,7 +160,7 @@ where
     }
 
     // The variables of other triggers, and the numbers that are computed once.
-    let (mut only, mut many) = ([0], None);
+    let (mut only, mut many) = ([0], RefBuf::Empty);
     let refs = read::<K, C, REFS, STEPS, false>(cx, key, hash, found, &mut only, &mut many);
     let Ok(refs) = refs else {
         return count::<C, STEPS>(cx, map, Ending::Ignored);
@@ -217,7 +217,7 @@ where
     values_first::<C, STEPS, true>(cx, stamp, &mut numbers);
     let mut lookup_room = <J::Room<'_, C>>::default();
     let lookup = J::key::<C, 0, true>(cx, stamp, &numbers, &mut lookup_room);
-    let (mut only, mut many) = ([0], None);
+    let (mut only, mut many) = ([0], RefBuf::Empty);
     let hash = lookup.hash(map.hash());
     let refs = read::<J, C, REFS, STEPS, true>(cx, lookup, hash, None, &mut only, &mut many);
     let Ok(refs) = refs else {
@@ -266,7 +266,7 @@ fn read<'h, 'c, K, C, const REFS: usize, const STEPS: u32, const LOOKUP: bool>(
     hash: u64,
     found: Option<NumCell<'c>>,
     only: &'h mut [u64; 1],
-    many: &'h mut Option<RefBuf>,
+    many: &'h mut RefBuf,
 ) -> Result<&'h [u64], Unset>
 where
     K: KeyForm,
@@ -277,11 +277,8 @@ where
         _ if const { STEPS & MOVING != 0 } => {
             let copy = key;
 
-            cx.program().read_moving(
-                cx,
-                RefKey::<K, LOOKUP, true>::new(&copy, hash),
-                many.insert(RefBuf::default()),
-            )
+            cx.program()
+                .read_moving(cx, RefKey::<K, LOOKUP, true>::new(&copy, hash), many)
         }
         _ if const { STEPS & AGED != 0 } => {
             read_settled::<K, C, REFS, LOOKUP, true>(cx, key, hash, found, only, many)
@@ -298,7 +295,7 @@ fn read_settled<'h, 'c, K, C, const REFS: usize, const LOOKUP: bool, const AGED:
     hash: u64,
     found: Option<NumCell<'c>>,
     only: &'h mut [u64; 1],
-    many: &'h mut Option<RefBuf>,
+    many: &'h mut RefBuf,
 ) -> Result<&'h [u64], Unset>
 where
     K: KeyForm,
@@ -321,11 +318,8 @@ where
                 // A copy, so that the key needs no place in memory where there are fewer.
                 let copy = key;
 
-                cx.program().read_refs(
-                    cx,
-                    RefKey::<K, LOOKUP, AGED>::new(&copy, hash),
-                    many.insert(RefBuf::default()),
-                )
+                cx.program()
+                    .read_refs(cx, RefKey::<K, LOOKUP, AGED>::new(&copy, hash), many)
             } else {
                 // There is one at most.
                 Ok(&only[..])

@@ -49,20 +49,28 @@ const FEW_REFS: usize = 4;
 /// Size of the buffer for programs with five to eight references.
 const MORE_REFS: usize = 8;
 
-/// Room for the numbers that one hit reads from other triggers' variables. No more of it is cleared than a hit needs.
-#[derive(Default)]
-pub(in super::super) struct RefBuf {
-    few: [u64; FEW_REFS],
-    all: Option<[u64; REFS_MAX]>,
+/// Room for the numbers that one hit reads from other triggers' variables. No more of it is cleared than the hit needs.
+pub(in super::super) enum RefBuf {
+    /// None is needed.
+    Empty,
+    /// That for a few.
+    Few([u64; FEW_REFS]),
+    /// That for all.
+    All([u64; REFS_MAX]),
 }
 
 impl RefBuf {
-    /// Room for `len` numbers.
+    /// Makes room for `len` numbers.
     #[inline(always)]
-    fn room(&mut self, len: usize) -> Result<&mut [u64], Unset> {
-        match len {
-            0..=FEW_REFS => self.few.get_mut(..len),
-            _ => self.all.insert([0; REFS_MAX]).get_mut(..len),
+    fn make(&mut self, len: usize) -> Result<&mut [u64], Unset> {
+        *self = match len {
+            0..=FEW_REFS => Self::Few([0; FEW_REFS]),
+            _ => Self::All([0; REFS_MAX]),
+        };
+        match self {
+            Self::Empty => None,
+            Self::Few(room) => room.get_mut(..len),
+            Self::All(room) => room.get_mut(..len),
         }
         .ok_or(Unset)
     }
@@ -183,7 +191,7 @@ impl Program {
         key: RefKey<'_, '_, K, LOOKUP, AGED>,
         buf: &'h mut RefBuf,
     ) -> Result<&'h [u64], Unset> {
-        let buf = buf.room(self.refs.len())?;
+        let buf = buf.make(self.refs.len())?;
 
         match self.refs.len() {
             0..=FEW_REFS => self.read_up_to::<C, K, LOOKUP, AGED, FEW_REFS>(cx, &key, buf)?,
@@ -249,7 +257,7 @@ impl Program {
         key: RefKey<'_, '_, K, LOOKUP, true>,
         buf: &'h mut RefBuf,
     ) -> Result<&'h [u64], Unset> {
-        let buf = buf.room(self.refs.len())?;
+        let buf = buf.make(self.refs.len())?;
 
         loop {
             match self.try_read_moving(cx, &key, buf) {
