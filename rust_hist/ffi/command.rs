@@ -778,13 +778,13 @@ impl<T: Trigger> Prepared<T> {
         // SAFETY: `new` stored the box there; nobody else knows the node.
         let private = unsafe { &mut *(*self.node().as_ptr()).private_data.cast::<Private<T>>() };
         if private.timed.is_none() {
-            // SAFETY: nobody else knows the node, so nobody calls its operations.
-            let operations = unsafe { &mut *private.operations.get() };
-            let Some(hit) = operations.trigger.replace(Command::<T>::timed) else {
-                return Err(EINVAL);
-            };
             // INVARIANT: the function is that of the data, and the one now is for a trigger that has a `timed`.
-            private.timed = Some(Timed { hit, meter });
+            private.timed = Some(Timed {
+                hit: private.data.entry().0,
+                meter,
+            });
+            // SAFETY: nobody else knows the node, so nobody calls its operations.
+            unsafe { (*private.operations.get()).trigger = Some(Command::<T>::timed) };
         }
         Ok(())
     }

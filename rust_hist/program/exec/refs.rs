@@ -44,7 +44,7 @@ use super::{
     KeyForm, //
 };
 
-/// Sizes of the buffers for programs with two to four references.
+/// Size of the buffers for programs with two to four references.
 const FEW_REFS: usize = 4;
 /// Size of the buffer for programs with five to eight references.
 const MORE_REFS: usize = 8;
