@@ -452,8 +452,8 @@ impl<T: Trigger> Command<T> {
         rec: *mut c_void,
         event: *mut bindings::ring_buffer_event,
     ) {
-        // SAFETY: by the contract of this function.
-        let private = unsafe { Node::private_of(data) };
+        // SAFETY: by the contract; the node is freed only after the grace period that this call holds up.
+        let private = unsafe { Node::<T>::from_raw(data) }.private();
         // SAFETY: `file` is the event file that the node was made for, and the rest is what the core passed to this
         // call; all of it is valid until the call returns.
         match unsafe { Hit::from_raw(private.file, buffer, rec, event) } {
@@ -486,8 +486,8 @@ impl<T: Trigger> Command<T> {
         rec: *mut c_void,
         event: *mut bindings::ring_buffer_event,
     ) {
-        // SAFETY: by the contract of this function.
-        let private = unsafe { Node::private_of(data) };
+        // SAFETY: by the contract; the node is freed only after the grace period that this call holds up.
+        let private = unsafe { Node::<T>::from_raw(data) }.private();
         // SAFETY: `file` is the event file that the node was made for, and the rest is what the core passed to this
         // call; all of it is valid until the call returns.
         match unsafe { Hit::from_raw(private.file, buffer, rec, event) } {
@@ -508,8 +508,8 @@ impl<T: Trigger> Command<T> {
         rec: *mut c_void,
         event: *mut bindings::ring_buffer_event,
     ) {
-        // SAFETY: by the contract of this function.
-        let private = unsafe { Node::private_of(data) };
+        // SAFETY: by the contract; the node is freed only after the grace period that this call holds up.
+        let private = unsafe { Node::<T>::from_raw(data) }.private();
         // SAFETY: `file` is the event file that the node was made for, and the rest is what the core passed to this
         // call; all of it is valid until the call returns.
         let Some(hit) = (unsafe { Hit::from_raw(private.file, buffer, rec, event) }) else {
@@ -554,8 +554,8 @@ impl<T: Trigger> Command<T> {
         rec: *mut c_void,
         event: *mut bindings::ring_buffer_event,
     ) {
-        // SAFETY: by the contract of this function.
-        let private = unsafe { Node::private_of(data) };
+        // SAFETY: by the contract; the node is freed only after the grace period that this call holds up.
+        let private = unsafe { Node::<T>::from_raw(data) }.private();
         // SAFETY: by the invariant of `Private`, as this is its function.
         let timed = unsafe { private.timed.as_ref().unwrap_unchecked() };
         match timed.meter.count() {
@@ -668,6 +668,7 @@ impl<T: Trigger> Node<T> {
     /// # Safety
     ///
     /// `node` must be a node of the command of `T` that is not freed for `'a`.
+    #[inline(always)]
     unsafe fn from_raw<'a>(node: *mut bindings::event_trigger_data) -> &'a Self {
         // SAFETY: by the contract; `Node` is a transparent wrapper.
         unsafe { &*node.cast::<Self>() }
@@ -677,20 +678,10 @@ impl<T: Trigger> Node<T> {
         self.0.as_ptr()
     }
 
-    /// The private data of a node.
-    ///
-    /// # Safety
-    ///
-    /// That of [`Node::from_raw`].
     #[inline(always)]
-    unsafe fn private_of<'a>(node: *mut bindings::event_trigger_data) -> &'a Private<T> {
-        // SAFETY: `Prepared::new` stored the box there, which goes with the node: after the grace period that a hit holds up.
-        unsafe { KBox::borrow((*node).private_data) }
-    }
-
     fn private(&self) -> &Private<T> {
-        // SAFETY: the node is not freed while it is borrowed.
-        unsafe { Self::private_of(self.as_ptr()) }
+        // SAFETY: `Prepared::new` stored the box there, which goes with the node.
+        unsafe { KBox::borrow((*self.as_ptr()).private_data) }
     }
 
     /// The command that the trigger is of.
