@@ -253,20 +253,10 @@ pub(crate) struct Command<T: Trigger> {
 struct Private<T: Trigger> {
     file: *mut bindings::trace_event_file,
     data: T,
-    timed: Option<Timed>,
+    timed: Option<Meter>,
     node: *mut bindings::event_trigger_data,
     command: *const Command<T>,
     operations: Opaque<bindings::event_command>,
-}
-
-/// What a trigger has whose hits are timed.
-///
-/// # Invariants
-///
-/// `hit` is for the data of the [`Private`] which this is in.
-struct Timed {
-    hit: HitFn,
-    meter: Meter,
 }
 
 /// What the core calls for a hit: `event_command::trigger`.
@@ -557,10 +547,10 @@ impl<T: Trigger> Command<T> {
         // SAFETY: by the contract; the node is freed only after the grace period that this call holds up.
         let private = unsafe { Node::<T>::from_raw(data) }.private();
         // SAFETY: by the invariant of `Private`, as this is its function.
-        let timed = unsafe { private.timed.as_ref().unwrap_unchecked() };
-        match timed.meter.count() {
-            // SAFETY: by the invariant of `Timed`, and the contract of this function.
-            false => unsafe { (timed.hit)(data, buffer, rec, event) },
+        let meter = unsafe { private.timed.as_ref().unwrap_unchecked() };
+        match meter.count() {
+            // SAFETY: the function is for this data; by the contract of this function.
+            false => unsafe { (private.data.entry().0)(data, buffer, rec, event) },
             // SAFETY: by the contract of this function.
             true => unsafe { Self::sample(private, buffer, rec, event) },
         }
@@ -580,14 +570,14 @@ impl<T: Trigger> Command<T> {
         event: *mut bindings::ring_buffer_event,
     ) {
         // SAFETY: by the invariant of `Private`, for a trigger that is timed.
-        let timed = unsafe { private.timed.as_ref().unwrap_unchecked() };
+        let meter = unsafe { private.timed.as_ref().unwrap_unchecked() };
         // A record has preemption off, and says how often, so only a call without one turns it off here.
         let guard = event.is_null().then(PreemptGuard::new);
         let begin = clock::local();
-        // SAFETY: by the invariant of `Timed`, and the contract of this function.
-        unsafe { (timed.hit)(private.node, buffer, rec, event) };
+        // SAFETY: the function is for this data; by the contract of this function.
+        unsafe { (private.data.entry().0)(private.node, buffer, rec, event) };
         // A clock that was corrected meanwhile may have gone back: that is no sample.
-        timed.meter.add(clock::local().wrapping_sub(begin));
+        meter.add(clock::local().wrapping_sub(begin));
         drop(guard);
     }
 
@@ -769,11 +759,8 @@ impl<T: Trigger> Prepared<T> {
         // SAFETY: `new` stored the box there; nobody else knows the node.
         let private = unsafe { &mut *(*self.node().as_ptr()).private_data.cast::<Private<T>>() };
         if private.timed.is_none() {
-            // INVARIANT: the function is that of the data, and the one now is for a trigger that has a `timed`.
-            private.timed = Some(Timed {
-                hit: private.data.entry().0,
-                meter,
-            });
+            // INVARIANT: the function set below is for a trigger that has a `timed`.
+            private.timed = Some(meter);
             // SAFETY: nobody else knows the node, so nobody calls its operations.
             unsafe { (*private.operations.get()).trigger = Some(Command::<T>::timed) };
         }
@@ -916,7 +903,7 @@ impl<'a, T: Trigger> Attached<'a, T> {
 
     /// What its hits have cost, if they are timed.
     pub(crate) fn meter(&self) -> Option<&'a Meter> {
-        self.0.private().timed.as_ref().map(|timed| &timed.meter)
+        self.0.private().timed.as_ref()
     }
 
     /// What follows the `if` of the trigger.

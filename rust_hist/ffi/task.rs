@@ -28,7 +28,7 @@ pub(crate) fn comm(to: &mut [u8; COMM_LEN], _preempt: &PreemptOff<'_>) {
     let from: &[u8; COMM_LEN] = unsafe { &*bindings::hist_helper_current_comm().cast() };
 
     // A rename that comes in between may tear the name, as for every reader of it; its last byte is always NUL.
-    // No loop, which the compiler may keep.
+    // Word by word without a loop: the compiler may not unroll one, or call a function for an iterator of chunks.
     copy_word(to, from, 0);
     copy_word(to, from, WORD);
 }

@@ -188,13 +188,13 @@ pub(super) struct TextAt {
 /// Where a string or stack comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TextFrom {
-    /// A field of the record of fixed size, of few bytes.
+    /// A field of fixed size of the record, of at most [`SHORT_FIELD`] bytes.
     Fixed,
-    /// One of more bytes.
+    /// A field of fixed size of the record, of more than [`SHORT_FIELD`] bytes.
     LongFixed,
-    /// The record, of which a word has its offset and its length.
+    /// The record, of which a word has the offset and the length of the string.
     Dyn,
-    /// The same, with an offset from the end of that word.
+    /// The record, of which a word has the length of the string and its offset from the end of that word.
     Rel,
     /// The task that runs.
     Task,

@@ -44,18 +44,18 @@ use super::{
     KeyForm, //
 };
 
-/// Size of the buffers for programs with two to four references.
+/// Size of the buffer for programs with two to four references.
 const FEW_REFS: usize = 4;
 /// Size of the buffer for programs with five to eight references.
 const MORE_REFS: usize = 8;
 
 /// Room for the numbers that one hit reads from other triggers' variables. No more of it is cleared than the hit needs.
 pub(in super::super) enum RefBuf {
-    /// None is needed.
+    /// No room: the hit reads at most one such variable.
     Empty,
-    /// That for a few.
+    /// Room for [`FEW_REFS`] numbers.
     Few([u64; FEW_REFS]),
-    /// That for all.
+    /// Room for [`REFS_MAX`] numbers.
     All([u64; REFS_MAX]),
 }
 
