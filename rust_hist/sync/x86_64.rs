@@ -113,17 +113,17 @@ pub(super) fn cmpxchg_pair(pair: &Pair, old: PairValue, new: PairValue) -> bool 
 
     // SAFETY: `ptr` points to two live `Atomic<u64>`, which is valid for a read and a write of 16 bytes, and aligned to them,
     // as the instruction wants it. All other accesses to the words are atomic, and a locked instruction on 16 aligned
-    // bytes is atomic against accesses of any size. The assembler does not accept `rbx` as an operand, so `xchg` saves
-    // `rbx` in `rsi` and restores both without changing the flags, before the jump, too. Every operand
-    // names its register, so the compiler cannot choose `rbx` for one.
+    // bytes is atomic against accesses of any size. It takes the first new word from `rbx`, which no operand may name: of the
+    // four registers of its class the others are taken, and the assembler refuses another one.
     unsafe {
         core::arch::asm!(
-            "xchg rsi, rbx",
-            "lock cmpxchg16b [rdi]",
-            "xchg rsi, rbx",
+            ".ifnc {value}, rbx",
+            ".error \"cmpxchg16b takes its operand from rbx\"",
+            ".endif",
+            "lock cmpxchg16b [{ptr}]",
             "jne {other}",
-            in("rdi") ptr,
-            in("rsi") new.value,
+            ptr = in(reg) ptr,
+            value = in(reg_abcd) new.value,
             in("rcx") new.meta,
             inout("rax") old.value => _,
             inout("rdx") old.meta => _,
