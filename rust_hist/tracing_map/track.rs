@@ -32,7 +32,8 @@ const ABOVE: u64 = 1 << 6;
 /// The lowest bit of the version.
 const VERSION: u64 = 1 << 7;
 
-const _: () = assert!(TRACK_ROWS == CLAIMS.count_ones() as usize && TRACK_ROWS <= ROW as usize);
+// As `free_row` has it.
+const _: () = assert!(TRACK_ROWS == 3 && CLAIMS.count_ones() == 3);
 
 /// The condition on which a new number replaces the tracked one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -175,45 +176,47 @@ pub fn is_tracked(aux: &[Pair], at: u16) -> bool {
 #[derive(Clone, Copy)]
 pub struct TrackCell<'a> {
     pair: &'a Pair,
+    /// The words behind the number; those of the rows come first.
     rows: &'a [Atomic<u64>],
     row_words: usize,
 }
 
-/// Returns the claim bit of a row.
+/// Returns a row that is neither the current one nor claimed, and its claim bit; `None` if there is no such row.
 #[inline(always)]
-fn claim_of(row: u64) -> u64 {
-    // CAST: a row is less than 4.
-    // OVERFLOW: `CLAIMS_AT` plus a row is less than 7.
-    1u64.wrapping_shl(CLAIMS_AT.wrapping_add(row as u32))
+fn free_row(meta: u64) -> Option<(u64, u64)> {
+    // CAST: less than 4.
+    let current = 1u64.wrapping_shl((meta & ROW) as u32);
+    let free = !(meta >> CLAIMS_AT | current) & (CLAIMS >> CLAIMS_AT);
+    let first = free & free.wrapping_neg();
+
+    // Of three rows the bits are 1, 2 and 4.
+    (first != 0).then_some((first >> 1, first << CLAIMS_AT))
 }
 
 impl<'a> TrackCell<'a> {
-    /// Returns the value tracked [at](Pair::at) word `at` of an element, with rows of `row_words` words; `None` if there are too
-    /// few words.
+    /// Returns the value tracked [at](Pair::at) word `at` of an element, with rows of `row_words` words; `None` if there are no
+    /// words for the number. If there are too few for the rows, a hit that wants one of those that are missing is
+    /// [lost](Tracked::Lost).
     #[inline(always)]
-    pub fn new(aux: &'a [Pair], at: u16, row_words: usize) -> Option<Self> {
+    pub fn new(aux: &'a [Pair], at: u16, row_words: u16) -> Option<Self> {
         debug_assert!(at % 2 == 0);
         let (pair, rows) = aux.get(usize::from(at / 2)..)?.split_first()?;
-        let rows = Pair::words(rows).get(..row_words.checked_mul(TRACK_ROWS)?)?;
 
         Some(Self {
             pair,
-            rows,
-            row_words,
+            rows: Pair::words(rows),
+            row_words: row_words.into(),
         })
     }
 
-    /// Returns the words of a row.
+    /// Returns the words of a row, if they are there.
     #[inline(always)]
-    fn row(&self, row: u64) -> &'a [Atomic<u64>] {
+    fn row(&self, row: u64) -> Option<&'a [Atomic<u64>]> {
         // CAST: a row is less than 4.
-        // OVERFLOW: at most 3 times `row_words`, which `new` has multiplied by `TRACK_ROWS` without overflow.
+        // OVERFLOW: at most 4 times a short number, here and below.
         let at = (row as usize).wrapping_mul(self.row_words);
 
-        self.rows
-            .get(at..)
-            .and_then(|from| from.get(..self.row_words))
-            .unwrap_or(&[])
+        self.rows.get(at..at.wrapping_add(self.row_words))
     }
 
     /// Stores `value` if `when` holds, together with the row that `fill` writes.
@@ -252,7 +255,7 @@ impl<'a> TrackCell<'a> {
             let done = self.replace(seen.value, seen.meta & ABOVE, holds, |row| {
                 // ORDERING: pairs with `Release` of the words that a `WordWriter` writes: if this is a word of a later row, the
                 // load of the pair below returns a later version.
-                let words = from.row(seen.meta & ROW).iter();
+                let words = from.row(seen.meta & ROW).unwrap_or(&[]).iter();
 
                 row.put_all(words.map(|word| word.load(Acquire)));
                 is_whole = from.pair.load().meta & !CLAIMS == seen.meta & !CLAIMS;
@@ -284,19 +287,20 @@ impl<'a> TrackCell<'a> {
             return self.store(value, above, holds, old, 0, 0);
         }
 
-        let (row, claimed) = loop {
-            let free = |row: &u64| *row != old.meta & ROW && old.meta & claim_of(*row) == 0;
-            // CAST: `TRACK_ROWS` is 3.
-            let Some(row) = (0..TRACK_ROWS as u64).find(free) else {
+        let (row, claim, words, claimed) = loop {
+            let Some((row, claim)) = free_row(old.meta) else {
+                return Tracked::Lost;
+            };
+            let Some(words) = self.row(row) else {
                 return Tracked::Lost;
             };
             let new = PairValue {
                 value: old.value,
                 // INVARIANT: the row is neither the current one nor claimed. The number and the version stay.
-                meta: old.meta | claim_of(row),
+                meta: old.meta | claim,
             };
             match self.pair.cmpxchg(old, new) {
-                Ok(()) => break (row, new),
+                Ok(()) => break (row, claim, words, new),
                 Err(held) => old = held,
             }
             if !holds(old) {
@@ -304,11 +308,11 @@ impl<'a> TrackCell<'a> {
             }
         };
 
-        if !fill(WordWriter::new(self.row(row))) {
-            self.release(claimed, claim_of(row));
+        if !fill(WordWriter::new(words)) {
+            release(self.pair, claimed, claim);
             return Tracked::Same;
         }
-        self.store(value, above, holds, claimed, row, claim_of(row))
+        self.store(value, above, holds, claimed, row, claim)
     }
 
     /// Releases `claim`, and makes `value` the number and `row` the current row unless what `holds` where the pair is `old`
@@ -338,24 +342,8 @@ impl<'a> TrackCell<'a> {
                 break;
             }
         }
-        self.release(old, claim);
+        release(self.pair, old, claim);
         Tracked::Same
-    }
-
-    /// Releases `claim` of this hit, which is 0 where there are no rows.
-    #[cold]
-    fn release(&self, mut old: PairValue, claim: u64) {
-        while old.meta & claim != 0 {
-            let new = PairValue {
-                // INVARIANT: this hit has made the claim. The number and the version stay.
-                meta: old.meta & !claim,
-                ..old
-            };
-            match self.pair.cmpxchg(old, new) {
-                Ok(()) => return,
-                Err(held) => old = held,
-            }
-        }
     }
 
     /// Says whether [`TrackCell::update`] or [`TrackCell::end`] has anything to do for `value`, by one look.
@@ -370,25 +358,7 @@ impl<'a> TrackCell<'a> {
     /// limit will be stored.
     #[inline(always)]
     pub fn end(&self, when: &When, value: u64) -> bool {
-        matches!(when, When::Above { .. }) && self.end_by_state(when, value)
-    }
-
-    #[inline(never)]
-    fn end_by_state(&self, when: &When, value: u64) -> bool {
-        let mut old = self.pair.load_torn();
-
-        while when.ends(value, old) {
-            let new = PairValue {
-                // INVARIANT: the number, its row, the claims and the version stay.
-                meta: old.meta & !ABOVE,
-                ..old
-            };
-            match self.pair.cmpxchg(old, new) {
-                Ok(()) => return true,
-                Err(held) => old = held,
-            }
-        }
-        false
+        matches!(when, When::Above { .. }) && end_by_state(self.pair, when, value)
     }
 
     /// Copies as much of the row to `to` as fits and returns the number; `None`, without changing `to`, if no
@@ -401,7 +371,9 @@ impl<'a> TrackCell<'a> {
             if old.meta & FIRED == 0 {
                 return None;
             }
-            for (to, from) in to.iter_mut().zip(self.row(old.meta & ROW)) {
+            let row = self.row(old.meta & ROW).unwrap_or(&[]);
+
+            for (to, from) in to.iter_mut().zip(row) {
                 // ORDERING: pairs with `Release` of the words that a `WordWriter` writes: if this is a word of a later row, the
                 // load of the number below returns a later version.
                 *to = from.load(Acquire);
@@ -413,4 +385,42 @@ impl<'a> TrackCell<'a> {
             old = new;
         }
     }
+}
+
+/// Releases the claim of a hit, which is 0 where there are no rows.
+///
+/// Takes the pair alone, as [`end_by_state`] does, so that a hit needs no place in memory for the cell.
+#[cold]
+#[inline(never)]
+fn release(pair: &Pair, mut old: PairValue, claim: u64) {
+    while old.meta & claim != 0 {
+        let new = PairValue {
+            // INVARIANT: the hit that has made the claim ends it. The number and the version stay.
+            meta: old.meta & !claim,
+            ..old
+        };
+        match pair.cmpxchg(old, new) {
+            Ok(()) => return,
+            Err(held) => old = held,
+        }
+    }
+}
+
+/// Ends what the number in `pair` has begun if `value` does that; says whether it does.
+#[inline(never)]
+fn end_by_state(pair: &Pair, when: &When, value: u64) -> bool {
+    let mut old = pair.load_torn();
+
+    while when.ends(value, old) {
+        let new = PairValue {
+            // INVARIANT: the number, its row, the claims and the version stay.
+            meta: old.meta & !ABOVE,
+            ..old
+        };
+        match pair.cmpxchg(old, new) {
+            Ok(()) => return true,
+            Err(held) => old = held,
+        }
+    }
+    false
 }

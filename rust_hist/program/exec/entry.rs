@@ -268,7 +268,7 @@ impl Track {
     /// The tracked value in the extra words of an entry.
     #[inline(always)]
     fn cell<'a>(&self, aux: &'a [Pair]) -> Option<TrackCell<'a>> {
-        TrackCell::new(aux, self.at, self.row_words.into())
+        TrackCell::new(aux, self.at, self.row_words)
     }
 }
 

@@ -46,12 +46,13 @@ struct Element<'w> {
 pub(crate) fn run(input: &[u8]) {
     let pairs: [Pair; 8] = std::array::from_fn(|_| Pair::zero());
     let mut input = Bytes(input);
-    let row_words = usize::from(input.below(3));
+    let words = input.below(3);
+    let row_words = usize::from(words);
     let text = &Pair::words(&pairs)[4 + TRACK_ROWS * row_words..];
     let mut element = Element {
         num: NumCell::new(&pairs[0]),
         text: TextCell::new(&text[..1 + TEXT_WORDS]).expect("words"),
-        track: TrackCell::new(&pairs, 2, row_words).expect("words"),
+        track: TrackCell::new(&pairs, 2, words.into()).expect("words"),
         row_words,
         number: None,
         changes: 0,

@@ -68,8 +68,24 @@ fn a_cell_that_does_not_fit_is_refused() {
     assert!(NumCell::at(&pairs, 10).is_none());
     assert!(NumCell::at(&pairs, u16::MAX).is_none());
     assert!(TrackCell::new(&pairs, 2, 2).is_some());
-    assert!(TrackCell::new(&pairs, 4, 2).is_none());
     assert!(TrackCell::new(&pairs, 10, 0).is_none());
+
+    // Of three rows of two words the last one is missing.
+    let short = TrackCell::new(&pairs, 4, 2).expect("there are words for the number");
+    let store = |value| short.update(&When::Larger, value, |row| row.put(0, value));
+    let mut row = [0];
+
+    assert_eq!([store(1), store(2), store(3)], [Tracked::Stored; 3]);
+    assert_eq!((short.read(&mut row), row), (Some(3), [3]));
+    assert_eq!(
+        short.update(&When::Larger, 4, |row| {
+            // The row that is neither the current one nor claimed is the last.
+            assert_eq!(short.update(&When::Larger, 5, |_| ()), Tracked::Lost);
+            row.put(0, 4);
+        }),
+        Tracked::Stored
+    );
+    assert_eq!((short.read(&mut row), row), (Some(4), [4]));
 }
 
 /// Each CPU writes numbers that nobody else writes, and takes what is there.
