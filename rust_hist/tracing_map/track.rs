@@ -32,7 +32,7 @@ const ABOVE: u64 = 1 << 6;
 /// The lowest bit of the version.
 const VERSION: u64 = 1 << 7;
 
-// As `free_row` has it.
+// `free_row` makes the index of a row from its bit, which is right for three rows.
 const _: () = assert!(TRACK_ROWS == 3 && CLAIMS.count_ones() == 3);
 
 /// The condition on which a new number replaces the tracked one.
