@@ -191,7 +191,7 @@ impl Plan {
 
     /// Whether an expression is made of numbers of the record and the CPU alone.
     fn is_of_record(&self, number: &Operand) -> bool {
-        let mut steps = self.steps_of(number.code).iter();
+        let mut steps = self.steps_of(number.code).unwrap_or(&[]).iter();
 
         !self.reads_list(number)
             && number.first != Source::Timestamp
@@ -247,7 +247,12 @@ impl Plan {
             },
         };
 
-        for step in self.steps_of(number.code) {
+        // With an empty slice in place of `None`, each expression would choose between two slices: four instructions.
+        let Some(steps) = self.steps_of(number.code) else {
+            return value;
+        };
+
+        for step in steps {
             let operand = &step.operand;
             let simple = match const { OF & EXPRS } {
                 0 => operand.simple::<false>(record, &cpu, refs),

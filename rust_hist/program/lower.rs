@@ -255,7 +255,10 @@ impl Program {
             len: place(self.plan.steps.len().saturating_sub(start))?,
         };
 
-        Ok(Operand::of_steps(self.plan.steps_of(code), code))
+        Ok(Operand::of_steps(
+            self.plan.steps_of(code).unwrap_or(&[]),
+            code,
+        ))
     }
 
     /// Lowers an expression to steps, which are appended; the first one is a `first`.

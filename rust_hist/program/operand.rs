@@ -67,7 +67,8 @@ pub(super) struct Operand {
     magic: u64,
     /// By what it is multiplied.
     factor: u64,
-    /// What is added to it then. The constant itself; the index of the reference of [`PostOp::SubRef`].
+    /// What is added to it then. The constant itself, or that which an expression begins with; the index of the reference
+    /// of [`PostOp::SubRef`].
     add: u64,
 }
 
@@ -284,6 +285,8 @@ impl Operand {
 
         Some(match (then, self.post) {
             (Then::Linear(1, 0), _) => self,
+            // `add` is the constant, so what follows stays a step.
+            _ if self.first == Source::Const => return None,
             (Then::Linear(factor, add), post) => {
                 let add = self.add.wrapping_mul(factor).wrapping_add(add);
                 let factor = self.factor.wrapping_mul(factor);
@@ -345,11 +348,11 @@ impl Operand {
         let are_simple = steps.iter().all(|Step { op, operand }| {
             *op != StepOp::DivInto && operand.is_simple() && !operand.has_parts()
         });
-        // What is done with a number has no place beside what is done with all, and neither has a constant.
+        // What is done with a number has no place beside what is done with all.
         let first = steps
             .first()
             .map(|step| step.operand)
-            .filter(|first| first.post == PostOp::None && first.source != Source::Const);
+            .filter(|first| first.post == PostOp::None);
         let is_loaded = u16::from(first.is_some());
         let first = first.unwrap_or(Self::saved());
 

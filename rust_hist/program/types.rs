@@ -7,6 +7,8 @@
 //!
 //! Plain values. Context: any.
 
+use core::ops::Range;
+
 use crate::{
     field::TaskNumber,
     lang::expr::Operator,
@@ -123,11 +125,16 @@ impl Code {
 /// Returns the `len` items of `all` from `first` on, or none if there are not as many.
 #[inline(always)]
 pub(super) fn part<T>(all: &[T], first: u16, len: u16) -> &[T] {
+    all.get(range(first, len)).unwrap_or(&[])
+}
+
+/// Returns the `len` indices from `first` on.
+#[inline(always)]
+pub(super) fn range(first: u16, len: u16) -> Range<usize> {
     let first = usize::from(first);
 
     // OVERFLOW: both were short numbers.
-    all.get(first..first.wrapping_add(usize::from(len)))
-        .unwrap_or(&[])
+    first..first.wrapping_add(usize::from(len))
 }
 
 /// An instruction of an expression in postfix order.
