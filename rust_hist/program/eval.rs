@@ -191,7 +191,7 @@ impl Plan {
 
     /// Whether an expression is made of numbers of the record and the CPU alone.
     fn is_of_record(&self, number: &Operand) -> bool {
-        let mut steps = self.steps_of(number.code).unwrap_or(&[]).iter();
+        let mut steps = number.code.of(&self.steps).iter();
 
         !self.reads_list(number)
             && number.first != Source::Timestamp
@@ -248,7 +248,7 @@ impl Plan {
         };
 
         // With an empty slice in place of `None`, each expression would choose between two slices: four instructions.
-        let Some(steps) = self.steps_of(number.code) else {
+        let Some(steps) = self.steps.get(number.code.range()) else {
             return value;
         };
 

@@ -255,10 +255,7 @@ impl Program {
             len: place(self.plan.steps.len().saturating_sub(start))?,
         };
 
-        Ok(Operand::of_steps(
-            self.plan.steps_of(code).unwrap_or(&[]),
-            code,
-        ))
+        Ok(Operand::of_steps(code.of(&self.plan.steps), code))
     }
 
     /// Lowers an expression to steps, which are appended; the first one is a `first`.

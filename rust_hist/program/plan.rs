@@ -36,13 +36,9 @@ use super::{
         Operand,
         Step, //
     },
-    types::{
-        part,
-        range, //
-    },
+    types::part,
     Action,
     ActionKind,
-    Code,
     Key,
     Kind,
     Op, //
@@ -112,16 +108,10 @@ pub(super) struct KeyParts<'p> {
 }
 
 impl Plan {
-    /// The steps of an expression; `None` if it is of another program.
-    #[inline(always)]
-    pub(super) fn steps_of(&self, code: Code) -> Option<&[Step]> {
-        self.steps.get(range(code.start, code.len))
-    }
-
     /// Whether a number is, or is made of, one of the list of variables of other triggers and of numbers of
     /// the hit.
     pub(super) fn reads_list(&self, number: &Operand) -> bool {
-        let mut steps = self.steps_of(number.code).unwrap_or(&[]).iter();
+        let mut steps = number.code.of(&self.steps).iter();
 
         number.reads_list() || steps.any(|step| step.operand.reads_list())
     }

@@ -107,7 +107,7 @@ pub enum Op {
     Expr(Code),
 }
 
-/// The instructions of one expression: a range of [`super::Program::code`].
+/// The instructions of one expression: a range of [`super::Program::code`]; or its steps, one of those of the plan.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Code {
     pub(super) start: u16,
@@ -115,10 +115,16 @@ pub struct Code {
 }
 
 impl Code {
-    /// Returns the instructions; `code` is that of the program.
+    /// Returns its items of `all`, those of the program, or none if they are not there.
     #[inline]
-    pub fn of<'p>(&self, code: &'p [Insn]) -> &'p [Insn] {
-        part(code, self.start, self.len)
+    pub fn of<'p, T>(&self, all: &'p [T]) -> &'p [T] {
+        part(all, self.start, self.len)
+    }
+
+    /// Returns their indices.
+    #[inline(always)]
+    pub(super) fn range(&self) -> Range<usize> {
+        range(self.start, self.len)
     }
 }
 
@@ -130,7 +136,7 @@ pub(super) fn part<T>(all: &[T], first: u16, len: u16) -> &[T] {
 
 /// Returns the `len` indices from `first` on.
 #[inline(always)]
-pub(super) fn range(first: u16, len: u16) -> Range<usize> {
+fn range(first: u16, len: u16) -> Range<usize> {
     let first = usize::from(first);
 
     // OVERFLOW: both were short numbers.
