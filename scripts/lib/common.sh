@@ -3,7 +3,9 @@
 
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd -P)
 CACHE=${RUST_HIST_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/rust_hist}
-LOGS=$CACHE/log
+# What is built of this checkout; the rest of the cache is for all checkouts.
+BUILT=$CACHE/checkout/$(printf %s "$ROOT" | sha256sum | cut -c1-16)
+LOGS=$BUILT/log
 VERSIONS="7.2 7.3"
 ARCHES="x86_64 arm64"
 ARCH=${ARCH:-x86_64}
@@ -16,6 +18,7 @@ JOBS=${JOBS:-$(nproc)}
 export PATH=$PATH:/usr/sbin:/sbin:$HOME/.cargo/bin
 
 mkdir -p "$LOGS"
+echo "$ROOT" >"$BUILT/path"
 
 say() { printf '%s\n' "rust_hist: $*" >&2; }
 
