@@ -176,14 +176,14 @@ fn value<T: Copy>(parameter: impl Borrow<T>) -> T {
 /// the module.
 #[pin_data]
 struct RustHist {
-    // Without triggers it has nothing to do.
-    growth: Growth,
     #[pin]
     hist: command::Registration<HistTrigger>,
     #[pin]
     enable: command::Registration<EnableTrigger>,
     #[pin]
     disable: command::Registration<EnableTrigger>,
+    // Behind the commands: one that is refused because the module goes has reserved room in its list.
+    growth: Growth,
     #[pin]
     files: event_files::Registration<FILES>,
     // Its file takes those of the event directories out of the cache of names, once they are not served.

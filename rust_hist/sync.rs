@@ -407,10 +407,13 @@ mod host {
     impl ReleaseOrRelaxed for Release {}
     impl ReleaseOrRelaxed for Relaxed {}
 
-    /// An integer type that has an atomic type.
+    /// A type that has an atomic type.
     pub trait AtomicType: Copy {
         /// The atomic type.
         type Cell;
+
+        /// Returns a new word of that type.
+        fn cell(self) -> Self::Cell;
     }
 
     /// A word that several contexts read and write, without a lock: all accesses are atomic.
@@ -425,6 +428,17 @@ mod host {
     }
 
     impl<T: AtomicType> Atomic<T> {
+        /// Returns a new word that holds `v`.
+        pub fn new(v: T) -> Self {
+            Self {
+                cell: v.cell(),
+                #[cfg(loom)]
+                turn: cells::AtomicU32::new(0),
+                #[cfg(loom)]
+                pair: pair_model::Versions::new(),
+            }
+        }
+
         /// Returns the word for an access.
         ///
         /// The model checker finds interleavings to try by comparing each access with the last one before
@@ -441,47 +455,46 @@ mod host {
         }
     }
 
+    macro_rules! atomic_accesses {
+        ($type:ty) => {
+            /// Reads the word.
+            #[inline(always)]
+            pub fn load<O: AcquireOrRelaxed>(&self, _: O) -> $type {
+                self.cell().load(O::ORDER)
+            }
+
+            /// Writes the word.
+            #[inline(always)]
+            pub fn store<O: ReleaseOrRelaxed>(&self, v: $type, _: O) {
+                self.cell().store(v, O::ORDER)
+            }
+
+            /// Writes the word and returns what it held.
+            #[inline(always)]
+            pub fn xchg<O: Ordering>(&self, v: $type, _: O) -> $type {
+                self.cell().swap(v, O::ORDER)
+            }
+        };
+    }
+
     macro_rules! atomic_word {
         ($word:ty, $cell:ident) => {
             impl AtomicType for $word {
                 type Cell = cells::$cell;
+
+                fn cell(self) -> Self::Cell {
+                    cells::$cell::new(self)
+                }
             }
 
             impl Atomic<$word> {
-                /// Returns a new word that holds `v`.
-                pub fn new(v: $word) -> Self {
-                    Self {
-                        cell: cells::$cell::new(v),
-                        #[cfg(loom)]
-                        turn: cells::AtomicU32::new(0),
-                        #[cfg(loom)]
-                        pair: pair_model::Versions::new(),
-                    }
-                }
-
                 /// Returns the address of the word, valid as long as the word is.
                 #[cfg(not(loom))]
                 pub fn as_ptr(&self) -> *mut $word {
                     self.cell.as_ptr()
                 }
 
-                /// Reads the word.
-                #[inline(always)]
-                pub fn load<O: AcquireOrRelaxed>(&self, _: O) -> $word {
-                    self.cell().load(O::ORDER)
-                }
-
-                /// Writes the word.
-                #[inline(always)]
-                pub fn store<O: ReleaseOrRelaxed>(&self, v: $word, _: O) {
-                    self.cell().store(v, O::ORDER)
-                }
-
-                /// Writes the word and returns what it held.
-                #[inline(always)]
-                pub fn xchg<O: Ordering>(&self, v: $word, _: O) -> $word {
-                    self.cell().swap(v, O::ORDER)
-                }
+                atomic_accesses!($word);
 
                 /// Writes `new` if the word holds `old`; else returns what it holds, without ordering.
                 #[inline(always)]
@@ -506,6 +519,18 @@ mod host {
 
     atomic_word!(u32, AtomicU32);
     atomic_word!(u64, AtomicU64);
+
+    impl<T> AtomicType for *mut T {
+        type Cell = cells::AtomicPtr<T>;
+
+        fn cell(self) -> Self::Cell {
+            cells::AtomicPtr::new(self)
+        }
+    }
+
+    impl<T> Atomic<*mut T> {
+        atomic_accesses!(*mut T);
+    }
 
     /// What `sync/ARCH.rs` has, where there is none, or where each access is to be seen.
     #[cfg(any(

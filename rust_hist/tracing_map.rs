@@ -209,8 +209,9 @@ where
         MapView::new(self)
     }
 
+    /// Returns all words of the map.
     #[inline(always)]
-    fn words(&self) -> &[Atomic<u64>] {
+    pub fn words(&self) -> &[Atomic<u64>] {
         Pair::words(&self.storage)
     }
 

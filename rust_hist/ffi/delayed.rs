@@ -82,16 +82,6 @@ pub(super) unsafe fn queue_now(work: &Work) {
     unsafe { bindings::mod_delayed_work_on(ANY_CPU, bindings::system_dfl_wq, work.get(), 0) };
 }
 
-/// Waits until the work is done that is being done, or that waits. Sleeps; the caller holds no lock that the work takes.
-///
-/// # Safety
-///
-/// The work was made by [`new`] or [`init`].
-pub(super) unsafe fn flush(work: &Work) {
-    // SAFETY: by the contract.
-    unsafe { bindings::flush_delayed_work(work.get()) };
-}
-
 /// Waits until the work is done, if it is being done, and has it done no more. Sleeps; the caller holds no lock that the work
 /// takes.
 ///

@@ -28,7 +28,8 @@ use super::{
     seq::{
         self,
         SeqWriter, //
-    }, //
+    },
+    task, //
 };
 use crate::sync::{
     Atomic,
@@ -77,7 +78,7 @@ pub(crate) trait EventTable: Sized + 'static {
     /// Writes one record.
     fn show(copy: &Self::Copy, index: usize, out: &mut SeqWriter<'_>) -> fmt::Result;
 
-    /// Called when the reader has been given the first bytes of the copy.
+    /// Called when the reader has been given the first bytes of the copy. If that fails the copy is dropped.
     fn given(_copy: &mut Self::Copy) {}
 
     /// What is ready. Called with the poller on the wait queue; without it there always is something to read.
@@ -124,6 +125,13 @@ impl LockedEvent<'_> {
         let result = run();
         // SAFETY: as when the value was made, which was to live until the one that is returned is dropped.
         Ok((unsafe { Self::lock(file) }?, result))
+    }
+
+    /// Gives the mutex back for a tick, for a caller that waits for what another task does under it. `EINTR` if the task is killed
+    /// meanwhile, `ENODEV` if the event is gone then.
+    pub(crate) fn pause(self) -> Result<Self> {
+        let (event, slept) = self.unlocked(task::pause)?;
+        slept.map(|()| event)
     }
 
     /// The event file.
@@ -255,20 +263,24 @@ impl<T: EventTable> Callbacks<T> {
         let state = unsafe { Self::state(m) };
         let _reading = state.reading.lock();
         // SAFETY: the VFS passes the offset of this read.
-        if size != 0 && unsafe { at.read() } == 0 {
+        let begins = size != 0 && unsafe { at.read() } == 0;
+        if begins {
             // ORDERING: only says that some read began anew; the lock of the `seq_file` orders what
             // follows from it.
             state.refresh.store(1, Relaxed);
         }
         // SAFETY: the arguments are those of a read.
         let given = unsafe { base::seq_read(file, to, size, at) };
-        if given > 0 {
+        if given > 0 || begins {
             // SAFETY: `seq_open` has initialised the mutex, which lives as long as the file is open.
             let lock = unsafe { Mutex::<()>::from_raw(&raw mut (*m).lock) };
             let _locked = lock.lock();
             // SAFETY: the lock of the `seq_file` is held.
-            if let Some(copy) = unsafe { &mut *state.copy.get() } {
-                T::given(copy);
+            let copy = unsafe { &mut *state.copy.get() };
+            match copy {
+                Some(copy) if given > 0 => T::given(copy),
+                // The next read begins anew. What the reader was not given does not wait for that.
+                _ => *copy = None,
             }
         }
         given

@@ -63,6 +63,8 @@ HIST_HELPER(pid_t hist_helper_current_tgid(void), return current->tgid);
 /* What a task is called in the initial namespace is the number itself */
 HIST_HELPER(uid_t hist_helper_current_uid(void), return __kuid_val(current_uid()));
 HIST_HELPER(int hist_helper_current_node(void), return numa_node_id());
+HIST_HELPER(bool hist_helper_pause(void),
+		schedule_timeout_killable(1); return fatal_signal_pending(current));
 #ifdef CONFIG_CGROUPS
 HIST_HELPER(u64 hist_helper_current_cgroup(void), return cgroup_id(task_dfl_cgroup(current)));
 #endif

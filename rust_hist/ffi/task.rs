@@ -16,6 +16,7 @@ use crate::{
         store_8, //
     }, //
 };
+use kernel::prelude::*;
 
 const WORD: usize = size_of::<u64>();
 const _: () = assert!(COMM_LEN == bindings::TASK_COMM_LEN as usize && COMM_LEN == 2 * WORD);
@@ -67,6 +68,16 @@ pub(crate) fn number(which: TaskNumber, _preempt: &PreemptOff<'_>) -> u64 {
 fn widen(number: core::ffi::c_int) -> u64 {
     // CAST: the bits of the signed number, as of any field that is one.
     i64::from(number) as u64
+}
+
+/// Sleeps for a tick, or until the task is killed; `EINTR` then. The caller is in process context and holds no lock that others
+/// need meanwhile.
+pub(super) fn pause() -> Result {
+    // SAFETY: by the contract the caller may sleep.
+    match unsafe { bindings::hist_helper_pause() } {
+        true => Err(EINTR),
+        false => Ok(()),
+    }
 }
 
 /// Whether this CPU runs its idle task.

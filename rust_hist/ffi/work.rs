@@ -64,13 +64,6 @@ pub(crate) fn ask_later(ms: u32) {
     unsafe { delayed::queue(the_work(), ms) };
 }
 
-/// Waits until the work is done that is being done. Sleeps; the caller holds no lock that the work takes.
-pub(crate) fn wait() {
-    // SAFETY: there are triggers, so there is a `Worker`, which has made the work. The callers are in process context
-    // and hold mutexes of their open files alone.
-    unsafe { delayed::flush(the_work()) };
-}
-
 /// What the interrupt does.
 ///
 /// # Safety

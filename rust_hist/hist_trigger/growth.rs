@@ -41,8 +41,8 @@ use kernel::{
 /// The tables that may get other maps, of the triggers that are on their events: one for each of these.
 static TABLES: Guarded<KVec<Arc<Table>>> = Guarded::new(KVec::new());
 
-/// The table that the thread has in hand.
-static IN_HAND: Guarded<Option<Arc<Table>>> = Guarded::new(None);
+/// How often the thread has given a table a turn.
+static TURNS: Guarded<u64> = Guarded::new(0);
 
 /// Keeps the thread until it is dropped.
 pub(crate) struct Growth {
@@ -100,15 +100,13 @@ fn run() {
         table.try_again();
     }
     let mut failed = false;
-    let mut in_hand = next();
-    while let Some(table) = &in_hand {
+    // The thread may be the last owner of a table, which it frees at the end of a round, without the mutex.
+    while let Some(table) = next() {
         let done = match table.expires() {
             true => table.succeed(),
             false => table.grow(),
         };
         failed |= done.is_err();
-        // The thread may be its last owner, who frees it here, without the mutex.
-        in_hand = next();
     }
     let ms = match (failed, wait_ms()) {
         (true, ms) => Some(ms.map_or(LATER_MS, |ms| ms.min(LATER_MS))),
@@ -131,37 +129,31 @@ fn wait_ms() -> Option<u32> {
     Some(u32::try_from(ns.div_ceil(1_000_000)).unwrap_or(u32::MAX))
 }
 
-/// Takes a table that has asked for another map, or whose time has come, in hand, and lets go of the one before.
+/// Finds the table whose turn it is: of those that have asked for another map or whose time has come, the one whose last turn
+/// was the longest ago.
 fn next() -> Option<Arc<Table>> {
     let held = EventMutex::lock();
     let now = Moment::now().monotonic;
     let is_due = |table: &Arc<Table>| table.due(&held).is_some_and(|due| due <= now);
-    let mut tables = TABLES.get(&held).iter();
+    let tables = TABLES.get(&held).iter();
     let next = tables
-        .find(|table| table.wants_room() || is_due(table))
-        .cloned();
-    // The caller has the one before still, so it is not freed here.
-    IN_HAND.get(&held).clone_from(&next);
-    next
+        .filter(|table| table.wants_room() || is_due(table))
+        .min_by_key(|table| table.last_turn(&held))?;
+    let turns = TURNS.get(&held);
+    *turns += 1;
+    next.set_last_turn(*turns, &held);
+    Some(next.clone())
 }
 
 /// Waits until all tables of an event have all that they have counted in one map, and returns with `event_mutex` held.
-pub(super) fn settled(event: LockedEvent<'_>) -> Result<LockedEvent<'_>> {
-    match IN_HAND.get(event.held()) {
-        None => Ok(event),
-        Some(_) => wait(event),
-    }
-}
-
-#[cold]
-#[inline(never)]
-fn wait(mut event: LockedEvent<'_>) -> Result<LockedEvent<'_>> {
+/// `EINTR` if the task is killed meanwhile.
+pub(super) fn settled(mut event: LockedEvent<'_>) -> Result<LockedEvent<'_>> {
     let is_growing = |event: &LockedEvent<'_>| {
         let mut triggers = Attached::<HistTrigger>::all(event.file(), event.held());
         triggers.any(|trigger| trigger.data().table.is_growing(event.held()))
     };
     while is_growing(&event) {
-        (event, ()) = event.unlocked(work::wait)?;
+        event = event.pause()?;
     }
     Ok(event)
 }

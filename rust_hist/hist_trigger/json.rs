@@ -14,7 +14,7 @@ use super::{
     growth::settled,
     overhead,
     seen::Seen,
-    storage::Maps,
+    storage::Counted,
     text::KernelNames,
     Definition,
     HistTrigger, //
@@ -176,29 +176,29 @@ impl EventTable for JsonFile {
     type Copy = KVec<Lines>;
 
     fn open(event: LockedEvent<'_>) -> Result<Seen> {
-        Ok(Seen::new(&settled(event)?))
+        Seen::new(settled(event)?)
     }
 
     fn copy(seen: &Seen, event: LockedEvent<'_>) -> Result<KVec<Lines>> {
         let event = settled(event)?;
         let (file, held) = (event.file(), event.held());
         let now = Moment::now();
-        let mut listed: KVec<Listed<KBox<Maps>>> = KVec::new();
+        let mut listed: KVec<Listed<Counted>> = KVec::new();
         let mut hits: u64 = 0;
         for trigger in Attached::<HistTrigger>::all(file, held) {
             let table = &trigger.data().table;
-            let maps = table.maps(held)?;
-            let one = Listed::new(&trigger, table.epoch(&now, held), None, maps, held)?;
+            let counted = table.counted(held)?;
+            let one = Listed::new(&trigger, table.epoch(&now, held), None, counted, held)?;
             listed.push(one, GFP_KERNEL_ACCOUNT)?;
-            hits = hits.wrapping_add(table.before(held).hits);
         }
         drop(event);
 
         let mut tables = KVec::with_capacity(listed.len(), GFP_KERNEL_ACCOUNT)?;
         for one in listed {
-            let lines = one.copy(|definition, maps| {
-                let copied = Copied::of_live(definition, maps)?;
-                hits = hits.wrapping_add(copied.account.hits);
+            let lines = one.copy(|definition, counted| {
+                let copied = Copied::of_live(definition, &counted.maps)?;
+                let before = counted.before(&definition.program);
+                hits = hits.wrapping_add(before.plus(&copied.account).hits);
                 Ok(Some(copied))
             })?;
             tables.push(lines, GFP_KERNEL_ACCOUNT)?;
@@ -220,7 +220,7 @@ impl EventTable for JsonFile {
 
     fn poll(seen: &Seen, event: LockedEvent<'_>) -> PollEvents {
         match settled(event) {
-            Ok(event) => seen.poll(&event),
+            Ok(event) => seen.poll(event),
             Err(_) => PollEvents::ERROR,
         }
     }

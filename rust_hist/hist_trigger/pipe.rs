@@ -143,6 +143,12 @@ impl Opened {
         }
     }
 
+    /// Whether a reader has an epoch of a table of the file that he has not been given yet.
+    fn has_claimed(&self, held: &EventMutexHeld) -> bool {
+        let tables = &self.reader.get(held).tables;
+        tables.iter().any(|table| table.is_claimed(held))
+    }
+
     /// The tables of the file that have no map for the next epoch.
     fn unready(&self, held: &EventMutexHeld) -> Result<KVec<Arc<Table>>> {
         let mut unready = KVec::new();
@@ -168,6 +174,10 @@ impl Opened {
                 false => {}
             }
             self.register(&event)?;
+            if self.has_claimed(event.held()) {
+                event = event.pause()?;
+                continue;
+            }
             let unready = self.unready(event.held())?;
             if unready.is_empty() {
                 return Ok(event);
@@ -209,21 +219,25 @@ fn claim(event: &LockedEvent<'_>) -> Result<(KVec<Listed<bool>>, KVec<Claim>)> {
     for trigger in Attached::<HistTrigger>::all(file, held) {
         let table = &trigger.data().table;
         let is_consumed = is_consumable(&trigger, held);
-        let epoch = match is_consumed {
-            true => table.next_claim(&now, held)?,
-            false => table.epoch(&now, held),
+        let next = match is_consumed {
+            true => Some(table.next_claim(&now, held)?),
+            false => None,
+        };
+        let epoch = match &next {
+            Some(next) => next.epoch,
+            None => table.epoch(&now, held),
         };
         let one = Listed::new(&trigger, epoch, Some(is_consumed), is_consumed, held)?;
         listed.push(one, GFP_KERNEL_ACCOUNT)?;
-        if is_consumed {
-            tables.push(table.clone(), GFP_KERNEL_ACCOUNT)?;
+        if let Some(next) = next {
+            tables.push((table.clone(), next), GFP_KERNEL_ACCOUNT)?;
         }
     }
 
     // Nothing below needs memory, so no claim is dropped here, which would take `event_mutex` again.
     let mut claims = KVec::with_capacity(tables.len(), GFP_KERNEL_ACCOUNT)?;
-    for table in tables {
-        claims.push(table.claim(&now, held)?, GFP_KERNEL_ACCOUNT)?;
+    for (table, next) in tables {
+        claims.push(Table::claim(table, next, &now, held), GFP_KERNEL_ACCOUNT)?;
     }
     Ok((listed, claims))
 }
@@ -235,12 +249,13 @@ impl EventTable for PipeFile {
 
     fn open(event: LockedEvent<'_>) -> Result<Opened> {
         let event = settled(event)?;
+        let had_triggers = check(&event)?;
         Ok(Opened {
             reader: Guarded::new(Reader {
                 tables: KVec::new(),
-                had_triggers: check(&event)?,
+                had_triggers,
             }),
-            seen: Seen::new(&event),
+            seen: Seen::new(event)?,
         })
     }
 
@@ -289,6 +304,6 @@ impl EventTable for PipeFile {
         };
         let held = event.held();
         let is_readable = consumable(&event).any(|trigger| trigger.data().table.has_unread(held));
-        opened.seen.poll_of(is_readable, &event)
+        opened.seen.poll_of(is_readable, event)
     }
 }

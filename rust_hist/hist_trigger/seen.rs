@@ -6,7 +6,10 @@
 //!
 //! Context: process.
 
-use super::HistTrigger;
+use super::{
+    storage::Counted,
+    HistTrigger, //
+};
 use crate::{
     ffi::{
         command::Attached,
@@ -18,6 +21,7 @@ use crate::{
         Relaxed, //
     }, //
 };
+use kernel::prelude::*;
 
 /// The hits of all triggers of the event that the open file knows of.
 pub(crate) struct Seen {
@@ -27,20 +31,24 @@ pub(crate) struct Seen {
     asked: Atomic<u64>,
 }
 
-/// The hits of all triggers of an event.
-fn hits(event: &LockedEvent<'_>) -> u64 {
-    Attached::<HistTrigger>::all(event.file(), event.held())
-        .map(|trigger| trigger.data().table.hits(event.held()))
-        .fold(0, u64::wrapping_add)
+/// The hits of all triggers of an event, added up without the mutex.
+fn hits(event: LockedEvent<'_>) -> Result<u64> {
+    let mut tables = KVec::new();
+    for trigger in Attached::<HistTrigger>::all(event.file(), event.held()) {
+        let counted = trigger.data().table.counted(event.held())?;
+        tables.push(counted, GFP_KERNEL_ACCOUNT)?;
+    }
+    drop(event);
+    Ok(tables.iter().map(Counted::hits).fold(0, u64::wrapping_add))
 }
 
 impl Seen {
     /// As it is when the file is opened.
-    pub(super) fn new(event: &LockedEvent<'_>) -> Self {
-        Self {
+    pub(super) fn new(event: LockedEvent<'_>) -> Result<Self> {
+        Ok(Self {
             read: Atomic::new(0),
-            asked: Atomic::new(hits(event)),
-        }
+            asked: Atomic::new(hits(event)?),
+        })
     }
 
     /// Says that a reader knows of so many hits. One that he has not been shown yet is one that he is told of again.
@@ -52,15 +60,20 @@ impl Seen {
     }
 
     /// What is ready: whether there are hits that no reader knows of, and whether there were hits since it was last asked.
-    pub(super) fn poll(&self, event: &LockedEvent<'_>) -> PollEvents {
-        let hits = hits(event);
+    pub(super) fn poll(&self, event: LockedEvent<'_>) -> PollEvents {
+        let Ok(hits) = hits(event) else {
+            return PollEvents::ERROR;
+        };
         // ORDERING: a number by itself; readers and pollers of one file may come in any order.
         self.ready(self.read.load(Relaxed) != hits, hits)
     }
 
     /// The same of a file that knows itself whether there is something to read.
-    pub(super) fn poll_of(&self, is_readable: bool, event: &LockedEvent<'_>) -> PollEvents {
-        self.ready(is_readable, hits(event))
+    pub(super) fn poll_of(&self, is_readable: bool, event: LockedEvent<'_>) -> PollEvents {
+        match hits(event) {
+            Ok(hits) => self.ready(is_readable, hits),
+            Err(_) => PollEvents::ERROR,
+        }
     }
 
     fn ready(&self, is_readable: bool, hits: u64) -> PollEvents {

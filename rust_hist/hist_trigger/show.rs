@@ -14,7 +14,7 @@ use super::{
     growth::settled,
     seen::Seen,
     snapshot::Taken,
-    storage::Maps,
+    storage::Counted,
     text::KernelNames,
     write_header,
     Definition,
@@ -53,7 +53,7 @@ struct Listed {
     /// Up to the first row.
     header: TextBuf,
     definition: Arc<Definition>,
-    maps: KBox<Maps>,
+    counted: Counted,
     /// What is known of the hit that took the snapshot.
     snapshot: Option<KBox<Taken>>,
 }
@@ -67,7 +67,7 @@ impl Listed {
         Ok(Self {
             header,
             definition: data.definition.clone(),
-            maps: data.table.maps(held)?,
+            counted: data.table.counted(held)?,
             snapshot: match data.table.snapshot() {
                 Some(snapshot) => snapshot.copy()?,
                 None => None,
@@ -77,8 +77,9 @@ impl Listed {
 
     /// PARITY: `hist_trigger_show()` shows no rows when there is no memory for them.
     fn copy(self) -> Shown {
-        let copied = Copied::of_live(&self.definition, &self.maps)
-            .unwrap_or_else(|_| Copied::without_rows(&self.definition, &self.maps));
+        let maps = &self.counted.maps;
+        let copied = Copied::of_live(&self.definition, maps)
+            .unwrap_or_else(|_| Copied::without_rows(&self.definition, maps));
         let others = usize::from(copied.others().is_some());
         let rows = copied.shown().len().saturating_add(others);
         Shown {
@@ -142,7 +143,7 @@ impl EventTable for HistFile {
     type Copy = KVec<Shown>;
 
     fn open(event: LockedEvent<'_>) -> Result<Seen> {
-        Ok(Seen::new(&settled(event)?))
+        Seen::new(settled(event)?)
     }
 
     fn copy(seen: &Seen, event: LockedEvent<'_>) -> Result<KVec<Shown>> {
@@ -152,12 +153,13 @@ impl EventTable for HistFile {
         let mut hits: u64 = 0;
         for (n, trigger) in Attached::all(file, held).enumerate() {
             listed.push(Listed::new(n, &trigger, held)?, GFP_KERNEL_ACCOUNT)?;
-            hits = hits.wrapping_add(trigger.data().table.before(held).hits);
         }
         drop(event);
 
         let mut tables = KVec::with_capacity(listed.len(), GFP_KERNEL_ACCOUNT)?;
         for listed in listed {
+            let before = listed.counted.before(&listed.definition.program);
+            hits = hits.wrapping_add(before.hits);
             let shown = listed.copy();
             hits = hits.wrapping_add(shown.copied.account.hits);
             tables.push(shown, GFP_KERNEL_ACCOUNT)?;
@@ -179,7 +181,7 @@ impl EventTable for HistFile {
 
     fn poll(seen: &Seen, event: LockedEvent<'_>) -> PollEvents {
         match settled(event) {
-            Ok(event) => seen.poll(&event),
+            Ok(event) => seen.poll(event),
             Err(_) => PollEvents::ERROR,
         }
     }

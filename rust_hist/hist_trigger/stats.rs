@@ -50,9 +50,9 @@ impl Tell for Stats {
         out: &mut TextBuf,
     ) -> fmt::Result {
         let data = trigger.data();
-        let maps = data.table.maps(held).map_err(|_| fmt::Error)?;
-        let present = maps.account(&data.definition.program);
-        let account = data.table.before(held).plus(&present);
+        let counted = data.table.counted(held).map_err(|_| fmt::Error)?;
+        let (maps, program) = (&counted.maps, &data.definition.program);
+        let account = counted.before(program).plus(&maps.account(program));
         let shape = maps.youngest().shape();
         let memory = data.memory(held) + trigger.meter().map_or(0, |meter| meter.bytes());
 

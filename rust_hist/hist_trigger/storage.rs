@@ -122,7 +122,7 @@ impl Form {
 }
 
 /// A map in memory of its own.
-pub(super) type HistMap = Map<Words>;
+pub(super) type HistMap = Map<Words, SeededHash>;
 
 /// A map, and how much memory it takes. Empty when the table gets it.
 // The map comes first: instructions with small offsets are shorter.
@@ -174,9 +174,9 @@ impl Live {
     }
 }
 
-/// A map that another one has replaced, until a reader has been given its rows.
+/// An epoch that has ended, until a reader has been given its rows.
 struct Retired {
-    maps: Maps,
+    maps: Arc<Maps>,
     epoch: Epoch,
     /// A reader has it, and is not done.
     is_claimed: bool,
@@ -191,8 +191,8 @@ struct Epochs {
     is_consumed: bool,
     /// What those have counted since the table was made or cleared.
     before: Account,
-    /// Those that readers have not been given yet, the oldest first.
-    retired: KVec<Retired>,
+    /// The one that readers have not been given yet. The next one ends when they have, so there is one at most.
+    retired: Option<Retired>,
     /// The map of the next epoch, while files are open that may end this one.
     spare: Option<UniqueArc<Live>>,
     /// How many such files there are.
@@ -205,12 +205,14 @@ struct Epochs {
     old: usize,
     /// When this one is to end, in ns of the monotonic clock.
     due: u64,
-    /// Room for the maps of an epoch that is claimed.
-    room: KVec<Arc<Live>>,
+    /// The calls without room that the map has taken over from a smaller one.
+    refused: u64,
     /// What became of the table since it was made or cleared.
     grown: Grown,
     /// Some of what the map has to have is in another one still.
     is_growing: bool,
+    /// The number of the last turn that the thread which gives tables other maps has given this one.
+    turn: u64,
 }
 
 /// How often a table has got a larger map.
@@ -248,10 +250,39 @@ impl Epochs {
         self.from = now.monotonic;
     }
 
-    /// The oldest epoch that has ended and that no reader has.
-    fn unclaimed(&mut self) -> Option<&mut Retired> {
-        let mut retired = self.retired.iter_mut();
-        retired.find(|retired| !retired.is_claimed)
+    /// The maps of the epoch that has ended, for a reader who has claimed it.
+    fn of_claim(&mut self, maps: &Arc<Maps>) -> Option<&mut Retired> {
+        self.retired
+            .as_mut()
+            .filter(|retired| Arc::ptr_eq(&retired.maps, maps))
+    }
+}
+
+/// What a table has counted since it was made or cleared, to be added up without the mutex: that takes as many loads as all
+/// shards have words.
+pub(super) struct Counted {
+    /// The maps of the present epoch.
+    pub(super) maps: Arc<Maps>,
+    /// Those of an epoch that has ended, and what was counted before.
+    retired: Option<Arc<Maps>>,
+    before: Account,
+}
+
+impl Counted {
+    /// What was counted before the present epoch began.
+    pub(super) fn before(&self, program: &Program) -> Account {
+        match &self.retired {
+            Some(maps) => self.before.plus(&maps.account(program)),
+            None => self.before,
+        }
+    }
+
+    /// The hits.
+    pub(super) fn hits(&self) -> u64 {
+        let of = |maps: &Arc<Maps>| maps.account_hits();
+        let retired = self.retired.as_ref().map_or(0, of);
+        let hits = self.before.hits.wrapping_add(retired);
+        hits.wrapping_add(of(&self.maps))
     }
 }
 
@@ -310,16 +341,17 @@ impl Table {
                 from: Moment::now().monotonic,
                 is_consumed: false,
                 before: Account::default(),
-                retired: KVec::new(),
+                retired: None,
                 spare: None,
                 readers: 0,
                 older: KVec::new(),
                 gone: Account::default(),
                 old: 0,
                 due,
-                room: KVec::new(),
+                refused: 0,
                 grown: Grown::default(),
                 is_growing: false,
+                turn: 0,
             }),
         };
         Ok(Arc::new(table, GFP_KERNEL)?)
@@ -374,37 +406,26 @@ impl Table {
         Arc::clone(&live)
     }
 
-    /// What hits of the present epoch have counted in: the map that they use, and those of starts that have not expired.
-    fn all<'h>(&'h self, held: &'h EventMutexHeld) -> impl Iterator<Item = Arc<Live>> + 'h {
-        let older = self.epochs.get(held).older.iter().cloned();
-        Iterator::chain(core::iter::once(self.live(held)), older)
-    }
-
-    /// What was counted before the present epoch began.
-    pub(super) fn before(&self, held: &EventMutexHeld) -> Account {
+    /// What the table has counted, and will have counted when hits that are under way are over.
+    pub(super) fn counted(&self, held: &EventMutexHeld) -> Result<Counted> {
+        let maps = self.maps(held)?;
         let epochs = self.epochs.get(held);
-        let program = &self.definition.program;
-        epochs
-            .retired
-            .iter()
-            .map(|retired| retired.maps.account(program))
-            .fold(epochs.before, |sum, account| sum.plus(&account))
-    }
-
-    /// The hits that the table has counted since it was made or cleared.
-    pub(super) fn hits(&self, held: &EventMutexHeld) -> u64 {
-        let before = self.before(held).plus(&self.epochs.get(held).gone).hits;
-        self.all(held)
-            .fold(before, |sum, live| sum.wrapping_add(live.map.hits()))
+        Ok(Counted {
+            maps,
+            retired: epochs.retired.as_ref().map(|retired| retired.maps.clone()),
+            before: epochs.before,
+        })
     }
 
     /// The bytes that the table takes.
     pub(super) fn bytes(&self, held: &EventMutexHeld) -> usize {
+        let live = self.live(held);
         let epochs = self.epochs.get(held);
         let spare = epochs.spare.as_ref().map_or(0, |spare| spare.bytes());
-        let retired = epochs.retired.iter().map(|retired| retired.maps.bytes());
-        let all = self.all(held).map(|live| live.bytes());
-        size_of::<Self>() + spare + all.sum::<usize>() + retired.sum::<usize>()
+        let older = epochs.older.iter().map(|live| live.bytes());
+        let retired = epochs.retired.as_ref();
+        let retired = retired.map_or(0, |retired| retired.maps.bytes());
+        size_of::<Self>() + live.bytes() + spare + older.sum::<usize>() + retired
     }
 
     /// The present epoch, up to `now`.
@@ -421,8 +442,11 @@ impl Table {
     /// Puts a map in the place of the present one, and returns that. Hits that have seen the old one may go on in it until
     /// [`wait_for_hits`] returns.
     fn exchange(&self, next: Arc<Live>, held: &EventMutexHeld) -> Arc<Live> {
-        let spare = &mut self.epochs.get(held).spare;
-        spare.take_if(|spare| spare.map.shape() != next.map.shape());
+        let epochs = self.epochs.get(held);
+        epochs.refused = 0;
+        epochs
+            .spare
+            .take_if(|spare| spare.map.shape() != next.map.shape());
         // INVARIANT: the reference is given up here, and the mutex is held.
         // ORDERING: pairs with `Acquire` in `in_hit`.
         let old = self.live.xchg(into_raw(next), Release);
@@ -466,7 +490,7 @@ impl Table {
     /// `event_mutex`.
     pub(super) fn new_spare(&self) -> Result<UniqueArc<Live>> {
         let live = self.live(&EventMutex::lock());
-        Live::new(self.like(&live, 0), true)
+        Live::new(self.like(&live), true)
     }
 
     /// Keeps a spare map, which is empty, unless there is one, no file wants it, or the present one has another size.
@@ -481,63 +505,83 @@ impl Table {
     /// Whether an epoch can be claimed without a further map.
     pub(super) fn is_ready(&self, held: &EventMutexHeld) -> bool {
         let epochs = self.epochs.get(held);
-        epochs.spare.is_some() || epochs.unclaimed().is_some()
+        epochs.spare.is_some() || epochs.retired.is_some()
     }
 
-    /// Whether the next epoch that is claimed has hits.
+    /// Whether a reader has an epoch that he has not been given yet.
+    pub(super) fn is_claimed(&self, held: &EventMutexHeld) -> bool {
+        let retired = &self.epochs.get(held).retired;
+        retired.as_ref().is_some_and(|retired| retired.is_claimed)
+    }
+
+    /// Whether an epoch can be claimed that has hits.
     pub(super) fn has_unread(&self, held: &EventMutexHeld) -> bool {
+        let used = self.live(held).map.used();
         let epochs = self.epochs.get(held);
-        epochs.unclaimed().is_some() || !epochs.older.is_empty() || self.live(held).map.used() != 0
+        match &epochs.retired {
+            Some(retired) => !retired.is_claimed,
+            None => used != 0 || !epochs.older.is_empty(),
+        }
     }
 
-    /// The epoch that [`Table::claim`] returns next, if it does so at `now`. Makes sure that there is room for it.
-    pub(super) fn next_claim(&self, now: &Moment, held: &EventMutexHeld) -> Result<Epoch> {
-        let epochs = self.epochs.get(held);
-        epochs.retired.reserve(1, GFP_KERNEL)?;
-        let left = epochs.unclaimed();
-        let (epoch, older) = match &left {
-            Some(retired) => (Some(retired.epoch), retired.maps.older()),
-            None => (None, epochs.older.len()),
-        };
-        epochs.room.reserve(older, GFP_KERNEL)?;
-        Ok(epoch.unwrap_or_else(|| epochs.present(now)))
-    }
-
-    /// Claims the oldest epoch that no reader has; if there is none, ends the present one. Its map is complete when
-    /// [`wait_for_hits`] has returned.
-    ///
-    /// `ENOMEM` is for callers that have not asked [`Table::is_ready`] and [`Table::next_claim`] before, under the same
-    /// lock.
-    pub(super) fn claim(self: &Arc<Self>, now: &Moment, held: &EventMutexHeld) -> Result<Claim> {
-        let epochs = self.epochs.get(held);
-        let room = take(&mut epochs.room);
-        let maps = if let Some(retired) = epochs.unclaimed() {
-            let maps = retired.maps.again(room)?;
-            retired.is_claimed = true;
-            maps
-        } else {
-            epochs.retired.reserve(1, GFP_KERNEL)?;
-            let spare = epochs.spare.take().ok_or(ENOMEM)?;
-            let live = self.exchange(spare.into(), held);
-            let generations = self.begin(held);
-            let maps = generations.with(live);
-            let epochs = self.epochs.get(held);
-            let retired = Retired {
-                // There is room.
-                maps: maps.again(room)?,
-                epoch: epochs.present(now),
-                is_claimed: true,
+    /// Gets all that [`Table::claim`] needs. `EBUSY` is for callers that have not asked [`Table::is_ready`] and
+    /// [`Table::is_claimed`] before, under the same lock.
+    pub(super) fn next_claim(&self, now: &Moment, held: &EventMutexHeld) -> Result<Claimable> {
+        if let Some(retired) = &self.epochs.get(held).retired {
+            return match retired.is_claimed {
+                true => Err(EBUSY),
+                false => Ok(Claimable {
+                    maps: retired.maps.clone(),
+                    epoch: retired.epoch,
+                    spare: None,
+                }),
             };
-            // There is room.
-            epochs.retired.push(retired, GFP_KERNEL)?;
-            epochs.advance(now);
-            maps
-        };
-        Ok(Claim {
-            table: self.clone(),
-            maps: Some(maps),
+        }
+        let maps = self.maps(held)?;
+        let epochs = self.epochs.get(held);
+        Ok(Claimable {
+            maps,
+            epoch: epochs.present(now),
+            spare: Some(epochs.spare.take().ok_or(EBUSY)?),
         })
     }
+
+    /// Claims the epoch that has ended; if there is none, ends the present one. Its maps are complete when
+    /// [`wait_for_hits`] has returned. The mutex was not given back since [`Table::next_claim`] returned `next`.
+    pub(super) fn claim(
+        table: Arc<Self>,
+        next: Claimable,
+        now: &Moment,
+        held: &EventMutexHeld,
+    ) -> Claim {
+        let Claimable { maps, epoch, spare } = next;
+        if let Some(spare) = spare {
+            drop(table.exchange(spare.into(), held));
+            drop(table.begin(held));
+            let epochs = table.epochs.get(held);
+            epochs.retired = Some(Retired {
+                maps: maps.clone(),
+                epoch,
+                is_claimed: false,
+            });
+            epochs.advance(now);
+        }
+        if let Some(retired) = table.epochs.get(held).of_claim(&maps) {
+            retired.is_claimed = true;
+        }
+        Claim {
+            table,
+            maps: Some(maps),
+        }
+    }
+}
+
+/// An epoch that can be claimed.
+pub(super) struct Claimable {
+    maps: Arc<Maps>,
+    pub(super) epoch: Epoch,
+    /// The map of the one after it, if it has not ended.
+    spare: Option<UniqueArc<Live>>,
 }
 
 /// For tables that get another map because theirs is crowded.
@@ -589,15 +633,45 @@ impl Table {
         }
     }
 
+    /// The number of the last turn that the thread has given the table.
+    pub(super) fn last_turn(&self, held: &EventMutexHeld) -> u64 {
+        self.epochs.get(held).turn
+    }
+
+    /// Says that the thread gives the table its turn.
+    pub(super) fn set_last_turn(&self, turn: u64, held: &EventMutexHeld) {
+        self.epochs.get(held).turn = turn;
+    }
+
     /// Whether some of what the table has counted is in none of its maps for readers.
     pub(super) fn is_growing(&self, held: &EventMutexHeld) -> bool {
         self.epochs.get(held).is_growing
     }
 
-    /// The form of a map that is `doublings` larger than another one of the table.
-    fn like(&self, live: &Live, doublings: u32) -> Form {
-        self.form
-            .with_bits(live.map.shape().elts().ilog2() + doublings)
+    /// The most elements that a map of the table has.
+    fn most_elts(&self) -> usize {
+        let Dimensions { bits, grows_to, .. } = self.form.dimensions;
+        1 << bits.max(grows_to)
+    }
+
+    /// The form of a map that is as large as another one of the table.
+    fn like(&self, live: &Live) -> Form {
+        self.form.with_bits(live.map.shape().elts().ilog2())
+    }
+
+    /// Makes a map for the keys of another one and those that it has refused: at least four times as large, or as large as
+    /// the table may be; if there is no memory for that, the next smaller one.
+    fn larger(&self, old: &Live) -> Result<UniqueArc<Live>> {
+        let taken_over = self.epochs.get(&EventMutex::lock()).refused;
+        let wanted = old.map.wanted(taken_over).min(self.most_elts());
+        let bits = old.map.shape().elts().ilog2();
+        let most = wanted.next_power_of_two().ilog2().max(bits + 1);
+        let mut larger = (bits + 1..=most).rev();
+        let next = larger.find_map(|bits| Live::new(self.form.with_bits(bits), false).ok());
+        if next.is_none() {
+            self.epochs.get(&EventMutex::lock()).grown.failed += 1;
+        }
+        next.ok_or(ENOMEM)
     }
 
     /// Gives the table a larger map, if it still needs one; `ENOMEM` if there is no memory for it. `tracing_map/grow.rs` has
@@ -606,18 +680,11 @@ impl Table {
     /// Hits ask for nothing until the larger map is there, so a failure is not followed by the next attempt at once.
     pub(super) fn grow(&self) -> Result {
         let old = self.live(&EventMutex::lock());
-        if !old.map.is_crowded() {
+        if !old.map.is_crowded() || old.map.shape().elts() >= self.most_elts() {
             self.leave_room(CONTENT);
             return Ok(());
         }
-        let mut next = match Live::new(self.like(&old, 1), false) {
-            Ok(next) => next,
-            Err(error) => {
-                self.epochs.get(&EventMutex::lock()).grown.failed += 1;
-                self.leave_room(FAILED);
-                return Err(error);
-            }
-        };
+        let mut next = self.larger(&old).inspect_err(|_| self.leave_room(FAILED))?;
         let program = &self.definition.program;
         let fixed = program.fixed_words();
         let has_variables = self.form.dimensions.aux_words > usize::from(fixed);
@@ -654,6 +721,12 @@ impl Table {
             next.map.take_account(&old.map, preempt.proof().cpu());
         }
         next.map.release(&old.map);
+        {
+            let held = EventMutex::lock();
+            if Arc::ptr_eq(&self.live(&held), &next) {
+                self.epochs.get(&held).refused = old.map.refused();
+            }
+        }
         if has_variables {
             // ORDERING: pairs with `Acquire` in `Live::replaced`: who does not see the old map sees all variables here.
             next.replaced.store(null_mut(), Release);
@@ -666,8 +739,10 @@ impl Table {
 
 impl Drop for Table {
     fn drop(&mut self) {
-        // SAFETY: by the type invariant, and nobody else uses the table any more.
-        drop(unsafe { Arc::from_raw(*self.live.get_mut()) });
+        // ORDERING: nobody else uses the table any more.
+        let live = self.live.load(Relaxed);
+        // SAFETY: by the type invariant, and the table gives its reference up.
+        drop(unsafe { Arc::from_raw(live) });
     }
 }
 
@@ -675,13 +750,13 @@ impl Drop for Table {
 pub(super) struct Claim {
     table: Arc<Table>,
     /// Its maps, until the claim is settled.
-    maps: Option<Maps>,
+    maps: Option<Arc<Maps>>,
 }
 
 impl Claim {
     /// Its maps; `None` once the claim is settled.
     pub(super) fn maps(&self) -> Option<&Maps> {
-        self.maps.as_ref()
+        self.maps.as_deref()
     }
 
     /// Ends the claim of a reader who has been given the rows: what they count becomes part of what was counted before,
@@ -695,19 +770,20 @@ impl Claim {
             let held = EventMutex::lock();
             let epochs = self.table.epochs.get(&held);
             // Whoever has cleared the table meanwhile has begun to count anew.
-            let at = epochs
-                .retired
-                .iter()
-                .position(|retired| retired.maps.are(&maps));
-            if at.is_some_and(|at| epochs.retired.remove(at).is_ok()) {
+            if epochs.of_claim(&maps).is_some() {
+                epochs.retired = None;
                 epochs.before = epochs.before.plus(&account);
             }
             epochs.is_consumed = true;
         }
         // Who is still looking at the map has it for himself then.
-        if let Some(spare) = maps.into_live().and_then(emptied) {
+        let live = maps.live();
+        drop(maps);
+        if let Some(spare) = emptied(live) {
             self.table.put_spare(spare, &EventMutex::lock());
         }
+        // Another reader may wait for the next epoch.
+        poll::wake();
     }
 }
 
@@ -717,12 +793,8 @@ impl Drop for Claim {
         let Some(maps) = self.maps.take() else {
             return;
         };
-        {
-            let held = EventMutex::lock();
-            let mut retired = self.table.epochs.get(&held).retired.iter_mut();
-            if let Some(own) = retired.find(|retired| retired.maps.are(&maps)) {
-                own.is_claimed = false;
-            }
+        if let Some(own) = self.table.epochs.get(&EventMutex::lock()).of_claim(&maps) {
+            own.is_claimed = false;
         }
         // Whoever polls has been told that there is nothing to read.
         poll::wake();

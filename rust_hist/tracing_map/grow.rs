@@ -33,6 +33,7 @@ use super::{
     },
     slot::Slot,
     Elt,
+    Ending,
     KeyHash,
     Map, //
 };
@@ -55,6 +56,12 @@ use core::ops::{
 /// How many slots are gone through at a time: as many as take some microseconds.
 const SLOTS: usize = 256;
 
+/// How many times as large as a map the next one is at least.
+const GROWTH: usize = 4;
+
+/// How many times as many keys are expected while a table grows as were refused before.
+const HASTE: usize = 4;
+
 impl<S, H> Map<S, H>
 where
     S: Deref<Target = [Pair]>,
@@ -66,6 +73,38 @@ where
         let plenty = self.shape().plenty;
 
         self.used() >= plenty && self.published().count() >= plenty
+    }
+
+    /// Returns how many calls have found no room, those included that it has taken over from a smaller map.
+    pub fn refused(&self) -> u64 {
+        let others = self.shape().others();
+        let dropped = Ending::DroppedFull.word();
+
+        dropped
+            .map_or(0, |at| self.over_shards(at))
+            .wrapping_add(others.map_or(0, |elt| self.sum(elt, 0)))
+    }
+
+    /// Returns how many elements a larger map needs, at least [`GROWTH`] times as many as there are. Of the calls that this
+    /// one has refused so many were `taken_over`.
+    ///
+    /// A key that was refused comes again and is refused again. So the calls are divided by the hits that a key has had
+    /// which came a little before, one that has got one of the last elements. More calls are refused until the larger map is
+    /// there, so there is to be room for [`HASTE`] times as many keys.
+    pub fn wanted(&self, taken_over: u64) -> usize {
+        let refused = self.refused().saturating_sub(taken_over);
+        let last = || {
+            self.published()
+                .filter(|elt| elt.index() >= self.shape().plenty)
+        };
+        let hits = last().fold(0u64, |hits, elt| hits.saturating_add(self.sum(elt, 0)));
+        // CAST: `usize` has 64 bits.
+        let keys = refused.saturating_mul(last().count() as u64) / hits.max(1);
+        let elts = self.shape().elts;
+        let more = usize::try_from(keys).unwrap_or(usize::MAX);
+
+        elts.saturating_mul(GROWTH)
+            .max(more.saturating_mul(HASTE).saturating_add(elts))
     }
 
     /// Returns all slots, in parts that take little time each.

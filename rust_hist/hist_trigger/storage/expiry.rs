@@ -38,7 +38,6 @@ use crate::{
     },
     tracing_map::{
         Account,
-        Dimensions,
         Left, //
     }, //
 };
@@ -62,13 +61,6 @@ pub(super) struct Generations {
     gone: Account,
     /// Whether starts in the table expire, so that there may be any.
     expires: bool,
-}
-
-impl Generations {
-    /// Adds the map that hits went to.
-    pub(super) fn with(self, live: Arc<Live>) -> Maps {
-        Maps { live, before: self }
-    }
 }
 
 /// The maps of a table at one moment, for one who keeps them.
@@ -103,8 +95,18 @@ impl Maps {
 
     /// All that was counted by hits of this program.
     pub(crate) fn account(&self, program: &Program) -> Account {
+        self.account_of(program, self.hits())
+    }
+
+    /// The hits that these maps have counted.
+    fn hits(&self) -> u64 {
         let hits = self.iter().map(HistMap::hits);
-        self.account_of(program, hits.fold(0, u64::wrapping_add))
+        hits.fold(0, u64::wrapping_add)
+    }
+
+    /// The hits that these maps have counted, and those that are gone.
+    pub(super) fn account_hits(&self) -> u64 {
+        self.before.gone.hits.wrapping_add(self.hits())
     }
 
     /// All that was counted, for a caller who knows the hits of these maps already.
@@ -125,35 +127,15 @@ impl Maps {
         self.iter().enumerate().map(keys).sum()
     }
 
-    /// How many maps there are besides the youngest.
-    pub(super) fn older(&self) -> usize {
-        self.before.older.len()
-    }
-
     /// The bytes that they take.
     pub(super) fn bytes(&self) -> usize {
         let older = self.before.older.iter().map(|live| live.bytes());
         self.live.bytes() + older.sum::<usize>()
     }
 
-    /// Whether both have the same youngest map.
-    pub(super) fn are(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.live, &other.live)
-    }
-
-    /// Another list of the same maps, in `room`, which has room for all but the youngest.
-    pub(super) fn again(&self, mut room: KVec<Arc<Live>>) -> Result<Self> {
-        room.extend_from_slice(&self.before.older, GFP_KERNEL)?;
-        let before = Generations {
-            older: room,
-            ..self.before
-        };
-        Ok(before.with(self.live.clone()))
-    }
-
-    /// Gives up all but the youngest.
-    pub(super) fn into_live(self) -> Option<Arc<Live>> {
-        Some(self.live)
+    /// The youngest one, for one who gives up the others.
+    pub(super) fn live(&self) -> Arc<Live> {
+        self.live.clone()
     }
 }
 
@@ -219,12 +201,6 @@ impl Table {
         self.form.dimensions.expires
     }
 
-    /// The most elements that a map of the table has.
-    fn most_elts(&self) -> usize {
-        let Dimensions { bits, grows_to, .. } = self.form.dimensions;
-        1 << bits.max(grows_to)
-    }
-
     /// How often a generation has ended early, if starts in the table expire.
     pub(crate) fn forced(&self, held: &EventMutexHeld) -> Option<u64> {
         self.expires().then(|| self.epochs.get(held).grown.forced)
@@ -232,7 +208,12 @@ impl Table {
 
     /// The maps of the table, for a reader. In memory of their own: readers have much on their stacks.
     #[inline(never)]
-    pub(crate) fn maps(&self, held: &EventMutexHeld) -> Result<KBox<Maps>> {
+    pub(super) fn maps(&self, held: &EventMutexHeld) -> Result<Arc<Maps>> {
+        Ok(Arc::new(self.list(held)?, GFP_KERNEL_ACCOUNT)?)
+    }
+
+    /// Lists the maps of the table.
+    fn list(&self, held: &EventMutexHeld) -> Result<Maps> {
         let live = self.live(held);
         let epochs = self.epochs.get(held);
         let mut older = KVec::new();
@@ -244,7 +225,7 @@ impl Table {
             gone: epochs.gone,
             expires: self.expires(),
         };
-        Ok(KBox::new(before.with(live), GFP_KERNEL_ACCOUNT)?)
+        Ok(Maps { live, before })
     }
 
     /// Begins the first generation, and returns those that were there.
@@ -290,7 +271,7 @@ impl Table {
     }
 
     fn try_succeed(&self, is_due: bool) -> Result {
-        let maps = self.maps(&EventMutex::lock())?;
+        let maps = self.list(&EventMutex::lock())?;
         let young = &maps.live;
         if !is_due && !young.map.is_crowded() {
             self.leave_room(CONTENT);
@@ -303,20 +284,19 @@ impl Table {
             return Ok(());
         }
         if !is_due && young.map.shape().elts() < self.most_elts() {
-            match Live::new(self.like(young, 1), false) {
-                Ok(larger) => return self.put(larger, young, Why::Room),
-                Err(_) => self.epochs.get(&EventMutex::lock()).grown.failed += 1,
+            if let Ok(larger) = self.larger(young) {
+                return self.put(larger, young, Why::Room);
             }
         }
         self.turn(maps, !is_due)
     }
 
     /// Ends a generation; early if it `is_forced`.
-    fn turn(&self, mut maps: KBox<Maps>, is_forced: bool) -> Result {
+    fn turn(&self, maps: Maps, is_forced: bool) -> Result {
         let spare = self.epochs.get(&EventMutex::lock()).spare.take();
         let fresh = spare.filter(|spare| spare.map.shape() == maps.live.map.shape());
         let fresh = match fresh {
-            None => Live::new(self.like(&maps.live, 0), false).ok(),
+            None => Live::new(self.like(&maps.live), false).ok(),
             fresh => fresh,
         };
         let is_late = fresh.is_none();
@@ -341,7 +321,7 @@ impl Table {
         self.settle(&maps, hidden);
 
         // Those that are hidden are the first ones.
-        let Maps { live, before } = &mut *maps;
+        let Maps { live, mut before } = maps;
         let mut hidden = before.older.drain_all().take(hidden);
         let again = hidden.find_map(|old| {
             let is_like = old.map.shape() == live.map.shape();
@@ -349,7 +329,11 @@ impl Table {
         });
         drop(hidden);
         match again {
-            Some(again) if is_late => self.put(again, &maps.live, Why::Turn { is_forced }),
+            Some(again) if is_late => {
+                self.put(again, &live, Why::Turn { is_forced })?;
+                wait_for_hits();
+                Ok(())
+            }
             None if is_late => Err(ENOMEM),
             Some(again) => {
                 self.keep(again, is_forced);

@@ -135,7 +135,7 @@ fn three_keys_that_begin_at_one_slot() {
 
         at_once(&world, 0, [7, 8, 7].map(|key| (key, 0)));
         assert_eq!(rows(&world), BTreeMap::from([(7, 2), (8, 1)]));
-        assert_eq!(world.triggers[0].map.account().calls(), 3);
+        assert_eq!(world.triggers[0].map().account().calls(), 3);
     });
 }
 
@@ -176,7 +176,7 @@ fn the_last_element_for_one_key() {
         call(&world, 0, 7);
         other.join().expect("thread");
 
-        let account = world.triggers[0].map.account();
+        let account = world.triggers[0].map().account();
         let hits = account.hits - 1;
         assert_eq!(rows(&world), BTreeMap::from([(1, 1), (7, hits)]));
         assert_eq!(account.calls(), 4);
@@ -225,7 +225,7 @@ fn of_three_consumers_one_gets_the_number() {
             assert!(call_with(&world, 0, 0, 7, 1).is_hit);
             let ended = at_once(&world, 1, [(7, 11), (7, 21), (7, 31)]);
             let hits = ended.iter().filter(|ended| ended.is_hit).count();
-            let account = world.triggers[1].map.account();
+            let account = world.triggers[1].map().account();
 
             assert_eq!((hits, account.hits, account.ignored), (1, 1, 2));
         });
@@ -327,7 +327,7 @@ fn ended(world: &World) -> (u64, u64) {
     let left = (0..=source.next.len() as u32).map(|n| source.left(n));
     let left = left.map(|left| left.expired + left.overwritten).sum();
 
-    (world.triggers[1].map.account().hits, left)
+    (world.triggers[1].map().account().hits, left)
 }
 
 /// a start is ended once, also at the end of its generation; and if that is the last moment, it may have expired.
@@ -394,7 +394,7 @@ fn of_two_maxima_the_larger_stays() {
 
         assert!(ended.iter().all(|ended| *ended == HIT));
         assert!(rows[0].ends_with(&row), "{rows:?} is not {row}");
-        assert_eq!(world.triggers[0].map.account().hits, 3);
+        assert_eq!(world.triggers[0].map().account().hits, 3);
     });
 }
 

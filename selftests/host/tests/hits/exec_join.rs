@@ -157,7 +157,7 @@ proptest! {
         }
         prop_assert_eq!(forms.world.sums(forms.joined), third.sums(last));
 
-        let account = |world: &World, n: usize| world.triggers[n].map.account();
+        let account = |world: &World, n: usize| world.triggers[n].map().account();
         let Account { hits, ignored, .. } = account(&forms.world, forms.joined);
         prop_assert_eq!(hits, account(&third, last).hits);
         prop_assert_eq!(ignored, account(&forms.world, forms.ended).ignored);
@@ -295,7 +295,7 @@ fn a_full_table_takes_its_start_all_the_same() {
         assert_eq!(world.hit(end, &switch("b", 2, "c", 4, 3), &at(ts)), IGNORED);
     }
 
-    let account = world.triggers[end].map.account();
+    let account = world.triggers[end].map().account();
     assert_eq!(
         (account.ignored, account.hits + account.dropped_full),
         (4, 4)

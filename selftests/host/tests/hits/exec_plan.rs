@@ -247,7 +247,7 @@ fn check(world: &World, records: &[Vec<u8>], around: &Around) -> Result<(), Test
         }
         prop_assert_eq!(world.hit(0, record, around), HIT);
 
-        let aux = world.aux(0, &key);
+        let aux = &world.aux(0, &key);
 
         for var in program.vars() {
             if let Some(wanted) = wanted(program, var, record, around) {

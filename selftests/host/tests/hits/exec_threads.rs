@@ -131,8 +131,8 @@ fn each_start_gives_one_latency() {
     );
     let sum = |of: fn(&(u64, u64, u64)) -> u64| counts.iter().map(of).sum::<u64>();
 
-    assert_eq!(world.triggers[start].map.account().hits, sum(|c| c.0));
-    let account = world.triggers[end].map.account();
+    assert_eq!(world.triggers[start].map().account().hits, sum(|c| c.0));
+    let account = world.triggers[end].map().account();
     assert_eq!(
         (account.hits, account.ignored),
         (sum(|c| c.1), sum(|c| c.2))
@@ -188,7 +188,7 @@ fn a_saved_row_is_that_of_the_maximum() {
         assert!(of_key.clone().any(|hit| hit.1 == max), "{row}");
         lost += of_key.filter(|hit| hit.1 > max).count() as u64;
     }
-    let account = world.triggers[n].map.account();
+    let account = world.triggers[n].map().account();
     assert_eq!(account.hits, u64::from(CPUS) * ROUNDS);
     assert!(lost <= account.lost_saves, "{lost}, {account:?}");
 }
@@ -245,7 +245,7 @@ fn strings_and_stacks_are_whole() {
         || {},
     );
     for n in [writer, reader] {
-        let account = world.triggers[n].map.account();
+        let account = world.triggers[n].map().account();
         assert_eq!(account.calls(), account.hits + account.ignored);
     }
 }

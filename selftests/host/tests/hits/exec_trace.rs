@@ -282,7 +282,8 @@ fn x_14_b_02_a_text_that_is_being_written_loses_the_event() {
     ] {
         let Trigger { program, text, .. } = &world.triggers[n];
         let cell = program.var(name.as_bytes(), text).expect("defined").cell();
-        let meta = &Pair::words(world.aux(n, &[2]))[usize::from(cell.at)];
+        let aux = world.aux(n, &[2]);
+        let meta = &Pair::words(&aux)[usize::from(cell.at)];
         let before = meta.load(Relaxed);
 
         meta.store(before | 2, Relaxed);
@@ -417,7 +418,7 @@ proptest! {
             }
         }
         for trigger in &world.triggers {
-            prop_assert_eq!(trigger.map.account().lost_traces, 0);
+            prop_assert_eq!(trigger.map().account().lost_traces, 0);
         }
     }
 }

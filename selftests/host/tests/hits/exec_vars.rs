@@ -45,7 +45,7 @@ fn h_var_03_a_latency_takes_each_start_once() {
     let other = switch("a", 1, "c", 9, 3);
     assert_eq!(world.hit(end, &other, &at(30_000)), IGNORED);
 
-    let account = world.triggers[end].map.account();
+    let account = world.triggers[end].map().account();
     assert_eq!((account.hits, account.ignored), (1, 3));
     assert_eq!(account.calls(), 4);
     assert_eq!(
@@ -73,7 +73,7 @@ fn h_var_03_numbers_less_references_are_read_beside_a_copy() {
     );
     let later = switch("c", -5, "b", 2, 3);
     let numbers = |world: &World| {
-        let aux = world.aux(end, &[2]);
+        let aux = &world.aux(end, &[2]);
         [0, 2, 4].map(|at| NumCell::at(aux, at).and_then(|cell| cell.read()))
     };
 
@@ -109,7 +109,7 @@ fn h_var_03_numbers_of_each_size_less_references() {
 
     world.hit(start, &record(1 << 40, -3, -2, 9), &AROUND);
     assert_eq!(world.hit(end, &record(u64::MAX, 4, -7, 5), &AROUND), HIT);
-    let aux = world.aux(end, &[7]);
+    let aux = &world.aux(end, &[7]);
     assert_eq!(
         [0, 2, 4, 6].map(|at| NumCell::at(aux, at).and_then(|cell| cell.read())),
         [
@@ -328,7 +328,8 @@ fn text_in(world: &World, n: usize, var: &str, key: &[u64]) -> Option<Vec<u64>> 
         .var(var.as_bytes(), text)
         .expect("a variable")
         .cell();
-    let words = &Pair::words(world.aux(n, key))[usize::from(cell.at)..][..usize::from(cell.words)];
+    let aux = world.aux(n, key);
+    let words = &Pair::words(&aux)[usize::from(cell.at)..][..usize::from(cell.words)];
     let mut content = vec![0xdead_beef; words.len() - 1];
     TextCell::new(words)
         .expect("words")
@@ -413,7 +414,8 @@ fn h_var_12_a_string_is_copied_by_an_alias() {
     // Somebody is writing the source, and never ends: the hit is ignored.
     let Trigger { program, text, .. } = &world.triggers[from];
     let cell = program.var(b"who", text).expect("a variable").cell();
-    let meta = &Pair::words(world.aux(from, &[2]))[usize::from(cell.at)];
+    let aux = world.aux(from, &[2]);
+    let meta = &Pair::words(&aux)[usize::from(cell.at)];
     let before = meta.load(Relaxed);
     meta.store(before | 2, Relaxed);
     assert_eq!(world.hit(to, &record, &AROUND), IGNORED);
@@ -505,7 +507,7 @@ fn b_01_a_handler_compares_its_own_hit() {
     );
     world.hit(n, &switch("a", 1, "b", 2, 3), &AROUND);
 
-    let aux = world.aux(n, &[1]);
+    let aux = &world.aux(n, &[1]);
     let number =
         NumCell::at(aux, world.triggers[n].program.vars()[0].cell().at).expect("a variable");
     for (path, prio) in world.paths(n).zip(5..) {
@@ -553,15 +555,16 @@ proptest! {
             world.hit(*n, record, &AROUND);
         }
         for (n, calls) in calls.into_iter().enumerate() {
-            let account = world.triggers[n].map.account();
+            let account = world.triggers[n].map().account();
 
             prop_assert_eq!((account.calls(), account.lost_saves), (calls, 0));
-            let map = &world.triggers[n].map;
+            let map = world.triggers[n].map();
             let hits: u64 = map.published().map(|elt| map.sum(elt, 0)).sum();
             prop_assert_eq!(hits, map.account().hits);
         }
-        for elt in world.triggers[0].map.published() {
-            let Trigger { program, text, map, .. } = &world.triggers[0];
+        let map = world.triggers[0].map();
+        for elt in map.published() {
+            let Trigger { program, text, .. } = &world.triggers[0];
             for name in ["f", "l", "c", "sv"] {
                 let cell = program.var(name.as_bytes(), text).expect("a variable").cell();
                 let at = usize::from(cell.at);

@@ -285,7 +285,7 @@ fn threads_begin_and_end_while_generations_end() {
         expired += left.expired;
         overwritten += left.overwritten;
     }
-    let ended = world.triggers[1].map.account().hits;
+    let ended = world.triggers[1].map().account().hits;
     let begun = begun.load(Acquire);
     assert_eq!(ended + expired + overwritten, begun);
     assert!(ended > 0 && begun > 0, "{ended} of {begun}");

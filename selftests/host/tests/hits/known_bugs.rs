@@ -10,7 +10,7 @@ use crate::{
     lang_common::*,
     run::*, //
 };
-use rust_hist::sync::{Pair, Relaxed};
+use rust_hist::sync::Relaxed;
 
 /// However many calls a full table drops, all that changes is the one word that counts them. So there
 /// is nothing else that could wrap, whatever their number.
@@ -22,6 +22,7 @@ fn drops_change_nothing(bits: u32, hash: Hash) {
             bits,
             cpus: 1,
             hash,
+            ..Tables::default()
         },
         ..World::default()
     };
@@ -31,13 +32,8 @@ fn drops_change_nothing(bits: u32, hash: Hash) {
 
     for path in world.paths(0) {
         let world = world.anew();
-        let Trigger { words, map, .. } = &world.triggers[0];
-        let look = || -> Vec<u64> {
-            Pair::words(words)
-                .iter()
-                .map(|word| word.load(Relaxed))
-                .collect()
-        };
+        let map = world.triggers[0].map();
+        let look = || -> Vec<u64> { map.words().iter().map(|word| word.load(Relaxed)).collect() };
         let call = |key: u64| {
             let mut record = [1; 32];
 

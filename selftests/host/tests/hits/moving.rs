@@ -159,7 +159,7 @@ fn run(world: &World, path: &Path, takes: bool, ops: &[Op]) {
         .into_iter()
         .map(|(key, sums)| (key[0], (sums[0], sums[1])));
     assert_eq!(found.collect::<BTreeMap<_, _>>(), sums, "{}", path.name);
-    assert_eq!(world.triggers[1].map.account().ignored, ignored);
+    assert_eq!(world.triggers[1].map().account().ignored, ignored);
 }
 
 proptest! {

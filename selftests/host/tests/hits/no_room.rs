@@ -27,7 +27,7 @@ fn each_path(text: &str, others: bool, grows: bool) {
 
     for path in world.paths(0) {
         let world = world.anew();
-        let map = &world.triggers[0].map;
+        let map = world.triggers[0].map();
         paths += 1;
         for (round, key) in (0..3).flat_map(|round| (0..KEYS).map(move |key| (round, key))) {
             let mut record = [1; 64];

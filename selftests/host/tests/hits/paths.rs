@@ -28,7 +28,7 @@ use proptest::{
 use rust_hist::{
     program,
     stat::Stat,
-    sync::{Pair, Relaxed},
+    sync::Relaxed,
     tracing_map::Account, //
 };
 use std::collections::BTreeMap;
@@ -88,7 +88,9 @@ fn run(world: &World, case: &Case, path: impl Fn(usize, usize) -> Path) -> Left 
         world.hit_on(&path(i, n), n, record, &around)
     };
     let words = |trigger: &Trigger| {
-        Pair::words(&trigger.words)
+        trigger
+            .map()
+            .words()
             .iter()
             .map(|word| word.load(Relaxed))
             .collect()
@@ -99,7 +101,7 @@ fn run(world: &World, case: &Case, path: impl Fn(usize, usize) -> Path) -> Left 
         accounts: world
             .triggers
             .iter()
-            .map(|trigger| trigger.map.account())
+            .map(|trigger| trigger.map().account())
             .collect(),
         words: world.triggers.iter().map(words).collect(),
     }
@@ -177,6 +179,7 @@ fn tables() -> impl Strategy<Value = Tables> {
 
     (prop::sample::select(sizes), hashes).prop_map(|((bits, cpus), hash)| Tables {
         bits,
+        grows_to: bits + 1,
         cpus,
         hash,
     })
@@ -511,7 +514,7 @@ fn each_path_is_that_of_some_trigger() {
                 _ => Hash::Seeded,
             };
             let mut case = Case {
-                tables: Tables { bits, cpus, hash },
+                tables: Tables { bits, cpus, hash, ..Tables::default() },
                 triggers: vec![(OTHER, format!("keys={others}:{defined}{of_both}{size}"))],
                 records: Vec::new(),
                 hits: Vec::new(),

@@ -68,9 +68,8 @@ fn run(text: &str, switches: &[Switch]) -> String {
         ..World::default()
     };
     let n = world.add(&SWITCH, SWITCHED, text);
-    let Trigger {
-        program, text, map, ..
-    } = &world.triggers[n];
+    let Trigger { program, text, .. } = &world.triggers[n];
+    let map = world.triggers[n].map();
 
     for (i, switch) in (0..).zip(switches) {
         let around = Around {

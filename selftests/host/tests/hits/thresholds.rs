@@ -121,7 +121,7 @@ proptest! {
 
             prop_assert_eq!(asked.len(), usize::from(has_token), "at {}", now);
         }
-        prop_assert_eq!(world.triggers[n].map.account().lost_limited, lost);
+        prop_assert_eq!(world.triggers[n].map().account().lost_limited, lost);
     }
 }
 
@@ -181,7 +181,7 @@ fn what_is_left_out_comes_later() {
 
     hit(1, 1, 11, SECOND);
     hit(2, 2, 11, SECOND);
-    assert_eq!(world.triggers[n].map.account().lost_limited, 1);
+    assert_eq!(world.triggers[n].map().account().lost_limited, 1);
     assert!(
         world.rows(n)[1].contains("over:          0"),
         "{:?}",
@@ -189,5 +189,5 @@ fn what_is_left_out_comes_later() {
     );
     hit(2, 3, 12, 2 * SECOND);
     assert!(world.rows(n)[1].contains("over:         12  next_pid:          3"));
-    assert_eq!(world.triggers[n].map.account().lost_limited, 1);
+    assert_eq!(world.triggers[n].map().account().lost_limited, 1);
 }

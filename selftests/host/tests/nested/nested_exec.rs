@@ -82,7 +82,7 @@ fn look(world: &World, log: &RefCell<Seen>) -> Seen {
     let mut seen = log.borrow().clone();
 
     for n in 0..world.triggers.len() {
-        let account = world.triggers[n].map.account();
+        let account = world.triggers[n].map().account();
         let rows = world.rows(n);
 
         assert!(rows.len() <= 1);

@@ -4,14 +4,7 @@
 
 #![allow(dead_code, reason = "no test file uses all of this")]
 
-use super::{
-    common::{
-        Quarters,
-        Same,
-        Words, //
-    },
-    lang_common::*, //
-};
+use super::lang_common::*;
 use rust_hist::{
     alloc::AllocError,
     field::{
@@ -67,35 +60,46 @@ use rust_hist::{
         HEADER, //
     },
     sync::{
-        Acquire,
         Atomic,
         Pair,
-        Relaxed,
-        Release, //
+        Relaxed, //
     },
     text::Out,
     tracing_map::{
-        Dimensions,
+        Elt,
         Inserter,
-        KeyHash,
-        Map,
         MapView,
         Row as TableRow,
         Rows,
-        SeededHash,
-        Shape,
         When, //
     },
+};
+pub(crate) use rust_hist_tables::{
+    sim::{
+        Machine,
+        Task, //
+    },
+    Hash,
+    Kept,
+    Table, //
+};
+use rust_hist_tables::{
+    Late,
+    PreemptGuard,
+    PreemptOff,
+    Source,
+    Words, //
 };
 use std::{
     any::type_name,
     cell::RefCell,
     fmt,
-    ops::Range,
-    sync::Arc, //
+    ops::Deref,
+    sync::{
+        Arc,
+        Mutex, //
+    }, //
 };
-
-mod expiring;
 
 /// CPUs that records come from, [`AROUND`] among them.
 pub(crate) const CPUS: u32 = 4;
@@ -105,15 +109,10 @@ pub(crate) struct Trigger {
     pub(crate) event: (&'static str, &'static str),
     pub(crate) text: Vec<u8>,
     pub(crate) program: Arc<Program>,
-    pub(crate) map: Map<Words, Hash>,
-    /// The words of the map.
-    pub(crate) words: Words,
-    /// Maps that take the place of the one before when [`Trigger::exchange`] says so.
-    pub(crate) next: Vec<Map<Words, Hash>>,
-    /// The number of the map that hits use, and that of the oldest one in which others look for variables. Where there are
-    /// no further maps nobody looks at them.
-    live: Atomic<u32>,
-    oldest: Atomic<u32>,
+    pub(crate) table: Table,
+    /// A hit that has begun and is not over, for hits that come late.
+    late: Mutex<Option<Late>>,
+    is_late: Atomic<u32>,
     /// What is left of its `limit()`.
     pub(crate) turns: Turns,
     /// What the hits need.
@@ -123,72 +122,42 @@ pub(crate) struct Trigger {
 }
 
 impl Trigger {
-    /// Has hits go to the next map.
-    pub(crate) fn exchange(&self) {
-        // As in `Table::exchange`.
-        let live = self.number() + 1;
-
-        assert!((live as usize) <= self.next.len());
-        self.live.store(live, Release);
+    /// The map that a hit gets which begins now.
+    pub(crate) fn map(&self) -> Kept {
+        self.table.live()
     }
 
-    /// Calls `hit` for a hit that has begun before the exchange.
-    pub(crate) fn as_before<R>(&self, hit: impl FnOnce() -> R) -> R {
-        let live = self.number();
+    /// Has a hit begin which is not over until [`Trigger::end_late`] is called.
+    pub(crate) fn begin_late(&self) {
+        *self.late.lock().expect("no panic") = Some(self.table.begin_late());
+    }
 
-        self.live.store(live.saturating_sub(1), Relaxed);
+    /// Ends the hit of [`Trigger::begin_late`].
+    pub(crate) fn end_late(&self) {
+        *self.late.lock().expect("no panic") = None;
+    }
+
+    /// Returns whether there is such a hit.
+    pub(crate) fn has_late(&self) -> bool {
+        self.late.lock().expect("no panic").is_some()
+    }
+
+    /// Calls `hit` for hits that have begun with [`Trigger::begin_late`].
+    pub(crate) fn as_late<R>(&self, hit: impl FnOnce() -> R) -> R {
+        self.is_late.store(1, Relaxed);
         let ended = hit();
-        self.live.store(live, Relaxed);
+        self.is_late.store(0, Relaxed);
         ended
     }
 
-    /// Adds the rows in these slots of the first map to the next one, and carries over what is in them.
-    pub(crate) fn take_rows(&self, slots: Range<usize>) {
-        let program = &self.program;
-        let (fixed, carry) = (program.fixed_words(), |new: &[_], old: &[_]| {
-            program.carry(new, old)
-        });
+    /// The map of a hit.
+    fn source<'w>(&'w self, preempt: PreemptOff<'w>) -> Source<'w> {
+        if self.is_late.load(Relaxed) != 0 {
+            let late = self.late.lock().expect("no panic");
 
-        self.live().take_rows(&self.map, slots, 0, fixed, carry);
-    }
-
-    /// Takes the maps before the one that hits use out of sight: all of their variables have come to that, or expire.
-    pub(crate) fn settle(&self) {
-        self.hide(self.number());
-    }
-
-    /// Takes the maps before another one out of sight.
-    pub(crate) fn hide(&self, number: u32) {
-        // As in `Table::grow` and `Epochs::hide`.
-        self.oldest.store(number, Release);
-    }
-
-    /// The number of the map that hits use.
-    fn number(&self) -> u32 {
-        match self.next.is_empty() {
-            true => 0,
-            // As in `Table::in_hit`.
-            false => self.live.load(Acquire),
+            return late.as_ref().expect("it has begun").source(preempt);
         }
-    }
-
-    /// The map before another one, if others look for variables there.
-    fn replaced(&self, number: u32) -> Option<u32> {
-        // As in `Live::replaced`.
-        (number > 0 && number > self.oldest.load(Acquire)).then(|| number - 1)
-    }
-
-    /// A map by its number.
-    pub(crate) fn numbered(&self, number: u32) -> &Map<Words, Hash> {
-        match number.checked_sub(1) {
-            None => &self.map,
-            Some(n) => &self.next[n as usize],
-        }
-    }
-
-    /// The map that a hit gets which asks for it now.
-    pub(crate) fn live(&self) -> &Map<Words, Hash> {
-        self.numbered(self.number())
+        self.table.in_hit(preempt)
     }
 }
 
@@ -196,6 +165,8 @@ impl Trigger {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Tables {
     pub(crate) bits: u32,
+    /// Of one that grows.
+    pub(crate) grows_to: u32,
     pub(crate) cpus: u32,
     pub(crate) hash: Hash,
 }
@@ -204,6 +175,7 @@ impl Default for Tables {
     fn default() -> Self {
         Self {
             bits: 7,
+            grows_to: 8,
             cpus: CPUS,
             hash: Hash::Seeded,
         }
@@ -211,55 +183,10 @@ impl Default for Tables {
 }
 
 impl Tables {
-    fn shape(&self, program: &Program) -> Option<Shape> {
-        let dimensions = Dimensions {
-            bits: self.bits,
-            key_words: program.key_words(),
-            aux_words: program.aux_words(),
-            sums: program.sums(),
-            others: program.others(),
-            expires: program.expiry().is_some(),
-            // A table of a test may grow once.
-            grows_to: program.grows_to().map_or(0, |_| self.bits + 1),
-        };
-
-        Shape::with(dimensions, *program.merge(), self.cpus)
-    }
-
-    pub(crate) fn map(&self, shape: Shape) -> (Map<Words, Hash>, Words) {
-        let words: Words = (0..shape.pairs()).map(|_| Pair::zero()).collect();
-        let map = Map::new(shape, words.clone(), self.hash).expect("as many words as it asks for");
-
-        (map, words)
-    }
-}
-
-/// The hash of a table.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) enum Hash {
-    /// That of the module.
-    #[default]
-    Seeded,
-    /// All keys begin at the last slot, and those of one length have the same hash.
-    Same,
-    /// Short keys begin at one of four slots.
-    Quarters,
-}
-
-impl KeyHash for Hash {
-    fn hash(self, key: &[u64]) -> u64 {
-        match self {
-            Self::Seeded => SeededHash::default().hash(key),
-            Self::Same => Same.hash(key),
-            Self::Quarters => Quarters.hash(key),
-        }
-    }
-
-    fn end(self, sum: u64) -> u64 {
-        match self {
-            Self::Same => u64::MAX,
-            _ => SeededHash::default().end(sum),
-        }
+    /// Makes the table of a trigger.
+    fn table(&self, program: &Arc<Program>, text: &[u8]) -> Table {
+        Machine::set(self.hash, self.cpus);
+        Table::new(program, text, self.bits, self.grows_to).expect("memory")
     }
 }
 
@@ -316,19 +243,17 @@ impl World {
             world: self,
         };
         let program = create(&mut place, text).map_err(|refusal| format!("{refusal:?}"))?;
-        let shape = self.tables.shape(&program).ok_or("the shape")?;
-        let (map, words) = self.tables.map(shape);
-        let needs = self.needs(&program, &shape, event);
+        let program = Arc::new(program);
+        let table = self.tables.table(&program, text);
+        let needs = self.needs(&program, &table, event);
 
         self.triggers.push(Trigger {
             event,
             text: text.to_vec(),
-            program: Arc::new(program),
-            map,
-            words,
-            next: Vec::new(),
-            live: Atomic::<u32>::new(0),
-            oldest: Atomic::<u32>::new(0),
+            program,
+            table,
+            late: Mutex::default(),
+            is_late: Atomic::new(0),
             turns: Turns::new(),
             needs,
             path: program::select::<Path>(&needs),
@@ -337,7 +262,7 @@ impl World {
     }
 
     /// What the hits of a program on `event` need, as the module finds it out.
-    fn needs(&self, program: &Program, shape: &Shape, event: (&str, &str)) -> Needs {
+    fn needs(&self, program: &Program, table: &Table, event: (&str, &str)) -> Needs {
         let generates = |action: &Action| matches!(action.kind(), ActionKind::Trace { .. });
         let is_nested = event.0 == SYNTHETIC || program.actions().iter().any(generates);
         let sources = program.refs().iter().map(|reference| {
@@ -345,25 +270,19 @@ impl World {
             (source.program.key_words(), source.program.moves())
         });
 
-        program.needs(!shape.per_cpu(), is_nested, sources)
+        program.needs(!table.is_per_cpu(), is_nested, sources)
     }
 
     /// The same triggers, hit by nobody yet.
     pub(crate) fn anew(&self) -> Self {
-        let trigger = |trigger: &Trigger| {
-            let (map, words) = self.tables.map(*trigger.map.shape());
-
-            Trigger {
-                text: trigger.text.clone(),
-                program: trigger.program.clone(),
-                map,
-                words,
-                next: Vec::new(),
-                live: Atomic::<u32>::new(0),
-                oldest: Atomic::<u32>::new(0),
-                turns: Turns::new(),
-                ..*trigger
-            }
+        let trigger = |trigger: &Trigger| Trigger {
+            text: trigger.text.clone(),
+            program: trigger.program.clone(),
+            table: trigger.table.anew(),
+            late: Mutex::default(),
+            is_late: Atomic::new(0),
+            turns: Turns::new(),
+            ..*trigger
         };
 
         Self {
@@ -405,10 +324,12 @@ impl World {
         interrupt: &dyn Fn(),
     ) -> Ended {
         let ended = RefCell::default();
+        let section = PreemptGuard::of_hit(around.cpu);
 
         (path.enter)(InWorld {
             world: self,
             trigger: &self.triggers[n],
+            preempt: section.proof(),
             record,
             around,
             has_record_alone: false,
@@ -429,27 +350,6 @@ impl World {
             .map(|row| row.enter)
     }
 
-    /// Makes the next map of a trigger, with twice the elements and the keys that are there, as `Table::grow` does before hits
-    /// are given it.
-    pub(crate) fn enlarge(&mut self, n: usize) {
-        let Trigger { program, map, .. } = &self.triggers[n];
-        let dimensions = Dimensions {
-            bits: map.shape().elts().ilog2() + 1,
-            key_words: program.key_words(),
-            aux_words: program.aux_words(),
-            sums: program.sums(),
-            ..Dimensions::default()
-        };
-        let shape = Shape::new(dimensions, self.tables.cpus).expect("in range");
-        let mut next = self.tables.map(shape).0;
-
-        next.reserve_for(map);
-        for slots in map.slot_ranges() {
-            next.take_keys(map, slots, program.fixed_words());
-        }
-        self.triggers[n].next = vec![next];
-    }
-
     /// Calls `look` with the rows of a table, by ascending key.
     pub(crate) fn with_rows<R>(
         &self,
@@ -457,7 +357,7 @@ impl World {
         look: impl FnOnce(&Rows<'_>, Vec<TableRow<'_>>) -> R,
     ) -> R {
         let Trigger { program, .. } = &self.triggers[n];
-        let map = self.triggers[n].live();
+        let map = self.triggers[n].map();
         let mut words = vec![0xdead_beef; map.used() * map.shape().row_words()];
         let len = map.copy_rows(map.used(), &mut words, |from, to| {
             program.copy_aux(from, to)
@@ -502,9 +402,21 @@ impl World {
     }
 
     /// The extra words of the entry with this key.
-    pub(crate) fn aux(&self, n: usize, key: &[u64]) -> &[Pair] {
-        let map = &self.triggers[n].map;
-        map.lookup(key).map(|elt| map.aux(elt)).expect("an entry")
+    pub(crate) fn aux(&self, n: usize, key: &[u64]) -> Aux {
+        let map = self.triggers[n].map();
+        let elt = map.lookup(key).expect("an entry");
+        Aux(map, elt)
+    }
+}
+
+/// The extra words of an entry.
+pub(crate) struct Aux(Kept, Elt);
+
+impl Deref for Aux {
+    type Target = [Pair];
+
+    fn deref(&self) -> &[Pair] {
+        self.0.aux(self.1)
     }
 }
 
@@ -607,6 +519,7 @@ impl Entry for Path {
 pub(crate) struct InWorld<'w> {
     world: &'w World,
     trigger: &'w Trigger,
+    preempt: PreemptOff<'w>,
     record: &'w [u8],
     around: &'w Around,
     /// Whether the path must do with the record.
@@ -630,6 +543,7 @@ impl Inserter for InWorld<'_> {
 
     fn crowded(&self) {
         self.ended.borrow_mut().grows = true;
+        self.trigger.table.ask_for_room();
     }
 }
 
@@ -669,7 +583,7 @@ impl<'w> Context<'w> for InWorld<'w> {
     type Storage = Words;
     type Hash = Hash;
     type NewEntry = Self;
-    type Source = (&'w Trigger, u32);
+    type Source = Source<'w>;
 
     fn program(&self) -> &'w Program {
         &self.trigger.program
@@ -680,21 +594,21 @@ impl<'w> Context<'w> for InWorld<'w> {
     }
 
     fn own(&self) -> Self::Source {
-        (self.trigger, self.trigger.number())
+        self.trigger.source(self.preempt)
     }
 
     fn source(&self, table: u16) -> Option<Self::Source> {
         let trigger = self.world.triggers.get(usize::from(table))?;
 
-        Some((trigger, trigger.number()))
+        Some(trigger.source(self.preempt))
     }
 
-    fn view(&self, (trigger, number): Self::Source) -> MapView<'w, Words, Hash> {
-        trigger.numbered(number).view()
+    fn view(&self, source: Self::Source) -> MapView<'w, Words, Hash> {
+        source.map().view()
     }
 
-    fn replaced(&self, (trigger, number): Self::Source) -> Option<Self::Source> {
-        trigger.replaced(number).map(|number| (trigger, number))
+    fn replaced(&self, source: Self::Source) -> Option<Self::Source> {
+        source.replaced()
     }
 
     fn is_too_deep(&self) -> bool {
