@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The errors of a trigger command: an errno for the writer and messages for `error_log`.
+//! The errors of a trigger command: an errno for the writer and a message for `error_log`.
 //!
 //! C counterpart: the `ERRORS` table and `hist_err()` of
 //! [`kernel/trace/trace_events_hist.c`](srctree/kernel/trace/trace_events_hist.c).
-//! The pure layers return a [`Refusal`]; the glue passes its entries to `tracing_log_err()` and returns
+//! The pure layers return a [`Refusal`]; the glue passes its entry to `tracing_log_err()` and returns
 //! its errno.
 //!
 //! Context: any.
@@ -78,7 +78,7 @@ kinds_with_texts! {
     EventFileNotFound: c"Event file not found",
     /// The other event has no trigger with the same keys.
     HistNotFound: c"Matching event histogram not found",
-    /// The helper trigger of an action's parameter was refused.
+    /// The helper trigger of an action's parameter was refused without a message.
     HistCreateFail: c"Couldn't create histogram for field",
     /// The helper trigger does not define the variable.
     SynthVarNotFound: c"Couldn't find synthetic variable",
@@ -88,7 +88,7 @@ kinds_with_texts! {
     SynthTypeMismatch: c"Param type doesn't match synthetic event field type",
     /// The action has fewer parameters than the synthetic event has fields.
     SynthCountMismatch: c"Param count doesn't match synthetic event field count",
-    /// A field that is a parameter of an action is not valid.
+    /// Never logged; in C it follows why a field cannot be a parameter of an action.
     FieldVarParseFail: c"Couldn't parse field variable",
     /// The variable that C creates for a field has the name of another one, or is one too many.
     VarCreateFindFail: c"Couldn't create or find variable",
@@ -98,7 +98,7 @@ kinds_with_texts! {
     OnxVarNotFound: c"Couldn't find onmax or onchange variable",
     /// The variable that C creates for the tracked value has the name of another one, or is one too many.
     OnxVarCreateFail: c"Couldn't create onmax or onchange variable",
-    /// `save()` names a field that cannot be saved.
+    /// Never logged; in C it follows why a field cannot be saved.
     FieldVarCreateFail: c"Couldn't create field variable",
     /// An action has more than [`crate::limits::PARAMS_MAX`] parameters.
     TooManyParams: c"Too many action params",
@@ -272,9 +272,6 @@ impl Errno {
     }
 }
 
-/// Maximum number of entries of one refusal: C logs one for each caller of the function that failed.
-const ENTRIES_MAX: usize = 6;
-
 /// One entry of `error_log`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry {
@@ -284,29 +281,28 @@ pub struct Entry {
     pub at: u16,
 }
 
-/// The error of a command: an errno and any number of messages.
+/// The error of a command: an errno and a message.
 ///
-/// The glue logs [`Refusal::entries`] in order and returns [`Refusal::errno`]. Where C logs nothing, a
-/// refusal has no entries.
+/// The glue logs [`Refusal::entry`] and returns [`Refusal::errno`]. Without memory a refusal has no entry.
+///
+/// PARITY: each caller of the C function that failed may add an entry, which says less.
 ///
 /// # Examples
 ///
 /// ```
 /// use rust_hist::error::{Entry, ErrKind, Errno, Refusal};
 ///
-/// let refusal = Refusal::new(Errno::Einval, ErrKind::VarNotFound, 10)
-///     .then(Entry { kind: ErrKind::FieldVarParseFail, at: 10 });
+/// let refusal = Refusal::new(Errno::Einval, ErrKind::VarNotFound, 10);
 ///
 /// assert_eq!(refusal.errno.code(), 22);
-/// for entry in refusal.entries() {
-///     println!("{:>2}: {}", entry.at, entry.kind.text().to_string_lossy());
-/// }
+/// assert_eq!(refusal.entry(), Some(Entry { kind: ErrKind::VarNotFound, at: 10 }));
+/// assert_eq!(ErrKind::VarNotFound.text(), c"Couldn't find variable");
 /// ```
 #[derive(Debug, PartialEq, Eq)]
 pub struct Refusal {
     /// The errno for the writer.
     pub errno: Errno,
-    entries: [Option<Entry>; ENTRIES_MAX],
+    entry: Option<Entry>,
     detail: Vec<u8>,
 }
 
@@ -315,56 +311,30 @@ impl Refusal {
     pub fn silent(errno: Errno) -> Self {
         Self {
             errno,
-            entries: [None; ENTRIES_MAX],
+            entry: None,
             detail: Vec::new(),
         }
     }
 
     /// Returns a refusal with one message, whose caret is in column `at`.
     pub fn new(errno: Errno, kind: ErrKind, at: u16) -> Self {
-        Self::silent(errno).then(Entry { kind, at })
-    }
-
-    /// Appends an entry, unless the refusal has the maximum number already.
-    pub fn then(mut self, last: Entry) -> Self {
-        if let Some(free) = self.entries.iter_mut().find(|entry| entry.is_none()) {
-            *free = Some(last);
+        Self {
+            entry: Some(Entry { kind, at }),
+            ..Self::silent(errno)
         }
-        self
     }
 
     /// Returns whether the refusal has no message.
     pub fn is_silent(&self) -> bool {
-        self.entries().next().is_none()
+        self.entry.is_none()
     }
 
-    /// Returns whether `kind` is the first message.
-    pub fn begins(&self, kind: ErrKind) -> bool {
-        self.entries()
-            .next()
-            .is_some_and(|entry| entry.kind == kind)
+    /// Returns whether `kind` is the message.
+    pub fn is(&self, kind: ErrKind) -> bool {
+        self.entry.is_some_and(|entry| entry.kind == kind)
     }
 
-    /// Appends an entry if the refusal has a message. If it has none, an allocation failed, and a message
-    /// about the text would be wrong.
-    pub fn then_if_any(self, last: Entry) -> Self {
-        if self.is_silent() {
-            self
-        } else {
-            self.then(last)
-        }
-    }
-
-    /// Inserts an entry before the others, if there is one.
-    pub fn after(self, first: Option<Entry>) -> Self {
-        let Some(first) = first else { return self };
-
-        self.entries()
-            .fold(Self::silent(self.errno).then(first), Self::then)
-    }
-
-    /// Appends the concatenation of `parts` to the detail, which the log shows after the text of the last
-    /// message.
+    /// Appends the concatenation of `parts` to the detail, which the log shows after the text of the message.
     pub fn detailed(mut self, parts: &[&[u8]]) -> Self {
         for part in parts {
             if let Err(no_memory) = self.detail.extend_from_slice(part) {
@@ -374,14 +344,14 @@ impl Refusal {
         self
     }
 
-    /// Returns the text that follows the last message; empty if there is none.
+    /// Returns the text that follows the message; empty if there is none.
     pub fn detail(&self) -> &[u8] {
         &self.detail
     }
 
-    /// Iterates over the entries in the order in which they are logged.
-    pub fn entries(&self) -> impl Iterator<Item = Entry> + '_ {
-        self.entries.iter().flatten().copied()
+    /// Returns the entry of `error_log`, if there is one.
+    pub fn entry(&self) -> Option<Entry> {
+        self.entry
     }
 }
 

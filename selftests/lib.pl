@@ -65,6 +65,10 @@ $functions{refusal} = sub {
 	my ($mode, $event, $command, $errno, @messages) = @_;
 	my $dir = "events/$event";
 	my $caret;
+	# Of several entries of C ours has one.
+	my ($only) = (grep({ /^!/ } @messages), @messages);
+	@messages = ($only) if $rust && @messages;
+	s/^!// for @messages;
 	# What a refused command must not change.
 	my $state = sub {
 		my $infos = join '', grep { /^# trigger info/ } split /^/, content("$dir/$ENV{HIST_FILE}");

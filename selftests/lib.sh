@@ -209,7 +209,8 @@ refused_quietly() {
 # check_error EVENT COMMAND ERRNO MESSAGE...
 #
 # COMMAND begins with 'hist:' and has a '^' where the caret of the last entry is to be, and an '@' where C has
-# it if that is elsewhere; the name of the trigger is put in. The log then has exactly an entry for each MESSAGE.
+# it if that is elsewhere; the name of the trigger is put in. The log then has exactly an entry for each MESSAGE,
+# and ours has but the first one, or the one that has a '!' before it.
 # One that ends in '...' ends so in C, and ours says more.
 check_error() { refusal log "$@"; }
 

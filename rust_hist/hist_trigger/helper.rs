@@ -78,7 +78,7 @@ impl From<Error> for NoHelper {
 
 impl From<Refusal> for NoHelper {
     fn from(refusal: Refusal) -> Self {
-        match refusal.entries().next() {
+        match refusal.entry() {
             Some(entry) => Self::Refused(Some(entry.kind)),
             None => Error::from_errno(-refusal.errno.code()).into(),
         }

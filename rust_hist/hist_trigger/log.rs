@@ -25,7 +25,7 @@ use kernel::prelude::*;
 pub(crate) struct Failure {
     /// What the writer gets.
     pub(crate) error: Error,
-    /// The first entry in the error log, if there is one.
+    /// The entry in the error log, if there is one.
     pub(crate) why: Option<&'static CStr>,
 }
 
@@ -55,19 +55,13 @@ pub(super) struct Log<'a> {
 impl Log<'_> {
     /// Logs why a command is refused, and returns what the writer gets.
     pub(super) fn refuse(&self, refusal: &Refusal) -> Failure {
-        let mut entries = refusal.entries().peekable();
-        let why = entries.peek().map(|entry| entry.kind.text());
-        while let Some(entry) = entries.next() {
-            let detail = match entries.peek() {
-                Some(_) => b"",
-                None => refusal.detail(),
-            };
+        if let Some(entry) = refusal.entry() {
             // Without memory the writer still gets the errno.
-            let _ = self.add(entry.kind.text(), entry.at, detail);
+            let _ = self.add(entry.kind.text(), entry.at, refusal.detail());
         }
         Failure {
             error: Error::from_errno(-refusal.errno.code()),
-            why,
+            why: refusal.entry().map(|entry| entry.kind.text()),
         }
     }
 

@@ -103,7 +103,7 @@ const PAUSED: &[u8] = b" [paused]";
 /// assert_eq!(spec.update(), Some(Update::Pause));
 ///
 /// let refusal = parse(b"hist", b"keys=next_pid:size=3").expect_err("too small");
-/// let message = refusal.entries().next().map(|entry| (entry.kind, entry.at));
+/// let message = refusal.entry().map(|entry| (entry.kind, entry.at));
 /// assert_eq!(message, Some((ErrKind::InvalidSize, 24)));
 /// # Ok::<(), Refusal>(())
 /// ```

@@ -12,7 +12,6 @@
 
 use crate::{
     error::{
-        Entry,
         ErrKind,
         Errno,
         Refusal, //
@@ -391,10 +390,7 @@ impl Compiler<'_, '_> {
     pub(super) fn field_var(&mut self, name: Span, has_space: bool) -> Result<Field, Refusal> {
         let command = self.command;
         let at = command.column(self.seen(name));
-        let entry = |kind| Entry { kind, at };
-        let parsed = self
-            .atom(name, Usage::Variable)
-            .map_err(|refusal| refusal.then_if_any(entry(ErrKind::FieldVarParseFail)))?;
+        let parsed = self.atom(name, Usage::Variable)?;
 
         if !has_space || self.is_taken(parsed.seen.of(command.text())) {
             return Err(Refusal::new(Errno::Einval, ErrKind::VarCreateFindFail, at));
@@ -415,15 +411,8 @@ impl Compiler<'_, '_> {
             let Some(&name) = self.program.params.get(usize::from(at)) else {
                 break;
             };
-            let create_fail = Entry {
-                kind: ErrKind::FieldVarCreateFail,
-                at: self.command.column(self.seen(name)),
-            };
             let has_space = self.program.variables() < VARS_MAX;
-            let field = self
-                .field_var(name, has_space)
-                .map_err(|refusal| refusal.then_if_any(create_fail))?;
-
+            let field = self.field_var(name, has_space)?;
             let at = take(&mut words, self.program.data_words(&field))?;
 
             self.program.saves.push(Save {

@@ -156,7 +156,7 @@ impl Program {
     /// let spec = lang::parse(b"hist", b"keys=next_pid,next_prio")?;
     /// let refusal = Program::compile(&spec, &mut SchedSwitch, Purpose::New).expect_err("no such field");
     ///
-    /// assert!(refusal.begins(ErrKind::FieldNotFound));
+    /// assert!(refusal.is(ErrKind::FieldNotFound));
     /// # Ok::<(), rust_hist::error::Refusal>(())
     /// ```
     #[cfg(not(CONFIG_RUST))]

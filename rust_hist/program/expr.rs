@@ -12,7 +12,6 @@
 
 use crate::{
     error::{
-        Entry,
         ErrKind,
         Errno,
         Refusal, //
@@ -85,9 +84,6 @@ pub(super) struct Parsed {
     /// what precedes the first NUL.
     pub(super) seen: Span,
 }
-
-/// The messages for a reference to an unknown variable, which precede that of the refusal.
-type Notes = [Option<Entry>; 2];
 
 impl Field {
     /// Returns a constant.
@@ -370,26 +366,16 @@ impl Compiler<'_, '_> {
         }
 
         let (seen, event, atom) = self.qualified(text);
-        let mut notes = Notes::default();
-        let mut field = atom;
-
-        if let Some(name) = self.referred(atom) {
-            match self.local(event, name) {
+        let field = match self.referred(atom) {
+            None => self.event_field(atom, usage, seen)?,
+            Some(name) => match self.local(event, name) {
                 Some(plain) => match self.constant_of(plain, event, name, usage)? {
-                    Some(field) => return Ok(Parsed { field, seen }),
-                    None => field = plain,
+                    Some(field) => field,
+                    None => self.event_field(plain, usage, seen)?,
                 },
-                None => match self.referenced(event, name, usage)? {
-                    Ok(field) => return Ok(Parsed { field, seen }),
-                    Err(said) => notes = said,
-                },
-            }
-        }
-
-        let [first, second] = notes;
-        let field = self
-            .event_field(field, usage, seen)
-            .map_err(|refusal| refusal.after(second).after(first))?;
+                None => self.referenced(event, name, usage)?,
+            },
+        };
 
         Ok(Parsed { field, seen })
     }
@@ -468,13 +454,15 @@ impl Compiler<'_, '_> {
     }
 
     /// Compiles a reference to a variable that is no plain field of this trigger: to one of its own, or of another
-    /// trigger. If there is no such variable, returns the messages that precede that of the refusal.
+    /// trigger.
+    ///
+    /// PARITY: C then looks for a field whose name has the dollar sign.
     fn referenced(
         &mut self,
         event: Option<(Span, Span)>,
         name: Span,
         usage: Usage,
-    ) -> Result<Result<Field, Notes>, Refusal> {
+    ) -> Result<Field, Refusal> {
         let text = self.command.text();
         let first = match self.own {
             Own::First => true,
@@ -483,12 +471,17 @@ impl Compiler<'_, '_> {
         };
 
         if let (true, Some(field)) = (first, self.value(event, name, usage)?) {
-            return Ok(Ok(field));
+            return Ok(field);
         }
 
-        match self.foreign(event, name)? {
-            Err(notes) if !first => Ok(self.value(event, name, usage)?.ok_or(notes)),
-            found => Ok(found),
+        match self.foreign(event, name) {
+            Err(refusal)
+                if !first
+                    && (refusal.is(ErrKind::VarNotFound) || refusal.is(ErrKind::VarNotUnique)) =>
+            {
+                self.value(event, name, usage)?.ok_or(refusal)
+            }
+            found => found,
         }
     }
 
@@ -543,41 +536,25 @@ impl Compiler<'_, '_> {
         }))
     }
 
-    /// Compiles a reference to a variable of another trigger. If there is no such variable, returns the
-    /// messages that precede that of the refusal.
-    fn foreign(
-        &mut self,
-        event: Option<(Span, Span)>,
-        name: Span,
-    ) -> Result<Result<Field, Notes>, Refusal> {
+    /// Compiles a reference to a variable of another trigger.
+    fn foreign(&mut self, event: Option<(Span, Span)>, name: Span) -> Result<Field, Refusal> {
         let command = self.command;
         let text = command.text();
-        let note = |kind| {
-            Some(Entry {
-                kind,
-                at: command.column(name),
-            })
-        };
-        let not_found = Ok(Err([None, note(ErrKind::VarNotFound)]));
-        let not_unique = Ok(Err([
-            note(ErrKind::VarNotUnique),
-            note(ErrKind::VarNotFound),
-        ]));
+        let not_found = command.refuse(ErrKind::VarNotFound, name);
         let found = find_var(self.event, self.program.actions(), text, event, name);
         let var = match found {
             Ok(Some(var)) => var,
-            Ok(None) => return not_found,
-            Err(LookupError::NotUnique) => return not_unique,
+            Ok(None) => return Err(not_found),
+            Err(LookupError::NotUnique) => {
+                return Err(command.refuse(ErrKind::VarNotUnique, name));
+            }
             Err(LookupError::Failed(e)) => return Err(e.into()),
         };
 
-        match self
-            .program
+        self.program
             .refer(&command, event, Name::Text(name), &var)?
-        {
-            Some((_, field)) => Ok(Ok(field)),
-            None => not_found,
-        }
+            .map(|(_, field)| field)
+            .ok_or(not_found)
     }
 
     /// Returns the number of the task that has this name, which a field of the event may have as well.

@@ -18,7 +18,6 @@ use core::fmt;
 use crate::{
     bucket::Buckets,
     error::{
-        Entry,
         ErrKind,
         Errno,
         Refusal, //
@@ -198,10 +197,7 @@ impl Compiler<'_, '_> {
                 .refer(&command, event, Name::Text(name), &var)?,
             Ok(None) => return Err(not_found),
             Err(LookupError::NotUnique) => {
-                return Err(not_found.after(Some(Entry {
-                    kind: ErrKind::VarNotUnique,
-                    at: command.column(name),
-                })))
+                return Err(command.refuse(ErrKind::VarNotUnique, name));
             }
             Err(LookupError::Failed(e)) => return Err(e.into()),
         }
@@ -211,8 +207,8 @@ impl Compiler<'_, '_> {
 
     /// Compiles a field: of the trigger's event, or of the event of the parameter or of the handler.
     ///
-    /// PARITY: if only the other event has the field, C nevertheless logs that the trigger's event has no
-    /// such field. If `name` is a variable without its `$`, C does not say so.
+    /// PARITY: if only the other event has the field, C logs that the trigger's event has no such field. If `name` is a
+    /// variable without its `$`, C does not say so.
     fn field(
         &mut self,
         handler: Handler,
@@ -220,7 +216,7 @@ impl Compiler<'_, '_> {
         name: Span,
     ) -> Result<ArgSource, Refusal> {
         let refusal = match self.named_field(handler, event, name) {
-            Err(refusal) if refusal.begins(ErrKind::FieldNotFound) => refusal,
+            Err(refusal) if refusal.is(ErrKind::FieldNotFound) => refusal,
             other => return other,
         };
 
@@ -254,6 +250,8 @@ impl Compiler<'_, '_> {
             refusal.errno = Errno::Einval;
         }
 
+        // Where the trigger's own event has no such field, the other one has to.
+        let is_own = !refusal.is_silent() && !refusal.is(ErrKind::FieldNotFound);
         let Some((system, other)) = event.or(handler.matched()) else {
             return Err(refusal);
         };
@@ -275,14 +273,14 @@ impl Compiler<'_, '_> {
             }
             MatchedField::NoEvent => ErrKind::EventFileNotFound,
             MatchedField::NoHist => ErrKind::HistNotFound,
-            MatchedField::NotCreated(_) => ErrKind::HistCreateFail,
+            MatchedField::NotCreated(why) => why.unwrap_or(ErrKind::HistCreateFail),
             MatchedField::NoVar => ErrKind::SynthVarNotFound,
         };
 
-        if let MatchedField::NotCreated(Some(kind)) = matched {
-            refusal = refusal.then(Entry { kind, at });
-        }
-        Err(refusal.then(Entry { kind, at }))
+        Err(match is_own {
+            true => refusal,
+            false => Refusal::new(Errno::Einval, kind, at),
+        })
     }
 
     /// Compiles a field of the trigger's event.

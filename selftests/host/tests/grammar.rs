@@ -44,7 +44,7 @@ fn every_derived_trigger_parses() {
 
         if let Err(refusal) = spec {
             assert!(
-                refusal.entries().any(|entry| allowed.contains(&entry.kind)),
+                allowed.iter().any(|kind| refusal.is(*kind)),
                 "{text}: {refusal:?}"
             );
         }
@@ -65,7 +65,7 @@ fn derived_triggers_are_refused_for_their_meaning_alone() {
         match World::new().synth("done u64 x").compile(&text) {
             Ok(_) => accepted += 1,
             Err(refusal) => {
-                for entry in refusal.entries() {
+                if let Some(entry) = refusal.entry() {
                     assert!(!SYNTAX.contains(&entry.kind), "{text}: {refusal:?}");
                     *refused.entry(format!("{:?}", entry.kind)).or_default() += 1;
                 }

@@ -143,7 +143,7 @@ fn h_exp_01_to_06_operators() {
                 _ => first_place(&text, own, kind, expr, at),
             };
 
-            world.refuses_at(&text, errno, &[(kind, found)]);
+            world.refuses_at(&text, errno, (kind, found));
         }
     }
 }
@@ -184,7 +184,7 @@ fn b_13_long_expressions() {
         let text = format!("keys=s32:{before}1+{fits}");
         let at = "hist:".len() + text.find("1+$").expect("there");
 
-        world.refuses_at(&text, E2big, &[(ExprTooLong, at)]);
+        world.refuses_at(&text, E2big, (ExprTooLong, at));
     }
 }
 
@@ -219,7 +219,7 @@ fn h_exp_11_usecs_on_both_sides() {
         world.refuses_at(
             &format!("keys=s32:x={expr}"),
             Einval,
-            &[(TimestampMismatch, 0)],
+            (TimestampMismatch, 0),
         );
     }
 
@@ -230,8 +230,8 @@ fn h_exp_11_usecs_on_both_sides() {
         "keys=u8:lat=common_timestamp.usecs-$ts0:copy=$ts0",
     );
 
-    world.refuses_at("keys=s32:x=$lat+1", Einval, &[(TimestampMismatch, 0)]);
-    world.refuses_at("keys=s32:x=$copy+1", Einval, &[(TimestampMismatch, 0)]);
+    world.refuses_at("keys=s32:x=$lat+1", Einval, (TimestampMismatch, 0));
+    world.refuses_at("keys=s32:x=$copy+1", Einval, (TimestampMismatch, 0));
     world.accepts("keys=s32:x=$lat+$copy", &line("", ":x=$lat+$copy", ""));
 }
 

@@ -11,6 +11,7 @@ mod lang_common;
 use lang_common::*;
 use rust_hist::{
     error::{
+        Entry,
         ErrKind::*,
         Errno::{
             Einval,
@@ -601,15 +602,10 @@ fn h_cmd_18_and_19_name_and_clock() {
     refuses(&KMALLOC, "hist:keys=node:^clock=", Einval, EmptyAssignment);
 
     let spec = lang::parse(b"hist", b"keys=node:name=foo:clock= junk").expect("parses");
-    let entries = |refusal: rust_hist::error::Refusal| {
-        refusal
-            .entries()
-            .map(|e| (e.kind, e.at))
-            .collect::<Vec<_>>()
-    };
+    let entry = |kind, at| Some(Entry { kind, at });
 
-    assert_eq!(entries(spec.refuse_name()), [(NamedMismatch, 15)]);
-    assert_eq!(entries(spec.refuse_clock()), [(SetClockFail, 31)]);
+    assert_eq!(spec.refuse_name().entry(), entry(NamedMismatch, 15));
+    assert_eq!(spec.refuse_clock().entry(), entry(SetClockFail, 31));
 }
 
 #[test]
@@ -954,7 +950,7 @@ fn carets_count_the_prefix() {
         .map(|_| ())
         .expect_err("empty");
 
-    assert_eq!(refusal.entries().next().map(|e| e.at), Some(6));
+    assert_eq!(refusal.entry().map(|e| e.at), Some(6));
 }
 
 #[test]
@@ -986,11 +982,8 @@ fn any_bytes_may_be_in_the_text() {
         .expect_err("no such field");
 
     assert_eq!(
-        refusal
-            .entries()
-            .map(|e| (e.kind, e.at))
-            .collect::<Vec<_>>(),
-        [(FieldNotFound, 10)]
+        refusal.entry().map(|e| (e.kind, e.at)),
+        Some((FieldNotFound, 10))
     );
     // The text ends at a NUL.
     assert!(compile(&KMALLOC, b"keys=node\0:junk").is_ok());

@@ -150,7 +150,7 @@ fn refusals_point_at_what_is_wrong() {
     let mut refuse = |marked: &str, kind: ErrKind| {
         let at = marked.find('^').expect("has a caret") + "hist:".len();
 
-        world.refuses_at(&marked.replace('^', ""), Einval, &[(kind, at)]);
+        world.refuses_at(&marked.replace('^', ""), Einval, (kind, at));
     };
 
     refuse("keys=u8:join(^s32)", JoinNoRef);

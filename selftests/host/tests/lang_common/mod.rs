@@ -15,6 +15,7 @@ use core::fmt::{
 
 use rust_hist::{
     error::{
+        Entry,
         ErrKind,
         Errno,
         Refusal, //
@@ -239,14 +240,8 @@ pub(crate) fn accepts(event: &Event, text: &str, expected: &str) -> Program {
     program
 }
 
-/// Checks that a command is refused with `errno` and one entry, whose caret is where `^` stands.
+/// Checks that a command is refused with `errno` and an entry, whose caret is where `^` stands.
 pub(crate) fn refuses(event: &Event, marked: &str, errno: Errno, kind: ErrKind) {
-    refuses_twice(event, marked, errno, &[kind]);
-}
-
-/// As [`refuses`], with the entries that come first before the one with the caret. Carets of those
-/// are one column further, on a name after its `$`.
-pub(crate) fn refuses_twice(event: &Event, marked: &str, errno: Errno, kinds: &[ErrKind]) {
     let at = marked.find('^').expect("has a caret");
     let text = marked.replace('^', "");
     let text = text.strip_prefix("hist:").expect("has the prefix");
@@ -254,19 +249,13 @@ pub(crate) fn refuses_twice(event: &Event, marked: &str, errno: Errno, kinds: &[
         Ok(_) => panic!("{marked}: accepted"),
         Err(refusal) => refusal,
     };
-    let entries: Vec<_> = refusal.entries().map(|e| (e.kind, e.at)).collect();
     let at = u16::try_from(at).expect("short");
-    let expected: Vec<_> = kinds
-        .iter()
-        .enumerate()
-        .map(|(i, kind)| (*kind, if i + 1 < kinds.len() { at + 1 } else { at }))
-        .collect();
 
     assert_eq!(refusal.errno, errno, "{marked}");
-    assert_eq!(entries, expected, "{marked}");
+    assert_eq!(refusal.entry(), Some(Entry { kind, at }), "{marked}");
 }
 
-/// Checks that a command is refused with `errno` and one entry of our own, whose caret is where `^`
+/// Checks that a command is refused with `errno` and an entry of our own, whose caret is where `^`
 /// stands.
 pub(crate) fn explains(event: &Event, marked: &str, errno: Errno, kind: ErrKind) {
     assert!(kind as usize > ErrKind::NeedNohcVal as usize);

@@ -129,35 +129,27 @@ impl World {
         program
     }
 
-    /// Checks that `text` is refused with `errno` and `entries`: each a kind, and the text whose first place
-    /// the caret is at, or the place of `^` in it.
-    pub(crate) fn refuses(&mut self, text: &str, errno: Errno, entries: &[(ErrKind, &str)]) {
+    /// Checks that `text` is refused with `errno` and an entry: a kind, and the text whose first place the caret is at,
+    /// or the place of `^` in it.
+    pub(crate) fn refuses(&mut self, text: &str, errno: Errno, (kind, at): (ErrKind, &str)) {
         let whole = format!("hist:{text}");
-        let expected: Vec<_> = entries
-            .iter()
-            .map(|(kind, at)| {
-                let caret = at.find('^').unwrap_or(0);
-                let found = whole.find(&at.replace('^', ""));
+        let caret = at.find('^').unwrap_or(0);
+        let found = whole.find(&at.replace('^', ""));
 
-                (*kind, found.map_or(0, |found| found + caret))
-            })
-            .collect();
-
-        self.refuses_at(text, errno, &expected);
+        self.refuses_at(text, errno, (kind, found.map_or(0, |found| found + caret)));
     }
 
-    /// As [`World::refuses`], with columns of the carets.
-    pub(crate) fn refuses_at(&mut self, text: &str, errno: Errno, entries: &[(ErrKind, usize)]) {
+    /// As [`World::refuses`], with the column of the caret.
+    pub(crate) fn refuses_at(&mut self, text: &str, errno: Errno, entry: (ErrKind, usize)) {
         let refusal = match self.compile(text) {
             Ok(_) => panic!("{text}: accepted"),
             Err(refusal) => refusal,
         };
-        let found: Vec<_> = refusal
-            .entries()
-            .map(|entry| (entry.kind, usize::from(entry.at)))
-            .collect();
+        let found = refusal
+            .entry()
+            .map(|entry| (entry.kind, usize::from(entry.at)));
 
-        assert_eq!(found, entries, "{text}");
+        assert_eq!(found, Some(entry), "{text}");
         assert_eq!(refusal.errno, errno, "{text}");
     }
 
@@ -290,7 +282,7 @@ impl Resolver for World {
                 Err(refusal) if refusal.is_silent() => return Err(AllocError),
                 Err(refusal) => {
                     return Ok(MatchedField::NotCreated(
-                        refusal.entries().next().map(|entry| entry.kind),
+                        refusal.entry().map(|entry| entry.kind),
                     ))
                 }
             }
