@@ -50,7 +50,7 @@ test:
 	@scripts/test $(TESTS)
 
 test-ci:
-	@FUZZ_SECONDS=$${FUZZ_SECONDS:-20} scripts/test --ci
+	@FUZZ_SECONDS=$${FUZZ_SECONDS:-10} STRESS_SECONDS=$${STRESS_SECONDS:-60} CYCLES=$${CYCLES:-50} scripts/test --ci
 
 test-all:
 	@FUZZ_SECONDS=$${FUZZ_SECONDS:-40} scripts/test --all

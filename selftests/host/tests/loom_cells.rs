@@ -20,10 +20,11 @@ use rust_hist::tracing_map::{
 };
 use words::Content;
 
-/// Checks all interleavings with at most so many preemptions.
+/// Checks all interleavings with at most so many preemptions, or `LOOM_MAX_PREEMPTIONS` where that is less.
 fn check(preemptions: usize, test: impl Fn() + Sync + Send + 'static) {
     let mut model = loom::model::Builder::new();
-    model.preemption_bound = Some(preemptions);
+    let most = model.preemption_bound.unwrap_or(preemptions);
+    model.preemption_bound = Some(most.min(preemptions));
     model.check(test);
 }
 

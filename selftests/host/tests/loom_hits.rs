@@ -22,10 +22,11 @@ use rust_hist::sync::{Pair, Relaxed};
 use rust_hist::tracing_map::{Key, Lookup, TrackCell, Tracked, When};
 use std::collections::BTreeMap;
 
-/// Checks all interleavings with at most so many preemptions.
+/// Checks all interleavings with at most so many preemptions, or `LOOM_MAX_PREEMPTIONS` where that is less.
 fn check(preemptions: usize, test: impl Fn() + Sync + Send + 'static) {
     let mut model = loom::model::Builder::new();
-    model.preemption_bound = Some(preemptions);
+    let most = model.preemption_bound.unwrap_or(preemptions);
+    model.preemption_bound = Some(most.min(preemptions));
     model.check(test);
 }
 

@@ -21,11 +21,12 @@ use rust_hist::tracing_map::{
 };
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Checks all interleavings with at most so many preemptions. The numbers below are as high as a run
+/// Checks all interleavings with at most so many preemptions, or `LOOM_MAX_PREEMPTIONS` where that is less. The numbers below are as high as a run
 /// of some seconds allows.
 fn check(preemptions: usize, test: impl Fn() + Sync + Send + 'static) {
     let mut model = loom::model::Builder::new();
-    model.preemption_bound = Some(preemptions);
+    let most = model.preemption_bound.unwrap_or(preemptions);
+    model.preemption_bound = Some(most.min(preemptions));
     // A map that is emptied has more words than other cases have steps.
     model.max_branches = 10_000;
     model.check(test);
