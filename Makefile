@@ -12,7 +12,7 @@ FLAVOUR ?= dropin
 VERSION ?= 7.2
 WHERE = $(FLAVOUR) $(VERSION)
 
-.PHONY: help demo test test-ci test-all soak lint host-test models tsan fuzz fuzzer debug bench kernel module tool deb vm check-kdir setup fmt clippy checkpatch clean distclean
+.PHONY: help demo test test-ci test-all soak lint host-test models tsan fuzz fuzzer debug bench kernel module tool deb vm check-kdir setup undo fmt clippy checkpatch clean distclean
 
 help:
 	@echo 'make demo        build a test kernel and the module, boot them, show histograms of live events'
@@ -30,6 +30,7 @@ help:
 	@echo 'make lint        formatting, clippy, checkpatch, layers, warning-free module builds, machine code'
 	@echo
 	@echo 'make setup       install what is missing, get the kernel source'
+	@echo 'make undo        remove the packages that were installed'
 	@echo 'make kernel      build the test kernel   (FLAVOUR=dropin|reference|debug VERSION=7.2|7.3)'
 	@echo 'make module      build rust_hist.ko for it, or for KDIR='
 	@echo 'make tool        build rhist, which asks histograms questions; prints where it is'
@@ -105,6 +106,9 @@ check-kdir:
 
 setup:
 	@scripts/setup all
+
+undo:
+	@scripts/setup --undo
 
 fmt:
 	@git ls-files '*.rs' | xargs rustfmt --edition 2021 --config-path .rustfmt.toml

@@ -40,3 +40,23 @@ download_packages() {
 		install "$@" ||
 		die "$what could not be downloaded." "Run 'apt-get update' as root and start again; see $log."
 }
+
+# would COMMAND ARGUMENT... - what apt-get would do: "Inst PACKAGE ..." and "Remv PACKAGE ..." lines.
+would() { LC_ALL=C apt-get -s --no-install-recommends "$@" 2>/dev/null; }
+
+# keeping_release PACKAGE... - prints the options with which apt-get installs these packages and removes none: no option, or
+# the release, of those in the lists, whose versions fit what is installed. Where there is none, it prints what apt would
+# remove, and fails.
+keeping_release() {
+	local gone release plan
+	if plan=$(would install "$@") && ! grep -q '^Remv ' <<<"$plan"; then return; fi
+	gone=$(awk '$1 == "Remv" { print $2 }' <<<"$plan" | paste -sd' ')
+	while read -r release; do
+		if plan=$(would -t "$release" install "$@") && ! grep -q '^Remv ' <<<"$plan"; then
+			echo "-t $release"
+			return
+		fi
+	done < <(apt-cache madison "$@" | awk -F'|' '{ sub(/\/[^\/]* [^ ]* Packages *$/, "", $3); sub(/.* /, "", $3); print $3 }' | sort -u)
+	echo "$gone"
+	return 1
+}
