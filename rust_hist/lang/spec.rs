@@ -97,8 +97,6 @@ pub struct CommandText<'t> {
     text: &'t [u8],
     /// The parameters, without the filter.
     params: Span,
-    /// Whether a caret is put under the span itself, and not under the first occurrence of its bytes.
-    exact: bool,
 }
 
 impl<'t> CommandText<'t> {
@@ -107,15 +105,6 @@ impl<'t> CommandText<'t> {
             prefix,
             text,
             params,
-            exact: false,
-        }
-    }
-
-    /// Returns the same text, whose carets point at the spans themselves.
-    pub(crate) fn exact(self) -> Self {
-        Self {
-            exact: true,
-            ..self
         }
     }
 
@@ -126,8 +115,7 @@ impl<'t> CommandText<'t> {
 
     /// Returns byte `at` of the text, and `X` for the dash of `.sym-offset` in the parameters.
     ///
-    /// PARITY: `event_hist_trigger_parse()` overwrites that dash with `X`. So a user may type the `X`,
-    /// and the caret of a span that contains such a dash is put in column 0.
+    /// PARITY: `event_hist_trigger_parse()` overwrites that dash with `X`. So a user may type the `X`.
     pub(super) fn byte(&self, at: usize) -> u8 {
         let byte = self.text.get(at).copied().unwrap_or(0);
 
@@ -159,57 +147,28 @@ impl<'t> CommandText<'t> {
         self.bytes(span.first(word.len())).eq(word.iter().copied())
     }
 
-    /// Returns the column of the first occurrence of `needle` in the command, or 0 if there is none.
-    fn find(&self, needle: impl Iterator<Item = u8> + Clone) -> u16 {
-        let mut command = self.prefix.iter().chain(b":").chain(self.text).copied();
-        let mut at = 0u16;
-
-        loop {
-            let mut here = command.clone();
-
-            if needle.clone().all(|byte| here.next() == Some(byte)) {
-                return at;
-            }
-            if command.next().is_none() {
-                return 0;
-            }
-            at = at.saturating_add(1);
-        }
-    }
-
-    /// Returns the column of the caret for `span`: that of the first occurrence of its bytes.
+    /// Returns the column of the caret for `span`: that of its first byte.
     ///
-    /// PARITY: `errpos()` searches for the bytes, so the caret of `sort=b` for an unknown `b` may point
-    /// into an earlier word. For handlers and actions, whose parameters mostly occur earlier in the
-    /// command as well, ours points at the span itself.
+    /// PARITY: `errpos()` searches for the bytes of the span, so the caret of `sort=b` for an unknown `b` may point
+    /// into an earlier word.
     pub fn column(&self, span: Span) -> u16 {
-        if self.exact {
-            self.column_at(span.start)
-        } else {
-            self.find(self.bytes(span))
-        }
-    }
-
-    /// Returns the column of the first occurrence of `word` in the command, or 0 if there is none.
-    pub fn column_of(&self, word: &[u8]) -> u16 {
-        self.find(word.iter().copied())
-    }
-
-    /// Returns the column of byte `at` of the text, for messages that C does not have.
-    pub fn column_at(&self, at: usize) -> u16 {
-        let at = self.prefix.len().saturating_add(1).saturating_add(at);
+        let at = self
+            .prefix
+            .len()
+            .saturating_add(1)
+            .saturating_add(span.start);
 
         u16::try_from(at).unwrap_or(u16::MAX)
     }
 
-    /// Returns a refusal whose message C does not have: `kind`, with the caret at the start of `span`.
+    /// Returns a refusal: `kind`, with the caret at the start of `span`.
     pub fn explain(&self, errno: Errno, kind: ErrKind, span: Span) -> Refusal {
-        Refusal::new(errno, kind, self.column_at(span.start))
+        Refusal::new(errno, kind, self.column(span))
     }
 
-    /// Returns the refusal of most mistakes: `EINVAL`, and `kind` with the caret where C puts it.
+    /// Returns the refusal of most mistakes: `EINVAL`, and `kind` with the caret at the start of `span`.
     pub fn refuse(&self, kind: ErrKind, span: Span) -> Refusal {
-        Refusal::new(Errno::Einval, kind, self.column(span))
+        self.explain(Errno::Einval, kind, span)
     }
 }
 
@@ -363,11 +322,7 @@ impl<'t> HistSpec<'t> {
     pub fn refuse_clock(&self) -> Refusal {
         match self.clock {
             Some(clock) => self.command.refuse(ErrKind::SetClockFail, clock),
-            None => Refusal::new(
-                Errno::Einval,
-                ErrKind::SetClockFail,
-                self.command.column_of(CLOCK),
-            ),
+            None => Refusal::new(Errno::Einval, ErrKind::SetClockFail, 0),
         }
     }
 

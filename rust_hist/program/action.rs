@@ -448,7 +448,7 @@ impl Program {
         // There are at most `REFS_MAX`, so the conversion does not fail.
         self.act_refs = u8::try_from(self.refs.len()).unwrap_or(u8::MAX);
 
-        let mut compiler = Compiler::new(self, spec, event).exact();
+        let mut compiler = Compiler::new(self, spec, event);
         let mut at = 0;
 
         while let Some(&before) = compiler.program.actions.get(at) {

@@ -195,9 +195,9 @@ impl Program {
         self.update = spec.update();
         self.needs_existing = spec.cont || spec.clear;
 
-        Compiler::new(self, spec, event).exact().parse_actions()?;
+        Compiler::new(self, spec, event).parse_actions()?;
         // A word that C does not have.
-        Compiler::new(self, spec, event).exact().join()?;
+        Compiler::new(self, spec, event).join()?;
 
         let mut compiler = Compiler::new(self, spec, event);
 
@@ -265,12 +265,6 @@ impl<'a, 't> Compiler<'a, 't> {
             own: Own::Never,
             defined_elsewhere: 0,
         }
-    }
-
-    /// Lets carets point at the spans themselves.
-    pub(super) fn exact(mut self) -> Self {
-        self.command = self.command.exact();
-        self
     }
 
     /// Compiles what comes after the variables.
@@ -560,19 +554,24 @@ impl<'a, 't> Compiler<'a, 't> {
 
         for place in 0..SORT_KEYS_MAX {
             let Some(item) = items.next() else { break };
-            let refuse = |kind| Refusal::new(Errno::Einval, kind, command.column_of(b"sort="));
+            // PARITY: `create_sort_keys()` points at the word before the fields.
+            let refuse = |kind| {
+                let start = list.start.saturating_sub(b"sort=".len());
+
+                Err(command.refuse(kind, Span { start, ..list }))
+            };
 
             if item.is_empty() {
-                return Err(refuse(ErrKind::EmptySortField));
+                return refuse(ErrKind::EmptySortField);
             }
             if place > 0 && items.rest().is_some() {
-                return Err(refuse(ErrKind::TooManySortFields));
+                return refuse(ErrKind::TooManySortFields);
             }
 
             let (name, suffix) = self.spec.name_and_modifier(item);
 
             if name.is_empty() {
-                return Err(refuse(ErrKind::EmptySortField));
+                return refuse(ErrKind::EmptySortField);
             }
 
             let key = self.sort_key(item, name, suffix)?;

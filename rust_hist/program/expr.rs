@@ -78,10 +78,7 @@ use super::{
 /// A field and its span in the text.
 pub(super) struct Parsed {
     pub(super) field: Field,
-    /// The span whose bytes a caret for the field searches for.
-    ///
-    /// PARITY: `parse_expr()` writes NULs to the string that it parses, and `errpos()` then searches for
-    /// what precedes the first NUL.
+    /// The span at whose start a caret for the field is.
     pub(super) seen: Span,
 }
 
@@ -393,7 +390,7 @@ impl Compiler<'_, '_> {
         }
     }
 
-    /// Returns the span that a caret for `text` searches for: the system of a qualified name, else all.
+    /// Returns the span at whose start a caret for `text` is: the system of a qualified name, else all.
     pub(super) fn seen(&self, text: Span) -> Span {
         if text
             .of(self.command.text())

@@ -819,11 +819,10 @@ fn b_22_a_caret_stands_under_the_parameter() {
     ] {
         world.refuses(text, Einval, entry);
     }
-    // Elsewhere it stands where C has it.
     world.refuses(
         "keys=next_prio:sort=o:onmatch(kmem.kmalloc).lat($ts,next_pid)",
         Einval,
-        (InvalidSortField, "o"),
+        (InvalidSortField, "sort=^o"),
     );
 }
 

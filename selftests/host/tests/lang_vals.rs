@@ -90,16 +90,15 @@ fn x_22_rows_are_sorted_by_them() {
         "keys=u16:vals=u16.max:sort=u16",
         "keys=u16:vals=hitcount,u16.max:sort=u16:size=2048",
     );
-    // The caret finds the name where it stands first, as in C.
     refuses(
         &ZOO,
-        "hist:keys=u8:vals=^u16.max:sort=u16",
+        "hist:keys=u8:vals=u16.max:sort=^u16",
         Einval,
         InvalidSortField,
     );
     refuses(
         &ZOO,
-        "hist:keys=u8:vals=^u16.max:sort=u16.min",
+        "hist:keys=u8:vals=u16.max:sort=^u16.min",
         Einval,
         InvalidSortField,
     );

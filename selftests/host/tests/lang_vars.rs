@@ -77,14 +77,18 @@ fn h_cmd_20_and_21_definitions() {
     }
 
     for (text, errno, entry) in [
-        ("keys=s32:x=u8,y", Einval, (MalformedAssignment, "y")),
-        ("keys=s32:x=u8,", Einval, (MalformedAssignment, "")),
-        ("keys=s32:x=u8,,z=u8", Einval, (MalformedAssignment, "")),
-        ("keys=s32:x=u8,y=", Einval, (FieldNotFound, "")),
-        ("keys=s32:y=u8,x=", Einval, (FieldNotFound, "")),
+        ("keys=s32:x=u8,y", Einval, (MalformedAssignment, "u8,^y")),
+        ("keys=s32:x=u8,", Einval, (MalformedAssignment, "u8,^")),
+        (
+            "keys=s32:x=u8,,z=u8",
+            Einval,
+            (MalformedAssignment, "u8,^,"),
+        ),
+        ("keys=s32:x=u8,y=", Einval, (FieldNotFound, "y=^")),
+        ("keys=s32:y=u8,x=", Einval, (FieldNotFound, "x=^")),
         ("keys=s32:x=a=b", Einval, (FieldNotFound, "a=b")),
-        ("keys=s32:x=u8,x=u16", Einval, (DuplicateVar, "x")),
-        ("keys=s32:x=u8:x=u16", Einval, (DuplicateVar, "x")),
+        ("keys=s32:x=u8,x=u16", Einval, (DuplicateVar, "u8,^x")),
+        ("keys=s32:x=u8:x=u16", Einval, (DuplicateVar, "u8:^x")),
         ("keys=s32:x=junk", Einval, (FieldNotFound, "junk")),
         ("keys=s32:x=u8.log2", Einval, (BadFieldModifier, "u8.log2")),
         (
@@ -118,7 +122,7 @@ fn h_cmd_20_and_21_definitions() {
         (
             "keys=junk:sort=foo:x=bar:vals=zap,u8.junk:y=u8,z",
             Einval,
-            (MalformedAssignment, "z"),
+            (MalformedAssignment, "u8,^z"),
         ),
         (
             "keys=junk:sort=foo:x=bar:vals=zip,u8.junk",
@@ -127,7 +131,11 @@ fn h_cmd_20_and_21_definitions() {
         ),
         ("keys=junk:sort=foo:x=bar", Einval, (FieldNotFound, "bar")),
         ("keys=junk:sort=foo:x=u8", Einval, (FieldNotFound, "junk")),
-        ("keys=s32:sort=x:x=u8", Einval, (InvalidSortField, "x")),
+        (
+            "keys=s32:sort=x:x=u8",
+            Einval,
+            (InvalidSortField, "sort=^x"),
+        ),
     ] {
         world.refuses(text, errno, entry);
     }
@@ -253,13 +261,13 @@ fn h_var_08_to_11_references() {
         "keys=s32:junk=$who:x=$junk",
         "keys=s32:junk=$st:vals=$junk",
     ] {
-        let name = "hist:".len() + text.find("junk").expect("names");
+        let name = "hist:$".len() + text.find("$junk").expect("names");
 
         world.refuses_at(text, Einval, (VarNotFound, name));
     }
     world.refuses("keys=s32:x=$both", Einval, (VarNotUnique, "both"));
     // The name stands in the text before, too.
-    world.refuses("keys=s32:x=$x", Einval, (VarNotFound, "x"));
+    world.refuses("keys=s32:x=$x", Einval, (VarNotFound, "$^x"));
     world.refuses("keys=s32:x=$", Einval, (FieldNotFound, "$"));
     // A constant of the trigger itself that comes later would be a field of that name.
     world.refuses("keys=s32:y=$x:x=77", Einval, (FieldNotFound, "77"));
@@ -389,7 +397,7 @@ fn h_var_11_keys_and_values_name_numbers_of_the_hit() {
         "mine=u8+1:keys=u8",
         "mine=u8:keys=$mine",
     ] {
-        world.refuses(text, Einval, (DuplicateVar, "mine"));
+        world.refuses(text, Einval, (DuplicateVar, "mine=u8"));
     }
     // One that is stored nowhere does not hide another one.
     world.refuses(
@@ -406,7 +414,7 @@ fn h_var_11_keys_and_values_name_numbers_of_the_hit() {
     world.refuses(
         "mine=u8+1:keys=$mine:mine=u8+2",
         Einval,
-        (DuplicateVar, "mine"),
+        (DuplicateVar, "$mine:^mine"),
     );
 }
 
