@@ -90,9 +90,9 @@ $functions{refusal} = sub {
 	$before eq $after or fail("\"$command\" changed the state of $event from:\n${before}to:\n$after");
 	return if $mode eq 'any';
 
-	# The log has a command without the sign of its removal.
+	# The log of C has a command without the sign of its removal.
 	my $shown = $command;
-	$caret-- if $shown =~ s/^!// && $caret;
+	$caret-- if !$rust && $shown =~ s/^!//;
 	my $location = "$hist:" . $event =~ tr,/,:,r;
 	my $text = content('error_log');
 	my @heads = grep { /: error: / } split /^/, $text;

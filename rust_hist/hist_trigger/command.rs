@@ -101,6 +101,7 @@ pub(super) fn run(
         prefix: command.name().to_bytes(),
         text: line.params.map_or(b"", CStr::to_bytes),
         file,
+        removes: line.remove,
     };
     let spec = parse(&log)?;
     let request = Request {

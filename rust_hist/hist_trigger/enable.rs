@@ -144,6 +144,7 @@ pub(super) fn run(
         prefix: command.name().to_bytes(),
         text,
         file,
+        removes: line.remove,
     };
     // PARITY: C says nothing. Here each refusal has an entry in the error log, its caret `at` a byte of the text.
     let refuse = |at: usize, why| {

@@ -50,6 +50,8 @@ pub(super) struct Log<'a> {
     pub(super) text: &'a [u8],
     /// The event that it is for.
     pub(super) file: &'a EventFile,
+    /// Whether a `!` was before the name, which no column counts.
+    pub(super) removes: bool,
 }
 
 impl Log<'_> {
@@ -82,14 +84,16 @@ impl Log<'_> {
     /// Adds an entry, with a detail behind its text if there is one.
     fn add(&self, text: &CStr, at: u16, detail: &[u8]) -> Result {
         let location = self.location()?;
-        let command = TextBuf::joined(&[self.prefix, b":", self.text, b"\0"])?;
+        // PARITY: `last_cmd_set()` leaves the sign out.
+        let sign: &[u8] = if self.removes { b"!" } else { b"" };
+        let command = TextBuf::joined(&[sign, self.prefix, b":", self.text, b"\0"])?;
         error_log::report(
             Some(self.file.instance()),
             location.as_c_str(),
             command.as_c_str(),
             text,
             detail,
-            at,
+            at.saturating_add(u16::from(self.removes)),
         );
         Ok(())
     }

@@ -120,6 +120,7 @@ fn check(event: &LockedEvent<'_>) -> Result<bool> {
     }
     Err(EBUSY)
 }
+            removes: false,
 
 impl Opened {
     /// Counts the file as a reader of the tables that it consumes, and of no others.

@@ -134,6 +134,7 @@ fn compare(log: &Log<'_>, program: &Program, nearest: &Attached<'_, HistTrigger>
         prefix: definition.prefix,
         text: params.unwrap_or_default(),
         file: log.file,
+        removes: false,
     };
     there.note(ErrKind::NotRemoved, typed.as_bytes(), at);
     Ok(())
@@ -149,6 +150,7 @@ pub(super) fn remove_all(file: &EventFile, held: &EventMutexHeld) {
             prefix: definition.prefix,
             text: &definition.text,
             file,
+            removes: false,
         };
         // There is nobody to give the errno to: the file is opened all the same.
         let _ = log.refuse(&in_use(&user));

@@ -28,6 +28,7 @@ pub(crate) mod log {
         pub prefix: &'a [u8],
         pub text: &'a [u8],
         pub file: &'a EventFile,
+        pub removes: bool,
     }
 
     impl Log<'_> {
