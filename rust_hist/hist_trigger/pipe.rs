@@ -50,7 +50,10 @@ use crate::ffi::{
 };
 use core::{
     fmt,
-    mem::take, //
+    mem::{
+        replace,
+        take, //
+    }, //
 };
 use kernel::{
     prelude::*,
@@ -75,6 +78,8 @@ struct Reader {
     tables: KVec<Arc<Table>>,
     /// There were triggers when it was opened, or when it was read.
     had_triggers: bool,
+    /// The error log has an entry of it: those who may only read are to add no more than that.
+    is_logged: bool,
 }
 
 /// The epochs of one read.
@@ -99,8 +104,9 @@ fn consumable<'a>(event: &'a LockedEvent<'_>) -> impl Iterator<Item = Attached<'
     Attached::all(event.file(), held).filter(move |trigger| is_consumable(trigger, held))
 }
 
-/// Says whether there are triggers; `EBUSY`, and an entry in the error log, if all tables are those of others.
-fn check(event: &LockedEvent<'_>) -> Result<bool> {
+/// Says whether there are triggers; `EBUSY` if all tables are those of others, and an entry in the error log unless it
+/// `is_logged`.
+fn check(event: &LockedEvent<'_>, is_logged: &mut bool) -> Result<bool> {
     let (file, held) = (event.file(), event.held());
     let Some(trigger) = Attached::<HistTrigger>::all(file, held).next() else {
         return Ok(false);
@@ -108,7 +114,7 @@ fn check(event: &LockedEvent<'_>) -> Result<bool> {
     if consumable(event).next().is_some() {
         return Ok(true);
     }
-    if let Some(user) = remove::user(&trigger, held) {
+    if let (false, Some(user)) = (replace(is_logged, true), remove::user(&trigger, held)) {
         let definition = &trigger.data().definition;
         let log = Log {
             prefix: definition.prefix,
@@ -139,7 +145,7 @@ impl Opened {
         for table in &tables {
             table.count_reader(true, held);
         }
-        for table in core::mem::replace(&mut reader.tables, tables) {
+        for table in replace(&mut reader.tables, tables) {
             table.count_reader(false, held);
         }
     }
@@ -168,10 +174,10 @@ impl Opened {
     fn prepare<'a>(&self, mut event: LockedEvent<'a>) -> Result<LockedEvent<'a>> {
         loop {
             event = settled(event)?;
-            let had_triggers = &mut self.reader.get(event.held()).had_triggers;
-            match check(&event)? {
-                true => *had_triggers = true,
-                false if *had_triggers => return Err(ENODEV),
+            let reader = self.reader.get(event.held());
+            match check(&event, &mut reader.is_logged)? {
+                true => reader.had_triggers = true,
+                false if reader.had_triggers => return Err(ENODEV),
                 false => {}
             }
             self.register(&event)?;
@@ -250,11 +256,12 @@ impl EventTable for PipeFile {
 
     fn open(event: LockedEvent<'_>) -> Result<Opened> {
         let event = settled(event)?;
-        let had_triggers = check(&event)?;
+        let had_triggers = check(&event, &mut false)?;
         Ok(Opened {
             reader: Guarded::new(Reader {
                 tables: KVec::new(),
                 had_triggers,
+                is_logged: false,
             }),
             seen: Seen::new(event)?,
         })

@@ -32,7 +32,9 @@ pub(crate) mod log {
     }
 
     impl Log<'_> {
-        pub fn refuse(&self, _: &Refusal) {}
+        pub fn refuse(&self, _: &Refusal) {
+            crate::sim::log();
+        }
     }
 }
 

@@ -46,6 +46,10 @@ pub fn with_hook<R>(hook: impl FnMut(At) + 'static, run: impl FnOnce() -> R) -> 
     result
 }
 
+pub(crate) fn log() {
+    Machine::this().logged.fetch_add(1, Ordering::Relaxed);
+}
+
 pub(crate) fn at(place: At) {
     match HOOK.take() {
         Some(mut hook) => {
@@ -72,6 +76,8 @@ pub struct Machine {
     bytes: AtomicUsize,
     /// Blocks that were freed are kept, so that a use of them is seen.
     kept: Option<Mutex<Vec<Arc<Block>>>>,
+    /// Entries of the error log.
+    logged: AtomicUsize,
     /// Somebody has asked for the work, or for it at a later time.
     is_asked: AtomicBool,
     due: AtomicU64,
@@ -104,6 +110,11 @@ impl Machine {
     /// Returns that of this thread.
     pub fn this() -> Arc<Self> {
         MACHINE.with_borrow(Arc::clone)
+    }
+
+    /// Returns how many entries the error log has had.
+    pub fn logged(&self) -> usize {
+        self.logged.load(Ordering::Relaxed)
     }
 
     /// Returns how many bytes maps have.
@@ -196,7 +207,9 @@ impl Block {
     pub(crate) fn new(pairs: usize) -> Arc<Self> {
         let machine = Machine::this();
         let pairs: Box<[Pair]> = (0..pairs).map(|_| Pair::zero()).collect();
-        machine.bytes.fetch_add(size_of_val(&*pairs), Ordering::Relaxed);
+        machine
+            .bytes
+            .fetch_add(size_of_val(&*pairs), Ordering::Relaxed);
         Arc::new(Self {
             pairs,
             is_freed: AtomicBool::new(false),
@@ -205,13 +218,21 @@ impl Block {
     }
 
     pub(crate) fn pairs(&self) -> &[Pair] {
-        assert!(!self.is_freed.load(Ordering::Relaxed), "a map is used that was freed");
+        assert!(
+            !self.is_freed.load(Ordering::Relaxed),
+            "a map is used that was freed"
+        );
         &self.pairs
     }
 
     pub(crate) fn free(self: &Arc<Self>) {
-        assert!(!self.is_freed.swap(true, Ordering::Relaxed), "a map is freed twice");
-        self.machine.bytes.fetch_sub(size_of_val(&*self.pairs), Ordering::Relaxed);
+        assert!(
+            !self.is_freed.swap(true, Ordering::Relaxed),
+            "a map is freed twice"
+        );
+        self.machine
+            .bytes
+            .fetch_sub(size_of_val(&*self.pairs), Ordering::Relaxed);
         if let Some(kept) = &self.machine.kept {
             lock(kept).push(self.clone());
         }

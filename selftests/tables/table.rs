@@ -90,7 +90,10 @@ impl Table {
 
     /// Makes another one for the same trigger.
     pub fn anew(&self) -> Self {
-        Self(storage::Table::new(self.1.clone()).expect("memory"), self.1.clone())
+        Self(
+            storage::Table::new(self.1.clone()).expect("memory"),
+            self.1.clone(),
+        )
     }
 
     /// Returns whether each CPU has a shard of its own in all maps.
@@ -210,15 +213,27 @@ impl Event {
 
     /// Puts a trigger on it.
     pub fn add(&self, table: &Table) -> Result<(), Error> {
+        self.put(table, false)
+    }
+
+    /// Puts a trigger on it whose variables another one reads.
+    pub fn add_used(&self, table: &Table) -> Result<(), Error> {
+        self.put(table, true)
+    }
+
+    fn put(&self, table: &Table, is_used: bool) -> Result<(), Error> {
         let held = EventMutex::lock();
         let trigger = HistTrigger {
             definition: table.1.clone(),
             table: table.0.clone(),
-            is_used: false,
+            is_used,
         };
         growth::reserve(&table.0, &held)?;
         growth::add(&table.0, &held);
-        self.0.triggers.get(&held).push(Arc::new(trigger, GFP_KERNEL)?);
+        self.0
+            .triggers
+            .get(&held)
+            .push(Arc::new(trigger, GFP_KERNEL)?);
         Ok(())
     }
 
