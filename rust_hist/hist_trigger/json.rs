@@ -23,6 +23,7 @@ use crate::{
     ffi::{
         clock::Moment,
         command::Attached,
+        event::EventFile,
         event_files::{
             EventTable,
             LockedEvent, //
@@ -63,6 +64,20 @@ pub(crate) struct Lines {
 }
 
 impl Lines {
+    /// The line of an event, if it has no triggers.
+    pub(super) fn none_if(is_empty: bool, file: &EventFile) -> Result<Option<Self>> {
+        if !is_empty {
+            return Ok(None);
+        }
+        let mut header = TextBuf::charged();
+        json::none(event(file), &mut header).map_err(|_| ENOMEM)?;
+        Ok(Some(Self {
+            len: 1,
+            header,
+            copied: None,
+        }))
+    }
+
     /// Writes one of them.
     pub(super) fn show(&self, index: usize, out: &mut SeqWriter<'_>) -> fmt::Result {
         let (Some(place), Some(copied)) = (index.checked_sub(1), &self.copied) else {
@@ -95,6 +110,14 @@ impl Lines {
     }
 }
 
+/// The system and the name of an event.
+fn event(file: &EventFile) -> (&[u8], &[u8]) {
+    (
+        file.system().unwrap_or_default().to_bytes(),
+        file.name().unwrap_or_default().to_bytes(),
+    )
+}
+
 /// What the lines of a trigger have in common.
 fn of(definition: &Definition) -> Json<'_, KernelNames> {
     Json {
@@ -122,10 +145,7 @@ impl<M> Listed<M> {
         let file = trigger.file();
         let definition = &trigger.data().definition;
         let head = Head {
-            event: (
-                file.system().unwrap_or_default().to_bytes(),
-                file.name().unwrap_or_default().to_bytes(),
-            ),
+            event: event(file),
             prefix: definition.prefix,
             paused: trigger.is_paused(),
             clock_in_ns: file.instance().clock_in_ns(),
@@ -191,6 +211,7 @@ impl EventTable for JsonFile {
             let one = Listed::new(&trigger, table.epoch(&now, held), None, counted, held)?;
             listed.push(one, GFP_KERNEL_ACCOUNT)?;
         }
+        let none = Lines::none_if(listed.is_empty(), file)?;
         drop(event);
 
         let mut tables = KVec::with_capacity(listed.len(), GFP_KERNEL_ACCOUNT)?;
@@ -202,6 +223,9 @@ impl EventTable for JsonFile {
                 Ok(Some(copied))
             })?;
             tables.push(lines, GFP_KERNEL_ACCOUNT)?;
+        }
+        if let Some(none) = none {
+            tables.push(none, GFP_KERNEL_ACCOUNT)?;
         }
         seen.read(hits);
         Ok(tables)

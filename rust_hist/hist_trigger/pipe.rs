@@ -120,13 +120,13 @@ fn check(event: &LockedEvent<'_>, is_logged: &mut bool) -> Result<bool> {
             prefix: definition.prefix,
             text: &definition.text,
             file,
+            removes: false,
         };
         // The errno is the one below.
         let _ = log.refuse(&remove::in_use(&user));
     }
     Err(EBUSY)
 }
-            removes: false,
 
 impl Opened {
     /// Counts the file as a reader of the tables that it consumes, and of no others.
@@ -270,6 +270,7 @@ impl EventTable for PipeFile {
     fn copy(opened: &Opened, event: LockedEvent<'_>) -> Result<Epochs> {
         let event = opened.prepare(event)?;
         let (listed, claims) = claim(&event)?;
+        let none = Lines::none_if(listed.is_empty(), event.file())?;
         drop(event);
         if !claims.is_empty() {
             wait_for_hits();
@@ -285,6 +286,9 @@ impl EventTable for PipeFile {
                     .transpose()
             })?;
             tables.push(lines, GFP_KERNEL_ACCOUNT)?;
+        }
+        if let Some(none) = none {
+            tables.push(none, GFP_KERNEL_ACCOUNT)?;
         }
         Ok(Epochs { tables, claims })
     }

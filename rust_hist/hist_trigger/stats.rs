@@ -43,6 +43,8 @@ pub(crate) type StatsFile = Told<Stats>;
 pub(crate) struct Stats;
 
 impl Tell for Stats {
+    const NONE: &'static [u8] = b"# no triggers\n";
+
     fn tell(
         n: usize,
         trigger: &Attached<'_, HistTrigger>,

@@ -31,6 +31,9 @@ use kernel::prelude::*;
 
 /// What such a file has to say.
 pub(crate) trait Tell: 'static {
+    /// What there is to say of an event that has no triggers.
+    const NONE: &'static [u8] = b"";
+
     /// Writes what there is to say of a trigger, of which `n` come before it.
     fn tell(
         n: usize,
@@ -58,6 +61,9 @@ impl<T: Tell> EventTable for Told<T> {
         let mut text = TextBuf::charged();
         for (n, trigger) in Attached::all(file, held).enumerate() {
             T::tell(n, &trigger, held, &mut text).map_err(|_| ENOMEM)?;
+        }
+        if text.as_bytes().is_empty() {
+            text.write_bytes(T::NONE).map_err(|_| ENOMEM)?;
         }
         Ok(text)
     }

@@ -159,15 +159,29 @@ pub struct Epoch {
     pub real: u64,
 }
 
+/// Writes the line of an event that has no triggers.
+pub fn none<W: Out>(event: (&[u8], &[u8]), out: &mut W) -> fmt::Result {
+    begin(b"none", event, out)?;
+    out.write_bytes(b"}\n")
+}
+
+/// Writes the members with which the first line of an event begins.
+fn begin<W: Out>(kind: &[u8], event: (&[u8], &[u8]), out: &mut W) -> fmt::Result {
+    member(b"{\"v\":", VERSION, out)?;
+    out.write_bytes(b",\"type\":")?;
+    quoted(kind, out)?;
+    out.write_bytes(b",\"event\":\"")?;
+    Escaped(out).write_bytes(event.0)?;
+    out.write_bytes(b":")?;
+    Escaped(out).write_bytes(event.1)?;
+    out.write_bytes(b"\"")
+}
+
 impl<S: Symbols> Json<'_, S> {
     /// Writes the line that comes before the rows.
     pub fn header<W: Out>(&self, head: &Head<'_>, out: &mut W) -> fmt::Result {
-        member(b"{\"v\":", VERSION, out)?;
-        out.write_bytes(b",\"type\":\"hist\",\"event\":\"")?;
-        Escaped(out).write_bytes(head.event.0)?;
-        out.write_bytes(b":")?;
-        Escaped(out).write_bytes(head.event.1)?;
-        out.write_bytes(b"\",\"trigger\":\"")?;
+        begin(b"hist", head.event, out)?;
+        out.write_bytes(b",\"trigger\":\"")?;
         self.program
             .write_command(head.prefix, self.text, &mut Escaped(out))?;
         out.write_bytes(b"\",\"state\":")?;

@@ -49,6 +49,7 @@ sub write_to {
 sub tables {
 	my @tables;
 	for my $line (split /\n/, $_[0]) {
+		next if $line =~ /^\{"v":1,"type":"none",/;
 		if ($line =~ /^\{"v":1,"type":"hist",/) {
 			push @tables, { head => $line, rows => {} };
 			for my $name (qw(epoch from to real)) {

@@ -613,6 +613,16 @@ fn x_61_a_row_of_others() {
 }
 
 #[test]
+fn x_40_an_event_without_triggers_is_said_to_have_none() {
+    let line = written(|out| json::none((b"a", b"b\"c"), out));
+
+    assert_eq!(
+        parsed(&line),
+        json!({ "v": 1, "type": "none", "event": "a:b\"c" })
+    );
+}
+
+#[test]
 fn the_schema_refuses() {
     let schema = Schema::new();
     for line in [
