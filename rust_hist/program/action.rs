@@ -44,6 +44,7 @@ use crate::{
 };
 
 use super::{
+    bytes::widen,
     compile::Compiler,
     resolver::Resolver,
     types::part,
@@ -523,9 +524,7 @@ impl Program {
 fn ranked(text: &[u8], order: Order) -> Option<u64> {
     let signed = order == Order::SIGNED;
     let value = match text.strip_prefix(b"-") {
-        Some(magnitude) if signed => 0i64
-            .checked_sub_unsigned(number(magnitude).ok()?)?
-            .cast_unsigned(),
+        Some(magnitude) if signed => widen(0i64.checked_sub_unsigned(number(magnitude).ok()?)?),
         Some(_) => return None,
         None => number(text).ok()?,
     };
