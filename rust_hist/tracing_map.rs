@@ -53,7 +53,8 @@ pub use self::{
         Factors,
         HashSeed,
         KeyHash,
-        SeededHash, //
+        SeededHash,
+        Sum, //
     },
     key::{
         in_steps,

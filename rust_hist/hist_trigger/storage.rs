@@ -68,17 +68,16 @@ use kernel::{
     }, //
 };
 
-/// The factors of the hashes of all keys in all tables, set before the first table is made. A trigger looks for its
+/// The numbers of the hashes of all keys in all tables, set before the first table is made. A trigger looks for its
 /// key in the tables of others, too, by a hash that is computed once.
 static SEED: SetOnce<HashSeed> = SetOnce::new();
 
-/// Chooses the factors by `seed`, or at random if that is 0. Called once, when the module is loaded.
+/// Chooses the numbers by `seed`, or at random if that is 0. Called once, when the module is loaded.
 pub(crate) fn seed_hashes(seed: u64) {
-    let seed = match seed {
-        0 => random::number(),
-        seed => seed,
-    };
-    SEED.populate(HashSeed::new(seed));
+    SEED.populate(match seed {
+        0 => HashSeed::random(random::number),
+        seed => HashSeed::new(seed),
+    });
 }
 
 /// The form of the first map that a program needs.

@@ -5,12 +5,13 @@
 //! C counterpart: `jhash()`, which for a long key takes longer than the rest of a hit. The choice is not
 //! visible to users, since rows are sorted before they are shown.
 //!
-//! User space chooses the keys: the arguments of a system call, the fields of a user event. So the start
-//! value of the hash of a short key and the factors of the words of a long key are random numbers, chosen
-//! when the module is loaded: without them nobody can choose keys that share a slot.
+//! User space chooses the keys: the arguments of a system call, the fields of a user event. So the hash is one of a
+//! universal family, chosen at random when the module is loaded: any two keys share a slot for few of its members,
+//! with a probability of at most about twice that of random slots. `Documentation/design.rst` has the proof.
 //!
 //! Context: any, NMI included.
 
+use super::SHORT_KEY_WORDS;
 use crate::limits::KEY_WORDS_MAX;
 
 /// The number of factors, one for each word of a key.
@@ -19,12 +20,33 @@ const WORDS: usize = KEY_WORDS_MAX;
 /// The factors of the words of a long key, in order.
 pub type Factors = [u64; WORDS];
 
+/// The sums of the lower and of the upper halves of products. That of a long key is of its words, each times [its
+/// factor](KeyHash::factors), so that words that are 0 add nothing.
+#[derive(Clone, Copy, Default)]
+pub struct Sum {
+    low: u64,
+    high: u64,
+}
+
+impl Sum {
+    /// Adds the product of two words.
+    #[inline(always)]
+    pub fn add(&mut self, word: u64, factor: u64) {
+        // OVERFLOW: it fits.
+        let product = u128::from(word).wrapping_mul(factor.into());
+
+        // CAST: the halves.
+        self.low = self.low.wrapping_add(product as u64);
+        self.high = self.high.wrapping_add((product >> 64) as u64);
+    }
+}
+
 /// A hash function of key words. It is a type parameter of the map, so that tests can make keys collide.
 ///
 /// The top bits of a hash choose the slot, which stores the upper half of the hash. Equal values of a type
 /// compute equal hashes. The default value has a fixed seed.
 pub trait KeyHash: Copy + Default + Send + Sync {
-    /// Returns the hash of `key`, which has at most [`SHORT_KEY_WORDS`](super::SHORT_KEY_WORDS) words.
+    /// Returns the hash of `key`, which has at most [`SHORT_KEY_WORDS`] words.
     fn hash(self, key: &[u64]) -> u64;
 
     /// Returns the factors by which the words of a long key are multiplied before they are added up.
@@ -33,24 +55,25 @@ pub trait KeyHash: Copy + Default + Send + Sync {
         &UNSEEDED.words
     }
 
-    /// Returns the hash of a long key, given the sum of its words, each times [its
-    /// factor](KeyHash::factors).
+    /// Returns the hash of a long key, given the sum of its words.
     #[inline(always)]
-    fn end(self, sum: u64) -> u64 {
-        (sum ^ (sum >> 32)).wrapping_mul(GOLDEN)
+    fn end(self, sum: Sum) -> u64 {
+        SeededHash::default().end(sum)
     }
 }
 
-/// 2^64 divided by the golden ratio: its multiples spread evenly (Knuth, "The Art of Computer Programming",
-/// volume 3, section 6.4).
+/// 2^64 divided by the golden ratio, the step of splitmix64.
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// The random numbers of all hashes of the module. They never change once built.
 pub struct HashSeed {
-    /// The start value of the hash of a short key.
-    start: u64,
-    /// The odd factors of the words of a long key. Each word has its own, so that keys with the same words in
-    /// another order have different sums.
+    /// An odd factor, of a key of one word and of [`Sum::high`].
+    first: u64,
+    /// An odd factor, see [`SeededHash::spread`].
+    inner: u64,
+    /// An odd factor, see [`SeededHash::spread`].
+    last: u64,
+    /// A number for each word of a key, so that keys with the same words in another order have different sums.
     words: Factors,
 }
 
@@ -69,15 +92,31 @@ impl HashSeed {
     /// ```
     pub const fn new(seed: u64) -> Self {
         let mut words = [0; WORDS];
-        let (mut state, start) = next(seed);
+        let (state, first) = next(seed);
+        let (state, inner) = next(state);
+        let (mut state, last) = next(state);
         let mut i = 0;
 
         while i < words.len() {
             (state, words[i]) = next(state);
-            words[i] |= 1;
             i += 1;
         }
-        Self { start, words }
+        Self {
+            first: first | 1,
+            inner: inner | 1,
+            last: last | 1,
+            words,
+        }
+    }
+
+    /// Returns numbers that are all given by `number`, independent of each other.
+    pub fn random(mut number: impl FnMut() -> u64) -> Self {
+        Self {
+            first: number() | 1,
+            inner: number() | 1,
+            last: number() | 1,
+            words: core::array::from_fn(|_| number()),
+        }
     }
 }
 
@@ -93,29 +132,50 @@ const fn next(state: u64) -> (u64, u64) {
 /// The numbers of the default value.
 static UNSEEDED: HashSeed = HashSeed::new(0);
 
-/// The hash function of triggers: one multiplication for each word, and one more.
+/// The hash function of triggers.
 ///
-/// The upper half of a product depends on all bits of a word. Between two words it is folded into the lower
-/// half, since the upper half of the next product depends on that the most. At the end the bytes are swapped
-/// and multiplied once more, so that an arithmetic progression of keys (ids, addresses, buckets) is spread
-/// over the slots like random keys, whatever its stride and the seed are.
+/// A key of one word is multiplied by an odd number. To each of two words a number is added, and the sums are multiplied; a
+/// third word, and each word of a long key, is multiplied by a number. The halves of such products are added up. What comes of
+/// that is [spread](Self::spread) over the slots.
 #[derive(Clone, Copy)]
 pub struct SeededHash {
-    /// [`HashSeed::start`].
-    start: u64,
-    /// [`GOLDEN`], twice: a multiplication by a word in memory is one instruction, by a 64-bit constant two.
-    golden: [u64; 2],
+    /// [`HashSeed::first`]; it and the next three are copies, so that an instruction can have one of them in memory.
+    first: u64,
+    /// [`HashSeed::inner`].
+    inner: u64,
+    /// [`HashSeed::last`].
+    last: u64,
+    /// The first ones of [`HashSeed::words`].
+    words: [u64; SHORT_KEY_WORDS],
     seed: &'static HashSeed,
 }
 
 impl SeededHash {
     /// Returns the hash function with the numbers of `seed`.
     pub fn new(seed: &'static HashSeed) -> Self {
+        let [a, b, c, d, ..] = seed.words;
+
         Self {
-            start: seed.start,
-            golden: [GOLDEN; 2],
+            first: seed.first,
+            inner: seed.inner,
+            last: seed.last,
+            words: [a, b, c, d],
             seed,
         }
+    }
+
+    /// Returns a hash of which the top bits are equal for few of the factors, if numbers are not.
+    ///
+    /// The last multiplication alone would do for that, but an arithmetic progression of keys (ids, addresses, buckets) would
+    /// come to one run of slots for some factors. A product depends the most on the low bits; with its bytes swapped, the
+    /// next one depends on all. So such keys are spread like random ones, whatever their stride and the seed are.
+    #[inline(always)]
+    fn spread(self, number: u64) -> u64 {
+        number
+            .swap_bytes()
+            .wrapping_mul(self.inner)
+            .swap_bytes()
+            .wrapping_mul(self.last)
     }
 }
 
@@ -129,20 +189,28 @@ impl Default for SeededHash {
 impl KeyHash for SeededHash {
     #[inline(always)]
     fn hash(self, key: &[u64]) -> u64 {
-        let [golden, last] = self.golden;
-        let mut h = self.start;
+        let mut sum = Sum::default();
 
-        for (i, &word) in (0..key.len()).zip(key) {
-            if i > 0 {
-                h ^= h >> 32;
-            }
-            h = (h ^ word).wrapping_mul(golden);
+        if let [word] = key {
+            return self.spread(word.wrapping_mul(self.first));
         }
-        h.swap_bytes().wrapping_mul(last)
+        for (words, numbers) in key.chunks(2).zip(self.words.chunks(2)) {
+            match (words, numbers) {
+                ([a, b], [c, d]) => sum.add(a.wrapping_add(*c), b.wrapping_add(*d)),
+                ([word], [number, _]) => sum.add(*word, *number),
+                _ => {}
+            }
+        }
+        self.end(sum)
     }
 
     #[inline(always)]
     fn factors(self) -> &'static Factors {
         &self.seed.words
+    }
+
+    #[inline(always)]
+    fn end(self, sum: Sum) -> u64 {
+        self.spread(sum.low.wrapping_add(sum.high.wrapping_mul(self.first)))
     }
 }

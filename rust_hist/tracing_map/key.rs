@@ -11,7 +11,8 @@
 
 use super::{
     KeyHash,
-    Shape, //
+    Shape,
+    Sum, //
 };
 use crate::{
     limits::{
@@ -63,10 +64,10 @@ impl<const N: usize> Key for [u64; N] {
         }
 
         // By indices: so the compiler unrolls both loops.
-        let mut sum: u64 = 0;
+        let mut sum = Sum::default();
         for at in 0..N {
             if let (Some(word), Some(factor)) = (self.get(at), hash.factors().get(at)) {
-                sum = sum.wrapping_add(word.wrapping_mul(*factor));
+                sum.add(*word, *factor);
             }
         }
         let mut len = N;
@@ -97,10 +98,10 @@ impl<const N: usize> Key for [u64; N] {
     }
 }
 
-/// Returns the hash of a long key: `sum` is that of its words, each times its [factor](KeyHash::factors), `len` how
-/// many words there are up to the last one that is not 0.
+/// Returns the hash of a long key: `sum` is that of its words, `len` how many there are up to the last one that is
+/// not 0.
 #[inline(always)]
-pub fn long_hash(hash: impl KeyHash, sum: u64, len: usize) -> u64 {
+pub fn long_hash(hash: impl KeyHash, sum: Sum, len: usize) -> u64 {
     // CAST: at most `KEY_WORDS_MAX`.
     (hash.end(sum) & !LEN_MASK) | ((len as u64) << LEN_SHIFT)
 }
@@ -187,12 +188,12 @@ impl Key for Whole<'_> {
             return hash.hash(self.words);
         }
         let words = self.trimmed();
-        let mut sum: u64 = 0;
+        let mut sum = Sum::default();
         // As many, so that there is one number to count to.
         let factors = hash.factors().get(..words.len()).unwrap_or(&[]);
 
         in_steps(words, factors, |word, factor| {
-            sum = sum.wrapping_add(word.wrapping_mul(*factor));
+            sum.add(*word, *factor);
         });
         long_hash(hash, sum, words.len())
     }

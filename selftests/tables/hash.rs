@@ -3,7 +3,7 @@
 //! The hash of a table.
 
 use crate::sim;
-use rust_hist::tracing_map::{HashSeed, KeyHash, SeededHash};
+use rust_hist::tracing_map::{HashSeed, KeyHash, SeededHash, Sum};
 
 /// How keys are spread.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -33,7 +33,7 @@ impl KeyHash for Hash {
         }
     }
 
-    fn end(self, sum: u64) -> u64 {
+    fn end(self, sum: Sum) -> u64 {
         match self {
             Self::Same => u64::MAX,
             _ => SeededHash::default().end(sum),

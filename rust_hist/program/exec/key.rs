@@ -23,6 +23,7 @@ use crate::{
         long_hash,
         Key,
         KeyHash,
+        Sum,
         Whole,
         STEP, //
     }, //
@@ -213,12 +214,12 @@ struct Segment<'r> {
 ///
 /// # Invariants
 ///
-/// `sum` is that of all its words, each times its factor, and `end` how many words there are up to the last one that
+/// `sum` is that of all its words, and `end` how many words there are up to the last one that
 /// is not 0.
 #[derive(Clone, Copy)]
 pub struct Segments<'r> {
     segments: &'r [Segment<'r>],
-    sum: u64,
+    sum: Sum,
     end: usize,
 }
 
@@ -254,7 +255,7 @@ impl<const N: usize> KeyForm for Columns<N> {
         let hash = cx.map().hash();
         let factors = hash.factors();
         let ColumnsRoom { comm, segments } = room;
-        let (mut sum, mut end, mut next): (u64, usize, usize) = (0, 0, 0);
+        let (mut sum, mut end, mut next): (Sum, usize, usize) = (Sum::default(), 0, 0);
 
         let plan = program.key_of::<LOOKUP>().plan;
 
@@ -272,7 +273,7 @@ impl<const N: usize> KeyForm for Columns<N> {
             };
             let (mut at, mut rest) = (first, whole);
             let mut add = |at: usize, word: u64, factor: u64| {
-                sum = sum.wrapping_add(word.wrapping_mul(factor));
+                sum.add(word, factor);
                 if word != 0 {
                     // OVERFLOW: below the words of a key, here and below.
                     end = at.wrapping_add(1);
@@ -507,10 +508,10 @@ impl Key for Frames<'_> {
     #[inline(always)]
     fn hash(&self, hash: impl KeyHash) -> u64 {
         let len = self.0.len() / WORD;
-        let mut sum: u64 = 0;
+        let mut sum = Sum::default();
 
         self.each_with(hash.factors().get(..len).unwrap_or(&[]), |word, factor| {
-            sum = sum.wrapping_add(word.wrapping_mul(*factor))
+            sum.add(word, *factor)
         });
         long_hash(hash, sum, len)
     }

@@ -10,7 +10,7 @@ mod common;
 use common::{insert, map, shape, Words};
 use rust_hist::sync::{Atomic, Pair, Relaxed};
 use rust_hist::tracing_map::{
-    Ending, Key, KeyHash, Lookup, Map, SeededHash, Values, Whole, SHORT_KEY_WORDS,
+    Ending, Key, KeyHash, Lookup, Map, SeededHash, Sum, Values, Whole, SHORT_KEY_WORDS,
 };
 use std::thread;
 
@@ -32,7 +32,7 @@ impl KeyHash for First {
         0
     }
 
-    fn end(self, _sum: u64) -> u64 {
+    fn end(self, _sum: Sum) -> u64 {
         0
     }
 }
@@ -46,7 +46,7 @@ impl KeyHash for Last {
         u64::MAX
     }
 
-    fn end(self, _sum: u64) -> u64 {
+    fn end(self, _sum: Sum) -> u64 {
         u64::MAX
     }
 }

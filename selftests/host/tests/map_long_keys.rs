@@ -7,7 +7,7 @@
 mod common;
 
 use common::{insert, map, shape, Quarters, Same, Words};
-use rust_hist::tracing_map::{copy_pairs, KeyHash, Map, Rows, SeededHash, Whole};
+use rust_hist::tracing_map::{copy_pairs, KeyHash, Map, Rows, SeededHash, Sum, Whole};
 use std::collections::HashMap;
 
 const WORDS: usize = 6;
@@ -145,7 +145,7 @@ impl KeyHash for Lengths {
         0
     }
 
-    fn end(self, _sum: u64) -> u64 {
+    fn end(self, _sum: Sum) -> u64 {
         0
     }
 }
