@@ -14,6 +14,9 @@
 //! finer scale the word of bucket `i` is `i + 1`, that of 0 is 0, and a negative number of a signed field has the
 //! negative word of its magnitude.
 //!
+//! `.log2` and `.buckets` take a negative number for the large one that has its bits, as in C. Where C has no say there
+//! are [`Buckets::SignedPowers`] and [`Buckets::SignedWidth`].
+//!
 //! Context: any, NMI included. Integers only; never panics.
 
 use core::num::NonZeroU64;
@@ -104,6 +107,10 @@ pub enum Buckets {
     Log2(Scale),
     /// `.buckets=N`
     Width(NonZeroU64),
+    /// `.log2` of numbers that keep their sign. 0 has a bucket of its own.
+    SignedPowers,
+    /// `.buckets=N` of numbers that keep their sign. A word is the smallest number in its bucket.
+    SignedWidth(NonZeroU64),
 }
 
 /// An integer of 64 bits and a sign.
@@ -144,31 +151,87 @@ impl Bounds {
             hi: Integer::new(hi, false),
         }
     }
+
+    /// Returns the smallest and the largest of the signed numbers whose bits are those of a number between `self.lo` and
+    /// `self.hi`, neither of which is negative.
+    fn of_bits(self) -> Self {
+        let (lo, hi) = match is_negative(self.lo.magnitude) != is_negative(self.hi.magnitude) {
+            // CAST: keeps the bits, here and below.
+            true => (i64::MIN as u64, i64::MAX as u64),
+            false => (self.lo.magnitude, self.hi.magnitude),
+        };
+
+        Self {
+            lo: Integer::new(lo, true),
+            hi: Integer::new(hi, true),
+        }
+    }
 }
 
 impl Buckets {
+    /// Returns the same buckets with the sign of `signed` numbers.
+    pub fn with_sign(self, signed: bool) -> Self {
+        match self {
+            Self::Log2(Scale::POWERS) if signed => Self::SignedPowers,
+            Self::Width(width) if signed => Self::SignedWidth(width),
+            _ => self,
+        }
+    }
+
+    /// Returns the smallest and the largest number in the bucket with this word, of numbers that are `signed` or not.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use core::num::NonZeroU64;
+    /// use rust_hist::bucket::{Bounds, Buckets, Integer};
+    ///
+    /// let width = NonZeroU64::new(1000).ok_or("not 0")?;
+    /// let signed = |lo: i64, hi: i64| Bounds {
+    ///     lo: Integer::new(lo as u64, true),
+    ///     hi: Integer::new(hi as u64, true),
+    /// };
+    ///
+    /// // C aligns the bits of -9.
+    /// let word = 18_446_744_073_709_551_000;
+    /// assert_eq!(Buckets::Width(width).numbers(word, true), signed(-616, -1));
+    /// assert_eq!(Buckets::SignedWidth(width).numbers(-1000i64 as u64, true), signed(-1000, -1));
+    /// # Ok::<(), &str>(())
+    /// ```
+    pub fn numbers(self, word: u64, signed: bool) -> Bounds {
+        let bounds = self.bounds(word);
+
+        match signed && !self.has_signed_words() {
+            true => bounds.of_bits(),
+            false => bounds,
+        }
+    }
+
     /// Returns the bounds of the bucket with this word. What exceeds 64 bits is left out.
     ///
-    /// Like C, `.log2` and `.buckets` take a negative number for the large one that has its bits.
+    /// Those of `.log2` and `.buckets` are of the bits of a negative number, see [`Buckets::numbers`].
     pub fn bounds(self, word: u64) -> Bounds {
         let scale = match self {
             Self::Width(width) => {
                 // OVERFLOW: a width is not 0.
                 return Bounds::of(word, word.saturating_add(width.get().wrapping_sub(1)));
             }
+            Self::SignedWidth(width) => return signed_bounds(word, width),
             Self::Log2(scale) => scale,
+            Self::SignedPowers => Scale::POWERS,
         };
-        let Some(i) = scale.index(word) else {
+        let is_signed = self.has_signed_words();
+        let Some(i) = self.index(word) else {
             return Bounds::of(0, 0);
         };
         let (lo, hi) = match i.checked_sub(1) {
             // OVERFLOW: only the last of all buckets ends with the largest number.
             Some(before) => (scale.last(before).wrapping_add(1), scale.last(i)),
-            None if scale == Scale::POWERS => (0, 1),
+            None if !is_signed => (0, 1),
             None => (1, 1),
         };
 
-        if scale == Scale::POWERS || !is_negative(word) {
+        if !is_signed || !is_negative(word) {
             return Bounds::of(lo, hi);
         }
         let negative = |magnitude| Integer {
@@ -185,8 +248,9 @@ impl Buckets {
     /// Returns the [index](Scale::index) of the bucket with this word; `None` if it has none.
     pub fn index(self, word: u64) -> Option<u64> {
         match self {
-            Self::Width(_) => None,
+            Self::Width(_) | Self::SignedWidth(_) => None,
             Self::Log2(scale) => scale.index(word),
+            Self::SignedPowers => magnitude(word).checked_sub(1),
         }
     }
 
@@ -195,7 +259,49 @@ impl Buckets {
         match self {
             Self::Log2(scale) => scale != Scale::POWERS,
             Self::Width(_) => false,
+            Self::SignedPowers | Self::SignedWidth(_) => true,
         }
+    }
+}
+
+/// Returns the largest multiple of `width` that is not above the signed number `value`; the smallest number of all if
+/// that is below it.
+pub(crate) fn signed_multiple(value: u64, width: u64) -> u64 {
+    // OVERFLOW: a rest is less than the number, here and below.
+    let below = |number: u64| number.wrapping_sub(number.checked_rem(width).unwrap_or(0));
+
+    if !is_negative(value) {
+        return below(value);
+    }
+    // A negative number is the complement of one that is not.
+    match below(!value).checked_add(width) {
+        // CAST: keeps the bits.
+        Some(magnitude) if magnitude <= i64::MIN as u64 => magnitude.wrapping_neg(),
+        _ => i64::MIN as u64,
+    }
+}
+
+/// The bounds of the bucket whose smallest number is `word`.
+fn signed_bounds(word: u64, width: NonZeroU64) -> Bounds {
+    let width = width.get();
+    // The bucket of the smallest number of all may be cut.
+    let len = match magnitude(word).checked_rem(width) {
+        Some(0) | None => width,
+        Some(rest) => rest,
+    };
+    // OVERFLOW: a length is not 0. One of positive numbers is as long as it may be, and one of negative numbers ends
+    // below 0.
+    let hi = match is_negative(word) {
+        true => word.wrapping_add(len.wrapping_sub(1)),
+        // CAST: keeps the bits.
+        false => word
+            .saturating_add(len.wrapping_sub(1))
+            .min(i64::MAX as u64),
+    };
+
+    Bounds {
+        lo: Integer::new(word, true),
+        hi: Integer::new(hi, true),
     }
 }
 

@@ -123,6 +123,7 @@ pub use self::{
 
 use crate::{
     alloc::Vec,
+    bucket::Buckets,
     expiry::Expiry,
     field::TaskNumber,
     limits::{
@@ -160,6 +161,8 @@ pub struct Field {
     /// the variable.
     size: u32,
     signed: bool,
+    /// Whether its buckets are those of signed numbers, which C does not have.
+    signed_buckets: bool,
     type_name: Name,
 }
 
@@ -174,6 +177,7 @@ impl Default for Field {
             time: Time::None,
             size: 8,
             signed: false,
+            signed_buckets: false,
             type_name: Name::Fixed("u64"),
         }
     }
@@ -220,6 +224,13 @@ impl Field {
     #[inline]
     pub fn modifier(&self) -> Modifier {
         self.modifier
+    }
+
+    /// Returns the buckets into which its numbers are put, if they are.
+    pub fn buckets(&self) -> Option<Buckets> {
+        let buckets = self.modifier.buckets()?;
+
+        Some(buckets.with_sign(self.signed_buckets))
     }
 
     /// Returns where a hit takes it from.

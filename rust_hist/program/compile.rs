@@ -475,8 +475,10 @@ impl<'a, 't> Compiler<'a, 't> {
 
                 Field::generic(name, Op::Stacktrace, Modifier::None)
             } else {
-                let Parsed { field, seen } = self.expression(item, Usage::Key)?;
+                let Parsed { mut field, seen } = self.expression(item, Usage::Key)?;
 
+                // PARITY: C aligns the bits of negative numbers, and does not have `quantiles()`.
+                field.signed_buckets = field.signed && !self.spec.quantiles.1.as_slice().is_empty();
                 // The key of a join may be the number of another trigger's variable, but no string of it.
                 if self.program.refers(&field)
                     && (self.spec.join.is_none() || field.kind != Kind::Number)
@@ -602,7 +604,7 @@ impl<'a, 't> Compiler<'a, 't> {
     /// Returns the sort key of a quantile.
     fn quantile(&self, item: Span) -> Option<SortKey> {
         let text = self.command.text();
-        let buckets = self.program.folded_key()?.field.modifier.buckets()?;
+        let buckets = self.program.folded_key()?.field.buckets()?;
         let compare = Compare::Number {
             size: 8,
             signed: buckets.has_signed_words(),
@@ -862,7 +864,7 @@ fn comparison(key: &Key) -> Compare {
     let Field {
         op, size, signed, ..
     } = key.field;
-    let words = key.field.modifier.buckets();
+    let words = key.field.buckets();
 
     if words.is_some_and(Buckets::has_signed_words) {
         return Compare::Number {

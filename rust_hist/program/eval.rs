@@ -7,7 +7,10 @@
 //!
 //! Context: any, NMI included. Never panics.
 
-use crate::field::Env;
+use crate::{
+    bucket::signed_multiple,
+    field::Env, //
+};
 
 use super::{
     exec::Context,
@@ -286,9 +289,10 @@ impl Plan {
                 StepOp::Div => divide(value, operand),
                 // The negative of the difference takes no register more than that.
                 StepOp::SubFrom => value.wrapping_sub(operand).wrapping_neg(),
-                // Not in `Source::Steps`: it takes one more register, for which all hits of such a path would pay.
-                StepOp::DivInto if const { OF & EXPRS == 0 } => operand,
+                // Not in `Source::Steps`.
+                _ if const { OF & EXPRS == 0 } => operand,
                 StepOp::DivInto => divide(operand, value),
+                StepOp::SignedMultiple => signed_multiple(value, operand),
             };
         }
         value

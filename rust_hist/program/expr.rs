@@ -130,6 +130,7 @@ impl Field {
             },
             size,
             signed: matches!(op, Op::Task(TaskNumber::Tgid | TaskNumber::Node)),
+            signed_buckets: false,
             type_name: Name::Fixed(type_name),
         }
     }
@@ -344,6 +345,7 @@ impl Compiler<'_, '_> {
             modifier: Modifier::None,
             time: Time::None,
             signed: left.may_be_negative(),
+            signed_buckets: false,
             ..*left
         })
     }
@@ -630,6 +632,7 @@ impl Compiler<'_, '_> {
                     _ => desc.size,
                 },
                 signed: desc.signed && kind == Kind::Number,
+                signed_buckets: false,
                 type_name: Name::make(&mut self.program.made, desc.type_name)?,
             },
         };
@@ -782,6 +785,7 @@ impl Ref {
                 time: var.time,
                 size: var.size,
                 signed: var.signed,
+                signed_buckets: false,
                 type_name: Name::make(made, var.type_name)?,
             },
         })

@@ -10,6 +10,7 @@ use crate::{
         SmallVec,
         Vec, //
     },
+    bucket::Buckets,
     field::TaskNumber,
     limits::OPERATORS_MAX,
     tracing_map::SHORT_KEY_WORDS, //
@@ -213,16 +214,24 @@ impl Program {
 
             let operand = Operand::of_field(&self.in_one_list(field));
 
-            // Where it is no word of a key, only an expression computes it.
-            return match operand.has_parts() {
-                false => Ok(operand),
-                true => {
-                    let start = self.plan.steps.len();
-                    let op = StepOp::Load;
+            let start = self.plan.steps.len();
+            let first = Step {
+                op: StepOp::Load,
+                operand,
+            };
 
-                    self.plan.steps.push(Step { op, operand })?;
+            return match field.buckets() {
+                Some(Buckets::SignedWidth(width)) => {
+                    self.plan.steps.push(first)?;
+                    self.push_step(StepOp::SignedMultiple, Operand::constant(width.get()))?;
                     self.lowered(start)
                 }
+                // Where it is no word of a key, only an expression computes it.
+                _ if operand.has_parts() => {
+                    self.plan.steps.push(first)?;
+                    self.lowered(start)
+                }
+                _ => Ok(operand),
             };
         };
         let mut code_in_one_list = Vec::new();

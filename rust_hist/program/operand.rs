@@ -17,6 +17,7 @@ use crate::{
     bucket::{
         ceil_log2,
         part_of,
+        Buckets,
         Scale, //
     },
     sync::HAS_JUMP_TABLES, //
@@ -36,7 +37,6 @@ use super::{
     Field,
     Insn,
     Load,
-    Modifier,
     Op, //
 };
 
@@ -62,8 +62,8 @@ pub(super) struct Operand {
     shift: u8,
     /// The steps of the expression.
     pub(super) code: Code,
-    /// Of the reciprocal of what it is divided by: its magic number. The mask of a [`Source::Text`]; the scale of `.log2=N`,
-    /// see [`Operand::scale_of`].
+    /// Of the reciprocal of what it is divided by: its magic number. The mask of a [`Source::Text`]. Of a [`PostOp::Log2`]
+    /// [`POWERS`], or how much coarser than the finest one the scale is, with [`SIGNED`] for a signed number.
     magic: u64,
     /// By what it is multiplied.
     factor: u64,
@@ -91,7 +91,8 @@ pub(super) enum Source {
     Ref,
     /// The number that [`StepOp::Save`] has saved.
     Saved,
-    /// An expression of simple numbers that have no parts, without [`StepOp::Save`] and [`StepOp::DivInto`].
+    /// An expression of simple numbers that have no parts, without [`StepOp::Save`] and without
+    /// [rare](StepOp::is_rare) steps.
     Steps,
     /// Any other expression.
     AnySteps,
@@ -130,7 +131,7 @@ enum Then {
 /// The factor that makes a number negative.
 const MINUS: u64 = u64::MAX;
 
-// Of [`Operand::scale_of`]: a bit that is no matter for a shift, and what is no scale.
+// Of the scale of a [`PostOp::Log2`]: a bit that is no matter for a shift, and what is no scale.
 const SIGNED: u64 = 1 << 8;
 const POWERS: u64 = 1 << 9;
 
@@ -175,6 +176,8 @@ pub(super) enum StepOp {
     SubFrom,
     /// The operand divided by the accumulator.
     DivInto,
+    /// The largest multiple of the operand that is not above the accumulator, of signed numbers.
+    SignedMultiple,
 }
 
 impl Operand {
@@ -210,21 +213,34 @@ impl Operand {
             | Op::StackField { .. } => Self::default(),
         };
 
-        match (field.modifier, operand.as_constant()) {
-            (Modifier::Log2(scale), Some(value)) => Self::constant(scale.word(value, field.signed)),
-            (Modifier::Log2(scale), None) => Self {
-                magic: Self::scale_of(field, scale),
+        match (field.buckets(), operand.as_constant()) {
+            (Some(Buckets::Log2(scale)), Some(value)) => {
+                Self::constant(scale.word(value, field.signed))
+            }
+            (Some(Buckets::Log2(Scale::POWERS)), None) => Self {
+                magic: POWERS,
                 ..operand.with(PostOp::Log2)
             },
-            (Modifier::Buckets(width), _) => operand
+            (Some(Buckets::Log2(scale)), None) => operand.in_parts(scale, field.signed),
+            (Some(Buckets::SignedPowers), _) => operand.in_parts(Scale::POWERS, true),
+            (Some(Buckets::Width(width)), _) => operand
                 .then(Then::Divide(width.get()))
                 .and_then(|number| number.then(Then::Linear(width.get(), 0)))
                 .unwrap_or(operand),
-            _ => operand,
+            // A step of its own follows.
+            (Some(Buckets::SignedWidth(_)) | None, _) => operand,
         }
     }
 
-    fn constant(value: u64) -> Self {
+    /// The bucket of this number, of a `signed` one with its sign.
+    fn in_parts(self, scale: Scale, signed: bool) -> Self {
+        Self {
+            magic: u64::from(scale.coarser()) | if signed { SIGNED } else { 0 },
+            ..self.with(PostOp::Log2)
+        }
+    }
+
+    pub(super) fn constant(value: u64) -> Self {
         Self {
             add: value,
             ..Self::default()
@@ -346,7 +362,7 @@ impl Operand {
             }
         }
         let are_simple = steps.iter().all(|Step { op, operand }| {
-            *op != StepOp::DivInto && operand.is_simple() && !operand.has_parts()
+            !op.is_rare() && operand.is_simple() && !operand.has_parts()
         });
         // What is done with a number has no place beside what is done with all.
         let first = steps
@@ -428,16 +444,6 @@ impl Operand {
     /// Whether it becomes a bucket of `.log2=N`, which only few paths do by themselves.
     pub(super) fn has_parts(&self) -> bool {
         self.post == PostOp::Log2 && self.magic != POWERS
-    }
-
-    /// What the `magic` of a [`PostOp::Log2`] says: [`POWERS`], or how much coarser than the finest one the scale is, with
-    /// [`SIGNED`] for a signed number.
-    fn scale_of(field: &Field, scale: Scale) -> u64 {
-        match (scale, field.signed) {
-            (Scale::POWERS, _) => POWERS,
-            (_, false) => scale.coarser().into(),
-            (_, true) => u64::from(scale.coarser()) | SIGNED,
-        }
     }
 
     /// Its value, if it [is simple](Operand::is_simple), or such a number less one of `refs`. What is not in the record
@@ -579,8 +585,14 @@ impl StepOp {
             Self::SubFrom => Some(Then::Linear(MINUS, constant)),
             Self::Mul => Some(Then::Linear(constant, 0)),
             Self::Div => Some(Then::Divide(constant)),
-            Self::Load | Self::Save | Self::DivInto => None,
+            Self::Load | Self::Save | Self::DivInto | Self::SignedMultiple => None,
         }
+    }
+
+    /// Whether it takes more registers than the others, for which all hits of a path would pay: [`Source::Steps`] are
+    /// without it.
+    fn is_rare(self) -> bool {
+        matches!(self, Self::DivInto | Self::SignedMultiple)
     }
 
     /// The same with operand and accumulator exchanged.

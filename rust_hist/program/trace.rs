@@ -317,9 +317,7 @@ fn shown(type_name: &[u8]) -> &[u8] {
 impl Field {
     /// Returns whether it is a signed number: buckets of C are not.
     pub(super) fn may_be_negative(&self) -> bool {
-        let words = self.modifier.buckets();
-
-        self.signed && words.is_none_or(Buckets::has_signed_words)
+        self.signed && self.buckets().is_none_or(Buckets::has_signed_words)
     }
 }
 

@@ -69,7 +69,7 @@ impl<'a> Fold<'a> {
             quantiles: program.quantiles(),
             at: key.first_word(),
             key_words: program.key_words(),
-            buckets: key.field().modifier().buckets()?,
+            buckets: key.field().buckets()?,
             merge: program.merge(),
         })
     }
@@ -223,7 +223,11 @@ impl<'a> Fold<'a> {
                 out.write_bytes(error_of(scale))?;
                 out.write_bytes(b" % above")?;
             }
-            Buckets::Width(width) => {
+            Buckets::SignedPowers => {
+                out.write_bytes(error_of(Scale::POWERS))?;
+                out.write_bytes(b" % above")?;
+            }
+            Buckets::Width(width) | Buckets::SignedWidth(width) => {
                 out.write_bytes(decimal(width.get().saturating_sub(1)).as_bytes())?;
                 out.write_bytes(b" above")?;
             }

@@ -376,8 +376,12 @@ impl<S: Symbols> Json<'_, S> {
                 }
                 out.write_bytes(b"}")
             }
-            (_, modifier) => match modifier.buckets() {
-                Some(buckets) => bounds(buckets.index(v), buckets.bounds(v), out),
+            _ => match field.buckets() {
+                Some(buckets) => {
+                    let numbers = buckets.numbers(v, field.is_signed());
+
+                    bounds(buckets.index(v), numbers, out)
+                }
                 None => number(v, field, out),
             },
         }

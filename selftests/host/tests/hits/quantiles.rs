@@ -222,13 +222,9 @@ fn quantiles_are_those_of_the_sorted_list() {
 
 #[test]
 fn quantiles_of_powers_and_widths_are_those_of_the_sorted_list() {
-    let shapes = shapes();
-    // Negative numbers are large ones to these two.
-    let positive = shapes.split_last().expect("seven").1;
-
-    check("log2", positive, |exact| exact.max(1));
-    check("buckets=100", positive, |_| 99);
-    check("buckets=1", positive, |_| 0);
+    check("log2", &shapes(), |exact| exact.abs().max(1));
+    check("buckets=100", &shapes(), |_| 99);
+    check("buckets=1", &shapes(), |_| 0);
 }
 
 /// Everything as it is shown.
@@ -292,7 +288,7 @@ fn rows_without_the_folded_key_with_quantiles() {
         "\
 { }  prev_prio:         21  prev_state.p25:          1
     Groups: 1
-    Quantiles: shown values are upper bounds, at most 100 % above, or 1 for 0
+    Quantiles: shown values are upper bounds, at most 100 % above
 "
     );
 }
@@ -316,6 +312,32 @@ fn negative_quantiles() {
         .map(|line| line.rsplit(':').next().unwrap_or(""))
         .collect::<Vec<_>>(),
         ["      -1167", "         -7", "          9"]
+    );
+}
+
+/// C takes a negative number for the large one that has its bits, and does not have quantiles.
+#[test]
+fn quantiles_of_powers_and_widths_have_the_sign_of_their_field() {
+    let numbers = vec![-1001, -9, -9, -9, 5, 5, 5, 4000];
+    let quantiles = |text: &str| groups(text, &[("a", numbers.clone())])[0].3.clone();
+
+    assert_eq!(
+        quantiles("keys=next_comm,prev_state.buckets=1000:vals=prev_prio:quantiles(25,50,99)"),
+        [(-1000, -1), (-1000, -1), (4000, 4999)]
+    );
+    assert_eq!(
+        quantiles("keys=next_comm,prev_state.log2:vals=prev_prio:quantiles(25,50,99)"),
+        [(-16, -9), (-16, -9), (2049, 4096)]
+    );
+    assert_eq!(
+        shown(
+            "keys=prev_state.buckets=1000:quantiles(1,25,99)",
+            &[("a", numbers.clone())],
+            0
+        )
+        .lines()
+        .next(),
+        Some("{ } hitcount:          8  prev_state.p1:      -1001  prev_state.p25:         -1  prev_state.p99:       4999")
     );
 }
 
@@ -358,10 +380,13 @@ proptest! {
     fn any_quantile_of_any_numbers(
         numbers in prop::collection::vec((any::<i64>(), 0u32..64).prop_map(|(n, shift)| n >> shift), 1..60),
         units in 1u64..=100_000,
-        n in 1u8..=6,
+        key in prop_oneof![
+            (0u8..=6).prop_map(|n| format!("log2={n}")),
+            (any::<u64>(), 0u32..64).prop_map(|(n, shift)| format!("buckets={}", (n >> shift).max(1))),
+        ],
     ) {
         let text = format!(
-            "keys=next_comm,prev_state.log2={n}:vals=prev_prio:quantiles({}.{:03})",
+            "keys=next_comm,prev_state.{key}:vals=prev_prio:quantiles({}.{:03})",
             units / 1000,
             units % 1000
         );

@@ -395,6 +395,61 @@ fn intervals_have_their_bounds() {
     }
 }
 
+/// The rows are those of C, which aligns the bits of a negative number.
+#[test]
+fn intervals_of_signed_fields_have_their_sign() {
+    let key = |key: &str, word: u64| {
+        let line = row(&ZOO, &format!("keys={key}"), &[word], &[], &[1]);
+        let line: Value = serde_json::from_str(&line).expect("JSON");
+        let side = |name| wide(&line["k"][0][name]).expect("a number");
+
+        (side("lo"), side("hi"))
+    };
+    let (min, max) = (i64::MIN.into(), i64::MAX.into());
+
+    for (word, bounds) in [
+        (0, (0, 999)),
+        (4000, (4000, 4999)),
+        (18_446_744_073_709_551_000, (-616, -1)),
+        (18_446_744_073_709_550_000, (-1616, -617)),
+        // Both the largest numbers and the smallest ones.
+        (9_223_372_036_854_775_000, (min, max)),
+    ] {
+        assert_eq!(key("s64.buckets=1000", word), bounds);
+    }
+    for (word, bounds) in [
+        (0, (0, 1)),
+        (4, (9, 16)),
+        (63, (min, max)),
+        (64, (-i128::from(i64::MAX), -1)),
+    ] {
+        assert_eq!(key("s32.log2", word), bounds);
+        assert_eq!(key("s8.log2", word), bounds);
+    }
+    assert_eq!(key("u64.log2", 64), ((1 << 63) + 1, u64::MAX.into()));
+
+    // Quantiles align the numbers themselves, and so do the rows before them.
+    for (word, bounds) in [
+        (0, (0, 999)),
+        (4000, (4000, 4999)),
+        (-1000, (-1000, -1)),
+        (-2000, (-2000, -1001)),
+        (i64::MAX - 807, (max - 807, max)),
+        (i64::MIN, (min, min + 807)),
+    ] {
+        assert_eq!(key("s64.buckets=1000:quantiles(50)", word as u64), bounds);
+    }
+    for (word, bounds) in [
+        (0, (0, 0)),
+        (1, (1, 1)),
+        (5, (9, 16)),
+        (-1, (-1, -1)),
+        (-5, (-16, -9)),
+    ] {
+        assert_eq!(key("s64.log2:quantiles(50)", word as u64), bounds);
+    }
+}
+
 #[test]
 fn differences_of_time_stamps_have_a_unit() {
     let columns = |expr: &str, clock_in_ns| {
