@@ -15,9 +15,9 @@ use core::num::NonZeroU32;
 /// One call of so many is timed.
 pub const EVERY: u64 = 128;
 
-/// A call that takes longer, in ns, was interrupted by something else, an interrupt or the machine's host, and its time
-/// is not that of the hit: it is none of the samples.
-pub const LONGEST: u64 = 1_000_000;
+/// A call that takes longer, in ns, is counted as one of this time: most such calls were interrupted by something else, an
+/// interrupt or the machine's host.
+const LONGEST: u64 = 1_000_000;
 
 /// A window that is shorter, in ns, is not judged yet.
 const SHORTEST: u64 = 500_000_000;
@@ -82,6 +82,20 @@ pub struct Cost {
 }
 
 impl Cost {
+    /// Returns what a timed call that took `ns` adds to [`Cost::ns`]: at most a millisecond.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use rust_hist::overhead::Cost;
+    ///
+    /// assert_eq!(Cost::sample(700), 700);
+    /// assert_eq!(Cost::sample(20_000_000), 1_000_000);
+    /// ```
+    pub fn sample(ns: u64) -> u64 {
+        ns.min(LONGEST)
+    }
+
     /// Returns what was added since `before`.
     pub fn since(&self, before: &Self) -> Self {
         // A reader may miss the last call of one that is just being timed, and find it the next time.

@@ -14,8 +14,7 @@ use super::{
 use crate::{
     overhead::{
         Cost,
-        EVERY,
-        LONGEST, //
+        EVERY, //
     },
     sync::{
         Atomic,
@@ -32,12 +31,11 @@ const STEP: u32 = 1 << STEP_BITS;
 const STEP_BITS: u32 = u32::BITS - EVERY.ilog2();
 
 /// The words of a CPU.
-type Words = [Atomic<u64>; 4];
+type Words = [Atomic<u64>; 3];
 
-/// How many calls had a carry, how many of these are samples, and the ns of the latter.
-const CARRIES: usize = 1;
-const SAMPLES: usize = 2;
-const TIME: usize = 3;
+/// How many calls had a carry, each of which was timed, and their ns.
+const SAMPLES: usize = 1;
+const TIME: usize = 2;
 
 /// The words of one trigger. Each CPU writes its own, by instructions that no interrupt divides.
 pub(crate) struct Meter(PerCpu<Words>);
@@ -62,11 +60,8 @@ impl Meter {
     ///
     /// Context: any, NMI included.
     pub(super) fn add(&self, ns: u64) {
-        self.add_to::<CARRIES>(1);
-        if ns <= LONGEST {
-            self.add_to::<SAMPLES>(1);
-            self.add_to::<TIME>(ns);
-        }
+        self.add_to::<SAMPLES>(1);
+        self.add_to::<TIME>(Cost::sample(ns));
     }
 
     /// Adds to a word of this CPU.
@@ -78,13 +73,13 @@ impl Meter {
 
     /// What all calls have cost. Exact once they are complete.
     pub(crate) fn cost(&self) -> Cost {
-        let costs = self.0.all().map(|[steps, carries, samples, ns]| {
+        let costs = self.0.all().map(|[steps, samples, ns]| {
             // ORDERING: sums that stand for themselves, here and below.
             let steps = (steps.load(Relaxed) >> STEP_BITS) & (EVERY - 1);
-            let carries = carries.load(Relaxed).wrapping_mul(EVERY);
+            let samples = samples.load(Relaxed);
             Cost {
-                calls: carries.wrapping_add(steps),
-                samples: samples.load(Relaxed),
+                calls: samples.wrapping_mul(EVERY).wrapping_add(steps),
+                samples,
                 ns: ns.load(Relaxed),
             }
         });

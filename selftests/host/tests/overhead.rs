@@ -128,6 +128,26 @@ fn a_short_window_goes_on() {
     ));
 }
 
+/// a call that was interrupted counts as a long one and not as all of that time, and hits that each take as long are
+/// not overlooked.
+#[test]
+fn calls_above_a_millisecond_are_too_much() {
+    let timed = |times: &[u64]| {
+        let ns = times.iter().map(|ns| Cost::sample(*ns)).sum();
+
+        cost(times.len() as u64 * EVERY, times.len() as u64, ns)
+    };
+    let is_over = |cost| Window::new(0, Cost::default()).end(budget(10_000), &cost, SECOND, 1);
+
+    assert_eq!(timed(&[3 * SECOND, 1, 999_999, 1_000_001]).ns, 3_000_000);
+    // 20 % of a CPU for each.
+    assert!(is_over(timed(&[SECOND / 640; 2])));
+    // One of 128 was interrupted for a tenth of a second.
+    let mut times = [1000; 128];
+    times[0] = SECOND / 10;
+    assert_eq!(timed(&times).spent(), (127_000 + 1_000_000) * EVERY);
+}
+
 #[test]
 fn what_was_before_a_window_is_not_in_it() {
     let storm = cost(6_400_000, 100_000, 5_000_000);
