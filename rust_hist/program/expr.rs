@@ -822,7 +822,14 @@ fn is_generic(kind: FieldKind) -> bool {
     matches!(kind, FieldKind::Cpu | FieldKind::Comm | FieldKind::Stack)
 }
 
+/// Returns whether what is in the record is not the value, but the place and the length of an array.
+fn is_place(type_name: &[u8]) -> bool {
+    type_name.starts_with(b"__data_loc ") || type_name.starts_with(b"__rel_loc ")
+}
+
 /// Returns where a hit takes a field from and the kind of its value; `None` if its type is not supported.
+///
+/// PARITY: `select_value_fn()` takes the place of an array for a number of 4 bytes.
 fn read_op(desc: &FieldDesc<'_>) -> Option<(Op, Kind)> {
     let offset = desc.offset;
 
@@ -839,6 +846,7 @@ fn read_op(desc: &FieldDesc<'_>) -> Option<(Op, Kind)> {
         FieldKind::DynString => (Op::DynString { offset }, Kind::String),
         FieldKind::RelDynString => (Op::RelDynString { offset }, Kind::String),
         FieldKind::Function => return None,
+        FieldKind::Other if is_place(desc.type_name) => return None,
         FieldKind::Other | FieldKind::PtrString | FieldKind::Cpu => {
             let load = match (desc.size, desc.signed) {
                 (1, false) => Load::U8,

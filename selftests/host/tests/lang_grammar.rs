@@ -953,9 +953,19 @@ fn carets_count_the_prefix() {
     assert_eq!(refusal.entry().map(|e| e.at), Some(6));
 }
 
+/// B-31: the place of an array is not its value.
 #[test]
 fn h_cmd_38_what_no_column_holds() {
-    for name in ["odd", "func", "func.log2", "odd.log2", "odd.sym"] {
+    for name in [
+        "odd",
+        "func",
+        "func.log2",
+        "odd.log2",
+        "odd.sym",
+        "cpumask",
+        "numbers",
+        "numbers.hex",
+    ] {
         for text in ["keys=^", "keys=u8:vals=^", "keys=u8:x=^", "keys=u8+^"] {
             explains(
                 &ZOO,
