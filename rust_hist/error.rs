@@ -238,6 +238,8 @@ kinds_with_texts! {
     NoneToRemove: c"No such trigger, the event has none",
     /// A reference may never find an entry. The command succeeds.
     NeverFound: c"Warning: the variable may never be found, its keys are of other types or sizes",
+    /// A negative number is divided, is a divisor, or is tracked by `onmax()`. The command succeeds.
+    SignLost: c"Warning: a negative number counts as a large one here, as in C",
 }
 
 /// The errno of a refusal, positive as in `errno.h`.

@@ -231,9 +231,13 @@ impl<'a> Request<'a> {
             program.join(&first.data().definition.program);
         }
         let warning = self.never_found(&program, names.tables());
+        let signed = program.loses_sign();
         self.put(program, names, namesake)?;
         if let Some((at, keys)) = warning {
             self.log.note(ErrKind::NeverFound, keys.as_bytes(), at);
+        }
+        if let Some(at) = signed {
+            self.log.note(ErrKind::SignLost, b"", at.saturating_add(1));
         }
         Ok(())
     }

@@ -45,7 +45,8 @@ use crate::{
             Split, //
         },
         Span, //
-    }, //
+    },
+    tracing_map::When, //
 };
 
 use super::{
@@ -54,6 +55,7 @@ use super::{
         Own,
         TextBuf, //
     },
+    operand::start_of_last,
     resolver::{
         ForeignVar,
         LookupError,
@@ -748,6 +750,63 @@ impl Program {
 
         self.refs.push(reference)?;
         Ok(Some((index, reference.field)))
+    }
+}
+
+impl Program {
+    /// Returns the index in the text of the first number that may be negative and is taken for an unsigned one, as in C:
+    /// an operand of a division, or the variable of an `onmax()`. `None` if there is none.
+    pub fn loses_sign(&self) -> Option<usize> {
+        let keys = self.keys().iter().map(|key| &key.field);
+        let vars = self.vars().iter().map(|var| &var.field);
+        let mut fields = vars.chain(keys).chain(self.vals());
+        let divided = fields.find_map(|field| match field.op {
+            Op::Expr(code) => signed_in(code.of(&self.code)).err(),
+            _ => None,
+        });
+
+        divided.or_else(|| {
+            self.actions()
+                .iter()
+                .find_map(|action| match action.handler {
+                    Handler::Track {
+                        arg,
+                        var,
+                        when: When::Larger,
+                    } => {
+                        let var = self.vars().get(usize::from(var))?;
+
+                        var.field.may_be_negative().then_some(arg.start)
+                    }
+                    _ => None,
+                })
+        })
+    }
+}
+
+/// Returns the index in the text of a number that may be negative and of which the result of `code` is made, if there is
+/// one; or as the error that of one which is divided, or a divisor.
+fn signed_in(code: &[Insn]) -> Result<Option<usize>, usize> {
+    let Some((insn, operands)) = code.split_last() else {
+        return Ok(None);
+    };
+
+    match insn {
+        Insn::Push(field) => Ok(match field.name {
+            Name::Text(name) if field.may_be_negative() => Some(name.start),
+            _ => None,
+        }),
+        Insn::Neg => signed_in(operands),
+        Insn::Add | Insn::Sub | Insn::Mul | Insn::Div => {
+            let at = start_of_last(operands);
+            let (left, right) = operands.split_at_checked(at).unwrap_or_default();
+            let signed = signed_in(left)?.or(signed_in(right)?);
+
+            match (insn, signed) {
+                (Insn::Div, Some(at)) => Err(at),
+                _ => Ok(signed),
+            }
+        }
     }
 }
 

@@ -385,10 +385,11 @@ impl Program {
 
     /// Returns whether a hit of this program can find an entry of `source`: the first keys of this program
     /// are of the same kinds and at the same offsets as those of `source`. Numbers of all sizes are of one
-    /// kind; a string may be longer than that of `source`.
+    /// kind, buckets of another one; a string may be longer than that of `source`.
     pub fn can_find(&self, source: &Program) -> bool {
         let fits = |(own, other): (&Key, &Key)| {
             own.field.kind == other.field.kind
+                && own.field.buckets() == other.field.buckets()
                 && own.offset == other.offset
                 && own.size >= other.size
         };

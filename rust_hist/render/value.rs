@@ -37,7 +37,9 @@ const NO_BAR: &[u8; 20] = b"             [ERROR]";
 /// The total and the maximum of one column, for percentages and bars.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct ColumnStats {
+    /// The total, and how often that has exceeded 64 bits.
     total: u64,
+    carries: u64,
     max: u64,
 }
 
@@ -71,7 +73,10 @@ impl Stats {
                     // They have no shares.
                     Column::Made(_) | Column::Key { .. } => continue,
                 };
-                stat.total = stat.total.wrapping_add(v);
+                let (total, carry) = stat.total.overflowing_add(v);
+
+                stat.total = total;
+                stat.carries = stat.carries.wrapping_add(carry.into());
                 stat.max = stat.max.max(v);
             }
         }
@@ -105,9 +110,18 @@ fn hundredths(v: u64, whole: u64) -> Option<u32> {
     }
 }
 
-/// Writes the share of `v` in percent.
-fn percent<W: Out>(v: u64, total: u64, out: &mut W) -> fmt::Result {
-    let Some(part) = hundredths(v, total) else {
+/// Writes the share of `v` in percent; `carries` says how often the total has exceeded 64 bits.
+///
+/// PARITY: the total of C wraps around, as it has to where sums are negative.
+fn percent<W: Out>(v: u64, total: u64, carries: u64, out: &mut W) -> fmt::Result {
+    // OVERFLOW: zeros of 64 bits.
+    let above = u64::BITS.wrapping_sub(carries.leading_zeros());
+    // Both lose the bits that the total has above 64: less than half of them, as there are less than 2^32 rows.
+    let total = match above {
+        0 => total,
+        _ => total.wrapping_shr(above) | carries.rotate_right(above),
+    };
+    let Some(part) = hundredths(v.wrapping_shr(above), total) else {
         return out.write_bytes(b"[ERROR]");
     };
 
@@ -205,7 +219,12 @@ impl<S: Symbols> Renderer<'_, S> {
         match field.modifier() {
             Modifier::Percent => {
                 out.write_bytes(b" (%):")?;
-                percent(v, column.total, out)
+                let carries = match field.is_signed() {
+                    true => 0,
+                    false => column.carries,
+                };
+
+                percent(v, column.total, carries, out)
             }
             Modifier::Graph => {
                 out.write_bytes(b": ")?;

@@ -29,6 +29,38 @@ use rust_hist::{
     }, //
 };
 
+/// H-EXP-09, H-ACT-03: whoever divides a number that may be negative, or tracks the largest one, is told that C has no sign
+/// there. A caret stands where the number is.
+#[test]
+fn where_the_sign_is_lost() {
+    for text in [
+        "keys=^s32/2",
+        "keys=s64:vals=100/^s8",
+        "keys=s64:x=u8/^s16",
+        "keys=s64:x=s16+u8/u8*2,y=^s16*3/u8",
+        "keys=s64:x=-(^s16/2)",
+        "keys=u8:x=s32:onmax(^$x).save(u8)",
+        "keys=u8:x=s32-u8,y=u8:onmax($y).save(u8):onmax(^$x).snapshot()",
+    ] {
+        let program = world().compile(&text.replace('^', "")).expect(text);
+
+        assert_eq!(program.loses_sign(), text.find('^'), "{text}");
+    }
+    for text in [
+        "keys=s32:vals=s64",
+        "keys=s32*2-s16",
+        "keys=u32/2:vals=u64/u8",
+        "keys=s32:x=u8/2-s16",
+        "keys=s32:x=s32.log2/2",
+        "keys=s32:x=u8:onmax($x).save(s32)",
+        "keys=u8:x=s32:onchange($x).save(u8):onover($x,5).snapshot()",
+    ] {
+        let program = world().compile(text).expect(text);
+
+        assert_eq!(program.loses_sign(), None, "{text}");
+    }
+}
+
 #[test]
 fn h_exp_01_to_06_operators() {
     let mut world = world();

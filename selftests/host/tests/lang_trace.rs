@@ -500,6 +500,10 @@ fn h_key_10_which_keys_can_find_which() {
         ("next_pid", "next_comm", false),
         ("next_pid", "common_stacktrace", false),
         ("next_comm,next_pid", "next_pid,next_comm", false),
+        ("next_prio.log2", "prev_prio", false),
+        ("next_prio", "prev_prio.log2", false),
+        ("next_prio.buckets=5", "prev_prio.buckets=6", false),
+        ("next_prio.buckets=5", "prev_prio.buckets=5", true),
     ] {
         let found = keys(&SWITCH, own).can_find(&keys(&SWITCH, source));
 

@@ -530,14 +530,28 @@ fn percentages() {
         percent(&[1 << 62, 1 << 62]),
         ["  bytes_req (%):  50.00", "  bytes_req (%):  50.00"]
     );
-    // A total that wrapped to 0, and one that wrapped to less than a hundredth of a percent can tell.
+    // H-OUT-09: a total above 64 bits.
     assert_eq!(
         percent(&[u64::MAX, 1]),
-        ["  bytes_req (%):[ERROR]", "  bytes_req (%):[ERROR]"]
+        ["  bytes_req (%): 100.00", "  bytes_req (%):   0.00"]
     );
     assert_eq!(
-        percent(&[u64::MAX, 501]),
-        ["  bytes_req (%):[ERROR]", "  bytes_req (%): 100.20"]
+        percent(&[u64::MAX, u64::MAX, u64::MAX / 2, 1 << 62, 1 << 62]),
+        [
+            "  bytes_req (%):  33.33",
+            "  bytes_req (%):  33.33",
+            "  bytes_req (%):  16.66",
+            "  bytes_req (%):   8.33",
+            "  bytes_req (%):   8.33",
+        ]
+    );
+    // That of a signed field is 5.
+    assert_eq!(
+        column(
+            "keys=ptr:vals=node.percent:sort=ptr",
+            &[10, 5u64.wrapping_neg()]
+        ),
+        ["  node (%): 200.00", "  node (%):[ERROR]"]
     );
 }
 
