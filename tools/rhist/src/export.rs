@@ -48,6 +48,19 @@ impl Points {
         }
     }
 
+    /// The hits by these upper ends of buckets, which are in ascending order and ends of intervals. What is above the last
+    /// one is in none.
+    pub fn bounds_in(&self, ends: &[Number]) -> Vec<(Number, u64)> {
+        let mut bounds: Vec<(Number, u64)> = ends.iter().map(|&end| (end, 0)).collect();
+        for (slot, &hits) in &self.slots {
+            let place = ends.partition_point(|&end| end < slot.bucket.hi);
+            if let Some((_, count)) = bounds.get_mut(place) {
+                *count = count.wrapping_add(hits);
+            }
+        }
+        bounds
+    }
+
     /// Upper ends of buckets, in ascending order, each with the hits above the end before it. The lower end of each
     /// interval is among them, so that nobody takes it for wider than it is.
     pub fn bounds(&self) -> Vec<(Number, u64)> {
@@ -108,12 +121,15 @@ impl Set {
             losses: table.account.losses.map(|_| Losses::default()),
             ..Account::default()
         };
+        let keys: Vec<(usize, String)> = keys.collect();
+        // Without labels there is one series, also before the first hit.
+        let only = keys.is_empty().then(Default::default);
         Self {
             number,
-            series: BTreeMap::new(),
+            series: only.into_iter().collect(),
             overflow: None,
             times: (begin, begin),
-            keys: keys.collect(),
+            keys,
             head,
         }
     }
@@ -352,29 +368,19 @@ pub struct Exponential {
 }
 
 impl Exponential {
-    /// Puts each interval where `index` says: it gets the index that the kernel gave and the largest magnitude.
-    pub fn of(scale: u8, slots: &BTreeMap<Slot, u64>, index: impl Fn(i64, u64) -> i64) -> Self {
+    /// Puts each interval where `index` says by the index that the kernel gave.
+    pub fn of(scale: u8, slots: &BTreeMap<Slot, u64>, index: impl Fn(i64) -> i64) -> Self {
         let mut all = Self {
             threshold: u64::from(scale == 0),
             ..Self::default()
         };
         for (slot, &hits) in slots {
             let given = |place: Number| i64::try_from(place).unwrap_or(i64::MAX);
-            let magnitude =
-                |number: Number| u64::try_from(number.unsigned_abs()).unwrap_or(u64::MAX);
             match slot.place {
                 -1 => all.zero += hits,
                 0 if scale == 0 => all.zero += hits,
-                place @ 0.. => {
-                    *all.positive
-                        .entry(index(given(place), magnitude(slot.bucket.hi)))
-                        .or_default() += hits
-                }
-                place => {
-                    *all.negative
-                        .entry(index(given(-2 - place), magnitude(slot.bucket.lo)))
-                        .or_default() += hits
-                }
+                place @ 0.. => *all.positive.entry(index(given(place))).or_default() += hits,
+                place => *all.negative.entry(index(given(-2 - place))).or_default() += hits,
             }
         }
         all

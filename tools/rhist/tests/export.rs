@@ -24,7 +24,7 @@ use proptest::prelude::*;
 use prost::Message;
 
 use rhist::export::otlp::{self, Origin, Sender};
-use rhist::export::prometheus::{upper_end, Format, Shared};
+use rhist::export::prometheus::{upper_end, Format, Le, Shared};
 use rhist::export::{Metrics, Questions};
 use rhist::model::Table;
 use rhist::parse::json;
@@ -168,8 +168,8 @@ fn native(histogram: &Histogram) -> BTreeMap<i64, u64> {
     indices
 }
 
-fn exposed(tables: &[Table], with_native: bool) -> Shared {
-    let shared = Shared::new(Questions::new(100), with_native);
+fn exposed(tables: &[Table], le: Le) -> Shared {
+    let shared = Shared::new(Questions::new(100), le);
     for table in tables {
         shared
             .with(|exposed| exposed.questions.of("runq").add(table).map(|_| ()))
@@ -223,7 +223,7 @@ proptest! {
     /// Native histograms of numbers without unit have the indices of the kernel.
     #[test]
     fn native_buckets_are_exact(numbers in prop::collection::vec(any_number(), 1..60), scale in 0u8..7) {
-        let shared = exposed(&[table(scale, None, &numbers)], true);
+        let shared = exposed(&[table(scale, None, &numbers)], Le::Powers);
         let histogram = histogram(&decoded(&shared.encode(Format::Protobuf).unwrap()));
         let (zero, indices) = counted(scale, &numbers);
         prop_assert_eq!(histogram.schema, i32::from(scale));
@@ -233,31 +233,35 @@ proptest! {
         prop_assert_eq!(native(&histogram), indices);
     }
 
-    /// Those of seconds are coarser by 2, and a number is at most one interval below the bucket that it is in.
+    /// Those of seconds are as many as were counted, and all their bounds are off by the same factor: at most half a bucket.
     #[test]
-    fn native_buckets_of_seconds_are_within_the_bound(number in any_number(), scale in 0u8..7, us in any::<bool>()) {
+    fn native_buckets_of_seconds_are_within_the_bound(
+        numbers in prop::collection::vec(any_number(), 1..60), scale in 0u8..7, us in any::<bool>(),
+    ) {
         let (unit, divisor) = if us { ("us", 1e6) } else { ("ns", 1e9) };
-        let shared = exposed(&[table(scale, Some(unit), &[number])], true);
+        let shared = exposed(&[table(scale, Some(unit), &numbers)], Le::Powers);
         let histogram = histogram(&decoded(&shared.encode(Format::Protobuf).unwrap()));
-        prop_assert_eq!(histogram.schema, i32::from(scale) - 2);
-        let seconds = number as f64 / divisor;
+        prop_assert_eq!(histogram.schema, i32::from(scale));
+        let (zero, indices) = counted(scale, &numbers);
+        prop_assert_eq!(histogram.zero_count, zero);
         let buckets = native(&histogram);
-        if number == 0 || number == 1 && scale == 0 {
-            prop_assert_eq!(histogram.zero_count, 1);
-            prop_assert!(seconds <= histogram.zero_threshold);
-            return Ok(());
+        prop_assert_eq!(buckets.values().collect::<Vec<_>>(), indices.values().collect::<Vec<_>>());
+        let half = (0.5 / f64::from(1u32 << scale)).exp2() * (1.0 + 1e-9);
+        for (&given, &index) in buckets.keys().zip(indices.keys()) {
+            let end = upper_end(scale.into(), index) / divisor;
+            let off = upper_end(histogram.schema, given) / end;
+            prop_assert!(off < half && off > 1.0 / half, "{} of {}", off, half);
         }
-        let (&index, &hits) = buckets.first_key_value().unwrap();
-        prop_assert_eq!((buckets.len(), hits), (1, 1));
-        let interval = (1.0 / f64::from(1u32 << scale)).exp2();
-        prop_assert!(seconds <= upper_end(histogram.schema, index) * (1.0 + 1e-12));
-        prop_assert!(seconds * interval > upper_end(histogram.schema, index - 1) * (1.0 - 1e-12));
+        // The bucket of 0 is below the others.
+        let below = buckets.keys().next().map_or(f64::INFINITY, |&first| upper_end(histogram.schema, first - 1));
+        prop_assert!(histogram.zero_threshold <= below);
+        prop_assert_eq!(histogram.zero_threshold > 0.0, scale == 0);
     }
 
-    /// Classic buckets: at each bound exactly the hits up to it; what is not there between two bounds is not there.
+    /// Fine classic buckets: at each bound exactly the hits up to it; what is not there between two bounds is not there.
     #[test]
     fn classic_buckets_are_exact(numbers in prop::collection::vec(0u64..1 << 40, 1..60), scale in 0u8..7) {
-        let shared = exposed(&[table(scale, Some("ns"), &numbers)], false);
+        let shared = exposed(&[table(scale, Some("ns"), &numbers)], Le::Fine);
         let mut all = None;
         let mut before = 0.0;
         for line in text(&shared, Format::OpenMetrics).lines() {
@@ -279,6 +283,183 @@ proptest! {
     }
 }
 
+/// The buckets of a metric in a scrape: the hits up to each bound, in ascending order, of each series by its labels.
+fn classic(said: &str, metric: &str) -> BTreeMap<String, Vec<(f64, u64)>> {
+    let mut series: BTreeMap<String, Vec<(f64, u64)>> = BTreeMap::new();
+    let begin = format!("{metric}_bucket{{le=\"");
+    for line in said.lines() {
+        let Some((le, rest)) = line
+            .strip_prefix(&begin)
+            .and_then(|rest| rest.split_once('"'))
+        else {
+            continue;
+        };
+        let (labels, hits) = rest.rsplit_once(' ').unwrap();
+        let bound = if le == "+Inf" {
+            f64::INFINITY
+        } else {
+            le.parse().unwrap()
+        };
+        series
+            .entry(labels.to_owned())
+            .or_default()
+            .push((bound, hits.parse().unwrap()));
+    }
+    series
+}
+
+/// `histogram_quantile(part, sum by (le) (..))` as Prometheus reckons it of counters that begin with 0.
+fn histogram_quantile(part: f64, series: &BTreeMap<String, Vec<(f64, u64)>>) -> f64 {
+    let mut sums: Vec<(f64, f64)> = Vec::new();
+    for &(bound, hits) in series.values().flatten() {
+        match sums.iter_mut().find(|(other, _)| *other == bound) {
+            Some((_, sum)) => *sum += hits as f64,
+            None => sums.push((bound, hits as f64)),
+        }
+    }
+    sums.sort_by(|a, b| a.0.total_cmp(&b.0));
+    // As Prometheus does, for sums that become smaller.
+    for i in 1..sums.len() {
+        sums[i].1 = sums[i].1.max(sums[i - 1].1);
+    }
+    let rank = part * sums.last().unwrap().1;
+    let place = sums.iter().position(|&(_, sum)| sum >= rank).unwrap();
+    let (below, fewer) = if place == 0 {
+        (0.0, 0.0)
+    } else {
+        sums[place - 1]
+    };
+    match sums[place] {
+        (f64::INFINITY, _) => below,
+        (bound, sum) => below + (bound - below) * (rank - fewer) / (sum - fewer),
+    }
+}
+
+/// The epoch of a table by the name of the task.
+fn of_tasks(scale: u8, tasks: &[(&str, Vec<u64>)]) -> Table {
+    let tables = tasks.iter().map(|(comm, numbers)| {
+        let lines = epoch(1, scale, Some("ns"), numbers).replace("gawk", comm);
+        json::tables(lines.as_bytes()).unwrap().remove(0)
+    });
+    tables
+        .reduce(|mut all, table| {
+            all.merge(&table).unwrap();
+            all
+        })
+        .unwrap()
+}
+
+/// Prometheus adds up what several series have below each bound: the quantiles of all of them together are in the power
+/// of two in which they are, though each series has other intervals.
+#[test]
+fn quantiles_of_all_series_are_right() {
+    let tasks = [
+        ("fast", (0..900).map(|i| 1000 + i).collect::<Vec<u64>>()),
+        ("slow", (0..90).map(|i| 2_000_000 + 1000 * i).collect()),
+        ("slower", (0..10).map(|i| 1_000_000_000 * (i + 1)).collect()),
+    ];
+    let mut all: Vec<u64> = tasks
+        .iter()
+        .flat_map(|(_, numbers)| numbers.clone())
+        .collect();
+    all.sort_unstable();
+    for scale in [0, 3] {
+        let table = of_tasks(scale, &tasks);
+        let said = text(
+            &exposed(std::slice::from_ref(&table), Le::Powers),
+            Format::Plain,
+        );
+        let series = classic(&said, "rhist_runq_seconds");
+        assert_eq!(series.len(), 3);
+        let bounds = |series: &[(f64, u64)]| {
+            series
+                .iter()
+                .map(|&(bound, _)| bound.to_bits())
+                .collect::<Vec<_>>()
+        };
+        let all_bounds: Vec<_> = series.values().map(|series| bounds(series)).collect();
+        assert!(all_bounds.iter().all(|bounds| *bounds == all_bounds[0]));
+        for thousandths in [100u64, 500, 900, 950, 990, 999] {
+            let part = thousandths as f64 / 1000.0;
+            let truth = all[(thousandths as usize * all.len()).div_ceil(1000) - 1];
+            let end = truth.next_power_of_two() as f64 / 1e9;
+            let got = histogram_quantile(part, &series);
+            assert!(
+                got > end / 2.0 && got <= end,
+                "{part}: {got}, and it is {truth} ns"
+            );
+        }
+        // The last bounds are far above what was counted.
+        assert_eq!(histogram_quantile(1.0, &series), 17.179869184);
+        // Where each series has bounds of its own the sum says what is not so.
+        let said = text(&exposed(&[table], Le::Fine), Format::Plain);
+        assert!(histogram_quantile(0.9, &classic(&said, "rhist_runq_seconds")) > 1e-4);
+    }
+}
+
+/// Each number up to the last bound is below each bound that it is below, whatever the intervals; and the bounds are there
+/// before the first hit.
+#[test]
+fn all_bounds_are_there_from_the_beginning() {
+    let numbers = [
+        0,
+        1,
+        2,
+        129,
+        130,
+        1 << 20,
+        (1 << 20) + 1,
+        1 << 44,
+        (1 << 44) + 1,
+        u64::MAX,
+    ];
+    let unlabelled = |scale: u8, unit: Option<&str>, numbers: &[u64]| {
+        let lines = epoch(1, scale, unit, numbers);
+        let lines = lines.replace("{\"name\":\"next_comm\",\"kind\":\"string\"},", "");
+        let lines = lines
+            .replace("\"gawk\",", "")
+            .replace("keys=next_comm,", "keys=");
+        json::tables(lines.as_bytes()).unwrap().remove(0)
+    };
+    for unit in [Some("ns"), Some("us"), Some("bytes"), None] {
+        let divisor = match unit {
+            Some("ns") => 1e9,
+            Some("us") => 1e6,
+            _ => 1.0,
+        };
+        let metric = match unit {
+            Some("bytes") => "rhist_runq_bytes",
+            Some(_) => "rhist_runq_seconds",
+            None => "rhist_runq",
+        };
+        for scale in 0..7 {
+            let before = text(
+                &exposed(&[unlabelled(scale, unit, &[])], Le::Powers),
+                Format::Plain,
+            );
+            assert!(
+                before.contains(&format!("{metric}_sum{{event=\"sched:sched_switch\"}} 0")),
+                "{before}"
+            );
+            let before = classic(&before, metric).into_values().next().unwrap();
+            assert!(before.iter().all(|&(_, hits)| hits == 0));
+            let after = text(
+                &exposed(&[unlabelled(scale, unit, &numbers)], Le::Powers),
+                Format::Plain,
+            );
+            let after = classic(&after, metric).into_values().next().unwrap();
+            assert_eq!(after.len(), before.len());
+            for ((bound, hits), (empty, _)) in after.into_iter().zip(before) {
+                assert_eq!(bound, empty);
+                let below = numbers
+                    .iter()
+                    .filter(|&&number| number as f64 <= (bound * divisor).round());
+                assert_eq!(hits, below.count() as u64, "{unit:?} {scale} {bound}");
+            }
+        }
+    }
+}
+
 fn three() -> Vec<Table> {
     let text = [
         epoch(1, 3, Some("ns"), &[0, 1, 1000, 1000, 1500]),
@@ -290,7 +471,7 @@ fn three() -> Vec<Table> {
 
 #[test]
 fn the_text_formats_are_as_they_were() {
-    let shared = exposed(&three(), true);
+    let shared = exposed(&three(), Le::Powers);
     insta::assert_snapshot!("openmetrics", text(&shared, Format::OpenMetrics));
     insta::assert_snapshot!("plain", text(&shared, Format::Plain));
 }
@@ -298,7 +479,7 @@ fn the_text_formats_are_as_they_were() {
 /// Two questions about one event in one scrape: no series is there twice, each loss has its question.
 #[test]
 fn questions_are_told_apart() {
-    let shared = exposed(&three(), false);
+    let shared = exposed(&three(), Le::Powers);
     shared.with(|exposed| {
         let lost =
             epoch(1, 3, Some("ns"), &[5]).replace("\"dropped_full\":0", "\"dropped_full\":4");
@@ -349,7 +530,7 @@ fn what_is_too_much_is_counted_together() {
     ]
     .concat();
     let table = json::tables(text_of.as_bytes()).unwrap().remove(0);
-    let shared = Shared::new(Questions::new(2), false);
+    let shared = Shared::new(Questions::new(2), Le::Powers);
     shared
         .with(|exposed| exposed.questions.of("1 runq").add(&table).map(|_| ()))
         .unwrap();
@@ -375,7 +556,7 @@ fn what_is_too_much_is_counted_together() {
     );
     assert_eq!(points[2].attributes[1].key, "otel.metric.overflow");
     // A name with quotes is a label.
-    let everything = Shared::new(Questions::new(9), false);
+    let everything = Shared::new(Questions::new(9), Le::Powers);
     everything
         .with(|exposed| exposed.questions.of("runq").add(&table).map(|_| ()))
         .unwrap();
@@ -458,7 +639,6 @@ fn a_recording_is_scraped() {
         .args([
             "export",
             "prometheus",
-            "--native",
             "--listen",
             "127.0.0.1:0",
             "--speed",
@@ -517,7 +697,7 @@ fn a_recording_is_scraped() {
             histogram.sample_count,
             histogram.zero_count
         ),
-        (1, 8, 1)
+        (3, 8, 1)
     );
     assert_eq!(native(&histogram).values().sum::<u64>(), 7);
     assert!(get(&address, "GET /", "*/*").0.starts_with("http/1.1 200"));
@@ -753,7 +933,7 @@ fn a_collector_that_refuses_is_said() {
 fn losses_are_numbers_of_their_own() {
     let lost = recording().replace("\"dropped_full\":0", "\"dropped_full\":7");
     let tables = json::tables(lost.as_bytes()).unwrap();
-    let shared = exposed(&tables, false);
+    let shared = exposed(&tables, Le::Powers);
     let counter =
         "rhist_lost_total{event=\"sched:sched_switch\",question=\"runq\",reason=\"full\"} 21\n";
     assert!(text(&shared, Format::OpenMetrics).contains(counter));
@@ -763,7 +943,7 @@ fn losses_are_numbers_of_their_own() {
     let expiring = "\"lost_traces\":0,\"retired\":9,\"expired\":5,\"overwritten\":0}";
     let some = recording().replacen(end, "\"lost_traces\":0,\"expired\":0}", 1);
     let some = some.replace(end, expiring);
-    let shared = exposed(&json::tables(some.as_bytes()).unwrap(), false);
+    let shared = exposed(&json::tables(some.as_bytes()).unwrap(), Le::Powers);
     let counters = text(&shared, Format::OpenMetrics);
     for (reason, count) in [("retired", 18), ("expired", 10), ("overwritten", 0)] {
         let counter = format!("question=\"runq\",reason=\"{reason}\"}} {count}\n");

@@ -16,7 +16,7 @@ use super::{arguments, with, Global, Outcome};
 use crate::ask::{self, Stop, SECOND};
 use crate::error::{Error, Result};
 use crate::export::otlp::{self, Origin, Sender};
-use crate::export::prometheus::{self, Shared};
+use crate::export::prometheus::{self, Le, Shared};
 use crate::export::{event_name, Questions, MOST_SERIES};
 use crate::model::{Account, Table};
 use crate::output;
@@ -62,8 +62,12 @@ pub struct Prometheus {
     /// Write a file for node_exporter at each interval, in place of answering scrapes
     #[arg(long, value_name = "PATH")]
     pub textfile: Option<PathBuf>,
-    /// Give clients that take them native histograms, too
-    #[arg(long, conflicts_with = "textfile")]
+    /// The ends of the buckets of classic histograms; clients that take native histograms get the intervals as they were
+    /// counted
+    #[arg(long, value_enum, default_value_t)]
+    pub le: Le,
+    /// For command lines of before, as clients get native histograms anyway
+    #[arg(long, hide = true)]
     pub native: bool,
     /// What to export.
     #[command(flatten)]
@@ -208,7 +212,7 @@ impl Common {
 impl Prometheus {
     fn run(self, recipes: &[Recipe], global: &Global) -> Result<Outcome> {
         let stop = Stop::on_signals()?;
-        let shared = Shared::new(Questions::new(self.common.series), self.native);
+        let shared = Shared::new(Questions::new(self.common.series), self.le);
         if self.textfile.is_none() {
             let listener = prometheus::listen(self.listen)?;
             // The port may be one that the system has chosen.

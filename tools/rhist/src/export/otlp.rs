@@ -198,7 +198,7 @@ fn exponential(
     scale: u8,
 ) -> ExponentialHistogramDataPoint {
     let (start_time_unix_nano, time_unix_nano) = set.times;
-    let buckets = Exponential::of(scale, &points.slots, |index, _| index - 1);
+    let buckets = Exponential::of(scale, &points.slots, |index| index - 1);
     ExponentialHistogramDataPoint {
         attributes: attributes(set, labels),
         start_time_unix_nano,

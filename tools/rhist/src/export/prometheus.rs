@@ -31,7 +31,7 @@ use prometheus_client::registry::{Registry, Unit as BaseUnit};
 
 use super::{base, event_name, Exponential, Indices, Labels, Points, Questions, Set};
 use crate::error::{Error, Result};
-use crate::model::{Agg, Kind, Unit};
+use crate::model::{Agg, KeyColumn, Kind, Number, Unit};
 
 /// Names that labels of keys do not get.
 const TAKEN: [&str; 7] = [
@@ -41,20 +41,23 @@ const TAKEN: [&str; 7] = [
 /// How long a client has to say what it wants.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Binary logarithms: by how much finer the intervals are than the native buckets into which they are put if their unit
-/// is another one. What is added to the error of the buckets is then at most one interval.
-const FINER: i32 = 2;
-
-/// The coarsest schema that there is.
-const COARSEST: i32 = -4;
+/// The ends of the buckets of a classic histogram.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
+pub enum Le {
+    /// Powers of two, the same in each series from the first scrape on.
+    #[default]
+    Powers,
+    /// All intervals that have hits, which makes each series another one.
+    Fine,
+}
 
 /// What is exposed.
 #[derive(Debug, Clone)]
 pub struct Exposed {
     /// All that was counted.
     pub questions: Questions,
-    /// Whether clients that can read them get native histograms.
-    pub native: bool,
+    /// The buckets of classic histograms.
+    pub le: Le,
     /// Whether counting goes on.
     pub up: bool,
 }
@@ -65,10 +68,10 @@ pub struct Shared(Arc<Mutex<Exposed>>);
 
 impl Shared {
     /// Nothing yet.
-    pub fn new(questions: Questions, native: bool) -> Self {
+    pub fn new(questions: Questions, le: Le) -> Self {
         Self(Arc::new(Mutex::new(Exposed {
             questions,
-            native,
+            le,
             up: true,
         })))
     }
@@ -388,25 +391,32 @@ impl Exposed {
             return Ok(());
         };
         let (divisor, _) = base(column.unit);
-        let native = match column.kind {
-            Kind::Log2 { scale } if self.native => Some(scale),
-            _ => None,
-        };
+        let grid = grid(column);
         each(set, metric, |points, series| {
-            // What was not summed is not known.
+            // What was not summed is not known, unless it is nothing.
+            let none = if points.hits == 0 { 0.0 } else { f64::NAN };
             let sum = set
                 .of_measure(points, Agg::Sum)
-                .map_or(f64::NAN, |sum| sum as f64 / divisor);
-            let classic = classic(points, divisor);
-            let Some(scale) = native else {
+                .map_or(none, |sum| sum as f64 / divisor);
+            let bounds = match self.le {
+                Le::Powers => points.bounds_in(&grid),
+                Le::Fine => points.bounds(),
+            };
+            let classic = classic(&bounds, points.hits, divisor);
+            // Formats of text leave native buckets out.
+            let Kind::Log2 { scale } = column.kind else {
                 return series.encode_histogram::<NoLabelSet>(sum, points.hits, &classic, None);
             };
-            let Native { schema, buckets } = Native::of(scale, column.unit, points);
+            let Native {
+                schema,
+                threshold,
+                buckets,
+            } = Native::of(scale, column.unit, points);
             let (positive, negative) =
                 (Sparse::of(&buckets.positive), Sparse::of(&buckets.negative));
             let native = NativeHistogram {
                 schema,
-                zero_threshold: buckets.threshold as f64 / divisor,
+                zero_threshold: threshold,
                 zero_count: buckets.zero,
                 negative: negative.buckets(),
                 positive: positive.buckets(),
@@ -448,10 +458,31 @@ fn created(set: &Set) -> Option<SystemTime> {
     (begin > 0).then(|| UNIX_EPOCH + Duration::from_nanos(begin))
 }
 
-/// The buckets of a classic histogram: their upper ends in the base unit, and the hits in each.
-fn classic(points: &Points, divisor: f64) -> Vec<(f64, u64)> {
+/// The ends of the buckets that each series of this column has: powers of two, of which each is the end of an interval
+/// whatever the scale. Of wider intervals they are as many intervals; numbers up to the first end are in the first bucket.
+///
+/// Times are told apart from 128 ns (1 us if they are counted in microseconds) to some five hours.
+fn grid(column: &KeyColumn) -> Vec<Number> {
+    let (first, last) = match column.unit {
+        Some(Unit::Ns) => (7, 44),
+        Some(Unit::Us) => (0, 34),
+        Some(Unit::Bytes) => (0, 40),
+        None => (0, 64),
+    };
+    let power = |exponent: u32| Number::from(2).pow(exponent);
+    match column.kind {
+        Kind::Buckets { width } => (0..=64)
+            .map(|exponent| Number::from(width) * power(exponent) - 1)
+            .take_while(|&end| end < power(last))
+            .collect(),
+        _ => (first..=last).map(power).collect(),
+    }
+}
+
+/// The buckets of a classic histogram of so many hits: their upper ends in the base unit, and the hits in each.
+fn classic(bounds: &[(Number, u64)], hits: u64, divisor: f64) -> Vec<(f64, u64)> {
     let mut buckets: Vec<(f64, u64)> = Vec::new();
-    for (bound, hits) in points.bounds() {
+    for &(bound, hits) in bounds {
         let bound = bound as f64 / divisor;
         match buckets.last_mut() {
             // Beyond 2^53 neighbours can become one number.
@@ -459,40 +490,42 @@ fn classic(points: &Points, divisor: f64) -> Vec<(f64, u64)> {
             _ => buckets.push((bound, hits)),
         }
     }
-    buckets.push((f64::INFINITY, 0));
+    let inside: u64 = buckets.iter().map(|&(_, hits)| hits).sum();
+    buckets.push((f64::INFINITY, hits.saturating_sub(inside)));
     buckets
 }
 
 /// A native histogram.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Native {
     /// Its schema.
     pub schema: i32,
+    /// The largest number in the bucket of 0.
+    pub threshold: f64,
     /// Its buckets.
     pub buckets: Exponential,
 }
 
 impl Native {
-    /// That of intervals of `.log2=scale` of this unit.
+    /// That of intervals of `.log2=scale` of this unit: of the schema `scale`, each interval a bucket.
     ///
-    /// Numbers without unit and bytes have the buckets of the schema `scale`, exactly. Seconds are not whole numbers:
-    /// of nanoseconds the bounds of no schema fall on those of another one, as `log2(10^9)` is no fraction of a power
-    /// of two. Each interval goes into the bucket of its last number, of a schema that is coarser by 2: a number is
-    /// at most one interval below the bucket that it is in.
+    /// Numbers without unit and bytes have these buckets exactly. Seconds are not whole numbers: of nanoseconds the
+    /// bounds of no schema fall on those of another one, as `log2(10^9)` is no fraction of a power of two. All bounds
+    /// are moved by the same factor then, to the nearest ones: up by 1.6 % of nanoseconds and `.log2=3`, at most by
+    /// half a bucket.
     pub fn of(scale: u8, unit: Option<Unit>, points: &Points) -> Self {
-        let (divisor, name) = base(unit);
-        if name != Some("seconds") {
-            return Self {
-                schema: scale.into(),
-                buckets: Exponential::of(scale, &points.slots, |index, _| index),
-            };
-        }
-        let schema = (i32::from(scale) - FINER).max(COARSEST);
+        let schema = i32::from(scale);
+        let (divisor, _) = base(unit);
+        let moved = (divisor.log2() * f64::from(schema).exp2()).round() as i64;
+        let threshold = if scale == 0 {
+            upper_end(schema, -moved)
+        } else {
+            0.0
+        };
         Self {
             schema,
-            buckets: Exponential::of(scale, &points.slots, |_, last| {
-                index(schema, last as f64 / divisor)
-            }),
+            threshold,
+            buckets: Exponential::of(scale, &points.slots, |index| index - moved),
         }
     }
 }
@@ -500,19 +533,6 @@ impl Native {
 /// The upper end of a native bucket.
 pub fn upper_end(schema: i32, index: i64) -> f64 {
     (index as f64 * f64::from(-schema).exp2()).exp2()
-}
-
-/// The native bucket of a number above 0: the first whose upper end is not below it.
-fn index(schema: i32, number: f64) -> i64 {
-    let mut index = (number.log2() * f64::from(schema).exp2()).ceil() as i64;
-    // A logarithm can be rounded to the wrong side.
-    while upper_end(schema, index - 1) >= number {
-        index -= 1;
-    }
-    while upper_end(schema, index) < number {
-        index += 1;
-    }
-    index
 }
 
 /// Buckets as spans and differences.
