@@ -138,13 +138,10 @@ fn paired(before: &Table, after: &Table) -> Vec<Pair> {
             });
             let place = &mut pair.sides[side];
             place.hits += hits.map_or(0, |i| u64::try_from(values[i]).unwrap_or_default());
-            place.distribution.buckets.extend(distribution.buckets);
+            place.distribution = Distribution::of([&place.distribution, &distribution].into_iter());
         }
     }
     let mut pairs: Vec<Pair> = pairs.into_values().collect();
-    for side in pairs.iter_mut().flat_map(|pair| &mut pair.sides) {
-        side.distribution = side.distribution.fold(|bucket| bucket);
-    }
     // Those with as many hits stay in the order of their keys.
     pairs.sort_by_key(|pair| std::cmp::Reverse(pair.hits()));
     pairs
@@ -153,12 +150,9 @@ fn paired(before: &Table, after: &Table) -> Vec<Pair> {
 /// All groups together.
 fn sum(groups: &[Pair], side: usize) -> Side {
     let sides = || groups.iter().map(|pair| &pair.sides[side]);
-    let buckets = sides()
-        .flat_map(|side| side.distribution.buckets.iter().copied())
-        .collect();
     Side {
         hits: sides().map(|side| side.hits).sum(),
-        distribution: Distribution { buckets }.fold(|bucket| bucket),
+        distribution: Distribution::of(sides().map(|side| &side.distribution)),
     }
 }
 
@@ -472,7 +466,8 @@ mod tests {
                     let lo = Number::from(n / width * width);
                     (Bucket { lo, hi: lo + Number::from(width) - 1 }, 1)
                 };
-                Distribution { buckets: numbers.iter().map(|&n| bucket(n)).collect() }.fold(|bucket| bucket)
+                let buckets = numbers.iter().map(|&n| bucket(n)).collect();
+                Distribution { buckets, ..Distribution::default() }.fold(|bucket| bucket)
             };
             let median = |numbers: &[u64]| {
                 let mut sorted = numbers.to_vec();
@@ -503,6 +498,7 @@ mod tests {
                             (Bucket { lo, hi: lo + Number::from(width) - 1 }, hits)
                         })
                         .collect(),
+                    ..Distribution::default()
                 },
             };
             let sides = [side(&a, 4), side(&b, 8)];

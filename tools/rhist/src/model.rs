@@ -400,6 +400,10 @@ pub struct Table {
 pub struct Distribution {
     /// The intervals that have hits, in ascending order, with their hits.
     pub buckets: Vec<(Bucket, u64)>,
+    /// The smallest number, if it is known.
+    pub min: Option<Number>,
+    /// The largest one, likewise.
+    pub max: Option<Number>,
 }
 
 impl Distribution {
@@ -416,7 +420,23 @@ impl Distribution {
         }
         Self {
             buckets: folded.into_iter().collect(),
+            ..*self
         }
+    }
+
+    /// All of several together. The ends are known if they are of each of them that has hits.
+    pub fn of<'a>(all: impl Iterator<Item = &'a Self>) -> Self {
+        let all: Vec<&Self> = all.filter(|one| !one.buckets.is_empty()).collect();
+        let known = |ends: Vec<Option<Number>>| ends.into_iter().collect::<Option<Vec<Number>>>();
+        let min = known(all.iter().map(|one| one.min).collect());
+        let max = known(all.iter().map(|one| one.max).collect());
+        let buckets = all.iter().flat_map(|one| one.buckets.iter().copied());
+        Self {
+            buckets: buckets.collect(),
+            min: min.and_then(|ends| ends.into_iter().min()),
+            max: max.and_then(|ends| ends.into_iter().max()),
+        }
+        .fold(|bucket| bucket)
     }
 }
 
@@ -621,11 +641,17 @@ impl Table {
                     u64::try_from(row.values[hits]).unwrap_or_default();
             }
         }
+        let end = |group: &Group, agg| {
+            let end = group.values.get(self.of_measure(agg)?).copied();
+            end.filter(|&end| end != UNKNOWN)
+        };
         groups
             .into_iter()
             .map(|(group, buckets)| Group {
                 distribution: Distribution {
                     buckets: buckets.into_iter().collect(),
+                    min: end(&group, Agg::Min),
+                    max: end(&group, Agg::Max),
                 },
                 ..group
             })

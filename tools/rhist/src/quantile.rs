@@ -55,7 +55,8 @@ impl fmt::Display for Percent {
 }
 
 /// The interval in which a percentile is: at least so many percent of the hits are at its last number or below, and
-/// fewer are below its first one. There is none without hits.
+/// fewer are below its first one. It does not reach beyond the smallest and the largest number, if they are known. There
+/// is none without hits.
 pub fn quantile(distribution: &Distribution, percent: Percent) -> Option<Bucket> {
     let hits: u128 = distribution
         .buckets
@@ -67,7 +68,14 @@ pub fn quantile(distribution: &Distribution, percent: Percent) -> Option<Bucket>
     let mut below = 0;
     distribution.buckets.iter().find_map(|&(bucket, n)| {
         below += u128::from(n);
-        (below >= rank && n > 0).then_some(bucket)
+        (below >= rank && n > 0).then_some(Bucket {
+            lo: distribution
+                .min
+                .map_or(bucket.lo, |min| min.clamp(bucket.lo, bucket.hi)),
+            hi: distribution
+                .max
+                .map_or(bucket.hi, |max| max.clamp(bucket.lo, bucket.hi)),
+        })
     })
 }
 
@@ -188,6 +196,7 @@ mod tests {
         }
         let distribution = Distribution {
             buckets: buckets.into_iter().collect(),
+            ..Distribution::default()
         };
         Group {
             keys: Vec::new(),
@@ -234,11 +243,16 @@ mod tests {
             for &number in &numbers {
                 *buckets.entry(interval(width, number)).or_default() += 1;
             }
-            let distribution = Distribution { buckets: buckets.into_iter().collect() };
+            let distribution = Distribution { buckets: buckets.into_iter().collect(), ..Distribution::default() };
             numbers.sort_unstable();
             let rank = (numbers.len() as u64 * u64::from(thousandths)).div_ceil(100_000);
             let wanted = numbers[rank as usize - 1];
             prop_assert_eq!(quantile(&distribution, Percent(thousandths)), Some(interval(width, wanted)));
+            // The ends of all numbers are ends of percentiles, too.
+            let (min, max) = (Number::from(numbers[0]), Number::from(numbers[numbers.len() - 1]));
+            let known = Distribution { min: Some(min), max: Some(max), ..distribution };
+            let Bucket { lo, hi } = quantile(&known, Percent(thousandths)).unwrap();
+            prop_assert!(min <= lo && lo <= wanted.into() && Number::from(wanted) <= hi && hi <= max);
         }
 
         /// What the chosen intervals say of a percentile is as near as was asked for.

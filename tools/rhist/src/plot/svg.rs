@@ -11,7 +11,7 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use super::Axis;
 use crate::error::{Error, Result};
-use crate::grid::{level, Fold, HeatMap, Slot};
+use crate::grid::{level, Fold, HeatMap};
 use crate::model::{Distribution, KeyColumn, Number, Table, Unit};
 use crate::quantile::{error_of, quantile, Percent};
 use crate::record::Series;
@@ -145,13 +145,9 @@ fn account(series: &Series) -> String {
 }
 
 /// The name of a column, some of its percentiles in words, and how exact they are.
-fn percentiles(slots: &[(Slot, u64)], column: &KeyColumn) -> String {
-    let distribution = Distribution {
-        buckets: slots
-            .iter()
-            .map(|&(slot, hits)| (slot.bucket, hits))
-            .collect(),
-    };
+fn percentiles(table: &Table, column: &KeyColumn) -> String {
+    let groups = table.groups();
+    let distribution = Distribution::of(groups.iter().map(|group| &group.distribution));
     let said = ["50", "90", "99", "99.9"].iter().filter_map(|text| {
         let percent: Percent = text.parse().ok()?;
         Some(format!(
@@ -251,7 +247,7 @@ fn histogram(area: &Area<'_>, title: &str, series: &Series, column: &KeyColumn) 
         .light_line_style(WHITE)
         .label_style(("sans-serif", 15).into_font().color(&INK))
         .axis_desc_style(("sans-serif", 17).into_font().color(&INK))
-        .x_desc(percentiles(&slots, column))
+        .x_desc(percentiles(&series.sum.table, column))
         .y_desc("hits of an interval")
         .y_label_formatter(&|&hits| super::mark(hits.round() as Number, None))
         .draw()?;
@@ -291,7 +287,7 @@ fn cdf(area: &Area<'_>, title: &str, series: &Series, column: &KeyColumn) -> Dra
         .light_line_style(WHITE)
         .label_style(("sans-serif", 15).into_font().color(&INK))
         .axis_desc_style(("sans-serif", 17).into_font().color(&INK))
-        .x_desc(percentiles(&slots, column))
+        .x_desc(percentiles(&series.sum.table, column))
         .y_desc("hits up to this number; it runs inside the band")
         .y_label_formatter(&|percent| format!("{percent:.0} %"))
         .draw()?;

@@ -442,13 +442,8 @@ struct Spark {
 
 impl Spark {
     fn of(groups: &[Group]) -> Self {
-        let mut all = Distribution::default();
-        for group in groups {
-            all.buckets
-                .extend(group.distribution.fold(power_of_two).buckets);
-        }
-        all.buckets.sort_unstable();
-        let powers = filled(&all.fold(|bucket| bucket))
+        let all = Distribution::of(groups.iter().map(|group| &group.distribution));
+        let powers = filled(&all.fold(power_of_two))
             .into_iter()
             .map(|(bucket, _)| bucket)
             .collect();
