@@ -143,6 +143,7 @@ impl Backend {
             Self::Module { .. } => module::plan(&mut maker)?,
             Self::C => c::plan(&mut maker)?,
         }
+        maker.plan.counted = maker.event(&question.event().event);
         let mut plan = maker.plan;
         let format = &maker.format;
         for by in &question.by {
@@ -198,6 +199,8 @@ pub struct Plan {
     pub steps: Vec<Step>,
     /// The event whose table is the answer.
     pub event: String,
+    /// The event that the question is about, whichever one the table is of.
+    pub counted: String,
     /// The file of the table, as the event has it.
     pub file: String,
     /// All events that have triggers.
@@ -519,5 +522,6 @@ pub(crate) fn finish(table: &mut Table, plan: &Plan) {
             column.unit = Some(unit);
         }
     }
+    table.event.clone_from(&plan.counted);
     table.remove_negative_times();
 }

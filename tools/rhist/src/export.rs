@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::error::Result;
 use crate::grid::{self, Slot};
 use crate::model::{
-    self, Account, Agg, Bucket, Key, KeyColumn, Losses, Number, Row, Span, Table, Unit,
+    self, Account, Agg, Bucket, Key, KeyColumn, Kind, Losses, Number, Row, Span, Table, Unit,
     ValueColumn, UNKNOWN,
 };
 use crate::units;
@@ -109,7 +109,7 @@ impl Set {
             .enumerate()
             .filter(|&(i, _)| Some(i) != interval);
         let keys = others.map(|(i, key)| {
-            let mut name = units::text(&key.name);
+            let mut name = word(key);
             // The same field twice, as a number and as a name.
             while !names.insert(name.clone()) {
                 name.push('_');
@@ -159,7 +159,7 @@ impl Set {
             match &row.keys[*i] {
                 Key::Task { pid, comm } => {
                     labels.push((name.clone(), pid.to_string()));
-                    labels.push((format!("{name}_comm"), units::text(comm)));
+                    labels.push((format!("{name}_name"), units::text(comm)));
                 }
                 Key::Number(number) => labels.push((name.clone(), number.to_string())),
                 Key::Bucket {
@@ -237,6 +237,15 @@ impl Questions {
         }
     }
 
+    /// What the question of this name counted, which asks that.
+    pub fn titled(&mut self, question: &str, title: &str) -> &mut Metrics {
+        let metrics = self.of(question);
+        if metrics.title.is_empty() {
+            title.clone_into(&mut metrics.title);
+        }
+        metrics
+    }
+
     /// What the question of this name counted.
     pub fn of(&mut self, question: &str) -> &mut Metrics {
         let same = |metrics: &Metrics| metrics.question == question;
@@ -253,6 +262,8 @@ impl Questions {
 pub struct Metrics {
     /// Its name in the names of metrics.
     pub question: String,
+    /// What it asks, in words.
+    pub title: String,
     /// What its triggers counted.
     pub sets: Vec<Set>,
     most: usize,
@@ -264,6 +275,7 @@ impl Metrics {
     pub fn new(question: &str, most: usize) -> Self {
         Self {
             question: question.to_owned(),
+            title: String::new(),
             sets: Vec::new(),
             most,
             ends: BTreeMap::new(),
@@ -319,6 +331,26 @@ impl Metrics {
         };
         (begin, span.real)
     }
+}
+
+/// What a column of keys is called as a label: the word of the tool, whatever field of an event it is.
+fn word(column: &KeyColumn) -> String {
+    let name = units::text(&column.name);
+    let plain = ["common_", "next_", "prev_"]
+        .iter()
+        .find_map(|which| name.strip_prefix(which));
+    match (column.kind, plain.unwrap_or(&name)) {
+        (Kind::Syscall, _) => "syscall",
+        (Kind::Stack, _) | (_, "stacktrace") => "stack",
+        (Kind::Symbol, "call_site" | "location" | "ip") => "site",
+        (_, "COMM") => "comm",
+        (_, "lock_addr") => "lock",
+        (_, "dport") => "port",
+        (_, "sport") => "local",
+        (_, "__probe_ip" | "__probe_func") => "function",
+        (_, plain) => plain,
+    }
+    .to_owned()
 }
 
 /// The name of an event, without the numbers of the process that made it and of its question: it is to be the same after
@@ -405,6 +437,34 @@ mod tests {
         assert_eq!(event_name("rhist_12_3:rq_done"), "rhist:rq_done");
         assert_eq!(event_name("sched:sched_switch"), "sched:sched_switch");
         assert_eq!(event_name("synthetic:rhist_mine"), "synthetic:rhist_mine");
+    }
+
+    #[test]
+    fn labels_are_words() {
+        let words = [
+            ("next_comm", Kind::Text, "comm"),
+            ("common_comm", Kind::Text, "comm"),
+            ("COMM", Kind::Text, "comm"),
+            ("common_cpu", Kind::Number, "cpu"),
+            ("common_pid", Kind::Execname, "pid"),
+            ("next_pid", Kind::Number, "pid"),
+            ("id", Kind::Syscall, "syscall"),
+            ("id", Kind::Number, "id"),
+            ("call_site", Kind::Symbol, "site"),
+            ("common_stacktrace", Kind::Stack, "stack"),
+            ("dev", Kind::Number, "dev"),
+        ];
+        for (name, kind, label) in words {
+            let name = name.to_owned();
+            assert_eq!(
+                word(&KeyColumn {
+                    name,
+                    kind,
+                    unit: None
+                }),
+                label
+            );
+        }
     }
 
     #[test]

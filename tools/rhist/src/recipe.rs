@@ -50,6 +50,9 @@ pub struct Recipe {
     /// The ways of asking. The first one without a flag that the kernel can do is the default.
     #[serde(rename = "variant")]
     pub variants: Vec<Variant>,
+    /// What is wrong with its file.
+    #[serde(skip)]
+    pub broken: Option<String>,
 }
 
 /// An option with values that make a filter.
@@ -498,13 +501,30 @@ impl Recipe {
         Self::parse(&name, &text)
     }
 
+    /// Stands for one whose file is wrong: it can be named, and says then what is wrong.
+    fn broken(path: &Path, error: &Error) -> Self {
+        Self {
+            name: path.file_stem().unwrap_or_default().to_string_lossy().into_owned(),
+            question: format!("The recipe of {} is wrong", path.display()),
+            prose: String::new(),
+            options: Vec::new(),
+            variants: Vec::new(),
+            broken: Some(format!("{}: {error}", path.display())),
+        }
+    }
+
     /// Those of the tool, and those of the machine.
     pub fn all() -> Result<Vec<Self>> {
+        Self::all_with(Path::new(MORE))
+    }
+
+    /// Those of the tool, and those of this directory. One that is wrong takes nothing away but itself.
+    fn all_with(more: &Path) -> Result<Vec<Self>> {
         let mut all = BUILT_IN
             .iter()
             .map(|(name, text)| Self::parse(name, text))
             .collect::<Result<Vec<_>>>()?;
-        let mut files: Vec<_> = fs::read_dir(MORE)
+        let mut files: Vec<_> = fs::read_dir(more)
             .into_iter()
             .flatten()
             .flatten()
@@ -515,7 +535,7 @@ impl Recipe {
             .iter()
             .filter(|path| path.extension().is_some_and(|end| end == "toml"))
         {
-            let recipe = Self::load(path)?;
+            let recipe = Self::load(path).unwrap_or_else(|error| Self::broken(path, &error));
             all.retain(|other| other.name != recipe.name);
             all.push(recipe);
         }
@@ -544,10 +564,9 @@ impl Recipe {
         tracefs: &Tracefs,
         wishes: &Wishes,
     ) -> Result<(&Variant, Question)> {
-        let mut refused = Err(Error::new(format!(
-            "the recipe {} has no such variant",
-            self.name
-        )));
+        let mut refused = Err(Error::new(self.broken.clone().unwrap_or_else(|| {
+            format!("the recipe {} has no such variant", self.name)
+        })));
         for variant in self
             .variants
             .iter()
@@ -624,6 +643,32 @@ mod tests {
         let error =
             Recipe::parse("mine", "question = \"?\"\nprose = \"\"\nvariant = []").unwrap_err();
         assert_eq!(error.to_string(), "the recipe mine has no variant");
+    }
+
+    #[test]
+    fn a_broken_recipe_breaks_itself_alone() {
+        let directory = std::env::temp_dir().join(format!("rhist-recipes-{}", std::process::id()));
+        fs::create_dir_all(&directory).unwrap();
+        fs::write(directory.join("exec.toml"), "question = \"?\"\nprose").unwrap();
+        fs::write(directory.join("mine.toml"), BUILT_IN[0].1).unwrap();
+        // Nobody can read a directory as a file.
+        fs::create_dir_all(directory.join("other.toml")).unwrap();
+        let all = Recipe::all_with(&directory).unwrap();
+        fs::remove_dir_all(&directory).unwrap();
+        assert_eq!(all.len(), BUILT_IN.len() + 2);
+        let tracefs = Tracefs::find(Some(Path::new("tests/tracefs"))).unwrap();
+        let ask = |name: &str| {
+            let recipe = all.iter().find(|recipe| recipe.name == name).unwrap();
+            recipe.ask(None, &tracefs, &Wishes::default()).map(|_| ())
+        };
+        for name in ["mine", "runq", "fsync"] {
+            assert!(ask(name).is_ok(), "{name}");
+        }
+        for name in ["exec", "other"] {
+            let error = ask(name).unwrap_err().to_string();
+            let file = directory.join(format!("{name}.toml"));
+            assert!(error.starts_with(&file.display().to_string()), "{error}");
+        }
     }
 
     #[test]

@@ -21,13 +21,10 @@ use crate::output::Progress;
 use crate::parse::json;
 use crate::units;
 
-/// The version of the first line. It changes when one of its members changes its meaning.
-const VERSION: u32 = 1;
-
 /// The first line of a recording.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Header {
-    v: u32,
+    v: u64,
     #[serde(rename = "type")]
     kind: HeaderKind,
     /// What was asked, as typed after `rhist record`: its first word is the recipe.
@@ -60,7 +57,7 @@ impl Header {
     /// The first line of a new recording.
     pub fn new(question: Vec<String>, title: String, backend: String, kernel: String) -> Self {
         Self {
-            v: VERSION,
+            v: json::VERSION,
             kind: HeaderKind::Rhist,
             question,
             title,
@@ -240,15 +237,12 @@ impl Recording {
                 "{name} is empty, so there is nothing to show"
             )));
         }
+        if let Some(what) = json::is_newer(&first) {
+            return Err(Error::new(format!("{name} is a recording of {what}")));
+        }
         let mut header = serde_json::from_slice::<Header>(&first).ok();
         if let Some(header) = &mut header {
             header.title = units::plain(&header.title);
-        }
-        if let Some(header) = header.as_ref().filter(|header| header.v != VERSION) {
-            return Err(Error::new(format!(
-                "{name} is a recording of version {}, which needs a newer rhist",
-                header.v
-            )));
         }
         let place = Rc::new(Place::default());
         let watched = Watched {
@@ -606,7 +600,22 @@ pub(crate) mod tests {
         assert!(said(b"").contains("is empty"));
         assert!(said(b"hello\nworld\n").contains("line 1"));
         assert!(said(b"{}\n").contains("x.jsonl"));
-        assert!(said(b"{\"v\":9,\"type\":\"rhist\"}\n").contains("newer rhist"));
+        // Its members may be others.
+        for newer in [
+            "{\"v\":9,\"type\":\"rhist\"}",
+            "{\"v\":9,\"kind\":5}",
+            "{\"v\":2,\"type\":\"hist\"}",
+        ] {
+            let error = said(format!("{newer}\n").as_bytes());
+            assert!(error.contains("newer rhist"), "{error}");
+        }
+        let lines =
+            b"{\"v\":1,\"type\":\"rhist\"}\n{\"v\":2,\"type\":\"hist\",\"event\":\"a:b\"}\n";
+        assert!(
+            said(lines).contains("line 2 is of version 2"),
+            "{}",
+            said(lines)
+        );
         assert!(said(b"{\"v\":1,\"type\":\"rhist\"}\n").contains("no table"));
     }
 

@@ -13,6 +13,20 @@ use crate::output;
 /// Where tracefs is mounted if nobody says otherwise, newer place first.
 const PLACES: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
 
+/// Where it is mounted by this list of mounts, those places first.
+fn mounted(mounts: &str) -> Vec<PathBuf> {
+    let mut places: Vec<PathBuf> = mounts
+        .lines()
+        .filter_map(|line| match line.split(' ').collect::<Vec<_>>()[..] {
+            [_, place, "tracefs", ..] => Some(place.replace("\\040", " ").into()),
+            _ => None,
+        })
+        .collect();
+    let rank = |place: &PathBuf| PLACES.iter().position(|usual| place == Path::new(usual));
+    places.sort_by_key(|place| rank(place).unwrap_or(PLACES.len()));
+    places
+}
+
 /// A directory of tracefs: its top or an instance.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tracefs {
@@ -32,12 +46,17 @@ impl Tracefs {
             }
             return Ok(Self::at(root));
         }
+        let mounts = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
+        // Below debugfs it is mounted by who first looks there.
+        let all = mounted(&mounts)
+            .into_iter()
+            .chain(PLACES.map(PathBuf::from));
         let mut denied = None;
-        for place in PLACES.map(Path::new) {
+        for place in all {
             match fs::read_dir(place.join("events")) {
-                Ok(_) => return Ok(Self::at(place)),
+                Ok(_) => return Ok(Self::at(&place)),
                 Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-                    denied = Some(place)
+                    denied.get_or_insert(place);
                 }
                 Err(_) => {}
             }
@@ -341,6 +360,19 @@ mod tests {
         assert_eq!(holds("nothing"), None);
         assert_eq!(format.names("vec"), [(0, "HI".into()), (1, "TIMER".into())]);
         assert_eq!(format.names("comm"), []);
+    }
+
+    #[test]
+    fn what_is_mounted_is_looked_at_first() {
+        let mounts = "proc /proc proc rw 0 0\ntracefs /mnt/a\\040b tracefs rw 0 0\n\
+                      tracefs /sys/kernel/debug/tracing tracefs rw 0 0\ntracefs /sys/kernel/tracing tracefs rw 0 0\n";
+        let places = [
+            "/sys/kernel/tracing",
+            "/sys/kernel/debug/tracing",
+            "/mnt/a b",
+        ];
+        assert_eq!(mounted(mounts), places.map(PathBuf::from));
+        assert_eq!(mounted(""), [PathBuf::new(); 0]);
     }
 
     #[test]

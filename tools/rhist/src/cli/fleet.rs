@@ -120,6 +120,8 @@ pub fn run(matches: &ArgMatches, recipes: &[Recipe], global: &Global) -> Result<
 struct Told<'a> {
     /// The name of the question in the names of metrics.
     question: &'a str,
+    /// What it asks, in words.
+    title: &'a str,
     /// The release of the kernel that counted.
     kernel: &'a str,
     table: &'a Table,
@@ -155,6 +157,7 @@ impl Common {
                 header.complete(&mut table);
                 tell(Told {
                     question: &names[counting.number],
+                    title: &counting.asked.title,
                     kernel: &kernel,
                     table: &table,
                 })
@@ -183,6 +186,8 @@ impl Common {
         let header = recording.header.clone();
         let asked = header.as_ref().and_then(|header| header.question.first());
         let mut question = self.name.first().or(asked).cloned();
+        let title = header.as_ref().map(|header| header.title.clone());
+        let title = title.unwrap_or_default();
         let kernel = header.map(|header| header.kernel).unwrap_or_default();
         let mut pace = Pace::new(self.speed);
         let mut lost: Vec<Account> = Vec::new();
@@ -200,6 +205,7 @@ impl Common {
             });
             tell(Told {
                 question,
+                title: &title,
                 kernel: &kernel,
                 table: &table,
             })?;
@@ -233,7 +239,7 @@ impl Prometheus {
             .common
             .feed(recipes, global, &stop, SECOND, &mut |told| {
                 shared.with(|exposed| {
-                    let metrics = exposed.questions.of(told.question);
+                    let metrics = exposed.questions.titled(told.question, told.title);
                     metrics.add(told.table).map(|_| ())
                 })?;
                 let written = write();

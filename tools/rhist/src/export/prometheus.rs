@@ -260,23 +260,27 @@ impl Exposed {
             Default::default();
         let sets = self.questions.all.iter().flat_map(|metrics| {
             let name = format!("rhist_{}", identifier(&metrics.question));
-            metrics.sets.iter().map(move |set| (name.clone(), set))
+            metrics
+                .sets
+                .iter()
+                .map(move |set| (name.clone(), metrics, set))
         });
-        for (question, set) in sets {
+        for (question, metrics, set) in sets {
+            let about = |what: &str| match metrics.title.as_str() {
+                "" => format!("{what}, by a hist trigger"),
+                title => format!("{} {what}", help(title)),
+            };
             match set.interval() {
                 Some(column) => histograms.add(
                     question.clone(),
                     base(column.unit).1,
-                    format!(
-                        "Distribution of {} over the hits of a hist trigger",
-                        help(&column.name)
-                    ),
+                    about(&format!("Distribution of {}", measured(&column.name))),
                     Box::new(move |metric| self.histograms(set, metric)),
                 ),
                 None => counters.add(
                     format!("{question}_hits"),
                     None,
-                    "Hits of a hist trigger".to_owned(),
+                    about("How often"),
                     Box::new(move |metric| {
                         each(set, metric, |points, series| {
                             series.encode_counter::<NoLabelSet, _, u64>(&points.hits, NONE)
@@ -290,10 +294,7 @@ impl Exposed {
                     points.values.get(i).copied().unwrap_or_default() as f64 / divisor
                 };
                 let name = format!("{question}_{}", identifier(&value.name));
-                let help = format!(
-                    "Sum of {} over the hits of a hist trigger",
-                    help(&value.name)
-                );
+                let help = about(&format!("Sum of {}", measured(&value.name)));
                 // What has no unit can be negative, and a counter cannot.
                 match unit {
                     Some(_) => counters.add(
@@ -448,9 +449,17 @@ fn each(
 
 const NONE: Option<&Exemplar<NoLabelSet, u64>> = None;
 
-/// A name in a help text, which is one line.
+/// A text in a help text, which is one line.
 fn help(name: &str) -> String {
     crate::units::text(name).replace('\\', "?")
+}
+
+/// What is measured, in a help text: latencies are in a field of the tool's own.
+fn measured(name: &str) -> String {
+    match name.trim_start_matches('$') {
+        "lat" => "the times".to_owned(),
+        name => help(name),
+    }
 }
 
 fn created(set: &Set) -> Option<SystemTime> {

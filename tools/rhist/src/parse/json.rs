@@ -16,6 +16,19 @@ use crate::model::{
 };
 use crate::units;
 
+/// The version of the lines. It changes when one of their members changes its meaning.
+pub const VERSION: u64 = 1;
+
+/// Says that a line is of a later version, if it says so itself.
+pub fn is_newer(line: &[u8]) -> Option<String> {
+    #[derive(serde::Deserialize)]
+    struct Versioned {
+        v: u64,
+    }
+    let Versioned { v } = serde_json::from_slice(line).ok()?;
+    (v > VERSION).then(|| format!("version {v}, which needs a newer rhist"))
+}
+
 /// How long a line may be.
 const LONGEST: u64 = 16 << 20;
 
@@ -80,9 +93,12 @@ impl<R: BufRead> Reader<R> {
                 0 => return Ok(None),
                 _ if self.line.trim_ascii().is_empty() => {}
                 _ => {
-                    return Line::parse(&self.line)
-                        .map(Some)
-                        .map_err(|e| self.wrong(&e.to_string()))
+                    return Line::parse(&self.line).map(Some).map_err(|e| {
+                        match is_newer(&self.line) {
+                            Some(what) => Error::new(format!("line {} is of {what}", self.number)),
+                            None => self.wrong(&e.to_string()),
+                        }
+                    })
                 }
             }
         }
@@ -182,6 +198,8 @@ impl Line {
             return row();
         }
         match serde_json::from_slice::<Tag<'_>>(line)?.kind.as_deref() {
+            // Members may mean something else there.
+            Some("hist") if is_newer(line).is_some() => Err(de::Error::custom("it is newer")),
             Some("hist") => serde_json::from_slice(line).map(Self::Head),
             Some("end") => serde_json::from_slice(line).map(|end: End| Self::End(end.into())),
             Some(_) => Ok(Self::Other),
