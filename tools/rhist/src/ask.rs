@@ -18,7 +18,7 @@ use crate::error::{Error, Result};
 use crate::model::{Table, Unit};
 use crate::output::{self, Form, Sink};
 use crate::quantile::width_within;
-use crate::question::{Intervals, Measure, Question};
+use crate::question::{Intervals, Measure, Question, COMM};
 use crate::recipe::SIZE;
 use crate::record::Epoch;
 use crate::session::{owner, Leftovers, Session};
@@ -128,11 +128,26 @@ pub fn dry_run(asked: &Asked, tracefs: &Tracefs, global: &Global) -> Result<()> 
         if !wanted {
             continue;
         }
-        let asked = &fit(asked, memory(), backend, tracefs, global.quiet)?[0];
-        let plan = plan(asked, backend, tracefs, "PID")?;
         let who = match backend {
             Backend::C => "C's implementation",
             Backend::Module { .. } => "the module",
+        };
+        let planned =
+            fit(asked, memory(), backend, tracefs, global.quiet).and_then(|mut fitted| {
+                let asked = fitted.swap_remove(0);
+                let plan = plan(&asked, backend, tracefs, "PID")?;
+                Ok((asked, plan))
+            });
+        let (asked, plan) = match planned {
+            Ok(planned) => planned,
+            // One of the two may be able to.
+            Err(error)
+                if global.backend == Wanted::Auto && backend == Backend::C && !text.is_empty() =>
+            {
+                let _ = writeln!(text, "\n# {who} cannot: {error}");
+                continue;
+            }
+            Err(error) => return Err(error),
         };
         if !text.is_empty() {
             text.push('\n');
@@ -262,6 +277,29 @@ fn memory_of(backend: Backend, question: &Question, plan: &Plan) -> u64 {
         ),
     };
     waiting + u64::from(question.size.max(question.most)) * row_of(stack)
+}
+
+/// The threads of this process.
+fn threads() -> Vec<u64> {
+    let tasks = fs::read_dir("/proc/self/task")
+        .into_iter()
+        .flatten()
+        .flatten();
+    let mut threads: Vec<u64> = tasks
+        .filter_map(|task| task.file_name().to_str()?.parse().ok())
+        .collect();
+    threads.sort_unstable();
+    threads
+}
+
+/// Whether a question divides by the name of the task that runs and the kernel refuses that: by a trial.
+pub fn lacks_comm(session: &mut Session, backend: Backend, question: &Question) -> bool {
+    backend == Backend::C
+        && question.is_by_comm()
+        && !session.takes(
+            "sched:sched_process_exec",
+            &format!("hist:keys={COMM}:size=128"),
+        )
 }
 
 /// Refuses events that happen so often that counting them is felt, unless the user insists.
@@ -517,6 +555,10 @@ pub fn count(
 ) -> Result<Outcome> {
     let backend = Backend::choose(tracefs, global.backend)?;
     let mut all = fit(all, memory(), backend, tracefs, global.quiet)?;
+    let own = threads();
+    for asked in &mut all {
+        asked.question.leave_out(&own);
+    }
     clean_up(tracefs, global.quiet);
     let alone = all.len() == 1;
     let which = |asked: &Asked| match alone {
@@ -528,8 +570,13 @@ pub fn count(
         let mut plan = self::plan(asked, backend, tracefs, &owner(i))?;
         let mut session = Session::begin(tracefs, &plan, i, global.keep)?;
         // Events are made first, so that they are measured, too.
-        let (needs, rest) = plan.needs();
+        let (needs, _) = plan.needs();
         session.apply(needs)?;
+        if lacks_comm(&mut session, backend, &asked.question) {
+            asked.question.lacks_comm = true;
+            plan = self::plan(asked, backend, tracefs, &owner(i))?;
+        }
+        let (_, rest) = plan.needs();
         if backend == Backend::C && !asked.options.yes {
             check_rates(&mut session, backend, rest)?;
         }

@@ -10,7 +10,7 @@ use std::fmt;
 use crate::error::{Error, Result};
 use crate::model::{Account, Number, Table, Unit};
 use crate::quantile::scale_within;
-use crate::question::{By, Intervals, Measure, Question, Records, OWN};
+use crate::question::{By, Intervals, Measure, Question, Records, COMM, OWN};
 use crate::tracefs::{disks, failures, Format, Holds, Tracefs};
 
 /// The implementation that counts.
@@ -118,23 +118,48 @@ impl Backend {
 
     /// The lines that ask this question.
     pub fn plan(self, tracefs: &Tracefs, question: &Question, owner: &str) -> Result<Plan> {
-        if question.by.len() > 2 + usize::from(!question.has_intervals()) {
+        let (most, whose) = match self {
+            Self::C => (3, "C's implementation"),
+            Self::Module { .. } => (8, "the module"),
+        };
+        if question.keys() > most {
             return Err(Error::new(format!(
-                "{} fields are too many for --by: a table has three keys{}",
+                "{} fields are too many for --by: a table of {whose} has {most} keys{}",
                 question.by.len(),
-                if question.has_intervals() {
+                if question.keys() > question.by.len() {
                     ", and one of them is the measure"
                 } else {
                     ""
                 }
             )));
         }
+        let sums = question.sums();
+        // The number of hits is one of three values of C's.
+        let most = if self == Self::C { 2 } else { most };
+        if sums.len() > most {
+            return Err(Error::new(format!(
+                "{} fields are too many for --sum: a table of {whose} has {most} sums",
+                sums.len()
+            )));
+        }
+        let own = own_format(tracefs, question.event())?;
+        for name in sums {
+            let holds = own.field(&name.field).map(|field| field.holds);
+            if holds.is_some_and(|holds| !matches!(holds, Holds::Number { .. })) {
+                return Err(Error::new(format!(
+                    "{} of {} is no number; 'rhist count {1} --by {0}' counts its values",
+                    name.field,
+                    question.event().event
+                )));
+            }
+        }
+        same_types(tracefs, question)?;
         let mut maker = Maker {
             backend: self,
             question,
             owner,
             plan: Plan::default(),
-            format: own_format(tracefs, question.event())?,
+            format: own,
             grows: self.grows(tracefs),
             costs: question.costs && self.says(tracefs, OVERHEAD),
             expires: self.says(tracefs, EXPIRES),
@@ -145,6 +170,18 @@ impl Backend {
         }
         maker.plan.counted = maker.event(&question.event().event);
         let mut plan = maker.plan;
+        if self == Self::C {
+            plan.by_comm = question.lacks_comm && question.is_by_comm();
+            let readme = tracefs.read_text("README").unwrap_or_default();
+            // As it is called before 6.3.
+            if readme.contains("'stacktrace'") && !readme.contains(STACK) {
+                for step in &mut plan.steps {
+                    if let Step::Trigger { line, .. } = step {
+                        *line = line.replace(STACK, "stacktrace");
+                    }
+                }
+            }
+        }
         let format = &maker.format;
         for by in &question.by {
             let Some(field) = format.field(by.field()) else {
@@ -159,11 +196,6 @@ impl Backend {
                 plan.names.push((field.name.clone(), names));
             }
         }
-        let sums = match &question.measure {
-            Measure::Count { sums, .. } => sums.as_slice(),
-            Measure::Distribution { field, .. } => std::slice::from_ref(field),
-            Measure::Latency { .. } => &[],
-        };
         let sums = sums.iter().map(|sum| sum.field.as_str());
         for name in question.by.iter().map(By::field).chain(sums) {
             let holds = format.field(name).map(|field| field.holds);
@@ -184,10 +216,46 @@ impl fmt::Display for Backend {
     }
 }
 
+/// Refuses a latency whose two events can never agree, as a field of the one holds something else than that of the other.
+fn same_types(tracefs: &Tracefs, question: &Question) -> Result<()> {
+    let Measure::Latency {
+        start,
+        start_on,
+        end,
+        end_on,
+        ..
+    } = &question.measure
+    else {
+        return Ok(());
+    };
+    let formats = (own_format(tracefs, start)?, own_format(tracefs, end)?);
+    for (first, second) in start_on.iter().zip(end_on) {
+        let (Some(a), Some(b)) = (formats.0.field(first), formats.1.field(second)) else {
+            continue;
+        };
+        let alike = match (a.holds, b.holds) {
+            (Holds::Number { size: a, .. }, Holds::Number { size: b, .. }) => a == b,
+            (Holds::Chars(_) | Holds::Text, Holds::Chars(_) | Holds::Text) => true,
+            _ => false,
+        };
+        if !alike {
+            return Err(Error::new(format!(
+                "{first} of {} is '{}' and {second} of {} is '{}', so that they never agree; name other fields by --on",
+                start.event, a.kind, end.event, b.kind
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// The fields of probes, as far as all of them have them: probes have them as soon as they are made.
+const PROBED: &str = "field:unsigned long __probe_ip; offset:8; size:8; signed:0;\n\
+                      field:unsigned long __probe_func; offset:8; size:8; signed:0;\n";
+
 /// The format of the event that is counted. A probe that is not made yet has only common fields.
 fn own_format(tracefs: &Tracefs, records: &Records) -> Result<Format> {
     if records.event.starts_with(OWN) {
-        return Ok(Format::default());
+        return Ok(Format::parse(PROBED));
     }
     Format::of(tracefs, &records.event)
 }
@@ -199,6 +267,8 @@ pub struct Plan {
     pub steps: Vec<Step>,
     /// The event whose table is the answer.
     pub event: String,
+    /// Whether rows of one task each stand for the names of tasks.
+    pub by_comm: bool,
     /// The event that the question is about, whichever one the table is of.
     pub counted: String,
     /// The file of the table, as the event has it.
@@ -264,6 +334,9 @@ pub enum Step {
 pub(crate) const GROWS: &str = "'A..B'";
 pub(crate) const EXPIRES: &str = "[:expire(";
 pub(crate) const OVERHEAD: &str = "[:overhead";
+
+/// The stack of the kernel, as a key.
+const STACK: &str = "common_stacktrace";
 
 /// In how many parts the module divides a power of two unless somebody wants others, as a binary logarithm.
 const SCALE: u8 = 3;
@@ -359,7 +432,11 @@ impl Maker<'_> {
 
     /// The list of keys, the interval of the measure last.
     pub(crate) fn keys(&self, interval: Option<String>) -> String {
-        let by = self.question.by.iter().map(|by| by.key.clone());
+        let old = self.backend == Backend::C && self.question.lacks_comm;
+        let by = self.question.by.iter().map(|by| match by.key.as_str() {
+            COMM if old => "common_pid.execname".to_owned(),
+            key => key.to_owned(),
+        });
         let keys: Vec<String> = by.chain(interval).collect();
         match keys.is_empty() {
             // One row for all.
@@ -521,6 +598,9 @@ pub(crate) fn finish(table: &mut Table, plan: &Plan) {
         if let Some(&(_, unit)) = plan.sums.iter().find(|(name, _)| *name == column.name) {
             column.unit = Some(unit);
         }
+    }
+    if plan.by_comm {
+        table.name_tasks();
     }
     table.event.clone_from(&plan.counted);
     table.remove_negative_times();

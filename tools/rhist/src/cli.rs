@@ -224,7 +224,7 @@ pub fn main() -> ExitCode {
 }
 
 fn run() -> Result<Outcome> {
-    let recipes = Recipe::all()?;
+    let recipes = recipes(Recipe::all()?);
     let mut command = command(&recipes);
     let matches = command.get_matches_mut();
     let global =
@@ -297,6 +297,24 @@ fn run() -> Result<Outcome> {
     }
 }
 
+/// Without those that have the name of a command, which are said.
+fn recipes(mut all: Vec<Recipe>) -> Vec<Recipe> {
+    if all.iter().any(|recipe| !recipe.is_built_in()) {
+        let own = command(&[]);
+        all.retain(|recipe| {
+            let taken = own.find_subcommand(&recipe.name).is_some();
+            if taken {
+                output::say(&format!(
+                    "rhist: the recipe {0} is left out, as {0} is a command; name its file otherwise",
+                    recipe.name
+                ));
+            }
+            !taken
+        });
+    }
+    all
+}
+
 fn arguments<T: FromArgMatches>(matches: &ArgMatches) -> Result<T> {
     T::from_arg_matches(matches).map_err(|error| Error::new(error.to_string()))
 }
@@ -340,6 +358,23 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         command(&Recipe::all().unwrap()).debug_assert();
+    }
+
+    #[test]
+    fn commands_are_no_recipes() {
+        let mut all = Recipe::all().unwrap();
+        let built_in = all.len();
+        for name in ["ls", "count", "mine"] {
+            let recipe = Recipe {
+                name: name.into(),
+                ..all[0].clone()
+            };
+            all.push(recipe);
+        }
+        let left = recipes(all);
+        assert_eq!(left.len(), built_in + 1);
+        assert_eq!(left[built_in].name, "mine");
+        command(&left).debug_assert();
     }
 
     #[test]

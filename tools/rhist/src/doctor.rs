@@ -5,10 +5,12 @@
 use std::fmt::Write as _;
 use std::fs::OpenOptions;
 
-use crate::backend::{Backend, EXPIRES, GROWS, OVERHEAD};
+use crate::ask::lacks_comm;
+use crate::backend::{Backend, Plan, Step, EXPIRES, GROWS, OVERHEAD};
 use crate::error::{Error, Result};
-use crate::recipe::{Recipe, Wishes};
-use crate::session::Leftovers;
+use crate::question::Question;
+use crate::recipe::{has_probes, Recipe, Wishes};
+use crate::session::{owner, switched_off, Leftovers, Session};
 use crate::tracefs::Tracefs;
 
 /// Words of triggers that only the module has and the tool uses: how the README of tracefs says each, and what for.
@@ -97,7 +99,7 @@ pub fn doctor(tracefs: Result<Tracefs>, recipes: &[Recipe]) -> Result<String> {
         },
     );
     for (kind, what) in [("f", "probes of functions"), ("t", "probes of tracepoints")] {
-        let has = readme.contains(&format!("{kind}[:"));
+        let has = has_probes(&tracefs, kind);
         line(
             has,
             what,
@@ -127,7 +129,18 @@ pub fn doctor(tracefs: Result<Tracefs>, recipes: &[Recipe]) -> Result<String> {
             &format!("--keep has left {names}; 'rhist clean' removes it"),
         );
     }
-    text.push('\n');
+    let mut trial = match all.first() {
+        Some(&backend) => Session::begin(&tracefs, &Plan::default(), 0, false)
+            .map(|session| Trial { backend, session }),
+        None => Err(Error::new("this kernel has no hist triggers")),
+    };
+    let _ = match &trial {
+        Ok(_) => writeln!(text, "\nquestions, each tried:"),
+        Err(error) => writeln!(
+            text,
+            "\nquestions, by files alone, as none can be tried: {error}"
+        ),
+    };
     for recipe in recipes {
         let flags = recipe.flags();
         for flag in std::iter::once(None).chain(flags.iter().map(|&(flag, _)| Some(flag))) {
@@ -136,12 +149,69 @@ pub fn doctor(tracefs: Result<Tracefs>, recipes: &[Recipe]) -> Result<String> {
                 Some(flag) => format!("{} --{flag}", recipe.name),
             };
             let asked = recipe.ask(flag, &tracefs, &Wishes::default());
-            let (good, more) = match asked {
-                Ok(_) => ("yes", String::new()),
-                Err(error) => ("no ", error.to_string()),
+            let tried = asked.and_then(|(_, question)| match &mut trial {
+                Ok(trial) => trial.ask(&tracefs, question),
+                Err(_) => Ok(()),
+            });
+            let (good, more) = match tried {
+                Ok(()) => ("yes", String::new()),
+                Err(error) => ("no ", in_a_line(&error.to_string())),
             };
             let _ = writeln!(text, "{}", format!("{good} {name:<22} {more}").trim_end());
         }
     }
+    if let Ok(trial) = trial {
+        trial.session.end()?;
+    }
     Ok(text)
+}
+
+/// Questions that are asked for a moment, in an instance of their own.
+struct Trial {
+    backend: Backend,
+    session: Session,
+}
+
+impl Trial {
+    /// Makes all that a question needs, with the smallest tables, and removes it.
+    fn ask(&mut self, tracefs: &Tracefs, mut question: Question) -> Result<()> {
+        while question.halve() {}
+        question.lacks_comm = lacks_comm(&mut self.session, self.backend, &question);
+        let mut plan = self.backend.plan(tracefs, &question, &owner(0))?;
+        if plan.steps.contains(&Step::Schedstats) {
+            // What others see is not switched.
+            plan.steps.retain(|step| *step != Step::Schedstats);
+            switched_off()?;
+        }
+        self.session.try_out(&plan.steps, |_| Ok(()))
+    }
+}
+
+/// What went wrong, in one line: what was done, and the reason that the kernel has.
+fn in_a_line(error: &str) -> String {
+    let reason = error
+        .lines()
+        .skip(1)
+        .find_map(|line| line.split_once("error: "));
+    let first = error.lines().next().unwrap_or_default();
+    match reason {
+        Some((_, reason)) => format!("{first}: {reason}"),
+        None => first.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_kernel_says_is_one_line() {
+        let error = "the kernel refused a line for a/trigger: Invalid argument\n  hist:keys=x\n\
+                     [ 1.0] hist:a:b: error: Couldn't find field\n  Command: hist:keys=x\n           ^";
+        assert_eq!(
+            in_a_line(error),
+            "the kernel refused a line for a/trigger: Invalid argument: Couldn't find field"
+        );
+        assert_eq!(in_a_line("one line"), "one line");
+    }
 }

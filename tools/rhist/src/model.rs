@@ -658,6 +658,33 @@ impl Table {
             .collect()
     }
 
+    /// Makes rows of tasks rows of their names.
+    pub fn name_tasks(&mut self) {
+        for (i, column) in self.keys.iter_mut().enumerate() {
+            if column.kind != Kind::Execname {
+                continue;
+            }
+            column.kind = Kind::Text;
+            for key in self.rows.iter_mut().filter_map(|row| row.keys.get_mut(i)) {
+                if let Key::Task { comm, .. } = key {
+                    *key = Key::Text(std::mem::take(comm));
+                }
+            }
+        }
+        let mut places: HashMap<Vec<Key>, usize> = HashMap::new();
+        let mut rows: Vec<Row> = Vec::new();
+        for row in std::mem::take(&mut self.rows) {
+            match places.get(&row.keys) {
+                Some(&place) => join(&self.values, &mut rows[place].values, &row.values),
+                None => {
+                    places.insert(row.keys.clone(), rows.len());
+                    rows.push(row);
+                }
+            }
+        }
+        self.rows = rows;
+    }
+
     /// Reads the numbers of this key column as signed. C prints all of them without a sign.
     pub fn signed(&mut self, column: usize) {
         for row in &mut self.rows {
@@ -882,6 +909,28 @@ pub(crate) mod tests {
         let after = named("0x1", &[(1, 3, 9)]);
         let since = after.since(&before).unwrap();
         assert_eq!(since, named("0x1", &[(1, 3, 4)]));
+    }
+
+    #[test]
+    fn tasks_of_one_name_are_one_row() {
+        let mut all = table(&[(1, 3, 5), (2, 3, 7), (3, 3, 1), (2, 4, 1)]);
+        all.keys[0].kind = Kind::Execname;
+        for row in &mut all.rows {
+            let Key::Number(pid) = row.keys[0] else {
+                panic!("no number")
+            };
+            let comm = if pid < 3 { "a" } else { "b" }.to_owned();
+            row.keys[0] = Key::Task { pid, comm };
+        }
+        all.name_tasks();
+        let rows: Vec<_> = all
+            .rows
+            .iter()
+            .map(|row| (row.keys[0].clone(), row.values[0]))
+            .collect();
+        let text = |name: &str| Key::Text(name.to_owned());
+        assert_eq!(rows, [(text("a"), 12), (text("a"), 1), (text("b"), 1)]);
+        assert_eq!(all.keys[0].kind, Kind::Text);
     }
 
     #[test]

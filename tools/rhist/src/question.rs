@@ -7,6 +7,9 @@ use crate::model::Unit;
 /// The name of the system that stands for the questioner's own dynamic events.
 pub const OWN: &str = "own";
 
+/// The name of the task that runs, as a key. C has it only lately.
+pub const COMM: &str = "common_comm";
+
 /// The rows of the smallest table.
 const LEAST_ROWS: u32 = 128;
 
@@ -33,6 +36,8 @@ pub struct Question {
     pub costs: bool,
     /// Whether `kernel.sched_schedstats` has to be 1.
     pub schedstats: bool,
+    /// Whether the implementation lacks the name of the task that runs as a key.
+    pub lacks_comm: bool,
 }
 
 /// How fine intervals are.
@@ -103,6 +108,8 @@ pub struct Records {
     pub event: String,
     /// Which ones, as a filter of the kernel.
     pub filter: Option<String>,
+    /// Whether they are of the task that runs, so that the tool can leave itself out.
+    pub of_current: bool,
 }
 
 impl Records {
@@ -111,6 +118,7 @@ impl Records {
         Self {
             event: event.into(),
             filter: None,
+            of_current: false,
         }
     }
 
@@ -174,6 +182,43 @@ impl Question {
         match &self.measure {
             Measure::Count { event, .. } | Measure::Distribution { event, .. } => event,
             Measure::Latency { end, .. } => end,
+        }
+    }
+
+    /// Leaves the records of these threads out, where the task that runs is the one that is measured.
+    pub fn leave_out(&mut self, threads: &[u64]) {
+        let records = match &mut self.measure {
+            Measure::Count { event, .. } | Measure::Distribution { event, .. } => event,
+            Measure::Latency { start, end, .. } => match end.of_current {
+                true => end,
+                false => start,
+            },
+        };
+        let others = threads
+            .iter()
+            .map(|thread| format!("common_pid != {thread}"));
+        if records.of_current && !threads.is_empty() {
+            records.only(&others.collect::<Vec<_>>().join(" && "));
+        }
+    }
+
+    /// How many keys its table has.
+    pub fn keys(&self) -> usize {
+        let stack = matches!(self.measure, Measure::Latency { stack: true, .. });
+        self.by.len() + usize::from(self.has_intervals() || stack)
+    }
+
+    /// Whether a key is the name of the task that runs.
+    pub fn is_by_comm(&self) -> bool {
+        self.by.iter().any(|by| by.key == COMM)
+    }
+
+    /// The fields that are summed, also that which is distributed.
+    pub fn sums(&self) -> &[Sum] {
+        match &self.measure {
+            Measure::Count { sums, .. } => sums,
+            Measure::Distribution { field, .. } => std::slice::from_ref(field),
+            Measure::Latency { .. } => &[],
         }
     }
 

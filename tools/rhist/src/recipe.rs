@@ -21,6 +21,20 @@ pub const SIZE: u32 = 2048;
 /// Rows for what has started and not ended.
 pub const WAITING: u32 = 16384;
 
+/// What is of the task that runs.
+const OF_CURRENT: [&str; 10] = [
+    "common_pid",
+    "common_tgid",
+    "common_comm",
+    "common_cgroup",
+    "common_uid",
+    "common_stacktrace",
+    "comm",
+    "pid",
+    "task",
+    "stack",
+];
+
 macro_rules! built_in {
     ($($name:literal),* $(,)?) => {
         &[$(($name, include_str!(concat!("../recipes/", $name, ".toml")))),*]
@@ -158,6 +172,9 @@ pub struct Variant {
     /// By what it is unless `--by` says otherwise.
     #[serde(default)]
     pub default_by: Vec<String>,
+    /// By what it is whatever `--by` says.
+    #[serde(default)]
+    pub keep: Vec<String>,
     /// After which time the start of a latency may be forgotten, as a trigger writes it: for keys that do not come again.
     pub expires: Option<String>,
     /// Events that are made for it.
@@ -214,10 +231,16 @@ impl Side {
         }
     }
 
+    /// Whether the task that runs is the one that is measured.
+    fn is_of_current(&self) -> bool {
+        self.pid.as_deref() == Some("common_pid")
+    }
+
     fn unnarrowed(&self) -> Records {
         Records {
             event: self.event.clone(),
             filter: self.filter.clone(),
+            of_current: false,
         }
     }
 
@@ -242,6 +265,8 @@ impl Side {
             })?;
             records.only(&format!("{field} == \"{comm}\""));
         }
+        let all = wishes.threads.is_empty() && wishes.comm.is_none();
+        records.of_current = all && self.is_of_current();
         Ok(records)
     }
 }
@@ -301,6 +326,14 @@ impl Wishes {
     }
 }
 
+/// Whether the kernel has probes of this kind, by its README.
+pub fn has_probes(tracefs: &Tracefs, kind: &str) -> bool {
+    let readme = tracefs.read_text("README").unwrap_or_default();
+    // As many of "r" can be hit at once as it says.
+    let most = if kind == "r" { "[maxactive]" } else { "" };
+    readme.contains(&format!("{kind}{most}[:"))
+}
+
 /// A filter for one of several values.
 fn any_of(field: &str, values: impl Iterator<Item = String>) -> String {
     values
@@ -323,8 +356,7 @@ impl Variant {
             }
         }
         let probe = self.probes.first()?;
-        let readme = tracefs.read_text("README").unwrap_or_default();
-        match readme.contains(&format!("{}[:", probe.kind)) {
+        match has_probes(tracefs, &probe.kind) {
             true => None,
             false => Some(format!(
                 "probes of the kind '{}' (CONFIG_FPROBE_EVENTS)",
@@ -411,9 +443,15 @@ impl Variant {
                 }
             }
         };
-        let by = wishes.by.as_ref().unwrap_or(&self.default_by);
+        let by: Vec<&String> = match &wishes.by {
+            None => self.default_by.iter().collect(),
+            Some(by) => {
+                let kept = self.keep.iter().filter(|label| !by.contains(label));
+                kept.chain(by).collect()
+            }
+        };
         let by = by
-            .iter()
+            .into_iter()
             .map(|label| self.by(label, tracefs))
             .collect::<Result<_>>()?;
         Ok(Question {
@@ -435,6 +473,7 @@ impl Variant {
             intervals: wishes.intervals,
             costs: false,
             schedstats: self.schedstats,
+            lacks_comm: false,
         })
     }
 
@@ -455,6 +494,21 @@ impl Variant {
             false => Format::of(tracefs, event)?,
         };
         let field = label.split('.').next().unwrap_or_default();
+        let side = self
+            .counted()
+            .filter(|side| side.pid.is_some() && !side.is_of_current());
+        if side.is_some()
+            && OF_CURRENT.contains(&field)
+            && format
+                .field(field)
+                .is_none_or(|_| field.starts_with("common_"))
+        {
+            let own: Vec<&str> = self.by.keys().map(String::as_str).collect();
+            return Err(Error::new(format!(
+                "at {event} the task that runs is not the one that is measured, so there is no '{label}' of it; there are: {}",
+                own.join(", ")
+            )));
+        }
         if format.field(field).is_some() || field.starts_with("common_") {
             return Ok(make(label));
         }
@@ -504,13 +558,22 @@ impl Recipe {
     /// Stands for one whose file is wrong: it can be named, and says then what is wrong.
     fn broken(path: &Path, error: &Error) -> Self {
         Self {
-            name: path.file_stem().unwrap_or_default().to_string_lossy().into_owned(),
+            name: path
+                .file_stem()
+                .unwrap_or_default()
+                .to_string_lossy()
+                .into_owned(),
             question: format!("The recipe of {} is wrong", path.display()),
             prose: String::new(),
             options: Vec::new(),
             variants: Vec::new(),
             broken: Some(format!("{}: {error}", path.display())),
         }
+    }
+
+    /// Whether its name is that of one of the tool's.
+    pub fn is_built_in(&self) -> bool {
+        BUILT_IN.iter().any(|(name, _)| *name == self.name)
     }
 
     /// Those of the tool, and those of the machine.
@@ -564,9 +627,10 @@ impl Recipe {
         tracefs: &Tracefs,
         wishes: &Wishes,
     ) -> Result<(&Variant, Question)> {
-        let mut refused = Err(Error::new(self.broken.clone().unwrap_or_else(|| {
-            format!("the recipe {} has no such variant", self.name)
-        })));
+        let mut refused =
+            Err(Error::new(self.broken.clone().unwrap_or_else(|| {
+                format!("the recipe {} has no such variant", self.name)
+            })));
         for variant in self
             .variants
             .iter()

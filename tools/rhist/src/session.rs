@@ -180,10 +180,19 @@ impl Session {
         look: impl FnOnce(&Tracefs) -> Result<T>,
     ) -> Result<T> {
         let made = self.undo.len();
-        self.apply(steps)?;
-        let seen = look(&self.instance)?;
-        self.undo_to(made)?;
-        Ok(seen)
+        let seen = self.apply(steps).and_then(|()| look(&self.instance));
+        let undone = self.undo_to(made);
+        let seen = seen?;
+        undone.map(|()| seen)
+    }
+
+    /// Whether the kernel takes a trigger: it is there for a moment.
+    pub fn takes(&mut self, event: &str, line: &str) -> bool {
+        let trigger = Step::Trigger {
+            event: event.to_owned(),
+            line: line.to_owned(),
+        };
+        self.try_out(&[trigger], |_| Ok(())).is_ok()
     }
 
     /// How many hits a second the CPU has that has most of them, of each event that the triggers of these steps are of
@@ -291,7 +300,8 @@ fn samples(command: &str, steps: &[Step]) -> Vec<(String, String)> {
     samples
 }
 
-fn switched_off() -> Result<bool> {
+/// Whether the kernel does not measure waits at present; it may not be able to.
+pub fn switched_off() -> Result<bool> {
     let off = fs::read_to_string(SCHEDSTATS).map_err(|_| {
         Error::new(
             "this kernel does not measure waits (CONFIG_SCHEDSTATS); ask without this option",

@@ -12,7 +12,7 @@ use super::{arguments, flag, with};
 use crate::error::{Error, Result};
 use crate::quantile::Percent;
 use crate::question::{Intervals, Question};
-use crate::recipe::{Kind, RawProbe, Recipe, Side, Variant, Wishes};
+use crate::recipe::{has_probes, Kind, RawProbe, Recipe, Side, Variant, Wishes};
 use crate::tracefs::Tracefs;
 
 /// What all questions take, whatever becomes of the answer.
@@ -112,7 +112,7 @@ pub fn commands(recipes: &[Recipe]) -> Vec<Command> {
             .arg(
                 Arg::new("FUNCTION")
                     .required(true)
-                    .help("A function of the kernel"),
+                    .help("A function of the kernel, or several by * and ?: a row for each"),
             )
             .arg(flag(
                 "calls",
@@ -271,7 +271,7 @@ impl Asked {
                 loaded.ask(flag, tracefs, &wishes)?
             }
             _ => {
-                own = own_question(name, matches)?;
+                own = own_question(name, matches, tracefs)?;
                 match own.missing(tracefs) {
                     Some(what) => return Err(Error::new(format!("this kernel lacks {what}"))),
                     None => (&own, own.question(name, tracefs, &wishes)?),
@@ -334,7 +334,7 @@ fn words(command: &Command, matches: &ArgMatches) -> Vec<String> {
     words
 }
 
-fn own_question(name: &str, matches: &ArgMatches) -> Result<Variant> {
+fn own_question(name: &str, matches: &ArgMatches, tracefs: &Tracefs) -> Result<Variant> {
     let one = |name: &str| matches.get_one::<String>(name).cloned().unwrap_or_default();
     let side = |name: &str| -> Result<Side> {
         let event = one(name).replace(['/', '.'], ":");
@@ -358,6 +358,7 @@ fn own_question(name: &str, matches: &ArgMatches) -> Result<Variant> {
         sums: Vec::new(),
         by: [].into(),
         default_by: Vec::new(),
+        keep: Vec::new(),
         expires: None,
         probes: Vec::new(),
         size: None,
@@ -371,9 +372,6 @@ fn own_question(name: &str, matches: &ArgMatches) -> Result<Variant> {
                 .get_many("sum")
                 .map(|sums| sums.cloned().collect())
                 .unwrap_or_default();
-            if variant.sums.len() > 2 {
-                return Err(Error::new("a table has two sums; ask for fewer by --sum"));
-            }
         }
         "dist" => {
             variant.measure = Kind::Distribution;
@@ -396,30 +394,54 @@ fn own_question(name: &str, matches: &ArgMatches) -> Result<Variant> {
         }
         _ => {
             let function = one("FUNCTION");
-            let probe = |name: &str, definition: String| RawProbe {
-                kind: "f".into(),
+            let several = function.contains(['*', '?']);
+            // Older kernels have probes of one function alone.
+            let fprobes = several || has_probes(tracefs, "f") || !has_probes(tracefs, "p");
+            let probe = |name: &str, kind: &str, definition: String| RawProbe {
+                kind: kind.into(),
                 name: name.into(),
                 definition,
             };
-            variant.probes.push(probe("entry", function.clone()));
+            let (entry, exit) = match fprobes {
+                true => (
+                    probe("entry", "f", function.clone()),
+                    probe("exit", "f", format!("{function}%return")),
+                ),
+                false => (
+                    probe("entry", "p", function.clone()),
+                    probe("exit", "r", function.clone()),
+                ),
+            };
+            variant.probes.push(entry);
+            let which;
             if matches.get_flag("calls") {
+                which = "__probe_ip";
                 variant.event = Some(Side::of("own:entry"));
             } else {
+                which = "__probe_func";
                 variant.measure = Kind::Latency;
                 variant.heading = "time".into();
-                variant
-                    .probes
-                    .push(probe("exit", format!("{function}%return")));
-                let on = vec!["common_pid".to_owned()];
+                variant.probes.push(exit);
+                // One function may call another one of them.
+                let on = |function: &str| {
+                    let task = "common_pid".to_owned();
+                    let function = several.then(|| function.to_owned());
+                    [task].into_iter().chain(function).collect()
+                };
                 variant.start = Some(Side {
-                    on: on.clone(),
+                    on: on("__probe_ip"),
                     ..Side::of("own:entry")
                 });
                 variant.end = Some(Side {
-                    on,
+                    on: on(which),
                     ..Side::of("own:exit")
                 });
             }
+            let by = ("function".to_owned(), format!("{which}.sym"));
+            if several {
+                variant.default_by.push(by.0.clone());
+            }
+            variant.by = [by].into();
         }
     }
     Ok(variant)

@@ -304,7 +304,11 @@ impl<'a> Parser<'a> {
                 self.skip("~ ")?;
                 let lo = self.signed()?;
                 self.skip("-")?;
-                let hi = self.signed()?;
+                // The last one of all wraps.
+                let hi = match self.signed()? {
+                    hi if hi < lo => Number::from(u64::MAX),
+                    hi => hi,
+                };
                 Some(Key::Bucket {
                     bucket: Bucket { lo, hi },
                     index: None,
