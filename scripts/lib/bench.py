@@ -21,7 +21,8 @@ import sys
 # How far a figure may exceed the baseline: a part of it, or one instruction if that is more.
 GROWTH = 0.03
 LEAST = 1.0
-# How many instructions a stack trace may cost besides the unwinding.
+# The rows of stack traces, and how many instructions they may cost besides the unwinding, which is the core's.
+STACKS = ("stacktrace", "stack-var")
 STACK_MORE = 250
 # The entries of the table whose fill is measured.
 FILL_SIZE = 2048
@@ -45,9 +46,11 @@ def results(path):
                 before = figures.get((name, side))
                 limit = float(limit) if limit != "-" else before.limit if before else None
                 figures[name, side] = Figure(unit, float(median), float(least), float(most), limit, text)
-    stack, unwinding = figures.get(("stacktrace", "ours")), figures.get(("stack_trace_save", "core"))
-    if stack and unwinding:
-        figures["stacktrace", "ours"] = stack._replace(limit=unwinding.median + STACK_MORE)
+    unwinding = figures.get(("stack_trace_save", "core"))
+    for name in STACKS:
+        stack = figures.get((name, "ours"))
+        if stack and unwinding:
+            figures[name, "ours"] = stack._replace(limit=unwinding.median + STACK_MORE)
     return figures, about
 
 
