@@ -16,7 +16,7 @@
 //! - `lang/enable.rs`: the commands `enable_hist` and `disable_hist`;
 //! - `lang/load.rs`: the list of triggers that the module creates when it is loaded.
 //!
-//! Context: process. Nothing here allocates.
+//! Context: process. Only [`in_one_line`] allocates, and the detail of a refusal.
 
 mod enable;
 pub(crate) mod expr;
@@ -34,7 +34,10 @@ pub use self::{
         load_entries,
         LoadEntry, //
     },
-    parse::parse,
+    parse::{
+        in_one_line,
+        parse, //
+    },
     quantiles::Quantile,
     spec::{
         CommandText,

@@ -97,9 +97,11 @@ pub(super) fn run(
     if file.is_going() {
         return Err(ENODEV.into());
     }
+    let typed = line.params.map_or(b"".as_slice(), CStr::to_bytes);
+    let one_line = lang::in_one_line(typed)?;
     let log = Log {
         prefix: command.name().to_bytes(),
-        text: line.params.map_or(b"", CStr::to_bytes),
+        text: one_line.as_deref().unwrap_or(typed),
         file,
         removes: line.remove,
     };

@@ -11,6 +11,10 @@
 use core::num::NonZeroU64;
 
 use crate::{
+    alloc::{
+        AllocError,
+        Vec, //
+    },
     bucket::Scale,
     error::{
         ErrKind,
@@ -75,6 +79,12 @@ const IF: &[u8] = b"if";
 const RANGE: &[u8] = b"..";
 
 /// The modifier that has a scale behind it.
+/// What is said of a word with a blank.
+pub(crate) const BLANK: &[u8] = b"a blank is part of the word, a colon ends a parameter";
+
+/// What ends a line that goes on in the next one.
+const LINE_END: &[u8] = b"\\\n";
+
 const LOG2: &[u8] = b"log2=";
 
 /// The states that end a trigger line.
@@ -135,6 +145,62 @@ pub fn parse<'t>(prefix: &'t [u8], text: &'t [u8]) -> Result<HistSpec<'t>, Refus
 }
 
 /// Splits the text at the first word `if` that has a blank before and after it. The filter is what
+/// Returns the text in one line if its parameters are in several: a backslash ends a line that goes on in the next one,
+/// and the blanks behind that, and those between it and a colon or a comma, are no part of the text. `None` if they are in
+/// one line.
+///
+/// PARITY: to C all of that is part of a word. So it takes the definition of a variable with such a name, and nothing else.
+///
+/// # Errors
+///
+/// [`AllocError`] if there is no memory.
+///
+/// # Examples
+///
+/// ```
+/// use rust_hist::lang::in_one_line;
+///
+/// let line = in_one_line(b"keys=pid: \\\n   vals=prio \\\n   if prio > 1").expect("memory");
+/// assert_eq!(line.as_deref(), Some(&b"keys=pid:vals=prio if prio > 1"[..]));
+/// assert!(in_one_line(b"keys=pid: vals=prio").expect("memory").is_none());
+/// ```
+pub fn in_one_line(text: &[u8]) -> Result<Option<Vec<u8>>, AllocError> {
+    let end = match split_filter(text) {
+        Ok((_, Some(filter))) => filter.start,
+        _ => text.len(),
+    };
+    let (mut rest, filter) = text.split_at_checked(end).unwrap_or((text, b""));
+    let mut line = Vec::new();
+    let mut is_one = true;
+
+    while let Some(at) = rest
+        .windows(LINE_END.len())
+        .position(|part| part == LINE_END)
+    {
+        let (before, behind) = rest.split_at_checked(at).unwrap_or((rest, b""));
+        let behind = behind.get(LINE_END.len()..).unwrap_or(b"");
+
+        line.extend_from_slice(before)?;
+        let last = line.iter().rposition(|&byte| !is_blank(byte));
+
+        if let Some(last) = last.filter(|&last| matches!(line.get(last), Some(b':' | b','))) {
+            line.truncate(last.saturating_add(1));
+        }
+        rest = behind
+            .iter()
+            .position(|&byte| !is_blank(byte))
+            .and_then(|first| behind.get(first..))
+            .unwrap_or(b"");
+        is_one = false;
+    }
+    if is_one {
+        return Ok(None);
+    }
+    line.extend_from_slice(rest)?;
+    line.extend_from_slice(filter)?;
+    Ok(Some(line))
+}
+
 /// follows the blank after that word. If there is nothing to split, the error is the word.
 fn split_filter(text: &[u8]) -> Result<(Span, Option<Span>), Span> {
     let whole = Span::whole(text);
