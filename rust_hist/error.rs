@@ -187,6 +187,8 @@ kinds_with_texts! {
     QuantilesSave: c"quantiles() can't be combined with save()",
     /// The sort field is the key that `quantiles()` folds.
     FoldedSort: c"This key is folded by quantiles(), sort by one of its quantiles",
+    /// The filter looks at a variable.
+    FilterVar: c"A filter has no variables: filter the synthetic event that has it, or use onover()",
     /// Nothing precedes or nothing follows the word `if`.
     NoFilter: c"Incomplete filter",
     /// The trigger has more than eight handlers.
@@ -236,6 +238,8 @@ kinds_with_texts! {
     NotRemoved: c"No such trigger, below is the nearest one to",
     /// No trigger was removed, as the event has none. The command succeeds.
     NoneToRemove: c"No such trigger, the event has none",
+    /// A variable that is a constant has nearly the name of a parameter. The command succeeds.
+    LikeParameter: c"Warning: this is a variable, which nothing in the trigger reads, did you mean",
     /// A reference may never find an entry. The command succeeds.
     NeverFound: c"Warning: the variable may never be found, its keys are of other types or sizes",
     /// A negative number is divided, is a divisor, or is tracked by `onmax()`. The command succeeds.

@@ -49,11 +49,15 @@ pub use self::{
 };
 pub(crate) use self::{
     parse::{
+        BLANK,
         EXPIRE,
         ON_CHANGE,
         ON_MATCH,
         ON_MAX,
         ON_OVER, //
     },
-    spec::CLOCK, //
+    spec::{
+        CLOCK,
+        PARAMETERS, //
+    }, //
 };

@@ -101,6 +101,8 @@ $functions{refusal} = sub {
 	# The detail that ours appends to a message.
 	my $more = $rust ? ': .+' : '';
 	my $pattern = quotemeta($want) =~ s/\\\.\\\.\\\.\\\n/$more\n/gr;
+	# Of these ours says what may have been meant, if it knows.
+	$pattern =~ s/(?<=find\\ field|field\\ modifier|n\\ parameter|don\\'t\\ match)(?=\\\n)/(?:: .+)?/g if $rust;
 	join('', @heads) =~ /^$pattern\z/ or fail("the log of \"$command\": wanted\n${want}got\n$text");
 	return if $mode eq 'none';
 	my $end = "  Command: $shown\n" . ' ' x (11 + $caret) . "^\n";

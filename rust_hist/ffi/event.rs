@@ -240,6 +240,28 @@ impl EventFile {
         unsafe { field.as_ref() }.map(FieldView)
     }
 
+    /// The names of the fields that the event has itself.
+    pub(crate) fn own_fields<'a>(
+        &'a self,
+        _held: &'a EventMutexHeld,
+    ) -> impl Iterator<Item = &'a [u8]> {
+        let call = self.call().0.get();
+        // SAFETY: the event is live, with its class; as `trace_get_fields()`, which a function of the class stands for if
+        // there is one. The list is complete and its fields do not change under `event_mutex`.
+        let list = unsafe {
+            let class = (*call).class;
+            let head = match (*class).get_fields {
+                Some(get_fields) => get_fields(call),
+                None => &raw mut (*class).fields,
+            };
+            clist_create!(head, FieldNode, bindings::ftrace_event_field, link)
+        };
+        list.iter().filter_map(|field| {
+            // SAFETY: the field is live, and so is its name.
+            unsafe { c_str((*field.0.get()).name) }.map(CStr::to_bytes)
+        })
+    }
+
     /// The triggers of the event, of whatever kind, in order. Who takes one off begins anew.
     pub(super) fn triggers<'a>(
         &'a self,
@@ -259,6 +281,10 @@ impl EventFile {
         list.iter()
     }
 }
+
+/// A field on the list of its event.
+#[repr(transparent)]
+struct FieldNode(Opaque<bindings::ftrace_event_field>);
 
 /// A trigger of whatever kind, while it is not freed.
 #[repr(transparent)]

@@ -135,9 +135,12 @@ impl<'a> Request<'a> {
     }
 
     /// Checks the filter against the event.
-    fn filter(&self, program: &Program) -> Result {
+    fn filter(&self, program: &Program) -> core::result::Result<(), Failure> {
+        if let Some(refusal) = self.spec.refuse_filter() {
+            return Err(self.log.refuse(&refusal));
+        }
         match program.filter(self.log.text) {
-            Some(text) => FilterText::new(text)?.check(self.file, self.held),
+            Some(text) => Ok(FilterText::new(text)?.check(self.file, self.held)?),
             None => Ok(()),
         }
     }
@@ -234,7 +237,12 @@ impl<'a> Request<'a> {
         }
         let warning = self.never_found(&program, names.tables());
         let signed = program.loses_sign();
+        let like = program.like_parameter(self.log.text);
         self.put(program, names, namesake)?;
+        if let Some((at, word)) = like {
+            self.log
+                .note(ErrKind::LikeParameter, word, at.saturating_add(1));
+        }
         if let Some((at, keys)) = warning {
             self.log.note(ErrKind::NeverFound, keys.as_bytes(), at);
         }

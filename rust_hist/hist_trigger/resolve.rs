@@ -303,6 +303,10 @@ impl Resolver for Names<'_> {
         })
     }
 
+    fn fields<'f>(&'f self, visit: &mut dyn FnMut(&'f [u8])) {
+        self.file.own_fields(self.held).for_each(visit);
+    }
+
     fn has(&self, number: TaskNumber) -> bool {
         number != TaskNumber::Cgroup || cfg!(CONFIG_CGROUPS)
     }

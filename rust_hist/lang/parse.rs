@@ -37,6 +37,7 @@ use crate::{
             position,
             thousandths,
             trim,
+            Nearest,
             Split, //
         },
         Span, //
@@ -78,13 +79,13 @@ const IF: &[u8] = b"if";
 /// What is between the two sizes of a table that may grow.
 const RANGE: &[u8] = b"..";
 
-/// The modifier that has a scale behind it.
 /// What is said of a word with a blank.
 pub(crate) const BLANK: &[u8] = b"a blank is part of the word, a colon ends a parameter";
 
 /// What ends a line that goes on in the next one.
 const LINE_END: &[u8] = b"\\\n";
 
+/// The modifier that has a scale behind it.
 const LOG2: &[u8] = b"log2=";
 
 /// The states that end a trigger line.
@@ -144,7 +145,6 @@ pub fn parse<'t>(prefix: &'t [u8], text: &'t [u8]) -> Result<HistSpec<'t>, Refus
     Ok(spec)
 }
 
-/// Splits the text at the first word `if` that has a blank before and after it. The filter is what
 /// Returns the text in one line if its parameters are in several: a backslash ends a line that goes on in the next one,
 /// and the blanks behind that, and those between it and a colon or a comma, are no part of the text. `None` if they are in
 /// one line.
@@ -201,6 +201,7 @@ pub fn in_one_line(text: &[u8]) -> Result<Option<Vec<u8>>, AllocError> {
     Ok(Some(line))
 }
 
+/// Splits the text at the first word `if` that has a blank before and after it. The filter is what
 /// follows the blank after that word. If there is nothing to split, the error is the word.
 fn split_filter(text: &[u8]) -> Result<(Span, Option<Span>), Span> {
     let whole = Span::whole(text);
@@ -337,9 +338,42 @@ fn flag(spec: &mut HistSpec<'_>, token: Span) -> Result<(), Refusal> {
                 None => return Err(command.explain(Errno::Einval, ErrKind::NoClosingParen, token)),
             };
         }
-        _ => return Err(command.explain(Errno::Einval, ErrKind::UnknownWord, token)),
+        _ => return Err(unknown(spec, token)),
     }
     Ok(())
+}
+
+/// Refuses a word that is no parameter, with what may have been meant.
+fn unknown(spec: &HistSpec<'_>, token: Span) -> Refusal {
+    const WORDS: [&[u8]; 7] = [
+        b"nohitcount",
+        b"pause",
+        b"cont",
+        b"continue",
+        b"clear",
+        b"others",
+        OVERHEAD,
+    ];
+    let command = &spec.command;
+    let word = token.of(command.text());
+    let refusal = command.explain(Errno::Einval, ErrKind::UnknownWord, token);
+    let mut nearest = Nearest::to(word);
+
+    WORDS.into_iter().for_each(|word| nearest.offer(word));
+    if word.iter().copied().any(is_blank) {
+        refusal.detailed(&[BLANK])
+    } else if let Some(word) = nearest.word() {
+        refusal.detailed(&[b"did you mean ", word])
+    } else if spec
+        .params(b"key=")
+        .chain(spec.params(b"keys="))
+        .next()
+        .is_none()
+    {
+        refusal.detailed(&[b"did you mean keys=", word])
+    } else {
+        refusal
+    }
 }
 
 /// Parses the token `LEFT=right`. If several tokens set the same parameter, the last one counts.
@@ -500,9 +534,11 @@ impl HistSpec<'_> {
             return self.log2(modifier.skip(LOG2.len()));
         }
         if command.begins(modifier, b"bucket") {
-            return self
-                .buckets(modifier)
-                .map_err(|at| command.refuse(ErrKind::BadFieldModifier, at));
+            return self.buckets(modifier).map_err(|at| {
+                let refusal = command.refuse(ErrKind::BadFieldModifier, at);
+
+                refusal.detailed(&[b"buckets=N needs a number above 0"])
+            });
         }
         // PARITY: `parse_field()` ignores what follows these two words.
         if usage.allows_shares() && command.begins(modifier, b"percent") {

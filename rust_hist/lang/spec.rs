@@ -31,7 +31,10 @@ use crate::{
     rate::Limit,
     stat::Stat,
     text::{
-        lex::Split,
+        lex::{
+            is_space,
+            Split, //
+        },
         Span, //
     }, //
 };
@@ -40,6 +43,11 @@ use super::Quantile;
 
 /// The trace clock of a trigger that uses time stamps and has no `clock=`.
 pub(crate) const CLOCK: &[u8] = b"global";
+
+/// The words before the equals sign of which a variable may be a typing error. The shorter ones look like too much.
+pub(crate) const PARAMETERS: [&[u8]; 7] = [
+    b"keys", b"vals", b"values", b"sort", b"size", b"name", b"clock",
+];
 
 /// The modifier `.sym-offset`, whose dash must not be taken for a minus sign.
 const SYM: &[u8] = b".sym";
@@ -316,6 +324,30 @@ impl<'t> HistSpec<'t> {
     pub fn refuse_name(&self) -> Refusal {
         self.command
             .refuse(ErrKind::NamedMismatch, self.name.unwrap_or_default())
+    }
+
+    /// Returns the refusal of the filter if it looks at a variable: where the name of a field is to be there is a dollar sign.
+    ///
+    /// PARITY: C says that there is no such field.
+    pub fn refuse_filter(&self) -> Option<Refusal> {
+        let filter = self.filter?;
+        let mut quote = None;
+        let mut before = b'(';
+
+        for (at, &byte) in filter.of(self.command.text()).iter().enumerate() {
+            match (quote, byte) {
+                (None, b'$') if matches!(before, b'(' | b'!' | b'&' | b'|') => {
+                    return Some(self.command.refuse(ErrKind::FilterVar, filter.skip(at)));
+                }
+                (None, b'"' | b'\'') => quote = Some(byte),
+                (Some(end), _) if end == byte => quote = None,
+                _ => (),
+            }
+            if !is_space(byte) {
+                before = byte;
+            }
+        }
+        None
     }
 
     /// Returns the refusal of `clock=` for a trace clock that does not exist.

@@ -63,7 +63,10 @@ use crate::{
 };
 
 use super::{
-    expr::Parsed,
+    expr::{
+        Parsed,
+        VALUES, //
+    },
     plan::Plan,
     resolver::Resolver,
     var::Def,
@@ -457,8 +460,14 @@ impl<'a, 't> Compiler<'a, 't> {
             );
 
         match field.kind {
-            _ if computed_or_named => Err(self.command.refuse(ErrKind::BadFieldModifier, seen)),
-            Kind::Stack => Err(self.command.refuse(ErrKind::BadFieldModifier, seen)),
+            _ if computed_or_named => Err(self
+                .command
+                .refuse(ErrKind::BadFieldModifier, seen)
+                .detailed(&[b"valid here: ", VALUES])),
+            Kind::Stack => Err(self
+                .command
+                .refuse(ErrKind::BadFieldModifier, seen)
+                .detailed(&[b"a stack is no value"])),
             // PARITY: `__create_val_field()` accepts strings and sums their addresses.
             Kind::String => Err(self.command.refuse(ErrKind::StringValue, seen)),
             Kind::Number => Ok(field),

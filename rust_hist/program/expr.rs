@@ -29,7 +29,8 @@ use crate::{
             Root, //
         },
         CommandText,
-        Usage, //
+        Usage,
+        BLANK, //
     },
     limits::{
         EXPR_TEXT_MAX,
@@ -41,7 +42,9 @@ use crate::{
     stat::Stat,
     text::{
         lex::{
+            is_blank,
             number,
+            Nearest,
             Split, //
         },
         Span, //
@@ -83,6 +86,25 @@ pub(super) struct Parsed {
     /// The span at whose start a caret for the field is.
     pub(super) seen: Span,
 }
+
+/// The special fields.
+const SPECIAL: [&[u8]; 5] = [
+    b"common_timestamp",
+    b"common_stacktrace",
+    b"common_cpu",
+    b"common_comm",
+    b"hitcount",
+];
+
+/// What is said of modifiers.
+const VALID: &[u8] = b"valid here: ";
+const NAMES: &[u8] = b"hex, sym, sym-offset, syscall";
+const BUCKETS: &[u8] = b"log2, log2=N, buckets=N";
+pub(super) const VALUES: &[u8] = b"hex, percent, graph, sum, min, max, avg, stddev";
+const FOR_NUMBERS: &[u8] = b"log2 and buckets are for numbers";
+const FOR_STACKS: &[u8] = b"stacktrace is for stacks";
+const ONE_MODIFIER: &[u8] = b"a field has one modifier";
+const SECONDS: &[u8] = b"common_timestamp/1000000000 is in seconds";
 
 impl Field {
     /// Returns a constant.
@@ -250,7 +272,13 @@ impl Compiler<'_, '_> {
 
         self.check_operand(&right)?;
         if left.field.usecs != right.field.usecs {
-            return Err(Refusal::new(Errno::Einval, ErrKind::TimestampMismatch, 0));
+            let refusal = Refusal::new(Errno::Einval, ErrKind::TimestampMismatch, 0);
+            let is_number = |parsed: &Parsed| self.value_of(&parsed.field).is_some();
+
+            return Err(match is_number(&left) || is_number(&right) {
+                true => refusal.detailed(&[b"a number has none, ", SECONDS]),
+                false => refusal,
+            });
         }
 
         self.consume(&left.field);
@@ -368,7 +396,9 @@ impl Compiler<'_, '_> {
 
         let (seen, event, atom) = self.qualified(text);
         let field = match self.referred(atom) {
-            None => self.event_field(atom, usage, seen)?,
+            None => self
+                .event_field(atom, usage, seen)
+                .map_err(|refusal| self.second_modifier(event, refusal))?,
             Some(name) => match self.local(event, name) {
                 Some(plain) => match self.constant_of(plain, event, name, usage)? {
                     Some(field) => field,
@@ -379,6 +409,23 @@ impl Compiler<'_, '_> {
         };
 
         Ok(Parsed { field, seen })
+    }
+
+    /// Says of what was taken for a field of `event` that a field has one modifier, if there is a field of that name.
+    fn second_modifier(&self, event: Option<(Span, Span)>, refusal: Refusal) -> Refusal {
+        let Some((field, _)) = event else {
+            return refusal;
+        };
+        let name = field.of(self.command.text());
+        let is_field = Field::special(name, Modifier::None).is_some()
+            || self.task_number(field).is_some()
+            || self.event.field(name).is_some();
+
+        match name {
+            _ if !is_field || !refusal.is(ErrKind::FieldNotFound) => refusal,
+            b"common_timestamp" => refusal.detailed(&[ONE_MODIFIER, b", ", SECONDS]),
+            _ => refusal.detailed(&[ONE_MODIFIER]),
+        }
     }
 
     /// Splits `system.event.` from a text with two dots: returns the span for carets, system and event,
@@ -571,14 +618,21 @@ impl Compiler<'_, '_> {
         let command = self.command;
         let (name, modifier) = self.spec.name_and_modifier(text);
         let modifier = match modifier {
-            Some(modifier) => self.spec.modifier(name, modifier, usage)?,
+            Some(modifier) => self
+                .spec
+                .modifier(name, modifier, usage)
+                .map_err(|refusal| self.valid_modifiers(name, usage, refusal))?,
             None => Modifier::None,
         };
-        let bad_modifier = |at| Err(command.refuse(ErrKind::BadFieldModifier, at));
+        let bad_modifier = |at, why: &[u8]| {
+            Err(command
+                .refuse(ErrKind::BadFieldModifier, at)
+                .detailed(&[why]))
+        };
 
         if let Some(field) = Field::special(name.of(command.text()), modifier) {
             if modifier == Modifier::Stacktrace {
-                return bad_modifier(text);
+                return bad_modifier(text, FOR_STACKS);
             }
             if field.op == Op::Timestamp {
                 self.program.timestamps = true;
@@ -586,7 +640,7 @@ impl Compiler<'_, '_> {
             }
             return match field.kind {
                 Kind::Number => Ok(field),
-                _ if field.is_bucketed() => bad_modifier(seen),
+                _ if field.is_bucketed() => bad_modifier(seen, FOR_NUMBERS),
                 _ => Ok(field),
             };
         }
@@ -601,12 +655,12 @@ impl Compiler<'_, '_> {
 
                 return Ok(Field::generic(Name::Fixed(number.name()), op, modifier));
             }
-            return Err(command.refuse(ErrKind::FieldNotFound, name));
+            return Err(self.no_field(name));
         };
         let own_stack = desc.kind == FieldKind::Stack && desc.size > 0;
 
         if modifier == Modifier::Stacktrace && !own_stack {
-            return bad_modifier(text);
+            return bad_modifier(text, FOR_STACKS);
         }
 
         let (op, kind) = read_op(&desc).ok_or(command.explain(
@@ -642,9 +696,60 @@ impl Compiler<'_, '_> {
         // PARITY: C computes `.log2` and `.buckets` of a string's address, and a hit then copies the string
         // from the result.
         if field.is_bucketed() && field.kind != Kind::Number {
-            return bad_modifier(seen);
+            return bad_modifier(seen, FOR_NUMBERS);
         }
         Ok(field)
+    }
+
+    /// Refuses a field that does not exist, with what may have been meant.
+    fn no_field(&self, name: Span) -> Refusal {
+        let typed = name.of(self.command.text());
+        let refusal = self.command.refuse(ErrKind::FieldNotFound, name);
+        let mut nearest = Nearest::to(typed);
+
+        if typed.iter().copied().any(is_blank) {
+            return refusal.detailed(&[BLANK]);
+        }
+        SPECIAL.into_iter().for_each(|name| nearest.offer(name));
+        for number in TaskNumber::ALL.into_iter().filter(|n| self.event.has(*n)) {
+            nearest.offer(number.name().as_bytes());
+        }
+        self.event.fields(&mut |name| nearest.offer(name));
+        match nearest.word() {
+            Some(word) => refusal.detailed(&[b"did you mean ", word]),
+            None => refusal,
+        }
+    }
+
+    /// Says which modifiers the field `name` may have instead of the one that is refused.
+    fn valid_modifiers(&self, name: Span, usage: Usage, refusal: Refusal) -> Refusal {
+        let text = name.of(self.command.text());
+        let special = Field::special(text, Modifier::None);
+        let kind = match special {
+            Some(field) => Some(field.kind),
+            None if self.task_number(name).is_some() => Some(Kind::Number),
+            None => self
+                .event
+                .field(text)
+                .and_then(|desc| Some(read_op(&desc)?.1)),
+        };
+        let valid: &[&[u8]] = match (kind, usage) {
+            (_, _) if !refusal.is(ErrKind::BadFieldModifier) || !refusal.detail().is_empty() => {
+                return refusal
+            }
+            (None, _) => return refusal,
+            (Some(Kind::String), _) => &[b"a string has none"],
+            (Some(Kind::Stack), _) => &[b"a stack has none but stacktrace"],
+            (Some(Kind::Number), _) if text == b"common_timestamp" => &[VALID, b"usecs, ", BUCKETS],
+            (Some(Kind::Number), Usage::Value) => &[VALID, VALUES],
+            (Some(Kind::Number), Usage::Variable) => &[VALID, NAMES],
+            (Some(Kind::Number), Usage::Key) if text == b"common_pid" => {
+                &[VALID, NAMES, b", ", BUCKETS, b", execname"]
+            }
+            (Some(Kind::Number), Usage::Key | Usage::Operand) => &[VALID, NAMES, b", ", BUCKETS],
+        };
+
+        refusal.detailed(valid)
     }
 }
 

@@ -112,6 +112,9 @@ pub trait Resolver {
     /// `name` has no NUL.
     fn field(&self, name: &[u8]) -> Option<FieldDesc<'_>>;
 
+    /// Calls `visit` with the name of each field that the event has, in no order, for a refusal to name the nearest one.
+    fn fields<'a>(&'a self, _visit: &mut dyn FnMut(&'a [u8])) {}
+
     /// Returns whether a hit can have this number of the task.
     fn has(&self, _number: TaskNumber) -> bool {
         true

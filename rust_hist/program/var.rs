@@ -19,7 +19,8 @@ use crate::{
             root,
             Root, //
         },
-        Usage, //
+        Usage,
+        PARAMETERS, //
     },
     limits::{
         COMM_LEN,
@@ -28,7 +29,10 @@ use crate::{
         VARS_MAX, //
     },
     text::{
-        lex::Split,
+        lex::{
+            Nearest,
+            Split, //
+        },
         Span, //
     }, //
 };
@@ -101,9 +105,13 @@ impl Compiler<'_, '_> {
             let parsed = self
                 .expression(expr, Usage::Variable)
                 .and_then(|parsed| match parsed.field.is_bucketed() {
-                    true => Err(self.command.refuse(ErrKind::BadFieldModifier, parsed.seen)),
+                    true => Err(self
+                        .command
+                        .refuse(ErrKind::BadFieldModifier, parsed.seen)
+                        .detailed(&[b"a variable keeps the number itself"])),
                     false => Ok(parsed),
                 })
+                .map_err(|refusal| self.no_parameter(name, expr, refusal))
                 .map_err(|refusal| self.name_first(name, refusal))?;
 
             let field = match parsed.field.modifier {
@@ -141,6 +149,22 @@ impl Compiler<'_, '_> {
             return Ok(());
         }
         Err(self.command.refuse(ErrKind::DuplicateVar, name))
+    }
+
+    /// Says of a definition by a field that does not exist that it is one: somebody may have meant a parameter.
+    fn no_parameter(&self, name: Span, expr: Span, refusal: Refusal) -> Refusal {
+        if !refusal.is(ErrKind::FieldNotFound)
+            || !refusal.detail().is_empty()
+            || !self.is_plain(expr)
+        {
+            return refusal;
+        }
+        let name = name.of(self.command.text());
+
+        match parameter_like(name) {
+            Some(word) => refusal.detailed(&[b"did you mean ", word, b"="]),
+            None => refusal.detailed(&[name, b"= is no parameter, so it defines a variable"]),
+        }
     }
 
     /// Returns why a definition is refused whose expression is: for its name, if another trigger has given that to a
@@ -297,7 +321,37 @@ impl Var {
     }
 }
 
+/// Returns the parameter for which `name` may be a typing error.
+fn parameter_like(name: &[u8]) -> Option<&'static [u8]> {
+    let mut nearest = Nearest::to(name);
+
+    PARAMETERS.into_iter().for_each(|word| nearest.offer(word));
+    // It may be one of several sizes, or the like.
+    let found = nearest.word().filter(|word| !name.starts_with(word))?;
+
+    PARAMETERS.into_iter().find(|word| *word == found)
+}
+
 impl Program {
+    /// Returns the index in the text of the first variable that is a constant, that nothing in the trigger names, and whose
+    /// name may be a typing error; and the parameter that may be meant, with its equals sign.
+    pub fn like_parameter(&self, text: &[u8]) -> Option<(usize, &'static [u8])> {
+        let in_vars = self.vars().iter().map(|var| self.named_by(&var.field));
+        let named = in_vars.fold(self.named_in_columns(), |all, vars| all | vars);
+
+        (0..=u8::MAX).zip(self.vars()).find_map(|(n, var)| {
+            let name = var.name.of(text);
+            let is_named = named & bit(n) != 0 || self.has_action_on(name, text);
+
+            match var.field.op {
+                Op::Const(_) | Op::One if !is_named => {
+                    Some((var.name.start, parameter_like(name)?))
+                }
+                _ => None,
+            }
+        })
+    }
+
     /// Returns the variables of this trigger that `field` names, one bit each.
     pub(super) fn named_by(&self, field: &Field) -> u32 {
         self.ops(field).fold(0, |all, op| match op {

@@ -64,6 +64,56 @@ impl Iterator for Split<'_> {
     }
 }
 
+/// The word of several that somebody may have meant who typed another one: it differs in one place, by one or two bytes, and
+/// not in most of it.
+///
+/// # Examples
+///
+/// ```
+/// use rust_hist::text::lex::Nearest;
+///
+/// let mut nearest = Nearest::to(b"szie");
+/// nearest.offer(b"sort");
+/// nearest.offer(b"size");
+/// assert_eq!(nearest.word(), Some(&b"size"[..]));
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct Nearest<'w> {
+    typed: &'w [u8],
+    found: Option<(usize, &'w [u8])>,
+}
+
+impl<'w> Nearest<'w> {
+    /// Returns one that has no word yet.
+    pub fn to(typed: &'w [u8]) -> Self {
+        Self { typed, found: None }
+    }
+
+    /// Looks at one of the words. Of those that are equally near the first one counts.
+    pub fn offer(&mut self, word: &'w [u8]) {
+        let alike = |(a, b): &(&u8, &u8)| a == b;
+        let before = self.typed.iter().zip(word).take_while(alike).count();
+        let typed = self.typed.get(before..).unwrap_or(b"");
+        let other = word.get(before..).unwrap_or(b"");
+        let behind = typed.iter().rev().zip(other.iter().rev());
+        let behind = behind.take_while(alike).count();
+        let differs = typed.len().max(other.len()).saturating_sub(behind);
+        let shorter = self.typed.len().min(word.len());
+
+        if (1..=2).contains(&differs)
+            && differs.saturating_mul(2) <= shorter
+            && self.found.is_none_or(|(least, _)| differs < least)
+        {
+            self.found = Some((differs, word));
+        }
+    }
+
+    /// Returns the word, if there is one.
+    pub fn word(&self) -> Option<&'w [u8]> {
+        self.found.map(|(_, word)| word)
+    }
+}
+
 /// Returns the index of the first `byte` in `bytes`.
 pub fn position(bytes: &[u8], byte: u8) -> Option<usize> {
     bytes.iter().position(|&b| b == byte)

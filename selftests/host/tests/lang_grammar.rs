@@ -979,6 +979,182 @@ fn h_cmd_38_what_no_column_holds() {
     refuses(&ZOO, "hist:keys=^empty", Einval, FieldNotFound);
 }
 
+/// What a refusal says behind its message.
+fn detail_of(text: &str) -> String {
+    let refusal = compile(&KMALLOC, text.as_bytes())
+        .map(|_| ())
+        .expect_err(text);
+
+    String::from_utf8_lossy(refusal.detail()).into_owned()
+}
+
+#[test]
+fn x_25_a_refusal_says_what_may_have_been_meant() {
+    const NUMBER: &str = "hex, sym, sym-offset, syscall";
+
+    for (text, detail) in [
+        ("keys=bytes_rq", "did you mean bytes_req"),
+        ("keys=node:vals=byets_req", "did you mean bytes_req"),
+        ("keys=common_timestmap", "did you mean common_timestamp"),
+        ("keys=junk", ""),
+        (
+            "keys=node vals=bytes_req",
+            "a blank is part of the word, a colon ends a parameter",
+        ),
+        (
+            "keys=node:v=ptr :onmax($v).save(ptr)",
+            "a blank is part of the word, a colon ends a parameter",
+        ),
+        (
+            "keys=node:pause clear",
+            "a blank is part of the word, a colon ends a parameter",
+        ),
+        ("keys=node:puase", "did you mean pause"),
+        ("node", "did you mean keys=node"),
+        ("keys=node:junk", ""),
+        (
+            "keys=node:colour=red",
+            "colour= is no parameter, so it defines a variable",
+        ),
+        ("keys=node:szie=many", "did you mean size="),
+        (
+            "keys=ptr.junk",
+            &format!("valid here: {NUMBER}, log2, log2=N, buckets=N"),
+        ),
+        (
+            "keys=common_pid.junk",
+            &format!("valid here: {NUMBER}, log2, log2=N, buckets=N, execname"),
+        ),
+        ("keys=node:v=ptr.junk", &format!("valid here: {NUMBER}")),
+        (
+            "keys=common_timestamp.junk",
+            "valid here: usecs, log2, log2=N, buckets=N",
+        ),
+        (
+            "keys=node:vals=ptr.log2",
+            "valid here: hex, percent, graph, sum, min, max, avg, stddev",
+        ),
+        ("keys=comm.junk", "a string has none"),
+        ("keys=comm.log2", "log2 and buckets are for numbers"),
+        ("keys=ptr.stacktrace", "stacktrace is for stacks"),
+        ("keys=junk.junk", ""),
+        ("keys=node:v=ptr.log2", "a variable keeps the number itself"),
+        ("keys=ptr.buckets=0", "buckets=N needs a number above 0"),
+        ("keys=ptr.buckets=-1", "buckets=N needs a number above 0"),
+        ("keys=ptr.hex.log2", "a field has one modifier"),
+        (
+            "keys=common_timestamp.usecs.buckets=1000000",
+            "a field has one modifier, common_timestamp/1000000000 is in seconds",
+        ),
+        (
+            "keys=node:s=common_timestamp.usecs/1000000",
+            "a number has none, common_timestamp/1000000000 is in seconds",
+        ),
+        ("keys=node:s=common_timestamp.usecs-ptr", ""),
+    ] {
+        assert_eq!(detail_of(text), detail, "{text}");
+    }
+    refuses(
+        &KMALLOC,
+        "hist:keys=ptr.buckets=^-1",
+        Einval,
+        BadFieldModifier,
+    );
+}
+
+#[test]
+fn x_25_a_constant_with_nearly_the_name_of_a_parameter_is_noted() {
+    let like = |text: &str| {
+        let program = compile(&KMALLOC, text.as_bytes()).expect(text);
+
+        program.like_parameter(text.as_bytes())
+    };
+
+    assert_eq!(like("keys=node:szie=512"), Some((10, &b"size"[..])));
+    assert_eq!(like("keys=node:srot=hitcount"), Some((10, &b"sort"[..])));
+    // It is named, keeps something, is one of several, or is like nothing.
+    for text in [
+        "keys=node:szie=512:vals=$szie",
+        "keys=node:szie=512:x=$szie+ptr",
+        "keys=node:szie=512:onmax($szie).save(ptr)",
+        "keys=node:szie=ptr",
+        "keys=node:size2=512",
+        "keys=node:max=512",
+    ] {
+        assert_eq!(like(text), None, "{text}");
+    }
+}
+
+#[test]
+fn x_25_a_filter_has_no_variables() {
+    let refused = |text: &str| {
+        let spec = lang::parse(b"hist", text.as_bytes()).expect(text);
+
+        spec.refuse_filter().and_then(|refusal| refusal.entry())
+    };
+
+    for marked in [
+        "hist:keys=node if ^$lat > 100",
+        "hist:keys=node if ptr > 1 && (!^$lat)",
+        "hist:keys=node if name == \"x && $y\" ||^$lat > 1",
+    ] {
+        let at = u16::try_from(marked.find('^').expect("a caret")).expect("short");
+        let text = marked.replace('^', "").replacen("hist:", "", 1);
+
+        assert_eq!(
+            refused(&text),
+            Some(Entry {
+                kind: FilterVar,
+                at
+            }),
+            "{text}"
+        );
+    }
+    for text in [
+        "keys=node if name == \"(\\$x\"",
+        "keys=node if name ~ \"&& $x\"",
+        "keys=node if name == $x",
+        "keys=$x if ptr > 1",
+        "keys=node",
+    ] {
+        assert_eq!(refused(text), None, "{text}");
+    }
+}
+
+#[test]
+fn x_24_a_command_may_be_in_several_lines() {
+    for (typed, line) in [
+        (
+            "keys=node: \\\n\t vals=ptr,\\\n  bytes_req \\\n  if ptr > 1",
+            "keys=node:vals=ptr,bytes_req if ptr > 1",
+        ),
+        (
+            "keys=node:onmatch(a.b).\\\n   c(ptr, \\\n node)",
+            "keys=node:onmatch(a.b).c(ptr,node)",
+        ),
+        ("keys=node:\\\n", "keys=node:"),
+        // What is in the filter is text.
+        (
+            "keys=node,\\\nptr if name == \"a,\\\n b\"",
+            "keys=node,ptr if name == \"a,\\\n b\"",
+        ),
+    ] {
+        let joined = lang::in_one_line(typed.as_bytes()).expect("memory");
+
+        assert_eq!(joined.as_deref(), Some(line.as_bytes()), "{typed}");
+    }
+    for text in [
+        "keys=node: vals=ptr, bytes_req",
+        "keys=node:\n vals=ptr",
+        "keys=node:\\ vals=ptr",
+        "keys=node if name == \"a,\\\n b\"",
+    ] {
+        let joined = lang::in_one_line(text.as_bytes()).expect("memory");
+
+        assert!(joined.is_none(), "{text}");
+    }
+}
+
 #[test]
 fn any_bytes_may_be_in_the_text() {
     let text = b"keys=node if ptr == \"\xff\xfe\"";

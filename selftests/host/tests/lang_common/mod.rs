@@ -73,6 +73,10 @@ impl Resolver for Event {
             })
     }
 
+    fn fields<'a>(&'a self, visit: &mut dyn FnMut(&'a [u8])) {
+        self.0.iter().for_each(|row| visit(row.0.as_bytes()));
+    }
+
     fn is_own(&self, system: &[u8], event: &[u8]) -> bool {
         system == b"own" && event == b"event"
     }
