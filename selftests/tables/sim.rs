@@ -107,6 +107,11 @@ impl Machine {
         set_nr_cpu_ids(cpus);
     }
 
+    /// Has this thread be on the machine.
+    pub fn join(self: &Arc<Self>) {
+        MACHINE.set(self.clone());
+    }
+
     /// Returns that of this thread.
     pub fn this() -> Arc<Self> {
         MACHINE.with_borrow(Arc::clone)

@@ -180,10 +180,12 @@ impl<'a> Source<'a> {
     pub fn replaced(self) -> Option<Self> {
         Some(Self(self.0.replaced(self.1)?, self.1))
     }
+}
 
+impl Kept {
     /// Returns whether both are the same map.
-    pub fn is(self, other: &Kept) -> bool {
-        std::ptr::eq(self.0, Arc::as_ptr(&other.0))
+    pub fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
     }
 }
 

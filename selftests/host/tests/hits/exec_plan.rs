@@ -424,7 +424,7 @@ pub(super) fn surroundings() -> impl Strategy<Value = Around> {
             comm,
             task,
             frames,
-            is_deep: false,
+            ..AROUND
         },
     )
 }

@@ -7,59 +7,55 @@ use crate::{
     run::*, //
 };
 use proptest::prelude::*;
-use rust_hist::{
-    sync::{
-        Acquire,
-        Atomic,
-        Release, //
+use rust_hist::tracing_map::{
+    sort::{
+        sort,
+        SortEntry, //
     },
-    tracing_map::{
-        sort::{
-            sort,
-            SortEntry, //
-        },
-        Generations,
-        Left,
-        Rows, //
-    }, //
+    Generations,
+    Rows, //
 };
 use std::{
+    cell::RefCell,
     collections::BTreeMap,
+    ops::Range,
+    rc::Rc,
     sync::atomic::{
         AtomicBool,
         AtomicU64,
         Ordering, //
     },
-    thread, //
+    thread,
+    vec, //
 };
+
+const BITS: u32 = 4;
+const GROWS_TO: u32 = 5;
+/// As many keys as have room in a map that is crowded, which those from another one on are for.
+const KEYS: u64 = 4;
+const CROWD: u64 = 1000;
 
 #[derive(Clone, Copy, Debug)]
 enum Op {
     /// Begins a key; `late` if the hit has begun before the last exchange of maps.
-    Start {
-        key: u64,
-        value: u8,
-        late: bool,
-    },
+    Start { key: u64, value: u8, late: bool },
     /// Ends it.
-    End {
-        key: u64,
-        late: bool,
-    },
-    /// Ends the generation, or has a further map within it.
+    End { key: u64, late: bool },
+    /// Ends the generation.
     Turn,
-    Extend,
+    /// Crowds the map, so that there is a further one within the generation, or the generation ends early.
+    Crowd,
 }
 
 fn op() -> impl Strategy<Value = Op> {
-    let (key, late) = (0..6u64, prop::bool::weighted(0.2));
+    let (key, late) = (0..KEYS, prop::bool::weighted(0.2));
 
     prop_oneof![
         4 => (key.clone(), 1..=u8::MAX, late.clone())
             .prop_map(|(key, value, late)| Op::Start { key, value, late }),
         3 => (key, late).prop_map(|(key, late)| Op::End { key, late }),
         2 => Just(Op::Turn),
-        1 => Just(Op::Extend),
+        1 => Just(Op::Crowd),
     ]
 }
 
@@ -82,92 +78,199 @@ struct Starts {
     overwritten: u64,
 }
 
-fn run(world: &World, path: &Path, ops: &[Op]) {
-    let steps = ops
-        .iter()
-        .filter(|op| matches!(op, Op::Turn | Op::Extend))
-        .count();
-    let world = world.anew().with_generations(0, steps);
-    let source = &world.triggers[0];
-    // From the oldest on, and the first of them that is in sight, and that which the next turn leaves in sight.
-    let mut maps = vec![Starts::default()];
-    let (mut first, mut old) = (0, 0);
-    let (mut hits, mut ignored, mut sum) = (0, 0, 0);
+/// Has the table get another map, as its generation is over.
+fn turn(table: &Table) {
+    Machine::this().pass(1000);
+    table.replace().expect("memory");
+}
 
-    for key in 0..6 {
-        assert!(world.hit(1, &record_of(key, 0), &AROUND).is_hit);
+struct Run {
+    world: World,
+    path: Path,
+    ops: vec::IntoIter<Op>,
+    /// The map that hits go to which begin now.
+    live: Kept,
+    /// Whether the next one begins a generation.
+    is_turn: bool,
+    /// From the oldest on, and the first of them that is in sight, and that which the next turn leaves in sight.
+    maps: Vec<Starts>,
+    first: usize,
+    old: usize,
+    /// Which of them late hits go to.
+    late: usize,
+    /// Those that the last turn has taken out of sight, and the first one that came after that.
+    hidden: (Range<usize>, usize),
+    next_key: u64,
+    hits: u64,
+    ignored: u64,
+    sum: u64,
+    /// What nobody has ended: of another start of the key, or of none.
+    overwritten: u64,
+    expired: u64,
+}
+
+impl Run {
+    fn start(&mut self, key: u64, value: u8, late: bool) {
+        let around = Around {
+            is_late: late,
+            ..AROUND
+        };
+        let at = if late { self.late } else { self.maps.len() - 1 };
+
+        assert!(self.world.hit(0, &record_of(key, value), &around).is_hit);
+        let map = &mut self.maps[at];
+        let before = map.last.insert(key, Some(value));
+        map.overwritten += u64::from(before.flatten().is_some());
     }
 
-    for op in ops {
-        let live = maps.len() - 1;
-        let at = |late: bool| if late { live.saturating_sub(1) } else { live };
+    fn end(&mut self, key: u64, late: bool) {
+        let around = Around {
+            is_late: late,
+            ..AROUND
+        };
+        let at = if late { self.late } else { self.maps.len() - 1 };
+        let is_hit = self
+            .world
+            .hit_on(&self.path, END, &record_of(key, 0), &around)
+            .is_hit;
+        let found = (self.first..=at)
+            .rev()
+            .find(|&n| self.maps[n].last.contains_key(&key))
+            .and_then(|n| self.maps[n].last.get_mut(&key)?.take());
 
-        match *op {
-            // Who was late for a turn and is not done at the next one would have been waited for.
-            Op::Start { key, value, late } => {
-                let hit = || world.hit(0, &record_of(key, value), &AROUND);
-                let ended = if late { source.as_before(hit) } else { hit() };
-                let map = &mut maps[at(late)];
-                let before = map.last.insert(key, Some(value));
+        assert_eq!(is_hit, found.is_some(), "key {key} on {}", self.path.name);
+        match found {
+            Some(value) => (self.hits, self.sum) = (self.hits + 1, self.sum + u64::from(value)),
+            None => self.ignored += 1,
+        }
+    }
 
-                assert_eq!(ended, HIT);
-                map.overwritten += u64::from(before.flatten().is_some());
+    /// Hits up to the operation that has the next map come, which is returned.
+    fn hit(&mut self) -> Option<Op> {
+        let live = self.world.triggers[0].map();
+        if !live.is(&self.live) {
+            self.live = live;
+            if self.is_turn {
+                self.hidden = (self.first..self.old, self.maps.len());
+                (self.first, self.old) = (self.old, self.maps.len());
             }
-            Op::End { key, late } => {
-                let hit = || world.hit_on(path, END, &record_of(key, 0), &AROUND).is_hit;
-                let is_hit = if late { source.as_before(hit) } else { hit() };
-                let found = (first..=at(late))
-                    .rev()
-                    .find(|&n| maps[n].last.contains_key(&key))
-                    .and_then(|n| maps[n].last.get_mut(&key)?.take());
+            self.maps.push(Starts::default());
+        }
+        while let Some(op) = self.ops.next() {
+            match op {
+                Op::Start { key, value, late } => self.start(key, value, late),
+                Op::End { key, late } => self.end(key, late),
+                Op::Turn | Op::Crowd => return Some(op),
+            }
+        }
+        None
+    }
 
-                assert_eq!(is_hit, found.is_some(), "{op:?} on {}", path.name);
-                match found {
-                    Some(value) => (hits, sum) = (hits + 1, sum + u64::from(value)),
-                    None => ignored += 1,
+    /// Lets the hits be over that the last turn has waited for: what it has taken out of sight is counted.
+    fn end_late(&mut self) {
+        self.world.triggers[0].end_late();
+        let (hidden, next) = std::mem::take(&mut self.hidden);
+        for n in hidden {
+            let younger = &self.maps[n + 1..next];
+            let starts = &self.maps[n];
+            self.overwritten += starts.overwritten;
+            for (key, _) in starts.last.iter().filter(|(_, start)| start.is_some()) {
+                match younger.iter().any(|map| map.last.contains_key(key)) {
+                    true => self.overwritten += 1,
+                    false => self.expired += 1,
                 }
             }
-            Op::Extend => {
-                source.extend();
-                maps.push(Starts::default());
-            }
-            Op::Turn => {
-                source.hide(old as u32);
-                source.exchange();
-                maps.push(Starts::default());
-                (first, old) = (old, live + 1);
-                // All of the maps before the new one are old at the next turn.
-                old = old.min(maps.len() - 1);
-            }
         }
     }
 
-    let account = world.triggers[END].map.account();
+    /// Does what has the next map come, and begins a hit that is late for it. Returns the table.
+    fn prepare(&mut self, op: Op) -> Table {
+        self.end_late();
+        let table = self.world.triggers[0].table.clone();
+        let most = 1
+            << if table.program().grows_to().is_some() {
+                GROWS_TO
+            } else {
+                BITS
+            };
+        match op {
+            Op::Crowd => {
+                while !self.live.is_crowded() {
+                    self.start(self.next_key, 1, false);
+                    self.next_key += 1;
+                }
+            }
+            _ => Machine::this().pass(1000),
+        }
+        self.is_turn = !matches!(op, Op::Crowd) || self.live.shape().elts() == most;
+        self.late = self.maps.len() - 1;
+        self.world.triggers[0].begin_late();
+        table
+    }
+}
+
+fn run(world: &World, path: &Path, ops: &[Op]) {
+    let world = world.anew();
+    let run = Rc::new(RefCell::new(Run {
+        live: world.triggers[0].map(),
+        world,
+        path: *path,
+        ops: ops.to_vec().into_iter(),
+        is_turn: false,
+        maps: vec![Starts::default()],
+        first: 0,
+        old: 0,
+        late: 0,
+        hidden: (0..0, 0),
+        next_key: CROWD,
+        hits: 0,
+        ignored: 0,
+        sum: 0,
+        overwritten: 0,
+        expired: 0,
+    }));
+    for key in 0..KEYS {
+        let is_hit = run
+            .borrow()
+            .world
+            .hit(1, &record_of(key, 0), &AROUND)
+            .is_hit;
+        assert!(is_hit);
+    }
+
+    // Three turns more, and all of them are gone.
+    let mut next = run.borrow_mut().hit();
+    let mut last = [Op::Turn; 3].into_iter();
+    while let Some(op) = next.or_else(|| last.next()) {
+        let table = run.borrow_mut().prepare(op);
+        let at_grace = Rc::new(RefCell::new(None));
+        let hook = {
+            let (run, at_grace) = (run.clone(), at_grace.clone());
+            move |place| {
+                let mut run = run.borrow_mut();
+                if place == At::Grace && run.world.triggers[0].has_late() {
+                    at_grace.replace(Some(run.hit()));
+                    run.end_late();
+                }
+            }
+        };
+        with_hook(hook, || table.replace()).expect("memory");
+        next = at_grace.take().unwrap_or_else(|| run.borrow_mut().hit());
+    }
+
+    let run = run.borrow();
+    let name = run.path.name;
+    let account = run.world.triggers[END].map().account();
     assert_eq!(
         (account.hits, account.ignored),
-        (hits, ignored),
-        "{}",
-        path.name
+        (run.hits, run.ignored),
+        "{name}"
     );
-    assert_eq!(
-        world.sums(END).iter().map(|(_, sums)| sums[1]).sum::<u64>(),
-        sum
-    );
-    for (n, starts) in maps.iter().enumerate() {
-        let mut wanted = Left {
-            overwritten: starts.overwritten,
-            ..Left::default()
-        };
-        for (key, start) in &starts.last {
-            let hidden = maps[n + 1..].iter().any(|map| map.last.contains_key(key));
-            match start {
-                None => (),
-                Some(_) if hidden => wanted.overwritten += 1,
-                Some(_) => wanted.expired += 1,
-            }
-        }
-        assert_eq!(source.left(n as u32), wanted, "map {n}");
-    }
+    let sums = run.world.sums(END);
+    assert_eq!(sums.iter().map(|(_, sums)| sums[1]).sum::<u64>(), run.sum);
+    let account = run.world.triggers[0].table.account().expect("memory");
+    let left = (account.expired, account.overwritten);
+    assert_eq!(left, (run.expired, run.overwritten), "{name}");
 }
 
 proptest! {
@@ -177,15 +280,16 @@ proptest! {
     fn each_start_is_ended_in_the_youngest_map_that_has_its_key(ops in prop::collection::vec(op(), 0..80)) {
         for (start, user) in [
             ("keys=u64:a=u8", "keys=u64:x=$a+0:vals=$x"),
+            ("keys=u64:a=u8:size=128..256", "keys=u64:x=$a+0:vals=$x"),
             ("keys=u64:a=u8,b=u16,c=filename", "keys=u64:x=$a+0,y=$b+0:vals=$x"),
             ("keys=u64:b=u16,a=u8", "keys=u64:x=$a+0,y=$b+0:vals=$x:onmatch(sched.sched_waking).num(u64)"),
-            ("keys=u64:a=u8", "join(u64):x=$a+0:keys=u32:vals=$x"),
+            ("keys=u64:a=u8:size=128..256", "join(u64):x=$a+0:keys=u32:vals=$x"),
             // A table that may be getting a larger map at the same time: on paths that look in both.
             ("keys=u64:a=u8", "keys=u64:x=$a+0,y=$other:vals=$x"),
         ] {
             for hash in [Hash::Seeded, Hash::Same] {
                 let mut world = World {
-                    tables: Tables { bits: 4, hash, ..Tables::default() },
+                    tables: Tables { bits: BITS, grows_to: GROWS_TO, hash, ..Tables::default() },
                     ..World::default()
                 };
                 world.synth("num u64 a");
@@ -218,76 +322,51 @@ fn threads_begin_and_end_while_generations_end() {
     };
     world.add(&ZOO, WAKING, "keys=u64:a=u8:expire(1s)");
     world.add(&ZOO, ALL, "keys=u64:x=$a+0:vals=$x");
-    let world = world.with_generations(0, TURNS);
-    let source = &world.triggers[0];
-    // Of each thread; odd while a hit is inside.
-    let inside = [const { AtomicU64::new(0) }; 3];
+    let table = world.triggers[0].table.clone();
+    let machine = Machine::this();
     let is_over = AtomicBool::new(false);
-    let begun = Atomic::<u64>::new(0);
-    let wait_for_hits = || {
-        for inside in &inside {
-            let seen = inside.load(Ordering::SeqCst);
-            while seen % 2 == 1 && inside.load(Ordering::SeqCst) == seen {
-                thread::yield_now();
-            }
-        }
+    let begun = AtomicU64::new(0);
+    let hit = |cpu: u32, n: usize, key: u64| {
+        let around = Around { cpu, ..AROUND };
+        world.hit(n, &record_of(key, 1), &around).is_hit
     };
-    let hit = |thread: usize, n: usize, key: u64| {
-        let around = Around {
-            cpu: thread as u32,
-            ..AROUND
-        };
-        inside[thread].fetch_add(1, Ordering::SeqCst);
-        let is_hit = world.hit(n, &record_of(key, 1), &around).is_hit;
-        inside[thread].fetch_add(1, Ordering::SeqCst);
-        is_hit
-    };
-    let (mut expired, mut overwritten) = (0, 0);
 
     thread::scope(|scope| {
         scope.spawn(|| {
+            machine.join();
             for i in 0.. {
                 if is_over.load(Ordering::SeqCst) {
                     break;
                 }
                 assert!(hit(0, 0, i % KEYS));
-                begun.fetch_add(1, Release);
+                begun.fetch_add(1, Ordering::SeqCst);
             }
         });
-        for thread in 1..3 {
-            let (is_over, hit) = (&is_over, &hit);
+        for cpu in 1..3 {
+            let (machine, is_over, hit) = (&machine, &is_over, &hit);
             scope.spawn(move || {
+                machine.join();
                 for i in 0.. {
                     if is_over.load(Ordering::SeqCst) {
                         break;
                     }
-                    hit(thread, 1, (i * 7) % KEYS);
+                    hit(cpu, 1, (i * 7) % KEYS);
                 }
             });
         }
-        for n in 0..TURNS as u32 {
-            source.turn();
-            wait_for_hits();
-            if let Some(gone) = n.checked_sub(1) {
-                let Left {
-                    expired: more,
-                    overwritten: hidden,
-                } = source.left(gone);
-                expired += more;
-                overwritten += hidden;
-            }
+        for _ in 0..TURNS {
+            turn(&table);
             thread::yield_now();
         }
         is_over.store(true, Ordering::SeqCst);
     });
-    for n in TURNS as u32 - 1..=TURNS as u32 {
-        let left = source.left(n);
-        expired += left.expired;
-        overwritten += left.overwritten;
+    for _ in 0..3 {
+        turn(&table);
     }
     let ended = world.triggers[1].map().account().hits;
-    let begun = begun.load(Acquire);
-    assert_eq!(ended + expired + overwritten, begun);
+    let account = table.account().expect("memory");
+    let begun = begun.load(Ordering::SeqCst);
+    assert_eq!(ended + account.expired + account.overwritten, begun);
     assert!(ended > 0 && begun > 0, "{ended} of {begun}");
 }
 
@@ -306,24 +385,27 @@ fn rows_of_generations_are_merged() {
         WAKING,
         "keys=u64:vals=u8,u8.max,u8.min:a=u8:expire(1s)",
     );
-    let world = world.with_generations(0, 2);
     let source = &world.triggers[0];
-    for (key, value) in [(7, 5), (8, 1), (7, 9)] {
-        world.hit(0, &record_of(key, value), &AROUND);
-    }
-    source.turn();
-    world.hit(0, &record_of(7, 3), &AROUND);
-    source.turn();
-    for (key, value) in [(9, 4), (7, 200)] {
-        world.hit(0, &record_of(key, value), &AROUND);
+    let mut maps = Vec::new();
+    for hits in [
+        &[(7, 5), (8, 1), (7, 9)][..],
+        &[(7, 3)],
+        &[(9, 4), (7, 200)],
+    ] {
+        if !maps.is_empty() {
+            turn(&source.table);
+        }
+        maps.push(source.map());
+        for &(key, value) in hits {
+            world.hit(0, &record_of(key, value), &AROUND);
+        }
     }
 
-    let shape = *source.map.shape();
+    let shape = *maps[0].shape();
     let mut words = Vec::new();
-    for n in (0..3).rev() {
-        let map = source.numbered(n);
+    for (n, map) in maps.iter().enumerate().rev() {
         let mut copy = vec![0; map.used() * shape.row_words()];
-        let len = map.copy_rows(map.used(), &mut copy, |_, to| to.fill(u64::from(n)));
+        let len = map.copy_rows(map.used(), &mut copy, |_, to| to.fill(n as u64));
         copy.truncate(len * shape.row_words());
         words.extend(copy);
     }
@@ -347,10 +429,6 @@ fn rows_of_generations_are_merged() {
     );
     let seven = merged.iter().find(|row| row.key[0] == 7).expect("a row");
     assert_eq!(seven.sums[2], 200, "the maximum");
-    let alone = |n: u32| {
-        source
-            .numbered(n)
-            .alone((n + 1..3).map(|n| source.numbered(n)))
-    };
+    let alone = |n: usize| maps[n].alone(maps[n + 1..].iter().map(|map| &**map));
     assert_eq!([alone(0), alone(1), alone(2)], [1, 0, 2]);
 }

@@ -4,8 +4,6 @@
 
 #![cfg(not(loom))]
 
-#[path = "../common/mod.rs"]
-mod common;
 #[path = "../grammar_file/mod.rs"]
 mod grammar_file;
 #[path = "../lang_common/mod.rs"]
@@ -19,7 +17,7 @@ mod stat_model;
 #[path = "../words/mod.rs"]
 mod words;
 
-//X mod exchanged;
+mod exchanged;
 mod exec_expr;
 mod exec_join;
 mod exec_own;
@@ -28,11 +26,12 @@ mod exec_task;
 mod exec_threads;
 mod exec_trace;
 mod exec_vars;
-//X mod expiring;
+mod expiring;
+mod growing;
 mod known_bugs;
 mod lang_exec;
 mod model;
-//X mod moving;
+mod moving;
 mod no_room;
 mod paths;
 mod pipeline;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A table against a model of what its readers may.
+//! A table against a model of what its readers may.
 //!
 //! Hits, the thread, readers and `clear` come in any order, one place at which others may come in after the other. The
 //! model has hits, sums and the account, and knows how many maps there may be; it knows nothing of how one map takes the
@@ -88,34 +88,54 @@ enum Others {
 #[derive(Clone, Copy, Debug)]
 enum Op {
     /// A hit that begins and ends.
-    Hit { key: u64, value: u8 },
+    Hit {
+        cpu: u32,
+        key: u64,
+        value: u8,
+    },
     /// One that has begun before.
-    Late { key: u64, value: u8 },
+    Late {
+        cpu: u32,
+        key: u64,
+        value: u8,
+    },
     /// The hit begins, or ends, that others come late with.
     Begin,
     Over,
     /// A hit of the trigger that reads the variable.
-    End { key: u64 },
+    End {
+        key: u64,
+    },
     /// The thread goes on to the next place, if it has something to do.
     Thread,
     /// A reader goes on to the next place, or begins.
-    Read { n: usize },
+    Read {
+        n: usize,
+    },
     /// The same of one who reads epochs, and is given them, or is gone.
-    Pipe { n: usize, is_given: bool },
+    Pipe {
+        n: usize,
+        is_given: bool,
+    },
     Clear,
-    Pass { ms: u64 },
+    Pass {
+        ms: u64,
+    },
     /// The next task that begins has memory for so many allocations.
-    Fail { n: usize },
+    Fail {
+        n: usize,
+    },
 }
 
 const READERS: usize = 3;
 
 fn op() -> impl Strategy<Value = Op> {
-    let (key, value, n) = (0..24u64, any::<u8>(), 0..READERS);
+    let (cpu, key, value, n) = (0..3u32, 0..24u64, any::<u8>(), 0..READERS);
 
     prop_oneof![
-        12 => (key.clone(), value.clone()).prop_map(|(key, value)| Op::Hit { key, value }),
-        3 => (key.clone(), value).prop_map(|(key, value)| Op::Late { key, value }),
+        12 => (cpu.clone(), key.clone(), value.clone())
+            .prop_map(|(cpu, key, value)| Op::Hit { cpu, key, value }),
+        3 => (cpu, key.clone(), value).prop_map(|(cpu, key, value)| Op::Late { cpu, key, value }),
         2 => Just(Op::Begin),
         2 => Just(Op::Over),
         4 => key.prop_map(|key| Op::End { key }),
@@ -156,7 +176,9 @@ fn shown(text: &str) -> Shown {
 
         match line["type"].as_str() {
             Some("hist") => shown.epoch = number(&line["epoch"]),
-            Some("end") => (shown.calls, shown.hits) = (number(&line["calls"]), number(&line["hits"])),
+            Some("end") => {
+                (shown.calls, shown.hits) = (number(&line["calls"]), number(&line["hits"]))
+            }
             _ if line["others"] == true => shown.others = sums(),
             _ => {
                 let before = shown.rows.insert(number(&line["k"][0]), sums());
@@ -176,12 +198,16 @@ enum Doing {
     Holds(Epochs, bool),
 }
 
+/// The largest size that a table has at first.
 const BITS: u32 = 3;
-const GROWS_TO: u32 = 4;
+/// The size up to which one may grow.
+const GROWS_TO: u32 = 5;
 
 struct Run {
     kind: Kind,
     others: Others,
+    /// The most elements of the table.
+    most: usize,
     machine: Arc<Machine>,
     world: World,
     event: Arc<Triggers>,
@@ -212,13 +238,13 @@ fn record_of(key: u64, value: u8) -> [u8; 64] {
 }
 
 impl Run {
-    fn new(kind: Kind, others: Others, hash: Hash) -> Self {
+    fn new(kind: Kind, others: Others, bits: u32, cpus: u32, hash: Hash) -> Self {
         let machine = Machine::start();
         let mut world = World {
             tables: Tables {
-                bits: BITS,
+                bits,
                 grows_to: GROWS_TO,
-                cpus: CPUS,
+                cpus,
                 hash,
             },
             ..World::default()
@@ -240,6 +266,7 @@ impl Run {
         Self {
             kind,
             others,
+            most: 1 << if kind.grows() { GROWS_TO } else { bits },
             machine,
             world,
             event,
@@ -273,16 +300,21 @@ impl Run {
         })
     }
 
-    fn hit(&mut self, key: u64, value: u8, is_late: bool) {
-        let hit = || self.world.hit(0, &record_of(key, value), &AROUND).is_hit;
-        let is_hit = match is_late {
-            true => self.world.triggers[0].as_late(hit),
-            false => hit(),
+    fn hit(&mut self, cpu: u32, key: u64, value: u8, is_late: bool) {
+        let around = Around {
+            cpu,
+            is_late,
+            ..AROUND
         };
+        let may_grow = self.table().live().shape().elts() < self.most;
+        let ended = self.world.hit(0, &record_of(key, value), &around);
         let one = (1, u64::from(value));
 
+        if !ended.is_hit && !is_late && !self.kind.expires() {
+            assert_eq!(ended.grows, may_grow, "a drop that asks for nothing");
+        }
         self.calls += 1;
-        match is_hit {
+        match ended.is_hit {
             true => {
                 self.begun += 1;
                 add(&mut self.counted, key, one);
@@ -416,7 +448,7 @@ impl Run {
     fn check_memory(&self) {
         let map = self.table().live();
         let shape = map.shape();
-        let most = 1usize << if self.kind.grows() { GROWS_TO } else { BITS };
+        let most = self.most;
 
         assert!(shape.elts() <= most, "a table of {} elements", shape.elts());
         if !self.kind.expires() {
@@ -439,8 +471,8 @@ impl Run {
         let trigger = &self.world.triggers[0];
 
         match op {
-            Op::Hit { key, value } => self.hit(key, value, false),
-            Op::Late { key, value } if trigger.has_late() => self.hit(key, value, true),
+            Op::Hit { cpu, key, value } => self.hit(cpu, key, value, false),
+            Op::Late { cpu, key, value } if trigger.has_late() => self.hit(cpu, key, value, true),
             Op::Begin if !trigger.has_late() => trigger.begin_late(),
             Op::Over => trigger.end_late(),
             Op::Late { .. } | Op::Begin => (),
@@ -528,14 +560,23 @@ impl Run {
                 self.check(&found, &least, &most);
             }
             let hits: u64 = found.rows.values().map(|(hits, _)| hits).sum();
-            assert_eq!((found.hits, account.hits), (hits + found.others.0, found.hits));
+            assert_eq!(
+                (found.hits, account.hits),
+                (hits + found.others.0, found.hits)
+            );
             return;
         }
         // Keys without room are in the row of others.
         if self.kind == Kind::GrowingWithOthers {
-            let all = |rows: &Counts| rows.values().fold((0, 0), |all, row| (all.0 + row.0, all.1 + row.1));
+            let all = |rows: &Counts| {
+                rows.values()
+                    .fold((0, 0), |all, row| (all.0 + row.0, all.1 + row.1))
+            };
             let (of_rows, whole) = (all(&found.rows), all(&self.counted));
-            assert_eq!((of_rows.0 + found.others.0, of_rows.1 + found.others.1), whole);
+            assert_eq!(
+                (of_rows.0 + found.others.0, of_rows.1 + found.others.1),
+                whole
+            );
             self.check(&found, &Counts::new(), &self.counted);
         } else {
             assert_eq!(found.rows, self.counted);
@@ -549,12 +590,14 @@ impl Run {
     fn check_room(&mut self) {
         // Where a smaller table grows, some of them are dropped.
         for key in 1000..1000 + (3 << GROWS_TO) {
-            self.hit(key, 1, false);
+            self.hit(0, key, 1, false);
             self.rest();
         }
         let elts = self.table().live().shape().elts();
-        let most = 1usize << if self.kind.grows() { GROWS_TO } else { BITS };
-        assert_eq!((self.table().entries().expect("memory"), elts), (most, most));
+        assert_eq!(
+            (self.table().entries().expect("memory"), elts),
+            (self.most, self.most)
+        );
     }
 
     /// Each hit is in one epoch, and each epoch was given once.
@@ -562,7 +605,12 @@ impl Run {
         let pipe = self.pipes[0].clone();
         let present = shown(&self.event.read_json().expect("memory")).epoch;
 
-        while self.epochs.keys().next_back().is_none_or(|last| *last < present) {
+        while self
+            .epochs
+            .keys()
+            .next_back()
+            .is_none_or(|last| *last < present)
+        {
             assert!(self.epochs.len() < 10_000, "no end is to be seen");
             self.take(pipe.read().expect("memory"));
         }
@@ -582,7 +630,10 @@ impl Run {
             if self.kind != Kind::GrowingWithOthers {
                 assert_eq!(rows, self.counted);
             } else {
-                let all = |rows: &Counts| rows.values().fold((0, 0), |all, row| (all.0 + row.0, all.1 + row.1));
+                let all = |rows: &Counts| {
+                    rows.values()
+                        .fold((0, 0), |all, row| (all.0 + row.0, all.1 + row.1))
+                };
                 let (of_rows, whole) = (all(&rows), all(&self.counted));
                 assert_eq!((of_rows.0 + others.0, of_rows.1 + others.1), whole);
             }
@@ -598,12 +649,18 @@ impl Run {
             self.rest();
         }
         for key in 0..24 {
-            assert!(!self.world.hit(1, &record_of(key, 0), &AROUND).is_hit, "it has not expired");
+            assert!(
+                !self.world.hit(1, &record_of(key, 0), &AROUND).is_hit,
+                "it has not expired"
+            );
         }
         let account = self.table().account().expect("memory");
         match self.others {
             Others::Clears => (),
-            _ => assert_eq!(self.ended + account.expired + account.overwritten, self.begun),
+            _ => assert_eq!(
+                self.ended + account.expired + account.overwritten,
+                self.begun
+            ),
         }
     }
 }
@@ -627,6 +684,9 @@ proptest! {
     fn readers_see_what_hits_have_counted(
         kind in kind(),
         others in prop_oneof![Just(Others::Nobody), Just(Others::Pipes), Just(Others::Clears)],
+        bits in 0..=BITS,
+        // The last one makes three CPUs share a shard.
+        cpus in prop_oneof![3 => Just(CPUS), 1 => Just(8192)],
         hash in prop_oneof![Just(Hash::Seeded), Just(Hash::Same), Just(Hash::Quarters)],
         ops in prop::collection::vec(op(), 0..250),
     ) {
@@ -637,6 +697,8 @@ proptest! {
             others => others,
         };
 
-        Run::new(kind, others, hash).run(&ops);
+        // A small one loses starts of its own accord.
+        let bits = if kind.expires() { BITS } else { bits };
+        Run::new(kind, others, bits, cpus, hash).run(&ops);
     }
 }

@@ -11,9 +11,15 @@ use rust_hist::{
     program::track_row,
     tracing_map::Row, //
 };
-use std::collections::BTreeMap;
+use std::{
+    cell::RefCell,
+    collections::BTreeMap,
+    rc::Rc, //
+};
 
-const BITS: u32 = 3;
+const BITS: u32 = 4;
+/// From this key on others crowd the table, so that it grows.
+const CROWD: u64 = 1000;
 
 #[derive(Clone, Copy, Debug)]
 enum Op {
@@ -36,17 +42,6 @@ fn op() -> impl Strategy<Value = Op> {
     ]
 }
 
-/// How far the growth is.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Stage {
-    Old,
-    Prepared,
-    Exchanged,
-    /// The slots before this one have been gone through.
-    Carrying(usize),
-    Settled,
-}
-
 /// A variable in both maps: the first is `Some` from the first write on.
 #[derive(Clone, Copy, Debug, Default)]
 struct Var {
@@ -63,103 +58,142 @@ fn record_of(key: u64, value: u8) -> [u8; 64] {
     record
 }
 
-/// The next step of the growth of the first table.
-fn next_stage(world: &mut World, stage: Stage) -> Stage {
-    let source = &world.triggers[0];
-    let slots = source.map.slot_ranges().last().expect("slots").end;
+/// What surrounds a hit of the first table: whether it has begun before the exchange.
+fn around(is_late: bool) -> Around {
+    Around { is_late, ..AROUND }
+}
 
-    match stage {
-        Stage::Old => {
-            world.enlarge(0);
-            Stage::Prepared
+/// Whether the first table has its larger map.
+fn has_grown(world: &World) -> bool {
+    world.triggers[0].map().shape().elts() > 1 << BITS
+}
+
+/// Gives the first table a larger map while `hit` is called for the other operations: for those before the first step before
+/// that begins, for those between two steps at one of the places where others may come in, and for the last ones after it.
+fn grow(world: World, ops: &[Op], mut hit: impl FnMut(&World, Op) + 'static) -> Rc<World> {
+    let world = Rc::new(world);
+    let source = &world.triggers[0];
+    let mut ops = ops.to_vec().into_iter();
+    source.begin_late();
+    for op in ops.by_ref().take_while(|op| !matches!(op, Op::Step)) {
+        hit(&world, op);
+    }
+    for key in (CROWD..).take_while(|_| !source.map().is_crowded()) {
+        hit(
+            &world,
+            Op::Start {
+                key,
+                value: 1,
+                late: false,
+            },
+        );
+    }
+
+    let rest = Rc::new(RefCell::new((ops, hit)));
+    let hook = {
+        let (world, rest) = (world.clone(), rest.clone());
+        move |place| {
+            let (ops, hit) = &mut *rest.borrow_mut();
+            for op in ops.take_while(|op| !matches!(op, Op::Step)) {
+                hit(&world, op);
+            }
+            if place == At::Grace {
+                world.triggers[0].end_late();
+            }
         }
-        Stage::Prepared => {
-            source.exchange();
-            Stage::Exchanged
+    };
+    with_hook(hook, || source.table.replace()).expect("memory");
+    assert_eq!(source.table.replacements().0, 1);
+    let (ops, hit) = &mut *rest.borrow_mut();
+    for op in ops.filter(|op| !matches!(op, Op::Step)) {
+        hit(&world, op);
+    }
+    world
+}
+
+/// What came of the hits that set a variable and read it.
+#[derive(Default)]
+struct Found {
+    vars: BTreeMap<u64, Var>,
+    sums: BTreeMap<u64, (u64, u64)>,
+    ignored: u64,
+}
+
+impl Found {
+    fn read(&mut self, key: u64, value: Option<u8>) {
+        match value {
+            Some(value) => {
+                let sum = self.sums.entry(key).or_default();
+                *sum = (sum.0 + 1, sum.1 + u64::from(value));
+            }
+            None => self.ignored += 1,
         }
-        Stage::Exchanged => Stage::Carrying(0),
-        Stage::Carrying(at) if at == slots => {
-            source.live().release(&source.map);
-            source.settle();
-            Stage::Settled
-        }
-        Stage::Carrying(at) => {
-            source.take_rows(at..at + 1);
-            Stage::Carrying(at + 1)
-        }
-        Stage::Settled => Stage::Settled,
     }
 }
 
 /// `takes` says whether a read unsets the variable.
 fn run(world: &World, path: &Path, takes: bool, ops: &[Op]) {
-    let mut world = world.anew();
-    let (mut stage, mut vars) = (Stage::Old, BTreeMap::<u64, Var>::new());
-    let mut sums = BTreeMap::<u64, (u64, u64)>::new();
-    let mut ignored = 0;
-
-    for op in ops.iter().chain([&Op::Step; 40]) {
-        let source = &world.triggers[0];
-        let is_open = matches!(stage, Stage::Old | Stage::Prepared | Stage::Exchanged);
-        let was_exchanged = !matches!(stage, Stage::Old | Stage::Prepared);
-
-        match *op {
-            Op::Start { late: true, .. } | Op::End { late: true, .. } if !is_open => (),
-            Op::Start { key, value, late } => {
-                let hit = || world.hit(0, &record_of(key, value), &AROUND).is_hit;
-                let is_hit = if late { source.as_before(hit) } else { hit() };
-                let var = vars.entry(key).or_default();
-
-                match late || !was_exchanged {
-                    _ if !is_hit => (),
-                    true => var.old = Some(value),
-                    false => var.new = Some(Some(value)),
-                }
+    let found = Rc::new(RefCell::new(Found::default()));
+    let hit = {
+        let (path, found) = (*path, found.clone());
+        move |world: &World, op: Op| {
+            let found = &mut *found.borrow_mut();
+            let (key, value, late) = match op {
+                Op::Start { key, value, late } => (key, Some(value), late),
+                Op::End { key, late } => (key, None, late),
+                Op::Step => return,
+            };
+            // It may be over.
+            if late && !world.triggers[0].has_late() {
+                return;
             }
-            Op::End { key, late } => {
-                let hit = || world.hit_on(path, 1, &record_of(key, 0), &AROUND).is_hit;
-                let is_hit = if late { source.as_before(hit) } else { hit() };
-                let var = vars.entry(key).or_default();
-                let cell = match &mut var.new {
-                    Some(new) if !late => new,
-                    _ => &mut var.old,
-                };
+            let is_new = has_grown(world) && !late;
+            let record = record_of(key, value.unwrap_or(0));
+            let var = found.vars.entry(key).or_default();
 
-                assert_eq!(is_hit, cell.is_some(), "{op:?}, {stage:?} on {}", path.name);
-                if let Some(value) = *cell {
-                    let sum = sums.entry(key).or_default();
-                    *sum = (sum.0 + 1, sum.1 + u64::from(value));
+            if value.is_some() {
+                match world.hit(0, &record, &around(late)).is_hit {
+                    false => (),
+                    true if is_new => var.new = Some(value),
+                    true => var.old = value,
                 }
-                if takes {
-                    *cell = None;
-                }
-                ignored += u64::from(!is_hit);
+                return;
             }
-            Op::Step => {
-                stage = next_stage(&mut world, stage);
+            let is_hit = world.hit_on(&path, 1, &record, &around(late)).is_hit;
+            let cell = match &mut var.new {
+                Some(new) if !late => new,
+                _ => &mut var.old,
+            };
+            let value = *cell;
+            assert_eq!(is_hit, value.is_some(), "{op:?} on {}", path.name);
+            if takes {
+                *cell = None;
             }
+            found.read(key, value);
         }
-    }
-    assert_eq!(stage, Stage::Settled);
+    };
+    let world = grow(world.anew(), ops, hit);
 
     // What is left is there to be read.
-    for (&key, var) in &vars {
+    let found = &mut *found.borrow_mut();
+    for (key, var) in found.vars.clone() {
         let left = var.new.unwrap_or(var.old);
         let is_hit = world.hit_on(path, 1, &record_of(key, 0), &AROUND).is_hit;
 
         assert_eq!(is_hit, left.is_some(), "key {key} on {}", path.name);
-        if let Some(value) = left {
-            let sum = sums.entry(key).or_default();
-            *sum = (sum.0 + 1, sum.1 + u64::from(value));
-        }
-        ignored += u64::from(!is_hit);
+        found.read(key, left);
     }
-    let found = world
+    let sums = world
         .sums(1)
         .into_iter()
         .map(|(key, sums)| (key[0], (sums[0], sums[1])));
-    assert_eq!(found.collect::<BTreeMap<_, _>>(), sums, "{}", path.name);
-    assert_eq!(world.triggers[1].map().account().ignored, ignored);
+    assert_eq!(
+        sums.collect::<BTreeMap<_, _>>(),
+        found.sums,
+        "{}",
+        path.name
+    );
+    assert_eq!(world.triggers[1].map().account().ignored, found.ignored);
 }
 
 proptest! {
@@ -178,7 +212,7 @@ proptest! {
                     ..World::default()
                 };
                 world.add(&ZOO, WAKING, "keys=u64:a=u8:size=128..256");
-                world.tables.bits = 4;
+                world.tables.bits = 6;
                 world.add(&ZOO, WAKING, user);
                 let mut paths = 0;
                 for path in world.paths(1) {
@@ -193,65 +227,54 @@ proptest! {
 
 /// Hits a table that grows meanwhile, and one that does not: each hit does the same, and so are the rows in the end.
 fn track(world: &World, path: &Path, fixed: &World, ops: &[Op]) {
-    let (mut world, fixed, mut stage) = (world.anew(), fixed.anew(), Stage::Old);
-    let mut dropped = 0;
-
-    for op in ops.iter().chain([&Op::Step; 40]) {
-        match *op {
+    let fixed = Rc::new(fixed.anew());
+    let hit = {
+        let (path, fixed) = (*path, fixed.clone());
+        move |world: &World, op: Op| {
             // One that has begun before is one of a moment when the table did not grow yet.
-            Op::Start { late: true, .. } | Op::End { .. } => (),
-            Op::Start { key, value, .. } => {
-                let record = record_of(key, value);
-                let ended = world.hit_on(path, 0, &record, &AROUND);
-                dropped += u32::from(!ended.is_hit);
-                if ended.is_hit {
-                    let wanted = fixed.hit(0, &record, &AROUND);
-                    assert_eq!(
-                        ended.snapshots, wanted.snapshots,
-                        "{op:?}, {stage:?} on {}",
-                        path.name
-                    );
-                }
+            let Op::Start {
+                key,
+                value,
+                late: false,
+            } = op
+            else {
+                return;
+            };
+            let record = record_of(key, value);
+            let ended = world.hit_on(&path, 0, &record, &AROUND);
+            if ended.is_hit {
+                let wanted = fixed.hit(0, &record, &AROUND);
+                assert_eq!(ended.snapshots, wanted.snapshots, "{op:?} on {}", path.name);
             }
-            Op::Step => stage = next_stage(&mut world, stage),
         }
-    }
-    assert_eq!(stage, Stage::Settled);
-    assert_eq!(
-        world.rows(0),
-        fixed.rows(0),
-        "{dropped} dropped on {}",
-        path.name
-    );
+    };
+    let world = grow(world.anew(), ops, hit);
+    assert_eq!(world.rows(0), fixed.rows(0), "{}", path.name);
 }
 
 /// Hits with `onmax()` that begin before the exchange among others: the largest number of all is kept, with what was saved
 /// with it.
 fn track_late(world: &World, path: &Path, ops: &[Op]) {
-    let (mut world, mut stage) = (world.anew(), Stage::Old);
-    let mut largest = BTreeMap::<u64, u8>::new();
-
-    for op in ops.iter().chain([&Op::Step; 40]) {
-        let source = &world.triggers[0];
-        let is_open = matches!(stage, Stage::Old | Stage::Prepared | Stage::Exchanged);
-
-        match *op {
-            Op::End { .. } => (),
-            Op::Start { late: true, .. } if !is_open => (),
-            Op::Start { key, value, late } => {
-                let hit = || {
-                    world
-                        .hit_on(path, 0, &record_of(key, value), &AROUND)
-                        .is_hit
-                };
-                if if late { source.as_before(hit) } else { hit() } {
-                    let most = largest.entry(key).or_default();
-                    *most = value.max(*most);
-                }
+    let largest = Rc::new(RefCell::new(BTreeMap::<u64, u8>::new()));
+    let hit = {
+        let (path, largest) = (*path, largest.clone());
+        move |world: &World, op: Op| {
+            let Op::Start { key, value, late } = op else {
+                return;
+            };
+            if late && !world.triggers[0].has_late() {
+                return;
             }
-            Op::Step => stage = next_stage(&mut world, stage),
+            let ended = world.hit_on(&path, 0, &record_of(key, value), &around(late));
+            if ended.is_hit {
+                let mut largest = largest.borrow_mut();
+                let most = largest.entry(key).or_default();
+                *most = value.max(*most);
+            }
         }
-    }
+    };
+    let world = grow(world.anew(), ops, hit);
+
     let program = &world.triggers[0].program;
     let track = program.actions()[0].track().expect("tracked");
     let found = world.with_rows(0, |_, rows| {
@@ -262,7 +285,7 @@ fn track_late(world: &World, path: &Path, ops: &[Op]) {
         };
         rows.iter().map(row).collect::<BTreeMap<_, _>>()
     });
-    assert_eq!(found, largest, "{}", path.name);
+    assert_eq!(found, *largest.borrow(), "{}", path.name);
 }
 
 proptest! {

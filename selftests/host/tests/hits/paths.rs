@@ -514,7 +514,12 @@ fn each_path_is_that_of_some_trigger() {
                 _ => Hash::Seeded,
             };
             let mut case = Case {
-                tables: Tables { bits, cpus, hash, ..Tables::default() },
+                tables: Tables {
+                    bits,
+                    cpus,
+                    hash,
+                    ..Tables::default()
+                },
                 triggers: vec![(OTHER, format!("keys={others}:{defined}{of_both}{size}"))],
                 records: Vec::new(),
                 hits: Vec::new(),

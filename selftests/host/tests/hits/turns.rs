@@ -7,13 +7,7 @@ use crate::{
     model::alone,
     run::*, //
 };
-use rust_hist_tables::{
-    sim::{
-        with_hook,
-        At, //
-    },
-    Event as Triggers, //
-};
+use rust_hist_tables::Event as Triggers;
 use std::{
     cell::Cell,
     rc::Rc,

@@ -148,6 +148,8 @@ pub(crate) struct Around {
     pub(crate) frames: &'static [u64],
     /// Whether as many hits as may be are generating an event already.
     pub(crate) is_deep: bool,
+    /// Whether the hit has begun before, with that which a trigger keeps from being over.
+    pub(crate) is_late: bool,
 }
 
 pub(crate) const AROUND: Around = Around {
@@ -158,6 +160,7 @@ pub(crate) const AROUND: Around = Around {
     task: [77, 0x1_0000_0001, 1000, 1],
     frames: &[0xffff_ffff_8100_0001, 0xffff_ffff_8100_0002],
     is_deep: false,
+    is_late: false,
 };
 
 /// Collects what is printed.

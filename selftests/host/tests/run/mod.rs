@@ -2,9 +2,10 @@
 
 //! Triggers that run: programs with their tables, from record to row and to synthetic event.
 
-#![allow(dead_code, reason = "no test file uses all of this")]
+#![allow(dead_code, unused_imports, reason = "no test file uses all of this")]
 
 use super::lang_common::*;
+use kernel::error::Error;
 use rust_hist::{
     alloc::AllocError,
     field::{
@@ -76,6 +77,8 @@ use rust_hist::{
 };
 pub(crate) use rust_hist_tables::{
     sim::{
+        with_hook,
+        At,
         Machine,
         Task, //
     },
@@ -112,7 +115,6 @@ pub(crate) struct Trigger {
     pub(crate) table: Table,
     /// A hit that has begun and is not over, for hits that come late.
     late: Mutex<Option<Late>>,
-    is_late: Atomic<u32>,
     /// What is left of its `limit()`.
     pub(crate) turns: Turns,
     /// What the hits need.
@@ -142,22 +144,46 @@ impl Trigger {
         self.late.lock().expect("no panic").is_some()
     }
 
-    /// Calls `hit` for hits that have begun with [`Trigger::begin_late`].
-    pub(crate) fn as_late<R>(&self, hit: impl FnOnce() -> R) -> R {
-        self.is_late.store(1, Relaxed);
-        let ended = hit();
-        self.is_late.store(0, Relaxed);
-        ended
-    }
-
     /// The map of a hit.
-    fn source<'w>(&'w self, preempt: PreemptOff<'w>) -> Source<'w> {
-        if self.is_late.load(Relaxed) != 0 {
-            let late = self.late.lock().expect("no panic");
-
-            return late.as_ref().expect("it has begun").source(preempt);
+    fn source<'w>(&'w self, around: &Around, preempt: PreemptOff<'w>) -> Source<'w> {
+        if around.is_late {
+            if let Some(late) = &*self.late.lock().expect("no panic") {
+                return late.source(preempt);
+            }
         }
         self.table.in_hit(preempt)
+    }
+}
+
+/// A task that gives a table another map, and goes on when it is told to.
+pub(crate) struct Replacement(Option<Task<Result<(), Error>>>);
+
+impl Replacement {
+    /// Begins.
+    pub(crate) fn begin(run: impl FnOnce() -> Result<(), Error> + Send + 'static) -> Self {
+        Self(Some(Task::start(run)))
+    }
+
+    /// Goes on to the next place of this kind; returns whether it came to one before it was done.
+    pub(crate) fn go_to(&mut self, place: At) -> bool {
+        while let Some(task) = &mut self.0 {
+            match task.step() {
+                Ok(at) if at == place => return true,
+                Ok(_) => (),
+                Err(done) => {
+                    done.expect("memory");
+                    self.0 = None;
+                }
+            }
+        }
+        false
+    }
+
+    /// Goes on until it is done.
+    pub(crate) fn finish(&mut self) {
+        if let Some(task) = self.0.take() {
+            task.finish().expect("memory");
+        }
     }
 }
 
@@ -253,7 +279,6 @@ impl World {
             program,
             table,
             late: Mutex::default(),
-            is_late: Atomic::new(0),
             turns: Turns::new(),
             needs,
             path: program::select::<Path>(&needs),
@@ -280,10 +305,11 @@ impl World {
             program: trigger.program.clone(),
             table: trigger.table.anew(),
             late: Mutex::default(),
-            is_late: Atomic::new(0),
             turns: Turns::new(),
             ..*trigger
         };
+
+        Machine::set(self.tables.hash, self.tables.cpus);
 
         Self {
             triggers: self.triggers.iter().map(trigger).collect(),
@@ -594,13 +620,13 @@ impl<'w> Context<'w> for InWorld<'w> {
     }
 
     fn own(&self) -> Self::Source {
-        self.trigger.source(self.preempt)
+        self.trigger.source(self.around, self.preempt)
     }
 
     fn source(&self, table: u16) -> Option<Self::Source> {
         let trigger = self.world.triggers.get(usize::from(table))?;
 
-        Some(trigger.source(self.preempt))
+        Some(trigger.source(self.around, self.preempt))
     }
 
     fn view(&self, source: Self::Source) -> MapView<'w, Words, Hash> {
