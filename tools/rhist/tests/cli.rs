@@ -43,6 +43,50 @@ fn each_line_is_said() {
     fs::remove_dir_all(root).unwrap();
 }
 
+/// The program beside this one explains triggers; what it says is said, and its status is ours.
+#[test]
+fn triggers_are_explained_by_a_program() {
+    let root = std::env::temp_dir().join(format!("rhist-explained-{}", std::process::id()));
+    fs::create_dir_all(&root).unwrap();
+    let rhist = root.join("rhist");
+    fs::copy(env!("CARGO_BIN_EXE_rhist"), &rhist).unwrap();
+    let explain = |trigger: &str| {
+        let mut command = Command::new(&rhist);
+        command.args(["explain", trigger]).env("PATH", &root);
+        let output = command.output().unwrap();
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        (
+            output.status.code(),
+            text(output.stdout),
+            text(output.stderr),
+        )
+    };
+    let (status, _, said) = explain("hist:keys=a");
+    assert_eq!(status, Some(1));
+    assert!(
+        said.contains("rhist-explain, which explains triggers, is neither beside"),
+        "{said}"
+    );
+    let program = root.join("rhist-explain");
+    let script = "#!/bin/sh\nif [ \"$2\" = hist:keys=a ]; then echo \"It counts.\"; \
+                  else echo \"rhist-explain: wrong: $2\" >&2; exit 1; fi\n";
+    fs::write(&program, script).unwrap();
+    fs::set_permissions(
+        &program,
+        std::os::unix::fs::PermissionsExt::from_mode(0o755),
+    )
+    .unwrap();
+    assert_eq!(
+        explain("hist:keys=a"),
+        (Some(0), "It counts.\n".into(), String::new())
+    );
+    assert_eq!(
+        explain("x"),
+        (Some(1), String::new(), "rhist: wrong: x\n".into())
+    );
+    fs::remove_dir_all(root).unwrap();
+}
+
 /// What --keep has left is not what a killed one has.
 #[test]
 fn doctor_tells_what_is_kept() {
