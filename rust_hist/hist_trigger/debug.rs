@@ -12,6 +12,7 @@ use super::{
         Told, //
     },
     write_header,
+    Definition,
     HistTrigger, //
 };
 use crate::{
@@ -29,13 +30,16 @@ use crate::{
     text::Out, //
 };
 use core::fmt;
-use kernel::sync::Arc;
+use kernel::{
+    prelude::*,
+    sync::Arc, //
+};
 
 /// The kind of file.
 pub(crate) type DebugFile = Told<Debug>;
 
-/// What it tells.
-pub(crate) struct Debug;
+/// What it tells of a trigger.
+pub(crate) struct Debug(TextBuf);
 
 /// The tables that a trigger knows, each by its address, which the kernel does not show as it is.
 struct Addresses<'a>(&'a HistTrigger);
@@ -76,18 +80,18 @@ impl DebugTables for Addresses<'_> {
 }
 
 impl Tell for Debug {
-    fn tell(
-        n: usize,
-        trigger: &Attached<'_, HistTrigger>,
-        _held: &EventMutexHeld,
-        out: &mut TextBuf,
-    ) -> fmt::Result {
+    fn of(n: usize, trigger: &Attached<'_, HistTrigger>, _held: &EventMutexHeld) -> Result<Self> {
         let data = trigger.data();
-        let definition = &data.definition;
+        let Definition { program, text, .. } = &*data.definition;
+        let mut out = TextBuf::charged();
 
-        write_header(n, trigger, out)?;
-        definition
-            .program
-            .write_debug(&definition.text, &Addresses(data), out)
+        write_header(n, trigger, &mut out)
+            .and_then(|()| program.write_debug(text, &Addresses(data), &mut out))
+            .map_err(|_| ENOMEM)?;
+        Ok(Self(out))
+    }
+
+    fn tell(&self, out: &mut TextBuf) -> fmt::Result {
+        out.write_bytes(self.0.as_bytes())
     }
 }

@@ -16,11 +16,16 @@
 
 use super::{
     overhead,
+    storage::{
+        Counted,
+        Grown, //
+    },
     told::{
         Tell,
         Told, //
     },
     write_line,
+    Definition,
     HistTrigger, //
 };
 use crate::{
@@ -29,40 +34,63 @@ use crate::{
         guard::EventMutexHeld,
         text::TextBuf, //
     },
+    render::json::Overhead,
     text::Out, //
 };
 use core::{
     fmt,
     fmt::Write, //
 };
+use kernel::{
+    prelude::*,
+    sync::Arc, //
+};
 
 /// The kind of file.
 pub(crate) type StatsFile = Told<Stats>;
 
-/// What it tells.
-pub(crate) struct Stats;
+/// What it tells of a trigger.
+pub(crate) struct Stats {
+    /// The beginning: an empty line behind another trigger, and the line of this one.
+    head: TextBuf,
+    definition: Arc<Definition>,
+    counted: Counted,
+    memory: usize,
+    /// The number of the epoch, if readers have been given earlier ones.
+    epoch: Option<u64>,
+    overhead: Option<Overhead>,
+    grown: Option<Grown>,
+    forced: Option<u64>,
+}
 
 impl Tell for Stats {
     const NONE: &'static [u8] = b"# no triggers\n";
 
-    fn tell(
-        n: usize,
-        trigger: &Attached<'_, HistTrigger>,
-        held: &EventMutexHeld,
-        out: &mut TextBuf,
-    ) -> fmt::Result {
+    fn of(n: usize, trigger: &Attached<'_, HistTrigger>, held: &EventMutexHeld) -> Result<Self> {
         let data = trigger.data();
-        let counted = data.table.counted(held).map_err(|_| fmt::Error)?;
-        let (maps, program) = (&counted.maps, &data.definition.program);
-        let account = counted.before(program).plus(&maps.account(program));
-        let shape = maps.youngest().shape();
-        let memory = data.memory(held) + trigger.meter().map_or(0, |meter| meter.bytes());
+        let table = &data.table;
+        let mut head = TextBuf::charged();
+        head.write_str(if n > 0 { "\ntrigger: " } else { "trigger: " })
+            .and_then(|()| write_line(trigger, &mut head))
+            .map_err(|_| ENOMEM)?;
+        Ok(Self {
+            head,
+            definition: data.definition.clone(),
+            counted: table.counted(held)?,
+            memory: data.memory(held) + trigger.meter().map_or(0, |meter| meter.bytes()),
+            epoch: table.consumed_epoch(held),
+            overhead: overhead::of(trigger, held),
+            grown: table.grown(held),
+            forced: table.forced(held),
+        })
+    }
 
-        if n > 0 {
-            out.write_str("\n")?;
-        }
-        out.write_bytes(b"trigger: ")?;
-        write_line(trigger, out)?;
+    fn tell(&self, out: &mut TextBuf) -> fmt::Result {
+        let (maps, program) = (&self.counted.maps, &self.definition.program);
+        let account = self.counted.before(program).plus(&maps.account(program));
+        let shape = maps.youngest().shape();
+
+        out.write_bytes(self.head.as_bytes())?;
         let lines = [
             ("calls", account.calls()),
             ("hits", account.hits),
@@ -76,18 +104,18 @@ impl Tell for Stats {
             ("size", shape.elts() as u64),
             ("shards", shape.shards() as u64),
             ("cpus_per_shard", shape.cpus_per_shard()),
-            ("memory", memory as u64),
+            ("memory", self.memory as u64),
         ];
         for (title, n) in lines {
             writeln!(out, "{title}: {n}")?;
         }
-        if let Some(n) = data.table.consumed_epoch(held) {
+        if let Some(n) = self.epoch {
             writeln!(out, "epoch: {n}")?;
         }
-        if data.definition.program.limit().is_some() {
+        if program.limit().is_some() {
             writeln!(out, "lost_limited: {}", account.lost_limited)?;
         }
-        if let Some(overhead) = overhead::of(trigger, held) {
+        if let Some(overhead) = &self.overhead {
             writeln!(out, "overhead_ns: {}", overhead.ns)?;
             writeln!(out, "overhead_ppm: {}", overhead.ppm)?;
             writeln!(out, "overhead_samples: {}", overhead.samples)?;
@@ -95,11 +123,11 @@ impl Tell for Stats {
                 out.write_str("paused_by: overhead\n")?;
             }
         }
-        if let Some(grown) = data.table.grown(held) {
+        if let Some(grown) = &self.grown {
             writeln!(out, "grown: {}", grown.times)?;
             writeln!(out, "grow_failed: {}", grown.failed)?;
         }
-        if let Some(forced) = data.table.forced(held) {
+        if let Some(forced) = self.forced {
             writeln!(out, "expired: {}", account.expired)?;
             writeln!(out, "overwritten: {}", account.overwritten)?;
             writeln!(out, "forced: {forced}")?;

@@ -4,7 +4,8 @@
 //!
 //! C counterpart: `hist_debug_show()`.
 //!
-//! Context: process. The text is made under `event_mutex` when a read begins.
+//! Context: process. The text is made when a read begins: what it needs is collected under `event_mutex`, and added up and
+//! written without it.
 
 use super::{
     growth::settled,
@@ -29,18 +30,16 @@ use core::{
 };
 use kernel::prelude::*;
 
-/// What such a file has to say.
-pub(crate) trait Tell: 'static {
+/// What such a file has to say of one trigger.
+pub(crate) trait Tell: Sized + Send + 'static {
     /// What there is to say of an event that has no triggers.
     const NONE: &'static [u8] = b"";
 
-    /// Writes what there is to say of a trigger, of which `n` come before it.
-    fn tell(
-        n: usize,
-        trigger: &Attached<'_, HistTrigger>,
-        held: &EventMutexHeld,
-        out: &mut TextBuf,
-    ) -> fmt::Result;
+    /// Collects it, for a trigger that `n` come before.
+    fn of(n: usize, trigger: &Attached<'_, HistTrigger>, held: &EventMutexHeld) -> Result<Self>;
+
+    /// Writes it. `event_mutex` is not held.
+    fn tell(&self, out: &mut TextBuf) -> fmt::Result;
 }
 
 /// The kind of file that tells what `T` has to say.
@@ -57,10 +56,15 @@ impl<T: Tell> EventTable for Told<T> {
 
     fn copy(_opened: &(), event: LockedEvent<'_>) -> Result<TextBuf> {
         let event = settled(event)?;
-        let (file, held) = (event.file(), event.held());
+        let held = event.held();
+        let mut all = KVec::new();
+        for (n, trigger) in Attached::all(event.file(), held).enumerate() {
+            all.push(T::of(n, &trigger, held)?, GFP_KERNEL_ACCOUNT)?;
+        }
+        drop(event);
         let mut text = TextBuf::charged();
-        for (n, trigger) in Attached::all(file, held).enumerate() {
-            T::tell(n, &trigger, held, &mut text).map_err(|_| ENOMEM)?;
+        for one in &all {
+            one.tell(&mut text).map_err(|_| ENOMEM)?;
         }
         if text.as_bytes().is_empty() {
             text.write_bytes(T::NONE).map_err(|_| ENOMEM)?;
