@@ -169,9 +169,13 @@ impl Any<'_> {
         }
         if refusal.is(ErrKind::TimestampMismatch) && !self.usecs {
             self.usecs = true;
-            return core::mem::take(&mut self.others)
-                .into_iter()
-                .fold(false, |defined, other| self.define(other.name) || defined);
+            let others = core::mem::take(&mut self.others);
+            let mut defined = false;
+
+            for other in others {
+                defined |= self.define(other.name);
+            }
+            return defined;
         }
 
         let generated = self.generated.get().map(usize::from);
