@@ -65,14 +65,42 @@ pub trait KeyHash: Copy + Default + Send + Sync {
 /// 2^64 divided by the golden ratio, the step of splitmix64.
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
+/// Odd factors.
+#[derive(Clone, Copy)]
+struct Ends {
+    /// Of a key of one word and of [`Sum::high`].
+    first: u64,
+    /// See [`Ends::spread`].
+    inner: u64,
+    /// See [`Ends::spread`].
+    last: u64,
+}
+
+impl Ends {
+    /// Returns a hash of which the top bits are equal for few of the factors, if numbers are not.
+    ///
+    /// The last multiplication alone would do for that, but an arithmetic progression of keys (ids, addresses, buckets) would
+    /// come to one run of slots for some factors. A product depends the most on the low bits; with its bytes swapped, the
+    /// next one depends on all. So such keys are spread like random ones, whatever their stride and the seed are.
+    #[inline(always)]
+    fn spread(&self, number: u64) -> u64 {
+        number
+            .swap_bytes()
+            .wrapping_mul(self.inner)
+            .swap_bytes()
+            .wrapping_mul(self.last)
+    }
+
+    /// Returns the hash of a sum.
+    #[inline(always)]
+    fn of(&self, sum: Sum) -> u64 {
+        self.spread(sum.low.wrapping_add(sum.high.wrapping_mul(self.first)))
+    }
+}
+
 /// The random numbers of all hashes of the module. They never change once built.
 pub struct HashSeed {
-    /// An odd factor, of a key of one word and of [`Sum::high`].
-    first: u64,
-    /// An odd factor, see [`SeededHash::spread`].
-    inner: u64,
-    /// An odd factor, see [`SeededHash::spread`].
-    last: u64,
+    ends: Ends,
     /// A number for each word of a key, so that keys with the same words in another order have different sums.
     words: Factors,
 }
@@ -102,9 +130,11 @@ impl HashSeed {
             i += 1;
         }
         Self {
-            first: first | 1,
-            inner: inner | 1,
-            last: last | 1,
+            ends: Ends {
+                first: first | 1,
+                inner: inner | 1,
+                last: last | 1,
+            },
             words,
         }
     }
@@ -112,9 +142,11 @@ impl HashSeed {
     /// Returns numbers that are all given by `number`, independent of each other.
     pub fn random(mut number: impl FnMut() -> u64) -> Self {
         Self {
-            first: number() | 1,
-            inner: number() | 1,
-            last: number() | 1,
+            ends: Ends {
+                first: number() | 1,
+                inner: number() | 1,
+                last: number() | 1,
+            },
             words: core::array::from_fn(|_| number()),
         }
     }
@@ -136,15 +168,11 @@ static UNSEEDED: HashSeed = HashSeed::new(0);
 ///
 /// A key of one word is multiplied by an odd number. To each of two words a number is added, and the sums are multiplied; a
 /// third word, and each word of a long key, is multiplied by a number. The halves of such products are added up. What comes of
-/// that is [spread](Self::spread) over the slots.
+/// that is [spread](Ends::spread) over the slots.
 #[derive(Clone, Copy)]
 pub struct SeededHash {
-    /// [`HashSeed::first`]; it and the next three are copies, so that an instruction can have one of them in memory.
-    first: u64,
-    /// [`HashSeed::inner`].
-    inner: u64,
-    /// [`HashSeed::last`].
-    last: u64,
+    /// [`HashSeed::ends`]; these and the next ones are copies for short keys, which so need not read an address first.
+    ends: Ends,
     /// The first ones of [`HashSeed::words`].
     words: [u64; SHORT_KEY_WORDS],
     seed: &'static HashSeed,
@@ -156,26 +184,10 @@ impl SeededHash {
         let [a, b, c, d, ..] = seed.words;
 
         Self {
-            first: seed.first,
-            inner: seed.inner,
-            last: seed.last,
+            ends: seed.ends,
             words: [a, b, c, d],
             seed,
         }
-    }
-
-    /// Returns a hash of which the top bits are equal for few of the factors, if numbers are not.
-    ///
-    /// The last multiplication alone would do for that, but an arithmetic progression of keys (ids, addresses, buckets) would
-    /// come to one run of slots for some factors. A product depends the most on the low bits; with its bytes swapped, the
-    /// next one depends on all. So such keys are spread like random ones, whatever their stride and the seed are.
-    #[inline(always)]
-    fn spread(self, number: u64) -> u64 {
-        number
-            .swap_bytes()
-            .wrapping_mul(self.inner)
-            .swap_bytes()
-            .wrapping_mul(self.last)
     }
 }
 
@@ -192,7 +204,7 @@ impl KeyHash for SeededHash {
         let mut sum = Sum::default();
 
         if let [word] = key {
-            return self.spread(word.wrapping_mul(self.first));
+            return self.ends.spread(word.wrapping_mul(self.ends.first));
         }
         for (words, numbers) in key.chunks(2).zip(self.words.chunks(2)) {
             match (words, numbers) {
@@ -201,7 +213,7 @@ impl KeyHash for SeededHash {
                 _ => {}
             }
         }
-        self.end(sum)
+        self.ends.of(sum)
     }
 
     #[inline(always)]
@@ -211,6 +223,7 @@ impl KeyHash for SeededHash {
 
     #[inline(always)]
     fn end(self, sum: Sum) -> u64 {
-        self.spread(sum.low.wrapping_add(sum.high.wrapping_mul(self.first)))
+        // Not the copies: these would take registers while the words are added up, as all are read with the map.
+        self.seed.ends.of(sum)
     }
 }
