@@ -11,7 +11,7 @@
 //!
 //! - `program/compile.rs`: [`Program::compile`] creates it from a [`crate::lang::HistSpec`] and the
 //!   fields of the event. `program/expr.rs`, `program/var.rs`, `program/action.rs` and `program/trace.rs`
-//!   compile its parts; `program/resolver.rs` has the interface to events and to other triggers;
+//!   compile its parts, and `program/hint.rs` says what may have been meant; `program/resolver.rs` has the interface to events and to other triggers;
 //! - `program/lower.rs` lowers it to the form that a hit executes (`program/plan.rs`): operands
 //!   (`program/operand.rs`), with the divisions of `program/reciprocal.rs` and the loads of `program/bytes.rs`;
 //! - `program/hit.rs` runs it over a record, by the steps of `program/exec.rs` and the numbers of `program/eval.rs`;
@@ -31,6 +31,7 @@ mod eval;
 mod exec;
 mod expr;
 mod handler;
+mod hint;
 mod hit;
 mod lower;
 mod needs;

@@ -63,8 +63,9 @@ use crate::{
 };
 
 use super::{
-    expr::{
-        Parsed,
+    expr::Parsed,
+    hint::{
+        VALID,
         VALUES, //
     },
     plan::Plan,
@@ -463,7 +464,7 @@ impl<'a, 't> Compiler<'a, 't> {
             _ if computed_or_named => Err(self
                 .command
                 .refuse(ErrKind::BadFieldModifier, seen)
-                .detailed(&[b"valid here: ", VALUES])),
+                .detailed(&[VALID, VALUES])),
             Kind::Stack => Err(self
                 .command
                 .refuse(ErrKind::BadFieldModifier, seen)

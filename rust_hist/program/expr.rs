@@ -29,8 +29,7 @@ use crate::{
             Root, //
         },
         CommandText,
-        Usage,
-        BLANK, //
+        Usage, //
     },
     limits::{
         EXPR_TEXT_MAX,
@@ -42,9 +41,7 @@ use crate::{
     stat::Stat,
     text::{
         lex::{
-            is_blank,
             number,
-            Nearest,
             Split, //
         },
         Span, //
@@ -57,6 +54,11 @@ use super::{
         Compiler,
         Own,
         TextBuf, //
+    },
+    hint::{
+        FOR_NUMBERS,
+        FOR_STACKS,
+        SECONDS, //
     },
     operand::start_of_last,
     resolver::{
@@ -87,25 +89,6 @@ pub(super) struct Parsed {
     pub(super) seen: Span,
 }
 
-/// The special fields.
-const SPECIAL: [&[u8]; 5] = [
-    b"common_timestamp",
-    b"common_stacktrace",
-    b"common_cpu",
-    b"common_comm",
-    b"hitcount",
-];
-
-/// What is said of modifiers.
-const VALID: &[u8] = b"valid here: ";
-const NAMES: &[u8] = b"hex, sym, sym-offset, syscall";
-const BUCKETS: &[u8] = b"log2, log2=N, buckets=N";
-pub(super) const VALUES: &[u8] = b"hex, percent, graph, sum, min, max, avg, stddev";
-const FOR_NUMBERS: &[u8] = b"log2 and buckets are for numbers";
-const FOR_STACKS: &[u8] = b"stacktrace is for stacks";
-const ONE_MODIFIER: &[u8] = b"a field has one modifier";
-const SECONDS: &[u8] = b"common_timestamp/1000000000 is in seconds";
-
 impl Field {
     /// Returns a constant.
     fn constant(value: u64) -> Self {
@@ -117,7 +100,7 @@ impl Field {
     }
 
     /// Returns a special field, which takes precedence over a field of the event with the same name.
-    fn special(name: &[u8], modifier: Modifier) -> Option<Self> {
+    pub(super) fn special(name: &[u8], modifier: Modifier) -> Option<Self> {
         let (name, op) = match name {
             b"common_timestamp" => ("common_timestamp", Op::Timestamp),
             b"common_stacktrace" => ("common_stacktrace", Op::Stacktrace),
@@ -411,23 +394,6 @@ impl Compiler<'_, '_> {
         Ok(Parsed { field, seen })
     }
 
-    /// Says of what was taken for a field of `event` that a field has one modifier, if there is a field of that name.
-    fn second_modifier(&self, event: Option<(Span, Span)>, refusal: Refusal) -> Refusal {
-        let Some((field, _)) = event else {
-            return refusal;
-        };
-        let name = field.of(self.command.text());
-        let is_field = Field::special(name, Modifier::None).is_some()
-            || self.task_number(field).is_some()
-            || self.event.field(name).is_some();
-
-        match name {
-            _ if !is_field || !refusal.is(ErrKind::FieldNotFound) => refusal,
-            b"common_timestamp" => refusal.detailed(&[ONE_MODIFIER, b", ", SECONDS]),
-            _ => refusal.detailed(&[ONE_MODIFIER]),
-        }
-    }
-
     /// Splits `system.event.` from a text with two dots: returns the span for carets, system and event,
     /// and the rest.
     ///
@@ -606,7 +572,7 @@ impl Compiler<'_, '_> {
     }
 
     /// Returns the number of the task that has this name, which a field of the event may have as well.
-    fn task_number(&self, name: Span) -> Option<TaskNumber> {
+    pub(super) fn task_number(&self, name: Span) -> Option<TaskNumber> {
         let name = name.of(self.command.text());
         let mut all = TaskNumber::ALL.into_iter();
 
@@ -699,57 +665,6 @@ impl Compiler<'_, '_> {
             return bad_modifier(seen, FOR_NUMBERS);
         }
         Ok(field)
-    }
-
-    /// Refuses a field that does not exist, with what may have been meant.
-    fn no_field(&self, name: Span) -> Refusal {
-        let typed = name.of(self.command.text());
-        let refusal = self.command.refuse(ErrKind::FieldNotFound, name);
-        let mut nearest = Nearest::to(typed);
-
-        if typed.iter().copied().any(is_blank) {
-            return refusal.detailed(&[BLANK]);
-        }
-        SPECIAL.into_iter().for_each(|name| nearest.offer(name));
-        for number in TaskNumber::ALL.into_iter().filter(|n| self.event.has(*n)) {
-            nearest.offer(number.name().as_bytes());
-        }
-        self.event.fields(&mut |name| nearest.offer(name));
-        match nearest.word() {
-            Some(word) => refusal.detailed(&[b"did you mean ", word]),
-            None => refusal,
-        }
-    }
-
-    /// Says which modifiers the field `name` may have instead of the one that is refused.
-    fn valid_modifiers(&self, name: Span, usage: Usage, refusal: Refusal) -> Refusal {
-        let text = name.of(self.command.text());
-        let special = Field::special(text, Modifier::None);
-        let kind = match special {
-            Some(field) => Some(field.kind),
-            None if self.task_number(name).is_some() => Some(Kind::Number),
-            None => self
-                .event
-                .field(text)
-                .and_then(|desc| Some(read_op(&desc)?.1)),
-        };
-        let valid: &[&[u8]] = match (kind, usage) {
-            (_, _) if !refusal.is(ErrKind::BadFieldModifier) || !refusal.detail().is_empty() => {
-                return refusal
-            }
-            (None, _) => return refusal,
-            (Some(Kind::String), _) => &[b"a string has none"],
-            (Some(Kind::Stack), _) => &[b"a stack has none but stacktrace"],
-            (Some(Kind::Number), _) if text == b"common_timestamp" => &[VALID, b"usecs, ", BUCKETS],
-            (Some(Kind::Number), Usage::Value) => &[VALID, VALUES],
-            (Some(Kind::Number), Usage::Variable) => &[VALID, NAMES],
-            (Some(Kind::Number), Usage::Key) if text == b"common_pid" => {
-                &[VALID, NAMES, b", ", BUCKETS, b", execname"]
-            }
-            (Some(Kind::Number), Usage::Key | Usage::Operand) => &[VALID, NAMES, b", ", BUCKETS],
-        };
-
-        refusal.detailed(valid)
     }
 }
 
@@ -994,7 +909,7 @@ fn is_place(type_name: &[u8]) -> bool {
 /// Returns where a hit takes a field from and the kind of its value; `None` if its type is not supported.
 ///
 /// PARITY: `select_value_fn()` takes the place of an array for a number of 4 bytes.
-fn read_op(desc: &FieldDesc<'_>) -> Option<(Op, Kind)> {
+pub(super) fn read_op(desc: &FieldDesc<'_>) -> Option<(Op, Kind)> {
     let offset = desc.offset;
 
     Some(match desc.kind {
