@@ -386,7 +386,7 @@ def guest(figures, about, drawn, elsewhere):
     out += [""]
     out += [f"Other shapes, on an event with a field of each kind, which alone takes {number(alone(figures, 'sample'))}:", ""]
     out += table(["trigger"] + head, shapes)
-    out += ["Where a hit goes another way. *Anywhere* are keys other than the numbers from 0, which collide in no table", "of ours:", ""]
+    out += ["Where a hit goes another way. *Anywhere* are keys other than the numbers from 0:", ""]
     out += table(["trigger"] + head, ways)
     out += ["Where the kernel is ready for many CPUs, which share the sums of a trigger that has values:", ""]
     out += table(["trigger"] + head, shared)

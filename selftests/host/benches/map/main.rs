@@ -3,7 +3,7 @@
 //! What the map alone costs, ours beside C's and a floor, on one thread and on several.
 //!
 //! Each thread draws keys with xorshift64, finds or inserts them and counts a hit. Keys are the numbers
-//! from 0, or as many that lie anywhere in 64 bits, as those numbers collide in no table of ours. The floor is the
+//! from 0, or as many that lie anywhere in 64 bits. The floor is the
 //! same loop with an array of its own in place of the map. A round runs all of them once, one after
 //! the other, so that a machine that gets slower makes all of them slower; ratios are those of one
 //! round, and of eleven rounds the median counts. Time is the CPU time of the threads.
