@@ -7,8 +7,6 @@
 
 #![cfg(nested)]
 
-#[path = "../common/mod.rs"]
-mod common;
 #[path = "../lang_common/mod.rs"]
 mod lang_common;
 #[path = "../run/mod.rs"]

@@ -35,7 +35,12 @@ const TEXT: &str = "keys=common_pid.execname:vals=common_pid,u8";
 /// A world with this trigger.
 fn world(bits: u32, cpus: u32, hash: Hash) -> World {
     let mut world = World {
-        tables: Tables { bits, cpus, hash },
+        tables: Tables {
+            bits,
+            cpus,
+            hash,
+            ..Tables::default()
+        },
         ..World::default()
     };
 
@@ -84,7 +89,7 @@ fn nest(world: &Rc<World>, keys: Keys, at: &[u64]) -> bool {
 
 /// The hits by key; each row is whole, and is the one that a lookup finds.
 fn rows(world: &World) -> BTreeMap<u64, u64> {
-    let map = &world.triggers[0].map;
+    let map = &world.triggers[0].map();
     let mut found = BTreeMap::new();
 
     world.with_rows(0, |_, rows| {
@@ -132,7 +137,7 @@ fn all(hash: Hash, bits: u32, cpus: u32, before: Keys, keys: Keys) {
 
 /// What holds when all is over.
 fn settle(world: &World, bits: u32, before: Keys, keys: Keys) {
-    let map = &world.triggers[0].map;
+    let map = &world.triggers[0].map();
     let account = map.account();
     let found = rows(world);
     let mut called = BTreeMap::<u64, u64>::new();
@@ -266,7 +271,7 @@ fn a_reader_interrupted_by_hits() {
                 steps.set(steps.get() + 1);
             }
         };
-        let map = &world.triggers[0].map;
+        let map = &world.triggers[0].map();
         let mut words = vec![0; 8 * map.shape().row_words()];
         let len = interrupted(handler, || map.copy_rows(8, &mut words, copy_pairs));
         let mut keys = Vec::new();
