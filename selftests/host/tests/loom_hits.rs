@@ -2,38 +2,44 @@
 
 //! Hits on the paths of the module, under the model checker and with three threads: M-06, M-07, M-14 (no key twice:
 //! what a missing barrier did to the C code, CVE-2024-26645), X-01, X-08 (a full table), X-12 and X-13 with a third
-//! context.
+//! context; and the table of the module, which is cleared (X-07), read by epochs (X-41), grows (X-60) or whose starts expire
+//! while it is hit. It waits for hits by a lock that the model checker knows.
 //!
 //! Run with `RUSTFLAGS="--cfg loom" cargo test --test loom_hits`.
 
 #![cfg(loom)]
 
-mod common;
 mod lang_common;
 mod run;
 
-use common::Words;
 use lang_common::*;
-use loom::sync::Arc;
+use loom::sync::{Arc, RwLock};
 use loom::thread;
 use run::*;
 use rust_hist::program::track_row;
 use rust_hist::sync::{Pair, Relaxed};
 use rust_hist::tracing_map::{Key, Lookup, TrackCell, Tracked, When};
+use rust_hist_tables::{Event as Triggers, Pipe};
 use std::collections::BTreeMap;
+
+/// The memory of a tracked value.
+type Words = std::sync::Arc<[Pair]>;
 
 /// Checks all interleavings with at most so many preemptions, or `LOOM_MAX_PREEMPTIONS` where that is less.
 fn check(preemptions: usize, test: impl Fn() + Sync + Send + 'static) {
     let mut model = loom::model::Builder::new();
     let most = model.preemption_bound.unwrap_or(preemptions);
     model.preemption_bound = Some(most.min(preemptions));
+    // A map that is emptied has more words than other cases have steps.
+    model.max_branches = 10_000;
     model.check(test);
 }
 
-/// Triggers with tables of `1 << bits` elements and a shard for each of three CPUs.
-fn world(bits: u32, hash: Hash, texts: &[&str]) -> Arc<World> {
+/// Triggers with tables of `1 << bits` elements, or twice as many if they grow, for three CPUs.
+fn triggers(bits: u32, hash: Hash, texts: &[&str]) -> Arc<World> {
     let tables = Tables {
         bits,
+        grows_to: bits + 1,
         cpus: 3,
         hash,
     };
@@ -44,10 +50,38 @@ fn world(bits: u32, hash: Hash, texts: &[&str]) -> Arc<World> {
 
     world.synth("num u64 a");
     for text in texts {
-        let n = world.add(&ZOO, ALL, text);
-        assert!(world.triggers[n].map.shape().per_cpu());
+        world.add(&ZOO, ALL, text);
     }
     Arc::new(world)
+}
+
+/// The same with a shard for each of these CPUs.
+fn world(bits: u32, hash: Hash, texts: &[&str]) -> Arc<World> {
+    let world = triggers(bits, hash, texts);
+    let mut all = world.triggers.iter();
+
+    assert!(all.all(|trigger| trigger.table.is_per_cpu()));
+    world
+}
+
+/// Hits that are waited for: one that is inside has the lock together with others, and who waits takes it alone.
+type Inside = Arc<RwLock<()>>;
+
+/// Calls `replace`, which gives a table another map, and `meanwhile` when hits have it.
+fn exchange<R>(
+    inside: &Inside,
+    mut meanwhile: impl FnMut() + 'static,
+    replace: impl FnOnce() -> R,
+) -> R {
+    let inside = inside.clone();
+    let hook = move |place| {
+        if place == At::Grace {
+            meanwhile();
+            drop(inside.write().expect("no panic"));
+        }
+    };
+
+    with_hook(hook, replace)
 }
 
 /// The task of the hit with each key, which its entry keeps.
@@ -117,7 +151,7 @@ fn rows(world: &World) -> BTreeMap<u64, u64> {
 fn one_key_of_three_threads_has_one_element() {
     check(2, || {
         let world = counts(2, Hash::Seeded);
-        let map = &world.triggers[0].map;
+        let map = world.triggers[0].map();
 
         at_once(&world, 0, [(7, 0); 3]);
         assert_eq!(rows(&world), BTreeMap::from([(7, 3)]));
@@ -145,7 +179,7 @@ fn three_keys_that_begin_at_one_slot() {
 fn the_last_element_and_those_that_come_too_late() {
     check(2, || {
         let world = counts(1, Hash::Same);
-        let map = &world.triggers[0].map;
+        let map = world.triggers[0].map();
         assert!(call(&world, 0, 1));
 
         at_once(&world, 0, [2, 3, 1].map(|key| (key, 0)));
@@ -197,7 +231,8 @@ fn a_look_sees_a_whole_element_or_none() {
                 call(&world, 1, 8);
             })
         };
-        let map = world.triggers[0].map.view();
+        let map = world.triggers[0].map();
+        let map = map.view();
 
         for key in [7, 8] {
             if let Lookup::Found(elt) = map.find(&[key], [key].hash(map.hash())) {
@@ -258,26 +293,139 @@ fn of_two_consumers_none_takes_half() {
     });
 }
 
-/// Starts that expire, of which the first generation has ended if `is_old`, and key 7 has begun in it with 1; and what ends
-/// them.
-fn expiring(is_old: bool) -> Arc<World> {
-    let mut world = World {
-        tables: Tables {
-            bits: 1,
-            cpus: 3,
-            hash: Hash::Seeded,
-        },
-        ..World::default()
-    };
+/// One call of trigger `n` that is waited for.
+fn call_inside(world: &World, inside: &Inside, n: usize, cpu: u32, key: u64, says: u64) -> bool {
+    let _inside = inside.read().expect("no panic");
+    call_with(world, n, cpu, key, says).is_hit
+}
 
-    world.add(&ZOO, ALL, "keys=common_pid:n=u8:expire(1s)");
-    world.add(&ZOO, ALL, "keys=common_pid:less=u64-$n");
-    let world = world.with_generations(0, 1 + u32::from(is_old) as usize);
-    assert!(call_with(&world, 0, 0, 7, 1).is_hit);
-    if is_old {
-        world.triggers[0].turn();
-    }
-    Arc::new(world)
+/// X-07: each call falls wholly before or wholly after a clear.
+#[test]
+fn a_clear_splits_no_hit() {
+    check(3, || {
+        let world = counts(2, Hash::Seeded);
+        let inside = Inside::default();
+        let old = world.triggers[0].map();
+        let other = {
+            let (world, inside) = (world.clone(), inside.clone());
+            thread::spawn(move || call_inside(&world, &inside, 0, 1, 7, 0))
+        };
+        let clear = {
+            let (world, inside) = (world.clone(), inside.clone());
+            thread::spawn(move || exchange(&inside, || (), || world.triggers[0].table.clear()))
+        };
+        assert!(call_inside(&world, &inside, 0, 0, 8, 0));
+        assert!(other.join().expect("thread"));
+        clear.join().expect("thread").expect("memory");
+
+        // Nothing comes to the old map any more.
+        assert!(call(&world, 0, 9));
+        let new = rows(&world);
+        assert_eq!(new.get(&9), Some(&1));
+        let hits = world.triggers[0].map().account().hits;
+        assert_eq!(hits, new.values().sum::<u64>());
+        assert_eq!(old.account().hits + hits, 3);
+        for key in [7, 8] {
+            let elt = old.lookup(&[key]);
+            let hits = elt.map_or(0, |elt| old.sum(elt, 0));
+            assert_eq!(hits + new.get(&key).unwrap_or(&0), 1);
+        }
+    });
+}
+
+/// X-41: each hit is in one epoch.
+#[test]
+fn each_hit_is_in_one_epoch() {
+    check(3, || {
+        let world = world(1, Hash::Seeded, &["keys=common_pid"]);
+        let inside = Inside::default();
+        let event = std::sync::Arc::new(Triggers::new());
+        event.add(&world.triggers[0].table).expect("memory");
+        let pipe = Pipe::open(&event).expect("memory");
+        let other = {
+            let (world, inside) = (world.clone(), inside.clone());
+            thread::spawn(move || {
+                for key in [7, 8, 7] {
+                    assert!(call_inside(&world, &inside, 0, 1, key, 0));
+                }
+            })
+        };
+        let epochs = [(); 2].map(|()| {
+            let epoch = exchange(&inside, || (), || pipe.read());
+            epoch.expect("memory").give()
+        });
+        other.join().expect("thread");
+
+        let last = world.sums(0);
+        for (key, fired) in [(7, 2), (8, 1)] {
+            let row = format!(r#"{{"k":[{key}],"v":["#);
+            let hits = |text: &String| {
+                let (_, hits) = text.split_once(&row)?;
+                hits.split([',', ']']).next()?.parse::<u64>().ok()
+            };
+            let present = last.iter().filter(|(own, _)| own[0] == key);
+            let present = present.map(|(_, sums)| sums[0]);
+            let sum: u64 = epochs.iter().filter_map(hits).chain(present).sum();
+            assert_eq!(sum, fired, "{epochs:?} {last:?}");
+        }
+        event.remove_all();
+    });
+}
+
+/// X-60: a table grows while it is hit: each hit is counted once, whichever map it goes to, and no key has two rows. `before`
+/// are there when it begins, `during` come meanwhile.
+fn grows_under(bits: u32, hash: Hash, before: &'static [u64], during: &'static [u64]) {
+    check(3, move || {
+        let text = "keys=common_pid.execname:vals=common_pid:size=128..256";
+        let world = triggers(bits, hash, &[text]);
+        let inside = Inside::default();
+
+        for &key in before {
+            assert!(call(&world, 1, key));
+        }
+        let other = {
+            let (world, inside) = (world.clone(), inside.clone());
+            thread::spawn(move || {
+                let hit = |&key: &u64| call_inside(&world, &inside, 0, 1, key, 0).then_some(key);
+                during.iter().filter_map(hit).collect::<Vec<_>>()
+            })
+        };
+        let table = &world.triggers[0].table;
+        exchange(&inside, || (), || table.replace()).expect("memory");
+
+        let counted = other.join().expect("thread");
+        let mut expected = BTreeMap::new();
+        for &key in before.iter().chain(&counted) {
+            *expected.entry(key).or_default() += 1;
+        }
+        assert_eq!(rows(&world), expected);
+        let account = table.account().expect("memory");
+        assert_eq!(account.dropped_full, (during.len() - counted.len()) as u64);
+        assert_eq!(account.calls(), (before.len() + during.len()) as u64);
+
+        // No element was lost: as many further keys fit as there is room for.
+        let map = world.triggers[0].map();
+        let fit = (100..).take_while(|&key| map.insert(&[key], |_| ()).is_some());
+        assert_eq!(expected.len() + fit.count(), 2 << bits);
+    });
+}
+
+#[test]
+fn a_key_is_hit_while_its_table_grows() {
+    grows_under(0, Hash::Seeded, &[7], &[7, 7]);
+    grows_under(1, Hash::Same, &[7], &[7, 7]);
+}
+
+#[test]
+fn a_key_is_inserted_while_its_table_grows() {
+    grows_under(1, Hash::Seeded, &[7], &[8, 8]);
+    grows_under(1, Hash::Same, &[7], &[8, 7]);
+}
+
+#[test]
+fn a_table_grows_that_is_full() {
+    grows_under(0, Hash::Seeded, &[7], &[8, 9]);
+    grows_under(1, Hash::Same, &[6, 7], &[8]);
 }
 
 /// A tracked value of a table that grows: a hit that has begun before the exchange, and one that comes after it, leave the
@@ -286,32 +434,27 @@ fn expiring(is_old: bool) -> Arc<World> {
 fn of_two_maps_the_larger_number_is_kept() {
     for (late, early) in [(9, 7), (7, 9)] {
         check(2, move || {
-            let mut world = World {
-                tables: Tables {
-                    bits: 1,
-                    cpus: 3,
-                    hash: Hash::Seeded,
-                },
-                ..World::default()
-            };
-            world.add(
-                &ZOO,
-                ALL,
-                "keys=common_pid:n=u8:onmax($n).save(u64):size=128..256",
-            );
+            let text = "keys=common_pid:n=u8:onmax($n).save(u64):size=128..256";
+            let world = world(1, Hash::Seeded, &[text]);
+            let inside = Inside::default();
             assert!(call_with(&world, 0, 0, 7, 5).is_hit);
-            world.enlarge(0);
 
-            let world = Arc::new(world);
             let other = {
-                let world = world.clone();
-                thread::spawn(move || call_with(&world, 0, 1, 7, late).is_hit)
+                let (world, inside) = (world.clone(), inside.clone());
+                thread::spawn(move || call_inside(&world, &inside, 0, 1, 7, late))
             };
-            world.triggers[0].exchange();
-            assert!(call_with(&world, 0, 2, 7, early).is_hit);
+            let mut comes = true;
+            let meanwhile = {
+                let world = world.clone();
+                move || {
+                    if std::mem::take(&mut comes) {
+                        assert!(call_with(&world, 0, 2, 7, early).is_hit);
+                    }
+                }
+            };
+            let table = &world.triggers[0].table;
+            exchange(&inside, meanwhile, || table.replace()).expect("memory");
             assert!(other.join().expect("thread"));
-            world.triggers[0].take_rows(0..8);
-            world.triggers[0].settle();
 
             let track = world.triggers[0].program.actions()[0].track();
             world.with_rows(0, |_, rows| {
@@ -322,13 +465,37 @@ fn of_two_maps_the_larger_number_is_kept() {
     }
 }
 
-/// How many starts were ended, and how many were overwritten or left, once no hit is under way.
-fn ended(world: &World) -> (u64, u64) {
-    let source = &world.triggers[0];
-    let left = (0..=source.next.len() as u32).map(|n| source.left(n));
-    let left = left.map(|left| left.expired + left.overwritten).sum();
+/// Ends a generation of the first trigger while hits are inside.
+fn turn(world: &World, inside: &Inside) {
+    Machine::this().pass(1000);
+    exchange(inside, || (), || world.triggers[0].table.replace()).expect("memory");
+}
 
-    (world.triggers[1].map().account().hits, left)
+/// Starts that expire, of which the first generation has ended if `is_old`, and key 7 has begun in it with 1; and what ends
+/// them.
+fn expiring(is_old: bool) -> (Arc<World>, Inside) {
+    let texts = [
+        "keys=common_pid:n=u8:expire(1s)",
+        "keys=common_pid:less=u64-$n",
+    ];
+    let (world, inside) = (world(1, Hash::Seeded, &texts), Inside::default());
+
+    assert!(call_with(&world, 0, 0, 7, 1).is_hit);
+    if is_old {
+        turn(&world, &inside);
+    }
+    (world, inside)
+}
+
+/// How many starts were ended, and how many were overwritten or left, once no hit is under way.
+fn ended(world: &World, inside: &Inside) -> (u64, u64) {
+    for _ in 0..3 {
+        turn(world, inside);
+    }
+    let account = world.triggers[0].table.account().expect("memory");
+
+    let hits = world.triggers[1].map().account().hits;
+    (hits, account.expired + account.overwritten)
 }
 
 /// X-66: a start is ended once, also at the end of its generation; and if that is the last moment, it may have expired.
@@ -336,14 +503,14 @@ fn ended(world: &World) -> (u64, u64) {
 fn of_two_ends_one_has_the_start_when_its_generation_ends() {
     for is_old in [false, true] {
         check(2, move || {
-            let world = expiring(is_old);
+            let (world, inside) = expiring(is_old);
             let others = [1, 2].map(|cpu| {
-                let world = world.clone();
-                thread::spawn(move || call_with(&world, 1, cpu, 7, 9).is_hit)
+                let (world, inside) = (world.clone(), inside.clone());
+                thread::spawn(move || call_inside(&world, &inside, 1, cpu, 7, 9))
             });
-            world.triggers[0].turn();
+            turn(&world, &inside);
             let [one, two] = others.map(|other| other.join().expect("thread"));
-            let (hits, left) = ended(&world);
+            let (hits, left) = ended(&world, &inside);
 
             assert_eq!((hits, hits + left), (u64::from(one) + u64::from(two), 1));
             assert!(
@@ -359,20 +526,21 @@ fn of_two_ends_one_has_the_start_when_its_generation_ends() {
 fn a_start_an_end_and_the_end_of_a_generation() {
     for is_old in [false, true] {
         check(2, move || {
-            let world = expiring(is_old);
+            let (world, inside) = expiring(is_old);
             let [begin, end] = [(0, 1), (1, 2)].map(|(n, cpu)| {
-                let world = world.clone();
-                thread::spawn(move || call_with(&world, n, cpu, 7, 9).is_hit)
+                let (world, inside) = (world.clone(), inside.clone());
+                thread::spawn(move || call_inside(&world, &inside, n, cpu, 7, 9))
             });
-            world.triggers[0].turn();
+            turn(&world, &inside);
             assert!(begin.join().expect("thread"));
             let is_ended = end.join().expect("thread");
-            let (hits, left) = ended(&world);
 
-            assert_eq!((hits, left), (u64::from(is_ended), 2 - u64::from(is_ended)));
             // The later one is in sight, unless it was this one that was ended.
             let again = call_with(&world, 1, 0, 7, 9).is_hit;
             assert!(again || is_ended);
+            let (hits, left) = ended(&world, &inside);
+            let all = u64::from(is_ended) + u64::from(again);
+            assert_eq!((hits, hits + left), (all, 2));
         });
     }
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 
 //! The tracing map under the model checker: all interleavings of a few steps, and all values that
-//! the memory model lets a load see: M-06 and M-07 (claim and publish), M-14 (no key twice), X-07
-//! (clear), X-08 (a full table), B-26.
+//! the memory model lets a load see: M-06 and M-07 (claim and publish), M-14 (no key twice), X-08
+//! (a full table), B-26.
 //!
 //! Run with `RUSTFLAGS="--cfg loom" cargo test --test loom_map`. Tables are as small as the case
 //! allows, since every word of them is an object of the model.
@@ -11,11 +11,11 @@
 
 mod common;
 
-use common::{grow::Table, map, shape, Same, Words};
-use loom::sync::{Arc, RwLock};
+use common::{map, shape, Same, Words};
+use loom::sync::Arc;
 use loom::thread;
 use rust_hist::stat::Stat;
-use rust_hist::sync::{Acquire, Atomic, Pair, Relaxed, Release};
+use rust_hist::sync::{Pair, Relaxed};
 use rust_hist::tracing_map::{
     copy_pairs, Dimensions, Elt, Ending, KeyHash, Map, Rows, SeededHash, Shape, Tallies, Tally,
 };
@@ -27,8 +27,6 @@ fn check(preemptions: usize, test: impl Fn() + Sync + Send + 'static) {
     let mut model = loom::model::Builder::new();
     let most = model.preemption_bound.unwrap_or(preemptions);
     model.preemption_bound = Some(most.min(preemptions));
-    // A map that is emptied has more words than other cases have steps.
-    model.max_branches = 10_000;
     model.check(test);
 }
 
@@ -298,43 +296,6 @@ fn an_element_used_again_is_whole_too() {
     });
 }
 
-/// Clearing puts an empty map in the place of the old one, which is freed when all that may still
-/// hit it have ended. Each call falls wholly before or wholly after.
-#[test]
-fn a_clear_splits_no_hit() {
-    check(3, || {
-        let maps = Arc::new([small::<SeededHash>(0, 2), small::<SeededHash>(0, 2)]);
-        let current = Arc::new(Atomic::<u32>::new(0));
-        let hit = |cpu: u32, key: u64| {
-            let (maps, current) = (maps.clone(), current.clone());
-            move || {
-                // ORDERING: pairs with `Release` in the clear; a map is complete when it is found.
-                let at = current.load(Acquire);
-                call(&maps[at as usize], cpu, key);
-                at
-            }
-        };
-
-        let other = thread::spawn(hit(1, 7));
-        let clear = {
-            let current = current.clone();
-            // ORDERING: pairs with `Acquire` in the hit.
-            thread::spawn(move || current.store(1, Release))
-        };
-        let mut calls = [0, 0];
-        calls[hit(0, 8)() as usize] += 1;
-        calls[other.join().expect("thread") as usize] += 1;
-        clear.join().expect("thread");
-
-        // The grace period is over. Nothing comes to the old map any more.
-        assert_eq!(hit(0, 8)(), 1);
-        calls[1] += 1;
-        for (map, calls) in maps.iter().zip(calls) {
-            settle(map, calls);
-        }
-    });
-}
-
 #[test]
 fn every_call_is_in_the_account_and_in_the_rows() {
     for cpus in [2, 8192] {
@@ -357,148 +318,6 @@ fn every_call_is_in_the_account_and_in_the_rows() {
             settle(&map, 5);
         });
     }
-}
-
-/// Two maps that take turns, as the table of a trigger has them while its epochs are read.
-struct Turns {
-    /// The words of each map.
-    words: [Words; 2],
-    /// Which of them hits go to.
-    live: Atomic<u32>,
-    /// A hit is inside; who waits for all hits takes it alone.
-    hits: RwLock<()>,
-}
-
-impl Turns {
-    fn new() -> Self {
-        let words = || {
-            let shape = shape(1, 1, 2, 1, 2);
-            (0..shape.pairs()).map(|_| Pair::zero()).collect()
-        };
-        Self {
-            words: [words(), words()],
-            live: Atomic::<u32>::new(0),
-            hits: RwLock::new(()),
-        }
-    }
-
-    fn map(&self, which: u32) -> Map<Words, SeededHash> {
-        let words = self.words[which as usize].clone();
-        Map::new(shape(1, 1, 2, 1, 2), words, SeededHash::default()).expect("enough words")
-    }
-
-    fn hit(&self, cpu: u32, key: u64) {
-        let _inside = self.hits.read().expect("no panic");
-        // As in `Table::in_hit`.
-        call(&self.map(self.live.load(Acquire)), cpu, key);
-    }
-
-    /// Ends the epoch and returns its rows; the map is empty again afterwards.
-    fn next_epoch(&self, spare: u32) -> BTreeMap<u64, u64> {
-        // As in `Table::exchange`.
-        let old = self.live.xchg(spare, Release);
-        assert_eq!(old, 1 - spare);
-        drop(self.hits.write().expect("no panic"));
-
-        let mut map = self.map(old);
-        let mut words = vec![0; map.used() * map.shape().row_words()];
-        let len = map.copy_settled_rows(&mut words, copy_pairs);
-        let found: BTreeMap<u64, u64> = Rows::new(map.shape(), &words, len)
-            .iter()
-            .map(|row| {
-                assert_eq!(row.aux[0], !row.key[0], "a row that is not complete");
-                (row.key[0], row.sums[0])
-            })
-            .collect();
-        assert_eq!(found, rows(&map));
-        settle(&map, found.values().sum());
-        map.empty();
-        found
-    }
-}
-
-#[test]
-fn each_hit_is_in_one_epoch() {
-    check(6, || {
-        let turns = Arc::new(Turns::new());
-        let other = {
-            let turns = turns.clone();
-            thread::spawn(move || {
-                turns.hit(1, 7);
-                turns.hit(1, 8);
-                turns.hit(1, 7);
-            })
-        };
-        let mut epochs = vec![turns.next_epoch(1), turns.next_epoch(0)];
-
-        other.join().expect("thread");
-        epochs.push(rows(&turns.map(0)));
-        for (key, fired) in [(7, 2), (8, 1)] {
-            let sum: u64 = epochs.iter().filter_map(|epoch| epoch.get(&key)).sum();
-            assert_eq!(sum, fired, "{epochs:?}");
-        }
-    });
-}
-
-/// a table grows while it is hit: each hit is counted once, whichever map it goes to, and no key has two rows. `before` are
-/// there when it begins, `during` come meanwhile.
-fn grows_under<H: KeyHash + 'static>(bits: u32, before: &'static [u64], during: &'static [u64]) {
-    check(3, move || {
-        let table = Arc::new(Table::<H>::new(bits, bits + 1, false, 2));
-        // A hit is inside; who waits for all hits takes it alone.
-        let hits = Arc::new(RwLock::new(()));
-
-        for &key in before {
-            table.hit_in(0, 1, key);
-        }
-        let other = {
-            let (table, hits) = (table.clone(), hits.clone());
-            thread::spawn(move || {
-                let mut counted = Vec::new();
-                for &key in during {
-                    let _inside = hits.read().expect("no panic");
-                    counted.push(table.hit_in(table.live(), 1, key).0.is_some());
-                }
-                counted
-            })
-        };
-        let next = table.prepare();
-        table.exchange(next);
-        drop(hits.write().expect("no panic"));
-        table.finish(next, 0);
-
-        let counted = other.join().expect("thread");
-        let mut expected = BTreeMap::new();
-        let kept = during.iter().zip(&counted).filter(|(_, &counted)| counted);
-        for &key in before.iter().chain(kept.map(|(key, _)| key)) {
-            let row: &mut (u64, u64) = expected.entry(key).or_default();
-            *row = (row.0 + 1, row.1 + key);
-        }
-        let dropped = counted.iter().filter(|&&counted| !counted).count() as u64;
-        let (_, account) = table.rest();
-        assert_eq!(table.rows(), expected);
-        assert_eq!(account.dropped_full, dropped);
-        assert_eq!(account.calls(), (before.len() + during.len()) as u64);
-        table.check_room();
-    });
-}
-
-#[test]
-fn a_key_is_hit_while_its_table_grows() {
-    grows_under::<SeededHash>(0, &[7], &[7, 7]);
-    grows_under::<Same>(1, &[7], &[7, 7]);
-}
-
-#[test]
-fn a_key_is_inserted_while_its_table_grows() {
-    grows_under::<SeededHash>(1, &[7], &[8, 8]);
-    grows_under::<Same>(1, &[7], &[8, 7]);
-}
-
-#[test]
-fn a_table_grows_that_is_full() {
-    grows_under::<SeededHash>(0, &[7], &[8, 9]);
-    grows_under::<Same>(1, &[6, 7], &[8]);
 }
 
 /// Hits of a number whose squares are kept, and a reader: what it takes for between two hits has all of as many hits.

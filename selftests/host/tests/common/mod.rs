@@ -4,12 +4,11 @@
 
 #![allow(dead_code, reason = "not every test uses all of it")]
 
-pub(crate) mod grow;
 #[cfg(not(loom))]
 pub(crate) mod map_model;
 
 use rust_hist::sync::{Atomic, Pair};
-use rust_hist::tracing_map::{Dimensions, Elt, Inserter, Key, KeyHash, Lookup, Map, Shape};
+use rust_hist::tracing_map::{Dimensions, Elt, Key, KeyHash, Lookup, Map, Shape};
 use std::sync::Arc;
 
 /// The memory of a map on the host, which a test may look at besides.
@@ -45,21 +44,12 @@ pub(crate) fn insert<K: Key, H: KeyHash>(
     key: K,
     init: impl FnOnce(&[Atomic<u64>]),
 ) -> Option<Elt> {
-    insert_by(map, key, init)
-}
-
-/// The same.
-pub(crate) fn insert_by<K: Key, H: KeyHash>(
-    map: &Map<Words, H>,
-    key: K,
-    inserter: impl Inserter,
-) -> Option<Elt> {
     let hash = key.hash(map.view().hash());
 
     match map.view().find(&key, hash) {
         Lookup::Found(elt) => Some(elt),
         Lookup::Full => None,
-        Lookup::Absent(at) => map.insert_at(key, hash, at, inserter),
+        Lookup::Absent(at) => map.insert_at(key, hash, at, init),
     }
 }
 

@@ -96,8 +96,13 @@ impl<T> Drop for Arc<T> {
         assert!(before > 0, "a value was freed twice");
         if before == 1 {
             fence(Ordering::Acquire);
-            // SAFETY: this was the last owner.
-            unsafe { std::ptr::drop_in_place(&raw mut (*self.0.as_ptr()).value) };
+            match cfg!(loom) {
+                // The model checker has too many executions to keep what each has freed.
+                // SAFETY: this was the last owner, and the memory is that of a box.
+                true => drop(unsafe { Box::from_raw(self.0.as_ptr()) }),
+                // SAFETY: this was the last owner.
+                false => unsafe { std::ptr::drop_in_place(&raw mut (*self.0.as_ptr()).value) },
+            }
         }
     }
 }
