@@ -77,7 +77,7 @@ pub(crate) fn run(input: &[u8]) {
         }
     }
     for (n, hits) in hits.into_iter().enumerate() {
-        let account = world.triggers[n].map.account();
+        let account = world.triggers[n].map().account();
         let rows = world.rows(n);
 
         assert_eq!((account.calls(), account.hits), (calls, hits));

@@ -64,7 +64,7 @@ pub(crate) fn run(input: &[u8]) {
         }
     }
     for (n, hits) in hits.into_iter().enumerate() {
-        let account = world.triggers[n].map.account();
+        let account = world.triggers[n].map().account();
 
         assert_eq!((account.calls(), account.hits), (RECORDS, hits));
         assert!(world.rows(n).len() as u64 <= account.hits);
