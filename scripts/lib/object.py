@@ -41,6 +41,8 @@ class X86:
     trap = re.compile(r"ud[12]")
     # The return address.
     frame = 8
+    # What follows is reached from the body of the function.
+    leaves = re.compile(r"(ret|jmp)q?\b")
 
     @staticmethod
     def addend(kind):
@@ -59,11 +61,11 @@ class X86:
 
     @staticmethod
     def pushed(text):
-        if re.match(r"push", text):
-            return 8
+        if re.match(r"push|pop", text):
+            return 8 if text.startswith("push") else -8
         if m := re.match(r"(?:sub|add)q \$(-?0x[0-9a-f]+|-?\d+), %rsp", text):
             n = int(m[1], 0)
-            return abs(n) if text.startswith("sub") == (n > 0) else 0
+            return n if text.startswith("sub") else -n
         return 0
 
 
@@ -79,6 +81,7 @@ class Arm64:
     division = re.compile(r"[us]div ")
     trap = re.compile(r"brk|udf")
     frame = 0
+    leaves = re.compile(r"ret\b")
 
     @staticmethod
     def addend(_kind):
@@ -257,7 +260,17 @@ class Object:
 
     def frame(self, symbol):
         """Returns the bytes of stack that a function takes, its return address among them."""
-        return self.machine.frame + sum(self.machine.pushed(text) for _, text, _ in self.functions[symbol])
+        depth = body = most = 0
+        for _, text, _ in self.functions[symbol]:
+            pushed = self.machine.pushed(text)
+            depth += pushed
+            most = max(most, depth)
+            # What is pushed for a call is given back before the next jump.
+            if pushed > 8:
+                body = depth
+            elif self.machine.leaves.match(text):
+                depth = body
+        return self.machine.frame + most
 
 
 def roots(obj):
