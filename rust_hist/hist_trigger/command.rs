@@ -105,22 +105,32 @@ pub(super) fn run(
         file,
         removes: line.remove,
     };
-    let spec = parse(&log)?;
-    let request = Request {
-        command,
-        file,
-        held,
-        log,
-        spec,
-    };
-    if line.remove {
-        request.remove()
-    } else {
-        request.change_or_create()
-    }
+    Request::run(command, held, log)
 }
 
 impl<'a> Request<'a> {
+    /// Carries out the text of `log`.
+    ///
+    /// Not inlined: compiling goes deep, and needs nothing of how the text was typed.
+    #[inline(never)]
+    fn run(
+        command: &'a Command<HistTrigger>,
+        held: &'a EventMutexHeld,
+        log: Log<'a>,
+    ) -> core::result::Result<(), Failure> {
+        let request = Self {
+            command,
+            file: log.file,
+            held,
+            log,
+            spec: parse(&log)?,
+        };
+        match log.removes {
+            true => request.remove(),
+            false => request.change_or_create(),
+        }
+    }
+
     /// Compiles the text, and lists the tables whose variables it names.
     fn compile(
         &self,

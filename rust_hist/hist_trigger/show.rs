@@ -75,7 +75,10 @@ impl Listed {
         })
     }
 
+    /// Not inlined: what is shown is on this stack before it is in its place.
+    ///
     /// PARITY: `hist_trigger_show()` shows no rows when there is no memory for them.
+    #[inline(never)]
     fn copy(self) -> Shown {
         let maps = &self.counted.maps;
         let copied = Copied::of_live(&self.definition, maps)
