@@ -324,6 +324,7 @@ def missing(figures, about, drawn, against):
     wanted = [(name, side) for name in names + ["create"] for side in ("c", "ours")]
     wanted = [(name, side) for name, side in wanted if side == "ours" or not BEYOND.match(name)]
     wanted += [(name, "bpf") for name in ("bpf-count", "bpf-sum", "bpf-join")] + [("stack_trace_save", "core")]
+    wanted += [("burst", "ours")]
     wanted += [("runq", side) for side in ("c", "ours", "bpf")]
     out = [f"{name} ({side})" for name, side in wanted if (name, side) not in figures]
     out += ["new"] * (not any(NEW.match(name) for name, _ in figures))
@@ -447,11 +448,13 @@ def load(figures, counts):
 
 
 def others(figures, counts, head, elsewhere):
-    units = {"total": counts, "row": f"{counts} a row", "bytes": "bytes of memory", "hit": counts}
-    rows = [[f.text if f.unit != "hit" else "a hit that is dropped, " + f.text, units[f.unit]] + row(name, c, ours, elsewhere)
+    units = {"total": counts, "row": f"{counts} a row", "bytes": "bytes of memory", "hit": counts,
+             "lost": "hits in a hundred"}
+    says = {"hit": "a hit that is dropped, ", "lost": "lost in a burst of 20,000 new keys, "}
+    rows = [[says.get(f.unit, "") + f.text, units[f.unit]] + row(name, c, ours, elsewhere)
             for name, c, ours in pairs(figures) for f in [c or ours]
             if f.unit in units and (f.unit != "hit" or FULL.match(name))]
-    return ["Creation, reading, memory, full tables", "======================================", ""] + table(
+    return ["Creation, reading, memory, growth, full tables", "==============================================", ""] + table(
         ["what", "in"] + head, rows)
 
 
