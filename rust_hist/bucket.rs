@@ -209,7 +209,7 @@ impl Buckets {
 
     /// Returns the bounds of the bucket with this word. What exceeds 64 bits is left out.
     ///
-    /// Those of `.log2` and `.buckets` are of the bits of a negative number, see [`Buckets::numbers`].
+    /// The bounds of `.log2` and `.buckets` are bits of a negative number, whose value [`Buckets::numbers`] returns.
     pub fn bounds(self, word: u64) -> Bounds {
         let scale = match self {
             Self::Width(width) => {

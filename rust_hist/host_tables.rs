@@ -29,7 +29,7 @@ pub mod tracing_map {
     pub use rust_hist::tracing_map::*;
 }
 
-/// The edge.
+/// Stand-ins for the bindings to the kernel.
 pub mod ffi {
     #[path = "../../selftests/tables/ffi/clock.rs"]
     pub mod clock;
@@ -48,7 +48,7 @@ pub mod ffi {
     pub use self::other::*;
 }
 
-/// What has a table.
+/// The files that make, change and read tables.
 pub mod hist_trigger {
     pub(crate) mod copied;
     pub(crate) mod growth;

@@ -59,26 +59,24 @@ impl Seen {
         self.asked.store(hits, Relaxed);
     }
 
-    /// What is ready: whether there are hits that no reader knows of, and whether there were hits since it was last asked.
+    /// Returns whether there are hits that no reader knows of, and whether there were hits since the file was last asked.
     pub(super) fn poll(&self, event: LockedEvent<'_>) -> PollEvents {
+        // ORDERING: a number by itself; readers and pollers of one file may come in any order.
+        self.ready(|hits| self.read.load(Relaxed) != hits, event)
+    }
+
+    /// As [`Seen::poll`], of a file that knows itself whether there is something to read.
+    pub(super) fn poll_of(&self, is_readable: bool, event: LockedEvent<'_>) -> PollEvents {
+        self.ready(|_| is_readable, event)
+    }
+
+    /// Adds up the hits, and says what is ready; an error if there is no memory to add them up.
+    fn ready(&self, is_readable: impl FnOnce(u64) -> bool, event: LockedEvent<'_>) -> PollEvents {
         let Ok(hits) = hits(event) else {
             return PollEvents::ERROR;
         };
-        // ORDERING: a number by itself; readers and pollers of one file may come in any order.
-        self.ready(self.read.load(Relaxed) != hits, hits)
-    }
-
-    /// The same of a file that knows itself whether there is something to read.
-    pub(super) fn poll_of(&self, is_readable: bool, event: LockedEvent<'_>) -> PollEvents {
-        match hits(event) {
-            Ok(hits) => self.ready(is_readable, hits),
-            Err(_) => PollEvents::ERROR,
-        }
-    }
-
-    fn ready(&self, is_readable: bool, hits: u64) -> PollEvents {
         let mut ready = PollEvents::NONE;
-        if is_readable {
+        if is_readable(hits) {
             ready = ready.and(PollEvents::READABLE);
         }
         // ORDERING: a number by itself; readers and pollers of one file may come in any order.

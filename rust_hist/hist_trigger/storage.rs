@@ -262,8 +262,9 @@ impl Epochs {
 pub(super) struct Counted {
     /// The maps of the present epoch.
     pub(super) maps: Arc<Maps>,
-    /// Those of an epoch that has ended, and what was counted before.
+    /// The maps of an epoch that has ended and that no reader has been given yet.
     retired: Option<Arc<Maps>>,
+    /// The sum of the epochs that readers have been given.
     before: Account,
 }
 

@@ -79,7 +79,7 @@ const IF: &[u8] = b"if";
 /// What is between the two sizes of a table that may grow.
 const RANGE: &[u8] = b"..";
 
-/// What is said of a word with a blank.
+/// The hint behind a message about a word that has a blank in it.
 pub(crate) const BLANK: &[u8] = b"a blank is part of the word, a colon ends a parameter";
 
 /// What ends a line that goes on in the next one.

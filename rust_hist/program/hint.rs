@@ -42,7 +42,7 @@ const SPECIAL: [&[u8]; 5] = [
     b"hitcount",
 ];
 
-/// What is said of modifiers.
+/// Hints behind a message about a modifier.
 pub(super) const VALID: &[u8] = b"valid here: ";
 const NAMES: &[u8] = b"hex, sym, sym-offset, syscall";
 const BUCKETS: &[u8] = b"log2, log2=N, buckets=N";

@@ -75,7 +75,7 @@ pub(crate) mod text {
     use crate::{render::Symbols, text::Out};
     use std::fmt;
 
-    /// Addresses.
+    /// Names that tell addresses apart.
     pub struct KernelNames;
 
     impl Symbols for KernelNames {

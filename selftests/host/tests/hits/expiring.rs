@@ -98,7 +98,7 @@ struct Run {
     old: usize,
     /// Which of them late hits go to.
     late: usize,
-    /// Those that the last turn has taken out of sight, and the first one that came after that.
+    /// The maps that the last turn has taken out of sight, and the index of the first map that came after that turn.
     hidden: (Range<usize>, usize),
     next_key: u64,
     hits: u64,

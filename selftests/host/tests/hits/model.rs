@@ -112,7 +112,7 @@ enum Op {
     Read {
         n: usize,
     },
-    /// The same of one who reads epochs, and is given them, or is gone.
+    /// A reader of epochs goes on to the next place, or begins; it is given the rows, or is killed.
     Pipe {
         n: usize,
         is_given: bool,
@@ -418,7 +418,7 @@ impl Run {
                 Err(Err(_)) => None,
             },
             Some(Doing::Holds(epochs, is_given)) => {
-                // Whoever polls waits for a table that grows.
+                // A poll waits while a table grows, so it is made only when the thread has nothing in hand.
                 if self.thread.is_none() {
                     assert!(!self.pipes[n].is_readable(), "a read would wait");
                 }
