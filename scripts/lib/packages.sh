@@ -42,7 +42,20 @@ download_packages() {
 }
 
 # would COMMAND ARGUMENT... - what apt-get would do: "Inst PACKAGE ..." and "Remv PACKAGE ..." lines.
-would() { LC_ALL=C apt-get -s --no-install-recommends "$@" 2>/dev/null; }
+would() { LC_ALL=C apt-get "${WITH_BACKPORTS[@]}" -s --no-install-recommends "$@" 2>/dev/null; }
+
+# The options with which apt also knows the backports of this release, in lists of their own; none until
+# with_backports() has read them.
+WITH_BACKPORTS=()
+with_backports() {
+	local SOURCE_SUITES VERSION_CODENAME CACHE=$CACHE/backports APT_PRIVATE
+	VERSION_CODENAME=$(. /etc/os-release; echo "${VERSION_CODENAME:-}")
+	SOURCE_SUITES="$VERSION_CODENAME $VERSION_CODENAME-updates $VERSION_CODENAME-backports"
+	private_apt
+	MAY_FAIL=1 step "Reading the package lists of $VERSION_CODENAME-backports" "$LOGS/apt-backports.log" 0 \
+		apt-get "${APT_PRIVATE[@]}" update || return
+	WITH_BACKPORTS=("${APT_PRIVATE[@]}" -o Debug::NoLocking=false)
+}
 
 # keeping_release PACKAGE... - prints the options with which apt-get installs these packages and removes none: no option, or
 # the release, of those in the lists, whose versions fit what is installed. Where there is none, it prints what apt would
@@ -56,7 +69,8 @@ keeping_release() {
 			echo "-t $release"
 			return
 		fi
-	done < <(apt-cache madison "$@" | awk -F'|' '{ sub(/\/[^\/]* [^ ]* Packages *$/, "", $3); sub(/.* /, "", $3); print $3 }' | sort -u)
+	done < <(apt-cache "${WITH_BACKPORTS[@]}" madison "$@" |
+		awk -F'|' '{ sub(/\/[^\/]* [^ ]* Packages *$/, "", $3); sub(/.* /, "", $3); print $3 }' | sort -u)
 	echo "$gone"
 	return 1
 }
