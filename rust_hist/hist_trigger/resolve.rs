@@ -411,6 +411,7 @@ impl Resolver for Names<'_> {
 fn kind(class: FieldClass) -> FieldKind {
     match class {
         FieldClass::Other => FieldKind::Other,
+        FieldClass::Cpumask => FieldKind::Cpumask,
         FieldClass::StaticString => FieldKind::StaticString,
         FieldClass::DynString => FieldKind::DynString,
         FieldClass::RelDynString => FieldKind::RelDynString,
