@@ -65,11 +65,8 @@ pub trait Subject {
     /// Returns the address and the size in bytes of a function of the kernel; `None` if there is no such function.
     fn function(&self, of: Function<'_>) -> Option<(u64, u64)>;
 
-    /// Returns how many CPUs there can be: `nr_cpu_ids`.
-    fn cpus(&self) -> u32;
-
-    /// Returns the set of CPUs that a list such as `0-3,8` names, as words whose lowest bit is the first CPU; `None` if it
-    /// is no such list.
+    /// Returns the set of CPUs that a list such as `0-3,8` names, or `all`, as words whose lowest bit is the first CPU; `None`
+    /// if it is no such list.
     ///
     /// # Errors
     ///
@@ -133,61 +130,31 @@ type Part = (u16, u16);
 #[derive(Clone, Copy, Debug)]
 enum Test {
     Never,
-    Always,
-    /// The number is not below `first`, and not above it by more than `span`.
-    Range {
-        number: Number,
-        at: u32,
-        first: u64,
-        span: u64,
-    },
+    /// The number is not below the first one, and not above it by more than the second one.
+    Range(Number, u64, u64),
     /// The number has one of these bits.
-    Bits {
-        number: Number,
-        at: u32,
-        bits: u64,
-    },
+    Bits(Number, u64),
     /// The number is a CPU of the set.
-    Cpu {
-        number: Number,
-        at: u32,
-        set: Part,
-    },
-    /// Of the first eight bytes of a string, those of the mask are `word`; zeros stand for those that it does not have.
-    Word {
-        place: Place,
-        at: u32,
-        word: u64,
-        mask: u64,
-    },
+    Cpu(Number, Part),
+    /// Of the eight bytes at the offset, those of the second word, a mask, are the first one.
+    Word(u32, u64, u64),
+    /// As [`Test::Word`], of a string whose place and length the word at the offset has; zeros stand for the bytes that it does
+    /// not have.
+    LocatedWord(u32, u64, u64),
     /// One of [`Filter::texts`].
     Text(u16),
-    /// The set of CPUs whose place the word at `at` has is this one.
-    SameCpus {
-        at: u32,
-        set: Part,
-    },
+    /// The set of CPUs whose place the word at the offset has is this one.
+    SameCpus(u32, Part),
     /// It has a CPU in common with this one.
-    AnyCpu {
-        at: u32,
-        set: Part,
-    },
+    AnyCpu(u32, Part),
 }
 
 /// Where a number comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Number {
-    Of(Source),
+    /// The record at this offset, or the CPU.
+    Of(Source, u32),
     Task(TaskNumber),
-}
-
-/// Where a string begins.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
-    /// At the offset.
-    Here,
-    /// Where the word at the offset says.
-    Located,
 }
 
 /// A comparison of a string.
@@ -265,9 +232,6 @@ impl Filter {
     ///     fn function(&self, _of: Function<'_>) -> Option<(u64, u64)> {
     ///         None
     ///     }
-    ///     fn cpus(&self) -> u32 {
-    ///         2
-    ///     }
     ///     fn cpu_list(&self, _list: &[u8]) -> Result<Option<Vec<u64>>, AllocError> {
     ///         Ok(None)
     ///     }
@@ -302,33 +266,26 @@ impl Filter {
 
     #[inline(always)]
     fn holds(&self, test: &Test, around: impl Surroundings, record: &[u8]) -> bool {
+        let load = |number: Number| match number {
+            Number::Of(source, at) => load(source, at, record, || around.cpu()).unwrap_or(0),
+            Number::Task(which) => around.task(which),
+        };
+
         match *test {
             Test::Never => false,
-            Test::Always => true,
-            Test::Range {
-                number,
-                at,
-                first,
-                span,
-            } => number.load(at, around, record).wrapping_sub(first) <= span,
-            Test::Bits { number, at, bits } => number.load(at, around, record) & bits != 0,
-            Test::Cpu { number, at, set } => {
-                has_cpu(self.set(set), number.load(at, around, record))
-            }
-            Test::Word {
-                place,
-                at,
-                word,
-                mask,
-            } => (first_word(place, at, record) ^ word) & mask == 0,
+            Test::Range(number, first, span) => load(number).wrapping_sub(first) <= span,
+            Test::Bits(number, bits) => load(number) & bits != 0,
+            Test::Cpu(number, set) => has_cpu(self.set(set), load(number)),
+            Test::Word(at, word, mask) => (text_word(record, at) ^ word) & mask == 0,
+            Test::LocatedWord(at, word, mask) => (first_word(record, at) ^ word) & mask == 0,
             Test::Text(n) => self
                 .texts
                 .get(usize::from(n))
                 .is_some_and(|text| self.text_holds(text, around, record)),
-            Test::SameCpus { at, set } => {
+            Test::SameCpus(at, set) => {
                 words_of(record, at, self.set(set)).all(|(word, wanted)| word == wanted)
             }
-            Test::AnyCpu { at, set } => {
+            Test::AnyCpu(at, set) => {
                 words_of(record, at, self.set(set)).any(|(word, wanted)| word & wanted != 0)
             }
         }
@@ -362,16 +319,6 @@ impl Filter {
     }
 }
 
-impl Number {
-    #[inline(always)]
-    fn load(self, at: u32, around: impl Surroundings, record: &[u8]) -> u64 {
-        match self {
-            Self::Of(source) => load(source, at, record, || around.cpu()).unwrap_or(0),
-            Self::Task(which) => around.task(which),
-        }
-    }
-}
-
 /// Whether the set has the CPU of this number, of which C takes 32 bits.
 fn has_cpu(set: &[u64], number: u64) -> bool {
     // CAST: see there.
@@ -382,23 +329,14 @@ fn has_cpu(set: &[u64], number: u64) -> bool {
     word.is_some_and(|word| word >> (cpu % u64::BITS) & 1 != 0)
 }
 
-/// The first eight bytes of a string of the record.
+/// The first eight bytes of a string whose place and length the word at `at` has.
 #[inline(always)]
-fn first_word(place: Place, at: u32, record: &[u8]) -> u64 {
-    match place {
-        Place::Here => text_word(record, at),
-        Place::Located => {
-            // CAST: tracing needs 32-bit pointers at least.
-            let (from, len) = located(record, at as usize);
-            // CAST: a number of 16 bits.
-            let word = text_word(record, from as u32);
+fn first_word(record: &[u8], at: u32) -> u64 {
+    // CAST: tracing needs 32-bit pointers at least.
+    let (from, len) = located(record, at as usize);
 
-            match len {
-                0..8 => word & low_bytes(len),
-                _ => word,
-            }
-        }
-    }
+    // CAST: a number of 16 bits.
+    text_word(record, from as u32) & low_bytes(len)
 }
 
 /// A mask of the first `len` bytes in memory; of all if there are not more.

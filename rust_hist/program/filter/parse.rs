@@ -37,6 +37,7 @@ use crate::{
 };
 
 use super::{
+    has_cpu,
     low_bytes,
     text::How,
     Filter,
@@ -45,7 +46,6 @@ use super::{
     Number,
     Op,
     Part,
-    Place,
     Source,
     Step,
     Str,
@@ -395,7 +395,7 @@ impl<S: Subject> Parser<'_, S> {
             return Some(Field::of(&field));
         }
         let special = Field {
-            number: Number::Of(Source::U64),
+            number: Number::Of(Source::U64, 0),
             at: 0,
             size: 8,
             signed: false,
@@ -497,59 +497,28 @@ impl<S: Subject> Parser<'_, S> {
         set: &[u64],
     ) -> Result<Condition, AllocError> {
         let is_ne = operator == Operator::Ne;
-        let weight: u32 = set.iter().map(|word| word.count_ones()).sum();
-        let first = set.iter().position(|&word| word != 0).and_then(|word| {
-            let bit = u64::from(set.get(word)?.trailing_zeros());
+        let is_one = set.iter().map(|word| word.count_ones()).sum::<u32>() == 1;
 
-            Some(
-                (word as u64)
-                    .saturating_mul(u64::from(u64::BITS))
-                    .saturating_add(bit),
-            )
-        });
-        let (number, at) = (field.number.unsigned(), field.at);
-
-        Ok(match (field.kind, operator, first) {
-            (FieldKind::Cpumask, Operator::Bits, _) => {
-                let set = self.keep_cpus(set)?;
-
-                (Test::AnyCpu { at, set }, false)
+        Ok(match (field.kind, operator) {
+            (FieldKind::Cpumask, Operator::Bits) => {
+                (Test::AnyCpu(field.at, self.keep_cpus(set)?), false)
             }
-            (FieldKind::Cpumask, ..) => {
-                let set = self.keep_cpus(set)?;
-
-                (Test::SameCpus { at, set }, is_ne)
-            }
+            (FieldKind::Cpumask, _) => (Test::SameCpus(field.at, self.keep_cpus(set)?), is_ne),
+            _ if !field.is_number() => (Test::Never, false),
             // One CPU is a number.
-            (_, _, Some(cpu)) if weight == 1 => {
-                (field.compare(Operator::Eq, cpu), is_ne && field.is_number())
+            _ if is_one => {
+                let cpu = (0..).find(|&cpu| has_cpu(set, cpu)).unwrap_or(0);
+
+                (field.compare(Operator::Eq, cpu), is_ne)
             }
             // A number never is a set of several.
-            (_, Operator::Eq, _) => (Test::Never, false),
-            (FieldKind::Cpu, Operator::Ne, _) => (Test::Always, false),
-            _ if !field.is_number() => (Test::Never, false),
-            (_, operator, _) => {
-                let count = self.subject.cpus();
-                let mut possible = Vec::new();
+            (_, Operator::Eq) => (Test::Never, false),
+            (_, Operator::Ne) => {
+                let all = self.subject.cpu_list(b"all")?.unwrap_or_default();
 
-                for (n, &word) in (0u32..).zip(set) {
-                    let left = count.saturating_sub(n.saturating_mul(u64::BITS));
-                    // All that can be there differ from the set.
-                    let word = match operator {
-                        Operator::Ne => u64::MAX,
-                        _ => word,
-                    };
-
-                    possible.push(match left {
-                        // OVERFLOW: fewer than 64.
-                        0..64 => word & ((1 << left) - 1),
-                        _ => word,
-                    })?;
-                }
-                let set = self.keep_cpus(&possible)?;
-
-                (Test::Cpu { number, at, set }, false)
+                (Test::Cpu(field.unsigned(), self.keep_cpus(&all)?), false)
             }
+            _ => (Test::Cpu(field.unsigned(), self.keep_cpus(set)?), false),
         })
     }
 
@@ -639,18 +608,6 @@ impl<S: Subject> Parser<'_, S> {
     }
 }
 
-impl Number {
-    /// The same without its sign, as C takes the number of a CPU.
-    fn unsigned(self) -> Self {
-        match self {
-            Self::Of(Source::S32) => Self::Of(Source::U32),
-            Self::Of(Source::S16) => Self::Of(Source::U16),
-            Self::Of(Source::S8) => Self::Of(Source::U8),
-            number => number,
-        }
-    }
-}
-
 impl Field {
     fn of(field: &FieldDesc<'_>) -> Self {
         let source = match (field.kind, field.size, field.signed) {
@@ -665,7 +622,7 @@ impl Field {
         };
 
         Self {
-            number: Number::Of(source),
+            number: Number::Of(source, field.offset),
             at: field.offset,
             size: field.size,
             signed: field.signed,
@@ -697,15 +654,18 @@ impl Field {
         self.kind == FieldKind::Cpu || matches!(self.size, 1 | 2 | 4 | 8)
     }
 
-    fn range(&self, first: u64, span: u64) -> Test {
-        let (number, at) = (self.number, self.at);
-
-        Test::Range {
-            number,
-            at,
-            first,
-            span,
+    /// The number without its sign, as C takes that of a CPU.
+    fn unsigned(&self) -> Number {
+        match self.number {
+            Number::Of(Source::S32, at) => Number::Of(Source::U32, at),
+            Number::Of(Source::S16, at) => Number::Of(Source::U16, at),
+            Number::Of(Source::S8, at) => Number::Of(Source::U8, at),
+            number => number,
         }
+    }
+
+    fn range(&self, first: u64, span: u64) -> Test {
+        Test::Range(self.number, first, span)
     }
 
     /// The value as a number of this size and sign, and the least and the greatest one of those.
@@ -741,11 +701,7 @@ impl Field {
             Operator::Le => self.range(least, value.wrapping_sub(least)),
             Operator::Ge => self.range(value, most.wrapping_sub(value)),
             Operator::Bits if self.kind == FieldKind::Cpu => Test::Never,
-            Operator::Bits => Test::Bits {
-                number: self.number,
-                at: self.at,
-                bits: value,
-            },
+            Operator::Bits => Test::Bits(self.number, value),
             _ => self.range(value, 0),
         }
     }
@@ -771,26 +727,21 @@ fn word_test(string: Str, how: How, pattern: &[u8]) -> Option<Test> {
         How::Full => pattern.len().saturating_add(1),
         _ => return None,
     };
-    let (place, at) = match string {
+    let mut bytes = [0; size_of::<u64>()];
+
+    for (to, &byte) in bytes.get_mut(..len)?.iter_mut().zip(pattern) {
+        *to = byte;
+    }
+    let (word, mask) = (u64::from_ne_bytes(bytes), low_bytes(len));
+
+    match string {
         // CAST: a number of 32 bits.
         Str::In(Op::StaticString { offset, len: room }) if room as usize >= len => {
-            (Place::Here, offset)
+            Some(Test::Word(offset, word, mask))
         }
-        Str::In(Op::DynString { offset }) => (Place::Located, offset),
-        _ => return None,
-    };
-    let mut word = [0; size_of::<u64>()];
-
-    word.get_mut(..len)?
-        .iter_mut()
-        .zip(pattern)
-        .for_each(|(to, &byte)| *to = byte);
-    Some(Test::Word {
-        place,
-        at,
-        word: u64::from_ne_bytes(word),
-        mask: low_bytes(len),
-    })
+        Str::In(Op::DynString { offset }) => Some(Test::LocatedWord(offset, word, mask)),
+        _ => None,
+    }
 }
 
 fn part_of(start: usize, len: usize) -> Result<Part, AllocError> {

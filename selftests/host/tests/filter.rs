@@ -78,10 +78,6 @@ impl Subject for Event {
         }
     }
 
-    fn cpus(&self) -> u32 {
-        CPUS
-    }
-
     fn cpu_list(&self, list: &[u8]) -> Result<Option<alloc::Vec<u64>>, AllocError> {
         let mut set = alloc::Vec::new();
         let Some(cpus) = cpus_of(list) else {
@@ -96,6 +92,9 @@ impl Subject for Event {
 
 fn cpus_of(list: &[u8]) -> Option<[u64; 2]> {
     let mut set = 0u128;
+    if list == b"all" {
+        return cpus_of(format!("0-{}", CPUS - 1).as_bytes());
+    }
     for range in std::str::from_utf8(list).ok()?.split(',') {
         let (first, last) = range.split_once('-').unwrap_or((range, range));
         for cpu in first.parse::<u32>().ok()?..=last.parse().ok()? {
