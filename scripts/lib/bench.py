@@ -414,8 +414,7 @@ def random_triggers(drawn):
     return ["Random triggers", "===============", "",
             "What random triggers of :doc:`grammar` add to an event whose key is known, as a part of what C adds. The worst of",
             f"all seeds are a median of {worst[0]:.0f} %, a 90th percentile of {worst[1]:.0f} % and {worst[2]:.0f} %; they may",
-            f"be {limits[0]} %, {limits[1]} % and {limits[2]} %. The kernel asks the filter of a trigger before it calls C's code or",
-            "ours: that takes as long for both.", ""] + table(
+            f"be {limits[0]} %, {limits[1]} % and {limits[2]} %.", ""] + table(
                 ["seed", "part", "texts", "median", "90th percentile", "worst", "the worst"], rows)
 
 

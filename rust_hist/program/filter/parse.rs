@@ -61,20 +61,15 @@ const NUMBER_ROOM: usize = 24;
 /// C's room for a string, with its NUL.
 const STRING_ROOM: usize = 256;
 
-/// A part of a filter; `is_not` if an odd number of `!` is before it, or before what it closes.
+/// A part of a filter; true if an odd number of `!` is before it, or before what it closes.
 #[derive(Clone, Copy)]
 enum Token {
     Open,
     /// The end of what an `Open` began.
-    Close {
-        is_not: bool,
-    },
+    Close(bool),
     And,
     Or,
-    Test {
-        test: Test,
-        is_not: bool,
-    },
+    Test(Test, bool),
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -166,29 +161,17 @@ fn check_pairs(text: &[u8]) -> Result<()> {
 
     for (at, &byte) in text.iter().enumerate() {
         match (quote, byte) {
-            (Some(end), byte) => {
-                if end == byte {
-                    quote = None;
-                }
-                continue;
-            }
-            (None, b'\'' | b'"') => (quote, last_quote) = (Some(byte), at),
-            (None, b'(') => {
-                depth = depth.saturating_add(1);
-                continue;
-            }
+            (Some(end), byte) if end == byte => quote = None,
+            (Some(_), _) => (),
+            (None, b'\'' | b'"') => (quote, last_quote, is_empty) = (Some(byte), at, false),
+            (None, b'(') => depth = depth.saturating_add(1),
             (None, b')') => match depth.checked_sub(1) {
-                Some(less) => {
-                    depth = less;
-                    continue;
-                }
+                Some(less) => depth = less,
                 None => return refuse(Errno::Eperm, FilterErr::TooManyClose, at),
             },
-            (None, b'|' | b'&') if text.get(at.saturating_add(1)) == Some(&byte) => continue,
-            (None, byte) if is_space(byte) => continue,
-            (None, _) => (),
+            (None, b'|' | b'&') if text.get(at.saturating_add(1)) == Some(&byte) => (),
+            (None, byte) => is_empty &= is_space(byte),
         }
-        is_empty = false;
     }
     if quote.is_some() {
         return refuse(Errno::Esrch, FilterErr::MissingQuote, last_quote);
@@ -255,6 +238,17 @@ impl<S: Subject> Parser<'_, S> {
         self.text.get(from..self.at).unwrap_or(&[])
     }
 
+    /// Takes the digits of the number that begins at `start`, perhaps with its sign.
+    fn take_number(&mut self, start: usize) -> Result<&[u8]> {
+        let digits = self.at;
+
+        self.take_while(is_alnum);
+        match self.since(start).len() {
+            0..NUMBER_ROOM => Ok(self.since(digits)),
+            _ => self.refuse(FilterErr::OperandTooLong),
+        }
+    }
+
     /// A refusal of a condition: C counts from behind its first byte.
     fn refuse<T>(&self, kind: FilterErr) -> Result<T> {
         refuse(Errno::Einval, kind, self.at.saturating_add(1))
@@ -268,61 +262,45 @@ impl<S: Subject> Parser<'_, S> {
         loop {
             self.take_while(is_space);
             match self.rest() {
-                [] => break,
-                [b'(', ..] => {
-                    opened.push(is_not)?;
-                    self.tokens.push(Token::Open)?;
+                [] if self.tokens.is_empty() => {
+                    return refuse(Errno::Einval, FilterErr::NoFilter, self.at)
                 }
+                [] => return Ok(()),
                 [b'!', b'=' | b'~', ..] => return refuse_plainly(Errno::Eperm),
                 [b'!', ..] => {
-                    self.at = self.at.saturating_add(1);
+                    self.take(b"!");
                     is_not = !is_not;
                     continue;
                 }
+                [b'(', ..] => {
+                    self.take(b"(");
+                    opened.push(is_not)?;
+                    self.tokens.push(Token::Open)?;
+                }
                 _ => {
                     let (test, is_other) = self.condition()?;
-                    let is_not = is_not != is_other;
 
-                    self.tokens.push(Token::Test { test, is_not })?;
-                    if !self.operator_behind(&mut opened)? {
-                        break;
-                    }
-                    self.at = self.at.saturating_add(1);
+                    self.tokens.push(Token::Test(test, is_not != is_other))?;
+                    self.take_operator(&mut opened)?;
                 }
             }
-            self.at = self.at.saturating_add(1);
             is_not = false;
         }
-        if self
-            .tokens
-            .iter()
-            .all(|token| !matches!(token, Token::Test { .. }))
-        {
-            return refuse(Errno::Einval, FilterErr::NoFilter, self.text.len());
-        }
-        Ok(())
     }
 
-    /// Takes what closes behind a condition. The operator behind that comes next, unless the text ends, which is `false`.
-    fn operator_behind(&mut self, opened: &mut Vec<bool>) -> Result<bool> {
+    /// Takes what closes behind a condition, and the operator behind that, unless the text ends.
+    fn take_operator(&mut self, opened: &mut Vec<bool>) -> Result<()> {
         loop {
             self.take_while(is_space);
-            match self.rest() {
-                [] => return Ok(false),
-                [b')', ..] if !opened.is_empty() => {
-                    let is_not = opened.last().is_some_and(|&is_not| is_not);
+            match **opened {
+                _ if self.rest().is_empty() => return Ok(()),
+                _ if self.take(b"&&") => return Ok(self.tokens.push(Token::And)?),
+                _ if self.take(b"||") => return Ok(self.tokens.push(Token::Or)?),
+                [ref outer @ .., is_not] if self.take(b")") => {
+                    let outer = outer.len();
 
-                    opened.truncate(opened.len().saturating_sub(1));
-                    self.tokens.push(Token::Close { is_not })?;
-                    self.at = self.at.saturating_add(1);
-                }
-                [b'&', b'&', ..] => {
-                    self.tokens.push(Token::And)?;
-                    return Ok(true);
-                }
-                [b'|', b'|', ..] => {
-                    self.tokens.push(Token::Or)?;
-                    return Ok(true);
+                    opened.truncate(outer);
+                    self.tokens.push(Token::Close(is_not))?;
                 }
                 _ => return refuse(Errno::Eperm, FilterErr::TooManyPreds, self.at),
             }
@@ -343,7 +321,7 @@ impl<S: Subject> Parser<'_, S> {
         let mut n = 0u16;
 
         for (at, token) in self.tokens.iter().enumerate() {
-            let Token::Test { test, is_not } = *token else {
+            let Token::Test(test, is_not) = *token else {
                 continue;
             };
             let rest = self.tokens.get(at.saturating_add(1)..).unwrap_or(&[]);
@@ -394,7 +372,7 @@ impl<S: Subject> Parser<'_, S> {
         if let Some(field) = self.subject.field(name) {
             return Some(Field::of(&field));
         }
-        let special = Field {
+        let mut field = Field {
             number: Number::Of(Source::U64, 0),
             at: 0,
             size: 8,
@@ -405,15 +383,11 @@ impl<S: Subject> Parser<'_, S> {
         let is_named = |number: &TaskNumber| number.name().as_bytes() == name;
 
         match TaskNumber::ALL.into_iter().find(is_named) {
-            Some(number) => self.subject.has(number).then_some(Field {
-                number: Number::Task(number),
-                ..special
-            }),
-            None => (name == b"common_comm").then_some(Field {
-                kind: FieldKind::Comm,
-                ..special
-            }),
+            Some(number) if self.subject.has(number) => field.number = Number::Task(number),
+            None if name == b"common_comm" => field.kind = FieldKind::Comm,
+            _ => return None,
         }
+        Some(field)
     }
 
     /// Parses the operand of a field that is an address of code.
@@ -426,22 +400,14 @@ impl<S: Subject> Parser<'_, S> {
         if !matches!(operator, Operator::Eq | Operator::Ne) {
             return self.refuse(FilterErr::InvalidOp);
         }
-        let function = match self.rest() {
-            [b'0'..=b'9', ..] => {
-                self.take_while(is_alnum);
-                let text = self.since(start);
-                if text.len() >= NUMBER_ROOM {
-                    return self.refuse(FilterErr::OperandTooLong);
-                }
-                match number(text) {
-                    Ok(address) => Function::Address(address),
-                    Err(_) => return self.refuse(FilterErr::InvalidValue),
-                }
-            }
-            _ => {
-                self.take_while(|byte| !is_space(byte));
-                Function::Name(self.since(start))
-            }
+        let function = if self.rest().first().is_some_and(u8::is_ascii_digit) {
+            let Ok(address) = number(self.take_number(start)?) else {
+                return self.refuse(FilterErr::InvalidValue);
+            };
+            Function::Address(address)
+        } else {
+            self.take_while(|byte| !is_space(byte));
+            Function::Name(self.since(start))
         };
         let Some((first, size)) = self.subject.function(function) else {
             return self.refuse(FilterErr::NoFunction);
@@ -582,13 +548,8 @@ impl<S: Subject> Parser<'_, S> {
             return self.refuse(FilterErr::IllegalFieldOp);
         }
         let is_negative = self.take(b"-");
-        let digits = self.at;
-
-        self.take_while(is_alnum);
-        if self.since(start).len() >= NUMBER_ROOM {
-            return self.refuse(FilterErr::OperandTooLong);
-        }
-        let value = number(self.since(digits)).ok().and_then(|value| {
+        let digits = self.take_number(start)?;
+        let value = number(digits).ok().and_then(|value| {
             // CAST: the bits of the signed number.
             match (field.signed, is_negative) {
                 (false, is_negative) => (!is_negative).then_some(value),
@@ -597,11 +558,8 @@ impl<S: Subject> Parser<'_, S> {
             }
         });
         let Some(value) = value else {
-            return refuse(
-                Errno::Einval,
-                FilterErr::IllegalIntval,
-                start.saturating_add(1),
-            );
+            self.at = start;
+            return self.refuse(FilterErr::IllegalIntval);
         };
 
         Ok(field.condition(operator, value))
@@ -675,20 +633,17 @@ impl Field {
             FieldKind::Cpu => (4, true),
             _ => (self.size, self.signed),
         };
-        // OVERFLOW: at most 56; CAST: keep the bits.
+        // OVERFLOW: at most 56.
         let shift = 64 - 8 * size.clamp(1, 8);
-        let cut = |value: u64| match signed {
-            true => (((value << shift) as i64) >> shift) as u64,
-            false => (value << shift) >> shift,
-        };
 
+        // CAST: the bits stay.
         match signed {
-            true => (
-                cut(value),
-                ((i64::MIN >> shift) as u64),
-                ((i64::MAX >> shift) as u64),
-            ),
-            false => (cut(value), 0, u64::MAX >> shift),
+            true => {
+                let cut = |value: i64| (value >> shift) as u64;
+
+                (cut((value << shift) as i64), cut(i64::MIN), cut(i64::MAX))
+            }
+            false => ((value << shift) >> shift, 0, u64::MAX >> shift),
         }
     }
 
@@ -755,15 +710,15 @@ fn part_of(start: usize, len: usize) -> Result<Part, AllocError> {
 fn has_outer_or(tokens: &[Token]) -> bool {
     let mut depth = 0usize;
 
-    tokens.iter().any(|token| {
+    for token in tokens {
         match token {
             Token::Open => depth = depth.saturating_add(1),
-            Token::Close { .. } => depth = depth.saturating_sub(1),
-            Token::Or => return depth == 0,
-            Token::And | Token::Test { .. } => (),
+            Token::Close(_) => depth = depth.saturating_sub(1),
+            Token::Or if depth == 0 => return true,
+            _ => (),
         }
-        false
-    })
+    }
+    false
 }
 
 /// Where to go on from a condition that is `value`, before the tokens `rest`, of which the first test has the number `n`.
@@ -772,33 +727,20 @@ fn follower(rest: &[Token], value: bool, n: u16) -> u16 {
     let mut n = n;
     // How deep in parentheses a token is that does not matter to this value.
     let mut depth = 0usize;
-    // What is left of the operand that does not matter any more: up to the next `||`, or all of it.
+    // Whether the value decides about what follows: with `Some(true)` up to the next `||`, else about all in these parentheses.
     let mut skips = None;
 
     for token in rest {
         match *token {
-            Token::Open if skips.is_some() => depth = depth.saturating_add(1),
-            Token::Close { .. } if depth != 0 => depth = depth.saturating_sub(1),
-            Token::Close { is_not } => {
-                value ^= is_not;
-                skips = None;
-            }
-            // Both operands decide, and the other one comes.
-            Token::And if skips.is_none() => {
-                if value {
-                    return n;
-                }
-                skips = Some(Token::Or);
-            }
-            Token::Or if skips.is_none() => {
-                if !value {
-                    return n;
-                }
-                skips = Some(Token::Close { is_not: false });
-            }
-            Token::Or if depth == 0 && matches!(skips, Some(Token::Or)) => return n,
-            Token::And | Token::Or | Token::Open => (),
-            Token::Test { .. } => n = n.saturating_add(1),
+            Token::Test(..) => n = n.saturating_add(1),
+            Token::Open => depth = depth.saturating_add(1),
+            Token::Close(_) if depth != 0 => depth = depth.saturating_sub(1),
+            Token::Close(is_not) => (value, skips) = (value ^ is_not, None),
+            // The next operand decides.
+            Token::And if skips.is_none() && value => return n,
+            Token::Or if skips.is_none() && !value => return n,
+            Token::Or if skips == Some(true) && depth == 0 => return n,
+            Token::And | Token::Or => skips = skips.or(Some(!value)),
         }
     }
     match value {
