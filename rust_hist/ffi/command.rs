@@ -249,8 +249,8 @@ pub(crate) struct Command<T: Trigger> {
 ///
 /// - `file` is the event file that the node is for, or on. It is valid as long as the node is on it, and until the
 ///   hits that began then are over.
-/// - `operations` are those of `command`, but for `trigger`, which is a function for this data: [`Command::filtered`] iff
-///   there is a `filter`, or else [`Command::timed`] iff there is a `timed`, which then does not change any more. With a
+/// - `operations` are those of `command`, but for `trigger`, which is a function for this data: [`Command::filtered`] or
+///   [`Command::filtered_slowly`] iff there is a `filter`, or else [`Command::timed`] iff there is a `timed`, which then does not change any more. With a
 ///   filter the core is told that a record is needed.
 /// - `node` is the node, and `command` is registered as long as there is one.
 // What every hit needs comes first.
@@ -263,6 +263,17 @@ struct Private<T: Trigger> {
     node: *mut bindings::event_trigger_data,
     command: *const Command<T>,
     operations: Opaque<bindings::event_command>,
+}
+
+impl<T: Trigger> Private<T> {
+    /// The function for the records that the filter accepts.
+    #[inline(always)]
+    fn behind_filter(&self) -> HitFn {
+        match self.timed {
+            None => self.data.entry().0,
+            Some(_) => Command::<T>::timed,
+        }
+    }
 }
 
 /// What the core calls for a hit: `event_command::trigger`.
@@ -554,15 +565,42 @@ impl<T: Trigger> Command<T> {
             // PARITY: as in C, a call without a record passes the filter.
             return Self::missed(&private.data);
         };
-        if !filter.accepts(*hit.into_record().preempt_off(), hit.data()) {
-            return;
+        let preempt = *hit.into_record().preempt_off();
+        // What the record does not say by itself has a function of its own, so that this one needs no stack frame.
+        match filter.quick(|| preempt.cpu(), hit.data()) {
+            Some(false) => (),
+            // SAFETY: by the contract of this function.
+            Some(true) => unsafe { (private.behind_filter())(data, buffer, rec, event) },
+            // SAFETY: by the contract of this function.
+            None => unsafe { Self::filtered_slowly(data, buffer, rec, event) },
         }
-        let function = match private.timed {
-            None => private.data.entry().0,
-            Some(_) => Self::timed,
+    }
+
+    /// As [`Command::filtered`], for all filters.
+    ///
+    /// # Safety
+    ///
+    /// That of [`Command::filtered`].
+    #[inline(never)]
+    unsafe extern "C" fn filtered_slowly(
+        data: *mut bindings::event_trigger_data,
+        buffer: *mut bindings::trace_buffer,
+        rec: *mut c_void,
+        event: *mut bindings::ring_buffer_event,
+    ) {
+        // SAFETY: by the contract; the node is freed only after the grace period that this call holds up.
+        let private = unsafe { Node::<T>::from_raw(data) }.private();
+        // SAFETY: by the invariant of `Private`, as this is its function.
+        let filter = unsafe { private.filter.as_ref().unwrap_unchecked() };
+        // SAFETY: `file` is the event file that the node was made for, and the rest is what the core passed to this
+        // call; all of it is valid until the call returns.
+        let Some(hit) = (unsafe { Hit::from_raw(private.file, buffer, rec, event) }) else {
+            return Self::missed(&private.data);
         };
-        // SAFETY: the function is for this data; by the contract of this function.
-        unsafe { function(data, buffer, rec, event) }
+        if filter.accepts(*hit.into_record().preempt_off(), hit.data()) {
+            // SAFETY: by the contract of this function.
+            unsafe { (private.behind_filter())(data, buffer, rec, event) }
+        }
     }
 
     /// Counts a call of the function that the trigger has, and times one of some.
@@ -741,9 +779,10 @@ impl<T: Trigger> Prepared<T> {
         file: &EventFile,
     ) -> Result<Self> {
         let cmd = command.command.get();
-        let (function, flags): (HitFn, _) = match filter {
+        let (function, flags): (HitFn, _) = match &filter {
             None => (data.entry().0, Command::<T>::FLAGS),
-            Some(_) => (Command::<T>::filtered, NEEDS_RECORD),
+            Some(filter) if filter.is_quick() => (Command::<T>::filtered, NEEDS_RECORD),
+            Some(_) => (Command::<T>::filtered_slowly, NEEDS_RECORD),
         };
         let operations = bindings::event_command {
             name: command.name().as_char_ptr().cast_mut(),

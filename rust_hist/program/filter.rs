@@ -30,7 +30,8 @@ use crate::{
         FieldDesc,
         TaskNumber, //
     },
-    limits::COMM_LEN, //
+    limits::COMM_LEN,
+    sync::load_8, //
 };
 
 use super::{
@@ -130,10 +131,14 @@ type Part = (u16, u16);
 #[derive(Clone, Copy, Debug)]
 enum Test {
     Never,
-    /// The number is not below the first one, and not above it by more than the second one.
-    Range(Number, u64, u64),
-    /// The number has one of these bits.
-    Bits(Number, u64),
+    /// The number at the offset is not below the first one, and not above it by more than the second one.
+    Range(Source, u32, u64, u64),
+    /// The number at the offset has one of these bits.
+    Bits(Source, u32, u64),
+    /// As [`Test::Range`], of a number of the task.
+    TaskRange(TaskNumber, u64, u64),
+    /// As [`Test::Bits`], of a number of the task.
+    TaskBits(TaskNumber, u64),
     /// The number is a CPU of the set.
     Cpu(Number, Part),
     /// Of the eight bytes at the offset, those of the second word, a mask, are the first one.
@@ -141,6 +146,8 @@ enum Test {
     /// As [`Test::Word`], of a string whose place and length the word at the offset has; zeros stand for the bytes that it does
     /// not have.
     LocatedWord(u32, u64, u64),
+    /// As [`Test::Word`], of the name of the task.
+    CommWord(u64, u64),
     /// One of [`Filter::texts`].
     Text(u16),
     /// The set of CPUs whose place the word at the offset has is this one.
@@ -248,36 +255,73 @@ impl Filter {
     /// Returns whether the record meets the conditions.
     ///
     /// Context: any, NMI included, with preemption off.
-    #[inline]
     pub fn accepts(&self, around: impl Surroundings, record: &[u8]) -> bool {
+        self.run(|test| {
+            let quick = test.quick(|| around.cpu(), record);
+
+            Some(quick.unwrap_or_else(|| self.rest(test, around, record)))
+        })
+        .unwrap_or(false)
+    }
+
+    /// Returns what [`Filter::accepts`] does, or `None` if the record alone, or as much of it as there is, does not say it.
+    /// Calls nothing, so that its caller needs no stack frame.
+    #[inline(always)]
+    pub fn quick(&self, cpu: impl Fn() -> u32, record: &[u8]) -> Option<bool> {
+        self.run(|test| test.quick(&cpu, record))
+    }
+
+    /// Returns whether [`Filter::quick`] is enough for all records of the length that their event says.
+    pub fn is_quick(&self) -> bool {
+        self.steps.iter().all(|step| {
+            matches!(
+                step.test,
+                Test::Range(..) | Test::Bits(..) | Test::Word(..) | Test::LocatedWord(..)
+            )
+        })
+    }
+
+    #[inline(always)]
+    fn run(&self, holds: impl Fn(&Test) -> Option<bool>) -> Option<bool> {
         let mut at = 0;
 
         // Each step leads further on.
         while let Some(step) = self.steps.get(usize::from(at)) {
-            let [if_false, if_true] = step.next;
-
-            at = match self.holds(&step.test, around, record) {
-                true => if_true,
-                false => if_false,
+            at = match holds(&step.test)? {
+                true => step.next[1],
+                false => step.next[0],
             };
         }
-        at == ACCEPT
+        Some(at == ACCEPT)
     }
 
-    #[inline(always)]
-    fn holds(&self, test: &Test, around: impl Surroundings, record: &[u8]) -> bool {
+    /// What [`Test::quick`] does not say.
+    #[inline(never)]
+    fn rest(&self, test: &Test, around: impl Surroundings, record: &[u8]) -> bool {
         let load = |number: Number| match number {
             Number::Of(source, at) => load(source, at, record, || around.cpu()).unwrap_or(0),
             Number::Task(which) => around.task(which),
         };
 
         match *test {
-            Test::Never => false,
-            Test::Range(number, first, span) => load(number).wrapping_sub(first) <= span,
-            Test::Bits(number, bits) => load(number) & bits != 0,
+            // Numbers of the record are quick.
+            Test::Never | Test::Range(..) | Test::Bits(..) => false,
+            Test::TaskRange(which, first, span) => around.task(which).wrapping_sub(first) <= span,
+            Test::TaskBits(which, bits) => around.task(which) & bits != 0,
             Test::Cpu(number, set) => has_cpu(self.set(set), load(number)),
             Test::Word(at, word, mask) => (text_word(record, at) ^ word) & mask == 0,
-            Test::LocatedWord(at, word, mask) => (first_word(record, at) ^ word) & mask == 0,
+            Test::LocatedWord(at, word, mask) => {
+                // CAST: tracing needs 32-bit pointers at least; a number of 16 bits.
+                let (from, len) = located(record, at as usize);
+
+                (text_word(record, from as u32) & low_bytes(len) ^ word) & mask == 0
+            }
+            Test::CommWord(word, mask) => {
+                let mut comm = [0; COMM_LEN];
+
+                around.comm(&mut comm);
+                (u64_at(&comm, 0) ^ word) & mask == 0
+            }
             Test::Text(n) => self
                 .texts
                 .get(usize::from(n))
@@ -319,6 +363,30 @@ impl Filter {
     }
 }
 
+impl Test {
+    /// Whether it holds, if the record and the CPU say it.
+    // The operands stay in memory until the number is there: otherwise they would take registers that need a stack frame.
+    #[inline(always)]
+    fn quick(&self, cpu: impl Fn() -> u32, record: &[u8]) -> Option<bool> {
+        // CAST: tracing needs 32-bit pointers at least.
+        match self {
+            Self::Range(source, at, first, span) => {
+                Some(load(*source, *at, record, cpu)?.wrapping_sub(*first) <= *span)
+            }
+            Self::Bits(source, at, bits) => Some(load(*source, *at, record, cpu)? & *bits != 0),
+            Self::Word(at, word, mask) => {
+                Some((load_8(record, *at as usize)? ^ *word) & *mask == 0)
+            }
+            Self::LocatedWord(at, word, mask) => {
+                let (from, len) = located(record, *at as usize);
+
+                Some((load_8(record, from)? & low_bytes(len) ^ *word) & *mask == 0)
+            }
+            _ => None,
+        }
+    }
+}
+
 /// Whether the set has the CPU of this number, of which C takes 32 bits.
 fn has_cpu(set: &[u64], number: u64) -> bool {
     // CAST: see there.
@@ -327,16 +395,6 @@ fn has_cpu(set: &[u64], number: u64) -> bool {
     let word = set.get((cpu / u64::BITS) as usize);
 
     word.is_some_and(|word| word >> (cpu % u64::BITS) & 1 != 0)
-}
-
-/// The first eight bytes of a string whose place and length the word at `at` has.
-#[inline(always)]
-fn first_word(record: &[u8], at: u32) -> u64 {
-    // CAST: tracing needs 32-bit pointers at least.
-    let (from, len) = located(record, at as usize);
-
-    // CAST: a number of 16 bits.
-    text_word(record, from as u32) & low_bytes(len)
 }
 
 /// A mask of the first `len` bytes in memory; of all if there are not more.

@@ -623,7 +623,10 @@ impl Field {
     }
 
     fn range(&self, first: u64, span: u64) -> Test {
-        Test::Range(self.number, first, span)
+        match self.number {
+            Number::Of(source, at) => Test::Range(source, at, first, span),
+            Number::Task(which) => Test::TaskRange(which, first, span),
+        }
     }
 
     /// The value as a number of this size and sign, and the least and the greatest one of those.
@@ -656,7 +659,10 @@ impl Field {
             Operator::Le => self.range(least, value.wrapping_sub(least)),
             Operator::Ge => self.range(value, most.wrapping_sub(value)),
             Operator::Bits if self.kind == FieldKind::Cpu => Test::Never,
-            Operator::Bits => Test::Bits(self.number, value),
+            Operator::Bits => match self.number {
+                Number::Of(source, at) => Test::Bits(source, at, value),
+                Number::Task(which) => Test::TaskBits(which, value),
+            },
             _ => self.range(value, 0),
         }
     }
@@ -695,6 +701,7 @@ fn word_test(string: Str, how: How, pattern: &[u8]) -> Option<Test> {
             Some(Test::Word(offset, word, mask))
         }
         Str::In(Op::DynString { offset }) => Some(Test::LocatedWord(offset, word, mask)),
+        Str::Comm | Str::CommonComm => Some(Test::CommWord(word, mask)),
         _ => None,
     }
 }

@@ -467,6 +467,11 @@ proptest! {
         let filter = filter.map_err(|e| TestCaseError::fail(format!("{}: {e:?}", tree.text())))?;
         let accepts = filter.accepts(Around(&values.remote), &values.record());
         prop_assert_eq!(accepts, tree.holds(&values), "{}", tree.text());
+        // Some of them need no more than the record, of which eight bytes are behind the last string.
+        let record = [values.record(), vec![0; 8]].concat();
+        let quick = filter.quick(|| CPU, &record);
+        prop_assert!(quick.is_none_or(|quick| quick == accepts), "{}", tree.text());
+        prop_assert!(quick.is_some() || !filter.is_quick(), "{}", tree.text());
     }
 
     /// Places and lengths that lead out of the record, and records that are too short, are read as far as they are there.
