@@ -257,9 +257,13 @@ impl Filter {
     /// Context: any, NMI included, with preemption off.
     pub fn accepts(&self, around: impl Surroundings, record: &[u8]) -> bool {
         self.run(|test| {
-            let quick = test.quick(|| around.cpu(), record);
-
-            Some(quick.unwrap_or_else(|| self.rest(test, around, record)))
+            Some(match (test, test.quick(|| around.cpu(), record)) {
+                (_, Some(holds)) => holds,
+                (Test::TaskRange(which, first, span), None) => {
+                    around.task(*which).wrapping_sub(*first) <= *span
+                }
+                _ => self.rest(test, around, record),
+            })
         })
         .unwrap_or(false)
     }
@@ -304,9 +308,8 @@ impl Filter {
         };
 
         match *test {
-            // Numbers of the record are quick.
-            Test::Never | Test::Range(..) | Test::Bits(..) => false,
-            Test::TaskRange(which, first, span) => around.task(which).wrapping_sub(first) <= span,
+            // Numbers of the record are quick, and ranges of numbers of the task were tested.
+            Test::Never | Test::Range(..) | Test::Bits(..) | Test::TaskRange(..) => false,
             Test::TaskBits(which, bits) => around.task(which) & bits != 0,
             Test::Cpu(number, set) => has_cpu(self.set(set), load(number)),
             Test::Word(at, word, mask) => (text_word(record, at) ^ word) & mask == 0,

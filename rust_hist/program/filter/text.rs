@@ -64,7 +64,7 @@ impl How {
             Self::End => field
                 .split_last()
                 .is_some_and(|(_, before)| before.ends_with(pattern)),
-            Self::Glob => glob(pattern, before_nul(field)),
+            Self::Glob => glob(pattern, field),
         }
     }
 }
@@ -102,15 +102,16 @@ fn byte(text: &[u8], at: usize) -> u8 {
     text.get(at).copied().unwrap_or(0)
 }
 
-/// Whether a string, which has no NUL, is as a pattern describes. What does not fit is tried again behind the last `*`,
+/// Whether the string, up to its NUL if it has one, is as a pattern describes. What does not fit is tried again behind the last `*`,
 /// one byte further on: never twice at one place.
 fn glob(pattern: &[u8], string: &[u8]) -> bool {
+    // OVERFLOW: here and below, places in a pattern, of at most 255 bytes, and in a record.
     let (mut at, mut i) = (0usize, 0usize);
     let mut again = None;
 
     loop {
         let c = byte(string, i);
-        let behind = at.saturating_add(1);
+        let behind = at.wrapping_add(1);
         let (fits, next) = match byte(pattern, at) {
             b'*' if byte(pattern, behind) == 0 => return true,
             b'*' => {
@@ -120,15 +121,15 @@ fn glob(pattern: &[u8], string: &[u8]) -> bool {
             }
             b'?' => (c != 0, behind),
             b'[' => class(pattern, behind, c).unwrap_or((c == b'[', behind)),
-            b'\\' => (c == byte(pattern, behind), behind.saturating_add(1)),
+            b'\\' => (c == byte(pattern, behind), behind.wrapping_add(1)),
             literal => (c == literal, behind),
         };
 
         match (fits, again) {
             (true, _) if c == 0 => return true,
-            (true, _) => (at, i) = (next, i.saturating_add(1)),
+            (true, _) => (at, i) = (next, i.wrapping_add(1)),
             (false, Some((star, from))) if c != 0 => {
-                (at, i) = (star, from.saturating_add(1));
+                (at, i) = (star, from.wrapping_add(1));
                 again = Some((at, i));
             }
             (false, _) => return false,
@@ -139,7 +140,7 @@ fn glob(pattern: &[u8], string: &[u8]) -> bool {
 /// Whether the class of bytes behind a `[`, at `at`, has `c`, and the place behind its `]`; `None` if it has no end.
 fn class(pattern: &[u8], at: usize, c: u8) -> Option<(bool, usize)> {
     let is_inverted = byte(pattern, at) == b'!';
-    let mut at = at.saturating_add(is_inverted.into());
+    let mut at = at.wrapping_add(is_inverted.into());
     let mut first = byte(pattern, at);
     let mut is_in = false;
 
@@ -147,10 +148,10 @@ fn class(pattern: &[u8], at: usize, c: u8) -> Option<(bool, usize)> {
     loop {
         let mut last = first;
 
-        at = at.saturating_add(1);
-        if byte(pattern, at) == b'-' && byte(pattern, at.saturating_add(1)) != b']' {
-            last = byte(pattern, at.saturating_add(1));
-            at = at.saturating_add(2);
+        at = at.wrapping_add(1);
+        if byte(pattern, at) == b'-' && byte(pattern, at.wrapping_add(1)) != b']' {
+            last = byte(pattern, at.wrapping_add(1));
+            at = at.wrapping_add(2);
         }
         if first == 0 || last == 0 {
             return None;
@@ -158,7 +159,7 @@ fn class(pattern: &[u8], at: usize, c: u8) -> Option<(bool, usize)> {
         is_in |= (first..=last).contains(&c);
         first = byte(pattern, at);
         if first == b']' {
-            return Some((is_in != is_inverted && c != 0, at.saturating_add(1)));
+            return Some((is_in != is_inverted && c != 0, at.wrapping_add(1)));
         }
     }
 }
