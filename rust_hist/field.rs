@@ -17,8 +17,10 @@ use crate::limits::{
 /// The representation of a field in the record: `filter_type` of the event field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FieldKind {
-    /// A number, structure, array or pointer (`FILTER_OTHER`, `FILTER_CPUMASK`).
+    /// A number, structure, array or pointer (`FILTER_OTHER`).
     Other,
+    /// `__data_loc cpumask_t` (`FILTER_CPUMASK`).
+    Cpumask,
     /// `char x[N]` inside the record (`FILTER_STATIC_STRING`).
     StaticString,
     /// `__data_loc char[]` (`FILTER_DYN_STRING`).

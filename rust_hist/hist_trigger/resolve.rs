@@ -415,6 +415,7 @@ fn kind(class: FieldClass) -> FieldKind {
         FieldClass::DynString => FieldKind::DynString,
         FieldClass::RelDynString => FieldKind::RelDynString,
         FieldClass::PtrString => FieldKind::PtrString,
+        FieldClass::Cpumask => FieldKind::Cpumask,
         FieldClass::TraceFn => FieldKind::Function,
         FieldClass::Comm => FieldKind::Comm,
         FieldClass::Cpu => FieldKind::Cpu,

@@ -924,7 +924,7 @@ pub(super) fn read_op(desc: &FieldDesc<'_>) -> Option<(Op, Kind)> {
         }
         FieldKind::DynString => (Op::DynString { offset }, Kind::String),
         FieldKind::RelDynString => (Op::RelDynString { offset }, Kind::String),
-        FieldKind::Function => return None,
+        FieldKind::Function | FieldKind::Cpumask => return None,
         FieldKind::Other if is_place(desc.type_name) => return None,
         FieldKind::Other | FieldKind::PtrString | FieldKind::Cpu => {
             let load = match (desc.size, desc.signed) {

@@ -131,7 +131,7 @@ pub(crate) const ZOO: Event = Event(&[
     ("big", "char[600]", 96, 600, false, StaticString),
     ("empty", "char[]", 96, 0, false, Other),
     ("sixteen", "char[16]", 696, 16, false, StaticString),
-    ("cpumask", "__data_loc cpumask_t", 712, 4, false, Other),
+    ("cpumask", "__data_loc cpumask_t", 712, 4, false, Cpumask),
     ("numbers", "__rel_loc u64[]", 716, 4, false, Other),
 ]);
 
