@@ -510,6 +510,9 @@ pub fn end<W: Out>(program: &Program, account: &Account, end: &End, out: &mut W)
     if program.limit().is_some() {
         member(b",\"lost_limited\":", account.lost_limited, out)?;
     }
+    if program.may_cut() {
+        member(b",\"cut_strings\":", account.cut_strings, out)?;
+    }
     if let Some(retired) = end.retired {
         member(b",\"retired\":", retired, out)?;
         member(b",\"expired\":", account.expired, out)?;
