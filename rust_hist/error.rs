@@ -246,12 +246,65 @@ kinds_with_texts! {
     SignLost: c"Warning: a negative number counts as a large one here, as in C",
 }
 
+kinds_with_texts! {
+    /// A message of `error_log` on a filter.
+    FilterErr:
+    /// Never logged; gives the other messages the numbers of the C table.
+    NoError: c"No error",
+    /// No operator follows the field, or none for `.function`.
+    InvalidOp: c"Invalid operator",
+    /// A parenthesis is not closed; the errno is [`Errno::Enoent`].
+    TooManyOpen: c"Too many '('",
+    /// A parenthesis was not opened; the errno is [`Errno::Eperm`].
+    TooManyClose: c"Too few '('",
+    /// A quote has no end; the errno is [`Errno::Esrch`].
+    MissingQuote: c"Missing matching quote",
+    /// `CPUS` without a brace.
+    MissingBraceOpen: c"Missing '{'",
+    /// The brace of `CPUS{` is not closed.
+    MissingBraceClose: c"Missing '}'",
+    /// A number of 24 characters, or a string of 256.
+    OperandTooLong: c"Operand too long",
+    /// A number for a field that is a string.
+    ExpectString: c"Expecting string field",
+    /// A string for a field that is a number.
+    ExpectDigit: c"Expecting numeric field",
+    /// The operator or the operand is none for this field.
+    IllegalFieldOp: c"Illegal operation for field type",
+    /// The event has no such field.
+    FieldNotFound: c"Field not found",
+    /// The operand is no number, or no 64 bits have it.
+    IllegalIntval: c"Illegal integer value",
+    /// Never logged here: for the filter of a whole subsystem.
+    BadSubsysFilter: c"Couldn't find or set field in one of a subsystem's events",
+    /// Something else than an operator follows a condition; the errno is [`Errno::Eperm`].
+    TooManyPreds: c"Too many terms in predicate expression",
+    /// Never logged, as in C.
+    InvalidFilter: c"Meaningless filter expression",
+    /// The braces of `CPUS{..}` have no list of CPUs.
+    InvalidCpulist: c"Invalid cpulist",
+    /// Never logged here: for the events of the function tracer.
+    IpFieldOnly: c"Only 'ip' field is supported for function trace",
+    /// The operand is neither a number nor a string in quotes.
+    InvalidValue: c"Invalid value (did you forget quotes)?",
+    /// `.function` names no function.
+    NoFunction: c"Function not found",
+    /// Anything that C says no more of.
+    Errno: c"Error",
+    /// There are only `!`.
+    NoFilter: c"No filter found",
+}
+
 /// The errno of a refusal, positive as in `errno.h`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
 pub enum Errno {
+    /// Not permitted: C's errno for some mistakes in a filter.
+    Eperm = 1,
     /// No such entry.
     Enoent = 2,
+    /// No such process: C's errno for a quote without end in a filter.
+    Esrch = 3,
     /// Too long.
     E2big = 7,
     /// Out of memory; as in C also the errno of a field whose type is not supported.

@@ -35,7 +35,6 @@ pub(crate) mod load;
 pub(crate) mod memory;
 pub(crate) mod meter;
 mod module_notifier;
-#[cfg(not(CONFIG_SYNTH_EVENTS))]
 mod nofault;
 pub(crate) mod poll;
 pub(crate) mod random;

@@ -24,6 +24,7 @@ mod copied;
 #[cfg(rust_hist_debug)]
 pub(crate) mod debug;
 pub(crate) mod enable;
+mod filter;
 pub(crate) mod growth;
 mod helper;
 mod hold;

@@ -30,6 +30,7 @@ mod debug;
 mod eval;
 mod exec;
 mod expr;
+pub mod filter;
 mod handler;
 mod hint;
 mod hit;

@@ -22,14 +22,12 @@ use super::{
     clock,
     delayed,
     event::{
-        c_str,
         EventFile,
         Hit,
         ModuleId,
         Record,
         TriggerNode, //
     },
-    filter::FilterText,
     guard::{
         EventMutex,
         EventMutexHeld,
@@ -47,10 +45,13 @@ use super::{
         SeqWriter, //
     }, //
 };
-use crate::sync::{
-    Acquire,
-    Atomic,
-    Release, //
+use crate::{
+    program::filter::Filter,
+    sync::{
+        Acquire,
+        Atomic,
+        Release, //
+    }, //
 };
 use core::{
     cell::Cell,
@@ -71,6 +72,9 @@ use kernel::{
         Opaque, //
     }, //
 };
+
+// CAST: a small flag.
+const NEEDS_RECORD: i32 = bindings::event_command_flags_EVENT_CMD_FL_NEEDS_REC as i32;
 
 // CAST: the number of a bit in a flag word.
 const TRIGGER_COND: c_ulong = bindings::EVENT_FILE_FL_TRIGGER_COND_BIT as c_ulong;
@@ -245,14 +249,16 @@ pub(crate) struct Command<T: Trigger> {
 ///
 /// - `file` is the event file that the node is for, or on. It is valid as long as the node is on it, and until the
 ///   hits that began then are over.
-/// - `operations` are those of `command`, but for `trigger`, which is a function for this data: [`Command::timed`] iff there
-///   is a `timed`, which then does not change any more.
+/// - `operations` are those of `command`, but for `trigger`, which is a function for this data: [`Command::filtered`] iff
+///   there is a `filter`, or else [`Command::timed`] iff there is a `timed`, which then does not change any more. With a
+///   filter the core is told that a record is needed.
 /// - `node` is the node, and `command` is registered as long as there is one.
 // What every hit needs comes first.
 #[repr(C)]
 struct Private<T: Trigger> {
     file: *mut bindings::trace_event_file,
     data: T,
+    filter: Option<Filter>,
     timed: Option<Meter>,
     node: *mut bindings::event_trigger_data,
     command: *const Command<T>,
@@ -281,12 +287,7 @@ unsafe impl<T: Trigger> Sync for Command<T> {}
 
 impl<T: Trigger> Command<T> {
     /// The core tells a command from a post trigger, which it runs without the record, by flags.
-    const FLAGS: i32 = if T::NEEDS_RECORD {
-        // CAST: a small flag.
-        bindings::event_command_flags_EVENT_CMD_FL_NEEDS_REC as i32
-    } else {
-        0
-    };
+    const FLAGS: i32 = if T::NEEDS_RECORD { NEEDS_RECORD } else { 0 };
 
     const VTABLE: bindings::event_command = bindings::event_command {
         trigger_type: T::TYPE,
@@ -294,7 +295,6 @@ impl<T: Trigger> Command<T> {
         owner: super::this_module(),
         parse: Some(Self::parse_callback),
         unreg_all: Some(Self::unreg_all_callback),
-        set_filter: Some(bindings::set_trigger_filter),
         free: Some(Self::free_callback),
         print: Some(Self::print_callback),
         ..pin_init::zeroed()
@@ -532,6 +532,39 @@ impl<T: Trigger> Command<T> {
         }
     }
 
+    /// Calls the function that the trigger has for the records that its filter accepts.
+    ///
+    /// # Safety
+    ///
+    /// That of [`HitFn`], for a trigger with a filter.
+    #[inline(never)]
+    unsafe extern "C" fn filtered(
+        data: *mut bindings::event_trigger_data,
+        buffer: *mut bindings::trace_buffer,
+        rec: *mut c_void,
+        event: *mut bindings::ring_buffer_event,
+    ) {
+        // SAFETY: by the contract; the node is freed only after the grace period that this call holds up.
+        let private = unsafe { Node::<T>::from_raw(data) }.private();
+        // SAFETY: by the invariant of `Private`, as this is its function.
+        let filter = unsafe { private.filter.as_ref().unwrap_unchecked() };
+        // SAFETY: `file` is the event file that the node was made for, and the rest is what the core passed to this
+        // call; all of it is valid until the call returns.
+        let Some(hit) = (unsafe { Hit::from_raw(private.file, buffer, rec, event) }) else {
+            // PARITY: as in C, a call without a record passes the filter.
+            return Self::missed(&private.data);
+        };
+        if !filter.accepts(*hit.into_record().preempt_off(), hit.data()) {
+            return;
+        }
+        let function = match private.timed {
+            None => private.data.entry().0,
+            Some(_) => Self::timed,
+        };
+        // SAFETY: the function is for this data; by the contract of this function.
+        unsafe { function(data, buffer, rec, event) }
+    }
+
     /// Counts a call of the function that the trigger has, and times one of some.
     ///
     /// # Safety
@@ -699,18 +732,30 @@ impl<T: Trigger> Node<T> {
 pub(crate) struct Prepared<T: Trigger>(NonNull<Node<T>>);
 
 impl<T: Trigger> Prepared<T> {
-    /// Allocates a node for `data` and `file`, which takes a reference on the module.
-    pub(crate) fn new(command: &Command<T>, data: T, file: &EventFile) -> Result<Self> {
+    /// Allocates a node for `data` and `file`, which takes a reference on the module. Its hits are the records that the
+    /// filter accepts.
+    pub(crate) fn new(
+        command: &Command<T>,
+        data: T,
+        filter: Option<Filter>,
+        file: &EventFile,
+    ) -> Result<Self> {
         let cmd = command.command.get();
+        let (function, flags): (HitFn, _) = match filter {
+            None => (data.entry().0, Command::<T>::FLAGS),
+            Some(_) => (Command::<T>::filtered, NEEDS_RECORD),
+        };
         let operations = bindings::event_command {
             name: command.name().as_char_ptr().cast_mut(),
-            trigger: Some(data.entry().0),
+            trigger: Some(function),
+            flags,
             ..Command::<T>::VTABLE
         };
         let mut private = KBox::new(
             Private {
                 file: file.as_ptr(),
                 data,
+                filter,
                 timed: None,
                 node: core::ptr::null_mut(),
                 command,
@@ -761,8 +806,10 @@ impl<T: Trigger> Prepared<T> {
         if private.timed.is_none() {
             // INVARIANT: the function set below is for a trigger that has a `timed`.
             private.timed = Some(meter);
-            // SAFETY: nobody else knows the node, so nobody calls its operations.
-            unsafe { (*private.operations.get()).trigger = Some(Command::<T>::timed) };
+            if private.filter.is_none() {
+                // SAFETY: nobody else knows the node, so nobody calls its operations.
+                unsafe { (*private.operations.get()).trigger = Some(Command::<T>::timed) };
+            }
         }
         Ok(())
     }
@@ -770,16 +817,6 @@ impl<T: Trigger> Prepared<T> {
     /// Creates the trigger stopped.
     pub(crate) fn set_paused(&mut self) {
         self.node().0.set_paused(true);
-    }
-
-    /// Gives the trigger the filter `if ...`; the filter parser logs its own errors.
-    ///
-    /// The core's parser writes to the text.
-    pub(crate) fn set_filter(&mut self, text: &mut FilterText, _held: &EventMutexHeld) -> Result {
-        // SAFETY: the text is a string that the call may change, the node is ours, the file live.
-        to_result(unsafe {
-            bindings::set_trigger_filter(text.as_mut_ptr(), self.node().as_ptr(), self.file())
-        })
     }
 
     /// Makes the event call its triggers, for this one to be among them.
@@ -830,8 +867,7 @@ impl<T: Trigger> Ready<'_, T> {
         let file = prepared.file();
         let node = prepared.node().as_ptr();
         prepared.node().private().data.attaching(ready.held);
-        // SAFETY: the node is ours alone.
-        if T::NEEDS_RECORD || unsafe { !(*node).filter.is_null() } {
+        if T::NEEDS_RECORD || prepared.node().private().filter.is_some() {
             // SAFETY: the flags of a live file; the function is atomic. The bit comes before the
             // node, so that the node is not called without a record.
             unsafe { bindings::set_bit(TRIGGER_COND, &raw mut (*file).flags) };
@@ -904,12 +940,6 @@ impl<'a, T: Trigger> Attached<'a, T> {
     /// What its hits have cost, if they are timed.
     pub(crate) fn meter(&self) -> Option<&'a Meter> {
         self.0.private().timed.as_ref()
-    }
-
-    /// What follows the `if` of the trigger.
-    pub(crate) fn filter_text(&self) -> Option<&'a CStr> {
-        // SAFETY: the text does not change while the trigger is on its file, or there is none.
-        unsafe { c_str((*self.0.as_ptr()).filter_str) }
     }
 
     /// Whether hits are let through.

@@ -356,6 +356,8 @@ pub(crate) struct FieldView<'a>(&'a bindings::ftrace_event_field);
 pub(crate) enum FieldClass {
     /// A number, or anything that no other class describes.
     Other,
+    /// A `__data_loc cpumask_t`.
+    Cpumask,
     /// A `char` array inside the record.
     StaticString,
     /// A `__data_loc char[]`.
@@ -410,6 +412,7 @@ impl<'a> FieldView<'a> {
             bindings::FILTER_COMM => FieldClass::Comm,
             bindings::FILTER_CPU => FieldClass::Cpu,
             bindings::FILTER_STACKTRACE => FieldClass::Stacktrace,
+            bindings::FILTER_CPUMASK => FieldClass::Cpumask,
             _ => FieldClass::Other,
         }
     }

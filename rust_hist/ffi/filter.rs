@@ -1,49 +1,97 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Event filters: the part of a trigger behind `if`.
+//! What filters ask of the kernel: when they are made, and of the task and the CPU of a hit.
 //!
 //! C counterpart: [`kernel/trace/trace_events_filter.c`](srctree/kernel/trace/trace_events_filter.c).
 
 use super::{
     bindings,
-    event::EventFile,
-    guard::EventMutexHeld,
+    guard::PreemptOff,
+    nofault,
+    symbols::{
+        self,
+        Style, //
+    },
+    task,
     text::TextBuf, //
 };
+use crate::{
+    alloc::{
+        AllocError,
+        Vec, //
+    },
+    field::TaskNumber,
+    limits::COMM_LEN,
+    program::filter::{
+        Function,
+        Surroundings, //
+    },
+    text::lex, //
+};
 use kernel::{
-    error::to_result,
+    cpu::nr_cpu_ids,
     prelude::*, //
 };
 
-/// A NUL-terminated text that the filter parser may write to.
-pub(crate) struct FilterText(TextBuf);
-
-/// What stands before the filter in a command.
-const IF: &[u8] = b"if ";
-
-impl FilterText {
-    /// Makes the text `if FILTER`.
-    pub(crate) fn new(filter: &[u8]) -> Result<Self> {
-        Ok(Self(TextBuf::joined(&[IF, filter, b"\0"])?))
+impl Surroundings for PreemptOff<'_> {
+    #[inline(always)]
+    fn cpu(&self) -> u32 {
+        PreemptOff::cpu(self)
     }
 
-    /// The text with its `if`.
-    pub(super) fn as_mut_ptr(&mut self) -> *mut c_char {
-        self.0.as_mut_ptr().cast()
+    #[inline(always)]
+    fn task(&self, which: TaskNumber) -> u64 {
+        task::number(which, self)
     }
 
-    /// Says whether the filter is one for the event of `file`; logs what is wrong with it.
-    pub(crate) fn check(&mut self, file: &EventFile, _held: &EventMutexHeld) -> Result {
-        let raw = file.as_ptr();
-        let mut filter = core::ptr::null_mut();
-        // SAFETY: the text has the length of `IF` at least, and ends in NUL.
-        let text = unsafe { self.as_mut_ptr().add(IF.len()) };
-        // SAFETY: the file is live, `event_mutex` held, and the text ours to change.
-        let ret = unsafe {
-            bindings::create_event_filter((*raw).tr, (*raw).event_call, text, true, &mut filter)
-        };
-        // SAFETY: made by the call above, also when it failed, or null; nobody else knows it.
-        unsafe { bindings::free_event_filter(filter) };
-        to_result(ret)
+    #[inline(always)]
+    fn comm(&self, out: &mut [u8; COMM_LEN]) {
+        task::comm(out, self);
     }
+
+    #[inline(always)]
+    fn test_string(
+        &self,
+        address: u64,
+        is_of_user: bool,
+        test: impl FnOnce(&[u8]) -> bool,
+    ) -> bool {
+        nofault::test_string(address, is_of_user, test)
+    }
+}
+
+/// The address and the size of a function of the kernel. Context: process, may sleep.
+///
+/// PARITY: C asks `kallsyms_lookup_name()`, which no module can. A name is what kprobes take as a place for a probe, so data
+/// and code that cannot be probed are not found.
+pub(crate) fn function(of: Function<'_>) -> Option<(u64, u64)> {
+    let address = match of {
+        Function::Address(address) => address,
+        Function::Name(name) => {
+            let name = TextBuf::terminated(name).ok()?;
+            // SAFETY: a string, which the call does not keep.
+            unsafe { bindings::hist_helper_function(name.as_c_str().as_char_ptr()) as u64 }
+        }
+    };
+    symbols::with_symbol(address, Style::Offset, |text| {
+        // NAME+OFFSET/SIZE, and the module behind a blank.
+        let symbol = text.split(|&byte| lex::is_space(byte)).next()?;
+        let mut numbers = symbol.rsplit(|&byte| matches!(byte, b'+' | b'/'));
+        let size = lex::number(numbers.next()?).ok()?;
+        let offset = lex::number(numbers.next()?).ok()?;
+        Some((address.checked_sub(offset)?, size))
+    })
+}
+
+/// The set of CPUs that a list names; `None` if it is no list. Context: process, may sleep.
+pub(crate) fn cpu_list(list: &[u8]) -> Result<Option<Vec<u64>>, AllocError> {
+    let text = TextBuf::terminated(list).map_err(|_| AllocError)?;
+    let mut set = Vec::new();
+    for _ in 0..nr_cpu_ids().div_ceil(u64::BITS) {
+        set.push(0)?;
+    }
+    // SAFETY: a string, and a set of as many bits as there can be CPUs, in whole words.
+    let ret =
+        unsafe { bindings::hist_helper_cpu_list(text.as_c_str().as_char_ptr(), set.as_mut_ptr()) };
+    Ok((ret == 0).then_some(set))
 }

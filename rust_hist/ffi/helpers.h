@@ -6,6 +6,7 @@
 #ifndef RUST_HIST_HELPERS_H
 #define RUST_HIST_HELPERS_H
 
+#include <linux/kprobes.h>
 #include <linux/poll.h>
 #include <trace.h>
 #include <trace_dynevent.h>
@@ -68,6 +69,19 @@ HIST_HELPER(bool hist_helper_pause(void),
 #ifdef CONFIG_CGROUPS
 HIST_HELPER(u64 hist_helper_current_cgroup(void), return cgroup_id(task_dfl_cgroup(current)));
 #endif
+/* Where kprobes would put a probe of that name, or NULL; no such probe is armed */
+#ifdef CONFIG_KPROBES
+HIST_HELPER(void *hist_helper_function(const char *name),
+		struct kprobe probe = { .symbol_name = name, .flags = KPROBE_FLAG_DISABLED };
+		if (register_kprobe(&probe))
+			return NULL;
+		unregister_kprobe(&probe);
+		return probe.addr);
+#else
+HIST_HELPER(void *hist_helper_function(const char *name), return NULL);
+#endif
+HIST_HELPER(int hist_helper_cpu_list(const char *list, u64 *set),
+		return bitmap_parselist(list, (unsigned long *)set, nr_cpu_ids));
 /* Inline in some configurations */
 HIST_HELPER(const char *hist_helper_syscall_name(int nr), return get_syscall_name(nr));
 HIST_HELPER(void hist_helper_poll_wakeup(void), hist_poll_wakeup());

@@ -10,13 +10,39 @@
 use super::bindings;
 use kernel::prelude::*;
 
+/// As much of a string as filters look at, with its NUL: `USTRING_BUF_SIZE`.
+const STRING_LEN: usize = 1024;
+
+/// What `test` says of the string at an address of the kernel, or of the current task if `is_of_user`: of its bytes with the
+/// NUL, which stands in place of the last one if the string is longer. False if it cannot be read.
+///
+/// C counterpart: `test_string()` and `test_ustring()` of
+/// [`kernel/trace/trace_events_filter.c`](srctree/kernel/trace/trace_events_filter.c), whose buffer all hits of a CPU share.
+#[cold]
+#[inline(never)]
+pub(super) fn test_string(
+    address: u64,
+    is_of_user: bool,
+    test: impl FnOnce(&[u8]) -> bool,
+) -> bool {
+    let mut room = [0; STRING_LEN];
+
+    match Remote(address).copy_from(is_of_user, &mut room) {
+        // The function for tasks does not count the NUL of an empty string.
+        Some(copied) => room.get(..copied.max(1)).is_some_and(test),
+        None => false,
+    }
+}
+
 /// An address in the kernel, or in the current task where that has addresses of its own.
 #[derive(Clone, Copy)]
 pub(super) struct Remote(u64);
 
 /// The bytes of a string that are looked at together.
+#[cfg(not(CONFIG_SYNTH_EVENTS))]
 const PIECE: usize = 64;
 
+#[cfg(not(CONFIG_SYNTH_EVENTS))]
 impl Remote {
     /// The address `at`, whatever it is.
     pub(super) fn new(at: u64) -> Self {
@@ -61,15 +87,28 @@ impl Remote {
         Some(max)
     }
 
-    /// Copies up to and including the NUL; returns how much, of which the last byte always is a NUL.
+    /// As [`Remote::copy_from`], from where such an address is.
     fn copy(self, to: &mut [u8]) -> Option<usize> {
+        self.copy_from(self.is_of_task(), to)
+    }
+
+    /// Whether the address is one of the current task, and none of the kernel.
+    fn is_of_task(self) -> bool {
+        // The kernel has the upper half wherever the two do not overlap.
+        cfg!(CONFIG_ARCH_HAS_NON_OVERLAPPING_ADDRESS_SPACE) && self.0 >> 63 == 0
+    }
+}
+
+impl Remote {
+    /// Copies up to and including the NUL; returns how much, of which the last byte always is a NUL.
+    fn copy_from(self, is_of_user: bool, to: &mut [u8]) -> Option<usize> {
         let (start, room) = (to.as_mut_ptr(), to.len());
         if room == 0 {
             return Some(0);
         }
         // CAST: a slice is never longer than `isize::MAX`.
         let room = room as isize;
-        let copy = match self.is_of_task() {
+        let copy = match is_of_user {
             true => bindings::strncpy_from_user_nofault,
             false => bindings::strncpy_from_kernel_nofault,
         };
@@ -81,12 +120,6 @@ impl Remote {
     fn as_ptr<T>(self) -> *const T {
         // CAST: both have 64 bits. Nobody dereferences it but the functions that may fault.
         self.0 as *const T
-    }
-
-    /// Whether the address is one of the current task, and none of the kernel.
-    fn is_of_task(self) -> bool {
-        // The kernel has the upper half wherever the two do not overlap.
-        cfg!(CONFIG_ARCH_HAS_NON_OVERLAPPING_ADDRESS_SPACE) && self.0 >> 63 == 0
     }
 }
 

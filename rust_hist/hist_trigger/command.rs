@@ -14,6 +14,7 @@
 pub(super) use super::log::Failure;
 
 use super::{
+    filter,
     helper::Helper,
     hold::{
         self,
@@ -45,7 +46,6 @@ use crate::{
             Prepared, //
         },
         event::EventFile,
-        filter::FilterText,
         guard::EventMutexHeld,
         text::TextBuf, //
     },
@@ -55,6 +55,7 @@ use crate::{
         Update, //
     },
     program::{
+        filter::Filter,
         ActionKind,
         Program,
         Purpose, //
@@ -144,15 +145,12 @@ impl<'a> Request<'a> {
         Ok((program, names))
     }
 
-    /// Checks the filter against the event.
-    fn filter(&self, program: &Program) -> core::result::Result<(), Failure> {
+    /// Compiles the filter for the event.
+    fn filter(&self, program: &Program) -> core::result::Result<Option<Filter>, Failure> {
         if let Some(refusal) = self.spec.refuse_filter() {
             return Err(self.log.refuse(&refusal));
         }
-        match program.filter(self.log.text) {
-            Some(text) => Ok(FilterText::new(text)?.check(self.file, self.held)?),
-            None => Ok(()),
-        }
+        filter::compile(program.filter(self.log.text), self.file, self.held)
     }
 
     /// The trigger on the event that is the same as `program`.
@@ -219,9 +217,9 @@ impl<'a> Request<'a> {
     }
 
     /// Compiles the text of a new trigger, its actions included, and checks it alone.
-    fn settle(&self) -> core::result::Result<(KBox<Program>, Names<'a>), Failure> {
+    fn settle(&self) -> core::result::Result<(KBox<Program>, Names<'a>, Option<Filter>), Failure> {
         let (mut program, mut names) = self.compile(Purpose::New)?;
-        self.filter(&program)?;
+        let filter = self.filter(&program)?;
         program
             .create_actions(&self.spec, &mut names)
             .map_err(|refusal| self.log.refuse(&refusal))?;
@@ -229,12 +227,12 @@ impl<'a> Request<'a> {
             // The first of them has it.
             return Err(self.log.refuse(&Snapshot::busy()));
         }
-        Ok((program, names))
+        Ok((program, names, filter))
     }
 
     /// Makes a trigger and puts it on its event.
     fn create(&self) -> core::result::Result<(), Failure> {
-        let (mut program, names) = self.settle()?;
+        let (mut program, names, filter) = self.settle()?;
         let namesake = self.check_namesake(&program, &names)?;
         if self.existing(&program).is_some() {
             return Err(self.log.refuse(&exists()));
@@ -248,7 +246,7 @@ impl<'a> Request<'a> {
         let warning = self.never_found(&program, names.tables());
         let signed = program.loses_sign();
         let like = program.like_parameter(self.log.text);
-        self.put(program, names, namesake)?;
+        self.put(program, names, filter, namesake)?;
         if let Some((at, word)) = like {
             self.log
                 .note(ErrKind::LikeParameter, word, at.saturating_add(1));
@@ -304,6 +302,7 @@ impl<'a> Request<'a> {
         &self,
         program: KBox<Program>,
         names: Names<'a>,
+        filter: Option<Filter>,
         namesake: Option<Attached<'a, HistTrigger>>,
     ) -> core::result::Result<(), Failure> {
         let held = self.held;
@@ -324,10 +323,7 @@ impl<'a> Request<'a> {
             found,
             held,
         )?;
-        let mut trigger = Prepared::new(self.command, data, self.file)?;
-        if let Some(filter) = program.filter(text) {
-            trigger.set_filter(&mut FilterText::new(filter)?, held)?;
-        }
+        let mut trigger = Prepared::new(self.command, data, filter, self.file)?;
         if program.starts_paused() {
             trigger.set_paused();
         }

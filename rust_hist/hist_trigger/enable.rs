@@ -10,6 +10,7 @@
 
 use super::{
     command::Failure,
+    filter,
     log::Log,
     HistTrigger, //
 };
@@ -34,7 +35,6 @@ use crate::{
             EventFile,
             Record, //
         },
-        filter::FilterText,
         guard::{
             EventMutexHeld,
             PreemptOff, //
@@ -73,6 +73,8 @@ pub(crate) struct EnableTrigger {
     effect: Effect,
     /// How often it still acts; [`ENABLE_UNLIMITED`] never changes.
     left: Atomic<u64>,
+    /// What follows `if`.
+    condition: Option<TextBuf>,
 }
 
 /// The effect of the command of this name: `enable_...` or `disable_...`.
@@ -188,10 +190,9 @@ pub(super) fn run(
                 .limit()
                 .map_err(errno)
                 .map_err(refuse(spec.count_at, c"The count is no number"))?;
-            let filter = spec
+            let condition = spec
                 .filter()
                 .map_err(errno)
-                .and_then(|filter| filter.map(FilterText::new).transpose())
                 .map_err(refuse(spec.rest_at, c"The filter has no `if`"))?;
             if existing.is_some() {
                 let why = c"This event has a trigger already that acts on that one";
@@ -205,12 +206,10 @@ pub(super) fn run(
                 target: pinned,
                 effect: effect_of(command.name()),
                 left: Atomic::new(left),
+                condition: condition.map(TextBuf::terminated).transpose()?,
             };
-            let mut trigger = Prepared::new(command, data, file)?;
-            if let Some(mut filter) = filter {
-                // The parser of filters says in the log itself what is wrong.
-                trigger.set_filter(&mut filter, held)?;
-            }
+            let filter = filter::compile(condition, file, held)?;
+            let trigger = Prepared::new(command, data, filter, file)?;
             put(trigger, target, held).map_err(refuse(0, c"The events cannot be enabled"))
         }
     }
@@ -283,15 +282,13 @@ impl Trigger for EnableTrigger {
     }
 
     fn print(trigger: &Attached<'_, Self>, out: &mut SeqWriter<'_>) -> fmt::Result {
-        trigger
-            .data()
-            .print(trigger.command().name(), trigger.filter_text(), out)
+        trigger.data().print(trigger.command().name(), out)
     }
 }
 
 impl EnableTrigger {
     /// The line of the `trigger` file.
-    fn print(&self, name: &CStr, filter: Option<&CStr>, out: &mut SeqWriter<'_>) -> fmt::Result {
+    fn print(&self, name: &CStr, out: &mut SeqWriter<'_>) -> fmt::Result {
         let (system, event) = self.target.names();
         for part in [name, c":", system, c":", event] {
             out.write_bytes(part.to_bytes())?;
@@ -302,9 +299,9 @@ impl EnableTrigger {
             // CAST: C prints it as a signed number.
             left => write!(out, ":count={}", left as i64)?,
         }
-        if let Some(filter) = filter {
+        if let Some(condition) = &self.condition {
             out.write_str(" if ")?;
-            out.write_bytes(filter.to_bytes())?;
+            out.write_bytes(condition.as_c_str().to_bytes())?;
         }
         out.write_str("\n")
     }

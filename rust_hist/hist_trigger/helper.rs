@@ -15,6 +15,7 @@
 //! Context: process, under `event_mutex`.
 
 use super::{
+    filter,
     hold::Hold,
     resolve::{
         Found, //
@@ -37,7 +38,6 @@ use crate::{
             Ready, //
         },
         event::EventFile,
-        filter::FilterText,
         guard::EventMutexHeld,
         text::TextBuf, //
     },
@@ -155,10 +155,8 @@ impl<'a> Helper<'a> {
         let table = Table::new(definition.clone())?;
         let mut data = HistTrigger::new(command, file, definition, table.clone(), found, held)?;
         data.helper = true;
-        let mut trigger = Prepared::new(command, data, file)?;
-        if let Some(filter) = filter {
-            trigger.set_filter(&mut FilterText::new(filter)?, held)?;
-        }
+        let filter = filter::compile(filter, file, held).map_err(|failure| failure.error)?;
+        let trigger = Prepared::new(command, data, filter, file)?;
         let mut hold = Hold::new(file.instance());
         hold.pin()?;
         Ok(Self {

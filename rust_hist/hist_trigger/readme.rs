@@ -80,6 +80,7 @@ const TEXT: &str = concat!(
 \t            common_uid        its user\n\
 \t            common_node       the memory node of the CPU\n\
 \t            hitcount          1\n\n\
+\t    A filter knows those of the task, too, and the node.\n\n\
 \t    Up to eight keys make one. Each key has an entry in the table, with\n\
 \t    the number of its hits and the sums of up to eight values. A sort\n\
 \t    field can end in '.ascending' or '.descending'. The table is as\n\

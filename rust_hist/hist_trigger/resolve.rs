@@ -292,15 +292,7 @@ fn with_event<R>(
 
 impl Resolver for Names<'_> {
     fn field(&self, name: &[u8]) -> Option<FieldDesc<'_>> {
-        let field = with_c_str(name, |name| self.file.field(name, self.held))?;
-
-        Some(FieldDesc {
-            type_name: field.type_text(),
-            offset: field.offset(),
-            size: field.size(),
-            signed: field.is_signed(),
-            kind: kind(field.class()),
-        })
+        field(self.file, name, self.held)
     }
 
     fn fields<'f>(&'f self, visit: &mut dyn FnMut(&'f [u8])) {
@@ -308,7 +300,7 @@ impl Resolver for Names<'_> {
     }
 
     fn has(&self, number: TaskNumber) -> bool {
-        number != TaskNumber::Cgroup || cfg!(CONFIG_CGROUPS)
+        has(number)
     }
 
     fn is_own(&self, system: &[u8], event: &[u8]) -> bool {
@@ -408,9 +400,32 @@ impl Resolver for Names<'_> {
     }
 }
 
+/// The field `name` of the event of `file`.
+pub(super) fn field<'a>(
+    file: &'a EventFile,
+    name: &[u8],
+    held: &'a EventMutexHeld,
+) -> Option<FieldDesc<'a>> {
+    let field = with_c_str(name, |name| file.field(name, held))?;
+
+    Some(FieldDesc {
+        type_name: field.type_text(),
+        offset: field.offset(),
+        size: field.size(),
+        signed: field.is_signed(),
+        kind: kind(field.class()),
+    })
+}
+
+/// Whether a hit can have this number of the task.
+pub(super) fn has(number: TaskNumber) -> bool {
+    number != TaskNumber::Cgroup || cfg!(CONFIG_CGROUPS)
+}
+
 fn kind(class: FieldClass) -> FieldKind {
     match class {
         FieldClass::Other => FieldKind::Other,
+        FieldClass::Cpumask => FieldKind::Cpumask,
         FieldClass::StaticString => FieldKind::StaticString,
         FieldClass::DynString => FieldKind::DynString,
         FieldClass::RelDynString => FieldKind::RelDynString,

@@ -192,7 +192,7 @@ impl<'h, 'c: 'h, C: Context<'c>> Hit<'h, 'c, C> {
 /// The place and the length of a string of the record, of which either may be beyond its end; `None` if it is no such
 /// string.
 #[inline(always)]
-fn place_of(op: Op, record: &[u8]) -> Option<(usize, usize)> {
+pub(super) fn place_of(op: Op, record: &[u8]) -> Option<(usize, usize)> {
     Some(match op {
         Op::StaticString { offset, len } => (index(offset), index(len)),
         Op::DynString { offset } => located(record, index(offset)),

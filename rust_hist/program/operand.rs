@@ -479,27 +479,10 @@ impl Operand {
         record: &[u8],
         cpu: impl Fn() -> u32,
     ) -> Option<u64> {
-        // CAST: tracing needs 32-bit pointers at least.
-        let at = self.at as usize;
-
-        // CAST: a signed number has the same bits.
-        Some(match source {
-            Source::U64 => u64_at(record, at),
-            Source::U32 => u32_at(record, at).into(),
-            Source::S32 => widen(u32_at(record, at) as i32),
-            Source::U16 => u16_at(record, at).into(),
-            Source::S16 => widen(u16_at(record, at) as i16),
-            Source::U8 => u8_at(record, at).into(),
-            Source::S8 => widen(u8_at(record, at) as i8),
-            Source::Const => self.add,
-            Source::Cpu => cpu().into(),
-            Source::Text
-            | Source::Timestamp
-            | Source::Ref
-            | Source::Saved
-            | Source::Steps
-            | Source::AnySteps => return None,
-        })
+        match source {
+            Source::Const => Some(self.add),
+            source => load(source, self.at, record, cpu),
+        }
     }
 
     /// Its value as a word of a string.
@@ -603,6 +586,37 @@ impl StepOp {
             other => other,
         }
     }
+}
+
+/// The number at `at`, if it is one of the record, or the CPU.
+#[inline(always)]
+pub(super) fn load(
+    source: Source,
+    at: u32,
+    record: &[u8],
+    cpu: impl Fn() -> u32,
+) -> Option<u64> {
+    // CAST: tracing needs 32-bit pointers at least.
+    let at = at as usize;
+
+    // CAST: a signed number has the same bits.
+    Some(match source {
+        Source::U64 => u64_at(record, at),
+        Source::U32 => u32_at(record, at).into(),
+        Source::S32 => widen(u32_at(record, at) as i32),
+        Source::U16 => u16_at(record, at).into(),
+        Source::S16 => widen(u16_at(record, at) as i16),
+        Source::U8 => u8_at(record, at).into(),
+        Source::S8 => widen(u8_at(record, at) as i8),
+        Source::Cpu => cpu().into(),
+        Source::Const
+        | Source::Text
+        | Source::Timestamp
+        | Source::Ref
+        | Source::Saved
+        | Source::Steps
+        | Source::AnySteps => return None,
+    })
 }
 
 /// Reference `n`; 0 if there is none.

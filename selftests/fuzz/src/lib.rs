@@ -16,6 +16,7 @@ mod schema_common;
 
 mod bytes;
 mod cells;
+mod filter;
 mod map;
 mod record;
 mod scenario;
@@ -32,7 +33,7 @@ pub struct Target {
 
 impl Target {
     /// All of them.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self {
             name: "trigger",
             run: trigger::run,
@@ -56,6 +57,10 @@ impl Target {
         Self {
             name: "cells",
             run: cells::run,
+        },
+        Self {
+            name: "filter",
+            run: filter::run,
         },
     ];
 

@@ -67,4 +67,4 @@ macro_rules! replays {
     };
 }
 
-replays!(trigger, scenario, synth, record, map, cells);
+replays!(trigger, scenario, synth, record, map, cells, filter);

@@ -1,0 +1,375 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The filter of a trigger: the conditions behind `if`, and what tells whether a record meets them.
+//!
+//! C counterpart: `struct event_filter`, `create_event_filter()` and `filter_match_preds()` of
+//! [`kernel/trace/trace_events_filter.c`](srctree/kernel/trace/trace_events_filter.c).
+//!
+//! A filter is a list of tests, each with the place of the next one for either result, which is always further on: a hit
+//! goes once through the list, without recursion. `program/filter/parse.rs` makes it of the text, with C's grammar, errors
+//! and carets; `program/filter/text.rs` compares strings.
+//!
+//! Beyond C, the numbers of the task (`common_tgid`, `common_cgroup`, `common_uid`, `common_node`) and its name
+//! (`common_comm`) can be asked for. A field of the event that has the name comes first.
+//!
+//! Context: compiling: process, may sleep. Testing: any, NMI included; never allocates, sleeps, locks or panics.
+
+mod parse;
+mod text;
+
+use crate::{
+    alloc::{
+        AllocError,
+        Vec, //
+    },
+    error::{
+        Errno,
+        FilterErr, //
+    },
+    field::{
+        FieldDesc,
+        TaskNumber, //
+    },
+    limits::COMM_LEN, //
+};
+
+use super::{
+    bytes::{
+        located,
+        text_word,
+        u64_at, //
+    },
+    exec::place_of,
+    operand::{
+        load,
+        Source, //
+    },
+    types::{
+        part,
+        Op, //
+    }, //
+};
+
+use self::text::How;
+
+/// The event whose records are filtered, and the kernel, as far as a filter's text can name things of either.
+///
+/// Context: process, may sleep.
+pub trait Subject {
+    /// Returns the field `name`, as [`Resolver::field`](super::Resolver::field) does.
+    fn field(&self, name: &[u8]) -> Option<FieldDesc<'_>>;
+
+    /// Returns whether a hit can have this number of the task.
+    fn has(&self, number: TaskNumber) -> bool;
+
+    /// Returns the address and the size in bytes of a function of the kernel; `None` if there is no such function.
+    fn function(&self, of: Function<'_>) -> Option<(u64, u64)>;
+
+    /// Returns the set of CPUs that a list such as `0-3,8` names, or `all`, as words whose lowest bit is the first CPU; `None`
+    /// if it is no such list.
+    ///
+    /// # Errors
+    ///
+    /// [`AllocError`] if there is no memory.
+    fn cpu_list(&self, list: &[u8]) -> Result<Option<Vec<u64>>, AllocError>;
+}
+
+/// How a filter names a function of the kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Function<'t> {
+    /// By its name.
+    Name(&'t [u8]),
+    /// By an address in it.
+    Address(u64),
+}
+
+/// What a test asks of the context of a hit. As cheap to copy as a few words.
+///
+/// Context: any, NMI included, with preemption off: an implementation takes no lock, does not sleep and does not allocate.
+pub trait Surroundings: Copy {
+    /// Returns the current CPU.
+    fn cpu(&self) -> u32;
+
+    /// Returns a number of the current task.
+    fn task(&self, which: TaskNumber) -> u64;
+
+    /// Writes the current task's name to `out`. A NUL ends a name that is shorter than `out`.
+    fn comm(&self, out: &mut [u8; COMM_LEN]);
+
+    /// Returns what `test` says of the string at this address of the kernel, or of the current task if `is_of_user`: its
+    /// bytes up to and including the NUL, of which there are at most 1024. False if the string cannot be read.
+    fn test_string(&self, address: u64, is_of_user: bool, test: impl FnOnce(&[u8]) -> bool)
+        -> bool;
+}
+
+/// A compiled filter.
+#[derive(Debug)]
+pub struct Filter {
+    steps: Vec<Step>,
+    texts: Vec<Text>,
+    /// The bytes of the patterns.
+    patterns: Vec<u8>,
+    /// The words of the sets of CPUs.
+    cpus: Vec<u64>,
+}
+
+/// A test, and where to go on if it is false and if it is true: a later step, [`ACCEPT`] or [`REFUSE`].
+#[derive(Clone, Copy, Debug)]
+struct Step {
+    test: Test,
+    next: [u16; 2],
+}
+
+const ACCEPT: u16 = u16::MAX;
+const REFUSE: u16 = ACCEPT - 1;
+
+/// A range of [`Filter::patterns`] or [`Filter::cpus`]: the first item, and how many there are.
+type Part = (u16, u16);
+
+/// A condition on a record. Offsets are bytes in it.
+#[derive(Clone, Copy, Debug)]
+enum Test {
+    Never,
+    /// The number is not below the first one, and not above it by more than the second one.
+    Range(Number, u64, u64),
+    /// The number has one of these bits.
+    Bits(Number, u64),
+    /// The number is a CPU of the set.
+    Cpu(Number, Part),
+    /// Of the eight bytes at the offset, those of the second word, a mask, are the first one.
+    Word(u32, u64, u64),
+    /// As [`Test::Word`], of a string whose place and length the word at the offset has; zeros stand for the bytes that it does
+    /// not have.
+    LocatedWord(u32, u64, u64),
+    /// One of [`Filter::texts`].
+    Text(u16),
+    /// The set of CPUs whose place the word at the offset has is this one.
+    SameCpus(u32, Part),
+    /// It has a CPU in common with this one.
+    AnyCpu(u32, Part),
+}
+
+/// Where a number comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Number {
+    /// The record at this offset, or the CPU.
+    Of(Source, u32),
+    Task(TaskNumber),
+}
+
+/// A comparison of a string.
+#[derive(Clone, Copy, Debug)]
+struct Text {
+    string: Str,
+    how: How,
+    pattern: Part,
+    /// Whether it is true if the string does not match. A string that cannot be read is neither.
+    is_not: bool,
+}
+
+/// A string.
+#[derive(Clone, Copy, Debug)]
+enum Str {
+    /// In the record.
+    In(Op),
+    /// At the address that the record has at this offset: of the kernel, or of the task.
+    At { offset: u32, is_of_user: bool },
+    /// All bytes that the kernel has for the name of the task.
+    Comm,
+    /// The name of the task with one NUL.
+    CommonComm,
+}
+
+/// Why a filter is refused: an errno for the writer, and an entry of `error_log`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FilterRefusal {
+    /// The errno.
+    pub errno: Errno,
+    /// The message.
+    pub kind: FilterErr,
+    /// Column of the caret in the text of the filter.
+    pub at: usize,
+}
+
+impl From<AllocError> for FilterRefusal {
+    fn from(_: AllocError) -> Self {
+        Self {
+            errno: Errno::Enomem,
+            kind: FilterErr::Errno,
+            at: 0,
+        }
+    }
+}
+
+impl Filter {
+    /// Compiles the text behind `if`.
+    ///
+    /// Context: process, may sleep.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with the text, and where.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use rust_hist::{
+    ///     alloc::{AllocError, Vec},
+    ///     error::FilterErr,
+    ///     field::{FieldDesc, TaskNumber},
+    ///     program::filter::{Filter, Function, Subject},
+    /// };
+    ///
+    /// struct NoEvent;
+    ///
+    /// impl Subject for NoEvent {
+    ///     fn field(&self, _name: &[u8]) -> Option<FieldDesc<'_>> {
+    ///         None
+    ///     }
+    ///     fn has(&self, _number: TaskNumber) -> bool {
+    ///         true
+    ///     }
+    ///     fn function(&self, _of: Function<'_>) -> Option<(u64, u64)> {
+    ///         None
+    ///     }
+    ///     fn cpu_list(&self, _list: &[u8]) -> Result<Option<Vec<u64>>, AllocError> {
+    ///         Ok(None)
+    ///     }
+    /// }
+    ///
+    /// assert!(Filter::compile(b"common_tgid == 17", &NoEvent).is_ok());
+    /// let refusal = Filter::compile(b"latency > 17", &NoEvent).unwrap_err();
+    /// assert_eq!(refusal.kind, FilterErr::FieldNotFound);
+    /// ```
+    pub fn compile(text: &[u8], subject: &impl Subject) -> Result<Self, FilterRefusal> {
+        parse::compile(text, subject)
+    }
+
+    /// Returns whether the record meets the conditions.
+    ///
+    /// Context: any, NMI included, with preemption off.
+    #[inline]
+    pub fn accepts(&self, around: impl Surroundings, record: &[u8]) -> bool {
+        let mut at = 0;
+
+        // Each step leads further on.
+        while let Some(step) = self.steps.get(usize::from(at)) {
+            let [if_false, if_true] = step.next;
+
+            at = match self.holds(&step.test, around, record) {
+                true => if_true,
+                false => if_false,
+            };
+        }
+        at == ACCEPT
+    }
+
+    #[inline(always)]
+    fn holds(&self, test: &Test, around: impl Surroundings, record: &[u8]) -> bool {
+        let load = |number: Number| match number {
+            Number::Of(source, at) => load(source, at, record, || around.cpu()).unwrap_or(0),
+            Number::Task(which) => around.task(which),
+        };
+
+        match *test {
+            Test::Never => false,
+            Test::Range(number, first, span) => load(number).wrapping_sub(first) <= span,
+            Test::Bits(number, bits) => load(number) & bits != 0,
+            Test::Cpu(number, set) => has_cpu(self.set(set), load(number)),
+            Test::Word(at, word, mask) => (text_word(record, at) ^ word) & mask == 0,
+            Test::LocatedWord(at, word, mask) => (first_word(record, at) ^ word) & mask == 0,
+            Test::Text(n) => self
+                .texts
+                .get(usize::from(n))
+                .is_some_and(|text| self.text_holds(text, around, record)),
+            Test::SameCpus(at, set) => {
+                words_of(record, at, self.set(set)).all(|(word, wanted)| word == wanted)
+            }
+            Test::AnyCpu(at, set) => {
+                words_of(record, at, self.set(set)).any(|(word, wanted)| word & wanted != 0)
+            }
+        }
+    }
+
+    fn set(&self, set: Part) -> &[u64] {
+        part(&self.cpus, set.0, set.1)
+    }
+
+    #[inline(never)]
+    fn text_holds(&self, text: &Text, around: impl Surroundings, record: &[u8]) -> bool {
+        let pattern = part(&self.patterns, text.pattern.0, text.pattern.1);
+        let test = |string: &[u8]| text.how.matches(string, pattern) != text.is_not;
+        let mut comm = [0; COMM_LEN];
+
+        match text.string {
+            Str::In(op) => test(string_of(op, record)),
+            Str::At { offset, is_of_user } => {
+                // CAST: tracing needs 32-bit pointers at least.
+                around.test_string(u64_at(record, offset as usize), is_of_user, test)
+            }
+            Str::Comm => {
+                around.comm(&mut comm);
+                test(&comm)
+            }
+            Str::CommonComm => {
+                around.comm(&mut comm);
+                test(text::with_nul(&comm))
+            }
+        }
+    }
+}
+
+/// Whether the set has the CPU of this number, of which C takes 32 bits.
+fn has_cpu(set: &[u64], number: u64) -> bool {
+    // CAST: see there.
+    let cpu = number as u32;
+    // CAST: tracing needs 32-bit pointers at least.
+    let word = set.get((cpu / u64::BITS) as usize);
+
+    word.is_some_and(|word| word >> (cpu % u64::BITS) & 1 != 0)
+}
+
+/// The first eight bytes of a string whose place and length the word at `at` has.
+#[inline(always)]
+fn first_word(record: &[u8], at: u32) -> u64 {
+    // CAST: tracing needs 32-bit pointers at least.
+    let (from, len) = located(record, at as usize);
+
+    // CAST: a number of 16 bits.
+    text_word(record, from as u32) & low_bytes(len)
+}
+
+/// A mask of the first `len` bytes in memory; of all if there are not more.
+#[inline(always)]
+fn low_bytes(len: usize) -> u64 {
+    match len {
+        // OVERFLOW: at most 7 times 8.
+        0..8 => u64::from_le((1u64 << (len * 8)) - 1),
+        _ => u64::MAX,
+    }
+}
+
+/// The bytes of a string of the record, as many as are inside.
+fn string_of(op: Op, record: &[u8]) -> &[u8] {
+    let (at, len) = place_of(op, record).unwrap_or((0, 0));
+    let from = record.get(at..).unwrap_or(&[]);
+
+    from.get(..len).unwrap_or(from)
+}
+
+/// The words of the set of CPUs whose place the word at `at` has, beside those of `set`, which is as long as the kernel's
+/// sets are. What is not inside is 0.
+fn words_of<'a>(
+    record: &'a [u8],
+    at: u32,
+    set: &'a [u64],
+) -> impl Iterator<Item = (u64, u64)> + 'a {
+    // CAST: tracing needs 32-bit pointers at least.
+    let (from, _) = located(record, at as usize);
+
+    set.iter().enumerate().map(move |(i, &wanted)| {
+        let at = from.saturating_add(i.saturating_mul(size_of::<u64>()));
+
+        (u64_at(record, at), wanted)
+    })
+}

@@ -1,0 +1,808 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Text to filter.
+//!
+//! C counterpart: `calc_stack()`, `predicate_parse()` and `parse_pred()` of
+//! [`kernel/trace/trace_events_filter.c`](srctree/kernel/trace/trace_events_filter.c). The grammar:
+//!
+//! ```text
+//! filter    := and { "||" and }        and := not { "&&" not }        not := { "!" } ( "(" filter ")" | condition )
+//! condition := field [ ".ustring" ] [ ".function" ] operator operand
+//! operator  := "~" | "!=" | "==" | "<=" | "<" | ">=" | ">" | "&"
+//! operand   := number | "'" string "'" | '"' string '"' | "CPUS{" list "}" | function
+//! ```
+//!
+//! The whole text is split into tokens first, so no nesting of parentheses makes a stack deeper.
+//!
+//! Context: process, may sleep.
+
+use crate::{
+    alloc::{
+        AllocError,
+        Vec, //
+    },
+    error::{
+        Errno,
+        FilterErr, //
+    },
+    field::{
+        FieldDesc,
+        FieldKind,
+        TaskNumber, //
+    },
+    text::lex::{
+        is_space,
+        number, //
+    }, //
+};
+
+use super::{
+    has_cpu,
+    low_bytes,
+    text::How,
+    Filter,
+    FilterRefusal,
+    Function,
+    Number,
+    Op,
+    Part,
+    Source,
+    Step,
+    Str,
+    Subject,
+    Test,
+    Text,
+    ACCEPT,
+    REFUSE, //
+};
+
+/// C's room for a number, with its NUL.
+const NUMBER_ROOM: usize = 24;
+/// C's room for a string, with its NUL.
+const STRING_ROOM: usize = 256;
+
+/// A part of a filter; `is_not` if an odd number of `!` is before it, or before what it closes.
+#[derive(Clone, Copy)]
+enum Token {
+    Open,
+    /// The end of what an `Open` began.
+    Close {
+        is_not: bool,
+    },
+    And,
+    Or,
+    Test {
+        test: Test,
+        is_not: bool,
+    },
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Operator {
+    Glob,
+    Ne,
+    Eq,
+    Le,
+    Lt,
+    Ge,
+    Gt,
+    Bits,
+}
+
+/// Those of two bytes come before those that are their beginning.
+const OPERATORS: [(&[u8], Operator); 8] = [
+    (b"~", Operator::Glob),
+    (b"!=", Operator::Ne),
+    (b"==", Operator::Eq),
+    (b"<=", Operator::Le),
+    (b"<", Operator::Lt),
+    (b">=", Operator::Ge),
+    (b">", Operator::Gt),
+    (b"&", Operator::Bits),
+];
+
+/// What a condition looks at.
+struct Field {
+    /// Its place and representation.
+    number: Number,
+    at: u32,
+    size: u32,
+    signed: bool,
+    kind: FieldKind,
+    /// Whether it is `common_comm`.
+    is_common: bool,
+}
+
+/// A test and whether it is to be false.
+type Condition = (Test, bool);
+
+type Result<T, E = FilterRefusal> = core::result::Result<T, E>;
+
+struct Parser<'t, S> {
+    text: &'t [u8],
+    at: usize,
+    subject: &'t S,
+    tokens: Vec<Token>,
+    /// The filter, without its steps.
+    filter: Filter,
+}
+
+/// See [`Filter::compile`].
+pub(super) fn compile(text: &[u8], subject: &impl Subject) -> Result<Filter> {
+    check_pairs(text)?;
+    let mut parser = Parser {
+        text,
+        at: 0,
+        subject,
+        tokens: Vec::new(),
+        filter: Filter {
+            steps: Vec::new(),
+            texts: Vec::new(),
+            patterns: Vec::new(),
+            cpus: Vec::new(),
+        },
+    };
+
+    parser.split()?;
+    Ok(parser.finish()?)
+}
+
+/// A refusal with a caret.
+fn refuse<T>(errno: Errno, kind: FilterErr, at: usize) -> Result<T> {
+    Err(FilterRefusal { errno, kind, at })
+}
+
+/// A refusal of which C says no more.
+fn refuse_plainly<T>(errno: Errno) -> Result<T> {
+    refuse(errno, FilterErr::Errno, 0)
+}
+
+/// Refuses what has a quote or a parenthesis without the other one, or no condition at all.
+fn check_pairs(text: &[u8]) -> Result<()> {
+    let mut quote = None;
+    let mut last_quote = 0;
+    let mut depth = 0usize;
+    let mut is_empty = true;
+
+    for (at, &byte) in text.iter().enumerate() {
+        match (quote, byte) {
+            (Some(end), byte) => {
+                if end == byte {
+                    quote = None;
+                }
+                continue;
+            }
+            (None, b'\'' | b'"') => (quote, last_quote) = (Some(byte), at),
+            (None, b'(') => {
+                depth = depth.saturating_add(1);
+                continue;
+            }
+            (None, b')') => match depth.checked_sub(1) {
+                Some(less) => {
+                    depth = less;
+                    continue;
+                }
+                None => return refuse(Errno::Eperm, FilterErr::TooManyClose, at),
+            },
+            (None, b'|' | b'&') if text.get(at.saturating_add(1)) == Some(&byte) => continue,
+            (None, byte) if is_space(byte) => continue,
+            (None, _) => (),
+        }
+        is_empty = false;
+    }
+    if quote.is_some() {
+        return refuse(Errno::Esrch, FilterErr::MissingQuote, last_quote);
+    }
+    if depth != 0 {
+        return refuse(Errno::Enoent, FilterErr::TooManyOpen, last_open(text));
+    }
+    if is_empty {
+        return refuse_plainly(Errno::Einval);
+    }
+    Ok(())
+}
+
+/// The place of the last parenthesis that nothing closes.
+fn last_open(text: &[u8]) -> usize {
+    let mut quote = None;
+    let mut closed = 0usize;
+
+    for (at, &byte) in text.iter().enumerate().rev() {
+        match (quote, byte) {
+            (Some(end), byte) if end == byte => quote = None,
+            (Some(_), _) => (),
+            (None, b'\'' | b'"') => quote = Some(byte),
+            (None, b')') => closed = closed.saturating_add(1),
+            (None, b'(') => match closed.checked_sub(1) {
+                Some(less) => closed = less,
+                None => return at,
+            },
+            (None, _) => (),
+        }
+    }
+    0
+}
+
+/// Whether a byte may be in the name of a field or in a number, to the kernel's `isalnum()`, which takes bytes for Latin-1.
+fn is_alnum(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte >= 0xc0 && !matches!(byte, 0xd7 | 0xf7)
+}
+
+impl<S: Subject> Parser<'_, S> {
+    fn rest(&self) -> &[u8] {
+        self.text.get(self.at..).unwrap_or(&[])
+    }
+
+    /// Takes `word` if it comes next.
+    fn take(&mut self, word: &[u8]) -> bool {
+        let is_next = self.rest().starts_with(word);
+
+        if is_next {
+            self.at = self.at.saturating_add(word.len());
+        }
+        is_next
+    }
+
+    /// Takes all that `is` says.
+    fn take_while(&mut self, is: impl Fn(u8) -> bool) {
+        let len = self.rest().iter().take_while(|&&byte| is(byte)).count();
+
+        self.at = self.at.saturating_add(len);
+    }
+
+    /// The text from `from` to here.
+    fn since(&self, from: usize) -> &[u8] {
+        self.text.get(from..self.at).unwrap_or(&[])
+    }
+
+    /// A refusal of a condition: C counts from behind its first byte.
+    fn refuse<T>(&self, kind: FilterErr) -> Result<T> {
+        refuse(Errno::Einval, kind, self.at.saturating_add(1))
+    }
+
+    /// Splits the text into tokens.
+    fn split(&mut self) -> Result<()> {
+        let mut is_not = false;
+        let mut opened = Vec::new();
+
+        loop {
+            self.take_while(is_space);
+            match self.rest() {
+                [] => break,
+                [b'(', ..] => {
+                    opened.push(is_not)?;
+                    self.tokens.push(Token::Open)?;
+                }
+                [b'!', b'=' | b'~', ..] => return refuse_plainly(Errno::Eperm),
+                [b'!', ..] => {
+                    self.at = self.at.saturating_add(1);
+                    is_not = !is_not;
+                    continue;
+                }
+                _ => {
+                    let (test, is_other) = self.condition()?;
+                    let is_not = is_not != is_other;
+
+                    self.tokens.push(Token::Test { test, is_not })?;
+                    if !self.operator_behind(&mut opened)? {
+                        break;
+                    }
+                    self.at = self.at.saturating_add(1);
+                }
+            }
+            self.at = self.at.saturating_add(1);
+            is_not = false;
+        }
+        if self
+            .tokens
+            .iter()
+            .all(|token| !matches!(token, Token::Test { .. }))
+        {
+            return refuse(Errno::Einval, FilterErr::NoFilter, self.text.len());
+        }
+        Ok(())
+    }
+
+    /// Takes what closes behind a condition. The operator behind that comes next, unless the text ends, which is `false`.
+    fn operator_behind(&mut self, opened: &mut Vec<bool>) -> Result<bool> {
+        loop {
+            self.take_while(is_space);
+            match self.rest() {
+                [] => return Ok(false),
+                [b')', ..] if !opened.is_empty() => {
+                    let is_not = opened.last().is_some_and(|&is_not| is_not);
+
+                    opened.truncate(opened.len().saturating_sub(1));
+                    self.tokens.push(Token::Close { is_not })?;
+                    self.at = self.at.saturating_add(1);
+                }
+                [b'&', b'&', ..] => {
+                    self.tokens.push(Token::And)?;
+                    return Ok(true);
+                }
+                [b'|', b'|', ..] => {
+                    self.tokens.push(Token::Or)?;
+                    return Ok(true);
+                }
+                _ => return refuse(Errno::Eperm, FilterErr::TooManyPreds, self.at),
+            }
+        }
+    }
+
+    /// Finds for each test where to go on.
+    fn finish(mut self) -> Result<Filter> {
+        // An operator may be the last of all.
+        if let [before @ .., last @ (Token::And | Token::Or)] = &*self.tokens {
+            // PARITY: C has no place to go on to then, and warns.
+            if matches!(last, Token::And) && has_outer_or(before) {
+                return refuse_plainly(Errno::Einval);
+            }
+            self.tokens.truncate(before.len());
+        }
+        // The number of the test that is the next one from each token on.
+        let mut n = 0u16;
+
+        for (at, token) in self.tokens.iter().enumerate() {
+            let Token::Test { test, is_not } = *token else {
+                continue;
+            };
+            let rest = self.tokens.get(at.saturating_add(1)..).unwrap_or(&[]);
+
+            n = n.checked_add(1).filter(|&n| n < REFUSE).ok_or(AllocError)?;
+            self.filter.steps.push(Step {
+                test,
+                next: [follower(rest, is_not, n), follower(rest, !is_not, n)],
+            })?;
+        }
+        Ok(self.filter)
+    }
+
+    /// Parses a condition.
+    fn condition(&mut self) -> Result<Condition> {
+        let start = self.at;
+
+        self.take_while(|byte| is_alnum(byte) || byte == b'_');
+        if self.at == start {
+            return refuse_plainly(Errno::Eperm);
+        }
+        let Some(field) = self.field(self.since(start)) else {
+            return self.refuse(FilterErr::FieldNotFound);
+        };
+        let is_of_user = self.take(b".ustring");
+        let is_function = self.take(b".function");
+
+        self.take_while(is_space);
+        let found = OPERATORS
+            .iter()
+            .find(|(text, _)| self.rest().starts_with(text));
+        let Some(&(text, operator)) = found else {
+            return self.refuse(FilterErr::InvalidOp);
+        };
+        self.at = self.at.saturating_add(text.len());
+        self.take_while(is_space);
+        match self.rest() {
+            _ if is_function => self.function(&field, operator),
+            [b'C', b'P', b'U', b'S', ..] => self.cpus(&field, operator),
+            [b'\'' | b'"', ..] => self.string(&field, operator, is_of_user),
+            [b'-' | b'0'..=b'9', ..] => self.number(&field, operator),
+            _ => self.refuse(FilterErr::InvalidValue),
+        }
+    }
+
+    /// The field `name` of the event, or what there is for every event.
+    fn field(&self, name: &[u8]) -> Option<Field> {
+        if let Some(field) = self.subject.field(name) {
+            return Some(Field::of(&field));
+        }
+        let special = Field {
+            number: Number::Of(Source::U64, 0),
+            at: 0,
+            size: 8,
+            signed: false,
+            kind: FieldKind::Other,
+            is_common: true,
+        };
+        let is_named = |number: &TaskNumber| number.name().as_bytes() == name;
+
+        match TaskNumber::ALL.into_iter().find(is_named) {
+            Some(number) => self.subject.has(number).then_some(Field {
+                number: Number::Task(number),
+                ..special
+            }),
+            None => (name == b"common_comm").then_some(Field {
+                kind: FieldKind::Comm,
+                ..special
+            }),
+        }
+    }
+
+    /// Parses the operand of a field that is an address of code.
+    fn function(&mut self, field: &Field, operator: Operator) -> Result<Condition> {
+        let start = self.at;
+
+        if field.size != 8 {
+            return self.refuse(FilterErr::IllegalFieldOp);
+        }
+        if !matches!(operator, Operator::Eq | Operator::Ne) {
+            return self.refuse(FilterErr::InvalidOp);
+        }
+        let function = match self.rest() {
+            [b'0'..=b'9', ..] => {
+                self.take_while(is_alnum);
+                let text = self.since(start);
+                if text.len() >= NUMBER_ROOM {
+                    return self.refuse(FilterErr::OperandTooLong);
+                }
+                match number(text) {
+                    Ok(address) => Function::Address(address),
+                    Err(_) => return self.refuse(FilterErr::InvalidValue),
+                }
+            }
+            _ => {
+                self.take_while(|byte| !is_space(byte));
+                Function::Name(self.since(start))
+            }
+        };
+        let Some((first, size)) = self.subject.function(function) else {
+            return self.refuse(FilterErr::NoFunction);
+        };
+        let test = match size.checked_sub(1) {
+            Some(span) => field.range(first, span),
+            None => Test::Never,
+        };
+
+        Ok((test, operator == Operator::Ne))
+    }
+
+    /// Parses a list of CPUs.
+    fn cpus(&mut self, field: &Field, operator: Operator) -> Result<Condition> {
+        if !matches!(
+            field.kind,
+            FieldKind::Cpumask | FieldKind::Cpu | FieldKind::Other
+        ) || !matches!(operator, Operator::Eq | Operator::Ne | Operator::Bits)
+        {
+            return self.refuse(FilterErr::IllegalFieldOp);
+        }
+        self.at = self.at.saturating_add(b"CPUS".len());
+        let is_open = self.rest().first() == Some(&b'{');
+
+        self.at = self.at.saturating_add(1);
+        if !is_open {
+            return self.refuse(FilterErr::MissingBraceOpen);
+        }
+        let start = self.at;
+
+        self.take_while(|byte| byte != b'}');
+        if self.rest().is_empty() {
+            return self.refuse(FilterErr::MissingBraceClose);
+        }
+        let list = self.since(start);
+        let set = match list {
+            [] => None,
+            list => self.subject.cpu_list(list)?,
+        };
+        let Some(set) = set else {
+            return self.refuse(FilterErr::InvalidCpulist);
+        };
+
+        self.at = self.at.saturating_add(1);
+        Ok(self.cpus_of(field, operator, &set)?)
+    }
+
+    /// The test of a field for a set of CPUs.
+    fn cpus_of(
+        &mut self,
+        field: &Field,
+        operator: Operator,
+        set: &[u64],
+    ) -> Result<Condition, AllocError> {
+        let is_ne = operator == Operator::Ne;
+        let is_one = set.iter().map(|word| word.count_ones()).sum::<u32>() == 1;
+
+        Ok(match (field.kind, operator) {
+            (FieldKind::Cpumask, Operator::Bits) => {
+                (Test::AnyCpu(field.at, self.keep_cpus(set)?), false)
+            }
+            (FieldKind::Cpumask, _) => (Test::SameCpus(field.at, self.keep_cpus(set)?), is_ne),
+            _ if !field.is_number() => (Test::Never, false),
+            // One CPU is a number.
+            _ if is_one => {
+                let cpu = (0..).find(|&cpu| has_cpu(set, cpu)).unwrap_or(0);
+
+                (field.compare(Operator::Eq, cpu), is_ne)
+            }
+            // A number never is a set of several.
+            (_, Operator::Eq) => (Test::Never, false),
+            (_, Operator::Ne) => {
+                let all = self.subject.cpu_list(b"all")?.unwrap_or_default();
+
+                (Test::Cpu(field.unsigned(), self.keep_cpus(&all)?), false)
+            }
+            _ => (Test::Cpu(field.unsigned(), self.keep_cpus(set)?), false),
+        })
+    }
+
+    fn keep_cpus(&mut self, set: &[u64]) -> Result<Part, AllocError> {
+        let start = self.filter.cpus.len();
+
+        self.filter.cpus.extend_from_slice(set)?;
+        part_of(start, set.len())
+    }
+
+    /// Parses a string in quotes.
+    fn string(&mut self, field: &Field, operator: Operator, is_of_user: bool) -> Result<Condition> {
+        if !matches!(operator, Operator::Eq | Operator::Ne | Operator::Glob) {
+            return self.refuse(FilterErr::IllegalFieldOp);
+        }
+        let Some(string) = field.string(is_of_user) else {
+            return self.refuse(FilterErr::ExpectDigit);
+        };
+        let quote = self.rest().first().copied().unwrap_or(0);
+        let start = self.at.saturating_add(1);
+
+        self.at = start;
+        self.take_while(|byte| byte != quote);
+        if self.rest().is_empty() {
+            return self.refuse(FilterErr::MissingQuote);
+        }
+        let operand = self.text.get(start..self.at).unwrap_or(&[]);
+        if operand.len() >= STRING_ROOM {
+            return self.refuse(FilterErr::OperandTooLong);
+        }
+        self.at = self.at.saturating_add(1);
+        let (how, is_not, pattern) = match operator {
+            Operator::Glob => How::of_glob(operand),
+            _ => (How::Full, operator == Operator::Ne, operand),
+        };
+
+        if let Some(test) = word_test(string, how, pattern) {
+            return Ok((test, is_not));
+        }
+        let first = self.filter.patterns.len();
+        let n = u16::try_from(self.filter.texts.len()).map_err(|_| AllocError)?;
+
+        self.filter.patterns.extend_from_slice(pattern)?;
+        self.filter.texts.push(Text {
+            string,
+            how,
+            pattern: part_of(first, pattern.len())?,
+            is_not,
+        })?;
+        Ok((Test::Text(n), false))
+    }
+
+    /// Parses a number.
+    fn number(&mut self, field: &Field, operator: Operator) -> Result<Condition> {
+        let start = self.at;
+
+        if field.string(false).is_some() {
+            return self.refuse(FilterErr::ExpectString);
+        }
+        if operator == Operator::Glob {
+            return self.refuse(FilterErr::IllegalFieldOp);
+        }
+        let is_negative = self.take(b"-");
+        let digits = self.at;
+
+        self.take_while(is_alnum);
+        if self.since(start).len() >= NUMBER_ROOM {
+            return self.refuse(FilterErr::OperandTooLong);
+        }
+        let value = number(self.since(digits)).ok().and_then(|value| {
+            // CAST: the bits of the signed number.
+            match (field.signed, is_negative) {
+                (false, is_negative) => (!is_negative).then_some(value),
+                (true, false) => i64::try_from(value).ok().map(|value| value as u64),
+                (true, true) => 0i64.checked_sub_unsigned(value).map(|value| value as u64),
+            }
+        });
+        let Some(value) = value else {
+            return refuse(
+                Errno::Einval,
+                FilterErr::IllegalIntval,
+                start.saturating_add(1),
+            );
+        };
+
+        Ok(field.condition(operator, value))
+    }
+}
+
+impl Field {
+    fn of(field: &FieldDesc<'_>) -> Self {
+        let source = match (field.kind, field.size, field.signed) {
+            (FieldKind::Cpu, ..) => Source::Cpu,
+            (_, 4, false) => Source::U32,
+            (_, 4, true) => Source::S32,
+            (_, 2, false) => Source::U16,
+            (_, 2, true) => Source::S16,
+            (_, 1, false) => Source::U8,
+            (_, 1, true) => Source::S8,
+            _ => Source::U64,
+        };
+
+        Self {
+            number: Number::Of(source, field.offset),
+            at: field.offset,
+            size: field.size,
+            signed: field.signed,
+            kind: field.kind,
+            is_common: false,
+        }
+    }
+
+    /// The string that it is, if it is one; where it is an address, of the task if `is_of_user`.
+    fn string(&self, is_of_user: bool) -> Option<Str> {
+        let offset = self.at;
+
+        Some(match self.kind {
+            FieldKind::StaticString => Str::In(Op::StaticString {
+                offset,
+                len: self.size,
+            }),
+            FieldKind::DynString => Str::In(Op::DynString { offset }),
+            FieldKind::RelDynString => Str::In(Op::RelDynString { offset }),
+            FieldKind::PtrString => Str::At { offset, is_of_user },
+            FieldKind::Comm if self.is_common => Str::CommonComm,
+            FieldKind::Comm => Str::Comm,
+            _ => return None,
+        })
+    }
+
+    /// Whether C has a function that compares it as a number.
+    fn is_number(&self) -> bool {
+        self.kind == FieldKind::Cpu || matches!(self.size, 1 | 2 | 4 | 8)
+    }
+
+    /// The number without its sign, as C takes that of a CPU.
+    fn unsigned(&self) -> Number {
+        match self.number {
+            Number::Of(Source::S32, at) => Number::Of(Source::U32, at),
+            Number::Of(Source::S16, at) => Number::Of(Source::U16, at),
+            Number::Of(Source::S8, at) => Number::Of(Source::U8, at),
+            number => number,
+        }
+    }
+
+    fn range(&self, first: u64, span: u64) -> Test {
+        Test::Range(self.number, first, span)
+    }
+
+    /// The value as a number of this size and sign, and the least and the greatest one of those.
+    fn limits(&self, value: u64) -> (u64, u64, u64) {
+        // C has the number of a CPU as an `int`.
+        let (size, signed) = match self.kind {
+            FieldKind::Cpu => (4, true),
+            _ => (self.size, self.signed),
+        };
+        // OVERFLOW: at most 56; CAST: keep the bits.
+        let shift = 64 - 8 * size.clamp(1, 8);
+        let cut = |value: u64| match signed {
+            true => (((value << shift) as i64) >> shift) as u64,
+            false => (value << shift) >> shift,
+        };
+
+        match signed {
+            true => (
+                cut(value),
+                ((i64::MIN >> shift) as u64),
+                ((i64::MAX >> shift) as u64),
+            ),
+            false => (cut(value), 0, u64::MAX >> shift),
+        }
+    }
+
+    /// The test for `operator`, which is one that [`Field::condition`] negates nothing for.
+    fn compare(&self, operator: Operator, value: u64) -> Test {
+        let (value, least, most) = self.limits(value);
+
+        match operator {
+            _ if !self.is_number() => Test::Never,
+            Operator::Le => self.range(least, value.wrapping_sub(least)),
+            Operator::Ge => self.range(value, most.wrapping_sub(value)),
+            Operator::Bits if self.kind == FieldKind::Cpu => Test::Never,
+            Operator::Bits => Test::Bits(self.number, value),
+            _ => self.range(value, 0),
+        }
+    }
+
+    /// The comparison with a number. What C cannot compare is neither equal nor unequal.
+    fn condition(&self, operator: Operator, value: u64) -> Condition {
+        let (operator, is_not) = match operator {
+            Operator::Ne => (Operator::Eq, true),
+            Operator::Lt => (Operator::Ge, true),
+            Operator::Gt => (Operator::Le, true),
+            other => (other, false),
+        };
+
+        (self.compare(operator, value), is_not && self.is_number())
+    }
+}
+
+/// The test of one word, if that is enough for this comparison.
+fn word_test(string: Str, how: How, pattern: &[u8]) -> Option<Test> {
+    // With the NUL that ends it.
+    let len = match how {
+        How::Front => pattern.len(),
+        How::Full => pattern.len().saturating_add(1),
+        _ => return None,
+    };
+    let mut bytes = [0; size_of::<u64>()];
+
+    for (to, &byte) in bytes.get_mut(..len)?.iter_mut().zip(pattern) {
+        *to = byte;
+    }
+    let (word, mask) = (u64::from_ne_bytes(bytes), low_bytes(len));
+
+    match string {
+        // CAST: a number of 32 bits.
+        Str::In(Op::StaticString { offset, len: room }) if room as usize >= len => {
+            Some(Test::Word(offset, word, mask))
+        }
+        Str::In(Op::DynString { offset }) => Some(Test::LocatedWord(offset, word, mask)),
+        _ => None,
+    }
+}
+
+fn part_of(start: usize, len: usize) -> Result<Part, AllocError> {
+    match (u16::try_from(start), u16::try_from(len)) {
+        (Ok(start), Ok(len)) => Ok((start, len)),
+        _ => Err(AllocError),
+    }
+}
+
+/// Whether an `||` is among the tokens that no parenthesis holds.
+fn has_outer_or(tokens: &[Token]) -> bool {
+    let mut depth = 0usize;
+
+    tokens.iter().any(|token| {
+        match token {
+            Token::Open => depth = depth.saturating_add(1),
+            Token::Close { .. } => depth = depth.saturating_sub(1),
+            Token::Or => return depth == 0,
+            Token::And | Token::Test { .. } => (),
+        }
+        false
+    })
+}
+
+/// Where to go on from a condition that is `value`, before the tokens `rest`, of which the first test has the number `n`.
+fn follower(rest: &[Token], value: bool, n: u16) -> u16 {
+    let mut value = value;
+    let mut n = n;
+    // How deep in parentheses a token is that does not matter to this value.
+    let mut depth = 0usize;
+    // What is left of the operand that does not matter any more: up to the next `||`, or all of it.
+    let mut skips = None;
+
+    for token in rest {
+        match *token {
+            Token::Open if skips.is_some() => depth = depth.saturating_add(1),
+            Token::Close { .. } if depth != 0 => depth = depth.saturating_sub(1),
+            Token::Close { is_not } => {
+                value ^= is_not;
+                skips = None;
+            }
+            // Both operands decide, and the other one comes.
+            Token::And if skips.is_none() => {
+                if value {
+                    return n;
+                }
+                skips = Some(Token::Or);
+            }
+            Token::Or if skips.is_none() => {
+                if !value {
+                    return n;
+                }
+                skips = Some(Token::Close { is_not: false });
+            }
+            Token::Or if depth == 0 && matches!(skips, Some(Token::Or)) => return n,
+            Token::And | Token::Or | Token::Open => (),
+            Token::Test { .. } => n = n.saturating_add(1),
+        }
+    }
+    match value {
+        true => ACCEPT,
+        false => REFUSE,
+    }
+}
