@@ -366,8 +366,6 @@ pub(crate) enum FieldClass {
     RelDynString,
     /// A `char *`.
     PtrString,
-    /// A `__data_loc cpumask_t`.
-    Cpumask,
     /// The address of a function.
     TraceFn,
     /// The generic field that stands for the name of the current task.
@@ -407,7 +405,6 @@ impl<'a> FieldView<'a> {
             bindings::FILTER_DYN_STRING => FieldClass::DynString,
             bindings::FILTER_RDYN_STRING => FieldClass::RelDynString,
             bindings::FILTER_PTR_STRING => FieldClass::PtrString,
-            bindings::FILTER_CPUMASK => FieldClass::Cpumask,
             bindings::FILTER_TRACE_FN => FieldClass::TraceFn,
             bindings::FILTER_COMM => FieldClass::Comm,
             bindings::FILTER_CPU => FieldClass::Cpu,

@@ -425,7 +425,6 @@ pub(super) fn has(number: TaskNumber) -> bool {
 fn kind(class: FieldClass) -> FieldKind {
     match class {
         FieldClass::Other => FieldKind::Other,
-        FieldClass::Cpumask => FieldKind::Cpumask,
         FieldClass::StaticString => FieldKind::StaticString,
         FieldClass::DynString => FieldKind::DynString,
         FieldClass::RelDynString => FieldKind::RelDynString,
