@@ -613,9 +613,9 @@ impl Program {
     /// Returns whether keys have strings that may be longer than there is room for.
     pub fn may_cut(&self) -> bool {
         self.keys().iter().any(|key| {
-            let op = key.field.op;
+            let Field { op, kind, .. } = key.field;
 
-            matches!(op, Op::DynString { .. } | Op::RelDynString { .. })
+            kind == Kind::String && matches!(op, Op::DynString { .. } | Op::RelDynString { .. })
         })
     }
 

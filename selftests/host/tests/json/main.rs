@@ -605,6 +605,21 @@ fn the_first_line_has_the_cost() {
     assert!(header(&SWITCH, text, &HEAD).get("overhead").is_none());
 }
 
+/// X-76
+#[test]
+fn a_mask_of_cpus_is_a_string() {
+    let mut key = [0; 33];
+    (key[0], key[2]) = (0b1011, 1);
+    key[32] = 7;
+    let line = row(&ZOO, "keys=cpumask,u8", &key, &[], &[1]);
+    assert_eq!(line, r#"{"k":["0-1,3,128",7],"v":[1]}"#);
+    let header = header(&ZOO, b"keys=cpumask,u8", &HEAD);
+    assert_eq!(
+        header["keys"][0],
+        json!({ "name": "cpumask", "kind": "string" })
+    );
+}
+
 #[test]
 fn the_last_line_has_the_account() {
     let account = Account {
@@ -794,6 +809,7 @@ proptest! {
                     key.extend(frames);
                 }
                 Kind::Number => key.push(numbers.next().expect("enough")),
+                Kind::Cpumask => unreachable!("none of the triggers"),
             }
         }
         let sums: Vec<u64> = numbers.take(program.sums()).collect();
