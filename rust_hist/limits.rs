@@ -58,6 +58,9 @@ pub const GROWN_BITS_MAX: u32 = 20;
 
 /// Bytes of the slot of a string without a fixed length (`MAX_FILTER_STR_VAL`).
 pub const STR_SLOT: usize = 256;
+
+/// Most CPUs of a mask that is a key: it takes the place of a string, whose last word is not whole.
+pub const CPUMASK_KEY_MAX: u32 = (STR_SLOT as u32 / 8 - 1) * u64::BITS;
 /// Frames of a stack in a key (`HIST_STACKTRACE_DEPTH`).
 pub const STACK_DEPTH: usize = 31;
 /// Most bytes of a whole key: four strings of no fixed length and a number.

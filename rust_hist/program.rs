@@ -610,6 +610,15 @@ impl Program {
         self.quantiles.as_slice()
     }
 
+    /// Returns whether keys have strings that may be longer than there is room for.
+    pub fn may_cut(&self) -> bool {
+        self.keys().iter().any(|key| {
+            let Field { op, kind, .. } = key.field;
+
+            kind == Kind::String && matches!(op, Op::DynString { .. } | Op::RelDynString { .. })
+        })
+    }
+
     /// Returns how often its actions run at most, if it says so.
     #[inline(always)]
     pub fn limit(&self) -> Option<&Limit> {

@@ -44,6 +44,7 @@ use crate::{
         SynthField,
         TaskNumber, //
     },
+    limits::CPUMASK_KEY_MAX,
     program::{
         ForeignVar,
         LookupError,
@@ -60,6 +61,7 @@ use crate::{
 };
 use core::ffi::CStr;
 use kernel::{
+    cpu::nr_cpu_ids,
     prelude::{
         KVec,
         GFP_KERNEL, //
@@ -292,7 +294,13 @@ fn with_event<R>(
 
 impl Resolver for Names<'_> {
     fn field(&self, name: &[u8]) -> Option<FieldDesc<'_>> {
-        field(self.file, name, self.held)
+        let mut field = field(self.file, name, self.held)?;
+
+        // Masks that would not fit are refused as other arrays are.
+        if field.kind == FieldKind::Cpumask && nr_cpu_ids() > CPUMASK_KEY_MAX {
+            field.kind = FieldKind::Other;
+        }
+        Some(field)
     }
 
     fn fields<'f>(&'f self, visit: &mut dyn FnMut(&'f [u8])) {
@@ -425,11 +433,11 @@ pub(super) fn has(number: TaskNumber) -> bool {
 fn kind(class: FieldClass) -> FieldKind {
     match class {
         FieldClass::Other => FieldKind::Other,
-        FieldClass::Cpumask => FieldKind::Cpumask,
         FieldClass::StaticString => FieldKind::StaticString,
         FieldClass::DynString => FieldKind::DynString,
         FieldClass::RelDynString => FieldKind::RelDynString,
         FieldClass::PtrString => FieldKind::PtrString,
+        FieldClass::Cpumask => FieldKind::Cpumask,
         FieldClass::TraceFn => FieldKind::Function,
         FieldClass::Comm => FieldKind::Comm,
         FieldClass::Cpu => FieldKind::Cpu,

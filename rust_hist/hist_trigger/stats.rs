@@ -6,7 +6,8 @@
 //!
 //! `calls` is the sum of `hits`, the two kinds of drops, and `ignored`, always. `lost_saves` counts the
 //! hits whose `save()` found no room, `lost_traces` the records of synthetic events that could not be
-//! written, `lost_limited` the actions that the trigger's `limit()` has left out. All begin at 0 when the table is made or
+//! written, `lost_limited` the actions that the trigger's `limit()` has left out, `cut_strings` the strings that were
+//! longer than what keys have of them. All begin at 0 when the table is made or
 //! cleared. `entries` are those of the present epoch, whose number is shown once a reader of `hist_pipe` has been given an
 //! earlier one. With `overhead` there is what the calls have cost, and who has paused the trigger if that was too much. With `expire(T)`
 //! `expired` counts the starts that nobody has ended, `overwritten` those that the next one of their key took the place of
@@ -114,6 +115,9 @@ impl Tell for Stats {
         }
         if program.limit().is_some() {
             writeln!(out, "lost_limited: {}", account.lost_limited)?;
+        }
+        if program.may_cut() {
+            writeln!(out, "cut_strings: {}", account.cut_strings)?;
         }
         if let Some(overhead) = &self.overhead {
             writeln!(out, "overhead_ns: {}", overhead.ns)?;

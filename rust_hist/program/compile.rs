@@ -470,7 +470,7 @@ impl<'a, 't> Compiler<'a, 't> {
                 .refuse(ErrKind::BadFieldModifier, seen)
                 .detailed(&[b"a stack is no value"])),
             // PARITY: `__create_val_field()` accepts strings and sums their addresses.
-            Kind::String => Err(self.command.refuse(ErrKind::StringValue, seen)),
+            Kind::String | Kind::Cpumask => Err(self.command.refuse(ErrKind::StringValue, seen)),
             Kind::Number => Ok(field),
         }
     }
@@ -885,6 +885,7 @@ fn comparison(key: &Key) -> Compare {
     match op {
         Op::Num { .. } => Compare::Number { size, signed },
         Op::Stacktrace | Op::StackField { .. } => Compare::Equal,
+        _ if key.field.kind == Kind::Cpumask => Compare::Mask { words: key.words() },
         Op::Comm | Op::StaticString { .. } | Op::DynString { .. } | Op::RelDynString { .. } => {
             let words = key.words();
 

@@ -311,7 +311,7 @@ impl Compiler<'_, '_> {
     fn check_operand(&self, parsed: &Parsed) -> Result<(), Refusal> {
         match parsed.field.kind {
             Kind::Number => Ok(()),
-            Kind::String | Kind::Stack => Err(self
+            Kind::String | Kind::Cpumask | Kind::Stack => Err(self
                 .spec
                 .command
                 .refuse(ErrKind::InvalidStrOperand, parsed.seen)),
@@ -629,11 +629,10 @@ impl Compiler<'_, '_> {
             return bad_modifier(text, FOR_STACKS);
         }
 
-        let (op, kind) = read_op(&desc).ok_or(command.explain(
-            Errno::Enomem,
-            ErrKind::UnsupportedField,
-            name,
-        ))?;
+        let is_bare_key = usage == Usage::Key && modifier == Modifier::None;
+        let (op, kind) = read_op(&desc)
+            .filter(|&(_, kind)| kind != Kind::Cpumask || is_bare_key)
+            .ok_or(command.explain(Errno::Enomem, ErrKind::UnsupportedField, name))?;
         let field = match op {
             Op::Stacktrace => Field::generic(Name::Fixed("common_stacktrace"), op, modifier),
             Op::Cpu | Op::Comm => Field::generic(Name::Text(name), op, modifier),
@@ -923,8 +922,9 @@ pub(super) fn read_op(desc: &FieldDesc<'_>) -> Option<(Op, Kind)> {
             (Op::StaticString { offset, len }, Kind::String)
         }
         FieldKind::DynString => (Op::DynString { offset }, Kind::String),
+        FieldKind::Cpumask => (Op::DynString { offset }, Kind::Cpumask),
         FieldKind::RelDynString => (Op::RelDynString { offset }, Kind::String),
-        FieldKind::Function | FieldKind::Cpumask => return None,
+        FieldKind::Function => return None,
         FieldKind::Other if is_place(desc.type_name) => return None,
         FieldKind::Other | FieldKind::PtrString | FieldKind::Cpu => {
             let load = match (desc.size, desc.signed) {

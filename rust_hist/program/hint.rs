@@ -107,6 +107,7 @@ impl Compiler<'_, '_> {
                 return refusal
             }
             (None, _) => return refusal,
+            (Some(Kind::Cpumask), _) => &[b"a mask of CPUs has none"],
             (Some(Kind::String), _) => &[b"a string has none"],
             (Some(Kind::Stack), _) => &[b"a stack has none but stacktrace"],
             (Some(Kind::Number), _) if text == b"common_timestamp" => &[VALID, b"usecs, ", BUCKETS],

@@ -14,6 +14,7 @@ use crate::tracing_map::{
     Ending,
     Key,
     Lookup,
+    Loss,
     Map,
     MapView,
     NumCell,
@@ -148,7 +149,7 @@ where
         0 => &[][..],
         _ => &numbers,
     };
-    let key = K::key::<C, STEPS, false>(cx, stamp, known, &mut room);
+    let (key, cuts) = K::key::<C, STEPS, false>(cx, stamp, known, &mut room);
     let hash = key.hash(map.hash());
     let seen = match missed {
         Some(missed) => Some(Lookup::Absent(missed.at)),
@@ -188,6 +189,9 @@ where
         Err(ending) => return count::<C, STEPS>(cx, map, ending),
     };
 
+    if cuts != 0 {
+        count_cuts(cx, map.map(), cuts);
+    }
     leave::<C, STEPS, ROOM>(cx, map, stamp, refs, elt)
 }
 
@@ -216,7 +220,7 @@ where
     let mut numbers = [0; ROOM];
     values_first::<C, STEPS, true>(cx, stamp, &mut numbers);
     let mut lookup_room = <J::Room<'_, C>>::default();
-    let lookup = J::key::<C, 0, true>(cx, stamp, &numbers, &mut lookup_room);
+    let (lookup, _) = J::key::<C, 0, true>(cx, stamp, &numbers, &mut lookup_room);
     let (mut only, mut many) = ([0], RefBuf::Empty);
     let hash = lookup.hash(map.hash());
     let refs = read::<J, C, REFS, STEPS, true>(cx, lookup, hash, None, &mut only, &mut many);
@@ -352,10 +356,15 @@ fn enter_row<'c, K: KeyForm, C: Context<'c>, const STEPS: u32>(
     refs: &[u64],
 ) -> Result<Elt, Ending> {
     let mut room = <K::Room<'_, C>>::default();
-    let key = K::key::<C, STEPS, false>(cx, stamp, refs, &mut room);
+    let (key, cuts) = K::key::<C, STEPS, false>(cx, stamp, refs, &mut room);
     let hash = key.hash(map.hash());
 
-    enter::<K, C>(cx, map, key, hash, None)
+    let elt = enter::<K, C>(cx, map, key, hash, None)?;
+
+    if cuts != 0 {
+        count_cuts(cx, map.map(), cuts);
+    }
+    Ok(elt)
 }
 
 /// The same, in a frame of its own, which is gone when the rest of the hit runs: there is a long key in it.
@@ -391,6 +400,14 @@ fn enter<'c, K: KeyForm, C: Context<'c>>(
             .insert_at(key, hash, at, cx.new_entry())
             .ok_or(Ending::DroppedFull),
     }
+}
+
+/// Counts so many strings of the key of a hit that are longer than what the key has of them.
+#[cold]
+#[inline(never)]
+fn count_cuts<'c, C: Context<'c>>(cx: C, map: &Map<C::Storage, C::Hash>, cuts: usize) {
+    // CAST: `usize` has at most 64 bits.
+    map.shard(cx.cpu()).lose(Loss::Cut, cuts as u64);
 }
 
 /// Leaves a hit in its entry.

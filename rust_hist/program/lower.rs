@@ -161,9 +161,13 @@ impl Program {
     fn lower_key(&mut self, keys: &[Key]) -> Result<KeyPlan, AllocError> {
         let mut columns = Vec::new();
 
-        for &key in keys {
+        for mut key in keys.iter().copied() {
             let number = self.lower_number(&key.field)?;
 
+            // So no string of fixed length is one that is too long, as it may be without its NUL.
+            if let Op::StaticString { len, .. } = &mut key.field.op {
+                *len = key.size.saturating_sub(1).min(*len);
+            }
             columns.push(KeyColumn { key, number })?;
         }
         // INVARIANT: of the plan. What has no words is a key of another form.

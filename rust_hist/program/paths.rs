@@ -270,7 +270,7 @@ impl<K: KeyForm, const STEPS: u32> LookPath for Await<K, STEPS> {
         const { assert!(STEPS & (KEY_ANY | WHOLE_KEY) == 0) };
 
         let mut room = <K::Room<'_, C>>::default();
-        let key = K::key::<C, STEPS, false>(cx, 0, &[], &mut room);
+        let (key, _) = K::key::<C, STEPS, false>(cx, 0, &[], &mut room);
         let only = cx.program().refs().first();
         let found = only.and_then(|only| match const { STEPS & AGED } {
             0 => only.find_only::<C, K, false>(cx, &key),

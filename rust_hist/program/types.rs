@@ -76,7 +76,7 @@ pub enum Op {
         /// Its size in bytes.
         len: u32,
     },
-    /// A string whose offset and length are in a `__data_loc` word.
+    /// A string or a mask whose offset and length are in a `__data_loc` word.
     DynString {
         /// The offset of that word.
         offset: u32,
@@ -191,6 +191,8 @@ pub enum Kind {
     Number,
     /// Bytes that a NUL ends.
     String,
+    /// A mask of CPUs, in as many words as the longest string has. It is a key and nothing else.
+    Cpumask,
     /// At most [`crate::limits::STACK_DEPTH`] addresses, which a zero ends if there are fewer.
     Stack,
 }

@@ -301,7 +301,7 @@ impl Compiler<'_, '_> {
 
                 let words = match var.field.kind {
                     Kind::Number => NUMBER_WORDS,
-                    Kind::String | Kind::Stack => {
+                    Kind::String | Kind::Cpumask | Kind::Stack => {
                         self.program.data_words(&var.field).saturating_add(1)
                     }
                 };

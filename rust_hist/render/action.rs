@@ -84,7 +84,7 @@ impl<S: Symbols> Renderer<'_, S> {
                 self.saved(save, &kept, out)?;
                 separator = match save.field().kind() {
                     Kind::Stack => SEPARATOR_AFTER_STACK,
-                    Kind::Number | Kind::String => SEPARATOR,
+                    Kind::Number | Kind::String | Kind::Cpumask => SEPARATOR,
                 };
             }
         }
@@ -104,7 +104,7 @@ impl<S: Symbols> Renderer<'_, S> {
                 out.write_bytes(b": ")?;
                 out.write_bytes(decimal(v).right(NUMBER_WIDTH))
             }
-            Kind::String => {
+            Kind::String | Kind::Cpumask => {
                 out.write_bytes(b": ")?;
                 left_with(STRING_WIDTH, out, |out| match kept.fired {
                     true => string(words, out),

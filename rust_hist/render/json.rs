@@ -18,6 +18,7 @@ use super::{
         integer, //
     },
     text::{
+        cpus,
         decimal,
         hex,
         string, //
@@ -257,7 +258,7 @@ impl<S: Symbols> Json<'_, S> {
         out.write_bytes(b",\"kind\":")?;
         out.write_bytes(match (field.kind(), field.modifier()) {
             (Kind::Stack, _) => b"\"stack\"",
-            (Kind::String, _) => b"\"string\"",
+            (Kind::String | Kind::Cpumask, _) => b"\"string\"",
             (_, Modifier::Sym | Modifier::SymOffset) => b"\"symbol\"",
             (_, Modifier::Execname) => b"\"execname\"",
             (_, Modifier::Syscall) => b"\"syscall\"",
@@ -349,6 +350,11 @@ impl<S: Symbols> Json<'_, S> {
         match (field.kind(), field.modifier()) {
             (Kind::Stack, _) => self.stack(words, out),
             (Kind::String, _) => text(words, out),
+            (Kind::Cpumask, _) => {
+                out.write_bytes(b"\"")?;
+                cpus(words, out)?;
+                out.write_bytes(b"\"")
+            }
             (_, modifier @ (Modifier::Sym | Modifier::SymOffset)) => {
                 out.write_bytes(b"{\"addr\":\"0x")?;
                 out.write_bytes(hex(v).as_bytes())?;
@@ -473,7 +479,7 @@ impl<S: Symbols> Json<'_, S> {
                 Kind::Number => {
                     number(words.first().copied().unwrap_or(0), save.field(), out)?;
                 }
-                Kind::String => text(words, out)?,
+                Kind::String | Kind::Cpumask => text(words, out)?,
                 Kind::Stack => self.stack(words, out)?,
             }
         }
@@ -509,6 +515,9 @@ pub fn end<W: Out>(program: &Program, account: &Account, end: &End, out: &mut W)
     member(b",\"lost_traces\":", account.lost_traces, out)?;
     if program.limit().is_some() {
         member(b",\"lost_limited\":", account.lost_limited, out)?;
+    }
+    if program.may_cut() {
+        member(b",\"cut_strings\":", account.cut_strings, out)?;
     }
     if let Some(retired) = end.retired {
         member(b",\"retired\":", retired, out)?;

@@ -7,6 +7,7 @@
 use super::{
     fold::Fold,
     text::{
+        cpus,
         decimal,
         hex,
         left,
@@ -135,6 +136,7 @@ impl<S: Symbols> Renderer<'_, S> {
             | Modifier::Stat(_)
             | Modifier::Stacktrace => match key.field().kind() {
                 Kind::String => left_with(STRING_WIDTH, out, |out| string(words, out)),
+                Kind::Cpumask => left_with(STRING_WIDTH, out, |out| cpus(words, out)),
                 Kind::Number | Kind::Stack => out.write_bytes(decimal(v).right(NUMBER_WIDTH)),
             },
         }

@@ -128,6 +128,35 @@ pub(super) fn string<W: Out>(words: &[u64], out: &mut W) -> fmt::Result {
     Ok(())
 }
 
+/// Writes the CPUs of the mask in `words` as `%*pbl` does: `0-1,3`.
+pub(super) fn cpus<W: Out>(words: &[u64], out: &mut W) -> fmt::Result {
+    let bits = words
+        .iter()
+        .flat_map(|word| (0..u64::BITS).map(move |bit| word.wrapping_shr(bit) & 1 != 0));
+    let mut cpus = (0u64..)
+        .zip(bits)
+        .filter(|&(_, is_in)| is_in)
+        .map(|(cpu, _)| cpu)
+        .peekable();
+    let mut comma: &[u8] = b"";
+
+    while let Some(first) = cpus.next() {
+        let mut last = first;
+
+        while let Some(next) = cpus.next_if_eq(&last.wrapping_add(1)) {
+            last = next;
+        }
+        out.write_bytes(comma)?;
+        out.write_bytes(decimal(first).as_bytes())?;
+        if last > first {
+            out.write_bytes(b"-")?;
+            out.write_bytes(decimal(last).as_bytes())?;
+        }
+        comma = b",";
+    }
+    Ok(())
+}
+
 /// A writer that forwards to another one and counts the bytes.
 pub(super) struct Counted<'a, W> {
     out: &'a mut W,

@@ -71,6 +71,8 @@ pub enum Loss {
     Trace,
     /// An action that `limit()` has left out.
     Limit,
+    /// The end of a string of the key.
+    Cut,
 }
 
 impl Loss {
@@ -80,6 +82,7 @@ impl Loss {
             Self::Save => 3,
             Self::Trace => 4,
             Self::Limit => 5,
+            Self::Cut => 6,
         }
     }
 }
@@ -107,6 +110,8 @@ pub struct Account {
     pub lost_traces: u64,
     /// Actions that `limit()` has left out.
     pub lost_limited: u64,
+    /// Strings of keys that were longer than what a key has of them.
+    pub cut_strings: u64,
     /// Starts that were set again before anybody had ended them, where starts expire. No map counts them; see
     /// [`Map::left`].
     pub overwritten: u64,
@@ -137,6 +142,7 @@ impl Account {
             lost_saves: self.lost_saves.wrapping_add(other.lost_saves),
             lost_traces: self.lost_traces.wrapping_add(other.lost_traces),
             lost_limited: self.lost_limited.wrapping_add(other.lost_limited),
+            cut_strings: self.cut_strings.wrapping_add(other.cut_strings),
             overwritten: self.overwritten.wrapping_add(other.overwritten),
             expired: self.expired.wrapping_add(other.expired),
         }
@@ -351,6 +357,7 @@ where
             lost_saves: self.over_shards(Loss::Save.word()),
             lost_traces: self.over_shards(Loss::Trace.word()),
             lost_limited: self.over_shards(Loss::Limit.word()),
+            cut_strings: self.over_shards(Loss::Cut.word()),
             ..Account::default()
         };
 

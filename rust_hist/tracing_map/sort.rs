@@ -40,6 +40,11 @@ pub enum Compare {
         /// The number of words.
         words: usize,
     },
+    /// Words are compared as a number whose last word is the highest.
+    Mask {
+        /// The number of words.
+        words: usize,
+    },
     /// All values are equal.
     Equal,
 }
@@ -180,6 +185,11 @@ impl Column {
                 Compare::Bytes { words } => {
                     compare_bytes(part(a.key, at, words), part(b.key, at, words))
                 }
+                Compare::Mask { words } => {
+                    let (a, b) = (part(a.key, at, words), part(b.key, at, words));
+
+                    a.iter().rev().cmp(b.iter().rev())
+                }
                 Compare::Equal => Ordering::Equal,
             },
         }
@@ -277,6 +287,10 @@ impl Prefix {
                 Compare::Text { .. } => {
                     is_exact = false;
                     (at, 0, 0, PrefixKind::Text)
+                }
+                Compare::Mask { .. } => {
+                    is_exact = false;
+                    (at, 0, 0, PrefixKind::Nothing)
                 }
                 Compare::Bytes { words: 0 } => return Self::NOTHING,
                 Compare::Bytes { words } => {

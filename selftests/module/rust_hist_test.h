@@ -76,6 +76,22 @@ TRACE_EVENT(second,
 	TP_printk("id=%llu when=%llu dyn=%s", __entry->id, __entry->when, __get_str(dyn))
 );
 
+/* A mask of CPUs: the bits of the same number. It is fired together with second. */
+TRACE_EVENT(cpus,
+	TP_PROTO(u64 key),
+	TP_ARGS(key),
+	TP_STRUCT__entry(
+		__field(u64, key)
+		__cpumask(mask)
+	),
+	TP_fast_assign(
+		__entry->key = key;
+		memset(__get_cpumask(mask), 0, __get_dynamic_array_len(mask));
+		memcpy(__get_cpumask(mask), &key, sizeof(unsigned long));
+	),
+	TP_printk("key=%llu mask=%s", __entry->key, __get_cpumask(mask))
+);
+
 /* What the benchmarks put triggers on: small, so that what a trigger adds is seen. */
 TRACE_EVENT(hit,
 	TP_PROTO(u64 key, u64 val, const char *str),

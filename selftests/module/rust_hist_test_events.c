@@ -13,7 +13,8 @@ const char rust_hist_test_text[] = { [0 ... 599] = 'x', 0 };
 	const char *text), trace_##name(key, val, fixed, ##__VA_ARGS__))
 
 EVENT(sample, text);
-EVENT(second, text);
+HELPER(void rust_hist_test_second(u64 key, u64 val, const char *fixed, const char *text),
+	trace_second(key, val, fixed, text); trace_cpus(key));
 EVENT(hit);
 HELPER(void rust_hist_test_schedule(struct tasklet_struct *tasklet), tasklet_schedule(tasklet));
 HELPER(int rust_hist_test_next_cpu(void),

@@ -31,7 +31,10 @@ use crate::{
 
 use super::{
     super::{
-        bytes::word_in,
+        bytes::{
+            u8_at,
+            word_in, //
+        },
         eval::{
             Inputs,
             NUMBERS,
@@ -74,13 +77,14 @@ pub trait KeyForm: 'static {
 
     /// Computes the key of a hit: that of its row, or, if `LOOKUP`, that by which it looks up variables of other
     /// triggers. `stamp` is the time stamp if `STEPS` has [`KEY_ANY`], else 0; `refs` are [its numbers](Inputs), as far
-    /// as they are known; `room` holds what the key borrows.
+    /// as they are known; `room` holds what the key borrows. Returns besides how many strings are longer than what the
+    /// key has of them.
     fn key<'r, 'c: 'r, C: Context<'c>, const STEPS: u32, const LOOKUP: bool>(
         cx: C,
         stamp: u64,
         refs: &[u64],
         room: &'r mut Self::Room<'r, C>,
-    ) -> Self::Key<'r>;
+    ) -> (Self::Key<'r>, usize);
 
     /// Most words of a key.
     const MOST_WORDS: usize = KEY_WORDS_MAX;
@@ -108,7 +112,7 @@ impl<const N: usize> KeyForm for Words<N> {
         stamp: u64,
         refs: &[u64],
         _room: &'r mut (),
-    ) -> [u64; N] {
+    ) -> ([u64; N], usize) {
         let mut key = [0; N];
         let (few, more) = cx.program().key_of::<LOOKUP>().plan.words.parts(N);
         let word = |word: Option<&Operand>| match word {
@@ -141,7 +145,7 @@ impl<const N: usize> KeyForm for Words<N> {
         if let Some(to) = key.get_mut(7) {
             *to = word(more.get(3));
         }
-        key
+        (key, 0)
     }
 
     #[inline(always)]
@@ -250,8 +254,8 @@ impl<const N: usize> KeyForm for Columns<N> {
         stamp: u64,
         refs: &[u64],
         room: &'r mut ColumnsRoom<'r, N>,
-    ) -> Segments<'r> {
-        let (program, record) = (cx.program(), cx.record());
+    ) -> (Segments<'r>, usize) {
+        let (program, record, mut cuts) = (cx.program(), cx.record(), 0);
         let hash = cx.map().hash();
         let factors = hash.factors();
         let ColumnsRoom { comm, segments } = room;
@@ -266,8 +270,8 @@ impl<const N: usize> KeyForm for Columns<N> {
 
         for (KeyColumn { key, number }, segment) in plan.columns.iter().zip(segments.iter_mut()) {
             let first = key.first_word();
-            let Split { whole, last, .. } = match string_of(key.field.op, key.words(), record, comm)
-            {
+            let string = string_of(key.field.op, key.words(), record, comm, &mut cuts);
+            let Split { whole, last, .. } = match string {
                 Some(string) => string,
                 None => Split::of_word(word_of::<C, STEPS>(number, cx, stamp, refs)),
             };
@@ -303,11 +307,12 @@ impl<const N: usize> KeyForm for Columns<N> {
             next = at.wrapping_add(1);
         }
         // INVARIANT: all words of the segments were added; the others are 0.
-        Segments {
+        let key = Segments {
             segments: segments.get(..plan.columns.len()).unwrap_or(&[]),
             sum,
             end,
-        }
+        };
+        (key, cuts)
     }
 
     #[inline(always)]
@@ -317,19 +322,36 @@ impl<const N: usize> KeyForm for Columns<N> {
 }
 
 /// The string that a key of `words` words is: one of the record, or the name of the task, which is `comm`, up to its NUL.
-/// `None` if it is none.
+/// `None` if it is none. Adds to `cuts` if it is longer.
 #[inline(always)]
 fn string_of<'r>(
     op: Op,
     words: usize,
     record: &'r [u8],
     comm: &'r [u8; COMM_LEN],
+    cuts: &mut usize,
 ) -> Option<Split<'r>> {
     match place_of(op, record) {
-        Some((at, len)) => Some(Split::new(record, at, len.min(most_in(words)))),
+        Some((at, mut len)) => {
+            let most = most_in(words);
+
+            if len > most {
+                // OVERFLOW: there are few strings.
+                *cuts = cuts.wrapping_add(cut(record, at, most));
+                len = most;
+            }
+            Some(Split::new(record, at, len))
+        }
         None if op == Op::Comm => Some(Split::first(comm, until_nul(comm, 0, COMM_LEN).len())),
         None => None,
     }
+}
+
+/// How many strings are cut if one has more than `most` bytes: none if the next one is its NUL, else one.
+#[cold]
+#[inline(never)]
+fn cut(record: &[u8], at: usize, most: usize) -> usize {
+    (u8_at(record, at.saturating_add(most)) != 0).into()
 }
 
 impl Key for Segments<'_> {
@@ -462,7 +484,7 @@ impl KeyForm for StackField {
         _stamp: u64,
         _refs: &[u64],
         _room: &'r mut (),
-    ) -> Frames<'r> {
+    ) -> (Frames<'r>, usize) {
         let record = cx.record();
         let mut frames = match cx.program().key_of::<LOOKUP>().keys.first() {
             Some(key) => match key.field.op {
@@ -475,7 +497,7 @@ impl KeyForm for StackField {
         while let Some((rest, [0, 0, 0, 0, 0, 0, 0, 0])) = frames.split_last_chunk() {
             frames = rest;
         }
-        Frames(frames)
+        (Frames(frames), 0)
     }
 
     #[inline(always)]
@@ -556,8 +578,8 @@ impl KeyForm for Stack {
         _stamp: u64,
         _refs: &[u64],
         room: &'r mut C::Stack,
-    ) -> Whole<'r> {
-        Whole::of_long(cx.stack(room))
+    ) -> (Whole<'r>, usize) {
+        (Whole::of_long(cx.stack(room)), 0)
     }
 
     #[inline(always)]
@@ -594,15 +616,14 @@ impl<const WORDS: usize> KeyForm for Copied<WORDS> {
         stamp: u64,
         refs: &[u64],
         room: &'r mut CopyRoom<WORDS>,
-    ) -> Whole<'r> {
+    ) -> (Whole<'r>, usize) {
         let CopyRoom(words) = room;
-
-        copy_key::<C, LOOKUP>(cx, stamp, refs, words);
+        let cuts = copy_key::<C, LOOKUP>(cx, stamp, refs, words);
 
         let words = words
             .get(..cx.program().key_of::<LOOKUP>().words)
             .unwrap_or(&[]);
-        Whole::of_all(words)
+        (Whole::of_all(words), cuts)
     }
 
     #[inline(always)]
@@ -611,7 +632,7 @@ impl<const WORDS: usize> KeyForm for Copied<WORDS> {
     }
 }
 
-/// Writes the words of a key to `buf`, which is all 0.
+/// Writes the words of a key to `buf`, which is all 0; returns how many of its strings are longer.
 ///
 /// It has a frame of its own, which is gone when the rest of the hit runs: there is a stack in it.
 #[inline(never)]
@@ -620,8 +641,8 @@ fn copy_key<'c, C: Context<'c>, const LOOKUP: bool>(
     stamp: u64,
     refs: &[u64],
     buf: &mut [u64],
-) {
-    let (program, record) = (cx.program(), cx.record());
+) -> usize {
+    let (program, record, mut cuts) = (cx.program(), cx.record(), 0);
     let plan = program.key_of::<LOOKUP>().plan;
 
     for KeyColumn { key, number } in &*plan.columns {
@@ -640,7 +661,7 @@ fn copy_key<'c, C: Context<'c>, const LOOKUP: bool>(
                     cx.comm(&mut comm);
                 }
                 if let Some(Split { whole, last, .. }) =
-                    string_of(key.field.op, key.words(), record, &comm)
+                    string_of(key.field.op, key.words(), record, &comm, &mut cuts)
                 {
                     let words = whole.chunks_exact(WORD).map(word_in);
 
@@ -679,4 +700,5 @@ fn copy_key<'c, C: Context<'c>, const LOOKUP: bool>(
             }
         }
     }
+    cuts
 }

@@ -447,7 +447,7 @@ impl Ref {
     fn read(&self, aux: &[Pair]) -> Option<u64> {
         match self.cell.kind {
             Kind::Number => NumCell::at(aux, self.cell.at)?.read(),
-            Kind::String | Kind::Stack => {
+            Kind::String | Kind::Cpumask | Kind::Stack => {
                 let cell = TextCell::new(self.cell.of(Pair::words(aux)))?;
 
                 cell.is_set().then(|| address_of(aux))

@@ -47,7 +47,7 @@ pub(super) fn cell_text(
 
     match kind {
         Kind::String => cell.copy(room, |at, word| put(at, ended(word, at, room))),
-        Kind::Number | Kind::Stack => cell.copy(room, put),
+        Kind::Number | Kind::Cpumask | Kind::Stack => cell.copy(room, put),
     }
 }
 

@@ -962,7 +962,6 @@ fn h_cmd_38_what_no_column_holds() {
         "func.log2",
         "odd.log2",
         "odd.sym",
-        "cpumask",
         "numbers",
         "numbers.hex",
     ] {
@@ -974,6 +973,17 @@ fn h_cmd_38_what_no_column_holds() {
                 UnsupportedField,
             );
         }
+    }
+    // A mask of CPUs is a key and nothing else.
+    for text in [
+        "keys=u8:vals=^cpumask",
+        "keys=u8:x=^cpumask",
+        "keys=u8+^cpumask",
+        "keys=^cpumask.hex",
+        "keys=^cpumask.log2",
+        "keys=u8:v=u16:onmax($v).save(^cpumask)",
+    ] {
+        explains(&ZOO, &format!("hist:{text}"), Enomem, UnsupportedField);
     }
     explains(&SYS_ENTER, "hist:keys=^args", Enomem, UnsupportedField);
     refuses(&ZOO, "hist:keys=^empty", Einval, FieldNotFound);

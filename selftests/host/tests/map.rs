@@ -170,6 +170,8 @@ fn each_call_is_accounted_for_once() {
     map.shard(0).lose(Loss::Trace, 2);
     map.shard(1).lose(Loss::Trace, 3);
     map.shard(1).lose(Loss::Limit, 4);
+    map.shard(0).lose(Loss::Cut, 5);
+    map.shard(1).lose(Loss::Cut, 1);
 
     let account = map.account();
     assert_eq!(
@@ -182,6 +184,7 @@ fn each_call_is_accounted_for_once() {
             lost_saves: 1,
             lost_traces: 5,
             lost_limited: 4,
+            cut_strings: 6,
             ..Account::default()
         }
     );

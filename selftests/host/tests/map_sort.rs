@@ -87,6 +87,13 @@ fn compare(column: Column, a: &Row<'_>, b: &Row<'_>) -> Ordering {
                 Compare::Bytes { words } => {
                     bytes_of(&a.key[at..at + words]).cmp(&bytes_of(&b.key[at..at + words]))
                 }
+                Compare::Mask { words } => {
+                    let number = |key: &[u64]| {
+                        let words = key[at..at + words].iter().rev();
+                        words.fold(0, |all, &word| all << 64 | u128::from(word))
+                    };
+                    number(a.key).cmp(&number(b.key))
+                }
             }
         }
     }
@@ -154,6 +161,7 @@ fn sort_key() -> impl Strategy<Value = SortKey> {
         }),
         3 => compare.prop_map(|compare| Column::Key { at: 0, compare }),
         2 => Just(Column::Key { at: 1, compare: Compare::Text { words: 2 } }),
+        1 => Just(Column::Key { at: 1, compare: Compare::Mask { words: 2 } }),
         2 => (0..3usize, 0..3usize).prop_map(|(at, words)| Column::Key {
             at,
             compare: Compare::Bytes { words: words.min(KEY_WORDS - at) },

@@ -290,6 +290,37 @@ fn task_names() {
     );
 }
 
+/// as `%*pbl` has them, and in the order of the masks as numbers.
+#[test]
+fn masks_of_cpus() {
+    let key = |words: &[u64]| [words, &vec![0; 32 - words.len()]].concat();
+    let mask = |words: &[u64]| row(&ZOO, "keys=cpumask", (&key(words), &[], &[1]));
+
+    for (words, list) in [
+        (&[0][..], ""),
+        (&[1], "0"),
+        (&[0b1011], "0-1,3"),
+        (&[0b1110_0111 << 56], "56-58,61-63"),
+        (&[1 << 63, 1], "63-64"),
+        (&[u64::MAX, u64::MAX], "0-127"),
+        (&[1 << 10 | 1 << 12, 0, 1 << 1], "10,12,129"),
+    ] {
+        assert_eq!(
+            mask(words),
+            format!("{{ cpumask: {list:<50} }} hitcount:          1")
+        );
+    }
+
+    let masks = [[0, 1], [1 << 63, 0], [2, 0], [1, 1]].map(|words| key(&words));
+    let rows = masks.each_ref().map(|key| (&key[..], &[][..], &[1][..]));
+    let shown = show(&ZOO, "keys=cpumask:sort=cpumask", &rows);
+    let lists = shown
+        .lines()
+        .filter_map(|line| line.strip_prefix("{ cpumask: "));
+    let lists: Vec<_> = lists.filter_map(|line| line.split(' ').next()).collect();
+    assert_eq!(lists, ["1", "63", "64", "0,64"]);
+}
+
 #[test]
 fn powers_of_two() {
     let lat = |v: u64| row(&KMALLOC, "keys=bytes_req.log2", (&[v], &[], &[1]));

@@ -118,6 +118,29 @@ fn h_key_03_long_strings_are_cut_at_255() {
     }
 }
 
+/// A mask has zeros where a string would end.
+#[test]
+fn x_76_masks_of_cpus() {
+    let mut record = zoo();
+
+    record.resize(900, 0xff);
+    for (len, mask) in [(8, &[0b1011 << 32][..]), (24, &[0, 1 << 63, 0]), (8, &[0])] {
+        let bytes: Vec<u8> = mask
+            .iter()
+            .flat_map(|word: &u64| word.to_ne_bytes())
+            .collect();
+        record[712..716].copy_from_slice(&(800u32 | len << 16).to_ne_bytes());
+        record[800..800 + bytes.len()].copy_from_slice(&bytes);
+        let key = |keys: &str| key_over(&record, keys);
+
+        assert_eq!(key("cpumask"), slot(&bytes, 32));
+        assert_eq!(
+            key("u8,cpumask,u16"),
+            [vec![200], slot(&bytes, 32), vec![60_000]].concat()
+        );
+    }
+}
+
 #[test]
 fn b_30_records_that_end_early() {
     let record = zoo();

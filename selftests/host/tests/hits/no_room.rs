@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
 //! Hits of keys that find no room, on all paths: they are dropped, or counted in the row of others, and where the table may
-//! grow a larger one is asked for.
+//! grow a larger one is asked for. And strings for whose end keys have no room: X-75.
 
 use crate::{
     lang_common::*,
@@ -90,4 +90,70 @@ fn hits_without_room_on_each_path() {
             }
         }
     }
+}
+
+#[test]
+fn x_75_strings_without_room_on_each_path() {
+    for (text, strings) in [
+        ("keys=filename", 1),
+        ("keys=label", 1),
+        ("keys=filename,u8,label:vals=u64", 2),
+        ("keys=seven,sixteen,filename,u64,u8", 1),
+        ("keys=filename:v=u64", 1),
+        ("keys=filename,common_stacktrace", 1),
+        ("keys=filename:onmatch(zoo.all).done(u64)", 1),
+        ("keys=filename:x=u64-$n", 1),
+        ("keys=filename:x=u64-$n,y=u64-$m", 1),
+        ("keys=filename:vals=common_uid,u64", 1),
+        ("keys=filename:join(u8):x=u64-$less", 1),
+        // What variables are looked for by is in no row.
+        ("keys=u64:join(filename):x=u64-$n", 0),
+        ("keys=sixteen,common_comm,u64,common_cpu,u8", 0),
+    ] {
+        let mut world = World::default();
+        world.synth("done u64 x");
+        for starts in ["keys=filename:n=u64,m=u8", "keys=u8:less=u64"] {
+            world.add(&ZOO, ("zoo", "start"), starts);
+        }
+        let n = world.add(&ZOO, ALL, text);
+
+        for path in world.paths(n) {
+            let world = world.anew();
+            for (len, is_cut) in [
+                (0, false),
+                (254, false),
+                (255, false),
+                (256, true),
+                (600, true),
+            ] {
+                for _ in 0..2 {
+                    let record = with_strings(len);
+                    let before = world.triggers[n].map().account().cut_strings;
+
+                    for m in 0..=n {
+                        let ended = match m == n {
+                            true => world.hit_on(&path, m, &record, &AROUND),
+                            false => world.hit(m, &record, &AROUND),
+                        };
+                        assert!(ended.is_hit, "{text} on {}", path.name);
+                    }
+                    let cut = world.triggers[n].map().account().cut_strings - before;
+                    let wanted = if is_cut { strings } else { 0 };
+                    assert_eq!(cut, wanted, "{text}, {len} bytes on {}", path.name);
+                }
+            }
+        }
+    }
+}
+
+/// A record of [`ZOO`] whose strings have so many bytes and a NUL, and whose full arrays have none.
+fn with_strings(len: u32) -> Vec<u8> {
+    let mut record = vec![b'x'; 2100];
+
+    record[40..44].copy_from_slice(&(800 | (len + 1) << 16).to_ne_bytes());
+    record[48..52].copy_from_slice(&((1450 - 52) | (len + 1) << 16).to_ne_bytes());
+    for at in [800, 1450] {
+        record[at + len as usize] = 0;
+    }
+    record
 }

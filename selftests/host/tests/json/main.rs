@@ -605,6 +605,21 @@ fn the_first_line_has_the_cost() {
     assert!(header(&SWITCH, text, &HEAD).get("overhead").is_none());
 }
 
+/// X-76
+#[test]
+fn a_mask_of_cpus_is_a_string() {
+    let mut key = [0; 33];
+    (key[0], key[2]) = (0b1011, 1);
+    key[32] = 7;
+    let line = row(&ZOO, "keys=cpumask,u8", &key, &[], &[1]);
+    assert_eq!(line, r#"{"k":["0-1,3,128",7],"v":[1]}"#);
+    let header = header(&ZOO, b"keys=cpumask,u8", &HEAD);
+    assert_eq!(
+        header["keys"][0],
+        json!({ "name": "cpumask", "kind": "string" })
+    );
+}
+
 #[test]
 fn the_last_line_has_the_account() {
     let account = Account {
@@ -615,24 +630,40 @@ fn the_last_line_has_the_account() {
         lost_saves: 6,
         lost_traces: 7,
         lost_limited: 8,
+        cut_strings: 11,
         overwritten: 9,
         expired: 10,
     };
-    let line = |groups, retired| {
+    let of = |program: &Program, groups, retired| {
         written(|out| {
             let end = json::End {
                 entries: 2,
                 groups,
                 retired,
             };
-            json::end(&Program::empty(), &account, &end, out)
+            json::end(program, &account, &end, out)
         })
     };
+    let line = |groups, retired| of(&Program::empty(), groups, retired);
     let mut end = json!({
         "type": "end", "entries": 2, "calls": 24, "hits": 12, "dropped_full": 3, "dropped_nested": 4,
         "ignored": 5, "lost_saves": 6, "lost_traces": 7,
     });
     assert_eq!(parsed(&line(None, None)), end);
+    // X-75: of keys that may be cut.
+    for (keys, cuts) in [
+        ("filename", true),
+        ("u8,label", true),
+        ("seven,comm", false),
+    ] {
+        let text = format!("keys={keys}");
+        let mut wanted = end.clone();
+        if cuts {
+            wanted["cut_strings"] = 11.into();
+        }
+        let program = compile(&ZOO, text.as_bytes()).expect("valid");
+        assert_eq!(parsed(&of(&program, None, None)), wanted, "{text}");
+    }
     end["groups"] = 1.into();
     assert_eq!(parsed(&line(Some(1), None)), end);
     // X-65: of starts that expire.
@@ -778,6 +809,7 @@ proptest! {
                     key.extend(frames);
                 }
                 Kind::Number => key.push(numbers.next().expect("enough")),
+                Kind::Cpumask => unreachable!("none of the triggers"),
             }
         }
         let sums: Vec<u64> = numbers.take(program.sums()).collect();
