@@ -154,6 +154,16 @@ impl Backend {
             }
         }
         same_types(tracefs, question)?;
+        let readme = tracefs.read_text("README").unwrap_or_default();
+        // As it is called before 6.3, where it is a key alone.
+        let old_stack =
+            self == Self::C && readme.contains("'stacktrace'") && !readme.contains(STACK);
+        if old_stack && matches!(question.measure, Measure::Latency { stack: true, .. }) {
+            return Err(Error::new(format!(
+                "this kernel lacks variables that keep a stack, which '{}' by stack needs and Linux 6.3 has",
+                question.name
+            )));
+        }
         let mut maker = Maker {
             backend: self,
             question,
@@ -172,9 +182,7 @@ impl Backend {
         let mut plan = maker.plan;
         if self == Self::C {
             plan.by_comm = question.lacks_comm && question.is_by_comm();
-            let readme = tracefs.read_text("README").unwrap_or_default();
-            // As it is called before 6.3.
-            if readme.contains("'stacktrace'") && !readme.contains(STACK) {
+            if old_stack {
                 for step in &mut plan.steps {
                     if let Step::Trigger { line, .. } = step {
                         *line = line.replace(STACK, "stacktrace");

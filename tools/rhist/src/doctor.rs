@@ -100,13 +100,14 @@ pub fn doctor(tracefs: Result<Tracefs>, recipes: &[Recipe]) -> Result<String> {
     );
     for (kind, what) in [("f", "probes of functions"), ("t", "probes of tracepoints")] {
         let has = has_probes(&tracefs, kind);
+        let older = kind == "f" && !has && has_probes(&tracefs, "p");
         line(
-            has,
+            has || older,
             what,
-            if has {
-                ""
-            } else {
-                "build the kernel with CONFIG_FPROBE_EVENTS"
+            match (has, older) {
+                (true, _) => "",
+                (false, true) => "of one function, and of none by a pattern",
+                (false, false) => "Linux 6.5 has them, with CONFIG_FPROBE_EVENTS",
             },
         );
     }

@@ -348,6 +348,30 @@ impl Variant {
         self.end.as_ref().or(self.event.as_ref())
     }
 
+    /// The fields of the event whose records are counted that the question has if the user wants no others.
+    fn usual_fields<'a>(&'a self, wishes: &'a Wishes) -> impl Iterator<Item = &'a str> {
+        let keys = self
+            .default_by
+            .iter()
+            .filter(|_| wishes.by.is_none())
+            .filter_map(|label| self.by.get(label))
+            .map(|key| key.split('.').next().unwrap_or_default())
+            .filter(|field| !field.starts_with("common_"));
+        keys.chain(self.sums.iter().chain(&self.field).map(String::as_str))
+    }
+
+    /// The field that this kernel's event lacks, of those.
+    fn lacks_field(&self, tracefs: &Tracefs, wishes: &Wishes) -> Option<String> {
+        let event = &self.counted()?.event;
+        if event.starts_with(OWN) {
+            return None;
+        }
+        let format = Format::of(tracefs, event).ok()?;
+        self.usual_fields(wishes)
+            .find(|field| format.field(field).is_none())
+            .map(|field| format!("the field {field} of {event}"))
+    }
+
     /// What this kernel lacks for it.
     pub fn missing(&self, tracefs: &Tracefs) -> Option<String> {
         for side in [&self.event, &self.start, &self.end].into_iter().flatten() {
@@ -636,7 +660,10 @@ impl Recipe {
             .iter()
             .filter(|variant| variant.flag.as_deref() == flag)
         {
-            refused = match variant.missing(tracefs) {
+            refused = match variant
+                .missing(tracefs)
+                .or_else(|| variant.lacks_field(tracefs, wishes))
+            {
                 None => match variant.question(&self.name, tracefs, wishes) {
                     Ok(question) => return Ok((variant, question)),
                     Err(error) => Err(error),
