@@ -45,13 +45,11 @@ use super::{
         SeqWriter, //
     }, //
 };
-use crate::{
-    program::filter::Filter,
-    sync::{
-        Acquire,
-        Atomic,
-        Release, //
-    }, //
+use crate::program::filter::Filter;
+use crate::sync::{
+    Acquire,
+    Atomic,
+    Release, //
 };
 use core::{
     cell::Cell,
@@ -263,17 +261,6 @@ struct Private<T: Trigger> {
     node: *mut bindings::event_trigger_data,
     command: *const Command<T>,
     operations: Opaque<bindings::event_command>,
-}
-
-impl<T: Trigger> Private<T> {
-    /// The function for the records that the filter accepts.
-    #[inline(always)]
-    fn behind_filter(&self) -> HitFn {
-        match self.timed {
-            None => self.data.entry().0,
-            Some(_) => Command::<T>::timed,
-        }
-    }
 }
 
 /// What the core calls for a hit: `event_command::trigger`.
@@ -567,12 +554,20 @@ impl<T: Trigger> Command<T> {
         };
         let preempt = *hit.into_record().preempt_off();
         // What the record does not say by itself has a function of its own, so that this one needs no stack frame.
-        match filter.quick(|| preempt.cpu(), hit.data()) {
-            Some(false) => (),
-            // SAFETY: by the contract of this function.
-            Some(true) => unsafe { (private.behind_filter())(data, buffer, rec, event) },
-            // SAFETY: by the contract of this function.
-            None => unsafe { Self::filtered_slowly(data, buffer, rec, event) },
+        let function = match filter.quick(|| preempt.cpu(), hit.data()) {
+            Some(true) => Self::filtered_in(private),
+            Some(false) => return,
+            None => Self::filtered_slowly,
+        };
+        // SAFETY: by the contract of this function.
+        unsafe { function(data, buffer, rec, event) }
+    }
+
+    /// The function for the records that the filter accepts.
+    fn filtered_in(private: &Private<T>) -> HitFn {
+        match private.timed {
+            None => private.data.entry().0,
+            Some(_) => Self::timed,
         }
     }
 
@@ -590,16 +585,14 @@ impl<T: Trigger> Command<T> {
     ) {
         // SAFETY: by the contract; the node is freed only after the grace period that this call holds up.
         let private = unsafe { Node::<T>::from_raw(data) }.private();
-        // SAFETY: by the invariant of `Private`, as this is its function.
-        let filter = unsafe { private.filter.as_ref().unwrap_unchecked() };
-        // SAFETY: `file` is the event file that the node was made for, and the rest is what the core passed to this
-        // call; all of it is valid until the call returns.
-        let Some(hit) = (unsafe { Hit::from_raw(private.file, buffer, rec, event) }) else {
+        // SAFETY: `file` is the node's event file, and the rest is what the core passed; valid until the call returns.
+        let hit = unsafe { Hit::from_raw(private.file, buffer, rec, event) };
+        let (Some(hit), Some(filter)) = (hit, &private.filter) else {
             return Self::missed(&private.data);
         };
         if filter.accepts(*hit.into_record().preempt_off(), hit.data()) {
             // SAFETY: by the contract of this function.
-            unsafe { (private.behind_filter())(data, buffer, rec, event) }
+            unsafe { Self::filtered_in(private)(data, buffer, rec, event) }
         }
     }
 

@@ -73,6 +73,7 @@ HIST_HELPER(u64 hist_helper_current_cgroup(void), return cgroup_id(task_dfl_cgro
 #ifdef CONFIG_KPROBES
 HIST_HELPER(void *hist_helper_function(const char *name),
 		struct kprobe probe = { .symbol_name = name, .flags = KPROBE_FLAG_DISABLED };
+
 		if (register_kprobe(&probe))
 			return NULL;
 		unregister_kprobe(&probe);

@@ -50,11 +50,6 @@ impl TextBuf {
         &self.0
     }
 
-    /// The text so far, for C to write to.
-    pub(super) fn as_mut_ptr(&mut self) -> *mut u8 {
-        self.0.as_mut_ptr()
-    }
-
     /// The text up to its first NUL; nothing if it has none.
     pub(crate) fn as_c_str(&self) -> &CStr {
         CStr::from_bytes_until_nul(&self.0).unwrap_or_default()

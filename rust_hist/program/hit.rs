@@ -190,7 +190,7 @@ where
     };
 
     if cuts != 0 {
-        count_cuts(cx, map.map(), cuts);
+        count_cuts::<C>(map.map(), cx.cpu(), cuts);
     }
     leave::<C, STEPS, ROOM>(cx, map, stamp, refs, elt)
 }
@@ -362,7 +362,7 @@ fn enter_row<'c, K: KeyForm, C: Context<'c>, const STEPS: u32>(
     let elt = enter::<K, C>(cx, map, key, hash, None)?;
 
     if cuts != 0 {
-        count_cuts(cx, map.map(), cuts);
+        count_cuts::<C>(map.map(), cx.cpu(), cuts);
     }
     Ok(elt)
 }
@@ -402,12 +402,13 @@ fn enter<'c, K: KeyForm, C: Context<'c>>(
     }
 }
 
-/// Counts so many strings of the key of a hit that are longer than what the key has of them.
+/// Counts so many strings of which the key of a hit has not all. Without the context: what that is made of would have to be
+/// kept for it.
 #[cold]
 #[inline(never)]
-fn count_cuts<'c, C: Context<'c>>(cx: C, map: &Map<C::Storage, C::Hash>, cuts: usize) {
+fn count_cuts<'c, C: Context<'c>>(map: &Map<C::Storage, C::Hash>, cpu: u32, cuts: usize) {
     // CAST: `usize` has at most 64 bits.
-    map.shard(cx.cpu()).lose(Loss::Cut, cuts as u64);
+    map.shard(cpu).lose(Loss::Cut, cuts as u64);
 }
 
 /// Leaves a hit in its entry.

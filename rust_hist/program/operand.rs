@@ -590,12 +590,7 @@ impl StepOp {
 
 /// The number at `at`, if it is one of the record, or the CPU.
 #[inline(always)]
-pub(super) fn load(
-    source: Source,
-    at: u32,
-    record: &[u8],
-    cpu: impl Fn() -> u32,
-) -> Option<u64> {
+pub(super) fn load(source: Source, at: u32, record: &[u8], cpu: impl Fn() -> u32) -> Option<u64> {
     // CAST: tracing needs 32-bit pointers at least.
     let at = at as usize;
 

@@ -77,8 +77,7 @@ pub trait KeyForm: 'static {
 
     /// Computes the key of a hit: that of its row, or, if `LOOKUP`, that by which it looks up variables of other
     /// triggers. `stamp` is the time stamp if `STEPS` has [`KEY_ANY`], else 0; `refs` are [its numbers](Inputs), as far
-    /// as they are known; `room` holds what the key borrows. Returns besides how many strings are longer than what the
-    /// key has of them.
+    /// as they are known; `room` holds what the key borrows. Returns besides how many strings it has not all of.
     fn key<'r, 'c: 'r, C: Context<'c>, const STEPS: u32, const LOOKUP: bool>(
         cx: C,
         stamp: u64,
@@ -322,7 +321,7 @@ impl<const N: usize> KeyForm for Columns<N> {
 }
 
 /// The string that a key of `words` words is: one of the record, or the name of the task, which is `comm`, up to its NUL.
-/// `None` if it is none. Adds to `cuts` if it is longer.
+/// `None` if it is none. Adds to `cuts` if that is not all of it.
 #[inline(always)]
 fn string_of<'r>(
     op: Op,
@@ -332,26 +331,37 @@ fn string_of<'r>(
     cuts: &mut usize,
 ) -> Option<Split<'r>> {
     match place_of(op, record) {
-        Some((at, mut len)) => {
+        Some((at, len)) => {
             let most = most_in(words);
+            let inside = match len <= most {
+                true => Split::inside(record, at, len),
+                false => None,
+            };
 
-            if len > most {
-                // OVERFLOW: there are few strings.
-                *cuts = cuts.wrapping_add(cut(record, at, most));
-                len = most;
-            }
-            Some(Split::new(record, at, len))
+            Some(inside.unwrap_or_else(|| beginning(record, at, len, most, cuts)))
         }
         None if op == Op::Comm => Some(Split::first(comm, until_nul(comm, 0, COMM_LEN).len())),
         None => None,
     }
 }
 
-/// How many strings are cut if one has more than `most` bytes: none if the next one is its NUL, else one.
+/// The `most` first bytes of a string that may have more, or whose record ends before it does. `cuts` is written here
+/// alone, so that it takes no register of others.
 #[cold]
 #[inline(never)]
-fn cut(record: &[u8], at: usize, most: usize) -> usize {
-    (u8_at(record, at.saturating_add(most)) != 0).into()
+fn beginning<'r>(
+    record: &'r [u8],
+    at: usize,
+    len: usize,
+    most: usize,
+    cuts: &mut usize,
+) -> Split<'r> {
+    // Its NUL is not missed.
+    if len > most && u8_at(record, at.saturating_add(most)) != 0 {
+        // OVERFLOW: there are few strings.
+        *cuts = cuts.wrapping_add(1);
+    }
+    Split::new(record, at, len.min(most))
 }
 
 impl Key for Segments<'_> {
@@ -632,7 +642,7 @@ impl<const WORDS: usize> KeyForm for Copied<WORDS> {
     }
 }
 
-/// Writes the words of a key to `buf`, which is all 0; returns how many of its strings are longer.
+/// Writes the words of a key to `buf`, which is all 0; returns how many strings it has not all of.
 ///
 /// It has a frame of its own, which is gone when the rest of the hit runs: there is a stack in it.
 #[inline(never)]

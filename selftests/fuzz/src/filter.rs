@@ -97,6 +97,9 @@ pub(crate) fn run(input: &[u8]) {
 
     if let Ok(opposite) = Filter::compile(&opposite, &Zoo) {
         let around = Around(record);
-        assert_ne!(filter.accepts(around, record), opposite.accepts(around, record));
+        assert_ne!(
+            filter.accepts(around, record),
+            opposite.accepts(around, record)
+        );
     }
 }
