@@ -553,7 +553,6 @@ impl<T: Trigger> Command<T> {
             return Self::missed(&private.data);
         };
         let preempt = *hit.into_record().preempt_off();
-        // What the record does not say by itself has a function of its own, so that this one needs no stack frame.
         let function = match filter.quick(|| preempt.cpu(), hit.data()) {
             Some(true) => Self::filtered_in(private),
             Some(false) => return,
@@ -571,7 +570,7 @@ impl<T: Trigger> Command<T> {
         }
     }
 
-    /// As [`Command::filtered`], for all filters.
+    /// As [`Command::filtered`], for all filters; it calls others, so it has a stack frame.
     ///
     /// # Safety
     ///
