@@ -217,6 +217,9 @@ impl<'a> Request<'a> {
     }
 
     /// Compiles the text of a new trigger, its actions included, and checks it alone.
+    ///
+    /// Not inlined: compiling goes deep, and is over when the trigger is put on its event.
+    #[inline(never)]
     fn settle(&self) -> core::result::Result<(KBox<Program>, Names<'a>, Option<Filter>), Failure> {
         let (mut program, mut names) = self.compile(Purpose::New)?;
         let filter = self.filter(&program)?;
