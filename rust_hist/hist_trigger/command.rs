@@ -153,6 +153,14 @@ impl<'a> Request<'a> {
         filter::compile(program.filter(self.log.text), self.file, self.held)
     }
 
+    /// Compiles the filter for what it says of the text.
+    ///
+    /// Not inlined: the filter is on its stack.
+    #[inline(never)]
+    fn check_filter(&self, program: &Program) -> core::result::Result<(), Failure> {
+        self.filter(program).map(drop)
+    }
+
     /// The trigger on the event that is the same as `program`.
     fn existing(&self, program: &Program) -> Option<Attached<'a, HistTrigger>> {
         Attached::<HistTrigger>::all(self.file, self.held)
@@ -172,7 +180,7 @@ impl<'a> Request<'a> {
 
     fn remove(&self) -> core::result::Result<(), Failure> {
         let (program, _) = self.compile(Purpose::Change)?;
-        self.filter(&program)?;
+        self.check_filter(&program)?;
         let Some(trigger) = self.existing(&program) else {
             remove::nothing(&self.log, &program, self.held);
             return Ok(());
@@ -189,7 +197,7 @@ impl<'a> Request<'a> {
             return self.create();
         };
         let (program, _) = self.compile(Purpose::Change)?;
-        self.filter(&program)?;
+        self.check_filter(&program)?;
         match self.existing(&program) {
             Some(trigger) => Ok(update(&trigger, change, self.held)?),
             // A new trigger may begin stopped; of the other changes nothing comes.
@@ -234,6 +242,9 @@ impl<'a> Request<'a> {
     }
 
     /// Makes a trigger and puts it on its event.
+    ///
+    /// Not inlined: what the other commands have on the stack is not needed.
+    #[inline(never)]
     fn create(&self) -> core::result::Result<(), Failure> {
         let (mut program, names, filter) = self.settle()?;
         let namesake = self.check_namesake(&program, &names)?;

@@ -303,7 +303,7 @@ impl Filter {
     #[inline(never)]
     fn rest(&self, test: &Test, around: impl Surroundings, record: &[u8]) -> bool {
         let load = |number: Number| match number {
-            Number::Of(source, at) => load(source, at, record, || around.cpu()).unwrap_or(0),
+            Number::Of(source, at) => load(source, at, 0, record, || around.cpu()).unwrap_or(0),
             Number::Task(which) => around.task(which),
         };
 
@@ -374,9 +374,9 @@ impl Test {
         // CAST: tracing needs 32-bit pointers at least.
         match self {
             Self::Range(source, at, first, span) => {
-                Some(load(*source, *at, record, cpu)?.wrapping_sub(*first) <= *span)
+                Some(load(*source, *at, 0, record, cpu)?.wrapping_sub(*first) <= *span)
             }
-            Self::Bits(source, at, bits) => Some(load(*source, *at, record, cpu)? & *bits != 0),
+            Self::Bits(source, at, bits) => Some(load(*source, *at, 0, record, cpu)? & *bits != 0),
             Self::Word(at, word, mask) => {
                 Some((load_8(record, *at as usize)? ^ *word) & *mask == 0)
             }

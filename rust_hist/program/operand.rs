@@ -479,10 +479,7 @@ impl Operand {
         record: &[u8],
         cpu: impl Fn() -> u32,
     ) -> Option<u64> {
-        match source {
-            Source::Const => Some(self.add),
-            source => load(source, self.at, record, cpu),
-        }
+        load(source, self.at, self.add, record, cpu)
     }
 
     /// Its value as a word of a string.
@@ -588,9 +585,15 @@ impl StepOp {
     }
 }
 
-/// The number at `at`, if it is one of the record, or the CPU.
+/// The number at `at`, if it is one of the record, the CPU, or the constant.
 #[inline(always)]
-pub(super) fn load(source: Source, at: u32, record: &[u8], cpu: impl Fn() -> u32) -> Option<u64> {
+pub(super) fn load(
+    source: Source,
+    at: u32,
+    constant: u64,
+    record: &[u8],
+    cpu: impl Fn() -> u32,
+) -> Option<u64> {
     // CAST: tracing needs 32-bit pointers at least.
     let at = at as usize;
 
@@ -603,9 +606,9 @@ pub(super) fn load(source: Source, at: u32, record: &[u8], cpu: impl Fn() -> u32
         Source::S16 => widen(u16_at(record, at) as i16),
         Source::U8 => u8_at(record, at).into(),
         Source::S8 => widen(u8_at(record, at) as i8),
+        Source::Const => constant,
         Source::Cpu => cpu().into(),
-        Source::Const
-        | Source::Text
+        Source::Text
         | Source::Timestamp
         | Source::Ref
         | Source::Saved
