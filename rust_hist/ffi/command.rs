@@ -247,9 +247,9 @@ pub(crate) struct Command<T: Trigger> {
 ///
 /// - `file` is the event file that the node is for, or on. It is valid as long as the node is on it, and until the
 ///   hits that began then are over.
-/// - `operations` are those of `command`, but for `trigger`, which is a function for this data: [`Command::filtered`] or
-///   [`Command::filtered_slowly`] iff there is a `filter`, or else [`Command::timed`] iff there is a `timed`, which then does not change any more. With a
-///   filter the core is told that a record is needed.
+/// - `operations` are those of `command`, but for `trigger`, which is a function for this data: with a `filter`
+///   [`Command::filtered`] or [`Command::filtered_slowly`], and the core is told that a record is needed; else
+///   [`Command::timed`] iff there is a `timed`, which then does not change any more.
 /// - `node` is the node, and `command` is registered as long as there is one.
 // What every hit needs comes first.
 #[repr(C)]
@@ -534,7 +534,7 @@ impl<T: Trigger> Command<T> {
     ///
     /// # Safety
     ///
-    /// That of [`HitFn`], for a trigger with a filter.
+    /// The requirements of [`HitFn`], with a trigger that has a filter.
     #[inline(never)]
     unsafe extern "C" fn filtered(
         data: *mut bindings::event_trigger_data,
@@ -574,7 +574,7 @@ impl<T: Trigger> Command<T> {
     ///
     /// # Safety
     ///
-    /// That of [`Command::filtered`].
+    /// The requirements of [`HitFn`], with a trigger that has a filter.
     #[inline(never)]
     unsafe extern "C" fn filtered_slowly(
         data: *mut bindings::event_trigger_data,

@@ -40,7 +40,10 @@ pub(super) use self::{
         RefBuf,
         RefKey, //
     },
-    text::most_in, //
+    text::{
+        most_in,
+        until_nul, //
+    }, //
 };
 
 use crate::{

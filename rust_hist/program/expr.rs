@@ -927,17 +927,7 @@ pub(super) fn read_op(desc: &FieldDesc<'_>) -> Option<(Op, Kind)> {
         FieldKind::Function => return None,
         FieldKind::Other if is_place(desc.type_name) => return None,
         FieldKind::Other | FieldKind::PtrString | FieldKind::Cpu => {
-            let load = match (desc.size, desc.signed) {
-                (1, false) => Load::U8,
-                (1, true) => Load::S8,
-                (2, false) => Load::U16,
-                (2, true) => Load::S16,
-                (4, false) => Load::U32,
-                (4, true) => Load::S32,
-                (8, false) => Load::U64,
-                (8, true) => Load::S64,
-                _ => return None,
-            };
+            let load = Load::of(desc.size, desc.signed)?;
 
             (Op::Num { offset, load }, Kind::Number)
         }

@@ -47,6 +47,7 @@ use super::{
     },
     types::{
         part,
+        Load,
         Op, //
     }, //
 };
@@ -215,7 +216,7 @@ impl Filter {
     ///
     /// # Errors
     ///
-    /// What is wrong with the text, and where.
+    /// A [`FilterRefusal`] that says what is wrong with the text, and in which column.
     ///
     /// # Examples
     ///
@@ -262,6 +263,7 @@ impl Filter {
                 (Test::TaskRange(which, first, span), None) => {
                     around.task(*which).wrapping_sub(*first) <= *span
                 }
+                (Test::TaskBits(which, bits), None) => around.task(*which) & *bits != 0,
                 _ => self.rest(test, around, record),
             })
         })
@@ -299,7 +301,7 @@ impl Filter {
         Some(at == ACCEPT)
     }
 
-    /// What [`Test::quick`] does not say.
+    /// Whether a test holds that neither [`Test::quick`] nor a number of the task decides.
     #[inline(never)]
     fn rest(&self, test: &Test, around: impl Surroundings, record: &[u8]) -> bool {
         let load = |number: Number| match number {
@@ -308,9 +310,9 @@ impl Filter {
         };
 
         match *test {
-            // Numbers of the record are quick, and ranges of numbers of the task were tested.
-            Test::Never | Test::Range(..) | Test::Bits(..) | Test::TaskRange(..) => false,
-            Test::TaskBits(which, bits) => around.task(which) & bits != 0,
+            Test::Never => false,
+            // `accepts()` has decided these.
+            Test::Range(..) | Test::Bits(..) | Test::TaskRange(..) | Test::TaskBits(..) => false,
             Test::Cpu(number, set) => has_cpu(self.set(set), load(number)),
             Test::Word(at, word, mask) => (text_word(record, at) ^ word) & mask == 0,
             Test::LocatedWord(at, word, mask) => {
@@ -349,7 +351,7 @@ impl Filter {
         let mut comm = [0; COMM_LEN];
 
         match text.string {
-            Str::In(op) => test(string_of(op, record)),
+            Str::In(op) => test(bytes_of(op, record)),
             Str::At { offset, is_of_user } => {
                 // CAST: tracing needs 32-bit pointers at least.
                 around.test_string(u64_at(record, offset as usize), is_of_user, test)
@@ -390,9 +392,9 @@ impl Test {
     }
 }
 
-/// Whether the set has the CPU of this number, of which C takes 32 bits.
+/// Whether the set has the CPU of this number.
 fn has_cpu(set: &[u64], number: u64) -> bool {
-    // CAST: see there.
+    // CAST: C takes 32 bits of the number, too.
     let cpu = number as u32;
     // CAST: tracing needs 32-bit pointers at least.
     let word = set.get((cpu / u64::BITS) as usize);
@@ -411,7 +413,7 @@ fn low_bytes(len: usize) -> u64 {
 }
 
 /// The bytes of a string of the record, as many as are inside.
-fn string_of(op: Op, record: &[u8]) -> &[u8] {
+fn bytes_of(op: Op, record: &[u8]) -> &[u8] {
     let (at, len) = place_of(op, record).unwrap_or((0, 0));
     let from = record.get(at..).unwrap_or(&[]);
 

@@ -531,7 +531,7 @@ impl Operand {
 }
 
 impl Source {
-    fn of(load: Load) -> Self {
+    pub(super) fn of(load: Load) -> Self {
         match load {
             Load::U64 | Load::S64 => Self::U64,
             Load::U32 => Self::U32,

@@ -49,6 +49,23 @@ pub enum Load {
     S64,
 }
 
+impl Load {
+    /// Returns the representation of a number of so many bytes; `None` if no number has as many.
+    pub(super) fn of(size: u32, signed: bool) -> Option<Self> {
+        Some(match (size, signed) {
+            (1, false) => Self::U8,
+            (1, true) => Self::S8,
+            (2, false) => Self::U16,
+            (2, true) => Self::S16,
+            (4, false) => Self::U32,
+            (4, true) => Self::S32,
+            (8, false) => Self::U64,
+            (8, true) => Self::S64,
+            _ => return None,
+        })
+    }
+}
+
 /// Where a hit takes the value of a column from. Offsets are bytes in the record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Op {

@@ -289,7 +289,7 @@ fn high(word: u64, len: usize) -> u64 {
 
 /// The `len` bytes at `at` of `bytes`, as many as there are, up to the first NUL.
 #[inline(always)]
-pub(super) fn until_nul(bytes: &[u8], at: usize, len: usize) -> &[u8] {
+pub(in super::super) fn until_nul(bytes: &[u8], at: usize, len: usize) -> &[u8] {
     let split = Split::new(bytes, at, len);
     let from = bytes.get(at..).unwrap_or(&[]);
 

@@ -43,6 +43,7 @@ use super::{
     Filter,
     FilterRefusal,
     Function,
+    Load,
     Number,
     Op,
     Part,
@@ -84,7 +85,7 @@ enum Operator {
     Bits,
 }
 
-/// Those of two bytes come before those that are their beginning.
+/// The operators of a condition: `<=` before `<` and `>=` before `>`, as the first one that the text begins with counts.
 const OPERATORS: [(&[u8], Operator); 8] = [
     (b"~", Operator::Glob),
     (b"!=", Operator::Ne),
@@ -568,15 +569,9 @@ impl<S: Subject> Parser<'_, S> {
 
 impl Field {
     fn of(field: &FieldDesc<'_>) -> Self {
-        let source = match (field.kind, field.size, field.signed) {
-            (FieldKind::Cpu, ..) => Source::Cpu,
-            (_, 4, false) => Source::U32,
-            (_, 4, true) => Source::S32,
-            (_, 2, false) => Source::U16,
-            (_, 2, true) => Source::S16,
-            (_, 1, false) => Source::U8,
-            (_, 1, true) => Source::S8,
-            _ => Source::U64,
+        let source = match field.kind {
+            FieldKind::Cpu => Source::Cpu,
+            _ => Load::of(field.size, field.signed).map_or(Source::U64, Source::of),
         };
 
         Self {
@@ -609,14 +604,13 @@ impl Field {
 
     /// Whether C has a function that compares it as a number.
     fn is_number(&self) -> bool {
-        self.kind == FieldKind::Cpu || matches!(self.size, 1 | 2 | 4 | 8)
+        self.kind == FieldKind::Cpu || Load::of(self.size, false).is_some()
     }
 
-    /// The number without its sign, as C takes that of a CPU.
+    /// The number without its sign, as C takes that of a CPU. It matters for a byte alone: there are not so many CPUs that one
+    /// of the others could be meant.
     fn unsigned(&self) -> Number {
         match self.number {
-            Number::Of(Source::S32, at) => Number::Of(Source::U32, at),
-            Number::Of(Source::S16, at) => Number::Of(Source::U16, at),
             Number::Of(Source::S8, at) => Number::Of(Source::U8, at),
             number => number,
         }

@@ -8,6 +8,8 @@
 //!
 //! Context: any, NMI included. Never panics.
 
+use super::super::exec::until_nul;
+
 /// A way to compare.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum How {
@@ -71,9 +73,7 @@ impl How {
 
 /// The bytes before the first NUL.
 fn before_nul(field: &[u8]) -> &[u8] {
-    let len = field.iter().take_while(|&&byte| byte != 0).count();
-
-    field.get(..len).unwrap_or(field)
+    until_nul(field, 0, field.len())
 }
 
 /// The bytes up to and including the first NUL, if there is one.

@@ -32,7 +32,10 @@ const TEXT_LEN: usize = 8;
 const MASK: usize = 56;
 const ODD: usize = 60;
 const FIXED: usize = 64;
-const CPUS: u32 = 70;
+/// More than a signed byte can have.
+const CPUS: u32 = 200;
+/// A set of CPUs.
+type Set = [u64; 4];
 const CPU: u32 = 3;
 const TGID: u64 = 4711;
 const COMM: &[u8; 16] = b"kworker/0:1\0xyz\0";
@@ -90,18 +93,18 @@ impl Subject for Event {
     }
 }
 
-fn cpus_of(list: &[u8]) -> Option<[u64; 2]> {
-    let mut set = 0u128;
+fn cpus_of(list: &[u8]) -> Option<Set> {
+    let mut set = Set::default();
     if list == b"all" {
         return cpus_of(format!("0-{}", CPUS - 1).as_bytes());
     }
     for range in std::str::from_utf8(list).ok()?.split(',') {
         let (first, last) = range.split_once('-').unwrap_or((range, range));
         for cpu in first.parse::<u32>().ok()?..=last.parse().ok()? {
-            set |= (cpu < CPUS).then(|| 1u128 << cpu)?;
+            *set.get_mut(cpu as usize / 64)? |= (cpu < CPUS).then(|| 1 << (cpu % 64))?;
         }
     }
-    Some([set as u64, (set >> 64) as u64])
+    Some(set)
 }
 
 /// A hit of one record; what is at its addresses.
@@ -144,7 +147,7 @@ struct Values {
     relative: Vec<u8>,
     address: u64,
     remote: Vec<u8>,
-    mask: [u64; 2],
+    mask: Set,
 }
 
 impl Values {
@@ -155,7 +158,7 @@ impl Values {
         }
         record[32..32 + TEXT_LEN].copy_from_slice(&self.text);
         record[48..56].copy_from_slice(&self.address.to_le_bytes());
-        let mask = [self.mask[0].to_le_bytes(), self.mask[1].to_le_bytes()].concat();
+        let mask = self.mask.map(u64::to_le_bytes).concat();
         for (at, data, behind) in [
             (40, &self.dynamic, 0),
             (44, &self.relative, 48),
@@ -219,7 +222,6 @@ impl Tree {
     fn holds(&self, values: &Values) -> bool {
         match self {
             Tree::Number(n, op, value) => {
-                let (_, _, size, signed) = NUMBERS[*n];
                 let number = values.number(*n);
                 // C cuts the operand to the size of the field.
                 let cut = Values {
@@ -227,7 +229,6 @@ impl Tree {
                     ..values.clone()
                 };
                 let value = cut.number(*n);
-                let _ = (size, signed);
                 match *op {
                     "==" => number == value,
                     "!=" => number != value,
@@ -262,8 +263,8 @@ impl Tree {
                 let set = cpus_of(list.as_bytes()).expect("a list");
                 let (_, _, size, _) = NUMBERS[*n];
                 let cpu = values.numbers[*n] & (u64::MAX >> (64 - 8 * size));
-                let count = set[0].count_ones() + set[1].count_ones();
-                let has = |cpu: u64| cpu < 128 && set[cpu as usize / 64] >> (cpu % 64) & 1 != 0;
+                let count: u32 = set.iter().map(|word| word.count_ones()).sum();
+                let has = |cpu: u64| cpu < 256 && set[cpu as usize / 64] >> (cpu % 64) & 1 != 0;
                 match (count, *op) {
                     (1, "!=") => !has(cpu),
                     (1, _) => has(cpu),
@@ -277,7 +278,7 @@ impl Tree {
                 match *op {
                     "==" => set == values.mask,
                     "!=" => set != values.mask,
-                    _ => set[0] & values.mask[0] | set[1] & values.mask[1] != 0,
+                    _ => set.iter().zip(values.mask).any(|(a, b)| a & b != 0),
                 }
             }
             Tree::Not(tree) => !tree.holds(values),
@@ -357,6 +358,7 @@ fn small() -> impl Strategy<Value = u64> {
         Just(0x8000_0000),
         Just(1 << 63),
         60..72u64,
+        CPUS as u64 - 10..CPUS as u64 + 2,
         any::<u64>(),
     ]
 }
@@ -383,7 +385,7 @@ fn list() -> impl Strategy<Value = String> {
 fn values() -> impl Strategy<Value = Values> {
     let mask = prop_oneof![
         list().prop_map(|list| cpus_of(list.as_bytes()).expect("a list")),
-        Just([0, 0]),
+        Just(Set::default()),
     ];
     (
         proptest::array::uniform8(small()),
@@ -570,7 +572,7 @@ fn simple() -> (Values, Vec<u8>) {
         relative: b"lo\0".to_vec(),
         address: 100,
         remote: b"remote\0".to_vec(),
-        mask: [6, 0],
+        mask: [6, 0, 0, 0],
     };
     let record = values.record();
     (values, record)
@@ -641,6 +643,27 @@ fn knows_strings() {
                 .accepts(Around(&values.remote), &record),
             "{text}"
         );
+    }
+}
+
+/// A string ends with its length, also if no NUL is there and another string follows.
+#[test]
+fn knows_where_a_string_ends() {
+    let (values, mut record) = simple();
+    let place = u32::from_le_bytes(record[40..44].try_into().expect("four bytes"));
+    let shorter = (place & 0xffff) | 3 << 16;
+
+    record[40..44].copy_from_slice(&shorter.to_le_bytes());
+    record.extend([0; 8]);
+    for text in [
+        "dyn == 'eth'",
+        "dyn ~ 'eth*'",
+        "dyn != 'eth0'",
+        "!(dyn ~ 'eth0*')",
+    ] {
+        let filter = compile(text).expect(text);
+        assert!(filter.accepts(Around(&values.remote), &record), "{text}");
+        assert_eq!(filter.quick(|| CPU, &record), Some(true), "{text}");
     }
 }
 
