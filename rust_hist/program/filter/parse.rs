@@ -140,7 +140,7 @@ pub(super) fn compile(text: &[u8], subject: &impl Subject) -> Result<Filter> {
     };
 
     parser.split()?;
-    Ok(parser.finish()?)
+    parser.finish()
 }
 
 /// A refusal with a caret.
