@@ -4,6 +4,11 @@
 # Debian suites that may have the source, besides what the system itself uses.
 SOURCE_SUITES="trixie-backports forky sid"
 
+# The flavour stock: Debian's own kernel for virtual machines, which version of it is tested, its series and its suite.
+STOCK=7.3.4+deb13
+STOCK_VERSION=7.3
+STOCK_SUITE=trixie-backports
+
 # Prints the Debian mirror of this system as "URI FILE:STANZA".
 debian_mirror() {
 	local fmt='$(ORIGIN)|$(LABEL)|$(COMPONENT)|$(REPO_URI)|$(SOURCESENTRY)'
