@@ -9,7 +9,6 @@ export KSRC KDIR
 export ARCH ?= x86_64
 
 FLAVOUR ?= dropin
-VERSION ?= 7.2
 WHERE = $(FLAVOUR) $(VERSION)
 
 .PHONY: help demo test test-ci test-all soak lint host-test models tsan fuzz fuzzer debug bench kernel module tool deb vm check-kdir setup undo fmt clippy checkpatch clean distclean
@@ -31,7 +30,7 @@ help:
 	@echo
 	@echo 'make setup       install what is missing, get the kernel source'
 	@echo 'make undo        remove the packages that were installed'
-	@echo 'make kernel      build the test kernel   (FLAVOUR=dropin|reference|debug VERSION=7.2|7.3)'
+	@echo 'make kernel      build the test kernel   (FLAVOUR=dropin|reference|debug|stock VERSION=7.2|7.3)'
 	@echo 'make module      build rust_hist.ko for it, or for KDIR='
 	@echo 'make tool        build rhist, which asks histograms questions; prints where it is'
 	@echo 'make deb         make a Debian package of rhist; prints where it is'
@@ -99,7 +98,7 @@ deb:
 
 vm:
 	@scripts/setup vm
-	@scripts/vm --kernel $(FLAVOUR) --version $(VERSION)
+	@scripts/vm --kernel $(FLAVOUR) $(if $(VERSION),--version $(VERSION))
 
 check-kdir:
 	@scripts/check-kdir '$(KDIR)'

@@ -9,7 +9,7 @@ LOGS=$BUILT/log
 VERSIONS="7.2 7.3"
 ARCHES="x86_64 arm64"
 ARCH=${ARCH:-x86_64}
-FLAVOURS="dropin reference debug"
+FLAVOURS="dropin reference debug stock"
 DEFAULT_VERSION=7.2
 DEFAULT_FLAVOUR=dropin
 JOBS=${JOBS:-$(nproc)}
@@ -46,7 +46,7 @@ is_flavour() { case " $FLAVOURS " in *" $1 "*) ;; *) return 1 ;; esac; }
 
 # need_kdir DIR: fails unless DIR is the tree of a configured kernel.
 need_kdir() {
-	[ -d "$1" ] || die "KDIR=$1 is no directory."
+	[ -d "$1" ] || die "KDIR=$1 is no directory." "Install the headers of that kernel (linux-headers-RELEASE), or build it."
 	[ -f "$1/.config" ] || die "KDIR=$1 has no .config, so it is no built kernel tree." \
 		"Configure and build it first, or give its source as KSRC=."
 }

@@ -41,6 +41,15 @@ download_packages() {
 		die "$what could not be downloaded." "Run 'apt-get update' as root and start again; see $log."
 }
 
+# usr_merged ROOT - makes the links that no package of Debian has, before packages are unpacked in ROOT.
+usr_merged() {
+	local d
+	for d in bin sbin lib lib64; do
+		mkdir -p "$1/usr/$d"
+		ln -s "usr/$d" "$1/$d"
+	done
+}
+
 # would COMMAND ARGUMENT... - what apt-get would do: "Inst PACKAGE ..." and "Remv PACKAGE ..." lines.
 would() { LC_ALL=C apt-get "${WITH_BACKPORTS[@]}" -s --no-install-recommends "$@" 2>/dev/null; }
 

@@ -4,6 +4,13 @@
 # Debian suites that may have the source, besides what the system itself uses.
 SOURCE_SUITES="trixie-backports forky sid"
 
+# The flavour stock: Debian's own kernel for virtual machines, which version of it is tested, its series, its suite and the release
+# that has its compilers.
+STOCK=7.3.4+deb13
+STOCK_VERSION=7.3
+STOCK_SUITE=trixie-backports
+STOCK_RELEASE=trixie
+
 # Prints the Debian mirror of this system as "URI FILE:STANZA".
 debian_mirror() {
 	local fmt='$(ORIGIN)|$(LABEL)|$(COMPONENT)|$(REPO_URI)|$(SOURCESENTRY)'
@@ -95,6 +102,30 @@ fetch_source() {
 		apt-get "${APT_PRIVATE[@]}" download "$pkg=$v") ||
 		die "the download of $pkg failed." "Check the network and start again; see $LOGS/download-$version.log."
 	mv "$dl/$version.part" "$dl/$version"
+}
+
+# exact_source SERIES VERSION: prints the archive of the package linux-source-SERIES of exactly this version, if it is installed, else
+# the package itself, which is downloaded unless it was before.
+exact_source() {
+	local package=linux-source-$1 dl=$CACHE/download dir
+	local file=${package}_$2_all.deb
+	if [ "$(dpkg-query -W -f '${Version}' "$package" 2>/dev/null)" = "$2" ]; then
+		echo "/usr/src/$package.tar.xz"
+		return
+	fi
+	for dir in "$1" "$2"; do
+		if [ -f "$dl/$dir/$file" ]; then
+			echo "$dl/$dir/$file"
+			return
+		fi
+	done
+	private_apt
+	MAY_FAIL=1 step "Looking for $package $2" "$LOGS/apt-source.log" 0 apt-get "${APT_PRIVATE[@]}" update || true
+	mkdir -p "$dl/$2"
+	(cd "$dl/$2" && step "Downloading $package $2 (about 160 MB)" "$LOGS/download-$2.log" 0 \
+		apt-get "${APT_PRIVATE[@]}" download "$package=$2") ||
+		die "$package $2 could not be downloaded." "Install it, or take a kernel whose source Debian still has; see $LOGS/download-$2.log."
+	echo "$dl/$2/$file"
 }
 
 # Prints the identity of the source of version $1, which is part of every key.

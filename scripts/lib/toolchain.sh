@@ -25,10 +25,12 @@ _rustc_candidates() {
 	done
 }
 
+rustc_text_of() { sed -n 's/^CONFIG_RUSTC_VERSION_TEXT="\(.*\)"$/\1/p' "$1/.config"; }
+
 # Prints the compiler that built the kernel tree $1: no other reads its metadata.
 rustc_of() {
 	local text r
-	text=$(sed -n 's/^CONFIG_RUSTC_VERSION_TEXT="\(.*\)"$/\1/p' "$1/.config")
+	text=$(rustc_text_of "$1")
 	while read -r _ r; do
 		if [ "$("$r" --version)" = "$text" ]; then
 			echo "$r"
@@ -165,4 +167,33 @@ find_clippy() {
 
 need_clippy() {
 	find_clippy || die "there is no clippy-driver of the same build as $RUSTC." "Run 'scripts/setup test' to install it."
+}
+
+# What builds modules for the kernel of a distribution, which GCC has built: packages.
+STOCK_TOOLS="rustc rust-src bindgen gcc-14 make pahole"
+
+# Prints the GCC that built the kernel tree $1, or nothing if clang did.
+gcc_of() { sed -n 's/^CONFIG_CC_VERSION_TEXT="\([^ ]*gcc[^ ]*\) .*/\1/p' "$1/.config"; }
+
+# tools_here KDIR: sets KMAKE for the kernel of a distribution, if the compilers that built it are here.
+tools_here() {
+	local cc rustc bindgen
+	cc=$(gcc_of "$1")
+	rustc=$(rustc_of "$1") && bindgen=$(find_bindgen 0) && command -v "$cc" >/dev/null &&
+		[ -f "$(rust_library_of "$rustc")/core/src/lib.rs" ] &&
+		KMAKE=(make "ARCH=$KARCH" "RUSTC=$rustc" "BINDGEN=$bindgen" "CC=$cc" "HOSTCC=$cc")
+}
+
+# Is KDIR the flavour stock, or what scripts/metadata made for it?
+is_stock() { case $(readlink -f "$1/.config") in "$(readlink -f "$CACHE")"/kernel/*-stock/*) ;; *) return 1 ;; esac; }
+
+# tools_of KDIR: does so, for the flavour stock also with the compilers of its release, unpacked, where others are here.
+tools_of() {
+	local root
+	tools_here "$1" && return
+	is_stock "$1" || die "the kernel in $1 was built by $(gcc_of "$1") and $(rustc_text_of "$1"), and not all of that is here." \
+		"Install these, the library source of that rustc (rust-src), and bindgen."
+	# shellcheck disable=SC2086
+	root=$("$ROOT/scripts/unpacked" --release "$STOCK_RELEASE" $STOCK_TOOLS)
+	KMAKE=("$ROOT/scripts/lib/in-root" "$root" "$ROOT:$CACHE" make "ARCH=$KARCH" "CC=$(gcc_of "$1")" "HOSTCC=$(gcc_of "$1")")
 }
