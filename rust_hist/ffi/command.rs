@@ -553,13 +553,13 @@ impl<T: Trigger> Command<T> {
             return Self::missed(&private.data);
         };
         let preempt = *hit.into_record().preempt_off();
-        let function = match filter.quick(|| preempt.cpu(), hit.data()) {
-            Some(true) => Self::filtered_in(private),
-            Some(false) => return,
-            None => Self::filtered_slowly,
-        };
-        // SAFETY: by the contract of this function.
-        unsafe { function(data, buffer, rec, event) }
+        match filter.quick(|| preempt.cpu(), hit.data()) {
+            // SAFETY: by the contract of this function.
+            Some(true) => unsafe { Self::filtered_in(private)(data, buffer, rec, event) },
+            Some(false) => (),
+            // SAFETY: by the contract of this function.
+            None => unsafe { Self::filtered_slowly(data, buffer, rec, event) },
+        }
     }
 
     /// The function for the records that the filter accepts.

@@ -37,6 +37,7 @@ use crate::{
 use super::{
     bytes::{
         located,
+        located_behind,
         text_word,
         u64_at, //
     },
@@ -144,9 +145,9 @@ enum Test {
     Cpu(Number, Part),
     /// Of the eight bytes at the offset, those of the second word, a mask, are the first one.
     Word(u32, u64, u64),
-    /// As [`Test::Word`], of a string whose place and length the word at the offset has; zeros stand for the bytes that it does
-    /// not have.
-    LocatedWord(u32, u64, u64),
+    /// As [`Test::Word`], of a string whose place and length the word at the offset has, from the end of that word on if it is
+    /// true; zeros stand for the bytes that the string does not have.
+    LocatedWord(bool, u32, u64, u64),
     /// As [`Test::Word`], of the name of the task.
     CommWord(u64, u64),
     /// One of [`Filter::texts`].
@@ -180,6 +181,10 @@ struct Text {
 enum Str {
     /// In the record.
     In(Op),
+    /// What the record has from here on, up to a NUL: an array without a size, as the text of `ftrace:print` is.
+    ///
+    /// PARITY: C finds neither an end nor a glob in such an array.
+    Rest { offset: u32 },
     /// At the address that the record has at this offset: of the kernel, or of the task.
     At { offset: u32, is_of_user: bool },
     /// All bytes that the kernel has for the name of the task.
@@ -315,10 +320,10 @@ impl Filter {
             Test::Range(..) | Test::Bits(..) | Test::TaskRange(..) | Test::TaskBits(..) => false,
             Test::Cpu(number, set) => has_cpu(self.set(set), load(number)),
             Test::Word(at, word, mask) => (text_word(record, at) ^ word) & mask == 0,
-            Test::LocatedWord(at, word, mask) => {
-                // CAST: tracing needs 32-bit pointers at least; a number of 16 bits.
-                let (from, len) = located(record, at as usize);
+            Test::LocatedWord(is_relative, at, word, mask) => {
+                let (from, len) = place(is_relative, record, at);
 
+                // CAST: an offset of 16 bits, perhaps from one of 32 bits.
                 (text_word(record, from as u32) & low_bytes(len) ^ word) & mask == 0
             }
             Test::CommWord(word, mask) => {
@@ -352,6 +357,10 @@ impl Filter {
 
         match text.string {
             Str::In(op) => test(bytes_of(op, record)),
+            // CAST: tracing needs 32-bit pointers at least.
+            Str::Rest { offset } => test(text::with_nul(
+                record.get(offset as usize..).unwrap_or(&[]),
+            )),
             Str::At { offset, is_of_user } => {
                 // CAST: tracing needs 32-bit pointers at least.
                 around.test_string(u64_at(record, offset as usize), is_of_user, test)
@@ -382,8 +391,8 @@ impl Test {
             Self::Word(at, word, mask) => {
                 Some((load_8(record, *at as usize)? ^ *word) & *mask == 0)
             }
-            Self::LocatedWord(at, word, mask) => {
-                let (from, len) = located(record, *at as usize);
+            Self::LocatedWord(is_relative, at, word, mask) => {
+                let (from, len) = place(*is_relative, record, *at);
 
                 Some((load_8(record, from)? & low_bytes(len) ^ *word) & *mask == 0)
             }
@@ -409,6 +418,16 @@ fn low_bytes(len: usize) -> u64 {
         // OVERFLOW: at most 7 times 8.
         0..8 => u64::from_le((1u64 << (len * 8)) - 1),
         _ => u64::MAX,
+    }
+}
+
+/// The place and the length that the word at `at` has.
+#[inline(always)]
+fn place(is_relative: bool, record: &[u8], at: u32) -> (usize, usize) {
+    // CAST: tracing needs 32-bit pointers at least.
+    match is_relative {
+        false => located(record, at as usize),
+        true => located_behind(record, at as usize),
     }
 }
 

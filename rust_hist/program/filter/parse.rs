@@ -589,6 +589,7 @@ impl Field {
         let offset = self.at;
 
         Some(match self.kind {
+            FieldKind::StaticString if self.size == 0 => Str::Rest { offset },
             FieldKind::StaticString => Str::In(Op::StaticString {
                 offset,
                 len: self.size,
@@ -694,7 +695,9 @@ fn word_test(string: Str, how: How, pattern: &[u8]) -> Option<Test> {
         Str::In(Op::StaticString { offset, len: room }) if room as usize >= len => {
             Some(Test::Word(offset, word, mask))
         }
-        Str::In(Op::DynString { offset }) => Some(Test::LocatedWord(offset, word, mask)),
+        Str::In(Op::DynString { offset }) => Some(Test::LocatedWord(false, offset, word, mask)),
+        Str::In(Op::RelDynString { offset }) => Some(Test::LocatedWord(true, offset, word, mask)),
+        Str::Rest { offset } => Some(Test::Word(offset, word, mask)),
         Str::Comm | Str::CommonComm => Some(Test::CommWord(word, mask)),
         _ => None,
     }

@@ -61,6 +61,7 @@ impl Subject for Event {
         match name {
             "mask" => Some(desc(MASK, 4, false, FieldKind::Cpumask)),
             "odd" => Some(desc(ODD, 3, false, FieldKind::Other)),
+            "rest" => Some(desc(FIXED, 0, false, FieldKind::StaticString)),
             "CPU" => Some(desc(0, 4, true, FieldKind::Cpu)),
             "COMM" => Some(desc(0, 16, false, FieldKind::Comm)),
             // A field of the event comes before the number of the task.
@@ -738,4 +739,45 @@ fn every_allocation_may_fail() {
             Err(refusal) => assert_eq!(refusal.errno, Errno::Enomem),
         }
     }
+}
+
+/// The text of `ftrace:print` has no size; what is behind its NUL, and behind the record, is none of it.
+#[test]
+fn an_array_without_a_size_ends_with_its_nul() {
+    let holds = |text: &[u8], filter: &str| {
+        let record = [&[0; FIXED], text].concat();
+        Filter::compile(filter.as_bytes(), &Event)
+            .unwrap()
+            .accepts(Around(&[]), &record)
+    };
+    for text in [
+        &b"foo bar"[..],
+        b"foo bar\0",
+        b"foo bar\0stale",
+        b"foo bar\0\0\0\0\0\0\0\0\0",
+    ] {
+        for filter in [
+            "== 'foo bar'",
+            "~ 'foo*'",
+            "~ '*o b*'",
+            "~ 'f?o*r'",
+            "!= 'foo'",
+            "~ '!*stale*'",
+        ] {
+            assert!(holds(text, &format!("rest {filter}")), "{filter}: {text:?}");
+        }
+        for filter in [
+            "== 'foo'",
+            "~ 'foo bars*'",
+            "~ '*stale*'",
+            "!= 'foo bar'",
+            "~ '*fo'",
+        ] {
+            assert!(
+                !holds(text, &format!("rest {filter}")),
+                "{filter}: {text:?}"
+            );
+        }
+    }
+    assert!(holds(b"foo bar\0stale", "rest ~ '*bar'"));
 }
