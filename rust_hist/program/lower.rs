@@ -7,12 +7,14 @@
 use crate::{
     alloc::{
         AllocError,
-        SmallVec,
         Vec, //
     },
     bucket::Buckets,
     field::TaskNumber,
-    limits::OPERATORS_MAX,
+    limits::{
+        List,
+        OPERATORS_MAX, //
+    },
     tracing_map::SHORT_KEY_WORDS, //
 };
 
@@ -32,8 +34,7 @@ use super::{
         KeyPlan,
         Plan,
         TextAt,
-        VarStep,
-        WORDS_MAX, //
+        VarStep, //
     },
     var::bit,
     ArgSource,
@@ -176,7 +177,7 @@ impl Program {
             has_values: columns
                 .iter()
                 .any(|column| self.plan.reads_list(&column.number)),
-            words: lower_words(&columns)?.unwrap_or_default(),
+            words: lower_words(&columns),
             columns,
         })
     }
@@ -426,27 +427,21 @@ impl Program {
 
 /// The words of a key, if they are few and each can be computed by itself: as a number, or as a part of a string that
 /// always is in one place.
-fn lower_words(
-    columns: &[KeyColumn],
-) -> Result<Option<SmallVec<Operand, SHORT_KEY_WORDS>>, AllocError> {
-    let mut words = SmallVec::default();
-    let len = columns
-        .iter()
-        .fold(0usize, |all, column| all.saturating_add(column.key.words()));
+fn lower_words(columns: &[KeyColumn]) -> List<Operand, SHORT_KEY_WORDS> {
+    let mut words = List::new();
 
-    if len > WORDS_MAX {
-        return Ok(None);
-    }
     for KeyColumn { key, number } in columns {
-        match (key.field.kind, key.field.op) {
-            (Kind::Number, _) => words.push(direct(&key.field).unwrap_or(*number))?,
-            (_, Op::StaticString { offset, len }) => {
-                for i in 0..key.words() {
-                    words.push(Operand::of_text(offset, len, key.words(), i))?;
-                }
-            }
-            _ => return Ok(None),
+        let is_kept = match (key.field.kind, key.field.op) {
+            (Kind::Number, _) => words.push(direct(&key.field).unwrap_or(*number)).is_ok(),
+            (_, Op::StaticString { offset, len }) => (0..key.words())
+                .map(|i| Operand::of_text(offset, len, key.words(), i))
+                .all(|word| words.push(word).is_ok()),
+            _ => false,
+        };
+
+        if !is_kept {
+            return List::new();
         }
     }
-    Ok(Some(words))
+    words
 }

@@ -115,9 +115,7 @@ pub enum KeyKind {
 pub struct Needs {
     /// The form of the key.
     pub key: KeyKind,
-    /// Another one in which it may be computed as well.
-    pub columns: Option<KeyKind>,
-    /// How many words it has, or the other one, which is longer.
+    /// How many words it has, or the one by which variables are looked for, if that has more.
     pub words: usize,
     /// In what form that is by which variables of other triggers are looked for, if it is not the same.
     pub join: Option<KeyKind>,
@@ -143,7 +141,7 @@ impl KeyKind {
 impl Needs {
     /// Whether a path that offers `row` does for these hits.
     pub fn are_covered_by(&self, row: &Self) -> bool {
-        (row.key == self.key || row.key == KeyKind::Copied || Some(row.key) == self.columns)
+        (row.key == self.key || row.key == KeyKind::Copied)
             && (row.join == self.join || row.join == Some(KeyKind::Copied))
             && self.words <= row.words
             && self.refs <= row.refs
@@ -164,7 +162,7 @@ impl Program {
     ) -> Needs {
         let plan = &self.plan;
         let is = |step: u32, any: bool| if any { step } else { 0 };
-        let words = &plan.row.words;
+        let words = plan.row.words.as_slice();
         let mut steps = 0;
         let mut key_number = |number: &Operand| {
             steps |= match plan.kind_of(number) {
@@ -221,11 +219,9 @@ impl Program {
 
         Needs {
             key: self.key_kind(),
-            columns: (words.len() > SHORT_KEY_WORDS)
-                .then(|| KeyKind::of_columns(self.keys().len())),
             words: self.key_words().max(self.lookup_words()),
             join: self.joins.first().map(|join| {
-                let words = &join.plan.words;
+                let words = join.plan.words.as_slice();
 
                 match words.iter().all(Operand::is_simple) {
                     true if !words.is_empty() => KeyKind::Words(words.len()),
@@ -260,7 +256,7 @@ impl Program {
     }
 
     fn key_kind(&self) -> KeyKind {
-        let words = self.plan.row.words.len();
+        let words = self.plan.row.words.as_slice().len();
         let mut keys = self.keys().iter();
 
         match self.keys() {

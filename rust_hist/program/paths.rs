@@ -110,26 +110,26 @@ pub trait LookPath {
     fn rest<'c, C: Context<'c>>(cx: C, found: NumCell<'c>);
 }
 
-/// Keys `K` and `STEPS`, for triggers that read no variable of another one. `REST` are the steps of the rest.
-pub(super) struct OfRecord<K, const STEPS: u32, const REST: u32>(PhantomData<K>);
+/// Keys `K` and `STEPS`, for triggers that read no variable of another one.
+pub(super) struct OfRecord<K, const STEPS: u32>(PhantomData<K>);
 
-impl<K: KeyForm, const STEPS: u32, const REST: u32> RecordPath for OfRecord<K, STEPS, REST> {
-    type Rest = RestOfRecord<K, REST>;
+impl<K: KeyForm, const STEPS: u32> RecordPath for OfRecord<K, STEPS> {
+    type Rest = RestOfRecord<K>;
 
     #[inline(always)]
     fn hit<'c, C: Context<'c>>(cx: C) -> Outcome<MissedIn<'c, C>> {
-        const { assert!(STEPS & !REST == 0 && REST & !(WITH_TALLIES | SUMS | OF_RECORD_ALONE) == 0) };
+        const { assert!(STEPS & !OF_ANY_RECORD == 0) };
         hit::<K, C, 0, STEPS, 0, false>(cx, None, None)
     }
 }
 
-/// The rest of each such path.
-pub(super) struct RestOfRecord<K, const REST: u32>(PhantomData<K>);
+/// The rest of each such path with these keys.
+pub(super) struct RestOfRecord<K>(PhantomData<K>);
 
-impl<K: KeyForm, const REST: u32> RecordRest for RestOfRecord<K, REST> {
+impl<K: KeyForm> RecordRest for RestOfRecord<K> {
     #[inline(always)]
     fn hit<'c, C: Context<'c>>(cx: C, missed: MissedIn<'c, C>) {
-        hit::<K, C, 0, REST, 0, true>(cx, None, Some(missed));
+        hit::<K, C, 0, OF_ANY_RECORD, 0, true>(cx, None, Some(missed));
     }
 }
 
@@ -139,14 +139,14 @@ const PLAIN: u32 = KEY_TEXT | NESTED | SHARED;
 const WITH_PARTS: u32 = PLAIN | KEY_PARTS;
 /// Steps of a [`RecordPath`] that keeps more than the sums of two numbers.
 const WITH_TALLIES: u32 = WITH_PARTS | ALL_TALLIES;
-/// Steps of a [`RecordPath`] with more words than a short key: it keeps whatever there is.
-const MANY_WORDS: u32 = NESTED | SHARED | SUMS | ALL_TALLIES;
 /// Steps of a [`RecordPath`] with variables.
 const WITH_VARS: u32 = PLAIN | VARS | VARS_TEXT;
 /// Steps of a [`RecordPath`] without variables that computes expressions.
 const WITH_EXPRS: u32 = WITH_PARTS | KEY_EXPRS | VALS_EXPRS;
 /// Steps of a [`RecordPath`] with variables that computes expressions.
 const OF_RECORD_ALONE: u32 = WITH_VARS | WITH_EXPRS | VARS_EXPRS | VARS_NAME;
+/// Steps of any [`RecordPath`].
+const OF_ANY_RECORD: u32 = OF_RECORD_ALONE | SUMS | ALL_TALLIES;
 
 /// Keys `K`, at most `REFS` variables of other triggers, and `STEPS`.
 pub(super) struct Path<K, const REFS: usize, const STEPS: u32>(PhantomData<K>);
@@ -321,7 +321,6 @@ pub struct Row<F> {
 const fn offer<K: KeyForm>(refs: usize, steps: u32) -> Needs {
     Needs {
         key: K::KIND,
-        columns: None,
         words: K::MOST_WORDS,
         join: None,
         refs,
@@ -341,10 +340,10 @@ const fn offer<K: KeyForm>(refs: usize, steps: u32) -> Needs {
     }
 }
 
-fn record<E: Entry, K: KeyForm, const STEPS: u32, const REST: u32>() -> Row<E::Fn> {
+fn record<E: Entry, K: KeyForm, const STEPS: u32>() -> Row<E::Fn> {
     Row {
         offers: offer::<K>(0, STEPS | NO_REFS),
-        enter: E::of_record::<OfRecord<K, STEPS, REST>>(),
+        enter: E::of_record::<OfRecord<K, STEPS>>(),
     }
 }
 
@@ -421,10 +420,11 @@ fn everything<E: Entry, P: HitPath, const WORDS: usize, const STEPS: u32>() -> R
 }
 
 /// How many paths there are.
-pub const PATHS: usize = 130;
+pub const PATHS: usize = 86;
 
 // What rows offer, in the order of how much code it is.
 const COMPUTED: u32 = KEY_EXPRS | KEY_ANY | VALS_EXPRS | VALS_ANY | STAMP;
+const COMPUTED_IN_ALL: u32 = KEY_TEXT | COMPUTED | SHARED | NESTED;
 const STAMPED: u32 = STAMP | VARS_STAMP;
 const ANY_VARS: u32 = STAMPED | VARS | VARS_EXPRS | VARS_ANY;
 const TEXTS: u32 = VARS_TEXT | VARS_NAME;
@@ -444,67 +444,40 @@ const ALL_TALLIES: u32 = TALLIES | SEVERAL;
 #[rustfmt::skip]
 pub fn paths<E: Entry>() -> impl Iterator<Item = Row<E::Fn>> {
     let rows: &'static [fn() -> Row<E::Fn>; PATHS] = &const { [
-        record::<E, Words<1>, 0, PLAIN>,
-        record::<E, Words<2>, 0, PLAIN>,
-        record::<E, Words<3>, 0, PLAIN>,
-        record::<E, Words<1>, { KEY_TEXT }, PLAIN>,
-        record::<E, Words<2>, { KEY_TEXT }, PLAIN>,
-        record::<E, Words<3>, { KEY_TEXT }, PLAIN>,
-        record::<E, Words<4>, { KEY_TEXT }, PLAIN>,
-        record::<E, Words<1>, { NESTED }, PLAIN>,
-        record::<E, Words<2>, { NESTED }, PLAIN>,
-        record::<E, Words<1>, { PLAIN }, PLAIN>,
-        record::<E, Words<2>, { PLAIN }, PLAIN>,
-        record::<E, Words<3>, { PLAIN }, PLAIN>,
-        record::<E, Words<4>, { PLAIN }, PLAIN>,
-        record::<E, Words<1>, { KEY_PARTS }, WITH_PARTS>,
-        record::<E, Words<2>, { KEY_PARTS | KEY_TEXT }, WITH_PARTS>,
-        record::<E, Words<3>, { KEY_PARTS | KEY_TEXT }, WITH_PARTS>,
-        record::<E, Words<1>, { KEY_PARTS | NESTED }, WITH_PARTS>,
-        record::<E, Words<2>, { KEY_PARTS | NESTED }, WITH_PARTS>,
-        record::<E, Words<1>, { WITH_PARTS }, WITH_PARTS>,
-        record::<E, Words<2>, { WITH_PARTS }, WITH_PARTS>,
-        record::<E, Words<3>, { WITH_PARTS }, WITH_PARTS>,
-        record::<E, Words<4>, { WITH_PARTS }, WITH_PARTS>,
-        record::<E, Words<1>, { WITH_EXPRS }, WITH_EXPRS>,
-        record::<E, Words<2>, { WITH_EXPRS }, WITH_EXPRS>,
-        record::<E, Words<3>, { WITH_EXPRS }, WITH_EXPRS>,
-        record::<E, Words<4>, { WITH_EXPRS }, WITH_EXPRS>,
-        record::<E, Words<1>, { TALLIES }, WITH_TALLIES>,
-        record::<E, Words<1>, { ALL_TALLIES }, WITH_TALLIES>,
-        record::<E, Words<2>, { KEY_TEXT | TALLIES }, WITH_TALLIES>,
-        record::<E, Words<1>, { WITH_TALLIES }, WITH_TALLIES>,
-        record::<E, Words<2>, { WITH_TALLIES }, WITH_TALLIES>,
-        record::<E, Words<3>, { WITH_TALLIES }, WITH_TALLIES>,
-        record::<E, Words<4>, { WITH_TALLIES }, WITH_TALLIES>,
-        record::<E, Words<5>, { MANY_WORDS }, MANY_WORDS>,
-        record::<E, Words<6>, { MANY_WORDS }, MANY_WORDS>,
-        record::<E, Words<7>, { MANY_WORDS }, MANY_WORDS>,
-        record::<E, Words<8>, { MANY_WORDS }, MANY_WORDS>,
-        record::<E, Words<1>, { VARS }, WITH_VARS>,
-        record::<E, Words<2>, { VARS }, WITH_VARS>,
-        record::<E, Words<1>, { VARS | NESTED | SHARED }, WITH_VARS>,
-        record::<E, Words<2>, { VARS | NESTED | SHARED }, WITH_VARS>,
-        record::<E, Words<3>, { VARS | KEY_TEXT | NESTED | SHARED }, WITH_VARS>,
-        record::<E, Words<4>, { VARS | KEY_TEXT | NESTED | SHARED }, WITH_VARS>,
-        record::<E, Words<1>, { KEY_TEXT | VARS | VARS_TEXT | SHARED }, WITH_VARS>,
-        record::<E, Words<2>, { KEY_TEXT | VARS | VARS_TEXT | SHARED }, WITH_VARS>,
-        record::<E, Words<1>, { OF_RECORD_ALONE }, OF_RECORD_ALONE>,
-        record::<E, Words<2>, { OF_RECORD_ALONE }, OF_RECORD_ALONE>,
-        record::<E, Words<3>, { OF_RECORD_ALONE }, OF_RECORD_ALONE>,
-        record::<E, Words<4>, { OF_RECORD_ALONE }, OF_RECORD_ALONE>,
-        record::<E, Words<5>, { OF_RECORD_ALONE }, OF_RECORD_ALONE>,
-        record::<E, Words<6>, { OF_RECORD_ALONE }, OF_RECORD_ALONE>,
-        record::<E, Words<7>, { OF_RECORD_ALONE }, OF_RECORD_ALONE>,
-        record::<E, Words<8>, { OF_RECORD_ALONE }, OF_RECORD_ALONE>,
+        record::<E, Words<1>, 0>,
+        record::<E, Words<2>, 0>,
+        record::<E, Words<1>, { KEY_TEXT }>,
+        record::<E, Words<2>, { KEY_TEXT }>,
+        record::<E, Words<3>, { KEY_TEXT }>,
+        record::<E, Words<4>, { KEY_TEXT }>,
+        record::<E, Words<1>, { PLAIN }>,
+        record::<E, Words<2>, { PLAIN }>,
+        record::<E, Words<3>, { PLAIN }>,
+        record::<E, Words<4>, { PLAIN }>,
+        record::<E, Words<1>, { KEY_PARTS }>,
+        record::<E, Words<1>, { WITH_EXPRS }>,
+        record::<E, Words<2>, { WITH_EXPRS }>,
+        record::<E, Words<3>, { WITH_EXPRS }>,
+        record::<E, Words<4>, { WITH_EXPRS }>,
+        record::<E, Words<1>, { TALLIES }>,
+        record::<E, Words<1>, { WITH_TALLIES }>,
+        record::<E, Words<2>, { WITH_TALLIES }>,
+        record::<E, Words<3>, { WITH_TALLIES }>,
+        record::<E, Words<4>, { WITH_TALLIES }>,
+        record::<E, Words<1>, { VARS }>,
+        record::<E, Words<2>, { VARS }>,
+        record::<E, Words<1>, { WITH_VARS }>,
+        record::<E, Words<2>, { WITH_VARS }>,
+        record::<E, Words<1>, { OF_RECORD_ALONE }>,
+        record::<E, Words<2>, { OF_RECORD_ALONE }>,
+        record::<E, Words<3>, { OF_RECORD_ALONE }>,
+        record::<E, Words<4>, { OF_RECORD_ALONE }>,
         path::<E, Words<1>, 0, { STAMPED }>,
         path::<E, Words<2>, 0, { STAMPED }>,
-        path::<E, Words<1>, 0, { COMPUTED | ANY_VARS }>,
-        path::<E, Words<2>, 0, { COMPUTED | ANY_VARS }>,
-        path::<E, Words<1>, 0, { KEY_TEXT | COMPUTED | SHARED | NESTED }>,
-        path::<E, Words<2>, 0, { KEY_TEXT | COMPUTED | SHARED | NESTED }>,
-        path::<E, Words<3>, 0, { KEY_TEXT | COMPUTED | SHARED | NESTED }>,
-        path::<E, Words<4>, 0, { KEY_TEXT | COMPUTED | SHARED | NESTED }>,
+        path::<E, Words<1>, 0, { COMPUTED_IN_ALL | ANY_VARS }>,
+        path::<E, Words<2>, 0, { COMPUTED_IN_ALL | ANY_VARS }>,
+        path::<E, Words<3>, 0, { COMPUTED_IN_ALL }>,
+        path::<E, Words<4>, 0, { COMPUTED_IN_ALL }>,
         path::<E, Words<1>, 0, { VARS | VARS_STACK | SHARED }>,
         path::<E, Words<2>, 0, { VARS | VARS_STACK | SHARED }>,
         path::<E, Words<1>, 0, { VARS | ACTIONS }>,
@@ -513,7 +486,6 @@ pub fn paths<E: Entry>() -> impl Iterator<Item = Row<E::Fn>> {
         path::<E, Words<1>, 0, { KEY_TEXT | COMPUTED | ANY_VARS | TEXTS | ACTIONS | SHARED }>,
         path::<E, Words<2>, 0, { KEY_TEXT | COMPUTED | ANY_VARS | TEXTS | ACTIONS | SHARED }>,
         path::<E, Words<1>, 1, { STAMPED }>,
-        path::<E, Words<2>, 1, { STAMPED }>,
         path::<E, Words<1>, 1, { ANY_VARS }>,
         path::<E, Words<2>, 1, { ANY_VARS }>,
         path::<E, Words<1>, 1, { KEY_TEXT | ANY_VARS | ACTIONS | TEXT_REFS | SHARED }>,
@@ -524,10 +496,6 @@ pub fn paths<E: Entry>() -> impl Iterator<Item = Row<E::Fn>> {
         general::<E, Words<2>>,
         general::<E, Words<3>>,
         general::<E, Words<4>>,
-        general::<E, Words<5>>,
-        general::<E, Words<6>>,
-        general::<E, Words<7>>,
-        general::<E, Words<8>>,
         path::<E, Columns<C_KEYS_MAX>, 0, { SHARED }>,
         path::<E, Columns<C_KEYS_MAX>, 0, { COMPUTED | SHARED | NESTED }>,
         path::<E, Columns<C_KEYS_MAX>, 1, { COMPUTED | ANY_VARS | ACTIONS | TEXT_REFS | SHARED }>,
@@ -538,11 +506,8 @@ pub fn paths<E: Entry>() -> impl Iterator<Item = Row<E::Fn>> {
         general::<E, Stack>,
         general::<E, Copied<C_KEY_WORDS_MAX>>,
         general::<E, Copied<KEY_WORDS_MAX>>,
-        values::<E, Words<1>, { VALUED }>,
-        values::<E, Words<2>, { VALUED }>,
         values::<E, Words<1>, { VALUED | ANY_VARS }>,
         values::<E, Words<2>, { VALUED | ANY_VARS }>,
-        values::<E, Columns<C_KEYS_MAX>, { VALUED }>,
         values::<E, Columns<C_KEYS_MAX>, { VALUED | ALL_TALLIES }>,
         values::<E, Columns<KEYS_MAX>, { VALUED | SUMS | ALL_TALLIES }>,
         values::<E, Words<1>, { VALUED | ALL_TALLIES }>,
@@ -552,24 +517,15 @@ pub fn paths<E: Entry>() -> impl Iterator<Item = Row<E::Fn>> {
         joins::<E, Words<3>, Words<1>, { JOINED }>,
         joins::<E, Words<1>, Words<2>, { JOINED }>,
         joins::<E, Words<2>, Words<2>, { JOINED }>,
-        joins::<E, Words<1>, Words<1>, { JOINED | ALL_TALLIES }>,
-        joins::<E, Words<2>, Words<1>, { JOINED | ALL_TALLIES }>,
         everything::<E, Settled<C_KEY_WORDS_MAX>, C_KEY_WORDS_MAX, { EVERYTHING & !CHANGING }>,
         everything::<E, Settled<KEY_WORDS_MAX>, KEY_WORDS_MAX, { EVERYTHING & !CHANGING }>,
-        changing::<E, Words<1>, 1, { STAMPED | AGED }>,
-        changing::<E, Words<2>, 1, { STAMPED | AGED }>,
         changing::<E, Words<1>, 1, { ANY_VARS | AGED }>,
         changing::<E, Words<2>, 1, { ANY_VARS | AGED }>,
-        changing::<E, Words<1>, 1, { KEY_TEXT | ANY_VARS | ACTIONS | TEXT_REFS | SHARED | AGED }>,
-        changing::<E, Words<2>, 1, { KEY_TEXT | ANY_VARS | ACTIONS | TEXT_REFS | SHARED | AGED }>,
         awaits::<E, Words<1>, { ANY_VARS | ACTIONS | NESTED | AGED }>,
         awaits::<E, Words<2>, { ANY_VARS | ACTIONS | NESTED | AGED }>,
         changing::<E, Words<1>, REFS_MAX, { OF_EXPIRING }>,
         changing::<E, Words<2>, REFS_MAX, { OF_EXPIRING }>,
-        changing::<E, Words<1>, 0, { VARS | ACTIONS | MOVING }>,
-        changing::<E, Words<2>, 0, { VARS | ACTIONS | MOVING }>,
         joins::<E, Words<1>, Words<1>, { JOINED | AGED }>,
-        joins::<E, Words<1>, Words<2>, { JOINED | AGED }>,
         joins::<E, Words<2>, Words<2>, { JOINED | AGED }>,
         from_moving::<E, Words<1>>,
         from_moving::<E, Words<2>>,

@@ -7,10 +7,7 @@
 //! Context: any, NMI included. Never panics.
 
 use crate::{
-    alloc::{
-        SmallVec,
-        Vec, //
-    },
+    alloc::Vec,
     field::TaskNumber,
     limits::{
         List,
@@ -85,7 +82,7 @@ pub(super) struct KeyPlan {
     pub(super) has_comm: bool,
     /// Whether it has numbers that the hit computes once.
     pub(super) has_values: bool,
-    pub(super) words: SmallVec<Operand, SHORT_KEY_WORDS>,
+    pub(super) words: List<Operand, SHORT_KEY_WORDS>,
     pub(super) columns: Vec<KeyColumn>,
 }
 
@@ -95,9 +92,6 @@ pub(super) struct KeyColumn {
     pub(super) key: Key,
     pub(super) number: Operand,
 }
-
-/// Most words of a key that are computed one by one.
-pub(super) const WORDS_MAX: usize = 8;
 
 /// A key of a program: its fields, how many words they come to, and what a hit computes for it.
 #[derive(Clone, Copy)]

@@ -113,36 +113,21 @@ impl<const N: usize> KeyForm for Words<N> {
         _room: &'r mut (),
     ) -> ([u64; N], usize) {
         let mut key = [0; N];
-        let (few, more) = cx.program().key_of::<LOOKUP>().plan.words.parts(N);
-        let word = |word: Option<&Operand>| match word {
-            Some(word) => word_of::<C, STEPS>(word, cx, stamp, refs),
-            None => 0,
-        };
+        let [first, second, third, fourth] = cx.program().key_of::<LOOKUP>().plan.words.places();
+        let word = |word| word_of::<C, STEPS>(word, cx, stamp, refs);
 
         // No loop, so that the words stay in registers.
         if let Some(to) = key.get_mut(0) {
-            *to = word(few.first());
+            *to = word(first);
         }
         if let Some(to) = key.get_mut(1) {
-            *to = word(few.get(1));
+            *to = word(second);
         }
         if let Some(to) = key.get_mut(2) {
-            *to = word(few.get(2));
+            *to = word(third);
         }
         if let Some(to) = key.get_mut(3) {
-            *to = word(few.get(3));
-        }
-        if let Some(to) = key.get_mut(4) {
-            *to = word(more.first());
-        }
-        if let Some(to) = key.get_mut(5) {
-            *to = word(more.get(1));
-        }
-        if let Some(to) = key.get_mut(6) {
-            *to = word(more.get(2));
-        }
-        if let Some(to) = key.get_mut(7) {
-            *to = word(more.get(3));
+            *to = word(fourth);
         }
         (key, 0)
     }
