@@ -358,9 +358,9 @@ impl Filter {
         match text.string {
             Str::In(op) => test(bytes_of(op, record)),
             // CAST: tracing needs 32-bit pointers at least.
-            Str::Rest { offset } => test(text::with_nul(
-                record.get(offset as usize..).unwrap_or(&[]),
-            )),
+            Str::Rest { offset } => {
+                test(text::with_nul(record.get(offset as usize..).unwrap_or(&[])))
+            }
             Str::At { offset, is_of_user } => {
                 // CAST: tracing needs 32-bit pointers at least.
                 around.test_string(u64_at(record, offset as usize), is_of_user, test)
