@@ -15,7 +15,7 @@ import subprocess
 import sys
 
 # What the core calls for a hit, and what that calls through a pointer.
-ROOT = re.compile(r"::Command>?.*::(timed|hit_record|look|hit)(::<.*>)?$")
+ROOT = re.compile(r"::Command>?.*::(timed|filtered|filtered_slowly|hit_record|look|hit)(::<.*>)?$")
 # The most bytes of stack of a chain of calls in a hit, the kernel's functions not counted; see the document.
 STACK_MAX = 4608
 # The largest frame of any function of the module, hit or not: what the kernel warns of in C (CONFIG_FRAME_WARN).
