@@ -125,7 +125,7 @@ struct Parser<'t, S> {
 
 /// See [`Filter::compile`].
 pub(super) fn compile(text: &[u8], subject: &impl Subject) -> Result<Filter> {
-    check_pairs(text)?;
+    let (most_open, most) = check_pairs(text)?;
     let mut parser = Parser {
         text,
         at: 0,
@@ -139,7 +139,7 @@ pub(super) fn compile(text: &[u8], subject: &impl Subject) -> Result<Filter> {
         },
     };
 
-    parser.split()?;
+    parser.split(most_open, most)?;
     parser.finish()
 }
 
@@ -153,25 +153,38 @@ fn refuse_plainly<T>(errno: Errno) -> Result<T> {
     refuse(errno, FilterErr::Errno, 0)
 }
 
-/// Refuses what has a quote or a parenthesis without the other one, or no condition at all.
-fn check_pairs(text: &[u8]) -> Result<()> {
+/// Returns how deep the parentheses are, and how many conditions there may be at most. Refuses what has a quote or a parenthesis
+/// without the other one, or no condition at all.
+fn check_pairs(text: &[u8]) -> Result<(usize, usize)> {
     let mut quote = None;
     let mut last_quote = 0;
-    let mut depth = 0usize;
-    let mut is_empty = true;
+    let (mut depth, mut most) = (0usize, 0usize);
+    let (mut conditions, mut is_in_one) = (0usize, false);
 
     for (at, &byte) in text.iter().enumerate() {
         match (quote, byte) {
             (Some(end), byte) if end == byte => quote = None,
             (Some(_), _) => (),
-            (None, b'\'' | b'"') => (quote, last_quote, is_empty) = (Some(byte), at, false),
-            (None, b'(') => depth = depth.saturating_add(1),
+            (None, b'(') => {
+                depth = depth.saturating_add(1);
+                most = most.max(depth);
+                is_in_one = false;
+            }
             (None, b')') => match depth.checked_sub(1) {
-                Some(less) => depth = less,
+                Some(less) => (depth, is_in_one) = (less, false),
                 None => return refuse(Errno::Eperm, FilterErr::TooManyClose, at),
             },
-            (None, b'|' | b'&') if text.get(at.saturating_add(1)) == Some(&byte) => (),
-            (None, byte) => is_empty &= is_space(byte),
+            (None, b'|' | b'&') if text.get(at.saturating_add(1)) == Some(&byte) => {
+                is_in_one = false;
+            }
+            (None, byte) if is_space(byte) => (),
+            (None, byte) => {
+                if matches!(byte, b'\'' | b'"') {
+                    (quote, last_quote) = (Some(byte), at);
+                }
+                conditions = conditions.saturating_add((!is_in_one).into());
+                is_in_one = true;
+            }
         }
     }
     if quote.is_some() {
@@ -180,10 +193,10 @@ fn check_pairs(text: &[u8]) -> Result<()> {
     if depth != 0 {
         return refuse(Errno::Enoent, FilterErr::TooManyOpen, last_open(text));
     }
-    if is_empty {
-        return refuse_plainly(Errno::Einval);
+    match conditions {
+        0 => refuse_plainly(Errno::Einval),
+        conditions => Ok((most, conditions)),
     }
-    Ok(())
 }
 
 /// The place of the last parenthesis that nothing closes.
@@ -255,8 +268,9 @@ impl<S: Subject> Parser<'_, S> {
         refuse(Errno::Einval, kind, self.at.saturating_add(1))
     }
 
-    /// Splits the text into tokens.
-    fn split(&mut self) -> Result<()> {
+    /// Splits the text into tokens. Of parentheses and conditions there are no more than was counted, which are fewer than there
+    /// seem to be if some of the text is within a set of CPUs or the name of a function.
+    fn split(&mut self, most_open: usize, mut most: usize) -> Result<()> {
         let mut is_not = false;
         let mut opened = Vec::new();
 
@@ -266,6 +280,9 @@ impl<S: Subject> Parser<'_, S> {
                 [] if self.tokens.is_empty() => {
                     return refuse(Errno::Einval, FilterErr::NoFilter, self.at)
                 }
+                [] if !opened.is_empty() => {
+                    return refuse(Errno::Eperm, FilterErr::TooManyOpen, self.end())
+                }
                 [] => return Ok(()),
                 [b'!', b'=' | b'~', ..] => return refuse_plainly(Errno::Eperm),
                 [b'!', ..] => {
@@ -273,13 +290,19 @@ impl<S: Subject> Parser<'_, S> {
                     is_not = !is_not;
                     continue;
                 }
+                [b'(', ..] if opened.len() == most_open => {
+                    return refuse_plainly(Errno::Einval);
+                }
                 [b'(', ..] => {
                     self.take(b"(");
                     opened.push(is_not)?;
                     self.tokens.push(Token::Open)?;
                 }
+                _ if most == 0 => return refuse(Errno::Eperm, FilterErr::TooManyPreds, self.at),
                 _ => {
                     let (test, is_other) = self.condition()?;
+
+                    most = most.saturating_sub(1);
 
                     self.tokens.push(Token::Test(test, is_not != is_other))?;
                     self.take_operator(&mut opened)?;
@@ -297,6 +320,9 @@ impl<S: Subject> Parser<'_, S> {
                 _ if self.rest().is_empty() => return Ok(()),
                 _ if self.take(b"&&") => return Ok(self.tokens.push(Token::And)?),
                 _ if self.take(b"||") => return Ok(self.tokens.push(Token::Or)?),
+                [] if self.take(b")") => {
+                    return refuse(Errno::Eperm, FilterErr::TooManyClose, self.at)
+                }
                 [ref outer @ .., is_not] if self.take(b")") => {
                     let outer = outer.len();
 
@@ -305,6 +331,14 @@ impl<S: Subject> Parser<'_, S> {
                 }
                 _ => return refuse(Errno::Eperm, FilterErr::TooManyPreds, self.at),
             }
+        }
+    }
+
+    /// Where C has got to at the end of the text: behind its NUL, but for an operator at the end.
+    fn end(&self) -> usize {
+        match &*self.tokens {
+            [.., Token::And | Token::Or] => self.at,
+            _ => self.at.saturating_add(1),
         }
     }
 

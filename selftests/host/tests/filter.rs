@@ -76,7 +76,7 @@ impl Subject for Event {
 
     fn function(&self, of: Function<'_>) -> Option<(u64, u64)> {
         match of {
-            Function::Name(b"schedule") => Some((0x1000, 0x80)),
+            Function::Name(b"schedule" | b"f(" | b"f)") => Some((0x1000, 0x80)),
             Function::Address(0x1000..0x1080) => Some((0x1000, 0x80)),
             _ => None,
         }
@@ -554,6 +554,10 @@ fn refuses_as_c_does() {
     invalid("u64.function == 1", E::NoFunction, 18);
     invalid("u64.function == 1x", E::InvalidValue, 19);
     invalid("!!", E::NoFilter, 2);
+    // Parentheses that are counted before the names are known.
+    refused("(u64.function == f) ", Errno::Eperm, E::TooManyOpen, 21);
+    refused("u64.function == f( )", Errno::Eperm, E::TooManyClose, 20);
+    invalid("(u64.function == f) && (u8 == 1)", E::Errno, 0);
     // C says "Error" to these.
     invalid("()", E::Errno, 0);
     refused("u8 == 1 && ()", Errno::Eperm, E::Errno, 0);
