@@ -16,6 +16,8 @@ import sys
 
 # What the core calls for a hit, and what that calls through a pointer.
 ROOT = re.compile(r"::Command>?.*::(timed|filtered|filtered_slowly|hit_record|look|hit)(::<.*>)?$")
+# That, and what it leaves a record to.
+ENTRY = re.compile(r"ffi::command::Command.*::(timed|filtered|filtered_slowly|hit_record|look|hit|rest_of_record|rest_of_look)(::<.*>)?$")
 # The most bytes of stack of a chain of calls in a hit, the kernel's functions not counted; see the document.
 STACK_MAX = 4608
 # The largest frame of any function of the module, hit or not: what the kernel warns of in C (CONFIG_FRAME_WARN).
@@ -38,6 +40,16 @@ class X86:
     calls = re.compile(r"call|j")
     locked = re.compile(r"lock\b|xchg\w* .*\(")
     division = re.compile(r"i?div[bwlq]? ")
+    # 2 % above the last measurement: what makes less of something lowers its limit.
+    limits = {
+        "size: text": 1_470_000,
+        "bytes a hit can reach": 708_000,
+        "bytes outside": 452_000,
+        "entries": 102,
+        "largest function of a hit": 15_700,
+        "largest function outside": 25_100,
+        "copies of one generic function": 43_300,
+    }
     trap = re.compile(r"ud[12]")
     # The return address.
     frame = 8
@@ -79,6 +91,7 @@ class Arm64:
     # Each has either a load or a store of a pair of exclusive ones.
     locked = re.compile(r"(?:ld(?:add|set|clr|eor|[su]max|[su]min)|swp|cas|stl?x[rp])\w* ")
     division = re.compile(r"[us]div ")
+    limits = {}
     trap = re.compile(r"brk|udf")
     frame = 0
     leaves = re.compile(r"ret\b")
@@ -309,6 +322,34 @@ def findings(obj, graph):
                 yield "call out of the module", address, symbol, target
 
 
+def weights(obj, graph, verbose):
+    """Returns how much there is of what has a limit. Prints the largest ones if verbose."""
+    sizes = {symbol: obj.ends[symbol] - start for start, symbol in obj.starts}
+    names = obj.demangled(sizes)
+    copies = collections.defaultdict(list)
+    for symbol, size in sizes.items():
+        copies[without_generics(names[symbol])].append(size)
+    entries = [symbol for symbol in sizes if ENTRY.search(names[symbol])]
+    shared = {name: found for name, found in copies.items() if len(found) > 1 and not ENTRY.search(name)}
+
+    def most(symbols):
+        return max(sizes[symbol] for symbol in symbols)
+
+    if verbose:
+        for name, found in sorted(copies.items(), key=lambda item: -sum(item[1]))[:40]:
+            print(f"{sum(found):8} bytes in {len(found):3}: {name}")
+    outside = sizes.keys() - graph.keys()
+    return {
+        "size: text": int(obj.tool("llvm-size", obj.path).splitlines()[1].split()[0]),
+        "bytes a hit can reach": sum(sizes[symbol] for symbol in graph),
+        "bytes outside": sum(sizes[symbol] for symbol in outside),
+        "entries": len(entries),
+        "largest function of a hit": most(graph),
+        "largest function outside": most(outside),
+        "copies of one generic function": max(sum(found) for found in shared.values()),
+    }
+
+
 def deepest(obj, graph, names, symbol, above=()):
     """Returns the bytes of the deepest chain of calls from a function on, and the chain."""
     if symbol in above:
@@ -364,6 +405,11 @@ def main():
         bad.append(f"{short(name)} takes {large[symbol]} bytes of stack, at most {FRAME_MAX} are allowed for one function")
     counts = ", ".join(f"{title.lower()} {sum(used[kind].values())}" for title, kind in SECTIONS.items())
     print(f"{len(graph)} functions; allowed and found: {counts}")
+    found = weights(obj, graph, verbose)
+    print(", ".join(f"{what} {n}" for what, n in found.items()))
+    for what, most in obj.machine.limits.items():
+        if found[what] > most:
+            bad.append(f"{what}: {found[what]}, at most {most} are allowed")
     for line, times in collections.Counter(bad).items():
         print(line + (f" ({times} times)" if times > 1 else ""))
     sys.exit(1 if bad else 0)
