@@ -279,7 +279,7 @@ kinds_with_texts! {
     BadSubsysFilter: c"Couldn't find or set field in one of a subsystem's events",
     /// Something else than an operator follows a condition; the errno is [`Errno::Eperm`].
     TooManyPreds: c"Too many terms in predicate expression",
-    /// Never logged, as in C.
+    /// The text ends with an operator, or with a `!` behind one.
     InvalidFilter: c"Meaningless filter expression",
     /// The braces of `CPUS{..}` have no list of CPUs.
     InvalidCpulist: c"Invalid cpulist",

@@ -280,10 +280,8 @@ impl<S: Subject> Parser<'_, S> {
                 [] if self.tokens.is_empty() => {
                     return refuse(Errno::Einval, FilterErr::NoFilter, self.at)
                 }
-                [] if !opened.is_empty() => {
-                    return refuse(Errno::Eperm, FilterErr::TooManyOpen, self.end())
-                }
-                [] => return Ok(()),
+                // PARITY: 7.2 accepts an operator at the end, and warns of some.
+                [] => return refuse(Errno::Einval, FilterErr::InvalidFilter, self.at),
                 [b'!', b'=' | b'~', ..] => return refuse_plainly(Errno::Eperm),
                 [b'!', ..] => {
                     self.take(b"!");
@@ -305,21 +303,35 @@ impl<S: Subject> Parser<'_, S> {
                     most = most.saturating_sub(1);
 
                     self.tokens.push(Token::Test(test, is_not != is_other))?;
-                    self.take_operator(&mut opened)?;
+                    if !self.take_operator(&mut opened)? {
+                        return Ok(());
+                    }
                 }
             }
             is_not = false;
         }
     }
 
-    /// Takes what closes behind a condition, and the operator behind that, unless the text ends.
-    fn take_operator(&mut self, opened: &mut Vec<bool>) -> Result<()> {
+    /// Takes what closes behind a condition, and the operator behind that; returns whether there is one. Else the text ends.
+    fn take_operator(&mut self, opened: &mut Vec<bool>) -> Result<bool> {
         loop {
             self.take_while(is_space);
             match **opened {
-                _ if self.rest().is_empty() => return Ok(()),
-                _ if self.take(b"&&") => return Ok(self.tokens.push(Token::And)?),
-                _ if self.take(b"||") => return Ok(self.tokens.push(Token::Or)?),
+                [] if self.rest().is_empty() => return Ok(false),
+                // C counts the NUL.
+                _ if self.rest().is_empty() => {
+                    let end = self.at.saturating_add(1);
+
+                    return refuse(Errno::Eperm, FilterErr::TooManyOpen, end);
+                }
+                _ if self.take(b"&&") => {
+                    self.tokens.push(Token::And)?;
+                    return Ok(true);
+                }
+                _ if self.take(b"||") => {
+                    self.tokens.push(Token::Or)?;
+                    return Ok(true);
+                }
                 [] if self.take(b")") => {
                     return refuse(Errno::Eperm, FilterErr::TooManyClose, self.at)
                 }
@@ -334,24 +346,8 @@ impl<S: Subject> Parser<'_, S> {
         }
     }
 
-    /// Where C has got to at the end of the text: behind its NUL, but for an operator at the end.
-    fn end(&self) -> usize {
-        match &*self.tokens {
-            [.., Token::And | Token::Or] => self.at,
-            _ => self.at.saturating_add(1),
-        }
-    }
-
     /// Finds for each test where to go on.
     fn finish(mut self) -> Result<Filter> {
-        // An operator may be the last of all.
-        if let [before @ .., last @ (Token::And | Token::Or)] = &*self.tokens {
-            // PARITY: C has no place to go on to then, and warns.
-            if matches!(last, Token::And) && has_outer_or(before) {
-                return refuse_plainly(Errno::Einval);
-            }
-            self.tokens.truncate(before.len());
-        }
         // The number of the test that is the next one from each token on.
         let mut n = 0u16;
 
@@ -742,21 +738,6 @@ fn part_of(start: usize, len: usize) -> Result<Part, AllocError> {
         (Ok(start), Ok(len)) => Ok((start, len)),
         _ => Err(AllocError),
     }
-}
-
-/// Whether an `||` is among the tokens that no parenthesis holds.
-fn has_outer_or(tokens: &[Token]) -> bool {
-    let mut depth = 0usize;
-
-    for token in tokens {
-        match token {
-            Token::Open => depth = depth.saturating_add(1),
-            Token::Close(_) => depth = depth.saturating_sub(1),
-            Token::Or if depth == 0 => return true,
-            _ => (),
-        }
-    }
-    false
 }
 
 /// Where to go on from a condition that is `value`, before the tokens `rest`, of which the first test has the number `n`.
