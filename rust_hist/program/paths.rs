@@ -424,7 +424,6 @@ pub const PATHS: usize = 86;
 
 // What rows offer, in the order of how much code it is.
 const COMPUTED: u32 = KEY_EXPRS | KEY_ANY | VALS_EXPRS | VALS_ANY | STAMP;
-const COMPUTED_IN_ALL: u32 = KEY_TEXT | COMPUTED | SHARED | NESTED;
 const STAMPED: u32 = STAMP | VARS_STAMP;
 const ANY_VARS: u32 = STAMPED | VARS | VARS_EXPRS | VARS_ANY;
 const TEXTS: u32 = VARS_TEXT | VARS_NAME;
@@ -434,8 +433,8 @@ const CHANGING: u32 = MOVING | AGED;
 const OF_MOVING: u32 =
     KEY_TEXT | COMPUTED | ANY_VARS | TEXTS | ACTIONS | TEXT_REFS | SHARED | NESTED | CHANGING;
 const OF_EXPIRING: u32 = OF_MOVING & !MOVING;
-const JOINED: u32 = KEY_TEXT | COMPUTED | SHARED | NESTED;
-const VALUED: u32 = JOINED | KEY_VALUES;
+const ANY_COLUMNS: u32 = KEY_TEXT | COMPUTED | SHARED | NESTED;
+const VALUED: u32 = ANY_COLUMNS | KEY_VALUES;
 const ALL_TALLIES: u32 = TALLIES | SEVERAL;
 
 /// The paths. The first row that offers what a trigger needs is its path; the last offers everything.
@@ -474,10 +473,10 @@ pub fn paths<E: Entry>() -> impl Iterator<Item = Row<E::Fn>> {
         record::<E, Words<4>, { OF_RECORD_ALONE }>,
         path::<E, Words<1>, 0, { STAMPED }>,
         path::<E, Words<2>, 0, { STAMPED }>,
-        path::<E, Words<1>, 0, { COMPUTED_IN_ALL | ANY_VARS }>,
-        path::<E, Words<2>, 0, { COMPUTED_IN_ALL | ANY_VARS }>,
-        path::<E, Words<3>, 0, { COMPUTED_IN_ALL }>,
-        path::<E, Words<4>, 0, { COMPUTED_IN_ALL }>,
+        path::<E, Words<1>, 0, { ANY_COLUMNS | ANY_VARS }>,
+        path::<E, Words<2>, 0, { ANY_COLUMNS | ANY_VARS }>,
+        path::<E, Words<3>, 0, { ANY_COLUMNS }>,
+        path::<E, Words<4>, 0, { ANY_COLUMNS }>,
         path::<E, Words<1>, 0, { VARS | VARS_STACK | SHARED }>,
         path::<E, Words<2>, 0, { VARS | VARS_STACK | SHARED }>,
         path::<E, Words<1>, 0, { VARS | ACTIONS }>,
@@ -512,11 +511,11 @@ pub fn paths<E: Entry>() -> impl Iterator<Item = Row<E::Fn>> {
         values::<E, Columns<KEYS_MAX>, { VALUED | SUMS | ALL_TALLIES }>,
         values::<E, Words<1>, { VALUED | ALL_TALLIES }>,
         values::<E, Words<2>, { VALUED | ALL_TALLIES }>,
-        joins::<E, Words<1>, Words<1>, { JOINED }>,
-        joins::<E, Words<2>, Words<1>, { JOINED }>,
-        joins::<E, Words<3>, Words<1>, { JOINED }>,
-        joins::<E, Words<1>, Words<2>, { JOINED }>,
-        joins::<E, Words<2>, Words<2>, { JOINED }>,
+        joins::<E, Words<1>, Words<1>, { ANY_COLUMNS }>,
+        joins::<E, Words<2>, Words<1>, { ANY_COLUMNS }>,
+        joins::<E, Words<3>, Words<1>, { ANY_COLUMNS }>,
+        joins::<E, Words<1>, Words<2>, { ANY_COLUMNS }>,
+        joins::<E, Words<2>, Words<2>, { ANY_COLUMNS }>,
         everything::<E, Settled<C_KEY_WORDS_MAX>, C_KEY_WORDS_MAX, { EVERYTHING & !CHANGING }>,
         everything::<E, Settled<KEY_WORDS_MAX>, KEY_WORDS_MAX, { EVERYTHING & !CHANGING }>,
         changing::<E, Words<1>, 1, { ANY_VARS | AGED }>,
@@ -525,8 +524,8 @@ pub fn paths<E: Entry>() -> impl Iterator<Item = Row<E::Fn>> {
         awaits::<E, Words<2>, { ANY_VARS | ACTIONS | NESTED | AGED }>,
         changing::<E, Words<1>, REFS_MAX, { OF_EXPIRING }>,
         changing::<E, Words<2>, REFS_MAX, { OF_EXPIRING }>,
-        joins::<E, Words<1>, Words<1>, { JOINED | AGED }>,
-        joins::<E, Words<2>, Words<2>, { JOINED | AGED }>,
+        joins::<E, Words<1>, Words<1>, { ANY_COLUMNS | AGED }>,
+        joins::<E, Words<2>, Words<2>, { ANY_COLUMNS | AGED }>,
         from_moving::<E, Words<1>>,
         from_moving::<E, Words<2>>,
         everything::<E, Everything<KEY_WORDS_MAX>, KEY_WORDS_MAX, EVERYTHING>,
