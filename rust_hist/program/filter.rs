@@ -39,13 +39,10 @@ use super::{
         located,
         located_behind,
         text_word,
-        u64_at, //
+        u64_at,
+        word_in, //
     },
     exec::place_of,
-    operand::{
-        load,
-        Source, //
-    },
     types::{
         part,
         Load,
@@ -133,23 +130,11 @@ type Part = (u16, u16);
 #[derive(Clone, Copy, Debug)]
 enum Test {
     Never,
-    /// The number at the offset is not below the first one, and not above it by more than the second one.
-    Range(Source, u32, u64, u64),
-    /// The number at the offset has one of these bits.
-    Bits(Source, u32, u64),
-    /// As [`Test::Range`], of a number of the task.
-    TaskRange(TaskNumber, u64, u64),
-    /// As [`Test::Bits`], of a number of the task.
-    TaskBits(TaskNumber, u64),
-    /// The number is a CPU of the set.
-    Cpu(Number, Part),
-    /// Of the eight bytes at the offset, those of the second word, a mask, are the first one.
-    Word(u32, u64, u64),
-    /// As [`Test::Word`], of a string whose place and length the word at the offset has, from the end of that word on if it is
-    /// true; zeros stand for the bytes that the string does not have.
-    LocatedWord(bool, u32, u64, u64),
-    /// As [`Test::Word`], of the name of the task.
-    CommWord(u64, u64),
+    /// The word less the first number, of the bits of the second number alone, is not above the third one. It compares numbers
+    /// of any size and sign, bits, and bytes of strings.
+    Range(Word, u64, u64, u64),
+    /// The number that these bits of the word are is a CPU of the set.
+    Cpu(Word, u64, Part),
     /// One of [`Filter::texts`].
     Text(u16),
     /// The set of CPUs whose place the word at the offset has is this one.
@@ -158,12 +143,18 @@ enum Test {
     AnyCpu(u32, Part),
 }
 
-/// Where a number comes from.
+/// Eight bytes that a test looks at, or a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Number {
-    /// The record at this offset, or the CPU.
-    Of(Source, u32),
+enum Word {
+    /// The bytes at this offset.
+    At(u32),
+    /// The first bytes of a string, and zeros if it has fewer. Its place and length are in the record at the offset; the place
+    /// is relative to the end of that if it is true.
+    Located(bool, u32),
+    Cpu,
     Task(TaskNumber),
+    /// The first bytes of the name of the task.
+    Comm,
 }
 
 /// A comparison of a string.
@@ -263,12 +254,16 @@ impl Filter {
     /// Context: any, NMI included, with preemption off.
     pub fn accepts(&self, around: impl Surroundings, record: &[u8]) -> bool {
         self.run(|test| {
-            Some(match (test, test.quick(|| around.cpu(), record)) {
-                (_, Some(holds)) => holds,
-                (Test::TaskRange(which, first, span), None) => {
-                    around.task(*which).wrapping_sub(*first) <= *span
+            Some(match *test {
+                Test::Range(word, first, mask, span) => {
+                    let word = match (word.quick(|| around.cpu(), record), word) {
+                        (Some(bytes), _) => bytes,
+                        (None, Word::Task(which)) => around.task(which),
+                        (None, word) => word.bytes(around, record),
+                    };
+
+                    is_in_range(word, first, mask, span)
                 }
-                (Test::TaskBits(which, bits), None) => around.task(*which) & *bits != 0,
                 _ => self.rest(test, around, record),
             })
         })
@@ -279,7 +274,12 @@ impl Filter {
     /// Calls nothing, so that its caller needs no stack frame.
     #[inline(always)]
     pub fn quick(&self, cpu: impl Fn() -> u32, record: &[u8]) -> Option<bool> {
-        self.run(|test| test.quick(&cpu, record))
+        self.run(|test| match *test {
+            Test::Range(word, first, mask, span) => {
+                Some(is_in_range(word.quick(&cpu, record)?, first, mask, span))
+            }
+            _ => None,
+        })
     }
 
     /// Returns whether [`Filter::quick`] is enough for all records of the length that their event says.
@@ -287,7 +287,7 @@ impl Filter {
         self.steps.iter().all(|step| {
             matches!(
                 step.test,
-                Test::Range(..) | Test::Bits(..) | Test::Word(..) | Test::LocatedWord(..)
+                Test::Range(Word::At(_) | Word::Located(..) | Word::Cpu, ..)
             )
         })
     }
@@ -306,31 +306,17 @@ impl Filter {
         Some(at == ACCEPT)
     }
 
-    /// Whether a test holds that neither [`Test::quick`] nor a number of the task decides.
+    /// Whether a test holds that is no [`Test::Range`].
     #[inline(never)]
     fn rest(&self, test: &Test, around: impl Surroundings, record: &[u8]) -> bool {
-        let load = |number: Number| match number {
-            Number::Of(source, at) => load(source, at, 0, record, || around.cpu()).unwrap_or(0),
-            Number::Task(which) => around.task(which),
-        };
-
         match *test {
-            Test::Never => false,
-            // `accepts()` has decided these.
-            Test::Range(..) | Test::Bits(..) | Test::TaskRange(..) | Test::TaskBits(..) => false,
-            Test::Cpu(number, set) => has_cpu(self.set(set), load(number)),
-            Test::Word(at, word, mask) => (text_word(record, at) ^ word) & mask == 0,
-            Test::LocatedWord(is_relative, at, word, mask) => {
-                let (from, len) = place(is_relative, record, at);
+            // `accepts()` decides the latter.
+            Test::Never | Test::Range(..) => false,
+            Test::Cpu(word, mask, set) => {
+                let number = word.bytes(around, record) & mask;
 
-                // CAST: an offset of 16 bits, perhaps from one of 32 bits.
-                (text_word(record, from as u32) & low_bytes(len) ^ word) & mask == 0
-            }
-            Test::CommWord(word, mask) => {
-                let mut comm = [0; COMM_LEN];
-
-                around.comm(&mut comm);
-                (u64_at(&comm, 0) ^ word) & mask == 0
+                // OVERFLOW: the mask is not 0.
+                has_cpu(self.set(set), number.wrapping_shr(mask.trailing_zeros()))
             }
             Test::Text(n) => self
                 .texts
@@ -377,26 +363,48 @@ impl Filter {
     }
 }
 
-impl Test {
-    /// Whether it holds, if the record and the CPU say it.
-    // The operands stay in memory until the number is there: otherwise they would take registers that need a stack frame.
-    #[inline(always)]
-    fn quick(&self, cpu: impl Fn() -> u32, record: &[u8]) -> Option<bool> {
-        // CAST: tracing needs 32-bit pointers at least.
-        match self {
-            Self::Range(source, at, first, span) => {
-                Some(load(*source, *at, 0, record, cpu)?.wrapping_sub(*first) <= *span)
-            }
-            Self::Bits(source, at, bits) => Some(load(*source, *at, 0, record, cpu)? & *bits != 0),
-            Self::Word(at, word, mask) => {
-                Some((load_8(record, *at as usize)? ^ *word) & *mask == 0)
-            }
-            Self::LocatedWord(is_relative, at, word, mask) => {
-                let (from, len) = place(*is_relative, record, *at);
+/// See [`Test::Range`].
+#[inline(always)]
+fn is_in_range(word: u64, first: u64, mask: u64, span: u64) -> bool {
+    word.wrapping_sub(first) & mask <= span
+}
 
-                Some((load_8(record, from)? & low_bytes(len) ^ *word) & *mask == 0)
+impl Word {
+    /// Its bytes, if all are in the record, or the number of the CPU.
+    #[inline(always)]
+    fn quick(self, cpu: impl Fn() -> u32, record: &[u8]) -> Option<u64> {
+        match self {
+            // CAST: tracing needs 32-bit pointers at least.
+            Self::At(at) => load_8(record, at as usize),
+            Self::Located(is_relative, at) => {
+                let (from, len) = place(is_relative, record, at);
+
+                Some(load_8(record, from)? & low_bytes(len))
             }
-            _ => None,
+            Self::Cpu => Some(cpu().into()),
+            Self::Task(_) | Self::Comm => None,
+        }
+    }
+
+    /// Its bytes, with zeros for those that are not in the record.
+    #[inline(never)]
+    fn bytes(self, around: impl Surroundings, record: &[u8]) -> u64 {
+        match self {
+            Self::At(at) => text_word(record, at),
+            Self::Located(is_relative, at) => {
+                let (from, len) = place(is_relative, record, at);
+
+                // CAST: an offset of 16 bits, perhaps from one of 32 bits.
+                text_word(record, from as u32) & low_bytes(len)
+            }
+            Self::Cpu => around.cpu().into(),
+            Self::Task(which) => around.task(which),
+            Self::Comm => {
+                let mut comm = [0; COMM_LEN];
+
+                around.comm(&mut comm);
+                word_in(&comm)
+            }
         }
     }
 }

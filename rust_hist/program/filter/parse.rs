@@ -38,21 +38,19 @@ use crate::{
 
 use super::{
     has_cpu,
-    low_bytes,
     text::How,
     Filter,
     FilterRefusal,
     Function,
     Load,
-    Number,
     Op,
     Part,
-    Source,
     Step,
     Str,
     Subject,
     Test,
     Text,
+    Word,
     ACCEPT,
     REFUSE, //
 };
@@ -99,8 +97,8 @@ const OPERATORS: [(&[u8], Operator); 8] = [
 
 /// What a condition looks at.
 struct Field {
-    /// Its place and representation.
-    number: Number,
+    /// The word that has the number, and the bits that are the number.
+    word: (Word, u64),
     at: u32,
     size: u32,
     signed: bool,
@@ -298,11 +296,8 @@ impl<S: Subject> Parser<'_, S> {
                 }
                 _ if most == 0 => return refuse(Errno::Eperm, FilterErr::TooManyPreds, self.at),
                 _ => {
-                    let (test, is_other) = self.condition()?;
-
+                    self.condition(is_not)?;
                     most = most.saturating_sub(1);
-
-                    self.tokens.push(Token::Test(test, is_not != is_other))?;
                     if !self.take_operator(&mut opened)? {
                         return Ok(());
                     }
@@ -366,8 +361,8 @@ impl<S: Subject> Parser<'_, S> {
         Ok(self.filter)
     }
 
-    /// Parses a condition.
-    fn condition(&mut self) -> Result<Condition> {
+    /// Parses a condition, which is to be false if `is_not`.
+    fn condition(&mut self, is_not: bool) -> Result<()> {
         let start = self.at;
 
         self.take_while(|byte| is_alnum(byte) || byte == b'_');
@@ -389,13 +384,15 @@ impl<S: Subject> Parser<'_, S> {
         };
         self.at = self.at.saturating_add(text.len());
         self.take_while(is_space);
-        match self.rest() {
-            _ if is_function => self.function(&field, operator),
-            [b'C', b'P', b'U', b'S', ..] => self.cpus(&field, operator),
-            [b'\'' | b'"', ..] => self.string(&field, operator, is_of_user),
-            [b'-' | b'0'..=b'9', ..] => self.number(&field, operator),
-            _ => self.refuse(FilterErr::InvalidValue),
-        }
+        let (test, is_other) = match self.rest() {
+            _ if is_function => self.function(&field, operator)?,
+            [b'C', b'P', b'U', b'S', ..] => self.cpus(&field, operator)?,
+            [b'\'' | b'"', ..] => return self.string(&field, operator, is_of_user, is_not),
+            [b'-' | b'0'..=b'9', ..] => self.number(&field, operator)?,
+            _ => return self.refuse(FilterErr::InvalidValue),
+        };
+
+        Ok(self.tokens.push(Token::Test(test, is_not != is_other))?)
     }
 
     /// The field `name` of the event, or what there is for every event.
@@ -404,7 +401,7 @@ impl<S: Subject> Parser<'_, S> {
             return Some(Field::of(&field));
         }
         let mut field = Field {
-            number: Number::Of(Source::U64, 0),
+            word: (Word::Comm, u64::MAX),
             at: 0,
             size: 8,
             signed: false,
@@ -414,7 +411,7 @@ impl<S: Subject> Parser<'_, S> {
         let is_named = |number: &TaskNumber| number.name().as_bytes() == name;
 
         match TaskNumber::ALL.into_iter().find(is_named) {
-            Some(number) if self.subject.has(number) => field.number = Number::Task(number),
+            Some(number) if self.subject.has(number) => field.word.0 = Word::Task(number),
             None if name == b"common_comm" => field.kind = FieldKind::Comm,
             _ => return None,
         }
@@ -513,9 +510,15 @@ impl<S: Subject> Parser<'_, S> {
             (_, Operator::Ne) => {
                 let all = self.subject.cpu_list(b"all")?.unwrap_or_default();
 
-                (Test::Cpu(field.unsigned(), self.keep_cpus(&all)?), false)
+                (
+                    Test::Cpu(field.word.0, field.word.1, self.keep_cpus(&all)?),
+                    false,
+                )
             }
-            _ => (Test::Cpu(field.unsigned(), self.keep_cpus(set)?), false),
+            _ => (
+                Test::Cpu(field.word.0, field.word.1, self.keep_cpus(set)?),
+                false,
+            ),
         })
     }
 
@@ -526,8 +529,14 @@ impl<S: Subject> Parser<'_, S> {
         part_of(start, set.len())
     }
 
-    /// Parses a string in quotes.
-    fn string(&mut self, field: &Field, operator: Operator, is_of_user: bool) -> Result<Condition> {
+    /// Parses a string in quotes, and keeps the condition, which is to be false if `is_not`.
+    fn string(
+        &mut self,
+        field: &Field,
+        operator: Operator,
+        is_of_user: bool,
+        is_not: bool,
+    ) -> Result<()> {
         if !matches!(operator, Operator::Eq | Operator::Ne | Operator::Glob) {
             return self.refuse(FilterErr::IllegalFieldOp);
         }
@@ -547,13 +556,19 @@ impl<S: Subject> Parser<'_, S> {
             return self.refuse(FilterErr::OperandTooLong);
         }
         self.at = self.at.saturating_add(1);
-        let (how, is_not, pattern) = match operator {
+        let (how, is_other, pattern) = match operator {
             Operator::Glob => How::of_glob(operand),
             _ => (How::Full, operator == Operator::Ne, operand),
         };
 
-        if let Some(test) = word_test(string, how, pattern) {
-            return Ok((test, is_not));
+        if let [ref more @ .., last] = *word_tests(string, how, pattern)? {
+            self.tokens.push(Token::Open)?;
+            for &test in more {
+                self.tokens.push(Token::Test(test, false))?;
+                self.tokens.push(Token::And)?;
+            }
+            self.tokens.push(Token::Test(last, false))?;
+            return Ok(self.tokens.push(Token::Close(is_not != is_other))?);
         }
         let first = self.filter.patterns.len();
         let n = u16::try_from(self.filter.texts.len()).map_err(|_| AllocError)?;
@@ -563,9 +578,9 @@ impl<S: Subject> Parser<'_, S> {
             string,
             how,
             pattern: part_of(first, pattern.len())?,
-            is_not,
+            is_not: is_other,
         })?;
-        Ok((Test::Text(n), false))
+        Ok(self.tokens.push(Token::Test(Test::Text(n), is_not))?)
     }
 
     /// Parses a number.
@@ -599,13 +614,12 @@ impl<S: Subject> Parser<'_, S> {
 
 impl Field {
     fn of(field: &FieldDesc<'_>) -> Self {
-        let source = match field.kind {
-            FieldKind::Cpu => Source::Cpu,
-            _ => Load::of(field.size, field.signed).map_or(Source::U64, Source::of),
-        };
-
         Self {
-            number: Number::Of(source, field.offset),
+            word: match (field.kind, field.size) {
+                (FieldKind::Cpu, _) => (Word::Cpu, u32::MAX.into()),
+                (_, size @ (1 | 2 | 4 | 8)) => bytes_at(field.offset, size, &[u8::MAX; 8]),
+                _ => (Word::At(field.offset), u64::MAX),
+            },
             at: field.offset,
             size: field.size,
             signed: field.signed,
@@ -638,20 +652,13 @@ impl Field {
         self.kind == FieldKind::Cpu || Load::of(self.size, false).is_some()
     }
 
-    /// The number without its sign, as C takes that of a CPU. It matters for a byte alone: there are not so many CPUs that one
-    /// of the others could be meant.
-    fn unsigned(&self) -> Number {
-        match self.number {
-            Number::Of(Source::S8, at) => Number::Of(Source::U8, at),
-            number => number,
-        }
-    }
-
+    /// The test for numbers from `first` on that are not above it by more than `span`. Both have bits above the size of the
+    /// number only where `first` has a sign.
     fn range(&self, first: u64, span: u64) -> Test {
-        match self.number {
-            Number::Of(source, at) => Test::Range(source, at, first, span),
-            Number::Task(which) => Test::TaskRange(which, first, span),
-        }
+        let (word, mask) = self.word;
+        let below = mask.trailing_zeros();
+
+        Test::Range(word, (first << below) & mask, mask, (span << below) & mask)
     }
 
     /// The value as a number of this size and sign, and the least and the greatest one of those.
@@ -675,7 +682,8 @@ impl Field {
         }
     }
 
-    /// The test for `operator`, which is one that [`Field::condition`] negates nothing for.
+    /// The test for `operator`, which is one that [`Field::condition`] negates nothing for; that for bits is whether there is
+    /// none of them.
     fn compare(&self, operator: Operator, value: u64) -> Test {
         let (value, least, most) = self.limits(value);
 
@@ -684,10 +692,11 @@ impl Field {
             Operator::Le => self.range(least, value.wrapping_sub(least)),
             Operator::Ge => self.range(value, most.wrapping_sub(value)),
             Operator::Bits if self.kind == FieldKind::Cpu => Test::Never,
-            Operator::Bits => match self.number {
-                Number::Of(source, at) => Test::Bits(source, at, value),
-                Number::Task(which) => Test::TaskBits(which, value),
-            },
+            Operator::Bits => {
+                let (word, mask) = self.word;
+
+                Test::Range(word, 0, (value << mask.trailing_zeros()) & mask, 0)
+            }
             _ => self.range(value, 0),
         }
     }
@@ -698,6 +707,7 @@ impl Field {
             Operator::Ne => (Operator::Eq, true),
             Operator::Lt => (Operator::Ge, true),
             Operator::Gt => (Operator::Le, true),
+            Operator::Bits => (Operator::Bits, self.kind != FieldKind::Cpu),
             other => (other, false),
         };
 
@@ -705,32 +715,65 @@ impl Field {
     }
 }
 
-/// The test of one word, if that is enough for this comparison.
-fn word_test(string: Str, how: How, pattern: &[u8]) -> Option<Test> {
-    // With the NUL that ends it.
-    let len = match how {
-        How::Front => pattern.len(),
-        How::Full => pattern.len().saturating_add(1),
-        _ => return None,
+/// The most words of a string of fixed size that are compared one by one.
+const WORDS_MAX: usize = 4;
+
+/// The tests of words that this comparison comes to, of which all have to hold; none if it has to look at each byte.
+fn word_tests(string: Str, how: How, pattern: &[u8]) -> Result<Vec<Test>, AllocError> {
+    let mut tests = Vec::new();
+    let (len, zeros) = match how {
+        How::Front => (pattern.len(), [].as_slice()),
+        // With the NUL that ends it.
+        How::Full => (pattern.len().saturating_add(1), [0].as_slice()),
+        _ => return Ok(tests),
     };
-    let mut bytes = [0; size_of::<u64>()];
-
-    for (to, &byte) in bytes.get_mut(..len)?.iter_mut().zip(pattern) {
-        *to = byte;
-    }
-    let (word, mask) = (u64::from_ne_bytes(bytes), low_bytes(len));
-
-    match string {
-        // CAST: a number of 32 bits.
-        Str::In(Op::StaticString { offset, len: room }) if room as usize >= len => {
-            Some(Test::Word(offset, word, mask))
+    // Where the string begins, how many of its bytes there are in any case, and how many words of them may be compared.
+    let (offset, room, most) = match string {
+        Str::In(Op::StaticString { offset, len }) => (offset, len, WORDS_MAX),
+        Str::Rest { offset } => (offset, 8, 1),
+        Str::In(Op::DynString { .. } | Op::RelDynString { .. }) | Str::Comm | Str::CommonComm => {
+            (0, 8, 1)
         }
-        Str::In(Op::DynString { offset }) => Some(Test::LocatedWord(false, offset, word, mask)),
-        Str::In(Op::RelDynString { offset }) => Some(Test::LocatedWord(true, offset, word, mask)),
-        Str::Rest { offset } => Some(Test::Word(offset, word, mask)),
-        Str::Comm | Str::CommonComm => Some(Test::CommWord(word, mask)),
-        _ => None,
+        Str::At { .. } | Str::In(_) => return Ok(tests),
+    };
+    let mut bytes = Vec::new();
+
+    bytes.extend_from_slice(pattern)?;
+    bytes.extend_from_slice(zeros)?;
+    // CAST: a number of 32 bits.
+    if len > (room as usize).min(most.saturating_mul(8)) {
+        return Ok(tests);
     }
+    for (i, bytes) in (0..).step_by(8).zip(bytes.chunks(8)) {
+        let (offset, room) = (offset.saturating_add(i), room.saturating_sub(i));
+        let (at, first) = bytes_at(offset, room, bytes);
+        let (_, mask) = bytes_at(offset, room, [u8::MAX; 8].get(..bytes.len()).unwrap_or(&[]));
+        let word = match string {
+            Str::In(Op::DynString { offset }) => Word::Located(false, offset),
+            Str::In(Op::RelDynString { offset }) => Word::Located(true, offset),
+            Str::Comm | Str::CommonComm => Word::Comm,
+            _ => at,
+        };
+
+        tests.push(Test::Range(word, first, mask, 0))?;
+    }
+    Ok(tests)
+}
+
+/// The eight bytes of a record with the `room` bytes at `offset`, as many of them as fit, and the number that they are if
+/// `bytes` are the first of these and all else is 0. If possible they end where the `room` bytes do or before, so that the
+/// record has them all.
+fn bytes_at(offset: u32, room: u32, bytes: &[u8]) -> (Word, u64) {
+    let at = offset.saturating_add(room).saturating_sub(8).min(offset);
+    let mut word = [0; size_of::<u64>()];
+    // CAST: tracing needs 32-bit pointers at least.
+    let places = word.iter_mut().skip(offset.saturating_sub(at) as usize);
+
+    // CAST: tracing needs 32-bit pointers at least.
+    for (to, &from) in places.zip(bytes.iter().take(room as usize)) {
+        *to = from;
+    }
+    (Word::At(at), u64::from_ne_bytes(word))
 }
 
 fn part_of(start: usize, len: usize) -> Result<Part, AllocError> {

@@ -23,15 +23,17 @@ const NUMBERS: [(&str, usize, usize, bool); 8] = [
 ];
 /// Its strings: name, offset, kind.
 const STRINGS: [(&str, usize, FieldKind); 4] = [
-    ("text", 32, FieldKind::StaticString),
+    ("text", TEXT, FieldKind::StaticString),
     ("dyn", 40, FieldKind::DynString),
     ("rel", 44, FieldKind::RelDynString),
     ("ptr", 48, FieldKind::PtrString),
 ];
-const TEXT_LEN: usize = 8;
+/// Some words and a part of one.
+const TEXT: usize = 64;
+const TEXT_LEN: usize = 20;
 const MASK: usize = 56;
 const ODD: usize = 60;
-const FIXED: usize = 64;
+const FIXED: usize = TEXT + TEXT_LEN + 4;
 /// More than a signed byte can have.
 const CPUS: u32 = 200;
 /// A set of CPUs.
@@ -157,7 +159,7 @@ impl Values {
         for ((_, at, size, _), number) in NUMBERS.iter().zip(self.numbers) {
             record[*at..at + size].copy_from_slice(&number.to_le_bytes()[..*size]);
         }
-        record[32..32 + TEXT_LEN].copy_from_slice(&self.text);
+        record[TEXT..TEXT + TEXT_LEN].copy_from_slice(&self.text);
         record[48..56].copy_from_slice(&self.address.to_le_bytes());
         let mask = self.mask.map(u64::to_le_bytes).concat();
         for (at, data, behind) in [
@@ -375,6 +377,18 @@ fn string(len: usize) -> impl Strategy<Value = Vec<u8>> {
     })
 }
 
+/// Some letters, of which few are not the same, and anything behind their NUL.
+fn text() -> impl Strategy<Value = [u8; TEXT_LEN]> {
+    let letter = prop_oneof![9 => Just(b'a'), 1 => Just(b'b')];
+
+    (proptest::array::uniform20(letter), 0..=TEXT_LEN).prop_map(|(mut text, len)| {
+        if let Some(nul) = text.get_mut(len) {
+            *nul = 0;
+        }
+        text
+    })
+}
+
 fn list() -> impl Strategy<Value = String> {
     prop_oneof![
         (0..CPUS).prop_map(|cpu| cpu.to_string()),
@@ -390,7 +404,7 @@ fn values() -> impl Strategy<Value = Values> {
     ];
     (
         proptest::array::uniform8(small()),
-        proptest::array::uniform8(prop_oneof![Just(b'a'), Just(b'b'), Just(0)]),
+        text(),
         string(12),
         string(12),
         98..104u64,
@@ -435,9 +449,13 @@ fn tree() -> impl Strategy<Value = Tree> {
         });
     let pattern = "!?\\*?(a|b|\\?|ab|\\[ab\\]|\\[!b\\]|\\[a-c\\]|\\\\\\\\a|\\*){0,3}\\*?";
     let text = prop_oneof![
-        (0..4usize, prop_oneof![Just("=="), Just("!=")], "[ab]{0,9}"),
+        (
+            0..4usize,
+            prop_oneof![Just("=="), Just("!=")],
+            "[ab]{0,9}|a{0,20}"
+        ),
         (0..4usize, Just("~"), pattern),
-        (0..4usize, Just("~"), "\\*?[ab]{0,4}\\*?"),
+        (0..4usize, Just("~"), "\\*?([ab]{0,4}|a{0,20})\\*?"),
     ]
     .prop_map(|(n, op, operand)| Tree::Text(n, op, operand));
     let op = || prop_oneof![Just("=="), Just("!="), Just("&")];
@@ -574,7 +592,7 @@ fn refuses_as_c_does() {
 fn simple() -> (Values, Vec<u8>) {
     let values = Values {
         numbers: [7, 0xff, 0, 0, 0, 0, 0x1010, 0],
-        text: *b"abcdefgh",
+        text: *b"abcdefghijklmnopqrst",
         dynamic: b"eth0\0".to_vec(),
         relative: b"lo\0".to_vec(),
         address: 100,
@@ -631,9 +649,10 @@ fn knows_functions() {
 #[test]
 fn knows_strings() {
     // As long as its field, and so without a NUL.
-    holds("text == 'abcdefgh'");
-    holds("text != 'abcdefg' && text != 'abcdefghi'");
-    holds("text ~ 'abcdefgh*'");
+    holds("text == 'abcdefghijklmnopqrst'");
+    holds("text != 'abcdefghijklmnopqrs' && text != 'abcdefghijklmnopqrstu'");
+    holds("text ~ 'abcdefgh*' && text ~ 'abcdefghi*' && text ~ 'abcdefghijklmnopqr*'");
+    holds("!(text ~ 'abcdefghx*') && !(text ~ 'abcdefghijklmnopqx*')");
     holds("dyn == 'eth0' && dyn ~ 'eth*' && dyn ~ '*h0' && dyn ~ '*th*' && dyn ~ 'e[t-u]?0'");
     holds("rel == 'lo' && rel != 'eth0'");
     holds("ptr == 'remote' && ptr ~ '*ote'");
