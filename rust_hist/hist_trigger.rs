@@ -228,7 +228,7 @@ impl HistTrigger {
 }
 
 /// Writes the line of a trigger, newline included.
-fn write_line(trigger: &Attached<'_, HistTrigger>, out: &mut impl Out) -> fmt::Result {
+fn write_line(trigger: &Attached<'_, HistTrigger>, out: &mut dyn Out) -> fmt::Result {
     let definition = &trigger.data().definition;
 
     definition.program.write_line(
@@ -274,7 +274,7 @@ fn user(file: &EventFile, definition: &Definition) -> Result<Arc<User>> {
 }
 
 /// Writes what comes before the rows, or the fields, of a trigger, of which `n` come before it.
-fn write_header(n: usize, trigger: &Attached<'_, HistTrigger>, out: &mut impl Out) -> fmt::Result {
+fn write_header(n: usize, trigger: &Attached<'_, HistTrigger>, out: &mut dyn Out) -> fmt::Result {
     render::begin(n, out)?;
     write_line(trigger, out)?;
     render::end_header(out)

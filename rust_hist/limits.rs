@@ -11,6 +11,8 @@
 pub const KEYS_MAX: usize = 8;
 /// Most key fields of one trigger in C.
 pub const C_KEYS_MAX: usize = 3;
+/// Most words of a key that are each computed by itself.
+pub const KEY_PARTS_MAX: usize = 8;
 /// Most values of one trigger besides the raw hitcount. C has room for two.
 pub const VALS_MAX: usize = 8;
 /// Most values of one trigger in C.
@@ -67,8 +69,6 @@ pub const STACK_DEPTH: usize = 31;
 pub const KEY_SIZE_MAX: usize = 4 * STR_SLOT + 8;
 /// [`KEY_SIZE_MAX`] in 64-bit words.
 pub const KEY_WORDS_MAX: usize = KEY_SIZE_MAX / 8;
-/// Most 64-bit words of a whole key in C: a string and a stack.
-pub const C_KEY_WORDS_MAX: usize = STR_SLOT / 8 + STACK_DEPTH;
 /// Bytes of a task's name, its NUL included (`TASK_COMM_LEN`).
 pub const COMM_LEN: usize = 16;
 /// Words of an entry that hold the name of the task that made it.

@@ -63,6 +63,7 @@ pub use self::exec::{
     Copied,
     Kept,
     KeyForm,
+    MoreWords,
     Stack,
     StackField,
     Unset,

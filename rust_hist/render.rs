@@ -125,7 +125,7 @@ impl<S: Symbols> Renderer<'_, S> {
 }
 
 /// Writes the text before the trigger line of trigger `n`, counted from 0.
-pub fn begin<W: Out>(n: usize, out: &mut W) -> fmt::Result {
+pub fn begin(n: usize, out: &mut dyn Out) -> fmt::Result {
     if n > 0 {
         out.write_bytes(b"\n\n")?;
     }
@@ -133,7 +133,7 @@ pub fn begin<W: Out>(n: usize, out: &mut W) -> fmt::Result {
 }
 
 /// Writes the text between the trigger line and the rows.
-pub fn end_header<W: Out>(out: &mut W) -> fmt::Result {
+pub fn end_header(out: &mut dyn Out) -> fmt::Result {
     out.write_bytes(b"#\n\n")
 }
 

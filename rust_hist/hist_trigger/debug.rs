@@ -50,16 +50,16 @@ impl Addresses<'_> {
     }
 }
 
-fn write_address<T>(address: *const T, out: &mut impl Out) -> fmt::Result {
+fn write_address<T>(address: *const T, out: &mut dyn Out) -> fmt::Result {
     symbols::with_hashed(address, |hashed| out.write_bytes(hashed))
 }
 
 impl DebugTables for Addresses<'_> {
-    fn write_own(&self, out: &mut impl Out) -> fmt::Result {
+    fn write_own(&self, out: &mut dyn Out) -> fmt::Result {
         write_address(Arc::as_ptr(&self.0.table), out)
     }
 
-    fn write_of(&self, reference: &Ref, out: &mut impl Out) -> fmt::Result {
+    fn write_of(&self, reference: &Ref, out: &mut dyn Out) -> fmt::Result {
         match self.source(reference) {
             Some(table) => write_address(Arc::as_ptr(table), out),
             None => Ok(()),

@@ -77,7 +77,7 @@ impl Quantile {
     }
 
     /// Writes the percentage as short as it may be typed.
-    pub fn write(self, out: &mut impl Out) -> fmt::Result {
+    pub fn write(self, out: &mut dyn Out) -> fmt::Result {
         write_thousandths(self.0, out)
     }
 }

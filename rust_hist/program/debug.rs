@@ -44,10 +44,10 @@ use super::{
 /// The identifiers of tables in the output, and the variables of other triggers.
 pub trait DebugTables {
     /// Writes the identifier of the trigger's own table.
-    fn write_own(&self, out: &mut impl Out) -> fmt::Result;
+    fn write_own(&self, out: &mut dyn Out) -> fmt::Result;
 
     /// Writes the identifier of the table that `reference` reads.
-    fn write_of(&self, reference: &Ref, out: &mut impl Out) -> fmt::Result;
+    fn write_of(&self, reference: &Ref, out: &mut dyn Out) -> fmt::Result;
 
     /// Calls `found` with the variable that `reference` reads.
     fn variable<R>(&self, reference: &Ref, found: impl FnOnce(VarInfo<'_>) -> R) -> R;
@@ -196,7 +196,7 @@ impl Program {
         &self,
         text: &[u8],
         tables: &impl DebugTables,
-        out: &mut impl Out,
+        out: &mut dyn Out,
     ) -> fmt::Result {
         Writer {
             program: self,
@@ -208,14 +208,14 @@ impl Program {
     }
 }
 
-struct Writer<'a, T, O> {
+struct Writer<'a, T> {
     program: &'a Program,
     text: &'a [u8],
     tables: &'a T,
-    out: &'a mut O,
+    out: &'a mut dyn Out,
 }
 
-impl<T: DebugTables, O: Out> Writer<'_, T, O> {
+impl<T: DebugTables> Writer<'_, T> {
     fn all(&mut self) -> fmt::Result {
         let program = self.program;
         let keys = program.keys().len();

@@ -28,6 +28,7 @@ pub use self::{
         Columns,
         Copied,
         KeyForm,
+        MoreWords,
         Stack,
         StackField,
         Words, //

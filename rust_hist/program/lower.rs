@@ -13,9 +13,9 @@ use crate::{
     field::TaskNumber,
     limits::{
         List,
+        KEY_PARTS_MAX,
         OPERATORS_MAX, //
-    },
-    tracing_map::SHORT_KEY_WORDS, //
+    }, //
 };
 
 use super::{
@@ -427,7 +427,7 @@ impl Program {
 
 /// The words of a key, if they are few and each can be computed by itself: as a number, or as a part of a string that
 /// always is in one place.
-fn lower_words(columns: &[KeyColumn]) -> List<Operand, SHORT_KEY_WORDS> {
+fn lower_words(columns: &[KeyColumn]) -> List<Operand, KEY_PARTS_MAX> {
     let mut words = List::new();
 
     for KeyColumn { key, number } in columns {

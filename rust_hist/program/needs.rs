@@ -98,6 +98,8 @@ pub(super) const EVERYTHING: u32 = (1 << 27) - 1;
 pub enum KeyKind {
     /// So many words, each computed by itself.
     Words(usize),
+    /// More words, each computed by itself.
+    MoreWords,
     /// As many columns as C has room for, of a long key, that lie in the record or are short: strings and numbers.
     Columns,
     /// More of them.
@@ -115,8 +117,6 @@ pub enum KeyKind {
 pub struct Needs {
     /// The form of the key.
     pub key: KeyKind,
-    /// How many words it has, or the one by which variables are looked for, if that has more.
-    pub words: usize,
     /// In what form that is by which variables of other triggers are looked for, if it is not the same.
     pub join: Option<KeyKind>,
     /// How many variables of other triggers are read.
@@ -128,6 +128,20 @@ pub struct Needs {
 }
 
 impl KeyKind {
+    /// Returns whether a path with keys of the form `row` does for keys of this one.
+    fn is_covered_by(self, row: Self) -> bool {
+        row == self || row == Self::Copied || (self == Self::MoreWords && row == Self::ManyColumns)
+    }
+
+    /// Returns the form of a key of `n` words that are each computed by itself.
+    const fn of_words(n: usize) -> Self {
+        if n <= SHORT_KEY_WORDS {
+            Self::Words(n)
+        } else {
+            Self::MoreWords
+        }
+    }
+
     /// That of a long key of so many columns.
     pub(super) const fn of_columns(n: usize) -> Self {
         if n <= C_KEYS_MAX {
@@ -141,9 +155,8 @@ impl KeyKind {
 impl Needs {
     /// Whether a path that offers `row` does for these hits.
     pub fn are_covered_by(&self, row: &Self) -> bool {
-        (row.key == self.key || row.key == KeyKind::Copied)
+        self.key.is_covered_by(row.key)
             && (row.join == self.join || row.join == Some(KeyKind::Copied))
-            && self.words <= row.words
             && self.refs <= row.refs
             && self.numbers <= row.numbers
             && self.steps & !row.steps == 0
@@ -219,12 +232,11 @@ impl Program {
 
         Needs {
             key: self.key_kind(),
-            words: self.key_words().max(self.lookup_words()),
             join: self.joins.first().map(|join| {
                 let words = join.plan.words.as_slice();
 
                 match words.iter().all(Operand::is_simple) {
-                    true if !words.is_empty() => KeyKind::Words(words.len()),
+                    true if !words.is_empty() => KeyKind::of_words(words.len()),
                     _ => KeyKind::Copied,
                 }
             }),
@@ -260,7 +272,7 @@ impl Program {
         let mut keys = self.keys().iter();
 
         match self.keys() {
-            _ if words != 0 && words == self.key_words() => KeyKind::Words(words),
+            _ if words != 0 && words == self.key_words() => KeyKind::of_words(words),
             _ if self.key_words() <= SHORT_KEY_WORDS => KeyKind::Copied,
             [only] if only.field.op == Op::Stacktrace => KeyKind::Stack,
             [only] if only.field.kind == Kind::Stack => KeyKind::StackField,

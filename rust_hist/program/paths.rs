@@ -14,9 +14,7 @@ use core::marker::PhantomData;
 use crate::{
     limits::{
         C_KEYS_MAX,
-        C_KEY_WORDS_MAX,
         KEYS_MAX,
-        KEY_WORDS_MAX,
         NUMBERS_MAX,
         REFS_MAX, //
     },
@@ -32,6 +30,7 @@ use super::{
         Context,
         Copied,
         KeyForm,
+        MoreWords,
         Stack,
         StackField,
         Words, //
@@ -182,7 +181,7 @@ impl<K: KeyForm> HitPath for General<K> {
 pub(super) struct WithValues<K, const STEPS: u32>(PhantomData<K>);
 
 impl<K: KeyForm, const STEPS: u32> HitPath for WithValues<K, STEPS> {
-    type Rest = Settled<KEY_WORDS_MAX>;
+    type Rest = Settled;
 
     #[inline(always)]
     fn hit<'c, C: Context<'c>>(cx: C) -> Outcome<MissedIn<'c, C>> {
@@ -202,7 +201,7 @@ const FEW_NUMBERS: usize = 4;
 pub(super) struct Joined<K, J, const STEPS: u32>(PhantomData<(K, J)>);
 
 impl<K: KeyForm, J: KeyForm, const STEPS: u32> HitPath for Joined<K, J, STEPS> {
-    type Rest = Settled<KEY_WORDS_MAX>;
+    type Rest = Settled;
 
     #[inline(always)]
     fn hit<'c, C: Context<'c>>(cx: C) -> Outcome<MissedIn<'c, C>> {
@@ -235,29 +234,27 @@ impl<K: KeyForm> HitPath for FromMoving<K> {
     }
 }
 
-/// Any keys of at most `WORDS` words and everything else, of triggers that read no variables of tables that change.
-pub(super) struct Settled<const WORDS: usize>;
+/// Any keys and everything else, of triggers that read no variables of tables that change.
+pub(super) struct Settled;
 
-impl<const WORDS: usize> HitPath for Settled<WORDS> {
+impl HitPath for Settled {
     type Rest = Self;
 
     #[inline(always)]
     fn hit<'c, C: Context<'c>>(cx: C) -> Outcome<MissedIn<'c, C>> {
-        joined::<Copied<WORDS>, Copied<WORDS>, C, REFS_MAX, { EVERYTHING & !CHANGING }, NUMBERS_MAX>(
-            cx,
-        )
+        joined::<Copied, Copied, C, REFS_MAX, { EVERYTHING & !CHANGING }, NUMBERS_MAX>(cx)
     }
 }
 
-/// Any keys of at most `WORDS` words and everything else.
-pub(super) struct Everything<const WORDS: usize>;
+/// Any keys and everything else.
+pub(super) struct Everything;
 
-impl<const WORDS: usize> HitPath for Everything<WORDS> {
+impl HitPath for Everything {
     type Rest = Self;
 
     #[inline(always)]
     fn hit<'c, C: Context<'c>>(cx: C) -> Outcome<MissedIn<'c, C>> {
-        joined::<Copied<WORDS>, Copied<WORDS>, C, REFS_MAX, EVERYTHING, NUMBERS_MAX>(cx)
+        joined::<Copied, Copied, C, REFS_MAX, EVERYTHING, NUMBERS_MAX>(cx)
     }
 }
 
@@ -321,7 +318,6 @@ pub struct Row<F> {
 const fn offer<K: KeyForm>(refs: usize, steps: u32) -> Needs {
     Needs {
         key: K::KIND,
-        words: K::MOST_WORDS,
         join: None,
         refs,
         numbers: 0,
@@ -408,19 +404,19 @@ fn from_moving<E: Entry, K: KeyForm>() -> Row<E::Fn> {
     }
 }
 
-fn everything<E: Entry, P: HitPath, const WORDS: usize, const STEPS: u32>() -> Row<E::Fn> {
+fn everything<E: Entry, P: HitPath, const STEPS: u32>() -> Row<E::Fn> {
     Row {
         offers: Needs {
             join: Some(KeyKind::Copied),
             numbers: NUMBERS_MAX,
-            ..offer::<Copied<WORDS>>(REFS_MAX, STEPS)
+            ..offer::<Copied>(REFS_MAX, STEPS)
         },
         enter: E::of::<P>(),
     }
 }
 
 /// How many paths there are.
-pub const PATHS: usize = 86;
+pub const PATHS: usize = 76;
 
 // What rows offer, in the order of how much code it is.
 const COMPUTED: u32 = KEY_EXPRS | KEY_ANY | VALS_EXPRS | VALS_ANY | STAMP;
@@ -447,41 +443,34 @@ pub fn paths<E: Entry>() -> impl Iterator<Item = Row<E::Fn>> {
         record::<E, Words<2>, 0>,
         record::<E, Words<1>, { KEY_TEXT }>,
         record::<E, Words<2>, { KEY_TEXT }>,
-        record::<E, Words<3>, { KEY_TEXT }>,
-        record::<E, Words<4>, { KEY_TEXT }>,
         record::<E, Words<1>, { PLAIN }>,
         record::<E, Words<2>, { PLAIN }>,
-        record::<E, Words<3>, { PLAIN }>,
-        record::<E, Words<4>, { PLAIN }>,
         record::<E, Words<1>, { KEY_PARTS }>,
         record::<E, Words<1>, { WITH_EXPRS }>,
         record::<E, Words<2>, { WITH_EXPRS }>,
-        record::<E, Words<3>, { WITH_EXPRS }>,
-        record::<E, Words<4>, { WITH_EXPRS }>,
         record::<E, Words<1>, { TALLIES }>,
         record::<E, Words<1>, { WITH_TALLIES }>,
         record::<E, Words<2>, { WITH_TALLIES }>,
-        record::<E, Words<3>, { WITH_TALLIES }>,
-        record::<E, Words<4>, { WITH_TALLIES }>,
         record::<E, Words<1>, { VARS }>,
         record::<E, Words<2>, { VARS }>,
         record::<E, Words<1>, { WITH_VARS }>,
         record::<E, Words<2>, { WITH_VARS }>,
         record::<E, Words<1>, { OF_RECORD_ALONE }>,
         record::<E, Words<2>, { OF_RECORD_ALONE }>,
-        record::<E, Words<3>, { OF_RECORD_ALONE }>,
-        record::<E, Words<4>, { OF_RECORD_ALONE }>,
+        record::<E, MoreWords, { PLAIN }>,
+        record::<E, MoreWords, { WITH_EXPRS }>,
+        record::<E, MoreWords, { WITH_TALLIES }>,
+        record::<E, MoreWords, { OF_RECORD_ALONE }>,
         path::<E, Words<1>, 0, { STAMPED }>,
         path::<E, Words<2>, 0, { STAMPED }>,
         path::<E, Words<1>, 0, { ANY_COLUMNS | ANY_VARS }>,
         path::<E, Words<2>, 0, { ANY_COLUMNS | ANY_VARS }>,
-        path::<E, Words<3>, 0, { ANY_COLUMNS }>,
-        path::<E, Words<4>, 0, { ANY_COLUMNS }>,
+        path::<E, MoreWords, 0, { ANY_COLUMNS }>,
         path::<E, Words<1>, 0, { VARS | VARS_STACK | SHARED }>,
         path::<E, Words<2>, 0, { VARS | VARS_STACK | SHARED }>,
         path::<E, Words<1>, 0, { VARS | ACTIONS }>,
         path::<E, Words<2>, 0, { VARS | ACTIONS }>,
-        path::<E, Words<3>, 0, { KEY_TEXT | VARS | ACTIONS | SHARED }>,
+        path::<E, MoreWords, 0, { KEY_TEXT | VARS | ACTIONS | SHARED }>,
         path::<E, Words<1>, 0, { KEY_TEXT | COMPUTED | ANY_VARS | TEXTS | ACTIONS | SHARED }>,
         path::<E, Words<2>, 0, { KEY_TEXT | COMPUTED | ANY_VARS | TEXTS | ACTIONS | SHARED }>,
         path::<E, Words<1>, 1, { STAMPED }>,
@@ -493,8 +482,7 @@ pub fn paths<E: Entry>() -> impl Iterator<Item = Row<E::Fn>> {
         awaits::<E, Words<2>, { ANY_VARS | ACTIONS | NESTED }>,
         general::<E, Words<1>>,
         general::<E, Words<2>>,
-        general::<E, Words<3>>,
-        general::<E, Words<4>>,
+        general::<E, MoreWords>,
         path::<E, Columns<C_KEYS_MAX>, 0, { SHARED }>,
         path::<E, Columns<C_KEYS_MAX>, 0, { COMPUTED | SHARED | NESTED }>,
         path::<E, Columns<C_KEYS_MAX>, 1, { COMPUTED | ANY_VARS | ACTIONS | TEXT_REFS | SHARED }>,
@@ -503,8 +491,7 @@ pub fn paths<E: Entry>() -> impl Iterator<Item = Row<E::Fn>> {
         general::<E, StackField>,
         path::<E, Stack, 0, 0>,
         general::<E, Stack>,
-        general::<E, Copied<C_KEY_WORDS_MAX>>,
-        general::<E, Copied<KEY_WORDS_MAX>>,
+        general::<E, Copied>,
         values::<E, Words<1>, { VALUED | ANY_VARS }>,
         values::<E, Words<2>, { VALUED | ANY_VARS }>,
         values::<E, Columns<C_KEYS_MAX>, { VALUED | ALL_TALLIES }>,
@@ -513,11 +500,10 @@ pub fn paths<E: Entry>() -> impl Iterator<Item = Row<E::Fn>> {
         values::<E, Words<2>, { VALUED | ALL_TALLIES }>,
         joins::<E, Words<1>, Words<1>, { ANY_COLUMNS }>,
         joins::<E, Words<2>, Words<1>, { ANY_COLUMNS }>,
-        joins::<E, Words<3>, Words<1>, { ANY_COLUMNS }>,
+        joins::<E, MoreWords, Words<1>, { ANY_COLUMNS }>,
         joins::<E, Words<1>, Words<2>, { ANY_COLUMNS }>,
         joins::<E, Words<2>, Words<2>, { ANY_COLUMNS }>,
-        everything::<E, Settled<C_KEY_WORDS_MAX>, C_KEY_WORDS_MAX, { EVERYTHING & !CHANGING }>,
-        everything::<E, Settled<KEY_WORDS_MAX>, KEY_WORDS_MAX, { EVERYTHING & !CHANGING }>,
+        everything::<E, Settled, { EVERYTHING & !CHANGING }>,
         changing::<E, Words<1>, 1, { ANY_VARS | AGED }>,
         changing::<E, Words<2>, 1, { ANY_VARS | AGED }>,
         awaits::<E, Words<1>, { ANY_VARS | ACTIONS | NESTED | AGED }>,
@@ -528,7 +514,7 @@ pub fn paths<E: Entry>() -> impl Iterator<Item = Row<E::Fn>> {
         joins::<E, Words<2>, Words<2>, { ANY_COLUMNS | AGED }>,
         from_moving::<E, Words<1>>,
         from_moving::<E, Words<2>>,
-        everything::<E, Everything<KEY_WORDS_MAX>, KEY_WORDS_MAX, EVERYTHING>,
+        everything::<E, Everything, EVERYTHING>,
     ] };
 
     rows.iter().map(|row| row())
@@ -540,5 +526,5 @@ pub fn select<E: Entry>(needs: &Needs) -> E::Fn {
 
     debug_assert!(found.is_some());
     // The last row offers everything.
-    found.map_or_else(E::of::<Everything<KEY_WORDS_MAX>>, |row| row.enter)
+    found.map_or_else(E::of::<Everything>, |row| row.enter)
 }

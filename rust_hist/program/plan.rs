@@ -12,16 +12,14 @@ use crate::{
     limits::{
         List,
         COMM_WORDS,
+        KEY_PARTS_MAX,
         VALS_MAX, //
     },
     sync::{
         Atomic,
         Pair, //
     },
-    tracing_map::{
-        NumCell,
-        SHORT_KEY_WORDS, //
-    }, //
+    tracing_map::NumCell, //
 };
 
 use super::{
@@ -82,7 +80,7 @@ pub(super) struct KeyPlan {
     pub(super) has_comm: bool,
     /// Whether it has numbers that the hit computes once.
     pub(super) has_values: bool,
-    pub(super) words: List<Operand, SHORT_KEY_WORDS>,
+    pub(super) words: List<Operand, KEY_PARTS_MAX>,
     pub(super) columns: Vec<KeyColumn>,
 }
 

@@ -46,14 +46,14 @@ impl Program {
         prefix: &[u8],
         text: &[u8],
         paused: bool,
-        out: &mut impl Out,
+        out: &mut dyn Out,
     ) -> fmt::Result {
         self.write_command(prefix, text, out)?;
         out.write_str(if paused { " [paused]\n" } else { " [active]\n" })
     }
 
     /// Prints the line without the state and the newline.
-    pub fn write_command(&self, prefix: &[u8], text: &[u8], out: &mut impl Out) -> fmt::Result {
+    pub fn write_command(&self, prefix: &[u8], text: &[u8], out: &mut dyn Out) -> fmt::Result {
         out.write_bytes(prefix)?;
         for part in Part::ALL {
             self.write_part(part, text, out)?;
@@ -97,7 +97,7 @@ impl Program {
         Ok(at.saturating_add(same.count().max(1)))
     }
 
-    fn write_part(&self, part: Part, text: &[u8], out: &mut impl Out) -> fmt::Result {
+    fn write_part(&self, part: Part, text: &[u8], out: &mut dyn Out) -> fmt::Result {
         match part {
             Part::Name => {
                 if let Some(name) = self.name(text) {
@@ -150,7 +150,7 @@ impl Program {
         Ok(())
     }
 
-    fn write_quantiles(&self, out: &mut impl Out) -> fmt::Result {
+    fn write_quantiles(&self, out: &mut dyn Out) -> fmt::Result {
         for (i, quantile) in self.quantiles().iter().enumerate() {
             out.write_str(if i == 0 { ":quantiles(" } else { "," })?;
             quantile.write(out)?;
@@ -161,7 +161,7 @@ impl Program {
         }
     }
 
-    fn write_overhead(&self, out: &mut impl Out) -> fmt::Result {
+    fn write_overhead(&self, out: &mut dyn Out) -> fmt::Result {
         if !self.overhead() {
             return Ok(());
         }
@@ -180,7 +180,7 @@ impl Program {
         &self,
         quantile: Quantile,
         text: &[u8],
-        out: &mut impl Out,
+        out: &mut dyn Out,
     ) -> fmt::Result {
         let Some(key) = self.folded_key() else {
             return Ok(());
@@ -191,7 +191,7 @@ impl Program {
         quantile.write(out)
     }
 
-    fn write_table(&self, text: &[u8], out: &mut impl Out) -> fmt::Result {
+    fn write_table(&self, text: &[u8], out: &mut dyn Out) -> fmt::Result {
         let size = |bits| 1u64.checked_shl(bits).unwrap_or(0);
 
         write!(out, ":size={}", size(self.bits))?;
@@ -209,11 +209,11 @@ impl Program {
     }
 
     /// Prints the keys as they may be typed after `keys=`.
-    pub fn write_key_list(&self, text: &[u8], out: &mut impl Out) -> fmt::Result {
+    pub fn write_key_list(&self, text: &[u8], out: &mut dyn Out) -> fmt::Result {
         self.write_keys(self.keys(), text, out)
     }
 
-    fn write_keys(&self, keys: &[Key], text: &[u8], out: &mut impl Out) -> fmt::Result {
+    fn write_keys(&self, keys: &[Key], text: &[u8], out: &mut dyn Out) -> fmt::Result {
         for (i, key) in keys.iter().enumerate() {
             if i > 0 {
                 out.write_str(",")?;
@@ -223,7 +223,7 @@ impl Program {
         Ok(())
     }
 
-    fn write_vals(&self, text: &[u8], out: &mut impl Out) -> fmt::Result {
+    fn write_vals(&self, text: &[u8], out: &mut dyn Out) -> fmt::Result {
         let mut comma = false;
 
         out.write_str(":vals=")?;
@@ -243,7 +243,7 @@ impl Program {
         Ok(())
     }
 
-    fn write_vars(&self, text: &[u8], out: &mut impl Out) -> fmt::Result {
+    fn write_vars(&self, text: &[u8], out: &mut dyn Out) -> fmt::Result {
         for (i, var) in self.vars().iter().enumerate() {
             out.write_str(if i == 0 { ":" } else { "," })?;
             out.write_bytes(var.name.of(text))?;
@@ -256,7 +256,7 @@ impl Program {
     /// Prints a handler with its action.
     ///
     /// PARITY: `print_action_spec()` prints only the system of a qualified parameter of `save()`.
-    fn write_action(&self, action: &Action, text: &[u8], out: &mut impl Out) -> fmt::Result {
+    fn write_action(&self, action: &Action, text: &[u8], out: &mut dyn Out) -> fmt::Result {
         write!(out, ":{}(", action.handler.word())?;
         match action.handler {
             Handler::Match { system, event } => {
@@ -278,7 +278,7 @@ impl Program {
         out.write_str(")")
     }
 
-    fn write_sort(&self, text: &[u8], out: &mut impl Out) -> fmt::Result {
+    fn write_sort(&self, text: &[u8], out: &mut dyn Out) -> fmt::Result {
         for (i, sort) in self.sort_keys().iter().enumerate() {
             out.write_str(if i == 0 { ":sort=" } else { "," })?;
 
@@ -317,7 +317,7 @@ impl Program {
     }
 
     /// Prints the name of the column of a value, with `.max` and the like.
-    pub fn write_column(&self, field: &Field, text: &[u8], out: &mut impl Out) -> fmt::Result {
+    pub fn write_column(&self, field: &Field, text: &[u8], out: &mut dyn Out) -> fmt::Result {
         out.write_bytes(self.field_name(field, text))?;
         match field.modifier {
             Modifier::Stat(_) => field.modifier.write(out),
@@ -329,7 +329,7 @@ impl Program {
     ///
     /// PARITY: `hist_field_print()` prints the name of a CPU field twice, prints `common_comm` for the
     /// legacy `comm`, and omits the modifier of `common_stacktrace`.
-    fn write_field(&self, field: &Field, text: &[u8], out: &mut impl Out) -> fmt::Result {
+    fn write_field(&self, field: &Field, text: &[u8], out: &mut dyn Out) -> fmt::Result {
         match field.op {
             Op::Const(value) => return write!(out, "{value}"),
             Op::Ref(index) if self.is_unqualified(index) => out.write_str("$")?,
@@ -346,7 +346,7 @@ impl Program {
         &self,
         field: &Field,
         text: &[u8],
-        out: &mut impl Out,
+        out: &mut dyn Out,
     ) -> fmt::Result {
         match field.modifier {
             Modifier::Stacktrace => out.write_bytes(self.field_name(field, text)),
@@ -372,11 +372,11 @@ impl Program {
     ///
     /// PARITY: `expr_str()` prints the `.usecs` of an operand a second time after the expression, and
     /// nothing for the negation of a logarithm.
-    pub(super) fn write_code(&self, code: Code, text: &[u8], out: &mut impl Out) -> fmt::Result {
+    pub(super) fn write_code(&self, code: Code, text: &[u8], out: &mut dyn Out) -> fmt::Result {
         self.write_insns(code.of(&self.code), text, out)
     }
 
-    fn write_insns(&self, insns: &[Insn], text: &[u8], out: &mut impl Out) -> fmt::Result {
+    fn write_insns(&self, insns: &[Insn], text: &[u8], out: &mut dyn Out) -> fmt::Result {
         let Some((last, before)) = insns.split_last() else {
             return Ok(());
         };
@@ -429,7 +429,7 @@ impl Field {
 
 impl Modifier {
     /// Prints the modifier with its dot.
-    fn write(self, out: &mut impl Out) -> fmt::Result {
+    fn write(self, out: &mut dyn Out) -> fmt::Result {
         out.write_str(match self {
             Modifier::None => return Ok(()),
             Modifier::Hex => ".hex",

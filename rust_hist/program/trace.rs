@@ -426,7 +426,7 @@ impl Program {
         text: &[u8],
         field: &[u8],
         filter: Option<&[u8]>,
-        out: &mut impl Out,
+        out: &mut dyn Out,
     ) -> fmt::Result {
         out.write_str("keys=")?;
         self.write_key_list(text, out)?;

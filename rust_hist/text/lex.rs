@@ -176,7 +176,7 @@ pub fn thousandths(text: &[u8]) -> Option<u32> {
 }
 
 /// Writes a number of thousandths as short as [`thousandths`] parses it.
-pub fn write_thousandths(n: u32, out: &mut impl Out) -> fmt::Result {
+pub fn write_thousandths(n: u32, out: &mut dyn Out) -> fmt::Result {
     write!(out, "{}", n / 1000)?;
     match n % 1000 {
         0 => Ok(()),

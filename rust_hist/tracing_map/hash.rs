@@ -166,9 +166,9 @@ static UNSEEDED: HashSeed = HashSeed::new(0);
 
 /// The hash function of triggers.
 ///
-/// A key of one word is multiplied by an odd number. To each of two words a number is added, and the sums are multiplied; a
-/// third word, and each word of a long key, is multiplied by a number. The halves of such products are added up. What comes of
-/// that is [spread](Ends::spread) over the slots.
+/// A key of one word is multiplied by an odd number. To each of two words a number is added, and the sums are multiplied. Each
+/// word of a long key is multiplied by a number. The halves of such products are added up. What comes of that is
+/// [spread](Ends::spread) over the slots.
 #[derive(Clone, Copy)]
 pub struct SeededHash {
     /// [`HashSeed::ends`]; these and the next ones are copies for short keys, which so need not read an address first.
@@ -181,11 +181,11 @@ pub struct SeededHash {
 impl SeededHash {
     /// Returns the hash function with the numbers of `seed`.
     pub fn new(seed: &'static HashSeed) -> Self {
-        let [a, b, c, d, ..] = seed.words;
+        let [a, b, ..] = seed.words;
 
         Self {
             ends: seed.ends,
-            words: [a, b, c, d],
+            words: [a, b],
             seed,
         }
     }
@@ -206,12 +206,8 @@ impl KeyHash for SeededHash {
         if let [word] = key {
             return self.ends.spread(word.wrapping_mul(self.ends.first));
         }
-        for (words, numbers) in key.chunks(2).zip(self.words.chunks(2)) {
-            match (words, numbers) {
-                ([a, b], [c, d]) => sum.add(a.wrapping_add(*c), b.wrapping_add(*d)),
-                ([word], [number, _]) => sum.add(*word, *number),
-                _ => {}
-            }
+        if let ([a, b], [c, d]) = (key, self.words) {
+            sum.add(a.wrapping_add(c), b.wrapping_add(d));
         }
         self.ends.of(sum)
     }

@@ -25,8 +25,8 @@ use crate::{
     }, //
 };
 
-/// Most words of a short key: three numbers, or two and a short string.
-pub const SHORT_KEY_WORDS: usize = 4;
+/// Most words of a short key: two numbers, or the name of a task.
+pub const SHORT_KEY_WORDS: usize = 2;
 
 /// The bits of the hash of a long key that have its length. The others choose the slot.
 const LEN_MASK: u64 = 0b1111_1111 << LEN_SHIFT;
@@ -53,29 +53,14 @@ pub trait Key: Copy {
     fn write(&self, to: &[Atomic<u64>]);
 }
 
-/// A key whose words are all at hand: as many as keys of the map have.
+/// A short key.
 impl<const N: usize> Key for [u64; N] {
     const WORDS: Option<usize> = Some(N);
 
     #[inline(always)]
     fn hash(&self, hash: impl KeyHash) -> u64 {
-        if const { N <= SHORT_KEY_WORDS } {
-            return hash.hash(self);
-        }
-
-        // By indices: so the compiler unrolls both loops.
-        let mut sum = Sum::default();
-        for at in 0..N {
-            if let (Some(word), Some(factor)) = (self.get(at), hash.factors().get(at)) {
-                sum.add(*word, *factor);
-            }
-        }
-        let mut len = N;
-        while len > 0 && self.get(len.wrapping_sub(1)) == Some(&0) {
-            // OVERFLOW: it is not 0, here and above.
-            len = len.wrapping_sub(1);
-        }
-        long_hash(hash, sum, len)
+        debug_assert!(N <= SHORT_KEY_WORDS);
+        hash.hash(self)
     }
 
     #[inline(always)]

@@ -13,6 +13,7 @@ use crate::{
     field::Env,
     limits::{
         COMM_LEN,
+        KEY_PARTS_MAX,
         KEY_WORDS_MAX, //
     },
     sync::{
@@ -85,9 +86,6 @@ pub trait KeyForm: 'static {
         room: &'r mut Self::Room<'r, C>,
     ) -> (Self::Key<'r>, usize);
 
-    /// Most words of a key.
-    const MOST_WORDS: usize = KEY_WORDS_MAX;
-
     /// Whether the key is in one piece, so that [`KeyForm::whole`] returns all words of it.
     const IS_WHOLE: bool;
 
@@ -113,7 +111,7 @@ impl<const N: usize> KeyForm for Words<N> {
         _room: &'r mut (),
     ) -> ([u64; N], usize) {
         let mut key = [0; N];
-        let [first, second, third, fourth] = cx.program().key_of::<LOOKUP>().plan.words.places();
+        let [first, second, ..] = cx.program().key_of::<LOOKUP>().plan.words.places();
         let word = |word| word_of::<C, STEPS>(word, cx, stamp, refs);
 
         // No loop, so that the words stay in registers.
@@ -123,18 +121,43 @@ impl<const N: usize> KeyForm for Words<N> {
         if let Some(to) = key.get_mut(1) {
             *to = word(second);
         }
-        if let Some(to) = key.get_mut(2) {
-            *to = word(third);
-        }
-        if let Some(to) = key.get_mut(3) {
-            *to = word(fourth);
-        }
         (key, 0)
     }
 
     #[inline(always)]
     fn whole<'a>(key: &'a [u64; N]) -> &'a [u64] {
         key
+    }
+}
+
+/// More words than [`Words`] has, at most [`KEY_PARTS_MAX`], computed in a loop.
+pub struct MoreWords;
+
+impl KeyForm for MoreWords {
+    const KIND: KeyKind = KeyKind::MoreWords;
+    const IS_WHOLE: bool = true;
+
+    type Room<'r, E: Env + 'r> = [u64; KEY_PARTS_MAX];
+    type Key<'r> = Whole<'r>;
+
+    #[inline(always)]
+    fn key<'r, 'c: 'r, C: Context<'c>, const STEPS: u32, const LOOKUP: bool>(
+        cx: C,
+        stamp: u64,
+        refs: &[u64],
+        room: &'r mut [u64; KEY_PARTS_MAX],
+    ) -> (Whole<'r>, usize) {
+        let words = cx.program().key_of::<LOOKUP>().plan.words.as_slice();
+
+        for (to, word) in room.iter_mut().zip(words) {
+            *to = word_of::<C, STEPS>(word, cx, stamp, refs);
+        }
+        (Whole::of_all(room.get(..words.len()).unwrap_or(&[])), 0)
+    }
+
+    #[inline(always)]
+    fn whole<'a>(key: &'a Whole<'_>) -> &'a [u64] {
+        key.words()
     }
 }
 
@@ -583,26 +606,25 @@ impl KeyForm for Stack {
     }
 }
 
-/// Any key of at most `WORDS` words, copied to one place.
-pub struct Copied<const WORDS: usize>;
+/// Any key, copied to one place.
+pub struct Copied;
 
-/// Room for such a key.
+/// Room for any key.
 #[derive(Clone, Copy)]
-pub struct CopyRoom<const WORDS: usize>([u64; WORDS]);
+pub struct CopyRoom([u64; KEY_WORDS_MAX]);
 
-impl<const WORDS: usize> Default for CopyRoom<WORDS> {
+impl Default for CopyRoom {
     #[inline(always)]
     fn default() -> Self {
-        Self([0; WORDS])
+        Self([0; KEY_WORDS_MAX])
     }
 }
 
-impl<const WORDS: usize> KeyForm for Copied<WORDS> {
+impl KeyForm for Copied {
     const KIND: KeyKind = KeyKind::Copied;
-    const MOST_WORDS: usize = WORDS;
     const IS_WHOLE: bool = true;
 
-    type Room<'r, E: Env + 'r> = CopyRoom<WORDS>;
+    type Room<'r, E: Env + 'r> = CopyRoom;
     type Key<'r> = Whole<'r>;
 
     #[inline(always)]
@@ -610,7 +632,7 @@ impl<const WORDS: usize> KeyForm for Copied<WORDS> {
         cx: C,
         stamp: u64,
         refs: &[u64],
-        room: &'r mut CopyRoom<WORDS>,
+        room: &'r mut CopyRoom,
     ) -> (Whole<'r>, usize) {
         let CopyRoom(words) = room;
         let cuts = copy_key::<C, LOOKUP>(cx, stamp, refs, words);

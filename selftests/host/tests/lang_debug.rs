@@ -27,11 +27,11 @@ use rust_hist::{
 struct Tables;
 
 impl DebugTables for Tables {
-    fn write_own(&self, out: &mut impl Out) -> fmt::Result {
+    fn write_own(&self, out: &mut dyn Out) -> fmt::Result {
         out.write_str("own")
     }
 
-    fn write_of(&self, _: &Ref, out: &mut impl Out) -> fmt::Result {
+    fn write_of(&self, _: &Ref, out: &mut dyn Out) -> fmt::Result {
         out.write_str("other")
     }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Keys of more than four words, which are kept and found without the zeros at their end.
+//! Keys of more than two words, which are kept and found without the zeros at their end.
 
 #![cfg(not(loom))]
 
@@ -98,12 +98,12 @@ fn no_key_has_more_words_than_keys_have() {
 }
 
 #[test]
-fn keys_of_four_words_have_all_of_them() {
-    let map = map::<SeededHash>(shape(7, 4, 0, 1, 1));
+fn keys_of_two_words_have_both() {
+    let map = map::<SeededHash>(shape(7, 2, 0, 1, 1));
 
-    assert!(map.insert(&[1, 2, 3], |_| ()).is_none());
-    assert!(map.insert(&[1, 2, 3, 0], |_| ()).is_some());
-    assert!(map.lookup(&[1, 2, 3]).is_none());
+    assert!(map.insert(&[1], |_| ()).is_none());
+    assert!(map.insert(&[1, 0], |_| ()).is_some());
+    assert!(map.lookup(&[1]).is_none());
 }
 
 /// An element that was given back holds another key, whose words must not show behind a shorter one.
