@@ -45,7 +45,10 @@ use super::{
         SeqWriter, //
     }, //
 };
-use crate::program::filter::Filter;
+use crate::program::filter::{
+    Effort,
+    Filter, //
+};
 use crate::sync::{
     Acquire,
     Atomic,
@@ -536,7 +539,7 @@ impl<T: Trigger> Command<T> {
     ///
     /// The requirements of [`HitFn`], with a trigger that has a filter.
     #[inline(never)]
-    unsafe extern "C" fn filtered(
+    unsafe extern "C" fn filtered<const PLACES: bool, const TASK: bool>(
         data: *mut bindings::event_trigger_data,
         buffer: *mut bindings::trace_buffer,
         rec: *mut c_void,
@@ -552,8 +555,7 @@ impl<T: Trigger> Command<T> {
             // PARITY: as in C, a call without a record passes the filter.
             return Self::missed(&private.data);
         };
-        let preempt = *hit.into_record().preempt_off();
-        match filter.quick(|| preempt.cpu(), hit.data()) {
+        match filter.quick::<PLACES, TASK>(*hit.into_record().preempt_off(), hit.data()) {
             // SAFETY: by the contract of this function.
             Some(true) => unsafe { Self::filtered_in(private)(data, buffer, rec, event) },
             Some(false) => (),
@@ -773,8 +775,16 @@ impl<T: Trigger> Prepared<T> {
         let cmd = command.command.get();
         let (function, flags): (HitFn, _) = match &filter {
             None => (data.entry().0, Command::<T>::FLAGS),
-            Some(filter) if filter.is_quick() => (Command::<T>::filtered, NEEDS_RECORD),
-            Some(_) => (Command::<T>::filtered_slowly, NEEDS_RECORD),
+            Some(filter) => {
+                let function: HitFn = match filter.effort() {
+                    Effort::Bytes => Command::<T>::filtered::<false, false>,
+                    Effort::Places => Command::<T>::filtered::<true, false>,
+                    Effort::Task => Command::<T>::filtered::<false, true>,
+                    Effort::All => Command::<T>::filtered_slowly,
+                };
+
+                (function, NEEDS_RECORD)
+            }
         };
         let operations = bindings::event_command {
             name: command.name().as_char_ptr().cast_mut(),

@@ -113,6 +113,19 @@ pub struct Filter {
     cpus: Vec<u64>,
 }
 
+/// What it takes to test a record besides comparisons of bytes at fixed places.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effort {
+    /// Nothing.
+    Bytes,
+    /// The beginnings of strings that may be anywhere in the record, and the number of the CPU.
+    Places,
+    /// Numbers of the task.
+    Task,
+    /// Anything.
+    All,
+}
+
 /// A test, and where to go on if it is false and if it is true: a later step, [`ACCEPT`] or [`REFUSE`].
 #[derive(Clone, Copy, Debug)]
 struct Step {
@@ -254,15 +267,9 @@ impl Filter {
     /// Context: any, NMI included, with preemption off.
     pub fn accepts(&self, around: impl Surroundings, record: &[u8]) -> bool {
         self.run(|test| {
-            Some(match *test {
+            Some(match test {
                 Test::Range(word, first, mask, span) => {
-                    let word = match (word.quick(|| around.cpu(), record), word) {
-                        (Some(bytes), _) => bytes,
-                        (None, Word::Task(which)) => around.task(which),
-                        (None, word) => word.bytes(around, record),
-                    };
-
-                    is_in_range(word, first, mask, span)
+                    is_in_range(word.bytes(around, record), first, mask, span)
                 }
                 _ => self.rest(test, around, record),
             })
@@ -270,25 +277,49 @@ impl Filter {
         .unwrap_or(false)
     }
 
-    /// Returns what [`Filter::accepts`] does, or `None` if the record alone, or as much of it as there is, does not say it.
-    /// Calls nothing, so that its caller needs no stack frame.
+    /// Returns what [`Filter::accepts`] does, or `None` if there is more to do than [`Effort::Bytes`] and, if they are true,
+    /// [`Effort::Places`] and [`Effort::Task`].
+    // What an instance has is measured: with one more, each takes registers that have to be saved.
     #[inline(always)]
-    pub fn quick(&self, cpu: impl Fn() -> u32, record: &[u8]) -> Option<bool> {
-        self.run(|test| match *test {
-            Test::Range(word, first, mask, span) => {
-                Some(is_in_range(word.quick(&cpu, record)?, first, mask, span))
-            }
-            _ => None,
-        })
+    pub fn quick<const PLACES: bool, const TASK: bool>(
+        &self,
+        around: impl Surroundings,
+        record: &[u8],
+    ) -> Option<bool> {
+        self.run(
+            #[inline(always)]
+            |test| {
+                let Test::Range(word, first, mask, span) = test else {
+                    return None;
+                };
+                let word = match word {
+                    Word::At(at) => eight_bytes(record, *at)?,
+                    Word::Located(is_relative, at) if const { PLACES } => {
+                        located_bytes(record, *is_relative, *at)?
+                    }
+                    Word::Cpu if const { PLACES } => around.cpu().into(),
+                    Word::Task(which) if const { TASK } => around.task(*which),
+                    _ => return None,
+                };
+
+                Some(is_in_range(word, first, mask, span))
+            },
+        )
     }
 
-    /// Returns whether [`Filter::quick`] is enough for all records of the length that their event says.
-    pub fn is_quick(&self) -> bool {
-        self.steps.iter().all(|step| {
-            matches!(
-                step.test,
-                Test::Range(Word::At(_) | Word::Located(..) | Word::Cpu, ..)
-            )
+    /// Returns what it takes to test records of the length that their event says.
+    pub fn effort(&self) -> Effort {
+        let efforts = self.steps.iter().map(|step| match step.test {
+            Test::Range(Word::At(_), ..) => Effort::Bytes,
+            Test::Range(Word::Located(..) | Word::Cpu, ..) => Effort::Places,
+            Test::Range(Word::Task(_), ..) => Effort::Task,
+            _ => Effort::All,
+        });
+
+        efforts.fold(Effort::Bytes, |all, one| match (all, one) {
+            (Effort::Bytes, other) | (other, Effort::Bytes) => other,
+            (all, one) if all == one => all,
+            _ => Effort::All,
         })
     }
 
@@ -363,31 +394,31 @@ impl Filter {
     }
 }
 
-/// See [`Test::Range`].
+/// See [`Test::Range`]. The operands stay in memory until the word is there: otherwise they would take registers that need a
+/// stack frame.
 #[inline(always)]
-fn is_in_range(word: u64, first: u64, mask: u64, span: u64) -> bool {
-    word.wrapping_sub(first) & mask <= span
+fn is_in_range(word: u64, first: &u64, mask: &u64, span: &u64) -> bool {
+    word.wrapping_sub(*first) & *mask <= *span
+}
+
+/// The eight bytes at `at`, if all are in the record.
+#[inline(always)]
+fn eight_bytes(record: &[u8], at: u32) -> Option<u64> {
+    // CAST: tracing needs 32-bit pointers at least.
+    load_8(record, at as usize)
+}
+
+/// The bytes of a [`Word::Located`], if there are eight in the record.
+#[inline(always)]
+fn located_bytes(record: &[u8], is_relative: bool, at: u32) -> Option<u64> {
+    let (from, len) = place(is_relative, record, at);
+
+    Some(load_8(record, from)? & low_bytes(len))
 }
 
 impl Word {
-    /// Its bytes, if all are in the record, or the number of the CPU.
-    #[inline(always)]
-    fn quick(self, cpu: impl Fn() -> u32, record: &[u8]) -> Option<u64> {
-        match self {
-            // CAST: tracing needs 32-bit pointers at least.
-            Self::At(at) => load_8(record, at as usize),
-            Self::Located(is_relative, at) => {
-                let (from, len) = place(is_relative, record, at);
-
-                Some(load_8(record, from)? & low_bytes(len))
-            }
-            Self::Cpu => Some(cpu().into()),
-            Self::Task(_) | Self::Comm => None,
-        }
-    }
-
     /// Its bytes, with zeros for those that are not in the record.
-    #[inline(never)]
+    #[inline(always)]
     fn bytes(self, around: impl Surroundings, record: &[u8]) -> u64 {
         match self {
             Self::At(at) => text_word(record, at),

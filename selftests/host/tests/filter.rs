@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use rust_hist::alloc::{self, AllocError};
 use rust_hist::error::{Errno, FilterErr};
 use rust_hist::field::{FieldDesc, FieldKind, TaskNumber};
-use rust_hist::program::filter::{Filter, FilterRefusal, Function, Subject, Surroundings};
+use rust_hist::program::filter::{Effort, Filter, FilterRefusal, Function, Subject, Surroundings};
 
 /// The numbers of the event: name, offset, size, sign.
 const NUMBERS: [(&str, usize, usize, bool); 8] = [
@@ -488,11 +488,17 @@ proptest! {
         let filter = filter.map_err(|e| TestCaseError::fail(format!("{}: {e:?}", tree.text())))?;
         let accepts = filter.accepts(Around(&values.remote), &values.record());
         prop_assert_eq!(accepts, tree.holds(&values), "{}", tree.text());
-        // Some of them need no more than the record, of which eight bytes are behind the last string.
-        let record = [values.record(), vec![0; 8]].concat();
-        let quick = filter.quick(|| CPU, &record);
-        prop_assert!(quick.is_none_or(|quick| quick == accepts), "{}", tree.text());
-        prop_assert!(quick.is_some() || !filter.is_quick(), "{}", tree.text());
+        let (around, record) = (Around(&values.remote), values.record());
+        // Eight bytes are there behind the last string.
+        let longer = [&record[..], &[0; 8]].concat();
+        for (quick, effort) in [
+            (filter.quick::<false, false>(around, &record), Effort::Bytes),
+            (filter.quick::<true, false>(around, &longer), Effort::Places),
+            (filter.quick::<false, true>(around, &record), Effort::Task),
+        ] {
+            prop_assert!(quick.is_none_or(|quick| quick == accepts), "{}", tree.text());
+            prop_assert!(quick.is_some() || filter.effort() != effort, "{}", tree.text());
+        }
     }
 
     /// Places and lengths that lead out of the record, and records that are too short, are read as far as they are there.
@@ -689,7 +695,8 @@ fn knows_where_a_string_ends() {
     ] {
         let filter = compile(text).expect(text);
         assert!(filter.accepts(Around(&values.remote), &record), "{text}");
-        assert_eq!(filter.quick(|| CPU, &record), Some(true), "{text}");
+        let quick = filter.quick::<true, false>(Around(&values.remote), &record);
+        assert_eq!(quick, Some(true), "{text}");
     }
 }
 
