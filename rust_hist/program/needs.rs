@@ -93,6 +93,9 @@ pub(super) const TEXT_REFS: u32 = 1 << 26;
 /// All of them.
 pub(super) const EVERYTHING: u32 = (1 << 27) - 1;
 
+/// Most words of a key that are computed without a loop.
+const UNROLLED_MAX: usize = 4;
+
 /// In what form the key of a hit is computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyKind {
@@ -130,12 +133,20 @@ pub struct Needs {
 impl KeyKind {
     /// Returns whether a path with keys of the form `row` does for keys of this one.
     fn is_covered_by(self, row: Self) -> bool {
-        row == self || row == Self::Copied || (self == Self::MoreWords && row == Self::ManyColumns)
+        // Such words are computed in a loop as well, and have the hash of long keys.
+        let is_long = match self {
+            Self::Words(n) => n > SHORT_KEY_WORDS,
+            form => form == Self::MoreWords,
+        };
+
+        row == self
+            || row == Self::Copied
+            || is_long && matches!(row, Self::MoreWords | Self::ManyColumns)
     }
 
     /// Returns the form of a key of `n` words that are each computed by itself.
     const fn of_words(n: usize) -> Self {
-        if n <= SHORT_KEY_WORDS {
+        if n <= UNROLLED_MAX {
             Self::Words(n)
         } else {
             Self::MoreWords

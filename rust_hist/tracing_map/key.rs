@@ -53,14 +53,29 @@ pub trait Key: Copy {
     fn write(&self, to: &[Atomic<u64>]);
 }
 
-/// A short key.
+/// A key whose words are all at hand: as many as keys of the map have.
 impl<const N: usize> Key for [u64; N] {
     const WORDS: Option<usize> = Some(N);
 
     #[inline(always)]
     fn hash(&self, hash: impl KeyHash) -> u64 {
-        debug_assert!(N <= SHORT_KEY_WORDS);
-        hash.hash(self)
+        if const { N <= SHORT_KEY_WORDS } {
+            return hash.hash(self);
+        }
+
+        // By indices: so the compiler unrolls both loops.
+        let mut sum = Sum::default();
+        for at in 0..N {
+            if let (Some(word), Some(factor)) = (self.get(at), hash.factors().get(at)) {
+                sum.add(*word, *factor);
+            }
+        }
+        let mut len = N;
+        while len > 0 && self.get(len.wrapping_sub(1)) == Some(&0) {
+            // OVERFLOW: it is not 0, here and above.
+            len = len.wrapping_sub(1);
+        }
+        long_hash(hash, sum, len)
     }
 
     #[inline(always)]

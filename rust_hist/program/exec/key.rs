@@ -111,7 +111,8 @@ impl<const N: usize> KeyForm for Words<N> {
         _room: &'r mut (),
     ) -> ([u64; N], usize) {
         let mut key = [0; N];
-        let [first, second, ..] = cx.program().key_of::<LOOKUP>().plan.words.places();
+        let [first, second, third, fourth, ..] =
+            cx.program().key_of::<LOOKUP>().plan.words.places();
         let word = |word| word_of::<C, STEPS>(word, cx, stamp, refs);
 
         // No loop, so that the words stay in registers.
@@ -120,6 +121,12 @@ impl<const N: usize> KeyForm for Words<N> {
         }
         if let Some(to) = key.get_mut(1) {
             *to = word(second);
+        }
+        if let Some(to) = key.get_mut(2) {
+            *to = word(third);
+        }
+        if let Some(to) = key.get_mut(3) {
+            *to = word(fourth);
         }
         (key, 0)
     }
@@ -138,7 +145,7 @@ impl KeyForm for MoreWords {
     const IS_WHOLE: bool = true;
 
     type Room<'r, E: Env + 'r> = [u64; KEY_PARTS_MAX];
-    type Key<'r> = Whole<'r>;
+    type Key<'r> = Summed<'r>;
 
     #[inline(always)]
     fn key<'r, 'c: 'r, C: Context<'c>, const STEPS: u32, const LOOKUP: bool>(
@@ -146,19 +153,82 @@ impl KeyForm for MoreWords {
         stamp: u64,
         refs: &[u64],
         room: &'r mut [u64; KEY_PARTS_MAX],
-    ) -> (Whole<'r>, usize) {
+    ) -> (Summed<'r>, usize) {
         let words = cx.program().key_of::<LOOKUP>().plan.words.as_slice();
+        let factors = cx.map().hash().factors();
+        let mut sum = Sum::default();
 
-        for (to, word) in room.iter_mut().zip(words) {
+        for ((to, word), factor) in room.iter_mut().zip(words).zip(factors) {
             *to = word_of::<C, STEPS>(word, cx, stamp, refs);
+            sum.add(*to, *factor);
         }
-        (Whole::of_all(room.get(..words.len()).unwrap_or(&[])), 0)
+        let words = room.get(..words.len()).unwrap_or(&[]);
+
+        // INVARIANT: that of all of them.
+        (Summed { words, sum }, 0)
     }
 
     #[inline(always)]
-    fn whole<'a>(key: &'a Whole<'_>) -> &'a [u64] {
-        key.words()
+    fn whole<'a>(key: &'a Summed<'_>) -> &'a [u64] {
+        key.words
     }
+}
+
+/// A long key in one piece.
+///
+/// # Invariants
+///
+/// `sum` is that of all words.
+#[derive(Clone, Copy)]
+pub struct Summed<'r> {
+    words: &'r [u64],
+    sum: Sum,
+}
+
+impl Key for Summed<'_> {
+    const WORDS: Option<usize> = None;
+
+    #[inline(always)]
+    fn hash(&self, hash: impl KeyHash) -> u64 {
+        let len = match self.words {
+            [.., 0] => without_zeros(self.words),
+            words => words.len(),
+        };
+
+        long_hash(hash, self.sum, len)
+    }
+
+    #[inline(always)]
+    fn is_at(&self, words: &[Atomic<u64>], at: usize) -> bool {
+        // OVERFLOW: below the number of words.
+        let Some(held) = words.get(at..at.wrapping_add(self.words.len())) else {
+            return false;
+        };
+        let both = held.iter().zip(self.words);
+
+        // ORDERING: the slot was read with `Acquire`; the key of its element does not change.
+        both.fold(0, |differ, (held, wanted)| {
+            differ | (held.load(Relaxed) ^ *wanted)
+        }) == 0
+    }
+
+    #[inline(always)]
+    fn write(&self, to: &[Atomic<u64>]) {
+        for (held, word) in to.iter().zip(self.words) {
+            // ORDERING: the slot that names the element is published with `Release` after this.
+            held.store(*word, Relaxed);
+        }
+    }
+}
+
+/// How many words there are up to the last one that is not 0.
+#[cold]
+#[inline(never)]
+fn without_zeros(words: &[u64]) -> usize {
+    let zeros = words.iter().rev().take_while(|&&word| word == 0);
+
+    // OVERFLOW: some of the words.
+    words.len().wrapping_sub(zeros.count())
 }
 
 /// A word of a key. Which numbers it may be is said by [`KEY_TEXT`], [`KEY_PARTS`], [`KEY_EXPRS`] and [`KEY_ANY`]; those

@@ -4,7 +4,7 @@
 
 use super::{insert, shape, Words};
 use rust_hist::sync::{Pair, Relaxed};
-use rust_hist::tracing_map::{copy_pairs, Ending, KeyHash, Map, Rows, Whole};
+use rust_hist::tracing_map::{copy_pairs, Ending, KeyHash, Map, Rows};
 use std::collections::HashMap;
 
 /// Something that is done to a map.
@@ -79,7 +79,7 @@ pub(crate) fn check<H: KeyHash>(bits: u32, cpus: u32, ops: &[Op]) {
                value: u64,
                stamp: u64,
                inner: &mut dyn FnMut()| {
-        let elt = insert(map, Whole::of_all(&words_of(key)), |aux| {
+        let elt = insert(map, words_of(key), |aux| {
             aux[0].store(stamp, Relaxed);
             inner();
         });
