@@ -265,7 +265,7 @@ fn own_format(tracefs: &Tracefs, records: &Records) -> Result<Format> {
     if records.event.starts_with(OWN) {
         return Ok(Format::parse(PROBED));
     }
-    Format::of(tracefs, &records.event)
+    Ok(Format::of(tracefs, &records.event)?)
 }
 
 /// What has to be written, and where the answer is then.

@@ -18,8 +18,8 @@ use rustix::fs::{flock, FlockOperation};
 use crate::backend::{Plan, Step};
 use crate::error::{Error, Result};
 use crate::output;
-use crate::parse::text;
 use crate::question::condition;
+use crate::reading;
 use crate::tracefs::{read, Tracefs};
 
 /// How long events are counted to know how often they happen.
@@ -170,7 +170,7 @@ impl Session {
         if result.is_err() {
             self.undo.pop();
         }
-        result
+        Ok(result?)
     }
 
     /// Carries steps out for as long as it takes to look at the instance.
@@ -211,7 +211,8 @@ impl Session {
             thread::sleep(SAMPLE);
             let mut rates = Vec::new();
             for event in events {
-                let tables = text::tables(&event, &read(&instance.event_file(&event, command))?)?;
+                let tables =
+                    reading::tables(&event, &read(&instance.event_file(&event, command))?)?;
                 let rows = tables.iter().flat_map(|table| &table.rows);
                 let most = rows
                     .filter_map(|row| row.values.first())
@@ -260,8 +261,12 @@ impl Session {
             let done = match undo {
                 Undo::Trigger { event, line } => self
                     .instance
-                    .append(&self.instance.event_file(&event, "trigger"), &line),
-                Undo::Shared { file, line } => self.top.append(&self.top.path(&file), &line),
+                    .append(&self.instance.event_file(&event, "trigger"), &line)
+                    .map_err(Error::from),
+                Undo::Shared { file, line } => {
+                    let file = self.top.path(&file);
+                    self.top.append(&file, &line).map_err(Error::from)
+                }
                 Undo::Instance => remove_instance(&self.top, &self.name),
             };
             first = first.and(done);
@@ -459,7 +464,7 @@ impl Leftovers {
             let name = line.trim_start_matches(['!', '-', ':']);
             let stays = |text: String| text.contains(name);
             if tracefs.read_text(file).is_ok_and(stays) {
-                first = first.and(removed);
+                first = first.and(removed.map_err(Error::from));
             }
         }
         first
@@ -500,7 +505,7 @@ fn remove_triggers(instance: &Tracefs) -> Result<()> {
                     .trim_end_matches(" [active]")
                     .trim_end_matches(" [paused]");
                 if let Err(error) = instance.append(path, &format!("!{line}")) {
-                    refused = Err(error);
+                    refused = Err(error.into());
                 }
             }
             let emptied = OpenOptions::new().write(true).truncate(true).open(path);

@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 
 use clap::{ArgMatches, Args, Command};
 
-use super::{arguments, with, Global, Outcome};
 use crate::diff;
 use crate::error::{Error, Result};
 use crate::model::{Account, Key, Row, Table};
+use crate::options::{arguments, with, Global, Outcome};
 use crate::output::{self, Sink};
 use crate::plot::svg::Picture;
 use crate::plot::{flame, html, svg};
@@ -175,7 +175,7 @@ impl Diff {
         let wanted = diff::Wanted {
             percents: self.pct.clone(),
             top: self.top,
-            blocks: crate::ask::blocks(),
+            blocks: output::blocks(),
         };
         let series = [a.series(self.chosen.table)?, b.series(self.chosen.table)?];
         let text = diff::compare((&a, series[0]), (&b, series[1]), &wanted)?;

@@ -499,7 +499,7 @@ impl Spark {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::tests::table;
+    use crate::testing::table;
 
     fn look(labels: &[&str]) -> Look {
         Look {

@@ -8,8 +8,8 @@ use std::time::Duration;
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command};
 
-use super::{arguments, flag, with};
 use crate::error::{Error, Result};
+use crate::options::{arguments, flag, with};
 use crate::quantile::Percent;
 use crate::question::{Intervals, Question};
 use crate::recipe::{has_probes, Kind, RawProbe, Recipe, Side, Variant, Wishes};
@@ -492,8 +492,14 @@ fn wishes(options: &Options) -> Result<Wishes> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
+
+    /// The question of this text, of the tool's recipes.
+    pub(crate) fn asked(text: &str) -> Asked {
+        let tracefs = Tracefs::find(Some(std::path::Path::new("tests/tracefs"))).unwrap();
+        Asked::parse(text, &Recipe::all().unwrap(), &tracefs).unwrap()
+    }
 
     #[test]
     fn intervals_are_seconds() {
