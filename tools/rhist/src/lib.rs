@@ -26,6 +26,7 @@ pub mod record;
 pub mod session;
 pub mod stop;
 pub mod view;
+pub mod whose;
 
 pub use ::tracefs;
 pub use hist_tables::{grid, model, parse, quantile, units};

@@ -2,7 +2,7 @@
 
 //! Questions on the command line: those of recipes and those of the user's own, asked at once, recorded or exported.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::parser::ValueSource;
@@ -11,9 +11,10 @@ use clap::{Arg, ArgAction, ArgMatches, Args, Command};
 use crate::error::{Error, Result};
 use crate::options::{arguments, flag, with};
 use crate::quantile::Percent;
-use crate::question::{Intervals, Question};
+use crate::question::{Intervals, Only, Question};
 use crate::recipe::{has_probes, Kind, RawProbe, Recipe, Side, Variant, Wishes};
 use crate::tracefs::Tracefs;
+use crate::whose::{threads, Seen};
 
 /// What all questions take, whatever becomes of the answer.
 #[derive(Debug, Clone, Args)]
@@ -24,9 +25,21 @@ pub struct Options {
     /// How many tables
     #[arg(value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]
     pub tables: Option<u64>,
-    /// Only this process: the threads that it has at the start
-    #[arg(short, long, value_name = "PID")]
-    pub pid: Option<u32>,
+    /// Only these processes, with threads that they start later
+    #[arg(short, long, value_name = "PID,..", value_delimiter = ',')]
+    pub pid: Vec<u64>,
+    /// Only these threads
+    #[arg(
+        short,
+        long,
+        value_name = "TID,..",
+        value_delimiter = ',',
+        conflicts_with = "pid"
+    )]
+    pub tid: Vec<u64>,
+    /// Only tasks of this control group and those below it: a path, a unit, or the name of a container or a pod
+    #[arg(long, value_name = "GROUP", conflicts_with_all = ["pid", "tid"])]
+    pub cgroup: Option<String>,
     /// Only tasks of this name
     #[arg(short, long, value_name = "NAME")]
     pub comm: Option<String>,
@@ -179,7 +192,7 @@ fn recipe_command(recipe: &Recipe) -> Command {
     names.dedup();
     with::<Options>(command).mut_arg("by", |arg| {
         arg.help(format!(
-            "Divide by these: {}, or fields of the event",
+            "Divide by these: {}, fields of the event, or what the task belongs to: tgid, uid, cgroup, pod",
             names.join(", ")
         ))
     })
@@ -198,8 +211,6 @@ pub struct Asked {
     pub words: Vec<String>,
     /// How it is to be counted.
     pub options: Options,
-    /// How many threads the process has that alone is wanted.
-    pub threads: usize,
     /// The lowest percentile that is shown, or of what is not shown here the median.
     pub lowest: Percent,
 }
@@ -284,7 +295,6 @@ impl Asked {
             title: recipe.map_or_else(|| words.join(" "), |recipe| recipe.question.clone()),
             words,
             options,
-            threads: wishes.threads.len(),
             lowest: lowest.unwrap_or(Percent::MEDIAN),
         })
     }
@@ -448,21 +458,24 @@ fn own_question(name: &str, matches: &ArgMatches, tracefs: &Tracefs) -> Result<V
 }
 
 fn wishes(options: &Options) -> Result<Wishes> {
-    let mut threads = Vec::new();
-    if let Some(pid) = options.pid {
-        let tasks = std::fs::read_dir(format!("/proc/{pid}/task"))
-            .map_err(|_| Error::new(format!("there is no process {pid}")))?;
-        threads.extend(
-            tasks
-                .flatten()
-                .filter_map(|task| task.file_name().to_str()?.parse::<u64>().ok()),
-        );
+    let mut of_processes = Vec::new();
+    for &pid in &options.pid {
+        let threads = threads(Path::new("/"), pid);
         // One that is just ending has none any more.
         if threads.is_empty() {
             return Err(Error::new(format!("there is no process {pid}")));
         }
-        threads.sort_unstable();
+        of_processes.extend(threads);
     }
+    let only = match &options.cgroup {
+        Some(typed) if !Seen::of(Path::new("/")).has_meant(typed) => {
+            return Err(Error::new(format!(
+                "no control group, unit, container or pod is called '{typed}'; --by cgroup and --by pod show names"
+            )));
+        }
+        Some(typed) => Some(Only::Cgroup(typed.clone())),
+        None => (!options.pid.is_empty()).then(|| Only::Processes(options.pid.clone())),
+    };
     if options.comm.as_ref().is_some_and(|comm| comm.contains('"')) {
         return Err(Error::new(
             "a filter of the kernel cannot name a task with a quotation mark; leave -c out",
@@ -476,7 +489,9 @@ fn wishes(options: &Options) -> Result<Wishes> {
         }
     }
     Ok(Wishes {
-        threads,
+        threads: options.tid.clone(),
+        only,
+        of_processes,
         comm: options.comm.clone(),
         by: options.by.clone(),
         filter: options.filter.clone(),

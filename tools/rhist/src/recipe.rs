@@ -10,7 +10,9 @@ use serde::Deserialize;
 
 use crate::error::{Error, Result};
 use crate::model::Unit;
-use crate::question::{By, Intervals, Measure, Probe, Question, Records, Sum, OWN};
+use crate::question::{
+    any_of, By, Intervals, Measure, Only, Owner, Probe, Question, Records, Sum, CURRENT, OWN,
+};
 use crate::tracefs::{disks, Format, Tracefs};
 
 /// Where an administrator adds recipes.
@@ -226,14 +228,14 @@ impl Side {
             event: event.into(),
             filter: None,
             on: Vec::new(),
-            pid: Some("common_pid".into()),
+            pid: Some(CURRENT.into()),
             comm: Some("COMM".into()),
         }
     }
 
     /// Whether the task that runs is the one that is measured.
     fn is_of_current(&self) -> bool {
-        self.pid.as_deref() == Some("common_pid")
+        self.pid.as_deref() == Some(CURRENT)
     }
 
     fn unnarrowed(&self) -> Records {
@@ -250,7 +252,7 @@ impl Side {
         if !wishes.threads.is_empty() {
             let field = self.pid.as_ref().ok_or_else(|| {
                 Error::new(format!(
-                    "{} does not say for which task it is, so there is no -p here",
+                    "{} does not say for which task it is, so there is no -t here",
                     self.event
                 ))
             })?;
@@ -265,7 +267,8 @@ impl Side {
             })?;
             records.only(&format!("{field} == \"{comm}\""));
         }
-        let all = wishes.threads.is_empty() && wishes.comm.is_none();
+        let processes = matches!(wishes.only, Some(Only::Processes(_)));
+        let all = wishes.threads.is_empty() && wishes.comm.is_none() && !processes;
         records.of_current = all && self.is_of_current();
         Ok(records)
     }
@@ -288,6 +291,10 @@ pub struct RawProbe {
 pub struct Wishes {
     /// Only these threads.
     pub threads: Vec<u64>,
+    /// Only tasks of these owners.
+    pub only: Option<Only>,
+    /// The threads that wanted processes have at the start.
+    pub of_processes: Vec<u64>,
     /// Only tasks of this name.
     pub comm: Option<String>,
     /// By these names or fields.
@@ -332,14 +339,6 @@ pub fn has_probes(tracefs: &Tracefs, kind: &str) -> bool {
     // As many of "r" can be hit at once as it says.
     let most = if kind == "r" { "[maxactive]" } else { "" };
     readme.contains(&format!("{kind}{most}[:"))
-}
-
-/// A filter for one of several values.
-fn any_of(field: &str, values: impl Iterator<Item = String>) -> String {
-    values
-        .map(|value| format!("{field} == {value}"))
-        .collect::<Vec<_>>()
-        .join(" || ")
 }
 
 impl Variant {
@@ -474,10 +473,17 @@ impl Variant {
                 kept.chain(by).collect()
             }
         };
-        let by = by
+        let by: Vec<By> = by
             .into_iter()
             .map(|label| self.by(label, tracefs))
             .collect::<Result<_>>()?;
+        // A row for each task, whoever has them.
+        let tasks = wishes.only.is_some() || by.iter().any(|by| by.owner.is_some());
+        let rows = self
+            .size
+            .unwrap_or(SIZE)
+            .max(if tasks { WAITING } else { 0 });
+        let task = |side: &Option<Side>| side.as_ref().and_then(|side| side.pid.clone());
         Ok(Question {
             name: name.into(),
             probes: self
@@ -491,13 +497,17 @@ impl Variant {
                 .collect(),
             measure,
             by,
-            size: wishes.size.or(self.size).unwrap_or(SIZE),
+            size: wishes.size.unwrap_or(rows),
             size_asked: wishes.size.is_some(),
             most: 0,
             intervals: wishes.intervals,
             costs: false,
             schedstats: self.schedstats,
             lacks_comm: false,
+            task: counted.pid.clone(),
+            start_task: task(&self.start),
+            only: wishes.only.clone(),
+            threads: wishes.of_processes.clone(),
         })
     }
 
@@ -506,6 +516,7 @@ impl Variant {
         let make = |key: &str| By {
             label: label.split('.').next().unwrap_or(label).into(),
             key: key.into(),
+            owner: None,
         };
         if let Some(key) = self.by.get(label) {
             return Ok(make(key));
@@ -517,6 +528,20 @@ impl Variant {
             true => Format::default(),
             false => Format::of(tracefs, event)?,
         };
+        if let Some(owner) = Owner::named(label).filter(|_| format.field(label).is_none()) {
+            let task = self
+                .counted()
+                .and_then(|side| side.pid.as_ref())
+                .ok_or_else(|| {
+                    Error::new(format!(
+                    "{event} does not say for which task it is, so there is no --by {label} here"
+                ))
+                })?;
+            return Ok(By {
+                owner: Some(owner),
+                ..make(task)
+            });
+        }
         let field = label.split('.').next().unwrap_or_default();
         let side = self
             .counted()
@@ -546,7 +571,7 @@ impl Variant {
                 let own = own.filter(|name| !name.starts_with("common_"));
                 let known: Vec<&str> = self.by.keys().map(String::as_str).chain(own).collect();
                 Err(Error::new(format!(
-                    "there is no '{label}' to divide {event} by; there are: {}, cpu, comm, pid, stack",
+                    "there is no '{label}' to divide {event} by; there are: {}, cpu, comm, pid, stack, tgid, uid, cgroup, pod",
                     known.join(", ")
                 )))
             }

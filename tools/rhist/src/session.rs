@@ -21,6 +21,7 @@ use crate::output;
 use crate::question::condition;
 use crate::reading;
 use crate::tracefs::{read, Tracefs};
+use crate::whose::threads;
 
 /// How long events are counted to know how often they happen.
 const SAMPLE: Duration = Duration::from_millis(200);
@@ -136,6 +137,7 @@ impl Session {
                     false => Ok(()),
                 };
             }
+            Step::Processes { pids } => return follow(&self.instance, pids),
             Step::Dynamic { line, name } => {
                 self.refuse_existing(&name.replace('/', ":"))?;
                 self.undo.push(Undo::Shared {
@@ -284,6 +286,32 @@ impl Drop for Session {
                 ));
             }
         }
+    }
+}
+
+/// Has an instance see only records of these processes and of what they start. Threads that come while they are named
+/// are named, too.
+fn follow(instance: &Tracefs, pids: &[u64]) -> Result<()> {
+    let fork = instance.path("options/event-fork");
+    instance.say(&format!("echo 1 > {}", fork.display()));
+    fs::write(&fork, "1").map_err(|error| Error::file("write", &fork, &error))?;
+    let mut named: Vec<u64> = Vec::new();
+    loop {
+        let threads = pids.iter().flat_map(|&pid| threads(Path::new("/"), pid));
+        let more: Vec<u64> = threads.filter(|tid| !named.contains(tid)).collect();
+        if more.is_empty() {
+            break;
+        }
+        let line: Vec<String> = more.iter().map(u64::to_string).collect();
+        instance.append(&instance.path("set_event_pid"), &line.join(" "))?;
+        named.extend(more);
+    }
+    match named.is_empty() {
+        true => Err(Error::new(format!(
+            "there is no process {} any more",
+            pids[0]
+        ))),
+        false => Ok(()),
     }
 }
 

@@ -3,12 +3,15 @@
 //! Counting: what is made for questions, read at the end of each of their intervals, and taken back.
 
 use std::fs;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use super::budget::{fit, memory, more_room};
 use super::plan;
 use super::width::{choose_width, first_second};
+use crate::backend::fold::Folded;
 use crate::backend::{c::Readings, module::Pipe, Backend, Lost, Plan, Source, Step};
 use crate::error::{Error, Result};
 use crate::model::Table;
@@ -19,6 +22,7 @@ use crate::questions::Asked;
 use crate::session::{owner, Leftovers, Session};
 use crate::stop::{Stop, NEVER, SECOND};
 use crate::tracefs::Tracefs;
+use crate::whose::{watch, Seen};
 
 /// How many hits a second a CPU may have without being asked for.
 const MANY: u128 = 1_000_000;
@@ -115,6 +119,12 @@ pub fn count(
 ) -> Result<Outcome> {
     let backend = Backend::choose(tracefs, global.backend)?;
     let mut all = fit(all, memory(), backend, tracefs, global.quiet)?;
+    let is_folded = |asked: &Asked| {
+        let question = &asked.question;
+        question.only.is_some() || question.by.iter().any(|by| by.owner.is_some())
+    };
+    // Its thread is one of those that are left out.
+    let seen = all.iter().any(is_folded).then(|| watch(Path::new("/")));
     let own = threads();
     for asked in &mut all {
         asked.question.leave_out(&own);
@@ -160,7 +170,7 @@ pub fn count(
         counting.push(Counting {
             asked,
             number: i,
-            source: open(backend, session.instance(), &plan)?,
+            source: folded(open(backend, session.instance(), &plan)?, &plan, &seen),
             plan,
             backend,
             tables: 0,
@@ -171,8 +181,10 @@ pub fn count(
     }
     body(&mut counting)?;
     let mut said = Vec::new();
+    let mut remarks = Vec::new();
     for Counting { asked, source, .. } in &mut counting {
         let which = which(asked);
+        remarks.extend(source.remark().map(|remark| format!("{which}{remark}")));
         let sentences = source.lost()?.sentences(more_room(&asked.question));
         said.extend(
             sentences
@@ -184,13 +196,25 @@ pub fn count(
     for session in sessions {
         session.end()?;
     }
-    for sentence in &said {
+    for sentence in remarks.iter().chain(&said) {
         output::say(&format!("rhist: {sentence}"));
     }
     Ok(match said.is_empty() {
         true => Outcome::Done,
         false => Outcome::Incomplete,
     })
+}
+
+/// The source with its rows folded, if the plan wants that.
+fn folded(
+    source: Box<dyn Source>,
+    plan: &Plan,
+    seen: &Option<Arc<Mutex<Seen>>>,
+) -> Box<dyn Source> {
+    match (&plan.fold, seen) {
+        (Some(fold), Some(seen)) => Box::new(Folded::new(source, fold, Arc::clone(seen))),
+        _ => source,
+    }
 }
 
 /// Opens the table of a plan that was carried out.

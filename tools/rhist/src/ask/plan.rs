@@ -20,13 +20,12 @@ pub fn plan(asked: &Asked, backend: Backend, tracefs: &Tracefs, owner: &str) -> 
     if !plan.steps.iter().any(long) {
         return Ok(plan);
     }
-    Err(Error::new(match asked.options.pid {
-        Some(pid) => format!(
-            "process {pid} has {} threads, and a filter that names all of them is too long for the kernel; \
-             -c NAME asks for those of one name",
-            asked.threads
+    Err(Error::new(match asked.question.threads.len() {
+        threads @ 1.. => format!(
+            "the processes have {threads} threads, and a filter that names all of them is too long for the kernel; \
+             -c NAME asks for those of one name"
         ),
-        None => format!(
+        0 => format!(
             "a trigger of this question has more than {MOST_LINE} bytes, which is too long for the kernel; \
              shorten the filter"
         ),
@@ -42,6 +41,12 @@ pub fn lines(plan: &Plan) -> String {
     for step in &plan.steps {
         let _ = match step {
             Step::Schedstats => writeln!(text, "echo 1 > /proc/sys/kernel/sched_schedstats"),
+            Step::Processes { pids } => {
+                let _ = writeln!(text, "echo 1 > {instance}/options/event-fork");
+                pids.iter().try_for_each(|pid| {
+                    writeln!(text, "ls /proc/{pid}/task >> {instance}/set_event_pid")
+                })
+            }
             Step::Dynamic { line, .. } => writeln!(text, "{}", echo(line, "dynamic_events")),
             Step::Synthetic { file, line, .. } => writeln!(text, "{}", echo(line, file)),
             Step::Trigger { event, line } => {
@@ -50,6 +55,9 @@ pub fn lines(plan: &Plan) -> String {
         };
     }
     let _ = writeln!(text, "cat {}", file(&plan.event, &plan.file));
+    if plan.fold.is_some() {
+        text.push_str("# whose its rows are, the files of /proc, /sys/fs/cgroup and of container runtimes say\n");
+    }
     text
 }
 
@@ -63,20 +71,23 @@ mod tests {
     fn a_trigger_that_is_too_long_is_said() {
         let tracefs = Tracefs::find(Some(std::path::Path::new("tests/tracefs"))).unwrap();
         let mut asked = asked("count sched:sched_switch");
-        let mut fill = |length: usize, pid| {
+        let mut fill = |length: usize, threads: Vec<u64>| {
             let rest = "hist:keys=common_type:size=2048 if ".len();
             let Measure::Count { event, .. } = &mut asked.question.measure else {
                 panic!("no count")
             };
             event.filter = Some("x".repeat(length - rest));
-            (asked.options.pid, asked.threads) = (pid, 700);
+            asked.question.threads = threads;
             let planned = plan(&asked, Backend::C, &tracefs, "1");
             planned.map(|_| ()).map_err(|error| error.to_string())
         };
-        assert_eq!(fill(MOST_LINE, None), Ok(()));
-        assert!(fill(MOST_LINE + 1, None).unwrap_err().contains("shorten"));
-        let error = fill(MOST_LINE + 1, Some(7)).unwrap_err();
-        assert!(error.starts_with("process 7 has 700 threads"), "{error}");
+        assert_eq!(fill(MOST_LINE, vec![]), Ok(()));
+        assert!(fill(MOST_LINE + 1, vec![]).unwrap_err().contains("shorten"));
+        let error = fill(MOST_LINE + 1, vec![7; 700]).unwrap_err();
+        assert!(
+            error.starts_with("the processes have 700 threads"),
+            "{error}"
+        );
     }
 
     #[test]
