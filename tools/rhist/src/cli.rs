@@ -7,6 +7,8 @@ pub mod keep;
 pub mod record;
 pub mod replay;
 
+use std::fs::OpenOptions;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -19,7 +21,7 @@ use crate::questions::{self, Asked};
 use crate::reading;
 use crate::recipe::Recipe;
 use crate::tracefs::Tracefs;
-use crate::{doctor, explain, look, output, session};
+use crate::{doctor, examples, explain, look, output, session};
 
 /// The whole command line.
 pub fn command(recipes: &[Recipe]) -> Command {
@@ -107,7 +109,7 @@ pub fn main() -> ExitCode {
 
 fn run() -> Result<Outcome> {
     let recipes = recipes(Recipe::all()?);
-    let mut command = command(&recipes);
+    let mut command = examples::add(self::command(&recipes), &recipes);
     let matches = command.get_matches_mut();
     let global =
         Global::from_arg_matches(&matches).map_err(|error| Error::new(error.to_string()))?;
@@ -129,7 +131,7 @@ fn run() -> Result<Outcome> {
             let Some(directory) = matches.get_one::<PathBuf>("DIR") else {
                 return Ok(Outcome::Done);
             };
-            return done(man(command, directory));
+            return done(man(self::command(&recipes), &recipes, directory));
         }
         "explain" => {
             let Some(trigger) = matches.get_one::<String>("TRIGGER") else {
@@ -218,15 +220,37 @@ fn clean(tracefs: &Tracefs, only_say: bool) -> Result<()> {
 }
 
 /// Writes the man pages.
-fn man(command: Command, directory: &Path) -> Result<()> {
+fn man(command: Command, recipes: &[Recipe], directory: &Path) -> Result<()> {
     std::fs::create_dir_all(directory)
         .map_err(|error| Error::file("make the directory", directory, &error))?;
     // The questions have pages of their own.
     let command = command.mut_subcommand("record", |record| {
         record.mut_subcommands(|question| question.hide(true))
     });
-    clap_mangen::generate_to(command, directory)
-        .map_err(|error| Error::file("write man pages to", directory, &error))
+    let failed = |error: io::Error| Error::file("write man pages to", directory, &error);
+    let names = leaves(&command);
+    clap_mangen::generate_to(command, directory).map_err(failed)?;
+    for words in names {
+        let path = directory.join(format!("rhist-{}.1", words.replace(' ', "-")));
+        let section = examples::section(&examples::of(&words, recipes));
+        let page = OpenOptions::new().append(true).open(path);
+        page.and_then(|mut page| page.write_all(section.as_bytes()))
+            .map_err(failed)?;
+    }
+    Ok(())
+}
+
+/// The words of each command that does something itself.
+pub fn leaves(command: &Command) -> Vec<String> {
+    let mut all = Vec::new();
+    for command in command.get_subcommands() {
+        let name = command.get_name();
+        match name {
+            "export" => all.extend(leaves(command).iter().map(|leaf| format!("{name} {leaf}"))),
+            _ => all.push(name.to_owned()),
+        }
+    }
+    all
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ pub mod cli;
 pub mod diff;
 pub mod doctor;
 pub mod error;
+pub mod examples;
 pub mod explain;
 pub mod export;
 pub mod look;

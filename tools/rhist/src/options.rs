@@ -98,7 +98,7 @@ pub struct Showing {
     /// Show all times in this unit
     #[arg(long, value_enum)]
     pub unit: Option<Scale>,
-    /// How to write tables
+    /// How to write tables; stacks on one line, as bcc's -f, are what 'rhist flame' writes
     #[arg(short, long, value_enum, default_value_t)]
     pub format: Form,
     /// Write to this file

@@ -40,7 +40,7 @@ pub struct Options {
     /// Only tasks of this control group and those below it: a path, a unit, or the name of a container or a pod
     #[arg(long, value_name = "GROUP", conflicts_with_all = ["pid", "tid"])]
     pub cgroup: Option<String>,
-    /// Only tasks of this name
+    /// Only tasks of this name; the parent of bcc's syscount -c has no letter here
     #[arg(short, long, value_name = "NAME")]
     pub comm: Option<String>,
     /// Divide by these fields or names
@@ -49,7 +49,7 @@ pub struct Options {
     /// Only records that pass this filter of the kernel
     #[arg(long = "if", value_name = "FILTER")]
     pub filter: Option<String>,
-    /// Only times of at least so many microseconds
+    /// Only times of at least so many microseconds; milliseconds, as bcc's -m, are --unit ms
     #[arg(short, long, value_name = "US")]
     pub min: Option<u64>,
     /// Only times of at most so many microseconds
@@ -301,7 +301,7 @@ impl Asked {
 }
 
 /// The words of a text, as a shell divides it: blanks are between them, except in quotation marks.
-fn split(text: &str) -> Result<Vec<String>> {
+pub fn split(text: &str) -> Result<Vec<String>> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;
     let mut mark = None;

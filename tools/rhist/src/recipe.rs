@@ -63,12 +63,25 @@ pub struct Recipe {
     /// Options that narrow the records down.
     #[serde(default, rename = "option")]
     pub options: Vec<Narrowing>,
+    /// Command lines that ask it.
+    #[serde(default, rename = "example")]
+    pub examples: Vec<Example>,
     /// The ways of asking. The first one without a flag that the kernel can do is the default.
     #[serde(rename = "variant")]
     pub variants: Vec<Variant>,
     /// What is wrong with its file.
     #[serde(skip)]
     pub broken: Option<String>,
+}
+
+/// A command line, and what it is for.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Example {
+    /// What is typed behind `rhist`.
+    pub ask: String,
+    /// What it shows.
+    pub says: String,
 }
 
 /// An option with values that make a filter.
@@ -615,6 +628,7 @@ impl Recipe {
             question: format!("The recipe of {} is wrong", path.display()),
             prose: String::new(),
             options: Vec::new(),
+            examples: Vec::new(),
             variants: Vec::new(),
             broken: Some(format!("{}: {error}", path.display())),
         }
