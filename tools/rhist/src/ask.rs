@@ -116,6 +116,7 @@ pub fn ask(
             colour: global.color.wanted(terminal),
             blocks: blocks(),
             width,
+            cut: terminal,
             ..Look::default()
         };
         if showing.live {
@@ -129,8 +130,14 @@ pub fn ask(
             }
             return Ok(());
         }
-        if !global.quiet && interval.is_none() {
-            output::say("counting; ^C ends it and shows the table");
+        if !global.quiet {
+            output::say(&match interval {
+                None => "counting; ^C ends it and shows the table".to_owned(),
+                Some(interval) => format!(
+                    "counting, a table each {} s; ^C ends it",
+                    interval.as_secs_f64()
+                ),
+            });
         }
         if showing.heat {
             let mut epochs = Vec::new();

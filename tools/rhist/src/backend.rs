@@ -542,7 +542,7 @@ impl Maker<'_> {
         let scale = match (self.question.intervals, self.backend) {
             (Intervals::Width(width), _) => return format!("{field}.buckets={width}"),
             (_, Backend::C) => 0,
-            (Intervals::Usual, _) => SCALE,
+            (Intervals::Usual | Intervals::Time(_), _) => SCALE,
             (Intervals::Within(percent), _) => scale_within(percent),
         };
         match scale {

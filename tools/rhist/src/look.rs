@@ -183,6 +183,7 @@ pub fn show(tracefs: &Tracefs, global: &Global, show: &Show) -> Result<()> {
             scale: show.unit,
             colour: global.color.wanted(sink.terminal),
             width: sink.width,
+            cut: sink.terminal,
             ..look_of(table)
         };
         let mut out = Vec::new();

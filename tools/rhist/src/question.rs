@@ -121,6 +121,8 @@ pub enum Intervals {
     Usual,
     /// Of this width.
     Width(u64),
+    /// Of this width in nanoseconds, until it is known in what the question counts.
+    Time(u64),
     /// So that percentiles are at most so many percent above the true values.
     Within(u64),
 }

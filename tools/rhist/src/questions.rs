@@ -9,17 +9,19 @@ use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command};
 
 use crate::error::{Error, Result};
+use crate::model::{Number, Unit};
 use crate::options::{arguments, flag, with};
 use crate::quantile::Percent;
 use crate::question::{Intervals, Only, Question};
 use crate::recipe::{has_probes, Kind, RawProbe, Recipe, Side, Variant, Wishes};
 use crate::tracefs::Tracefs;
+use crate::units::{self, Round};
 use crate::whose::{threads, Seen};
 
 /// What all questions take, whatever becomes of the answer.
 #[derive(Debug, Clone, Args)]
 pub struct Options {
-    /// Seconds between two tables; without it there is one, at the end (^C)
+    /// Seconds between two tables, or a time such as 500ms; without it there is one, at the end (^C)
     #[arg(value_parser = seconds)]
     pub interval: Option<Duration>,
     /// How many tables
@@ -49,15 +51,15 @@ pub struct Options {
     /// Only records that pass this filter of the kernel
     #[arg(long = "if", value_name = "FILTER")]
     pub filter: Option<String>,
-    /// Only times of at least so many microseconds; milliseconds, as bcc's -m, are --unit ms
-    #[arg(short, long, value_name = "US")]
-    pub min: Option<u64>,
-    /// Only times of at most so many microseconds
-    #[arg(short = 'M', long, value_name = "US")]
-    pub max: Option<u64>,
-    /// Intervals of this width, in the unit of the field, in place of powers of two
-    #[arg(long, value_name = "WIDTH", value_parser = clap::value_parser!(u64).range(1..))]
-    pub buckets: Option<u64>,
+    /// Only times of at least so many microseconds, or a time such as 10ms; milliseconds, as bcc's -m, are --unit ms
+    #[arg(short, long, value_name = "TIME", value_parser = microseconds)]
+    pub min: Option<Duration>,
+    /// Only times of at most so many microseconds, or a time such as 1s
+    #[arg(short = 'M', long, value_name = "TIME", value_parser = microseconds)]
+    pub max: Option<Duration>,
+    /// Intervals of this width, in the unit of the field or as a time such as 10us, in place of powers of two
+    #[arg(long, value_name = "WIDTH", value_parser = width)]
+    pub buckets: Option<Intervals>,
     /// Percentiles at most so many percent above the true values; C's implementation counts for a second first, and
     /// chooses the width of its intervals by that
     #[arg(
@@ -76,12 +78,37 @@ pub struct Options {
 }
 
 fn seconds(text: &str) -> std::result::Result<Duration, String> {
-    let wrong = || format!("'{text}' is no number of seconds above 0");
-    let seconds: f64 = text.parse().map_err(|_| wrong())?;
-    Duration::try_from_secs_f64(seconds)
-        .ok()
-        .filter(|duration| !duration.is_zero())
-        .ok_or_else(wrong)
+    let found = time(text, 1.0).filter(|duration| !duration.is_zero());
+    found.ok_or_else(|| {
+        format!("'{text}' is no number of seconds above 0, and no time such as 500ms")
+    })
+}
+
+fn microseconds(text: &str) -> std::result::Result<Duration, String> {
+    time(text, 1e-6)
+        .ok_or_else(|| format!("'{text}' is no number of microseconds, and no time such as 10ms"))
+}
+
+fn width(text: &str) -> std::result::Result<Intervals, String> {
+    let wrong = || format!("'{text}' is no number above 0, and no time such as 10us");
+    let found = match text.parse() {
+        Ok(number) => Some((number, Intervals::Width(number))),
+        Err(_) => time(text, f64::NAN).and_then(|time| {
+            let ns = u64::try_from(time.as_nanos()).ok()?;
+            Some((ns, Intervals::Time(ns)))
+        }),
+    };
+    let found = found.filter(|&(number, _)| number > 0);
+    found.map(|(_, intervals)| intervals).ok_or_else(wrong)
+}
+
+/// A number with the unit of a time, or without one if a number alone has so many seconds.
+fn time(text: &str, usual: f64) -> Option<Duration> {
+    let units = [("ns", 1e-9), ("us", 1e-6), ("ms", 1e-3), ("s", 1.0)];
+    let with_unit = |&(name, seconds): &(&str, f64)| Some((text.strip_suffix(name)?, seconds));
+    let (number, seconds) = units.iter().find_map(with_unit).unwrap_or((text, usual));
+    let number: f64 = number.parse().ok()?;
+    Duration::try_from_secs_f64(number * seconds).ok()
 }
 
 /// The commands that ask questions.
@@ -483,8 +510,12 @@ fn wishes(options: &Options) -> Result<Wishes> {
     }
     if let (Some(min), Some(max)) = (options.min, options.max) {
         if min > max {
+            let [min, max] = [min, max].map(|time| {
+                let ns = Number::try_from(time.as_nanos()).unwrap_or(Number::MAX);
+                units::value(ns, Some(Unit::Ns), Round::Down)
+            });
             return Err(Error::new(format!(
-                "no time is at least {min} and at most {max} microseconds; say --min with the smaller one"
+                "no time is at least {min} and at most {max}; say --min with the smaller one"
             )));
         }
     }
@@ -499,7 +530,7 @@ fn wishes(options: &Options) -> Result<Wishes> {
         times: (options.min, options.max),
         size: options.size,
         intervals: match (options.buckets, options.within) {
-            (Some(width), _) => Intervals::Width(width),
+            (Some(intervals), _) => intervals,
             (None, Some(percent)) => Intervals::Within(percent),
             (None, None) => Intervals::Usual,
         },
@@ -519,9 +550,35 @@ pub(crate) mod tests {
     #[test]
     fn intervals_are_seconds() {
         assert_eq!(seconds("0.5"), Ok(Duration::from_millis(500)));
-        for wrong in ["0", "-1", "x", "inf", "NaN", "1e300"] {
+        assert_eq!(seconds("500ms"), Ok(Duration::from_millis(500)));
+        assert_eq!(seconds("2s"), Ok(Duration::from_secs(2)));
+        for wrong in ["0", "0s", "-1", "x", "inf", "NaN", "1e300", "5h", "ms", ""] {
             assert!(seconds(wrong).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn times_have_units() {
+        assert_eq!(microseconds("1500"), Ok(Duration::from_micros(1500)));
+        assert_eq!(microseconds("1.5ms"), Ok(Duration::from_micros(1500)));
+        assert_eq!(microseconds("0"), Ok(Duration::ZERO));
+        assert_eq!(width("800"), Ok(Intervals::Width(800)));
+        assert_eq!(width("10us"), Ok(Intervals::Time(10_000)));
+        for wrong in ["0", "0us", "1.5", "x"] {
+            assert!(width(wrong).is_err(), "{wrong}");
+        }
+        // A time has the unit of what it limits or divides.
+        let intervals = |text: &str| tests::asked(text).question.intervals;
+        assert_eq!(intervals("runq --buckets 10us"), Intervals::Width(10_000));
+        assert_eq!(intervals("tcp --buckets 10us"), Intervals::Width(10));
+        assert_eq!(intervals("tcp --buckets 999ns"), Intervals::Width(1));
+        let only = |text: &str| tests::asked(text).question.event().filter.clone().unwrap();
+        assert_eq!(only("runq --preempted --min 2500ns"), "delay >= 2500");
+        // No number of microseconds below 2.5 is at least that.
+        assert_eq!(
+            only("tcp --min 2500ns --max 9900ns"),
+            "srtt >= 3 && srtt <= 9"
+        );
     }
 
     #[test]

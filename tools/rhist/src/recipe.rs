@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
+use std::time::Duration;
 
 use serde::Deserialize;
 
@@ -316,8 +317,8 @@ pub struct Wishes {
     pub filter: Option<String>,
     /// Only records with one of these values in the field of an option.
     pub values: Vec<(Narrowing, Vec<u64>)>,
-    /// Only times of at least and at most so many microseconds.
-    pub times: (Option<u64>, Option<u64>),
+    /// Only times of at least and at most so long.
+    pub times: (Option<Duration>, Option<Duration>),
     /// Rows of the table.
     pub size: Option<u32>,
     /// How fine intervals are.
@@ -329,9 +330,9 @@ impl Wishes {
     fn only_times(&self, field: &Sum) -> Result<Option<String>> {
         let (min, max) = self.times;
         let name = &field.field;
-        let per_us = match field.unit {
-            Some(Unit::Ns) => 1000,
-            Some(Unit::Us) => 1,
+        let per = match field.unit {
+            Some(Unit::Ns) => 1,
+            Some(Unit::Us) => 1000,
             _ if min.or(max).is_none() => return Ok(None),
             _ => {
                 return Err(Error::new(format!(
@@ -339,8 +340,10 @@ impl Wishes {
                 )))
             }
         };
-        let than = |sign: &str, us: u64| format!("{name} {sign} {}", us.saturating_mul(per_us));
-        let both = [min.map(|us| than(">=", us)), max.map(|us| than("<=", us))];
+        let both = [
+            min.map(|min| format!("{name} >= {}", min.as_nanos().div_ceil(per))),
+            max.map(|max| format!("{name} <= {}", max.as_nanos() / per)),
+        ];
         let both: Vec<String> = both.into_iter().flatten().collect();
         Ok((!both.is_empty()).then(|| both.join(" && ")))
     }
@@ -497,7 +500,7 @@ impl Variant {
             .unwrap_or(SIZE)
             .max(if tasks { WAITING } else { 0 });
         let task = |side: &Option<Side>| side.as_ref().and_then(|side| side.pid.clone());
-        Ok(Question {
+        let mut question = Question {
             name: name.into(),
             probes: self
                 .probes
@@ -521,7 +524,19 @@ impl Variant {
             start_task: task(&self.start),
             only: wishes.only.clone(),
             threads: wishes.of_processes.clone(),
-        })
+        };
+        if let Intervals::Time(ns) = question.intervals {
+            question.intervals = Intervals::Width(match question.unit() {
+                Some(Unit::Ns) => ns,
+                Some(Unit::Us) => ns.div_ceil(1000),
+                _ => {
+                    return Err(Error::new(format!(
+                        "{name} has no intervals of time here; write --buckets with a number alone"
+                    )))
+                }
+            });
+        }
+        Ok(question)
     }
 
     /// A key by the name that the user has for it.

@@ -17,6 +17,7 @@ use crate::plot::{flame, html, svg};
 use crate::quantile::Percent;
 use crate::record::{incomplete, Loaded, Recording};
 use crate::units;
+use crate::view::table::shortened;
 
 /// Which part of a recording is meant.
 #[derive(Debug, Clone, Args)]
@@ -179,7 +180,15 @@ impl Diff {
         };
         let series = [a.series(self.chosen.table)?, b.series(self.chosen.table)?];
         let text = diff::compare((&a, series[0]), (&b, series[1]), &wanted)?;
-        output::print(text.as_bytes())?;
+        let mut sink = Sink::open(None)?;
+        let text = match sink.terminal {
+            true => text
+                .lines()
+                .map(|line| shortened(line, sink.width) + "\n")
+                .collect(),
+            false => text,
+        };
+        sink.write(text.as_bytes())?;
         let whole = |loaded: &Loaded| outcome_of(loaded) == Outcome::Done;
         // Both say what they lack.
         Ok(match [whole(&a), whole(&b)] {

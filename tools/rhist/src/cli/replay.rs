@@ -128,6 +128,7 @@ impl Replay {
             let look = Look {
                 colour: global.color.wanted(sink.terminal),
                 width: sink.width,
+                cut: sink.terminal,
                 ..self.look(&table)
             };
             let mut bytes = Vec::new();

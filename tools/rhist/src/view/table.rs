@@ -52,6 +52,8 @@ pub struct Look {
     pub blocks: bool,
     /// How many columns the terminal has.
     pub width: usize,
+    /// Whether lines that are wider than that are cut.
+    pub cut: bool,
 }
 
 /// A key as it is shown.
@@ -157,7 +159,7 @@ impl Look {
                 "  {lo:>low$} .. {hi:>high$} {count:>12}  {}",
                 self.bar(*n, most, width)
             );
-            writeln!(out, "{}", line.trim_end())?;
+            writeln!(out, "{}", self.line(line.trim_end()))?;
         }
         Ok(())
     }
@@ -186,7 +188,10 @@ impl Look {
         }
         match said.is_empty() {
             true => writeln!(out, "  {hits} hits"),
-            false => writeln!(out, "  {hits} hits  {}  ({bound})", said.join("  ")),
+            false => {
+                let line = format!("  {hits} hits  {}  ({bound})", said.join("  "));
+                writeln!(out, "{}", self.line(&line))
+            }
         }
     }
 
@@ -305,12 +310,12 @@ impl Look {
                 spark.draw(&group.distribution, self.blocks)
             });
             let text = format!("  {}  {bars}", line(row));
-            writeln!(out, "{}", text.trim_end())?;
+            writeln!(out, "{}", self.line(text.trim_end()))?;
         }
         self.more(groups.len() - shown.len(), out)?;
         if let (Some(column), false) = (interval, self.percents.is_empty()) {
             let bound = error_of(&table.keys[column]).unwrap_or_default();
-            writeln!(out, "  ({bound})")?;
+            writeln!(out, "{}", self.line(&format!("  ({bound})")))?;
         }
         Ok(())
     }
@@ -351,7 +356,8 @@ impl Look {
             for key in &group.keys {
                 let Key::Stack(frames) = key else { continue };
                 for frame in frames {
-                    writeln!(out, "      {}", units::text(units::function(frame)))?;
+                    let line = format!("      {}", units::text(units::function(frame)));
+                    writeln!(out, "{}", self.line(&line))?;
                 }
             }
         }
@@ -361,8 +367,16 @@ impl Look {
     fn more(&self, rows: usize, out: &mut impl Write) -> io::Result<()> {
         match rows {
             0 => Ok(()),
-            _ => writeln!(out, "  ... and {rows} more; --top 0 shows all"),
+            _ => {
+                let line = format!("  ... and {rows} more; --top 0 shows all");
+                writeln!(out, "{}", self.line(&line))
+            }
         }
+    }
+
+    /// A line, cut to the terminal if it is shown on one.
+    fn line(&self, text: &str) -> String {
+        shortened(text, if self.cut { self.width } else { usize::MAX })
     }
 
     fn heading(&self, text: &str, out: &mut impl Write) -> io::Result<()> {
@@ -371,7 +385,7 @@ impl Look {
         } else {
             Style::new()
         };
-        writeln!(out, "{style}{text}{style:#}")
+        writeln!(out, "{style}{}{style:#}", self.line(text))
     }
 
     fn bar(&self, n: u64, most: u64, width: usize) -> String {
@@ -392,7 +406,7 @@ impl Look {
 }
 
 /// Text of at most so many characters.
-fn shortened(text: &str, width: usize) -> String {
+pub fn shortened(text: &str, width: usize) -> String {
     match text.char_indices().nth(width) {
         None => text.to_owned(),
         Some(_) => text.chars().take(width - 1).chain(['…']).collect(),
@@ -584,6 +598,32 @@ mod tests {
             "{shown}"
         );
         assert!(lines[8].contains("100 hits  p50 20.0us"), "{shown}");
+    }
+
+    #[test]
+    fn lines_are_cut_to_a_terminal() {
+        let wide = |cut| {
+            let look = Look {
+                width: 20,
+                cut,
+                colour: true,
+                ..look(&["pid"])
+            };
+            let text = text(&look, &table(&[(1, 10, 90), (22, 12, 7)]));
+            let plain = text.replace("\x1b[1m", "").replace("\x1b[0m", "");
+            // The style ends though the line is cut.
+            assert_eq!(
+                text.matches("\x1b[1m").count(),
+                text.matches("\x1b[0m").count()
+            );
+            plain
+                .lines()
+                .map(|line| line.chars().count())
+                .max()
+                .unwrap()
+        };
+        assert_eq!(wide(true), 20);
+        assert!(wide(false) > 40);
     }
 
     #[test]
