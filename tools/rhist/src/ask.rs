@@ -111,6 +111,7 @@ pub fn ask(
             names: counting.plan.names.clone(),
             heading: asked.heading.clone(),
             percents: showing.rows.pct.clone(),
+            avg: showing.rows.avg,
             top: showing.rows.top,
             scale: showing.unit,
             colour: global.color.wanted(terminal),

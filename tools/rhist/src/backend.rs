@@ -533,6 +533,9 @@ impl Maker<'_> {
     pub(crate) fn shown(&self, field: &str) -> String {
         match self.backend {
             Backend::C => field.to_owned(),
+            Backend::Module { .. } if self.question.smallest => {
+                format!("{field},{field}.max,{field}.min")
+            }
             Backend::Module { .. } => format!("{field},{field}.max"),
         }
     }

@@ -173,6 +173,7 @@ fn run() -> Result<Outcome> {
             let showing: Showing = arguments(matches)?;
             // The title says it.
             asked.question.costs = showing.live;
+            asked.question.smallest = showing.rows.avg;
             match showing.dry_run {
                 true => done(ask::dry_run(&asked, &tracefs, &global)),
                 false => ask::ask(&asked, &showing, &tracefs, &global),

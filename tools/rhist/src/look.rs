@@ -179,6 +179,7 @@ pub fn show(tracefs: &Tracefs, global: &Global, show: &Show) -> Result<()> {
     for (i, table) in tables.iter().enumerate() {
         let look = Look {
             percents: show.rows.pct.clone(),
+            avg: show.rows.avg,
             top: show.rows.top,
             scale: show.unit,
             colour: global.color.wanted(sink.terminal),

@@ -84,6 +84,10 @@ pub struct Rows {
         default_value = "50,99"
     )]
     pub pct: Vec<Percent>,
+    /// Beside percentiles the average, the total, the smallest and the largest: exactly with the module, with C the last
+    /// two as bounds
+    #[arg(long)]
+    pub avg: bool,
     /// How many rows to show, 0 for all
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub top: usize,

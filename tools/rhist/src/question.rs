@@ -37,6 +37,8 @@ pub struct Question {
     pub intervals: Intervals,
     /// Whether its triggers measure what they take, where the implementation can.
     pub costs: bool,
+    /// Whether the smallest number is kept, where the implementation can.
+    pub smallest: bool,
     /// Whether `kernel.sched_schedstats` has to be 1.
     pub schedstats: bool,
     /// Whether the implementation lacks the name of the task that runs as a key.

@@ -518,6 +518,7 @@ impl Variant {
             most: 0,
             intervals: wishes.intervals,
             costs: false,
+            smallest: false,
             schedstats: self.schedstats,
             lacks_comm: false,
             task: counted.pid.clone(),

@@ -189,6 +189,7 @@ impl Replay {
             labels: others.map(|column| units::text(&column.name)).collect(),
             heading: heading.unwrap_or_default(),
             percents: self.rows.pct.clone(),
+            avg: self.rows.avg,
             top: self.rows.top,
             blocks: output::blocks(),
             ..Look::default()
