@@ -5,6 +5,7 @@
 
 pub mod names;
 
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -41,6 +42,16 @@ pub struct Seen {
     tasks: HashMap<u64, Arc<Task>>,
     /// Paths by inode.
     cgroups: HashMap<u64, String>,
+    /// What containers, pods and users are called, as far as somebody asked since the last look.
+    names: RefCell<HashMap<(Kind, String), Option<String>>>,
+}
+
+/// What has a name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Kind {
+    Container,
+    Pod,
+    User,
 }
 
 impl Seen {
@@ -63,6 +74,7 @@ impl Seen {
 
     /// Looks at all tasks and control groups that are there.
     pub fn look(&mut self) {
+        self.names.get_mut().clear();
         for (tgid, path) in numbered(&self.root.join("proc")) {
             let text = |name: &str| fs::read_to_string(path.join(name)).unwrap_or_default();
             let (Ok(metadata), cgroup) = (fs::metadata(&path), text("cgroup")) else {
@@ -120,7 +132,8 @@ impl Seen {
     pub fn cgroup_name(&self, path: &str) -> String {
         let place = Place::of(path);
         match (place.container, place.unit) {
-            (Some(id), _) => names::container(&self.root, id)
+            (Some(id), _) => self
+                .container(id)
                 .unwrap_or_else(|| id.chars().take(names::SHORT).collect()),
             (None, Some(unit)) => unit.to_owned(),
             (None, None) => path.to_owned(),
@@ -130,19 +143,36 @@ impl Seen {
     /// How the pod of a control group is called: as Kubernetes does, or by the beginning of its number.
     pub fn pod_name(&self, path: &str) -> Option<String> {
         let uid = Place::of(path).pod?;
-        let short = || uid.chars().take(names::SHORT).collect();
-        Some(names::pod(&self.root, &uid).unwrap_or_else(short))
+        let name = self.pod(&uid);
+        Some(name.unwrap_or_else(|| uid.chars().take(names::SHORT).collect()))
     }
 
     /// The name of a user.
     pub fn user_name(&self, uid: u32) -> String {
-        let users = fs::read_to_string(self.root.join("etc/passwd")).unwrap_or_default();
-        let named = users.lines().find_map(|line| {
-            let mut parts = line.split(':');
-            let name = parts.next()?;
-            (parts.nth(1)?.parse() == Ok(uid)).then(|| name.to_owned())
+        let name = self.known(Kind::User, &uid.to_string(), |uid| {
+            names::user(&self.root, uid)
         });
-        named.unwrap_or_else(|| uid.to_string())
+        name.unwrap_or_else(|| uid.to_string())
+    }
+
+    fn container(&self, id: &str) -> Option<String> {
+        self.known(Kind::Container, id, |id| names::container(&self.root, id))
+    }
+
+    fn pod(&self, uid: &str) -> Option<String> {
+        self.known(Kind::Pod, uid, |uid| names::pod(&self.root, uid))
+    }
+
+    /// What a number is called. The files that say it are read once between two looks, however many rows ask for it.
+    fn known(
+        &self,
+        kind: Kind,
+        number: &str,
+        read: impl FnOnce(&str) -> Option<String>,
+    ) -> Option<String> {
+        let mut known = self.names.borrow_mut();
+        let name = known.entry((kind, number.to_owned()));
+        name.or_insert_with(|| read(number)).clone()
     }
 
     /// Whether a control group is meant by what a user has typed, or is below one that is: a path, a part of one such as
@@ -161,12 +191,12 @@ impl Seen {
         }
         let place = Place::of(path);
         let begins = |id: &str| typed.len() >= names::SHORT && id.starts_with(typed);
-        let container = place.container.is_some_and(|id| {
-            begins(id) || names::container(&self.root, id).is_some_and(|name| name == typed)
-        });
+        let container = place
+            .container
+            .is_some_and(|id| begins(id) || self.container(id).is_some_and(|name| name == typed));
         container
             || place.pod.is_some_and(|uid| {
-                let name = names::pod(&self.root, &uid);
+                let name = self.pod(&uid);
                 let short =
                     |name: &String| name.split_once('/').is_some_and(|(_, pod)| pod == typed);
                 begins(&uid) || name.is_some_and(|name| name == typed || short(&name))
@@ -283,6 +313,12 @@ pub(crate) mod tests {
         assert_eq!(name(&seen, 101), "web");
         assert_eq!(name(&seen, 200), "cron.service");
         assert_eq!(name(&seen, 300), "session-1.scope");
+        // Files are read once between two looks.
+        let config = tree
+            .0
+            .join(format!("var/lib/docker/containers/{WEB}/config.v2.json"));
+        fs::remove_file(config).unwrap();
+        assert_eq!(name(&seen, 101), "web");
         assert_eq!(seen.user_name(33), "www");
         assert_eq!(seen.user_name(34), "34");
         let inode = fs::metadata(tree.0.join("sys/fs/cgroup/system.slice"))
@@ -298,6 +334,7 @@ pub(crate) mod tests {
         seen.look();
         assert_eq!(name(&seen, 200), "cron.service");
         assert_eq!(seen.task(102).unwrap().cgroup, "/x");
+        assert_eq!(seen.cgroup_name(&format!("/docker/{WEB}")), WEB[..12]);
     }
 
     #[test]

@@ -149,6 +149,16 @@ pub fn pod(root: &Path, uid: &str) -> Option<String> {
     })
 }
 
+/// The name of the user with this number.
+pub fn user(root: &Path, uid: &str) -> Option<String> {
+    let users = fs::read_to_string(root.join("etc/passwd")).ok()?;
+    users.lines().find_map(|line| {
+        let mut parts = line.split(':');
+        let name = parts.next()?;
+        (parts.nth(1) == Some(uid)).then(|| name.to_owned())
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
