@@ -671,18 +671,7 @@ impl Table {
                 }
             }
         }
-        let mut places: HashMap<Vec<Key>, usize> = HashMap::new();
-        let mut rows: Vec<Row> = Vec::new();
-        for row in std::mem::take(&mut self.rows) {
-            match places.get(&row.keys) {
-                Some(&place) => join(&self.values, &mut rows[place].values, &row.values),
-                None => {
-                    places.insert(row.keys.clone(), rows.len());
-                    rows.push(row);
-                }
-            }
-        }
-        self.rows = rows;
+        self.rows = Sum::of(self).table.rows;
     }
 
     /// Reads the numbers of this key column as signed. C prints all of them without a sign.
