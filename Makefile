@@ -11,7 +11,7 @@ export ARCH ?= x86_64
 FLAVOUR ?= dropin
 WHERE = $(FLAVOUR) $(VERSION)
 
-.PHONY: help demo test test-ci test-all soak lint host-test models tsan fuzz fuzzer debug bench kernel module tool deb vm check-kdir setup undo fmt clippy checkpatch clean distclean
+.PHONY: help demo test test-ci test-all soak lint advisories host-test models tsan fuzz fuzzer debug bench kernel module tool deb vm check-kdir setup undo fmt clippy checkpatch clean distclean
 
 help:
 	@echo 'make demo        build a test kernel and the module, boot them, show histograms of live events'
@@ -27,6 +27,7 @@ help:
 	@echo 'make debug       all selftests, the tests of upstream, the fuzzer and the stress in the kernel with KASAN and lockdep'
 	@echo 'make bench       measure what triggers cost, C and ours; write Documentation/benchmarks.rst'
 	@echo 'make lint        formatting, clippy, checkpatch, layers, warning-free module builds, machine code'
+	@echo 'make advisories  what is known of the crates of rhist; needs a network and cargo-deny, which no test needs'
 	@echo
 	@echo 'make setup       install what is missing, get the kernel source'
 	@echo 'make undo        remove the packages that were installed'
@@ -57,6 +58,11 @@ test-all:
 
 lint:
 	@scripts/test --lint
+
+# cargo-deny wants a newer Rust than rhist does, and its database is no registry: no job runs it.
+advisories:
+	@command -v cargo-deny >/dev/null || { echo "cargo-deny is missing; 'cargo install --locked cargo-deny' installs it." >&2; exit 1; }
+	@cargo deny --manifest-path tools/rhist/Cargo.toml check
 
 soak:
 	@scripts/test soak-7.2 soak-bio-7.2

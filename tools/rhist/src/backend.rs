@@ -3,9 +3,13 @@
 //! Who counts: the module, or C's implementation. A backend makes the lines for a question and reads the table.
 
 pub mod c;
+pub mod fold;
 pub mod module;
+mod owners;
 
 use std::fmt;
+
+use fold::Fold;
 
 use crate::error::{Error, Result};
 use crate::model::{Account, Number, Table, Unit};
@@ -118,18 +122,24 @@ impl Backend {
 
     /// The lines that ask this question.
     pub fn plan(self, tracefs: &Tracefs, question: &Question, owner: &str) -> Result<Plan> {
+        let resolved = owners::resolve(self, self.says(tracefs, OWNERS), question)?;
+        let question = &resolved.question;
         let (most, whose) = match self {
             Self::C => (3, "C's implementation"),
             Self::Module { .. } => (8, "the module"),
         };
         if question.keys() > most {
             return Err(Error::new(format!(
-                "{} fields are too many for --by: a table of {whose} has {most} keys{}",
+                "{} fields are too many for --by: a table of {whose} has {most} keys{}{}",
                 question.by.len(),
                 if question.keys() > question.by.len() {
                     ", and one of them is the measure"
                 } else {
                     ""
+                },
+                match resolved.fold {
+                    Some(_) => "; one of the fields tells tasks apart, for the owners or the process that are asked for",
+                    None => "",
                 }
             )));
         }
@@ -168,7 +178,11 @@ impl Backend {
             backend: self,
             question,
             owner,
-            plan: Plan::default(),
+            plan: Plan {
+                fold: resolved.fold,
+                ..Plan::default()
+            },
+            processes: resolved.processes,
             format: own,
             grows: self.grows(tracefs),
             costs: question.costs && self.says(tracefs, OVERHEAD),
@@ -265,7 +279,7 @@ fn own_format(tracefs: &Tracefs, records: &Records) -> Result<Format> {
     if records.event.starts_with(OWN) {
         return Ok(Format::parse(PROBED));
     }
-    Format::of(tracefs, &records.event)
+    Ok(Format::of(tracefs, &records.event)?)
 }
 
 /// What has to be written, and where the answer is then.
@@ -277,6 +291,8 @@ pub struct Plan {
     pub event: String,
     /// Whether rows of one task each stand for the names of tasks.
     pub by_comm: bool,
+    /// How the rows of the kernel become those that were asked for.
+    pub fold: Option<Fold>,
     /// The event that the question is about, whichever one the table is of.
     pub counted: String,
     /// The file of the table, as the event has it.
@@ -296,7 +312,12 @@ pub struct Plan {
 impl Plan {
     /// The steps by which events are there, and the rest.
     pub fn needs(&self) -> (&[Step], &[Step]) {
-        let is_need = |step: &&Step| matches!(step, Step::Schedstats | Step::Dynamic { .. });
+        let is_need = |step: &&Step| {
+            matches!(
+                step,
+                Step::Schedstats | Step::Dynamic { .. } | Step::Processes { .. }
+            )
+        };
         let needs = self.steps.iter().take_while(is_need).count();
         self.steps.split_at(needs)
     }
@@ -313,6 +334,11 @@ impl Plan {
 pub enum Step {
     /// Switches `kernel.sched_schedstats` on.
     Schedstats,
+    /// Has the instance see only records of these processes, of threads and processes that they start, too.
+    Processes {
+        /// Their numbers.
+        pids: Vec<u64>,
+    },
     /// Adds a line to `dynamic_events`.
     Dynamic {
         /// The line.
@@ -340,6 +366,8 @@ pub enum Step {
 
 // How the README of tracefs says words that only the module has.
 pub(crate) const GROWS: &str = "'A..B'";
+/// Keys and filters of what the task that runs belongs to.
+const OWNERS: &str = "A filter knows those of the task";
 pub(crate) const EXPIRES: &str = "[:expire(";
 pub(crate) const OVERHEAD: &str = "[:overhead";
 
@@ -375,6 +403,7 @@ pub(crate) struct Maker<'a> {
     /// The number of the process, which is in the names of what belongs to all instances.
     owner: &'a str,
     pub(crate) plan: Plan,
+    processes: Vec<u64>,
     pub(crate) format: Format,
     /// Whether the implementation has tables that grow.
     grows: bool,
@@ -395,6 +424,11 @@ impl Maker<'_> {
             self.plan.steps.push(Step::Dynamic {
                 line: format!("{}:{name} {}", probe.kind, probe.definition),
                 name,
+            });
+        }
+        if !self.processes.is_empty() {
+            self.plan.steps.push(Step::Processes {
+                pids: self.processes.clone(),
             });
         }
     }
@@ -499,6 +533,9 @@ impl Maker<'_> {
     pub(crate) fn shown(&self, field: &str) -> String {
         match self.backend {
             Backend::C => field.to_owned(),
+            Backend::Module { .. } if self.question.smallest => {
+                format!("{field},{field}.max,{field}.min")
+            }
             Backend::Module { .. } => format!("{field},{field}.max"),
         }
     }
@@ -508,7 +545,7 @@ impl Maker<'_> {
         let scale = match (self.question.intervals, self.backend) {
             (Intervals::Width(width), _) => return format!("{field}.buckets={width}"),
             (_, Backend::C) => 0,
-            (Intervals::Usual, _) => SCALE,
+            (Intervals::Usual | Intervals::Time(_), _) => SCALE,
             (Intervals::Within(percent), _) => scale_within(percent),
         };
         match scale {
@@ -525,6 +562,11 @@ pub trait Source {
 
     /// What was lost until now by all triggers.
     fn lost(&mut self) -> Result<Lost>;
+
+    /// What is to be said of what was counted, besides losses.
+    fn remark(&self) -> Option<String> {
+        None
+    }
 
     /// The lines of the last table as they came, if they came as JSON.
     fn lines(&self) -> Option<&[u8]> {

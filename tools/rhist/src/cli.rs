@@ -4,137 +4,24 @@
 
 pub mod fleet;
 pub mod keep;
-pub mod question;
 pub mod record;
 pub mod replay;
 
+use std::fs::OpenOptions;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::builder::Resettable;
-use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
-
-use question::Asked;
+use clap::{Arg, Command, FromArgMatches};
 
 use crate::ask;
-use crate::backend::Wanted;
 use crate::error::{Error, Result};
-use crate::parse::text;
-use crate::quantile::Percent;
+use crate::options::{arguments, flag, with, Global, Outcome, Showing};
+use crate::questions::{self, Asked};
+use crate::reading;
 use crate::recipe::Recipe;
 use crate::tracefs::Tracefs;
-use crate::units::Scale;
-use crate::{doctor, explain, look, output, session};
-
-/// How a command ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Outcome {
-    /// All is well.
-    Done,
-    /// The results are not complete.
-    Incomplete,
-}
-
-/// What all commands know.
-#[derive(Debug, Clone, Args)]
-pub struct Global {
-    /// The directory in which tracefs is mounted
-    #[arg(long, global = true, value_name = "DIR", help_heading = "Everywhere")]
-    pub tracefs: Option<PathBuf>,
-    /// Who counts: the module, or C's implementation
-    #[arg(
-        long,
-        global = true,
-        value_enum,
-        default_value_t,
-        help_heading = "Everywhere"
-    )]
-    pub backend: Wanted,
-    /// Leave what was made in tracefs until 'rhist clean' removes it
-    #[arg(long, global = true, help_heading = "Everywhere")]
-    pub keep: bool,
-    /// Say nothing but results and errors
-    #[arg(short, long, global = true, help_heading = "Everywhere")]
-    pub quiet: bool,
-    /// Say each line that is written to tracefs, as it is written
-    #[arg(
-        short,
-        long,
-        global = true,
-        conflicts_with = "quiet",
-        help_heading = "Everywhere"
-    )]
-    pub verbose: bool,
-    /// Colours
-    #[arg(
-        long,
-        global = true,
-        value_enum,
-        default_value_t,
-        help_heading = "Everywhere"
-    )]
-    pub color: output::Colour,
-}
-
-impl Global {
-    /// The mounted tracefs, or the one that is named.
-    pub fn tracefs(&self) -> Result<Tracefs> {
-        Tracefs::find(self.tracefs.as_deref()).map(|tracefs| tracefs.verbose(self.verbose))
-    }
-}
-
-/// What of a table is shown.
-#[derive(Debug, Clone, Args)]
-pub struct Rows {
-    /// Percentiles to show
-    #[arg(
-        long,
-        value_name = "P,..",
-        value_delimiter = ',',
-        default_value = "50,99"
-    )]
-    pub pct: Vec<Percent>,
-    /// How many rows to show, 0 for all
-    #[arg(long, value_name = "N", default_value_t = 20)]
-    pub top: usize,
-}
-
-/// How the answer to a question is shown.
-#[derive(Debug, Clone, Args)]
-pub struct Showing {
-    /// What of the table.
-    #[command(flatten)]
-    pub rows: Rows,
-    /// Show all times in this unit
-    #[arg(long, value_enum)]
-    pub unit: Option<Scale>,
-    /// How to write tables
-    #[arg(short, long, value_enum, default_value_t)]
-    pub format: output::Form,
-    /// Write to this file
-    #[arg(short, long, value_name = "FILE")]
-    pub output: Option<PathBuf>,
-    /// Show the present interval on the whole screen
-    #[arg(long)]
-    pub live: bool,
-    /// Show a heat map over time: at the end (^C), or with --live on the whole screen
-    #[arg(long, conflicts_with = "format")]
-    pub heat: bool,
-    /// Print the lines that would be written to tracefs, for both backends
-    #[arg(long)]
-    pub dry_run: bool,
-}
-
-/// Adds arguments, and keeps what the command says of itself.
-fn with<T: Args>(command: Command) -> Command {
-    let (about, long) = (
-        command.get_about().cloned(),
-        command.get_long_about().cloned(),
-    );
-    T::augment_args(command)
-        .about(Resettable::from(about))
-        .long_about(Resettable::from(long))
-}
+use crate::{doctor, examples, explain, look, output, session};
 
 /// The whole command line.
 pub fn command(recipes: &[Recipe]) -> Command {
@@ -150,7 +37,11 @@ pub fn command(recipes: &[Recipe]) -> Command {
         .arg_required_else_help(true)
         .disable_help_subcommand(true);
     with::<Global>(command)
-        .subcommands(question::commands(recipes).into_iter().map(with::<Showing>))
+        .subcommands(
+            questions::commands(recipes)
+                .into_iter()
+                .map(with::<Showing>),
+        )
         .subcommand(record::command(recipes))
         .subcommand(replay::command())
         .subcommands(keep::commands())
@@ -202,17 +93,10 @@ pub fn command(recipes: &[Recipe]) -> Command {
         )
 }
 
-fn flag(name: &'static str, help: &'static str) -> Arg {
-    Arg::new(name)
-        .long(name)
-        .action(ArgAction::SetTrue)
-        .help(help)
-}
-
 /// Runs the command line of this process.
 pub fn main() -> ExitCode {
     match run() {
-        Ok(Outcome::Done) if !text::left_out() => ExitCode::SUCCESS,
+        Ok(Outcome::Done) if !reading::left_out() => ExitCode::SUCCESS,
         Ok(_) => ExitCode::from(3),
         // What a shell says of what SIGPIPE has ended.
         Err(error) if error.is_closed() => ExitCode::from(141),
@@ -225,7 +109,7 @@ pub fn main() -> ExitCode {
 
 fn run() -> Result<Outcome> {
     let recipes = recipes(Recipe::all()?);
-    let mut command = command(&recipes);
+    let mut command = examples::add(self::command(&recipes), &recipes);
     let matches = command.get_matches_mut();
     let global =
         Global::from_arg_matches(&matches).map_err(|error| Error::new(error.to_string()))?;
@@ -247,7 +131,7 @@ fn run() -> Result<Outcome> {
             let Some(directory) = matches.get_one::<PathBuf>("DIR") else {
                 return Ok(Outcome::Done);
             };
-            return done(man(command, directory));
+            return done(man(self::command(&recipes), &recipes, directory));
         }
         "explain" => {
             let Some(trigger) = matches.get_one::<String>("TRIGGER") else {
@@ -289,6 +173,7 @@ fn run() -> Result<Outcome> {
             let showing: Showing = arguments(matches)?;
             // The title says it.
             asked.question.costs = showing.live;
+            asked.question.smallest = showing.rows.avg;
             match showing.dry_run {
                 true => done(ask::dry_run(&asked, &tracefs, &global)),
                 false => ask::ask(&asked, &showing, &tracefs, &global),
@@ -315,10 +200,6 @@ fn recipes(mut all: Vec<Recipe>) -> Vec<Recipe> {
     all
 }
 
-fn arguments<T: FromArgMatches>(matches: &ArgMatches) -> Result<T> {
-    T::from_arg_matches(matches).map_err(|error| Error::new(error.to_string()))
-}
-
 fn clean(tracefs: &Tracefs, only_say: bool) -> Result<()> {
     let left = session::Leftovers::find(tracefs);
     let mut text = String::new();
@@ -340,15 +221,37 @@ fn clean(tracefs: &Tracefs, only_say: bool) -> Result<()> {
 }
 
 /// Writes the man pages.
-fn man(command: Command, directory: &Path) -> Result<()> {
+fn man(command: Command, recipes: &[Recipe], directory: &Path) -> Result<()> {
     std::fs::create_dir_all(directory)
         .map_err(|error| Error::file("make the directory", directory, &error))?;
     // The questions have pages of their own.
     let command = command.mut_subcommand("record", |record| {
         record.mut_subcommands(|question| question.hide(true))
     });
-    clap_mangen::generate_to(command, directory)
-        .map_err(|error| Error::file("write man pages to", directory, &error))
+    let failed = |error: io::Error| Error::file("write man pages to", directory, &error);
+    let names = leaves(&command);
+    clap_mangen::generate_to(command, directory).map_err(failed)?;
+    for words in names {
+        let path = directory.join(format!("rhist-{}.1", words.replace(' ', "-")));
+        let section = examples::section(&examples::of(&words, recipes));
+        let page = OpenOptions::new().append(true).open(path);
+        page.and_then(|mut page| page.write_all(section.as_bytes()))
+            .map_err(failed)?;
+    }
+    Ok(())
+}
+
+/// The words of each command that does something itself.
+pub fn leaves(command: &Command) -> Vec<String> {
+    let mut all = Vec::new();
+    for command in command.get_subcommands() {
+        let name = command.get_name();
+        match name {
+            "export" => all.extend(leaves(command).iter().map(|leaf| format!("{name} {leaf}"))),
+            _ => all.push(name.to_owned()),
+        }
+    }
+    all
 }
 
 #[cfg(test)]
@@ -394,7 +297,7 @@ mod tests {
                 "record" => matches.subcommand().unwrap().1,
                 _ => matches,
             };
-            let options: question::Options = arguments(matches).unwrap();
+            let options: questions::Options = arguments(matches).unwrap();
             assert_eq!(
                 options.interval,
                 Some(std::time::Duration::from_millis(500))

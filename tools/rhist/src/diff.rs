@@ -397,9 +397,9 @@ fn bar(eighths: usize, blocks: bool) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::tests::table;
     use crate::record::tests::{load, three_epochs};
     use crate::record::{Header, Recorder};
+    use crate::testing::table;
     use proptest::prelude::*;
 
     fn recording(rows: &[(i128, u32, u64)]) -> Loaded {

@@ -5,7 +5,7 @@
 use std::fmt::Write as _;
 use std::fs::OpenOptions;
 
-use crate::ask::lacks_comm;
+use crate::ask::count::lacks_comm;
 use crate::backend::{Backend, Plan, Step, EXPIRES, GROWS, OVERHEAD};
 use crate::error::{Error, Result};
 use crate::question::Question;

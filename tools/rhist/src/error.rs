@@ -27,11 +27,9 @@ impl Error {
 
     /// What the system said about this file.
     pub fn file(what: &str, path: &Path, error: &io::Error) -> Self {
-        let text = error.to_string();
-        let reason = text.split(" (os error").next().unwrap_or_default();
         Self {
-            text: format!("cannot {what} {}: {reason}", path.display()),
             closed: error.kind() == io::ErrorKind::BrokenPipe,
+            ..tracefs::Error::file(what, path, error).into()
         }
     }
 
@@ -48,3 +46,15 @@ impl fmt::Display for Error {
 }
 
 impl std::error::Error for Error {}
+
+impl From<tracefs::Error> for Error {
+    fn from(error: tracefs::Error) -> Self {
+        Self::new(error.to_string())
+    }
+}
+
+impl From<hist_tables::Error> for Error {
+    fn from(error: hist_tables::Error) -> Self {
+        Self::new(error.to_string())
+    }
+}

@@ -12,19 +12,26 @@ pub mod cli;
 pub mod diff;
 pub mod doctor;
 pub mod error;
+pub mod examples;
 pub mod explain;
 pub mod export;
-pub mod grid;
 pub mod look;
-pub mod model;
+pub mod options;
 pub mod output;
-pub mod parse;
 pub mod plot;
-pub mod quantile;
 pub mod question;
+pub mod questions;
+pub mod reading;
 pub mod recipe;
 pub mod record;
 pub mod session;
-pub mod tracefs;
-pub mod units;
+pub mod stop;
 pub mod view;
+pub mod whose;
+
+pub use ::tracefs;
+pub use hist_tables::{grid, model, parse, quantile, units};
+
+#[cfg(test)]
+#[path = "../crates/hist-tables/src/testing.rs"]
+mod testing;

@@ -8,15 +8,17 @@ use std::time::Duration;
 
 use clap::Args;
 
-use crate::ask::{blocks, Stop};
-use crate::cli::{Global, Rows};
 use crate::error::{Error, Result};
 use crate::model::{Account, Key, KeyColumn, Kind, Number, Row, Table, Unit, ValueColumn};
-use crate::output::{self, Sink};
-use crate::parse::{json, text};
+use crate::options::{Global, Rows};
+use crate::output::{self, blocks, Sink};
+use crate::parse::json;
+use crate::reading;
 use crate::session::triggers_of;
+use crate::stop::Stop;
 use crate::tracefs::{read, Format, Holds, Tracefs};
 use crate::units::{self, amount, count, Round, Scale};
+use crate::view::form::{self, Form};
 use crate::view::table::Look;
 use crate::view::top::{self, Counted};
 
@@ -36,7 +38,7 @@ pub struct Show {
     pub unit: Option<Scale>,
     /// How to write tables
     #[arg(short, long, value_enum, default_value_t)]
-    pub format: output::Form,
+    pub format: Form,
 }
 
 /// What `top` takes.
@@ -89,7 +91,7 @@ fn tables(tracefs: &Tracefs, event: &str) -> Result<Vec<Table>> {
     let path = tracefs.event_file(event, "hist");
     if path.exists() && !tracefs.event_file(event, "hist_json").exists() {
         let format = Format::of(tracefs, event)?;
-        for mut table in text::tables(event, &read(&path)?)? {
+        for mut table in reading::tables(event, &read(&path)?)? {
             sign(&mut table, &format);
             tables.push(table);
         }
@@ -177,14 +179,16 @@ pub fn show(tracefs: &Tracefs, global: &Global, show: &Show) -> Result<()> {
     for (i, table) in tables.iter().enumerate() {
         let look = Look {
             percents: show.rows.pct.clone(),
+            avg: show.rows.avg,
             top: show.rows.top,
             scale: show.unit,
             colour: global.color.wanted(sink.terminal),
             width: sink.width,
+            cut: sink.terminal,
             ..look_of(table)
         };
         let mut out = Vec::new();
-        if show.format == output::Form::Text {
+        if show.format == Form::Text {
             out = format!(
                 "{}{}\n",
                 if i > 0 { "\n" } else { "" },
@@ -192,7 +196,7 @@ pub fn show(tracefs: &Tracefs, global: &Global, show: &Show) -> Result<()> {
             )
             .into_bytes();
         }
-        out.extend(output::table(table, show.format, &look, true)?);
+        out.extend(form::table(table, show.format, &look, true)?);
         sink.write(&out)?;
     }
     Ok(())
@@ -243,7 +247,7 @@ pub fn stats(tracefs: &Tracefs) -> Result<()> {
             }
             let path = instance.event_file(&event, "hist");
             if path.exists() && !instance.event_file(&event, "hist_json").exists() {
-                for table in text::tables(&event, &read(&path)?)? {
+                for table in reading::tables(&event, &read(&path)?)? {
                     let unknown = "?".to_owned();
                     let size = table
                         .trigger
@@ -406,7 +410,7 @@ mod tests {
         let text = "# event histogram\n# trigger info: hist:keys=id:vals=hitcount,ret,n [active]\n\n\
                     { id: 18446744073709551615 } hitcount:          1  ret: 18446744073709551605  n: 18446744073709551605\n\
                     \nTotals:\n    Hits: 1\n    Dropped: 0\n";
-        let mut table = text::tables("a:b", text.as_bytes()).unwrap().remove(0);
+        let mut table = reading::tables("a:b", text.as_bytes()).unwrap().remove(0);
         let format = "\tfield:long id;\toffset:8;\tsize:8;\tsigned:1;\n\
                       \tfield:long ret;\toffset:16;\tsize:8;\tsigned:1;\n\
                       \tfield:u64 n;\toffset:24;\tsize:8;\tsigned:0;\n";
@@ -425,7 +429,7 @@ mod tests {
                     values: vec![hits],
                 })
                 .collect(),
-            ..crate::model::tests::table(&[])
+            ..crate::testing::table(&[])
         };
         let before = all(&[("gone", 100), ("cleared", 50), ("same", 7), ("more", 5)]);
         let now = all(&[("cleared", 3), ("same", 7), ("more", 9), ("new", 2)]);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Where results go, and in which form.
+//! Where results go, and what is said beside them.
 
 use std::fs::File;
 use std::io::{self, IsTerminal, Write};
@@ -10,10 +10,8 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::error::{Error, Result};
-use crate::model::{Key, Table, Unit};
-use crate::parse::json;
+use crate::model::Unit;
 use crate::units::{self, Round};
-use crate::view::table::{key_text, Look};
 
 /// How long somebody waits without being told how far it is.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -41,18 +39,6 @@ impl Colour {
             }
         }
     }
-}
-
-/// How to write tables.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
-pub enum Form {
-    /// For people.
-    #[default]
-    Text,
-    /// Lines as those of hist_json.
-    Json,
-    /// A line for each row, with a line of titles.
-    Csv,
 }
 
 /// A file or the standard output.
@@ -198,123 +184,17 @@ fn printable(text: &str) -> String {
     text.replace(|c: char| c.is_control() && c != '\n', "")
 }
 
-/// A table in this form. The first one of several has what is needed once.
-pub fn table(table: &Table, form: Form, look: &Look, first: bool) -> Result<Vec<u8>> {
-    let mut out = Vec::new();
-    let written = match form {
-        Form::Text => look.write(table, &mut out),
-        Form::Json => json::write(table, &mut out),
-        Form::Csv => csv(table, look, first, &mut out),
-    };
-    written.map_err(|error| Error::new(format!("cannot write a table: {error}")))?;
-    Ok(out)
-}
-
-/// A line for each row. Times are in the unit that the title has.
-fn csv(table: &Table, look: &Look, titles: bool, out: &mut impl Write) -> io::Result<()> {
-    let interval = table.interval_column();
-    let with_unit = |name: &str, unit: Option<crate::model::Unit>| match unit {
-        Some(unit) => format!("{name}_{}", unit.name()),
-        None => name.to_owned(),
-    };
-    if titles {
-        let mut line = vec!["from_ns".to_owned(), "to_ns".to_owned()];
-        let mut labels = look.labels.iter();
-        for (i, column) in table.keys.iter().enumerate() {
-            let name = match Some(i) == interval {
-                true => &look.heading,
-                false => labels.next().unwrap_or(&column.name),
-            };
-            match column.kind.is_interval() {
-                true => line.extend(
-                    ["from", "to"].map(|end| with_unit(&format!("{name}_{end}"), column.unit)),
-                ),
-                false => line.push(name.clone()),
-            }
-        }
-        line.extend(
-            table
-                .values
-                .iter()
-                .map(|value| with_unit(&units::text(&value.title()), value.unit)),
-        );
-        writeln!(
-            out,
-            "{}",
-            line.iter()
-                .map(|cell| quoted(cell))
-                .collect::<Vec<_>>()
-                .join(",")
-        )?;
-    }
-    for row in &table.rows {
-        let span = table.span.map_or((0, 0), |span| (span.from, span.to));
-        let mut line = vec![span.0.to_string(), span.1.to_string()];
-        for key in &row.keys {
-            match key {
-                Key::Bucket { bucket, .. } => {
-                    line.extend([bucket.lo.to_string(), bucket.hi.to_string()])
-                }
-                Key::Stack(frames) => line.push(quoted(&frames.join(";"))),
-                other => line.push(quoted(&key_text(other))),
-            }
-        }
-        let values = row.values.iter().zip(&table.values);
-        line.extend(
-            values
-                .map(|(&value, column)| units::plain_value(value, column.agg).unwrap_or_default()),
-        );
-        writeln!(out, "{}", line.join(","))?;
-    }
-    Ok(())
-}
-
-fn quoted(cell: &str) -> String {
-    match cell.contains([',', '"', '\n', '\r']) {
-        true => format!("\"{}\"", cell.replace('"', "\"\"")),
-        false => cell.to_owned(),
-    }
+/// Whether the output may have characters beyond ASCII.
+pub fn blocks() -> bool {
+    let language = ["LC_ALL", "LC_CTYPE", "LANG"]
+        .iter()
+        .find_map(|name| std::env::var(name).ok().filter(|v| !v.is_empty()));
+    language.is_some_and(|language| language.to_lowercase().replace('-', "").contains("utf8"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn cells_are_quoted() {
-        assert_eq!(quoted("a,b \"c\""), "\"a,b \"\"c\"\"\"");
-        let rows = crate::model::tests::table(&[(7, 3, 5)]);
-        let look = Look {
-            labels: vec!["pid".into()],
-            heading: "wait".into(),
-            ..Look::default()
-        };
-        let text = table(&rows, Form::Csv, &look, true).unwrap();
-        assert_eq!(
-            String::from_utf8(text).unwrap(),
-            "from_ns,to_ns,pid,wait_from_ns,wait_to_ns,hitcount,lat_ns\n0,0,7,5,8,5,40\n"
-        );
-    }
-
-    #[test]
-    fn each_interval_has_two_cells() {
-        let mut rows = crate::model::tests::table(&[(7, 3, 5)]);
-        rows.keys.insert(0, rows.keys[1].clone());
-        rows.keys[0].unit = None;
-        let interval = rows.rows[0].keys[1].clone();
-        rows.rows[0].keys.insert(0, interval);
-        let look = Look {
-            labels: vec!["prio".into(), "pid".into()],
-            heading: "wait".into(),
-            ..Look::default()
-        };
-        let text = table(&rows, Form::Csv, &look, true).unwrap();
-        assert_eq!(
-            String::from_utf8(text).unwrap(),
-            "from_ns,to_ns,prio_from,prio_to,pid,wait_from_ns,wait_to_ns,hitcount,lat_ns\n\
-             0,0,5,8,7,5,8,5,40\n"
-        );
-    }
 
     #[test]
     fn what_is_said_commands_no_terminal() {

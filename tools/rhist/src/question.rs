@@ -10,6 +10,9 @@ pub const OWN: &str = "own";
 /// The name of the task that runs, as a key. C has it only lately.
 pub const COMM: &str = "common_comm";
 
+/// The field of each event with the number of the task that runs.
+pub const CURRENT: &str = "common_pid";
+
 /// The rows of the smallest table.
 const LEAST_ROWS: u32 = 128;
 
@@ -34,10 +37,82 @@ pub struct Question {
     pub intervals: Intervals,
     /// Whether its triggers measure what they take, where the implementation can.
     pub costs: bool,
+    /// Whether the smallest number is kept, where the implementation can.
+    pub smallest: bool,
     /// Whether `kernel.sched_schedstats` has to be 1.
     pub schedstats: bool,
     /// Whether the implementation lacks the name of the task that runs as a key.
     pub lacks_comm: bool,
+    /// The field with the number of the task that is measured, of the event whose records are counted; nothing if it says
+    /// none.
+    pub task: Option<String>,
+    /// The same of the first event of a latency.
+    pub start_task: Option<String>,
+    /// Whose tasks alone are wanted.
+    pub only: Option<Only>,
+    /// The threads that the wanted processes have at the start.
+    pub threads: Vec<u64>,
+}
+
+/// What a task belongs to, or the task itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Owner {
+    /// The task itself.
+    Task,
+    /// Its process.
+    Tgid,
+    /// Its user.
+    Uid,
+    /// Its control group, which is that of a container or a unit.
+    Cgroup,
+    /// The pod of Kubernetes or podman that its control group is in.
+    Pod,
+}
+
+impl Owner {
+    /// The word that users have for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Task => "task",
+            Self::Tgid => "tgid",
+            Self::Uid => "uid",
+            Self::Cgroup => "cgroup",
+            Self::Pod => "pod",
+        }
+    }
+
+    /// The one of this word; a task is a key of its own.
+    pub fn named(word: &str) -> Option<Self> {
+        let all = [Self::Tgid, Self::Uid, Self::Cgroup, Self::Pod];
+        all.into_iter().find(|owner| owner.name() == word)
+    }
+
+    /// The field that the module has for the owner of the task that runs.
+    pub fn key(self) -> &'static str {
+        match self {
+            Self::Task => CURRENT,
+            Self::Tgid => "common_tgid",
+            Self::Uid => "common_uid",
+            Self::Cgroup | Self::Pod => "common_cgroup",
+        }
+    }
+}
+
+/// Whose tasks alone are wanted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Only {
+    /// Those of these processes.
+    Processes(Vec<u64>),
+    /// Those of a control group as a user calls it, and of those below it.
+    Cgroup(String),
+}
+
+/// A filter for one of several values.
+pub fn any_of(field: &str, values: impl Iterator<Item = String>) -> String {
+    values
+        .map(|value| format!("{field} == {value}"))
+        .collect::<Vec<_>>()
+        .join(" || ")
 }
 
 /// How fine intervals are.
@@ -48,6 +123,8 @@ pub enum Intervals {
     Usual,
     /// Of this width.
     Width(u64),
+    /// Of this width in nanoseconds, until it is known in what the question counts.
+    Time(u64),
     /// So that percentiles are at most so many percent above the true values.
     Within(u64),
 }
@@ -155,8 +232,10 @@ pub struct Sum {
 pub struct By {
     /// How the user calls it.
     pub label: String,
-    /// The field with its modifier, as a trigger writes it.
+    /// The field with its modifier, as a trigger writes it; of an owner the field with the number of the task.
     pub key: String,
+    /// Whether it is what the task belongs to that the field has.
+    pub owner: Option<Owner>,
 }
 
 impl By {
@@ -185,14 +264,19 @@ impl Question {
         }
     }
 
+    /// The records of the first event of a latency, and those that are counted.
+    pub fn records(&mut self) -> (Option<&mut Records>, &mut Records) {
+        match &mut self.measure {
+            Measure::Count { event, .. } | Measure::Distribution { event, .. } => (None, event),
+            Measure::Latency { start, end, .. } => (Some(start), end),
+        }
+    }
+
     /// Leaves the records of these threads out, where the task that runs is the one that is measured.
     pub fn leave_out(&mut self, threads: &[u64]) {
-        let records = match &mut self.measure {
-            Measure::Count { event, .. } | Measure::Distribution { event, .. } => event,
-            Measure::Latency { start, end, .. } => match end.of_current {
-                true => end,
-                false => start,
-            },
+        let records = match self.records() {
+            (Some(start), end) if !end.of_current => start,
+            (_, counted) => counted,
         };
         let others = threads
             .iter()

@@ -5,12 +5,15 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
+use std::time::Duration;
 
 use serde::Deserialize;
 
 use crate::error::{Error, Result};
 use crate::model::Unit;
-use crate::question::{By, Intervals, Measure, Probe, Question, Records, Sum, OWN};
+use crate::question::{
+    any_of, By, Intervals, Measure, Only, Owner, Probe, Question, Records, Sum, CURRENT, OWN,
+};
 use crate::tracefs::{disks, Format, Tracefs};
 
 /// Where an administrator adds recipes.
@@ -61,12 +64,25 @@ pub struct Recipe {
     /// Options that narrow the records down.
     #[serde(default, rename = "option")]
     pub options: Vec<Narrowing>,
+    /// Command lines that ask it.
+    #[serde(default, rename = "example")]
+    pub examples: Vec<Example>,
     /// The ways of asking. The first one without a flag that the kernel can do is the default.
     #[serde(rename = "variant")]
     pub variants: Vec<Variant>,
     /// What is wrong with its file.
     #[serde(skip)]
     pub broken: Option<String>,
+}
+
+/// A command line, and what it is for.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Example {
+    /// What is typed behind `rhist`.
+    pub ask: String,
+    /// What it shows.
+    pub says: String,
 }
 
 /// An option with values that make a filter.
@@ -226,14 +242,14 @@ impl Side {
             event: event.into(),
             filter: None,
             on: Vec::new(),
-            pid: Some("common_pid".into()),
+            pid: Some(CURRENT.into()),
             comm: Some("COMM".into()),
         }
     }
 
     /// Whether the task that runs is the one that is measured.
     fn is_of_current(&self) -> bool {
-        self.pid.as_deref() == Some("common_pid")
+        self.pid.as_deref() == Some(CURRENT)
     }
 
     fn unnarrowed(&self) -> Records {
@@ -250,7 +266,7 @@ impl Side {
         if !wishes.threads.is_empty() {
             let field = self.pid.as_ref().ok_or_else(|| {
                 Error::new(format!(
-                    "{} does not say for which task it is, so there is no -p here",
+                    "{} does not say for which task it is, so there is no -t here",
                     self.event
                 ))
             })?;
@@ -265,7 +281,8 @@ impl Side {
             })?;
             records.only(&format!("{field} == \"{comm}\""));
         }
-        let all = wishes.threads.is_empty() && wishes.comm.is_none();
+        let processes = matches!(wishes.only, Some(Only::Processes(_)));
+        let all = wishes.threads.is_empty() && wishes.comm.is_none() && !processes;
         records.of_current = all && self.is_of_current();
         Ok(records)
     }
@@ -288,6 +305,10 @@ pub struct RawProbe {
 pub struct Wishes {
     /// Only these threads.
     pub threads: Vec<u64>,
+    /// Only tasks of these owners.
+    pub only: Option<Only>,
+    /// The threads that wanted processes have at the start.
+    pub of_processes: Vec<u64>,
     /// Only tasks of this name.
     pub comm: Option<String>,
     /// By these names or fields.
@@ -296,8 +317,8 @@ pub struct Wishes {
     pub filter: Option<String>,
     /// Only records with one of these values in the field of an option.
     pub values: Vec<(Narrowing, Vec<u64>)>,
-    /// Only times of at least and at most so many microseconds.
-    pub times: (Option<u64>, Option<u64>),
+    /// Only times of at least and at most so long.
+    pub times: (Option<Duration>, Option<Duration>),
     /// Rows of the table.
     pub size: Option<u32>,
     /// How fine intervals are.
@@ -309,9 +330,9 @@ impl Wishes {
     fn only_times(&self, field: &Sum) -> Result<Option<String>> {
         let (min, max) = self.times;
         let name = &field.field;
-        let per_us = match field.unit {
-            Some(Unit::Ns) => 1000,
-            Some(Unit::Us) => 1,
+        let per = match field.unit {
+            Some(Unit::Ns) => 1,
+            Some(Unit::Us) => 1000,
             _ if min.or(max).is_none() => return Ok(None),
             _ => {
                 return Err(Error::new(format!(
@@ -319,8 +340,10 @@ impl Wishes {
                 )))
             }
         };
-        let than = |sign: &str, us: u64| format!("{name} {sign} {}", us.saturating_mul(per_us));
-        let both = [min.map(|us| than(">=", us)), max.map(|us| than("<=", us))];
+        let both = [
+            min.map(|min| format!("{name} >= {}", min.as_nanos().div_ceil(per))),
+            max.map(|max| format!("{name} <= {}", max.as_nanos() / per)),
+        ];
         let both: Vec<String> = both.into_iter().flatten().collect();
         Ok((!both.is_empty()).then(|| both.join(" && ")))
     }
@@ -332,14 +355,6 @@ pub fn has_probes(tracefs: &Tracefs, kind: &str) -> bool {
     // As many of "r" can be hit at once as it says.
     let most = if kind == "r" { "[maxactive]" } else { "" };
     readme.contains(&format!("{kind}{most}[:"))
-}
-
-/// A filter for one of several values.
-fn any_of(field: &str, values: impl Iterator<Item = String>) -> String {
-    values
-        .map(|value| format!("{field} == {value}"))
-        .collect::<Vec<_>>()
-        .join(" || ")
 }
 
 impl Variant {
@@ -474,11 +489,18 @@ impl Variant {
                 kept.chain(by).collect()
             }
         };
-        let by = by
+        let by: Vec<By> = by
             .into_iter()
             .map(|label| self.by(label, tracefs))
             .collect::<Result<_>>()?;
-        Ok(Question {
+        // A row for each task, whoever has them.
+        let tasks = wishes.only.is_some() || by.iter().any(|by| by.owner.is_some());
+        let rows = self
+            .size
+            .unwrap_or(SIZE)
+            .max(if tasks { WAITING } else { 0 });
+        let task = |side: &Option<Side>| side.as_ref().and_then(|side| side.pid.clone());
+        let mut question = Question {
             name: name.into(),
             probes: self
                 .probes
@@ -491,14 +513,31 @@ impl Variant {
                 .collect(),
             measure,
             by,
-            size: wishes.size.or(self.size).unwrap_or(SIZE),
+            size: wishes.size.unwrap_or(rows),
             size_asked: wishes.size.is_some(),
             most: 0,
             intervals: wishes.intervals,
             costs: false,
+            smallest: false,
             schedstats: self.schedstats,
             lacks_comm: false,
-        })
+            task: counted.pid.clone(),
+            start_task: task(&self.start),
+            only: wishes.only.clone(),
+            threads: wishes.of_processes.clone(),
+        };
+        if let Intervals::Time(ns) = question.intervals {
+            question.intervals = Intervals::Width(match question.unit() {
+                Some(Unit::Ns) => ns,
+                Some(Unit::Us) => ns.div_ceil(1000),
+                _ => {
+                    return Err(Error::new(format!(
+                        "{name} has no intervals of time here; write --buckets with a number alone"
+                    )))
+                }
+            });
+        }
+        Ok(question)
     }
 
     /// A key by the name that the user has for it.
@@ -506,6 +545,7 @@ impl Variant {
         let make = |key: &str| By {
             label: label.split('.').next().unwrap_or(label).into(),
             key: key.into(),
+            owner: None,
         };
         if let Some(key) = self.by.get(label) {
             return Ok(make(key));
@@ -517,6 +557,20 @@ impl Variant {
             true => Format::default(),
             false => Format::of(tracefs, event)?,
         };
+        if let Some(owner) = Owner::named(label).filter(|_| format.field(label).is_none()) {
+            let task = self
+                .counted()
+                .and_then(|side| side.pid.as_ref())
+                .ok_or_else(|| {
+                    Error::new(format!(
+                    "{event} does not say for which task it is, so there is no --by {label} here"
+                ))
+                })?;
+            return Ok(By {
+                owner: Some(owner),
+                ..make(task)
+            });
+        }
         let field = label.split('.').next().unwrap_or_default();
         let side = self
             .counted()
@@ -546,7 +600,7 @@ impl Variant {
                 let own = own.filter(|name| !name.starts_with("common_"));
                 let known: Vec<&str> = self.by.keys().map(String::as_str).chain(own).collect();
                 Err(Error::new(format!(
-                    "there is no '{label}' to divide {event} by; there are: {}, cpu, comm, pid, stack",
+                    "there is no '{label}' to divide {event} by; there are: {}, cpu, comm, pid, stack, tgid, uid, cgroup, pod",
                     known.join(", ")
                 )))
             }
@@ -590,6 +644,7 @@ impl Recipe {
             question: format!("The recipe of {} is wrong", path.display()),
             prose: String::new(),
             options: Vec::new(),
+            examples: Vec::new(),
             variants: Vec::new(),
             broken: Some(format!("{}: {error}", path.display())),
         }

@@ -6,7 +6,7 @@
 //! was saved from `hist_pipe` or `hist_json` by hand is a recording, of an unknown question.
 
 use std::cell::Cell;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Cursor, Read, Write};
 use std::path::Path;
@@ -15,8 +15,8 @@ use std::rc::Rc;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
-use crate::grid::{self, Slot};
-use crate::model::{self, Account, Key, Kind, Number, Row, Span, Table, Unit};
+use crate::grid::{slots, Epoch, Slot};
+use crate::model::{Account, Key, Kind, Number, Row, Sum, Table, Unit};
 use crate::output::Progress;
 use crate::parse::json;
 use crate::units;
@@ -310,72 +310,6 @@ impl Iterator for Recording {
     }
 }
 
-/// Adds up tables of one trigger.
-pub struct Sum {
-    /// All that was added.
-    pub table: Table,
-    places: HashMap<Vec<Key>, usize>,
-}
-
-impl Sum {
-    /// Begins with this table.
-    pub fn of(table: &Table) -> Self {
-        let mut sum = Self {
-            table: table.without_rows(),
-            places: HashMap::new(),
-        };
-        sum.add_rows(&table.rows);
-        sum
-    }
-
-    /// Adds a later epoch, or the table of another machine.
-    pub fn add(&mut self, table: &Table) -> Result<()> {
-        let rows = std::mem::take(&mut self.table.rows);
-        let merged = self.table.merge(&table.without_rows());
-        self.table.rows = rows;
-        merged?;
-        self.add_rows(&table.rows);
-        Ok(())
-    }
-
-    fn add_rows(&mut self, rows: &[Row]) {
-        for row in rows {
-            match self.places.get(&row.keys) {
-                Some(&place) => {
-                    let values = &mut self.table.rows[place].values;
-                    model::join(&self.table.values, values, &row.values);
-                }
-                None => {
-                    self.places.insert(row.keys.clone(), self.table.rows.len());
-                    self.table.rows.push(row.clone());
-                }
-            }
-        }
-    }
-}
-
-/// What one trigger counted in one epoch, all groups together.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Epoch {
-    /// When it was.
-    pub span: Option<Span>,
-    /// How many hits there were.
-    pub hits: u64,
-    /// The hits by interval, in ascending order; none if the table has no column of intervals.
-    pub slots: Vec<(Slot, u64)>,
-}
-
-impl Epoch {
-    /// That of a table.
-    pub fn of(table: &Table) -> Self {
-        Self {
-            span: table.span,
-            hits: table.account.hits,
-            slots: grid::slots(table),
-        }
-    }
-}
-
 /// All epochs of one trigger.
 pub struct Series {
     /// Their sum.
@@ -397,7 +331,7 @@ impl Series {
 
     /// All its hits by interval.
     pub fn slots(&self) -> Vec<(Slot, u64)> {
-        grid::slots(&self.sum.table)
+        slots(&self.sum.table)
     }
 
     /// How long it took, in seconds, if that is known.
@@ -527,7 +461,8 @@ pub fn incomplete(account: &Account) -> Option<String> {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use crate::model::tests::table;
+    use crate::model::Span;
+    use crate::testing::table;
     use proptest::prelude::*;
 
     /// A recording of three epochs of a trigger.

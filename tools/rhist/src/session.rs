@@ -18,9 +18,10 @@ use rustix::fs::{flock, FlockOperation};
 use crate::backend::{Plan, Step};
 use crate::error::{Error, Result};
 use crate::output;
-use crate::parse::text;
 use crate::question::condition;
+use crate::reading;
 use crate::tracefs::{read, Tracefs};
+use crate::whose::threads;
 
 /// How long events are counted to know how often they happen.
 const SAMPLE: Duration = Duration::from_millis(200);
@@ -136,6 +137,7 @@ impl Session {
                     false => Ok(()),
                 };
             }
+            Step::Processes { pids } => return follow(&self.instance, pids),
             Step::Dynamic { line, name } => {
                 self.refuse_existing(&name.replace('/', ":"))?;
                 self.undo.push(Undo::Shared {
@@ -170,7 +172,7 @@ impl Session {
         if result.is_err() {
             self.undo.pop();
         }
-        result
+        Ok(result?)
     }
 
     /// Carries steps out for as long as it takes to look at the instance.
@@ -211,7 +213,8 @@ impl Session {
             thread::sleep(SAMPLE);
             let mut rates = Vec::new();
             for event in events {
-                let tables = text::tables(&event, &read(&instance.event_file(&event, command))?)?;
+                let tables =
+                    reading::tables(&event, &read(&instance.event_file(&event, command))?)?;
                 let rows = tables.iter().flat_map(|table| &table.rows);
                 let most = rows
                     .filter_map(|row| row.values.first())
@@ -260,8 +263,12 @@ impl Session {
             let done = match undo {
                 Undo::Trigger { event, line } => self
                     .instance
-                    .append(&self.instance.event_file(&event, "trigger"), &line),
-                Undo::Shared { file, line } => self.top.append(&self.top.path(&file), &line),
+                    .append(&self.instance.event_file(&event, "trigger"), &line)
+                    .map_err(Error::from),
+                Undo::Shared { file, line } => {
+                    let file = self.top.path(&file);
+                    self.top.append(&file, &line).map_err(Error::from)
+                }
                 Undo::Instance => remove_instance(&self.top, &self.name),
             };
             first = first.and(done);
@@ -279,6 +286,32 @@ impl Drop for Session {
                 ));
             }
         }
+    }
+}
+
+/// Has an instance see only records of these processes and of what they start. Threads that come while they are named
+/// are named, too.
+fn follow(instance: &Tracefs, pids: &[u64]) -> Result<()> {
+    let fork = instance.path("options/event-fork");
+    instance.say(&format!("echo 1 > {}", fork.display()));
+    fs::write(&fork, "1").map_err(|error| Error::file("write", &fork, &error))?;
+    let mut named: Vec<u64> = Vec::new();
+    loop {
+        let threads = pids.iter().flat_map(|&pid| threads(Path::new("/"), pid));
+        let more: Vec<u64> = threads.filter(|tid| !named.contains(tid)).collect();
+        if more.is_empty() {
+            break;
+        }
+        let line: Vec<String> = more.iter().map(u64::to_string).collect();
+        instance.append(&instance.path("set_event_pid"), &line.join(" "))?;
+        named.extend(more);
+    }
+    match named.is_empty() {
+        true => Err(Error::new(format!(
+            "there is no process {} any more",
+            pids[0]
+        ))),
+        false => Ok(()),
     }
 }
 
@@ -459,7 +492,7 @@ impl Leftovers {
             let name = line.trim_start_matches(['!', '-', ':']);
             let stays = |text: String| text.contains(name);
             if tracefs.read_text(file).is_ok_and(stays) {
-                first = first.and(removed);
+                first = first.and(removed.map_err(Error::from));
             }
         }
         first
@@ -500,7 +533,7 @@ fn remove_triggers(instance: &Tracefs) -> Result<()> {
                     .trim_end_matches(" [active]")
                     .trim_end_matches(" [paused]");
                 if let Err(error) = instance.append(path, &format!("!{line}")) {
-                    refused = Err(error);
+                    refused = Err(error.into());
                 }
             }
             let emptied = OpenOptions::new().write(true).truncate(true).open(path);

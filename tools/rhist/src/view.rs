@@ -2,7 +2,9 @@
 
 //! How tables are shown: as text, and live on a screen.
 
+pub mod form;
 pub mod heat;
 pub mod map;
+pub mod page;
 pub mod table;
 pub mod top;

@@ -9,8 +9,8 @@ use rustix::time::{clock_gettime, ClockId};
 use super::{finish, Lost, Maker, Plan, Source};
 use crate::error::{Error, Result};
 use crate::model::{Account, Span, Table, Unit};
-use crate::parse::text;
 use crate::question::{condition, Measure, Records, Sum};
+use crate::reading;
 use crate::recipe::SIZE;
 use crate::tracefs::{read, Tracefs};
 
@@ -183,7 +183,7 @@ impl Source for Readings {
             to: now(ClockId::Monotonic),
             real: now(ClockId::Realtime),
         };
-        let mut table = text::tables(&self.plan.event, &read(&self.path)?)?
+        let mut table = reading::tables(&self.plan.event, &read(&self.path)?)?
             .pop()
             .ok_or_else(|| {
                 Error::new(format!(
@@ -222,7 +222,7 @@ impl Source for Readings {
     fn lost(&mut self) -> Result<Lost> {
         let mut lost = Lost::default();
         for (event, path) in &self.all {
-            for table in text::tables(event, &read(path)?)? {
+            for table in reading::tables(event, &read(path)?)? {
                 lost.full += table.account.full;
             }
         }

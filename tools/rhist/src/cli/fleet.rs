@@ -9,19 +9,20 @@ use std::time::Duration;
 use clap::{ArgMatches, Args, Command};
 
 use super::keep::{outcome, sum_of};
-use super::question::Asked;
 use super::record::release;
 use super::replay::{speed, Pace};
-use super::{arguments, with, Global, Outcome};
-use crate::ask::{self, Stop, SECOND};
+use crate::ask::count;
 use crate::error::{Error, Result};
 use crate::export::otlp::{self, Origin, Sender};
 use crate::export::prometheus::{self, Le, Shared};
 use crate::export::{event_name, Questions, MOST_SERIES};
 use crate::model::{Account, Table};
+use crate::options::{arguments, with, Global, Outcome};
 use crate::output;
+use crate::questions::Asked;
 use crate::recipe::Recipe;
 use crate::record::{Header, Recording};
+use crate::stop::{Stop, SECOND};
 
 /// How often something is sent if nobody says it.
 const INTERVAL: Duration = Duration::from_secs(10);
@@ -148,8 +149,8 @@ impl Common {
             .collect::<Result<_>>()?;
         let names = self.names(&asked);
         let kernel = release();
-        ask::count(&asked, &tracefs, global, &mut |all| {
-            ask::every(all, Some(interval), stop, &mut |counting| {
+        count::count(&asked, &tracefs, global, &mut |all| {
+            count::every(all, Some(interval), stop, &mut |counting| {
                 let mut table = counting.table()?;
                 let mut header =
                     Header::new(Vec::new(), String::new(), String::new(), String::new());

@@ -7,16 +7,17 @@ use std::path::{Path, PathBuf};
 
 use clap::{ArgMatches, Args, Command};
 
-use super::{arguments, with, Global, Outcome};
 use crate::diff;
 use crate::error::{Error, Result};
 use crate::model::{Account, Key, Row, Table};
+use crate::options::{arguments, with, Global, Outcome};
 use crate::output::{self, Sink};
 use crate::plot::svg::Picture;
 use crate::plot::{flame, html, svg};
 use crate::quantile::Percent;
 use crate::record::{incomplete, Loaded, Recording};
 use crate::units;
+use crate::view::table::shortened;
 
 /// Which part of a recording is meant.
 #[derive(Debug, Clone, Args)]
@@ -175,11 +176,19 @@ impl Diff {
         let wanted = diff::Wanted {
             percents: self.pct.clone(),
             top: self.top,
-            blocks: crate::ask::blocks(),
+            blocks: output::blocks(),
         };
         let series = [a.series(self.chosen.table)?, b.series(self.chosen.table)?];
         let text = diff::compare((&a, series[0]), (&b, series[1]), &wanted)?;
-        output::print(text.as_bytes())?;
+        let mut sink = Sink::open(None)?;
+        let text = match sink.terminal {
+            true => text
+                .lines()
+                .map(|line| shortened(line, sink.width) + "\n")
+                .collect(),
+            false => text,
+        };
+        sink.write(text.as_bytes())?;
         let whole = |loaded: &Loaded| outcome_of(loaded) == Outcome::Done;
         // Both say what they lack.
         Ok(match [whole(&a), whole(&b)] {

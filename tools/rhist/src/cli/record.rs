@@ -8,13 +8,14 @@ use std::path::PathBuf;
 
 use clap::{Args, Command};
 
-use super::question::{self, Asked};
-use super::{with, Global, Outcome};
-use crate::ask::{self, Stop, SECOND};
+use crate::ask::count;
 use crate::error::{Error, Result};
+use crate::options::{with, Global, Outcome};
 use crate::output;
+use crate::questions::{self, Asked};
 use crate::recipe::Recipe;
 use crate::record::{Header, Recorder};
+use crate::stop::{Stop, SECOND};
 use crate::tracefs::Tracefs;
 
 /// What `record` takes besides a question.
@@ -39,7 +40,7 @@ pub fn command(recipes: &[Recipe]) -> Command {
     .disable_help_subcommand(true)
     .subcommand_value_name("QUESTION")
     .subcommand_help_heading("Questions")
-    .subcommands(question::commands(recipes))
+    .subcommands(questions::commands(recipes))
 }
 
 /// The release of the kernel.
@@ -57,7 +58,7 @@ impl Record {
         let path = self.output.as_ref().unwrap_or(&name);
         let written = |e: io::Error| Error::file("write", path, &e);
         let stop = Stop::on_signals()?;
-        ask::count(std::slice::from_ref(asked), tracefs, global, &mut |all| {
+        count::count(std::slice::from_ref(asked), tracefs, global, &mut |all| {
             let opened = match self.output {
                 Some(_) => File::create(path),
                 None => File::create_new(path),
@@ -74,7 +75,7 @@ impl Record {
                 output::say(&format!("recording to {}; ^C ends it", path.display()));
             }
             let mut recorder: Option<Recorder<BufWriter<File>>> = None;
-            ask::every(all, Some(SECOND), &stop, &mut |counting| {
+            count::every(all, Some(SECOND), &stop, &mut |counting| {
                 let table = counting.table()?;
                 if let Some(file) = file.take() {
                     let mut header = Header::new(

@@ -9,13 +9,14 @@ use std::time::{Duration, Instant};
 use clap::{Args, Command};
 
 use super::keep::{outcome, outcome_of, sum_of, Chosen};
-use super::{with, Global, Outcome, Rows};
-use crate::ask::{self, Stop, NEVER};
 use crate::error::{Error, Result};
 use crate::model::{Account, Span, Table};
-use crate::output::{self, Form, Sink};
+use crate::options::{with, Global, Outcome, Rows};
+use crate::output::{self, Sink};
 use crate::record::Recording;
+use crate::stop::{Stop, NEVER};
 use crate::units;
+use crate::view::form::{self, Form};
 use crate::view::heat::{self, Paper};
 use crate::view::table::Look;
 use crate::view::top::{self, Feed};
@@ -127,6 +128,7 @@ impl Replay {
             let look = Look {
                 colour: global.color.wanted(sink.terminal),
                 width: sink.width,
+                cut: sink.terminal,
                 ..self.look(&table)
             };
             let mut bytes = Vec::new();
@@ -134,9 +136,9 @@ impl Replay {
                 let span = table.span.map_or((0, 0), |span| (span.from, span.to));
                 let begin = *begin.get_or_insert(span.0);
                 let elapsed = Duration::from_nanos(span.1.saturating_sub(begin));
-                bytes = ask::heading(&table, elapsed, first).into_bytes();
+                bytes = form::heading(&table, elapsed, first).into_bytes();
             }
-            bytes.extend(output::table(&table, self.format, &look, first)?);
+            bytes.extend(form::table(&table, self.format, &look, first)?);
             lost.push(table.account);
             first = false;
             sink.write(&bytes)?;
@@ -187,8 +189,9 @@ impl Replay {
             labels: others.map(|column| units::text(&column.name)).collect(),
             heading: heading.unwrap_or_default(),
             percents: self.rows.pct.clone(),
+            avg: self.rows.avg,
             top: self.rows.top,
-            blocks: ask::blocks(),
+            blocks: output::blocks(),
             ..Look::default()
         }
     }

@@ -106,8 +106,8 @@ pub fn draw(title: &str, table: &Table, column: usize) -> Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::tests::table as some_table;
     use crate::model::{KeyColumn, Kind, Row};
+    use crate::testing::table as some_table;
 
     pub(crate) fn stacks() -> Table {
         let mut table = some_table(&[]);

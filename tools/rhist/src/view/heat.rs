@@ -5,9 +5,8 @@
 use std::fmt::Write as _;
 use std::io::stdout;
 
-use crate::grid::{level, HeatMap};
+use crate::grid::{level, Epoch, HeatMap};
 use crate::model::{KeyColumn, Span, Table, Unit};
-use crate::record::Epoch;
 use crate::units::{self, Round};
 
 /// Shades without colours, from no hits to most.

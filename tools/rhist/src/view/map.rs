@@ -2,17 +2,13 @@
 
 //! The heat map on the whole screen: a cursor reads out a cell, and lists the rows that are in it.
 
-use ratatui::crossterm::event::KeyCode;
-use ratatui::layout::{Constraint, Layout, Rect};
-use ratatui::style::{Color, Modifier, Style};
-use ratatui::text::{Line, Span};
-use ratatui::widgets::Paragraph;
-use ratatui::Frame;
+use crossterm::event::KeyCode;
+use crossterm::style::{Color, Stylize};
 
 use super::heat::{colour, Picture};
-use crate::grid;
-use crate::model::{KeyColumn, Number, Table};
-use crate::record::{Epoch, Sum};
+use super::page::{bold, plain, Area, Page};
+use crate::grid::{self, Epoch};
+use crate::model::{KeyColumn, Number, Sum, Table};
 
 /// How many epochs are drawn at most: of an hour, if each is of a second.
 pub const MOST_EPOCHS: usize = 3600;
@@ -29,7 +25,7 @@ pub struct Map {
     tables: Vec<Table>,
     /// What was drawn last, and where.
     picture: Option<Picture>,
-    drawn: Option<Rect>,
+    drawn: Option<(usize, Area)>,
     /// An epoch, and the place of an interval.
     cursor: Option<(usize, Number)>,
     /// Whether the rows of the cell are to be seen in place of the map.
@@ -135,58 +131,53 @@ impl Map {
     }
 
     /// Draws the map, which a pause leaves as it is, and what the cursor reads out.
-    pub fn draw(&mut self, frame: &mut Frame<'_>, area: Rect, colours: bool, paused: bool) {
-        let [body, axis, read_out] = Layout::vertical([
-            Constraint::Min(0),
-            Constraint::Length(1),
-            Constraint::Length(1),
-        ])
-        .areas(area);
-        if !paused || self.drawn != Some(body) {
+    pub fn draw(&mut self, page: &mut Page, area: Area, colours: bool, paused: bool) {
+        let (rest, read_out) = area.above_last();
+        let (body, axis) = rest.above_last();
+        let size = (page.width, body);
+        if !paused || self.drawn != Some(size) {
             self.picture = self.column.as_ref().and_then(|column| {
-                let (width, lines) = (body.width.into(), body.height.into());
-                Picture::new(column, &self.epochs, width, lines, colours)
+                Picture::new(column, &self.epochs, page.width, body.height, colours)
             });
-            self.drawn = Some(body);
+            self.drawn = Some(size);
         }
         let Some(picture) = &self.picture else {
             let text = match self.column {
                 None => " no numbers in intervals until now, which a map is of",
                 Some(_) => " no hits yet",
             };
-            frame.render_widget(Paragraph::new(text), body);
+            page.put(body, [vec![plain(text)]]);
             return;
         };
         let cursor = self.cell().map(|(_, column, row)| (column, row));
         let lines = picture.lines().map(|line| {
-            let mut spans = vec![Span::raw(picture.label(line))];
+            let mut parts = vec![plain(picture.label(line))];
             for column in 0..picture.map.columns.len() {
                 let (character, front, back) = picture.cell(column, line);
-                let mut style = Style::new();
-                if front > 0 {
-                    style = style.fg(Color::Indexed(colour(front)));
-                }
-                if back > 0 {
-                    style = style.bg(Color::Indexed(colour(back)));
-                }
+                let mut part = plain(character.to_string().repeat(picture.wide));
                 let is_cursor =
                     cursor.is_some_and(|(at, row)| at == column && picture.has(line, row));
                 if is_cursor {
-                    style = Style::new().add_modifier(Modifier::REVERSED);
+                    part = part.reverse();
+                } else {
+                    if front > 0 {
+                        part = part.with(Color::AnsiValue(colour(front)));
+                    }
+                    if back > 0 {
+                        part = part.on(Color::AnsiValue(colour(back)));
+                    }
                 }
-                spans.push(Span::styled(
-                    character.to_string().repeat(picture.wide),
-                    style,
-                ));
+                parts.push(part);
             }
-            Line::from(spans)
+            parts
         });
-        frame.render_widget(Paragraph::new(lines.collect::<Vec<_>>()), body);
-        frame.render_widget(Paragraph::new(picture.axis()), axis);
+        page.put(body, lines);
+        page.put(axis, [vec![plain(picture.axis())]]);
         if let Some((column, row)) = cursor {
-            let text = format!(" {}", picture.read_out(column, row));
-            let bold = Style::new().add_modifier(Modifier::BOLD);
-            frame.render_widget(Paragraph::new(Line::styled(text, bold)), read_out);
+            page.put(
+                read_out,
+                [vec![bold(format!(" {}", picture.read_out(column, row)))]],
+            );
         }
     }
 }

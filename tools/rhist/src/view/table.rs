@@ -6,7 +6,9 @@ use std::io::{self, Write};
 
 use anstyle::Style;
 
-use crate::model::{Agg, Bucket, Distribution, Group, Key, KeyColumn, Kind, Number, Table, Unit};
+use crate::model::{
+    Agg, Bucket, Distribution, Group, Key, KeyColumn, Kind, Number, Table, Unit, UNKNOWN,
+};
 use crate::quantile::{error_of, power_of_two, quantile, Percent};
 use crate::units::{self, amount, Round, Scale};
 
@@ -40,6 +42,8 @@ pub struct Look {
     pub heading: String,
     /// Which percentiles to show.
     pub percents: Vec<Percent>,
+    /// Whether the average, the total and the extremes are beside them.
+    pub avg: bool,
     /// How many rows, 0 for all.
     pub top: usize,
     /// In which order.
@@ -52,6 +56,8 @@ pub struct Look {
     pub blocks: bool,
     /// How many columns the terminal has.
     pub width: usize,
+    /// Whether lines that are wider than that are cut.
+    pub cut: bool,
 }
 
 /// A key as it is shown.
@@ -157,7 +163,7 @@ impl Look {
                 "  {lo:>low$} .. {hi:>high$} {count:>12}  {}",
                 self.bar(*n, most, width)
             );
-            writeln!(out, "{}", line.trim_end())?;
+            writeln!(out, "{}", self.line(line.trim_end()))?;
         }
         Ok(())
     }
@@ -180,14 +186,51 @@ impl Look {
             .collect();
         let bound = error_of(column).unwrap_or_default();
         let hits = units::count(all.hits().into());
-        if let Some(max) = self.largest(table) {
+        if self.avg {
+            let [avg, total, min, max] = self.aggregates(table, group);
+            said.splice(0..0, [format!("avg {avg}"), format!("total {total}")]);
+            said.extend([format!("min {min}"), format!("max {max}")]);
+        } else if let Some(max) = self.largest(table) {
             let number = units::shown(group.values[max], &table.values[max], self.scale);
             said.push(format!("max {number}"));
         }
         match said.is_empty() {
             true => writeln!(out, "  {hits} hits"),
-            false => writeln!(out, "  {hits} hits  {}  ({bound})", said.join("  ")),
+            false => {
+                let line = format!("  {hits} hits  {}  ({bound})", said.join("  "));
+                writeln!(out, "{}", self.line(&line))
+            }
         }
+    }
+
+    /// The average, the total, the smallest and the largest number of a group; bounds where a table has no such column.
+    fn aggregates(&self, table: &Table, group: &Group) -> [String; 4] {
+        let unit = table
+            .interval_column()
+            .and_then(|column| table.keys[column].unit);
+        let of = |agg| {
+            let column = table.of_measure(agg)?;
+            Some(group.values[column]).filter(|&number| number != UNKNOWN)
+        };
+        let number = |number, round| amount(number, unit, round, self.scale);
+        let or_none = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
+        let all = &group.distribution;
+        let hits = Number::from(all.hits());
+        let (sum, min, max) = (of(Agg::Sum), of(Agg::Min), of(Agg::Max));
+        let avg = sum
+            .filter(|_| hits > 0)
+            .map(|sum| number(sum / hits, Round::Down));
+        let first = all.buckets.first();
+        let last = all.buckets.last();
+        let least = || first.map(|(bucket, _)| format!(">={}", number(bucket.lo, Round::Down)));
+        let most = || last.map(|(bucket, _)| format!("<={}", number(bucket.hi, Round::Up)));
+        [
+            avg,
+            sum.map(|sum| number(sum, Round::Down)),
+            min.map(|min| number(min, Round::Down)).or_else(least),
+            max.map(|max| number(max, Round::Up)).or_else(most),
+        ]
+        .map(or_none)
     }
 
     /// The column of the largest numbers, if they are shown: beside percentiles.
@@ -232,11 +275,18 @@ impl Look {
                 .map(|&sum| units::text(&table.values[sum].title()).to_uppercase()),
         );
         let unit = interval.and_then(|column| table.keys[column].unit);
+        let avg = self.avg && interval.is_some();
+        if avg {
+            titles.extend(["avg", "total"].map(str::to_owned));
+        }
         if interval.is_some() {
             titles.extend(self.percents.iter().map(|percent| format!("p{percent}")));
         }
-        let largest = self.largest(table);
+        let largest = self.largest(table).filter(|_| !avg);
         titles.extend(largest.map(|_| "max".to_owned()));
+        if avg {
+            titles.extend(["min", "max"].map(str::to_owned));
+        }
         let shown = if self.top == 0 {
             groups
         } else {
@@ -258,6 +308,8 @@ impl Look {
                         self.scale,
                     ));
                 }
+                let aggregates = avg.then(|| self.aggregates(table, group));
+                cells.extend(aggregates.iter().flat_map(|all| all[..2].to_vec()));
                 if interval.is_some() {
                     for &percent in &self.percents {
                         let found = quantile(&group.distribution, percent);
@@ -270,6 +322,7 @@ impl Look {
                     .extend(largest.map(|max| {
                         units::shown(group.values[max], &table.values[max], self.scale)
                     }));
+                cells.extend(aggregates.iter().flat_map(|all| all[2..].to_vec()));
                 cells
             })
             .collect();
@@ -305,12 +358,12 @@ impl Look {
                 spark.draw(&group.distribution, self.blocks)
             });
             let text = format!("  {}  {bars}", line(row));
-            writeln!(out, "{}", text.trim_end())?;
+            writeln!(out, "{}", self.line(text.trim_end()))?;
         }
         self.more(groups.len() - shown.len(), out)?;
         if let (Some(column), false) = (interval, self.percents.is_empty()) {
             let bound = error_of(&table.keys[column]).unwrap_or_default();
-            writeln!(out, "  ({bound})")?;
+            writeln!(out, "{}", self.line(&format!("  ({bound})")))?;
         }
         Ok(())
     }
@@ -351,7 +404,8 @@ impl Look {
             for key in &group.keys {
                 let Key::Stack(frames) = key else { continue };
                 for frame in frames {
-                    writeln!(out, "      {}", units::text(units::function(frame)))?;
+                    let line = format!("      {}", units::text(units::function(frame)));
+                    writeln!(out, "{}", self.line(&line))?;
                 }
             }
         }
@@ -361,8 +415,16 @@ impl Look {
     fn more(&self, rows: usize, out: &mut impl Write) -> io::Result<()> {
         match rows {
             0 => Ok(()),
-            _ => writeln!(out, "  ... and {rows} more; --top 0 shows all"),
+            _ => {
+                let line = format!("  ... and {rows} more; --top 0 shows all");
+                writeln!(out, "{}", self.line(&line))
+            }
         }
+    }
+
+    /// A line, cut to the terminal if it is shown on one.
+    fn line(&self, text: &str) -> String {
+        shortened(text, if self.cut { self.width } else { usize::MAX })
     }
 
     fn heading(&self, text: &str, out: &mut impl Write) -> io::Result<()> {
@@ -371,7 +433,7 @@ impl Look {
         } else {
             Style::new()
         };
-        writeln!(out, "{style}{text}{style:#}")
+        writeln!(out, "{style}{}{style:#}", self.line(text))
     }
 
     fn bar(&self, n: u64, most: u64, width: usize) -> String {
@@ -392,7 +454,7 @@ impl Look {
 }
 
 /// Text of at most so many characters.
-fn shortened(text: &str, width: usize) -> String {
+pub fn shortened(text: &str, width: usize) -> String {
     match text.char_indices().nth(width) {
         None => text.to_owned(),
         Some(_) => text.chars().take(width - 1).chain(['…']).collect(),
@@ -499,7 +561,7 @@ impl Spark {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::tests::table;
+    use crate::testing::table;
 
     fn look(labels: &[&str]) -> Look {
         Look {
@@ -584,6 +646,72 @@ mod tests {
             "{shown}"
         );
         assert!(lines[8].contains("100 hits  p50 20.0us"), "{shown}");
+    }
+
+    #[test]
+    fn averages_are_beside_percentiles() {
+        use crate::model::ValueColumn;
+        let look = Look {
+            avg: true,
+            ..look(&["pid"])
+        };
+        // Two hits of at most 1024 ns and one of at most 2048, as if each was as long.
+        let mut counted = table(&[(7, 10, 2), (7, 11, 1)]);
+        let row = |text: String| text.lines().nth(1).unwrap().to_owned();
+        let bounds = row(text(&look, &counted));
+        let shown = "  7       3  1.36us  4.09us  1.03us  2.05us  >=513ns  <=2.05us";
+        assert!(bounds.starts_with(shown), "{bounds}");
+        for (agg, numbers) in [(Agg::Min, [700, 1500]), (Agg::Max, [900, 1500])] {
+            counted.values.push(ValueColumn {
+                agg,
+                ..counted.values[1].clone()
+            });
+            for (row, number) in counted.rows.iter_mut().zip(numbers) {
+                row.values.push(number);
+            }
+        }
+        let exact = row(text(&look, &counted));
+        let shown = "  7       3  1.36us  4.09us  1.03us  1.50us  700ns  1.50us";
+        assert!(exact.starts_with(shown), "{exact}");
+        let whole = Look {
+            labels: Vec::new(),
+            ..look
+        };
+        counted.keys.remove(0);
+        counted
+            .rows
+            .iter_mut()
+            .for_each(|row| drop(row.keys.remove(0)));
+        let said = text(&whole, &counted);
+        let last =
+            "3 hits  avg 1.36us  total 4.09us  p50 1.03us  p99 1.50us  min 700ns  max 1.50us  (";
+        assert!(said.contains(last), "{said}");
+    }
+
+    #[test]
+    fn lines_are_cut_to_a_terminal() {
+        let wide = |cut| {
+            let look = Look {
+                width: 20,
+                cut,
+                colour: true,
+                ..look(&["pid"])
+            };
+            let text = text(&look, &table(&[(1, 10, 90), (22, 12, 7)]));
+            let plain = text.replace("\x1b[1m", "").replace("\x1b[0m", "");
+            // The style ends though the line is cut.
+            assert_eq!(
+                text.matches("\x1b[1m").count(),
+                text.matches("\x1b[0m").count()
+            );
+            plain
+                .lines()
+                .map(|line| line.chars().count())
+                .max()
+                .unwrap()
+        };
+        assert_eq!(wide(true), 20);
+        assert!(wide(false) > 40);
     }
 
     #[test]

@@ -5,20 +5,15 @@
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
-use ratatui::backend::Backend;
-use ratatui::crossterm::event::{self, Event, KeyCode, KeyEventKind, KeyModifiers};
-use ratatui::layout::{Constraint, Layout, Rect};
-use ratatui::style::{Modifier, Style};
-use ratatui::text::Line;
-use ratatui::widgets::Paragraph;
-use ratatui::{Frame, Terminal};
+use crossterm::event::{self, Event, KeyCode, KeyEventKind, KeyModifiers};
 
 use super::map::Map;
+use super::page::{bold, plain, Area, Page, Terminal};
 use super::table::{Look, Sort};
-use crate::ask::{Stop, NEVER};
 use crate::error::{Error, Result};
 use crate::model::Table;
 use crate::output::WholeScreen;
+use crate::stop::{Stop, NEVER};
 use crate::units;
 
 /// How long a key waits for its effect at most.
@@ -112,12 +107,10 @@ pub fn run(title: &str, look: &Look, heat: bool, stop: &Stop, feed: &mut dyn Fee
         ));
     }
     let _whole = WholeScreen::take();
-    let mut terminal = ratatui::try_init()
+    let mut terminal = Terminal::take()
         .map_err(|error| Error::new(format!("cannot use this terminal: {error}")))?;
     let mut screen = Screen::new(title, look, heat);
-    let result = screen.run(&mut terminal, stop, feed);
-    ratatui::restore();
-    result
+    screen.run(&mut terminal, stop, feed)
 }
 
 impl<'a> Screen<'a> {
@@ -140,14 +133,9 @@ impl<'a> Screen<'a> {
         }
     }
 
-    fn run<B: Backend>(
-        &mut self,
-        terminal: &mut Terminal<B>,
-        stop: &Stop,
-        feed: &mut dyn Feed,
-    ) -> Result<()> {
+    fn run(&mut self, terminal: &mut Terminal, stop: &Stop, feed: &mut dyn Feed) -> Result<()> {
         let broken = |error: std::io::Error| Error::new(format!("the terminal is gone: {error}"));
-        terminal.draw(|frame| self.draw(frame)).map_err(broken)?;
+        terminal.draw(|page| self.draw(page)).map_err(broken)?;
         loop {
             let now = Instant::now();
             let mut changed = false;
@@ -177,7 +165,7 @@ impl<'a> Screen<'a> {
                 }
             }
             if changed {
-                terminal.draw(|frame| self.draw(frame)).map_err(broken)?;
+                terminal.draw(|page| self.draw(page)).map_err(broken)?;
             }
         }
     }
@@ -233,14 +221,9 @@ impl<'a> Screen<'a> {
         Wish::GoOn
     }
 
-    fn draw(&mut self, frame: &mut Frame<'_>) {
-        let [head, body, foot] = Layout::vertical([
-            Constraint::Length(1),
-            Constraint::Min(0),
-            Constraint::Length(1),
-        ])
-        .areas(frame.area());
-        let bold = Style::new().add_modifier(Modifier::BOLD);
+    fn draw(&mut self, page: &mut Page) {
+        let (head, rest) = page.area().below_first();
+        let (body, foot) = rest.above_last();
         let head_text = match &self.table {
             None => format!(" {}  waiting for the first interval", self.title),
             Some(table) => {
@@ -262,7 +245,7 @@ impl<'a> Screen<'a> {
                 )
             }
         };
-        frame.render_widget(Paragraph::new(Line::styled(head_text, bold)), head);
+        page.put(head, [vec![bold(head_text)]]);
         let foot_text = match (self.typing, self.filter.is_empty()) {
             (true, _) => format!(" /{}", self.filter),
             _ if self.heat && self.map.listing => {
@@ -272,40 +255,38 @@ impl<'a> Screen<'a> {
             (false, true) => " q quit  p pause  h heat  s sort  / filter  up down".to_owned(),
             (false, false) => format!(" only rows with '{}'  / another  q quit", self.filter),
         };
-        frame.render_widget(Paragraph::new(foot_text), foot);
+        page.put(foot, [vec![plain(foot_text)]]);
         match (self.heat, self.map.listing) {
             (false, _) => {
                 if let Some(table) = self.table.take() {
-                    self.draw_table(frame, body, &table);
+                    self.draw_table(page, body, &table);
                     self.table = Some(table);
                 }
             }
-            (true, false) => self.map.draw(frame, body, self.colours, self.paused),
+            (true, false) => self.map.draw(page, body, self.colours, self.paused),
             (true, true) => {
-                let [cell, body] =
-                    Layout::vertical([Constraint::Length(1), Constraint::Min(0)]).areas(body);
+                let (cell, body) = body.below_first();
                 let Some((read_out, table)) = self.map.list() else {
                     return;
                 };
-                frame.render_widget(Paragraph::new(format!(" {read_out}")), cell);
+                page.put(cell, [vec![plain(format!(" {read_out}"))]]);
                 match table {
-                    Some(table) => self.draw_table(frame, body, &table),
-                    None => frame.render_widget(
-                        Paragraph::new(" the rows of then are no longer there"),
-                        body,
-                    ),
+                    Some(table) => self.draw_table(page, body, &table),
+                    None => {
+                        let gone = " the rows of then are no longer there";
+                        page.put(body, [vec![plain(gone)]]);
+                    }
                 }
             }
         }
     }
 
-    fn draw_table(&mut self, frame: &mut Frame<'_>, body: Rect, table: &Table) {
-        let bold = Style::new().add_modifier(Modifier::BOLD);
+    fn draw_table(&mut self, page: &mut Page, body: Area, table: &Table) {
         let look = Look {
-            width: usize::from(body.width),
+            width: page.width,
             // No more rows are made than are seen, unless they are searched.
             top: if self.filter.is_empty() {
-                usize::from(body.height) + self.scroll
+                body.height + self.scroll
             } else {
                 0
             },
@@ -322,23 +303,18 @@ impl<'a> Screen<'a> {
             .filter(|line| self.filter.is_empty() || line.contains(&self.filter))
             .collect();
         self.scroll = self.scroll.min(rows.len().saturating_sub(1));
-        let shown = std::iter::once(Line::styled(heading.to_owned(), bold)).chain(
-            rows[self.scroll..]
-                .iter()
-                .map(|row| Line::raw((*row).to_owned())),
-        );
-        frame.render_widget(Paragraph::new(shown.collect::<Vec<_>>()), body);
+        let rows = rows[self.scroll..].iter().map(|row| vec![plain(*row)]);
+        page.put(body, std::iter::once(vec![bold(heading)]).chain(rows));
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::tests::table;
     use crate::record;
-    use ratatui::backend::TestBackend;
+    use crate::testing::table;
 
-    fn screen(width: u16, keys: &[KeyCode]) -> String {
+    fn screen(width: usize, keys: &[KeyCode]) -> String {
         let look = Look {
             labels: vec!["pid".into()],
             heading: "wait".into(),
@@ -351,9 +327,9 @@ mod tests {
         for &key in keys {
             assert_eq!(screen.key(key, false), Wish::GoOn);
         }
-        let mut terminal = Terminal::new(TestBackend::new(width, 6)).unwrap();
-        terminal.draw(|frame| screen.draw(frame)).unwrap();
-        terminal.backend().to_string()
+        let mut page = Page::new(width, 6);
+        screen.draw(&mut page);
+        page.text()
     }
 
     #[test]
@@ -376,9 +352,9 @@ mod tests {
             cost: Some(612),
             ..table(&[(1, 10, 90)])
         });
-        let mut terminal = Terminal::new(TestBackend::new(50, 4)).unwrap();
-        terminal.draw(|frame| screen.draw(frame)).unwrap();
-        let shown = terminal.backend().to_string();
+        let mut page = Page::new(50, 4);
+        screen.draw(&mut page);
+        let shown = page.text();
         assert!(shown.contains("90 hits  own cost 0.06 %"), "{shown}");
     }
 
@@ -406,7 +382,7 @@ mod tests {
     }
 
     /// The screen after three epochs and these keys, and the place that is marked as the cursor.
-    fn heat(colours: bool, keys: &[KeyCode]) -> (String, Option<(u16, u16)>) {
+    fn heat(colours: bool, keys: &[KeyCode]) -> (String, Option<(usize, usize)>) {
         let look = Look {
             labels: vec!["pid".into()],
             heading: "wait".into(),
@@ -417,18 +393,14 @@ mod tests {
         for table in record::tests::open(&record::tests::three_epochs()).unwrap() {
             screen.take(table.unwrap());
         }
-        let mut terminal = Terminal::new(TestBackend::new(60, 24)).unwrap();
-        terminal.draw(|frame| screen.draw(frame)).unwrap();
+        let mut page = Page::new(60, 24);
+        screen.draw(&mut page);
         for &key in keys {
             assert_eq!(screen.key(key, false), Wish::GoOn);
-            terminal.draw(|frame| screen.draw(frame)).unwrap();
+            page = Page::new(60, 24);
+            screen.draw(&mut page);
         }
-        let buffer = terminal.backend().buffer();
-        let reversed = |&(x, y): &(u16, u16)| buffer[(x, y)].modifier.contains(Modifier::REVERSED);
-        let marked = (0..24)
-            .flat_map(|y| (0..60).map(move |x| (x, y)))
-            .find(reversed);
-        (terminal.backend().to_string(), marked)
+        (page.text(), page.reversed())
     }
 
     #[test]
@@ -488,9 +460,9 @@ mod tests {
         let mut screen = Screen::new("rhist syscalls", &Look::default(), true);
         screen.take(counted);
         for width in [1, 9, 60] {
-            let mut terminal = Terminal::new(TestBackend::new(width, 5)).unwrap();
-            terminal.draw(|frame| screen.draw(frame)).unwrap();
-            let text = terminal.backend().to_string();
+            let mut page = Page::new(width, 5);
+            screen.draw(&mut page);
+            let text = page.text();
             assert_eq!(text.contains("no numbers in intervals"), width == 60);
             screen.key(KeyCode::Left, false);
         }

@@ -11,7 +11,7 @@ use std::hash::Hash;
 
 use serde::Deserialize;
 
-use crate::error::{Error, Result};
+use crate::{Error, Result};
 
 /// A number of a key or a sum: all of `i64` and `u64`.
 pub type Number = i128;
@@ -671,18 +671,7 @@ impl Table {
                 }
             }
         }
-        let mut places: HashMap<Vec<Key>, usize> = HashMap::new();
-        let mut rows: Vec<Row> = Vec::new();
-        for row in std::mem::take(&mut self.rows) {
-            match places.get(&row.keys) {
-                Some(&place) => join(&self.values, &mut rows[place].values, &row.values),
-                None => {
-                    places.insert(row.keys.clone(), rows.len());
-                    rows.push(row);
-                }
-            }
-        }
-        self.rows = rows;
+        self.rows = Sum::of(self).table.rows;
     }
 
     /// Reads the numbers of this key column as signed. C prints all of them without a sign.
@@ -718,65 +707,55 @@ impl Table {
     }
 }
 
-#[cfg(test)]
-pub(crate) mod tests {
-    use super::*;
-    use proptest::prelude::*;
+/// Adds up tables of one trigger.
+pub struct Sum {
+    /// All that was added.
+    pub table: Table,
+    places: HashMap<Vec<Key>, usize>,
+}
 
-    /// A table of a number and an interval, with these rows.
-    pub(crate) fn table(rows: &[(i128, u32, u64)]) -> Table {
-        let mut summed: BTreeMap<(i128, u32), u64> = BTreeMap::new();
-        for &(key, power, hits) in rows {
-            *summed.entry((key, power)).or_default() += hits;
-        }
-        Table {
-            event: "sched:sched_switch".into(),
-            trigger: "hist:keys=pid,lat.log2:vals=hitcount,lat:sort=hitcount:size=2048".into(),
-            active: true,
-            consumed: true,
-            span: None,
-            keys: vec![
-                KeyColumn {
-                    name: "pid".into(),
-                    kind: Kind::Number,
-                    unit: None,
-                },
-                KeyColumn {
-                    name: "lat".into(),
-                    kind: Kind::Log2 { scale: 0 },
-                    unit: Some(Unit::Ns),
-                },
-            ],
-            values: vec![
-                ValueColumn::of_sums("hitcount".into()),
-                ValueColumn {
-                    unit: Some(Unit::Ns),
-                    ..ValueColumn::of_sums("lat".into())
-                },
-            ],
-            account: Account {
-                hits: summed.values().sum(),
-                ..Account::default()
-            },
-            cost: None,
-            rows: summed
-                .into_iter()
-                .map(|((key, power), hits)| Row {
-                    keys: vec![
-                        Key::Number(key),
-                        Key::Bucket {
-                            bucket: Bucket {
-                                lo: (1 << power) / 2 + 1,
-                                hi: 1 << power,
-                            },
-                            index: Some(i64::from(power)),
-                        },
-                    ],
-                    values: vec![hits.into(), Number::from(hits) << power],
-                })
-                .collect(),
+impl Sum {
+    /// Begins with this table.
+    pub fn of(table: &Table) -> Self {
+        let mut sum = Self {
+            table: table.without_rows(),
+            places: HashMap::new(),
+        };
+        sum.add_rows(&table.rows);
+        sum
+    }
+
+    /// Adds a later epoch, or the table of another machine.
+    pub fn add(&mut self, table: &Table) -> Result<()> {
+        let rows = std::mem::take(&mut self.table.rows);
+        let merged = self.table.merge(&table.without_rows());
+        self.table.rows = rows;
+        merged?;
+        self.add_rows(&table.rows);
+        Ok(())
+    }
+
+    fn add_rows(&mut self, rows: &[Row]) {
+        for row in rows {
+            match self.places.get(&row.keys) {
+                Some(&place) => {
+                    let values = &mut self.table.rows[place].values;
+                    join(&self.table.values, values, &row.values);
+                }
+                None => {
+                    self.places.insert(row.keys.clone(), self.table.rows.len());
+                    self.table.rows.push(row.clone());
+                }
+            }
         }
     }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::table;
+    use proptest::prelude::*;
 
     fn sorted(mut table: Table) -> Table {
         table.rows.sort_by(|a, b| a.keys.cmp(&b.keys));

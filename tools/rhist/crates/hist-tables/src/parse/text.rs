@@ -5,12 +5,8 @@
 //! Rows say neither what kind a key is nor, for sure, where a string ends. The line of the trigger has the modifiers
 //! of the keys, and the widths to which the kernel fills up say the rest.
 
-use std::sync::Once;
-
-use crate::error::{Error, Result};
-use crate::model::{Account, Bucket, Key, KeyColumn, Kind, Number, Row, Table, ValueColumn};
-use crate::output;
-use crate::record::Sum;
+use crate::model::{Account, Bucket, Key, KeyColumn, Kind, Number, Row, Sum, Table, ValueColumn};
+use crate::{Error, Result};
 
 /// The width to which a string is filled up.
 const STRING_WIDTH: usize = 50;
@@ -21,22 +17,26 @@ const COMM_WIDTH: usize = 16;
 /// The width of a bar, and the blank before it.
 const BAR_WIDTH: usize = 21;
 
-/// Whether rows that are not as the kernel prints them were spoken of. Tables are read again and again.
-static UNREADABLE: Once = Once::new();
-
-/// Whether rows were left out, as they are not as the kernel prints them; they were spoken of.
-pub fn left_out() -> bool {
-    UNREADABLE.is_completed()
+/// What a file `hist` has.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Read {
+    /// Its tables, one for each trigger.
+    pub tables: Vec<Table>,
+    /// What is wrong with a row that was left out, as it is not as the kernel prints it.
+    pub left_out: Option<String>,
 }
 
 /// Reads the tables of the file `hist` of this event, `system:event`.
-pub fn tables(event: &str, text: &[u8]) -> Result<Vec<Table>> {
+pub fn tables(event: &str, text: &[u8]) -> Result<Read> {
     // Each character stands for a byte, as in JSON.
     let text: String = text.iter().copied().map(char::from).collect();
-    text.split("# event histogram\n")
-        .skip(1)
-        .map(|one| Parser::new(event, one).and_then(Parser::table))
-        .collect()
+    let mut read = Read::default();
+    for one in text.split("# event histogram\n").skip(1) {
+        let (table, left_out) = Parser::new(event, one)?.table()?;
+        read.tables.push(table);
+        read.left_out = read.left_out.or(left_out);
+    }
+    Ok(read)
 }
 
 /// How the trigger asks for a key to be shown.
@@ -161,7 +161,7 @@ impl<'a> Parser<'a> {
         })
     }
 
-    fn table(mut self) -> Result<Table> {
+    fn table(mut self) -> Result<(Table, Option<String>)> {
         let mut wrong = None;
         while let Some(row) = self.rest.strip_prefix("{ ") {
             self.rest = row;
@@ -172,6 +172,7 @@ impl<'a> Parser<'a> {
                 wrong = wrong.or(row.lines().next());
             }
         }
+        let mut left_out = None;
         if let Some(row) = wrong {
             let text = format!(
                 "a row of the histogram of {} is not as the kernel prints it: {row}",
@@ -180,12 +181,7 @@ impl<'a> Parser<'a> {
             if self.table.rows.is_empty() {
                 return Err(Error::new(text));
             }
-            UNREADABLE.call_once(|| {
-                output::say(&format!(
-                    "rhist: such rows are left out: {text}\nrhist: ask for other keys by --by, or the module, which \
-                     gives JSON"
-                ));
-            });
+            left_out = Some(text);
         }
         let total = |title: &str| {
             let line = self
@@ -202,7 +198,7 @@ impl<'a> Parser<'a> {
         self.table.account.hits = total("Hits:")?;
         self.table.account.full = total("Dropped:")?;
         // Names that differ in the blanks at their end are the same key here.
-        Ok(Sum::of(&self.table).table)
+        Ok((Sum::of(&self.table).table, left_out))
     }
 
     fn row(&mut self) -> Option<()> {
@@ -455,7 +451,7 @@ mod tests {
             "# event histogram\n#\n# trigger info: {trigger} [active]\n#\n\n{rows}\nTotals:\n    Hits: {hits}\n    \
              Entries: 1\n    Dropped: 7\n"
         );
-        let mut tables = tables("a:b", text.as_bytes()).unwrap();
+        let mut tables = tables("a:b", text.as_bytes()).unwrap().tables;
         assert_eq!(tables.len(), 1);
         let table = tables.remove(0);
         assert_eq!(table.account.hits, hits);
@@ -615,7 +611,7 @@ mod tests {
     fn triggers_of_one_event_are_tables() {
         let one = "# event histogram\n#\n# trigger info: hist:keys=x:vals=hitcount:sort=hitcount:size=2048 [paused]\n#\n\n\nTotals:\n    Hits: 0\n    Entries: 0\n    Dropped: 0\n";
         let two = format!("{one}\n\n{one}");
-        let tables = tables("a:b", two.as_bytes()).unwrap();
+        let tables = tables("a:b", two.as_bytes()).unwrap().tables;
         assert_eq!(tables.len(), 2);
         assert!(!tables[1].active);
         assert_eq!(tables[1].keys[0].name, "x");
@@ -655,7 +651,7 @@ mod tests {
                 .chain("\nTotals:\n    Hits: 1\n    Entries: 1\n    Dropped: 0\n".chars())
                 .map(|c| c as u8)
                 .collect::<Vec<u8>>();
-            let table = &tables("a:b", &bytes).unwrap()[0];
+            let table = &tables("a:b", &bytes).unwrap().tables[0];
             prop_assert_eq!(table.rows.len(), wanted.len());
             for (row, (comm, number, power, hits)) in table.rows.iter().zip(wanted) {
                 prop_assert_eq!(&row.keys[0], &comm);

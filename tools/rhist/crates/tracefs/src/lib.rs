@@ -1,14 +1,30 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! The files of tracefs: where it is, reading whole files, appending lines, and what the kernel says of a refused one.
+//! The files of tracefs, where Linux has its trace events: where it is mounted, reading whole files, appending lines,
+//! what the kernel says of a line that it refuses, and the fields of an event.
+//!
+//! ```no_run
+//! use tracefs::{Format, Tracefs};
+//!
+//! # fn main() -> tracefs::Result<()> {
+//! let tracefs = Tracefs::find(None)?;
+//! for field in Format::of(&tracefs, "sched:sched_switch")?.fields {
+//!     println!("{} {}", field.kind, field.name);
+//! }
+//! let trigger = tracefs.event_file("sched:sched_switch", "trigger");
+//! // An error has what error_log says of the line, with its caret.
+//! tracefs.append(&trigger, "hist:keys=next_comm")?;
+//! # Ok(())
+//! # }
+//! ```
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use crate::error::{Error, Result};
-use crate::model::Number;
-use crate::output;
+mod error;
+
+pub use error::{Error, Result};
 
 /// Where tracefs is mounted if nobody says otherwise, newer place first.
 const PLACES: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
@@ -28,10 +44,10 @@ fn mounted(mounts: &str) -> Vec<PathBuf> {
 }
 
 /// A directory of tracefs: its top or an instance.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Tracefs {
     root: PathBuf,
-    verbose: bool,
+    teller: Option<fn(&str)>,
 }
 
 impl Tracefs {
@@ -75,19 +91,20 @@ impl Tracefs {
     fn at(root: &Path) -> Self {
         Self {
             root: root.into(),
-            verbose: false,
+            teller: None,
         }
     }
 
-    /// The same, saying what is written to it or not.
-    pub fn verbose(self, verbose: bool) -> Self {
-        Self { verbose, ..self }
+    /// The same, telling this function each line that is about to be written, as a line of a shell.
+    #[must_use]
+    pub fn telling(self, teller: Option<fn(&str)>) -> Self {
+        Self { teller, ..self }
     }
 
-    /// Says what is about to be done to it, as a line of a shell, if that is wanted.
+    /// Tells what is about to be done to it, as a line of a shell, if that is wanted.
     pub fn say(&self, line: &str) {
-        if self.verbose {
-            output::say(line);
+        if let Some(teller) = self.teller {
+            teller(line);
         }
     }
 
@@ -100,7 +117,7 @@ impl Tracefs {
     pub fn instance(&self, name: &str) -> Self {
         Self {
             root: self.root.join("instances").join(name),
-            verbose: self.verbose,
+            teller: self.teller,
         }
     }
 
@@ -173,7 +190,7 @@ pub fn read(path: &Path) -> Result<Vec<u8>> {
 }
 
 /// The numbers that events have for disks, with their names.
-pub fn disks() -> Vec<(Number, String)> {
+pub fn disks() -> Vec<(i128, String)> {
     let disks = fs::read_dir("/sys/class/block")
         .into_iter()
         .flatten()
@@ -181,7 +198,7 @@ pub fn disks() -> Vec<(Number, String)> {
     let number = |disk: &fs::DirEntry| {
         let text = fs::read_to_string(disk.path().join("dev")).ok()?;
         let (major, minor) = text.trim().split_once(':')?;
-        Some(major.parse::<Number>().ok()? << 20 | minor.parse::<Number>().ok()?)
+        Some(major.parse::<i128>().ok()? << 20 | minor.parse::<i128>().ok()?)
     };
     disks
         .filter_map(|disk| Some((number(&disk)?, disk.file_name().into_string().ok()?)))
@@ -189,14 +206,14 @@ pub fn disks() -> Vec<(Number, String)> {
 }
 
 /// What system calls return when they fail, with what that means.
-pub fn failures() -> Vec<(Number, String)> {
+pub fn failures() -> Vec<(i128, String)> {
     let known = (1..=133).map(|number| {
         let text = io::Error::from_raw_os_error(number).to_string();
         let text = text.split(" (os error").next().unwrap_or_default();
-        (-Number::from(number), format!("{text} (-{number})"))
+        (-i128::from(number), format!("{text} (-{number})"))
     });
     // ERESTARTSYS and the like: a signal came, and programs get EINTR or do not see it.
-    let interrupted = [512, 513, 514, 516].map(|n: Number| (-n, format!("Interrupted (-{n})")));
+    let interrupted = [512, 513, 514, 516].map(|n: i128| (-n, format!("Interrupted (-{n})")));
     known.chain(interrupted).collect()
 }
 
@@ -313,7 +330,7 @@ impl Format {
     }
 
     /// The names that the event prints for the numbers of a field.
-    pub fn names(&self, field: &str) -> Vec<(Number, String)> {
+    pub fn names(&self, field: &str) -> Vec<(i128, String)> {
         let start = format!("__print_symbolic(REC->{field},");
         let Some(at) = self.print.find(&start) else {
             return Vec::new();
@@ -327,7 +344,7 @@ impl Format {
             if let Some((number, name)) = pair.split_once(',') {
                 let number = number.trim();
                 let parsed = match number.strip_prefix("0x") {
-                    Some(hex) => Number::from_str_radix(hex, 16),
+                    Some(hex) => i128::from_str_radix(hex, 16),
                     None => number.parse(),
                 };
                 if let Ok(number) = parsed {

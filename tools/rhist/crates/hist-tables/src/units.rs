@@ -14,7 +14,8 @@ pub enum Round {
 }
 
 /// In what times are shown: the steps of nanoseconds, in their order.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 pub enum Scale {
     /// Nanoseconds.
     Ns,

@@ -5,7 +5,6 @@
 use std::collections::BTreeMap;
 
 use crate::model::{Bucket, Key, Kind, Number, Span, Table};
-use crate::record::Epoch;
 
 /// An interval and its place among all those that its column can have, empty ones included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -142,6 +141,28 @@ impl Fold {
             },
             Kind::Buckets { width } => (place + 1) * self.together * Number::from(width) - 1,
             _ => place,
+        }
+    }
+}
+
+/// What one trigger counted in one epoch, all groups together.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Epoch {
+    /// When it was.
+    pub span: Option<Span>,
+    /// How many hits there were.
+    pub hits: u64,
+    /// The hits by interval, in ascending order; none if the table has no column of intervals.
+    pub slots: Vec<(Slot, u64)>,
+}
+
+impl Epoch {
+    /// That of a table.
+    pub fn of(table: &Table) -> Self {
+        Self {
+            span: table.span,
+            hits: table.account.hits,
+            slots: slots(table),
         }
     }
 }

@@ -2,32 +2,47 @@
 
 //! Questions on the command line: those of recipes and those of the user's own, asked at once, recorded or exported.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command};
 
-use super::{arguments, flag, with};
 use crate::error::{Error, Result};
+use crate::model::{Number, Unit};
+use crate::options::{arguments, flag, with};
 use crate::quantile::Percent;
-use crate::question::{Intervals, Question};
+use crate::question::{Intervals, Only, Question};
 use crate::recipe::{has_probes, Kind, RawProbe, Recipe, Side, Variant, Wishes};
 use crate::tracefs::Tracefs;
+use crate::units::{self, Round};
+use crate::whose::{threads, Seen};
 
 /// What all questions take, whatever becomes of the answer.
 #[derive(Debug, Clone, Args)]
 pub struct Options {
-    /// Seconds between two tables; without it there is one, at the end (^C)
+    /// Seconds between two tables, or a time such as 500ms; without it there is one, at the end (^C)
     #[arg(value_parser = seconds)]
     pub interval: Option<Duration>,
     /// How many tables
     #[arg(value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]
     pub tables: Option<u64>,
-    /// Only this process: the threads that it has at the start
-    #[arg(short, long, value_name = "PID")]
-    pub pid: Option<u32>,
-    /// Only tasks of this name
+    /// Only these processes, with threads that they start later
+    #[arg(short, long, value_name = "PID,..", value_delimiter = ',')]
+    pub pid: Vec<u64>,
+    /// Only these threads
+    #[arg(
+        short,
+        long,
+        value_name = "TID,..",
+        value_delimiter = ',',
+        conflicts_with = "pid"
+    )]
+    pub tid: Vec<u64>,
+    /// Only tasks of this control group and those below it: a path, a unit, or the name of a container or a pod
+    #[arg(long, value_name = "GROUP", conflicts_with_all = ["pid", "tid"])]
+    pub cgroup: Option<String>,
+    /// Only tasks of this name; the parent of bcc's syscount -c has no letter here
     #[arg(short, long, value_name = "NAME")]
     pub comm: Option<String>,
     /// Divide by these fields or names
@@ -36,15 +51,15 @@ pub struct Options {
     /// Only records that pass this filter of the kernel
     #[arg(long = "if", value_name = "FILTER")]
     pub filter: Option<String>,
-    /// Only times of at least so many microseconds
-    #[arg(short, long, value_name = "US")]
-    pub min: Option<u64>,
-    /// Only times of at most so many microseconds
-    #[arg(short = 'M', long, value_name = "US")]
-    pub max: Option<u64>,
-    /// Intervals of this width, in the unit of the field, in place of powers of two
-    #[arg(long, value_name = "WIDTH", value_parser = clap::value_parser!(u64).range(1..))]
-    pub buckets: Option<u64>,
+    /// Only times of at least so many microseconds, or a time such as 10ms; milliseconds, as bcc's -m, are --unit ms
+    #[arg(short, long, value_name = "TIME", value_parser = microseconds)]
+    pub min: Option<Duration>,
+    /// Only times of at most so many microseconds, or a time such as 1s
+    #[arg(short = 'M', long, value_name = "TIME", value_parser = microseconds)]
+    pub max: Option<Duration>,
+    /// Intervals of this width, in the unit of the field or as a time such as 10us, in place of powers of two
+    #[arg(long, value_name = "WIDTH", value_parser = width)]
+    pub buckets: Option<Intervals>,
     /// Percentiles at most so many percent above the true values; C's implementation counts for a second first, and
     /// chooses the width of its intervals by that
     #[arg(
@@ -63,12 +78,37 @@ pub struct Options {
 }
 
 fn seconds(text: &str) -> std::result::Result<Duration, String> {
-    let wrong = || format!("'{text}' is no number of seconds above 0");
-    let seconds: f64 = text.parse().map_err(|_| wrong())?;
-    Duration::try_from_secs_f64(seconds)
-        .ok()
-        .filter(|duration| !duration.is_zero())
-        .ok_or_else(wrong)
+    let found = time(text, 1.0).filter(|duration| !duration.is_zero());
+    found.ok_or_else(|| {
+        format!("'{text}' is no number of seconds above 0, and no time such as 500ms")
+    })
+}
+
+fn microseconds(text: &str) -> std::result::Result<Duration, String> {
+    time(text, 1e-6)
+        .ok_or_else(|| format!("'{text}' is no number of microseconds, and no time such as 10ms"))
+}
+
+fn width(text: &str) -> std::result::Result<Intervals, String> {
+    let wrong = || format!("'{text}' is no number above 0, and no time such as 10us");
+    let found = match text.parse() {
+        Ok(number) => Some((number, Intervals::Width(number))),
+        Err(_) => time(text, f64::NAN).and_then(|time| {
+            let ns = u64::try_from(time.as_nanos()).ok()?;
+            Some((ns, Intervals::Time(ns)))
+        }),
+    };
+    let found = found.filter(|&(number, _)| number > 0);
+    found.map(|(_, intervals)| intervals).ok_or_else(wrong)
+}
+
+/// A number with the unit of a time, or without one if a number alone has so many seconds.
+fn time(text: &str, usual: f64) -> Option<Duration> {
+    let units = [("ns", 1e-9), ("us", 1e-6), ("ms", 1e-3), ("s", 1.0)];
+    let with_unit = |&(name, seconds): &(&str, f64)| Some((text.strip_suffix(name)?, seconds));
+    let (number, seconds) = units.iter().find_map(with_unit).unwrap_or((text, usual));
+    let number: f64 = number.parse().ok()?;
+    Duration::try_from_secs_f64(number * seconds).ok()
 }
 
 /// The commands that ask questions.
@@ -179,7 +219,7 @@ fn recipe_command(recipe: &Recipe) -> Command {
     names.dedup();
     with::<Options>(command).mut_arg("by", |arg| {
         arg.help(format!(
-            "Divide by these: {}, or fields of the event",
+            "Divide by these: {}, fields of the event, or what the task belongs to: tgid, uid, cgroup, pod",
             names.join(", ")
         ))
     })
@@ -198,8 +238,6 @@ pub struct Asked {
     pub words: Vec<String>,
     /// How it is to be counted.
     pub options: Options,
-    /// How many threads the process has that alone is wanted.
-    pub threads: usize,
     /// The lowest percentile that is shown, or of what is not shown here the median.
     pub lowest: Percent,
 }
@@ -284,14 +322,13 @@ impl Asked {
             title: recipe.map_or_else(|| words.join(" "), |recipe| recipe.question.clone()),
             words,
             options,
-            threads: wishes.threads.len(),
             lowest: lowest.unwrap_or(Percent::MEDIAN),
         })
     }
 }
 
 /// The words of a text, as a shell divides it: blanks are between them, except in quotation marks.
-fn split(text: &str) -> Result<Vec<String>> {
+pub fn split(text: &str) -> Result<Vec<String>> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;
     let mut mark = None;
@@ -448,21 +485,24 @@ fn own_question(name: &str, matches: &ArgMatches, tracefs: &Tracefs) -> Result<V
 }
 
 fn wishes(options: &Options) -> Result<Wishes> {
-    let mut threads = Vec::new();
-    if let Some(pid) = options.pid {
-        let tasks = std::fs::read_dir(format!("/proc/{pid}/task"))
-            .map_err(|_| Error::new(format!("there is no process {pid}")))?;
-        threads.extend(
-            tasks
-                .flatten()
-                .filter_map(|task| task.file_name().to_str()?.parse::<u64>().ok()),
-        );
+    let mut of_processes = Vec::new();
+    for &pid in &options.pid {
+        let threads = threads(Path::new("/"), pid);
         // One that is just ending has none any more.
         if threads.is_empty() {
             return Err(Error::new(format!("there is no process {pid}")));
         }
-        threads.sort_unstable();
+        of_processes.extend(threads);
     }
+    let only = match &options.cgroup {
+        Some(typed) if !Seen::of(Path::new("/")).has_meant(typed) => {
+            return Err(Error::new(format!(
+                "no control group, unit, container or pod is called '{typed}'; --by cgroup and --by pod show names"
+            )));
+        }
+        Some(typed) => Some(Only::Cgroup(typed.clone())),
+        None => (!options.pid.is_empty()).then(|| Only::Processes(options.pid.clone())),
+    };
     if options.comm.as_ref().is_some_and(|comm| comm.contains('"')) {
         return Err(Error::new(
             "a filter of the kernel cannot name a task with a quotation mark; leave -c out",
@@ -470,13 +510,19 @@ fn wishes(options: &Options) -> Result<Wishes> {
     }
     if let (Some(min), Some(max)) = (options.min, options.max) {
         if min > max {
+            let [min, max] = [min, max].map(|time| {
+                let ns = Number::try_from(time.as_nanos()).unwrap_or(Number::MAX);
+                units::value(ns, Some(Unit::Ns), Round::Down)
+            });
             return Err(Error::new(format!(
-                "no time is at least {min} and at most {max} microseconds; say --min with the smaller one"
+                "no time is at least {min} and at most {max}; say --min with the smaller one"
             )));
         }
     }
     Ok(Wishes {
-        threads,
+        threads: options.tid.clone(),
+        only,
+        of_processes,
         comm: options.comm.clone(),
         by: options.by.clone(),
         filter: options.filter.clone(),
@@ -484,7 +530,7 @@ fn wishes(options: &Options) -> Result<Wishes> {
         times: (options.min, options.max),
         size: options.size,
         intervals: match (options.buckets, options.within) {
-            (Some(width), _) => Intervals::Width(width),
+            (Some(intervals), _) => intervals,
             (None, Some(percent)) => Intervals::Within(percent),
             (None, None) => Intervals::Usual,
         },
@@ -492,15 +538,47 @@ fn wishes(options: &Options) -> Result<Wishes> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
+
+    /// The question of this text, of the tool's recipes.
+    pub(crate) fn asked(text: &str) -> Asked {
+        let tracefs = Tracefs::find(Some(std::path::Path::new("tests/tracefs"))).unwrap();
+        Asked::parse(text, &Recipe::all().unwrap(), &tracefs).unwrap()
+    }
 
     #[test]
     fn intervals_are_seconds() {
         assert_eq!(seconds("0.5"), Ok(Duration::from_millis(500)));
-        for wrong in ["0", "-1", "x", "inf", "NaN", "1e300"] {
+        assert_eq!(seconds("500ms"), Ok(Duration::from_millis(500)));
+        assert_eq!(seconds("2s"), Ok(Duration::from_secs(2)));
+        for wrong in ["0", "0s", "-1", "x", "inf", "NaN", "1e300", "5h", "ms", ""] {
             assert!(seconds(wrong).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn times_have_units() {
+        assert_eq!(microseconds("1500"), Ok(Duration::from_micros(1500)));
+        assert_eq!(microseconds("1.5ms"), Ok(Duration::from_micros(1500)));
+        assert_eq!(microseconds("0"), Ok(Duration::ZERO));
+        assert_eq!(width("800"), Ok(Intervals::Width(800)));
+        assert_eq!(width("10us"), Ok(Intervals::Time(10_000)));
+        for wrong in ["0", "0us", "1.5", "x"] {
+            assert!(width(wrong).is_err(), "{wrong}");
+        }
+        // A time has the unit of what it limits or divides.
+        let intervals = |text: &str| tests::asked(text).question.intervals;
+        assert_eq!(intervals("runq --buckets 10us"), Intervals::Width(10_000));
+        assert_eq!(intervals("tcp --buckets 10us"), Intervals::Width(10));
+        assert_eq!(intervals("tcp --buckets 999ns"), Intervals::Width(1));
+        let only = |text: &str| tests::asked(text).question.event().filter.clone().unwrap();
+        assert_eq!(only("runq --preempted --min 2500ns"), "delay >= 2500");
+        // No number of microseconds below 2.5 is at least that.
+        assert_eq!(
+            only("tcp --min 2500ns --max 9900ns"),
+            "srtt >= 3 && srtt <= 9"
+        );
     }
 
     #[test]

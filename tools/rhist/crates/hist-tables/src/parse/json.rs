@@ -9,12 +9,12 @@ use std::io::{self, BufRead, Read, Write};
 
 use serde::de::{self, Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
 
-use crate::error::{Error, Result};
 use crate::model::{
     Account, Agg, Bucket, Key, KeyColumn, Kind, Losses, Number, Row, Span, Table, Unit,
     ValueColumn, UNKNOWN,
 };
 use crate::units;
+use crate::{Error, Result};
 
 /// The version of the lines. It changes when one of their members changes its meaning.
 pub const VERSION: u64 = 1;

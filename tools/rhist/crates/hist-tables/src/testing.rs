@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! A table for tests, those of the tool, too.
+
+use std::collections::BTreeMap;
+
+use crate::model::{Account, Bucket, Key, KeyColumn, Kind, Number, Row, Table, Unit, ValueColumn};
+
+/// A table of a number and an interval, with these rows.
+pub(crate) fn table(rows: &[(i128, u32, u64)]) -> Table {
+    let mut summed: BTreeMap<(i128, u32), u64> = BTreeMap::new();
+    for &(key, power, hits) in rows {
+        *summed.entry((key, power)).or_default() += hits;
+    }
+    Table {
+        event: "sched:sched_switch".into(),
+        trigger: "hist:keys=pid,lat.log2:vals=hitcount,lat:sort=hitcount:size=2048".into(),
+        active: true,
+        consumed: true,
+        span: None,
+        keys: vec![
+            KeyColumn {
+                name: "pid".into(),
+                kind: Kind::Number,
+                unit: None,
+            },
+            KeyColumn {
+                name: "lat".into(),
+                kind: Kind::Log2 { scale: 0 },
+                unit: Some(Unit::Ns),
+            },
+        ],
+        values: vec![
+            ValueColumn::of_sums("hitcount".into()),
+            ValueColumn {
+                unit: Some(Unit::Ns),
+                ..ValueColumn::of_sums("lat".into())
+            },
+        ],
+        account: Account {
+            hits: summed.values().sum(),
+            ..Account::default()
+        },
+        cost: None,
+        rows: summed
+            .into_iter()
+            .map(|((key, power), hits)| Row {
+                keys: vec![
+                    Key::Number(key),
+                    Key::Bucket {
+                        bucket: Bucket {
+                            lo: (1 << power) / 2 + 1,
+                            hi: 1 << power,
+                        },
+                        index: Some(i64::from(power)),
+                    },
+                ],
+                values: vec![hits.into(), Number::from(hits) << power],
+            })
+            .collect(),
+    }
+}

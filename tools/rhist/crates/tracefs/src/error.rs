@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Errors: one sentence that says what is wrong, and the way out.
+
+use std::fmt;
+use std::io;
+use std::path::Path;
+
+/// What went wrong, as the user reads it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Error(String);
+
+/// The result of all that can fail.
+pub type Result<T> = std::result::Result<T, Error>;
+
+impl Error {
+    /// An error of this text.
+    pub fn new(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+
+    /// What the system said about this file: `what` is what cannot be done to it.
+    pub fn file(what: &str, path: &Path, error: &io::Error) -> Self {
+        let text = error.to_string();
+        let reason = text.split(" (os error").next().unwrap_or_default();
+        Self(format!("cannot {what} {}: {reason}", path.display()))
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Error {}

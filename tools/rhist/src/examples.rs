@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Examples of command lines, for help and man pages. Those of recipes are in their files.
+
+use std::fmt::Write as _;
+
+use clap::builder::Resettable;
+use clap::Command;
+
+use crate::recipe::{Example, Recipe};
+
+/// Those of the commands that are no recipes, by the words of the command.
+const OWN: &[(&str, &[(&str, &str)])] = &[
+    (
+        "count",
+        &[
+            (
+                "count sched:sched_switch --by next_comm",
+                "switches to each task",
+            ),
+            (
+                "count kmem:kmalloc --by call_site.sym --sum bytes_alloc",
+                "bytes by site",
+            ),
+        ],
+    ),
+    (
+        "dist",
+        &[(
+            "dist kmem:kmalloc bytes_req --if 'bytes_req > 4096'",
+            "sizes of large allocations",
+        )],
+    ),
+    (
+        "lat",
+        &[(
+            "lat sched:sched_waking sched:sched_switch --on pid=next_pid --by next_comm",
+            "from waking to running, as runq",
+        )],
+    ),
+    (
+        "func",
+        &[
+            (
+                "func vfs_read --by comm",
+                "how long a function takes, and for whom",
+            ),
+            (
+                "func 'vfs_*' --calls",
+                "how often each of several is called",
+            ),
+        ],
+    ),
+    (
+        "run",
+        &[(
+            "run recipes/bio.toml --variant queued",
+            "a variant of the recipe in a file",
+        )],
+    ),
+    (
+        "record",
+        &[
+            (
+                "record runq 1 60",
+                "a minute, a table each second, into rhist-runq.jsonl",
+            ),
+            ("record -o today.jsonl syscalls --latency", "until ^C"),
+        ],
+    ),
+    (
+        "replay",
+        &[
+            ("replay rhist-runq.jsonl", "the table of a recording"),
+            ("replay rhist-runq.jsonl --heat", "as a heat map"),
+        ],
+    ),
+    (
+        "diff",
+        &[(
+            "diff rhist-runq.jsonl today.jsonl",
+            "what has changed from one to the other",
+        )],
+    ),
+    (
+        "plot",
+        &[
+            (
+                "plot rhist-runq.jsonl -o runq.html",
+                "all pictures and the table",
+            ),
+            (
+                "plot rhist-runq.jsonl --picture heat -o heat.svg",
+                "a heat map",
+            ),
+        ],
+    ),
+    (
+        "flame",
+        &[(
+            "flame rhist-offcpu.jsonl -o sleeps.svg",
+            "a flame graph of stacks",
+        )],
+    ),
+    (
+        "export prometheus",
+        &[(
+            "export prometheus runq 'syscalls 5 --latency'",
+            "two questions for scrapes at 127.0.0.1:9435",
+        )],
+    ),
+    (
+        "export otlp",
+        &[(
+            "export otlp --endpoint http://127.0.0.1:4318 runq",
+            "to a collector",
+        )],
+    ),
+    ("ls", &[("ls", "all hist triggers, whoever made them")]),
+    (
+        "show",
+        &[("show sched:sched_switch", "the tables of an event")],
+    ),
+    ("top", &[("top", "live")]),
+    (
+        "stats",
+        &[("stats", "each trigger, its cost and its losses")],
+    ),
+    ("doctor", &[("doctor", "each question is tried")]),
+    (
+        "explain",
+        &[(
+            "explain 'hist:keys=pid.log2'",
+            "in words, or where it is wrong",
+        )],
+    ),
+    (
+        "clean",
+        &[("clean --dry-run", "what a killed rhist has left")],
+    ),
+    (
+        "completions",
+        &[(
+            "completions bash",
+            "for ~/.local/share/bash-completion/completions/rhist",
+        )],
+    ),
+    (
+        "man",
+        &[("man /usr/local/share/man/man1", "a page for each command")],
+    ),
+];
+
+/// Those of a command, by its words.
+pub fn of(words: &str, recipes: &[Recipe]) -> Vec<Example> {
+    if let Some(recipe) = recipes.iter().find(|recipe| recipe.name == words) {
+        return recipe.examples.clone();
+    }
+    let own = OWN.iter().filter(|(name, _)| *name == words);
+    own.flat_map(|(_, all)| all.iter())
+        .map(|&(ask, says)| Example {
+            ask: ask.into(),
+            says: says.into(),
+        })
+        .collect()
+}
+
+/// Gives each command its examples, which its long help ends with.
+pub fn add(command: Command, recipes: &[Recipe]) -> Command {
+    command.mut_subcommands(|command| add_to(command, "", recipes))
+}
+
+fn add_to(command: Command, before: &str, recipes: &[Recipe]) -> Command {
+    let words = format!("{before}{}", command.get_name());
+    let examples = of(&words, recipes);
+    let before = format!("{words} ");
+    // The questions of 'record' are those that are asked.
+    let command = match words.as_str() {
+        "export" => command.mut_subcommands(|command| add_to(command, &before, recipes)),
+        _ => command,
+    };
+    let mut text = "Examples:".to_owned();
+    for Example { ask, says } in &examples {
+        let _ = write!(text, "\n  rhist {ask}\n          {says}");
+    }
+    let text = (!examples.is_empty()).then_some(text);
+    command.after_long_help(text.map_or(Resettable::Reset, |text| Resettable::Value(text.into())))
+}
+
+/// Their section of a man page.
+pub fn section(examples: &[Example]) -> String {
+    let mut text = ".SH EXAMPLES\n".to_owned();
+    for Example { ask, says } in examples {
+        let _ = write!(
+            text,
+            ".TP\n\\fBrhist {}\\fR\n{}\n",
+            escaped(ask),
+            escaped(says)
+        );
+    }
+    text
+}
+
+/// Text without what troff takes for its own. None of it begins a line with a dot or a quotation mark.
+fn escaped(text: &str) -> String {
+    let text = text
+        .replace('\\', "\\e")
+        .replace('-', "\\-")
+        .replace('\'', "\\(aq");
+    match text.starts_with('.') {
+        true => format!("\\&{text}"),
+        false => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn troff_takes_them_as_they_are() {
+        let one = |ask: &str, says: &str| Example {
+            ask: ask.into(),
+            says: says.into(),
+        };
+        let all = [one("dist a:b --if 'c > 1'", ".x"), one("a\\b", "y")];
+        let lines = ".SH EXAMPLES\n.TP\n\\fBrhist dist a:b \\-\\-if \\(aqc > 1\\(aq\\fR\n\\&.x\n\
+                     .TP\n\\fBrhist a\\eb\\fR\ny\n";
+        assert_eq!(section(&all), lines);
+    }
+}

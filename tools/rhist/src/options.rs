@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! What several commands take, and how all of them end.
+
+use std::path::PathBuf;
+
+use clap::builder::Resettable;
+use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
+
+use crate::backend::Wanted;
+use crate::error::{Error, Result};
+use crate::output;
+use crate::quantile::Percent;
+use crate::tracefs::Tracefs;
+use crate::units::Scale;
+use crate::view::form::Form;
+
+/// How a command ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// All is well.
+    Done,
+    /// The results are not complete.
+    Incomplete,
+}
+
+/// What all commands know.
+#[derive(Debug, Clone, Args)]
+pub struct Global {
+    /// The directory in which tracefs is mounted
+    #[arg(long, global = true, value_name = "DIR", help_heading = "Everywhere")]
+    pub tracefs: Option<PathBuf>,
+    /// Who counts: the module, or C's implementation
+    #[arg(
+        long,
+        global = true,
+        value_enum,
+        default_value_t,
+        help_heading = "Everywhere"
+    )]
+    pub backend: Wanted,
+    /// Leave what was made in tracefs until 'rhist clean' removes it
+    #[arg(long, global = true, help_heading = "Everywhere")]
+    pub keep: bool,
+    /// Say nothing but results and errors
+    #[arg(short, long, global = true, help_heading = "Everywhere")]
+    pub quiet: bool,
+    /// Say each line that is written to tracefs, as it is written
+    #[arg(
+        short,
+        long,
+        global = true,
+        conflicts_with = "quiet",
+        help_heading = "Everywhere"
+    )]
+    pub verbose: bool,
+    /// Colours
+    #[arg(
+        long,
+        global = true,
+        value_enum,
+        default_value_t,
+        help_heading = "Everywhere"
+    )]
+    pub color: output::Colour,
+}
+
+impl Global {
+    /// The mounted tracefs, or the one that is named.
+    pub fn tracefs(&self) -> Result<Tracefs> {
+        let tracefs = Tracefs::find(self.tracefs.as_deref())?;
+        Ok(tracefs.telling(self.verbose.then_some(output::say)))
+    }
+}
+
+/// What of a table is shown.
+#[derive(Debug, Clone, Args)]
+pub struct Rows {
+    /// Percentiles to show
+    #[arg(
+        long,
+        value_name = "P,..",
+        value_delimiter = ',',
+        default_value = "50,99"
+    )]
+    pub pct: Vec<Percent>,
+    /// Beside percentiles the average, the total, the smallest and the largest: exactly with the module, with C the last
+    /// two as bounds
+    #[arg(long)]
+    pub avg: bool,
+    /// How many rows to show, 0 for all
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    pub top: usize,
+}
+
+/// How the answer to a question is shown.
+#[derive(Debug, Clone, Args)]
+pub struct Showing {
+    /// What of the table.
+    #[command(flatten)]
+    pub rows: Rows,
+    /// Show all times in this unit
+    #[arg(long, value_enum)]
+    pub unit: Option<Scale>,
+    /// How to write tables; stacks on one line, as bcc's -f, are what 'rhist flame' writes
+    #[arg(short, long, value_enum, default_value_t)]
+    pub format: Form,
+    /// Write to this file
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Show the present interval on the whole screen
+    #[arg(long)]
+    pub live: bool,
+    /// Show a heat map over time: at the end (^C), or with --live on the whole screen
+    #[arg(long, conflicts_with = "format")]
+    pub heat: bool,
+    /// Print the lines that would be written to tracefs, for both backends
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+/// Adds arguments, and keeps what the command says of itself.
+pub fn with<T: Args>(command: Command) -> Command {
+    let (about, long) = (
+        command.get_about().cloned(),
+        command.get_long_about().cloned(),
+    );
+    T::augment_args(command)
+        .about(Resettable::from(about))
+        .long_about(Resettable::from(long))
+}
+
+/// An option without a value.
+pub fn flag(name: &'static str, help: &'static str) -> Arg {
+    Arg::new(name)
+        .long(name)
+        .action(ArgAction::SetTrue)
+        .help(help)
+}
+
+/// What the command line says of these arguments.
+pub fn arguments<T: FromArgMatches>(matches: &ArgMatches) -> Result<T> {
+    T::from_arg_matches(matches).map_err(|error| Error::new(error.to_string()))
+}
