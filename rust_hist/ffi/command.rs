@@ -45,10 +45,8 @@ use super::{
         SeqWriter, //
     }, //
 };
-use crate::program::filter::{
-    Effort,
-    Filter, //
-};
+use crate::program::filter::Effort;
+use crate::program::filter::Filter;
 use crate::sync::{
     Acquire,
     Atomic,
@@ -549,8 +547,7 @@ impl<T: Trigger> Command<T> {
         let private = unsafe { Node::<T>::from_raw(data) }.private();
         // SAFETY: by the invariant of `Private`, as this is its function.
         let filter = unsafe { private.filter.as_ref().unwrap_unchecked() };
-        // SAFETY: `file` is the event file that the node was made for, and the rest is what the core passed to this
-        // call; all of it is valid until the call returns.
+        // SAFETY: `file` is the node's event file, and the rest is what the core passed; valid until the call returns.
         let Some(hit) = (unsafe { Hit::from_raw(private.file, buffer, rec, event) }) else {
             // PARITY: as in C, a call without a record passes the filter.
             return Self::missed(&private.data);
@@ -566,10 +563,8 @@ impl<T: Trigger> Command<T> {
 
     /// The function for the records that the filter accepts.
     fn filtered_in(private: &Private<T>) -> HitFn {
-        match private.timed {
-            None => private.data.entry().0,
-            Some(_) => Self::timed,
-        }
+        let entry = private.data.entry().0;
+        private.timed.as_ref().map_or(entry, |_| Self::timed)
     }
 
     /// As [`Command::filtered`], for all filters; it calls others, so it has a stack frame.
@@ -773,23 +768,18 @@ impl<T: Trigger> Prepared<T> {
         file: &EventFile,
     ) -> Result<Self> {
         let cmd = command.command.get();
-        let (function, flags): (HitFn, _) = match &filter {
-            None => (data.entry().0, Command::<T>::FLAGS),
-            Some(filter) => {
-                let function: HitFn = match filter.effort() {
-                    Effort::Bytes => Command::<T>::filtered::<false, false>,
-                    Effort::Places => Command::<T>::filtered::<true, false>,
-                    Effort::Task => Command::<T>::filtered::<false, true>,
-                    Effort::All => Command::<T>::filtered_slowly,
-                };
-
-                (function, NEEDS_RECORD)
-            }
+        let effort = filter.as_ref().map(Filter::effort);
+        let function: HitFn = match effort {
+            None => data.entry().0,
+            Some(Effort::Bytes) => Command::<T>::filtered::<false, false>,
+            Some(Effort::Places) => Command::<T>::filtered::<true, false>,
+            Some(Effort::Task) => Command::<T>::filtered::<false, true>,
+            Some(Effort::All) => Command::<T>::filtered_slowly,
         };
         let operations = bindings::event_command {
             name: command.name().as_char_ptr().cast_mut(),
             trigger: Some(function),
-            flags,
+            flags: effort.map_or(Command::<T>::FLAGS, |_| NEEDS_RECORD),
             ..Command::<T>::VTABLE
         };
         let mut private = KBox::new(

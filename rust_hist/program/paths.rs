@@ -431,6 +431,8 @@ const OF_MOVING: u32 =
 const OF_EXPIRING: u32 = OF_MOVING & !MOVING;
 const ANY_COLUMNS: u32 = KEY_TEXT | COMPUTED | SHARED | NESTED;
 const VALUED: u32 = ANY_COLUMNS | KEY_VALUES;
+/// Steps of a path that joins: the numbers and their maxima that it counts, and nothing for others.
+const JOINING: u32 = ANY_COLUMNS | SUMS | ALL_TALLIES;
 const ALL_TALLIES: u32 = TALLIES | SEVERAL;
 
 /// The paths. The first row that offers what a trigger needs is its path; the last offers everything.
@@ -498,9 +500,9 @@ pub fn paths<E: Entry>() -> impl Iterator<Item = Row<E::Fn>> {
         values::<E, Columns<KEYS_MAX>, { VALUED | SUMS | ALL_TALLIES }>,
         values::<E, Words<1>, { VALUED | ALL_TALLIES }>,
         values::<E, Words<2>, { VALUED | ALL_TALLIES }>,
-        joins::<E, Words<1>, Words<1>, { ANY_COLUMNS }>,
-        joins::<E, Words<2>, Words<1>, { ANY_COLUMNS }>,
-        joins::<E, MoreWords, Words<1>, { ANY_COLUMNS }>,
+        joins::<E, Words<1>, Words<1>, { JOINING }>,
+        joins::<E, Words<2>, Words<1>, { JOINING }>,
+        joins::<E, MoreWords, Words<1>, { JOINING }>,
         joins::<E, Words<1>, Words<2>, { ANY_COLUMNS }>,
         joins::<E, Words<2>, Words<2>, { ANY_COLUMNS }>,
         everything::<E, Settled, { EVERYTHING & !CHANGING }>,
@@ -510,7 +512,7 @@ pub fn paths<E: Entry>() -> impl Iterator<Item = Row<E::Fn>> {
         awaits::<E, Words<2>, { ANY_VARS | ACTIONS | NESTED | AGED }>,
         changing::<E, Words<1>, REFS_MAX, { OF_EXPIRING }>,
         changing::<E, Words<2>, REFS_MAX, { OF_EXPIRING }>,
-        joins::<E, Words<1>, Words<1>, { ANY_COLUMNS | AGED }>,
+        joins::<E, Words<1>, Words<1>, { JOINING | AGED }>,
         joins::<E, Words<2>, Words<2>, { ANY_COLUMNS | AGED }>,
         from_moving::<E, Words<1>>,
         from_moving::<E, Words<2>>,

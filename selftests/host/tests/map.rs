@@ -617,11 +617,7 @@ fn each_bit_of_a_key_changes_its_hash() {
         for bit in 0..64 * words {
             let mut other = key.clone();
             other[bit / 64] ^= 1 << (bit % 64);
-            assert_ne!(
-                hash_of(&other),
-                hash,
-                "bit {bit} of {words} words"
-            );
+            assert_ne!(hash_of(&other), hash, "bit {bit} of {words} words");
         }
     }
 }
