@@ -234,7 +234,7 @@ where
     }
     let refs = with_values(cx, stamp, refs, &mut numbers);
     let elt = match const { K::KIND } {
-        KeyKind::Words(_) | KeyKind::MoreWords => enter_row::<K, C, STEPS>(cx, map, stamp, refs),
+        KeyKind::Words(_) => enter_row::<K, C, STEPS>(cx, map, stamp, refs),
         _ => enter_apart::<K, C, STEPS>(cx, map, stamp, refs),
     };
     let elt = match elt {

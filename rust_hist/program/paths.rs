@@ -502,7 +502,7 @@ pub fn paths<E: Entry>() -> impl Iterator<Item = Row<E::Fn>> {
         values::<E, Words<2>, { VALUED | ALL_TALLIES }>,
         joins::<E, Words<1>, Words<1>, { JOINING }>,
         joins::<E, Words<2>, Words<1>, { JOINING }>,
-        joins::<E, MoreWords, Words<1>, { JOINING }>,
+        joins::<E, Words<3>, Words<1>, { JOINING }>,
         joins::<E, Words<1>, Words<2>, { ANY_COLUMNS }>,
         joins::<E, Words<2>, Words<2>, { ANY_COLUMNS }>,
         everything::<E, Settled, { EVERYTHING & !CHANGING }>,

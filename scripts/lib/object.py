@@ -42,9 +42,9 @@ class X86:
     division = re.compile(r"i?div[bwlq]? ")
     # 2 % above the last measurement: what makes less of something lowers its limit.
     limits = {
-        "size: text": 1_338_000,
-        "bytes a hit can reach": 624_000,
-        "bytes outside": 431_000,
+        "size: text": 1_357_000,
+        "bytes a hit can reach": 637_000,
+        "bytes outside": 433_000,
         "entries": 97,
         "largest function of a hit": 15_700,
         "largest function outside": 24_700,
