@@ -160,6 +160,12 @@ impl<'k> Whole<'k> {
         self.words
     }
 
+    /// Returns how many words there are without the zeros at the end of a long key.
+    #[inline(always)]
+    pub fn trimmed_len(&self) -> usize {
+        self.len
+    }
+
     /// Returns the words without the zeros at the end of a long key.
     #[inline(always)]
     fn trimmed(&self) -> &'k [u64] {

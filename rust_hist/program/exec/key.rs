@@ -162,26 +162,26 @@ impl KeyForm for MoreWords {
             *to = word_of::<C, STEPS>(word, cx, stamp, refs);
             sum.add(*to, *factor);
         }
-        let words = room.get(..words.len()).unwrap_or(&[]);
+        let key = Whole::of_all(room.get(..words.len()).unwrap_or(&[]));
 
-        // INVARIANT: that of all of them.
-        (Summed { words, sum }, 0)
+        // INVARIANT: the loop has added each word.
+        (Summed { key, sum }, 0)
     }
 
     #[inline(always)]
     fn whole<'a>(key: &'a Summed<'_>) -> &'a [u64] {
-        key.words
+        key.key.words()
     }
 }
 
-/// A long key in one piece.
+/// A long key in one piece whose words were added up when they were computed.
 ///
 /// # Invariants
 ///
-/// `sum` is that of all words.
+/// `sum` is the sum of all words of the key.
 #[derive(Clone, Copy)]
 pub struct Summed<'r> {
-    words: &'r [u64],
+    key: Whole<'r>,
     sum: Sum,
 }
 
@@ -190,45 +190,18 @@ impl Key for Summed<'_> {
 
     #[inline(always)]
     fn hash(&self, hash: impl KeyHash) -> u64 {
-        let len = match self.words {
-            [.., 0] => without_zeros(self.words),
-            words => words.len(),
-        };
-
-        long_hash(hash, self.sum, len)
+        long_hash(hash, self.sum, self.key.trimmed_len())
     }
 
     #[inline(always)]
     fn is_at(&self, words: &[Atomic<u64>], at: usize) -> bool {
-        // OVERFLOW: below the number of words.
-        let Some(held) = words.get(at..at.wrapping_add(self.words.len())) else {
-            return false;
-        };
-        let both = held.iter().zip(self.words);
-
-        // ORDERING: the slot was read with `Acquire`; the key of its element does not change.
-        both.fold(0, |differ, (held, wanted)| {
-            differ | (held.load(Relaxed) ^ *wanted)
-        }) == 0
+        self.key.is_at(words, at)
     }
 
     #[inline(always)]
     fn write(&self, to: &[Atomic<u64>]) {
-        for (held, word) in to.iter().zip(self.words) {
-            // ORDERING: the slot that names the element is published with `Release` after this.
-            held.store(*word, Relaxed);
-        }
+        self.key.write(to);
     }
-}
-
-/// How many words there are up to the last one that is not 0.
-#[cold]
-#[inline(never)]
-fn without_zeros(words: &[u64]) -> usize {
-    let zeros = words.iter().rev().take_while(|&&word| word == 0);
-
-    // OVERFLOW: some of the words.
-    words.len().wrapping_sub(zeros.count())
 }
 
 /// A word of a key. Which numbers it may be is said by [`KEY_TEXT`], [`KEY_PARTS`], [`KEY_EXPRS`] and [`KEY_ANY`]; those

@@ -727,14 +727,18 @@ fn word_tests(string: Str, how: How, pattern: &[u8]) -> Result<Vec<Test>, AllocE
         How::Full => (pattern.len().saturating_add(1), [0].as_slice()),
         _ => return Ok(tests),
     };
-    // Where the string begins, how many of its bytes there are in any case, and how many words of them may be compared.
-    let (offset, room, most) = match string {
-        Str::In(Op::StaticString { offset, len }) => (offset, len, WORDS_MAX),
-        Str::Rest { offset } => (offset, 8, 1),
-        Str::In(Op::DynString { .. } | Op::RelDynString { .. }) | Str::Comm | Str::CommonComm => {
-            (0, 8, 1)
-        }
+    // The first word, how many bytes of the string there are in any case, and how many words of them may be compared.
+    let (start, room, most) = match string {
+        Str::In(Op::StaticString { offset, len }) => (Word::At(offset), len, WORDS_MAX),
+        Str::In(Op::DynString { offset }) => (Word::Located(false, offset), 8, 1),
+        Str::In(Op::RelDynString { offset }) => (Word::Located(true, offset), 8, 1),
+        Str::Rest { offset } => (Word::At(offset), 8, 1),
+        Str::Comm | Str::CommonComm => (Word::Comm, 8, 1),
         Str::At { .. } | Str::In(_) => return Ok(tests),
+    };
+    let offset = match start {
+        Word::At(offset) => offset,
+        _ => 0,
     };
     let mut bytes = Vec::new();
 
@@ -748,11 +752,9 @@ fn word_tests(string: Str, how: How, pattern: &[u8]) -> Result<Vec<Test>, AllocE
         let (offset, room) = (offset.saturating_add(i), room.saturating_sub(i));
         let (at, first) = bytes_at(offset, room, bytes);
         let (_, mask) = bytes_at(offset, room, [u8::MAX; 8].get(..bytes.len()).unwrap_or(&[]));
-        let word = match string {
-            Str::In(Op::DynString { offset }) => Word::Located(false, offset),
-            Str::In(Op::RelDynString { offset }) => Word::Located(true, offset),
-            Str::Comm | Str::CommonComm => Word::Comm,
-            _ => at,
+        let word = match start {
+            Word::At(_) => at,
+            elsewhere => elsewhere,
         };
 
         tests.push(Test::Range(word, first, mask, 0))?;

@@ -9,9 +9,7 @@ mod common;
 
 use common::{insert, map, shape, Words};
 use rust_hist::sync::{Atomic, Pair, Relaxed};
-use rust_hist::tracing_map::{
-    Ending, Key, KeyHash, Lookup, Map, SeededHash, Sum, Values, Whole, SHORT_KEY_WORDS,
-};
+use rust_hist::tracing_map::{Ending, Key, KeyHash, Lookup, Map, SeededHash, Sum, Values, Whole};
 use std::thread;
 
 /// Nothing may be asked for.
@@ -62,12 +60,10 @@ fn find<H: KeyHash, const N: usize>(map: &Map<Words, H>, key: &[u64; N]) -> Look
     let hash = whole.hash(map.view().hash());
     let found = map.view().find(&whole, hash);
 
-    // An array of words is the form of short keys.
-    if N <= SHORT_KEY_WORDS {
-        assert_eq!(key.hash(map.view().hash()), hash);
-        assert_eq!(map.view().find(key, hash), found);
-        assert_eq!(map.view().get(key, hash), map.lookup(key));
-    }
+    // As an array, a key has the same hash, also where it is a long one.
+    assert_eq!(key.hash(map.view().hash()), hash);
+    assert_eq!(map.view().find(key, hash), found);
+    assert_eq!(map.view().get(key, hash), map.lookup(key));
     assert_eq!(map.view().get(&whole, hash), map.lookup(key));
     found
 }

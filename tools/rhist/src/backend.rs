@@ -563,7 +563,7 @@ pub trait Source {
     /// What was lost until now by all triggers.
     fn lost(&mut self) -> Result<Lost>;
 
-    /// What is to be said of what was counted, besides losses.
+    /// Returns a sentence about the counted hits that the user should know; losses are in [`Source::lost`].
     fn remark(&self) -> Option<String> {
         None
     }

@@ -9,7 +9,7 @@ use clap::Command;
 
 use crate::recipe::{Example, Recipe};
 
-/// Those of the commands that are no recipes, by the words of the command.
+/// The examples of the commands that are no recipes, by the words of the command.
 const OWN: &[(&str, &[(&str, &str)])] = &[
     (
         "count",

@@ -53,7 +53,7 @@ impl Counting<'_> {
         let mut table = self.source.next()?;
         let own = table.account;
         self.as_it_came = true;
-        // That of a single trigger has it already.
+        // The table of a single trigger has the account already.
         if self.plan.triggers() == 1 {
             return Ok(table);
         }

@@ -17,7 +17,7 @@ pub const ENDED: &str = "(ended)";
 /// How rows become others.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Fold {
-    /// What comes of the keys of a row, in their order; the others, as the interval, follow as they are.
+    /// The columns that replace the first keys of a row, in order. The other keys, such as the interval, follow unchanged.
     pub columns: Vec<Column>,
     /// How many keys the kernel's rows have for that.
     pub keys: usize,

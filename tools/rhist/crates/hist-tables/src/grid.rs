@@ -157,7 +157,7 @@ pub struct Epoch {
 }
 
 impl Epoch {
-    /// That of a table.
+    /// Returns the epoch of `table`: its time, and its hits, also by interval.
     pub fn of(table: &Table) -> Self {
         Self {
             span: table.span,

@@ -22,7 +22,7 @@ mod testing;
 
 use std::fmt;
 
-/// What is wrong with something that was read, in one sentence.
+/// An error in a file of the kernel or in a recording, as one sentence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Error(String);
 

@@ -95,7 +95,7 @@ impl Tracefs {
         }
     }
 
-    /// The same, telling this function each line that is about to be written, as a line of a shell.
+    /// Returns this tracefs with `teller`, which is called before each write with the line of a shell that does the same.
     #[must_use]
     pub fn telling(self, teller: Option<fn(&str)>) -> Self {
         Self { teller, ..self }

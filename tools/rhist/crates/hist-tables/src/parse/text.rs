@@ -22,7 +22,7 @@ const BAR_WIDTH: usize = 21;
 pub struct Read {
     /// Its tables, one for each trigger.
     pub tables: Vec<Table>,
-    /// What is wrong with a row that was left out, as it is not as the kernel prints it.
+    /// The error of a row that was left out, because the kernel prints no such row.
     pub left_out: Option<String>,
 }
 
