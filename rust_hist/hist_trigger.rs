@@ -74,7 +74,10 @@ use crate::{
         seq::SeqWriter,
         text::TextBuf, //
     },
-    program::Program,
+    program::{
+        Chosen,
+        Program, //
+    },
     rate::Turns,
     render,
     synth::SynthEvent,
@@ -150,8 +153,8 @@ pub(crate) struct HistTrigger {
     turns: Turns,
     /// What its hits cost, if that is asked for.
     gauge: Option<KBox<Gauge>>,
-    /// The function that handles its hits.
-    entry: EntryFn<Self>,
+    /// The functions that handle its hits.
+    path: Chosen<hot::ForCore>,
     /// It was made for others, which read its variables, and goes with the last of them.
     helper: bool,
 }
@@ -175,7 +178,7 @@ impl HistTrigger {
             synth.promise_user(held)?;
         }
         growth::reserve(&table, held)?;
-        let entry = hot::entry(
+        let path = hot::path(
             &definition.program,
             &table,
             &found.tables,
@@ -186,7 +189,7 @@ impl HistTrigger {
             false => None,
         };
         Ok(Self {
-            entry,
+            path,
             definition,
             table,
             sources: found.tables,
@@ -303,7 +306,7 @@ impl Trigger for HistTrigger {
     }
 
     fn entry(&self) -> EntryFn<Self> {
-        self.entry
+        self.path.enter
     }
 
     fn miss(&self, preempt: &PreemptOff<'_>) {

@@ -80,6 +80,7 @@ pub use self::hit::{
 pub use self::needs::{
     KeyKind,
     Needs,
+    BACK,
     NESTED, //
 };
 
@@ -94,8 +95,12 @@ pub use self::{
         Track, //
     },
     paths::{
+        backs,
+        backs_of_record,
         paths,
         select,
+        Back,
+        Chosen,
         Entry,
         HitPath,
         LookPath,

@@ -43,6 +43,8 @@ use crate::{
     },
     program::{
         self,
+        Back,
+        Chosen,
         Context,
         Entry,
         HitPath,
@@ -74,6 +76,15 @@ trait Arguments<'a>: Copy + 'a {
 
     /// All of it, if a path needs more than the record.
     fn hit(&self) -> Option<Hit<'a>>;
+
+    /// Calls the back of the trigger for fronts that are given this.
+    fn leave(
+        self,
+        trigger: &'a HistTrigger,
+        map: &'a Map<Words, SeededHash>,
+        elt: Elt,
+        refs: &[u64],
+    );
 }
 
 impl<'a> Arguments<'a> for Record<'a> {
@@ -87,6 +98,17 @@ impl<'a> Arguments<'a> for Record<'a> {
         debug_assert!(false, "a path that needs more than the record");
         None
     }
+
+    #[inline(always)]
+    fn leave(
+        self,
+        trigger: &'a HistTrigger,
+        map: &'a Map<Words, SeededHash>,
+        elt: Elt,
+        _refs: &[u64],
+    ) {
+        (trigger.path.of_record)(trigger, self, map, elt);
+    }
 }
 
 impl<'a> Arguments<'a> for Hit<'a> {
@@ -98,6 +120,17 @@ impl<'a> Arguments<'a> for Hit<'a> {
     #[inline(always)]
     fn hit(&self) -> Option<Hit<'a>> {
         Some(*self)
+    }
+
+    #[inline(always)]
+    fn leave(
+        self,
+        trigger: &'a HistTrigger,
+        map: &'a Map<Words, SeededHash>,
+        elt: Elt,
+        refs: &[u64],
+    ) {
+        (trigger.path.of_hit)(trigger, &self, map, elt, refs);
     }
 }
 
@@ -225,6 +258,11 @@ impl<'a, A: Arguments<'a>> Context<'a> for InKernel<'a, A> {
     #[inline(always)]
     fn keep_rest(self, map: &'a Map<Words, SeededHash>, elt: Elt, from: usize) {
         keep_rest(self.trigger, self.arguments, map, elt, from);
+    }
+
+    #[inline(always)]
+    fn leave(self, map: &'a Map<Words, SeededHash>, elt: Elt, refs: &[u64]) {
+        self.arguments.leave(self.trigger, map, elt, refs);
     }
 
     #[inline(always)]
@@ -369,11 +407,50 @@ impl<P: program::LookPath> LookPath<HistTrigger> for Run<P> {
     }
 }
 
-/// How the core enters a path.
-struct ForCore;
+/// A back of fronts that need nothing but the record: all that it is given fits in registers.
+type BackOfRecord = for<'a> fn(&'a HistTrigger, Record<'a>, &'a Map<Words, SeededHash>, Elt);
+
+/// A back of all other fronts.
+type BackOfHit = for<'a> fn(&'a HistTrigger, &Hit<'a>, &'a Map<Words, SeededHash>, Elt, &[u64]);
+
+/// A back as a [`BackOfRecord`].
+fn leave_record<'a, B: Back>(
+    trigger: &'a HistTrigger,
+    arguments: Record<'a>,
+    map: &'a Map<Words, SeededHash>,
+    elt: Elt,
+) {
+    B::leave(InKernel { trigger, arguments }, map, elt, &[]);
+}
+
+/// A back as a [`BackOfHit`].
+fn leave_hit<'a, B: Back>(
+    trigger: &'a HistTrigger,
+    hit: &Hit<'a>,
+    map: &'a Map<Words, SeededHash>,
+    elt: Elt,
+    refs: &[u64],
+) {
+    let arguments = *hit;
+
+    B::leave(InKernel { trigger, arguments }, map, elt, refs);
+}
+
+/// The paths of hits as functions of the kernel: the core calls the front, and that the back.
+pub(super) struct ForCore;
 
 impl Entry for ForCore {
     type Fn = EntryFn<HistTrigger>;
+    type OfRecord = BackOfRecord;
+    type OfHit = BackOfHit;
+
+    fn back_of_record<B: Back>() -> BackOfRecord {
+        leave_record::<B>
+    }
+
+    fn back<B: Back>() -> BackOfHit {
+        leave_hit::<B>
+    }
 
     fn of_record<P: program::RecordPath>() -> Self::Fn {
         EntryFn::of_record::<Run<P>>()
@@ -389,12 +466,12 @@ impl Entry for ForCore {
 }
 
 /// Chooses the path for the hits of a trigger that reads variables of `sources`.
-pub(super) fn entry(
+pub(super) fn path(
     program: &Program,
     table: &Table,
     sources: &[Arc<Table>],
     is_nested: bool,
-) -> EntryFn<HistTrigger> {
+) -> Chosen<ForCore> {
     let sources = sources
         .iter()
         .map(|source| (source.key_words(), source.definition().program.moves()));

@@ -108,10 +108,11 @@ impl Program {
         at.wrapping_add(self.plan.tasks.len())
     }
 
-    /// The time stamp of the record, in the units that the trigger wants. It takes a call; 0 if no number needs it.
+    /// Returns the time stamp of the record, in the units that the trigger wants. It takes a call; 0 if it is not
+    /// `needed`.
     #[inline(always)]
-    pub(super) fn stamp(&self, env: &impl Env) -> u64 {
-        if !self.plan.has_stamp {
+    pub(super) fn stamp(&self, env: &impl Env, needed: bool) -> u64 {
+        if !needed {
             return 0;
         }
         match env.timestamp() {

@@ -130,6 +130,9 @@ pub trait Context<'c>: Env + 'c {
         super::keep_plain(self, map, elt, from);
     }
 
+    /// Runs the [back](super::paths::Back) of the trigger.
+    fn leave(self, map: &'c Map<Self::Storage, Self::Hash>, elt: Elt, refs: &[u64]);
+
     /// What an insertion of the key leaves to the trigger.
     fn new_entry(&self) -> Self::NewEntry;
 

@@ -39,7 +39,9 @@ use super::{
         KeyKind,
         ACTIONS,
         AGED,
+        APART,
         KEY_ANY,
+        KEY_STAMP,
         KEY_VALUES,
         MOVING,
         NESTED,
@@ -89,9 +91,6 @@ impl<S, H> Copy for Missed<'_, S, H> {}
 /// What a path in `C` may have missed.
 pub type MissedIn<'c, C> = Missed<'c, <C as Context<'c>>::Storage, <C as Context<'c>>::Hash>;
 
-/// The computation of numbers that all others may be made of.
-const VALUES: u32 = KEY_VALUES;
-
 /// Values that are no plain numbers of the record.
 const COMPUTED_VALS: u32 = VALS_EXPRS | VALS_ANY;
 
@@ -137,10 +136,11 @@ where
         return count::<C, STEPS>(cx, map, Ending::DroppedNested);
     }
 
-    // The key, and what it is made of.
+    // The key, and what it is made of. To read the time stamp takes a call, which a hit that ends before it is needed
+    // does not make.
     let mut stamp = 0;
-    if const { stamp_comes_before(STEPS, ROOM) == KEY_ANY } {
-        stamp = cx.program().stamp(&cx);
+    if const { STEPS & KEY_STAMP != 0 && STEPS & KEY_ANY != 0 } {
+        stamp = key_stamp(cx);
     }
     let mut numbers = [0; ROOM];
     let values_first = values_first::<C, STEPS, false>(cx, stamp, &mut numbers);
@@ -171,8 +171,8 @@ where
         // Nothing has changed.
         _ if values_first && cx.program().refs().is_empty() => &numbers,
         _ => {
-            if const { stamp_comes_before(STEPS, ROOM) == VALUES } {
-                stamp = cx.program().stamp(&cx);
+            if const { STEPS & KEY_STAMP != 0 && STEPS & KEY_ANY == 0 } {
+                stamp = key_stamp(cx);
             }
             with_values(cx, stamp, refs, &mut numbers)
         }
@@ -192,7 +192,7 @@ where
     if cuts != 0 {
         count_cuts::<C>(map.map(), cx.cpu(), cuts);
     }
-    leave::<C, STEPS, ROOM>(cx, map, stamp, refs, elt)
+    go_on::<C, STEPS>(cx, map, refs, elt)
 }
 
 /// Handles one hit of a trigger that looks for variables of others by the key `J`, before the key of its row is known.
@@ -214,8 +214,8 @@ where
 
     // The variables of other triggers.
     let mut stamp = 0;
-    if const { STEPS & STAMP != 0 && STEPS & KEY_VALUES != 0 } {
-        stamp = cx.program().stamp(&cx);
+    if const { STEPS & KEY_STAMP != 0 && STEPS & KEY_VALUES != 0 } {
+        stamp = key_stamp(cx);
     }
     let mut numbers = [0; ROOM];
     values_first::<C, STEPS, true>(cx, stamp, &mut numbers);
@@ -229,8 +229,8 @@ where
     };
 
     // What is computed of them, and the key.
-    if const { STEPS & STAMP != 0 && STEPS & KEY_VALUES == 0 } {
-        stamp = cx.program().stamp(&cx);
+    if const { STEPS & KEY_STAMP != 0 && STEPS & KEY_VALUES == 0 } {
+        stamp = key_stamp(cx);
     }
     let refs = with_values(cx, stamp, refs, &mut numbers);
     let elt = match const { K::KIND } {
@@ -242,7 +242,30 @@ where
         Err(ending) => return count::<C, STEPS>(cx, map, ending),
     };
 
-    leave::<C, STEPS, ROOM>(cx, map, stamp, refs, elt)
+    go_on::<C, STEPS>(cx, map, refs, elt)
+}
+
+/// Returns the time stamp for the numbers of a key and those that are computed once.
+#[inline(always)]
+fn key_stamp<'c>(cx: impl Context<'c>) -> u64 {
+    let program = cx.program();
+
+    program.stamp(&cx, program.plan.has_key_stamp)
+}
+
+/// Goes on with what comes after the element is known, here or, with [`APART`], in another function.
+#[inline(always)]
+fn go_on<'c, C: Context<'c>, const STEPS: u32>(
+    cx: C,
+    map: MapView<'c, C::Storage, C::Hash>,
+    refs: &[u64],
+    elt: Elt,
+) -> Outcome<MissedIn<'c, C>> {
+    match const { STEPS & APART } {
+        0 => leave::<C, STEPS>(cx, map, refs, elt),
+        _ => cx.leave(map.map(), elt, refs),
+    }
+    Outcome::Done
 }
 
 /// Computes the numbers that are computed once if the key is made of them by which variables of other triggers are
@@ -411,19 +434,22 @@ fn count_cuts<'c, C: Context<'c>>(map: &Map<C::Storage, C::Hash>, cpu: u32, cuts
     map.shard(cpu).lose(Loss::Cut, cuts as u64);
 }
 
-/// Leaves a hit in its entry.
+/// Leaves a hit in its entry. `refs` are the numbers of [`Inputs`].
 #[inline(always)]
-fn leave<'c, C: Context<'c>, const STEPS: u32, const ROOM: usize>(
+pub(super) fn leave<'c, C: Context<'c>, const STEPS: u32>(
     cx: C,
     map: MapView<'c, C::Storage, C::Hash>,
-    mut stamp: u64,
     refs: &[u64],
     elt: Elt,
-) -> Outcome<MissedIn<'c, C>> {
+) {
+    // To read the time stamp takes a call, so it comes before there is anything to be kept in registers.
+    let program = cx.program();
+    let stamp = match const { STEPS & STAMP } {
+        0 => 0,
+        _ => program.stamp(&cx, program.plan.has_stamp),
+    };
+
     // The sums.
-    if const { stamp_comes_before(STEPS, ROOM) == VALS_ANY } {
-        stamp = cx.program().stamp(&cx);
-    }
     let inputs = Inputs {
         record: cx.record(),
         env: cx,
@@ -432,7 +458,6 @@ fn leave<'c, C: Context<'c>, const STEPS: u32, const ROOM: usize>(
     };
     let shard = map.shard(cx.cpu(), STEPS & SHARED != 0);
     let sums = Sums::<C, STEPS> { inputs };
-    let program = cx.program();
     let has_tallies = match const { STEPS & (SUMS | TALLIES) } {
         0 | SUMS => false,
         TALLIES => true,
@@ -455,9 +480,6 @@ fn leave<'c, C: Context<'c>, const STEPS: u32, const ROOM: usize>(
 
     // Variables and actions.
     if const { STEPS & IN_ENTRY != 0 } {
-        if const { stamp_comes_before(STEPS, ROOM) == IN_ENTRY } {
-            stamp = cx.program().stamp(&cx);
-        }
         map.with_aux(
             elt,
             #[inline(always)]
@@ -480,19 +502,6 @@ fn leave<'c, C: Context<'c>, const STEPS: u32, const ROOM: usize>(
     }
 
     cx.wake();
-    Outcome::Done
-}
-
-/// The first step of a path that may need the time stamp. To read it takes a call, which a hit that ends before that
-/// step does not make.
-const fn stamp_comes_before(steps: u32, room: usize) -> u32 {
-    match steps & STAMP {
-        0 => 0,
-        _ if steps & KEY_ANY != 0 => KEY_ANY,
-        _ if room != 0 => VALUES,
-        _ if steps & VALS_ANY != 0 => VALS_ANY,
-        _ => IN_ENTRY,
-    }
 }
 
 /// Counts a call that is no hit, and ends it.
@@ -502,7 +511,8 @@ pub(super) fn count<'c, C: Context<'c>, const STEPS: u32>(
     map: MapView<'c, C::Storage, C::Hash>,
     ending: Ending,
 ) -> Outcome<MissedIn<'c, C>> {
-    map.shard(cx.cpu(), STEPS & SHARED != 0).count(ending);
+    map.shard(cx.cpu(), STEPS & (SHARED | APART) != 0)
+        .count(ending);
     Outcome::Done
 }
 

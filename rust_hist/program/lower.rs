@@ -199,6 +199,7 @@ impl Program {
 
         self.joins = joins;
         lowered?;
+        self.plan.has_key_stamp = core::mem::take(&mut self.plan.has_stamp);
         for at in 0..self.numbers.len() {
             let val = self.numbers.get(at).map(|&val| usize::from(val));
 
@@ -321,7 +322,8 @@ impl Program {
         let mut vars = Vec::new();
 
         for at in 0..self.vars.len() {
-            if let Some((field, cell)) = self.vars.get(at).map(|var| (var.field, var.cell)) {
+            if let Some(var) = self.vars.get(at) {
+                let (field, cell, is_stored) = (var.field, var.cell, var.is_stored());
                 // The first word is not content, and the last byte of the others is a NUL.
                 let room = cell.words.saturating_sub(1);
                 let most = u32::try_from(most_in(room.into())).map_err(|_| AllocError)?;
@@ -338,7 +340,10 @@ impl Program {
                 };
 
                 vars.push(VarStep {
-                    number: self.lower_number(&named)?,
+                    number: match is_stored {
+                        true => self.lower_number(&named)?,
+                        false => Operand::constant(0),
+                    },
                     n,
                     at: cell.at,
                     kind: cell.kind,

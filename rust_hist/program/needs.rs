@@ -46,7 +46,7 @@ pub(super) const VARS_STACK: u32 = 1 << 7;
 pub(super) const VARS_OTHER: u32 = 1 << 8;
 /// There may be actions.
 pub(super) const ACTIONS: u32 = 1 << 9;
-/// Some number may be made of the time stamp of the record.
+/// A value, a variable or a parameter of an action may be made of the time stamp of the record.
 pub(super) const STAMP: u32 = 1 << 10;
 /// Tables of other triggers may have shorter keys: the whole key is needed in one piece, to be looked up by its beginning.
 pub(super) const WHOLE_KEY: u32 = 1 << 11;
@@ -80,8 +80,7 @@ pub(super) const VALS_EXPRS: u32 = 1 << 22;
 /// Variables may be such expressions.
 pub(super) const VARS_EXPRS: u32 = 1 << 23;
 
-/// Tables of other triggers may be getting larger maps while their variables are read, or that of the trigger while its
-/// tracked values are looked at.
+/// Tables of other triggers may be getting larger maps while their variables are read.
 pub(super) const MOVING: u32 = 1 << 24;
 
 /// Variables of other triggers may be of starts that expire: the tables have maps of several ages.
@@ -90,8 +89,35 @@ pub(super) const AGED: u32 = 1 << 25;
 /// Variables of other triggers may be strings and stacks.
 pub(super) const TEXT_REFS: u32 = 1 << 26;
 
+/// A number of the key, or one that is computed once, may be made of the time stamp of the record.
+pub(super) const KEY_STAMP: u32 = 1 << 27;
+/// The table of the trigger may be getting a larger map while its tracked values are looked at.
+pub(super) const MOVED: u32 = 1 << 28;
+
 /// All of them.
-pub(super) const EVERYTHING: u32 = (1 << 27) - 1;
+pub(super) const EVERYTHING: u32 = (1 << 29) - 1;
+
+/// Those of a back: what comes after the element is known.
+pub const BACK: u32 = VALS_ANY
+    | VALS_EXPRS
+    | SUMS
+    | TALLIES
+    | SEVERAL
+    | VARS
+    | VARS_STAMP
+    | VARS_EXPRS
+    | VARS_ANY
+    | VARS_TEXT
+    | VARS_NAME
+    | VARS_STACK
+    | VARS_OTHER
+    | ACTIONS
+    | STAMP
+    | SHARED
+    | MOVED;
+
+/// No step: the front calls the back of the trigger, which is another function.
+pub(super) const APART: u32 = 1 << 31;
 
 /// Most words of a key that are computed without a loop.
 const UNROLLED_MAX: usize = 4;
@@ -212,11 +238,9 @@ impl Program {
             };
         }
         let has_key_text = words.iter().any(|word| word.source == Source::Text);
-        // Where none is stored there is nothing to do; else the steps go through all of them.
-        let stores = self.vars().iter().any(|var| var.is_stored());
-        let stored = self.vars().iter().filter(|_| stores);
+        let vars = self.vars().iter().zip(plan.vars.iter());
 
-        for (var, step) in stored.zip(plan.vars.iter()) {
+        for (var, step) in vars.filter(|(var, _)| var.is_stored()) {
             steps |= match var.field.op {
                 _ if step.is_number() => match plan.kind_of(&step.number) {
                     IMMEDIATE => VARS,
@@ -265,6 +289,7 @@ impl Program {
                 | is(TALLIES, plan.has_tallies)
                 | is(SEVERAL, plan.has_tallies && plan.vals.as_slice().len() > 1)
                 | is(ACTIONS, !self.actions().is_empty())
+                | is(KEY_STAMP, plan.has_key_stamp)
                 | is(STAMP, plan.has_stamp)
                 | is(WHOLE_KEY, has_shorter)
                 | is(
@@ -272,7 +297,8 @@ impl Program {
                     refs.any(|reference| reference.cell.kind != Kind::Number),
                 )
                 | is(SHARED, is_shared)
-                | is(MOVING, is_moving || self.moves() && self.tracks())
+                | is(MOVING, is_moving)
+                | is(MOVED, self.moves() && self.tracks())
                 | is(AGED, self.refs().iter().any(|reference| reference.expires))
                 | is(NESTED, is_nested),
         }

@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The paths of hits, and the table that a trigger's path is chosen from.
+//! The paths of hits, and the two tables that a trigger's path is chosen from.
 //!
-//! A path is an instance of [`hit`] or [`joined`] whose constants say which steps it has; the other steps leave no code.
-//! [`paths`] lists them; [`select`] takes the first that offers what a trigger needs, and the last one offers everything.
-//! A new shape of triggers is a line in [`paths`].
+//! A path has two parts. The front computes the key, reads the variables of other triggers and finds the element; it is
+//! an instance of [`hit`] or [`joined`]. The back adds to the sums, sets the variables and runs the actions; it is an
+//! instance of [`leave`]. The constants of an instance say which steps it has; the other steps leave no code. A front that
+//! has [`APART`] calls the back of its trigger through a pointer. A few fronts, for the triggers that most people use, do
+//! the work of a back themselves.
+//!
+//! [`select`] takes the first row of each table that offers what a trigger needs; the last row offers everything.
+//! A new key form is a row of [`paths`], a new step of what a hit leaves is a row of [`backs`].
 //!
 //! Context: [`select`] process; the paths any, NMI included, with preemption off. They never allocate, sleep, lock or
 //! panic.
@@ -19,7 +24,9 @@ use crate::{
         REFS_MAX, //
     },
     tracing_map::{
+        Elt,
         Ending,
+        Map,
         NumCell, //
     }, //
 };
@@ -39,6 +46,7 @@ use super::{
         count,
         hit,
         joined,
+        leave,
         MissedIn,
         Outcome, //
     },
@@ -47,12 +55,16 @@ use super::{
         Needs,
         ACTIONS,
         AGED,
+        APART,
+        BACK,
         EVERYTHING,
         KEY_ANY,
         KEY_EXPRS,
         KEY_PARTS,
+        KEY_STAMP,
         KEY_TEXT,
         KEY_VALUES,
+        MOVED,
         MOVING,
         NESTED,
         NO_REFS,
@@ -75,8 +87,14 @@ use super::{
     }, //
 };
 
+/// A path that says what it offers.
+pub trait Offers {
+    /// The most that a trigger of this path may need.
+    const OFFERS: Needs;
+}
+
 /// A path whose hits need the bytes of the record and the CPU, but no time stamp and no event.
-pub trait RecordPath {
+pub trait RecordPath: Offers {
     /// What handles a hit for which this path returns [`Outcome::Redo`].
     type Rest: RecordRest;
 
@@ -91,7 +109,7 @@ pub trait RecordRest {
 }
 
 /// A path for any triggers.
-pub trait HitPath {
+pub trait HitPath: Offers {
     /// The path that handles a hit for which this one returns [`Outcome::Redo`].
     type Rest: HitPath;
 
@@ -101,7 +119,7 @@ pub trait HitPath {
 
 /// A path for triggers most of whose hits find the only variable that they read unset: [`LookPath::look`] ends these
 /// after one lookup.
-pub trait LookPath {
+pub trait LookPath: Offers {
     /// Looks the variable up, and returns it if it is set. If not, the call has been counted.
     fn look<'c, C: Context<'c>>(cx: C) -> Option<NumCell<'c>>;
 
@@ -109,15 +127,36 @@ pub trait LookPath {
     fn rest<'c, C: Context<'c>>(cx: C, found: NumCell<'c>);
 }
 
+/// What comes after the element of a hit is known.
+pub trait Back {
+    /// Leaves a hit in its element. `refs` are [its numbers](super::eval::Inputs).
+    fn leave<'c, C: Context<'c>>(cx: C, map: &'c Map<C::Storage, C::Hash>, elt: Elt, refs: &[u64]);
+}
+
+/// The steps `STEPS` of a back.
+pub(super) struct Leave<const STEPS: u32>;
+
+impl<const STEPS: u32> Back for Leave<STEPS> {
+    #[inline(always)]
+    fn leave<'c, C: Context<'c>>(cx: C, map: &'c Map<C::Storage, C::Hash>, elt: Elt, refs: &[u64]) {
+        const { assert!(STEPS & !BACK == 0) };
+        leave::<C, STEPS>(cx, map.view(), refs, elt);
+    }
+}
+
 /// Keys `K` and `STEPS`, for triggers that read no variable of another one.
 pub(super) struct OfRecord<K, const STEPS: u32>(PhantomData<K>);
+
+impl<K: KeyForm, const STEPS: u32> Offers for OfRecord<K, STEPS> {
+    const OFFERS: Needs = offer::<K>(0, STEPS, BACK_OF_RECORD);
+}
 
 impl<K: KeyForm, const STEPS: u32> RecordPath for OfRecord<K, STEPS> {
     type Rest = RestOfRecord<K>;
 
     #[inline(always)]
     fn hit<'c, C: Context<'c>>(cx: C) -> Outcome<MissedIn<'c, C>> {
-        const { assert!(STEPS & !OF_ANY_RECORD == 0) };
+        const { assert!(STEPS & !(OF_RECORD | BACK_OF_RECORD | APART) == 0) };
         hit::<K, C, 0, STEPS, 0, false>(cx, None, None)
     }
 }
@@ -128,138 +167,106 @@ pub(super) struct RestOfRecord<K>(PhantomData<K>);
 impl<K: KeyForm> RecordRest for RestOfRecord<K> {
     #[inline(always)]
     fn hit<'c, C: Context<'c>>(cx: C, missed: MissedIn<'c, C>) {
-        hit::<K, C, 0, OF_ANY_RECORD, 0, true>(cx, None, Some(missed));
+        hit::<K, C, 0, { OF_RECORD | APART }, 0, true>(cx, None, Some(missed));
     }
 }
 
-/// Steps of a [`RecordPath`] without variables.
-const PLAIN: u32 = KEY_TEXT | NESTED | SHARED;
-/// Steps of a [`RecordPath`] without variables whose keys may be buckets.
-const WITH_PARTS: u32 = PLAIN | KEY_PARTS;
-/// Steps of a [`RecordPath`] that keeps more than the sums of two numbers.
-const WITH_TALLIES: u32 = WITH_PARTS | ALL_TALLIES;
-/// Steps of a [`RecordPath`] with variables.
-const WITH_VARS: u32 = PLAIN | VARS | VARS_TEXT;
-/// Steps of a [`RecordPath`] without variables that computes expressions.
-const WITH_EXPRS: u32 = WITH_PARTS | KEY_EXPRS | VALS_EXPRS;
-/// Steps of a [`RecordPath`] with variables that computes expressions.
-const OF_RECORD_ALONE: u32 = WITH_VARS | WITH_EXPRS | VARS_EXPRS | VARS_NAME;
-/// Steps of any [`RecordPath`].
-const OF_ANY_RECORD: u32 = OF_RECORD_ALONE | SUMS | ALL_TALLIES;
+/// Keys `K`, at most `REFS` variables of other triggers, at most `NUMBERS` of these and of the numbers that are computed
+/// once, and `STEPS`. With `LAST` it inserts keys; else `R` does.
+pub(super) struct Front<
+    K,
+    R,
+    const REFS: usize,
+    const STEPS: u32,
+    const NUMBERS: usize,
+    const LAST: bool,
+>(PhantomData<(K, R)>);
 
+impl<
+        K: KeyForm,
+        R,
+        const REFS: usize,
+        const STEPS: u32,
+        const NUMBERS: usize,
+        const LAST: bool,
+    > Offers for Front<K, R, REFS, STEPS, NUMBERS, LAST>
+{
+    const OFFERS: Needs = Needs {
+        numbers: NUMBERS,
+        ..offer::<K>(REFS, STEPS, BACK)
+    };
+}
+
+impl<
+        K: KeyForm,
+        R: HitPath,
+        const REFS: usize,
+        const STEPS: u32,
+        const NUMBERS: usize,
+        const LAST: bool,
+    > HitPath for Front<K, R, REFS, STEPS, NUMBERS, LAST>
+{
+    type Rest = R;
+
+    #[inline(always)]
+    fn hit<'c, C: Context<'c>>(cx: C) -> Outcome<MissedIn<'c, C>> {
+        hit::<K, C, REFS, STEPS, NUMBERS, LAST>(cx, None, None)
+    }
+}
+
+/// Keys `K` and everything but numbers that are computed once and variables of tables that [change](CHANGING); and the
+/// rest of each [`Path`] with these keys.
+type General<K> = Front<K, Settled, REFS_MAX, { FOR_ALL | APART }, 0, true>;
 /// Keys `K`, at most `REFS` variables of other triggers, and `STEPS`.
-pub(super) struct Path<K, const REFS: usize, const STEPS: u32>(PhantomData<K>);
-
-impl<K: KeyForm, const REFS: usize, const STEPS: u32> HitPath for Path<K, REFS, STEPS> {
-    type Rest = General<K>;
-
-    #[inline(always)]
-    fn hit<'c, C: Context<'c>>(cx: C) -> Outcome<MissedIn<'c, C>> {
-        const { assert!(K::IS_WHOLE || STEPS & WHOLE_KEY == 0) };
-        // Actions need a stack frame in any case, so a path with actions and no reference inserts keys itself.
-        match const { REFS == 0 && STEPS & ACTIONS != 0 } {
-            false => hit::<K, C, REFS, STEPS, 0, false>(cx, None, None),
-            true => hit::<K, C, REFS, STEPS, 0, true>(cx, None, None),
-        }
-    }
-}
-
-/// Keys `K` and everything but numbers that are computed once, [`TALLIES`], and variables of tables that [change](CHANGING);
-/// and the rest of each other path with these keys.
-pub(super) struct General<K>(PhantomData<K>);
-
-impl<K: KeyForm> HitPath for General<K> {
-    type Rest = Self;
-
-    #[inline(always)]
-    fn hit<'c, C: Context<'c>>(cx: C) -> Outcome<MissedIn<'c, C>> {
-        hit::<K, C, REFS_MAX, FOR_ALL, 0, true>(cx, None, None)
-    }
-}
-
+type Path<K, const REFS: usize, const STEPS: u32> = Front<K, General<K>, REFS, STEPS, 0, false>;
 /// Keys `K`, at most one variable of another trigger, some numbers that are computed once, and `STEPS`.
-pub(super) struct WithValues<K, const STEPS: u32>(PhantomData<K>);
-
-impl<K: KeyForm, const STEPS: u32> HitPath for WithValues<K, STEPS> {
-    type Rest = Settled;
-
-    #[inline(always)]
-    fn hit<'c, C: Context<'c>>(cx: C) -> Outcome<MissedIn<'c, C>> {
-        // Maxima and the like need a stack frame in any case.
-        match const { STEPS & TALLIES } {
-            0 => hit::<K, C, 1, STEPS, FEW_NUMBERS, false>(cx, None, None),
-            _ => hit::<K, C, 1, STEPS, FEW_NUMBERS, true>(cx, None, None),
-        }
-    }
-}
+type WithValues<K, const STEPS: u32> = Front<K, Settled, 1, STEPS, FEW_NUMBERS, false>;
+/// Short keys `K`, and variables of tables that change.
+type FromMoving<K> = Front<K, Everything, REFS_MAX, { OF_MOVING | APART }, 0, true>;
+/// Short keys `K`, at most `REFS` variables of other triggers, and `STEPS`, of tables that change.
+type Changing<K, const REFS: usize, const STEPS: u32> =
+    Front<K, FromMoving<K>, REFS, STEPS, 0, false>;
+/// Any keys and everything else, of triggers that read no variables of tables that change.
+type Settled = Joined<Copied, Copied, REFS_MAX, { EVERYTHING & !CHANGING | APART }, NUMBERS_MAX>;
+/// Any keys and everything else.
+type Everything = Joined<Copied, Copied, REFS_MAX, { EVERYTHING | APART }, NUMBERS_MAX>;
 
 /// As many numbers in one list as most triggers have that have any.
 const FEW_NUMBERS: usize = 4;
 
-/// Keys `K`, at most one variable of another trigger that the key `J` finds, some numbers that are computed once, and
-/// `STEPS`.
-pub(super) struct Joined<K, J, const STEPS: u32>(PhantomData<(K, J)>);
+/// Keys `K`, at most `REFS` variables of other triggers that the key `J` finds, at most `NUMBERS` of these and of the
+/// numbers that are computed once, and `STEPS`.
+pub(super) struct Joined<K, J, const REFS: usize, const STEPS: u32, const NUMBERS: usize>(
+    PhantomData<(K, J)>,
+);
 
-impl<K: KeyForm, J: KeyForm, const STEPS: u32> HitPath for Joined<K, J, STEPS> {
-    type Rest = Settled;
-
-    #[inline(always)]
-    fn hit<'c, C: Context<'c>>(cx: C) -> Outcome<MissedIn<'c, C>> {
-        joined::<K, J, C, 1, STEPS, FEW_NUMBERS>(cx)
-    }
+impl<K: KeyForm, J: KeyForm, const REFS: usize, const STEPS: u32, const NUMBERS: usize> Offers
+    for Joined<K, J, REFS, STEPS, NUMBERS>
+{
+    const OFFERS: Needs = Needs {
+        join: Some(J::KIND),
+        numbers: NUMBERS,
+        ..offer::<K>(REFS, STEPS, BACK)
+    };
 }
 
-/// Short keys `K`, at most `REFS` variables of other triggers, and `STEPS`, of tables that change.
-pub(super) struct Changing<K, const REFS: usize, const STEPS: u32>(PhantomData<K>);
-
-impl<K: KeyForm, const REFS: usize, const STEPS: u32> HitPath for Changing<K, REFS, STEPS> {
-    type Rest = FromMoving<K>;
-
-    #[inline(always)]
-    fn hit<'c, C: Context<'c>>(cx: C) -> Outcome<MissedIn<'c, C>> {
-        const { assert!(STEPS & !OF_MOVING == 0) };
-        hit::<K, C, REFS, STEPS, 0, false>(cx, None, None)
-    }
-}
-
-/// Short keys `K`, and variables of tables that change.
-pub(super) struct FromMoving<K>(PhantomData<K>);
-
-impl<K: KeyForm> HitPath for FromMoving<K> {
+impl<K: KeyForm, J: KeyForm, const REFS: usize, const STEPS: u32, const NUMBERS: usize> HitPath
+    for Joined<K, J, REFS, STEPS, NUMBERS>
+{
     type Rest = Self;
 
     #[inline(always)]
     fn hit<'c, C: Context<'c>>(cx: C) -> Outcome<MissedIn<'c, C>> {
-        hit::<K, C, REFS_MAX, OF_MOVING, 0, true>(cx, None, None)
-    }
-}
-
-/// Any keys and everything else, of triggers that read no variables of tables that change.
-pub(super) struct Settled;
-
-impl HitPath for Settled {
-    type Rest = Self;
-
-    #[inline(always)]
-    fn hit<'c, C: Context<'c>>(cx: C) -> Outcome<MissedIn<'c, C>> {
-        joined::<Copied, Copied, C, REFS_MAX, { EVERYTHING & !CHANGING }, NUMBERS_MAX>(cx)
-    }
-}
-
-/// Any keys and everything else.
-pub(super) struct Everything;
-
-impl HitPath for Everything {
-    type Rest = Self;
-
-    #[inline(always)]
-    fn hit<'c, C: Context<'c>>(cx: C) -> Outcome<MissedIn<'c, C>> {
-        joined::<Copied, Copied, C, REFS_MAX, EVERYTHING, NUMBERS_MAX>(cx)
+        joined::<K, J, C, REFS, STEPS, NUMBERS>(cx)
     }
 }
 
 /// Keys `K`, one variable of another trigger, and `STEPS`.
 pub(super) struct Await<K, const STEPS: u32>(PhantomData<K>);
+
+impl<K: KeyForm, const STEPS: u32> Offers for Await<K, STEPS> {
+    const OFFERS: Needs = without_refless(offer::<K>(1, STEPS, BACK));
+}
 
 impl<K: KeyForm, const STEPS: u32> LookPath for Await<K, STEPS> {
     #[inline(always)]
@@ -291,242 +298,290 @@ impl<K: KeyForm, const STEPS: u32> LookPath for Await<K, STEPS> {
     }
 }
 
-/// Turns a path into a function that can be stored: one that the tracing core calls, or one of a test.
+/// Turns a path into functions that can be stored: those that the tracing core calls, or those of a test.
 pub trait Entry {
-    /// That function.
+    /// A front.
     type Fn: Copy + 'static;
+    /// A back of a front that needs nothing but the record.
+    type OfRecord: Copy + 'static;
+    /// A back of any other front.
+    type OfHit: Copy + 'static;
 
-    /// That of a path that needs nothing but the record.
+    /// Returns a front that needs nothing but the record.
     fn of_record<P: RecordPath>() -> Self::Fn;
 
-    /// That of a path where most hits need no more than a lookup.
+    /// Returns a front where most hits need no more than a lookup.
     fn of_look<P: LookPath>() -> Self::Fn;
 
-    /// That of any path.
+    /// Returns any other front.
     fn of<P: HitPath>() -> Self::Fn;
+
+    /// Returns the back of a front that needs nothing but the record.
+    fn back_of_record<B: Back>() -> Self::OfRecord;
+
+    /// Returns the back of any other front.
+    fn back<B: Back>() -> Self::OfHit;
 }
 
-/// One row of the table.
+/// One row of a table.
 #[derive(Clone, Copy)]
-pub struct Row<F> {
-    /// What the path offers.
-    pub offers: Needs,
+pub struct Row<N, F> {
+    /// What it offers.
+    pub offers: N,
     /// Its function.
     pub enter: F,
 }
 
-const fn offer<K: KeyForm>(refs: usize, steps: u32) -> Needs {
+/// The functions for the hits of a trigger.
+pub struct Chosen<E: Entry> {
+    /// The front.
+    pub enter: E::Fn,
+    /// The back, if the front needs nothing but the record.
+    pub of_record: E::OfRecord,
+    /// The back, if the front is another one.
+    pub of_hit: E::OfHit,
+}
+
+/// Returns what a front with these keys and steps offers, where all backs that it may call offer `back`.
+const fn offer<K: KeyForm>(refs: usize, steps: u32, back: u32) -> Needs {
+    // The columns of a key are no words: a bucket is an expression there.
+    let of_columns = match (K::KIND, steps & KEY_EXPRS) {
+        (KeyKind::Columns | KeyKind::ManyColumns, 0) => KEY_TEXT,
+        (KeyKind::Columns | KeyKind::ManyColumns, _) => KEY_TEXT | KEY_PARTS,
+        _ => 0,
+    };
+    let steps = match K::IS_WHOLE {
+        true => steps,
+        false => steps & !WHOLE_KEY,
+    };
+
     Needs {
         key: K::KIND,
         join: None,
         refs,
         numbers: 0,
-        steps: steps
-            // What keeps more than sums does not keep sums alone, unless it says so.
-            | match steps & TALLIES {
-                0 => SUMS,
-                _ => 0,
-            }
-            // The columns of a key are no words: a bucket is an expression there.
-            | match (K::KIND, steps & KEY_EXPRS) {
-                (KeyKind::Columns | KeyKind::ManyColumns, 0) => KEY_TEXT,
-                (KeyKind::Columns | KeyKind::ManyColumns, _) => KEY_TEXT | KEY_PARTS,
-                _ => 0,
+        steps: NO_REFS
+            | of_columns
+            | match steps & APART {
+                0 => of_back(steps),
+                _ => steps & !APART | back,
             },
     }
 }
 
-fn record<E: Entry, K: KeyForm, const STEPS: u32>() -> Row<E::Fn> {
-    Row {
-        offers: offer::<K>(0, STEPS | NO_REFS),
-        enter: E::of_record::<OfRecord<K, STEPS>>(),
+/// Returns what a path with these steps offers: one that keeps more than sums does not keep sums alone, unless it says so.
+const fn of_back(steps: u32) -> u32 {
+    match steps & TALLIES {
+        0 => steps | SUMS,
+        _ => steps,
     }
 }
 
-fn path<E: Entry, K: KeyForm, const REFS: usize, const STEPS: u32>() -> Row<E::Fn> {
-    Row {
-        offers: offer::<K>(REFS, STEPS | NO_REFS),
-        enter: E::of::<Path<K, REFS, STEPS>>(),
+/// Returns these offers without triggers that read no variables.
+const fn without_refless(offers: Needs) -> Needs {
+    Needs {
+        steps: offers.steps & !NO_REFS,
+        ..offers
     }
 }
 
-fn awaits<E: Entry, K: KeyForm, const STEPS: u32>() -> Row<E::Fn> {
+fn record<E: Entry, P: RecordPath>() -> Row<Needs, E::Fn> {
     Row {
-        offers: offer::<K>(1, STEPS),
-        enter: E::of_look::<Await<K, STEPS>>(),
+        offers: P::OFFERS,
+        enter: E::of_record::<P>(),
     }
 }
 
-fn general<E: Entry, K: KeyForm>() -> Row<E::Fn> {
-    let steps = match K::IS_WHOLE {
-        true => FOR_ALL,
-        false => FOR_ALL & !WHOLE_KEY,
-    };
-
+fn any<E: Entry, P: HitPath>() -> Row<Needs, E::Fn> {
     Row {
-        offers: offer::<K>(REFS_MAX, steps),
-        enter: E::of::<General<K>>(),
-    }
-}
-
-fn values<E: Entry, K: KeyForm, const STEPS: u32>() -> Row<E::Fn> {
-    Row {
-        offers: Needs {
-            numbers: FEW_NUMBERS,
-            ..offer::<K>(1, STEPS | NO_REFS)
-        },
-        enter: E::of::<WithValues<K, STEPS>>(),
-    }
-}
-
-fn joins<E: Entry, K: KeyForm, J: KeyForm, const STEPS: u32>() -> Row<E::Fn> {
-    Row {
-        offers: Needs {
-            join: Some(J::KIND),
-            numbers: FEW_NUMBERS,
-            ..offer::<K>(1, STEPS)
-        },
-        enter: E::of::<Joined<K, J, STEPS>>(),
-    }
-}
-
-fn changing<E: Entry, K: KeyForm, const REFS: usize, const STEPS: u32>() -> Row<E::Fn> {
-    Row {
-        offers: offer::<K>(REFS, STEPS | NO_REFS),
-        enter: E::of::<Changing<K, REFS, STEPS>>(),
-    }
-}
-
-fn from_moving<E: Entry, K: KeyForm>() -> Row<E::Fn> {
-    Row {
-        offers: offer::<K>(REFS_MAX, OF_MOVING),
-        enter: E::of::<FromMoving<K>>(),
-    }
-}
-
-fn everything<E: Entry, P: HitPath, const STEPS: u32>() -> Row<E::Fn> {
-    Row {
-        offers: Needs {
-            join: Some(KeyKind::Copied),
-            numbers: NUMBERS_MAX,
-            ..offer::<Copied>(REFS_MAX, STEPS)
-        },
+        offers: P::OFFERS,
         enter: E::of::<P>(),
     }
 }
 
-/// How many paths there are.
-pub const PATHS: usize = 76;
+fn awaits<E: Entry, P: LookPath>() -> Row<Needs, E::Fn> {
+    Row {
+        offers: P::OFFERS,
+        enter: E::of_look::<P>(),
+    }
+}
 
-// What rows offer, in the order of how much code it is.
-const COMPUTED: u32 = KEY_EXPRS | KEY_ANY | VALS_EXPRS | VALS_ANY | STAMP;
-const STAMPED: u32 = STAMP | VARS_STAMP;
-const ANY_VARS: u32 = STAMPED | VARS | VARS_EXPRS | VARS_ANY;
-const TEXTS: u32 = VARS_TEXT | VARS_NAME;
-const FOR_ALL: u32 = EVERYTHING & !(KEY_VALUES | ALL_TALLIES | CHANGING);
-/// What there is to do because tables get other maps, and the variables in them do not all come along.
-const CHANGING: u32 = MOVING | AGED;
-const OF_MOVING: u32 =
-    KEY_TEXT | COMPUTED | ANY_VARS | TEXTS | ACTIONS | TEXT_REFS | SHARED | NESTED | CHANGING;
-const OF_EXPIRING: u32 = OF_MOVING & !MOVING;
-const ANY_COLUMNS: u32 = KEY_TEXT | COMPUTED | SHARED | NESTED;
-const VALUED: u32 = ANY_COLUMNS | KEY_VALUES;
-/// Steps of a path that joins: the numbers and their maxima that it counts, and nothing for others.
-const JOINING: u32 = ANY_COLUMNS | SUMS | ALL_TALLIES;
+/// How many rows [`paths`] has.
+pub const PATHS: usize = 61;
+
+/// Steps of a front that needs nothing but the record.
+const OF_RECORD: u32 = KEY_TEXT | KEY_PARTS | KEY_EXPRS | NESTED;
+/// Steps of a back that needs nothing but the record.
+const BACK_OF_RECORD: u32 =
+    SHARED | SUMS | ALL_TALLIES | VALS_EXPRS | VARS | VARS_TEXT | VARS_EXPRS | VARS_NAME;
 const ALL_TALLIES: u32 = TALLIES | SEVERAL;
 
-/// The paths. The first row that offers what a trigger needs is its path; the last offers everything.
+// What fronts offer.
+const RECORD: u32 = OF_RECORD | APART;
+const COMPUTED: u32 = KEY_TEXT | KEY_EXPRS | KEY_ANY | KEY_STAMP | NESTED | APART;
+const VALUED: u32 = COMPUTED | KEY_VALUES;
+/// What there is to do because tables get other maps, and the variables in them do not all come along.
+const CHANGING: u32 = MOVING | AGED;
+const FOR_ALL: u32 = EVERYTHING & !(KEY_VALUES | CHANGING);
+const OF_EXPIRING: u32 = COMPUTED | TEXT_REFS | AGED;
+const OF_MOVING: u32 = OF_EXPIRING | MOVING;
+
+// What backs offer.
+const ANY_VALS: u32 = VALS_EXPRS | VALS_ANY | STAMP | SHARED;
+const ANY_NUMBERS: u32 = STAMP | VARS | VARS_STAMP | VARS_EXPRS | VARS_ANY;
+const ANY_VARS: u32 = ANY_NUMBERS | SHARED;
+
+/// The fronts. The first row that offers what a trigger needs is its front; the last offers everything.
 ///
 /// Each row is made when it is looked at: all together are too large for the stack of a task that makes a trigger.
 #[rustfmt::skip]
-pub fn paths<E: Entry>() -> impl Iterator<Item = Row<E::Fn>> {
-    let rows: &'static [fn() -> Row<E::Fn>; PATHS] = &const { [
-        record::<E, Words<1>, 0>,
-        record::<E, Words<2>, 0>,
-        record::<E, Words<1>, { KEY_TEXT }>,
-        record::<E, Words<2>, { KEY_TEXT }>,
-        record::<E, Words<1>, { PLAIN }>,
-        record::<E, Words<2>, { PLAIN }>,
-        record::<E, Words<3>, { PLAIN }>,
-        record::<E, Words<4>, { PLAIN }>,
-        record::<E, Words<1>, { KEY_PARTS }>,
-        record::<E, Words<1>, { WITH_EXPRS }>,
-        record::<E, Words<2>, { WITH_EXPRS }>,
-        record::<E, Words<1>, { TALLIES }>,
-        record::<E, Words<1>, { WITH_TALLIES }>,
-        record::<E, Words<2>, { WITH_TALLIES }>,
-        record::<E, Words<1>, { VARS }>,
-        record::<E, Words<2>, { VARS }>,
-        record::<E, Words<1>, { WITH_VARS }>,
-        record::<E, Words<2>, { WITH_VARS }>,
-        record::<E, Words<1>, { OF_RECORD_ALONE }>,
-        record::<E, Words<2>, { OF_RECORD_ALONE }>,
-        record::<E, MoreWords, { WITH_EXPRS }>,
-        record::<E, MoreWords, { WITH_TALLIES }>,
-        record::<E, MoreWords, { OF_RECORD_ALONE }>,
-        path::<E, Words<1>, 0, { STAMPED }>,
-        path::<E, Words<2>, 0, { STAMPED }>,
-        path::<E, Words<1>, 0, { ANY_COLUMNS | ANY_VARS }>,
-        path::<E, Words<2>, 0, { ANY_COLUMNS | ANY_VARS }>,
-        path::<E, MoreWords, 0, { ANY_COLUMNS }>,
-        path::<E, Words<1>, 0, { VARS | VARS_STACK | SHARED }>,
-        path::<E, Words<2>, 0, { VARS | VARS_STACK | SHARED }>,
-        path::<E, Words<1>, 0, { VARS | ACTIONS }>,
-        path::<E, Words<2>, 0, { VARS | ACTIONS }>,
-        path::<E, Words<1>, 0, { KEY_TEXT | COMPUTED | ANY_VARS | TEXTS | ACTIONS | SHARED }>,
-        path::<E, Words<2>, 0, { KEY_TEXT | COMPUTED | ANY_VARS | TEXTS | ACTIONS | SHARED }>,
-        path::<E, Words<1>, 1, { STAMPED }>,
-        path::<E, Words<1>, 1, { ANY_VARS }>,
-        path::<E, Words<2>, 1, { ANY_VARS }>,
-        path::<E, Words<1>, 1, { KEY_TEXT | ANY_VARS | ACTIONS | TEXT_REFS | SHARED }>,
-        path::<E, Words<2>, 1, { KEY_TEXT | ANY_VARS | ACTIONS | TEXT_REFS | SHARED }>,
-        awaits::<E, Words<1>, { ANY_VARS | ACTIONS | NESTED }>,
-        awaits::<E, Words<2>, { ANY_VARS | ACTIONS | NESTED }>,
-        general::<E, Words<1>>,
-        general::<E, Words<2>>,
-        general::<E, MoreWords>,
-        path::<E, Columns<C_KEYS_MAX>, 0, { SHARED }>,
-        path::<E, Columns<C_KEYS_MAX>, 0, { COMPUTED | SHARED | NESTED }>,
-        path::<E, Columns<C_KEYS_MAX>, 1, { COMPUTED | ANY_VARS | ACTIONS | TEXT_REFS | SHARED }>,
-        general::<E, Columns<C_KEYS_MAX>>,
-        path::<E, StackField, 0, { SHARED | NESTED }>,
-        general::<E, StackField>,
-        path::<E, Stack, 0, 0>,
-        general::<E, Stack>,
-        general::<E, Copied>,
-        values::<E, Words<1>, { VALUED | ANY_VARS }>,
-        values::<E, Words<2>, { VALUED | ANY_VARS }>,
-        values::<E, Columns<C_KEYS_MAX>, { VALUED | ALL_TALLIES }>,
-        values::<E, Columns<KEYS_MAX>, { VALUED | SUMS | ALL_TALLIES }>,
-        values::<E, Words<1>, { VALUED | ALL_TALLIES }>,
-        values::<E, Words<2>, { VALUED | ALL_TALLIES }>,
-        joins::<E, Words<1>, Words<1>, { JOINING }>,
-        joins::<E, Words<2>, Words<1>, { JOINING }>,
-        joins::<E, Words<3>, Words<1>, { JOINING }>,
-        joins::<E, Words<1>, Words<2>, { ANY_COLUMNS }>,
-        joins::<E, Words<2>, Words<2>, { ANY_COLUMNS }>,
-        everything::<E, Settled, { EVERYTHING & !CHANGING }>,
-        changing::<E, Words<1>, 1, { ANY_VARS | AGED }>,
-        changing::<E, Words<2>, 1, { ANY_VARS | AGED }>,
-        awaits::<E, Words<1>, { ANY_VARS | ACTIONS | NESTED | AGED }>,
-        awaits::<E, Words<2>, { ANY_VARS | ACTIONS | NESTED | AGED }>,
-        changing::<E, Words<1>, REFS_MAX, { OF_EXPIRING }>,
-        changing::<E, Words<2>, REFS_MAX, { OF_EXPIRING }>,
-        joins::<E, Words<1>, Words<1>, { JOINING | AGED }>,
-        joins::<E, Words<2>, Words<2>, { ANY_COLUMNS | AGED }>,
-        from_moving::<E, Words<1>>,
-        from_moving::<E, Words<2>>,
-        everything::<E, Everything, EVERYTHING>,
+pub fn paths<E: Entry>() -> impl Iterator<Item = Row<Needs, E::Fn>> {
+    let rows: &'static [fn() -> Row<Needs, E::Fn>; PATHS] = &const { [
+        // With their backs.
+        record::<E, OfRecord<Words<1>, 0>>,
+        record::<E, OfRecord<Words<1>, { KEY_PARTS }>>,
+        record::<E, OfRecord<Words<1>, { VARS }>>,
+        record::<E, OfRecord<Words<4>, { KEY_TEXT | NESTED | SHARED }>>,
+        any::<E, Path<Words<1>, 0, { VARS_STAMP | STAMP }>>,
+        any::<E, Path<Words<1>, 0, { VARS | ACTIONS }>>,
+        any::<E, Path<Words<1>, 1, { ANY_NUMBERS }>>,
+        awaits::<E, Await<Words<1>, { ANY_NUMBERS | ACTIONS | NESTED }>>,
+        // Of the record alone.
+        record::<E, OfRecord<Words<1>, { APART }>>,
+        record::<E, OfRecord<Words<2>, { APART }>>,
+        record::<E, OfRecord<Words<1>, { KEY_TEXT | APART }>>,
+        record::<E, OfRecord<Words<2>, { KEY_TEXT | APART }>>,
+        record::<E, OfRecord<Words<1>, { RECORD }>>,
+        record::<E, OfRecord<Words<2>, { RECORD }>>,
+        record::<E, OfRecord<Words<3>, { RECORD }>>,
+        record::<E, OfRecord<MoreWords, { RECORD }>>,
+        // Of at most one variable of another trigger.
+        any::<E, Path<Words<1>, 0, { APART }>>,
+        any::<E, Path<Words<2>, 0, { APART }>>,
+        any::<E, Path<Words<1>, 0, { COMPUTED }>>,
+        any::<E, Path<Words<2>, 0, { COMPUTED }>>,
+        any::<E, Front<Words<3>, General<MoreWords>, 0, { COMPUTED }, 0, false>>,
+        any::<E, Path<MoreWords, 0, { COMPUTED }>>,
+        any::<E, Path<Words<1>, 1, { APART }>>,
+        any::<E, Path<Words<2>, 1, { APART }>>,
+        any::<E, Path<Words<1>, 1, { KEY_TEXT | TEXT_REFS | APART }>>,
+        any::<E, Path<Words<2>, 1, { KEY_TEXT | TEXT_REFS | APART }>>,
+        awaits::<E, Await<Words<1>, { NESTED | APART }>>,
+        awaits::<E, Await<Words<2>, { NESTED | APART }>>,
+        any::<E, General<Words<1>>>,
+        any::<E, General<Words<2>>>,
+        any::<E, General<MoreWords>>,
+        any::<E, Path<Columns<C_KEYS_MAX>, 0, { APART }>>,
+        any::<E, Path<Columns<C_KEYS_MAX>, 0, { COMPUTED }>>,
+        any::<E, Path<Columns<C_KEYS_MAX>, 1, { COMPUTED | TEXT_REFS }>>,
+        any::<E, General<Columns<C_KEYS_MAX>>>,
+        any::<E, Path<StackField, 0, { NESTED | APART }>>,
+        any::<E, General<StackField>>,
+        any::<E, Path<Stack, 0, { APART }>>,
+        any::<E, General<Stack>>,
+        any::<E, General<Copied>>,
+        any::<E, WithValues<Words<1>, { VALUED }>>,
+        any::<E, WithValues<Words<2>, { VALUED }>>,
+        any::<E, WithValues<Columns<C_KEYS_MAX>, { VALUED }>>,
+        any::<E, WithValues<Columns<KEYS_MAX>, { VALUED }>>,
+        any::<E, Joined<Words<1>, Words<1>, 1, { COMPUTED }, FEW_NUMBERS>>,
+        any::<E, Joined<Words<2>, Words<1>, 1, { COMPUTED }, FEW_NUMBERS>>,
+        any::<E, Joined<Words<3>, Words<1>, 1, { COMPUTED }, FEW_NUMBERS>>,
+        any::<E, Joined<Words<1>, Words<2>, 1, { COMPUTED }, FEW_NUMBERS>>,
+        any::<E, Joined<Words<2>, Words<2>, 1, { COMPUTED }, FEW_NUMBERS>>,
+        any::<E, Settled>,
+        any::<E, Changing<Words<1>, 1, { AGED | APART }>>,
+        any::<E, Changing<Words<2>, 1, { AGED | APART }>>,
+        awaits::<E, Await<Words<1>, { NESTED | AGED | APART }>>,
+        awaits::<E, Await<Words<2>, { NESTED | AGED | APART }>>,
+        any::<E, Changing<Words<1>, REFS_MAX, { OF_EXPIRING }>>,
+        any::<E, Changing<Words<2>, REFS_MAX, { OF_EXPIRING }>>,
+        any::<E, Joined<Words<1>, Words<1>, 1, { COMPUTED | AGED }, FEW_NUMBERS>>,
+        any::<E, Joined<Words<2>, Words<2>, 1, { COMPUTED | AGED }, FEW_NUMBERS>>,
+        any::<E, FromMoving<Words<1>>>,
+        any::<E, FromMoving<Words<2>>>,
+        any::<E, Everything>,
     ] };
 
     rows.iter().map(|row| row())
 }
 
-/// Chooses the path for hits that need this: the first row that offers it.
-pub fn select<E: Entry>(needs: &Needs) -> E::Fn {
-    let found = paths::<E>().find(|row| needs.are_covered_by(&row.offers));
+fn of_record<E: Entry, const STEPS: u32>() -> Row<u32, E::OfRecord> {
+    const { assert!(STEPS & !BACK_OF_RECORD == 0) };
+    Row {
+        offers: of_back(STEPS),
+        enter: E::back_of_record::<Leave<STEPS>>(),
+    }
+}
 
-    debug_assert!(found.is_some());
-    // The last row offers everything.
-    found.map_or_else(E::of::<Everything>, |row| row.enter)
+fn of_hit<E: Entry, const STEPS: u32>() -> Row<u32, E::OfHit> {
+    Row {
+        offers: of_back(STEPS),
+        enter: E::back::<Leave<STEPS>>(),
+    }
+}
+
+/// The backs of fronts that need nothing but the record. The last row offers all that these can have.
+#[rustfmt::skip]
+pub fn backs_of_record<E: Entry>() -> impl Iterator<Item = Row<u32, E::OfRecord>> {
+    let rows: &'static [fn() -> Row<u32, E::OfRecord>] = &const { [
+        of_record::<E, 0>,
+        of_record::<E, { SHARED | VALS_EXPRS }>,
+        of_record::<E, { TALLIES }>,
+        of_record::<E, { SHARED | VALS_EXPRS | ALL_TALLIES }>,
+        of_record::<E, { SHARED | VARS }>,
+        of_record::<E, { SHARED | VARS | VARS_TEXT }>,
+        of_record::<E, { BACK_OF_RECORD }>,
+    ] };
+
+    rows.iter().map(|row| row())
+}
+
+/// The backs of all other fronts. The last row offers everything.
+#[rustfmt::skip]
+pub fn backs<E: Entry>() -> impl Iterator<Item = Row<u32, E::OfHit>> {
+    let rows: &'static [fn() -> Row<u32, E::OfHit>] = &const { [
+        of_hit::<E, 0>,
+        of_hit::<E, { VALS_EXPRS | VALS_ANY }>,
+        of_hit::<E, { ANY_VALS }>,
+        of_hit::<E, { VARS_STAMP | STAMP }>,
+        of_hit::<E, { ANY_VARS }>,
+        of_hit::<E, { VARS | VARS_STACK | SHARED }>,
+        of_hit::<E, { VARS | ACTIONS }>,
+        of_hit::<E, { ANY_VARS | ACTIONS }>,
+        of_hit::<E, { ANY_VARS | VARS_TEXT | VARS_NAME }>,
+        of_hit::<E, { ANY_VALS | ALL_TALLIES }>,
+        of_hit::<E, { ANY_VALS | ANY_VARS | VARS_TEXT | VARS_NAME | ACTIONS }>,
+        of_hit::<E, { EVERYTHING & BACK & !MOVED }>,
+        of_hit::<E, { EVERYTHING & BACK }>,
+    ] };
+
+    rows.iter().map(|row| row())
+}
+
+/// Returns the function of the first row that offers what is needed.
+fn first<N, F>(
+    mut rows: impl Iterator<Item = Row<N, F>>,
+    offers: impl Fn(&N) -> bool,
+) -> Option<F> {
+    let found = rows.find(|row| offers(&row.offers));
+
+    found.map(|row| row.enter)
+}
+
+/// Chooses the functions for hits that need this.
+///
+/// The last rows offer everything; only one of the two backs is ever called, and the other one may be any.
+pub fn select<E: Entry>(needs: &Needs) -> Chosen<E> {
+    let back = needs.steps & BACK;
+    let enter = first(paths::<E>(), |row| needs.are_covered_by(row));
+
+    debug_assert!(enter.is_some());
+    Chosen {
+        enter: enter.unwrap_or_else(E::of::<Everything>),
+        of_record: first(backs_of_record::<E>(), |row| back & !row == 0)
+            .unwrap_or_else(E::back_of_record::<Leave<BACK_OF_RECORD>>),
+        of_hit: first(backs::<E>(), |row| back & !row == 0)
+            .unwrap_or_else(E::back::<Leave<{ EVERYTHING & BACK }>>),
+    }
 }

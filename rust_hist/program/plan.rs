@@ -45,9 +45,11 @@ use super::{
 ///
 /// - `row` is that of the program, `vars` its variables, in the same order. `vals` are the numbers that its values are
 ///   made of.
-/// - `has_stamp` says whether any number needs the time stamp.
+/// - `has_key_stamp` says whether a number of a key, or one that is computed once, needs the time stamp; `has_stamp`
+///   whether any other number does.
 #[derive(Debug, Default)]
 pub(super) struct Plan {
+    pub(super) has_key_stamp: bool,
     pub(super) has_stamp: bool,
     /// Whether entries keep the name of the task that made them.
     pub(super) has_creator: bool,

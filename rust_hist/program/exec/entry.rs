@@ -48,7 +48,7 @@ use super::{
         },
         needs::{
             EVERYTHING,
-            MOVING,
+            MOVED,
             VARS,
             VARS_ANY,
             VARS_EXPRS,
@@ -395,7 +395,7 @@ impl<'h, 'c: 'h, C: Context<'c>> Hit<'h, 'c, C> {
     #[inline(always)]
     pub(in super::super) fn act<const STEPS: u32>(&self) {
         for action in self.cx.program().actions() {
-            if const { STEPS & MOVING != 0 } && !self.has_tracked(action) {
+            if const { STEPS & MOVED != 0 } && !self.has_tracked(action) {
                 continue;
             }
             let due = match action.handler {

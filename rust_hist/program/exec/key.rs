@@ -652,14 +652,42 @@ impl KeyForm for Stack {
 /// Any key, copied to one place.
 pub struct Copied;
 
-/// Room for any key.
-#[derive(Clone, Copy)]
-pub struct CopyRoom([u64; KEY_WORDS_MAX]);
+/// Words of a key of numbers and the name of the task, or of one with a short string.
+const FEW_WORDS: usize = 16;
+/// Words of a key with one string of any length and some numbers.
+const MORE_WORDS: usize = 48;
 
-impl Default for CopyRoom {
+/// Room for any key. No more of it is cleared than the key needs.
+#[derive(Clone, Copy, Default)]
+pub enum CopyRoom {
+    /// No room.
+    #[default]
+    Empty,
+    /// Room for [`FEW_WORDS`] words.
+    Few([u64; FEW_WORDS]),
+    /// Room for [`MORE_WORDS`] words.
+    More([u64; MORE_WORDS]),
+    /// Room for [`KEY_WORDS_MAX`] words.
+    All([u64; KEY_WORDS_MAX]),
+}
+
+impl CopyRoom {
+    /// Makes room for `len` words, all 0.
     #[inline(always)]
-    fn default() -> Self {
-        Self([0; KEY_WORDS_MAX])
+    fn make(&mut self, len: usize) -> &mut [u64] {
+        *self = match len {
+            0..=FEW_WORDS => Self::Few([0; FEW_WORDS]),
+            n if n <= MORE_WORDS => Self::More([0; MORE_WORDS]),
+            _ => Self::All([0; KEY_WORDS_MAX]),
+        };
+        let room: &mut [u64] = match self {
+            Self::Empty => &mut [],
+            Self::Few(room) => room,
+            Self::More(room) => room,
+            Self::All(room) => room,
+        };
+
+        room.get_mut(..len).unwrap_or(&mut [])
     }
 }
 
@@ -677,12 +705,9 @@ impl KeyForm for Copied {
         refs: &[u64],
         room: &'r mut CopyRoom,
     ) -> (Whole<'r>, usize) {
-        let CopyRoom(words) = room;
+        let words = room.make(cx.program().key_of::<LOOKUP>().words);
         let cuts = copy_key::<C, LOOKUP>(cx, stamp, refs, words);
 
-        let words = words
-            .get(..cx.program().key_of::<LOOKUP>().words)
-            .unwrap_or(&[]);
         (Whole::of_all(words), cuts)
     }
 

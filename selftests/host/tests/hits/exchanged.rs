@@ -59,7 +59,7 @@ fn exchange_in(world: &World, path: &Path, at: u64, grows: bool) -> bool {
     let mut found: Vec<_> = rows.map(|(_, sums)| sums[0]).collect();
     hits.sort();
     found.sort();
-    assert_eq!(found, hits, "key {at} on {}", path.name);
+    assert_eq!(found, hits, "key {at} on {}", path.name());
     true
 }
 

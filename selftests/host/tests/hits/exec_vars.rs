@@ -517,13 +517,13 @@ fn b_01_a_handler_compares_its_own_hit() {
         assert!(
             world.rows(n)[0].contains(&format!("max: {prio:>10}")),
             "{}",
-            path.name
+            path.name()
         );
         assert_eq!(
             ended.traced,
             vec![format!("one: a={prio}"); 2],
             "{}",
-            path.name
+            path.name()
         );
         assert_eq!(number.read(), Some(99));
     }

@@ -138,7 +138,7 @@ impl Run {
             .find(|&n| self.maps[n].last.contains_key(&key))
             .and_then(|n| self.maps[n].last.get_mut(&key)?.take());
 
-        assert_eq!(is_hit, found.is_some(), "key {key} on {}", self.path.name);
+        assert_eq!(is_hit, found.is_some(), "key {key} on {}", self.path.name());
         match found {
             Some(value) => (self.hits, self.sum) = (self.hits + 1, self.sum + u64::from(value)),
             None => self.ignored += 1,
@@ -259,7 +259,7 @@ fn run(world: &World, path: &Path, ops: &[Op]) {
     }
 
     let run = run.borrow();
-    let name = run.path.name;
+    let name = run.path.name();
     let account = run.world.triggers[END].map().account();
     assert_eq!(
         (account.hits, account.ignored),

@@ -57,7 +57,7 @@ fn drops_change_nothing(bits: u32, hash: Hash) {
             .filter(|(before, now)| before != now)
             .collect();
 
-        assert_eq!(changed, [(1, 1 + DROPS)], "{}", path.name);
+        assert_eq!(changed, [(1, 1 + DROPS)], "{}", path.name());
         assert_eq!(map.used() as u64, elts);
         let account = map.account();
         assert_eq!((account.hits, account.dropped_full), (elts, 1 + DROPS));

@@ -165,7 +165,7 @@ fn run(world: &World, path: &Path, takes: bool, ops: &[Op]) {
                 _ => &mut var.old,
             };
             let value = *cell;
-            assert_eq!(is_hit, value.is_some(), "{op:?} on {}", path.name);
+            assert_eq!(is_hit, value.is_some(), "{op:?} on {}", path.name());
             if takes {
                 *cell = None;
             }
@@ -180,7 +180,7 @@ fn run(world: &World, path: &Path, takes: bool, ops: &[Op]) {
         let left = var.new.unwrap_or(var.old);
         let is_hit = world.hit_on(path, 1, &record_of(key, 0), &AROUND).is_hit;
 
-        assert_eq!(is_hit, left.is_some(), "key {key} on {}", path.name);
+        assert_eq!(is_hit, left.is_some(), "key {key} on {}", path.name());
         found.read(key, left);
     }
     let sums = world
@@ -191,7 +191,7 @@ fn run(world: &World, path: &Path, takes: bool, ops: &[Op]) {
         sums.collect::<BTreeMap<_, _>>(),
         found.sums,
         "{}",
-        path.name
+        path.name()
     );
     assert_eq!(world.triggers[1].map().account().ignored, found.ignored);
 }
@@ -244,12 +244,12 @@ fn track(world: &World, path: &Path, fixed: &World, ops: &[Op]) {
             let ended = world.hit_on(&path, 0, &record, &AROUND);
             if ended.is_hit {
                 let wanted = fixed.hit(0, &record, &AROUND);
-                assert_eq!(ended.snapshots, wanted.snapshots, "{op:?} on {}", path.name);
+                assert_eq!(ended.snapshots, wanted.snapshots, "{op:?} on {}", path.name());
             }
         }
     };
     let world = grow(world.anew(), ops, hit);
-    assert_eq!(world.rows(0), fixed.rows(0), "{}", path.name);
+    assert_eq!(world.rows(0), fixed.rows(0), "{}", path.name());
 }
 
 /// Hits with `onmax()` that begin before the exchange among others: the largest number of all is kept, with what was saved
@@ -285,7 +285,7 @@ fn track_late(world: &World, path: &Path, ops: &[Op]) {
         };
         rows.iter().map(row).collect::<BTreeMap<_, _>>()
     });
-    assert_eq!(found, *largest.borrow(), "{}", path.name);
+    assert_eq!(found, *largest.borrow(), "{}", path.name());
 }
 
 proptest! {

@@ -35,11 +35,11 @@ fn each_path(text: &str, others: bool, grows: bool) {
             let ended = world.hit_on(&path, 0, &record, &AROUND);
             let (is_new, fits) = (round == 0, key < 1 << BITS);
 
-            assert_eq!(ended.is_hit, fits || others, "{text} on {}", path.name);
+            assert_eq!(ended.is_hit, fits || others, "{text} on {}", path.name());
             // A key that is there may ask once more, if its slots go on at the beginning of the table.
             if is_new || !fits {
                 let asks = grows && key >= 6;
-                assert_eq!(ended.grows, asks, "{text}, key {key} on {}", path.name);
+                assert_eq!(ended.grows, asks, "{text}, key {key} on {}", path.name());
             }
         }
 
@@ -135,11 +135,11 @@ fn x_75_strings_without_room_on_each_path() {
                             true => world.hit_on(&path, m, &record, &AROUND),
                             false => world.hit(m, &record, &AROUND),
                         };
-                        assert!(ended.is_hit, "{text} on {}", path.name);
+                        assert!(ended.is_hit, "{text} on {}", path.name());
                     }
                     let cut = world.triggers[n].map().account().cut_strings - before;
                     let wanted = if is_cut { strings } else { 0 };
-                    assert_eq!(cut, wanted, "{text}, {len} bytes on {}", path.name);
+                    assert_eq!(cut, wanted, "{text}, {len} bytes on {}", path.name());
                 }
             }
         }

@@ -135,15 +135,14 @@ fn check(world: &World, case: &Case) -> Result<(), TestCaseError> {
     );
 
     for (n, own) in paths.iter().enumerate() {
-        prop_assert_eq!(own[0].name, world.triggers[n].path.name);
-        prop_assert_eq!(last(n).name, every_path().last().expect("some").name);
+        prop_assert_eq!(own[0].name(), world.triggers[n].path.name());
         for path in own {
             let found = run(world, case, |_, m| if m == n { *path } else { last(m) });
 
             prop_assert!(
                 found == wanted,
                 "trigger {n} on {}: {found:#?} is not {wanted:#?}",
-                path.name
+                path.name()
             );
         }
     }
@@ -155,8 +154,13 @@ fn check(world: &World, case: &Case) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-fn every_path() -> impl Iterator<Item = Path> {
-    program::paths::<Path>().into_iter().map(|row| row.enter)
+/// The names of all fronts and all backs.
+fn every_part() -> impl Iterator<Item = &'static str> {
+    let fronts = program::paths::<Front>().map(|row| row.enter.name);
+    let of_record = program::backs_of_record::<Front>().map(|row| row.enter.name);
+    let of_hit = program::backs::<Front>().map(|row| row.enter.name);
+
+    fronts.chain(of_record).chain(of_hit)
 }
 
 fn events() -> impl Strategy<Value = (&'static str, &'static str)> {
@@ -476,15 +480,15 @@ fn most_cases_are_accepted() {
     );
 }
 
-/// Each path is that of triggers, for some of which all others that offer what they need do the same.
+/// Each front and each back is that of triggers, for some of which all others that offer what they need do the same.
 #[test]
-fn each_path_is_that_of_some_trigger() {
+fn each_part_is_that_of_some_trigger() {
     /// How many of them are hit.
     const CASES: usize = 10;
 
     let mut runner = TestRunner::deterministic();
     let mut found: BTreeMap<&str, Vec<Case>> =
-        every_path().map(|path| (path.name, Vec::new())).collect();
+        every_part().map(|name| (name, Vec::new())).collect();
     let sizes = [(0, 1), (1, 1), (3, 1), (1, MANY_CPUS), (3, MANY_CPUS)];
 
     for ((bits, cpus), keys) in sizes
@@ -535,14 +539,16 @@ fn each_path_is_that_of_some_trigger() {
 
                         case.triggers.truncate(1);
                         case.triggers.push((event, text));
-                        found.get_mut(path.name).expect("a path").push(case.clone());
+                        for name in [path.front.name, path.back().name] {
+                            found.get_mut(name).expect("a part").push(case.clone());
+                        }
                     }
                 }
             }
         }
     }
     for (path, cases) in found {
-        assert!(!cases.is_empty(), "the path of no trigger: {path}");
+        assert!(!cases.is_empty(), "of no trigger: {path}");
         for i in 0..CASES {
             let case = Case {
                 records: some(alike(), &mut runner),

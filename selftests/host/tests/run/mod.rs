@@ -23,6 +23,8 @@ use rust_hist::{
         self,
         Action,
         ActionKind,
+        Back,
+        Chosen,
         Context,
         Entry,
         ForeignVar,
@@ -38,6 +40,7 @@ use rust_hist::{
         RecordRest,
         Resolver,
         Row,
+        BACK,
         NESTED, //
     },
     rate::{
@@ -69,6 +72,7 @@ use rust_hist::{
     tracing_map::{
         Elt,
         Inserter,
+        Map,
         MapView,
         Row as TableRow,
         Rows,
@@ -281,7 +285,7 @@ impl World {
             late: Mutex::default(),
             turns: Turns::new(),
             needs,
-            path: program::select::<Path>(&needs),
+            path: Path::of(program::select::<Front>(&needs)),
         });
         Ok(self.triggers.len() - 1)
     }
@@ -352,9 +356,10 @@ impl World {
         let ended = RefCell::default();
         let section = PreemptGuard::of_hit(around.cpu);
 
-        (path.enter)(InWorld {
+        (path.front.enter)(InWorld {
             world: self,
             trigger: &self.triggers[n],
+            path,
             preempt: section.proof(),
             record,
             around,
@@ -365,15 +370,37 @@ impl World {
         ended.into_inner()
     }
 
-    /// The paths that offer what the hits of a trigger need, in the order of the table.
+    /// The paths that offer what the hits of a trigger need: its own one, its back with each other front in the order of
+    /// the table, its front with each other back, and last the one that offers everything.
     pub(crate) fn paths(&self, n: usize) -> impl Iterator<Item = Path> {
-        let needs = self.triggers[n].needs;
-        let covers = move |row: &Row<Path>| needs.are_covered_by(&row.offers);
+        let Trigger { needs, path, .. } = self.triggers[n];
+        let back = needs.steps & BACK;
+        let fronts = program::paths::<Front>()
+            .filter(|row| needs.are_covered_by(&row.offers))
+            .map(|row| Path {
+                front: row.enter,
+                ..path
+            });
+        let of_record = program::backs_of_record::<Front>()
+            .filter(|row| path.front.is_of_record() && back & !row.offers == 0)
+            .map(|row| Path {
+                of_record: row.enter,
+                ..path
+            });
+        let of_hit = program::backs::<Front>()
+            .filter(|row| !path.front.is_of_record() && back & !row.offers == 0)
+            .map(|row| Path {
+                of_hit: row.enter,
+                ..path
+            });
+        let mut paths: Vec<Path> = fronts.chain(of_record).chain(of_hit).collect();
 
-        program::paths::<Path>()
-            .into_iter()
-            .filter(covers)
-            .map(|row| row.enter)
+        paths.push(Path {
+            front: program::paths::<Front>().last().expect("some").enter,
+            of_hit: program::backs::<Front>().last().expect("some").enter,
+            ..path
+        });
+        paths.into_iter()
     }
 
     /// Calls `look` with the rows of a table, by ascending key.
@@ -475,12 +502,57 @@ impl Ended {
 pub(crate) const HIT: Ended = Ended::new(true);
 pub(crate) const IGNORED: Ended = Ended::new(false);
 
-/// A path of the module as a function.
+/// A front of the module as a function.
 #[derive(Clone, Copy)]
-pub(crate) struct Path {
+pub(crate) struct Front {
     /// The type that it is made of.
     pub(crate) name: &'static str,
     enter: fn(InWorld<'_>),
+}
+
+/// A back of the module as a function.
+#[derive(Clone, Copy)]
+pub(crate) struct BackOf {
+    /// The type that it is made of.
+    pub(crate) name: &'static str,
+    leave: for<'w> fn(InWorld<'w>, &'w Map<Words, Hash>, Elt, &[u64]),
+}
+
+/// A path of the module.
+#[derive(Clone, Copy)]
+pub(crate) struct Path {
+    pub(crate) front: Front,
+    of_record: BackOf,
+    of_hit: BackOf,
+}
+
+impl Front {
+    fn is_of_record(&self) -> bool {
+        self.name.contains("::OfRecord<")
+    }
+}
+
+impl Path {
+    fn of(chosen: Chosen<Front>) -> Self {
+        Self {
+            front: chosen.enter,
+            of_record: chosen.of_record,
+            of_hit: chosen.of_hit,
+        }
+    }
+
+    /// The back that its front calls, if that does not do the work of one itself.
+    pub(crate) fn back(&self) -> &BackOf {
+        match self.front.is_of_record() {
+            true => &self.of_record,
+            false => &self.of_hit,
+        }
+    }
+
+    /// What it is made of.
+    pub(crate) fn name(&self) -> String {
+        format!("{} and {}", self.front.name, self.back().name)
+    }
 }
 
 /// A function of its own for each path, of which others are the rest.
@@ -489,8 +561,25 @@ fn hit<'w, P: HitPath>(cx: InWorld<'w>) -> Outcome<MissedIn<'w, InWorld<'w>>> {
     P::hit(cx)
 }
 
-impl Entry for Path {
+fn back<B: Back>() -> BackOf {
+    BackOf {
+        name: type_name::<B>(),
+        leave: |cx, map, elt, refs| B::leave(cx, map, elt, refs),
+    }
+}
+
+impl Entry for Front {
     type Fn = Self;
+    type OfRecord = BackOf;
+    type OfHit = BackOf;
+
+    fn back_of_record<B: Back>() -> BackOf {
+        back::<B>()
+    }
+
+    fn back<B: Back>() -> BackOf {
+        back::<B>()
+    }
 
     fn of_record<P: RecordPath>() -> Self {
         let enter = |cx: InWorld<'_>| {
@@ -545,6 +634,7 @@ impl Entry for Path {
 pub(crate) struct InWorld<'w> {
     world: &'w World,
     trigger: &'w Trigger,
+    path: &'w Path,
     preempt: PreemptOff<'w>,
     record: &'w [u8],
     around: &'w Around,
@@ -639,6 +729,11 @@ impl<'w> Context<'w> for InWorld<'w> {
 
     fn is_too_deep(&self) -> bool {
         self.around.is_deep && self.trigger.needs.steps & NESTED != 0
+    }
+
+    fn leave(self, map: &'w Map<Words, Hash>, elt: Elt, refs: &[u64]) {
+        assert_eq!(self.has_record_alone, self.path.front.is_of_record());
+        (self.path.back().leave)(self, map, elt, refs);
     }
 
     fn new_entry(&self) -> Self {
