@@ -11,14 +11,14 @@ export ARCH ?= x86_64
 FLAVOUR ?= dropin
 WHERE = $(FLAVOUR) $(VERSION)
 
-.PHONY: help demo test test-ci test-all soak lint advisories host-test models tsan fuzz fuzzer debug bench kernel module tool deb vm check-kdir setup undo fmt clippy checkpatch clean distclean
+.PHONY: help demo test test-ci test-all soak lint advisories host-test models tsan fuzz fuzzer debug bench kernel module tool deb vm release check-kdir setup undo fmt clippy checkpatch clean distclean
 
 help:
 	@echo 'make demo        build a test kernel and the module, boot them, show histograms of live events'
 	@echo 'make test        show on the kernel of the demo that all works; TESTS="a b" runs some'
 	@echo 'make test-ci     what CI runs: both versions, all flavours, C beside ours, lints'
 	@echo 'make test-all    the same, and what takes long on all kernels'
-	@echo 'make host-test   unit, property and model-check tests on this machine, without a guest'
+	@echo 'make host-test   unit, property and model-check tests on this machine, without a guest; T=NAME runs some'
 	@echo 'make soak        an hour of the stress on two CPUs, and of rhist bio; SOAK_SECONDS= for less'
 	@echo 'make models      the model checks: loom, nested interrupts, litmus tests'
 	@echo 'make tsan        the tests with threads under ThreadSanitizer'
@@ -35,7 +35,8 @@ help:
 	@echo 'make module      build rust_hist.ko for it, or for KDIR='
 	@echo 'make tool        build rhist, which asks histograms questions; prints where it is'
 	@echo 'make deb         make a Debian package of rhist; prints where it is'
-	@echo 'make vm          a shell in the guest, with the module loaded'
+	@echo 'make vm          a shell in the guest, with the module loaded; T="map/full synth" runs these tests in it'
+	@echo 'make release     test, date and tag the version in VERSION; TESTS="a b" runs these jobs instead of make test-ci'
 	@echo 'make check-kdir KDIR=DIR   name every option and symbol that a built kernel lacks'
 	@echo 'make fmt         format the Rust sources'
 	@echo 'make clean       remove what was built of the module and the tests'
@@ -68,7 +69,7 @@ soak:
 	@scripts/test soak-7.2 soak-bio-7.2
 
 host-test:
-	@scripts/test host loom
+	@scripts/test $(if $(T),--host '$(T)',host loom)
 
 models:
 	@scripts/test loom nested litmus
@@ -104,7 +105,11 @@ deb:
 
 vm:
 	@scripts/setup vm
-	@scripts/vm --kernel $(FLAVOUR) $(if $(VERSION),--version $(VERSION))
+	@scripts/vm --kernel $(FLAVOUR) $(if $(VERSION),--version $(VERSION)) $(if $(T),\
+		--add "$$(selftests/build $(WHERE)):/selftests" -- /rust_hist/selftests/run -1 $(T))
+
+release:
+	@scripts/release $(TESTS)
 
 check-kdir:
 	@scripts/check-kdir '$(KDIR)'

@@ -8,7 +8,7 @@
 #	$grammar->derive('trigger', $n)	a random text; $n->($k) is a number from 0 to $k - 1
 #	$grammar->derive('trigger', $n, {number => sub { ... }})
 #					what stands for some rules instead; where a sub gives nothing, the rule does
-#	$grammar->{order}		[section, [comment lines], rule, its text]...
+#	$grammar->{order}		[section, [comment lines], rule, its text, what the documentation shows instead]...
 #
 # A rule is a choice of alternatives, [weight, part...]; a part is one of
 #	[word => text], [rule => name], [group => choice], [option => choice], [repeat => choice].
@@ -22,25 +22,28 @@ sub new {
 	my ($class, $file) = @_;
 	my $self = bless {file => $file, rules => {}, order => []}, $class;
 	open my $f, '<', $file or die "$file: $!\n";
-	my ($section, $name, @comment, %text) = ('');
+	my ($section, $name, $shown, @comment, %text) = ('');
 	while (my $line = <$f>) {
 		chomp $line;
 		if ($line =~ /^## (.*)/) {
 			($section, @comment) = ($1);
+		} elsif ($line =~ /^#= ?(.*)/) {
+			$shown = $1;
 		} elsif ($line =~ /^# (.*)/) {
 			push @comment, $1 if $section ne '';
 		} elsif ($line =~ /^([a-z][-a-z0-9]*) = (.*)/) {
 			$name = $1;
 			die "$file:$.: $name comes twice\n" if exists $text{$name};
 			$text{$name} = $2;
-			push @{$self->{order}}, [$section, [splice @comment], $name];
+			push @{$self->{order}}, [$section, [splice @comment], $name, undef, $shown];
+			$shown = undef;
 		} elsif ($line =~ /^\t(.*)/ && defined $name) {
 			$text{$name} .= "\n$1";
 		} elsif ($line !~ /^(?:#.*)?$/) {
 			die "$file:$.: neither a rule nor a comment\n";
 		}
 	}
-	push @$_, $text{$_->[2]} for @{$self->{order}};
+	$_->[3] = $text{$_->[2]} for @{$self->{order}};
 	for my $rule (sort keys %text) {
 		my @tokens = $text{$rule} =~ /\G\s*("(?:[^"\\]|\\.)*"|[a-z][-a-z0-9]*|\d+|[][(){}|*])/gc;
 		$text{$rule} =~ /\G\s*\z/gc or die "$file: $rule: not understood: " . substr($text{$rule}, pos $text{$rule} // 0) . "\n";

@@ -12,4 +12,4 @@ char hist_helper_triggers[4096];
 module_param_string(triggers, hist_helper_triggers, sizeof(hist_helper_triggers), 0444);
 MODULE_PARM_DESC(triggers, "Triggers to make: SYSTEM.EVENT hist:...[; SYSTEM.EVENT hist:...]...");
 
-MODULE_VERSION("0.1.0");
+MODULE_VERSION(RUST_HIST_VERSION);

@@ -7,7 +7,54 @@
 //!
 //! User space chooses the keys: the arguments of a system call, the fields of a user event. So the hash is one of a
 //! universal family, chosen at random when the module is loaded: any two keys share a slot for few of its members,
-//! with a probability of at most about twice that of random slots. `Documentation/design.rst` has the proof.
+//! with a probability of at most about twice that of random slots.
+//!
+//! # The family
+//!
+//! Its numbers are `a`, `b` and `c`, which are odd, and `k[i]` for word `w[i]` of a key. All sums are modulo `2^64`.
+//!
+//! ==============  ==========================================================  =====================================
+//! key of          is reduced to                                               which two keys share with at most
+//! ==============  ==========================================================  =====================================
+//! one word        `z = a w[0]`                                                0
+//! more words      `z = L + a H`: `L` is the sum of the lower halves and `H`   `2^-29`
+//!                 of the upper halves of products of 128 bits
+//! two words       `(w[0] + k[0]) (w[1] + k[1])`
+//! a long key      `w[i] k[i]` for all words
+//! ==============  ==========================================================  =====================================
+//!
+//! The hash is `c swap(b swap(z))`, where `swap` reverses the bytes. Its top bits are the number of the slot.
+//!
+//! # The proof
+//!
+//! The keys of a table have one length; a long key that is shorter is padded with zeros, which add nothing. So two
+//! keys differ in a word with the same `i`, even if one is the beginning of the other. Whatever the other words and
+//! the other numbers are:
+//!
+//! - *One word*: an odd factor keeps numbers apart.
+//! - *A word times its number*: let `L` and `H` of two keys differ by given numbers. Then so do the lower halves of
+//!   `w k[i]` and of `w' k[i]`, and the upper ones, modulo `2^64`. Each of these two differences is one of two
+//!   integers, so `(w - w') k[i]` is one of four, of which each fits at most one `k[i]`: four in `2^64`.
+//! - *Two words in one product*: say that the second ones differ. Then so do the factors `y` and `y'` that they come
+//!   to, whatever `k[i+1]` is. The first factor `x` is any number with the same probability, and that of the other
+//!   key is `x + d` or `x + d - 2^64`, with a known `d`. In each case, `x (y' - y)` is one of four integers, as in
+//!   the case of a word times its number, and each fits at most one `x`: eight in `2^64`. If the second words are
+//!   equal, `x` and `x'` differ by a known number for each `x`, and four of all `y` fit.
+//! - *Both sums*: so `dL` and `dH`, by which the sums of two keys differ, are two given numbers with a probability of
+//!   at most `2^-61`. The keys have one `z` if `dL + a dH` is 0. If `dH` is 0, so is `dL`. Else let `2^t` be the
+//!   largest power of two in `dH`. `a dH` is any odd multiple of it with the same probability, one in `2^(63-t)`, and
+//!   `dL` must be an odd multiple as well. There are `2^(2(63-t))` such pairs of `dL` and `dH`, with a probability of
+//!   `2^-61` each and of 1 together. The sum over all `t` is less than `2^-29`.
+//! - *The slot*: `u = swap(b swap(z))` differs for different `z`, as each step can be taken back. Let `2^t` be the
+//!   largest power of two in the difference of two `u`. `c` times that is any odd multiple of `2^t` with the same
+//!   probability, one in `2^(63-t)`. With one of `2^s` slots for both, it is less than `2^(64-s)` away from 0, as are
+//!   `2^(64-s-t)` of these multiples, or none if `t` is larger than `63-s`: at most two in `2^s` (Dietzfelbinger et
+//!   al., "A reliable randomized algorithm for the closest-pair problem", 1997).
+//! - *The length* of a long key replaces eight bits of its hash that choose no slot, even of the largest table.
+//!
+//! Pairs do not say how keys of one kind lie in a row. Of consecutive numbers a product alone makes a single run of
+//! slots for some `c`. The two swaps, with a multiplication by `b` between, spread the keys that occur in practice
+//! like random numbers for all seeds that were tried.
 //!
 //! Context: any, NMI included.
 

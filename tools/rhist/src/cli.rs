@@ -26,7 +26,7 @@ use crate::{doctor, examples, explain, look, output, session};
 /// The whole command line.
 pub fn command(recipes: &[Recipe]) -> Command {
     let command = Command::new("rhist")
-        .version(env!("CARGO_PKG_VERSION"))
+        .version(crate::VERSION)
         .about("Answers questions by the kernel's event histograms")
         .long_about(
             "Answers questions by the kernel's event histograms: it adds hist triggers in an instance of its own, reads \

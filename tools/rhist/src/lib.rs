@@ -32,6 +32,9 @@ pub mod whose;
 pub use ::tracefs;
 pub use hist_tables::{grid, model, parse, quantile, units};
 
+/// The version of the project, which the module has as well.
+pub const VERSION: &str = include_str!("../../../VERSION").trim_ascii();
+
 #[cfg(test)]
 #[path = "../crates/hist-tables/src/testing.rs"]
 mod testing;

@@ -255,7 +255,7 @@ fn sum(set: &Set, points: &Points) -> Option<f64> {
 pub fn request(origin: &Origin, metrics: Vec<Metric>) -> ExportMetricsServiceRequest {
     let known = [
         ("service.name", "rhist"),
-        ("service.version", env!("CARGO_PKG_VERSION")),
+        ("service.version", crate::VERSION),
         ("host.name", &origin.host),
         ("os.type", "linux"),
         ("os.version", &origin.kernel),
@@ -272,7 +272,7 @@ pub fn request(origin: &Origin, metrics: Vec<Metric>) -> ExportMetricsServiceReq
             scope_metrics: vec![ScopeMetrics {
                 scope: Some(InstrumentationScope {
                     name: "rhist".to_owned(),
-                    version: env!("CARGO_PKG_VERSION").to_owned(),
+                    version: crate::VERSION.to_owned(),
                     ..InstrumentationScope::default()
                 }),
                 metrics,
