@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The paths of hits, and the table that a trigger's path is chosen from.
+//! The paths of hits, and the table from which the path of a trigger is chosen.
 //!
 //! A path is an instance of [`hit`] or [`joined`] whose constants say which steps it has; the other steps leave no code.
 //! [`paths`] lists them; [`select`] takes the first that offers what a trigger needs, and the last one offers everything.
@@ -75,41 +75,43 @@ use super::{
     }, //
 };
 
-/// A path whose hits need the bytes of the record and the CPU, but no time stamp and no event.
+/// A path for hits that need the bytes of the record and the CPU, but no time stamp and no event.
 pub trait RecordPath {
-    /// What handles a hit for which this path returns [`Outcome::Redo`].
+    /// The type that handles a hit for which this path returns [`Outcome::Redo`].
     type Rest: RecordRest;
 
-    /// Handles a hit whose key is in the map, or for which the map is full.
+    /// Handles a hit if its key is in the map, or if the map is full; returns [`Outcome::Redo`] otherwise.
     fn hit<'c, C: Context<'c>>(cx: C) -> Outcome<MissedIn<'c, C>>;
 }
 
-/// What a [`RecordPath`] leaves. Its key is made of the record and the CPU alone, so that it is the same again.
+/// Handles the hits that a [`RecordPath`] does not. Their key is made of the record and the CPU alone, so computing it
+/// again gives the same key.
 pub trait RecordRest {
-    /// Handles a hit whose key the path has missed.
+    /// Handles a hit for which the path has found no entry.
     fn hit<'c, C: Context<'c>>(cx: C, missed: MissedIn<'c, C>);
 }
 
-/// A path for any triggers.
+/// A path for triggers of any kind.
 pub trait HitPath {
     /// The path that handles a hit for which this one returns [`Outcome::Redo`].
     type Rest: HitPath;
 
-    /// Handles a hit whose key is in the map, for which the map is full, or which is ignored.
+    /// Handles a hit if its key is in the map, if the map is full, or if it is ignored; else returns [`Outcome::Redo`].
     fn hit<'c, C: Context<'c>>(cx: C) -> Outcome<MissedIn<'c, C>>;
 }
 
-/// A path for triggers most of whose hits find the only variable that they read unset: [`LookPath::look`] ends these
-/// after one lookup.
+/// A path for triggers most of whose hits find the only variable that they read unset: [`LookPath::look`] ends such
+/// hits after one lookup.
 pub trait LookPath {
-    /// Looks the variable up, and returns it if it is set. If not, the call has been counted.
+    /// Looks up the variable, and returns it if it is set. If it is unset, counts and ends the call, and returns
+    /// `None`.
     fn look<'c, C: Context<'c>>(cx: C) -> Option<NumCell<'c>>;
 
     /// Handles a hit whose variable was set when [`LookPath::look`] looked.
     fn rest<'c, C: Context<'c>>(cx: C, found: NumCell<'c>);
 }
 
-/// Keys `K` and `STEPS`, for triggers that read no variable of another one.
+/// The path with keys `K` and `STEPS`, for triggers that read no variable of another trigger.
 pub(super) struct OfRecord<K, const STEPS: u32>(PhantomData<K>);
 
 impl<K: KeyForm, const STEPS: u32> RecordPath for OfRecord<K, STEPS> {
@@ -122,7 +124,7 @@ impl<K: KeyForm, const STEPS: u32> RecordPath for OfRecord<K, STEPS> {
     }
 }
 
-/// The rest of each such path with these keys.
+/// The rest of each [`OfRecord`] path with keys `K`.
 pub(super) struct RestOfRecord<K>(PhantomData<K>);
 
 impl<K: KeyForm> RecordRest for RestOfRecord<K> {
@@ -136,7 +138,7 @@ impl<K: KeyForm> RecordRest for RestOfRecord<K> {
 const PLAIN: u32 = KEY_TEXT | NESTED | SHARED;
 /// Steps of a [`RecordPath`] without variables whose keys may be buckets.
 const WITH_PARTS: u32 = PLAIN | KEY_PARTS;
-/// Steps of a [`RecordPath`] that keeps more than the sums of two numbers.
+/// Steps of a [`RecordPath`] that keeps more statistics than the sums of two numbers.
 const WITH_TALLIES: u32 = WITH_PARTS | ALL_TALLIES;
 /// Steps of a [`RecordPath`] with variables.
 const WITH_VARS: u32 = PLAIN | VARS | VARS_TEXT;
@@ -147,7 +149,7 @@ const OF_RECORD_ALONE: u32 = WITH_VARS | WITH_EXPRS | VARS_EXPRS | VARS_NAME;
 /// Steps of any [`RecordPath`].
 const OF_ANY_RECORD: u32 = OF_RECORD_ALONE | SUMS | ALL_TALLIES;
 
-/// Keys `K`, at most `REFS` variables of other triggers, and `STEPS`.
+/// The path with keys `K`, at most `REFS` variables of other triggers, and `STEPS`.
 pub(super) struct Path<K, const REFS: usize, const STEPS: u32>(PhantomData<K>);
 
 impl<K: KeyForm, const REFS: usize, const STEPS: u32> HitPath for Path<K, REFS, STEPS> {
@@ -164,8 +166,8 @@ impl<K: KeyForm, const REFS: usize, const STEPS: u32> HitPath for Path<K, REFS, 
     }
 }
 
-/// Keys `K` and everything but numbers that are computed once, [`TALLIES`], and variables of tables that [change](CHANGING);
-/// and the rest of each other path with these keys.
+/// The path with keys `K` and all steps except for numbers computed once, [`TALLIES`], and variables of tables that
+/// [change](CHANGING); also the rest of each [`Path`] with these keys.
 pub(super) struct General<K>(PhantomData<K>);
 
 impl<K: KeyForm> HitPath for General<K> {
@@ -177,7 +179,7 @@ impl<K: KeyForm> HitPath for General<K> {
     }
 }
 
-/// Keys `K`, at most one variable of another trigger, some numbers that are computed once, and `STEPS`.
+/// The path with keys `K`, at most one variable of another trigger, a few numbers computed once, and `STEPS`.
 pub(super) struct WithValues<K, const STEPS: u32>(PhantomData<K>);
 
 impl<K: KeyForm, const STEPS: u32> HitPath for WithValues<K, STEPS> {
@@ -185,7 +187,7 @@ impl<K: KeyForm, const STEPS: u32> HitPath for WithValues<K, STEPS> {
 
     #[inline(always)]
     fn hit<'c, C: Context<'c>>(cx: C) -> Outcome<MissedIn<'c, C>> {
-        // Maxima and the like need a stack frame in any case.
+        // Maxima and other statistics need a stack frame in any case, so these paths insert keys themselves.
         match const { STEPS & TALLIES } {
             0 => hit::<K, C, 1, STEPS, FEW_NUMBERS, false>(cx, None, None),
             _ => hit::<K, C, 1, STEPS, FEW_NUMBERS, true>(cx, None, None),
@@ -193,11 +195,11 @@ impl<K: KeyForm, const STEPS: u32> HitPath for WithValues<K, STEPS> {
     }
 }
 
-/// As many numbers in one list as most triggers have that have any.
+/// Room for the list of numbers, enough for most triggers that have such a list.
 const FEW_NUMBERS: usize = 4;
 
-/// Keys `K`, at most one variable of another trigger that the key `J` finds, some numbers that are computed once, and
-/// `STEPS`.
+/// The path with keys `K`, at most one variable of another trigger that is looked up by the key `J`, a few numbers
+/// computed once, and `STEPS`.
 pub(super) struct Joined<K, J, const STEPS: u32>(PhantomData<(K, J)>);
 
 impl<K: KeyForm, J: KeyForm, const STEPS: u32> HitPath for Joined<K, J, STEPS> {
@@ -209,7 +211,7 @@ impl<K: KeyForm, J: KeyForm, const STEPS: u32> HitPath for Joined<K, J, STEPS> {
     }
 }
 
-/// Short keys `K`, at most `REFS` variables of other triggers, and `STEPS`, of tables that change.
+/// The path with short keys `K`, at most `REFS` variables of other triggers in tables that change, and `STEPS`.
 pub(super) struct Changing<K, const REFS: usize, const STEPS: u32>(PhantomData<K>);
 
 impl<K: KeyForm, const REFS: usize, const STEPS: u32> HitPath for Changing<K, REFS, STEPS> {
@@ -222,7 +224,7 @@ impl<K: KeyForm, const REFS: usize, const STEPS: u32> HitPath for Changing<K, RE
     }
 }
 
-/// Short keys `K`, and variables of tables that change.
+/// The path with short keys `K` and any variables of tables that change.
 pub(super) struct FromMoving<K>(PhantomData<K>);
 
 impl<K: KeyForm> HitPath for FromMoving<K> {
@@ -234,7 +236,7 @@ impl<K: KeyForm> HitPath for FromMoving<K> {
     }
 }
 
-/// Any keys and everything else, of triggers that read no variables of tables that change.
+/// The path with any keys and all steps, for triggers that read no variables of tables that change.
 pub(super) struct Settled;
 
 impl HitPath for Settled {
@@ -246,7 +248,7 @@ impl HitPath for Settled {
     }
 }
 
-/// Any keys and everything else.
+/// The path with any keys and all steps.
 pub(super) struct Everything;
 
 impl HitPath for Everything {
@@ -258,7 +260,7 @@ impl HitPath for Everything {
     }
 }
 
-/// Keys `K`, one variable of another trigger, and `STEPS`.
+/// The path with keys `K`, one variable of another trigger, and `STEPS`.
 pub(super) struct Await<K, const STEPS: u32>(PhantomData<K>);
 
 impl<K: KeyForm, const STEPS: u32> LookPath for Await<K, STEPS> {
@@ -291,27 +293,27 @@ impl<K: KeyForm, const STEPS: u32> LookPath for Await<K, STEPS> {
     }
 }
 
-/// Turns a path into a function that can be stored: one that the tracing core calls, or one of a test.
+/// Turns a path into a function pointer: for the tracing core to call, or for a test.
 pub trait Entry {
-    /// That function.
+    /// The type of the function pointer.
     type Fn: Copy + 'static;
 
-    /// That of a path that needs nothing but the record.
+    /// Returns the function of a path that needs only the record.
     fn of_record<P: RecordPath>() -> Self::Fn;
 
-    /// That of a path where most hits need no more than a lookup.
+    /// Returns the function of a path on which most hits end after a lookup.
     fn of_look<P: LookPath>() -> Self::Fn;
 
-    /// That of any path.
+    /// Returns the function of a path of any kind.
     fn of<P: HitPath>() -> Self::Fn;
 }
 
-/// One row of the table.
+/// One row of the table of paths.
 #[derive(Clone, Copy)]
 pub struct Row<F> {
-    /// What the path offers.
+    /// The most that a trigger may need to take this path.
     pub offers: Needs,
-    /// Its function.
+    /// The path's function.
     pub enter: F,
 }
 
@@ -322,12 +324,12 @@ const fn offer<K: KeyForm>(refs: usize, steps: u32) -> Needs {
         refs,
         numbers: 0,
         steps: steps
-            // What keeps more than sums does not keep sums alone, unless it says so.
+            // A path with `TALLIES` cannot keep two plain sums, unless its steps have `SUMS`, too.
             | match steps & TALLIES {
                 0 => SUMS,
                 _ => 0,
             }
-            // The columns of a key are no words: a bucket is an expression there.
+            // In keys of columns a bucket is an expression, not a word.
             | match (K::KIND, steps & KEY_EXPRS) {
                 (KeyKind::Columns | KeyKind::ManyColumns, 0) => KEY_TEXT,
                 (KeyKind::Columns | KeyKind::ManyColumns, _) => KEY_TEXT | KEY_PARTS,
@@ -415,29 +417,30 @@ fn everything<E: Entry, P: HitPath, const STEPS: u32>() -> Row<E::Fn> {
     }
 }
 
-/// How many paths there are.
+/// The number of paths.
 pub const PATHS: usize = 76;
 
-// What rows offer, in the order of how much code it is.
+// Sets of steps that rows offer, ordered by the size of their code.
 const COMPUTED: u32 = KEY_EXPRS | KEY_ANY | VALS_EXPRS | VALS_ANY | STAMP;
 const STAMPED: u32 = STAMP | VARS_STAMP;
 const ANY_VARS: u32 = STAMPED | VARS | VARS_EXPRS | VARS_ANY;
 const TEXTS: u32 = VARS_TEXT | VARS_NAME;
 const FOR_ALL: u32 = EVERYTHING & !(KEY_VALUES | ALL_TALLIES | CHANGING);
-/// What there is to do because tables get other maps, and the variables in them do not all come along.
+/// Steps for tables that get other maps, to which not all variables are moved.
 const CHANGING: u32 = MOVING | AGED;
 const OF_MOVING: u32 =
     KEY_TEXT | COMPUTED | ANY_VARS | TEXTS | ACTIONS | TEXT_REFS | SHARED | NESTED | CHANGING;
 const OF_EXPIRING: u32 = OF_MOVING & !MOVING;
 const ANY_COLUMNS: u32 = KEY_TEXT | COMPUTED | SHARED | NESTED;
 const VALUED: u32 = ANY_COLUMNS | KEY_VALUES;
-/// Steps of a path that joins: the numbers and their maxima that it counts, and nothing for others.
+/// Steps of a path with `join()`: any statistics of numbers, but no stored variables and no actions.
 const JOINING: u32 = ANY_COLUMNS | SUMS | ALL_TALLIES;
 const ALL_TALLIES: u32 = TALLIES | SEVERAL;
 
-/// The paths. The first row that offers what a trigger needs is its path; the last offers everything.
+/// The paths. A trigger takes the first row that offers all it needs; the last row offers everything.
 ///
-/// Each row is made when it is looked at: all together are too large for the stack of a task that makes a trigger.
+/// Each row is built when it is looked at: all rows together are too large for the stack of a task that creates a
+/// trigger.
 #[rustfmt::skip]
 pub fn paths<E: Entry>() -> impl Iterator<Item = Row<E::Fn>> {
     let rows: &'static [fn() -> Row<E::Fn>; PATHS] = &const { [
@@ -522,11 +525,11 @@ pub fn paths<E: Entry>() -> impl Iterator<Item = Row<E::Fn>> {
     rows.iter().map(|row| row())
 }
 
-/// Chooses the path for hits that need this: the first row that offers it.
+/// Chooses the path for hits with these needs: the first row that offers all of them.
 pub fn select<E: Entry>(needs: &Needs) -> E::Fn {
     let found = paths::<E>().find(|row| needs.are_covered_by(&row.offers));
 
     debug_assert!(found.is_some());
-    // The last row offers everything.
+    // The last row offers everything, so a row is always found.
     found.map_or_else(E::of::<Everything>, |row| row.enter)
 }
