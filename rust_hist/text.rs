@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Spans of a text, and the trait that text is written to.
+//! Spans of a text, and the trait for writing text.
 //!
 //! `text/lex.rs` splits texts and reads numbers as the kernel's string functions do.
 //!

@@ -16,9 +16,9 @@ use crate::text::{
 pub struct LoadEntry<'t> {
     /// The entry, trimmed.
     pub text: &'t [u8],
-    /// What precedes the first blank: the event.
+    /// The part before the first blank: the event.
     pub event: &'t [u8],
-    /// What follows the first blank: the command as it is written to the event's `trigger` file.
+    /// The part after the first blank: the command as it is written to the event's `trigger` file.
     pub trigger: &'t [u8],
 }
 
