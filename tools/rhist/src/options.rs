@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! What several commands take, and how all of them end.
+//! The options that several commands have, and the ways in which commands end.
 
 use std::path::PathBuf;
 
@@ -18,9 +18,9 @@ use crate::view::form::Form;
 /// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
-    /// All is well.
+    /// Everything succeeded.
     Done,
-    /// The results are not complete.
+    /// The results are incomplete.
     Incomplete,
 }
 
@@ -66,7 +66,7 @@ pub struct Global {
 }
 
 impl Global {
-    /// The mounted tracefs, or the one that is named.
+    /// Returns the tracefs given by `--tracefs`, or else the mounted one.
     pub fn tracefs(&self) -> Result<Tracefs> {
         let tracefs = Tracefs::find(self.tracefs.as_deref())?;
         Ok(tracefs.telling(self.verbose.then_some(output::say)))
@@ -119,7 +119,7 @@ pub struct Showing {
     pub dry_run: bool,
 }
 
-/// Adds arguments, and keeps what the command says of itself.
+/// Adds arguments to a command, and keeps the command's own description.
 pub fn with<T: Args>(command: Command) -> Command {
     let (about, long) = (
         command.get_about().cloned(),
@@ -138,7 +138,7 @@ pub fn flag(name: &'static str, help: &'static str) -> Arg {
         .help(help)
 }
 
-/// What the command line says of these arguments.
+/// Returns the parsed arguments of a command.
 pub fn arguments<T: FromArgMatches>(matches: &ArgMatches) -> Result<T> {
     T::from_arg_matches(matches).map_err(|error| Error::new(error.to_string()))
 }
