@@ -183,7 +183,7 @@ struct RustHist {
     growth: Growth,
     #[pin]
     files: event_files::Registration<FILES>,
-    // Dropped last: removing its file drops the dentries of the event directories' files, which are no longer served.
+    // Dropped after `files`: its removal drops the dentries of the event directories' files, no longer served then.
     #[pin]
     synth: synth::Registration,
     readme: Option<readme::Registration>,

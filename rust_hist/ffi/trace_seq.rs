@@ -8,7 +8,7 @@ use super::bindings;
 use crate::text::Out;
 use core::fmt;
 
-/// Writes to the buffer that a reader of `trace` gets.
+/// Writes to the buffer of a reader of `trace`.
 pub(crate) struct TraceWriter<'a>(pub(super) &'a mut bindings::trace_seq);
 
 impl fmt::Write for TraceWriter<'_> {
