@@ -67,7 +67,7 @@ impl<T> Vec<T> {
     ///
     /// # Errors
     ///
-    /// [`AllocError`] if there is no memory; the vector is as before.
+    /// [`AllocError`] if there is no memory; the vector is unchanged.
     pub fn push(&mut self, item: T) -> Result<(), AllocError> {
         #[cfg(CONFIG_RUST)]
         {

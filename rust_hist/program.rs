@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The compiled trigger: what a hit computes, and what a reader needs to print it.
+//! The compiled trigger: the steps of a hit, and the names and formats with which a reader prints the results.
 //!
 //! C counterpart: `struct hist_trigger_data` and `struct hist_field` of
 //! [`kernel/trace/trace_events_hist.c`](srctree/kernel/trace/trace_events_hist.c).

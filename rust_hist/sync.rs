@@ -267,7 +267,7 @@ impl Pair {
     /// Reads the first word.
     #[inline(always)]
     pub fn value(&self) -> u64 {
-        // ORDERING: `Acquire` pairs with the full ordering of `cmpxchg`: what the writer did before is
+        // ORDERING: `Acquire` pairs with the full ordering of `cmpxchg`: the writer's earlier accesses are
         // visible to a caller that sees its value.
         step::value(self)
     }
@@ -275,7 +275,7 @@ impl Pair {
     /// Reads the second word.
     #[inline(always)]
     pub fn meta(&self) -> u64 {
-        // ORDERING: `Acquire` pairs with the full ordering of `cmpxchg`: what the writer did before is
+        // ORDERING: `Acquire` pairs with the full ordering of `cmpxchg`: the writer's earlier accesses are
         // visible to a caller that sees its meta.
         step::meta(self)
     }

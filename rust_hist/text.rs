@@ -73,7 +73,7 @@ impl Span {
     }
 }
 
-/// A writer that takes bytes as well as UTF-8 text: what a user typed need not be UTF-8.
+/// A writer that takes bytes as well as UTF-8 text: text typed by a user need not be UTF-8.
 ///
 /// # Errors
 ///

@@ -546,7 +546,7 @@ impl<T: Trigger> Command<T> {
         let private = unsafe { Node::<T>::from_raw(data) }.private();
         // SAFETY: by the invariant of `Private`, as this function is that of its node.
         let filter = unsafe { private.filter.as_ref().unwrap_unchecked() };
-        // SAFETY: `file` is the node's event file, and the rest is what the core passed; valid until the call returns.
+        // SAFETY: `file` is the node's event file, and the core passed the rest; valid until the call returns.
         let Some(hit) = (unsafe { Hit::from_raw(private.file, buffer, rec, event) }) else {
             // PARITY: as in C, a call without a record passes the filter.
             return Self::missed(&private.data);
@@ -580,7 +580,7 @@ impl<T: Trigger> Command<T> {
     ) {
         // SAFETY: by the contract; the node is freed only after a grace period, which this call delays.
         let private = unsafe { Node::<T>::from_raw(data) }.private();
-        // SAFETY: `file` is the node's event file, and the rest is what the core passed; valid until the call returns.
+        // SAFETY: `file` is the node's event file, and the core passed the rest; valid until the call returns.
         let hit = unsafe { Hit::from_raw(private.file, buffer, rec, event) };
         let (Some(hit), Some(filter)) = (hit, &private.filter) else {
             return Self::missed(&private.data);

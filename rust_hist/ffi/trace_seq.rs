@@ -18,7 +18,7 @@ impl fmt::Write for TraceWriter<'_> {
 }
 
 impl Out for TraceWriter<'_> {
-    /// Those that do not fit any more are left out, and the core notices.
+    /// Bytes that do not fit any more are left out, and the core notices.
     fn write_bytes(&mut self, bytes: &[u8]) -> fmt::Result {
         // A larger piece fits no buffer.
         let len = u32::try_from(bytes.len()).map_err(|_| fmt::Error)?;

@@ -216,7 +216,7 @@ impl Drop for Opened {
 
 /// Lists the triggers, each with its table if that is consumed, and claims the epochs of these.
 ///
-/// Not inlined: what it has on its stack is gone when the rows are copied.
+/// Not inlined: its stack frame is gone when the rows are copied.
 #[inline(never)]
 fn claim(event: &LockedEvent<'_>) -> Result<(KVec<Listed<bool>>, KVec<Claim>)> {
     let (file, held) = (event.file(), event.held());

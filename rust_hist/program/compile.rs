@@ -2,7 +2,7 @@
 
 //! The compiler, which makes a program of a specification and the fields of an event.
 //!
-//! C counterpart: `create_hist_data()` and what it calls, of
+//! C counterpart: `create_hist_data()` and the functions that it calls, of
 //! [`kernel/trace/trace_events_hist.c`](srctree/kernel/trace/trace_events_hist.c).
 //! The parts are checked in the order of C, so that a text with two mistakes is refused for the same mistake: handlers,
 //! definitions of variables, values, variables, keys, sort keys.

@@ -114,7 +114,7 @@ pub struct Filter {
     cpus: Vec<u64>,
 }
 
-/// What a filter's tests need besides comparing bytes at fixed places of a record.
+/// The operands that a filter's tests read besides bytes at fixed places of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effort {
     /// Nothing else.

@@ -116,7 +116,7 @@ pub enum KeyKind {
     Copied,
 }
 
-/// What the hits of a trigger need, or the most that a path can do.
+/// The features that a trigger needs for its hits, or that a path offers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Needs {
     /// The form of the key.

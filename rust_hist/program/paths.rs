@@ -3,7 +3,7 @@
 //! The paths of hits, and the table from which the path of a trigger is chosen.
 //!
 //! A path is an instance of [`hit`] or [`joined`] whose constants say which steps it has; the other steps leave no code.
-//! [`paths`] lists them; [`select`] takes the first that offers what a trigger needs, and the last one offers everything.
+//! [`paths`] lists them; [`select`] takes the first that has all that a trigger needs, and the last one has everything.
 //! A new shape of triggers is a line in [`paths`].
 //!
 //! Context: [`select`] process; the paths any, NMI included, with preemption off. They never allocate, sleep, lock or

@@ -157,7 +157,7 @@ pub struct Epoch {
     pub from: u64,
     /// The end of the epoch, or the time of the read, in nanoseconds of the monotonic clock.
     pub to: u64,
-    /// The same time as `to`, in nanoseconds since 1970.
+    /// The time `to` in nanoseconds since 1970.
     pub real: u64,
 }
 

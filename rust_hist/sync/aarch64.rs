@@ -140,10 +140,9 @@ pub(super) fn cmpxchg_pair(pair: &Pair, old: PairValue, new: PairValue) -> bool 
     let ptr = core::ptr::from_ref(pair);
 
     // SAFETY: `ptr` points to two live `Atomic<u64>`, which is valid for a read and a write of 16 bytes, and aligned to
-    // them. All other accesses to the words are atomic. The store happens only if
-    // nobody has written to the words since the load; between the two there is neither a branch back nor another access to
-    // memory, so the loop comes to its end. `stlxp` orders what comes before, `dmb ish` what comes after, as in the kernel's
-    // `cmpxchg128()`.
+    // them. All other accesses to the words are atomic. The store happens only if nobody has written to the words since
+    // the load; between the two there is neither a branch back nor another access to memory, so the loop comes to its
+    // end. `stlxp` orders accesses before, `dmb ish` accesses after, as in the kernel's `cmpxchg128()`.
     unsafe {
         core::arch::asm!(
             "2: ldxp {value}, {meta}, [{ptr}]",
@@ -177,7 +176,7 @@ pub(super) fn set_pair<const ADD: u64, const BITS: u64>(pair: &Pair, value: u64)
     // SAFETY: `ptr` points to two live `Atomic<u64>`, which is valid for a read and a write of 16 bytes, and aligned to
     // them. All other accesses to the words are atomic. The store happens only if nobody has written to the words since the
     // load; between the two there is neither a branch back nor another access to memory, so the loop comes to its end.
-    // `stlxp` orders what comes before, `dmb ish` what comes after.
+    // `stlxp` orders accesses before, `dmb ish` accesses after.
     unsafe {
         core::arch::asm!(
             "2: ldxp {old}, {meta}, [{ptr}]",

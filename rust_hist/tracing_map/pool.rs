@@ -106,7 +106,7 @@ impl<'a> Pool<'a> {
             return true;
         };
         // ORDERING: `Acquire` keeps the caller's later loads of the slots after this one, so that they return
-        // what the slots held when the last element was allocated, or later. `NEXT` never decreases.
+        // the content of the slots when the last element was allocated, or later. `NEXT` never decreases.
         // CAST: `usize` has at most 64 bits.
         if next.load(Acquire) < self.shape.full_at as u64 {
             return false;
@@ -133,7 +133,7 @@ impl<'a> Pool<'a> {
 
         loop {
             // ORDERING: a caller that gets `None` searches the slots again: `Acquire` keeps these loads after
-            // this one, so that they return what the slots held when the last element was allocated, or later.
+            // this one, so that they return the content of the slots when the last element was allocated, or later.
             let n = next.load(Acquire);
             // CAST: `usize` has at most 64 bits.
             if n >= end as u64 {

@@ -176,7 +176,7 @@ pub fn is_tracked(aux: &[Pair], at: u16) -> bool {
 #[derive(Clone, Copy)]
 pub struct TrackCell<'a> {
     pair: &'a Pair,
-    /// The words behind the number; those of the rows come first.
+    /// The words after the number: first those of the rows.
     rows: &'a [Atomic<u64>],
     row_words: usize,
 }

@@ -73,7 +73,7 @@ impl<'a> WordWriter<'a> {
     #[inline(always)]
     pub fn change_last_of(&self, len: usize, change: impl FnOnce(u64) -> u64) {
         if let Some(last) = self.words.last().filter(|_| self.words.len() == len) {
-            // ORDERING: only this context writes the word, so it reads what it has written itself.
+            // ORDERING: only this context writes the word, so it reads its own last store.
             write(last, change(last.load(Relaxed)));
         }
     }

@@ -117,7 +117,7 @@ impl Program {
         }
     }
 
-    /// Returns what has become of the `begun` starts of an entry, each of which set all variables. A start has ended
+    /// Counts the `begun` starts of an entry that were overwritten; each start set all variables. A start has ended
     /// when one of its number variables was consumed; some variables are never consumed. If some ends consume one
     /// variable and others another, the variable that was consumed most often counts.
     pub fn starts(&self, aux: &[Pair], begun: u64) -> Starts {

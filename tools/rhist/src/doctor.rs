@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Says which questions this kernel can answer, and what is missing for others, with a remedy.
+//! Says which questions this kernel can answer, and the reasons why not for others, with remedies.
 
 use std::fmt::Write as _;
 use std::fs::OpenOptions;

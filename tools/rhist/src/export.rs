@@ -110,7 +110,7 @@ impl Set {
             .filter(|&(i, _)| Some(i) != interval);
         let keys = others.map(|(i, key)| {
             let mut name = word(key);
-            // The same field may be a key twice, as a number and as a name.
+            // A field may be a key twice, as a number and as a name.
             while !names.insert(name.clone()) {
                 name.push('_');
             }

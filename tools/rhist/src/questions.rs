@@ -18,7 +18,7 @@ use crate::tracefs::Tracefs;
 use crate::units::{self, Round};
 use crate::whose::{threads, Seen};
 
-/// What all questions take, whatever becomes of the answer.
+/// The options of all questions, however the answer is shown.
 #[derive(Debug, Clone, Args)]
 pub struct Options {
     /// Seconds between two tables, or a time such as 500ms; without it there is one, at the end (^C)

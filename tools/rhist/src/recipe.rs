@@ -81,7 +81,7 @@ pub struct Recipe {
 pub struct Example {
     /// The words after `rhist`.
     pub ask: String,
-    /// What the command line shows, in words.
+    /// The purpose of the command line, in words.
     pub says: String,
 }
 

@@ -360,7 +360,7 @@ impl Loaded {
         let mut series: Vec<Series> = Vec::new();
         for table in &mut recording {
             let mut table = table?;
-            // Such a table has no rows in the recording, as other triggers read its variables.
+            // A table whose rows were not consumed has none in the recording: other triggers read its variables.
             if !table.consumed {
                 continue;
             }

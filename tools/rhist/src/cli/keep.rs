@@ -190,7 +190,7 @@ impl Diff {
         };
         sink.write(text.as_bytes())?;
         let whole = |loaded: &Loaded| outcome_of(loaded) == Outcome::Done;
-        // Both recordings are checked, so that each one says what it lacks.
+        // Both recordings are checked, so that all gaps of both are reported.
         Ok(match [whole(&a), whole(&b)] {
             [true, true] => Outcome::Done,
             _ => Outcome::Incomplete,
