@@ -3,9 +3,8 @@
 //! The errors of a trigger command: an errno for the writer and a message for `error_log`.
 //!
 //! C counterpart: the `ERRORS` table and `hist_err()` of
-//! [`kernel/trace/trace_events_hist.c`](srctree/kernel/trace/trace_events_hist.c).
-//! The pure layers return a [`Refusal`]; the glue passes its entry to `tracing_log_err()` and returns
-//! its errno.
+//! [`kernel/trace/trace_events_hist.c`](srctree/kernel/trace/trace_events_hist.c). The pure layers return a
+//! [`Refusal`]; the glue passes its entry to `tracing_log_err()` and returns its errno.
 //!
 //! Context: any.
 
@@ -16,8 +15,7 @@ use crate::alloc::{
     Vec, //
 };
 
-/// Declares an enum of messages and the table of their texts from one list, so that the two cannot
-/// disagree.
+/// Declares an enum of messages and the table of their texts from one list, so that the two cannot disagree.
 macro_rules! kinds_with_texts {
     ($(#[$about:meta])* $name:ident: $($(#[$doc:meta])* $kind:ident: $text:literal,)*) => {
         $(#[$about])*
@@ -215,8 +213,7 @@ kinds_with_texts! {
     LimitNoAction: c"limit() needs an action to limit",
     /// `overhead()` is no percentage from 0.01 to 100.
     InvalidBudget: c"overhead() needs a percentage from 0.01 to 100 with its sign, as in overhead(1%)",
-    /// A parameter is no field but the name of a variable without its `$`; the detail is the parameter
-    /// with the `$`.
+    /// A parameter is no field but the name of a variable without its `$`; the detail is the parameter with the `$`.
     MissingDollar: c"A variable as a parameter needs its dollar sign",
     /// A column is a variable of the trigger, and another one a field of the same name.
     AmbiguousColumn: c"A variable and a field of the same name are both columns",

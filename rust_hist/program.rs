@@ -416,8 +416,7 @@ pub enum Purpose {
 
 /// A compiled trigger.
 ///
-/// It never changes once [`Program::create_actions`] has succeeded, so hits on all CPUs read it without
-/// a lock.
+/// It never changes once [`Program::create_actions`] has succeeded, so hits on all CPUs read it without a lock.
 ///
 /// # Invariants
 ///
@@ -428,8 +427,7 @@ pub enum Purpose {
 ///
 /// # Examples
 ///
-/// A trigger is compiled and printed. `SchedSwitch` is a [`Resolver`] that looks up the fields of an
-/// event in a table.
+/// A trigger is compiled and printed. `SchedSwitch` is a [`Resolver`] that looks up the fields of an event in a table.
 ///
 /// ```
 /// # mod doc { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/out.rs")); }

@@ -2,11 +2,9 @@
 
 //! Synthetic events: their definition, their record, and the text that shows both.
 //!
-//! C counterpart: the parts of
-//! [`kernel/trace/trace_events_synth.c`](srctree/kernel/trace/trace_events_synth.c) that do not talk
-//! to the tracing core.
-//! [`parse`] makes a [`Schema`] from the text of a definition; a schema never changes. The glue in `synth` registers
-//! the event, and calls the schema to measure, write and show records.
+//! C counterpart: the parts of [`kernel/trace/trace_events_synth.c`](srctree/kernel/trace/trace_events_synth.c) that do
+//! not talk to the tracing core. [`parse`] makes a [`Schema`] from the text of a definition; a schema never changes.
+//! The glue in `synth` registers the event, and calls the schema to measure, write and show records.
 //!
 //! Context: creating and showing: process, may sleep. Writing a record: any, NMI included.
 

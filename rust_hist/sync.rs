@@ -550,7 +550,7 @@ mod host {
             Relaxed, //
         };
 
-        /// Both values are correct for the model.
+        /// Arbitrary: code with and without jump tables behaves alike.
         pub(in super::super) const HAS_JUMP_TABLES: bool = true;
 
         /// Adds `v` to the word that is `BEHIND` words after word `at`.
@@ -630,8 +630,7 @@ mod host {
         }
     }
 
-    /// Pairs for the model checker: a list of all values that a pair has held, and the index of the current
-    /// one.
+    /// Pairs for the model checker: a list of all values that a pair has held, and the index of the current one.
     ///
     /// The model checker sees only the index. A load of either half is an `Acquire` load of the index: it may return an
     /// older value, but none older than its thread has seen of the other half. On each architecture, 16 bytes that are

@@ -104,7 +104,7 @@ impl EventCall {
             // SAFETY: the event is live, so its module is, too, or there is none.
             false => unsafe { bindings::try_module_get(self.module()) },
         };
-        // INVARIANT: one of the calls took the reference.
+        // INVARIANT: if `got`, one of the two calls took the reference.
         let event = got.then(|| EventRef(NonNull::from(self)))?;
         let state = self.module_state();
         state

@@ -66,7 +66,7 @@ pub(super) struct Poller {
 impl Poller {
     /// Returns the state of a file that was never polled.
     pub(super) fn new() -> Self {
-        // INVARIANT: the key does not count the file yet.
+        // INVARIANT: in this state the static key does not count the file.
         Self {
             state: Atomic::new(SILENT),
         }
@@ -118,7 +118,7 @@ impl PollEvents {
     /// The event of the file is gone.
     pub(crate) const ERROR: Self = Self(bindings::HIST_POLL_ERROR as base::__poll_t);
 
-    /// Returns the union of both results.
+    /// Returns the events of both.
     pub(crate) fn and(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }

@@ -94,7 +94,7 @@ impl Code {
 /// Returns the address range of this module's code.
 #[inline(always)]
 fn code() -> Code {
-    // The first item is the code (`HIST_AT_MODULE_TEXT`).
+    // A module's first memory area is its code (`HIST_AT_MODULE_TEXT`).
     // SAFETY: the module lives while its code runs. No reference is created, as C may change other members meanwhile.
     let text = unsafe { &raw const (*super::this_module()).mem[0] };
     // SAFETY: this is a pointer to a member of the module; the place and size of the code do not change while it runs.

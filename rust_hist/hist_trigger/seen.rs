@@ -25,7 +25,7 @@ use kernel::prelude::*;
 
 /// The numbers of hits, of all triggers of the event, that an open file knows of.
 pub(crate) struct Seen {
-    /// The hits at the last read; 0 before the first one.
+    /// The number of hits when the file was last read; 0 before its first read.
     read: Atomic<u64>,
     /// The hits when the file was last opened, read or polled.
     asked: Atomic<u64>,

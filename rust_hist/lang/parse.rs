@@ -99,8 +99,7 @@ const PAUSED: &[u8] = b" [paused]";
 ///
 /// # Errors
 ///
-/// A [`Refusal`] with the errno for the writer and, as in C, the message and the column for
-/// `error_log`.
+/// A [`Refusal`] with the errno for the writer and, as in C, the message and the column for `error_log`.
 ///
 /// # Examples
 ///

@@ -208,8 +208,7 @@ pub enum Usage {
 impl Usage {
     /// Returns whether `.percent` and `.graph` are accepted here.
     ///
-    /// PARITY: `parse_expr()` does not know where the expression is used, so C accepts them for every
-    /// operand.
+    /// PARITY: `parse_expr()` does not know where the expression is used, so C accepts them for every operand.
     pub(super) fn allows_shares(self) -> bool {
         matches!(self, Self::Value | Self::Operand)
     }

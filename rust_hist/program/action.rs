@@ -3,10 +3,9 @@
 //! The compiler of handlers and actions.
 //!
 //! C counterpart: `parse_actions()`, `action_parse()`, `create_actions()`, `track_data_create()` and
-//! `create_field_var()` of
-//! [`kernel/trace/trace_events_hist.c`](srctree/kernel/trace/trace_events_hist.c).
-//! Handlers are parsed before anything else is compiled, since references search their events, and compiled after
-//! everything else, when a new trigger is about to be created.
+//! `create_field_var()` of [`kernel/trace/trace_events_hist.c`](srctree/kernel/trace/trace_events_hist.c). Handlers are
+//! parsed before anything else is compiled, since references search their events, and compiled after everything else,
+//! when a new trigger is about to be created.
 //!
 //! Context: process, may sleep.
 

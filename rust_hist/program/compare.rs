@@ -69,8 +69,7 @@ impl Program {
     ///
     /// Names and filters are compared as text.
     ///
-    /// PARITY: `hist_trigger_match()` ignores the width of buckets, constants, and what an expression
-    /// computes.
+    /// PARITY: `hist_trigger_match()` ignores the width of buckets, constants, and what an expression computes.
     pub fn same_trigger(&self, text: &[u8], other: &Program, other_text: &[u8]) -> bool {
         Part::ALL
             .iter()

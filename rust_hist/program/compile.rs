@@ -826,8 +826,7 @@ impl Key {
     }
 }
 
-/// A writer that compares each write with the start of its bytes, which it removes.
-/// A write of other bytes fails.
+/// A writer that compares each write with the start of its bytes, which it removes. A write of other bytes fails.
 struct Matcher<'b>(&'b [u8]);
 
 impl Out for Matcher<'_> {

@@ -2,8 +2,7 @@
 
 //! The evaluation of numbers in a hit.
 //!
-//! C counterpart: `hist_fn_call()` of
-//! [`kernel/trace/trace_events_hist.c`](srctree/kernel/trace/trace_events_hist.c).
+//! C counterpart: `hist_fn_call()` of [`kernel/trace/trace_events_hist.c`](srctree/kernel/trace/trace_events_hist.c).
 //!
 //! Context: any, NMI included. Never panics.
 

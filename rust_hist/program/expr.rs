@@ -2,11 +2,10 @@
 
 //! The compiler of expressions: operators, constants, references and event fields.
 //!
-//! C counterpart: `parse_expr()`, `parse_unary()`, `parse_atom()`, `parse_field()`,
-//! `parse_var_ref()` and `create_hist_field()` of
-//! [`kernel/trace/trace_events_hist.c`](srctree/kernel/trace/trace_events_hist.c).
-//! Operands are looked up from left to right, so that a text with two mistakes is refused for the same mistake as in C.
-//! Their code is emitted in one pass.
+//! C counterpart: `parse_expr()`, `parse_unary()`, `parse_atom()`, `parse_field()`, `parse_var_ref()` and
+//! `create_hist_field()` of [`kernel/trace/trace_events_hist.c`](srctree/kernel/trace/trace_events_hist.c). Operands
+//! are looked up from left to right, so that a text with two mistakes is refused for the same mistake as in C. Their
+//! code is emitted in one pass.
 //!
 //! Context: process, may sleep.
 

@@ -348,7 +348,7 @@ impl Filter {
             Test::Cpu(word, mask, set) => {
                 let number = word.bytes(around, record) & mask;
 
-                // OVERFLOW: the mask is not 0.
+                // OVERFLOW: the mask is not 0, so the shift is below 64.
                 has_cpu(self.set(set), number.wrapping_shr(mask.trailing_zeros()))
             }
             Test::Text(n) => self

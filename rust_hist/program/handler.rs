@@ -41,7 +41,7 @@ pub enum Handler {
 }
 
 impl Handler {
-    /// Returns the word before the parenthesis.
+    /// Returns the name of the handler, which precedes its parenthesis.
     pub fn word(&self) -> &'static str {
         match self {
             Self::Match { .. } => "onmatch",
@@ -66,8 +66,7 @@ pub enum ActionKind {
     },
     /// `snapshot()`: swaps the buffers of the instance.
     Snapshot,
-    /// `trace(event, ..)` or `event(..)`: generates the synthetic event from a range of
-    /// [`super::Program::args`].
+    /// `trace(event, ..)` or `event(..)`: generates the synthetic event from a range of [`super::Program::args`].
     Trace {
         /// The synthetic event.
         event: Span,

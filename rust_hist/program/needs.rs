@@ -127,14 +127,14 @@ pub struct Needs {
     pub refs: usize,
     /// Number of those variables plus the numbers that a hit computes once; 0 if there are none of the latter.
     pub numbers: usize,
-    /// The other steps, as a set of the flags above.
+    /// The other steps, as a set of this file's flags.
     pub steps: u32,
 }
 
 impl KeyKind {
     /// Returns whether a path for keys of the form `row` can run hits with keys of this form.
     fn is_covered_by(self, row: Self) -> bool {
-        // The other forms can compute these words in a loop, and hash long keys like these.
+        // `MoreWords` and `ManyColumns` compute any words in a loop, and hash keys the way long keys are hashed.
         let is_long = match self {
             Self::Words(n) => n > SHORT_KEY_WORDS,
             form => form == Self::MoreWords,

@@ -3,9 +3,8 @@
 //! Printing of the trigger line, for the file `trigger` and the header of `hist`.
 //!
 //! C counterpart: `event_hist_trigger_print()` and `hist_field_print()` of
-//! [`kernel/trace/trace_events_hist.c`](srctree/kernel/trace/trace_events_hist.c).
-//! The line is a valid command: it creates the same trigger in the same state, and with `!` before it removes the
-//! trigger.
+//! [`kernel/trace/trace_events_hist.c`](srctree/kernel/trace/trace_events_hist.c). The line is a valid command: it
+//! creates the same trigger in the same state, and with `!` before it removes the trigger.
 //!
 //! Context: any. Printing never allocates; [`Program::difference`] does.
 

@@ -108,8 +108,7 @@ pub enum MatchedField<'p> {
 /// }
 /// ```
 pub trait Resolver {
-    /// Returns the field `name`: the event's own first, then the generic ones, then the common ones.
-    /// `name` has no NUL.
+    /// Returns the field `name`: the event's own first, then the generic ones, then the common ones. `name` has no NUL.
     fn field(&self, name: &[u8]) -> Option<FieldDesc<'_>>;
 
     /// Calls `visit` with the name of each field of the event, in any order; a refusal suggests the nearest name.

@@ -2,9 +2,8 @@
 
 //! The compiler of the parameters of `trace()`, and the comparison of keys across triggers.
 //!
-//! C counterpart: `trace_action_create()`, `trace_action_find_var()`,
-//! `trace_action_create_field_var()`, `check_synth_field()`, `compatible_keys()` and
-//! `create_field_var_hist()` of
+//! C counterpart: `trace_action_create()`, `trace_action_find_var()`, `trace_action_create_field_var()`,
+//! `check_synth_field()`, `compatible_keys()` and `create_field_var_hist()` of
 //! [`kernel/trace/trace_events_hist.c`](srctree/kernel/trace/trace_events_hist.c).
 //!
 //! A parameter is a variable of the trigger itself, a variable of another trigger, or a field. A field

@@ -105,8 +105,7 @@ pub enum Op {
     },
     /// The kernel stack of the hit.
     Stacktrace,
-    /// A stack of the record, whose offset is in a `__data_loc` word: a word with the number of frames,
-    /// and the frames.
+    /// A stack of the record, whose offset is in a `__data_loc` word: a word with the number of frames, and the frames.
     StackField {
         /// The offset of the `__data_loc` word.
         offset: u32,

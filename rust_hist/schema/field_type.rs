@@ -152,8 +152,7 @@ fn string_size(text: &[u8]) -> Option<u16> {
 
 /// Returns whether the kernel's API accepts this type for a new field.
 ///
-/// PARITY: `synth_event_check_arg_fn()` accepts every array; an invalid one is refused when the
-/// definition is parsed.
+/// PARITY: `synth_event_check_arg_fn()` accepts every array; an invalid one is refused when the definition is parsed.
 pub fn is_type(text: &[u8]) -> bool {
     text.contains(&b'[') || FieldType::of(text).is_ok()
 }

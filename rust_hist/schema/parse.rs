@@ -2,10 +2,9 @@
 
 //! The parser of the lines that are written to `synthetic_events` and `dynamic_events`.
 //!
-//! C counterpart: `create_or_delete_synth_event()`, `create_synth_event()`,
-//! `__create_synth_event()` and `parse_synth_field()` of
-//! [`kernel/trace/trace_events_synth.c`](srctree/kernel/trace/trace_events_synth.c).
-//! The same lines are accepted as in C, and all others refused with the same error and caret.
+//! C counterpart: `create_or_delete_synth_event()`, `create_synth_event()`, `__create_synth_event()` and
+//! `parse_synth_field()` of [`kernel/trace/trace_events_synth.c`](srctree/kernel/trace/trace_events_synth.c). The same
+//! lines are accepted as in C, and all others refused with the same error and caret.
 //!
 //! Context: process, may sleep.
 

@@ -3,10 +3,9 @@
 //! The record of a synthetic event: measuring and writing it.
 //!
 //! C counterpart: `get_field_size()`, `write_synth_entry()`, `trace_string()`, `trace_stack()` of
-//! [`kernel/trace/trace_events_synth.c`](srctree/kernel/trace/trace_events_synth.c).
-//! A record is the header, the words of the fields, and then the strings and stacks without a fixed offset, in the
-//! order of the fields. The word of such a field is a `__data_loc`: the offset in the low 16 bits, the length in bytes
-//! in the 16 bits above.
+//! [`kernel/trace/trace_events_synth.c`](srctree/kernel/trace/trace_events_synth.c). A record is the header, the words
+//! of the fields, and then the strings and stacks without a fixed offset, in the order of the fields. The word of such
+//! a field is a `__data_loc`: the offset in the low 16 bits, the length in bytes in the 16 bits above.
 //!
 //! Context: any, NMI included. Never allocates, sleeps, locks or panics.
 

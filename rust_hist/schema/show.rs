@@ -201,8 +201,7 @@ impl SchemaField<'_> {
 
     /// Writes a number with the conversion of its type.
     ///
-    /// PARITY: `print_synth_event_num_val()` shows a negative number of one or two bytes as a positive
-    /// one.
+    /// PARITY: `print_synth_event_num_val()` shows a negative number of one or two bytes as a positive one.
     fn write_number<W: Out>(&self, value: u64, out: &mut W) -> fmt::Result {
         match self.format {
             Format::Gfp => write!(out, "{value:x}"),

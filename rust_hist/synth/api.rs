@@ -3,9 +3,8 @@
 //! Synthetic events that other modules create and trace.
 //!
 //! C counterpart: the exported functions of
-//! [`kernel/trace/trace_events_synth.c`](srctree/kernel/trace/trace_events_synth.c).
-//! `ffi::synth_api` has the functions as C calls them; this file implements them. Rust modules include `client.rs`,
-//! which calls the same functions.
+//! [`kernel/trace/trace_events_synth.c`](srctree/kernel/trace/trace_events_synth.c). `ffi::synth_api` has the functions
+//! as C calls them; this file implements them. Rust modules include `client.rs`, which calls the same functions.
 //!
 //! Context: creating and deleting process context, without `event_mutex`; tracing any.
 

@@ -71,7 +71,7 @@ pub enum Loss {
     Trace,
     /// An action that `limit()` has suppressed.
     Limit,
-    /// The end of a string in the key.
+    /// The end of a string that was too long for its place in the key.
     Cut,
 }
 
@@ -375,8 +375,7 @@ where
         let mut hits: u64 = 0;
 
         for shard in 0..shape.shards {
-            // OVERFLOW: less than the number of words of the map, which `Shape::new` computes without
-            // overflow.
+            // OVERFLOW: less than the number of words of the map, which `Shape::new` computes without overflow.
             let at = shard
                 .wrapping_mul(shape.shard_words)
                 .wrapping_add(shape.shards_at)

@@ -347,8 +347,7 @@ impl<'a> TextCell<'a> {
 
         // INVARIANT: this context has set `BUSY`, and makes no change to the content after this.
         // OVERFLOW: `busy` has the bit `BUSY` and none of the bits of `set`.
-        // ORDERING: pairs with `Acquire` of the meta word in `claim` and `copy`: the stores of the content come
-        // before.
+        // ORDERING: pairs with `Acquire` of the meta word in `claim` and `copy`: the stores of the content come before.
         self.meta
             .store(busy.wrapping_sub(BUSY).wrapping_add(set), Release);
         true

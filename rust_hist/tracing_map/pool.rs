@@ -6,8 +6,7 @@
 //! freed, because another inserter published the same key first, are on a stack. The stack is linked through the first
 //! key word of its elements, which is unused while they are free.
 //!
-//! Context: any, NMI included. A loop is repeated only after another context has allocated or freed an
-//! element.
+//! Context: any, NMI included. A loop is repeated only after another context has allocated or freed an element.
 
 use super::{
     Elt,
@@ -140,8 +139,7 @@ impl<'a> Pool<'a> {
                 return None;
             }
             // INVARIANT: element `n`, which was never allocated, is owned by this inserter.
-            // ORDERING: no context has written to an element that was never allocated, so there is nothing to
-            // order.
+            // ORDERING: no context has written to an element that was never allocated, so there is nothing to order.
             // OVERFLOW: `n` is less than the number of elements.
             if next.cmpxchg(n, n.wrapping_add(1), Relaxed).is_ok() {
                 return u32::try_from(n).ok().map(Elt);

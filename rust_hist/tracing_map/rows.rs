@@ -244,9 +244,8 @@ where
     /// during the call. `copy_aux` copies the aux words of an element; [`copy_pairs`] is enough for words that do not
     /// change.
     ///
-    /// The slots are in the order of hashes, so copying in that order would access the elements, and each
-    /// shard, at random. Therefore the slots are only read to mark the elements, which are then copied in
-    /// the order of memory.
+    /// The slots are in the order of hashes, so copying in that order would access the elements, and each shard, at
+    /// random. Therefore the slots are only read to mark the elements, which are then copied in the order of memory.
     pub fn copy_rows<F>(&self, limit: usize, to: &mut [u64], copy_aux: F) -> usize
     where
         F: Fn(&[Pair], &mut [u64]),
@@ -373,8 +372,7 @@ where
             sums.fill(0);
         }
         for shard in 0..shape.shards {
-            // OVERFLOW: less than the number of words of the map, which `Shape::new` computes without
-            // overflow.
+            // OVERFLOW: less than the number of words of the map, which `Shape::new` computes without overflow.
             let at = shard
                 .wrapping_mul(shape.shard_words)
                 .wrapping_add(shape.shards_at);
@@ -393,8 +391,7 @@ where
 
         sums.fill(0);
         for shard in 0..shape.shards {
-            // OVERFLOW: less than the number of words of the map, which `Shape::new` computes without
-            // overflow.
+            // OVERFLOW: less than the number of words of the map, which `Shape::new` computes without overflow.
             let at = shard
                 .wrapping_mul(shape.shard_words)
                 .wrapping_add(shape.shards_at)

@@ -167,8 +167,7 @@ impl Dimensions {
 }
 
 impl Shape {
-    /// Returns the shape of a map for CPUs 0 to `nr_cpus - 1`, or `None` if a dimension is out of
-    /// range.
+    /// Returns the shape of a map for CPUs 0 to `nr_cpus - 1`, or `None` if a dimension is out of range.
     ///
     /// Each CPU gets a shard of its own if the map then takes at most three times the memory of the C implementation;
     /// if not, 2, 4, ... neighbouring CPUs share a shard. With an 8-byte key and one value, CPUs share on machines with

@@ -181,7 +181,7 @@ impl Merge {
         merge
     }
 
-    /// Returns whether all words add up, and may be read one by one.
+    /// Returns whether all words are sums, which may be read one by one: none is a maximum or a part of a square.
     #[inline]
     pub(super) fn is_plain(&self) -> bool {
         self.peaks | self.begun == 0

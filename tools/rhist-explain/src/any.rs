@@ -187,8 +187,8 @@ impl Any<'_> {
             return false;
         }
         match fields.last_mut() {
-            // The compiler asks for one field after the other: it is the last one that does not fit, or the next one that
-            // is missing.
+            // The compiler asks for one field after the other: either the last one does not fit, or the next is
+            // missing.
             Some(last) if refusal.detail() != MISSING && *last + 1 < SYNTH.len() => *last += 1,
             _ if refusal.detail() == MISSING => fields.push(0),
             _ => return false,

@@ -114,8 +114,7 @@ impl Backend {
         self != Self::C && !stack
     }
 
-    /// Returns whether the README of tracefs has these words of the module. Beside C's implementation the README is
-    /// C's.
+    /// Returns whether the README of tracefs has these words of the module. Beside C it is C's README.
     fn says(self, tracefs: &Tracefs, words: &str) -> bool {
         let says = |readme: String| readme.contains(words);
         self == Self::Module { beside: false } && tracefs.read_text("README").is_ok_and(says)
@@ -605,8 +604,7 @@ impl Lost {
         }
     }
 
-    /// Returns sentences about the losses, none if there are none. `more` is a size of the tables that avoids losses,
-    /// if there is one.
+    /// Returns sentences about the losses, if any. `more` is a size of the tables that avoids losses, if there is one.
     pub fn sentences(&self, more: Option<u32>) -> Vec<String> {
         let mut said = Vec::new();
         if self.full > 0 {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Compares two recordings of the same question: rates, distributions, and guaranteed bounds of the shift of each
-//! percentile.
+//! Compares two recordings of one question: rates, distributions, and bounds of the shift of each percentile.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

@@ -193,15 +193,13 @@ impl Set {
         values.filter(move |&(i, value)| value.agg == Agg::Sum && !others.contains(&Some(i)))
     }
 
-    /// Returns the sum, the smallest or the largest number of the field whose intervals are counted, if the trigger has
-    /// it.
+    /// Returns the sum, smallest or largest number of the field that intervals count, if the trigger has it.
     pub fn of_measure(&self, points: &Points, agg: Agg) -> Option<Number> {
         let number = points.values.get(self.head.of_measure(agg)?).copied();
         number.filter(|&number| number != UNKNOWN)
     }
 
-    /// Returns the losses, by reason. Losses that C does not count are left out, and expired starts if starts never
-    /// expire.
+    /// Returns the losses by reason, without those that C does not count, and without expired starts if none expire.
     pub fn lost(&self) -> Vec<(&'static str, u64)> {
         let mut lost = vec![("full", self.head.account.full)];
         if let Some(losses) = self.head.account.losses {

@@ -22,7 +22,7 @@ use crate::view::form::{self, Form};
 use crate::view::table::Look;
 use crate::view::top::{self, Counted};
 
-/// What `show` takes.
+/// The arguments of `show`.
 #[derive(Debug, Clone, Args)]
 pub struct Show {
     /// The event, system:event
@@ -30,7 +30,7 @@ pub struct Show {
     /// An instance of tracefs
     #[arg(long, value_name = "NAME")]
     pub instance: Option<String>,
-    /// What of the table.
+    /// The shown part of the table.
     #[command(flatten)]
     pub rows: Rows,
     /// Show all times in this unit
@@ -41,7 +41,7 @@ pub struct Show {
     pub format: Form,
 }
 
-/// What `top` takes.
+/// The arguments of `top`.
 #[derive(Debug, Clone, Args)]
 pub struct Top {
     /// An event, system:event; without it all triggers are shown by their hits

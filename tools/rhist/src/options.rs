@@ -24,7 +24,7 @@ pub enum Outcome {
     Incomplete,
 }
 
-/// What all commands know.
+/// The options of all commands.
 #[derive(Debug, Clone, Args)]
 pub struct Global {
     /// The directory in which tracefs is mounted
@@ -73,7 +73,7 @@ impl Global {
     }
 }
 
-/// What of a table is shown.
+/// The options for the shown part of a table.
 #[derive(Debug, Clone, Args)]
 pub struct Rows {
     /// Percentiles to show
@@ -96,7 +96,7 @@ pub struct Rows {
 /// How the answer to a question is shown.
 #[derive(Debug, Clone, Args)]
 pub struct Showing {
-    /// What of the table.
+    /// The shown part of the table.
     #[command(flatten)]
     pub rows: Rows,
     /// Show all times in this unit

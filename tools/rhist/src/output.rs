@@ -125,8 +125,7 @@ impl Drop for WholeScreen {
     }
 }
 
-/// Shows how much of a file was read, if that takes longer than a second: a line on the terminal, which is cleared when
-/// this is dropped.
+/// Shows how much of a file was read, if that takes over a second: a line on the terminal, cleared on drop.
 pub struct Progress {
     name: String,
     whole: Option<u64>,
@@ -135,8 +134,7 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Returns the progress for a file with this printable name and this length; `None` if the standard error is no
-    /// terminal.
+    /// Returns the progress for a file of this printable name and length; `None` if stderr is no terminal.
     pub fn new(name: &str, whole: Option<u64>) -> Option<Self> {
         io::stderr().is_terminal().then(|| Self {
             name: name.to_owned(),

@@ -31,8 +31,7 @@ pub struct Question {
     pub size: u32,
     /// Whether the user has chosen the number of rows.
     pub size_asked: bool,
-    /// The number of rows to which the table may grow, if the implementation can grow tables; at most `size` if it need
-    /// not grow.
+    /// The number of rows to which the table may grow, if tables can grow; at most `size` if it need not grow.
     pub most: u32,
     /// How fine the intervals are.
     pub intervals: Intervals,
@@ -44,8 +43,7 @@ pub struct Question {
     pub schedstats: bool,
     /// Whether the implementation lacks the key for the running task's name.
     pub lacks_comm: bool,
-    /// The field with the number of the measured task, in the event whose records are counted; `None` if that has no
-    /// such field.
+    /// The field with the number of the measured task, in the counted event; `None` if that has no such field.
     pub task: Option<String>,
     /// The field with the number of the measured task, in the first event of a latency.
     pub start_task: Option<String>,
@@ -170,8 +168,7 @@ pub enum Measure {
         end_on: Vec<String>,
         /// The number of rows for starts that have not ended.
         waiting: u32,
-        /// The time after which starts without an end expire, as text for a trigger, if the implementation can expire
-        /// them.
+        /// The time after which starts without an end expire, as text for a trigger, if they can expire.
         expires: Option<String>,
         /// Whether the times are summed by the stack of the first event, instead of a distribution.
         stack: bool,
@@ -321,8 +318,7 @@ impl Question {
         }
     }
 
-    /// Doubles the number of rows to which the table may grow, up to `most`. Returns whether it may grow further than
-    /// before.
+    /// Doubles the number of rows to which the table may grow, up to `most`. Returns whether that raised it.
     pub fn grow(&mut self, most: u32) -> bool {
         let before = self.most.max(self.size);
         self.most = before.saturating_mul(2).min(most);

@@ -160,8 +160,7 @@ impl Values {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Variant {
-    /// The flag that selects this way; of several variants with one flag, the first one that the kernel supports is
-    /// taken.
+    /// The flag that selects this way; if several variants have it, the first one that the kernel supports is taken.
     pub flag: Option<String>,
     /// The help text of the flag.
     #[serde(default)]

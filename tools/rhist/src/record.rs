@@ -68,8 +68,7 @@ impl Header {
         }
     }
 
-    /// Stores the facts about a table that the question has but the kernel's lines lack: units, and the names of
-    /// numbers.
+    /// Stores facts about a table that the question has but the kernel's lines lack: units, and names of numbers.
     pub fn know(&mut self, table: &Table, names: &[(String, Vec<(Number, String)>)]) {
         let keys = table.keys.iter().map(|column| (&column.name, column.unit));
         let values = table
@@ -634,8 +633,7 @@ pub(crate) mod tests {
     }
 
     proptest! {
-        /// Checks that a recording cut anywhere yields its complete tables, and that a cut is reported unless it is
-        /// between two tables.
+        /// Checks that a recording cut anywhere yields its complete tables, and that a cut inside a table is reported.
         #[test]
         fn a_cut_recording_is_survived(at in 1usize..3000) {
             let all = three_epochs();

@@ -290,8 +290,7 @@ impl Drop for Session {
     }
 }
 
-/// Restricts an instance to records of these processes and of tasks that they start. Threads that start meanwhile are
-/// included.
+/// Restricts an instance to records of these processes, their threads, and the tasks that they will start.
 fn follow(instance: &Tracefs, pids: &[u64]) -> Result<()> {
     let fork = instance.path("options/event-fork");
     instance.say(&format!("echo 1 > {}", fork.display()));

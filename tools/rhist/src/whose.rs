@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Owners of tasks: the process, the user, the control group, and the container and pod of that, from files of this
-//! machine.
+//! Owners of tasks, from files of this machine: the process, the user, the control group, its container and pod.
 
 pub mod names;
 
@@ -163,8 +162,7 @@ impl Seen {
         self.known(Kind::Pod, uid, |uid| names::pod(&self.root, uid))
     }
 
-    /// Returns the name of an object. The files with names are read once between two look-ups, even if many rows ask
-    /// for them.
+    /// Returns the name of an object, kept until the next look-up so that many rows read its file once.
     fn known(
         &self,
         kind: Kind,

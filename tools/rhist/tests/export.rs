@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Tests that exported counts equal the kernel's: bucket by bucket, over real sockets, decoded by the published
-//! formats.
+//! Tests that exported counts equal the kernel's, bucket by bucket, over sockets and decoded as published.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -234,8 +233,7 @@ proptest! {
         prop_assert_eq!(native(&histogram), indices);
     }
 
-    /// Checks that native histograms of seconds have all hits, and bounds that are off by the same factor, half a
-    /// bucket at most.
+    /// Checks that native histograms of seconds have all hits, and bounds all off by one factor, at most half a bucket.
     #[test]
     fn native_buckets_of_seconds_are_within_the_bound(
         numbers in prop::collection::vec(any_number(), 1..60), scale in 0u8..7, us in any::<bool>(),
@@ -285,8 +283,7 @@ proptest! {
     }
 }
 
-/// Returns the classic buckets of a metric in a scrape: for each series, by its labels, the hits up to each ascending
-/// bound.
+/// Returns the classic buckets in a scrape: for each series, by its labels, the hits up to each ascending bound.
 fn classic(said: &str, metric: &str) -> BTreeMap<String, Vec<(f64, u64)>> {
     let mut series: BTreeMap<String, Vec<(f64, u64)>> = BTreeMap::new();
     let begin = format!("{metric}_bucket{{le=\"");
@@ -768,8 +765,7 @@ fn a_file_for_node_exporter() {
     );
 }
 
-/// Starts a collector that answers with these states, one after the other, and then with 200. Accepted requests arrive
-/// in the channel.
+/// Starts a collector that answers with these states in turn, then with 200. The channel gets accepted requests.
 fn collector(statuses: &'static [u16]) -> (String, Receiver<ExportMetricsServiceRequest>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());

@@ -48,8 +48,7 @@ pub struct Counting<'a> {
 }
 
 impl Counting<'_> {
-    /// Returns the next table. Its account has the losses of all triggers of the question, for consumers that see only
-    /// the table.
+    /// Returns the next table. Its account has the losses of all triggers of the question, not only its own.
     pub fn table(&mut self) -> Result<Table> {
         let mut table = self.source.next()?;
         let own = table.account;
@@ -76,8 +75,7 @@ impl Counting<'_> {
         wanted.is_some_and(|wanted| u64::from(self.tables) >= wanted)
     }
 
-    /// Returns the time of the next table if counting began at `begin`; `otherwise` is the interval if the user gave
-    /// none.
+    /// Returns the time of the next table after a start at `begin`; `otherwise` is the interval if the user gave none.
     fn due(&self, begin: Instant, otherwise: Option<Duration>) -> Instant {
         let interval = self.asked.options.interval.or(otherwise).unwrap_or(NEVER);
         let due = begin.checked_add(interval.saturating_mul(self.tables + 1));
@@ -264,8 +262,7 @@ fn check_rates(session: &mut Session, backend: Backend, steps: &[Step]) -> Resul
     Ok(())
 }
 
-/// Removes the leftovers of killed processes, and says so. A leftover that cannot be removed does no harm to this
-/// question.
+/// Removes leftovers of killed processes, and says so. Leftovers that stay do no harm to this question.
 fn clean_up(tracefs: &Tracefs, quiet: bool) {
     let left = Leftovers::find_unkept(tracefs);
     if left.is_empty() {

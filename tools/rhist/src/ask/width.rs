@@ -53,8 +53,7 @@ mod tests {
     fn the_first_second_chooses_intervals() {
         let second = |backend, text: &str| first_second(backend, &asked(text).question);
         assert_eq!(second(Backend::C, "runq --within 10"), Some(10));
-        // In these cases powers of two are fine enough, there are no intervals, or the module has fine intervals
-        // itself.
+        // Powers of two are fine enough, there are no intervals, or the module has fine intervals itself.
         assert_eq!(second(Backend::C, "runq --within 100"), None);
         assert_eq!(second(Backend::C, "oncpu --within 10"), None);
         assert_eq!(second(Backend::C, "runq"), None);

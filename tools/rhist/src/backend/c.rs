@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Plans for C's implementation: latencies by a synthetic event and a third trigger, powers of two, and differences of
-//! readings.
+//! Plans for C's implementation: latencies with a synthetic event, powers of two, differences of readings.
 
 use std::path::PathBuf;
 
@@ -47,8 +46,7 @@ pub(super) fn count(maker: &mut Maker<'_>, event: &Records, sums: &[Sum]) {
     maker.plan.event = maker.event(&event.event);
 }
 
-/// Adds triggers for a latency and a synthetic event, which passes the latency and the keys on to a third trigger with
-/// the intervals.
+/// Adds triggers for a latency; a synthetic event passes it, with the keys, to a third trigger with the intervals.
 pub(super) fn latency(maker: &mut Maker<'_>) -> Result<()> {
     let question = maker.question;
     let Measure::Latency {

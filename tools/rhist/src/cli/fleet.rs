@@ -27,7 +27,7 @@ use crate::stop::{Stop, SECOND};
 /// How often counts are sent if the user gives no interval.
 const INTERVAL: Duration = Duration::from_secs(10);
 
-/// What all exporters take.
+/// The arguments of all exporters.
 #[derive(Debug, Clone, Args)]
 pub struct Common {
     /// Questions as they are asked without exporting, each with its options one word: runq 'syscalls 5 --latency';
@@ -70,7 +70,7 @@ pub struct Prometheus {
     /// For command lines of before, as clients get native histograms anyway
     #[arg(long, hide = true)]
     pub native: bool,
-    /// What to export.
+    /// The arguments of all exporters.
     #[command(flatten)]
     pub common: Common,
 }
@@ -84,7 +84,7 @@ pub struct Otlp {
     /// Send what was counted in each interval, in place of all until then
     #[arg(long)]
     pub delta: bool,
-    /// What to export.
+    /// The arguments of all exporters.
     #[command(flatten)]
     pub common: Common,
 }

@@ -63,7 +63,7 @@ pub struct Diff {
     pub a: PathBuf,
     /// The recording of afterwards
     pub b: PathBuf,
-    /// What to compare.
+    /// The part of the recordings to compare.
     #[command(flatten)]
     pub chosen: Chosen,
     /// Percentiles to compare
@@ -90,7 +90,7 @@ pub struct Plot {
     /// Which picture an SVG is
     #[arg(long, value_enum, default_value = "histogram")]
     pub picture: Picture,
-    /// What to draw.
+    /// The part of the recording to draw.
     #[command(flatten)]
     pub chosen: Chosen,
     /// What is written above it
@@ -109,7 +109,7 @@ pub struct Flame {
     /// The width of a function: a column of sums, or hitcount
     #[arg(long, value_name = "COLUMN")]
     pub value: Option<String>,
-    /// What to draw.
+    /// The part of the recording to draw.
     #[command(flatten)]
     pub chosen: Chosen,
     /// What is written above it

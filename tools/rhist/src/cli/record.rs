@@ -18,7 +18,7 @@ use crate::record::{Header, Recorder};
 use crate::stop::{Stop, SECOND};
 use crate::tracefs::Tracefs;
 
-/// What `record` takes besides a question.
+/// The arguments of `record` besides a question.
 #[derive(Debug, Clone, Args)]
 pub struct Record {
     /// The file to write; without it rhist-QUESTION.jsonl, which must not be there yet

@@ -35,10 +35,10 @@ pub struct Replay {
     /// Show a heat map over time; with --live on the whole screen
     #[arg(long)]
     pub heat: bool,
-    /// What to show.
+    /// The part of the recording to show.
     #[command(flatten)]
     pub chosen: Chosen,
-    /// What of the table.
+    /// The shown part of the table.
     #[command(flatten)]
     pub rows: Rows,
     /// How to write tables

@@ -148,8 +148,7 @@ impl Format {
     }
 }
 
-/// Converts OpenMetrics to the older text format, which names counters with their suffix and has neither units nor an
-/// end.
+/// Converts OpenMetrics to the older text format: counters are named with their suffix; no units, no end mark.
 fn plain(open_metrics: &str) -> String {
     let mut out = String::with_capacity(open_metrics.len());
     let mut help = None;
@@ -490,8 +489,7 @@ fn grid(column: &KeyColumn) -> Vec<Number> {
     }
 }
 
-/// Returns the buckets of a classic histogram with `hits` hits: their upper ends in the base unit, and the hits in
-/// each.
+/// Returns the buckets of a classic histogram with `hits` hits: their upper ends in the base unit, and their hits.
 fn classic(bounds: &[(Number, u64)], hits: u64, divisor: f64) -> Vec<(f64, u64)> {
     let mut buckets: Vec<(f64, u64)> = Vec::new();
     for &(bound, hits) in bounds {
@@ -519,8 +517,7 @@ pub struct Native {
 }
 
 impl Native {
-    /// Returns the native histogram for intervals of `.log2=scale` in this unit: with the schema `scale`, where each
-    /// interval is a bucket.
+    /// Returns the native histogram for intervals of `.log2=scale` in this unit: schema `scale`, one bucket for each.
     ///
     /// For bytes and numbers without a unit the buckets are exact. Seconds are not whole numbers: bounds in nanoseconds
     /// never fall on the bounds of a schema, as `log2(10^9)` is no multiple of a fraction of a power of two. All bounds

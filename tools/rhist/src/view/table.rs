@@ -27,7 +27,7 @@ pub enum Sort {
     Largest,
     /// By the last percentile; largest first.
     Percentile,
-    /// By the keys.
+    /// Rows sorted by their keys.
     Key,
 }
 
@@ -203,8 +203,7 @@ impl Look {
         }
     }
 
-    /// Returns the average, the total, the smallest and the largest number of a group; bounds if the table has no such
-    /// column.
+    /// Returns average, total, smallest and largest number of a group; bounds if the table has no such column.
     fn aggregates(&self, table: &Table, group: &Group) -> [String; 4] {
         let unit = table
             .interval_column()

@@ -187,8 +187,7 @@ pub struct Column {
 }
 
 impl HeatMap {
-    /// Returns the heat map of epochs with a column of intervals, folded into `columns` and `rows`. `None` if there are
-    /// no hits.
+    /// Returns the heat map of epochs with intervals, folded into `columns` and `rows`. `None` if there are no hits.
     pub fn new(kind: Kind, epochs: &[Epoch], columns: usize, rows: usize) -> Option<Self> {
         let slots = epochs
             .iter()

@@ -424,8 +424,7 @@ impl Distribution {
         }
     }
 
-    /// Returns the sum of several distributions. Its smallest and largest numbers are known if they are for each one
-    /// with hits.
+    /// Returns the sum of several distributions. The smallest and largest numbers are known if all with hits know them.
     pub fn of<'a>(all: impl Iterator<Item = &'a Self>) -> Self {
         let all: Vec<&Self> = all.filter(|one| !one.buckets.is_empty()).collect();
         let known = |ends: Vec<Option<Number>>| ends.into_iter().collect::<Option<Vec<Number>>>();
@@ -499,8 +498,7 @@ impl Table {
         self.account.hits = self.account.hits.saturating_sub(removed);
     }
 
-    /// Returns the hits counted after `earlier`, an earlier reading of the same trigger, which must not have been
-    /// cleared since.
+    /// Returns the hits since `earlier`, an earlier reading of the trigger, which has not been cleared since.
     ///
     /// Rows without a new hit are left out. Rows that are missing now, as names change with modules, are ignored.
     pub fn since(&self, earlier: &Self) -> Result<Self> {
@@ -608,8 +606,7 @@ impl Table {
         }
     }
 
-    /// Returns the rows grouped by all keys except for the measured interval; groups are in the order in which they
-    /// were read.
+    /// Returns the rows grouped by all keys except for the measured interval, groups in the order of their first rows.
     pub fn groups(&self) -> Vec<Group> {
         let interval = self.interval_column();
         let hits = self.hitcount();

@@ -79,8 +79,7 @@ pub fn quantile(distribution: &Distribution, percent: Percent) -> Option<Bucket>
     })
 }
 
-/// Returns the largest excess, in percent, of the last number of an interval of `.log2=scale` over another number in
-/// it.
+/// Returns by how many percent the last number of an interval of `.log2=scale` exceeds the first one at most.
 fn above(scale: u8) -> f64 {
     (2f64.powf(0.5f64.powi(scale.into())) - 1.0) * 100.0
 }

@@ -314,8 +314,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Parses a number, which is right-aligned, or a string, which is left-aligned: the first row decides which one it
-    /// is.
+    /// Parses a right-aligned number or a left-aligned string: the first row decides which one it is.
     fn plain(&mut self, i: usize) -> Option<Key> {
         let digits = self.rest.trim_start_matches(' ');
         let tail = digits.trim_start_matches(|c: char| c.is_ascii_digit());
