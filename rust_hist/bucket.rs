@@ -402,7 +402,7 @@ const fn carries() -> [u64; 1 << SLICE_BITS] {
     let mut slice = 0;
 
     while slice < carries.len() {
-        // The end of the next part, as a mantissa.
+        // The mantissa at which the next of the `PARTS` intervals ends.
         let end = if below < PARTS {
             POWERS[below] << 1 | 1
         } else {

@@ -325,7 +325,7 @@ impl Trigger for HistTrigger {
 
     fn detached(&self, held: &EventMutexHeld) {
         growth::remove(&self.table, held);
-        // A hit in progress may still generate them: an event that was removed meanwhile is in no instance any more.
+        // A hit in progress may still generate these events; once removed, an event is in no instance any more.
         for (synth, user) in self.synths.iter().zip(self.user.iter().cycle()) {
             synth.drop_user(user, held);
         }

@@ -30,7 +30,7 @@ use kernel::{
 const STEP: u32 = 1 << STEP_BITS;
 const STEP_BITS: u32 = u32::BITS - EVERY.ilog2();
 
-/// The words of one CPU.
+/// The words of a meter on one CPU.
 type Words = [Atomic<u64>; 3];
 
 /// Indices of the words with the number of timed calls, whose additions carried, and with their time in ns.

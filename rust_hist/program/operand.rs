@@ -125,7 +125,7 @@ enum Then {
     /// Multiplies by the first one, and adds the second one.
     Linear(u64, u64),
     Divide(u64),
-    /// Subtracts the reference of this index.
+    /// Subtracts the number of the reference with this index.
     LessRef(u32),
 }
 

@@ -63,7 +63,7 @@ impl<'a> Pool<'a> {
 
     /// Returns the number of elements that were ever allocated.
     pub(super) fn used(self) -> usize {
-        // ORDERING: only a bound; readers of elements load the slots with `Acquire`.
+        // ORDERING: the number is only a bound; readers find elements through slots, loaded with `Acquire`.
         self.words
             .get(NEXT)
             // CAST: `NEXT` is at most the number of elements, which is a `usize`.

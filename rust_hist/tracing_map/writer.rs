@@ -63,7 +63,7 @@ impl<'a> WordWriter<'a> {
     pub fn part(&self, at: u16, len: u8) -> Option<Self> {
         let at = usize::from(at);
 
-        // OVERFLOW: both numbers are short.
+        // OVERFLOW: a `u16` and a `u8` are added as `usize`.
         self.words
             .get(at..at.wrapping_add(len.into()))
             .map(Self::new)

@@ -292,7 +292,7 @@ impl Metrics {
         Ok(set)
     }
 
-    /// Returns the counts of this epoch alone. Only its end is remembered.
+    /// Returns the counts of the table's epoch alone; keeps only the epoch's end, at which the next epoch begins.
     pub fn delta(&mut self, table: &Table) -> Result<Set> {
         let (begin, end) = self.times(table);
         let place = self.place(table, begin);

@@ -97,7 +97,7 @@ pub struct Narrowing {
     pub value: String,
     /// The help text of the option.
     pub help: String,
-    /// The kind of the values.
+    /// The kind of the option's values.
     pub kind: Values,
     /// The field that must have one of the values.
     pub field: String,

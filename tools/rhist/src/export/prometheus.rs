@@ -47,7 +47,7 @@ pub enum Le {
     /// Powers of two, the same in each series from the first scrape on.
     #[default]
     Powers,
-    /// All intervals that have hits, which makes each series another one.
+    /// The ends of all intervals with hits, which differ between series.
     Fine,
 }
 

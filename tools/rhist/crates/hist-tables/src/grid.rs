@@ -54,9 +54,9 @@ pub struct Fold {
     kind: Kind,
     /// The number of intervals that become one.
     together: Number,
-    /// The lowest of the wider places.
+    /// The lowest place after merging.
     first: Number,
-    /// The number of wider places.
+    /// The number of places after merging.
     pub places: usize,
 }
 
