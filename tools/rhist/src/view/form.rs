@@ -14,7 +14,7 @@ use crate::units;
 /// How to write tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
 pub enum Form {
-    /// Text for people.
+    /// For people.
     #[default]
     Text,
     /// Lines as those of hist_json.
