@@ -67,7 +67,7 @@ impl<T> Vec<T> {
     ///
     /// # Errors
     ///
-    /// [`AllocError`] if there is no memory; the vector is as before.
+    /// [`AllocError`] if there is no memory; the vector is unchanged.
     pub fn push(&mut self, item: T) -> Result<(), AllocError> {
         #[cfg(CONFIG_RUST)]
         {
@@ -149,8 +149,7 @@ mod host {
         static LEFT: Cell<Option<usize>> = const { Cell::new(None) };
     }
 
-    /// Lets the next `n` allocations of this thread succeed and all later ones fail; `None` lets all
-    /// succeed again.
+    /// Lets the next `n` allocations of this thread succeed and all later ones fail; `None` lets all succeed again.
     pub fn fail_after(n: Option<usize>) {
         LEFT.with(|left| left.set(n));
     }

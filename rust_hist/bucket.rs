@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Buckets: the word that a hit makes of a number, and the numbers that a word stands for.
+//! Buckets: how a hit maps a number to the word of its bucket, and which numbers a word stands for.
 //!
 //! C counterpart: `hist_field_log2()` and `hist_field_bucket()` of
 //! [`kernel/trace/trace_events_hist.c`](srctree/kernel/trace/trace_events_hist.c).
@@ -10,23 +10,23 @@
 //! histograms with scale `N`. Bucket `i` has the numbers above `2^((i - 1) / 2^N)` and up to `2^(i / 2^N)`.
 //! Two neighbours of a scale are one bucket of the scale below it: `i` becomes `i / 2`, rounded up.
 //!
-//! Words order as the numbers do. That of `.log2` is the exponent, as in C, so that 0 and 1 have one bucket. With a
-//! finer scale the word of bucket `i` is `i + 1`, that of 0 is 0, and a negative number of a signed field has the
-//! negative word of its magnitude.
+//! Words have the order of the numbers. The word of `.log2` is the exponent, as in C, so that 0 and 1 share a bucket.
+//! On a finer scale the word of bucket `i` is `i + 1`, the word of 0 is 0, and a negative number of a signed field has
+//! the negated word of its magnitude.
 //!
-//! `.log2` and `.buckets` take a negative number for the large one that has its bits, as in C. Where C has no say there
-//! are [`Buckets::SignedPowers`] and [`Buckets::SignedWidth`].
+//! Like C, `.log2` and `.buckets` take a negative number for the large unsigned number with the same bits. Where C sets
+//! no rule, [`Buckets::SignedPowers`] and [`Buckets::SignedWidth`] keep the sign.
 //!
 //! Context: any, NMI included. Integers only; never panics.
 
 use core::num::NonZeroU64;
 
-/// The finest scale, which all others are computed of.
+/// The finest scale; buckets of coarser scales are computed from its buckets.
 const FINEST: u32 = 6;
-/// The parts of a power of two at the finest scale.
+/// The number of parts of a power of two at the finest scale.
 const PARTS: usize = 1 << FINEST;
 
-/// log2 of the parts in which `.log2=N` divides a power of two: `N`, from 0 to 6.
+/// log2 of the number of parts into which `.log2=N` divides a power of two: `N`, from 0 to 6.
 ///
 /// # Examples
 ///
@@ -47,7 +47,7 @@ impl Scale {
     /// The scale of `.log2` without a number, whose buckets are those of C.
     pub const POWERS: Self = Self(0);
 
-    /// Returns the scale of `.log2=n`; `None` if there is none.
+    /// Returns the scale of `.log2=n`; `None` if there is no such scale.
     pub const fn new(n: u8) -> Option<Self> {
         // CAST: a small number.
         if n <= FINEST as u8 {
@@ -57,12 +57,12 @@ impl Scale {
         }
     }
 
-    /// Returns the number of `.log2=N`.
+    /// Returns the `N` of `.log2=N`.
     pub const fn get(self) -> u8 {
         self.0
     }
 
-    /// Returns the word of `value`, that of a `signed` field if it is one.
+    /// Returns the word of the bucket of `value`, a number of a `signed` field or of an unsigned one.
     pub fn word(self, value: u64, signed: bool) -> u64 {
         match self {
             Self::POWERS => ceil_log2(value),
@@ -70,8 +70,8 @@ impl Scale {
         }
     }
 
-    /// Returns the index of the bucket with this word, which Prometheus gives it; of a bucket of negative numbers, that
-    /// of their magnitudes. `None` for the bucket of 0, which has none.
+    /// Returns the index that Prometheus gives to the bucket with this word; for a bucket of negative numbers, the
+    /// index of their magnitudes. `None` for the bucket of 0, which has no index.
     pub fn index(self, word: u64) -> Option<u64> {
         match self {
             Self::POWERS => Some(word),
@@ -79,13 +79,13 @@ impl Scale {
         }
     }
 
-    /// How many scales it is below the finest one.
+    /// Returns the number of scales between this one and the finest one.
     pub(crate) const fn coarser(self) -> u32 {
         // OVERFLOW: a scale is at most the finest one.
         FINEST.wrapping_sub(self.0 as u32)
     }
 
-    /// The largest integer in bucket `i`, as far as it has 64 bits.
+    /// Returns the largest integer in bucket `i`, limited to 64 bits.
     fn last(self, i: u64) -> u64 {
         let finest = i.wrapping_shl(self.coarser());
         // CAST: less than `PARTS`.
@@ -100,30 +100,30 @@ impl Scale {
     }
 }
 
-/// A way to make buckets of numbers.
+/// A way to put numbers into buckets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Buckets {
     /// `.log2`, `.log2=N`
     Log2(Scale),
     /// `.buckets=N`
     Width(NonZeroU64),
-    /// `.log2` of numbers that keep their sign. 0 has a bucket of its own.
+    /// `.log2` of numbers that keep their sign. The number 0 has a bucket of its own.
     SignedPowers,
-    /// `.buckets=N` of numbers that keep their sign. A word is the smallest number in its bucket.
+    /// `.buckets=N` of numbers that keep their sign. The word is the smallest number in its bucket.
     SignedWidth(NonZeroU64),
 }
 
 /// An integer of 64 bits and a sign.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Integer {
-    /// Whether it is below 0.
+    /// Whether the integer is below 0.
     pub negative: bool,
-    /// Its magnitude.
+    /// The magnitude of the integer.
     pub magnitude: u64,
 }
 
 impl Integer {
-    /// Returns the number with these bits.
+    /// Returns the integer with these bits.
     pub const fn new(bits: u64, signed: bool) -> Self {
         let negative = signed && is_negative(bits);
 
@@ -137,14 +137,14 @@ impl Integer {
 /// The smallest and the largest integer in a bucket.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Bounds {
-    /// The smallest one.
+    /// The smallest integer.
     pub lo: Integer,
-    /// The largest one.
+    /// The largest integer.
     pub hi: Integer,
 }
 
 impl Bounds {
-    /// Returns those of a bucket without negative numbers.
+    /// Returns the bounds of a bucket without negative numbers.
     pub const fn of(lo: u64, hi: u64) -> Self {
         Self {
             lo: Integer::new(lo, false),
@@ -152,8 +152,8 @@ impl Bounds {
         }
     }
 
-    /// Returns the smallest and the largest of the signed numbers whose bits are those of a number between `self.lo` and
-    /// `self.hi`, neither of which is negative.
+    /// Returns the smallest and the largest signed number whose bits are those of an unsigned number between `self.lo`
+    /// and `self.hi`.
     fn of_bits(self) -> Self {
         let (lo, hi) = match is_negative(self.lo.magnitude) != is_negative(self.hi.magnitude) {
             // CAST: keeps the bits, here and below.
@@ -169,7 +169,7 @@ impl Bounds {
 }
 
 impl Buckets {
-    /// Returns the same buckets with the sign of `signed` numbers.
+    /// Returns these buckets, in the variant that keeps the sign of `signed` numbers.
     pub fn with_sign(self, signed: bool) -> Self {
         match self {
             Self::Log2(Scale::POWERS) if signed => Self::SignedPowers,
@@ -207,7 +207,7 @@ impl Buckets {
         }
     }
 
-    /// Returns the bounds of the bucket with this word. What exceeds 64 bits is left out.
+    /// Returns the bounds of the bucket with this word, limited to 64 bits.
     ///
     /// The bounds of `.log2` and `.buckets` are bits of a negative number, whose value [`Buckets::numbers`] returns.
     pub fn bounds(self, word: u64) -> Bounds {
@@ -225,7 +225,7 @@ impl Buckets {
             return Bounds::of(0, 0);
         };
         let (lo, hi) = match i.checked_sub(1) {
-            // OVERFLOW: only the last of all buckets ends with the largest number.
+            // OVERFLOW: only the last bucket of all ends with the largest number, and no bucket follows it.
             Some(before) => (scale.last(before).wrapping_add(1), scale.last(i)),
             None if !is_signed => (0, 1),
             None => (1, 1),
@@ -267,13 +267,13 @@ impl Buckets {
 /// Returns the largest multiple of `width` that is not above the signed number `value`; the smallest number of all if
 /// that is below it.
 pub(crate) fn signed_multiple(value: u64, width: u64) -> u64 {
-    // OVERFLOW: a rest is less than the number, here and below.
+    // OVERFLOW: a remainder is at most its number, here and below.
     let below = |number: u64| number.wrapping_sub(number.checked_rem(width).unwrap_or(0));
 
     if !is_negative(value) {
         return below(value);
     }
-    // A negative number is the complement of one that is not.
+    // The complement of a negative number is not negative.
     match below(!value).checked_add(width) {
         // CAST: keeps the bits.
         Some(magnitude) if magnitude <= i64::MIN as u64 => magnitude.wrapping_neg(),
@@ -281,16 +281,16 @@ pub(crate) fn signed_multiple(value: u64, width: u64) -> u64 {
     }
 }
 
-/// The bounds of the bucket whose smallest number is `word`.
+/// Returns the bounds of the bucket whose smallest number is `word`.
 fn signed_bounds(word: u64, width: NonZeroU64) -> Bounds {
     let width = width.get();
-    // The bucket of the smallest number of all may be cut.
+    // The bucket with the smallest number of all may be shorter.
     let len = match magnitude(word).checked_rem(width) {
         Some(0) | None => width,
         Some(rest) => rest,
     };
-    // OVERFLOW: a length is not 0. One of positive numbers is as long as it may be, and one of negative numbers ends
-    // below 0.
+    // OVERFLOW: a length is not 0. A bucket of positive numbers is cut at the largest number, and one of negative
+    // numbers ends below 0.
     let hi = match is_negative(word) {
         true => word.wrapping_add(len.wrapping_sub(1)),
         // CAST: keeps the bits.
@@ -308,7 +308,7 @@ fn signed_bounds(word: u64, width: NonZeroU64) -> Bounds {
 /// Returns the exponent of the smallest power of two that is not below `value` (`order_base_2()`): the word of `.log2`.
 #[inline(always)]
 pub(crate) fn ceil_log2(value: u64) -> u64 {
-    // OVERFLOW: nothing is taken of 0.
+    // OVERFLOW: 0 is left as it is.
     match NonZeroU64::new(value.wrapping_sub(u64::from(value != 0))) {
         // OVERFLOW: at most 64.
         Some(below) => below.ilog2().wrapping_add(1).into(),
@@ -316,15 +316,15 @@ pub(crate) fn ceil_log2(value: u64) -> u64 {
     }
 }
 
-/// Returns the word of a number at a scale that is so much `coarser` than the finest one. Of `coarser` only the lowest
-/// bits count.
+/// Returns the word of a number on a scale that is `coarser` steps below the finest one. Only the lowest bits of
+/// `coarser` are used.
 #[inline(always)]
 fn part(value: u64, coarser: u32) -> u64 {
     let Some(value) = NonZeroU64::new(value) else {
         return 0;
     };
     let exponent = value.ilog2();
-    // What follows the highest bit comes to the top, that bit itself becomes the lowest one.
+    // Rotates the highest bit to the lowest place, and the bits below it to the top.
     let mantissa = value.get().rotate_right(exponent);
     // CAST: 7 bits.
     let slice = mantissa.wrapping_shr(u64::BITS - SLICE_BITS) as usize;
@@ -332,7 +332,7 @@ fn part(value: u64, coarser: u32) -> u64 {
     let parts = mantissa
         .wrapping_add(carry)
         .wrapping_shr(u64::BITS - SLICE_BITS);
-    // OVERFLOW: at most 2^12, and 1 less than nothing for 1.
+    // OVERFLOW: at most 2^12; for the number 1 it wraps to -1, which is meant.
     let before = u64::from(exponent)
         .wrapping_shl(FINEST)
         .wrapping_add(parts)
@@ -343,7 +343,7 @@ fn part(value: u64, coarser: u32) -> u64 {
     (before as i64).wrapping_shr(coarser).wrapping_add(2) as u64
 }
 
-/// The same of a number that is negative if it is `signed` and its highest bit is set: few are.
+/// Like [`part`], but the word of a `signed` number whose highest bit is set is negative.
 #[inline(always)]
 pub(crate) fn part_of(value: u64, coarser: u32, signed: bool) -> u64 {
     if is_negative(value) && signed {
@@ -356,7 +356,7 @@ const fn is_negative(word: u64) -> bool {
     word > i64::MAX as u64
 }
 
-/// The magnitude of a signed word.
+/// Returns the magnitude of a signed word.
 const fn magnitude(word: u64) -> u64 {
     if is_negative(word) {
         word.wrapping_neg()
@@ -365,8 +365,8 @@ const fn magnitude(word: u64) -> u64 {
     }
 }
 
-/// The bits behind the highest one by which a hit looks up where the next part begins: at the finest scale a part is
-/// wider than a slice, ln 2 / 64 against 1 / 128, so that at most one begins in each.
+/// The number of bits after the highest one that select a slice, in which a hit looks up where the next part begins. At
+/// the finest scale a part is wider than a slice (ln 2 / 64 against 1 / 128), so at most one part begins in each slice.
 const SLICE_BITS: u32 = FINEST + 1;
 
 /// `2^63 * 2^(j / 64)`, rounded down: the largest number of 64 bits in each part.
@@ -390,8 +390,9 @@ const POWERS: [u64; PARTS] = [
     0xf525_7d15_2486_cc2c, 0xf7d0_df73_0ad1_3bb8, 0xfa83_b2db_722a_033a, 0xfd3e_0c0c_f486_c174,
 ];
 
-/// What is added to a mantissa in each slice, so that the highest bits of the sum are the number of parts that end
-/// below it: the parts that end below the slice, and the carry if the mantissa is above the end of one in the slice.
+/// For each slice the number to add to a mantissa, so that the highest bits of the sum are the number of parts that end
+/// below it: the parts that end below the slice, and a carry if the mantissa is above the end of a part inside the
+/// slice.
 static CARRIES: [u64; 1 << SLICE_BITS] = carries();
 
 const fn carries() -> [u64; 1 << SLICE_BITS] {
@@ -401,7 +402,7 @@ const fn carries() -> [u64; 1 << SLICE_BITS] {
     let mut slice = 0;
 
     while slice < carries.len() {
-        // The mantissa of the end of the next part.
+        // The mantissa at which the next of the `PARTS` intervals ends.
         let end = if below < PARTS {
             POWERS[below] << 1 | 1
         } else {
@@ -409,7 +410,7 @@ const fn carries() -> [u64; 1 << SLICE_BITS] {
         };
         let starts = (slice as u64) << top;
 
-        // OVERFLOW: of both differences only the lowest 64 bits are meant.
+        // OVERFLOW: both differences are modulo 2^64.
         carries[slice] = if below < PARTS && end >> top == slice as u64 {
             below += 1;
             ((below as u64) << top).wrapping_sub(end).wrapping_sub(1)

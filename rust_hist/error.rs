@@ -3,9 +3,8 @@
 //! The errors of a trigger command: an errno for the writer and a message for `error_log`.
 //!
 //! C counterpart: the `ERRORS` table and `hist_err()` of
-//! [`kernel/trace/trace_events_hist.c`](srctree/kernel/trace/trace_events_hist.c).
-//! The pure layers return a [`Refusal`]; the glue passes its entry to `tracing_log_err()` and returns
-//! its errno.
+//! [`kernel/trace/trace_events_hist.c`](srctree/kernel/trace/trace_events_hist.c). The pure layers return a
+//! [`Refusal`]; the glue passes its entry to `tracing_log_err()` and returns its errno.
 //!
 //! Context: any.
 
@@ -16,8 +15,7 @@ use crate::alloc::{
     Vec, //
 };
 
-/// Declares an enum of messages and the table of their texts from one list, so that the two cannot
-/// disagree.
+/// Declares an enum of messages and the table of their texts from one list, so that the two cannot disagree.
 macro_rules! kinds_with_texts {
     ($(#[$about:meta])* $name:ident: $($(#[$doc:meta])* $kind:ident: $text:literal,)*) => {
         $(#[$about])*
@@ -50,15 +48,15 @@ kinds_with_texts! {
     ErrKind:
     /// Never logged; gives the other messages the numbers of the C table.
     NoError: c"No error",
-    /// A trigger of this event already defines a variable of that name.
+    /// A trigger of this event already defines a variable with this name.
     DuplicateVar: c"Variable already defined",
-    /// Triggers of two events define a variable of that name.
+    /// Triggers of two events define a variable with this name.
     VarNotUnique: c"Variable name not unique, need to use fully qualified name (subsys.event.var) for variable",
     /// More variables than [`crate::limits::VARS_MAX`].
     TooManyVars: c"Too many variables defined",
     /// A list item of a variable token has no `=`.
     MalformedAssignment: c"Malformed assignment",
-    /// The trigger of that name has other keys, values, variables or sort keys.
+    /// The trigger with this name has other keys, values, variables or sort keys.
     NamedMismatch: c"Named hist trigger doesn't match existing named trigger (includes variables)",
     /// The event already has this trigger; the errno is [`Errno::Eexist`].
     TriggerEexist: c"Hist trigger already exists",
@@ -88,7 +86,7 @@ kinds_with_texts! {
     SynthTypeMismatch: c"Param type doesn't match synthetic event field type",
     /// The action has fewer parameters than the synthetic event has fields.
     SynthCountMismatch: c"Param count doesn't match synthetic event field count",
-    /// Never logged; in C it follows why a field cannot be a parameter of an action.
+    /// Never logged; C logs it after the reason why a field cannot be a parameter of an action.
     FieldVarParseFail: c"Couldn't parse field variable",
     /// The variable that C creates for a field has the name of another one, or is one too many.
     VarCreateFindFail: c"Couldn't create or find variable",
@@ -98,13 +96,13 @@ kinds_with_texts! {
     OnxVarNotFound: c"Couldn't find onmax or onchange variable",
     /// The variable that C creates for the tracked value has the name of another one, or is one too many.
     OnxVarCreateFail: c"Couldn't create onmax or onchange variable",
-    /// Never logged; in C it follows why a field cannot be saved.
+    /// Never logged; C logs it after the reason why a field cannot be saved.
     FieldVarCreateFail: c"Couldn't create field variable",
     /// An action has more than [`crate::limits::PARAMS_MAX`] parameters.
     TooManyParams: c"Too many action params",
     /// No trigger defines the variable of a parameter `$v`.
     ParamNotFound: c"Couldn't find param",
-    /// A parameter is too short to be one.
+    /// A parameter is too short to be the name of anything.
     InvalidParam: c"Invalid action param",
     /// A handler has no action.
     ActionNotFound: c"No action found",
@@ -165,7 +163,7 @@ kinds_with_texts! {
     InvalidSizes: c"The sizes of size=A..B must be numbers from 128 to 1048576, A at most B",
     /// A table that may grow has variables that are no numbers.
     GrowingVars: c"size=A..B can't be combined with variables that are strings or stacks",
-    /// A table with a row for all others has variables.
+    /// A table with `others` has variables or tracked values.
     OthersVars: c"others can't be combined with onmax, onchange, onover, or variables that are kept in the table",
     /// `expire()` is no time from 100 ms to an hour.
     InvalidExpiry: c"expire() needs a time from 100ms to 1h, a number with ms, s, m or h",
@@ -175,15 +173,15 @@ kinds_with_texts! {
     ExpiryNoVar: c"expire() needs a variable that is a number and kept in the table",
     /// A trigger with `expire()` has tracked values, of which each generation would have its own.
     ExpiryTracks: c"expire() can't be combined with onmax, onchange or onover",
-    /// The number of `.log2=N` is none of the scales.
+    /// The number of `.log2=N` is not from 0 to 6.
     InvalidScale: c"The N of .log2=N must be a number from 0 to 6",
-    /// A parameter of `quantiles()` is no percentage, or given twice.
+    /// A parameter of `quantiles()` is no percentage, or was given twice.
     InvalidQuantile: c"A quantile is a number above 0 up to 100, with at most 3 decimals, given once",
     /// `quantiles()` has more than [`crate::limits::QUANTILES_MAX`] parameters.
     TooManyQuantiles: c"Too many quantiles (Max = 8)",
-    /// No key or more than one is of buckets, which `quantiles()` needs.
+    /// Not exactly one key has buckets, as `quantiles()` needs.
     QuantilesKey: c"quantiles() needs exactly one key with .log2, .log2=N or .buckets=N",
-    /// What a row saves would be lost when rows fold.
+    /// The saved values of a row would be lost when `quantiles()` folds rows.
     QuantilesSave: c"quantiles() can't be combined with save()",
     /// The sort field is the key that `quantiles()` folds.
     FoldedSort: c"This key is folded by quantiles(), sort by one of its quantiles",
@@ -215,8 +213,7 @@ kinds_with_texts! {
     LimitNoAction: c"limit() needs an action to limit",
     /// `overhead()` is no percentage from 0.01 to 100.
     InvalidBudget: c"overhead() needs a percentage from 0.01 to 100 with its sign, as in overhead(1%)",
-    /// A parameter is no field but the name of a variable without its `$`; the detail is the parameter
-    /// with the `$`.
+    /// A parameter is no field but the name of a variable without its `$`; the detail is the parameter with the `$`.
     MissingDollar: c"A variable as a parameter needs its dollar sign",
     /// A column is a variable of the trigger, and another one a field of the same name.
     AmbiguousColumn: c"A variable and a field of the same name are both columns",
@@ -224,7 +221,7 @@ kinds_with_texts! {
     JoinField: c"join() takes fields of the event without modifiers",
     /// Nothing in the trigger reads a variable of another one.
     JoinNoRef: c"join() needs a reference to a variable of another trigger",
-    /// No entry has such a key in the table of the variable; the detail is the keys of that table.
+    /// The variable's table has no such key; the detail is the keys of that table.
     JoinMismatch: c"The fields of join() are of other types or sizes than the keys of the variable",
     /// The trigger reads more than 16 variables; the errno is [`Errno::Enomem`].
     TooManyRefs: c"Too many variable references (Max = 16)",
@@ -251,7 +248,7 @@ kinds_with_texts! {
     FilterErr:
     /// Never logged; gives the other messages the numbers of the C table.
     NoError: c"No error",
-    /// No operator follows the field, or none for `.function`.
+    /// No operator follows the field, or `.function` does not support it.
     InvalidOp: c"Invalid operator",
     /// A parenthesis is not closed; the errno is [`Errno::Enoent`].
     TooManyOpen: c"Too many '('",
@@ -263,23 +260,23 @@ kinds_with_texts! {
     MissingBraceOpen: c"Missing '{'",
     /// The brace of `CPUS{` is not closed.
     MissingBraceClose: c"Missing '}'",
-    /// A number of 24 characters, or a string of 256.
+    /// The operand is a number of 24 or more characters, or a string of 256 or more.
     OperandTooLong: c"Operand too long",
     /// A number for a field that is a string.
     ExpectString: c"Expecting string field",
     /// A string for a field that is a number.
     ExpectDigit: c"Expecting numeric field",
-    /// The operator or the operand is none for this field.
+    /// The field supports no such operator or operand.
     IllegalFieldOp: c"Illegal operation for field type",
     /// The event has no such field.
     FieldNotFound: c"Field not found",
-    /// The operand is no number, or no 64 bits have it.
+    /// The operand is no number, or has more than 64 bits.
     IllegalIntval: c"Illegal integer value",
     /// Never logged here: for the filter of a whole subsystem.
     BadSubsysFilter: c"Couldn't find or set field in one of a subsystem's events",
     /// Something else than an operator follows a condition; the errno is [`Errno::Eperm`].
     TooManyPreds: c"Too many terms in predicate expression",
-    /// The text ends with an operator, or with a `!` behind one.
+    /// The text ends with an operator, or with a `!` after one.
     InvalidFilter: c"Meaningless filter expression",
     /// The braces of `CPUS{..}` have no list of CPUs.
     InvalidCpulist: c"Invalid cpulist",
@@ -289,9 +286,9 @@ kinds_with_texts! {
     InvalidValue: c"Invalid value (did you forget quotes)?",
     /// `.function` names no function.
     NoFunction: c"Function not found",
-    /// Anything that C says no more of.
+    /// Any error without a message in C.
     Errno: c"Error",
-    /// There are only `!`.
+    /// The text has no condition, only `!`.
     NoFilter: c"No filter found",
 }
 
@@ -336,7 +333,7 @@ impl Errno {
 pub struct Entry {
     /// The message.
     pub kind: ErrKind,
-    /// Column of the caret in the logged command, whose prefix (`hist:` or `rhist:`) counts.
+    /// Column of the caret in the logged command, the prefix (`hist:` or `rhist:`) included.
     pub at: u16,
 }
 
@@ -344,7 +341,7 @@ pub struct Entry {
 ///
 /// The glue logs [`Refusal::entry`] and returns [`Refusal::errno`]. Without memory a refusal has no entry.
 ///
-/// PARITY: each caller of the C function that failed may add an entry, which says less.
+/// PARITY: in C each caller of the failed function may add another entry, less precise than the first.
 ///
 /// # Examples
 ///

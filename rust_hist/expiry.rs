@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! `expire(T)`: how long a start that nobody ends is kept.
+//! `expire(T)`: how long a start is kept that no end consumes.
 //!
 //! There is no C counterpart.
 //!
@@ -8,7 +8,7 @@
 
 use core::num::NonZeroU32;
 
-/// The shortest and the longest time, in milliseconds.
+/// The shortest and the longest time that may be given, in milliseconds.
 const LEAST: u64 = 100;
 const MOST: u64 = 3_600_000;
 
@@ -31,13 +31,13 @@ const UNITS: [(&str, u64); 4] = [("ms", 1), ("s", 1000), ("m", 60_000), ("h", 3_
 #[derive(Clone, Copy, Debug)]
 pub struct Expiry {
     n: NonZeroU32,
-    /// Its place among the units.
+    /// Index of the unit in [`UNITS`].
     unit: u8,
 }
 
 impl Expiry {
-    /// Returns the time of so many milliseconds (`ms`), seconds (`s`), minutes (`m`) or hours (`h`); `None` for another unit,
-    /// or if it is out of range.
+    /// Returns the time of `n` milliseconds (`ms`), seconds (`s`), minutes (`m`) or hours (`h`); `None` for another
+    /// unit, or if the time is out of range.
     pub fn new(n: u64, unit: &[u8]) -> Option<Self> {
         let unit = UNITS.iter().position(|(name, _)| name.as_bytes() == unit)?;
         let own = Self {
@@ -53,13 +53,13 @@ impl Expiry {
         self.n.get()
     }
 
-    /// Returns the unit of that.
+    /// Returns the unit that was typed.
     pub fn unit(&self) -> &'static str {
         self.of_unit().0
     }
 
     fn of_unit(&self) -> (&'static str, u64) {
-        // By `new` there is one.
+        // `new` has found the unit in the table.
         UNITS
             .get(usize::from(self.unit))
             .copied()
@@ -68,12 +68,12 @@ impl Expiry {
 
     /// Returns the time in milliseconds.
     pub fn ms(&self) -> u64 {
-        // OVERFLOW: a number of 32 bits and one of 22.
+        // OVERFLOW: the product of 32 and 22 bits.
         u64::from(self.n.get()).wrapping_mul(self.of_unit().1)
     }
 }
 
-/// Those of the same length are the same.
+/// Two times are equal if they are of the same length, regardless of their units.
 impl PartialEq for Expiry {
     fn eq(&self, other: &Self) -> bool {
         self.ms() == other.ms()

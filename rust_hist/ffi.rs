@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The edge to C: everything that names a C structure or a generated binding is in here.
+//! The interface to C: only files in this folder name C structures or generated bindings.
 //!
-//! The rest of the module sees safe views of the kernel's objects, and proofs, as values, of the
-//! locks and contexts that they need. The views decide nothing about histograms.
+//! The rest of the module sees safe views of the kernel's objects, and values that prove which locks and contexts a
+//! caller has. The views decide nothing about histograms.
 
-/// The value that has the C structure at an address as its member of this name, as a reference.
+/// Returns a reference to the value that contains the C structure at an address as its member `$field`.
 ///
-/// Unsafe: the structure must be that member, and the value live as long as the reference is used.
+/// Unsafe: the structure must be that member, and the value must live as long as the reference is used.
 macro_rules! owner_of {
     ($member:expr, $Owner:ty, $field:ident) => {
         &*kernel::container_of!($member.cast::<kernel::types::Opaque<_>>(), $Owner, $field)
     };
 }
 
-/// The version of the edge for this architecture; each has the functions of
+/// The functions for this architecture; each architecture has the functions described in
 /// [`ffi/arch/x86_64.rs`](srctree/rust_hist/ffi/arch/x86_64.rs).
 #[cfg_attr(target_arch = "x86_64", path = "ffi/arch/x86_64.rs")]
 #[cfg_attr(target_arch = "aarch64", path = "ffi/arch/aarch64.rs")]
@@ -52,12 +52,12 @@ pub(crate) mod trace_seq;
 mod tracefs_file;
 pub(crate) mod work;
 
-/// The module that this code is in.
+/// Returns the module that contains this code.
 ///
-/// The kernel crate has it under a name that depends on the version.
+/// Declared here, as the kernel crate's name for it depends on the version.
 const fn this_module() -> *mut bindings::module {
     extern "C" {
-        // Only its address is of use here.
+        // Only the address of this symbol is used.
         static __this_module: u8;
     }
 

@@ -31,9 +31,9 @@ pub enum FieldKind {
     PtrString,
     /// A function's address in the function tracer's own events (`FILTER_TRACE_FN`).
     Function,
-    /// The CPU, on the generic field `cpu` or `CPU` (`FILTER_CPU`).
+    /// The number of the CPU, as the generic field `cpu` or `CPU` (`FILTER_CPU`).
     Cpu,
-    /// The task's name, on the generic field `comm` or `COMM` (`FILTER_COMM`).
+    /// The name of the task, as the generic field `comm` or `COMM` (`FILTER_COMM`).
     Comm,
     /// A stack (`FILTER_STACKTRACE`): `long[]` of a synthetic event if it has a size, else the generic
     /// field `stacktrace` or `STACKTRACE`.
@@ -42,7 +42,7 @@ pub enum FieldKind {
 
 /// One field of an event, as `trace_find_event_field()` finds it.
 ///
-/// It borrows its text from the event. The compiler copies what it keeps.
+/// Borrows its text from the event. The compiler copies the parts that it keeps.
 #[derive(Clone, Copy, Debug)]
 pub struct FieldDesc<'e> {
     /// The type as the event's `format` file shows it.
@@ -51,9 +51,9 @@ pub struct FieldDesc<'e> {
     pub offset: u32,
     /// The size in the record, in bytes; 0 for the generic fields (`cpu`, `comm`, `stacktrace` ...).
     pub size: u32,
-    /// Whether its numbers are signed.
+    /// Whether the field's numbers are signed.
     pub signed: bool,
-    /// Its representation in the record.
+    /// The representation of the field in the record.
     pub kind: FieldKind,
 }
 
@@ -73,36 +73,36 @@ pub enum SynthClass {
 /// One field of a synthetic event. It borrows its texts from the event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SynthField<'e> {
-    /// The name.
+    /// The name of the field.
     pub name: &'e [u8],
-    /// The type as C keeps it: that of a dynamic string is `__data_loc char[]`.
+    /// The type as C keeps it: a dynamic string has the type `__data_loc char[]`.
     pub type_name: &'e [u8],
     /// The size of the type in bytes.
     pub size: u32,
-    /// Whether its numbers are signed.
+    /// Whether the field's numbers are signed.
     pub signed: bool,
-    /// The class of its values.
+    /// The class of the field's values.
     pub class: SynthClass,
 }
 
-/// A number of the task that a hit is in, or of where it runs.
+/// A number of the task that a hit is in, or of its CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TaskNumber {
-    /// The process, `tgid`.
+    /// The process id (`tgid`).
     Tgid,
     /// The control group in the default hierarchy: its id, which is the inode number of its directory.
     Cgroup,
-    /// The user, as the initial namespace calls him.
+    /// The user id in the initial user namespace.
     Uid,
-    /// The memory node of the CPU.
+    /// The NUMA node of the CPU.
     Node,
 }
 
 impl TaskNumber {
-    /// All of them.
+    /// All numbers of the task.
     pub const ALL: [Self; TASK_NUMBERS] = [Self::Tgid, Self::Cgroup, Self::Uid, Self::Node];
 
-    /// Returns the name as a field.
+    /// Returns the name of the field for this number.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Tgid => "common_tgid",
@@ -118,7 +118,7 @@ impl TaskNumber {
 /// Context: any, NMI included, with preemption off: an implementation takes no lock, does not sleep and
 /// does not allocate.
 pub trait Env: Copy {
-    /// Room for a stack. Its default is made without any code.
+    /// Room for a stack. Its default must take no code to make.
     type Stack: Copy + Default;
 
     /// Returns the time stamp that the ring buffer gave the record, in the unit of the trace clock.
@@ -130,13 +130,13 @@ pub trait Env: Copy {
     /// Returns the current CPU.
     fn cpu(&self) -> u32;
 
-    /// Returns a number of the current task.
+    /// Returns this number of the current task.
     fn task(&self, which: TaskNumber) -> u64;
 
     /// Writes the current task's name to `out`. A NUL ends a name that is shorter than `out`.
     fn comm(&self, out: &mut [u8; COMM_LEN]);
 
-    /// Returns the return addresses of the kernel stack, innermost first: at most
-    /// [`crate::limits::STACK_DEPTH`], without the frames of the tracer. None is 0.
+    /// Returns the return addresses of the kernel stack, innermost first: at most [`crate::limits::STACK_DEPTH`],
+    /// without the frames of the tracer. No address is 0.
     fn stack<'s>(&self, room: &'s mut Self::Stack) -> &'s [u64];
 }

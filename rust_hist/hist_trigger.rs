@@ -1,23 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The `hist` trigger: glue between the kernel's events and the pure rooms.
+//! The `hist` trigger: glue between the kernel's events and the pure layers.
 //!
 //! C counterpart: [`kernel/trace/trace_events_hist.c`](srctree/kernel/trace/trace_events_hist.c).
 //!
-//! A line written to a `trigger` file (`hist_trigger/command.rs`) is compiled against the fields of the
-//! event and the variables of the instance (`hist_trigger/resolve.rs`), and becomes a [`Definition`].
-//! With a table (`hist_trigger/storage.rs`) it makes a [`HistTrigger`], which takes what it needs of its
-//! instance (`hist_trigger/hold.rs`) and is put on the event, until it is taken off again
-//! (`hist_trigger/remove.rs`). Every record of the event then runs through `hist_trigger/hot.rs`, and
-//! readers of the event's files through `hist_trigger/show.rs`, `json.rs`, `pipe.rs`, `stats.rs` and `debug.rs`.
+//! A line written to a `trigger` file (`hist_trigger/command.rs`) is compiled against the fields of the event and the
+//! variables of the instance (`hist_trigger/resolve.rs`), and becomes a [`Definition`]. With a table
+//! (`hist_trigger/storage.rs`) it becomes a [`HistTrigger`], which acquires resources of its instance
+//! (`hist_trigger/hold.rs`) and is attached to the event until its removal (`hist_trigger/remove.rs`). Every record of
+//! the event then runs through `hist_trigger/hot.rs`, and readers of the event's files through `hist_trigger/show.rs`,
+//! `json.rs`, `pipe.rs`, `stats.rs` and `debug.rs`.
 //!
-//! Its actions may generate events of `synth.rs`. What they want of the event that they match, a helper
-//! trigger keeps there (`hist_trigger/helper.rs`); how many hits may be one inside the other is settled by
-//! `hist_trigger/nest.rs`.
+//! Its actions may generate events of `synth.rs`. Fields of the matched event that an action needs are kept by a helper
+//! trigger on that event (`hist_trigger/helper.rs`); `hist_trigger/nest.rs` limits how deep hits may nest.
 //!
-//! Beside it: the commands that stop and continue it (`hist_trigger/enable.rs`), the triggers that the
-//! module is loaded with (`hist_trigger/load.rs`), the snapshots that it takes
-//! (`hist_trigger/snapshot.rs`), and what it costs (`hist_trigger/overhead.rs`).
+//! Related: the commands that pause and continue triggers (`hist_trigger/enable.rs`), the triggers created when the
+//! module is loaded (`hist_trigger/load.rs`), snapshots (`hist_trigger/snapshot.rs`), and the cost of triggers
+//! (`hist_trigger/overhead.rs`).
 
 mod command;
 mod copied;
@@ -89,27 +88,27 @@ use kernel::{
     sync::Arc, //
 };
 
-/// What a trigger is: the text it was made from and what that means. Never changes.
+/// The definition of a trigger: its text, and the program compiled from that. Never changes.
 ///
-/// Readers keep it beyond the life of the trigger.
+/// Readers may own it beyond the life of the trigger.
 pub(crate) struct Definition {
     /// The name of the command.
     prefix: &'static [u8],
-    /// What follows the name; names and filter of the program are pieces of it.
+    /// The text after the name; names and the filter of the program are spans of it.
     text: KVec<u8>,
     program: Program,
 }
 
 impl Definition {
-    /// A program to fill.
+    /// Returns an empty program, for the compiler to fill.
     ///
-    /// It is in memory of its own from the start: compiling goes deep.
+    /// It is allocated at once, as the compiler needs the stack.
     #[inline(never)]
     fn empty() -> Result<KBox<Program>> {
         Ok(KBox::new(Program::empty(), GFP_KERNEL)?)
     }
 
-    /// Keeps a program with the text that it is of.
+    /// Returns a definition of a program and the text from which it was compiled.
     #[inline(never)]
     fn new(prefix: &'static [u8], text: &[u8], program: KBox<Program>) -> Result<Arc<Self>> {
         let mut copy = KVec::with_capacity(text.len(), GFP_KERNEL)?;
@@ -122,36 +121,36 @@ impl Definition {
         Ok(Arc::new(definition, GFP_KERNEL)?)
     }
 
-    /// Whether `program`, of this text, is the same trigger, for an event that has one of them.
+    /// Returns whether `program`, compiled from `text`, is the same trigger; an event has at most one of them.
     fn is(&self, program: &Program, text: &[u8]) -> bool {
         program.name(text) == self.program.name(&self.text)
             && program.same_trigger(text, &self.program, &self.text)
     }
 
-    /// Whether a trigger `program` can share the table of this one.
+    /// Returns whether the trigger `program` can share the table of this one.
     fn has_shape(&self, program: &Program, text: &[u8]) -> bool {
         program.same_shape(text, &self.program, &self.text) && program.same_layout(&self.program)
     }
 }
 
-/// One trigger on one event of one instance.
+/// A trigger on one event of one instance.
 ///
-/// Lives from its creation to a grace period after it was taken off its event.
+/// Lives until a grace period after it was detached from its event.
 pub(crate) struct HistTrigger {
     definition: Arc<Definition>,
     table: Arc<Table>,
-    /// The tables of the variables that it reads, by the numbers that its program has for them.
+    /// The tables of the variables that the trigger reads, by the program's numbers for them.
     sources: Vec<Arc<Table>>,
-    /// The events that it generates, by the numbers that its program has for them. While it is on its
-    /// event it is a user of each.
+    /// The events that the trigger generates, by the program's numbers for them. While it is attached, it counts as a
+    /// user of each.
     synths: Vec<Arc<SynthEvent>>,
-    /// What it is called as their user, if there are any.
+    /// The trigger's name as a user of those events, if there are any.
     user: Option<Arc<User>>,
-    /// How its hits can be part of a chain of events.
+    /// Whether hits of the trigger can be part of a chain of events.
     nesting: Nesting,
-    /// What is left of its `limit()`.
+    /// The state of the trigger's `limit()`.
     turns: Turns,
-    /// What its hits cost, if that is asked for.
+    /// The cost of the trigger's hits, if it is measured.
     gauge: Option<KBox<Gauge>>,
     /// The functions that handle its hits.
     path: Chosen<hot::ForCore>,
@@ -160,7 +159,7 @@ pub(crate) struct HistTrigger {
 }
 
 impl HistTrigger {
-    /// A trigger for an event.
+    /// Returns a trigger for an event.
     fn new(
         command: &Command<Self>,
         file: &EventFile,
@@ -202,11 +201,10 @@ impl HistTrigger {
         })
     }
 
-    /// Whether a trigger that reads `sources` can share the table of this one.
+    /// Returns whether a trigger that reads `sources` can share the table of this one.
     ///
-    /// Members of a table read the same ones, all of which were there before the table was. So no
-    /// table is read, over however many others, by itself, and there always is a trigger that can be
-    /// removed.
+    /// Triggers that share a table read the same tables, all of which are older. So no table reads itself, even through
+    /// others, and there always is a trigger that can be removed.
     fn has_sources(&self, sources: &[Arc<Table>]) -> bool {
         self.sources.len() == sources.len()
             && self
@@ -216,7 +214,7 @@ impl HistTrigger {
                 .all(|(own, other)| Arc::ptr_eq(own, other))
     }
 
-    /// The bytes that the trigger takes, with its table, which others may own, too.
+    /// Returns the bytes of the trigger with its table, which others may own, too.
     fn memory(&self, held: &EventMutexHeld) -> usize {
         size_of::<Self>()
             + size_of::<Definition>()
@@ -242,7 +240,7 @@ fn write_line(trigger: &Attached<'_, HistTrigger>, out: &mut dyn Out) -> fmt::Re
     )
 }
 
-/// The line of a trigger, without a newline.
+/// Returns the line of a trigger, without a newline.
 fn line(trigger: &Attached<'_, HistTrigger>) -> Result<TextBuf> {
     let mut text = TextBuf::new();
 
@@ -251,7 +249,7 @@ fn line(trigger: &Attached<'_, HistTrigger>) -> Result<TextBuf> {
     Ok(text)
 }
 
-/// The event of a trigger and its command, by which the error log names one that is in the way of another command.
+/// Returns the event and the command of a trigger; the error log shows them if the trigger prevents another command.
 fn shown(file: &EventFile, definition: &Definition) -> Result<TextBuf> {
     let mut text = TextBuf::joined(&[
         file.system().unwrap_or_default().to_bytes(),
@@ -266,7 +264,7 @@ fn shown(file: &EventFile, definition: &Definition) -> Result<TextBuf> {
     Ok(text)
 }
 
-/// As [`shown`], for those who may look at it from another instance: so it names its own.
+/// Like [`shown`], with the instance's name, for readers in another instance.
 fn user(file: &EventFile, definition: &Definition) -> Result<Arc<User>> {
     let shown = shown(file, definition)?;
     let text = match file.instance().name() {
@@ -276,7 +274,7 @@ fn user(file: &EventFile, definition: &Definition) -> Result<Arc<User>> {
     Ok(Arc::new(text.into_bytes(), GFP_KERNEL)?)
 }
 
-/// Writes what comes before the rows, or the fields, of a trigger, of which `n` come before it.
+/// Writes the header of a trigger that follows `n` others, up to the rows or fields.
 fn write_header(n: usize, trigger: &Attached<'_, HistTrigger>, out: &mut dyn Out) -> fmt::Result {
     render::begin(n, out)?;
     write_line(trigger, out)?;
@@ -285,7 +283,7 @@ fn write_header(n: usize, trigger: &Attached<'_, HistTrigger>, out: &mut dyn Out
 
 #[vtable]
 impl Trigger for HistTrigger {
-    // No kernel has a type of its own up here; the C code looks into every trigger of its types.
+    // The kernel's own types are below this; C code inspects the triggers of its types.
     const TYPE: u32 = 1 << 16;
     const NEEDS_RECORD: bool = true;
     const FIRST: bool = false;
@@ -330,8 +328,7 @@ impl Trigger for HistTrigger {
 
     fn detached(&self, held: &EventMutexHeld) {
         growth::remove(&self.table, held);
-        // A hit that is under way may still generate them: an event that was removed meanwhile is on no
-        // instance any more.
+        // A hit in progress may still generate these events; once removed, an event is in no instance any more.
         for (synth, user) in self.synths.iter().zip(self.user.iter().cycle()) {
             synth.drop_user(user, held);
         }

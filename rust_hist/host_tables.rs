@@ -2,8 +2,9 @@
 
 //! The tables of triggers as a crate for the host.
 //!
-//! These are the files of the module that allocate maps, exchange them while they are hit, and give epochs to readers. What
-//! they use of the kernel, `selftests/tables` has in its place: memory, grace periods, `event_mutex`, the thread and the time.
+//! These are the module's files that allocate maps, exchange them while they are hit, and give epochs to readers. For
+//! the parts of the kernel that they use, `selftests/tables` has replacements: memory, grace periods, `event_mutex`,
+//! the thread and the time.
 
 #![allow(dead_code, unused_imports, reason = "tests use a part")]
 #![allow(unreachable_pub, reason = "the root keeps its layers private")]
@@ -48,7 +49,7 @@ pub mod ffi {
     pub use self::other::*;
 }
 
-/// The files that make, change and read tables.
+/// The files that create, change and read tables.
 pub mod hist_trigger {
     pub(crate) mod copied;
     pub(crate) mod growth;

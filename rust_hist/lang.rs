@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The parser of the trigger language: the text of a command to its specification.
+//! The parser of the trigger language, which turns the text of a command into its specification.
 //!
 //! C counterpart: `event_hist_trigger_parse()` and `parse_hist_trigger_attrs()` of
 //! [`kernel/trace/trace_events_hist.c`](srctree/kernel/trace/trace_events_hist.c).

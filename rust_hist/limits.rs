@@ -11,17 +11,17 @@
 pub const KEYS_MAX: usize = 8;
 /// Most key fields of one trigger in C.
 pub const C_KEYS_MAX: usize = 3;
-/// Most words of a key that are each computed by itself.
+/// Most words of a key that are computed separately, without a loop.
 pub const KEY_PARTS_MAX: usize = 8;
 /// Most values of one trigger besides the raw hitcount. C has room for two.
 pub const VALS_MAX: usize = 8;
 /// Most values of one trigger in C.
 pub const C_VALS_MAX: usize = 2;
-/// Most sums of one trigger in C, the raw hitcount included. A hit adds as many without a loop.
+/// Most sums of one trigger in C, the raw hitcount included. A hit adds up to this many without a loop.
 pub const C_SUMS_MAX: usize = 1 + C_VALS_MAX;
-/// Most words of an entry in the memory of one CPU: the raw hitcount, and all that may be kept of each value.
+/// Most words of an entry in the memory of one CPU: the raw hitcount, and all statistics of each value.
 pub const SUM_WORDS_MAX: usize = 1 + VALS_MAX * TALLY_WORDS;
-/// Most words that are kept of one value: its sum, seven words of its squares, its maximum and its minimum.
+/// Most words of statistics of one value: its sum, seven words of its squares, its maximum and its minimum.
 pub const TALLY_WORDS: usize = 10;
 /// Most sort keys of one trigger.
 pub const SORT_KEYS_MAX: usize = 2;
@@ -31,9 +31,9 @@ pub const QUANTILES_MAX: usize = 8;
 pub const VARS_MAX: usize = 16;
 /// Most variables of other triggers that one trigger reads, its tracked ones included.
 pub const REFS_MAX: usize = 16;
-/// Numbers of the task that a hit can have.
+/// The number of [`crate::field::TaskNumber`]s.
 pub const TASK_NUMBERS: usize = 4;
-/// Numbers that a hit has in one list: the variables of other triggers that it reads, its own, and those of the task.
+/// Most numbers in the list of a hit: the variables of other triggers that it reads, its own, and numbers of the task.
 pub const NUMBERS_MAX: usize = REFS_MAX + VARS_MAX + TASK_NUMBERS;
 /// Most operators of one expression.
 pub const OPERATORS_MAX: u32 = 3;
@@ -46,7 +46,7 @@ pub const PARAMS_MAX: usize = 64;
 /// Most hits that nest on one CPU, each inside the synthetic event that the one before it generates
 /// (`MAX_HIST_CNT`). The ring buffer supports five nested records.
 pub const NEST_MAX: usize = 4;
-/// Rows of a tracked value: the current one, one that a hit writes, and one for a hit that interrupts it.
+/// Rows of a tracked value: the current one, one that a hit is writing, and one for a hit that interrupts it.
 pub const TRACK_ROWS: usize = 3;
 
 /// log2 of the smallest number of entries of a map.
@@ -61,7 +61,7 @@ pub const GROWN_BITS_MAX: u32 = 20;
 /// Bytes of the slot of a string without a fixed length (`MAX_FILTER_STR_VAL`).
 pub const STR_SLOT: usize = 256;
 
-/// Most CPUs of a mask that is a key: it takes the place of a string, whose last word is not whole.
+/// Most CPUs of a mask that is a key: it takes the slot of a string, except for the last word.
 pub const CPUMASK_KEY_MAX: u32 = (STR_SLOT as u32 / 8 - 1) * u64::BITS;
 /// Frames of a stack in a key (`HIST_STACKTRACE_DEPTH`).
 pub const STACK_DEPTH: usize = 31;
@@ -71,7 +71,7 @@ pub const KEY_SIZE_MAX: usize = 4 * STR_SLOT + 8;
 pub const KEY_WORDS_MAX: usize = KEY_SIZE_MAX / 8;
 /// Bytes of a task's name, its NUL included (`TASK_COMM_LEN`).
 pub const COMM_LEN: usize = 16;
-/// Words of an entry that hold the name of the task that made it.
+/// Words of an entry that hold the name of the task that created the entry.
 pub const COMM_WORDS: usize = COMM_LEN / 8;
 
 /// A list of at most `N` items in an array: it never allocates and is copied like an array.
@@ -101,7 +101,7 @@ pub struct List<T, const N: usize> {
 impl<T: Copy + Default, const N: usize> List<T, N> {
     /// Returns an empty list.
     pub fn new() -> Self {
-        // INVARIANT: `len` is 0, which no `N` is below, and all items are defaults.
+        // INVARIANT: `len` is 0, which is at most `N`, and all items are defaults.
         Self {
             items: [T::default(); N],
             len: 0,
@@ -125,12 +125,12 @@ impl<T: Copy + Default, const N: usize> List<T, N> {
         }
     }
 
-    /// Returns item `i`, to be changed.
+    /// Returns a mutable reference to item `i`; `None` if there is no such item.
     pub fn get_mut(&mut self, i: usize) -> Option<&mut T> {
         self.items.get_mut(..self.len)?.get_mut(i)
     }
 
-    /// Returns the whole array, the defaults after the items included.
+    /// Returns the whole array, including the defaults after the items.
     #[inline(always)]
     pub fn places(&self) -> &[T; N] {
         &self.items

@@ -5,15 +5,14 @@
 //! C counterpart: [`kernel/trace/trace_events_hist.c`](srctree/kernel/trace/trace_events_hist.c).
 //! See `Documentation/` for the user guide and for the design.
 //!
-//! Layers: `hist_trigger` and `synth` are glue and use all others; `ffi` names C structures and does not
-//! know what a histogram is; the others are pure `core` Rust and are also built on the host.
+//! Layers: `hist_trigger` and `synth` are glue and use all others; `ffi` has the C structures and knows nothing about
+//! histograms; the other layers are pure `core` Rust and are also built on the host.
 
 mod ffi;
 mod hist_trigger;
 mod synth;
 
-/// Declares the pure layers. The host crate, which has the same files, also tests what the module does not
-/// use.
+/// Declares the pure layers. The host crate has the same files, and also tests functions that the module does not use.
 macro_rules! pure_layers {
     ($($layer:ident),+ $(,)?) => {
         $(
@@ -93,7 +92,7 @@ module! {
 
 /// The names of the commands and files that the module registers.
 struct Names {
-    /// The trigger, and the file that shows its table.
+    /// The name of the trigger, and of the file that shows its table.
     hist: &'static CStr,
     enable: &'static CStr,
     disable: &'static CStr,
@@ -103,7 +102,7 @@ struct Names {
     #[cfg(rust_hist_debug)]
     debug: &'static CStr,
     synth: &'static synth::Names,
-    /// The lines that the tracing README lacks in a kernel without the C implementation.
+    /// The lines that the README of tracefs lacks in a kernel without the C implementation.
     readme: Option<&'static CStr>,
 }
 
@@ -117,7 +116,7 @@ static DROP_IN: Names = Names {
     stats: c"hist_stats",
     #[cfg(rust_hist_debug)]
     debug: c"hist_debug",
-    // Synthetic events have a configuration option of their own.
+    // The kernel may have C's synthetic events without its hist triggers, as a separate option.
     synth: if cfg!(CONFIG_SYNTH_EVENTS) {
         &synth::BESIDE
     } else {
@@ -141,7 +140,7 @@ static BESIDE: Names = Names {
 };
 
 impl Names {
-    /// Returns the names that the parameter `names` chooses; 0 chooses by the kernel's configuration.
+    /// Returns the names chosen by the parameter `names`; 0 chooses by the kernel's configuration.
     ///
     /// # Errors
     ///
@@ -163,17 +162,15 @@ impl Names {
     }
 }
 
-/// Returns the value of a parameter, which the kernel crate returns by reference or by value, depending on
-/// its version.
+/// Returns the value of a parameter, which depending on its version the kernel crate returns by reference or by value.
 fn value<T: Copy>(parameter: impl Borrow<T>) -> T {
     *parameter.borrow()
 }
 
-/// What is registered while the module is loaded.
+/// All registrations of the module while it is loaded.
 ///
-/// Fields are dropped in the order in which they stand, so the commands, through which everything
-/// begins, go first. Nothing of it is in use then: a trigger, a synthetic event and an open file pin
-/// the module.
+/// Fields are dropped in their order, so the commands, without which nothing else is used, go first. Nothing is in use
+/// then: a trigger, a synthetic event and an open file pin the module.
 #[pin_data]
 struct RustHist {
     #[pin]
@@ -182,17 +179,17 @@ struct RustHist {
     enable: command::Registration<EnableTrigger>,
     #[pin]
     disable: command::Registration<EnableTrigger>,
-    // Behind the commands: one that is refused because the module goes has reserved room in its list.
+    // Dropped after the commands: a command that fails because the module goes may have reserved room in the list.
     growth: Growth,
     #[pin]
     files: event_files::Registration<FILES>,
-    // Its file takes those of the event directories out of the cache of names, once they are not served.
+    // Dropped after `files`: its removal drops the dentries of the event directories' files, no longer served then.
     #[pin]
     synth: synth::Registration,
     readme: Option<readme::Registration>,
 }
 
-/// How many files an event has.
+/// The number of files of an event.
 const FILES: usize = 4 + cfg!(rust_hist_debug) as usize;
 
 impl kernel::InPlaceModule for RustHist {
@@ -213,15 +210,14 @@ impl RustHist {
     fn registered(names: &'static Names) -> impl PinInit<Self, Error> {
         try_pin_init!(Self {
             growth: Growth::new(),
-            // In this order the core lists them where there are no triggers, as it does those of C.
+            // The core lists commands without triggers in this order, as it does C's.
             enable <- Command::register(names.enable),
             disable <- Command::register(names.disable),
             hist <- Command::register(names.hist),
-            // The file of the events may be open as soon as it is there, so this is the last step that
-            // can fail.
+            // The file of synthetic events can be opened as soon as it exists, so this is the last step that can fail.
             synth <- synth::register(names.synth),
 
-            // From here on user space can open files and make triggers and events.
+            // From here on user space can open files and create triggers and events.
             files <- event_files::Registration::new([
                 Entry::new::<HistFile>(names.hist),
                 Entry::new::<JsonFile>(names.json),

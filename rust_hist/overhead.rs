@@ -1,28 +1,28 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! `overhead` and `overhead(P%)`: what the hits of a trigger cost, and how much they may.
+//! `overhead` and `overhead(P%)`: the measured cost of a trigger's hits, and its limit.
 //!
-//! Each call is counted, and one of [`EVERY`] is timed. The rest is arithmetic of these sums, in process context:
-//! [`Cost`] is what hits have added up, [`Budget`] the share of the machine that they may take, and [`Window`] the time
-//! over which that is judged.
+//! Each call is counted, and one of [`EVERY`] is timed. The rest is arithmetic in process context: [`Cost`] has the
+//! sums that hits have added up, [`Budget`] the share of the machine that they may take, and [`Window`] the time over
+//! which they are compared.
 //!
-//! There is no C counterpart; the statistics of BPF are those of all programs at once, and stop none.
+//! There is no C counterpart. The statistics of BPF can only be enabled for all programs at once, and stop none.
 //!
 //! Context: any. Plain values.
 
 use core::num::NonZeroU32;
 
-/// One call of so many is timed.
+/// One call out of this many is timed.
 pub const EVERY: u64 = 128;
 
-/// A call that takes longer, in ns, is counted as one of this time: most such calls were interrupted by something else, an
-/// interrupt or the machine's host.
+/// The longest time, in ns, that a timed call counts for: most longer calls were interrupted, by an interrupt or by the
+/// machine's host.
 const LONGEST: u64 = 1_000_000;
 
-/// A window that is shorter, in ns, is not judged yet.
+/// The shortest window, in ns, that is compared with the budget.
 const SHORTEST: u64 = 500_000_000;
 
-/// The units of a percentage.
+/// One percent, and the whole, in the unit of a [`Budget`].
 const PERCENT: u32 = 1000;
 const WHOLE: u32 = 100 * PERCENT;
 /// The least budget: 0.01 %.
@@ -33,22 +33,22 @@ const LEAST: u32 = PERCENT / 100;
 pub struct Budget(NonZeroU32);
 
 impl Budget {
-    /// Returns the budget of so many thousandths of a percent; `None` if these are less than 0.01 % or more than all.
+    /// Returns the budget of this many thousandths of a percent; `None` if it is less than 0.01 % or more than 100 %.
     pub fn new(thousandths: u32) -> Option<Self> {
         let own = NonZeroU32::new(thousandths)?;
 
         (LEAST..=WHOLE).contains(&thousandths).then_some(Self(own))
     }
 
-    /// Returns it in thousandths of a percent.
+    /// Returns the budget in thousandths of a percent.
     pub fn thousandths(self) -> u32 {
         self.0.get()
     }
 
-    /// Says whether `spent` ns are more than this share of `elapsed` ns of so many CPUs.
+    /// Returns whether `spent` ns are more than this share of `elapsed` ns on each of `cpus` CPUs.
     pub fn is_exceeded(self, spent: u64, elapsed: u64, cpus: u32) -> bool {
         let available = elapsed.saturating_mul(u64::from(cpus));
-        // OVERFLOW: products of a number of 64 bits and one of 17.
+        // OVERFLOW: the products have at most 64 + 17 bits.
         let spent = u128::from(spent).wrapping_mul(u128::from(WHOLE));
         let allowed = u128::from(available).wrapping_mul(u128::from(self.0.get()));
 
@@ -56,7 +56,7 @@ impl Budget {
     }
 }
 
-/// The sums that hits have added up: since the trigger was made, or between two moments.
+/// The sums that hits have added up, since the trigger was created or between two moments.
 ///
 /// # Examples
 ///
@@ -73,16 +73,16 @@ impl Budget {
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cost {
-    /// All calls.
+    /// The number of all calls.
     pub calls: u64,
-    /// Those that were timed.
+    /// The number of calls that were timed.
     pub samples: u64,
-    /// The nanoseconds that the latter took, from the entry of the callback to its end.
+    /// The nanoseconds that the timed calls took, from the entry of the callback to its end.
     pub ns: u64,
 }
 
 impl Cost {
-    /// Returns what a timed call that took `ns` adds to [`Cost::ns`]: at most a millisecond.
+    /// Returns the time that a timed call of `ns` adds to [`Cost::ns`]: at most a millisecond.
     ///
     /// # Examples
     ///
@@ -96,9 +96,9 @@ impl Cost {
         ns.min(LONGEST)
     }
 
-    /// Returns what was added since `before`.
+    /// Returns the sums that were added since `before`.
     pub fn since(&self, before: &Self) -> Self {
-        // A reader may miss the last call of one that is just being timed, and find it the next time.
+        // A reader may miss a call that is being timed, and count it the next time.
         Self {
             calls: self.calls.saturating_sub(before.calls),
             samples: self.samples.saturating_sub(before.samples),
@@ -106,7 +106,7 @@ impl Cost {
         }
     }
 
-    /// Returns the sums of both.
+    /// Returns the sums of both costs together.
     pub fn plus(&self, other: &Self) -> Self {
         Self {
             calls: self.calls.wrapping_add(other.calls),
@@ -115,17 +115,17 @@ impl Cost {
         }
     }
 
-    /// Returns the nanoseconds of a call, in the mean of those that were timed; 0 if none was.
+    /// Returns the mean time of a timed call in nanoseconds; 0 if no call was timed.
     pub fn mean(&self) -> u64 {
         self.ns.checked_div(self.samples).unwrap_or(0)
     }
 
-    /// Returns the nanoseconds of all calls, if the others took as long as those that were timed; 0 if none was.
+    /// Returns the nanoseconds of all calls, assuming that they take as long as the timed ones; 0 if none was timed.
     pub fn spent(&self) -> u64 {
         self.of(self.calls)
     }
 
-    /// Returns the nanoseconds of so many calls that take as long as those that were timed.
+    /// Returns the nanoseconds of `calls` calls that take as long as the timed ones.
     fn of(&self, calls: u64) -> u64 {
         scaled(self.ns, calls, self.samples)
     }
@@ -136,12 +136,12 @@ impl Cost {
     }
 }
 
-/// Returns `n * by / of`, rounded down; 0 if `of` is 0, and the largest number if the result is above that.
+/// Returns `n * by / of`, rounded down; 0 if `of` is 0, and the largest number if the result has more than 64 bits.
 fn scaled(n: u64, by: u64, of: u64) -> u64 {
-    // The kernel has no division of 128 bits for Rust: it is done by hand, bit by bit.
+    // The kernel has no 128-bit division for Rust, so this divides bit by bit.
     // OVERFLOW: the product of two numbers of 64 bits.
     let product = u128::from(n).wrapping_mul(u128::from(by));
-    // CAST: the upper half, and the lower one.
+    // CAST: takes the upper and the lower half.
     let (mut rest, low) = ((product >> 64) as u64, product as u64);
 
     if of == 0 {
@@ -157,13 +157,13 @@ fn scaled(n: u64, by: u64, of: u64) -> u64 {
         if carry == 0 && rest < of {
             return quotient << 1;
         }
-        // OVERFLOW: the rest was below `of`, so twice that, and one, is below twice `of`.
+        // OVERFLOW: the rest was below `of`, so twice the rest plus one is below twice `of`.
         rest = rest.wrapping_sub(of);
         quotient << 1 | 1
     })
 }
 
-/// The time since the cost of a trigger was compared with its budget.
+/// The time since the cost of a trigger was last compared with its budget.
 ///
 /// # Examples
 ///
@@ -186,23 +186,22 @@ fn scaled(n: u64, by: u64, of: u64) -> u64 {
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Window {
-    /// When it began, in ns.
+    /// The time at which the window began, in ns.
     since: u64,
-    /// What was spent until then.
+    /// The cost at the beginning of the window.
     before: Cost,
 }
 
 impl Window {
-    /// Returns a window that begins at the time `now`, in ns of a clock that never goes back, when hits have added up
-    /// `before`.
+    /// Returns a window that begins at the time `now`, in ns of a monotonic clock, when hits have added up `before`.
     pub fn new(now: u64, before: Cost) -> Self {
         Self { since: now, before }
     }
 
-    /// Ends the window at the time `now`, when hits have added up `cost`, and begins the next one. Says whether the calls
-    /// in it took more of `cpus` CPUs than the budget has. One of less than half a second goes on instead.
+    /// Ends the window at the time `now`, when hits have added up `cost`, and begins the next one. Returns whether the
+    /// calls in the window exceeded the budget on `cpus` CPUs. A window of less than half a second continues instead.
     ///
-    /// Calls of a window without a sample are taken to be as long as those of the samples before.
+    /// Calls in a window without a sample are assumed to take as long as the samples before.
     pub fn end(&mut self, budget: Budget, cost: &Cost, now: u64, cpus: u32) -> bool {
         let elapsed = now.saturating_sub(self.since);
 

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The compiled trigger: what a hit computes, and what a reader needs to print it.
+//! The compiled trigger: the steps of a hit, and the names and formats with which a reader prints the results.
 //!
 //! C counterpart: `struct hist_trigger_data` and `struct hist_field` of
 //! [`kernel/trace/trace_events_hist.c`](srctree/kernel/trace/trace_events_hist.c).
 //!
-//! A [`Program`] borrows nothing: names and the filter are [`Span`]s of the trigger's text, which its
-//! owner keeps next to the program and passes to the functions that print or compare. Names that are not
-//! part of the text, such as that of an expression, are bytes of the program. The stages:
+//! A [`Program`] borrows nothing: names and the filter are [`Span`]s of the trigger's text, which its owner keeps next
+//! to the program and passes to the functions that print or compare. Names that are not part of the text, such as the
+//! name of an expression, are bytes of the program. The stages:
 //!
-//! - `program/compile.rs`: [`Program::compile`] creates it from a [`crate::lang::HistSpec`] and the
-//!   fields of the event. `program/expr.rs`, `program/var.rs`, `program/action.rs` and `program/trace.rs`
-//!   compile its parts, and `program/hint.rs` says what may have been meant; `program/resolver.rs` has the interface to events and to other triggers;
+//! - `program/compile.rs`: [`Program::compile`] creates a program from a [`crate::lang::HistSpec`] and the fields of
+//!   the event. `program/expr.rs`, `program/var.rs`, `program/action.rs` and `program/trace.rs` compile its parts,
+//!   `program/hint.rs` adds hints to refusals; `program/resolver.rs` is the interface to events and to other triggers;
 //! - `program/lower.rs` lowers it to the form that a hit executes (`program/plan.rs`): operands
 //!   (`program/operand.rs`), with the divisions of `program/reciprocal.rs` and the loads of `program/bytes.rs`;
-//! - `program/hit.rs` runs it over a record, by the steps of `program/exec.rs` and the numbers of `program/eval.rs`;
-//!   `program/paths.rs` has the instances of it, from which [`select`] chooses by what a program needs
-//!   (`program/needs.rs`);
+//! - `program/hit.rs` runs the plan over a record, by the steps of `program/exec.rs` and the numbers of
+//!   `program/eval.rs`; `program/paths.rs` has the compiled variants of a hit, from which [`select`] chooses one by the
+//!   needs of a program (`program/needs.rs`);
 //! - `program/print.rs`: [`Program::write_line`] prints the trigger line;
 //! - `program/compare.rs`: [`Program::same_trigger`] compares two triggers.
 //!
@@ -152,7 +152,7 @@ use crate::{
     }, //
 };
 
-/// The 64-bit words of a number in an entry: its value, and whether it is set.
+/// The number of 64-bit words that a number takes in an entry: its value, and whether it is set.
 const NUMBER_WORDS: usize = 2;
 
 /// A use of a field: a key, a value, a variable or an operand.
@@ -162,14 +162,13 @@ pub struct Field {
     op: Op,
     kind: Kind,
     modifier: Modifier,
-    /// Whether it is in microseconds, by its own modifier or by that of an operand.
+    /// Whether the number is in microseconds, by the field's own modifier or by the modifier of an operand.
     usecs: bool,
     time: Time,
-    /// The size, sign and type as C computes them: those of the event's field, of the left operand or of
-    /// the variable.
+    /// Size in bytes, sign and type as C computes them: from the event's field, the left operand or the variable.
     size: u32,
     signed: bool,
-    /// Whether its buckets are those of signed numbers, which C does not have.
+    /// Whether buckets are made for signed numbers, which C does not have.
     signed_buckets: bool,
     type_name: Name,
 }
@@ -204,50 +203,50 @@ impl Field {
         self.type_name
     }
 
-    /// Returns the size in bytes, that of the event's field or of the left operand.
+    /// Returns the size in bytes of the event's field, or of the left operand of an expression.
     #[inline]
     pub fn size(&self) -> u32 {
         self.size
     }
 
-    /// Returns whether it is a signed number.
+    /// Returns whether the field is a signed number.
     #[inline]
     pub fn is_signed(&self) -> bool {
         self.signed
     }
 
-    /// Returns whether it is in microseconds.
+    /// Returns whether the field is in microseconds.
     #[inline]
     pub fn usecs(&self) -> bool {
         self.usecs
     }
 
-    /// Returns what it has to do with time.
+    /// Returns whether the field is a time stamp, an interval, or neither.
     #[inline]
     pub fn time(&self) -> Time {
         self.time
     }
 
-    /// Returns the modifier. Every stack of the record has [`Modifier::Stacktrace`], typed or not.
+    /// Returns the modifier of the field. A stack of the record always has [`Modifier::Stacktrace`], typed or not.
     #[inline]
     pub fn modifier(&self) -> Modifier {
         self.modifier
     }
 
-    /// Returns the buckets into which its numbers are put, if they are.
+    /// Returns the kind of buckets into which the field's numbers are put; `None` if it has no such modifier.
     pub fn buckets(&self) -> Option<Buckets> {
         let buckets = self.modifier.buckets()?;
 
         Some(buckets.with_sign(self.signed_buckets))
     }
 
-    /// Returns where a hit takes it from.
+    /// Returns where a hit takes the field's value from.
     #[inline]
     pub fn op(&self) -> Op {
         self.op
     }
 
-    /// Returns the kind of its value.
+    /// Returns the kind of the field's value: a number, a string, a mask or a stack.
     #[inline]
     pub fn kind(&self) -> Kind {
         self.kind
@@ -267,7 +266,7 @@ pub struct Key {
 }
 
 impl Key {
-    /// Returns the field.
+    /// Returns the field of which this key is made.
     #[inline]
     pub fn field(&self) -> &Field {
         &self.field
@@ -296,11 +295,12 @@ impl Key {
     }
 }
 
-/// The key by which a trigger looks for the variables of others, where that is not the key of its rows: `join()`.
+/// The key of `join()`, by which a trigger looks up the variables of other triggers instead of by the key of its rows.
 ///
 /// # Invariants
 ///
-/// As those of the keys of a [`Program`]; `spans` are the places of their names in the text.
+/// `keys` and `size` hold to the invariants of a [`Program`]'s keys; `spans` are the places of the keys' names in the
+/// text.
 #[derive(Debug, Default)]
 struct Join {
     keys: Vec<Key>,
@@ -318,19 +318,19 @@ pub struct Var {
 }
 
 impl Var {
-    /// Returns the span of its name in the trigger's text.
+    /// Returns the span of the variable's name in the trigger's text.
     #[inline]
     pub fn name(&self) -> Span {
         self.name
     }
 
-    /// Returns the field that a hit stores in it.
+    /// Returns the field that a hit stores in this variable.
     #[inline]
     pub fn field(&self) -> &Field {
         &self.field
     }
 
-    /// Returns its words in an entry.
+    /// Returns the words of this variable in an entry.
     #[inline]
     pub fn cell(&self) -> Cell {
         self.cell
@@ -338,20 +338,20 @@ impl Var {
 }
 
 impl Var {
-    /// Returns whether an entry keeps it, so that other triggers may read it. A variable that only keys and values of
-    /// its own trigger name is a value of the hit alone.
+    /// Returns whether an entry keeps the variable, so that other triggers may read it. A variable that only keys and
+    /// values of its own trigger name is a value of the hit alone.
     #[inline]
     pub fn is_stored(&self) -> bool {
         self.cell.words != 0
     }
 }
 
-/// A number that a hit computes once, for all that name it.
+/// A number that a hit computes once, for all columns and parameters that name it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum HitValue {
-    /// Of the task.
+    /// This number of the current task.
     Task(TaskNumber),
-    /// `vars()[n]`.
+    /// The variable `vars()[n]` of the trigger itself.
     Own(u8),
 }
 
@@ -360,14 +360,14 @@ enum HitValue {
 pub struct Ref {
     table: u16,
     cell: Cell,
-    /// Its table has maps of several ages.
+    /// Whether the table has maps of several ages, as its starts expire.
     expires: bool,
     consume: bool,
     name: Name,
     event: Option<(Span, Span)>,
-    /// The value of a variable that is a constant.
+    /// The value, if the variable is a constant.
     constant: Option<u64>,
-    /// The reference as a field.
+    /// The variable as a field, for columns that name it.
     field: Field,
 }
 
@@ -378,7 +378,7 @@ impl Ref {
         self.table
     }
 
-    /// Returns the variable's words in an entry of that table.
+    /// Returns the variable's words in an entry of the table that holds it.
     #[inline]
     pub fn cell(&self) -> Cell {
         self.cell
@@ -397,13 +397,13 @@ impl Ref {
         self.name
     }
 
-    /// Returns the reference as a field.
+    /// Returns the referenced variable as a field, for columns that name it.
     #[inline]
     pub fn field(&self) -> &Field {
         &self.field
     }
 
-    /// Returns the system and the event that precede the variable in the text, if they do.
+    /// Returns the system and the event that precede the variable in the text; `None` if they were not typed.
     #[inline]
     pub fn event(&self) -> Option<(Span, Span)> {
         self.event
@@ -413,16 +413,15 @@ impl Ref {
 /// The purpose for which a command is compiled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
-    /// To create a trigger.
+    /// Creates a trigger.
     New,
-    /// To find an existing trigger, whose variables then are no duplicates of the command's.
+    /// Finds an existing trigger, whose variables are then no duplicates of the command's.
     Change,
 }
 
 /// A compiled trigger.
 ///
-/// It never changes once [`Program::create_actions`] has succeeded, so hits on all CPUs read it without
-/// a lock.
+/// It never changes once [`Program::create_actions`] has succeeded, so hits on all CPUs read it without a lock.
 ///
 /// # Invariants
 ///
@@ -433,8 +432,7 @@ pub enum Purpose {
 ///
 /// # Examples
 ///
-/// A trigger is compiled and printed. `SchedSwitch` is a [`Resolver`] that looks up the fields of an
-/// event in a table.
+/// A trigger is compiled and printed. `SchedSwitch` is a [`Resolver`] that looks up the fields of an event in a table.
 ///
 /// ```
 /// # mod doc { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/out.rs")); }
@@ -462,17 +460,17 @@ pub enum Purpose {
 pub struct Program {
     keys: Vec<Key>,
     vals: Vec<Field>,
-    /// What is shown of the sums of a row for each of `vals`.
+    /// The sum, maximum or other statistic of a row that is shown for each of `vals`.
     columns: Vec<Column>,
-    /// What is kept of each number that a hit adds, and which of `vals` has it first.
+    /// The statistics kept of each number that a hit adds, and the index of the first of `vals` with that number.
     tallies: Tallies,
     numbers: Vec<u8>,
-    /// None or one; in a list, so that it takes no room where there is none.
+    /// At most one; a list, as an empty one takes less room than an unused `Join`.
     joins: Vec<Join>,
     sort: List<SortKey, SORT_KEYS_MAX>,
     vars: Vec<Var>,
     refs: Vec<Ref>,
-    /// The numbers of the hit that something names, each after those that it is computed of.
+    /// The numbers that a hit computes once, each after those that it is computed from.
     values: Vec<HitValue>,
     code: Vec<Insn>,
     actions: Vec<Action>,
@@ -487,9 +485,9 @@ pub struct Program {
     made: Vec<u8>,
     key_size: u32,
     aux_words: u16,
-    /// Compiled handlers that track a variable.
+    /// The number of compiled handlers that track a variable.
     tracked: u8,
-    /// Index of the first of `refs` that only actions use, once these are compiled.
+    /// Index of the first of `refs` that only actions use, set once the actions are compiled.
     act_refs: u8,
     bits: u32,
     grows_to: Option<u32>,
@@ -508,20 +506,20 @@ pub struct Program {
 }
 
 impl Program {
-    /// Returns the keys, in order.
+    /// Returns the keys, in the order of the text.
     #[inline]
     pub fn keys(&self) -> &[Key] {
         &self.keys
     }
 
-    /// Returns the values besides the raw hitcount, in order.
+    /// Returns the values besides the raw hitcount, in the order of the text.
     #[inline]
     pub fn vals(&self) -> &[Field] {
         &self.vals
     }
 
-    /// Returns what is shown of the sums of a row for each of the [values](Program::vals). Values that only differ in
-    /// what they show of a number may share its sum.
+    /// Returns the statistic that is shown for each of the [values](Program::vals). Values that only differ in the
+    /// statistic of a number may share its sum.
     #[inline]
     pub fn columns(&self) -> &[Column] {
         &self.columns
@@ -538,28 +536,28 @@ impl Program {
         self.sort.as_slice()
     }
 
-    /// Returns the variables that the trigger defines, in order.
+    /// Returns the variables that the trigger defines, in the order of the text.
     #[inline]
     pub fn vars(&self) -> &[Var] {
         &self.vars
     }
 
-    /// Returns the variable `name`, which other triggers may read; `text` is that of the trigger.
+    /// Returns the variable `name`, which other triggers may read; `text` is the text of the trigger.
     pub fn var(&self, name: &[u8], text: &[u8]) -> Option<&Var> {
         let mut stored = self.vars().iter().filter(|var| var.is_stored());
 
         stored.find(|var| var.name.of(text) == name)
     }
 
-    /// Returns the index of the variable `name` that the trigger defines, stored or not; `text` is that of the trigger.
+    /// Returns the index of the variable `name` that the trigger defines, stored or not; `text` is the trigger's text.
     fn own_var(&self, name: &[u8], text: &[u8]) -> Option<u8> {
         let found = self.vars().iter().position(|var| var.name.of(text) == name);
 
         u8::try_from(found?).ok()
     }
 
-    /// Returns the variable `name` for a trigger that reads it. `table` is the number of this trigger's
-    /// table in the reader's resolver; `text` is that of this trigger.
+    /// Returns the variable `name` for a trigger that reads it. `table` is the number of this trigger's table in the
+    /// reader's resolver; `text` is the text of this trigger.
     pub fn export<'p>(&'p self, name: &[u8], text: &'p [u8], table: u16) -> Option<ForeignVar<'p>> {
         let Var { field, cell, .. } = *self.var(name, text)?;
 
@@ -580,7 +578,7 @@ impl Program {
         })
     }
 
-    /// Returns the variables of other triggers that it reads, each once.
+    /// Returns the variables of other triggers that this trigger reads, each once.
     #[inline]
     pub fn refs(&self) -> &[Ref] {
         &self.refs
@@ -610,13 +608,13 @@ impl Program {
         &self.args
     }
 
-    /// Returns the quantiles that are shown of the [folded key](Program::folded_key), as they were typed.
+    /// Returns the quantiles to show of the [folded key](Program::folded_key), as they were typed.
     #[inline]
     pub fn quantiles(&self) -> &[Quantile] {
         self.quantiles.as_slice()
     }
 
-    /// Returns whether keys have strings that may be longer than there is room for.
+    /// Returns whether the keys have strings that may be longer than the room for them.
     pub fn may_cut(&self) -> bool {
         self.keys().iter().any(|key| {
             let Field { op, kind, .. } = key.field;
@@ -625,18 +623,18 @@ impl Program {
         })
     }
 
-    /// Returns how often its actions run at most, if it says so.
+    /// Returns the limit on how often the trigger's actions run; `None` if there is none.
     #[inline(always)]
     pub fn limit(&self) -> Option<&Limit> {
         self.limit.as_ref()
     }
 
-    /// Returns whether its cost is measured.
+    /// Returns whether the cost of the trigger's hits is measured.
     pub fn overhead(&self) -> bool {
         self.overhead
     }
 
-    /// Returns the most that it may cost, if there is a limit.
+    /// Returns the limit on the cost of the trigger's hits; `None` if there is none.
     pub fn budget(&self) -> Option<Budget> {
         self.budget
     }
@@ -649,7 +647,7 @@ impl Program {
         }
     }
 
-    /// Returns the bytes of a name; `text` is that of the trigger.
+    /// Returns the bytes of a name; `text` is the text of the trigger.
     #[inline]
     pub fn name_of<'p>(&'p self, name: Name, text: &'p [u8]) -> &'p [u8] {
         match name {
@@ -659,26 +657,26 @@ impl Program {
         }
     }
 
-    /// Returns the displayed name of a column without its modifier; `text` is that of the trigger.
+    /// Returns the displayed name of a column without its modifier; `text` is the text of the trigger.
     #[inline]
     pub fn field_name<'p>(&'p self, field: &Field, text: &'p [u8]) -> &'p [u8] {
         self.name_of(field.name, text)
     }
 
-    /// Returns the 64-bit words of an entry besides key and sums, an even number: the name of the task
-    /// that created it, if [`Program::needs_comm`]; the variables, numbers first; the tracked values.
+    /// Returns the number of 64-bit words of an entry besides key and sums, an even number: the name of the task that
+    /// created it, if [`Program::needs_comm`]; the variables, numbers first; the tracked values.
     #[inline]
     pub fn aux_words(&self) -> usize {
         usize::from(self.aux_words)
     }
 
-    /// Returns `name=`, by which triggers share their entries; `text` is that of the trigger.
+    /// Returns the name given by `name=`, by which triggers share their entries; `text` is the text of the trigger.
     #[inline]
     pub fn name<'t>(&self, text: &'t [u8]) -> Option<&'t [u8]> {
         self.name.map(|span| span.of(text))
     }
 
-    /// Returns `clock=`, if the command has it; `text` is that of the trigger.
+    /// Returns the clock given by `clock=`; `None` if it was not typed. `text` is the text of the trigger.
     #[inline]
     pub fn clock<'t>(&self, text: &'t [u8]) -> Option<&'t [u8]> {
         self.clock.map(|span| span.of(text))
@@ -703,26 +701,27 @@ impl Program {
         .sum()
     }
 
-    /// Returns the 64-bit words of the whole key.
+    /// Returns the number of 64-bit words of the whole key.
     #[inline]
     pub fn key_words(&self) -> usize {
         // CAST: at most `KEY_SIZE_MAX` by the invariant, so it fits in `usize`.
         self.key_size as usize / 8
     }
 
-    /// Returns the keys by which variables of other triggers are looked for: those of `join()`, else those of the rows.
+    /// Returns the keys by which variables of other triggers are looked up: the keys of `join()`, else those of the
+    /// rows.
     #[inline]
     pub fn lookup_keys(&self) -> &[Key] {
         self.key_of::<true>().keys
     }
 
-    /// Returns the 64-bit words of the key by which variables of other triggers are looked for.
+    /// Returns the number of 64-bit words of the key by which variables of other triggers are looked up.
     #[inline]
     pub fn lookup_words(&self) -> usize {
         self.key_of::<true>().words
     }
 
-    /// The key of the rows; or, if `LOOKUP`, that by which variables of other triggers are looked for.
+    /// Returns the key of the rows; or, if `LOOKUP`, the key by which variables of other triggers are looked up.
     #[inline(always)]
     fn key_of<const LOOKUP: bool>(&self) -> plan::KeyParts<'_> {
         match self.joins.first() {
@@ -740,13 +739,14 @@ impl Program {
         }
     }
 
-    /// Returns the number of sums of an entry, the raw hitcount included, and with what else is kept of its numbers.
+    /// Returns the number of 64-bit sums of an entry: the raw hitcount, the sums of its numbers, and their other
+    /// statistics.
     #[inline]
     pub fn sums(&self) -> usize {
         self.tallies.words()
     }
 
-    /// Returns log2 of the map's size, of a table that may grow that of the first map.
+    /// Returns log2 of the map's size; for a table that may grow, of the size of the first map.
     #[inline]
     pub fn size_bits(&self) -> u32 {
         self.bits
@@ -758,13 +758,13 @@ impl Program {
         self.grows_to.is_some_and(|bits| bits > self.bits)
     }
 
-    /// Returns whether handlers track values.
+    /// Returns whether any handler tracks a value (`onmax()`, `onchange()`, `onover()`).
     pub fn tracks(&self) -> bool {
         self.actions().iter().any(|action| action.track.is_some())
     }
 
-    /// Returns how many of the extra words of an entry do not change once it is there, of a table that may grow: all of
-    /// them but the variables at their end, which are numbers, and the tracked values.
+    /// For a table that may grow: returns how many of the extra words of an entry do not change after its creation:
+    /// those before the variables, which are numbers, and before the tracked values.
     pub fn fixed_words(&self) -> u16 {
         let stored = self.vars().iter().filter(|var| var.is_stored());
 
@@ -774,45 +774,45 @@ impl Program {
             .unwrap_or(self.aux_words)
     }
 
-    /// Returns whether variables may be on their way from one map of the table to another one: where starts expire they
-    /// stay where they are.
+    /// Returns whether variables may be moving from one map of the table to another. Where starts expire, variables
+    /// stay in their map.
     #[inline]
     pub fn moves(&self) -> bool {
         self.may_grow() && self.expiry().is_none()
     }
 
-    /// Returns log2 of the size that the table may grow to; `None` of one with a fixed size.
+    /// Returns log2 of the size that the table may grow to; `None` for a table of fixed size.
     #[inline]
     pub fn grows_to(&self) -> Option<u32> {
         self.grows_to
     }
 
-    /// Returns whether hits of keys that find no room are summed in a row.
+    /// Returns whether hits of keys that find no room are summed in one row of their own.
     #[inline]
     pub fn others(&self) -> bool {
         self.others
     }
 
-    /// Returns how long a start that nobody ends is kept at least, if it says so.
+    /// Returns how long a start that no end consumes is kept at least; `None` if the trigger has no `expire()`.
     #[inline(always)]
     pub fn expiry(&self) -> Option<&Expiry> {
         self.expiry.as_ref()
     }
 
-    /// Returns the text of the filter after ` if `; `text` is that of the trigger.
+    /// Returns the text of the filter after ` if `; `text` is the text of the trigger.
     #[inline]
     pub fn filter<'t>(&self, text: &'t [u8]) -> Option<&'t [u8]> {
         self.filter.map(|span| span.of(text))
     }
 
-    /// Returns whether a column is the record's time stamp: the trace clock has to be set, and the ring
-    /// buffer has to stamp a record before filters discard it.
+    /// Returns whether a column is the record's time stamp: the trace clock must then be set, and the ring buffer must
+    /// stamp a record before filters discard it.
     #[inline]
     pub fn needs_timestamp(&self) -> bool {
         self.timestamps
     }
 
-    /// Returns whether a time stamp is in microseconds.
+    /// Returns whether a time stamp is shown in microseconds.
     #[inline]
     pub fn usecs(&self) -> bool {
         self.usecs
@@ -824,7 +824,7 @@ impl Program {
         self.nohitcount
     }
 
-    /// Returns whether an entry keeps the name of the task that created it, for `.execname`.
+    /// Returns whether an entry keeps the name of the task that created it, which `.execname` shows.
     #[inline]
     pub fn needs_comm(&self) -> bool {
         self.keys()
@@ -833,21 +833,21 @@ impl Program {
             || self.vars().iter().any(|var| var.field.op == Op::EntryComm)
     }
 
-    /// Copies what the first trigger of a name decides for all that share its entries: the number of
+    /// Copies from the first trigger of a name the settings that all triggers sharing its entries have: the number of
     /// entries, and whether the raw hitcount is shown.
     pub fn join(&mut self, first: &Self) {
         self.bits = first.bits;
         self.nohitcount = first.nohitcount;
     }
 
-    /// Returns the change that the command makes to an existing trigger, or `None` if it creates one.
+    /// Returns the change that the command makes to an existing trigger; `None` if the command creates one.
     #[inline]
     pub fn update(&self) -> Option<Update> {
         self.update
     }
 
-    /// Returns whether the command is refused with [`crate::error::ErrKind::TriggerEnoentClear`] if there
-    /// is no such trigger.
+    /// Returns whether the command is refused with [`crate::error::ErrKind::TriggerEnoentClear`] if there is no trigger
+    /// to change.
     #[inline]
     pub fn needs_existing(&self) -> bool {
         self.needs_existing

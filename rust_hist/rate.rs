@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! `limit(N/s)`: how often the actions of a trigger run at most.
+//! `limit(N/s)`: a limit on how often the actions of a trigger run.
 //!
-//! A bucket of N tokens, which fills up in one unit of time; each action takes one. All of its state is the time at which
+//! A bucket of N tokens fills up in one unit of time; each action takes a token. The only state is the time at which
 //! the bucket is full again, one word, so hits on any CPU and in any context share it without a lock.
 //!
 //! There is no C counterpart; the kernel's `ratelimit_state` takes a lock.
@@ -14,7 +14,7 @@ use crate::sync::{
     Relaxed, //
 };
 
-/// The most actions in one unit of time, so that one takes a microsecond at least.
+/// The most actions in one unit of time, so that each has at least a microsecond.
 const MOST: u64 = 1_000_000;
 
 /// The units of time, and the nanoseconds of each.
@@ -24,7 +24,7 @@ const UNITS: [(u8, u64); 3] = [
     (b'h', 3_600_000_000_000),
 ];
 
-/// How many actions may run in a unit of time.
+/// The number of actions that may run in a unit of time.
 ///
 /// # Invariants
 ///
@@ -52,8 +52,8 @@ pub struct Limit {
 }
 
 impl Limit {
-    /// Returns the limit of so many actions in a second (`s`), minute (`m`) or hour (`h`); `None` if `actions` is 0 or
-    /// above a million, or for another unit.
+    /// Returns the limit of `actions` in a second (`s`), minute (`m`) or hour (`h`); `None` if `actions` is 0 or above
+    /// a million, or for another unit.
     pub fn new(actions: u64, unit: u8) -> Option<Self> {
         let (_, ns) = UNITS.iter().find(|(name, _)| *name == unit)?;
 
@@ -75,9 +75,9 @@ impl Limit {
     }
 }
 
-/// The tokens of one trigger.
+/// The bucket of tokens of one trigger.
 pub struct Turns {
-    /// The time, in ns, at which the bucket is full, or was.
+    /// The time, in ns, at which the bucket is or was full.
     full_at: Atomic<u64>,
 }
 
@@ -89,15 +89,15 @@ impl Turns {
         }
     }
 
-    /// Takes a token at the time `now`, in ns by a clock that never goes back; says whether there was one.
+    /// Takes a token at the time `now`, in ns of a monotonic clock; returns whether there was one.
     pub fn take(&self, limit: &Limit, now: u64) -> bool {
-        // OVERFLOW: a million times a microsecond, and no more than an hour for fewer.
+        // OVERFLOW: at most an hour in ns: `actions` times the time of each one is a unit of time.
         let all = limit.actions.wrapping_mul(limit.each);
-        // ORDERING: nothing else is published by it, here and below; the exchange decides who has the token.
+        // ORDERING: here and below, this word publishes nothing else; the exchange decides who gets the token.
         let mut full_at = self.full_at.load(Relaxed);
 
         loop {
-            // OVERFLOW: times of a clock that began at 0, and an hour.
+            // OVERFLOW: both are times since the clock's start, plus an hour.
             let next = full_at.max(now).wrapping_add(limit.each);
             if next.wrapping_sub(now) > all {
                 return false;

@@ -3,8 +3,8 @@
 //! The text of the `hist` file: header, rows and totals of one trigger.
 //!
 //! C counterpart: `hist_trigger_show()` and the functions that it calls in
-//! [`kernel/trace/trace_events_hist.c`](srctree/kernel/trace/trace_events_hist.c). The text is part of
-//! the user interface and equal to that of C, byte for byte.
+//! [`kernel/trace/trace_events_hist.c`](srctree/kernel/trace/trace_events_hist.c). The text is part of the user
+//! interface and equals C's, byte for byte.
 //!
 //! Rows are copies, so nothing here races with hits. Rows are written one at a time, in the order of
 //! [`sort`](crate::tracing_map::sort::sort); the caller may continue after any row.
@@ -33,7 +33,7 @@ pub use self::{
     value::Stats, //
 };
 
-/// The names that need the running kernel.
+/// Names of functions, objects and system calls, which only the running kernel knows.
 pub trait Symbols {
     /// Writes the name of the function or object at `addr`, as `%ps` does.
     fn symbol<W: Out>(&self, addr: u64, out: &mut W) -> fmt::Result;
@@ -47,7 +47,7 @@ pub trait Symbols {
 
 /// Writes the rows of one trigger.
 ///
-/// It borrows all of its parts, and needs no lock, since the rows are copies.
+/// Borrows all of its parts, and needs no lock, since the rows are copies.
 ///
 /// # Examples
 ///
@@ -101,18 +101,18 @@ pub struct Renderer<'a, S> {
     pub program: &'a Program,
     /// The text of the trigger, to which the spans of the program refer.
     pub text: &'a [u8],
-    /// The statistics of the same rows.
+    /// The statistics of the rows to be written.
     pub stats: &'a Stats,
-    /// The names of the kernel.
+    /// Looks up names in the kernel.
     pub symbols: &'a S,
 }
 
 impl<S: Symbols> Renderer<'_, S> {
     /// Writes one row, newline included.
     ///
-    /// `row` comes from a map with the program's key words and sums; [`Program::copy_aux`] has copied its
-    /// aux words. Or it is a [folded](Fold) row: its quantiles follow its values, and values that handlers track,
-    /// which each of the rows before had of its own, are left out. Or it is that [of others](Row::is_of_others).
+    /// `row` comes from a map with the program's key words and sums; [`Program::copy_aux`] has copied its aux words. A
+    /// [folded](Fold) row has quantiles after its values, and no tracked values, which each row of the group has its
+    /// own of. A row [of others](Row::is_of_others) is written, too.
     pub fn row<W: Out>(&self, row: &Row<'_>, out: &mut W) -> fmt::Result {
         self.key(row, out)?;
         self.values(row, out)?;
@@ -139,7 +139,7 @@ pub fn end_header(out: &mut dyn Out) -> fmt::Result {
 
 /// Writes the totals after `entries` rows.
 ///
-/// As in C, the number of dropped hits only counts those that found the table full.
+/// As in C, the number of dropped hits only counts hits that found the table full.
 pub fn totals<W: Out>(account: &Account, entries: usize, out: &mut W) -> fmt::Result {
     let lines: [(&[u8], u64); 3] = [
         (b"\nTotals:\n    Hits: ", account.hits),

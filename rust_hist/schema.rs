@@ -2,11 +2,9 @@
 
 //! Synthetic events: their definition, their record, and the text that shows both.
 //!
-//! C counterpart: the parts of
-//! [`kernel/trace/trace_events_synth.c`](srctree/kernel/trace/trace_events_synth.c) that do not talk
-//! to the tracing core.
-//! [`parse`] makes a [`Schema`] of the text of a definition; a schema never changes. The glue in
-//! `synth` registers the event, and calls the schema to measure, write and show records.
+//! C counterpart: the parts of [`kernel/trace/trace_events_synth.c`](srctree/kernel/trace/trace_events_synth.c) that do
+//! not talk to the tracing core. [`parse`] makes a [`Schema`] from the text of a definition; a schema never changes.
+//! The glue in `synth` registers the event, and calls the schema to measure, write and show records.
 //!
 //! Context: creating and showing: process, may sleep. Writing a record: any, NMI included.
 
@@ -79,25 +77,24 @@ struct StoredField {
     size: u16,
     signed: bool,
     at: u16,
-    /// The bits of a 64-bit word that a number of this size does not use.
+    /// The number of bits of a 64-bit word that a number of this size does not use.
     unused: u8,
 }
 
 /// One field of a synthetic event.
 #[derive(Clone, Copy, Debug)]
 pub struct SchemaField<'s> {
-    /// The type as `format` shows it: after `__data_loc ` if the value has no fixed offset.
+    /// The type as `format` shows it: with the prefix `__data_loc ` if the value has no fixed offset.
     pub type_name: &'s CStr,
     /// The name.
     pub name: &'s CStr,
-    /// The class of its values.
+    /// The class of the field's values.
     pub class: SynthClass,
-    /// The size in bytes as `format` shows it: that of the definition for a static string, and 8 for a
-    /// value without a fixed offset.
+    /// The size in bytes as `format` shows it: for a static string as defined, for a value without a fixed offset 8.
     pub size: u16,
-    /// Whether `format` shows it as signed.
+    /// Whether `format` shows the field as signed.
     pub signed: bool,
-    /// Index of its first 64-bit word after the header.
+    /// Index of the field's first 64-bit word after the header.
     pub at: u16,
     format: Format,
 }
@@ -109,7 +106,7 @@ impl SchemaField<'_> {
         usize::from(self.at) * 8 + HEADER
     }
 
-    /// Returns the type as the definition has it, which is what `synthetic_events` shows.
+    /// Returns the type as it was defined and as `synthetic_events` shows it.
     pub fn typed(&self) -> &[u8] {
         let type_name = self.type_name.to_bytes();
 
@@ -133,11 +130,11 @@ impl<'s> From<SchemaField<'s>> for SynthField<'s> {
 
 /// The definition of a synthetic event: its name and its fields, at least one.
 ///
-/// It never changes. Its texts are in memory of their own, so their addresses stay valid when it moves.
+/// Never changes. The texts are in memory of their own, so their addresses stay valid when the schema is moved.
 ///
 /// # Invariants
 ///
-/// - `text` is the name and then type and name of every field, each ended by its only NUL.
+/// - `text` is the name and then type and name of every field, each followed by a NUL and without any other.
 /// - The words of the fields follow each other without gap from 0 to `words`.
 ///
 /// # Examples
@@ -205,7 +202,7 @@ pub struct Schema {
 }
 
 impl Schema {
-    /// Returns the event `name` without fields, to which the caller then adds at least one.
+    /// Returns the event `name` without fields; the caller must add at least one.
     fn new(name: &[u8]) -> Result<Self, AllocError> {
         // INVARIANT: there are no fields and no words; `name` was checked, so it has no NUL.
         let mut schema = Self {
@@ -232,7 +229,7 @@ impl Schema {
         Ok(start)
     }
 
-    /// Appends a field whose type is the concatenation of `typed`.
+    /// Appends a field whose type is the concatenation of the texts `typed`.
     fn add(&mut self, typed: &[&[u8]], parsed: FieldType, name: &[u8]) -> Result<(), AllocError> {
         let dynamic = matches!(parsed.class, SynthClass::DynString | SynthClass::Stack);
         let type_name = self.append(if dynamic {
@@ -241,7 +238,7 @@ impl Schema {
             &[]
         })?;
 
-        // The rest of the type overwrites the NUL of the prefix.
+        // The prefix of the type loses its NUL, so that the rest of the type follows it.
         self.text.truncate(self.text.len().saturating_sub(1));
         self.append(typed)?;
         let name = self.append(&[name])?;
@@ -275,7 +272,7 @@ impl Schema {
         self.fields.len()
     }
 
-    /// Returns whether the event has no field, which is false once its definition was parsed.
+    /// Returns whether the event has no fields, which is false after its definition was parsed.
     pub fn is_empty(&self) -> bool {
         self.fields.is_empty()
     }
@@ -295,7 +292,7 @@ impl Schema {
         self.fields().position(|f| f.name.to_bytes() == name)
     }
 
-    /// Returns the 64-bit words of a record between its header and the values without a fixed offset
+    /// Returns the number of 64-bit words of a record between its header and the values without a fixed offset
     /// (`n_u64`).
     pub fn words(&self) -> usize {
         usize::from(self.words)
@@ -328,7 +325,7 @@ impl Schema {
     }
 }
 
-/// Returns the 64-bit words of a field in the fixed part of a record.
+/// Returns the number of 64-bit words of a field in the fixed part of a record.
 const fn words(class: SynthClass) -> u16 {
     match class {
         // CAST: `STR_SLOT / 8` is 32.
@@ -337,8 +334,8 @@ const fn words(class: SynthClass) -> u16 {
     }
 }
 
-/// Returns the bits of a 64-bit word that a number of `size` bytes, 1 to 8, does not use. For a field
-/// that is no number the result has no meaning.
+/// Returns the number of bits of a 64-bit word that a number of `size` bytes, 1 to 8, does not use. The result has no
+/// meaning for a field that is no number.
 fn unused_bits(size: u16) -> u8 {
     const BYTES: u16 = size_of::<u64>() as u16;
 

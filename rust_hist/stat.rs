@@ -1,29 +1,29 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What can be shown of many numbers.
+//! The statistics that a column can show of many numbers.
 //!
 //! Plain values. Context: any.
 
-/// What a column shows of the numbers that the hits of a row have.
+/// A statistic of the numbers of a row's hits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stat {
-    /// Their sum, modulo 2^64.
+    /// The sum, modulo 2^64.
     Sum,
-    /// The smallest one.
+    /// The smallest number.
     Min,
-    /// The largest one.
+    /// The largest number.
     Max,
-    /// Their mean: the sum, divided by the number of hits.
+    /// The mean: the sum, divided by the number of hits.
     Avg,
-    /// Their standard deviation: the square root of the mean of the squares of their distances from the mean.
+    /// The standard deviation: the square root of the mean of the squared distances from the mean.
     Stddev,
 }
 
 impl Stat {
-    /// All of them.
+    /// All statistics.
     pub const ALL: [Self; 5] = [Self::Sum, Self::Min, Self::Max, Self::Avg, Self::Stddev];
 
-    /// Returns the name as a modifier.
+    /// Returns the modifier that selects this statistic.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Sum => "sum",

@@ -3,9 +3,9 @@
 //! Atomic words for the pure layers: one API with several implementations.
 //!
 //! C counterpart: [`include/linux/atomic.h`](srctree/include/linux/atomic.h).
-//! The API is that of `kernel::sync::atomic`, which the module uses. The host implements it with `core`,
-//! and under `--cfg loom` with the model checker; under `--cfg nested` a test can run a handler before any
-//! access, like an interrupt. Besides `alloc.rs` and `sync/` no other pure file names the `kernel` crate.
+//! The API is a part of `kernel::sync::atomic`, which the module uses. The host implements it with `core`, and under
+//! `--cfg loom` with the model checker; under `--cfg nested` a test can run a handler before any access, like an
+//! interrupt. Besides `alloc.rs` and `sync/` no other pure file names the `kernel` crate.
 //!
 //! Context: any, NMI included.
 
@@ -30,11 +30,10 @@ pub use self::host::{
 #[cfg(nested)]
 pub use self::host::interrupted;
 
-/// The version of the edge for this architecture; that of a model where tests want to see each access, or where a host has
-/// no version.
+/// The functions for this architecture; or a model of them, for tests that check each access, or for other hosts.
 ///
-/// It has `local_add()`, `local_inc()`, `local_cmpxchg()`, `order_writes()`, `has_pairs()`, `cmpxchg_pair()`, `set_pair()`,
-/// `load_8()`, `load_4()`, `load_2()`, `store_8()` and `HAS_JUMP_TABLES`, as described in
+/// The functions `local_add()`, `local_inc()`, `local_cmpxchg()`, `order_writes()`, `has_pairs()`, `cmpxchg_pair()`,
+/// `set_pair()`, `load_8()`, `load_4()`, `load_2()`, `store_8()` and the constant `HAS_JUMP_TABLES` are described in
 /// [`sync/x86_64.rs`](srctree/rust_hist/sync/x86_64.rs).
 #[cfg(all(
     not(any(loom, miri, nested)),
@@ -59,41 +58,41 @@ compile_error!(
      interrupts do not tear, and ffi/arch/ARCH.rs, the CPU's own words"
 );
 
-/// Whether the compiler chooses among many cases by a jump through a table, and not by comparisons.
+/// Whether the compiler implements a `match` with many cases by a jump table instead of comparisons.
 pub const HAS_JUMP_TABLES: bool = arch::HAS_JUMP_TABLES;
 
-/// Adds `v`, wrapping around, to word `at` of `words`, if there is one. Only this CPU may write the word.
+/// Adds `v`, wrapping around, to word `at` of `words`, if there is such a word. Only this CPU may write the word.
 ///
-/// No addition is lost if interrupts and NMIs add to the same word at any point, and other CPUs may read
-/// it at any time. If two CPUs add to one word, additions are lost on some architectures, so callers use this function
-/// only if `tracing_map::Shape` has one shard for each CPU.
+/// No addition is lost if interrupts and NMIs add to the same word at any point, and other CPUs may read it at any
+/// time. Additions by two CPUs to one word may be lost on some architectures, so callers use this function only if
+/// `tracing_map::Shape` has one shard for each CPU.
 #[inline(always)]
 pub fn local_add(words: &[Atomic<u64>], at: usize, v: u64) {
     local_add_behind::<0>(words, at, v);
 }
 
-/// The same to the word that is `BEHIND` words behind word `at`: the instruction adds both.
+/// Like [`local_add`], for the word `BEHIND` words after word `at`: the instruction adds the two numbers.
 #[inline(always)]
 pub fn local_add_behind<const BEHIND: usize>(words: &[Atomic<u64>], at: usize, v: u64) {
-    // OVERFLOW: what has wrapped around is the index of another word, and the same for the instruction.
+    // OVERFLOW: a sum that wraps around is the index of another word, for the instruction, too.
     if words.get(at.wrapping_add(BEHIND)).is_some() {
-        // SAFETY: there is such a word.
+        // SAFETY: the word exists, as was just checked.
         unsafe { arch::local_add::<BEHIND>(words, at, v) };
     }
 }
 
-/// Adds one, wrapping around, to word `at` of `words`, if there is one. Only this CPU may write the word;
-/// [`local_add`] has the guarantees.
+/// Adds 1, wrapping around, to word `at` of `words`, if there is such a word. Only this CPU may write the word; see
+/// [`local_add`] for the guarantees.
 #[inline(always)]
 pub fn local_inc(words: &[Atomic<u64>], at: usize) {
     if words.get(at).is_some() {
-        // SAFETY: there is such a word.
+        // SAFETY: the word exists, as was just checked.
         unsafe { arch::local_inc(words, at) };
     }
 }
 
-/// Has what this CPU writes from here on come after what it has written before, for whoever reads in the opposite order, each
-/// word with [`Acquire`].
+/// Orders this CPU's later writes after its earlier writes, for readers that read the words in the opposite order, each
+/// with [`Acquire`].
 ///
 /// C counterpart: `smp_wmb()`.
 #[inline(always)]
@@ -101,17 +100,18 @@ pub fn order_writes() {
     arch::order_writes();
 }
 
-/// Makes word `at` of `words`, if there is one, `v`, unless it is as large already. Only this CPU may write the word.
+/// Raises word `at` of `words`, if there is such a word, to `v`, unless it is as large already. Only this CPU may write
+/// the word.
 ///
 /// The largest `v` stays if interrupts and NMIs raise the same word at any point, and other CPUs may read it at any
-/// time: one that comes between the look and the exchange makes the exchange fail, which tells what is there now. For
-/// other CPUs that write it, see [`local_add`].
+/// time: an interrupt between load and exchange makes the exchange fail, which returns the new content. For other CPUs
+/// that write the word, see [`local_add`].
 #[inline(always)]
 pub fn local_raise(words: &[Atomic<u64>], at: usize, v: u64) {
     let Some(word) = words.get(at) else {
         return;
     };
-    // ORDERING: a number by itself, here and below.
+    // ORDERING: the word publishes nothing else, here and below.
     let mut held = word.load(Relaxed);
 
     while held < v {
@@ -122,36 +122,36 @@ pub fn local_raise(words: &[Atomic<u64>], at: usize, v: u64) {
     }
 }
 
-/// Returns the 8 bytes at `at` as a number, by one load wherever they lie, as C does; `None` unless all are inside. Of bytes
-/// the compiler does not know that they are aligned, and on some architectures it takes one after the other.
+/// Returns the 8 bytes at `at` as a number, by one load even if they are not aligned, as C does; `None` unless all are
+/// inside. For plain bytes the compiler knows of no alignment, and on some architectures loads them one by one.
 #[inline(always)]
 pub fn load_8(bytes: &[u8], at: usize) -> Option<u64> {
-    // SAFETY: they are inside.
+    // SAFETY: all bytes are inside, as was just checked.
     are_inside(bytes, at, 8).then(|| unsafe { arch::load_8(bytes, at) })
 }
 
-/// The same of 4 bytes.
+/// Returns the 4 bytes at `at` as a number, by one load even if they are not aligned; `None` unless all are inside.
 #[inline(always)]
 pub fn load_4(bytes: &[u8], at: usize) -> Option<u32> {
-    // SAFETY: they are inside.
+    // SAFETY: all bytes are inside, as was just checked.
     are_inside(bytes, at, 4).then(|| unsafe { arch::load_4(bytes, at) })
 }
 
-/// The same of 2 bytes.
+/// Returns the 2 bytes at `at` as a number, by one load even if they are not aligned; `None` unless both are inside.
 #[inline(always)]
 pub fn load_2(bytes: &[u8], at: usize) -> Option<u16> {
-    // SAFETY: they are inside.
+    // SAFETY: both bytes are inside, as was just checked.
     are_inside(bytes, at, 2).then(|| unsafe { arch::load_2(bytes, at) })
 }
 
-/// Says whether all of the `n` bytes at `at` are among `bytes`.
+/// Returns whether all of the `n` bytes at `at` are inside `bytes`.
 #[inline(always)]
 fn are_inside(bytes: &[u8], at: usize, n: usize) -> bool {
-    // OVERFLOW: then they end before they begin, and are not inside.
+    // OVERFLOW: a range that wraps ends before it begins, and is not inside.
     bytes.get(at..at.wrapping_add(n)).is_some()
 }
 
-/// Makes 8 bytes `number`, by one store wherever they lie.
+/// Stores `number` in 8 bytes, by one store even if they are not aligned.
 #[inline(always)]
 pub fn store_8(bytes: &mut [u8; 8], number: u64) {
     arch::store_8(bytes, number);
@@ -160,12 +160,12 @@ pub fn store_8(bytes: &mut [u8; 8], number: u64) {
 /// How often [`Pair::load`] tries to read both words before it exchanges them.
 const LOAD_TRIES: usize = if cfg!(loom) { 1 } else { 4 };
 
-/// Two adjacent words, aligned as the CPU wants them to change together: a value and its metadata. The memory of a map
-/// consists of pairs, whose words may as well be used [one by one](Pair::words).
+/// Two adjacent words, aligned so that the CPU can exchange both at once: a value and its metadata. The memory of a map
+/// consists of pairs, whose words may also be used [one by one](Pair::words).
 ///
-/// It needs no lock. Each change of the value must change `meta` to something that
-/// it has never been before; users keep a version there. So if two loads of `meta` return the same, a load
-/// of the value between them returns the value that belongs to it.
+/// No lock is needed. Each change of the value must set `meta` to something that it has never been before; users keep a
+/// version there. So if two loads of `meta` return the same, a load of the value between them returns the value that
+/// belongs to it.
 ///
 /// # Examples
 ///
@@ -179,7 +179,7 @@ const LOAD_TRIES: usize = if cfg!(loom) { 1 } else { 4 };
 /// assert_eq!(pair.cmpxchg(old, new), Ok(()));
 /// assert_eq!(pair.cmpxchg(old, new), Err(new));
 /// ```
-// The words of the model checker are larger, and no instruction exchanges them.
+// The model checker's words are larger, and no instruction exchanges two of them.
 #[cfg_attr(not(loom), repr(C, align(16)))]
 #[cfg_attr(loom, repr(transparent))]
 pub struct Pair {
@@ -198,7 +198,7 @@ pub struct PairValue {
 }
 
 impl Pair {
-    /// Returns whether the CPU can exchange 16 bytes. If it cannot, no [`Pair`] may be used.
+    /// Returns whether the CPU can exchange 16 bytes at once. If not, no [`Pair`] may be used.
     pub fn supported() -> bool {
         arch::has_pairs()
     }
@@ -210,7 +210,8 @@ impl Pair {
         }
     }
 
-    /// Returns the pair whose first word is word `at` of those of some pairs, an even number; `None` if it is behind them.
+    /// Returns the pair whose first word is word `at` among the words of `pairs`; `at` must be even. `None` if it is
+    /// beyond the end.
     #[inline(always)]
     pub fn at(pairs: &[Self], at: u16) -> Option<&Self> {
         debug_assert!(at % 2 == 0 || usize::from(at / 2) >= pairs.len());
@@ -220,12 +221,12 @@ impl Pair {
     /// Returns the words of some pairs, one by one.
     #[inline(always)]
     pub fn words(pairs: &[Self]) -> &[Atomic<u64>] {
-        // SAFETY: a pair is an array of two words, and of that size, as an assertion in this file checks; pairs follow each
-        // other without a gap. OVERFLOW: the pairs have fewer bytes than an address can tell.
+        // SAFETY: a pair is an array of two words, and of the same size, as an assertion in this file checks; pairs
+        // follow each other without a gap. OVERFLOW: the pairs have fewer bytes than the address space.
         unsafe { core::slice::from_raw_parts(pairs.as_ptr().cast(), pairs.len().wrapping_mul(2)) }
     }
 
-    /// Reads both words as one atomic load of 16 bytes would.
+    /// Reads both words as if by one atomic load of 16 bytes.
     #[inline]
     pub fn load(&self) -> PairValue {
         for _ in 0..LOAD_TRIES {
@@ -240,8 +241,8 @@ impl Pair {
                 return PairValue { value, meta };
             }
         }
-        // Other contexts keep changing the words: exchange them for themselves, which succeeds only if both
-        // were read between two changes. It fails only because another exchange has succeeded.
+        // Other contexts keep changing the words: exchange them for themselves, which succeeds only if both were read
+        // between two changes. It fails only because another exchange has succeeded.
         let mut seen = self.load_torn();
         while let Err(held) = self.cmpxchg(seen, seen) {
             seen = held;
@@ -249,11 +250,10 @@ impl Pair {
         seen
     }
 
-    /// Reads one word after the other. Another context may change both in between, so the two may not belong
-    /// together.
+    /// Reads one word after the other. Another context may change both in between, so they may not belong together.
     ///
-    /// This is enough for a caller that then exchanges them for something else: since `meta` never returns to
-    /// an old value, [`Pair::cmpxchg`] fails unless the two belong together.
+    /// This is enough for a caller that then exchanges both words: since `meta` never returns to an old value,
+    /// [`Pair::cmpxchg`] fails unless the two belong together.
     #[inline]
     pub fn load_torn(&self) -> PairValue {
         // ORDERING: `Acquire` pairs with the full ordering of `cmpxchg`, so the value is not older than the
@@ -267,7 +267,7 @@ impl Pair {
     /// Reads the first word.
     #[inline(always)]
     pub fn value(&self) -> u64 {
-        // ORDERING: `Acquire` pairs with the full ordering of `cmpxchg`: what the writer did before is
+        // ORDERING: `Acquire` pairs with the full ordering of `cmpxchg`: the writer's earlier accesses are
         // visible to a caller that sees its value.
         step::value(self)
     }
@@ -275,12 +275,13 @@ impl Pair {
     /// Reads the second word.
     #[inline(always)]
     pub fn meta(&self) -> u64 {
-        // ORDERING: `Acquire` pairs with the full ordering of `cmpxchg`: what the writer did before is
+        // ORDERING: `Acquire` pairs with the full ordering of `cmpxchg`: the writer's earlier accesses are
         // visible to a caller that sees its meta.
         step::meta(self)
     }
 
-    /// Makes the first word `value`, adds `ADD` to the second one, wrapping around, and sets `BITS` there, fully ordered.
+    /// Sets the first word to `value`, adds `ADD` to the second one, wrapping around, and sets `BITS` there, fully
+    /// ordered.
     #[inline(always)]
     pub fn set<const ADD: u64, const BITS: u64>(&self, value: u64) {
         step::set::<ADD, BITS>(self, value);
@@ -290,8 +291,8 @@ impl Pair {
     ///
     /// # Errors
     ///
-    /// What [`Pair::load_torn`] reads after the exchange has found other words than `old`. A failed exchange orders
-    /// nothing.
+    /// The words that [`Pair::load_torn`] reads after the exchange has found other words than `old`. A failed exchange
+    /// orders nothing.
     #[inline]
     pub fn cmpxchg(&self, old: PairValue, new: PairValue) -> Result<(), PairValue> {
         if step::cmpxchg(self, old, new) {
@@ -302,11 +303,11 @@ impl Pair {
     }
 }
 
-/// [`Pair::set`] by the exchange.
+/// Implements [`Pair::set`] by the exchange, for architectures without an instruction for it.
 #[cfg(any(loom, miri, nested, not(target_arch = "aarch64")))]
 #[inline(always)]
 fn set_by_exchange<const ADD: u64, const BITS: u64>(pair: &Pair, value: u64) {
-    // If the value does not belong to this meta word, the exchange fails.
+    // If the words were torn, the exchange fails.
     let mut old = pair.load_torn();
     let meta = |old: PairValue| old.meta.wrapping_add(ADD) | BITS;
 
@@ -321,7 +322,7 @@ fn set_by_exchange<const ADD: u64, const BITS: u64>(pair: &Pair, value: u64) {
     }
 }
 
-/// The accesses to a pair. All loads are `Acquire`.
+/// The accesses to a pair's words. All loads are `Acquire`.
 #[cfg(all(
     not(any(loom, miri, nested)),
     any(target_arch = "x86_64", target_arch = "aarch64")
@@ -341,7 +342,8 @@ mod step {
     #[inline(always)]
     pub(super) fn value(pair: &Pair) -> u64 {
         let [value, _] = &pair.words;
-        // ORDERING: pairs with the full ordering of `cmpxchg`, whose `meta` a later load then returns.
+        // ORDERING: pairs with the full ordering of `cmpxchg`: a later load of meta returns the meta of this value or a
+        // later one.
         value.load(Acquire)
     }
 
@@ -349,7 +351,8 @@ mod step {
     #[inline(always)]
     pub(super) fn meta(pair: &Pair) -> u64 {
         let [_, meta] = &pair.words;
-        // ORDERING: pairs with the full ordering of `cmpxchg`, whose value a later load then returns.
+        // ORDERING: pairs with the full ordering of `cmpxchg`: a later load of the value returns the value of this meta
+        // or a later one.
         meta.load(Acquire)
     }
 }
@@ -372,11 +375,11 @@ mod host {
 
     /// No ordering with other locations.
     pub struct Relaxed;
-    /// A load that later accesses cannot be moved before.
+    /// A load; later accesses cannot be moved before it.
     pub struct Acquire;
-    /// A store that earlier accesses cannot be moved after.
+    /// A store; earlier accesses cannot be moved after it.
     pub struct Release;
-    /// Ordered both ways, with one order that all CPUs agree on.
+    /// Ordered both ways; all CPUs agree on one order of such operations.
     pub struct Full;
 
     /// An ordering, for read-modify-write operations.
@@ -407,12 +410,12 @@ mod host {
     impl ReleaseOrRelaxed for Release {}
     impl ReleaseOrRelaxed for Relaxed {}
 
-    /// A type that has an atomic type.
+    /// A type with a corresponding atomic type.
     pub trait AtomicType: Copy {
         /// The atomic type.
         type Cell;
 
-        /// Returns a new word of that type.
+        /// Returns a new atomic word with this value.
         fn cell(self) -> Self::Cell;
     }
 
@@ -422,7 +425,7 @@ mod host {
         cell: T::Cell,
         #[cfg(loom)]
         turn: cells::AtomicU32,
-        /// The pair of this word and the next one. No word is accessed both as a part of a pair and alone.
+        /// The model of the pair that begins with this word. No word is accessed both as a part of a pair and alone.
         #[cfg(loom)]
         pair: pair_model::Versions,
     }
@@ -439,12 +442,12 @@ mod host {
             }
         }
 
-        /// Returns the word for an access.
+        /// Returns the underlying word for an access.
         ///
-        /// The model checker finds interleavings to try by comparing each access with the last one before
-        /// it. If a thread reads and then writes a word, the checker does not try the reads of other
-        /// threads after that write. A relaxed read-modify-write without effect, on another word, before
-        /// each access makes it try them, and does not change which values an access may return.
+        /// The model checker finds interleavings to try by comparing each access with the last one before it. If a
+        /// thread reads and then writes a word, the checker does not try reads of other threads after that write. A
+        /// relaxed read-modify-write without effect, on another word, before each access makes it try them, and does
+        /// not change which values an access may return.
         #[inline(always)]
         fn cell(&self) -> &T::Cell {
             #[cfg(nested)]
@@ -469,7 +472,7 @@ mod host {
                 self.cell().store(v, O::ORDER)
             }
 
-            /// Writes the word and returns what it held.
+            /// Writes the word and returns its old value.
             #[inline(always)]
             pub fn xchg<O: Ordering>(&self, v: $type, _: O) -> $type {
                 self.cell().swap(v, O::ORDER)
@@ -496,7 +499,7 @@ mod host {
 
                 atomic_accesses!($word);
 
-                /// Writes `new` if the word holds `old`; else returns what it holds, without ordering.
+                /// Writes `new` if the word holds `old`; else returns the word's value, without ordering.
                 #[inline(always)]
                 pub fn cmpxchg<O: Ordering>(
                     &self,
@@ -508,7 +511,7 @@ mod host {
                         .compare_exchange(old, new, O::ORDER, CoreOrdering::Relaxed)
                 }
 
-                /// Adds `v`, wrapping around, and returns what the word held before.
+                /// Adds `v`, wrapping around, and returns the word's old value.
                 #[inline(always)]
                 pub fn fetch_add<O: Ordering>(&self, v: $word, _: O) -> $word {
                     self.cell().fetch_add(v, O::ORDER)
@@ -532,7 +535,7 @@ mod host {
         atomic_accesses!(*mut T);
     }
 
-    /// What `sync/ARCH.rs` has, where there is none, or where each access is to be seen.
+    /// A model of `sync/ARCH.rs`, for architectures without that file, and for tests that check each access.
     #[cfg(any(
         loom,
         miri,
@@ -547,20 +550,20 @@ mod host {
             Relaxed, //
         };
 
-        /// Either would do.
+        /// Arbitrary: code with and without jump tables behaves alike.
         pub(in super::super) const HAS_JUMP_TABLES: bool = true;
 
-        /// Adds `v` to the word that is `BEHIND` words behind word `at`.
+        /// Adds `v` to the word that is `BEHIND` words after word `at`.
         ///
         /// # Safety
         ///
-        /// None is needed.
+        /// There are no requirements.
         pub(in super::super) unsafe fn local_add<const BEHIND: usize>(
             words: &[Atomic<u64>],
             at: usize,
             v: u64,
         ) {
-            // ORDERING: a number by itself.
+            // ORDERING: the word publishes nothing else.
             words[at + BEHIND].fetch_add(v, Relaxed);
         }
 
@@ -568,28 +571,28 @@ mod host {
         ///
         /// # Safety
         ///
-        /// None is needed.
+        /// There are no requirements.
         pub(in super::super) unsafe fn local_inc(words: &[Atomic<u64>], at: usize) {
-            // ORDERING: a number by itself.
+            // ORDERING: the word publishes nothing else.
             words[at].fetch_add(1, Relaxed);
         }
 
-        /// Orders writes.
+        /// Orders earlier writes before later ones.
         pub(in super::super) fn order_writes() {
             cells::fence(CoreOrdering::Release);
         }
 
-        /// Makes `word` `new` if it is `old`; else returns what it is.
+        /// Sets `word` to `new` if it is `old`; else returns its value.
         pub(in super::super) fn local_cmpxchg(
             word: &Atomic<u64>,
             old: u64,
             new: u64,
         ) -> Result<u64, u64> {
-            // ORDERING: a number by itself.
+            // ORDERING: the word publishes nothing else.
             word.cmpxchg(old, new, Relaxed)
         }
 
-        /// Whether there are pairs.
+        /// Returns whether pairs can be exchanged, as the model always can.
         pub(in super::super) fn has_pairs() -> bool {
             true
         }
@@ -598,7 +601,7 @@ mod host {
         ///
         /// # Safety
         ///
-        /// None is needed.
+        /// There are no requirements.
         pub(in super::super) unsafe fn load_8(bytes: &[u8], at: usize) -> u64 {
             u64::from_ne_bytes(*bytes[at..].first_chunk().expect("they are inside"))
         }
@@ -607,7 +610,7 @@ mod host {
         ///
         /// # Safety
         ///
-        /// None is needed.
+        /// There are no requirements.
         pub(in super::super) unsafe fn load_4(bytes: &[u8], at: usize) -> u32 {
             u32::from_ne_bytes(*bytes[at..].first_chunk().expect("they are inside"))
         }
@@ -616,24 +619,22 @@ mod host {
         ///
         /// # Safety
         ///
-        /// None is needed.
+        /// There are no requirements.
         pub(in super::super) unsafe fn load_2(bytes: &[u8], at: usize) -> u16 {
             u16::from_ne_bytes(*bytes[at..].first_chunk().expect("they are inside"))
         }
 
-        /// Makes 8 bytes `number`.
+        /// Stores `number` in 8 bytes.
         pub(in super::super) fn store_8(bytes: &mut [u8; 8], number: u64) {
             *bytes = number.to_ne_bytes();
         }
     }
 
-    /// Pairs for the model checker: a list of all values that a pair has held, and the index of the current
-    /// one.
+    /// Pairs for the model checker: a list of all values that a pair has held, and the index of the current one.
     ///
-    /// The model checker sees only the index. A load of either half is an `Acquire` load of the index: it may
-    /// return an older value, but none older than its thread has seen of the other half. That is how 16 bytes
-    /// that are written at once, and `Acquire` loads of 8 of them, behave on each architecture. An exchange that
-    /// fails orders nothing.
+    /// The model checker sees only the index. A load of either half is an `Acquire` load of the index: it may return an
+    /// older value, but none older than its thread has seen of the other half. On each architecture, 16 bytes that are
+    /// written at once and `Acquire` loads of 8 of them behave like this. A failed exchange orders nothing.
     #[cfg(loom)]
     pub(super) mod pair_model {
         extern crate std;
@@ -655,7 +656,7 @@ mod host {
             vec::Vec, //
         };
 
-        /// The values that a pair has held after the initial zeros, and the number of the current one.
+        /// The values that a pair has held after the initial zeros, and the index of the current one.
         #[allow(unreachable_pub, reason = "a part of a type that is public")]
         pub struct Versions {
             all: Mutex<Vec<PairValue>>,
@@ -682,7 +683,7 @@ mod host {
             }
         }
 
-        /// Returns what the pair holds, after an access that lets other threads run; see [`Atomic::cell`].
+        /// Returns the current value of the pair, after an access that lets other threads run; see [`Atomic::cell`].
         fn load(pair: &Pair) -> PairValue {
             let [first, _] = &pair.words;
             first.turn.fetch_add(0, CoreOrdering::Relaxed);
@@ -703,11 +704,11 @@ mod host {
             load(pair).meta
         }
 
-        /// Writes `new` if `pair` holds `old`; says whether it did.
+        /// Writes `new` if `pair` holds `old`; returns whether it did.
         pub(in super::super) fn cmpxchg(pair: &Pair, old: PairValue, new: PairValue) -> bool {
             let [Atomic { pair, .. }, _] = &pair.words;
-            // A read-modify-write returns the latest index. Other threads may run before it, but not between
-            // it and the exchange.
+            // A read-modify-write returns the latest index. Other threads may run before it, but not between it and the
+            // exchange.
             let n = pair.current.fetch_add(0, CoreOrdering::Relaxed);
             let held = pair.get(n);
             if held != old {
@@ -723,7 +724,7 @@ mod host {
     #[cfg(nested)]
     pub use self::interrupt::interrupted;
 
-    /// The handler that runs between two accesses of one thread.
+    /// Calls a handler between two accesses of one thread, like an interrupt.
     #[cfg(nested)]
     mod interrupt {
         extern crate std;
@@ -739,8 +740,8 @@ mod host {
             static HANDLER: RefCell<Option<Handler>> = const { RefCell::new(None) };
         }
 
-        /// Runs `work` and calls `handler` before each access that it makes. The accesses of the handler are
-        /// not interrupted, unless it calls this function itself.
+        /// Runs `work` and calls `handler` before each of its accesses. The accesses of the handler are not
+        /// interrupted, unless it calls this function itself.
         pub fn interrupted<R>(handler: impl FnMut() + 'static, work: impl FnOnce() -> R) -> R {
             let before = HANDLER.replace(Some(Box::new(handler)));
             let result = work();
@@ -757,7 +758,7 @@ mod host {
         }
     }
 
-    /// Pairs for one thread that is interrupted: each access is one step.
+    /// Pairs for one thread that is interrupted: a load of one word or an exchange of both is one step.
     #[cfg(nested)]
     pub(super) mod pair_model {
         use super::{
@@ -785,7 +786,7 @@ mod host {
             meta.cell.load(CoreOrdering::Relaxed)
         }
 
-        /// Writes `new` if `pair` holds `old`; says whether it did.
+        /// Writes `new` if `pair` holds `old`; returns whether it did.
         pub(in super::super) fn cmpxchg(pair: &Pair, old: PairValue, new: PairValue) -> bool {
             let [value, meta] = &pair.words;
             step();
@@ -831,7 +832,7 @@ mod host {
         pub(in super::super) fn value(pair: &Pair) -> u64 {
             let _held = LOCK.lock().unwrap_or_else(PoisonError::into_inner);
             let [value, _] = &pair.words;
-            // ORDERING: the lock orders it against `cmpxchg`.
+            // ORDERING: the lock orders this load against `cmpxchg`.
             value.load(Relaxed)
         }
 
@@ -839,11 +840,11 @@ mod host {
         pub(in super::super) fn meta(pair: &Pair) -> u64 {
             let _held = LOCK.lock().unwrap_or_else(PoisonError::into_inner);
             let [_, meta] = &pair.words;
-            // ORDERING: the lock orders it against `cmpxchg`.
+            // ORDERING: the lock orders this load against `cmpxchg`.
             meta.load(Relaxed)
         }
 
-        /// Writes `new` if `pair` holds `old`; says whether it did.
+        /// Writes `new` if `pair` holds `old`; returns whether it did.
         pub(in super::super) fn cmpxchg(pair: &Pair, old: PairValue, new: PairValue) -> bool {
             let _held = LOCK.lock().unwrap_or_else(PoisonError::into_inner);
             let [value, meta] = &pair.words;

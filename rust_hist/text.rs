@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Spans of a text, and the trait that text is written to.
+//! Spans of a text, and the trait for writing text.
 //!
 //! `text/lex.rs` splits texts and reads numbers as the kernel's string functions do.
 //!
@@ -73,7 +73,7 @@ impl Span {
     }
 }
 
-/// A writer that takes bytes as well as UTF-8 text: what a user typed need not be UTF-8.
+/// A writer that takes bytes as well as UTF-8 text: text typed by a user need not be UTF-8.
 ///
 /// # Errors
 ///

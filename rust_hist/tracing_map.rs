@@ -4,8 +4,8 @@
 //!
 //! C counterpart: [`kernel/trace/tracing_map.c`](srctree/kernel/trace/tracing_map.c).
 //!
-//! The table is open-addressed with four times as many slots as there are elements; `tracing_map/probe.rs` has how keys
-//! are looked up and inserted.
+//! The table is open-addressed with four times as many slots as elements; `tracing_map/probe.rs` has the lookup and the
+//! insertion of keys.
 //!
 //! Sums are kept in shards, one for each CPU where memory allows, and added up by the reader.
 //!
@@ -115,7 +115,7 @@ use crate::sync::{
 };
 use core::ops::Deref;
 
-/// An element of a map, by its index. Elements are never freed, so it is valid as long as the map.
+/// An element of a map, by its index. Elements are never freed, so an `Elt` is valid as long as its map.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Elt(u32);
 
@@ -130,15 +130,15 @@ impl Elt {
 
 /// The map.
 ///
-/// Any number of contexts may use it at once; it needs no lock. `S` is the memory, which the map
-/// keeps as long as it lives: a `KVVec` in the kernel, a `Vec` on the host.
+/// Any number of contexts may use the map at once without a lock. `S` is the memory, which the map owns: a `KVVec` in
+/// the kernel, a `Vec` on the host.
 ///
 /// # Invariants
 ///
-/// - A slot that names an element names it for ever, and no other slot names it.
+/// - A slot that names an element never changes again, and no other slot names that element.
 /// - The key of an element that a slot names is complete and will not change.
-/// - No two slots name elements with equal keys: an inserter looks at each slot of the key's probe
-///   path up to the one that it takes, and none of them is ever freed.
+/// - No two slots name elements with equal keys: an inserter looks at each slot of the key's probe path up to the one
+///   that it takes, and no slot on the path is ever freed.
 ///
 /// # Examples
 ///
@@ -165,7 +165,7 @@ pub struct Map<S, H = SeededHash> {
     hash: H,
 }
 
-/// Returns `n` words from `at` on, none if there are not that many.
+/// Returns `n` words from `at` on; an empty slice if there are fewer.
 #[inline(always)]
 fn part(words: &[Atomic<u64>], at: usize, n: usize) -> &[Atomic<u64>] {
     words
@@ -174,7 +174,7 @@ fn part(words: &[Atomic<u64>], at: usize, n: usize) -> &[Atomic<u64>] {
         .unwrap_or(&[])
 }
 
-/// None; by a call, so that a hit need not choose between two addresses.
+/// Returns an empty slice; by a call, so that a hit need not choose between two addresses.
 #[cold]
 #[inline(never)]
 fn no_pairs() -> &'static [Pair] {
@@ -186,7 +186,7 @@ where
     S: Deref<Target = [Pair]>,
     H: KeyHash,
 {
-    /// Returns an empty map in `storage`, which must be all 0; `None` if it is too small.
+    /// Returns an empty map in `storage`, which must be all 0; `None` if `storage` is too small.
     pub fn new(shape: Shape, storage: S, hash: H) -> Option<Self> {
         if storage.len() < shape.pairs() {
             return None;
@@ -198,13 +198,13 @@ where
         })
     }
 
-    /// Returns the shape that the map was made with.
+    /// Returns the shape with which the map was created.
     #[inline(always)]
     pub fn shape(&self) -> &Shape {
         &self.shape
     }
 
-    /// Returns the map as a hit uses it.
+    /// Returns the view of the map through which hits use it.
     #[inline(always)]
     pub fn view(&self) -> MapView<'_, S, H> {
         MapView::new(self)
@@ -234,7 +234,7 @@ where
         part(self.words(), self.shape.key_at(elt), self.shape.key_words)
     }
 
-    /// Returns the aux words of an element, two by two.
+    /// Returns the aux words of an element, in pairs.
     #[inline(always)]
     pub fn aux(&self, elt: Elt) -> &[Pair] {
         self.view().aux(elt)
@@ -242,10 +242,10 @@ where
 
     /// Returns the element of `key`, or `None` if the key is not in the map.
     ///
-    /// A key has as many words as the shape says. Of one with more than four, words that are 0 may be missing at the
-    /// end.
+    /// A key has as many words as the shape says. Of a key with more than two words, words that are 0 may be left out
+    /// at the end.
     ///
-    /// It sees every key whose insertion is over, and those in progress or not.
+    /// Finds every key whose insertion is complete; a key whose insertion is in progress may be found or not.
     pub fn lookup(&self, key: &[u64]) -> Option<Elt> {
         let key = Whole::new(key, &self.shape)?;
 
@@ -253,7 +253,7 @@ where
     }
 
     /// Returns the element of `key`, which is inserted if it is not in the map, or `None` if all elements are taken.
-    /// For the words of a key see [`Map::lookup`], for `init` [`Inserter::init`], for the rest [`Map::insert_at`].
+    /// See [`Map::lookup`] for the words of a key, [`Inserter::init`] for `init`, and [`Map::insert_at`].
     pub fn insert(&self, key: &[u64], init: impl FnOnce(&[Atomic<u64>])) -> Option<Elt> {
         let key = Whole::new(key, &self.shape)?;
         let hash = key.hash(self.hash);
@@ -265,15 +265,15 @@ where
         }
     }
 
-    /// Returns how many elements were ever taken from the pool; all that the map holds have an index
-    /// below it.
+    /// Returns the number of elements that were ever taken from the pool; all elements in the map have an index below
+    /// it.
     pub fn used(&self) -> usize {
         self.pool().used()
     }
 
-    /// Visits the elements that the map holds, in no particular order.
+    /// Visits the elements in the map, in no particular order.
     ///
-    /// Keys inserted meanwhile may be among them or not; none comes twice.
+    /// Keys inserted meanwhile may be visited or not; no key is visited twice.
     pub fn published(&self) -> impl Iterator<Item = Elt> + '_ {
         self.slots()
             .iter()

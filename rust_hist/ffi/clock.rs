@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What time it is.
+//! Reading the kernel's clocks.
 //!
 //! C header: [`include/linux/timekeeping.h`](srctree/include/linux/timekeeping.h)
 
@@ -14,8 +14,8 @@ use kernel::time::{
     RealTime, //
 };
 
-/// Returns the time by `CLOCK_MONOTONIC`, in nanoseconds. Where it interrupts a correction of that clock it may be some
-/// nanoseconds off.
+/// Returns the time by `CLOCK_MONOTONIC`, in nanoseconds. The result may be off by some nanoseconds if the caller has
+/// interrupted a correction of the clock.
 ///
 /// Context: any, NMI included.
 pub(crate) fn fast() -> u64 {
@@ -23,10 +23,10 @@ pub(crate) fn fast() -> u64 {
     unsafe { bindings::ktime_get_mono_fast_ns() }
 }
 
-/// Returns the time by the clock of this CPU, in nanoseconds: for the length of something short, whatever clock source
-/// the kernel has.
+/// Returns the time in nanoseconds by the clock of this CPU, which is good for measuring short durations with any clock
+/// source.
 ///
-/// Context: any, NMI included, with preemption off until the end of what is measured.
+/// Context: any, NMI included, with preemption off from the beginning to the end of the measured duration.
 pub(crate) fn local() -> u64 {
     arch::local_clock()
 }
@@ -34,14 +34,14 @@ pub(crate) fn local() -> u64 {
 /// A moment by two clocks, in nanoseconds.
 #[derive(Clone, Copy)]
 pub(crate) struct Moment {
-    /// `CLOCK_MONOTONIC`.
+    /// The time by `CLOCK_MONOTONIC`.
     pub(crate) monotonic: u64,
-    /// `CLOCK_REALTIME`.
+    /// The time by `CLOCK_REALTIME`.
     pub(crate) real: u64,
 }
 
 impl Moment {
-    /// The present one. Context: any but NMI.
+    /// Returns the present moment. Context: any but NMI.
     pub(crate) fn now() -> Self {
         Self {
             // CAST: neither clock is ever below 0.

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A trigger command of our own, and the triggers that it makes.
+//! A trigger command of the module, and its triggers.
 //!
 //! C counterpart: [`kernel/trace/trace_events_trigger.c`](srctree/kernel/trace/trace_events_trigger.c).
 //!
-//! The core calls everything here but the [`EntryFn`]s and [`Trigger::miss`] with `event_mutex` held.
-//! Those run in the context of the event, which may be an NMI, while the trigger is on its event
-//! file, and for up to a tracepoint grace period after it was taken off.
+//! The core calls everything here with `event_mutex` held, except for the [`EntryFn`]s and [`Trigger::miss`]. These run
+//! in the context of the event, which may be an NMI, while the trigger is attached to its event file, and for up to a
+//! tracepoint grace period after it was detached.
 //!
-//! A trigger whose hits are timed has another function in front of its own; those of all others pay nothing. What they
-//! have cost may be looked at once a second, in a work of the command, see [`Trigger::watch`].
+//! A trigger whose hits are timed has another function before its own; all other triggers pay nothing. A work item of
+//! the command may check the cost once a second, see [`Trigger::watch`].
 //!
-//! A command refuses lines until [`Command::open`], so that the steps of the module's set-up that
-//! follow its registration may fail: no trigger can be there yet.
+//! A command refuses lines until [`Command::open`], so that steps of the module's initialisation after the registration
+//! may fail: there can be no trigger yet.
 //!
-//! Every trigger holds a reference on the module, which the core drops after it has freed the trigger.
-//! A trigger on an event of a module goes when that module goes, which the core does not see to.
+//! Every trigger holds a reference to the module, which the core drops after it has freed the trigger. A trigger on an
+//! event of another module is removed when that module goes, which the core does not do.
 
 use super::{
     bindings,
@@ -75,23 +75,23 @@ use kernel::{
 // CAST: a small flag.
 const NEEDS_RECORD: i32 = bindings::event_command_flags_EVENT_CMD_FL_NEEDS_REC as i32;
 
-// CAST: the number of a bit in a flag word.
+// CAST: the number of a bit in a word of flags.
 const TRIGGER_COND: c_ulong = bindings::EVENT_FILE_FL_TRIGGER_COND_BIT as c_ulong;
 
-/// What a kind of trigger does; the implementor is the data of one trigger.
+/// A kind of triggers; the implementor is the data of one trigger.
 #[vtable]
 pub(crate) trait Trigger: Sized + Send + Sync + 'static {
-    /// The bit that tells nodes of this kind from all others on a trigger list.
+    /// The bit by which nodes of this kind are distinguished from all others on a list of triggers.
     const TYPE: u32;
 
-    /// Whether a record is wanted; else the event need not write one for the trigger alone, and
-    /// calls of [`Trigger::miss`] are regular.
+    /// Whether the trigger needs a record. If not, the event need not write one for this trigger, and calls of
+    /// [`Trigger::miss`] are normal.
     const NEEDS_RECORD: bool;
 
-    /// Whether a new trigger comes before all others of its event, and not behind them.
+    /// Whether a new trigger is inserted before all others of its event, instead of after them.
     const FIRST: bool;
 
-    /// What all triggers of a command have in common, made for the first one that needs it.
+    /// Data that all triggers of a command share, created for the first one that needs them.
     type Shared: Send + Sync;
 
     /// Carries out one line that was written to a `trigger` file.
@@ -105,74 +105,73 @@ pub(crate) trait Trigger: Sized + Send + Sync + 'static {
     /// Removes all triggers of this kind from `file`, which is being opened with truncation.
     fn remove_all(file: &EventFile, held: &EventMutexHeld);
 
-    /// The function that handles the records of the trigger. It never changes.
+    /// Returns the function that handles the records of the trigger. It never changes.
     fn entry(&self) -> EntryFn<Self>;
 
-    /// Handles a call without a record. If one is needed, a race with the set-up of the event is the
-    /// cause.
+    /// Handles a call without a record. If the trigger needs records, such a call comes from a race with the set-up of
+    /// the event.
     fn miss(&self, preempt: &PreemptOff<'_>);
 
-    /// Takes a trigger off its event file, whose event goes away with its module.
+    /// Removes a trigger whose event goes away with its module.
     fn event_going(trigger: Attached<'_, Self>, held: &EventMutexHeld);
 
-    /// Called when the trigger is about to be on its event file.
+    /// Called when the trigger is about to be attached to its event file.
     fn attaching(&self, _held: &EventMutexHeld) {}
 
-    /// Called when the trigger is off the list of its event file, before it is freed. A hit may still
-    /// be under way.
+    /// Called when the trigger was detached from its event file, before it is freed. A hit may still be in progress.
     ///
-    /// The removal of an instance, which holds `trace_types_lock`, comes through here.
+    /// Also called during the removal of an instance, which holds `trace_types_lock`.
     fn detached(&self, _held: &EventMutexHeld) {}
 
-    /// Looks after the triggers of a command, a second after [`Command::watch_soon`]; says whether to do so again a second
-    /// later.
+    /// Checks the triggers of a command, a second after [`Command::watch_soon`]; returns whether to check again a
+    /// second later.
     fn watch(_command: &Command<Self>, _held: &EventMutexHeld) -> bool {
         false
     }
 
-    /// Writes the line of the `trigger` file.
+    /// Writes the trigger's line in the `trigger` file.
     fn print(trigger: &Attached<'_, Self>, out: &mut SeqWriter<'_>) -> core::fmt::Result;
 }
 
-/// How some triggers handle a record of which they need nothing but the data; the implementor is a type without values.
+/// A way to handle records of which only the data are needed; the implementor is a type without values.
 pub(crate) trait RecordPath<T: 'static> {
-    /// Handles what the path leaves, in a frame of its own.
+    /// Handles the records that this path does not, in a stack frame of its own.
     type Rest: RecordRest<T>;
 
-    /// Handles a record, or does nothing and says of it what there is to say.
+    /// Handles a record; or does nothing and returns data for [`RecordPath::Rest`].
     fn hit<'a>(
         trigger: &'a T,
         record: Record<'a>,
     ) -> Option<<Self::Rest as RecordRest<T>>::Left<'a>>;
 }
 
-/// Handles the records that a [`RecordPath`] leaves; the implementor is a type without values.
+/// Handles the records that a [`RecordPath`] does not; the implementor is a type without values.
 pub(crate) trait RecordRest<T: 'static> {
-    /// What a path says of a record that it leaves.
+    /// The data that a path passes on for a record that it does not handle.
     type Left<'a>: Copy;
 
     /// Handles a record.
     fn hit<'a>(trigger: &'a T, record: Record<'a>, left: Self::Left<'a>);
 }
 
-/// How some triggers handle a record; the implementor is a type without values.
+/// A way to handle records; the implementor is a type without values.
 pub(crate) trait FastPath<T> {
-    /// Handles what the path leaves, in a frame of its own.
+    /// Handles the records that this path does not, in a stack frame of its own.
     type Rest: FastPath<T>;
 
     /// Handles a record, or does nothing and returns `false`.
     fn hit(trigger: &T, hit: Hit<'_>) -> bool;
 }
 
-/// How triggers handle a record if most records need only a lookup; the implementor is a type without values.
+/// A way to handle records most of which need only a lookup; the implementor is a type without values.
 pub(crate) trait LookPath<T: 'static> {
-    /// What a look may find: as much as a register holds, so that nothing of it needs a place in memory.
+    /// The result of a lookup: no larger than a register, so that no part of it needs memory.
     type Found<'a>: Copy;
 
-    /// Handles a record; or returns with what it has found, if there is more to do.
+    /// Looks up a record, and handles it if nothing is found; otherwise returns the result of the lookup.
     fn look<'a>(trigger: &'a T, hit: Hit<'a>) -> Option<Self::Found<'a>>;
 
-    /// Handles a record of which there is more to do.
+    /// Handles a record whose lookup has found something.
     fn rest<'a>(trigger: &'a T, hit: Hit<'a>, found: Self::Found<'a>);
 }
 
@@ -180,25 +179,25 @@ pub(crate) trait LookPath<T: 'static> {
 ///
 /// # Invariants
 ///
-/// It is one of [`Command`], so [`HitFn`] says when it may be called.
+/// The function is a callback of [`Command`], so [`HitFn`] says when it may be called.
 pub(crate) struct EntryFn<T>(HitFn, PhantomData<fn(T)>);
 
 impl<T: Trigger> EntryFn<T> {
-    /// That of a path which needs nothing but the data of a record.
+    /// Returns the function for a path that needs only the data of a record.
     pub(crate) fn of_record<P: RecordPath<T>>() -> Self {
-        // INVARIANT: one of `Command`.
+        // INVARIANT: a callback of `Command`.
         Self(Command::<T>::hit_record::<P>, PhantomData)
     }
 
-    /// That of a path where most records need no more than a look.
+    /// Returns the function for a path on which most records need only a lookup.
     pub(crate) fn of_look<P: LookPath<T>>() -> Self {
-        // INVARIANT: one of `Command`.
+        // INVARIANT: a callback of `Command`.
         Self(Command::<T>::look::<P>, PhantomData)
     }
 
-    /// That of any path.
+    /// Returns the function for a path of any kind.
     pub(crate) fn of<P: FastPath<T>>() -> Self {
-        // INVARIANT: one of `Command`.
+        // INVARIANT: a callback of `Command`.
         Self(Command::<T>::hit::<P>, PhantomData)
     }
 }
@@ -211,11 +210,11 @@ impl<T> Clone for EntryFn<T> {
 
 impl<T> Copy for EntryFn<T> {}
 
-/// One line for a command, split by the core at the first separator.
+/// A line for a command, which the core has split at the first separator.
 pub(crate) struct Line<'a> {
     /// Whether the line began with `!`.
     pub(crate) remove: bool,
-    /// What follows the name of the command, blanks at both ends stripped; `None` if nothing does.
+    /// The text after the name of the command, without blanks at both ends; `None` if there is none.
     pub(crate) params: Option<&'a CStr>,
 }
 
@@ -224,35 +223,35 @@ pub(crate) struct Line<'a> {
 /// # Invariants
 ///
 /// - `command` is on the core's list.
-/// - `nodes` are the nodes of the command that are on event files, and it has room for `promised` more.
-///   Both are used under `event_mutex`.
+/// - `nodes` are the command's nodes that are attached to event files, and has room for `promised` more. Both are used
+///   under `event_mutex`.
 #[pin_data(PinnedDrop)]
 pub(crate) struct Command<T: Trigger> {
     #[pin]
     command: Opaque<bindings::event_command>,
     nodes: Guarded<KVec<*mut bindings::event_trigger_data>>,
-    /// How many triggers are about to be put on their events: the values of [`Ready`].
+    /// The number of triggers that are about to be attached: the values of [`Ready`].
     promised: Cell<usize>,
     /// Not 0 once lines are accepted.
     open: Atomic<u32>,
-    /// Calls [`Trigger::watch`]. It takes `event_mutex`, so nobody who holds that may wait for it; the triggers that it
-    /// looks after are found on `nodes`, so their removal need not.
+    /// The work item that calls [`Trigger::watch`]. It takes `event_mutex`, so a holder of the mutex must not wait for
+    /// it; it finds triggers in `nodes`, so their removal need not wait.
     #[pin]
     work: delayed::Work,
     shared: SetOnce<T::Shared>,
 }
 
-/// What the private data of a node points at.
+/// The private data of a node.
 ///
 /// # Invariants
 ///
-/// - `file` is the event file that the node is for, or on. It is valid as long as the node is on it, and until the
-///   hits that began then are over.
-/// - `operations` are those of `command`, but for `trigger`, which is a function for this data: with a `filter`
-///   [`Command::filtered`] or [`Command::filtered_slowly`], and the core is told that a record is needed; else
+/// - `file` is the event file that the node is for or attached to. It is valid as long as the node is attached, and
+///   until the hits that began then are over.
+/// - `operations` are a copy of those of `command`, except for `trigger`, which is a function for this data: with a
+///   `filter` [`Command::filtered`] or [`Command::filtered_slowly`], and the core is told that a record is needed; else
 ///   [`Command::timed`] iff there is a `timed`, which then does not change any more.
-/// - `node` is the node, and `command` is registered as long as there is one.
-// What every hit needs comes first.
+/// - `node` is the node, and `command` is registered as long as the node exists.
+// Fields that every hit needs come first.
 #[repr(C)]
 struct Private<T: Trigger> {
     file: *mut bindings::trace_event_file,
@@ -264,11 +263,11 @@ struct Private<T: Trigger> {
     operations: Opaque<bindings::event_command>,
 }
 
-/// What the core calls for a hit: `event_command::trigger`.
+/// The type of `event_command::trigger`, which the core calls for a hit.
 ///
 /// # Safety
 ///
-/// For the trigger core, with a node of ours that is, or just was, on the list of its file, and whose data it is for.
+/// Only the trigger core may call it, with a node of this command that is or was just on its file, and has this function.
 type HitFn = unsafe extern "C" fn(
     *mut bindings::event_trigger_data,
     *mut bindings::trace_buffer,
@@ -276,16 +275,16 @@ type HitFn = unsafe extern "C" fn(
     *mut bindings::ring_buffer_event,
 );
 
-// SAFETY: the core protects its list by its locks, ours is used under `event_mutex`, and everything
-// else is constant.
+// SAFETY: the core protects its list by its locks, `nodes` is used under `event_mutex`, and everything else is
+// constant.
 unsafe impl<T: Trigger> Send for Command<T> {}
 
-// SAFETY: the core protects its list by its locks, ours is used under `event_mutex`, and everything
-// else is constant.
+// SAFETY: the core protects its list by its locks, `nodes` is used under `event_mutex`, and everything else is
+// constant.
 unsafe impl<T: Trigger> Sync for Command<T> {}
 
 impl<T: Trigger> Command<T> {
-    /// The core tells a command from a post trigger, which it runs without the record, by flags.
+    /// By these flags the core distinguishes a command from a post trigger, which it runs without the record.
     const FLAGS: i32 = if T::NEEDS_RECORD { NEEDS_RECORD } else { 0 };
 
     const VTABLE: bindings::event_command = bindings::event_command {
@@ -299,7 +298,7 @@ impl<T: Trigger> Command<T> {
         ..pin_init::zeroed()
     };
 
-    /// Registers the command `name`, which refuses lines yet; `EBUSY` if there is one of that name.
+    /// Registers the command `name`, which refuses lines until [`Command::open`]; `EBUSY` if the name is in use.
     pub(crate) fn register(name: &'static CStr) -> impl PinInit<Registration<T>, Error> {
         Watched::new(try_pin_init!(Self {
             nodes: Guarded::new(KVec::new()),
@@ -312,33 +311,33 @@ impl<T: Trigger> Command<T> {
                     name: name.as_char_ptr().cast_mut(),
                     ..Self::VTABLE
                 };
-                // SAFETY: this is the place of the command.
+                // SAFETY: the pointer is the place of the command.
                 unsafe { command.write(operations) };
-                // SAFETY: it is complete, and stays where it is until `drop` takes it off the list.
+                // SAFETY: the command is complete, and stays in place until `drop` takes it off the list.
                 to_result(unsafe { bindings::register_event_command(command) })
             }),
         }))
     }
 
-    /// Has the command accept lines.
+    /// Makes the command accept lines.
     pub(crate) fn open(&self) {
         // ORDERING: pairs with `parse_callback`.
         self.open.store(1, Release);
     }
 
-    /// Has [`Trigger::watch`] called in a second, unless it will be anyway. Does not sleep.
+    /// Makes the work item call [`Trigger::watch`] in a second, unless it is pending. Does not sleep.
     pub(crate) fn watch_soon(&self, _held: &EventMutexHeld) {
         const WATCH_MS: u32 = 1000;
-        // SAFETY: it was made with the command, and `drop` cancels it.
+        // SAFETY: the work item was initialised with the command, and `drop` cancels it.
         unsafe { delayed::queue(&self.work, WATCH_MS) };
     }
 
     /// # Safety
     ///
-    /// For the workqueue, with the work of a command.
+    /// Only the workqueue may call this, with the work item of a command.
     unsafe extern "C" fn work_callback(work: *mut bindings::work_struct) {
         let work = work.cast::<bindings::delayed_work>();
-        // SAFETY: by the contract the work is the member of a `Command`, which waits for it before it goes.
+        // SAFETY: by the contract the work item is a member of a `Command`, which waits for it before it is freed.
         let command = unsafe { owner_of!(work, Self, work) };
         let held = &EventMutex::lock();
         if T::watch(command, held) {
@@ -346,23 +345,23 @@ impl<T: Trigger> Command<T> {
         }
     }
 
-    /// The command that the core knows by `command`.
+    /// Returns the command with this C structure.
     ///
     /// # Safety
     ///
-    /// `command` must be that of a value of this type which stays registered for `'a`.
+    /// `command` must be a member of a value of this type that stays registered for `'a`.
     unsafe fn from_raw<'a>(command: *mut bindings::event_command) -> &'a Self {
         // SAFETY: by the contract.
         unsafe { owner_of!(command, Self, command) }
     }
 
-    /// The name of the command.
+    /// Returns the name of the command.
     pub(crate) fn name(&self) -> &'static CStr {
         // SAFETY: `register` set the name, a static string.
         unsafe { CStr::from_char_ptr((*self.command.get()).name) }
     }
 
-    /// What its triggers have in common, which `make` makes if there is none yet.
+    /// Returns the data that the command's triggers share, which `make` creates if they are missing.
     pub(crate) fn shared(
         &self,
         make: impl FnOnce() -> Result<T::Shared>,
@@ -371,13 +370,13 @@ impl<T: Trigger> Command<T> {
         if self.shared.as_ref().is_none() {
             self.shared.populate(make()?);
         }
-        // The mutex keeps others from being faster, and nobody takes it back.
+        // The mutex excludes other creators, and the data are never removed.
         self.shared.as_ref().ok_or(ENOMEM)
     }
 
-    /// All triggers of the command, on whatever event, in the order of their creation.
+    /// Iterates over all triggers of the command, on any event, in the order of their creation.
     ///
-    /// Triggers may come and go meanwhile; then some may be left out, or come twice.
+    /// If triggers are created or removed meanwhile, some may be left out, or visited twice.
     pub(crate) fn triggers<'a>(
         &'a self,
         held: &'a EventMutexHeld,
@@ -386,14 +385,14 @@ impl<T: Trigger> Command<T> {
         core::iter::from_fn(move || {
             let node = *self.nodes.get(held).get(at)?;
             at += 1;
-            // SAFETY: by the type invariant it is a node of this command that is on its file.
+            // SAFETY: by the type invariant this is a node of this command that is attached.
             Some(Attached(unsafe { Node::from_raw(node) }))
         })
     }
 
     /// # Safety
     ///
-    /// For the trigger core, with `event_mutex` held and the arguments of `event_command::parse`.
+    /// Only the trigger core may call this, with `event_mutex` held and the arguments of `event_command::parse`.
     unsafe extern "C" fn parse_callback(
         command: *mut bindings::event_command,
         file: *mut bindings::trace_event_file,
@@ -415,7 +414,7 @@ impl<T: Trigger> Command<T> {
         let line = Line {
             // SAFETY: `glob` is a string.
             remove: unsafe { glob.read() } == b'!' as c_char,
-            // SAFETY: `params` is null or a string of the core's that nobody changes meanwhile.
+            // SAFETY: `params` is null or a string of the core that does not change meanwhile.
             params: (!params.is_null()).then(|| unsafe { CStr::from_char_ptr(params) }),
         };
         from_result(|| T::parse(command, file, line, &held).map(|()| 0))
@@ -423,7 +422,7 @@ impl<T: Trigger> Command<T> {
 
     /// # Safety
     ///
-    /// For the trigger core, with `event_mutex` held and a live file.
+    /// Only the trigger core may call this, with `event_mutex` held and a live file.
     unsafe extern "C" fn unreg_all_callback(file: *mut bindings::trace_event_file) {
         // SAFETY: the core calls with the mutex held, for the whole call.
         let held = unsafe { EventMutexHeld::assume() };
@@ -433,7 +432,7 @@ impl<T: Trigger> Command<T> {
 
     /// # Safety
     ///
-    /// That of [`HitFn`].
+    /// The requirements of [`HitFn`].
     #[inline(never)]
     unsafe extern "C" fn hit_record<P: RecordPath<T>>(
         data: *mut bindings::event_trigger_data,
@@ -441,10 +440,10 @@ impl<T: Trigger> Command<T> {
         rec: *mut c_void,
         event: *mut bindings::ring_buffer_event,
     ) {
-        // SAFETY: by the contract; the node is freed only after the grace period that this call holds up.
+        // SAFETY: by the contract; the node is freed only after a grace period, which this call delays.
         let private = unsafe { Node::<T>::from_raw(data) }.private();
-        // SAFETY: `file` is the event file that the node was made for, and the rest is what the core passed to this
-        // call; all of it is valid until the call returns.
+        // SAFETY: `file` is the event file that the node was made for, and the other arguments are those of the core
+        // for this call; all are valid until the call returns.
         match unsafe { Hit::from_raw(private.file, buffer, rec, event) } {
             Some(hit) => {
                 if let Some(left) = P::hit(&private.data, hit.into_record()) {
@@ -455,19 +454,19 @@ impl<T: Trigger> Command<T> {
         }
     }
 
-    /// Handles a record that a path has left.
+    /// Handles a record that a path has not handled.
     #[cold]
     #[inline(never)]
     fn rest_of_record<'a, R: RecordRest<T>>(trigger: &'a T, record: Record<'a>, left: R::Left<'a>) {
         R::hit(trigger, record, left);
     }
 
-    /// Runs the path `P`. If that leaves the record, calls `P::Rest` with the arguments unchanged: a tail call, which
-    /// needs no stack frame.
+    /// Runs the path `P`. If that does not handle the record, calls `P::Rest` with the same arguments: a tail call,
+    /// which needs no stack frame.
     ///
     /// # Safety
     ///
-    /// That of [`HitFn`].
+    /// The requirements of [`HitFn`].
     #[inline(never)]
     unsafe extern "C" fn hit<P: FastPath<T>>(
         data: *mut bindings::event_trigger_data,
@@ -475,10 +474,10 @@ impl<T: Trigger> Command<T> {
         rec: *mut c_void,
         event: *mut bindings::ring_buffer_event,
     ) {
-        // SAFETY: by the contract; the node is freed only after the grace period that this call holds up.
+        // SAFETY: by the contract; the node is freed only after a grace period, which this call delays.
         let private = unsafe { Node::<T>::from_raw(data) }.private();
-        // SAFETY: `file` is the event file that the node was made for, and the rest is what the core passed to this
-        // call; all of it is valid until the call returns.
+        // SAFETY: `file` is the event file that the node was made for, and the other arguments are those of the core
+        // for this call; all are valid until the call returns.
         match unsafe { Hit::from_raw(private.file, buffer, rec, event) } {
             Some(hit) if P::hit(&private.data, hit) => (),
             // SAFETY: by the contract of this function.
@@ -489,7 +488,7 @@ impl<T: Trigger> Command<T> {
 
     /// # Safety
     ///
-    /// That of [`HitFn`].
+    /// The requirements of [`HitFn`].
     #[inline(never)]
     unsafe extern "C" fn look<P: LookPath<T>>(
         data: *mut bindings::event_trigger_data,
@@ -497,10 +496,10 @@ impl<T: Trigger> Command<T> {
         rec: *mut c_void,
         event: *mut bindings::ring_buffer_event,
     ) {
-        // SAFETY: by the contract; the node is freed only after the grace period that this call holds up.
+        // SAFETY: by the contract; the node is freed only after a grace period, which this call delays.
         let private = unsafe { Node::<T>::from_raw(data) }.private();
-        // SAFETY: `file` is the event file that the node was made for, and the rest is what the core passed to this
-        // call; all of it is valid until the call returns.
+        // SAFETY: `file` is the event file that the node was made for, and the other arguments are those of the core
+        // for this call; all are valid until the call returns.
         let Some(hit) = (unsafe { Hit::from_raw(private.file, buffer, rec, event) }) else {
             return Self::missed(&private.data);
         };
@@ -514,7 +513,7 @@ impl<T: Trigger> Command<T> {
     ///
     /// # Safety
     ///
-    /// That of [`HitFn`].
+    /// The requirements of [`HitFn`].
     #[inline(never)]
     unsafe fn rest_of_look<'a, P: LookPath<T>>(
         private: &'a Private<T>,
@@ -523,15 +522,15 @@ impl<T: Trigger> Command<T> {
         event: *mut bindings::ring_buffer_event,
         found: P::Found<'a>,
     ) {
-        // SAFETY: `file` is the event file that the node was made for, and the rest is what the core passed to this
-        // call; all of it is valid until the call returns.
+        // SAFETY: `file` is the event file that the node was made for, and the other arguments are those of the core
+        // for this call; all are valid until the call returns.
         match unsafe { Hit::from_raw(private.file, buffer, rec, event) } {
             Some(hit) => P::rest(&private.data, hit, found),
             None => Self::missed(&private.data),
         }
     }
 
-    /// Calls the function that the trigger has for the records that its filter accepts.
+    /// Calls the trigger's own function for the records that its filter accepts.
     ///
     /// # Safety
     ///
@@ -543,11 +542,11 @@ impl<T: Trigger> Command<T> {
         rec: *mut c_void,
         event: *mut bindings::ring_buffer_event,
     ) {
-        // SAFETY: by the contract; the node is freed only after the grace period that this call holds up.
+        // SAFETY: by the contract; the node is freed only after a grace period, which this call delays.
         let private = unsafe { Node::<T>::from_raw(data) }.private();
-        // SAFETY: by the invariant of `Private`, as this is its function.
+        // SAFETY: by the invariant of `Private`, as this function is that of its node.
         let filter = unsafe { private.filter.as_ref().unwrap_unchecked() };
-        // SAFETY: `file` is the node's event file, and the rest is what the core passed; valid until the call returns.
+        // SAFETY: `file` is the node's event file, and the core passed the rest; valid until the call returns.
         let Some(hit) = (unsafe { Hit::from_raw(private.file, buffer, rec, event) }) else {
             // PARITY: as in C, a call without a record passes the filter.
             return Self::missed(&private.data);
@@ -561,13 +560,13 @@ impl<T: Trigger> Command<T> {
         }
     }
 
-    /// The function for the records that the filter accepts.
+    /// Returns the function for records that the filter accepts.
     fn filtered_in(private: &Private<T>) -> HitFn {
         let entry = private.data.entry().0;
         private.timed.as_ref().map_or(entry, |_| Self::timed)
     }
 
-    /// As [`Command::filtered`], for all filters; it calls others, so it has a stack frame.
+    /// Like [`Command::filtered`], for any filter; it calls other functions, so it has a stack frame.
     ///
     /// # Safety
     ///
@@ -579,9 +578,9 @@ impl<T: Trigger> Command<T> {
         rec: *mut c_void,
         event: *mut bindings::ring_buffer_event,
     ) {
-        // SAFETY: by the contract; the node is freed only after the grace period that this call holds up.
+        // SAFETY: by the contract; the node is freed only after a grace period, which this call delays.
         let private = unsafe { Node::<T>::from_raw(data) }.private();
-        // SAFETY: `file` is the node's event file, and the rest is what the core passed; valid until the call returns.
+        // SAFETY: `file` is the node's event file, and the core passed the rest; valid until the call returns.
         let hit = unsafe { Hit::from_raw(private.file, buffer, rec, event) };
         let (Some(hit), Some(filter)) = (hit, &private.filter) else {
             return Self::missed(&private.data);
@@ -592,11 +591,11 @@ impl<T: Trigger> Command<T> {
         }
     }
 
-    /// Counts a call of the function that the trigger has, and times one of some.
+    /// Counts a call of the trigger's own function, and times one of [`EVERY`](crate::overhead::EVERY) calls.
     ///
     /// # Safety
     ///
-    /// That of [`HitFn`], for a trigger that is timed.
+    /// The requirements of [`HitFn`], with a trigger that is timed.
     #[inline(never)]
     unsafe extern "C" fn timed(
         data: *mut bindings::event_trigger_data,
@@ -604,9 +603,9 @@ impl<T: Trigger> Command<T> {
         rec: *mut c_void,
         event: *mut bindings::ring_buffer_event,
     ) {
-        // SAFETY: by the contract; the node is freed only after the grace period that this call holds up.
+        // SAFETY: by the contract; the node is freed only after a grace period, which this call delays.
         let private = unsafe { Node::<T>::from_raw(data) }.private();
-        // SAFETY: by the invariant of `Private`, as this is its function.
+        // SAFETY: by the invariant of `Private`, as this function is that of its node.
         let meter = unsafe { private.timed.as_ref().unwrap_unchecked() };
         match meter.count() {
             // SAFETY: the function is for this data; by the contract of this function.
@@ -616,11 +615,11 @@ impl<T: Trigger> Command<T> {
         }
     }
 
-    /// Times a call of the function that the trigger has.
+    /// Times a call of the trigger's own function.
     ///
     /// # Safety
     ///
-    /// That of [`Command::timed`].
+    /// The requirements of [`Command::timed`].
     #[cold]
     #[inline(never)]
     unsafe fn sample(
@@ -631,12 +630,12 @@ impl<T: Trigger> Command<T> {
     ) {
         // SAFETY: by the invariant of `Private`, for a trigger that is timed.
         let meter = unsafe { private.timed.as_ref().unwrap_unchecked() };
-        // A record has preemption off, and says how often, so only a call without one turns it off here.
+        // Only a call without a record turns preemption off here: with one it is off, and the record counts its depth.
         let guard = event.is_null().then(PreemptGuard::new);
         let begin = clock::local();
         // SAFETY: the function is for this data; by the contract of this function.
         unsafe { (private.data.entry().0)(private.node, buffer, rec, event) };
-        // A clock that was corrected meanwhile may have gone back: that is no sample.
+        // If the clock was corrected, it may have gone back; such a sample is not added.
         meter.add(clock::local().wrapping_sub(begin));
         drop(guard);
     }
@@ -650,19 +649,19 @@ impl<T: Trigger> Command<T> {
 
     /// # Safety
     ///
-    /// For the trigger core, with `event_mutex` held and a node of ours that it took off its list.
+    /// Only the trigger core may call this, with `event_mutex` held and a node of this module off its list.
     unsafe extern "C" fn free_callback(data: *mut bindings::event_trigger_data) {
         // SAFETY: the core calls with the mutex held, for the whole call.
         let held = unsafe { EventMutexHeld::assume() };
-        // SAFETY: by the contract; it is freed below.
+        // SAFETY: by the contract; the node is freed below.
         unsafe { Node::<T>::from_raw(data) }.detached(&held);
-        // SAFETY: the node is off its lists, and nobody else frees it.
+        // SAFETY: the node is off its lists, and only this call frees it.
         unsafe { bindings::trigger_data_free(data) };
     }
 
     /// # Safety
     ///
-    /// For the trigger core, with `event_mutex` held, a live `seq_file` and a node of ours.
+    /// Only the trigger core may call this, with `event_mutex` held, a live `seq_file` and a node of this module.
     unsafe extern "C" fn print_callback(
         m: *mut bindings::seq_file,
         data: *mut bindings::event_trigger_data,
@@ -675,9 +674,9 @@ impl<T: Trigger> Command<T> {
 
     /// # Safety
     ///
-    /// For the trigger core, once, after the grace period, with a node of ours.
+    /// Only the trigger core may call this, once, after the grace period, with a node of this module.
     unsafe extern "C" fn private_free_callback(data: *mut bindings::event_trigger_data) {
-        // SAFETY: `Prepared::new` stored the box here, and nobody reaches it any more.
+        // SAFETY: `Prepared::new` stored the box here, and no other context uses it any more.
         drop(unsafe { KBox::<Private<T>>::from_foreign((*data).private_data) });
     }
 }
@@ -699,18 +698,18 @@ pub(crate) type Registration<T> = Watched<Command<T>>;
 #[pinned_drop]
 impl<T: Trigger> PinnedDrop for Command<T> {
     fn drop(self: Pin<&mut Self>) {
-        // SAFETY: registered by `register`. No trigger is left: each of them pins the module.
+        // SAFETY: registered by `register`. No trigger is left, as each of them pins the module.
         let ret = unsafe { bindings::unregister_event_command(self.command.get()) };
         if ret != 0 {
             pr_err!("the trigger command was not registered any more: {}\n", ret);
         }
-        // The last time it finds no trigger. It may have to wait for `event_mutex`, which is not held here.
-        // SAFETY: it was made with the command, of which there is no trigger any more.
+        // In a last run the work finds no trigger. It may wait for `event_mutex`, which is not held here.
+        // SAFETY: the work item was initialised with the command, and nothing queues it any more.
         unsafe { delayed::cancel(&self.work) };
     }
 }
 
-/// A node of the command of `T`, while it is not freed. Its private data is a boxed [`Private`].
+/// A node of the command of `T` that is not freed. Its private data is a boxed [`Private`].
 #[repr(transparent)]
 struct Node<T>(TriggerNode, PhantomData<T>);
 
@@ -730,17 +729,17 @@ impl<T: Trigger> Node<T> {
 
     #[inline(always)]
     fn private(&self) -> &Private<T> {
-        // SAFETY: `Prepared::new` stored the box there, which goes with the node.
+        // SAFETY: `Prepared::new` stored the box there, which is freed with the node.
         unsafe { KBox::borrow((*self.as_ptr()).private_data) }
     }
 
-    /// The command that the trigger is of.
+    /// Returns the command of the trigger.
     fn command(&self) -> &Command<T> {
         // SAFETY: by the invariant of `Private`.
         unsafe { &*self.private().command }
     }
 
-    /// Does what comes with the end of the trigger on its event file.
+    /// Updates the command's state when the trigger is detached from its event file.
     fn detached(&self, held: &EventMutexHeld) {
         let own = self.as_ptr();
         self.command()
@@ -751,16 +750,16 @@ impl<T: Trigger> Node<T> {
     }
 }
 
-/// A complete trigger that is not on an event file; dropping it frees it.
+/// A complete trigger that is not attached to its event file; dropping it frees it.
 ///
 /// # Invariants
 ///
-/// Nobody else knows the node.
+/// No other context knows the node.
 pub(crate) struct Prepared<T: Trigger>(NonNull<Node<T>>);
 
 impl<T: Trigger> Prepared<T> {
-    /// Allocates a node for `data` and `file`, which takes a reference on the module. Its hits are the records that the
-    /// filter accepts.
+    /// Allocates a node for `data` and `file`, which takes a reference to the module. The filter decides which records
+    /// are its hits.
     pub(crate) fn new(
         command: &Command<T>,
         data: T,
@@ -804,53 +803,53 @@ impl<T: Trigger> Prepared<T> {
             )
         };
         let node = NonNull::new(node).ok_or(ENOMEM)?;
-        // INVARIANT: this is the node. The file and the function are those of the data, and a node pins the module, whose
-        // command it is.
+        // INVARIANT: this is the node. The file and the function match the data, and the node pins the module, and so
+        // the command.
         private.node = node.as_ptr();
-        // As C does for the copy that a named trigger has: the core reaches all operations but `parse` by the node.
+        // As C does for its copies for named triggers: the core finds all operations except `parse` through the node.
         let operations = private.operations.get();
-        // SAFETY: the node is ours alone.
+        // SAFETY: no other context knows the node.
         unsafe {
             (*node.as_ptr()).cmd_ops = operations;
             (*node.as_ptr()).private_data = private.into_foreign();
             (*node.as_ptr()).private_data_free = Some(Command::<T>::private_free_callback);
         }
-        // INVARIANT: just made so.
+        // INVARIANT: the node was just created.
         Ok(Self(node.cast()))
     }
 
     fn node(&self) -> &Node<T> {
-        // SAFETY: the node is freed with the value.
+        // SAFETY: the node is freed together with this value.
         unsafe { self.0.as_ref() }
     }
 
-    /// The event file that the trigger is for.
+    /// Returns the event file that the trigger is for.
     fn file(&self) -> *mut bindings::trace_event_file {
         self.node().private().file
     }
 
-    /// Has the hits of the trigger counted and timed; `ENOMEM`.
+    /// Makes the hits of the trigger be counted and timed; `ENOMEM` if there is no memory.
     pub(crate) fn time(&mut self) -> Result {
         let meter = Meter::new()?;
-        // SAFETY: `new` stored the box there; nobody else knows the node.
+        // SAFETY: `new` stored the box there; no other context knows the node.
         let private = unsafe { &mut *(*self.node().as_ptr()).private_data.cast::<Private<T>>() };
         if private.timed.is_none() {
-            // INVARIANT: the function set below is for a trigger that has a `timed`.
+            // INVARIANT: the function set below is for a trigger with a `timed`.
             private.timed = Some(meter);
             if private.filter.is_none() {
-                // SAFETY: nobody else knows the node, so nobody calls its operations.
+                // SAFETY: no other context knows the node, so its operations are not in use.
                 unsafe { (*private.operations.get()).trigger = Some(Command::<T>::timed) };
             }
         }
         Ok(())
     }
 
-    /// Creates the trigger stopped.
+    /// Makes the trigger start paused.
     pub(crate) fn set_paused(&mut self) {
         self.node().0.set_paused(true);
     }
 
-    /// Makes the event call its triggers, for this one to be among them.
+    /// Makes the event call its triggers, before this one is added to them.
     pub(crate) fn enable(self, held: &EventMutexHeld) -> Result<Ready<'_, T>> {
         let command = self.node().command();
         // INVARIANT: there is room for one more than was promised.
@@ -859,7 +858,7 @@ impl<T: Trigger> Prepared<T> {
         command.promised.set(promised);
         // SAFETY: the file is live and `event_mutex` is held.
         let ret = unsafe { bindings::trace_event_trigger_enable_disable(self.file(), 1) };
-        // The count is raised also when this failed.
+        // The count is raised even if the call fails.
         let ready = Ready {
             prepared: self,
             held,
@@ -871,25 +870,25 @@ impl<T: Trigger> Prepared<T> {
 
 impl<T: Trigger> Drop for Prepared<T> {
     fn drop(&mut self) {
-        // SAFETY: by the type invariant nobody else knows the node; its data goes with it.
+        // SAFETY: by the type invariant no other context knows the node; its data are freed with it.
         unsafe { bindings::trigger_data_free(self.node().as_ptr()) };
     }
 }
 
-/// A complete trigger whose event calls its triggers, of which it is none yet; dropping it takes that
-/// back and frees the trigger.
+/// A complete trigger whose event already calls its triggers, but to which it is not attached yet; dropping it undoes
+/// that and frees the trigger.
 ///
 /// # Invariants
 ///
-/// The trigger count of the file was raised for the trigger, and room for its node was promised by the
-/// list of the command.
+/// The trigger count of the file was raised for this trigger, and room for its node was reserved in the list of the
+/// command.
 pub(crate) struct Ready<'a, T: Trigger> {
     prepared: Prepared<T>,
     held: &'a EventMutexHeld,
 }
 
 impl<T: Trigger> Ready<'_, T> {
-    /// Puts the trigger on the list of its file.
+    /// Adds the trigger to the list of its file.
     ///
     /// This is the single visible step.
     pub(crate) fn attach(self) {
@@ -899,22 +898,22 @@ impl<T: Trigger> Ready<'_, T> {
         let node = prepared.node().as_ptr();
         prepared.node().private().data.attaching(ready.held);
         if T::NEEDS_RECORD || prepared.node().private().filter.is_some() {
-            // SAFETY: the flags of a live file; the function is atomic. The bit comes before the
-            // node, so that the node is not called without a record.
+            // SAFETY: the flags belong to a live file; the function is atomic. The bit is set before the node is added,
+            // so that the node is not called without a record.
             unsafe { bindings::set_bit(TRIGGER_COND, &raw mut (*file).flags) };
         }
         let command = prepared.node().command();
-        // INVARIANT: the room that was promised is used, or given up by `drop`.
+        // INVARIANT: the reserved room is used here, or released by `drop`.
         command
             .promised
             .set(command.promised.get().saturating_sub(1));
-        // By the type invariant there is room; the list lets us know by a result nevertheless.
+        // By the type invariant there is room, so this cannot fail.
         let _ = command.nodes.get(ready.held).push_within_capacity(node);
         // SAFETY: the list is initialised, and its writers hold `event_mutex`.
         let mut behind = unsafe { &raw mut (*file).triggers };
         if T::FIRST {
-            // SAFETY: the writers of the list hold `event_mutex`. The end of a list that begins at its first node is
-            // its beginning.
+            // SAFETY: the writers of the list hold `event_mutex`. Seen from its first node, the end of the list is its
+            // beginning.
             behind = unsafe { (*behind).next };
         }
         // SAFETY: the node is complete and on no list; the writers of this one hold `event_mutex`.
@@ -933,68 +932,68 @@ impl<T: Trigger> Drop for Ready<'_, T> {
     }
 }
 
-/// A trigger on its event file, borrowed under `event_mutex`.
+/// A trigger that is attached to its event file, borrowed under `event_mutex`.
 ///
 /// # Invariants
 ///
-/// The node is on its file, and `event_mutex` is held for `'a`.
+/// The node is attached to its file, and `event_mutex` is held for `'a`.
 pub(crate) struct Attached<'a, T: Trigger>(&'a Node<T>);
 
 impl<'a, T: Trigger> Attached<'a, T> {
-    /// The triggers of this kind on `file`, in the order of their creation.
+    /// Iterates over the triggers of this kind on `file`, in the order of their creation.
     pub(crate) fn all(
         file: &'a EventFile,
         held: &'a EventMutexHeld,
     ) -> impl Iterator<Item = Attached<'a, T>> {
         file.triggers(held)
             .filter(|node| node.kind() == T::TYPE)
-            // SAFETY: the type says that it is one of ours; the mutex keeps it on the list.
+            // SAFETY: the type shows that this is a node of this command's kind; the mutex keeps it on the list.
             .map(|node| Self(unsafe { Node::from_raw(node.as_ptr()) }))
     }
 
-    /// The command that the trigger is of.
+    /// Returns the command of the trigger.
     pub(crate) fn command(&self) -> &'a Command<T> {
         self.0.command()
     }
 
-    /// The event file that the trigger is on.
+    /// Returns the event file of the trigger.
     pub(crate) fn file(&self) -> &'a EventFile {
-        // SAFETY: by the invariant of `Private`, as the node is on its file, and the mutex is held.
+        // SAFETY: by the invariant of `Private`, as the node is attached, and the mutex is held.
         unsafe { EventFile::from_raw(self.0.private().file) }
     }
 
-    /// The data of the trigger.
+    /// Returns the data of the trigger.
     pub(crate) fn data(&self) -> &'a T {
         &self.0.private().data
     }
 
-    /// What its hits have cost, if they are timed.
+    /// Returns the measured cost of the trigger's hits; `None` if they are not timed.
     pub(crate) fn meter(&self) -> Option<&'a Meter> {
         self.0.private().timed.as_ref()
     }
 
-    /// Whether hits are let through.
+    /// Returns whether the trigger is paused, so that it ignores records.
     pub(crate) fn is_paused(&self) -> bool {
-        // SAFETY: the node is live; writers of the flag hold `event_mutex`, or are hits: a byte that is written whole.
+        // SAFETY: the node is live; the flag is a byte that is written at once, by holders of `event_mutex` or by hits.
         unsafe { (&raw const (*self.0.as_ptr()).paused).read_volatile() }
     }
 
-    /// Stops or continues the trigger; a hit that is under way is not waited for.
+    /// Pauses or continues the trigger; does not wait for a hit in progress.
     pub(crate) fn set_paused(&self, paused: bool) {
         self.0 .0.set_paused(paused);
     }
 
-    /// Takes the trigger off its file and has it freed after the grace period.
+    /// Detaches the trigger from its file, and lets it be freed after the grace period.
     pub(crate) fn remove(self, held: &EventMutexHeld) {
         let (file, node) = (self.file().as_ptr(), self.0.as_ptr());
-        // SAFETY: the node is on the list of the file, whose writers hold `event_mutex` as we do.
+        // SAFETY: the node is on the list of the file, whose writers hold `event_mutex` as this caller does.
         unsafe { bindings::hist_helper_list_del_rcu(&raw mut (*node).list) };
-        // SAFETY: the file is live; this lowers what `attach` raised.
+        // SAFETY: the file is live; this lowers the count that was raised for the trigger.
         unsafe { bindings::trace_event_trigger_enable_disable(file, 0) };
         // SAFETY: the file is live and `event_mutex` held.
         unsafe { bindings::update_cond_flag(file) };
         self.0.detached(held);
-        // SAFETY: the node is off its lists, and the value that stands for it is consumed.
+        // SAFETY: the node is off its lists, and the value that borrowed it is consumed.
         unsafe { bindings::trigger_data_free(node) };
     }
 }

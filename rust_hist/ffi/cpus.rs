@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! CPUs, and what each of them has of its own.
+//! CPUs, and per-CPU memory.
 //!
 //! C header: [`include/linux/cpumask.h`](srctree/include/linux/cpumask.h),
 //! [`include/linux/percpu.h`](srctree/include/linux/percpu.h)
@@ -13,31 +13,31 @@ use kernel::{
     prelude::*, //
 };
 
-/// Returns how many CPUs are online now. Context: any.
+/// Returns the number of CPUs that are online. Context: any.
 pub(crate) fn online() -> u32 {
-    // SAFETY: a number of the kernel image, which is written whole.
+    // SAFETY: the number is part of the kernel image, and is written at once.
     let n = unsafe { (&raw const bindings::__num_online_cpus.counter).read_volatile() };
-    // CAST: a count.
+    // CAST: the number of CPUs fits.
     n as u32
 }
 
-/// Says whether there may be a CPU of this number.
+/// Returns whether a CPU with this number is possible.
 fn is_possible(cpu: u32) -> bool {
     // CAST: no CPU has a number that does not fit.
     let (cpu, bits) = (cpu as usize, c_ulong::BITS as usize);
-    // The mask has room for as many CPUs as there can be of any machine.
+    // The mask has a bit for each CPU that any machine may have.
     let mask = (&raw const bindings::__cpu_possible_mask).cast::<c_ulong>();
-    // SAFETY: a mask of the kernel image, which does not change once the kernel has booted. The callers ask for numbers of
-    // CPUs, of which it has a bit each.
+    // SAFETY: the mask is part of the kernel image, and does not change after boot. Callers pass numbers of CPUs, each
+    // of which has a bit.
     let word = unsafe { mask.add(cpu / bits).read() };
     word >> (cpu % bits) & 1 != 0
 }
 
-/// A value that each possible CPU has of its own, in memory that is 0 at first.
+/// A value for each possible CPU, in memory that is 0 at first.
 ///
 /// # Invariants
 ///
-/// `base` came from `pcpu_alloc_noprof`, with the size and the alignment of `T`, and the value owns it.
+/// `base` came from `pcpu_alloc_noprof`, with the size and the alignment of `T`, and this value owns it.
 pub(super) struct PerCpu<T> {
     base: NonNull<T>,
 }
@@ -49,13 +49,13 @@ unsafe impl<T: Sync> Send for PerCpu<T> {}
 unsafe impl<T: Sync> Sync for PerCpu<T> {}
 
 impl<T> PerCpu<T> {
-    /// Allocates the values. Process context, sleeps; `ENOMEM`.
+    /// Allocates the values. Process context, sleeps; `ENOMEM` if there is no memory.
     ///
     /// # Safety
     ///
-    /// A `T` may be all zeros, and need not be dropped.
+    /// A `T` must be valid if all its bytes are 0, and need not be dropped.
     pub(super) unsafe fn zeroed() -> Result<Self> {
-        // SAFETY: the size is that of a type, and what it is aligned to a power of two.
+        // SAFETY: the size and the alignment are those of a type.
         let base = unsafe {
             bindings::pcpu_alloc_noprof(
                 size_of::<T>(),
@@ -70,23 +70,23 @@ impl<T> PerCpu<T> {
         })
     }
 
-    /// The address from which that of each CPU has the distance that is the CPU's: `arch` finds the value of the CPU that
-    /// executes it.
+    /// Returns the base address: the value of a CPU is at this address plus the CPU's offset, which functions of `arch`
+    /// add.
     #[inline(always)]
     pub(super) fn base(&self) -> *mut T {
         self.base.as_ptr()
     }
 
-    /// The values of all CPUs that may be.
+    /// Iterates over the values of all possible CPUs.
     pub(super) fn all(&self) -> impl Iterator<Item = &T> {
         (0..nr_cpu_ids())
             .filter(|&cpu| is_possible(cpu))
             .map(|cpu| {
                 let offsets = (&raw const bindings::__per_cpu_offset).cast::<usize>();
-                // SAFETY: an array of the kernel image with an item for each CPU, which do not change once the kernel has
-                // booted.
+                // SAFETY: the array is part of the kernel image and has an item for each CPU, which does not change
+                // after boot.
                 let offset = unsafe { offsets.add(cpu as usize).read() };
-                // SAFETY: by the type invariant there is a value of this CPU at that distance, as it is a possible one.
+                // SAFETY: by the type invariant there is a value at this offset, as the CPU is possible.
                 unsafe { &*self.base.as_ptr().wrapping_byte_add(offset) }
             })
     }
@@ -94,7 +94,7 @@ impl<T> PerCpu<T> {
 
 impl<T> Drop for PerCpu<T> {
     fn drop(&mut self) {
-        // SAFETY: by the type invariant the memory is the value's own.
+        // SAFETY: by the type invariant this value owns the memory.
         unsafe { bindings::free_percpu(self.base.as_ptr().cast()) };
     }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Work that a thread does at once or some time later.
+//! Work items that a thread runs at once or after a delay.
 //!
 //! C header: [`include/linux/workqueue.h`](srctree/include/linux/workqueue.h)
 
@@ -16,27 +16,27 @@ use kernel::{
     types::Opaque, //
 };
 
-/// A work and its timer, for a value that is pinned.
+/// A work item with its timer, in a pinned value.
 pub(super) type Work = Opaque<bindings::delayed_work>;
 
-/// A function that does the work.
+/// The function of a work item.
 pub(super) type WorkFn = unsafe extern "C" fn(*mut bindings::work_struct);
 
-/// Makes a work. `run` is called with its address, which is that of the first member.
+/// Initialises a work item. `run` is called with its address, which is also the address of its first member.
 ///
-/// The timer is not deferrable: on a CPU that is idle such a one waits, however busy the others are.
+/// The timer is not deferrable: a deferrable one would wait on an idle CPU even if other CPUs are busy.
 pub(super) fn new(run: WorkFn) -> impl PinInit<Work> {
     Opaque::ffi_init(move |own| {
-        // SAFETY: this is the place of the work, which nobody uses yet.
+        // SAFETY: this is the place of the work item, which no other context uses yet.
         unsafe { init(own, run) }
     })
 }
 
-/// Makes a work where it stays.
+/// Initialises a work item in its final place.
 ///
 /// # Safety
 ///
-/// There must be room for the work, which nobody else uses.
+/// There must be room for the work item, which no other context uses.
 pub(super) unsafe fn init(own: *mut bindings::delayed_work, run: WorkFn) {
     const { assert!(core::mem::offset_of!(bindings::delayed_work, work) == 0) };
     let name = c"rust_hist".as_char_ptr();
@@ -58,36 +58,35 @@ pub(super) unsafe fn init(own: *mut bindings::delayed_work, run: WorkFn) {
     };
 }
 
-// CAST: a small number that stands for no CPU.
+// CAST: a small number, which means any CPU.
 const ANY_CPU: c_int = bindings::wq_misc_consts_WORK_CPU_UNBOUND as c_int;
 
-/// Has the work done in so many milliseconds, unless it waits for its time already. Does not sleep.
+/// Queues the work to run in `ms` milliseconds, unless it is pending. Does not sleep.
 ///
 /// # Safety
 ///
-/// The work was made by [`new`] or [`init`], and [`cancel`] will be called before it goes.
+/// The work item must have been initialised by [`new`] or [`init`], and [`cancel`] must be called before it is freed.
 pub(super) unsafe fn queue(work: &Work, ms: c_uint) {
     let delay = msecs_to_jiffies(ms);
-    // SAFETY: by the contract; the queue is one of the kernel's.
+    // SAFETY: by the contract; the workqueue is one of the kernel's.
     unsafe { bindings::queue_delayed_work_on(ANY_CPU, bindings::system_dfl_wq, work.get(), delay) };
 }
 
-/// Has the work done at once, also if it waits for its time. Does not sleep.
+/// Queues the work to run at once, even if it is pending for later. Does not sleep.
 ///
 /// # Safety
 ///
-/// As that of [`queue`].
+/// The requirements of [`queue`].
 pub(super) unsafe fn queue_now(work: &Work) {
-    // SAFETY: by the contract; the queue is one of the kernel's.
+    // SAFETY: by the contract; the workqueue is one of the kernel's.
     unsafe { bindings::mod_delayed_work_on(ANY_CPU, bindings::system_dfl_wq, work.get(), 0) };
 }
 
-/// Waits until the work is done, if it is being done, and has it done no more. Sleeps; the caller holds no lock that the work
-/// takes.
+/// Cancels the work, and waits for it if it is running. Sleeps; the caller must not hold a lock that the work takes.
 ///
 /// # Safety
 ///
-/// The work was made by [`new`] or [`init`], and nobody but itself queues it any more.
+/// The work item must have been initialised by [`new`] or [`init`], and only the work itself may still queue it.
 pub(super) unsafe fn cancel(work: &Work) {
     // SAFETY: by the contract.
     unsafe { bindings::cancel_delayed_work_sync(work.get()) };

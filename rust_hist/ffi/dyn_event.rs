@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Events of our own that user space makes and deletes: a type of dynamic events.
+//! A type of dynamic events of this module, which user space creates and deletes.
 //!
 //! C counterparts: [`kernel/trace/trace_dynevent.c`](srctree/kernel/trace/trace_dynevent.c), and the
 //! registration in [`kernel/trace/trace_events_synth.c`](srctree/kernel/trace/trace_events_synth.c).
 //!
-//! An event is counted. The list of dynamic events has one reference, from when it is made until it
-//! is deleted; others may keep the memory for longer, and find that nobody listens to the event.
-//! Each event on the list pins the module.
+//! An event is reference-counted. The list of dynamic events owns one reference, from its creation to its deletion;
+//! other owners may keep the memory for longer, but then the event has no listeners. Each event on the list pins the
+//! module.
 //!
-//! Who listens is in the list of the event's tracepoint, as for any event: an event file for each
-//! instance that has the event enabled, and the event itself if perf has it open. No probe there is
-//! ever called: [`Event::listeners`] goes through the list itself.
+//! Listeners are in the list of the event's tracepoint, as for any event: an event file for each instance in which the
+//! event is enabled, and the event itself if perf has it open. No probe in the list is ever called:
+//! [`Event::listeners`] walks the list itself.
 //!
-//! Locks: events are made and deleted under `event_mutex`. Writing to them needs none.
+//! Locks: events are created and deleted under `event_mutex`. Writing their records needs no lock.
 
 mod busy;
 mod callbacks;
@@ -81,77 +81,76 @@ pub(crate) use {
     registration::Registration, //
 };
 
-/// What a type of dynamic events does; the implementor is what the type knows of one event.
+/// A type of dynamic events; the implementor is the type's data of one event.
 #[vtable]
 pub(crate) trait Kind: Sized + Send + Sync + 'static {
     /// The one registry of the type.
     fn registry() -> &'static Registry<Self>;
 
-    /// Carries out a line of `dynamic_events`; `false` if it is one of another type.
+    /// Carries out a line of `dynamic_events`; `false` if it is for another type.
     ///
-    /// Called for every line that no earlier type knows, under the lock of the types.
+    /// Called for every line that no earlier type accepts, under the lock of the types.
     fn create(line: &CStr) -> Result<bool>;
 
-    /// The name of the event.
+    /// Returns the name of the event.
     fn name(&self) -> &CStr;
 
-    /// The system that all events of the type are in; the same text each time, at the same address.
+    /// Returns the system of all events of the type; always the same text, at the same address.
     fn system() -> &'static CStr;
 
-    /// The fields, for the core to know.
+    /// Iterates over the fields, for their definition in the core.
     fn fields(&self) -> impl Iterator<Item = FieldDef<'_>>;
 
-    /// The bytes that every record of it has, up to the end of the last field as the core knows it.
+    /// Returns the smallest size of the event's records, in bytes: up to the end of the last field that the core knows.
     fn record_len(&self) -> usize;
 
     /// Carries out a line of the file that has only events of this type.
     fn command(line: &CStr) -> Result;
 
-    /// Says in the error log that an event is not deleted, as it is in use: either it was to go, or all of the
-    /// type.
+    /// Logs in the error log that an event is in use, and so not deleted: either this event, or all events of the type.
     fn still_in_use(event: &Event<Self>, all: bool, held: &EventMutexHeld);
 
-    /// Writes its line in that file.
+    /// Writes the event's line in the file of this type.
     fn list(&self, out: &mut SeqWriter<'_>) -> fmt::Result;
 
-    /// Writes its line in `dynamic_events`.
+    /// Writes the event's line in `dynamic_events`.
     fn show(&self, out: &mut SeqWriter<'_>) -> fmt::Result;
 
-    /// Writes what `trace` shows of a record, which need not be one of ours.
+    /// Writes the text that `trace` shows for a record, which need not have been written by this module.
     fn print(&self, record: &[u8], verbose: bool, out: &mut TraceWriter<'_>) -> fmt::Result;
 }
 
-/// One field of an event, as the core wants to know it.
+/// One field of an event, in the form that the core needs.
 pub(crate) struct FieldDef<'a> {
     pub(crate) type_name: &'a CStr,
     pub(crate) name: &'a CStr,
     pub(crate) offset: usize,
     pub(crate) size: usize,
     pub(crate) signed: bool,
-    /// Whether it is the place of a stack trace.
+    /// Whether the field is the place of a stack trace.
     pub(crate) stack: bool,
 }
 
-/// The operations of a type, and what is to be known of all its events.
+/// The operations of a type of events, and the state that all its events share.
 ///
 /// # Invariants
 ///
-/// `operations` is on the list of the core while there is a [`Registration`].
+/// `operations` is on the core's list while there is a [`Registration`].
 pub(crate) struct Registry<K: Kind> {
     operations: Opaque<bindings::dyn_event_operations>,
-    /// Not 0 once events can be made.
+    /// Not 0 once events can be created.
     open: Atomic<u32>,
-    /// How often a listener went away from an event; under `event_mutex`.
+    /// The number of listeners that have left any event; used under `event_mutex`.
     left: Atomic<u64>,
-    /// What `left` was when writers were last waited for; under `event_mutex`.
+    /// The value of `left` when writers were last waited for; used under `event_mutex`.
     waited: Atomic<u64>,
     _kind: PhantomData<K>,
 }
 
-// SAFETY: the operations are constant while they are registered, the list is the core's.
+// SAFETY: the operations are constant while they are registered, and the list belongs to the core.
 unsafe impl<K: Kind> Send for Registry<K> {}
 
-// SAFETY: the operations are constant while they are registered, the list is the core's.
+// SAFETY: the operations are constant while they are registered, and the list belongs to the core.
 unsafe impl<K: Kind> Sync for Registry<K> {}
 
 impl<K: Kind> Registry<K> {
@@ -165,7 +164,7 @@ impl<K: Kind> Registry<K> {
         ..zeroed()
     };
 
-    /// One that is not registered.
+    /// Returns a registry that is not registered.
     pub(crate) const fn new() -> Self {
         Self {
             operations: Opaque::new(Self::VTABLE),
@@ -176,47 +175,48 @@ impl<K: Kind> Registry<K> {
         }
     }
 
-    /// Whether events can be made.
+    /// Returns whether events can be created.
     fn is_open(&self) -> bool {
         // ORDERING: pairs with `Registration::open`.
         self.open.load(Acquire) != 0
     }
 
-    /// Deletes all events of the type; `EBUSY`, and none is deleted, if one is in use.
+    /// Deletes all events of the type; `EBUSY` without deleting any if one is in use.
     ///
     /// Takes `event_mutex`, and empties the buffers of all instances.
     pub(crate) fn delete_all(&self) -> Result {
-        // SAFETY: the operations are registered, since the callers are files that exist as long.
+        // SAFETY: the operations are registered, since the caller is a file operation, and the file is removed before
+        // them.
         to_result(unsafe { bindings::dyn_events_release_all(self.operations.get()) })
     }
 
-    /// All events of the type, in the order of their creation.
+    /// Iterates over all events of the type, in the order of their creation.
     pub(crate) fn events<'a>(
         &'a self,
         _held: &'a EventMutexHeld,
     ) -> impl Iterator<Item = ArcBorrow<'a, Event<K>>> {
         let head = &raw mut bindings::dyn_event_list;
         // SAFETY: the list head is part of the kernel image, and initialised there; its entries are of this type, and
-        // its writers hold `event_mutex`, so nobody else changes it meanwhile.
+        // its writers hold `event_mutex`, so the list does not change meanwhile.
         let list = unsafe { clist_create!(head, DynEvent, bindings::dyn_event, list) };
         list.iter()
-            // SAFETY: an event on the list is live; its operations are set when it is made.
+            // SAFETY: an event on the list is live; its operations are set when it is created.
             .filter(|event| core::ptr::eq(unsafe { (*event.0.get()).ops }, self.operations.get()))
-            // SAFETY: it is one of this type, and stays on the list while the mutex is held.
+            // SAFETY: the event is of this type, and stays on the list while the mutex is held.
             .map(|event| unsafe { Event::from_dyn_event(event.0.get()) })
     }
 }
 
-/// An event on the list of dynamic events, of whatever type.
+/// An event of any type on the list of dynamic events.
 #[repr(transparent)]
 struct DynEvent(Opaque<dyn_event>);
 
 impl<K: Kind> ModuleGoing for Registry<K> {
-    /// Forgets whose the events of `module` were: those that it could not delete, since they are in use.
+    /// Clears the owner of events that `module` could not delete, since they are in use.
     ///
-    /// Nobody listens to them, as each listener would keep the module.
+    /// These events have no listeners, as each listener would pin the module.
     ///
-    /// PARITY: the C code goes on to pin a module that has been freed.
+    /// PARITY: the C code later pins a module that has been freed.
     fn module_going(&self, module: ModuleId) {
         for event in self.events(&EventMutex::lock()) {
             // ORDERING: under `event_mutex`.
@@ -227,27 +227,27 @@ impl<K: Kind> ModuleGoing for Registry<K> {
     }
 }
 
-/// What the error log calls somebody who writes to an event.
+/// The name of a context that generates an event, for the error log.
 pub(crate) type User = KVec<u8>;
 
-/// What changes of an event while it lives; under `event_mutex`.
+/// The changing state of an event; used under `event_mutex`.
 struct State {
-    /// Who writes to the event and keeps it from being deleted.
+    /// The users that generate the event and keep it from being deleted.
     users: Guarded<KVec<Arc<User>>>,
-    /// In how many instances it is enabled, and one for perf.
+    /// The number of instances in which the event is enabled, plus one for perf.
     listeners: Atomic<u32>,
-    /// The registry's `left` when a listener last went away.
+    /// The value of the registry's `left` when a listener last left this event.
     left: Atomic<u64>,
-    /// Whether the core knows all its fields.
+    /// Whether the core has accepted all fields.
     defined: Atomic<u32>,
 }
 
-/// An event, with the C structures that stand for it.
+/// An event, with the C structures that represent it.
 ///
 /// # Invariants
 ///
 /// - The C structures point at each other.
-/// - While it is on the list of dynamic events, that owns a reference to the `Arc`, the data of `call`.
+/// - While the event is on the list of dynamic events, the list owns a reference to the `Arc`, the data of `call`.
 #[pin_data]
 pub(crate) struct Event<K: Kind> {
     #[pin]
@@ -260,21 +260,21 @@ pub(crate) struct Event<K: Kind> {
     functions: Opaque<trace_event_functions>,
     #[pin]
     tracepoint: Opaque<tracepoint>,
-    /// The module that made the event for itself; null if user space did, or once that module is gone.
-    /// Changes under `event_mutex`.
+    /// The module that created the event for itself; null if user space did, or once that module is gone. Changes under
+    /// `event_mutex`.
     owner: Atomic<*mut bindings::module>,
-    /// The format of the records, ended by a NUL. The core may put the numbers of enumerations in.
+    /// The format of the records, ended by a NUL. The core may replace names of enumerators in it.
     _print_fmt: KVec<u8>,
     state: State,
     kind: K,
 }
 
-// SAFETY: the C structures are used under the locks of the core, the tracepoint's list is read as
-// RCU wants it, and the module is a counted pointer.
+// SAFETY: the C structures are used under the core's locks, the tracepoint's list is read under RCU, and the module is
+// a counted pointer.
 unsafe impl<K: Kind> Send for Event<K> {}
 
-// SAFETY: the C structures are used under the locks of the core, the tracepoint's list is read as
-// RCU wants it, and the module is a counted pointer.
+// SAFETY: the C structures are used under the core's locks, the tracepoint's list is read under RCU, and the module is
+// a counted pointer.
 unsafe impl<K: Kind> Sync for Event<K> {}
 
 impl<K: Kind> Deref for Event<K> {
@@ -285,20 +285,20 @@ impl<K: Kind> Deref for Event<K> {
     }
 }
 
-/// The module that an event is made for.
+/// The owner of an event: the module that creates it, or none.
 #[derive(Clone, Copy)]
 pub(crate) struct Owner(*mut bindings::module);
 
 impl Owner {
-    /// User space makes the event.
+    /// The owner of an event that user space creates.
     pub(crate) const NONE: Self = Self(core::ptr::null_mut());
 
-    /// The module `module`, or none if it is null.
+    /// Returns the owner `module`, or none if it is null.
     ///
     /// # Safety
     ///
-    /// `module` must be null, or one that has not been told to go while the event is made. What there
-    /// is of its events afterwards forgets it as it goes.
+    /// `module` must be null, or a module that is not going away while the event is created. Events that outlive it
+    /// clear their owner when it goes.
     #[cfg(not(CONFIG_SYNTH_EVENTS))]
     pub(super) unsafe fn from_raw(module: *mut bindings::module) -> Self {
         Self(module)
@@ -306,7 +306,7 @@ impl Owner {
 }
 
 impl<K: Kind> Event<K> {
-    /// Makes an event, which nobody can see yet; `print_fmt` is the format of its records.
+    /// Creates an event, which is not visible yet; `print_fmt` is the format of its records.
     pub(crate) fn new(kind: K, mut print_fmt: KVec<u8>, owner: Owner) -> Result<Arc<Self>> {
         print_fmt.push(0, GFP_KERNEL)?;
         let format = print_fmt.as_mut_ptr().cast();
@@ -325,7 +325,7 @@ impl<K: Kind> Event<K> {
             functions: Opaque::new(trace_event_functions { trace: Some(Self::print), ..zeroed() }),
             class <- Opaque::ffi_init(|class: *mut trace_event_class| {
                 let list = class.wrapping_byte_add(offset_of!(trace_event_class, fields)).cast();
-                // SAFETY: this is the place of the class.
+                // SAFETY: the pointer is the place of the class.
                 unsafe {
                     class.write(trace_event_class {
                         system: K::system().as_char_ptr(),
@@ -350,12 +350,12 @@ impl<K: Kind> Event<K> {
         probe: listeners::PROBE.cast_mut(),
         perf_probe: listeners::PROBE.cast_mut(),
         reg: Some(Self::reg),
-        // The core only reads it.
+        // The core only reads the array.
         fields_array: core::ptr::from_ref(&Self::FIELDS).cast_mut().cast(),
         ..zeroed()
     };
 
-    /// Those that the core asks a function for. The second one, all 0, ends the list.
+    /// The core gets the fields from a function. The second item, all 0, ends the list.
     const FIELDS: [trace_event_fields; 2] = [
         trace_event_fields {
             type_: FUNCTION_TYPE,
@@ -371,30 +371,30 @@ impl<K: Kind> Event<K> {
     /// Takes `trace_types_lock`.
     pub(crate) fn publish(event: &Arc<Self>, _held: &EventMutexHeld) -> Result {
         let (node, call) = (event.node.get(), event.call.get());
-        // INVARIANT: the list has this reference.
-        // SAFETY: the event is not registered, so nobody else uses its data.
+        // INVARIANT: the list owns this reference.
+        // SAFETY: the event is not registered, so no other context uses its data.
         unsafe { (*call).data = event.clone().into_foreign() };
-        // SAFETY: the structures are filled, and `event_mutex` is held.
+        // SAFETY: the structures are complete, and `event_mutex` is held.
         let added = to_result(unsafe { bindings::hist_helper_dyn_event_add(node, call) });
         let published = added.and_then(|()| {
-            // SAFETY: `event_mutex` is held, and the event not registered.
+            // SAFETY: `event_mutex` is held, and the event is not registered.
             unsafe { event.register() }.inspect_err(|_| {
-                // SAFETY: it was added by the call before.
+                // SAFETY: the event was added by the call before.
                 unsafe { bindings::hist_helper_dyn_event_remove(node) }
             })
         });
         if published.is_err() {
-            // SAFETY: the event is on no list, and `into_foreign()` made its data.
+            // SAFETY: the event is on no list, and `into_foreign()` returned its data.
             drop(unsafe { Arc::<Self>::from_foreign((*call).data) });
         }
         published
     }
 
-    /// Registers the event with the core, or leaves it as it was.
+    /// Registers the event with the core; on an error nothing is registered.
     ///
     /// # Safety
     ///
-    /// `event_mutex` must be held, and the event not be registered.
+    /// `event_mutex` must be held, and the event must not be registered.
     unsafe fn register(&self) -> Result {
         let call = self.call.get();
         // SAFETY: the output functions are set.
@@ -408,20 +408,20 @@ impl<K: Kind> Event<K> {
             unsafe { bindings::unregister_trace_event(&raw mut (*call).event) };
             return Err(error);
         }
-        // The core goes on without the fields that it found no memory for.
+        // The core silently leaves out fields for which it has no memory.
         if self.state.defined.load(Relaxed) == 0 {
-            // SAFETY: added above, and nobody can have enabled it under the mutex.
+            // SAFETY: added above, and no context can have enabled it while the mutex is held.
             unsafe { bindings::trace_remove_event_call(call) };
             return Err(ENOMEM);
         }
         Ok(())
     }
 
-    /// The event that a node of the list of dynamic events is part of.
+    /// Returns the event that contains a node of the list of dynamic events.
     ///
     /// # Safety
     ///
-    /// `node` must be that of an event of this type which is on the list for `'a`.
+    /// `node` must belong to an event of this type that stays on the list for `'a`.
     unsafe fn from_dyn_event<'a>(node: *mut dyn_event) -> ArcBorrow<'a, Self> {
         // SAFETY: by the contract.
         let event = unsafe { owner_of!(node, Self, node) };
@@ -429,17 +429,17 @@ impl<K: Kind> Event<K> {
         unsafe { Self::of_call(event.call.get()) }
     }
 
-    /// The event that a call is part of.
+    /// Returns the event that contains a `trace_event_call`.
     ///
     /// # Safety
     ///
-    /// `call` must be that of an event of this type which is on the list of dynamic events for `'a`.
+    /// `call` must belong to an event of this type that stays on the list of dynamic events for `'a`.
     unsafe fn of_call<'a>(call: *mut trace_event_call) -> ArcBorrow<'a, Self> {
-        // SAFETY: by the type invariant, the data is the reference of the list.
+        // SAFETY: by the type invariant, the data is the list's reference.
         unsafe { Arc::<Self>::borrow((*call).data) }
     }
 
-    /// The event that `file` is of, if that is of this type.
+    /// Returns the event of `file`; `None` if it is of another type.
     ///
     /// # Safety
     ///
@@ -450,18 +450,19 @@ impl<K: Kind> Event<K> {
     ) -> Option<ArcBorrow<'a, Self>> {
         // SAFETY: by the contract; an event lives as long as its files, and so does its class.
         let (call, system) = unsafe { ((*file).event_call, (*(*(*file).event_call).class).system) };
-        // SAFETY: no other event names its system by our text; an event is on the list as long as it has files.
+        // SAFETY: only events of this type have their system's text at this address; an event is on the list as long as
+        // it has files.
         core::ptr::eq(system, K::system().as_char_ptr()).then(|| unsafe { Self::of_call(call) })
     }
 
-    /// Makes room for the next [`Event::add_user`], if that comes before the mutex is unlocked.
+    /// Reserves room for the next [`Event::add_user`], which must follow before the mutex is unlocked.
     pub(crate) fn promise_user(&self, held: &EventMutexHeld) -> Result {
         Ok(self.state.users.get(held).reserve(1, GFP_KERNEL)?)
     }
 
-    /// Keeps the event from being deleted, until [`Event::drop_user`]. The room for it has been promised.
+    /// Adds a user, which keeps the event from being deleted until [`Event::drop_user`]. Room must have been reserved.
     pub(crate) fn add_user(&self, user: &Arc<User>, held: &EventMutexHeld) {
-        // There is room; the list lets us know by a result nevertheless.
+        // Room was reserved, so this cannot fail.
         let _ = self
             .state
             .users
@@ -469,7 +470,7 @@ impl<K: Kind> Event<K> {
             .push_within_capacity(user.clone());
     }
 
-    /// Takes back one [`Event::add_user`].
+    /// Undoes one [`Event::add_user`].
     pub(crate) fn drop_user(&self, user: &Arc<User>, held: &EventMutexHeld) {
         self.state
             .users
@@ -477,21 +478,21 @@ impl<K: Kind> Event<K> {
             .retain(|other| !Arc::ptr_eq(other, user));
     }
 
-    /// Whether the event cannot be deleted now.
+    /// Returns whether the event cannot be deleted now.
     ///
-    /// PARITY: `synth_event_is_busy()` only looks at the users, so that opening the file with
-    /// truncation deletes some events before it finds another one enabled.
+    /// PARITY: `synth_event_is_busy()` only checks the users, so that opening the file with truncation deletes some
+    /// events before it finds another one enabled.
     pub(crate) fn is_busy(&self, held: &EventMutexHeld) -> bool {
         !self.state.users.get(held).is_empty()
-            // ORDERING: it changes under `event_mutex`.
+            // ORDERING: the count changes only under `event_mutex`.
             || self.state.listeners.load(Relaxed) != 0
             // SAFETY: the event is live.
             || unsafe { bindings::hist_helper_dyn_event_busy(self.call.get()) }
     }
 
-    /// Takes the event away; `EBUSY` if it is in use.
+    /// Deletes the event; `EBUSY` if it is in use.
     ///
-    /// Sleeps for a grace period if somebody listened to it, and takes `trace_types_lock`.
+    /// Sleeps for a grace period if the event had listeners, and takes `trace_types_lock`.
     pub(crate) fn delete(event: &Arc<Self>, held: &EventMutexHeld) -> Result {
         if event.is_gone(held) {
             return Err(ENOENT);
@@ -500,30 +501,30 @@ impl<K: Kind> Event<K> {
             return Err(EBUSY);
         }
         event.wait_for_writers();
-        // SAFETY: the event is registered as long as it is on the list, and the mutex held.
+        // SAFETY: the event is registered as long as it is on the list, and the mutex is held.
         to_result(unsafe { bindings::trace_remove_event_call(event.call.get()) })?;
-        // SAFETY: it was added by `publish`.
+        // SAFETY: the node was added by `publish`.
         unsafe { bindings::hist_helper_dyn_event_remove(event.node.get()) };
-        // SAFETY: by the type invariant the data is the reference of the list, which has just been left.
+        // SAFETY: by the type invariant the data is the reference of the list, from which the event was just removed.
         drop(unsafe { Arc::<Self>::from_foreign((*event.call.get()).data) });
         Ok(())
     }
 
-    /// Whether the event has been deleted.
+    /// Returns whether the event has been deleted.
     pub(crate) fn is_gone(&self, _held: &EventMutexHeld) -> bool {
-        // SAFETY: the node is ours; this takes the address of its member.
+        // SAFETY: the node belongs to this event; only takes the address of its member.
         let list = unsafe { &raw const (*self.node.get()).list };
-        // SAFETY: the node is ours. It points at itself once it was on a list and is not any more.
+        // SAFETY: the node belongs to this event. It points to itself once it was removed from a list.
         core::ptr::eq(unsafe { (*list).next }, list)
     }
 
-    /// Waits for those who may have found a listener before it went away.
+    /// Waits for writers that may have found a listener before it left.
     ///
-    /// The core frees the event files without a grace period, since it takes nobody to write to an
-    /// event that is disabled.
+    /// The core frees event files without a grace period, since it assumes that no context writes to an event that is
+    /// disabled.
     fn wait_for_writers(&self) {
         let registry = K::registry();
-        // ORDERING: both change under `event_mutex`.
+        // ORDERING: both counts change only under `event_mutex`.
         if self.state.left.load(Relaxed) <= registry.waited.load(Relaxed) {
             return;
         }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! An event whose triggers another event's trigger stops and continues.
+//! An event whose triggers are paused and continued by a trigger of another event.
 //!
 //! C counterpart: `event_enable_trigger_parse()` in
 //! [`kernel/trace/trace_events_trigger.c`](srctree/kernel/trace/trace_events_trigger.c), and
@@ -33,62 +33,62 @@ use kernel::{
     prelude::*, //
 };
 
-/// An event that stays while the value lives.
+/// A reference to an event, which stays while this value lives.
 ///
 /// # Invariants
 ///
-/// The event has been looked up in the instance that the user of the value belongs to. `file` is its file there; it
-/// lives as long as the instance, and the removal of that takes all triggers off first and waits for their hits.
+/// The event was looked up in the instance of this value's user. `file` is its file there, which lives as long as the
+/// instance; the removal of an instance first removes all triggers and waits for their hits.
 pub(crate) struct Target {
     file: *mut bindings::trace_event_file,
     event: EventRef,
 }
 
-// SAFETY: the reference may be dropped by any task; the file is used under `event_mutex`, and by hits
-// through atomic accesses.
+// SAFETY: the reference may be dropped by any task; the file is used under `event_mutex`, and by hits through atomic
+// accesses.
 unsafe impl Send for Target {}
 
 // SAFETY: the event is only read; the file is used under `event_mutex`, and by hits through atomic accesses.
 unsafe impl Sync for Target {}
 
 impl Target {
-    /// Takes a reference; `EBUSY` if the event is going away, or its module still coming.
+    /// Takes a reference; `EBUSY` if the event is going away, or its module is still loading.
     ///
-    /// PARITY: `event_enable_trigger_parse()` takes a module that is coming, whose references do not
-    /// keep it when its init fails.
+    /// PARITY: `event_enable_trigger_parse()` accepts a module that is still loading, which a reference does not keep
+    /// if its init fails.
     pub(crate) fn pin(file: &EventFile, _held: &EventMutexHeld) -> Result<Self> {
-        // INVARIANT: the event is that of the file.
+        // INVARIANT: the reference is to the event of the file.
         Ok(Self {
             event: file.call().try_get().ok_or(EBUSY)?,
             file: file.as_ptr(),
         })
     }
 
-    /// Whether this is the event of `file`.
+    /// Returns whether this is the event of `file`.
     pub(crate) fn is(&self, file: &EventFile) -> bool {
         core::ptr::eq(self.file, file.as_ptr())
     }
 
-    /// The event file, while the trigger that has the value is on its event.
+    /// Returns the event file. The trigger that owns this value must be attached.
     pub(crate) fn file(&self, _held: &EventMutexHeld) -> &EventFile {
         // SAFETY: by the type invariant.
         unsafe { EventFile::from_raw(self.file) }
     }
 
-    /// The system and the name of the event.
+    /// Returns the system and the name of the event.
     pub(crate) fn names(&self) -> (&CStr, &CStr) {
         let (system, name) = (self.event.system(), self.event.name());
         (system.unwrap_or_default(), name.unwrap_or_default())
     }
 
-    /// Stops or continues all triggers of the kind `T`. For hits, in any context.
+    /// Pauses or continues all triggers of the kind `T`. For hits, in any context.
     pub(crate) fn set_paused<T: Trigger>(&self, paused: bool, _preempt: &PreemptOff<'_>) {
-        // SAFETY: by the type invariant the file is live; this takes the address of its member.
+        // SAFETY: by the type invariant the file is live; only takes the address of its member.
         let head = unsafe { &raw mut (*self.file).triggers };
         let mut at = head;
         loop {
-            // SAFETY: `at` is the head, or a node that was on the list when this hit was under way,
-            // and is freed after it only. The links are words that C writes whole.
+            // SAFETY: `at` is the head, or a node that was on the list during this hit, and is freed only after it. C
+            // writes the links at once.
             let next = unsafe { Atomic::from_ptr(&raw mut (*at).next) };
             // ORDERING: pairs with the release in `list_add_tail_rcu()`; the node is complete.
             at = next.load(Acquire);
@@ -97,7 +97,7 @@ impl Target {
             }
             // SAFETY: every node of this list is the `list` member of an `event_trigger_data`.
             let node = unsafe { kernel::container_of!(at, bindings::event_trigger_data, list) };
-            // SAFETY: the node was on the list when this hit was under way, so it is freed after it only.
+            // SAFETY: the node was on the list during this hit, so it is freed only after it.
             let node = unsafe { TriggerNode::from_raw(node) };
             if node.kind() == T::TYPE {
                 node.set_paused(paused);
@@ -106,11 +106,11 @@ impl Target {
     }
 }
 
-/// Has an event call its triggers though nobody records it, until it is dropped.
+/// Makes an event call its triggers even if it is not enabled, until this is dropped.
 ///
 /// # Invariants
 ///
-/// The event was soft-enabled for the value.
+/// The event was soft-enabled for this value.
 pub(crate) struct SoftEnabled<'a>(&'a EventFile, PhantomData<&'a EventMutexHeld>);
 
 impl<'a> SoftEnabled<'a> {
@@ -118,12 +118,12 @@ impl<'a> SoftEnabled<'a> {
     pub(crate) fn new(file: &'a EventFile, held: &'a EventMutexHeld) -> Result<Self> {
         // SAFETY: the file is live and the mutex held.
         let ret = unsafe { bindings::trace_event_enable_disable(file.as_ptr(), 1, 1) };
-        // INVARIANT: the count is raised also when this fails.
+        // INVARIANT: the count is raised even if the call fails.
         let enabled = Self::kept(file, held);
         to_result(ret).map(|()| enabled)
     }
 
-    /// The value that was made for this event, and forgotten.
+    /// Returns a value again that was created for this event, and forgotten.
     pub(crate) fn kept(file: &'a EventFile, _held: &'a EventMutexHeld) -> Self {
         Self(file, PhantomData)
     }

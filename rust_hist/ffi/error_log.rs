@@ -12,11 +12,11 @@ use super::{
 use core::ffi::CStr;
 use kernel::prelude::*;
 
-/// Adds an entry to the log of `instance`, or of the top one: where it happened, the command, what is wrong, with a
-/// detail behind it unless that is empty, and the column of the command that the `^` points at.
+/// Adds an entry to the log of `instance`, or of the top one: the location, the command, the message with a detail
+/// after it unless that is empty, and the column of the command at which the `^` points.
 ///
-/// The log copies all of it, so nothing points into the module. It has no way to fail: without
-/// memory the detail is missing, or there is an entry less.
+/// The log copies everything, so it has no pointers into the module. The function cannot fail: if there is no memory,
+/// the detail or the whole entry is missing.
 pub(crate) fn report(
     instance: Option<Instance<'_>>,
     location: &CStr,
@@ -31,8 +31,8 @@ pub(crate) fn report(
     };
     let text = longer.as_ref().map_or(text, TextBuf::as_c_str);
     let mut texts = [text.as_char_ptr()];
-    // SAFETY: the instance is live, and null stands for the top one; the strings are read and copied before the call
-    // returns, and 0 is the index of the only text.
+    // SAFETY: the instance is live, and null means the top one; the strings are copied before the call returns, and 0
+    // is the index of the only text.
     unsafe {
         bindings::tracing_log_err(
             instance.map_or(core::ptr::null_mut(), |instance| instance.as_ptr()),

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Views of a trace event, of its file in one instance, and of a record being written.
+//! Views of a trace event, of its file in one instance, and of a record that is being written.
 //!
 //! C headers: [`include/linux/trace_events.h`](srctree/include/linux/trace_events.h),
 //! [`kernel/trace/trace.h`](srctree/kernel/trace/trace.h).
 //!
-//! An event file lives as long as somebody holds a reference or `event_mutex` with the file not yet
-//! freed; the views are borrowed for that time and never stored.
+//! An event file lives as long as it is referenced or `event_mutex` is held, unless it was freed before; views are
+//! borrowed for that time and never stored.
 
 use super::{
     arch,
@@ -31,7 +31,7 @@ use kernel::{
     types::Opaque, //
 };
 
-/// A trace event, of all instances.
+/// A trace event, which all instances share.
 #[repr(transparent)]
 pub(super) struct EventCall(Opaque<bindings::trace_event_call>);
 
@@ -40,23 +40,23 @@ impl EventCall {
     ///
     /// # Safety
     ///
-    /// `ptr` must point at an event that stays allocated for `'a`.
+    /// `ptr` must point to an event that stays allocated for `'a`.
     unsafe fn from_raw<'a>(ptr: *mut bindings::trace_event_call) -> &'a Self {
         // SAFETY: by the contract; `EventCall` is a transparent wrapper.
         unsafe { &*ptr.cast::<Self>() }
     }
 
-    /// The name of the event, if it has one.
+    /// Returns the name of the event, if it has one.
     pub(super) fn name(&self) -> Option<&CStr> {
         // SAFETY: the event is live; the helper only reads it.
         let name = unsafe { bindings::hist_helper_trace_event_name(self.0.get()) };
-        // SAFETY: the event owns the name for as long as it lives, or there is none.
+        // SAFETY: the event owns the name for its whole life; null if there is none.
         unsafe { c_str(name) }
     }
 
-    /// The system of the event, if it has one.
+    /// Returns the system of the event, if it has one.
     pub(super) fn system(&self) -> Option<&CStr> {
-        // SAFETY: the event is live, and its class with it, which owns the name or has none.
+        // SAFETY: the event is live, and so is its class, which owns the name; null if there is none.
         unsafe { c_str((*(*self.0.get()).class).system) }
     }
 
@@ -65,46 +65,46 @@ impl EventCall {
         unsafe { (*self.0.get()).flags }
     }
 
-    /// Whether the event was made while the kernel runs: a synthetic event, or a probe. Such an event counts its
-    /// references itself.
+    /// Returns whether the event was created at run time: a synthetic event, or a probe. Such an event has its own
+    /// reference count.
     fn is_dynamic(&self) -> bool {
         self.flags() & FLAG_DYNAMIC != 0
     }
 
-    /// Whether the event can be enabled, as all can but some of ftrace's own.
+    /// Returns whether the event can be enabled, as all can except some of ftrace's own.
     fn can_be_enabled(&self) -> bool {
-        // SAFETY: the event is live, and its class with it.
+        // SAFETY: the event is live, and so is its class.
         let registers = unsafe { (*(*self.0.get()).class).reg }.is_some();
         registers && self.flags() & FLAG_IGNORE_ENABLE == 0
     }
 
-    /// The module whose code the event is in; null for the kernel image and for dynamic events.
+    /// Returns the module with the event's code; null for the kernel image and for dynamic events.
     fn module(&self) -> *mut bindings::module {
         if self.is_dynamic() {
-            // The place holds a reference count, not a module.
+            // The field has a reference count instead of a module.
             return core::ptr::null_mut();
         }
-        // SAFETY: the event is live; the flag says that this member of the union is the valid one.
+        // SAFETY: the event is live; the flag tells that this member of the union is valid.
         unsafe { *(*self.0.get()).__bindgen_anon_2.module.as_ref() }.cast()
     }
 
-    /// The state of the module whose code the event is in.
+    /// Returns the state of the module with the event's code.
     fn module_state(&self) -> Option<bindings::module_state> {
         let module: *const bindings::module = self.module();
-        // SAFETY: the module of a live event is live; its state is a word of its own.
+        // SAFETY: the module of a live event is live; its state is a word that is written at once.
         (!module.is_null()).then(|| unsafe { (&raw const (*module).state).read_volatile() })
     }
 
-    /// Takes a reference, the inline function `trace_event_try_get_ref()`; `None` if the event is going away, or its
-    /// module still coming.
+    /// Takes a reference like the inline function `trace_event_try_get_ref()`; `None` if the event is going away, or
+    /// its module is still loading.
     pub(super) fn try_get(&self) -> Option<EventRef> {
         let got = match self.is_dynamic() {
-            // SAFETY: the event is live, and counts its references itself.
+            // SAFETY: the event is live, and has its own reference count.
             true => unsafe { dynamic::try_get(self.0.get()) },
-            // SAFETY: the event is live, so its module is, or it has none.
+            // SAFETY: the event is live, so its module is, too, or there is none.
             false => unsafe { bindings::try_module_get(self.module()) },
         };
-        // INVARIANT: taken by one of these.
+        // INVARIANT: if `got`, one of the two calls took the reference.
         let event = got.then(|| EventRef(NonNull::from(self)))?;
         let state = self.module_state();
         state
@@ -113,11 +113,11 @@ impl EventCall {
     }
 }
 
-/// A counted reference on an event.
+/// A counted reference to an event.
 ///
 /// # Invariants
 ///
-/// The event has a reference for the value.
+/// This value owns a reference to the event.
 pub(super) struct EventRef(NonNull<EventCall>);
 
 impl Deref for EventRef {
@@ -132,15 +132,15 @@ impl Deref for EventRef {
 impl Drop for EventRef {
     fn drop(&mut self) {
         match self.is_dynamic() {
-            // SAFETY: by the type invariant; the event counts its references itself.
+            // SAFETY: by the type invariant; the event has its own reference count.
             true => unsafe { dynamic::put(self.0.as_ptr().cast()) },
-            // SAFETY: by the type invariant, which is one on the module, if there is one.
+            // SAFETY: by the type invariant the reference is to the module, if there is one.
             false => unsafe { bindings::module_put(self.module()) },
         }
     }
 }
 
-/// References on events that user space made.
+/// References to events that user space created.
 #[cfg(CONFIG_DYNAMIC_EVENTS)]
 mod dynamic {
     pub(super) use super::bindings::{
@@ -149,7 +149,7 @@ mod dynamic {
     };
 }
 
-/// The kernel has no events that user space made.
+/// Stand-ins for a kernel without such events.
 #[cfg(not(CONFIG_DYNAMIC_EVENTS))]
 mod dynamic {
     use super::bindings::trace_event_call;
@@ -161,7 +161,7 @@ mod dynamic {
     }
 }
 
-/// One event of one instance: what `events/<system>/<event>/` stands for.
+/// One event in one instance: the directory `events/<system>/<event>/`.
 #[repr(transparent)]
 pub(crate) struct EventFile(Opaque<bindings::trace_event_file>);
 
@@ -170,62 +170,61 @@ impl EventFile {
     ///
     /// # Safety
     ///
-    /// `ptr` must point at an event file that stays allocated for `'a`, and `event_mutex` must be
-    /// held for `'a`.
+    /// `ptr` must point to an event file that stays allocated for `'a`, and `event_mutex` must be held for `'a`.
     pub(super) unsafe fn from_raw<'a>(ptr: *mut bindings::trace_event_file) -> &'a Self {
         // SAFETY: by the contract; `EventFile` is a transparent wrapper.
         unsafe { &*ptr.cast::<Self>() }
     }
 
-    /// The C object.
+    /// Returns the C object.
     pub(super) fn as_ptr(&self) -> *mut bindings::trace_event_file {
         self.0.get()
     }
 
-    /// The event that this is a file of.
+    /// Returns the event of this file.
     pub(super) fn call(&self) -> &EventCall {
         // SAFETY: the object is live, `event_call` is set before the file can be found, and the event lives as long.
         unsafe { EventCall::from_raw((*self.as_ptr()).event_call) }
     }
 
-    /// The name of the event, if it has one.
+    /// Returns the name of the event, if it has one.
     pub(crate) fn name(&self) -> Option<&CStr> {
         self.call().name()
     }
 
-    /// The system of the event, if it has one.
+    /// Returns the system of the event, if it has one.
     pub(crate) fn system(&self) -> Option<&CStr> {
         self.call().system()
     }
 
-    /// The instance that the file belongs to.
+    /// Returns the instance of the file.
     pub(crate) fn instance(&self) -> Instance<'_> {
-        // SAFETY: the object is live; `tr` is set once, when the file is made.
+        // SAFETY: the object is live; `tr` is set once, when the file is created.
         Instance(unsafe { (*self.as_ptr()).tr }, PhantomData)
     }
 
-    /// Whether the event was made while the kernel runs: a synthetic event, or a probe, which can be one
-    /// on a synthetic event.
+    /// Returns whether the event was created at run time: a synthetic event, or a probe, which may itself be on a
+    /// synthetic event.
     pub(crate) fn is_dynamic(&self) -> bool {
         self.call().is_dynamic()
     }
 
-    /// Whether the event comes from the code of `module`.
+    /// Returns whether the event's code is in `module`.
     pub(super) fn is_of_module(&self, module: ModuleId) -> bool {
         core::ptr::eq(self.call().module(), module.0)
     }
 
-    /// Whether the event has been enabled, and not merely for its triggers' sake.
+    /// Returns whether the event is enabled, and not only soft-enabled for triggers.
     pub(super) fn is_enabled(&self) -> bool {
         // CAST: a flag of the C enumeration.
         const ENABLED: c_ulong = bindings::EVENT_FILE_FL_ENABLED as c_ulong;
 
-        // SAFETY: the object is live; the flags are one word.
+        // SAFETY: the object is live; the flags are one word, which is written at once.
         let flags = unsafe { (&raw const (*self.as_ptr()).flags).read_volatile() };
         flags & (ENABLED | SOFT_DISABLED) == ENABLED
     }
 
-    /// Whether the event is about to go away with its module.
+    /// Returns whether the event is about to go away with its module.
     pub(crate) fn is_going(&self) -> bool {
         self.call().module_state() == Some(bindings::module_state_MODULE_STATE_GOING)
     }
@@ -236,17 +235,17 @@ impl EventFile {
         // SAFETY: the event is live and its fields do not change under `event_mutex`; the name is
         // only compared.
         let field = unsafe { bindings::trace_find_event_field(call, name) };
-        // SAFETY: what was found lives as long as the event or the kernel.
+        // SAFETY: the field lives as long as the event or the kernel.
         unsafe { field.as_ref() }.map(FieldView)
     }
 
-    /// The names of the fields that the event has itself.
+    /// Iterates over the names of the event's own fields.
     pub(crate) fn own_fields<'a>(
         &'a self,
         _held: &'a EventMutexHeld,
     ) -> impl Iterator<Item = &'a [u8]> {
         let call = self.call().0.get();
-        // SAFETY: the event is live, with its class; as `trace_get_fields()`, which a function of the class stands for if
+        // SAFETY: the event is live, and so is its class; like `trace_get_fields()`, uses the function of the class if
         // there is one. The list is complete and its fields do not change under `event_mutex`.
         let list = unsafe {
             let class = (*call).class;
@@ -262,14 +261,14 @@ impl EventFile {
         })
     }
 
-    /// The triggers of the event, of whatever kind, in order. Who takes one off begins anew.
+    /// Iterates over the triggers of the event, of any kind, in order. After removing one, start a new iteration.
     pub(super) fn triggers<'a>(
         &'a self,
         _held: &'a EventMutexHeld,
     ) -> impl Iterator<Item = &'a TriggerNode> {
         let head = self.as_ptr();
         // SAFETY: the file is live, and the list is initialised with it; its entries are of this type, and its writers
-        // hold `event_mutex`, so nobody else changes it meanwhile.
+        // hold `event_mutex`, so the list does not change meanwhile.
         let list = unsafe {
             clist_create!(
                 &raw mut (*head).triggers,
@@ -282,11 +281,11 @@ impl EventFile {
     }
 }
 
-/// A field on the list of its event.
+/// A field in the list of its event.
 #[repr(transparent)]
 struct FieldNode(Opaque<bindings::ftrace_event_field>);
 
-/// A trigger of whatever kind, while it is not freed.
+/// A trigger of any kind that is not freed.
 #[repr(transparent)]
 pub(super) struct TriggerNode(Opaque<bindings::event_trigger_data>);
 
@@ -295,33 +294,33 @@ impl TriggerNode {
     ///
     /// # Safety
     ///
-    /// `ptr` must point at a node that is complete and not freed for `'a`.
+    /// `ptr` must point to a node that is complete and not freed for `'a`.
     pub(super) unsafe fn from_raw<'a>(ptr: *mut bindings::event_trigger_data) -> &'a Self {
         // SAFETY: by the contract; `TriggerNode` is a transparent wrapper.
         unsafe { &*ptr.cast::<Self>() }
     }
 
-    /// The C object.
+    /// Returns the C object.
     pub(super) fn as_ptr(&self) -> *mut bindings::event_trigger_data {
         self.0.get()
     }
 
-    /// The bit that tells triggers of its kind from all others.
+    /// Returns the bit by which triggers of this kind are distinguished from all others.
     pub(super) fn kind(&self) -> u32 {
-        // SAFETY: the node is live; its command was set when it was made, and is registered for as long.
+        // SAFETY: the node is live; its command was set when it was created, and stays registered as long.
         unsafe { (*(*self.as_ptr()).cmd_ops).trigger_type }
     }
 
-    /// Stops or continues the trigger. For hits, too: the core reads the flag without a lock, a byte that is written
-    /// whole.
+    /// Pauses or continues the trigger. Hits may call this: the core reads the flag, a byte that is written at once,
+    /// without a lock.
     pub(super) fn set_paused(&self, paused: bool) {
         // SAFETY: the node is live.
         unsafe { (&raw mut (*self.as_ptr()).paused).write_volatile(paused) };
     }
 
-    /// The name of the command that it is of.
+    /// Returns the name of the trigger's command.
     pub(super) fn name(&self) -> Option<&CStr> {
-        // SAFETY: the node is live; its command, which keeps its name, is registered for as long.
+        // SAFETY: the node is live; its command, which owns the name, stays registered as long.
         unsafe { c_str((*(*self.as_ptr()).cmd_ops).name) }
     }
 }
@@ -330,11 +329,11 @@ impl TriggerNode {
 const FLAG_DYNAMIC: i32 = bindings::TRACE_EVENT_FL_DYNAMIC as i32;
 const FLAG_IGNORE_ENABLE: i32 = bindings::TRACE_EVENT_FL_IGNORE_ENABLE as i32;
 
-/// Borrows a C string that may be missing.
+/// Borrows a C string, or returns `None` for null.
 ///
 /// # Safety
 ///
-/// `ptr` must be null, or point at a NUL-terminated string that stays unchanged for `'a`.
+/// `ptr` must be null, or point to a NUL-terminated string that stays unchanged for `'a`.
 pub(super) unsafe fn c_str<'a>(ptr: *const c_char) -> Option<&'a CStr> {
     if ptr.is_null() {
         return None;
@@ -347,11 +346,11 @@ pub(super) unsafe fn c_str<'a>(ptr: *const c_char) -> Option<&'a CStr> {
 #[derive(Clone, Copy)]
 pub(crate) struct ModuleId(pub(super) *const bindings::module);
 
-/// What the kernel knows of one field of an event.
+/// The kernel's description of one field of an event.
 #[derive(Clone, Copy)]
 pub(crate) struct FieldView<'a>(&'a bindings::ftrace_event_field);
 
-/// How the kernel classes a field; the names of `enum { FILTER_OTHER, ... }`.
+/// The kernel's class of a field; the names are those of `enum { FILTER_OTHER, ... }`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FieldClass {
     /// A number, or anything that no other class describes.
@@ -368,37 +367,37 @@ pub(crate) enum FieldClass {
     PtrString,
     /// The address of a function.
     TraceFn,
-    /// The generic field that stands for the name of the current task.
+    /// The generic field for the name of the current task.
     Comm,
-    /// The generic field that stands for the number of the CPU.
+    /// The generic field for the number of the CPU.
     Cpu,
-    /// The generic field that stands for a stack trace.
+    /// The generic field for a stack trace.
     Stacktrace,
 }
 
 impl<'a> FieldView<'a> {
-    /// The type of the field, as its `format` shows it.
+    /// Returns the type of the field, as its `format` shows it.
     pub(crate) fn type_text(&self) -> &'a [u8] {
         // SAFETY: a field has a type, which lives as long as the field.
         unsafe { c_str(self.0.type_) }.map_or(b"", CStr::to_bytes)
     }
 
-    /// Where the field begins in a record.
+    /// Returns the offset of the field in a record.
     pub(crate) fn offset(&self) -> u32 {
         u32::try_from(self.0.offset).unwrap_or(u32::MAX)
     }
 
-    /// How many bytes of the fixed part of a record it takes.
+    /// Returns the size of the field in the fixed part of a record.
     pub(crate) fn size(&self) -> u32 {
         u32::try_from(self.0.size).unwrap_or(0)
     }
 
-    /// Whether it is a signed number.
+    /// Returns whether the field is a signed number.
     pub(crate) fn is_signed(&self) -> bool {
         self.0.is_signed() != 0
     }
 
-    /// The class of the field.
+    /// Returns the class of the field.
     pub(crate) fn class(&self) -> FieldClass {
         match u32::try_from(self.0.filter_type).unwrap_or(bindings::FILTER_OTHER) {
             bindings::FILTER_STATIC_STRING => FieldClass::StaticString,
@@ -420,23 +419,23 @@ impl<'a> FieldView<'a> {
 pub(crate) struct Instance<'a>(*mut bindings::trace_array, PhantomData<&'a EventFile>);
 
 impl<'a> Instance<'a> {
-    /// The C object.
+    /// Returns the C object.
     pub(super) fn as_ptr(&self) -> *mut bindings::trace_array {
         self.0
     }
 
-    /// The name of the instance; the top one has none.
+    /// Returns the name of the instance; the top one has none.
     pub(crate) fn name(&self) -> Option<&'a CStr> {
-        // SAFETY: the instance is live, and has its name for as long.
+        // SAFETY: the instance is live, and has its name as long.
         unsafe { c_str((*self.0).name) }
     }
 
-    /// Whether both are the same instance.
+    /// Returns whether both are the same instance.
     pub(crate) fn is(&self, other: &Self) -> bool {
         core::ptr::eq(self.0, other.0)
     }
 
-    /// Looks up an event of the instance, unless it is one of those that can not be enabled.
+    /// Looks up an event of the instance; `None` for an event that cannot be enabled, too.
     pub(crate) fn event(
         &self,
         system: &CStr,
@@ -447,7 +446,7 @@ impl<'a> Instance<'a> {
         file.call().can_be_enabled().then_some(file)
     }
 
-    /// Looks up any event of the instance, also one that nobody can enable.
+    /// Looks up any event of the instance, even one that cannot be enabled.
     pub(crate) fn any_event(
         &self,
         system: &CStr,
@@ -458,56 +457,56 @@ impl<'a> Instance<'a> {
         let file = unsafe {
             bindings::__find_event_file(self.0, system.as_char_ptr(), event.as_char_ptr())
         };
-        // SAFETY: the file stays on the list of its instance while the mutex is held, which it is for as
-        // long as the file is borrowed that the instance was taken from.
+        // SAFETY: the file stays on the list of its instance while the mutex is held, which is as long as the file is
+        // borrowed from which the instance was taken.
         (!file.is_null()).then(|| unsafe { EventFile::from_raw(file) })
     }
 
-    /// Keeps the instance from being removed, until [`Instance::unpin`]; takes `trace_types_lock`.
+    /// Keeps the instance from being removed until [`Instance::unpin`]; takes `trace_types_lock`.
     pub(crate) fn pin(&self) -> Result {
-        // SAFETY: the instance is live while a file of it is.
+        // SAFETY: the instance is live as long as one of its files.
         to_result(unsafe { bindings::tracing_check_open_get_tr(self.0) }).map_err(|_| ENODEV)
     }
 
-    /// Takes back one [`Instance::pin`]; takes `trace_types_lock`.
+    /// Undoes one [`Instance::pin`]; takes `trace_types_lock`.
     pub(crate) fn unpin(&self) {
         // SAFETY: the instance is live, and has a reference that `pin` took.
         unsafe { bindings::trace_array_put(self.0) };
     }
 
-    /// Whether the clock of the instance counts nanoseconds.
+    /// Returns whether the clock of the instance counts nanoseconds.
     #[inline(always)]
     pub(crate) fn clock_in_ns(&self) -> bool {
-        // SAFETY: the instance is live while a file of it is.
+        // SAFETY: the instance is live as long as one of its files.
         unsafe { bindings::trace_clock_in_ns(self.0) }
     }
 
-    /// Switches the clock of the instance, which empties its buffers.
+    /// Sets the clock of the instance, which empties its buffers.
     pub(crate) fn set_clock(&self, name: &CStr) -> Result {
-        // SAFETY: the instance is live while a file of it is; the name is only read.
+        // SAFETY: the instance is live as long as one of its files; the name is only read.
         to_result(unsafe { bindings::tracing_set_clock(self.0, name.as_char_ptr()) })
     }
 
-    /// Asks for records that are kept to be written in place, where they have their final time stamp,
-    /// and not first into the scratch buffer of the CPU; until [`Instance::allow_scratch`].
+    /// Makes all records be written in place, with their final time stamp, instead of first into the CPU's scratch
+    /// buffer, until [`Instance::allow_scratch`].
     ///
-    /// Takes `trace_types_lock`: not for paths that free triggers.
+    /// Takes `trace_types_lock`, so paths that free triggers must not call it.
     pub(crate) fn refuse_scratch(&self) {
         let _lock = lock_trace_types();
         // SAFETY: the instance is live, and the lock protects the count.
         unsafe { (*self.0).exact_stamp_ref += 1 };
     }
 
-    /// Takes back one [`Instance::refuse_scratch`].
+    /// Undoes one [`Instance::refuse_scratch`].
     pub(crate) fn allow_scratch(&self) {
         let _lock = lock_trace_types();
-        // SAFETY: the instance is live, and the lock protects the count, which is above zero because each call undoes one
-        // `refuse_scratch`.
+        // SAFETY: the instance is live, and the lock protects the count, which is above zero because each call undoes
+        // one `refuse_scratch`.
         unsafe { (*self.0).exact_stamp_ref -= 1 };
     }
 }
 
-/// A record that is being written, as a trigger function sees it.
+/// A record that is being written, with the other arguments of a trigger function.
 #[derive(Clone, Copy)]
 pub(crate) struct Hit<'a> {
     file: *mut bindings::trace_event_file,
@@ -524,13 +523,13 @@ pub(crate) struct Record<'a> {
 }
 
 impl<'a> Record<'a> {
-    /// The bytes.
+    /// Returns the bytes of the record.
     #[inline(always)]
     pub(crate) fn data(&self) -> &'a [u8] {
         self.data
     }
 
-    /// The proof that preemption is off.
+    /// Returns the proof that preemption is off.
     #[inline(always)]
     pub(crate) fn preempt_off(&self) -> &PreemptOff<'a> {
         &self.preempt
@@ -538,13 +537,12 @@ impl<'a> Record<'a> {
 }
 
 impl<'a> Hit<'a> {
-    /// Views the arguments of a trigger function, unless there is no record.
+    /// Returns the arguments of a trigger function as a hit; `None` if there is no record.
     ///
     /// # Safety
     ///
-    /// The arguments must be the event file that a trigger function is called for and what the
-    /// tracing core calls it with, which is both a record and its event or neither, and stay valid for
-    /// `'a`.
+    /// The arguments must be the event file for which a trigger function is called, and the arguments of the tracing
+    /// core, either both a record and its event or neither; all must stay valid for `'a`.
     #[inline(always)]
     pub(super) unsafe fn from_raw(
         file: *mut bindings::trace_event_file,
@@ -555,14 +553,14 @@ impl<'a> Hit<'a> {
         if event.is_null() {
             return None;
         }
-        // SAFETY: `event` was reserved in the buffer of the instance, in the buffer that stands in
-        // while tracing is off, or is this CPU's scratch record. The first two turn preemption off
-        // until the commit, the third until it is given back; all of them come after the triggers.
+        // SAFETY: `event` was reserved in the buffer of the instance, in the substitute buffer while tracing is off, or
+        // is this CPU's scratch record. The former two turn preemption off until the commit, the last one until it is
+        // released; triggers run before that.
         let preempt = unsafe { PreemptOff::assume() };
-        // SAFETY: `event` heads a record that the core has filled.
+        // SAFETY: `event` is the header of a record that the core has filled.
         let len = unsafe { record_len(event) };
-        // SAFETY: the record's data is `len` bytes at `rec`; it belongs to this context until the
-        // commit, and the core does not write to it while triggers run.
+        // SAFETY: the record's data is `len` bytes at `rec`; it belongs to this context until the commit, and the core
+        // does not write to it while triggers run.
         let data = unsafe { core::slice::from_raw_parts(rec.cast::<u8>(), len) };
         Some(Self {
             file,
@@ -572,42 +570,42 @@ impl<'a> Hit<'a> {
         })
     }
 
-    /// Gives up all but the record.
+    /// Returns the record without the other arguments.
     #[inline(always)]
     pub(crate) fn into_record(self) -> Record<'a> {
         self.record
     }
 
-    /// The bytes of the record.
+    /// Returns the bytes of the record.
     #[inline(always)]
     pub(crate) fn data(&self) -> &'a [u8] {
         self.record.data()
     }
 
-    /// Whether the clock of the instance counts nanoseconds.
+    /// Returns whether the clock of the instance counts nanoseconds.
     #[inline(always)]
     pub(crate) fn clock_in_ns(&self) -> bool {
-        // SAFETY: the file and its instance are live while an event of theirs is being written.
+        // SAFETY: the file and its instance are live while one of their events is being written.
         unsafe { bindings::trace_clock_in_ns((*self.file).tr) }
     }
 
-    /// The time stamp that the record has; one in the scratch buffer gets it when it is first asked for.
+    /// Returns the time stamp of the record; a record in the scratch buffer gets it at the first call.
     #[inline(always)]
     pub(crate) fn time_stamp(&self) -> u64 {
-        // SAFETY: `buffer` and `event` are those of the record being written.
+        // SAFETY: `buffer` and `event` belong to the record that is being written.
         unsafe { bindings::tracing_event_time_stamp(self.buffer, self.event) }
     }
 }
 
-/// How many bytes of data a record has.
+/// Returns the number of bytes of data in a record.
 ///
 /// # Safety
 ///
-/// `event` must head a record that this CPU is writing, with preemption off.
+/// `event` must be the header of a record that this CPU is writing, with preemption off.
 #[inline(always)]
 unsafe fn record_len(event: *mut bindings::ring_buffer_event) -> usize {
-    // SAFETY: every record has a word behind its header: the least that one takes in the ring buffer are two
-    // words, and in the scratch record this is the length, of the data alone.
+    // SAFETY: every record has a word after its header: the smallest record in the ring buffer has two words, and in
+    // the scratch record this word is the length of the data.
     let first = unsafe { first_word(event) };
     if core::ptr::eq(event, arch::scratch_record()) {
         return first;
@@ -616,26 +614,26 @@ unsafe fn record_len(event: *mut bindings::ring_buffer_event) -> usize {
     // SAFETY: by the contract, `event` is a readable header.
     let mut type_len = unsafe { (*event).type_len() };
     if type_len >= TYPE_TIME_EXTEND {
-        // SAFETY: a time stamp comes first, of two words; the record's own header follows.
+        // SAFETY: a time stamp of two words comes first; the record's own header follows.
         event = unsafe { event.cast::<u32>().add(2).cast() };
         // SAFETY: by the contract, this is the header of the record.
         type_len = unsafe { (*event).type_len() };
     }
     if type_len != 0 {
-        // CAST: a five bit number, which counts words.
+        // CAST: a five-bit number, which counts words.
         return (type_len as usize) << 2;
     }
-    // SAFETY: every record has a word behind its header. A header without a length has it there, and counts the word.
+    // SAFETY: every record has a word after its header. A header without a length has it there, and counts the word.
     unsafe { first_word(event) }.saturating_sub(size_of::<u32>())
 }
 
 const TYPE_TIME_EXTEND: u32 = bindings::ring_buffer_type_RINGBUF_TYPE_TIME_EXTEND;
 
-/// The first word after the header of a record.
+/// Returns the first word after the header of a record.
 ///
 /// # Safety
 ///
-/// `event` must head a record, which has that word.
+/// `event` must be the header of a record with such a word.
 #[inline(always)]
 unsafe fn first_word(event: *mut bindings::ring_buffer_event) -> usize {
     // SAFETY: by the contract.

@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Files of our own in the directory of every event, read record by record.
+//! Files of this module in the directory of every event, read record by record.
 //!
 //! C counterpart: `event_hist_fops` in
 //! [`kernel/trace/trace_events_hist.c`](srctree/kernel/trace/trace_events_hist.c), and
 //! [`fs/seq_file.c`](srctree/fs/seq_file.c).
 //!
-//! A read belongs to the open file. What it shows is copied when it begins at offset 0; later reads
-//! go on in that copy, however the event changes, until the event itself is gone. The copy is charged to
-//! the memory cgroup of the reader, who need not be the one that made the triggers.
+//! A read belongs to the open file. The shown data are copied when a read begins at offset 0; later reads continue in
+//! the copy, even if the event changes, until the event is gone. The copy is charged to the memory cgroup of the
+//! reader, which need not be that of the triggers' creator.
 //!
-//! Who may touch what: [`EventTable::Opened`] is shared by all users of the open file; the copy
-//! belongs to whoever holds the lock of its `seq_file`, which the core takes around each run of
-//! `start`, `show`, `next` and `stop`.
+//! Locking: [`EventTable::Opened`] is shared by all users of the open file; the copy belongs to the holder of the lock
+//! of its `seq_file`, which the core takes around each run of `start`, `show`, `next` and `stop`.
 
 use super::{
     bindings,
@@ -58,30 +57,32 @@ use kernel::{
     types::ForeignOwnable, //
 };
 
-/// What one kind of file shows.
+/// One kind of file.
 #[vtable]
 pub(crate) trait EventTable: Sized + 'static {
-    /// What an open file keeps besides the copy.
+    /// The state of an open file besides the copy.
     type Opened: Send + Sync;
-    /// What a reader goes through.
+    /// The copied data of a reader.
     type Copy: Send;
 
     /// Called when the file is opened.
     fn open(event: LockedEvent<'_>) -> Result<Self::Opened>;
 
-    /// Copies what the file shows now.
+    /// Copies the data that the file shows at this moment.
     fn copy(opened: &Self::Opened, event: LockedEvent<'_>) -> Result<Self::Copy>;
 
-    /// How many records the copy has.
+    /// Returns the number of records in the copy.
     fn records(copy: &Self::Copy) -> usize;
 
     /// Writes one record.
     fn show(copy: &Self::Copy, index: usize, out: &mut SeqWriter<'_>) -> fmt::Result;
 
-    /// Called when the reader has been given the first bytes of the copy. If that fails the copy is dropped.
+    /// Called when the reader has received the first bytes of the copy. If it does not receive them, the copy is
+    /// dropped.
     fn given(_copy: &mut Self::Copy) {}
 
-    /// What is ready. Called with the poller on the wait queue; without it there always is something to read.
+    /// Returns the events for `poll()`. Called with the poller on the wait queue; without this method the file is
+    /// always readable.
     fn poll(_opened: &Self::Opened, _event: LockedEvent<'_>) -> PollEvents {
         build_error!(VTABLE_DEFAULT_ERROR)
     }
@@ -91,7 +92,7 @@ pub(crate) trait EventTable: Sized + 'static {
 ///
 /// # Invariants
 ///
-/// The event was not freed when the mutex was taken, and so it cannot be now.
+/// The event was not freed when the mutex was taken, and so cannot be freed while it is held.
 pub(crate) struct LockedEvent<'a> {
     file: &'a EventFile,
     /// The open file.
@@ -104,60 +105,59 @@ impl LockedEvent<'_> {
     ///
     /// # Safety
     ///
-    /// `file` must be open, of an event file, for the life of the value.
+    /// `file` must be an open file of an event, for the life of this value.
     unsafe fn lock(file: *mut base::file) -> Result<Self> {
         let held = EventMutex::lock();
         // SAFETY: by the contract, and the mutex is held.
         let event = NonNull::new(unsafe { bindings::hist_helper_event(file) });
         Ok(Self {
-            // INVARIANT: it is not freed yet.
-            // SAFETY: it stays while the mutex is held, and nobody gets it for longer.
+            // INVARIANT: the event is not freed yet.
+            // SAFETY: the file stays while the mutex is held, and is borrowed for no longer.
             file: unsafe { EventFile::from_raw(event.ok_or(ENODEV)?.as_ptr()) },
             of: file,
             held,
         })
     }
 
-    /// Gives the mutex back while `run` runs; `ENODEV` if the event is gone then.
+    /// Releases the mutex while `run` runs; `ENODEV` if the event is gone afterwards.
     pub(crate) fn unlocked<R>(self, run: impl FnOnce() -> R) -> Result<(Self, R)> {
         let file = self.of;
         drop(self);
         let result = run();
-        // SAFETY: as when the value was made, which was to live until the one that is returned is dropped.
+        // SAFETY: the contract of the first lock holds until the returned value is dropped.
         Ok((unsafe { Self::lock(file) }?, result))
     }
 
-    /// Gives the mutex back for a tick, for a caller that waits for what another task does under it. `EINTR` if the task is killed
-    /// meanwhile, `ENODEV` if the event is gone then.
+    /// Releases the mutex for a tick, for a caller that waits for another holder of it. `EINTR` if the task is killed
+    /// meanwhile, `ENODEV` if the event is gone afterwards.
     pub(crate) fn pause(self) -> Result<Self> {
         let (event, slept) = self.unlocked(task::pause)?;
         slept.map(|()| event)
     }
 
-    /// The event file.
+    /// Returns the event file.
     pub(crate) fn file(&self) -> &EventFile {
         self.file
     }
 
-    /// The proof that `event_mutex` is held.
+    /// Returns the proof that `event_mutex` is held.
     pub(crate) fn held(&self) -> &EventMutexHeld {
         &self.held
     }
 }
 
-/// What hangs on an open file.
+/// The data of an open file.
 ///
 /// # Invariants
 ///
-/// `file` is the open file that owns the value. `copy` is touched only under the lock of its
-/// `seq_file`.
+/// `file` is the open file that owns this value. `copy` is accessed only under the lock of its `seq_file`.
 #[pin_data]
 struct OpenState<T: EventTable> {
     file: *mut base::file,
-    /// Held from the beginning of a read until it is known whether the reader was given anything.
+    /// Held from the beginning of a read until it is known whether the reader has received anything.
     #[pin]
     reading: Mutex<()>,
-    /// Set by a read at offset 0, taken by the `start` that follows.
+    /// Set by a read at offset 0, and cleared by the `start` that follows.
     refresh: Atomic<u32>,
     opened: T::Opened,
     poller: Poller,
@@ -175,7 +175,7 @@ impl<T: EventTable> Callbacks<T> {
         show: Some(Self::show),
     };
 
-    /// They pin the module while a file is open.
+    /// With their owner, they pin the module while a file is open.
     const VTABLE: base::file_operations = base::file_operations {
         owner: super::this_module(),
         open: Some(Self::open),
@@ -188,16 +188,16 @@ impl<T: EventTable> Callbacks<T> {
 
     /// # Safety
     ///
-    /// For the VFS, with an inode whose private data is an event file.
+    /// Only the VFS may call this, with an inode whose private data is an event file.
     unsafe extern "C" fn open(inode: *mut base::inode, file: *mut base::file) -> c_int {
         from_result(|| {
-            // SAFETY: by the contract. This checks the lock-down and takes references on the instance
-            // and on the event file.
+            // SAFETY: by the contract. The call checks the lock-down and takes references to the instance and the event
+            // file.
             to_result(unsafe { bindings::tracing_open_file_tr(inode, file) })?;
-            // SAFETY: the file is being opened, with the references of the call before.
+            // SAFETY: the file is being opened, with the references from the call before.
             let opened = unsafe { Self::open_locked(file) };
             if opened.is_err() {
-                // SAFETY: gives back what `tracing_open_file_tr()` took.
+                // SAFETY: releases the references of `tracing_open_file_tr()`.
                 unsafe { bindings::tracing_release_file_tr(inode, file) };
             }
             opened.map(|()| 0)
@@ -206,7 +206,7 @@ impl<T: EventTable> Callbacks<T> {
 
     /// # Safety
     ///
-    /// `file` must be an event file being opened, with references on event file and instance.
+    /// `file` must be an event file that is being opened, with references to event file and instance.
     unsafe fn open_locked(file: *mut base::file) -> Result {
         // SAFETY: by the contract.
         let opened = T::open(unsafe { LockedEvent::lock(file) }?)?;
@@ -223,34 +223,34 @@ impl<T: EventTable> Callbacks<T> {
         )?;
         // SAFETY: the file is being opened; the operations are constant.
         to_result(unsafe { base::seq_open(file, &Self::SEQ_VTABLE) })?;
-        // SAFETY: `seq_open` stored a `seq_file` there, which nobody else can use yet.
+        // SAFETY: `seq_open` stored a `seq_file` there, which no other context uses yet.
         unsafe { (*Self::seq_of(file)).private = state.into_foreign() };
         Ok(())
     }
 
-    /// The `seq_file` of an open file.
+    /// Returns the `seq_file` of an open file.
     ///
     /// # Safety
     ///
-    /// `file` must have been through `seq_open`.
+    /// `file` must have been opened by `seq_open`.
     unsafe fn seq_of(file: *mut base::file) -> *mut base::seq_file {
         // SAFETY: by the contract, the private data is a `seq_file`.
         unsafe { (*file).private_data }.cast()
     }
 
-    /// What hangs on an open file.
+    /// Returns the data of an open file.
     ///
     /// # Safety
     ///
     /// `m` must be the `seq_file` of a file of this kind that stays open for `'a`.
     unsafe fn state<'a>(m: *mut base::seq_file) -> &'a OpenState<T> {
-        // SAFETY: `open_locked` stored the box there, and `release` alone takes it back.
+        // SAFETY: `open_locked` stored the box there, and only `release` takes it back.
         unsafe { Pin::<KBox<OpenState<T>>>::borrow((*m).private) }.get_ref()
     }
 
     /// # Safety
     ///
-    /// For the VFS, with an open file.
+    /// Only the VFS may call this, with an open file.
     unsafe extern "C" fn read(
         file: *mut base::file,
         to: *mut c_char,
@@ -265,11 +265,10 @@ impl<T: EventTable> Callbacks<T> {
         // SAFETY: the VFS passes the offset of this read.
         let begins = size != 0 && unsafe { at.read() } == 0;
         if begins {
-            // ORDERING: only says that some read began anew; the lock of the `seq_file` orders what
-            // follows from it.
+            // ORDERING: only tells that some read began anew; the lock of the `seq_file` orders everything else.
             state.refresh.store(1, Relaxed);
         }
-        // SAFETY: the arguments are those of a read.
+        // SAFETY: the arguments are those of the VFS for a read.
         let given = unsafe { base::seq_read(file, to, size, at) };
         if given > 0 || begins {
             // SAFETY: `seq_open` has initialised the mutex, which lives as long as the file is open.
@@ -279,7 +278,7 @@ impl<T: EventTable> Callbacks<T> {
             let copy = unsafe { &mut *state.copy.get() };
             match copy {
                 Some(copy) if given > 0 => T::given(copy),
-                // The next read begins anew. What the reader was not given does not wait for that.
+                // The next read begins anew, and data that the reader has not received need not wait for it.
                 _ => *copy = None,
             }
         }
@@ -288,7 +287,7 @@ impl<T: EventTable> Callbacks<T> {
 
     /// # Safety
     ///
-    /// For `seq_file.c`, with its lock held.
+    /// Only `seq_file.c` may call this, with its lock held.
     unsafe extern "C" fn start(m: *mut base::seq_file, at: *mut base::loff_t) -> *mut c_void {
         // SAFETY: the file is open.
         let state = unsafe { Self::state(m) };
@@ -296,9 +295,10 @@ impl<T: EventTable> Callbacks<T> {
         let copy = unsafe { &mut *state.copy.get() };
         // SAFETY: the core passes the number of the record.
         let at = unsafe { at.read() };
-        // ORDERING: only says that some read began anew; the lock of the `seq_file` orders what follows from it.
+        // ORDERING: only tells that some read began anew; the lock of the `seq_file` orders everything else.
         if at == 0 && state.refresh.xchg(0, Relaxed) != 0 {
-            // The old one goes first, as two at once are never needed, and without the mutex, which it may take.
+            // The old copy is dropped first, as two are never needed at once, and without the mutex, which its drop may
+            // take.
             *copy = None;
         }
         // SAFETY: the file is open.
@@ -315,7 +315,7 @@ impl<T: EventTable> Callbacks<T> {
         Self::token(copy.as_ref(), at)
     }
 
-    /// A non-null token for record `at`, null past the last.
+    /// Returns a non-null token for record `at`; null after the last record.
     fn token(copy: Option<&T::Copy>, at: i64) -> *mut c_void {
         match (copy, usize::try_from(at)) {
             (Some(copy), Ok(index)) if index < T::records(copy) => {
@@ -327,7 +327,7 @@ impl<T: EventTable> Callbacks<T> {
 
     /// # Safety
     ///
-    /// For `seq_file.c`, with its lock held.
+    /// Only `seq_file.c` may call this, with its lock held.
     unsafe extern "C" fn next(
         m: *mut base::seq_file,
         _token: *mut c_void,
@@ -335,7 +335,7 @@ impl<T: EventTable> Callbacks<T> {
     ) -> *mut c_void {
         // SAFETY: the file is open, and the lock of the `seq_file` held.
         let copy = unsafe { &*Self::state(m).copy.get() };
-        // SAFETY: the core passes the number of the record, for us to raise.
+        // SAFETY: the core passes the number of the record, which this function must increment.
         let at = unsafe { &mut *at };
         *at = at.saturating_add(1);
         Self::token(copy.as_ref(), *at)
@@ -343,25 +343,25 @@ impl<T: EventTable> Callbacks<T> {
 
     /// # Safety
     ///
-    /// For `seq_file.c`.
+    /// Only `seq_file.c` may call this.
     unsafe extern "C" fn stop(_m: *mut base::seq_file, _token: *mut c_void) {}
 
     /// # Safety
     ///
-    /// For `seq_file.c`, with its lock held and a token from `start` or `next`.
+    /// Only `seq_file.c` may call this, with its lock held and a token from `start` or `next`.
     unsafe extern "C" fn show(m: *mut base::seq_file, token: *mut c_void) -> c_int {
         // SAFETY: the file is open, and the lock of the `seq_file` held.
         let copy = unsafe { &*Self::state(m).copy.get() };
         let (Some(copy), Some(index)) = (copy, token.addr().checked_sub(1)) else {
             return 0;
         };
-        // SAFETY: the core calls from one reader, who holds the lock.
+        // SAFETY: the core calls this for one reader, which holds the lock.
         unsafe { seq::show(m, |out| T::show(copy, index, out)) }
     }
 
     /// # Safety
     ///
-    /// For the VFS, with an open file.
+    /// Only the VFS may call this, with an open file.
     unsafe extern "C" fn poll(
         file: *mut base::file,
         table: *mut base::poll_table_struct,
@@ -373,38 +373,38 @@ impl<T: EventTable> Callbacks<T> {
         let Ok(event) = (unsafe { LockedEvent::lock(file) }) else {
             return PollEvents::ERROR.bits();
         };
-        // SAFETY: the arguments are those of a poll; the wait queue is part of the kernel image.
+        // SAFETY: the arguments are those of the VFS for a poll; the wait queue is part of the kernel image.
         unsafe { base::poll_wait(file, &raw mut bindings::hist_poll_wq, table) };
         T::poll(&state.opened, event).bits()
     }
 
     /// # Safety
     ///
-    /// For the VFS, with a file that is closed by its last user.
+    /// Only the VFS may call this, with a file that is closed by its last user.
     unsafe extern "C" fn release(inode: *mut base::inode, file: *mut base::file) -> c_int {
-        // SAFETY: `open_locked` stored the box there, and nobody else uses the file any more.
+        // SAFETY: `open_locked` stored the box there, and no other context uses the file any more.
         drop(unsafe { Pin::<KBox<OpenState<T>>>::from_foreign((*Self::seq_of(file)).private) });
-        // SAFETY: the counterpart of `tracing_open_file_tr`.
+        // SAFETY: releases the references of `tracing_open_file_tr`.
         unsafe { bindings::tracing_release_file_tr(inode, file) };
-        // SAFETY: the counterpart of `seq_open`.
+        // SAFETY: undoes `seq_open`.
         unsafe { base::seq_release(inode, file) }
     }
 }
 
-/// A file for all event directories.
+/// A file in all event directories.
 #[repr(transparent)]
 pub(crate) struct Entry(bindings::event_dir_file);
 
-// SAFETY: it points to constant values alone.
+// SAFETY: it has only pointers to constant values.
 unsafe impl Send for Entry {}
 
-// SAFETY: it points to constant values alone.
+// SAFETY: it has only pointers to constant values.
 unsafe impl Sync for Entry {}
 
 impl Entry {
-    /// A file of the kind `T`, which its owner and group may read.
+    /// Returns a file of the kind `T`, readable for its owner and group.
     ///
-    /// The file appears only if the kernel reserves its name.
+    /// The file only appears if the kernel has reserved its name.
     pub(crate) fn new<T: EventTable>(name: &'static CStr) -> Self {
         Self(bindings::event_dir_file {
             name: name.as_char_ptr(),
@@ -417,7 +417,7 @@ impl Entry {
 ///
 /// # Invariants
 ///
-/// The core serves the files, whose list it uses in place. `end` has no name, which ends the list.
+/// The core uses this list of files in place. `end` has no name, which ends the list.
 #[repr(C)]
 #[pin_data(PinnedDrop)]
 pub(crate) struct Registration<const N: usize> {
@@ -430,16 +430,16 @@ pub(crate) struct Registration<const N: usize> {
 impl<const N: usize> Registration<N> {
     /// Makes the files appear.
     ///
-    /// From here on they can be open, and then nothing but their last close lets the module go; so the
-    /// load of the module must not fail any more.
+    /// From here on files can be opened, and then the module stays until their last close; so loading the module must
+    /// not fail any more.
     pub(crate) fn new(files: [Entry; N]) -> impl PinInit<Self> {
         pin_init!(&this in Self {
             files,
             end: Entry(pin_init::zeroed()),
             _pin: PhantomPinned,
             _: {
-                // SAFETY: the list is complete, and stays where it is until `drop` has taken it back; the
-                // operations name this module as their owner.
+                // SAFETY: the list is complete, and stays in place until `drop` has withdrawn it; the operations name
+                // this module as their owner.
                 unsafe { bindings::event_dir_files_serve(this.as_ptr().cast()) };
             },
         })
@@ -449,7 +449,7 @@ impl<const N: usize> Registration<N> {
 #[pinned_drop]
 impl<const N: usize> PinnedDrop for Registration<N> {
     fn drop(self: Pin<&mut Self>) {
-        // SAFETY: this takes back what `new` did. No file is open: each of them pins the module.
+        // SAFETY: this withdraws the list that `new` has passed. No file is open, as each of them pins the module.
         unsafe { bindings::event_dir_files_serve(core::ptr::null()) };
     }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What filters ask of the kernel: when they are made, and of the task and the CPU of a hit.
+//! The kernel's answers to filters: when a filter is compiled, and about the task and the CPU of a hit.
 //!
 //! C counterpart: [`kernel/trace/trace_events_filter.c`](srctree/kernel/trace/trace_events_filter.c).
 
@@ -60,21 +60,21 @@ impl Surroundings for PreemptOff<'_> {
     }
 }
 
-/// The address and the size of a function of the kernel. Context: process, may sleep.
+/// Returns the address and the size of a function of the kernel. Context: process, may sleep.
 ///
-/// PARITY: C asks `kallsyms_lookup_name()`, which no module can. A name is what kprobes take as a place for a probe, so data
-/// and code that cannot be probed are not found.
+/// PARITY: C calls `kallsyms_lookup_name()`, which modules cannot. Here names are looked up like kprobes do, so data,
+/// and code that cannot be probed, are not found.
 pub(crate) fn function(of: Function<'_>) -> Option<(u64, u64)> {
     let address = match of {
         Function::Address(address) => address,
         Function::Name(name) => {
             let name = TextBuf::terminated(name).ok()?;
-            // SAFETY: a string, which the call does not keep.
+            // SAFETY: the name is a string, which the call does not keep.
             unsafe { bindings::hist_helper_function(name.as_c_str().as_char_ptr()) as u64 }
         }
     };
     symbols::with_symbol(address, Style::Offset, |text| {
-        // NAME+OFFSET/SIZE, and the module behind a blank.
+        // The text is NAME+OFFSET/SIZE, with the module after a blank.
         let symbol = text.split(|&byte| lex::is_space(byte)).next()?;
         let mut numbers = symbol.rsplit(|&byte| matches!(byte, b'+' | b'/'));
         let size = lex::number(numbers.next()?).ok()?;
@@ -83,14 +83,14 @@ pub(crate) fn function(of: Function<'_>) -> Option<(u64, u64)> {
     })
 }
 
-/// The set of CPUs that a list names; `None` if it is no list. Context: process, may sleep.
+/// Returns the set of CPUs for a list; `None` if the text is no list. Context: process, may sleep.
 pub(crate) fn cpu_list(list: &[u8]) -> Result<Option<Vec<u64>>, AllocError> {
     let text = TextBuf::terminated(list).map_err(|_| AllocError)?;
     let mut set = Vec::new();
     for _ in 0..nr_cpu_ids().div_ceil(u64::BITS) {
         set.push(0)?;
     }
-    // SAFETY: a string, and a set of as many bits as there can be CPUs, in whole words.
+    // SAFETY: the text is a string, and the set has a bit for each possible CPU, in whole words.
     let ret =
         unsafe { bindings::hist_helper_cpu_list(text.as_c_str().as_char_ptr(), set.as_mut_ptr()) };
     Ok((ret == 0).then_some(set))

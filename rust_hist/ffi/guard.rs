@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Proofs, as zero-size values, of the context that a function runs in.
+//! Proofs, as zero-sized values, of the context that a function runs in.
 //!
 //! C counterpart: [`include/linux/preempt.h`](srctree/include/linux/preempt.h),
 //! [`kernel/trace/trace_events.c`](srctree/kernel/trace/trace_events.c) for `event_mutex`.
 //!
 //! Lock order of the tracing core, outermost first: `event_mutex`, `trigger_cmd_mutex`,
-//! `trace_types_lock`. Nothing here takes the second.
+//! `trace_types_lock`. Nothing in this file takes `trigger_cmd_mutex`.
 
 use super::{
     arch,
@@ -30,11 +30,11 @@ use kernel::{
 ///
 /// # Invariants
 ///
-/// `event_mutex` is held by the current task while a reference to the value exists.
+/// `event_mutex` is held by the current task while this value exists.
 pub(crate) struct EventMutexHeld(NotThreadSafe);
 
 impl EventMutexHeld {
-    /// Says that the caller holds `event_mutex`; for callbacks that the tracing core calls so.
+    /// Asserts that the caller holds `event_mutex`; for callbacks of the tracing core.
     ///
     /// # Safety
     ///
@@ -52,13 +52,13 @@ pub(crate) struct EventMutex {
 }
 
 impl EventMutex {
-    /// Takes `event_mutex`. Sleeps; the caller holds no lock that comes after it.
+    /// Takes `event_mutex`. Sleeps; the caller must not hold a lock that comes after it.
     pub(crate) fn lock() -> Self {
         // SAFETY: `event_mutex` is a mutex of the kernel image, initialised at build time.
         let mutex = unsafe { Mutex::from_raw(&raw mut bindings::event_mutex) };
         Self {
             _guard: mutex.lock(),
-            // INVARIANT: taken by the line before, and given back when both are dropped.
+            // INVARIANT: taken by the line before, and released when both fields are dropped.
             held: EventMutexHeld(NotThreadSafe),
         }
     }
@@ -67,16 +67,16 @@ impl EventMutex {
 impl Deref for EventMutex {
     type Target = EventMutexHeld;
 
-    /// The proof that goes with the guard.
+    /// Returns the proof that the mutex is held.
     fn deref(&self) -> &EventMutexHeld {
         &self.held
     }
 }
 
-/// A value that is used under `event_mutex`.
+/// A value that is accessed under `event_mutex`.
 pub(crate) struct Guarded<T>(UnsafeCell<T>);
 
-// SAFETY: the mutex lets one task at a time use the value.
+// SAFETY: the mutex lets only one task at a time use the value.
 unsafe impl<T: Send> Sync for Guarded<T> {}
 
 impl<T> Guarded<T> {
@@ -84,17 +84,17 @@ impl<T> Guarded<T> {
         Self(UnsafeCell::new(value))
     }
 
-    /// The value, for users none of which calls another one while it has the reference.
+    /// Returns the value. A caller must not call another user of it while it has the reference.
     #[expect(clippy::mut_from_ref, reason = "the proof stands for the lock")]
     pub(crate) fn get<'a>(&'a self, _held: &'a EventMutexHeld) -> &'a mut T {
-        // SAFETY: the mutex keeps all other tasks away; within the task the reference is the only one, as its users
-        // have to see to.
+        // SAFETY: the mutex excludes all other tasks; within the task the reference is the only one, as the callers
+        // must ensure.
         unsafe { &mut *self.0.get() }
     }
 }
 
-/// Takes `trace_types_lock`, until the guard is dropped. Not for paths that free triggers: the removal of an instance
-/// holds it there.
+/// Takes `trace_types_lock`, until the guard is dropped. Paths that free triggers must not call this, as the removal of
+/// an instance holds the lock there.
 pub(super) fn lock_trace_types() -> MutexGuard<'static, ()> {
     // SAFETY: `trace_types_lock` is a mutex of the kernel image, initialised at build time.
     unsafe { Mutex::from_raw(&raw mut bindings::trace_types_lock) }.lock()
@@ -106,12 +106,12 @@ pub(super) fn lock_trace_types() -> MutexGuard<'static, ()> {
 ///
 /// # Invariants
 ///
-/// Preemption is off while a value of this type exists.
+/// Preemption is off while this value or a copy of it exists.
 #[derive(Clone, Copy)]
 pub(crate) struct PreemptOff<'a>(PhantomData<&'a ()>, NotThreadSafe);
 
 impl PreemptOff<'_> {
-    /// Says that preemption is off.
+    /// Asserts that preemption is off.
     ///
     /// # Safety
     ///
@@ -122,65 +122,63 @@ impl PreemptOff<'_> {
         Self(PhantomData, NotThreadSafe)
     }
 
-    /// The number of this CPU, valid as long as the proof.
+    /// Returns the number of this CPU, valid as long as the proof.
     #[inline(always)]
     pub(crate) fn cpu(&self) -> u32 {
         // SAFETY: by the type invariant the CPU stays the same as long as the number is used.
         unsafe { arch::cpu() }
     }
 
-    /// How many sections without preemption the task is in.
+    /// Returns the number of nested sections without preemption.
     #[inline(always)]
     pub(super) fn depth(&self) -> u32 {
-        // What kinds of interrupts there are comes above.
+        // The bits above count interrupts of several kinds.
         arch::preempt_count() & 0xff
     }
 
-    /// Counts as one section more without preemption until the value is dropped: records say how many
-    /// there are.
+    /// Raises the count of nested sections without preemption until the value is dropped; records contain the count.
     #[inline(always)]
     pub(crate) fn again(&self) -> PreemptOffAgain<'_> {
         #[cfg(CONFIG_PREEMPT_COUNT)]
-        // SAFETY: nobody has to be told of a lower count meanwhile: by the type invariant it is not that which lets other
-        // tasks run.
+        // SAFETY: lowering the count later needs no reschedule: by the type invariant preemption stays off.
         unsafe {
             arch::raise_preempt_count();
         }
         PreemptOffAgain(*self)
     }
 
-    /// Whether RCU waits for this CPU, as it does for all that are online.
+    /// Returns whether RCU watches this CPU, as it does all CPUs that are online.
     #[inline(always)]
     pub(super) fn is_watched(&self) -> bool {
         // SAFETY: the mask is part of the kernel image.
         unsafe { self.is_in((&raw const bindings::__cpu_online_mask).cast()) }
     }
 
-    /// Whether this CPU is in a mask.
+    /// Returns whether this CPU is in a mask.
     ///
     /// # Safety
     ///
-    /// `mask` must point at the words of a `cpumask`.
+    /// `mask` must point to the words of a `cpumask`.
     #[inline(always)]
     pub(super) unsafe fn is_in(&self, mask: *const c_ulong) -> bool {
-        // CAST: no CPU has such a number.
+        // CAST: the number of a CPU fits.
         let cpu = self.cpu() as usize;
         let bits = c_ulong::BITS as usize;
-        // SAFETY: by the contract; a mask has a bit for each CPU, and its words are written whole.
+        // SAFETY: by the contract; a mask has a bit for each CPU, and its words are written at once.
         let word = unsafe { mask.add(cpu / bits).read_volatile() };
         word >> (cpu % bits) & 1 != 0
     }
 }
 
-/// One section more without preemption inside of another one.
+/// A nested section without preemption.
 ///
 /// # Invariants
 ///
-/// The count of them was raised for this value, on this CPU.
+/// The count of nested sections was raised for this value, on this CPU.
 pub(crate) struct PreemptOffAgain<'a>(PreemptOff<'a>);
 
 impl PreemptOffAgain<'_> {
-    /// The proof that goes with it.
+    /// Returns the proof that preemption is off.
     #[inline(always)]
     pub(crate) fn proof(&self) -> &PreemptOff<'_> {
         &self.0
@@ -191,15 +189,15 @@ impl Drop for PreemptOffAgain<'_> {
     #[inline(always)]
     fn drop(&mut self) {
         #[cfg(CONFIG_PREEMPT_COUNT)]
-        // SAFETY: it was raised for this value. By the type invariant this leaves what was there before that, which is
-        // above 0, since preemption stays off.
+        // SAFETY: the count was raised for this value. By the type invariant preemption stays off, so the count stays
+        // above 0.
         unsafe {
             arch::lower_preempt_count();
         }
     }
 }
 
-/// Turns preemption off until it is dropped.
+/// Turns preemption off until this is dropped.
 pub(crate) struct PreemptGuard(NotThreadSafe);
 
 impl PreemptGuard {
@@ -210,7 +208,7 @@ impl PreemptGuard {
         Self(NotThreadSafe)
     }
 
-    /// The proof that goes with the guard.
+    /// Returns the proof that preemption is off.
     pub(crate) fn proof(&self) -> PreemptOff<'_> {
         // SAFETY: `new` turned preemption off, and the proof cannot outlive the guard.
         unsafe { PreemptOff::assume() }
@@ -226,16 +224,16 @@ impl Drop for PreemptGuard {
 
 /// Waits until every trigger function that was running when this was called has returned.
 ///
-/// Sleeps for a tracepoint grace period, and for one of RCU, since probes need not be tracepoints:
-/// they only have preemption off. `event_mutex` may be held.
+/// Sleeps for a grace period of tracepoints, and one of RCU, since probes other than tracepoints only turn preemption
+/// off. `event_mutex` may be held.
 pub(crate) fn wait_for_hits() {
-    // SAFETY: the function has no requirement but that the caller may sleep, which our callers,
-    // all of them in process context with at most mutexes held, may.
+    // SAFETY: the function only requires that the caller may sleep; all callers are in process context and hold at most
+    // mutexes.
     unsafe { bindings::hist_helper_tracepoint_sync() };
     synchronize_rcu();
 }
 
-/// Waits until all sections without preemption, and all of RCU, are over that began before. Sleeps.
+/// Waits until all sections without preemption and all RCU sections that have already begun are over. Sleeps.
 pub(super) fn synchronize_rcu() {
     // SAFETY: the callers are in process context and hold at most mutexes.
     unsafe { kernel::bindings::synchronize_rcu() };

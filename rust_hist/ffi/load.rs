@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What a module needs for the work that it is loaded with: a text, and events by their names.
+//! The parameter with triggers to create when the module is loaded, and look-up of their events.
 //!
 //! C header: [`include/linux/moduleparam.h`](srctree/include/linux/moduleparam.h)
 
@@ -18,11 +18,11 @@ use kernel::{
     prelude::*, //
 };
 
-/// The parameter `triggers`, empty if it was not given.
+/// Returns the parameter `triggers`, empty if it was not given.
 pub(crate) fn triggers() -> &'static CStr {
     let text = &raw const bindings::hist_helper_triggers;
-    // SAFETY: the core has written a string there before the init function of the module, and nobody
-    // may write to the parameter after that.
+    // SAFETY: the core has written a string there before the module's init function, and the parameter cannot be
+    // written after that.
     unsafe { CStr::from_char_ptr(text.cast()) }
 }
 
@@ -30,11 +30,11 @@ pub(crate) fn triggers() -> &'static CStr {
 ///
 /// # Invariants
 ///
-/// The file came from `trace_get_event_file()`.
+/// The pointer came from `trace_get_event_file()`.
 pub(crate) struct TopEvent(NonNull<bindings::trace_event_file>);
 
 impl TopEvent {
-    /// Looks an event up; `EINVAL` if there is none that can be enabled. Takes `event_mutex`.
+    /// Looks up an event; `EINVAL` if there is none that can be enabled. Takes `event_mutex`.
     pub(crate) fn get(system: &CStr, event: &CStr) -> Result<Self> {
         // SAFETY: the names are only compared; a null instance is the top one.
         let file = from_err_ptr(unsafe {
@@ -44,20 +44,20 @@ impl TopEvent {
                 event.as_char_ptr(),
             )
         })?;
-        // INVARIANT: it did.
+        // INVARIANT: the call before returned the pointer.
         Ok(Self(NonNull::new(file).ok_or(EINVAL)?))
     }
 
-    /// The file.
+    /// Returns the event's file.
     pub(crate) fn file<'a>(&'a self, _held: &'a EventMutexHeld) -> &'a EventFile {
-        // SAFETY: by the type invariant there is a reference on its event and its instance.
+        // SAFETY: by the type invariant there is a reference to its event and its instance.
         unsafe { EventFile::from_raw(self.0.as_ptr()) }
     }
 }
 
 impl Drop for TopEvent {
     fn drop(&mut self) {
-        // SAFETY: the counterpart of `trace_get_event_file()`.
+        // SAFETY: undoes `trace_get_event_file()`.
         unsafe { bindings::trace_put_event_file(self.0.as_ptr()) };
     }
 }

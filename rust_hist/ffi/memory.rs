@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Large blocks of zeros.
+//! Large blocks of memory that are 0.
 //!
 //! C header: [`include/linux/slab.h`](srctree/include/linux/slab.h)
 //!
-//! The user chooses how large a table is, so a block that does not fit is refused and nobody is killed
-//! to make room for it: that takes a flag which the kernel crate does not have.
+//! The user chooses the size of a table, so an allocation that does not fit must fail instead of invoking the OOM
+//! killer: that takes a flag which the kernel crate does not have.
 
 use super::{
     arch,
@@ -21,42 +21,42 @@ use kernel::{
     prelude::*, //
 };
 
-/// A type of 64-bit words, of which memory full of zeros is a valid value.
+/// A type of 64-bit words for which memory full of zeros is a valid value.
 ///
 /// # Safety
 ///
-/// It must be, and its size a multiple of 8.
+/// All-zero memory must be a valid value of the type, and its size must be a multiple of 8.
 pub(crate) unsafe trait ZeroIsValid {}
 
-// SAFETY: a number.
+// SAFETY: zeros are a valid number of 8 bytes.
 unsafe impl ZeroIsValid for u64 {}
 
-// SAFETY: each of the values is zero, and that is valid; its size is so many times a multiple of 8.
+// SAFETY: an array of zeros is valid if each item may be zeros; its size is a multiple of the item's.
 unsafe impl<T: ZeroIsValid, const N: usize> ZeroIsValid for [T; N] {}
 
-// SAFETY: an array of pairs of words that each hold a number, and have the size of it, 8.
+// SAFETY: an array of pairs of words, each of which has 8 bytes and may be zeros.
 unsafe impl ZeroIsValid for Line {}
 
 const FLAGS: bindings::gfp_t =
     bindings::GFP_KERNEL | bindings::__GFP_NOWARN | 1 << bindings::___GFP_RETRY_MAYFAIL_BIT;
 
-/// The same, charged to the memory cgroup of the caller.
+/// The flags for memory that is charged to the memory cgroup of the caller.
 const FLAGS_CHARGED: bindings::gfp_t = FLAGS | 1 << bindings::___GFP_ACCOUNT_BIT;
 
-/// Says whether the kernel clears what it hands out whether it is asked or not, as `init_on_alloc` of its command line
-/// wants. Where it fills memory with a pattern to find errors, it clears only if it is asked.
+/// Returns whether the kernel clears all allocated memory anyway, as with `init_on_alloc` on its command line. A kernel
+/// that fills memory with a pattern to find errors only clears it on request.
 fn clears_anyway() -> bool {
-    // SAFETY: the key is one that the kernel sets while it boots; nobody writes it any more.
+    // SAFETY: the key is set while the kernel boots, and never written later.
     unsafe { bindings::init_on_alloc.key.enabled.counter > 0 }
 }
 
-/// Bytes of the largest block whose pages lie together.
+/// The largest block, in bytes, whose pages are physically contiguous.
 const TOGETHER_MAX: usize = 4 << 20;
 
-/// What larger blocks are rounded up to: a large page, which they consist of where there are any.
+/// The unit to which larger blocks are rounded up: a large page, of which they consist if possible.
 const LARGE_PAGE: usize = 2 << 20;
 
-/// Returns how much a block of `size` bytes takes with what it is rounded up by.
+/// Returns the bytes that a block of `size` bytes takes, including the excess from rounding up.
 fn rounded(size: usize) -> usize {
     match size {
         0 => 0,
@@ -65,19 +65,19 @@ fn rounded(size: usize) -> usize {
     }
 }
 
-/// Allocates `len` zeros, by pages where they do not lie together, and charges them to the memory cgroup of the
-/// caller. May sleep.
+/// Allocates `len` zeros, of separate pages if the block is large, and charges them to the memory cgroup of the caller.
+/// May sleep.
 ///
-/// For what a reader asks for, copies of rows and maps for `hist_pipe`: the limit of his cgroup holds for it. What a
-/// trigger is made of stays when who has made it is gone, and is charged to nobody.
+/// For memory that a reader requests, copies of rows and maps for `hist_pipe`: the limit of the reader's cgroup
+/// applies. A trigger's own memory outlives its creator, and is charged to no cgroup.
 pub(crate) fn charged_zeros<T: ZeroIsValid>(
     len: usize,
 ) -> core::result::Result<KVVec<T>, AllocError> {
     zeros_within(len, usize::MAX, FLAGS_CHARGED)
 }
 
-/// Allocates `len` zeros; if rounding made more than `most` bytes of it, by small pages, which adds next to
-/// nothing, but makes the CPU look up more addresses of pages. May sleep.
+/// Allocates `len` zeros; if rounding up would make the block larger than `most` bytes, of small pages, which add
+/// little memory, but cost the CPU more TLB entries. May sleep.
 fn zeros_within<T: ZeroIsValid>(
     len: usize,
     most: usize,
@@ -92,12 +92,12 @@ fn zeros_within<T: ZeroIsValid>(
     } else {
         bindings::vrealloc_node_align_noprof
     };
-    // It is cleared once, by whom it costs less.
+    // The block is cleared only once, by the kernel or by `arch::clear`.
     let (flags, is_clear) = match clears_anyway() {
         true => (flags | bindings::__GFP_ZERO, true),
         false => (flags, false),
     };
-    // SAFETY: a null pointer asks either function for a new block.
+    // SAFETY: with a null pointer either function allocates a new block.
     let block = unsafe {
         allocate(
             core::ptr::null(),
@@ -112,30 +112,29 @@ fn zeros_within<T: ZeroIsValid>(
         // SAFETY: the block is new and has `size` bytes, by the contract of the trait a multiple of 8.
         unsafe { arch::clear(block.cast().as_ptr(), size / 8) };
     }
-    // SAFETY: the block is one that the allocator behind `KVVec` frees, `kvfree()`, whichever function
-    // it comes from, with room for `len` values, all of them zero, which by the contract of the trait is
-    // valid.
+    // SAFETY: `KVVec` frees its block by `kvfree()`, which is right for blocks of either function. The block has room
+    // for `len` values, all of them zeros, which are valid by the contract of the trait.
     Ok(unsafe { KVVec::from_raw_parts(block.cast().as_ptr(), len, len) })
 }
 
-/// Pairs of words of a [`Line`]: two cache lines, which x86 prefetches together.
+/// The number of pairs in a [`Line`], two cache lines, which x86 prefetches together.
 const LINE_PAIRS: usize = 8;
 
-/// Two cache lines, at an address that is a multiple of its size.
+/// Two cache lines, at an address that is a multiple of their size.
 #[repr(C, align(128))]
 struct Line([Pair; LINE_PAIRS]);
 
 const _: () = assert!(size_of::<Line>() == LINE_PAIRS * size_of::<Pair>());
 
-/// Words that several contexts share, all 0 in the beginning; they are aligned as a [`Line`].
+/// Words that several contexts share, all 0 at first; they are aligned like a [`Line`].
 pub(crate) struct Words {
     lines: KVVec<Line>,
     bytes: usize,
 }
 
 impl Words {
-    /// Allocates this many pairs of words, or a few more; in not many more than `most` bytes, if they fit in there; charged to
-    /// the memory cgroup of the caller if `is_charged` says so. May sleep.
+    /// Allocates this many pairs of words, or a few more, in little more than `most` bytes if they fit in there; with
+    /// `is_charged` they are charged to the memory cgroup of the caller. May sleep.
     pub(crate) fn zeros(
         pairs: usize,
         most: usize,
@@ -145,7 +144,7 @@ impl Words {
             true => FLAGS_CHARGED,
             false => FLAGS,
         };
-        // The block's size is a multiple of the alignment, which is what `kmalloc()` goes by.
+        // The block's size is a multiple of the alignment, from which `kmalloc()` derives its alignment.
         let lines: KVVec<Line> = zeros_within(pairs.div_ceil(LINE_PAIRS), most, flags)?;
         let bytes = lines.len() * size_of::<Line>();
         Ok(Self {
@@ -157,7 +156,7 @@ impl Words {
         })
     }
 
-    /// The memory that they take.
+    /// Returns the bytes that the words take.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }
@@ -168,8 +167,8 @@ impl Deref for Words {
 
     #[inline(always)]
     fn deref(&self) -> &[Pair] {
-        // SAFETY: a `Line` is an array of `LINE_PAIRS` pairs and nothing else, and the lines follow
-        // each other without a gap. OVERFLOW: the block has fewer bytes than an address can tell.
+        // SAFETY: a `Line` is an array of `LINE_PAIRS` pairs, and the lines follow each other without a gap. OVERFLOW:
+        // the block has fewer bytes than the address space.
         unsafe {
             core::slice::from_raw_parts(
                 self.lines.as_ptr().cast(),

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What the hits of a trigger cost: words of each CPU that they count and time themselves in.
+//! The measured cost of a trigger's hits: per-CPU words in which hits are counted and timed.
 //!
 //! C header: [`include/linux/percpu.h`](srctree/include/linux/percpu.h)
 //!
-//! They are words of the trigger and not of its table: triggers of one name share the table, and have a cost each; the map
-//! of a table changes with every epoch, and CPUs may share a shard of it.
+//! The words belong to the trigger, not to its table: triggers with one name share a table, but each has its own cost;
+//! the map of a table changes with every epoch, and CPUs may share its shards.
 
 use super::{
     arch,
@@ -26,37 +26,39 @@ use kernel::{
     prelude::*, //
 };
 
-/// What each call adds to the first half of the first word of its CPU. Each [`EVERY`]th has a carry.
+/// The number that each call adds to the first half of its CPU's first word. Each [`EVERY`]th addition carries.
 const STEP: u32 = 1 << STEP_BITS;
 const STEP_BITS: u32 = u32::BITS - EVERY.ilog2();
 
-/// The words of a CPU.
+/// The words of a meter on one CPU.
 type Words = [Atomic<u64>; 3];
 
-/// How many calls had a carry, each of which was timed, and their ns.
+/// Indices of the words with the number of timed calls, whose additions carried, and with their time in ns.
 const SAMPLES: usize = 1;
 const TIME: usize = 2;
 
-/// The words of one trigger. Each CPU writes its own, by instructions that no interrupt divides.
+/// The words of one trigger. Each CPU writes its own, by instructions that are atomic against interrupts.
 pub(crate) struct Meter(PerCpu<Words>);
 
 impl Meter {
-    /// Allocates words that are 0. Process context, sleeps; `ENOMEM`.
+    /// Allocates words that are 0. Process context, sleeps; `ENOMEM` if there is no memory.
     pub(super) fn new() -> Result<Self> {
-        // SAFETY: they are numbers.
+        // SAFETY: the words are numbers, which may be 0.
         Ok(Self(unsafe { PerCpu::zeroed() }?))
     }
 
-    /// Counts a call; says of one in [`EVERY`] on a CPU that it is to be timed. One instruction and a jump.
+    /// Counts a call; returns whether it is to be timed, as one in [`EVERY`] calls on a CPU is. One instruction and a
+    /// jump.
     ///
     /// Context: any, NMI included.
     #[inline(always)]
     pub(super) fn count(&self) -> bool {
-        // SAFETY: the words of each CPU are there as long as the meter, and all other accesses to the first one are loads.
+        // SAFETY: each CPU has its words as long as the meter exists, and all other accesses to the first one are
+        // loads.
         unsafe { arch::add_half_on_cpu::<STEP>(self.0.base().cast()) }
     }
 
-    /// Adds what a call has taken, for which [`Meter::count`] has said so.
+    /// Adds the time of a call for which [`Meter::count`] has returned true.
     ///
     /// Context: any, NMI included.
     pub(super) fn add(&self, ns: u64) {
@@ -64,17 +66,17 @@ impl Meter {
         self.add_to::<TIME>(Cost::sample(ns));
     }
 
-    /// Adds to a word of this CPU.
+    /// Adds `n` to word `AT` of this CPU.
     fn add_to<const AT: usize>(&self, n: u64) {
         const { assert!(AT * 8 < size_of::<Words>()) };
-        // SAFETY: as in `count`, of another word, which the assertion finds among them.
+        // SAFETY: like in `count`, for another word, which the assertion keeps inside the words.
         unsafe { arch::add_on_cpu(self.0.base().cast::<u64>().wrapping_add(AT), n) };
     }
 
-    /// What all calls have cost. Exact once they are complete.
+    /// Returns the cost of all calls. Exact once these are complete.
     pub(crate) fn cost(&self) -> Cost {
         let costs = self.0.all().map(|[steps, samples, ns]| {
-            // ORDERING: sums that stand for themselves, here and below.
+            // ORDERING: the words publish nothing else, here and below.
             let steps = (steps.load(Relaxed) >> STEP_BITS) & (EVERY - 1);
             let samples = samples.load(Relaxed);
             Cost {
@@ -86,9 +88,9 @@ impl Meter {
         costs.fold(Cost::default(), |sum, cost| sum.plus(&cost))
     }
 
-    /// The bytes that it takes, of all CPUs.
+    /// Returns the bytes that the words of all CPUs take.
     pub(crate) fn bytes(&self) -> usize {
-        // CAST: a number of CPUs.
+        // CAST: the number of CPUs fits.
         size_of::<Words>() * nr_cpu_ids() as usize
     }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Being told that a module goes away, before the tracing core frees its events.
+//! Notification that a module is going away, before the tracing core frees its events.
 //!
 //! C header: [`include/linux/module.h`](srctree/include/linux/module.h)
 
@@ -15,16 +15,16 @@ use kernel::{
     types::Opaque, //
 };
 
-/// Above the tracing core, which removes the events of the module at priority 1.
+/// Higher than the tracing core's, which removes the events of the module at priority 1.
 const PRIORITY: i32 = 2;
 
 // CAST: a value of a small enumeration, which the chain passes as a word.
 const GOING: c_ulong = bindings::module_state_MODULE_STATE_GOING as c_ulong;
 
-/// What has to know that a module goes away.
+/// An object that must react when a module goes away.
 pub(crate) trait ModuleGoing: Send + Sync {
-    /// Called after the exit function of `module`, or after its init function has failed. Sleeps; no lock
-    /// of the tracing core is held.
+    /// Called after the exit function of `module`, or after its init function has failed. May sleep; no lock of the
+    /// tracing core is held.
     fn module_going(&self, module: ModuleId);
 }
 
@@ -34,7 +34,7 @@ impl<T: ModuleGoing> ModuleGoing for &T {
     }
 }
 
-/// A value that is told when a module goes away, until it is dropped.
+/// A value that is notified when a module goes away, until this is dropped.
 ///
 /// # Invariants
 ///
@@ -60,14 +60,14 @@ impl<T: ModuleGoing> Watched<T> {
         ..pin_init::zeroed()
     };
 
-    /// Makes the value, and registers the notifier.
+    /// Creates the value, and registers the notifier.
     pub(super) fn new(value: impl PinInit<T, Error>) -> impl PinInit<Self, Error> {
         try_pin_init!(Self {
             value <- value,
             block <- Opaque::try_ffi_init(|block: *mut bindings::notifier_block| {
-                // SAFETY: this is the place of the block.
+                // SAFETY: the pointer is the place of the block.
                 unsafe { block.write(Self::BLOCK) };
-                // SAFETY: the block is complete, and stays where it is until `drop` takes it off the list.
+                // SAFETY: the block is complete, and stays in place until `drop` takes it off the list.
                 to_result(unsafe { bindings::register_module_notifier(block) })
             }),
         })
@@ -75,14 +75,14 @@ impl<T: ModuleGoing> Watched<T> {
 
     /// # Safety
     ///
-    /// For the notifier chain of modules, with our block and a live module.
+    /// Only the notifier chain of modules may call this, with a block of this type and a live module.
     unsafe extern "C" fn callback(
         block: *mut bindings::notifier_block,
         state: c_ulong,
         module: *mut c_void,
     ) -> c_int {
         if state == GOING {
-            // SAFETY: by the contract the block is the member of a `Watched`, which lives while it is on the list.
+            // SAFETY: by the contract the block is a member of a `Watched`, which lives while it is on the list.
             let watched = unsafe { owner_of!(block, Self, block) };
             watched.value.module_going(ModuleId(module.cast()));
         }
@@ -102,7 +102,7 @@ impl<T: ModuleGoing> Deref for Watched<T> {
 #[pinned_drop]
 impl<T: ModuleGoing> PinnedDrop for Watched<T> {
     fn drop(self: Pin<&mut Self>) {
-        // SAFETY: by the type invariant. The call waits until no callback runs.
+        // SAFETY: by the type invariant. The call waits for running callbacks.
         unsafe { bindings::unregister_module_notifier(self.block.get()) };
     }
 }

@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Strings at addresses that others have named, which may be wrong.
+//! Strings at addresses that other code has passed, which may be invalid.
 //!
 //! C counterpart: `fetch_store_string()` and `fetch_store_strlen()` of
 //! [`kernel/trace/trace_probe_kernel.h`](srctree/kernel/trace/trace_probe_kernel.h).
 //! C code: [`mm/maccess.c`](srctree/mm/maccess.c).
-//! Context: any, NMI included. What is not in memory is not fetched but missing.
+//! Context: any, NMI included. Memory that is not resident is not fetched, but counts as unreadable.
 
 use super::bindings;
 use kernel::prelude::*;
 
-/// As much of a string as filters look at, with its NUL: `USTRING_BUF_SIZE`.
+/// The longest string that filters test, with its NUL: `USTRING_BUF_SIZE`.
 const STRING_LEN: usize = 1024;
 
-/// What `test` says of the string at an address of the kernel, or of the current task if `is_of_user`: of its bytes with the
-/// NUL, which stands in place of the last one if the string is longer. False if it cannot be read.
+/// Returns the result of `test` for the string at a kernel address, or at an address of the current task if
+/// `is_of_user`. `test` gets the bytes with the NUL, which replaces the last byte of a longer string. False if the
+/// string cannot be read.
 ///
 /// C counterpart: `test_string()` and `test_ustring()` of
 /// [`kernel/trace/trace_events_filter.c`](srctree/kernel/trace/trace_events_filter.c), whose buffer all hits of a CPU share.
@@ -28,34 +29,34 @@ pub(super) fn test_string(
     let mut room = [0; STRING_LEN];
 
     match Remote(address).copy_from(is_of_user, &mut room) {
-        // The function for tasks does not count the NUL of an empty string.
+        // For an empty string of a task, the function does not count the NUL.
         Some(copied) => room.get(..copied.max(1)).is_some_and(test),
         None => false,
     }
 }
 
-/// An address in the kernel, or in the current task where that has addresses of its own.
+/// An address in the kernel, or in the current task if the two address spaces are distinct.
 #[derive(Clone, Copy)]
 pub(super) struct Remote(u64);
 
-/// The bytes of a string that are looked at together.
+/// The number of bytes of a string that are copied at once.
 #[cfg(not(CONFIG_SYNTH_EVENTS))]
 const PIECE: usize = 64;
 
 #[cfg(not(CONFIG_SYNTH_EVENTS))]
 impl Remote {
-    /// The address `at`, whatever it is.
+    /// Returns the address `at`, which may be invalid.
     pub(super) fn new(at: u64) -> Self {
         Self(at)
     }
 
-    /// Copies the string without its NUL, as much of it as fits; returns how much. `None` if it cannot
-    /// be read.
+    /// Copies the string without its NUL to `to`, as far as it fits; returns the number of bytes. `None` if the string
+    /// cannot be read.
     pub(super) fn string(self, to: &mut [u8]) -> Option<usize> {
         let room = to.len();
         let copied = self.copy(to)?;
 
-        // The function counts the NUL, which it puts in place of the last byte if there was none.
+        // The function counts the NUL, which replaces the last byte of a string that does not fit.
         if copied < room {
             return copied.checked_sub(1);
         }
@@ -70,7 +71,7 @@ impl Remote {
         Some(if piece[0] == 0 { before } else { room })
     }
 
-    /// The length of the string without its NUL, or `max` if that is less. `None` if it cannot be read.
+    /// Returns the length of the string without its NUL, at most `max`. `None` if the string cannot be read.
     pub(super) fn string_len(self, max: usize) -> Option<usize> {
         let mut len = 0usize;
 
@@ -87,20 +88,20 @@ impl Remote {
         Some(max)
     }
 
-    /// As [`Remote::copy_from`], from where such an address is.
+    /// Like [`Remote::copy_from`]; the address decides from which address space.
     fn copy(self, to: &mut [u8]) -> Option<usize> {
         self.copy_from(self.is_of_task(), to)
     }
 
-    /// Whether the address is one of the current task, and none of the kernel.
+    /// Returns whether the address is in the current task's memory instead of the kernel's.
     fn is_of_task(self) -> bool {
-        // The kernel has the upper half wherever the two do not overlap.
+        // Where the two do not overlap, the kernel has the upper half.
         cfg!(CONFIG_ARCH_HAS_NON_OVERLAPPING_ADDRESS_SPACE) && self.0 >> 63 == 0
     }
 }
 
 impl Remote {
-    /// Copies up to and including the NUL; returns how much, of which the last byte always is a NUL.
+    /// Copies up to and including the NUL; returns the number of bytes, the last of which is always a NUL.
     fn copy_from(self, is_of_user: bool, to: &mut [u8]) -> Option<usize> {
         let (start, room) = (to.as_mut_ptr(), to.len());
         if room == 0 {
@@ -112,13 +113,13 @@ impl Remote {
             true => bindings::strncpy_from_user_nofault,
             false => bindings::strncpy_from_kernel_nofault,
         };
-        // SAFETY: `room` bytes can be written at `start`; both functions take any address.
+        // SAFETY: `room` bytes can be written at `start`; both functions accept any source address.
         let copied = unsafe { copy(start.cast(), self.as_ptr(), room) };
         usize::try_from(copied).ok()
     }
 
     fn as_ptr<T>(self) -> *const T {
-        // CAST: both have 64 bits. Nobody dereferences it but the functions that may fault.
+        // CAST: both have 64 bits. Only functions that handle faults dereference the pointer.
         self.0 as *const T
     }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A text at the end of the `README` of tracefs.
+//! Appending a text to the `README` of tracefs.
 //!
 //! C header: [`kernel/trace/trace.h`](srctree/kernel/trace/trace.h)
 
@@ -8,26 +8,26 @@ use super::bindings;
 use core::ffi::CStr;
 use kernel::prelude::*;
 
-/// Keeps a text in the `README` until it is dropped.
+/// Keeps a text appended to the `README` until this is dropped.
 ///
 /// # Invariants
 ///
-/// The text is the one that follows that of the kernel.
+/// The text is the one that follows the kernel's own.
 pub(crate) struct Registration(());
 
 impl Registration {
-    /// Appends `text`.
+    /// Appends `text` to the `README`.
     pub(crate) fn new(text: &'static CStr) -> Self {
-        // SAFETY: the text lives as long as the module, and is taken back before that ends.
+        // SAFETY: the text lives as long as the module, and is withdrawn before that ends.
         unsafe { bindings::tracing_readme_append(text.as_char_ptr()) };
-        // INVARIANT: appended.
+        // INVARIANT: the text was just appended.
         Self(())
     }
 }
 
 impl Drop for Registration {
     fn drop(&mut self) {
-        // SAFETY: this takes back what `new` did, and waits for a reader that is copying the text.
+        // SAFETY: this withdraws the text of `new`, and waits for a reader that is copying it.
         unsafe { bindings::tracing_readme_append(core::ptr::null()) };
     }
 }

@@ -20,62 +20,62 @@ use core::mem::{
 };
 use kernel::prelude::*;
 
-/// What became of a record.
+/// The outcome of writing a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
-    /// It was written.
+    /// The record was written.
     Written,
-    /// Nobody wants it: the event is disabled there, tracing is off, or the task is filtered out.
+    /// The record is not wanted: the event is disabled there, tracing is off, or the task is filtered out.
     Unwanted,
-    /// It should have been written, and could not be.
+    /// The record should have been written, but could not be.
     Lost,
 }
 
-/// How far the writing of a record has come.
+/// The state of a record after its data were written.
 pub(crate) enum Begun<'r> {
-    /// All of it is there, and the readers are to get it.
+    /// The record is complete, and must be committed.
     Complete(Complete<'r>),
-    /// There is nothing more to do.
+    /// The record needs no further steps.
     Done(Outcome),
 }
 
-/// A place for the state of one record, which is filled where it is: to move it takes as long as to write
-/// a short record.
+/// Memory for the state of one record, which is filled in place: moving it would take as long as writing a short
+/// record.
 pub(crate) struct Room(MaybeUninit<Reserved>);
 
 impl Room {
-    /// A place that is free.
+    /// Returns memory that is not initialised.
     #[inline(always)]
     pub(crate) const fn new() -> Self {
         Self(MaybeUninit::uninit())
     }
 }
 
-/// What records have in common that one context writes at one time: its flags, and its task. In the form of
-/// their header, `struct trace_entry`.
+/// The part of the header, `struct trace_entry`, that is the same for all records of one context: its flags, and its
+/// task.
 #[derive(Clone, Copy)]
 pub(crate) struct Moment(u64);
 
 impl Moment {
-    /// That in which the record of a hit was begun.
+    /// Returns the context in which the record of a hit was begun.
     #[inline(always)]
     pub(crate) fn of(hit: &Hit<'_>) -> Self {
-        // The core has written a header; there is none that is shorter.
+        // The core has written a header, which has at least 8 bytes.
         let header = hit.data().first_chunk();
         Self(header.map_or(0, |bytes| u64::from_le_bytes(*bytes)))
     }
 
-    /// The header of a record of type `kind` that is written now.
+    /// Returns the header of a record of type `kind` that is written now in this context.
     ///
     /// C counterpart: `tracing_gen_ctx_dec()`, `tracing_generic_entry_update()`.
     #[inline(always)]
     fn header(self, kind: c_int, preempt: &PreemptOff<'_>) -> u64 {
-        // The core takes off what a tracepoint counts, where one can be preempted.
+        // Like the core, subtracts the count of the tracepoint itself, if tracepoints can be preempted.
         let of_tracepoint = u32::from(cfg!(CONFIG_PREEMPTION));
         let depth = preempt.depth().min(0xf).wrapping_sub(of_tracepoint) & 0xf;
-        // CAST: types of events have 16 bits in a record.
+        // CAST: the type of an event has 16 bits in a record.
         let kind = kind as c_ushort;
-        // Above the depth is how often migration is off.
+        // The bits above the depth, which count sections without migration, are kept.
         self.0 & !0x0f00_ffff | u64::from(kind) | u64::from(depth) << 24
     }
 }
@@ -88,26 +88,26 @@ const _: () = {
     assert!(offset_of!(bindings::trace_entry, preempt_count) == 3);
 };
 
-/// A record that is complete. It has to be committed.
+/// A record that is complete, and must be committed.
 #[must_use]
 pub(crate) struct Complete<'r>(&'r mut Reserved);
 
 impl Complete<'_> {
-    /// Gives the record to the readers, after the triggers and the filter of the event.
+    /// Makes the record visible to readers, after the triggers and the filter of the event have run.
     #[inline(always)]
     pub(crate) fn commit(self) {
-        // SAFETY: the borrow of the place ends with `self`, and so nobody commits the record again.
+        // SAFETY: the borrow of the memory ends with `self`, so the record is not committed twice.
         unsafe { self.0.give() };
     }
 }
 
-/// A record that is reserved and not yet with its readers, in the buffer of one instance.
+/// A record that is reserved in the buffer of one instance, and not yet visible to readers.
 ///
-/// The C API for writing field by field keeps one between its calls.
+/// C's API for writing field by field keeps such a record between its calls.
 ///
 /// # Invariants
 ///
-/// `buffer.event` is reserved in the buffer that `nest` counts, with `len` bytes at `buffer.entry`.
+/// `buffer.event` is reserved in the buffer that `nest` refers to, with `len` bytes at `buffer.entry`.
 pub(crate) struct Reserved {
     buffer: bindings::trace_event_buffer,
     nest: *mut bindings::trace_buffer,
@@ -115,28 +115,28 @@ pub(crate) struct Reserved {
 }
 
 impl Reserved {
-    /// Reserves a record of `len` bytes, its header written; `None` if there is no room, if tracing
-    /// is off, or if the task is filtered out.
+    /// Reserves a record of `len` bytes, and writes its header; `None` if there is no room, if tracing is off, or if
+    /// the task is filtered out.
     ///
-    /// Until the value is dropped or committed preemption is off.
+    /// Preemption is off until this value is dropped or committed.
     ///
     /// # Safety
     ///
-    /// `file` must be a live event file, and the call be in a place where events may be recorded.
+    /// `file` must be a live event file, and the caller must be in a context where events may be recorded.
     #[cfg(not(CONFIG_SYNTH_EVENTS))]
     pub(super) unsafe fn new(file: *mut bindings::trace_event_file, len: usize) -> Option<Self> {
         let mut room = Room::new();
         // SAFETY: by the contract.
         unsafe { Self::new_in(&mut room, file, len) }?;
-        // SAFETY: reserved above, and the place is not looked at again.
+        // SAFETY: reserved above, and the memory is not used again.
         Some(unsafe { room.0.assume_init() })
     }
 
-    /// As [`Reserved::new`], in a place that is there already.
+    /// Like [`Reserved::new`], in memory that the caller has.
     ///
     /// # Safety
     ///
-    /// As for [`Reserved::new`].
+    /// The requirements of [`Reserved::new`].
     #[inline(always)]
     unsafe fn new_in(
         room: &mut Room,
@@ -146,38 +146,38 @@ impl Reserved {
         let at = room.0.as_mut_ptr();
         // SAFETY: by the contract the file is live, and its instance with it.
         let nest = unsafe { (*(*file).tr).array_buffer.buffer };
-        // SAFETY: the buffer of an instance lives as long as that. The event that is being handled
-        // is reserved there already, which the buffer takes for recursion unless it is told.
+        // SAFETY: the buffer of an instance lives as long as the instance. The event that is being handled has a
+        // reservation in it already, which the buffer would take for recursion without this call.
         unsafe { bindings::ring_buffer_nest_start(nest) };
-        // CAST: both are as wide as a word.
+        // CAST: both types are as wide as a word.
         let size = len as c_ulong;
-        // SAFETY: the place has room for it.
+        // SAFETY: the memory has room for this member.
         let buffer = unsafe { &raw mut (*at).buffer };
-        // SAFETY: the file is live, and the place for the answer ours.
+        // SAFETY: the file is live, and this function owns the memory for the result.
         let entry = unsafe { bindings::trace_event_buffer_reserve(buffer, file, size) };
         if entry.is_null() {
-            // SAFETY: undoes the start above, on the same CPU: preemption was off in between.
+            // SAFETY: undoes the start above, on the same CPU, as preemption was off in between.
             unsafe { bindings::ring_buffer_nest_end(nest) };
             return None;
         }
-        // SAFETY: the place has room for both.
+        // SAFETY: the memory has room for both members.
         unsafe {
             (&raw mut (*at).nest).write(nest);
             (&raw mut (*at).len).write(len);
         }
-        // INVARIANT: reserved above.
-        // SAFETY: two of the members are written above, all of the other one by who has reserved.
+        // INVARIANT: the record was reserved above.
+        // SAFETY: two of the members were written above, the other one by the reservation.
         Some(unsafe { room.0.assume_init_mut() })
     }
 
-    /// As [`Reserved::new_in`], for a file that wants nothing but a record. The core would ask the CPU once more
-    /// for all that is known of the moment.
+    /// Like [`Reserved::new_in`], for a file that only wants the record, and for a known context, which the core would
+    /// otherwise collect again.
     ///
     /// C counterpart: `trace_event_buffer_reserve()`.
     ///
     /// # Safety
     ///
-    /// As for [`Reserved::new_in`]; `file` must be one of the event of `call`.
+    /// The requirements of [`Reserved::new_in`]; `file` must be a file of the event of `call`.
     #[inline(always)]
     unsafe fn new_at<'r>(
         room: &'r mut Room,
@@ -191,29 +191,29 @@ impl Reserved {
     ) -> Option<&'r mut Self> {
         // SAFETY: by the contract the file is live, and its instance with it.
         let nest = unsafe { (*(*file).tr).array_buffer.buffer };
-        // SAFETY: the buffer of an instance lives as long as that. The event that is being handled is reserved there
-        // already, which the buffer takes for recursion unless it is told.
+        // SAFETY: the buffer of an instance lives as long as the instance. The event that is being handled has a
+        // reservation in it already, which the buffer would take for recursion without this call.
         unsafe { bindings::ring_buffer_nest_start(nest) };
         // SAFETY: by the contract the event is live; its type does not change.
         let kind = unsafe { (*call).event.type_ };
-        // As the core does: without the section that the reserved record is in.
+        // Like in the core, the count excludes the section of the reserved record itself.
         let header = moment.header(kind, preempt);
-        // CAST: both are as wide as a word.
+        // CAST: both types are as wide as a word.
         let size = len as c_ulong;
-        // SAFETY: the buffer of an instance lives as long as that.
+        // SAFETY: the buffer of an instance lives as long as the instance.
         let event = unsafe { bindings::ring_buffer_lock_reserve(nest, size) };
         if event.is_null() {
-            // SAFETY: undoes the start, on the same CPU: preemption was off in between.
+            // SAFETY: undoes the start, on the same CPU, as preemption was off in between.
             unsafe { bindings::ring_buffer_nest_end(nest) };
             return None;
         }
-        // SAFETY: reserved above.
+        // SAFETY: the record was reserved above.
         let entry = unsafe { data_of(event) };
-        // SAFETY: a record has room for a header; the ring buffer knows places for words of 4 bytes.
+        // SAFETY: a record has room for a header; the ring buffer aligns records to 4 bytes only.
         unsafe { entry.write_unaligned(header) };
-        // CAST: the flags, and in the low bits the counts.
+        // CAST: the flags, with the counts in the low bits.
         let trace_ctx = (header & 0xff_0000 | header >> 24 & 0xff) as c_uint;
-        // INVARIANT: reserved above.
+        // INVARIANT: the record was reserved above.
         Some(room.0.write(Self {
             buffer: bindings::trace_event_buffer {
                 buffer: nest,
@@ -228,26 +228,25 @@ impl Reserved {
         }))
     }
 
-    /// All bytes of the record, its header included.
+    /// Returns all bytes of the record, its header included.
     #[inline(always)]
     pub(super) fn bytes(&mut self) -> &mut [u8] {
-        // SAFETY: by the type invariant the bytes are there, and until the record is committed
-        // nobody else has them.
+        // SAFETY: by the type invariant the bytes exist, and belong to this value until the record is committed.
         unsafe { core::slice::from_raw_parts_mut(self.buffer.entry.cast(), self.len) }
     }
 
-    /// The record for who keeps it elsewhere until [`Reserved::from_raw`]: itself, and the buffer.
+    /// Returns the parts of the record, for a caller that keeps them until [`Reserved::from_raw`].
     #[cfg(not(CONFIG_SYNTH_EVENTS))]
     pub(super) fn into_raw(self) -> (bindings::trace_event_buffer, *mut bindings::trace_buffer) {
         (self.buffer, self.nest)
     }
 
-    /// The counterpart of [`Reserved::into_raw`].
+    /// Restores a record from its parts, of [`Reserved::into_raw`].
     ///
     /// # Safety
     ///
-    /// The arguments must be what that returned, for a record of `len` bytes, and only one of the values
-    /// made of them be committed or discarded, as the last one.
+    /// The arguments must be the result of `into_raw` for a record of `len` bytes; only one of the values made from
+    /// them may be committed or discarded, and no other may be used after that.
     #[cfg(not(CONFIG_SYNTH_EVENTS))]
     pub(super) unsafe fn from_raw(
         buffer: bindings::trace_event_buffer,
@@ -258,11 +257,11 @@ impl Reserved {
         Self { buffer, nest, len }
     }
 
-    /// Has the record filled; `fill` says whether it is complete. If not, it is given back.
+    /// Fills the record by `fill`, which returns whether it is complete. If not, discards it.
     ///
     /// # Safety
     ///
-    /// It must be neither committed nor given back.
+    /// The record must be neither committed nor discarded.
     #[inline(always)]
     unsafe fn complete<'r>(&'r mut self, fill: impl FnOnce(&mut [u8]) -> bool) -> Begun<'r> {
         if !fill(self.bytes()) {
@@ -273,47 +272,47 @@ impl Reserved {
         Begun::Complete(Complete(self))
     }
 
-    /// As [`Complete::commit`].
+    /// Makes the record visible to readers, like [`Complete::commit`].
     #[cfg(not(CONFIG_SYNTH_EVENTS))]
     pub(super) fn commit(mut self) {
-        // SAFETY: `self` is gone behind this.
+        // SAFETY: `self` is not used after this.
         unsafe { self.give() };
     }
 
-    /// Gives the record to the readers.
+    /// Makes the record visible to readers.
     ///
     /// # Safety
     ///
-    /// It must be the last that is done with the value.
+    /// This must be the last use of the value.
     #[inline(always)]
     unsafe fn give(&mut self) {
-        // SAFETY: by the type invariant, and the contract keeps it from being done twice.
+        // SAFETY: by the type invariant; by the contract this happens only once.
         unsafe { bindings::trace_event_buffer_commit(&raw mut self.buffer) };
         // SAFETY: undoes the start in `new_in`.
         unsafe { bindings::ring_buffer_nest_end(self.nest) };
     }
 
-    /// Gives the record back unwritten.
+    /// Discards the record.
     #[cfg(not(CONFIG_SYNTH_EVENTS))]
     pub(super) fn discard(mut self) {
-        // SAFETY: `self` is gone behind this.
+        // SAFETY: `self` is not used after this.
         unsafe { self.give_back() };
     }
 
-    /// Gives the record back unwritten.
+    /// Discards the record.
     ///
-    /// The core has no function for that which a module can call. It gives back a record whose event
-    /// is soft-disabled, so for this one moment the record gets an event file that is.
+    /// The core has no function for this that a module can call. But it discards a record whose event is soft-disabled,
+    /// so for a moment the record gets an event file with that flag.
     ///
     /// # Safety
     ///
-    /// As for [`Reserved::give`].
+    /// The requirements of [`Reserved::give`].
     #[cold]
     #[inline(never)]
     unsafe fn give_back(&mut self) {
         let mut file = MaybeUninit::<bindings::trace_event_file>::zeroed();
         let file = file.as_mut_ptr();
-        // SAFETY: the file is ours, and all other members of it are 0: no triggers, no filter.
+        // SAFETY: this function owns the file, and all its other members are 0: no triggers, no filter.
         unsafe { (&raw mut (*file).flags).write(SOFT_DISABLED) };
         self.buffer.trace_file = file;
         // SAFETY: by the contract.
@@ -324,17 +323,17 @@ impl Reserved {
 // CAST: a flag of the C enumeration.
 pub(super) const SOFT_DISABLED: c_ulong = bindings::EVENT_FILE_FL_SOFT_DISABLED as c_ulong;
 
-/// The data of a record that is reserved.
+/// Returns the address of a reserved record's data.
 ///
 /// # Safety
 ///
-/// `event` must be what the ring buffer has reserved.
+/// `event` must be a record that the ring buffer has reserved.
 #[inline(always)]
 unsafe fn data_of(event: *mut bindings::ring_buffer_event) -> *mut u64 {
-    // SAFETY: by the contract it heads a record.
+    // SAFETY: by the contract this is the header of a record.
     let words = unsafe { (*event).type_len() };
     if words <= bindings::ring_buffer_type_RINGBUF_TYPE_DATA_TYPE_LEN_MAX {
-        // The data of a short record comes next; that of a longer one, whose type says 0, behind its length.
+        // A short record's data follows the header; a longer one, with type 0, has its length in between.
         let behind = 1 + usize::from(words == 0);
         event.cast::<u32>().wrapping_add(behind).cast()
     } else {
@@ -343,7 +342,7 @@ unsafe fn data_of(event: *mut bindings::ring_buffer_event) -> *mut u64 {
     }
 }
 
-/// Whether `file` wants all records of its event, and nobody wants to see them before.
+/// Returns whether `file` wants all records of its event, without triggers or other conditions.
 ///
 /// # Safety
 ///
@@ -357,11 +356,11 @@ pub(super) unsafe fn is_plain(file: *mut bindings::trace_event_file) -> bool {
         | bindings::EVENT_FILE_FL_FILTERED as c_ulong
         | bindings::EVENT_FILE_FL_PID_FILTER as c_ulong;
 
-    // SAFETY: by the contract. Others change the word, atomically.
+    // SAFETY: by the contract. Other contexts change the word atomically.
     unsafe { (&raw const (*file).flags).read_volatile() & OTHER == 0 }
 }
 
-/// As [`begin`], for a file that [`is_plain`], in a known moment.
+/// Like [`begin`], for a file that [`is_plain`], with a known context (`moment`).
 ///
 /// # Safety
 ///
@@ -384,12 +383,12 @@ pub(super) unsafe fn begin_at<'r>(
         // SAFETY: the file is live.
         return Begun::Done(unsafe { missing(file, preempt) });
     };
-    // SAFETY: nobody has used the record.
+    // SAFETY: no other context has used the record.
     unsafe { record.complete(fill) }
 }
 
-/// Reserves a record of `len` bytes in the instance of `file`, and has it filled; `fill` gets all of
-/// it, with its header written already, and says whether it is complete. Its state is in `room`.
+/// Reserves a record of `len` bytes in the instance of `file`, and fills it: `fill` gets all bytes, with the header
+/// already written, and returns whether the record is complete. The record's state is in `room`.
 ///
 /// # Safety
 ///
@@ -407,11 +406,11 @@ pub(super) unsafe fn begin<'r>(
         // SAFETY: the file is live.
         return Begun::Done(unsafe { missing(file, preempt) });
     };
-    // SAFETY: nobody has used the record.
+    // SAFETY: no other context has used the record.
     unsafe { record.complete(fill) }
 }
 
-/// Why there is no room for a record in the instance of `file`.
+/// Returns the reason why no record could be reserved in the instance of `file`.
 ///
 /// # Safety
 ///
@@ -422,14 +421,14 @@ unsafe fn missing(file: *mut bindings::trace_event_file, preempt: &PreemptOff<'_
     const PID_FILTER: c_ulong = bindings::EVENT_FILE_FL_PID_FILTER as c_ulong;
     const CONDITION: c_ulong = bindings::EVENT_FILE_FL_TRIGGER_COND_BIT as c_ulong;
 
-    // SAFETY: by the contract. Others change the word, atomically.
+    // SAFETY: by the contract. Other contexts change the word atomically.
     let flags = unsafe { (&raw const (*file).flags).read_volatile() };
     // SAFETY: by the contract.
     if flags & PID_FILTER != 0 && unsafe { bindings::trace_event_ignore_this_pid(file) } {
         return Outcome::Unwanted;
     }
-    // A trigger wants the record even where it is not to be kept; the buffer that then stands in
-    // has room for two that are nested, whatever this one is told.
+    // A trigger needs the record even if it is not to be kept; the substitute buffer has room for two nested records,
+    // regardless of this one's size.
     if flags & (1 << CONDITION) != 0 {
         return Outcome::Lost;
     }
@@ -440,13 +439,13 @@ unsafe fn missing(file: *mut bindings::trace_event_file, preempt: &PreemptOff<'_
     Outcome::Lost
 }
 
-/// Whether nothing is recorded in an instance now, or not on this CPU.
+/// Returns whether recording is off in an instance, or on this CPU.
 ///
 /// # Safety
 ///
 /// `instance` must be live.
 unsafe fn is_off(instance: *mut bindings::trace_array, preempt: &PreemptOff<'_>) -> bool {
-    // SAFETY: by the contract; words that others write whole.
+    // SAFETY: by the contract; the words are written at once.
     let (disabled, stopped) = unsafe {
         (
             (&raw const (*instance).buffer_disabled).read_volatile(),
@@ -456,17 +455,17 @@ unsafe fn is_off(instance: *mut bindings::trace_array, preempt: &PreemptOff<'_>)
     if disabled != 0 || stopped != 0 {
         return true;
     }
-    // SAFETY: by the contract; this takes the address of a member.
+    // SAFETY: by the contract; only takes the address of a member.
     let mask = unsafe { &raw const (*instance).tracing_cpumask };
     #[cfg(CONFIG_CPUMASK_OFFSTACK)]
-    // SAFETY: by the contract; the mask is allocated with the instance.
+    // SAFETY: by the contract; the mask is allocated together with the instance.
     let mask = unsafe { mask.read() };
-    // SAFETY: the mask is that of a live instance, and has a bit for each CPU.
+    // SAFETY: the mask belongs to a live instance, and has a bit for each CPU.
     !unsafe { preempt.is_in(mask.cast()) }
 }
 
-/// Whether `file` wants no record although its event is registered. Calls those triggers of the event
-/// that need no record.
+/// Returns whether `file` wants no record although its event is registered. Calls the event's triggers that need no
+/// record.
 ///
 /// C counterpart: `trace_trigger_soft_disabled()`.
 ///
@@ -481,7 +480,7 @@ pub(super) unsafe fn is_soft_disabled(file: *mut bindings::trace_event_file) -> 
         | bindings::EVENT_FILE_FL_PID_FILTER as c_ulong;
     const CONDITION: c_ulong = bindings::EVENT_FILE_FL_TRIGGER_COND as c_ulong;
 
-    // SAFETY: by the contract. Others change the word, atomically.
+    // SAFETY: by the contract. Other contexts change the word atomically.
     let flags = unsafe { (&raw const (*file).flags).read_volatile() };
     // SAFETY: by the contract.
     flags & LOOK != 0
@@ -489,12 +488,12 @@ pub(super) unsafe fn is_soft_disabled(file: *mut bindings::trace_event_file) -> 
         && unsafe { bindings::__trace_trigger_soft_disabled(file) }
 }
 
-/// Writes a record of at least `len` bytes for all who opened the event by perf on this CPU; `fill`
-/// gets all of it, without a header yet, and says whether it is complete.
+/// Writes a record of at least `len` bytes for all that have opened the event by perf on this CPU; `fill` gets all
+/// bytes, without a header, and returns whether the record is complete.
 ///
 /// # Safety
 ///
-/// `call` must be a live event which perf has opened.
+/// `call` must be a live event that perf has opened.
 #[inline(never)]
 pub(super) unsafe fn write_perf(
     call: *mut bindings::trace_event_call,
@@ -502,12 +501,12 @@ pub(super) unsafe fn write_perf(
     fill: impl FnOnce(&mut [u8]) -> bool,
     _preempt: &PreemptOff<'_>,
 ) -> Outcome {
-    // SAFETY: preemption is off, and perf has lists for all CPUs before it opens the event, until a
-    // grace period after it has closed it.
+    // SAFETY: preemption is off, and perf has lists for all CPUs from before it opens the event until a grace period
+    // after it has closed it.
     let head = unsafe { bindings::hist_helper_perf_head(call) };
     // SAFETY: perf keeps the list of this CPU until a grace period after it has closed the event; preemption is off.
     let empty = unsafe { (&raw const (*head).first).read_volatile() }.is_null();
-    // SAFETY: by the contract; a pointer that is written whole.
+    // SAFETY: by the contract; the pointer is written at once.
     let program = unsafe { (&raw const (*call).prog_array).read_volatile() };
     // PARITY: `perf_event_raw_event_synth()` does not run BPF programs on synthetic events.
     if empty && program.is_null() {
@@ -517,18 +516,18 @@ pub(super) unsafe fn write_perf(
     unsafe { write_perf_to(call, head, len, fill) }
 }
 
-/// The part of [`write_perf`] for an event that somebody listens to.
+/// The part of [`write_perf`] for an event with listeners.
 ///
 /// # Safety
 ///
-/// As for [`write_perf`]; `head` is the list of this CPU.
+/// The requirements of [`write_perf`]; `head` must be the list of this CPU.
 unsafe fn write_perf_to(
     call: *mut bindings::trace_event_call,
     head: *mut bindings::hlist_head,
     len: usize,
     fill: impl FnOnce(&mut [u8]) -> bool,
 ) -> Outcome {
-    // The kernel warns of a larger one.
+    // The kernel warns of a larger record.
     const MAX: usize = bindings::PERF_MAX_TRACE_SIZE as usize;
 
     let Some(len) = len.checked_next_multiple_of(8).filter(|&len| len <= MAX) else {
@@ -538,21 +537,21 @@ unsafe fn write_perf_to(
     let mut context = 0;
     // CAST: at most `MAX`.
     let size = len as c_int;
-    // SAFETY: the size is not above the limit, the answers go to places of ours.
+    // SAFETY: the size is not above the limit, and the results are stored in local variables.
     let data = unsafe { bindings::perf_trace_buf_alloc(size, &raw mut regs, &raw mut context) };
     if data.is_null() {
         return Outcome::Lost;
     }
-    // SAFETY: the buffer of this CPU and context, of `MAX` bytes, is ours until it is submitted.
+    // SAFETY: the buffer of this CPU and context, of `MAX` bytes, belongs to this function until it is submitted.
     let record = unsafe { core::slice::from_raw_parts_mut(data.cast::<u8>(), len) };
     if !fill(record) {
         // SAFETY: the buffer was allocated above.
         unsafe { give_back_perf(data, size, regs, context) };
         return Outcome::Lost;
     }
-    // SAFETY: the registers came with the buffer.
+    // SAFETY: the registers belong to the buffer.
     unsafe { bindings::hist_helper_caller_regs(regs) };
-    // SAFETY: all of these belong to the buffer that was allocated above, or to the live event.
+    // SAFETY: all arguments belong to the buffer that was allocated above, or to the live event.
     unsafe {
         bindings::perf_trace_run_bpf_submit(
             data,
@@ -568,11 +567,11 @@ unsafe fn write_perf_to(
     Outcome::Written
 }
 
-/// Gives a buffer of perf back: it is submitted to nobody.
+/// Releases a buffer of perf, by submitting it to an empty list.
 ///
 /// # Safety
 ///
-/// The arguments must be what `perf_trace_buf_alloc()` was given and gave.
+/// The arguments must be those, and the results, of `perf_trace_buf_alloc()`.
 #[cold]
 unsafe fn give_back_perf(
     data: *mut c_void,
@@ -581,7 +580,7 @@ unsafe fn give_back_perf(
     context: c_int,
 ) {
     let mut nobody = bindings::hlist_head::default();
-    // SAFETY: by the contract; the list is empty and lives for the call.
+    // SAFETY: by the contract; the list is empty and lives during the call.
     unsafe {
         bindings::perf_tp_event(
             0,
@@ -596,12 +595,11 @@ unsafe fn give_back_perf(
     };
 }
 
-/// Empties the buffers of the instances that may have records of a deleted event. Takes
-/// `trace_types_lock`.
+/// Empties the buffers of the instances that may have records of a deleted event. Takes `trace_types_lock`.
 ///
-/// The mutex has been held since the event was deleted: no event that came after it has its number yet, and no other
-/// deletion has made the core forget which buffers they are.
+/// The mutex has been held since the event was deleted: so no new event has its number yet, and no other deletion has
+/// reset the core's marks of these buffers.
 pub(crate) fn empty_stale_buffers(_held: &EventMutexHeld) {
-    // SAFETY: the caller may sleep, and holds no lock that comes after that one.
+    // SAFETY: the caller may sleep, and holds no lock that comes after `trace_types_lock`.
     unsafe { bindings::tracing_reset_all_online_cpus() };
 }

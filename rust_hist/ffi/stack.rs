@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Stack traces as triggers take them.
+//! Stack traces for hits of triggers.
 //!
 //! C counterpart: [`kernel/stacktrace.c`](srctree/kernel/stacktrace.c), and the skip count in
 //! [`kernel/trace/trace_events_hist.c`](srctree/kernel/trace/trace_events_hist.c).
@@ -13,15 +13,15 @@ use crate::limits::STACK_DEPTH;
 use core::mem::MaybeUninit;
 use kernel::ffi::c_ulong;
 
-/// How many frames of the tracing core come between a trigger function and the traced code.
+/// The number of frames of the tracing core between a trigger function and the traced code.
 ///
-/// PARITY: `HIST_STACKTRACE_SKIP` is 5, and counts the C trigger function as one of them.
+/// PARITY: `HIST_STACKTRACE_SKIP` is 5, as it includes the C trigger function.
 const CORE_FRAMES: usize = 4;
 
-/// More frames of ours than any build has: a parameter of an event has ten of them.
+/// More frames of this module than any build has in a hit; the parameter of an event has ten of them.
 const OWN_FRAMES_MAX: usize = 16;
 
-/// Room for all frames that a trigger may want, and those that it does not.
+/// Room for all frames that a trigger may need, and for those that are skipped.
 const ALL_FRAMES: usize = OWN_FRAMES_MAX + CORE_FRAMES + STACK_DEPTH;
 
 /// Room for a stack.
@@ -35,20 +35,19 @@ impl Default for Room {
     }
 }
 
-/// Returns the return addresses of the code that hit the event: [`STACK_DEPTH`] at most, none of them 0, at which the
+/// Returns the return addresses of the code that hit the event: at most [`STACK_DEPTH`], and none is 0, at which the
 /// unwinder ends.
 ///
-/// How many frames of ours come first depends on what the compiler inlines and on what the stack is
-/// wanted for, so they are looked for in each trace. To unwind one takes longer than all else in a hit: so
-/// the function has no frame of its own.
+/// The number of this module's frames depends on inlining and on the purpose of the stack, so they are searched for in
+/// each trace. Unwinding one frame takes longer than the rest of a hit, so this function is inlined.
 #[inline(always)]
 pub(crate) fn save<'r>(room: &'r mut Room, _preempt: &PreemptOff<'_>) -> &'r [u64] {
     let Room(room) = room;
-    // CAST: far below 2^32.
+    // CAST: the size is far below 2^32.
     let size = ALL_FRAMES as u32;
-    // SAFETY: the array has `size` words, as large as the `unsigned long` of the machine.
+    // SAFETY: the array has `size` words, each as large as the machine's `unsigned long`.
     let count = unsafe { bindings::stack_trace_save(room.as_mut_ptr().cast(), size, 0) };
-    // SAFETY: the function has written as many words as it says, at most `size`.
+    // SAFETY: the function has written as many words as it returned, at most `size`.
     let frames = unsafe { core::slice::from_raw_parts(room.as_ptr().cast(), count as usize) };
     match without_ours(frames) {
         Some(frames) => frames,
@@ -56,25 +55,25 @@ pub(crate) fn save<'r>(room: &'r mut Room, _preempt: &PreemptOff<'_>) -> &'r [u6
     }
 }
 
-/// None; by a call, so that a hit need not choose between two addresses.
+/// Returns an empty slice; by a call, so that a hit need not choose between two addresses.
 #[cold]
 #[inline(never)]
 fn no_frames() -> &'static [u64] {
     &[]
 }
 
-/// The frames behind those of this module and of the tracing core.
+/// Returns the frames after those of this module and of the tracing core.
 #[inline(always)]
 fn without_ours(frames: &[u64]) -> Option<&[u64]> {
     let code = code();
-    // The first one is of the function that this is a part of.
+    // The first frame is this function's.
     let mut own = 1;
 
     while frames.get(own).is_some_and(|&frame| code.has(frame)) {
-        // OVERFLOW: the number of a frame.
+        // OVERFLOW: the number of a frame is small.
         own = own.wrapping_add(1);
     }
-    // OVERFLOW: the number of a frame, and a few more.
+    // OVERFLOW: the number of a frame, plus a few, is small.
     let wanted = frames.get(own.wrapping_add(CORE_FRAMES)..)?;
     Some(wanted.get(..STACK_DEPTH).unwrap_or(wanted))
 }
@@ -92,13 +91,13 @@ impl Code {
     }
 }
 
-/// Where the code of this module is.
+/// Returns the address range of this module's code.
 #[inline(always)]
 fn code() -> Code {
-    // The first is that of the code (`HIST_AT_MODULE_TEXT`).
-    // SAFETY: the module lives while its code runs. This makes no reference: C changes other members of it meanwhile.
+    // A module's first memory area is its code (`HIST_AT_MODULE_TEXT`).
+    // SAFETY: the module lives while its code runs. No reference is created, as C may change other members meanwhile.
     let text = unsafe { &raw const (*super::this_module()).mem[0] };
-    // SAFETY: it points to a member of the module; where the code is and how long does not change while it runs.
+    // SAFETY: this is a pointer to a member of the module; the place and size of the code do not change while it runs.
     let (base, size) = unsafe { ((*text).base, (*text).size) };
 
     Code {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Names that the kernel has for addresses, system calls and flags.
+//! The kernel's names for addresses, system calls and flags.
 //!
 //! C counterparts: `%ps` and `%pS` of [`lib/vsprintf.c`](srctree/lib/vsprintf.c), and
 //! [`kernel/trace/trace_syscalls.c`](srctree/kernel/trace/trace_syscalls.c).
@@ -12,27 +12,27 @@ use kernel::{
     prelude::*, //
 };
 
-/// More bytes than any symbol takes with its offset, size, module and build id, or all flags.
+/// More bytes than any symbol needs with its offset, size, module and build id, or all flags.
 const SYMBOL_LEN: usize = 768;
 
-/// How much of an address is shown.
+/// The form in which an address is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Style {
-    /// The name alone.
+    /// The name of the symbol alone.
     Name,
-    /// The name, the offset in it, and its size.
+    /// The name of the symbol, the offset in it, and its size.
     Offset,
 }
 
-/// Calls `f` with the symbol at `address`, or with the number if there is none.
+/// Calls `f` with the symbol at `address`, or with the address as a number if there is none.
 pub(crate) fn with_symbol<R>(address: u64, style: Style, f: impl FnOnce(&[u8]) -> R) -> R {
     let format = match style {
         Style::Name => c"%ps",
         Style::Offset => c"%pS",
     };
-    // CAST: an address; on a 32-bit machine the upper half of a sum means nothing, as in C.
+    // CAST: an address; on a 32-bit machine the upper half of the number has no meaning, as in C.
     let address = core::ptr::without_provenance(address as usize);
-    // SAFETY: the pointer is not followed.
+    // SAFETY: the pointer is not dereferenced.
     unsafe { with_formatted(format, address, f) }
 }
 
@@ -43,19 +43,18 @@ pub(crate) fn with_gfp_flags<R>(flags: u32, f: impl FnOnce(&[u8]) -> R) -> R {
     unsafe { with_formatted(c"%pGg", (&raw const flags).cast(), f) }
 }
 
-/// Calls `f` with what the kernel shows of an address to those who must not know it: a number that
-/// stands for it until the next boot.
+/// Calls `f` with the hash that the kernel prints instead of an address: a number that is valid until the next boot.
 #[cfg(rust_hist_debug)]
 pub(crate) fn with_hashed<T, R>(address: *const T, f: impl FnOnce(&[u8]) -> R) -> R {
-    // SAFETY: the pointer is not followed.
+    // SAFETY: the pointer is not dereferenced.
     unsafe { with_formatted(c"%p", address.cast(), f) }
 }
 
-/// Calls `f` with a pointer as `format` shows it.
+/// Calls `f` with a pointer as `format` prints it.
 ///
 /// # Safety
 ///
-/// `format` must take one pointer, which must point at what it follows that to.
+/// `format` must take one pointer, which must be valid if the format dereferences it.
 unsafe fn with_formatted<R>(
     format: &CStr,
     pointer: *const c_void,
@@ -63,15 +62,15 @@ unsafe fn with_formatted<R>(
 ) -> R {
     let mut buf = [0u8; SYMBOL_LEN];
     let (to, size) = (buf.as_mut_ptr().cast(), buf.len());
-    // SAFETY: the buffer has the size given; the rest is in the contract.
+    // SAFETY: the buffer has the given size; everything else is in the contract.
     let len = unsafe { base::scnprintf(to, size, format.as_char_ptr(), pointer) };
     let text = usize::try_from(len).ok().and_then(|len| buf.get(..len));
     f(text.unwrap_or(b""))
 }
 
-/// The name of a system call; `None` if there is none of this number.
+/// Returns the name of a system call; `None` if there is none with this number.
 pub(crate) fn syscall(nr: u64) -> Option<&'static [u8]> {
-    // CAST: cut to an `int`, as C does.
+    // CAST: truncates to an `int`, as C does.
     // SAFETY: the function only looks the number up.
     let name = unsafe { bindings::hist_helper_syscall_name(nr as c_int) };
     // SAFETY: the names of system calls are part of the kernel image.

@@ -2,15 +2,14 @@
 
 //! The in-kernel API of synthetic events, as C modules call it.
 //!
-//! C header: [`include/linux/trace_events.h`](srctree/include/linux/trace_events.h). The two functions
-//! that take any number of arguments, and the exports, are in `synth_api.c`; the others are defined
-//! by [`export_synth_api`] for whoever implements [`SynthApi`].
+//! C header: [`include/linux/trace_events.h`](srctree/include/linux/trace_events.h). The two variadic functions, and
+//! the exports, are in `synth_api.c`; [`export_synth_api`] defines all others for a type that implements [`SynthApi`].
 //!
-//! Context: what creates and deletes sleeps and takes `event_mutex`; what traces may be called from
-//! anywhere. Addresses of objects have to be right, as in C. Addresses of strings to be traced may be
-//! wrong: then the record says so.
+//! Context: functions that create and delete events sleep and take `event_mutex`; functions that trace may be called in
+//! any context. Addresses of objects must be valid, as in C. Addresses of traced strings may be invalid: the record
+//! then says so.
 //!
-//! A builder (`dynevent_cmd`) is a text that grows; nothing happens before its end. An open trace
+//! A builder (`dynevent_cmd`) collects a text; the event is created when it is ended. An open trace
 //! (`synth_event_trace_state`) is a reserved record: preemption is off until it is ended.
 
 use super::{
@@ -70,7 +69,7 @@ pub(crate) mod declared {
     };
 }
 
-/// A builder of an event.
+/// A builder of an event's definition.
 pub(crate) type Cmd = bindings::dynevent_cmd;
 /// Type and name of a field.
 pub(crate) type Desc = bindings::synth_field_desc;
@@ -81,33 +80,33 @@ pub(crate) type File = bindings::trace_event_file;
 /// A module.
 pub(crate) type Module = bindings::module;
 
-/// The bytes of the text of an event that is made at once.
+/// The size in bytes of the text of an event that is created by one call.
 const TEXT_LEN: usize = bindings::MAX_DYNEVENT_CMD_LEN as usize;
 
-/// A value as C modules give it: a number, or the address of a string.
+/// A value that a C module passes: a number, or the address of a string.
 ///
-/// It becomes what the field is; a number never becomes an address by mistake of the field's type,
-/// since only [`SynthApi`] asks for strings, and an address that cannot be read is no harm.
+/// The type of the field decides which one it is. A number is never dereferenced by mistake: only [`SynthApi`] reads
+/// strings, and an unreadable address is harmless.
 #[derive(Clone, Copy)]
 pub(crate) struct Raw(u64);
 
 impl Raw {
-    /// The number.
+    /// Returns the value as a number.
     pub(crate) fn number(self) -> u64 {
         self.0
     }
 
-    /// Whether it is no address at all.
+    /// Returns whether the value is a null pointer.
     pub(crate) fn is_null(self) -> bool {
         self.0 == 0
     }
 
-    /// Copies the string, without NUL, as much of it as fits; `None` if it cannot be read.
+    /// Copies the string, without NUL, to `to`, as far as it fits; `None` if it cannot be read.
     pub(crate) fn string(self, to: &mut [u8]) -> Option<usize> {
         Remote::new(self.0).string(to)
     }
 
-    /// The length of the string, at most `max`; `None` if it cannot be read.
+    /// Returns the length of the string, at most `max`; `None` if it cannot be read.
     pub(crate) fn string_len(self, max: usize) -> Option<usize> {
         Remote::new(self.0).string_len(max)
     }
@@ -118,85 +117,85 @@ impl Raw {
 pub(crate) struct RawValues<'a>(&'a [u64]);
 
 impl RawValues<'_> {
-    /// The value of that field; 0 if there is none.
+    /// Returns the value of a field; 0 if it was not passed.
     pub(crate) fn get(self, field: usize) -> Raw {
         Raw(self.0.get(field).copied().unwrap_or(0))
     }
 }
 
-/// Where an open trace puts a value.
+/// The field of an open trace to which a value is assigned.
 #[derive(Clone, Copy)]
 pub(crate) enum Which<'a> {
-    /// To the field of that number.
+    /// Assigns to the field with this number.
     Nth(usize),
-    /// To the field of that name.
+    /// Assigns to the field with this name.
     Named(&'a CStr),
 }
 
-/// What the functions of this file ask of a type of events.
+/// The operations of a type of events that the functions of this file need.
 #[vtable]
 pub(crate) trait SynthApi: Kind {
-    /// Most fields of one event.
+    /// The largest number of fields of an event.
     const FIELDS_MAX: u32;
 
-    /// Whether `kind` may be given as the type of a field.
+    /// Returns whether `kind` is accepted as the type of a field.
     fn is_type(kind: &CStr) -> bool;
 
-    /// Creates an event of its text, `NAME TYPE FIELD;...`.
+    /// Creates an event from its text, `NAME TYPE FIELD;...`.
     fn make(text: &CStr, owner: Owner) -> Result;
 
-    /// Deletes an event.
+    /// Deletes the event with this name.
     fn delete(name: &CStr) -> Result;
 
-    /// How many values a record has; `None` if a field of the event cannot be given as a value.
+    /// Returns the number of values of a record; `None` if a field of the event cannot be passed as a value.
     fn values(&self) -> Option<usize>;
 
-    /// The bytes of each record, its header included; `None` if they differ.
+    /// Returns the size of each record in bytes, its header included; `None` if sizes differ.
     fn fixed_len(&self) -> Option<usize>;
 
-    /// The bytes of a record of these values, and what writes them into it.
+    /// Returns the size in bytes of a record with these values, and a function that writes them into it.
     fn measure<'a>(
         &'a self,
         values: RawValues<'a>,
     ) -> Result<(usize, impl FnOnce(&mut [u8]) -> bool + 'a)>;
 
-    /// Puts one value into a record that has been cleared.
+    /// Writes one value into a record that was cleared.
     fn put(&self, record: &mut [u8], which: Which<'_>, value: Raw) -> Result;
 }
 
-/// The functions, for one implementation.
+/// The implementation of the API's functions for the type `T`.
 pub(crate) struct Entry<T>(PhantomData<T>);
 
-/// A string that C gave, or `EINVAL` if there is none.
+/// Returns a string that C passed; `EINVAL` if it is null.
 ///
 /// # Safety
 ///
-/// `ptr` must be null or point at a string that stays as it is for `'a`.
+/// `ptr` must be null or point to a string that does not change for `'a`.
 pub(crate) unsafe fn string<'a>(ptr: *const c_char) -> Result<&'a CStr> {
     // SAFETY: by the contract.
     unsafe { c_str(ptr) }.ok_or(EINVAL)
 }
 
-/// An array that C gave, or `EINVAL` if there is none although it has elements.
+/// Returns an array that C passed; `EINVAL` if it is null although it has elements.
 ///
 /// # Safety
 ///
-/// `ptr` must be null or point at `len` elements that stay as they are for `'a`.
+/// `ptr` must be null or point to `len` elements that do not change for `'a`.
 pub(crate) unsafe fn array<'a, E>(ptr: *mut E, len: c_uint) -> Result<&'a [E]> {
     match (ptr.is_null(), len) {
         (_, 0) => Ok(&[]),
         (true, _) => Err(EINVAL),
-        // CAST: a pointer has no less bits than the number.
+        // CAST: a pointer has at least as many bits as the number.
         // SAFETY: by the contract.
         (false, _) => Ok(unsafe { core::slice::from_raw_parts(ptr, len as usize) }),
     }
 }
 
-/// A builder, or `EINVAL` if it is none of a synthetic event.
+/// Returns a builder that C passed; `EINVAL` if it is null or not for a synthetic event.
 ///
 /// # Safety
 ///
-/// `cmd` must be null, or point at a builder that nobody else uses for `'a`, and whose buffer has its bytes.
+/// `cmd` must be null, or point to a builder that no other context uses for `'a`, with a valid buffer.
 pub(crate) unsafe fn builder<'a>(cmd: *mut Cmd) -> Result<Builder<'a>> {
     // INVARIANT: by the contract.
     // SAFETY: by the contract.
@@ -207,26 +206,26 @@ pub(crate) unsafe fn builder<'a>(cmd: *mut Cmd) -> Result<Builder<'a>> {
     }
 }
 
-/// A builder that nobody else uses.
+/// A builder to which this value has exclusive access.
 ///
 /// # Invariants
 ///
-/// The buffer has its bytes, and what is in there ends in a NUL. The private data is null or a module that lives until
-/// the builder is ended.
+/// The buffer is valid, and its content ends with a NUL. The private data is null or a module that lives until the
+/// builder is ended.
 pub(crate) struct Builder<'a>(&'a mut Cmd);
 
 impl Builder<'_> {
-    /// Appends texts; `E2BIG` if there is no room.
+    /// Appends texts; `E2BIG` if the buffer has no room.
     fn append(&mut self, texts: &[&CStr]) -> Result {
         for text in texts {
-            // SAFETY: by the type invariant, and the text is a string.
+            // SAFETY: by the type invariant; the text is a string.
             let ret = unsafe { bindings::seq_buf_puts(&raw mut self.0.seq, text.as_char_ptr()) };
             to_result(ret).map_err(|_| E2BIG)?;
         }
         Ok(())
     }
 
-    /// Appends the texts of one field, and counts it.
+    /// Appends the texts of one field, and counts the field.
     fn append_field<T: SynthApi>(&mut self, texts: &[&CStr]) -> Result {
         self.append(texts)?;
         self.0.n_fields = self.0.n_fields.saturating_add(1);
@@ -237,11 +236,11 @@ impl Builder<'_> {
     }
 }
 
-/// The event of an event file that C gave, or `EINVAL` if it is none of ours.
+/// Returns the event of an event file that C passed; `EINVAL` if it is null or of another type of events.
 ///
 /// # Safety
 ///
-/// `file` must be null, or the caller have a reference on it for `'a`.
+/// `file` must be null, or the caller must hold a reference to it for `'a`.
 pub(crate) unsafe fn traced<'a, T: SynthApi>(file: *mut File) -> Result<Traced<'a, T>> {
     let file = NonNull::new(file).ok_or(EINVAL)?.as_ptr();
     // SAFETY: by the contract.
@@ -254,52 +253,52 @@ pub(crate) unsafe fn traced<'a, T: SynthApi>(file: *mut File) -> Result<Traced<'
 ///
 /// # Invariants
 ///
-/// `file` is one of `event`, and live for `'a`.
+/// `file` is a file of `event`, and live for `'a`.
 pub(crate) struct Traced<'a, T: SynthApi> {
     event: ArcBorrow<'a, Event<T>>,
     file: *mut File,
 }
 
 impl<T: SynthApi> Traced<'_, T> {
-    /// Whether what is traced is to be recorded. Calls those triggers of the event that need no record.
+    /// Returns whether a traced record would be kept. Calls the event's triggers that need no record.
     fn is_enabled(&self) -> bool {
         // CAST: a flag of the C enumeration.
         const ENABLED: c_ulong = bindings::EVENT_FILE_FL_ENABLED as c_ulong;
 
-        // PARITY: `__synth_event_trace_init()` goes through the triggers with nothing that keeps them.
+        // PARITY: `__synth_event_trace_init()` walks the triggers without protecting them.
         let _triggers_stay = PreemptGuard::new();
-        // SAFETY: by the type invariant. Others change the word, atomically.
+        // SAFETY: by the type invariant. Other contexts change the word atomically.
         let flags = unsafe { (&raw const (*self.file).flags).read_volatile() };
         // SAFETY: by the type invariant.
         flags & ENABLED != 0 && !unsafe { record::is_soft_disabled(self.file) }
     }
 
-    /// Reserves a record of `len` bytes.
+    /// Reserves a record of `len` bytes in the instance.
     fn reserve(&self, len: usize) -> Result<Reserved> {
-        // SAFETY: by the type invariant the file is live; the caller of the API may record events.
+        // SAFETY: by the type invariant the file is live; callers of the API may record events.
         unsafe { Reserved::new(self.file, len) }.ok_or(EINVAL)
     }
 }
 
-/// The state of a trace that is to be opened; `EINVAL` if there is none.
+/// Returns the state for a trace that is being opened, set to 0; `EINVAL` if it is null.
 ///
 /// # Safety
 ///
-/// `state` must be null, or be for nobody else for `'a`.
+/// `state` must be null, or used by no other context for `'a`.
 pub(crate) unsafe fn fresh<'a>(state: *mut State) -> Result<&'a mut State> {
     let state = NonNull::new(state).ok_or(EINVAL)?.as_ptr();
-    // SAFETY: by the contract there is room for it; all of it may be 0.
+    // SAFETY: by the contract there is room for it; all its bytes may be 0.
     unsafe { ptr::write_bytes(state, 0, 1) };
-    // SAFETY: by the contract it is ours alone, and initialised by now.
+    // SAFETY: by the contract this is the only access, and the state is initialised.
     Ok(unsafe { &mut *state })
 }
 
-/// The state of a trace that was opened; `EINVAL` if there is none.
+/// Returns the state of an open trace; `EINVAL` if it is null.
 ///
 /// # Safety
 ///
-/// `state` must be null, or have been given to `synth_event_trace_start()`, and be for nobody else for `'a`; the
-/// reference on the event file of that time must still be held.
+/// `state` must be null, or have been passed to `synth_event_trace_start()`, and be used by no other context for `'a`;
+/// the caller must still hold the reference to that event file.
 pub(crate) unsafe fn opened<'a>(state: *mut State) -> Result<Opened<'a>> {
     // INVARIANT: by the contract.
     // SAFETY: by the contract.
@@ -310,11 +309,11 @@ pub(crate) unsafe fn opened<'a>(state: *mut State) -> Result<Opened<'a>> {
 ///
 /// # Invariants
 ///
-/// [`Entry::trace_start`] has filled the state, and the reference on the event file of that time is still held.
+/// [`Entry::trace_start`] has filled the state, and the caller still holds the reference to that event file.
 pub(crate) struct Opened<'a>(&'a mut State);
 
 impl Opened<'_> {
-    /// The event and the record; `EINVAL` if it has been ended.
+    /// Returns the event and the record; `EINVAL` if the trace was ended.
     fn kept<T: SynthApi>(&self) -> Result<(&Event<T>, Reserved)> {
         if self.0.entry.is_null() {
             return Err(EINVAL);
@@ -322,7 +321,8 @@ impl Opened<'_> {
         // SAFETY: by the type invariant, this is the event, which lives as long as its file.
         let event = unsafe { &*self.0.event.cast::<Event<T>>() };
         let len = event.fixed_len().ok_or(EINVAL)?;
-        // SAFETY: by the type invariant, this is a record of that length, which only `trace_end()` commits, as the last.
+        // SAFETY: by the type invariant, this is a record of that length, which only `trace_end()` commits, as its last
+        // user.
         let record = unsafe { Reserved::from_raw(self.0.fbuffer, self.0.buffer, len) };
         Ok((event, record))
     }
@@ -337,7 +337,7 @@ impl Opened<'_> {
 }
 
 impl<T: SynthApi> Entry<T> {
-    /// A builder in a buffer of `size` bytes.
+    /// Returns a builder in a buffer of `size` bytes.
     fn builder_in(buffer: *mut c_char, size: usize) -> Cmd {
         Cmd {
             seq: bindings::seq_buf {
@@ -353,22 +353,22 @@ impl<T: SynthApi> Entry<T> {
 
     /// # Safety
     ///
-    /// `cmd` must be a builder to be, `buf` have `maxlen` bytes for as long as that is used.
+    /// `cmd` must point to memory for a builder, and `buf` must have `maxlen` bytes as long as the builder is used.
     pub(crate) unsafe fn cmd_init(cmd: *mut Cmd, buf: *mut c_char, maxlen: c_int) {
-        // CAST: C gives a number of bytes.
+        // CAST: C passes a number of bytes.
         // SAFETY: by the contract.
         unsafe { cmd.write(Self::builder_in(buf, maxlen as usize)) };
         if maxlen > 0 {
-            // SAFETY: by the contract; an empty text ends in a NUL, too.
+            // SAFETY: by the contract; an empty text ends with a NUL, too.
             unsafe { buf.write(0) };
         }
     }
 
-    /// What `dynevent_create()` calls: the end of a builder.
+    /// Ends a builder; `dynevent_create()` calls this.
     ///
     /// # Safety
     ///
-    /// `cmd` must be a builder that nobody else uses.
+    /// `cmd` must be a builder that no other context uses.
     unsafe extern "C" fn run(cmd: *mut Cmd) -> c_int {
         // SAFETY: by the contract.
         from_result(|| Self::end(unsafe { builder(cmd) }?).map(|()| 0))
@@ -376,7 +376,7 @@ impl<T: SynthApi> Entry<T> {
 
     fn end(builder: Builder<'_>) -> Result {
         let Builder(cmd) = builder;
-        // PARITY: the C code makes an event of the part that had room.
+        // PARITY: the C code creates an event from the part of the text that had room.
         if cmd.seq.len >= cmd.seq.size {
             return Err(E2BIG);
         }
@@ -393,7 +393,7 @@ impl<T: SynthApi> Entry<T> {
         fields: &[Desc],
     ) -> Result {
         builder.0.event_name = name.as_char_ptr();
-        // INVARIANT: the header asks the caller for a module that lives so long.
+        // INVARIANT: the header requires that the caller's module lives this long.
         builder.0.private_data = module.cast();
         // CAST: a small number.
         if fields.len() > T::FIELDS_MAX as usize {
@@ -416,7 +416,7 @@ impl<T: SynthApi> Entry<T> {
 
     pub(crate) fn add_fields(builder: &mut Builder<'_>, fields: &[Desc]) -> Result {
         for field in fields {
-            // SAFETY: both are null or strings, by what the header asks the caller for.
+            // SAFETY: both are null or strings, as the header requires of the caller.
             let (kind, name) = unsafe { (string(field.type_)?, string(field.name)?) };
             Self::add_field(builder, kind, name)?;
         }
@@ -426,9 +426,9 @@ impl<T: SynthApi> Entry<T> {
     pub(crate) fn create(name: &CStr, fields: &[Desc], module: *mut Module) -> Result {
         let mut text = KVec::<c_char>::from_elem(0, TEXT_LEN, GFP_KERNEL)?;
         let mut cmd = Self::builder_in(text.as_mut_ptr(), TEXT_LEN);
-        // INVARIANT: the buffer has its bytes, all of them 0, until the end of this function.
+        // INVARIANT: the buffer is valid, with all bytes 0, until the end of this function.
         Self::array_start(&mut Builder(&mut cmd), name, module, fields)?;
-        // INVARIANT: it is the same, with a text in the buffer.
+        // INVARIANT: the buffer is still valid, with a text in it.
         Self::end(Builder(&mut cmd))
     }
 
@@ -483,7 +483,7 @@ impl<T: SynthApi> Entry<T> {
             return Err(EINVAL);
         }
         trace.0.add_next = true;
-        // CAST: a pointer has no less bits than the number.
+        // CAST: a pointer has at least as many bits as the number.
         let which = Which::Nth(trace.0.cur_field as usize);
         trace.0.cur_field = trace.0.cur_field.saturating_add(1);
         trace.put::<T>(which, value)
@@ -500,9 +500,9 @@ impl<T: SynthApi> Entry<T> {
     }
 }
 
-/// Defines the API for the type that implements [`SynthApi`], given with its whole path.
+/// Defines the API for the type that implements [`SynthApi`], which is given with its whole path.
 ///
-/// Each definition is compared with the declaration that bindgen made of the kernel's header.
+/// Each definition is compared with bindgen's declaration from the kernel's header.
 macro_rules! export_synth_api {
     ($api:path) => {
         /// The functions that `synth_api.c` exports.
@@ -510,14 +510,14 @@ macro_rules! export_synth_api {
             use $crate::ffi::synth_api::*;
             use kernel::{error::from_result, prelude::*};
 
-            /// [`Entry::cmd_init`], exported.
+            /// Calls [`Entry::cmd_init`].
             ///
             /// # Safety
             ///
-            /// As there.
+            /// See [`Entry::cmd_init`].
             #[no_mangle]
             unsafe extern "C" fn synth_event_cmd_init(cmd: *mut Cmd, buf: *mut c_char, len: c_int) {
-                // SAFETY: the contract of the caller is that of the function.
+                // SAFETY: the caller's contract is the same as the function's.
                 unsafe { Entry::<$api>::cmd_init(cmd, buf, len) }
             }
 
@@ -563,7 +563,7 @@ macro_rules! export_synth_api {
             ///
             /// # Safety
             ///
-            /// The arguments must be what the kernel's documentation of the function asks for, or null.
+            /// The arguments must be as the kernel's documentation of the function requires, or null.
             #[no_mangle]
             unsafe extern "C" fn $name($($arg: $kind),*) -> c_int {
                 // SAFETY: by the contract.

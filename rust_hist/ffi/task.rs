@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The task that runs now.
+//! The task that is running now.
 //!
 //! C header: [`include/linux/sched.h`](srctree/include/linux/sched.h)
 
@@ -21,15 +21,15 @@ use kernel::prelude::*;
 const WORD: usize = size_of::<u64>();
 const _: () = assert!(COMM_LEN == bindings::TASK_COMM_LEN as usize && COMM_LEN == 2 * WORD);
 
-/// Copies the name of the current task, which may change while it is read.
+/// Copies the name of the current task. The name may change meanwhile.
 #[inline(always)]
 pub(crate) fn comm(to: &mut [u8; COMM_LEN], _preempt: &PreemptOff<'_>) {
-    // SAFETY: there always is a current task, and it lives while it runs, with so many bytes. Others may change them
-    // meanwhile, so they are read by `load_8()` alone.
+    // SAFETY: there always is a current task, and it lives while it runs, with this many bytes. Other tasks may change
+    // them meanwhile, so they are read only by `load_8()`.
     let from: &[u8; COMM_LEN] = unsafe { &*bindings::hist_helper_current_comm().cast() };
 
-    // A rename that comes in between may tear the name, as for every reader of it; its last byte is always NUL.
-    // Word by word without a loop: the compiler may not unroll one, or call a function for an iterator of chunks.
+    // A rename meanwhile may tear the name, as for every reader; its last byte is always NUL. Two calls without a loop:
+    // the compiler may not unroll a loop, and may call a function for an iterator of chunks.
     copy_word(to, from, 0);
     copy_word(to, from, WORD);
 }
@@ -42,19 +42,19 @@ fn copy_word(to: &mut [u8; COMM_LEN], from: &[u8; COMM_LEN], at: usize) {
     }
 }
 
-/// A number of the current task, or of the node of this CPU.
+/// Returns a number of the current task, or of the NUMA node of this CPU.
 ///
 /// C counterpart: `task_tgid_nr()`, `cgroup_id()`, `current_uid()` and `numa_node_id()`.
 #[inline(always)]
 pub(crate) fn number(which: TaskNumber, _preempt: &PreemptOff<'_>) -> u64 {
-    // SAFETY: there always is a current task, and it lives while it runs, and so do its credentials, which nobody else
-    // changes. With preemption off RCU keeps the set of its control groups, and with the set the groups.
+    // SAFETY: there always is a current task, which lives while it runs, and so do its credentials, which only it
+    // changes. With preemption off, RCU keeps the set of its control groups and the groups.
     unsafe {
         match which {
             TaskNumber::Tgid => widen(bindings::hist_helper_current_tgid()),
             #[cfg(CONFIG_CGROUPS)]
             TaskNumber::Cgroup => bindings::hist_helper_current_cgroup(),
-            // Nobody asks: there is no such field.
+            // Never used, as there is no such field without control groups.
             #[cfg(not(CONFIG_CGROUPS))]
             TaskNumber::Cgroup => 0,
             TaskNumber::Uid => bindings::hist_helper_current_uid().into(),
@@ -63,15 +63,15 @@ pub(crate) fn number(which: TaskNumber, _preempt: &PreemptOff<'_>) -> u64 {
     }
 }
 
-/// A number as wide as those of a hit.
+/// Returns a number in the 64 bits that hits use.
 #[inline(always)]
 fn widen(number: core::ffi::c_int) -> u64 {
-    // CAST: the bits of the signed number, as of any field that is one.
+    // CAST: keeps the bits of the signed number, like any signed field.
     i64::from(number) as u64
 }
 
-/// Sleeps for a tick, or until the task is killed; `EINTR` then. The caller is in process context and holds no lock that others
-/// need meanwhile.
+/// Sleeps for a tick; returns `EINTR` if the task is killed meanwhile. The caller must be in process context and hold
+/// no lock that other tasks need meanwhile.
 pub(super) fn pause() -> Result {
     // SAFETY: by the contract the caller may sleep.
     match unsafe { bindings::hist_helper_pause() } {
@@ -80,7 +80,7 @@ pub(super) fn pause() -> Result {
     }
 }
 
-/// Whether this CPU runs its idle task.
+/// Returns whether this CPU runs its idle task.
 #[inline(always)]
 pub(crate) fn is_idle(_preempt: &PreemptOff<'_>) -> bool {
     // SAFETY: there always is a current task, and it lives while it runs.

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Texts in memory of their own.
+//! Allocated texts.
 //!
 //! C header: [`include/linux/slab.h`](srctree/include/linux/slab.h)
 //!
-//! The strings of the kernel crate are made of formatted text, which is UTF-8; what users have typed need not be.
+//! Strings of the kernel crate are made from formatted text, which is UTF-8; text that users have typed need not be.
 
 use crate::text::Out;
 use core::{
@@ -16,22 +16,22 @@ use kernel::{
     prelude::*, //
 };
 
-/// A text that grows, and what memory it asks for. Writing to it fails when there is none.
+/// A growing text, and the flags for its allocation. Writing to it fails only if there is no memory.
 pub(crate) struct TextBuf(KVec<u8>, Flags);
 
 impl TextBuf {
-    /// An empty text.
+    /// Returns an empty text.
     pub(crate) fn new() -> Self {
         Self(KVec::new(), GFP_KERNEL)
     }
 
-    /// An empty text that is charged to the memory cgroup of who writes it: a reader may keep one in each file that it
-    /// has open.
+    /// Returns an empty text that is charged to the memory cgroup of the writer: a reader may keep one in each open
+    /// file.
     pub(crate) fn charged() -> Self {
         Self(KVec::new(), GFP_KERNEL_ACCOUNT)
     }
 
-    /// The parts one after the other.
+    /// Returns the concatenation of the parts.
     pub(crate) fn joined(parts: &[&[u8]]) -> Result<Self> {
         let mut text = Self::new();
         for part in parts {
@@ -40,27 +40,27 @@ impl TextBuf {
         Ok(text)
     }
 
-    /// A text as C has it, up to its first NUL if it has one.
+    /// Returns the text with a NUL appended, for C, which reads it up to the first NUL.
     pub(crate) fn terminated(text: &[u8]) -> Result<Self> {
         Self::joined(&[text, b"\0"])
     }
 
-    /// The text so far.
+    /// Returns the text so far.
     pub(crate) fn as_bytes(&self) -> &[u8] {
         &self.0
     }
 
-    /// The text up to its first NUL; nothing if it has none.
+    /// Returns the text up to its first NUL; empty if it has none.
     pub(crate) fn as_c_str(&self) -> &CStr {
         CStr::from_bytes_until_nul(&self.0).unwrap_or_default()
     }
 
-    /// The memory with the text.
+    /// Returns the memory with the text.
     pub(crate) fn into_bytes(self) -> KVec<u8> {
         self.0
     }
 
-    /// Takes a newline off its end.
+    /// Removes a newline from the end, if there is one.
     pub(crate) fn trim_newline(&mut self) {
         if self.0.last() == Some(&b'\n') {
             let _ = self.0.pop();

@@ -8,7 +8,7 @@ use super::bindings;
 use crate::text::Out;
 use core::fmt;
 
-/// Writes to the buffer that a reader of `trace` gets.
+/// Writes to the buffer of a reader of `trace`.
 pub(crate) struct TraceWriter<'a>(pub(super) &'a mut bindings::trace_seq);
 
 impl fmt::Write for TraceWriter<'_> {
@@ -18,7 +18,7 @@ impl fmt::Write for TraceWriter<'_> {
 }
 
 impl Out for TraceWriter<'_> {
-    /// Those that do not fit any more are left out, and the core notices.
+    /// Bytes that do not fit any more are left out, and the core notices.
     fn write_bytes(&mut self, bytes: &[u8]) -> fmt::Result {
         // A larger piece fits no buffer.
         let len = u32::try_from(bytes.len()).map_err(|_| fmt::Error)?;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A file of our own at the top of tracefs, which cannot be opened any more once the module has gone.
+//! A file at the top of tracefs, which cannot be opened any more once the module is gone.
 //!
 //! C counterpart: [`fs/tracefs/inode.c`](srctree/fs/tracefs/inode.c)
 
@@ -14,14 +14,14 @@ use kernel::{
     prelude::*, //
 };
 
-/// Readable and writable by the owner, readable by the group, as such files are.
+/// Readable and writable by the owner, readable by the group, like the kernel's files of this kind.
 const MODE: base::umode_t = 0o640;
 
-/// Keeps a file at the top of tracefs until it is dropped.
+/// Keeps a file at the top of tracefs until this is dropped.
 ///
 /// # Invariants
 ///
-/// This is the entry of the file, which was not removed yet.
+/// This is the dentry of the file, which was not removed yet.
 pub(super) struct TracefsFile(NonNull<base::dentry>);
 
 // SAFETY: the file system has its own locks.
@@ -31,7 +31,7 @@ unsafe impl Send for TracefsFile {}
 unsafe impl Sync for TracefsFile {}
 
 impl TracefsFile {
-    /// Makes the file.
+    /// Creates the file.
     ///
     /// # Safety
     ///
@@ -50,7 +50,7 @@ impl TracefsFile {
                 operations,
             )
         };
-        // INVARIANT: the file is there now.
+        // INVARIANT: the file was just created.
         Ok(Self(NonNull::new(dentry).ok_or(ENODEV)?))
     }
 }
@@ -58,34 +58,33 @@ impl TracefsFile {
 impl Drop for TracefsFile {
     fn drop(&mut self) {
         let dentry = self.0.as_ptr();
-        // The files of event directories that were served until now are still in the cache of names. Opening
-        // them fails; but whoever only asks whether they are there is to be told, too.
+        // The files of event directories that were served until now still have dentries. Opening them fails, but a
+        // look-up must fail, too, so the dentries are dropped.
         //
-        // SAFETY: by the type invariant; the file system is there as long as the file is.
+        // SAFETY: by the type invariant; the file system exists as long as the file.
         unsafe { base::shrink_dcache_sb((*dentry).d_sb) };
-        // SAFETY: by the type invariant; a file has its inode as long as it is not removed.
+        // SAFETY: by the type invariant; a file has its inode until it is removed.
         let inode = unsafe { (*dentry).d_inode };
-        // SAFETY: the entry has a reference to its inode.
+        // SAFETY: the dentry has a reference to its inode.
         unsafe { base::ihold(inode) };
-        // SAFETY: by the type invariant. Nobody finds the file any more.
+        // SAFETY: by the type invariant. After this the file cannot be found any more.
         unsafe { bindings::tracefs_remove(dentry) };
-        // Who has it without having opened it (`O_PATH`) keeps the inode, for which opening fails
-        // from here on.
+        // A holder of the file that has not opened it (`O_PATH`) keeps the inode, for which opening fails from here on.
         // SAFETY: a reference is held.
         unsafe { base::make_bad_inode(inode) };
-        // SAFETY: taken above.
+        // SAFETY: the reference was taken above.
         unsafe { base::iput(inode) };
         wait_for_opens();
     }
 }
 
-/// Waits for those who read the operations of an inode before they changed, and have not looked yet
-/// whether the module may be used.
+/// Waits for tasks that have read the operations of an inode before they changed, and have not yet checked whether the
+/// module may be used.
 ///
-/// Between the two a task may lose the processor, but does not give it up. That is what a grace
-/// period of tasks waits for. A kernel that can preempt and has none of these (no BPF, no function
-/// tracer, no optimized probes) leaves a gap of a few instructions: for who was preempted just there,
-/// opening by `/proc` what had been found before, until after the module was freed.
+/// In between, such a task may be preempted, but does not sleep, so a grace period of RCU tasks waits for it. A
+/// preemptible kernel without those (no BPF, no function tracer, no optimized probes) leaves a gap of a few
+/// instructions: for a task that opens a previously found file through `/proc`, and is preempted just there until after
+/// the module was freed.
 fn wait_for_opens() {
     #[cfg(CONFIG_TASKS_RCU)]
     // SAFETY: the caller may sleep.

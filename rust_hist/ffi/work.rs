@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Work that a hit asks for and that a thread does.
+//! Work that a hit requests and a thread does.
 //!
 //! C header: [`include/linux/irq_work.h`](srctree/include/linux/irq_work.h)
 //!
-//! There is one piece of work for the whole module. A hit may be an NMI, so it raises an interrupt, which wakes the
-//! thread. Whoever asks while the work waits asks for the same; whoever asks while it is done has it done once more.
+//! There is one work item for the whole module. A hit may be an NMI, so it raises an interrupt, which wakes the thread.
+//! Requests while the work is pending are merged; a request while it runs makes it run once more.
 //!
-//! The work takes long, and does without points where it gives the CPU away: all kernels of x86-64 can take it.
+//! The work runs for long, and has no explicit scheduling points, which kernels of x86-64 do not need.
 
 use super::{
     bindings,
@@ -19,23 +19,23 @@ use core::{
 };
 use kernel::sync::SetOnce;
 
-/// What to do.
+/// The function that does the work.
 static RUN: SetOnce<fn()> = SetOnce::new();
 
-/// The work, once there is a [`Worker`].
+/// The work item, initialised by [`Worker`].
 static WORK: Static<bindings::delayed_work> = Static(UnsafeCell::new(MaybeUninit::zeroed()));
 
-/// The interrupt.
+/// The interrupt that wakes the thread.
 static INTERRUPT: Static<bindings::irq_work> =
     Static(UnsafeCell::new(MaybeUninit::new(bindings::irq_work {
         func: Some(wake_thread),
         ..pin_init::zeroed()
     })));
 
-/// A structure that C alone uses, at one place.
+/// A structure in a static, which only C uses.
 struct Static<T>(UnsafeCell<MaybeUninit<T>>);
 
-// SAFETY: C protects what it uses.
+// SAFETY: C protects its structures.
 unsafe impl<T> Sync for Static<T> {}
 
 impl<T> Static<T> {
@@ -44,13 +44,13 @@ impl<T> Static<T> {
     }
 }
 
-/// The work.
+/// Returns the work item.
 fn the_work() -> &'static delayed::Work {
-    // SAFETY: it stays, and `Work` is a transparent type that C alone looks into.
+    // SAFETY: it is a static, and `Work` is a transparent type that only C uses.
     unsafe { &*WORK.get().cast() }
 }
 
-/// Has the work done. Called in any context.
+/// Requests the work. May be called in any context.
 #[cold]
 #[inline(never)]
 pub(crate) fn ask() {
@@ -58,41 +58,42 @@ pub(crate) fn ask() {
     unsafe { bindings::irq_work_queue(INTERRUPT.get()) };
 }
 
-/// Has the work done after so many milliseconds, unless somebody asks before.
+/// Requests the work after `ms` milliseconds, unless it is requested before.
 pub(crate) fn ask_later(ms: u32) {
-    // SAFETY: the caller is the work, so there is a `Worker`, which has made it and waits for it.
+    // SAFETY: the caller is the work, so there is a `Worker`, which has initialised the work item and waits for it.
     unsafe { delayed::queue(the_work(), ms) };
 }
 
-/// What the interrupt does.
+/// The function of the interrupt.
 ///
 /// # Safety
 ///
-/// For `INTERRUPT`, which hits queue.
+/// Only for `INTERRUPT`, which hits queue.
 unsafe extern "C" fn wake_thread(_interrupt: *mut bindings::irq_work) {
-    // SAFETY: a hit is of a trigger, and there is a `Worker` as long as there are any, and until this has returned.
+    // SAFETY: a hit belongs to a trigger, and the `Worker` exists as long as there are any, and until this has
+    // returned.
     unsafe { delayed::queue_now(the_work()) };
 }
 
-/// What the thread does.
+/// The function of the work item.
 ///
 /// # Safety
 ///
-/// For `WORK`.
+/// Only for `WORK`.
 unsafe extern "C" fn work(_work: *mut bindings::work_struct) {
     if let Some(run) = RUN.as_ref() {
         run();
     }
 }
 
-/// Keeps the work possible until it is dropped. Nobody asks for it then: a trigger pins the module.
+/// Keeps the work item usable until this is dropped. No hit requests work then, as each trigger pins the module.
 pub(crate) struct Worker(());
 
 impl Worker {
-    /// Says what the work is. Called once, before anybody asks.
+    /// Sets the function that does the work. Must be called once, before any request.
     pub(crate) fn new(run: fn()) -> Self {
         RUN.populate(run);
-        // SAFETY: nobody uses the structure yet.
+        // SAFETY: no other context uses the structure yet.
         unsafe { delayed::init(WORK.get(), work) };
         Self(())
     }

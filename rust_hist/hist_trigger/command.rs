@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What a line written to a `trigger` file does.
+//! Carries out lines written to a `trigger` file.
 //!
 //! C counterpart: `event_hist_trigger_parse()`, `existing_hist_update_only()` and
 //! `hist_register_trigger()`.
 //!
-//! Everything that can fail comes before the first change that anybody can see; what was done until
-//! then undoes itself by `Drop`. The trace clock is the last that can fail, as setting it empties the
-//! instance's buffers and nothing brings them back.
+//! All steps that can fail come before the first visible change; earlier steps are undone by `Drop`. Setting the trace
+//! clock is the last step that can fail, as it empties the buffers of the instance, which cannot be undone.
 //!
 //! Context: process, under `event_mutex`.
 
@@ -68,10 +67,10 @@ use kernel::{
     sync::Arc, //
 };
 
-/// The trace clock of a trigger that names none.
+/// The trace clock of a trigger without `clock=`.
 const CLOCK: &[u8] = b"global";
 
-/// One line, and all that says what it means.
+/// One line, with everything needed to interpret it.
 struct Request<'a> {
     command: &'a Command<HistTrigger>,
     file: &'a EventFile,
@@ -80,7 +79,7 @@ struct Request<'a> {
     spec: HistSpec<'a>,
 }
 
-/// Parses a line.
+/// Parses a line; logs why it is refused.
 ///
 /// Not inlined: the refusal is on its stack.
 #[inline(never)]
@@ -110,9 +109,9 @@ pub(super) fn run(
 }
 
 impl<'a> Request<'a> {
-    /// Carries out the text of `log`.
+    /// Carries out the line in `log`.
     ///
-    /// Not inlined: compiling goes deep, and needs nothing of how the text was typed.
+    /// Not inlined: compiling takes much stack, and needs nothing from the caller's frame.
     #[inline(never)]
     fn run(
         command: &'a Command<HistTrigger>,
@@ -132,7 +131,7 @@ impl<'a> Request<'a> {
         }
     }
 
-    /// Compiles the text, and lists the tables whose variables it names.
+    /// Compiles the text, and lists the tables whose variables it reads.
     fn compile(
         &self,
         purpose: Purpose,
@@ -153,7 +152,7 @@ impl<'a> Request<'a> {
         filter::compile(program.filter(self.log.text), self.file, self.held)
     }
 
-    /// Compiles the filter for what it says of the text.
+    /// Compiles the filter only to find errors in its text.
     ///
     /// Not inlined: the filter is on its stack.
     #[inline(never)]
@@ -161,13 +160,13 @@ impl<'a> Request<'a> {
         self.filter(program).map(drop)
     }
 
-    /// The trigger on the event that is the same as `program`.
+    /// Returns the trigger on the event that is the same as `program`.
     fn existing(&self, program: &Program) -> Option<Attached<'a, HistTrigger>> {
         Attached::<HistTrigger>::all(self.file, self.held)
             .find(|trigger| trigger.data().definition.is(program, self.log.text))
     }
 
-    /// The first trigger of the instance that has the name of `program`.
+    /// Returns the first trigger of the instance that has the name of `program`.
     fn namesake(&self, program: &Program) -> Option<Attached<'a, HistTrigger>> {
         let name = program.name(self.log.text)?;
         let instance = self.file.instance();
@@ -200,13 +199,13 @@ impl<'a> Request<'a> {
         self.check_filter(&program)?;
         match self.existing(&program) {
             Some(trigger) => Ok(update(&trigger, change, self.held)?),
-            // A new trigger may begin stopped; of the other changes nothing comes.
+            // A new trigger may start paused; `cont` and `clear` have no effect on it.
             None => self.create(),
         }
     }
 
-    /// Finds the trigger whose table `program`, which reads the tables of `names`, shares by its name;
-    /// one that cannot share it is refused.
+    /// Returns the first trigger with the name of `program`, whose table that then shares. `program`, which reads the tables
+    /// of `names`, is refused if it cannot.
     fn check_namesake(
         &self,
         program: &Program,
@@ -224,9 +223,9 @@ impl<'a> Request<'a> {
         Ok(namesake)
     }
 
-    /// Compiles the text of a new trigger, its actions included, and checks it alone.
+    /// Compiles the text of a new trigger with its actions, and checks the trigger by itself.
     ///
-    /// Not inlined: compiling goes deep, and is over when the trigger is put on its event.
+    /// Not inlined: the stack that compiling takes is free again when the trigger is attached.
     #[inline(never)]
     fn settle(&self) -> core::result::Result<(KBox<Program>, Names<'a>, Option<Filter>), Failure> {
         let (mut program, mut names) = self.compile(Purpose::New)?;
@@ -235,15 +234,15 @@ impl<'a> Request<'a> {
             .create_actions(&self.spec, &mut names)
             .map_err(|refusal| self.log.refuse(&refusal))?;
         if snapshots(&program) > 1 {
-            // The first of them has it.
+            // The first snapshot action uses the instance's snapshot already.
             return Err(self.log.refuse(&Snapshot::busy()));
         }
         Ok((program, names, filter))
     }
 
-    /// Makes a trigger and puts it on its event.
+    /// Creates a trigger and attaches it to its event.
     ///
-    /// Not inlined: what the other commands have on the stack is not needed.
+    /// Not inlined: the stack of the other commands is not needed.
     #[inline(never)]
     fn create(&self) -> core::result::Result<(), Failure> {
         let (mut program, names, filter) = self.settle()?;
@@ -274,10 +273,10 @@ impl<'a> Request<'a> {
         Ok(())
     }
 
-    /// The place of the first reference that no hit may ever find, if there is one, and the keys by which it would
-    /// have to be looked for.
+    /// Returns the place of the first reference that no hit can ever find, if there is one, and the keys by which its
+    /// table has to be looked up.
     ///
-    /// PARITY: C says nothing.
+    /// PARITY: C logs nothing.
     fn never_found(&self, program: &Program, tables: &[Arc<Table>]) -> Option<(usize, TextBuf)> {
         let source = |table: u16| {
             tables
@@ -287,7 +286,7 @@ impl<'a> Request<'a> {
         let (at, table) = program.never_found(|table| Some(&source(table)?.program))?;
         let mut keys = TextBuf::new();
         let definition = source(table)?;
-        // Without memory there is no entry.
+        // If there is no memory, nothing is logged.
         keys.write_bytes(b"keys=").ok()?;
         definition
             .program
@@ -296,7 +295,7 @@ impl<'a> Request<'a> {
         Some((at.saturating_add(1), keys))
     }
 
-    /// The clock that the instance is to have for `program` and the helpers that come with it.
+    /// Returns the clock that the instance must have for `program` and its helpers.
     fn clock(&self, program: &Program, helpers: &[Helper<'_>]) -> Result<Option<TextBuf>> {
         let name = if program.needs_timestamp() {
             program.clock(self.log.text).unwrap_or(CLOCK)
@@ -308,9 +307,9 @@ impl<'a> Request<'a> {
         TextBuf::terminated(name).map(Some)
     }
 
-    /// Puts the trigger `program` on its event, and the helpers that `names` made for it on theirs.
+    /// Attaches the trigger `program` to its event, and the helpers that `names` has created to theirs.
     ///
-    /// Not inlined: compiling goes deep, and is over then.
+    /// Not inlined: the stack that compiling has taken is free again.
     #[inline(never)]
     fn put(
         &self,
@@ -345,7 +344,7 @@ impl<'a> Request<'a> {
             trigger.time()?;
         }
 
-        // What follows is undone in reverse order, and the helpers after it.
+        // On an error the following steps are undone in reverse order, and then the helpers.
         let instance = self.file.instance();
         let mut hold = Hold::new(instance);
         if hold::needs_instance(program) {
@@ -369,7 +368,7 @@ impl<'a> Request<'a> {
         for helper in helpers {
             helper.attach();
         }
-        // From here on `remove` gives back what is held.
+        // From here on, `remove` releases the held resources.
         hold.keep();
         trigger.attach();
         if program.budget().is_some() {
@@ -379,7 +378,7 @@ impl<'a> Request<'a> {
     }
 }
 
-/// How many actions of the program take snapshots.
+/// Returns the number of the program's actions that take snapshots.
 fn snapshots(program: &Program) -> usize {
     let actions = program.actions().iter();
     actions
@@ -387,7 +386,7 @@ fn snapshots(program: &Program) -> usize {
         .count()
 }
 
-/// PARITY: `hist_register_trigger()` points at the first column for these two.
+/// PARITY: like `hist_register_trigger()`, points at the first column for this error and the next one.
 fn exists() -> Refusal {
     Refusal::new(Errno::Eexist, ErrKind::TriggerEexist, 0)
 }

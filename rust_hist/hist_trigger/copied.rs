@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The rows of a table as a reader has them: copied, and in order.
+//! A reader's copy of a table's rows, in the order in which they are shown.
 //!
 //! C counterpart: `print_entries()`, which works on the map itself.
 //!
-//! Context: process, may sleep, without a lock: the copy takes as long as there are rows.
+//! Context: process, may sleep, without a lock: copying takes time proportional to the number of rows.
 
 use super::{
     storage::{
@@ -36,15 +36,15 @@ use kernel::{
 /// The rows of one table.
 pub(super) struct Copied {
     pub(super) definition: Arc<Definition>,
-    /// What became of the calls; the hits are those of the rows, and of those that have expired.
+    /// The outcomes of the calls; the hits are those of the copied rows, and of rows that have expired.
     pub(super) account: Account,
-    /// The latter, where starts expire.
+    /// The hits of rows that have expired, if starts expire.
     pub(super) retired: Option<u64>,
     shape: Shape,
     rows: Words,
     /// The sums of the keys that found no room, if there are any.
     others: KVVec<u64>,
-    /// Of a trigger with `quantiles()`: its rows, folded.
+    /// The folded rows of a trigger with `quantiles()`.
     groups: Words,
 }
 
@@ -55,7 +55,7 @@ struct Words {
     order: KVVec<SortEntry>,
 }
 
-/// The same, to be read.
+/// Rows and their order, borrowed for reading.
 #[derive(Clone, Copy)]
 pub(super) struct Ordered<'a> {
     rows: Rows<'a>,
@@ -63,23 +63,23 @@ pub(super) struct Ordered<'a> {
 }
 
 impl<'a> Ordered<'a> {
-    /// How many rows there are.
+    /// Returns the number of rows.
     pub(super) fn len(&self) -> usize {
         self.order.len()
     }
 
-    /// All rows, in no particular order.
+    /// Returns all rows, in no particular order.
     pub(super) fn rows(&self) -> Rows<'a> {
         self.rows
     }
 
-    /// The row at a place of the order.
+    /// Returns the row at a place of the order.
     pub(super) fn row(&self, place: usize) -> Option<Row<'a>> {
         self.rows.get(sort::row_of(self.order.get(place)?))
     }
 }
 
-/// The order of rows that `sort` makes.
+/// Returns the order of rows, as `sort` fills it.
 fn ordered(
     rows: &Rows<'_>,
     sort: impl FnOnce(&Rows<'_>, &mut [SortEntry]),
@@ -89,7 +89,7 @@ fn ordered(
     Ok(order)
 }
 
-/// The words of the rows that become of `rows`, which are in the order of their groups.
+/// Returns the words of the folded rows; `rows` are sorted by `order` into their groups.
 fn folded(fold: &Fold<'_>, rows: &Rows<'_>, order: &[SortEntry]) -> Result<KVVec<u64>> {
     let row_words = fold.row_words(rows);
     let len = fold.groups(rows, order).count().checked_mul(row_words);
@@ -104,9 +104,9 @@ fn folded(fold: &Fold<'_>, rows: &Rows<'_>, order: &[SortEntry]) -> Result<KVVec
     Ok(words)
 }
 
-/// The rows of all maps, which `copy` copies from one of them, younger ones first: their words, and how many there are.
+/// Returns the words of all maps' rows, younger maps first, and the number of rows; `copy` copies the rows of one map.
 ///
-/// Not inlined, as readers have much on their stacks.
+/// Not inlined, as readers take much stack.
 #[inline(never)]
 fn rows_of(
     maps: &Maps,
@@ -129,9 +129,9 @@ fn rows_of(
     Ok((all, len))
 }
 
-/// The words of rows of several maps, of one for each key.
+/// Returns the words of rows, merged from several maps to one row for each key.
 ///
-/// Not inlined, as readers have much on their stacks.
+/// Not inlined, as readers take much stack.
 #[inline(never)]
 fn merged(shape: &Shape, rows: &Rows<'_>) -> Result<KVVec<u64>> {
     let order = ordered(rows, |rows, order| sort::sort(rows, &[], order))?;
@@ -143,7 +143,7 @@ fn merged(shape: &Shape, rows: &Rows<'_>) -> Result<KVVec<u64>> {
 }
 
 impl Copied {
-    /// Copies the rows of maps while hits go on: those that were there when this was called.
+    /// Copies the rows of maps while hits go on: all rows that existed when this was called.
     pub(super) fn of_live(definition: &Arc<Definition>, maps: &Maps) -> Result<Self> {
         let program = &definition.program;
         Self::new(definition, maps, |map, used, words| {
@@ -159,7 +159,7 @@ impl Copied {
         })
     }
 
-    /// Not inlined: what it has on its stack is gone when the rows are shown.
+    /// Not inlined: its stack frame is gone when the rows are shown.
     #[inline(never)]
     fn new(
         definition: &Arc<Definition>,
@@ -179,7 +179,7 @@ impl Copied {
         };
         let rows = Rows::new(&shape, &words, len);
         let mut others = memory::charged_zeros(shape.others().map_or(0, |_| shape.sums()))?;
-        // No table that keeps maps has such a row.
+        // Tables with several maps have no row of others.
         let has_others = maps.youngest().copy_others(&mut others);
         let hits_of_others = others.first().copied().unwrap_or(0);
         if !has_others {
@@ -208,7 +208,7 @@ impl Copied {
         })
     }
 
-    /// Nothing but what became of the calls.
+    /// Returns a copy without rows, with only the outcomes of the calls.
     pub(super) fn without_rows(definition: &Arc<Definition>, maps: &Maps) -> Self {
         Self {
             definition: definition.clone(),
@@ -221,7 +221,7 @@ impl Copied {
         }
     }
 
-    /// The rows of the table; those of a trigger with `quantiles()` by group and bucket.
+    /// Returns the rows of the table; for a trigger with `quantiles()` ordered by group and bucket.
     pub(super) fn rows(&self) -> Ordered<'_> {
         let Words { words, order } = &self.rows;
         Ordered {
@@ -230,12 +230,12 @@ impl Copied {
         }
     }
 
-    /// The row of the keys that found no room, if there are any: the last one.
+    /// Returns the row of the keys that found no room, if there is one; it is shown last.
     pub(super) fn others(&self) -> Option<Row<'_>> {
         (!self.others.is_empty()).then(|| Row::of_others(&self.others))
     }
 
-    /// How the rows of a trigger with `quantiles()` fold, and the rows that they become.
+    /// Returns the fold of a trigger with `quantiles()`, and the folded rows.
     pub(super) fn groups(&self) -> Option<(Fold<'_>, Ordered<'_>)> {
         let fold = Fold::of(&self.definition.program)?;
         let Words { words, order } = &self.groups;
@@ -246,19 +246,20 @@ impl Copied {
         Some((fold, groups))
     }
 
-    /// The rows of `hist`.
+    /// Returns the rows that the file `hist` shows.
     pub(super) fn shown(&self) -> Ordered<'_> {
         self.groups()
             .map_or_else(|| self.rows(), |(_, groups)| groups)
     }
 }
 
-/// How many records there are in tables that have so many each.
+/// Returns the number of records in several tables; `records` returns the number of one table.
 pub(super) fn count<T>(tables: &[T], records: impl Fn(&T) -> usize) -> usize {
     tables.iter().map(records).fold(0, usize::saturating_add)
 }
 
-/// Finds record `index` of tables that have so many records each: the table, and the number of the record in it.
+/// Returns the table that has record `index`, and the index of the record in it; `records` returns the number of one
+/// table's.
 pub(super) fn find<T>(
     tables: &[T],
     index: usize,

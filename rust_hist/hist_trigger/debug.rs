@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The `hist_debug` file: what the triggers of an event are made of.
+//! The `hist_debug` file: the internal structure of an event's triggers.
 //!
-//! C counterpart: `hist_debug_show()`, which needs `CONFIG_HIST_TRIGGERS_DEBUG`. Here the file is there
-//! unless the module is built with `RUST_HIST_DEBUG=n`.
+//! C counterpart: `hist_debug_show()`, which needs `CONFIG_HIST_TRIGGERS_DEBUG`. Here the file exists unless the module
+//! is built with `RUST_HIST_DEBUG=n`.
 
 use super::{
     storage::Table,
@@ -35,13 +35,13 @@ use kernel::{
     sync::Arc, //
 };
 
-/// The kind of file.
+/// The type of the file.
 pub(crate) type DebugFile = Told<Debug>;
 
-/// What it tells of a trigger.
+/// The file's text about one trigger.
 pub(crate) struct Debug(TextBuf);
 
-/// The tables that a trigger knows, each by its address, which the kernel does not show as it is.
+/// The tables that a trigger refers to, each identified by its address, which the kernel prints hashed.
 struct Addresses<'a>(&'a HistTrigger);
 
 impl Addresses<'_> {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! `enable_hist` and `disable_hist`: an event's hits stop and continue the hist triggers of another.
+//! `enable_hist` and `disable_hist`: hits of an event continue or pause the hist triggers of another event.
 //!
 //! C counterpart: `hist_enable_trigger()`, and `event_enable_trigger_parse()` in
 //! [`kernel/trace/trace_events_trigger.c`](srctree/kernel/trace/trace_events_trigger.c).
 //!
-//! Both are commands over one kind of trigger, of which an event has at most one for each target.
+//! Both commands share one type of trigger; an event has at most one trigger for each target.
 //! Context: process, under `event_mutex`, but for the hit, which may be in any context.
 
 use super::{
@@ -60,24 +60,24 @@ use core::{
 };
 use kernel::prelude::*;
 
-/// What a trigger does to the triggers of its target.
+/// The effect of a trigger on the triggers of its target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Effect {
     Continue,
     Stop,
 }
 
-/// One trigger of either command.
+/// A trigger of one of the two commands.
 pub(crate) struct EnableTrigger {
     target: Target,
     effect: Effect,
-    /// How often it still acts; [`ENABLE_UNLIMITED`] never changes.
+    /// How often the trigger still acts; [`ENABLE_UNLIMITED`] never changes.
     left: Atomic<u64>,
-    /// What follows `if`.
+    /// The text of the filter after `if`.
     condition: Option<TextBuf>,
 }
 
-/// The effect of the command of this name: `enable_...` or `disable_...`.
+/// Returns the effect of a command, whose name is `enable_...` or `disable_...`.
 fn effect_of(name: &CStr) -> Effect {
     if name.to_bytes().starts_with(b"enable") {
         Effect::Continue
@@ -87,7 +87,7 @@ fn effect_of(name: &CStr) -> Effect {
 }
 
 impl EnableTrigger {
-    /// Acts once.
+    /// Continues or pauses the target's triggers, unless the count is used up.
     fn act(&self, preempt: &PreemptOff<'_>) {
         if self.take_one() {
             self.target
@@ -95,18 +95,18 @@ impl EnableTrigger {
         }
     }
 
-    /// Whether it may act once more, which is counted.
+    /// Lowers the count; returns false if it was used up already.
     ///
     /// PARITY: `event_trigger_count()` tests and lowers the count in two steps, so that two CPUs can
     /// act on one count.
     fn take_one(&self) -> bool {
-        // ORDERING: the count stands for itself.
+        // ORDERING: the count publishes nothing else.
         let mut left = self.left.load(Relaxed);
         loop {
             match left {
                 ENABLE_UNLIMITED => return true,
                 0 => return false,
-                // ORDERING: the count stands for itself.
+                // ORDERING: the count publishes nothing else.
                 n => match self.left.cmpxchg(n, n.saturating_sub(1), Relaxed) {
                     Ok(_) => return true,
                     Err(now) => left = now,
@@ -121,7 +121,7 @@ fn errno(errno: Errno) -> Error {
     Error::from_errno(-errno.code())
 }
 
-/// Looks the target up, in the instance of `file`.
+/// Looks up the target in the instance of `file`.
 fn target<'a>(
     spec: &EnableSpec<'_>,
     file: &'a EventFile,
@@ -148,7 +148,7 @@ pub(super) fn run(
         file,
         removes: line.remove,
     };
-    // PARITY: C says nothing. Here each refusal has an entry in the error log, its caret `at` a byte of the text.
+    // PARITY: C logs nothing. Here each refusal has an entry in the error log, with its caret at byte `at` of the text.
     let refuse = |at: usize, why| {
         move |error| {
             if error != ENOMEM {
@@ -176,7 +176,7 @@ pub(super) fn run(
             Ok(())
         }
         (None, true) => {
-            // PARITY: C says nothing. The command succeeds.
+            // PARITY: C logs nothing. The command succeeds.
             log.say(
                 c"No such trigger, none of this event acts on that one",
                 b"",
@@ -185,7 +185,7 @@ pub(super) fn run(
             Ok(())
         }
         (existing, false) => {
-            // The text is checked first, as C does.
+            // As in C, the text is checked first.
             let left = spec
                 .limit()
                 .map_err(errno)
@@ -215,11 +215,11 @@ pub(super) fn run(
     }
 }
 
-/// Puts a trigger on its event.
+/// Attaches a trigger to its event.
 fn put(trigger: Prepared<EnableTrigger>, target: &EventFile, held: &EventMutexHeld) -> Result {
     let enabled = SoftEnabled::new(target, held)?;
     trigger.enable(held)?.attach();
-    // From here on `detached` undoes it.
+    // From here on, `detached` disables the target.
     core::mem::forget(enabled);
     Ok(())
 }
@@ -287,13 +287,13 @@ impl Trigger for EnableTrigger {
 }
 
 impl EnableTrigger {
-    /// The line of the `trigger` file.
+    /// Writes the trigger's line in the `trigger` file.
     fn print(&self, name: &CStr, out: &mut SeqWriter<'_>) -> fmt::Result {
         let (system, event) = self.target.names();
         for part in [name, c":", system, c":", event] {
             out.write_bytes(part.to_bytes())?;
         }
-        // ORDERING: the count stands for itself.
+        // ORDERING: the count publishes nothing else.
         match self.left.load(Relaxed) {
             ENABLE_UNLIMITED => out.write_str(":unlimited")?,
             // CAST: C prints it as a signed number.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The filter of a trigger, made for its event.
+//! Compiling the filter of a trigger for its event.
 //!
 //! C counterpart: `set_trigger_filter()` of
 //! [`kernel/trace/trace_events_trigger.c`](srctree/kernel/trace/trace_events_trigger.c), and `append_filter_err()`.
@@ -34,7 +34,7 @@ use crate::{
 };
 use kernel::prelude::*;
 
-/// The event of a filter.
+/// The event of a filter, for the compiler's look-ups.
 struct OnEvent<'a>(&'a EventFile, &'a EventMutexHeld);
 
 impl Subject for OnEvent<'_> {
@@ -55,7 +55,7 @@ impl Subject for OnEvent<'_> {
     }
 }
 
-/// Compiles the text behind `if`, if there is one, for the event of `file`; logs what is wrong with it.
+/// Compiles the filter's text, if there is one, for the event of `file`; logs an error in it.
 pub(super) fn compile(
     text: Option<&[u8]>,
     file: &EventFile,
@@ -69,7 +69,7 @@ pub(super) fn compile(
         .map_err(|refusal| {
             let why = refusal.kind.text();
 
-            // Without memory there is an entry less.
+            // If there is no memory, nothing is logged.
             if let Ok(text) = TextBuf::terminated(text) {
                 error_log::report(
                     Some(file.instance()),

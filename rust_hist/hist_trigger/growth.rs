@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Tables that grow, or whose starts expire: the thread that gives them other maps, and how readers come after it.
+//! Tables that grow, or whose starts expire: the thread that gives them other maps, and how readers wait for it.
 //!
 //! There is no C counterpart.
 //!
-//! A hit that takes one of the last elements of a map that another one is to replace, or finds none, asks for that
-//! ([`Table::ask_for_room`]); and generations of starts end by the clock. `Table::grow` in `hist_trigger/storage.rs` and
-//! `Table::succeed` in `hist_trigger/storage/expiry.rs` have what the thread does then for each table. While it moves rows
-//! to a larger map nobody may read the table: readers look under `event_mutex` whether it is so, and if it is, they wait
-//! without the mutex.
+//! A hit that takes one of the last elements of a map, or finds none, requests another map ([`Table::ask_for_room`]);
+//! generations of starts end by the clock. The thread then calls `Table::grow` (`hist_trigger/storage.rs`) or
+//! `Table::succeed` (`hist_trigger/storage/expiry.rs`) for each such table. While it moves rows to a larger map the
+//! table must not be read: readers check this under `event_mutex`, and wait without the mutex if it is so.
 //!
 //! Context: process, may sleep.
 
@@ -38,19 +37,19 @@ use kernel::{
     sync::Arc, //
 };
 
-/// The tables that may get other maps, of the triggers that are on their events: one for each of these.
+/// The tables that may get other maps, one entry for each attached trigger.
 static TABLES: Guarded<KVec<Arc<Table>>> = Guarded::new(KVec::new());
 
-/// How often the thread has given a table a turn.
+/// The number of turns that the thread has given to tables.
 static TURNS: Guarded<u64> = Guarded::new(0);
 
-/// Keeps the thread until it is dropped.
+/// Runs the thread until it is dropped.
 pub(crate) struct Growth {
     _worker: Worker,
 }
 
 impl Growth {
-    /// Called once, before there are triggers.
+    /// Starts the thread. Must be called once, before there are triggers.
     pub(crate) fn new() -> Self {
         Self {
             _worker: Worker::new(run),
@@ -60,12 +59,13 @@ impl Growth {
 
 impl Drop for Growth {
     fn drop(&mut self) {
-        // There may be room that was reserved.
+        // The list may still own reserved memory.
         *TABLES.get(&EventMutex::lock()) = KVec::new();
     }
 }
 
-/// Reserves room for a trigger of a table, which is on its event before the mutex is given back, or never.
+/// Reserves room in the list for a trigger of `table`. The trigger must be attached before the mutex is released, or
+/// never.
 pub(super) fn reserve(table: &Table, held: &EventMutexHeld) -> Result {
     match table.is_replaced() {
         true => Ok(TABLES.get(held).reserve(1, GFP_KERNEL)?),
@@ -73,34 +73,35 @@ pub(super) fn reserve(table: &Table, held: &EventMutexHeld) -> Result {
     }
 }
 
-/// Says that a trigger of a table is on its event.
+/// Adds the table of a trigger that is being attached.
 pub(super) fn add(table: &Arc<Table>, held: &EventMutexHeld) {
     if table.is_replaced() {
-        // There is room, by `reserve`; the list lets us know by a result nevertheless.
+        // `reserve` has made room, so this cannot fail.
         let _ = TABLES.get(held).push_within_capacity(table.clone());
     }
     if table.expires() {
-        // For the time at which its first generation ends.
+        // The thread must learn when the first generation ends.
         work::ask();
     }
 }
 
-/// Says that a trigger of a table is on its event no more.
+/// Removes the table of a trigger that is being detached.
 pub(super) fn remove(table: &Arc<Table>, held: &EventMutexHeld) {
     let tables = TABLES.get(held);
     if let Some(at) = tables.iter().position(|other| Arc::ptr_eq(other, table)) {
-        // The trigger has the table still, so it is not freed here.
+        // The trigger still owns the table, so it is not freed here.
         let _ = tables.remove(at);
     }
 }
 
-/// Gives the tables other maps that have asked for it, or whose time has come.
+/// Gives other maps to the tables that have requested one, or whose generation has ended.
 fn run() {
     for table in TABLES.get(&EventMutex::lock()).iter() {
         table.try_again();
     }
     let mut failed = false;
-    // The thread may be the last owner of a table, which it frees at the end of a round, without the mutex.
+    // The thread may be the last owner of a table, which is then freed without the mutex at the end of the loop's
+    // round.
     while let Some(table) = next() {
         let done = match table.expires() {
             true => table.succeed(),
@@ -117,7 +118,7 @@ fn run() {
     }
 }
 
-/// How many milliseconds it is until the next generation of a table ends, if there are any.
+/// Returns the milliseconds until the next generation of a table ends; `None` if no table has any.
 fn wait_ms() -> Option<u32> {
     let held = EventMutex::lock();
     let due = TABLES
@@ -125,12 +126,12 @@ fn wait_ms() -> Option<u32> {
         .iter()
         .filter_map(|table| table.due(&held));
     let ns = due.min()?.saturating_sub(Moment::now().monotonic);
-    // None is longer than an hour.
+    // No generation is longer than an hour.
     Some(u32::try_from(ns.div_ceil(1_000_000)).unwrap_or(u32::MAX))
 }
 
-/// Finds the table whose turn it is: of those that have asked for another map or whose time has come, the one whose last turn
-/// was the longest ago.
+/// Returns the table whose turn it is: among those that have requested a map or whose generation has ended, the one
+/// whose last turn was the longest ago.
 fn next() -> Option<Arc<Table>> {
     let held = EventMutex::lock();
     let now = Moment::now().monotonic;
@@ -145,8 +146,8 @@ fn next() -> Option<Arc<Table>> {
     Some(next.clone())
 }
 
-/// Waits until all tables of an event have all that they have counted in one map, and returns with `event_mutex` held.
-/// `EINTR` if the task is killed meanwhile.
+/// Waits until all tables of an event have their counts in one map again, and returns with `event_mutex` held. `EINTR`
+/// if the task is killed meanwhile.
 pub(super) fn settled(mut event: LockedEvent<'_>) -> Result<LockedEvent<'_>> {
     let is_growing = |event: &LockedEvent<'_>| {
         let mut triggers = Attached::<HistTrigger>::all(event.file(), event.held());

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Helper triggers: where an action gets a field of the matched event from.
+//! Helper triggers, from which an action gets a field of the matched event.
 //!
 //! C counterpart: `create_field_var_hist()` and `unregister_field_var_hists()`.
 //!
-//! The record of the matched event is gone when the action runs. So a trigger on that event keeps the
-//! field in a variable, `synthetic_FIELD`, under the key of a trigger that is there already. It is a
-//! trigger like others, which everybody sees and may read, but it belongs to those that read it: it comes
-//! with the first of them and goes with the last (`remove.rs`).
+//! The record of the matched event is gone when the action runs. So a trigger on that event keeps the field in a
+//! variable, `synthetic_FIELD`, with the key of an existing trigger. It is visible and readable like any trigger, but
+//! owned by the triggers that read it: it is created for the first of them and removed with the last (`remove.rs`).
 //!
-//! A helper is complete before anything of it can be seen, and is put on its event with the trigger that
-//! it was made for, or with none.
+//! A helper is completely prepared before anything is visible, and is attached together with the trigger that needs it,
+//! or not at all.
 //!
 //! Context: process, under `event_mutex`.
 
@@ -52,11 +51,11 @@ use kernel::{
     sync::Arc, //
 };
 
-/// Why there is no helper.
+/// The reason why a helper could not be created.
 pub(super) enum NoHelper {
     /// There is no memory for it.
     Memory,
-    /// It was refused, for this reason if it is one of the text.
+    /// The text of the helper was refused, with this message if there is one.
     Refused(Option<ErrKind>),
 }
 
@@ -85,20 +84,20 @@ impl From<Refusal> for NoHelper {
     }
 }
 
-/// Whether `var` is the name of the variable for `field`.
+/// Returns whether `var` is the name of a helper's variable for `field`.
 pub(super) fn is_for(var: &[u8], field: &[u8]) -> bool {
     var.strip_prefix(HELPER_VAR) == Some(field)
 }
 
 impl Definition {
-    /// The names of the variables that the trigger defines.
+    /// Iterates over the names of the stored variables that the trigger defines.
     pub(super) fn var_names(&self) -> impl Iterator<Item = &[u8]> {
         let vars = self.program.vars().iter();
         let stored = vars.filter(|var| var.is_stored());
         stored.map(|var| var.name().of(&self.text))
     }
 
-    /// Whether a variable of the trigger holds `field`, as one of a helper does.
+    /// Returns whether a variable of the trigger holds `field` like a helper's.
     pub(super) fn holds(&self, field: &[u8]) -> bool {
         self.var_names().any(|var| is_for(var, field))
     }
@@ -106,9 +105,9 @@ impl Definition {
 
 /// Compiles the text of a helper on `file`.
 ///
-/// Its variable may be there already, under keys that are of no use to who wants it.
+/// A helper's variable may exist already, with keys that do not fit.
 ///
-/// Not inlined: it takes much of a stack.
+/// Not inlined: it takes much stack.
 #[inline(never)]
 fn compile(
     command: &Command<HistTrigger>,
@@ -126,9 +125,9 @@ fn compile(
     Ok((definition, names.into_found().0))
 }
 
-/// A helper that is complete, and not on its event yet. Dropping it undoes it.
+/// A helper that is prepared but not attached. Dropping it undoes everything.
 pub(super) struct Helper<'a> {
-    // Dropped in this order.
+    // The fields are dropped in this order.
     trigger: Ready<'a, HistTrigger>,
     hold: Hold<'a>,
     file: &'a EventFile,
@@ -136,8 +135,8 @@ pub(super) struct Helper<'a> {
 }
 
 impl<'a> Helper<'a> {
-    /// Makes one on the event of `file` that keeps `field` as the trigger `like` there keeps its values: by
-    /// the same keys, if the same filter lets the record through.
+    /// Prepares a helper on the event of `file` that keeps `field` with the same keys as the trigger `like`, and with
+    /// the same filter.
     pub(super) fn new(
         command: &'a Command<HistTrigger>,
         file: &'a EventFile,
@@ -167,27 +166,27 @@ impl<'a> Helper<'a> {
         })
     }
 
-    /// Its table.
+    /// Returns the table of the helper.
     pub(super) fn table(&self) -> &Arc<Table> {
         &self.table
     }
 
-    /// Whether it is one of an event.
+    /// Returns whether the helper is for this event.
     pub(super) fn is_on(&self, file: &EventFile) -> bool {
         core::ptr::eq(self.file, file)
     }
 
-    /// Whether it keeps time stamps, for which the clock of the instance is to be set.
+    /// Returns whether the helper keeps time stamps, which need the clock of the instance.
     pub(super) fn needs_timestamp(&self) -> bool {
         self.table.definition().program.needs_timestamp()
     }
 
-    /// Puts it on its event.
+    /// Attaches the helper to its event.
     pub(super) fn attach(mut self) {
         if self.needs_timestamp() {
             self.hold.exact_stamps();
         }
-        // From here on `remove` gives back what is held.
+        // From here on, `remove` releases the held resources.
         self.hold.keep();
         self.trigger.attach();
     }

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What a trigger takes of its instance for as long as it is on its event.
+//! Resources of its instance that a trigger holds while it is attached.
 //!
-//! C counterpart: `save_hist_vars()`, `tracing_set_filter_buffering()` and what `create_actions()`
-//! takes.
+//! C counterpart: `save_hist_vars()`, `tracing_set_filter_buffering()` and the resources of `create_actions()`.
 //!
-//! All of it is given back when the trigger is removed, and not when it is freed a grace period later:
-//! whoever removed a trigger can then remove the instance, or make another one in its place. Nothing of
-//! it is given back when the instance goes: a trigger that has more than its records' time stamps keeps
-//! the instance from going.
+//! All of them are released when the trigger is removed, not when it is freed a grace period later: right after the
+//! removal the instance can be removed, or another trigger created. They need no release when the instance is removed:
+//! a trigger that holds more than time stamps prevents that.
 //!
 //! Context: process, under `event_mutex`.
 
@@ -22,25 +20,25 @@ use kernel::{
     sync::Arc, //
 };
 
-/// Whether a trigger keeps its instance from being removed: its variables may be read by triggers on
-/// other events, or it reads theirs.
+/// Returns whether a trigger prevents the removal of its instance: triggers on other events may read its variables, or
+/// it reads theirs.
 pub(super) fn needs_instance(program: &Program) -> bool {
     !program.vars().is_empty() || !program.refs().is_empty()
 }
 
-/// What is taken; dropping it gives it back.
+/// The held resources; dropping this releases them.
 pub(super) struct Hold<'a> {
     instance: Instance<'a>,
-    /// The instance cannot be removed.
+    /// Whether the instance is pinned, so that it cannot be removed.
     pinned: bool,
-    /// Records carry their final time stamp from the beginning.
+    /// Whether records get their final time stamp when they are reserved.
     stamps: bool,
-    /// The table whose snapshot is that of the instance.
+    /// The table that uses the instance's snapshot.
     snapshot: Option<Arc<Table>>,
 }
 
 impl<'a> Hold<'a> {
-    /// Takes nothing yet.
+    /// Returns a value that holds nothing yet.
     pub(super) fn new(instance: Instance<'a>) -> Self {
         Self {
             instance,
@@ -50,7 +48,7 @@ impl<'a> Hold<'a> {
         }
     }
 
-    /// What [`Hold::keep`] left with a trigger, but for the snapshot.
+    /// Returns the resources that [`Hold::keep`] has left with a trigger, except for the snapshot.
     pub(super) fn kept(instance: Instance<'a>, program: &Program) -> Self {
         Self {
             instance,
@@ -60,27 +58,27 @@ impl<'a> Hold<'a> {
         }
     }
 
-    /// Keeps the instance from being removed.
+    /// Prevents the removal of the instance.
     pub(super) fn pin(&mut self) -> Result {
         self.instance.pin()?;
         self.pinned = true;
         Ok(())
     }
 
-    /// Has records carry their final time stamp.
+    /// Makes records get their final time stamp when they are reserved.
     pub(super) fn exact_stamps(&mut self) {
         self.instance.refuse_scratch();
         self.stamps = true;
     }
 
-    /// The instance's snapshot is that of a table, whose hits are over when the value is dropped.
+    /// Holds the snapshot of the instance for a table, whose hits must be over when this value is dropped.
     pub(super) fn snapshot(&mut self, table: Arc<Table>) {
         self.snapshot = Some(table);
     }
 
-    /// Leaves it all with a trigger, which is on its event from now on.
+    /// Leaves the resources with a trigger, which is attached from now on.
     pub(super) fn keep(mut self) {
-        // The table is the trigger's own, too.
+        // The trigger owns the table itself.
         self.snapshot = None;
         core::mem::forget(self);
     }

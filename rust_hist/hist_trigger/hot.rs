@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Hits in the kernel: what `program/hit.rs` asks of its surroundings, and its paths as functions for the core.
+//! Hits in the kernel: the context in which `program/hit.rs` runs, and its paths as functions for the core.
 //!
 //! C counterpart: `event_hist_trigger()`.
 //! Context: any, NMI included, with preemption off. Never allocates, sleeps, locks or panics.
@@ -69,12 +69,12 @@ use crate::{
 use core::marker::PhantomData;
 use kernel::sync::Arc;
 
-/// What a path is given of an event.
+/// The arguments of a path.
 trait Arguments<'a>: Copy + 'a {
-    /// The record, with the proof that preemption is off.
+    /// Returns the record, with the proof that preemption is off.
     fn record(&self) -> Record<'a>;
 
-    /// All of it, if a path needs more than the record.
+    /// Returns the whole hit; `None` on a path that needs only the record.
     fn hit(&self) -> Option<Hit<'a>>;
 
     /// Calls the back of the trigger for fronts that are given this.
@@ -134,7 +134,7 @@ impl<'a> Arguments<'a> for Hit<'a> {
     }
 }
 
-/// One hit of one trigger.
+/// The context of one hit of one trigger.
 #[derive(Clone, Copy)]
 struct InKernel<'a, A> {
     trigger: &'a HistTrigger,
@@ -182,7 +182,7 @@ impl<'a, A: Arguments<'a>> Env for InKernel<'a, A> {
     }
 }
 
-/// An entry that a hit makes: no more of that than one word.
+/// The creation of an entry by a hit. One register is enough for it.
 struct NewEntry<'a> {
     trigger: &'a HistTrigger,
     preempt: PreemptOff<'a>,
@@ -202,7 +202,7 @@ impl Inserter for NewEntry<'_> {
     }
 }
 
-/// Writes the name of the task that makes an entry.
+/// Writes the name of the task that creates an entry.
 fn creator(out: &mut [u8; COMM_LEN], preempt: &PreemptOff<'_>) {
     if task::is_idle(preempt) {
         for (to, from) in out.iter_mut().zip(b"<idle>") {
@@ -312,7 +312,7 @@ impl<'a, A: Arguments<'a>> Context<'a> for InKernel<'a, A> {
             );
             return 1;
         };
-        // The hit has seen that it is not too deep, and whatever interrupted it since is over.
+        // The path has checked the depth, and interrupts since then have ended.
         let Some(_level) = self.trigger.nesting.enter(&preempt) else {
             debug_assert!(false, "a path of such triggers has `NESTED`");
             return 1;
@@ -321,7 +321,7 @@ impl<'a, A: Arguments<'a>> Context<'a> for InKernel<'a, A> {
     }
 }
 
-/// What [`Context::keep_rest`] does.
+/// Implements [`Context::keep_rest`].
 #[cold]
 #[inline(never)]
 fn keep_rest<'a, A: Arguments<'a>>(
@@ -334,7 +334,7 @@ fn keep_rest<'a, A: Arguments<'a>>(
     program::keep_plain(InKernel { trigger, arguments }, map, elt, from);
 }
 
-/// A path as functions of the kernel.
+/// A path as functions for the kernel's callbacks.
 struct Run<P>(PhantomData<P>);
 
 impl<P: program::RecordPath> RecordPath<HistTrigger> for Run<P> {
@@ -479,9 +479,9 @@ pub(super) fn path(
     program::select::<ForCore>(&program.needs(!table.is_per_cpu(), is_nested, sources))
 }
 
-/// Counts a call without a record.
+/// Counts a call without a record as ignored.
 ///
-/// The event was told to call its triggers a moment before it was told that one wants the record.
+/// Such calls happen because an event starts to call its triggers a moment before it passes the record.
 pub(super) fn miss(trigger: &HistTrigger, preempt: &PreemptOff<'_>) {
     let map = &trigger.table.in_hit(*preempt).map;
     map.shard(preempt.cpu()).count(Ending::Ignored);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The `hist_json` file: all tables of an event, as they were when the read began, for programs.
+//! The `hist_json` file: all tables of an event at the beginning of the read, for programs.
 //!
-//! There is no C counterpart. `render/json.rs` has the lines.
+//! There is no C counterpart. `render/json.rs` writes the lines.
 //!
 //! `event_mutex` is held while the tables are listed. Rows are copied, sorted and written without it.
 
@@ -50,21 +50,21 @@ use kernel::{
     sync::Arc, //
 };
 
-/// The kind of file.
+/// The type of the file.
 pub(crate) struct JsonFile;
 
-/// The lines of one table.
+/// The JSON lines of one table.
 pub(crate) struct Lines {
-    /// How many there are.
+    /// The number of lines.
     pub(super) len: usize,
-    /// The first one.
+    /// The first line, which describes the trigger.
     header: TextBuf,
-    /// What the others are of; `None` if there are none.
+    /// The rows and totals for the other lines; `None` if there are none.
     copied: Option<Copied>,
 }
 
 impl Lines {
-    /// The line of an event, if it has no triggers.
+    /// Returns the line of an event without triggers; `None` unless `is_empty`.
     pub(super) fn none_if(is_empty: bool, file: &EventFile) -> Result<Option<Self>> {
         if !is_empty {
             return Ok(None);
@@ -78,7 +78,7 @@ impl Lines {
         }))
     }
 
-    /// Writes one of them.
+    /// Writes line `index`.
     pub(super) fn show(&self, index: usize, out: &mut SeqWriter<'_>) -> fmt::Result {
         let (Some(place), Some(copied)) = (index.checked_sub(1), &self.copied) else {
             return out.write_bytes(self.header.as_bytes());
@@ -88,7 +88,7 @@ impl Lines {
             return of(&copied.definition).row(&row, out);
         }
         let groups = copied.groups().map(|(_, groups)| groups);
-        // Behind the rows come the groups, if there are any, and then the row of others.
+        // After the rows come the groups, if there are any, and then the row of others.
         let row = place.checked_sub(rows.len()).and_then(|place| {
             let group = groups.and_then(|groups| groups.row(place));
             let last = groups.map_or(0, |groups| groups.len());
@@ -110,7 +110,7 @@ impl Lines {
     }
 }
 
-/// The system and the name of an event.
+/// Returns the system and the name of an event.
 fn event(file: &EventFile) -> (&[u8], &[u8]) {
     (
         file.system().unwrap_or_default().to_bytes(),
@@ -118,7 +118,7 @@ fn event(file: &EventFile) -> (&[u8], &[u8]) {
     )
 }
 
-/// What the lines of a trigger have in common.
+/// Returns the writer for a trigger's lines.
 fn of(definition: &Definition) -> Json<'_, KernelNames> {
     Json {
         program: &definition.program,
@@ -127,7 +127,7 @@ fn of(definition: &Definition) -> Json<'_, KernelNames> {
     }
 }
 
-/// One trigger as the read finds it, with what `M` says where its rows are.
+/// A trigger as found at the beginning of the read, with a value of type `M` that tells where its rows are.
 pub(super) struct Listed<M> {
     header: TextBuf,
     definition: Arc<Definition>,
@@ -164,9 +164,9 @@ impl<M> Listed<M> {
         })
     }
 
-    /// The lines, with the rows that `copy` copies, if it does.
+    /// Returns the lines, with the rows that `copy` returns, if it returns any.
     ///
-    /// Not inlined: readers have much on their stacks.
+    /// Not inlined: readers take much stack.
     #[inline(never)]
     pub(super) fn copy(
         self,

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Triggers that are made when the module is loaded, by its parameter `triggers`.
+//! Triggers that are created when the module is loaded, from its parameter `triggers`.
 //!
-//! There is no C counterpart: C has the boot configuration, which is over before a module can be
-//! loaded. See `lang/load.rs` for the form of the list.
+//! There is no C counterpart: C uses the boot configuration, which ends before a module can be loaded. See
+//! `lang/load.rs` for the form of the list.
 //!
-//! The triggers are those of the top instance. An entry that is refused is reported, and entered in
-//! the error log as if it had been written; it does not keep the others from being made.
+//! The triggers are created in the top instance. A refused entry is reported, and logged in the error log like a
+//! written line; the other entries are still created.
 //!
 //! Context: process, without locks.
 
@@ -46,18 +46,18 @@ use kernel::{
     str::BStr, //
 };
 
-/// The commands that an entry may be of.
+/// The commands that an entry may use.
 pub(crate) struct Commands<'a> {
-    /// `hist`.
+    /// The command `hist`.
     pub(crate) hist: &'a Command<HistTrigger>,
-    /// `enable_hist` and `disable_hist`.
+    /// The commands `enable_hist` and `disable_hist`.
     pub(crate) enable: [&'a Command<EnableTrigger>; 2],
 }
 
-/// Said of an entry for which the error log alone may have a reason, that of the filter parser.
+/// The report on an entry for which only the filter parser's entry in the error log may have a reason.
 const REFUSED: &[u8] = b"Refused, error_log may say why";
 
-/// Makes the triggers of the parameter, in order.
+/// Creates the triggers of the parameter, in order.
 pub(crate) fn run(commands: &Commands<'_>) {
     for entry in load_entries(triggers().to_bytes()) {
         if let Err(failure) = one(commands, &entry) {
@@ -72,9 +72,9 @@ pub(crate) fn run(commands: &Commands<'_>) {
     }
 }
 
-/// Why an entry comes to nothing before its command sees it, from the byte `at` on.
+/// Logs and returns the failure of an entry whose command was not called; the caret is at byte `at`.
 ///
-/// The command, which would say so in the error log, does not.
+/// Otherwise the command would write to the error log.
 fn failure(entry: &LoadEntry<'_>, error: Error, why: &'static CStr, at: usize) -> Failure {
     if let Ok(text) = TextBuf::terminated(entry.text) {
         let at = u16::try_from(at).unwrap_or(u16::MAX);
@@ -87,7 +87,7 @@ fn failure(entry: &LoadEntry<'_>, error: Error, why: &'static CStr, at: usize) -
     }
 }
 
-/// Makes one trigger.
+/// Creates one trigger.
 fn one(commands: &Commands<'_>, entry: &LoadEntry<'_>) -> core::result::Result<(), Failure> {
     let form = c"An entry is SYSTEM.EVENT COMMAND:...";
     let (system, event) = entry

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Saying in `error_log` why a command was refused.
+//! Logs in `error_log` why a command was refused.
 //!
-//! C counterpart: `last_cmd_set()` and `hist_err()`; what they keep in global variables is a value here.
+//! C counterpart: `last_cmd_set()` and `hist_err()`; their global variables are a value here.
 //!
 //! Context: process.
 
@@ -21,11 +21,11 @@ use crate::{
 use core::ffi::CStr;
 use kernel::prelude::*;
 
-/// Why a command failed.
+/// The reason why a command failed.
 pub(crate) struct Failure {
-    /// What the writer gets.
+    /// The errno for the writer.
     pub(crate) error: Error,
-    /// The entry in the error log, if there is one.
+    /// The message that was logged, if there is one.
     pub(crate) why: Option<&'static CStr>,
 }
 
@@ -41,24 +41,24 @@ impl From<AllocError> for Failure {
     }
 }
 
-/// What is needed to write to the error log.
+/// The data of an entry in the error log.
 #[derive(Clone, Copy)]
 pub(super) struct Log<'a> {
     /// The name of the command.
     pub(super) prefix: &'a [u8],
-    /// What follows it.
+    /// The text after the name.
     pub(super) text: &'a [u8],
-    /// The event that it is for.
+    /// The event that the command is for.
     pub(super) file: &'a EventFile,
-    /// Whether a `!` was before the name, which no column counts.
+    /// Whether a `!` precedes the name; columns do not count it.
     pub(super) removes: bool,
 }
 
 impl Log<'_> {
-    /// Logs why a command is refused, and returns what the writer gets.
+    /// Logs why a command is refused, and returns the failure for the writer.
     pub(super) fn refuse(&self, refusal: &Refusal) -> Failure {
         if let Some(entry) = refusal.entry() {
-            // Without memory the writer still gets the errno.
+            // If there is no memory for the entry, the writer still gets the errno.
             let _ = self.add(entry.kind.text(), entry.at, refusal.detail());
         }
         Failure {
@@ -67,24 +67,24 @@ impl Log<'_> {
         }
     }
 
-    /// Logs what is no reason to refuse the command: with a detail, and the caret `at` a byte of what follows the
-    /// command's name.
+    /// Logs a message about a command that is not refused: with a detail, and the caret at byte `at` of the text after
+    /// the command's name.
     ///
-    /// Without memory there is an entry less.
+    /// If there is no memory, nothing is logged.
     pub(super) fn note(&self, kind: ErrKind, detail: &[u8], at: usize) {
         self.say(kind.text(), detail, at);
     }
 
-    /// As [`Log::note`], for any text.
+    /// Like [`Log::note`], for any message.
     pub(super) fn say(&self, text: &CStr, detail: &[u8], at: usize) {
         let at = self.prefix.len().saturating_add(at);
         let _ = self.add(text, u16::try_from(at).unwrap_or(u16::MAX), detail);
     }
 
-    /// Adds an entry, with a detail behind its text if there is one.
+    /// Adds an entry, with a detail after the message if there is one.
     fn add(&self, text: &CStr, at: u16, detail: &[u8]) -> Result {
         let location = self.location()?;
-        // PARITY: `last_cmd_set()` leaves the sign out.
+        // PARITY: `last_cmd_set()` omits the sign `!`.
         let sign: &[u8] = if self.removes { b"!" } else { b"" };
         let command = TextBuf::joined(&[sign, self.prefix, b":", self.text, b"\0"])?;
         error_log::report(
@@ -98,7 +98,7 @@ impl Log<'_> {
         Ok(())
     }
 
-    /// Where it happened: `hist:SYSTEM:EVENT`, or nothing for an event without a name.
+    /// Returns the location for an entry: `hist:SYSTEM:EVENT`, or nothing for an event without a name.
     fn location(&self) -> Result<TextBuf> {
         match (self.file.system(), self.file.name()) {
             (Some(system), Some(name)) => TextBuf::joined(&[

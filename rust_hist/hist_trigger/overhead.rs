@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! `overhead` and `overhead(P%)`: what a trigger has cost, and the end of one that costs too much.
+//! `overhead` and `overhead(P%)`: the measured cost of a trigger, and pausing a trigger that costs too much.
 //!
-//! `ffi/meter.rs` counts and times hits, `overhead.rs` has the arithmetic. A trigger with a budget is looked at once a
-//! second by a work of the command, until there is none any more. The work takes `event_mutex`, and finds triggers on the
-//! list of the command: a removal, which holds that mutex, has nothing to wait for.
+//! `ffi/meter.rs` counts and times hits, `overhead.rs` has the arithmetic. Once a second a work item of the command
+//! checks the triggers with a budget, as long as there are any. It takes `event_mutex`, and finds triggers in the list
+//! of the command: a removal, which holds the mutex, need not wait for it.
 //!
 //! There is no C counterpart.
 //!
@@ -38,21 +38,21 @@ use kernel::{
     sync::Arc, //
 };
 
-/// What is known of the cost of one trigger.
+/// The measured cost of one trigger.
 pub(super) struct Gauge(Guarded<State>);
 
 struct State {
-    /// When it was made or cleared, in ns of the monotonic clock, and what hits had cost until then.
+    /// The time at which the trigger was created or cleared, in ns of the monotonic clock, and the cost up to then.
     since: u64,
     before: Cost,
-    /// What is compared with the budget.
+    /// The time over which the cost is compared with the budget.
     window: Window,
-    /// It was paused because it cost too much, and nobody has continued it.
+    /// Whether the trigger was paused because it cost too much, and was not continued since.
     is_over: bool,
 }
 
 impl Gauge {
-    /// That of a new trigger.
+    /// Returns the gauge of a new trigger.
     pub(super) fn new() -> Result<KBox<Self>> {
         let now = Moment::now().monotonic;
         let state = State {
@@ -65,7 +65,7 @@ impl Gauge {
     }
 }
 
-/// What a trigger has cost since it was made or cleared; `None` if it is not asked for.
+/// Returns the cost of a trigger since it was created or cleared; `None` without `overhead`.
 pub(super) fn of(
     trigger: &Attached<'_, HistTrigger>,
     held: &EventMutexHeld,
@@ -82,7 +82,8 @@ pub(super) fn of(
     })
 }
 
-/// Says that somebody has paused or continued a trigger: what it has cost until then counts no more.
+/// Called when a trigger is paused or continued by a command: its cost up to now is not compared with the budget any
+/// more.
 pub(super) fn decided(trigger: &Attached<'_, HistTrigger>, held: &EventMutexHeld) {
     if let (Some(gauge), Some(meter)) = (&trigger.data().gauge, trigger.meter()) {
         let state = gauge.0.get(held);
@@ -91,7 +92,7 @@ pub(super) fn decided(trigger: &Attached<'_, HistTrigger>, held: &EventMutexHeld
     }
 }
 
-/// Begins anew with the cost of the triggers of a table, which is cleared.
+/// Restarts the measurement for all triggers of a table that is being cleared.
 pub(super) fn clear(command: &Command<HistTrigger>, table: &Arc<Table>, held: &EventMutexHeld) {
     let now = Moment::now().monotonic;
     for trigger in command.triggers(held) {
@@ -105,7 +106,7 @@ pub(super) fn clear(command: &Command<HistTrigger>, table: &Arc<Table>, held: &E
     }
 }
 
-/// Pauses the triggers whose budget is exceeded. Says whether there are any with a budget.
+/// Pauses the triggers that exceed their budget. Returns whether any trigger has a budget.
 pub(super) fn watch(command: &Command<HistTrigger>, held: &EventMutexHeld) -> bool {
     let mut are_any = false;
     for trigger in command.triggers(held) {
@@ -120,11 +121,11 @@ pub(super) fn watch(command: &Command<HistTrigger>, held: &EventMutexHeld) -> bo
         let now = Moment::now().monotonic;
         let is_over = state.window.end(budget, &meter.cost(), now, cpus::online());
         if !trigger.is_paused() {
-            // A hit of another event may have continued it.
+            // A hit of another event may have continued the trigger.
             state.is_over = is_over;
             if is_over {
                 trigger.set_paused(true);
-                // Without what has come while this was decided, which is not that of whoever continues it.
+                // The new window excludes hits since the cost was read, for which a later `cont` must not be charged.
                 state.window = Window::new(now, meter.cost());
             }
         }

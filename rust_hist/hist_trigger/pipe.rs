@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The `hist_pipe` file: each read from the beginning ends an epoch of the tables of an event and has its rows.
+//! The `hist_pipe` file: each read from the beginning ends an epoch of the event's tables and returns its rows.
 //!
-//! There is no C counterpart. The lines are those of `hist_json`.
+//! There is no C counterpart. The lines have the form of `hist_json`.
 //!
-//! Each hit is in exactly one epoch. The maps of the next one are there, and the text that needs memory, before the
-//! first map is exchanged. Of a retired map the table knows until a reader was given the first bytes of it: if he was
-//! not, for lack of memory or because he is gone, whoever reads next has that epoch.
+//! Each hit is in exactly one epoch. The maps of the next epoch, and all text that needs memory, are allocated before
+//! the first map is exchanged. A table keeps a retired map until a reader has received its first bytes: if memory is
+//! lacking or the reader is gone, the next reader gets that epoch.
 //!
-//! A table whose variables other triggers read is left alone: what has begun in it has not ended.
+//! A table whose variables other triggers read is not consumed: starts in it have not ended.
 //!
 //! Context: process. `event_mutex` is not held while memory is allocated, hits are waited for, or rows are copied.
 
@@ -63,33 +63,33 @@ use kernel::{
     }, //
 };
 
-/// The kind of file.
+/// The type of the file.
 pub(crate) struct PipeFile;
 
-/// An open file.
+/// The state of an open file.
 pub(crate) struct Opened {
     seen: Seen,
     reader: Guarded<Reader>,
 }
 
-/// What a file keeps from one read to the next.
+/// The state that an open file keeps from one read to the next.
 struct Reader {
-    /// The tables of which it counts as a reader.
+    /// The tables that count this file as a reader.
     tables: KVec<Arc<Table>>,
-    /// There were triggers when it was opened, or when it was read.
+    /// Whether there were triggers when the file was opened or last read.
     had_triggers: bool,
-    /// The error log has an entry of it: those who may only read are to add no more than that.
+    /// Whether the file has written to the error log: a mere reader may add only one entry.
     is_logged: bool,
 }
 
-/// The epochs of one read.
+/// The epochs that one read returns.
 pub(crate) struct Epochs {
     tables: KVec<Lines>,
-    /// Until the reader was given the first of them.
+    /// The claims on these epochs, until the reader has received the first bytes.
     claims: KVec<Claim>,
 }
 
-/// Whether a trigger is the first one on its event that has its table, and nobody reads variables of it.
+/// Returns whether a trigger is the first on its event with its table, and no other trigger reads its variables.
 fn is_consumable(trigger: &Attached<'_, HistTrigger>, held: &EventMutexHeld) -> bool {
     let table = &trigger.data().table;
     let mut all = Attached::<HistTrigger>::all(trigger.file(), held);
@@ -98,14 +98,14 @@ fn is_consumable(trigger: &Attached<'_, HistTrigger>, held: &EventMutexHeld) -> 
         && remove::user(trigger, held).is_none()
 }
 
-/// The triggers of an event whose tables are consumed.
+/// Iterates over the triggers of an event whose tables can be consumed.
 fn consumable<'a>(event: &'a LockedEvent<'_>) -> impl Iterator<Item = Attached<'a, HistTrigger>> {
     let held = event.held();
     Attached::all(event.file(), held).filter(move |trigger| is_consumable(trigger, held))
 }
 
-/// Says whether there are triggers; `EBUSY` if all tables are those of others, and an entry in the error log unless it
-/// `is_logged`.
+/// Returns whether there are triggers; `EBUSY` if other triggers read the variables of all tables, with an entry in the
+/// error log unless `is_logged`.
 fn check(event: &LockedEvent<'_>, is_logged: &mut bool) -> Result<bool> {
     let (file, held) = (event.file(), event.held());
     let Some(trigger) = Attached::<HistTrigger>::all(file, held).next() else {
@@ -122,14 +122,14 @@ fn check(event: &LockedEvent<'_>, is_logged: &mut bool) -> Result<bool> {
             file,
             removes: false,
         };
-        // The errno is the one below.
+        // The entry is logged; the errno is returned below.
         let _ = log.refuse(&remove::in_use(&user));
     }
     Err(EBUSY)
 }
 
 impl Opened {
-    /// Counts the file as a reader of the tables that it consumes, and of no others.
+    /// Makes the tables that this file consumes count it as a reader, and no other tables.
     fn register(&self, event: &LockedEvent<'_>) -> Result {
         let held = event.held();
         let mut tables = KVec::new();
@@ -150,13 +150,13 @@ impl Opened {
         }
     }
 
-    /// Whether a reader has an epoch of a table of the file that he has not been given yet.
+    /// Returns whether a reader has claimed an epoch of the file's tables that it has not received yet.
     fn has_claimed(&self, held: &EventMutexHeld) -> bool {
         let tables = &self.reader.get(held).tables;
         tables.iter().any(|table| table.is_claimed(held))
     }
 
-    /// The tables of the file that have no map for the next epoch.
+    /// Returns the tables of the file without a map for the next epoch.
     fn unready(&self, held: &EventMutexHeld) -> Result<KVec<Arc<Table>>> {
         let mut unready = KVec::new();
         for table in &self.reader.get(held).tables {
@@ -169,7 +169,7 @@ impl Opened {
 
     /// Gives each table of the file a map for the next epoch, and returns with `event_mutex` held.
     ///
-    /// Not inlined: what it has on its stack is gone when the rows are copied.
+    /// Not inlined: its stack frame is gone when the rows are copied.
     #[inline(never)]
     fn prepare<'a>(&self, mut event: LockedEvent<'a>) -> Result<LockedEvent<'a>> {
         loop {
@@ -198,7 +198,7 @@ impl Opened {
     }
 }
 
-/// A map for each of the tables.
+/// Allocates a map for each of the tables.
 fn new_spares(tables: KVec<Arc<Table>>) -> Result<KVec<(Arc<Table>, UniqueArc<Live>)>> {
     let mut spares = KVec::with_capacity(tables.len(), GFP_KERNEL_ACCOUNT)?;
     for table in tables {
@@ -216,7 +216,7 @@ impl Drop for Opened {
 
 /// Lists the triggers, each with its table if that is consumed, and claims the epochs of these.
 ///
-/// Not inlined: what it has on its stack is gone when the rows are copied.
+/// Not inlined: its stack frame is gone when the rows are copied.
 #[inline(never)]
 fn claim(event: &LockedEvent<'_>) -> Result<(KVec<Listed<bool>>, KVec<Claim>)> {
     let (file, held) = (event.file(), event.held());

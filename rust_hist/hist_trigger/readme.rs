@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What the README of tracefs says of hist triggers and synthetic events while the module is loaded.
+//! The lines in the README of tracefs about hist triggers and synthetic events while the module is loaded.
 //!
-//! Programs look here for what a kernel can do before they use it: libtracefs, `perf probe`, the
-//! selftests of the kernel. They look for the syntax letter by letter, so that is as in `readme_msg` of
-//! [`kernel/trace/trace.c`](srctree/kernel/trace/trace.c); explanations are our own. Nothing is in the
-//! text that does not work. `readme/syntax.tc` compares the two, and `Documentation/testing.rst` has the
-//! list of who asks for what.
+//! Programs read the README to find out what a kernel supports: libtracefs, `perf probe`, the selftests of the kernel.
+//! They search for the exact syntax, so the syntax is copied from `readme_msg` of
+//! [`kernel/trace/trace.c`](srctree/kernel/trace/trace.c); explanations are not. The text mentions nothing that does
+//! not work. `readme/syntax.tc` compares the two, and `Documentation/testing.rst` lists the programs and their
+//! searches.
 
 use core::ffi::CStr;
 
-/// The line of an action that a kernel may lack.
+/// The line of an action that needs a kernel option.
 #[cfg(CONFIG_TRACER_SNAPSHOT)]
 macro_rules! snapshot {
     () => {
@@ -24,7 +24,7 @@ macro_rules! snapshot {
     };
 }
 
-/// What there is to say of synthetic events, unless the kernel says it of its own.
+/// The lines about synthetic events, which a kernel with C's implementation has already.
 #[cfg(not(CONFIG_SYNTH_EVENTS))]
 macro_rules! synthetic_events {
     () => {
@@ -154,7 +154,7 @@ const TEXT: &str = concat!(
     "\0"
 );
 
-/// The text, for a kernel that has none of its own.
+/// The text for a kernel whose README lacks it.
 pub(crate) const README: &CStr = match CStr::from_bytes_with_nul(TEXT.as_bytes()) {
     Ok(text) => text,
     Err(_) => panic!("a NUL in the middle"),

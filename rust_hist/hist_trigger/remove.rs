@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Taking triggers off their events.
+//! Removing triggers from their events.
 //!
 //! C counterpart: `hist_unregister_trigger()`, `hist_unreg_all()` and `hist_trigger_check_refs()`.
 //!
@@ -38,14 +38,14 @@ use kernel::{
     sync::Arc, //
 };
 
-/// Takes a trigger off its event, and the helpers that nobody else reads off theirs.
+/// Removes a trigger, and the helpers that only it has read.
 pub(super) fn remove(trigger: Attached<'_, HistTrigger>, held: &EventMutexHeld) {
     let command = trigger.command();
     take_off(trigger, held);
     remove_helpers(command, held);
 }
 
-/// Takes the helpers off their events that nobody reads any more.
+/// Removes the helpers whose variables no trigger reads any more.
 fn remove_helpers(command: &Command<HistTrigger>, held: &EventMutexHeld) {
     let unused = |trigger: &Attached<'_, HistTrigger>| {
         trigger.data().helper && user(trigger, held).is_none()
@@ -55,9 +55,9 @@ fn remove_helpers(command: &Command<HistTrigger>, held: &EventMutexHeld) {
     }
 }
 
-/// Takes a trigger off its event.
+/// Detaches a trigger from its event.
 ///
-/// Triggers that read its variables keep its table.
+/// Triggers that read the variables keep the table.
 fn take_off(trigger: Attached<'_, HistTrigger>, held: &EventMutexHeld) {
     let command = trigger.command();
     let table = trigger.data().table.clone();
@@ -78,7 +78,7 @@ fn take_off(trigger: Attached<'_, HistTrigger>, held: &EventMutexHeld) {
     }
 }
 
-/// Another trigger that reads variables of this one.
+/// Returns a trigger that reads variables of this one, if there is one.
 pub(super) fn user<'a>(
     trigger: &Attached<'a, HistTrigger>,
     held: &'a EventMutexHeld,
@@ -90,40 +90,40 @@ pub(super) fn user<'a>(
     })
 }
 
-/// Says that `user` reads variables of a trigger that is to go.
+/// Returns the refusal to remove a trigger whose variables `user` reads.
 ///
-/// PARITY: `event_hist_trigger_parse()` does not say why, `hist_unreg_all()` nothing at all.
+/// PARITY: `event_hist_trigger_parse()` logs no reason, `hist_unreg_all()` nothing at all.
 pub(super) fn in_use(user: &Attached<'_, HistTrigger>) -> Refusal {
     let refusal = Refusal::new(Errno::Ebusy, ErrKind::TriggerInUse, 0);
     match shown(user.file(), &user.data().definition) {
         Ok(user) => refusal.detailed(&[user.as_bytes()]),
-        // Without memory nobody is told who it is.
+        // If there is no memory, the refusal does not name the user.
         Err(_) => refusal,
     }
 }
 
-/// Says that no trigger of the event is the one that `log` is about, `program`, and shows that which is most like it,
-/// with a caret where that differs.
+/// Logs that the event does not have the trigger `program` of the command in `log`, and shows the most similar trigger,
+/// with a caret at the first difference.
 ///
-/// PARITY: C says nothing. The command succeeds.
+/// PARITY: C logs nothing. The command succeeds.
 pub(super) fn nothing(log: &Log<'_>, program: &Program, held: &EventMutexHeld) {
     let mut nearest: Option<(usize, Attached<'_, HistTrigger>)> = None;
     for trigger in Attached::<HistTrigger>::all(log.file, held) {
         let definition = &trigger.data().definition;
         let likeness = program.likeness(log.text, &definition.program, &definition.text);
-        // Of several it is the first.
+        // Of equally similar triggers, the first one is shown.
         if nearest.as_ref().is_none_or(|(most, _)| likeness > *most) {
             nearest = Some((likeness, trigger));
         }
     }
     match nearest {
-        // Without memory there is no entry.
+        // If there is no memory, nothing is logged.
         Some((_, nearest)) => drop(compare(log, program, &nearest)),
         None => log.note(ErrKind::NoneToRemove, b"", 1),
     }
 }
 
-/// Shows the trigger `nearest`, which is not `program`.
+/// Logs the line of `nearest` with a caret at its first difference from `program`.
 fn compare(log: &Log<'_>, program: &Program, nearest: &Attached<'_, HistTrigger>) -> Result {
     let definition = &nearest.data().definition;
     let line = line(nearest)?;
@@ -140,7 +140,7 @@ fn compare(log: &Log<'_>, program: &Program, nearest: &Attached<'_, HistTrigger>
     Ok(())
 }
 
-/// Takes all triggers off an event, unless a variable of one of them is read by another trigger.
+/// Removes all triggers of an event, unless another trigger reads a variable of one of them.
 pub(super) fn remove_all(file: &EventFile, held: &EventMutexHeld) {
     let used = Attached::all(file, held)
         .find_map(|trigger| user(&trigger, held).map(|user| (trigger, user)));
@@ -152,11 +152,11 @@ pub(super) fn remove_all(file: &EventFile, held: &EventMutexHeld) {
             file,
             removes: false,
         };
-        // There is nobody to give the errno to: the file is opened all the same.
+        // No errno can be returned: the file is opened nevertheless.
         let _ = log.refuse(&in_use(&user));
         return;
     }
-    // Each time from the beginning: with a trigger others of the list may go.
+    // Starts from the beginning each time, as the removal of a trigger may remove others of the list.
     while let Some(trigger) = Attached::all(file, held).next() {
         remove(trigger, held);
     }

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What a trigger can refer to, for the compiler: the fields of its event, and the variables of the
-//! triggers of its instance.
+//! The compiler's look-ups for a trigger: fields of its event, and variables of other triggers in its instance.
 //!
 //! C counterpart: `find_event_var()`, `find_var_file()` and `find_file_var()`.
 //!
-//! A trigger that reads a variable of another one owns that one's table together with it. The compiler
-//! names tables by number, and so it does the events that actions generate; [`Names::into_found`] gives
-//! the lists that the numbers count.
+//! A trigger that reads another trigger's variable owns that trigger's table, too. The compiler refers by number to
+//! tables, and to the events that actions generate; [`Names::into_found`] returns the lists that are indexed by these
+//! numbers.
 //!
 //! Context: process, under `event_mutex`.
 
@@ -69,30 +68,30 @@ use kernel::{
     sync::Arc, //
 };
 
-/// Longer than most names of fields, and than all of systems and events.
+/// Longer than most names of fields, and than all names of systems and events.
 const NAME_MAX: usize = 256;
 
-/// The names that mean something to a trigger on one event.
+/// The objects that a trigger on one event can refer to by name.
 pub(super) struct Names<'a> {
     command: &'a Command<HistTrigger>,
     file: &'a EventFile,
     held: &'a EventMutexHeld,
     purpose: Purpose,
     found: Found,
-    /// What was made to give one of the tables a variable.
+    /// The helpers that were created to give a table a variable.
     helpers: KVec<Helper<'a>>,
 }
 
-/// What the compiler was given numbers of: the index of each.
+/// The objects to which the compiler has received numbers: their indices.
 pub(super) struct Found {
-    /// The tables whose variables were asked for.
+    /// The tables whose variables the program reads.
     pub(super) tables: Vec<Arc<Table>>,
-    /// The synthetic events that were asked for.
+    /// The synthetic events that the program generates.
     pub(super) synths: Vec<Arc<SynthEvent>>,
 }
 
 impl<'a> Names<'a> {
-    /// Those of a trigger of `command` on the event of `file`.
+    /// Returns the names for a trigger of `command` on the event of `file`.
     pub(super) fn new(
         command: &'a Command<HistTrigger>,
         file: &'a EventFile,
@@ -112,17 +111,17 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// The tables that the compiler was given numbers of.
+    /// Returns the tables to which the compiler has received numbers.
     pub(super) fn tables(&self) -> &[Arc<Table>] {
         &self.found.tables
     }
 
-    /// What the compiler was given numbers of, and the helpers that come with it.
+    /// Returns the numbered objects, and the helpers created for them.
     pub(super) fn into_found(self) -> (Found, KVec<Helper<'a>>) {
         (self.found, self.helpers)
     }
 
-    /// The variable of a table whose name `is` knows.
+    /// Returns the variable of a table for whose name `is` returns true.
     fn export(
         &mut self,
         table: Option<Arc<Table>>,
@@ -142,21 +141,22 @@ impl<'a> Names<'a> {
             .and_then(|name| definition.program.export(name, &definition.text, number)))
     }
 
-    /// The event file of an event.
+    /// Returns the file of an event, including events that cannot be enabled.
     fn any_file_of(&self, system: &[u8], event: &[u8]) -> Option<&'a EventFile> {
         with_event(system, event, |system, event| {
             self.file.instance().any_event(system, event, self.held)
         })
     }
 
-    /// The event file of an event that can be enabled.
+    /// Returns the file of an event that can be enabled.
     fn file_of(&self, system: &[u8], event: &[u8]) -> Option<&'a EventFile> {
         with_event(system, event, |system, event| {
             self.file.instance().event(system, event, self.held)
         })
     }
 
-    /// The helper on `file` that has come into being with this command and defines what `is` says.
+    /// Returns the table of a helper on `file` that was created for this command, and for whose definition `is` returns
+    /// true.
     fn fresh(&self, file: &EventFile, is: impl Fn(&Definition) -> bool) -> Option<Arc<Table>> {
         self.helpers
             .iter()
@@ -164,9 +164,10 @@ impl<'a> Names<'a> {
             .map(|helper| helper.table().clone())
     }
 
-    /// The table of a trigger on `file` that holds `field` for `user`, which is made if there is none.
+    /// Returns the table of a trigger on `file` that holds `field` with keys for `user`; a helper is created if there
+    /// is none.
     ///
-    /// Not inlined: making one takes much of a stack.
+    /// Not inlined: creating a helper takes much stack.
     #[inline(never)]
     fn holder(
         &mut self,
@@ -179,7 +180,7 @@ impl<'a> Names<'a> {
             .filter(|data| data.definition.program.has_keys_of(user))
             .peekable();
         let like = *alike.peek().ok_or(NoHolder::NoLike)?;
-        // PARITY: `find_synthetic_field_var()` takes any variable of that name, under whatever keys.
+        // PARITY: `find_synthetic_field_var()` takes any variable of that name, with any keys.
         if let Some(data) = alike.find(|data| data.definition.holds(field)) {
             return Ok(data.table.clone());
         }
@@ -195,9 +196,9 @@ impl<'a> Names<'a> {
         Ok(table)
     }
 
-    /// The table of a variable that a trigger on this event reads already, by the name that its text
-    /// has for it. This finds what cannot be found anew: whoever defined the variable may be gone with
-    /// its module, or no longer be the only one. For removing and changing that trigger alone.
+    /// Returns the table of a variable that a trigger on this event already reads, by the name in that trigger's text.
+    /// This finds variables that a new look-up would not: their trigger may be gone with its module, or their name may
+    /// have become ambiguous. Only for removing and changing that trigger.
     fn known(&self, event: Option<(&[u8], &[u8])>, name: &[u8]) -> Option<Arc<Table>> {
         if self.purpose == Purpose::New {
             return None;
@@ -215,7 +216,7 @@ impl<'a> Names<'a> {
         })
     }
 
-    /// The first trigger on `file` that defines a variable `name`.
+    /// Returns the first trigger on `file` that defines a variable `name`.
     fn definer(&self, file: &'a EventFile, name: &[u8]) -> Option<&'a HistTrigger> {
         Attached::<HistTrigger>::all(file, self.held)
             .map(|trigger| trigger.data())
@@ -223,11 +224,11 @@ impl<'a> Names<'a> {
     }
 }
 
-/// Why nobody holds a field.
+/// The reason why no trigger holds a field.
 enum NoHolder {
-    /// No trigger has keys like those of who wants it.
+    /// No trigger has compatible keys.
     NoLike,
-    /// There is none yet, and no helper.
+    /// No trigger holds the field, and no helper could be created.
     NoHelper(NoHelper),
 }
 
@@ -241,20 +242,20 @@ where
 }
 
 impl HistTrigger {
-    /// The variable `name` that the trigger defines.
+    /// Returns the variable `name` that the trigger defines.
     fn var(&self, name: &[u8]) -> Option<&Var> {
         self.definition.var(name)
     }
 }
 
 impl Definition {
-    /// The variable `name` that the trigger defines.
+    /// Returns the variable `name` that the definition has.
     fn var(&self, name: &[u8]) -> Option<&Var> {
         self.program.var(name, &self.text)
     }
 }
 
-/// The number of `item` in `list`, to which it is added if it is not there.
+/// Returns the index of `item` in `list`, to which it is added if it is missing.
 fn number<T>(list: &mut Vec<Arc<T>>, item: Arc<T>) -> Result<u16, AllocError> {
     let number = match list.iter().position(|one| Arc::ptr_eq(one, &item)) {
         Some(number) => number,
@@ -266,11 +267,11 @@ fn number<T>(list: &mut Vec<Arc<T>>, item: Arc<T>) -> Result<u16, AllocError> {
     u16::try_from(number).map_err(|_| AllocError)
 }
 
-/// Calls `f` with a name as C has it; nothing has a name with a NUL in it.
+/// Calls `f` with a name as a C string; `None` for a name with a NUL in it, which nothing has.
 fn with_c_str<R>(name: &[u8], f: impl FnOnce(&CStr) -> Option<R>) -> Option<R> {
     let whole = |c_name: &&CStr| c_name.to_bytes().len() == name.len();
     let mut room = [0; NAME_MAX];
-    // One byte stays for the NUL.
+    // One byte is left for the NUL.
     match room
         .get_mut(..NAME_MAX - 1)
         .and_then(|room| room.get_mut(..name.len()))
@@ -283,7 +284,7 @@ fn with_c_str<R>(name: &[u8], f: impl FnOnce(&CStr) -> Option<R>) -> Option<R> {
     }
 }
 
-/// As [`with_c_str`], with the names of a system and an event.
+/// Like [`with_c_str`], for the names of a system and an event.
 fn with_event<R>(
     system: &[u8],
     event: &[u8],
@@ -296,7 +297,7 @@ impl Resolver for Names<'_> {
     fn field(&self, name: &[u8]) -> Option<FieldDesc<'_>> {
         let mut field = field(self.file, name, self.held)?;
 
-        // Masks that would not fit are refused as other arrays are.
+        // Masks that do not fit in a key are refused like other arrays.
         if field.kind == FieldKind::Cpumask && nr_cpu_ids() > CPUMASK_KEY_MAX {
             field.kind = FieldKind::Other;
         }
@@ -352,13 +353,13 @@ impl Resolver for Names<'_> {
             }
             match &found {
                 None => found = Some(trigger),
-                // Triggers of one name have their variables in common.
+                // Triggers with the same name share their table, and so their variables.
                 Some(first)
                     if !core::ptr::eq(first.file(), trigger.file())
                         && !Arc::ptr_eq(&first.data().table, &trigger.data().table) =>
                 {
-                    // Whoever wants to remove a trigger means the variable that it has read since
-                    // before the name became ambiguous.
+                    // A command that removes a trigger means the variable that the trigger has read since before the
+                    // name became ambiguous.
                     return match self.known(None, name) {
                         Some(table) => Ok(self.export(Some(table), |var| var == name)?),
                         None => Err(LookupError::NotUnique),
@@ -393,7 +394,7 @@ impl Resolver for Names<'_> {
         event: &[u8],
         name: &[u8],
     ) -> Result<MatchedField<'_>, AllocError> {
-        // PARITY: `find_event_var()` does not find the variable that was made on `ftrace:print`.
+        // PARITY: `find_event_var()` does not find a helper's variable on `ftrace:print`.
         let Some(file) = self.any_file_of(system, event) else {
             return Ok(MatchedField::NoEvent);
         };
@@ -408,7 +409,7 @@ impl Resolver for Names<'_> {
     }
 }
 
-/// The field `name` of the event of `file`.
+/// Returns the field `name` of the event of `file`.
 pub(super) fn field<'a>(
     file: &'a EventFile,
     name: &[u8],
@@ -425,7 +426,7 @@ pub(super) fn field<'a>(
     })
 }
 
-/// Whether a hit can have this number of the task.
+/// Returns whether a hit can compute this number of the task.
 pub(super) fn has(number: TaskNumber) -> bool {
     number != TaskNumber::Cgroup || cfg!(CONFIG_CGROUPS)
 }

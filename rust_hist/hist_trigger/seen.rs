@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What an open file that looks at the tables of an event knows of their hits, for `poll()`.
+//! The hits that an open file knows of, for `poll()`.
 //!
 //! C counterpart: `event_hist_poll()`.
 //!
@@ -23,15 +23,15 @@ use crate::{
 };
 use kernel::prelude::*;
 
-/// The hits of all triggers of the event that the open file knows of.
+/// The numbers of hits, of all triggers of the event, that an open file knows of.
 pub(crate) struct Seen {
-    /// When it was last read; 0 before.
+    /// The number of hits when the file was last read; 0 before its first read.
     read: Atomic<u64>,
-    /// When it was last opened, read or polled.
+    /// The hits when the file was last opened, read or polled.
     asked: Atomic<u64>,
 }
 
-/// The hits of all triggers of an event, added up without the mutex.
+/// Returns the hits of all triggers of an event; they are added up without the mutex.
 fn hits(event: LockedEvent<'_>) -> Result<u64> {
     let mut tables = KVec::new();
     for trigger in Attached::<HistTrigger>::all(event.file(), event.held()) {
@@ -43,7 +43,7 @@ fn hits(event: LockedEvent<'_>) -> Result<u64> {
 }
 
 impl Seen {
-    /// As it is when the file is opened.
+    /// Returns the state of a file that is being opened.
     pub(super) fn new(event: LockedEvent<'_>) -> Result<Self> {
         Ok(Self {
             read: Atomic::new(0),
@@ -51,26 +51,27 @@ impl Seen {
         })
     }
 
-    /// Says that a reader knows of so many hits. One that he has not been shown yet is one that he is told of again.
+    /// Records that a reader knows of `hits` hits. A hit that the reader was not shown is reported by `poll()` again.
     pub(super) fn read(&self, hits: u64) {
-        // ORDERING: a number by itself; readers and pollers of one file may come in any order.
+        // ORDERING: the word publishes nothing else; readers and pollers of one file may come in any order.
         self.read.store(hits, Relaxed);
-        // ORDERING: a number by itself; readers and pollers of one file may come in any order.
+        // ORDERING: the word publishes nothing else; readers and pollers of one file may come in any order.
         self.asked.store(hits, Relaxed);
     }
 
-    /// Returns whether there are hits that no reader knows of, and whether there were hits since the file was last asked.
+    /// Returns whether there are hits that no reader knows of, and whether there were hits since the file was last
+    /// polled or read.
     pub(super) fn poll(&self, event: LockedEvent<'_>) -> PollEvents {
-        // ORDERING: a number by itself; readers and pollers of one file may come in any order.
+        // ORDERING: the word publishes nothing else; readers and pollers of one file may come in any order.
         self.ready(|hits| self.read.load(Relaxed) != hits, event)
     }
 
-    /// As [`Seen::poll`], of a file that knows itself whether there is something to read.
+    /// Like [`Seen::poll`], for a file that decides itself whether it is readable.
     pub(super) fn poll_of(&self, is_readable: bool, event: LockedEvent<'_>) -> PollEvents {
         self.ready(|_| is_readable, event)
     }
 
-    /// Adds up the hits, and says what is ready; an error if there is no memory to add them up.
+    /// Adds up the hits, and returns the events for `poll()`; an error event if there is no memory.
     fn ready(&self, is_readable: impl FnOnce(u64) -> bool, event: LockedEvent<'_>) -> PollEvents {
         let Ok(hits) = hits(event) else {
             return PollEvents::ERROR;
@@ -79,7 +80,7 @@ impl Seen {
         if is_readable(hits) {
             ready = ready.and(PollEvents::READABLE);
         }
-        // ORDERING: a number by itself; readers and pollers of one file may come in any order.
+        // ORDERING: the word publishes nothing else; readers and pollers of one file may come in any order.
         if self.asked.xchg(hits, Relaxed) != hits {
             ready = ready.and(PollEvents::PRIORITY);
         }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The `hist` file: all tables of an event, as they were when the read began.
+//! The `hist` file: all tables of an event at the beginning of the read, as text.
 //!
 //! C counterpart: `hist_show()` and `event_hist_poll()`.
 //!
@@ -45,21 +45,21 @@ use kernel::{
     sync::Arc, //
 };
 
-/// The kind of file.
+/// The type of the file.
 pub(crate) struct HistFile;
 
-/// One trigger as the read finds it.
+/// A trigger as found at the beginning of the read.
 struct Listed {
-    /// Up to the first row.
+    /// The text up to the first row.
     header: TextBuf,
     definition: Arc<Definition>,
     counted: Counted,
-    /// What is known of the hit that took the snapshot.
+    /// The hit that took the snapshot, if there was one.
     snapshot: Option<KBox<Taken>>,
 }
 
 impl Listed {
-    /// Lists a trigger, of which `n` come before it in the file.
+    /// Lists a trigger, which is preceded by `n` others in the file.
     fn new(n: usize, trigger: &Attached<'_, HistTrigger>, held: &EventMutexHeld) -> Result<Self> {
         let data = trigger.data();
         let mut header = TextBuf::charged();
@@ -75,7 +75,7 @@ impl Listed {
         })
     }
 
-    /// Not inlined: what is shown is on this stack before it is in its place.
+    /// Not inlined: the result is on this function's stack before it is moved.
     ///
     /// PARITY: `hist_trigger_show()` shows no rows when there is no memory for them.
     #[inline(never)]
@@ -99,9 +99,9 @@ impl Listed {
     }
 }
 
-/// One trigger as it is shown.
+/// The text of one trigger, and the rows that are formatted when they are read.
 pub(crate) struct Shown {
-    /// How many records it has: header, rows, that of others, snapshot and totals.
+    /// The number of records: header, rows, the row of others, snapshot and totals.
     records: usize,
     header: TextBuf,
     stats: Stats,

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The action `snapshot()`: what decides on a snapshot of the instance, and what is kept of the hit
-//! that took it.
+//! The action `snapshot()`: the condition for a snapshot of the instance, and the data kept of the hit that took it.
 //!
 //! C counterpart: `cond_snapshot_update()` and `track_data_snapshot_print()`.
 //!
-//! The tracked value that counts here is the instance's: of all entries of the table, the one with
-//! the largest, or the latest, value has the snapshot. With a DELTA or a limit it is the one for which a handler held last.
+//! The condition compares with one value for the whole instance: among all entries of the table, the one with the
+//! largest, or the latest, value has the snapshot. With a DELTA or a limit it is the entry for which the handler's
+//! condition held last.
 
 use crate::{
     error::{
@@ -35,16 +35,16 @@ use crate::{
 };
 use kernel::prelude::*;
 
-/// What is kept of the hit that took the snapshot.
+/// The data of the hit that took the snapshot.
 #[derive(Clone, Copy)]
 pub(super) struct Taken {
-    /// The value that was tracked.
+    /// The tracked value of the hit.
     pub(super) value: u64,
-    /// The name of the task that made the entry, where the trigger shows it.
+    /// The name of the task that created the entry, if the trigger shows it.
     pub(super) comm: [u64; COMM_WORDS],
     key: [u64; KEY_WORDS_MAX],
     key_words: usize,
-    /// Whether there is a snapshot.
+    /// Whether a snapshot was taken.
     is: bool,
 }
 
@@ -57,13 +57,13 @@ impl Taken {
         is: false,
     };
 
-    /// The key of the entry.
+    /// Returns the key of the entry.
     pub(super) fn key(&self) -> &[u64] {
         self.key.get(..self.key_words).unwrap_or(&[])
     }
 }
 
-/// A hit whose tracked value has just become that of its entry.
+/// A hit whose value has just become the tracked value of its entry.
 pub(super) struct Candidate<'a> {
     when: When,
     value: u64,
@@ -90,7 +90,7 @@ impl Condition for Taken {
             *to = *from;
         }
         for (to, from) in self.comm.iter_mut().zip(hit.comm) {
-            // ORDERING: whoever has found the entry sees the name, which does not change any more.
+            // ORDERING: the hit has found the entry, so it sees the name, which does not change any more.
             *to = from.load(Relaxed);
         }
         true
@@ -101,32 +101,32 @@ impl Condition for Taken {
 pub(super) struct Snapshot(CondSnapshot<Taken>);
 
 impl Snapshot {
-    /// Makes the action that of the instance of `file`, as the only one.
+    /// Makes the table the only user of the snapshot of `file`'s instance.
     ///
     /// The caller pins the instance until it has called [`Snapshot::disable`].
     pub(super) fn enable(
         file: &EventFile,
         _held: &EventMutexHeld,
     ) -> core::result::Result<Self, Refusal> {
-        // SAFETY: the action needs a variable, and a trigger with variables pins its instance.
+        // SAFETY: `snapshot()` needs a variable, and a trigger with variables pins its instance.
         match unsafe { CondSnapshot::enable(file.instance(), Taken::NONE) } {
             Ok(snapshot) => Ok(Self(snapshot)),
-            // PARITY: C says nothing in these cases, `action_create()`.
+            // PARITY: C logs nothing in these cases, see `action_create()`.
             Err(Denied::Busy) => Err(Self::busy()),
             Err(Denied::NotBuilt) => Err(Refusal::new(Errno::Enodev, ErrKind::NoSnapshot, 0)),
             Err(Denied::NoMemory) => Err(Refusal::silent(Errno::Enomem)),
         }
     }
 
-    /// Why there is no second one.
+    /// Returns the refusal of a second user of the snapshot.
     pub(super) fn busy() -> Refusal {
         Refusal::new(Errno::Ebusy, ErrKind::SnapshotBusy, 0)
     }
 
-    /// Takes a snapshot if the value of this hit is better than that of the snapshot there is.
+    /// Takes a snapshot if the value of this hit is better than the value of the present snapshot.
     ///
-    /// To be called with preemption off, when the value has become that of the entry of `key`. `comm`
-    /// is the name of the task in the entry, or nothing.
+    /// Must be called with preemption off, after the value has become the tracked one of the entry with `key`. `comm`
+    /// is the name of the task in the entry, or empty.
     pub(super) fn take(&self, when: When, value: u64, key: &[u64], comm: &[Atomic<u64>]) {
         self.0.take(&Candidate {
             when,
@@ -136,13 +136,13 @@ impl Snapshot {
         });
     }
 
-    /// What is kept of the hit that took the snapshot; `None` if none has. `ENOMEM`.
+    /// Returns the data of the hit that took the snapshot; `None` if there was none. `ENOMEM` if there is no memory.
     pub(super) fn copy(&self) -> Result<Option<KBox<Taken>>> {
         let taken = self.0.copy()?;
         Ok(taken.is.then_some(taken))
     }
 
-    /// Leaves the snapshot to others. Comes after the last hit.
+    /// Releases the snapshot of the instance. Must be called after the last hit.
     pub(super) fn disable(&self) {
         self.0.disable();
     }

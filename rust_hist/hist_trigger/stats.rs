@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The `hist_stats` file: what became of every call of the triggers of an event, and their memory.
+//! The `hist_stats` file: the outcomes of all calls of an event's triggers, and their memory.
 //!
-//! There is no C counterpart: C does not count what it loses by nesting, nor what it ignores.
+//! There is no C counterpart: C counts neither hits dropped by nesting nor ignored calls.
 //!
-//! `calls` is the sum of `hits`, the two kinds of drops, and `ignored`, always. `lost_saves` counts the
-//! hits whose `save()` found no room, `lost_traces` the records of synthetic events that could not be
-//! written, `lost_limited` the actions that the trigger's `limit()` has left out, `cut_strings` the strings that were
-//! longer than what keys have of them. All begin at 0 when the table is made or
-//! cleared. `entries` are those of the present epoch, whose number is shown once a reader of `hist_pipe` has been given an
-//! earlier one. With `overhead` there is what the calls have cost, and who has paused the trigger if that was too much. With `expire(T)`
-//! `expired` counts the starts that nobody has ended, `overwritten` those that the next one of their key took the place of
-//! before, and `forced` how often the time was cut short for want of room. Triggers of one name have their table, and
-//! so their account, in common. A line begins with its title and a colon, an empty line comes between two
-//! triggers.
+//! `calls` is always the sum of `hits`, both kinds of drops, and `ignored`. `lost_saves` counts the hits whose `save()`
+//! found no room, `lost_traces` the records of synthetic events that could not be written, `lost_limited` the actions
+//! that `limit()` has suppressed, `cut_strings` the strings that were longer than the key's room for them. All start at
+//! 0 when the table is created or cleared. `entries` are those of the present epoch, whose number is shown once a
+//! reader of `hist_pipe` has received an earlier one. With `overhead` the cost of the calls is shown, and whether the
+//! trigger was paused because of it. With `expire(T)`, `expired` counts the starts that no end has consumed,
+//! `overwritten` those that were set again before, and `forced` how often a generation ended early for lack of room.
+//! Triggers with the same name share their table, and so these numbers. A line begins with its title and a colon, an
+//! empty line separates two triggers.
 
 use super::{
     overhead,
@@ -47,17 +46,17 @@ use kernel::{
     sync::Arc, //
 };
 
-/// The kind of file.
+/// The type of the file.
 pub(crate) type StatsFile = Told<Stats>;
 
-/// What it tells of a trigger.
+/// The file's text about one trigger.
 pub(crate) struct Stats {
-    /// The beginning: an empty line behind another trigger, and the line of this one.
+    /// The first lines: an empty line unless the trigger is the first, and the line of the trigger.
     head: TextBuf,
     definition: Arc<Definition>,
     counted: Counted,
     memory: usize,
-    /// The number of the epoch, if readers have been given earlier ones.
+    /// The number of the epoch, if readers have received earlier ones.
     epoch: Option<u64>,
     overhead: Option<Overhead>,
     grown: Option<Grown>,
@@ -100,7 +99,7 @@ impl Tell for Stats {
             ("ignored", account.ignored),
             ("lost_saves", account.lost_saves),
             ("lost_traces", account.lost_traces),
-            // CAST: counts of things in memory.
+            // CAST: these are numbers of objects in memory.
             ("entries", maps.keys() as u64),
             ("size", shape.elts() as u64),
             ("shards", shape.shards() as u64),

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The tables of triggers: their memory, and how one map takes the place of another.
+//! The tables of triggers: their memory, and the replacement of one map by another.
 //!
-//! A map takes the place of another one when the table is cleared, when an epoch of it ends, which a reader of
-//! `hist_pipe` wants (`hist_trigger/pipe.rs`), when it grows (`hist_trigger/growth.rs`), and when starts in it expire
-//! (`hist_trigger/storage/expiry.rs`). All of that happens under `event_mutex`. A map lives as long as somebody has it, the table or a reader, so whoever copies the rows of one needs no
-//! lock.
+//! A map is replaced when the table is cleared, when a reader of `hist_pipe` ends an epoch (`hist_trigger/pipe.rs`),
+//! when the table grows (`hist_trigger/growth.rs`), and when starts expire (`hist_trigger/storage/expiry.rs`), always
+//! under `event_mutex`. Maps are reference-counted by the table and by readers, so readers copy rows without a lock.
 //!
-//! Context: process, may sleep. A failure is `ENOMEM`, and nothing has changed then.
+//! Context: process, may sleep. Functions that fail return `ENOMEM` and change nothing.
 
 mod expiry;
 
@@ -68,11 +67,11 @@ use kernel::{
     }, //
 };
 
-/// The numbers of the hashes of all keys in all tables, set before the first table is made. A trigger looks for its
-/// key in the tables of others, too, by a hash that is computed once.
+/// The random numbers of the hashes of all keys in all tables, set before the first table is created. They are shared
+/// since a trigger looks up its key in other triggers' tables by the same hash.
 static SEED: SetOnce<HashSeed> = SetOnce::new();
 
-/// Chooses the numbers by `seed`, or at random if that is 0. Called once, when the module is loaded.
+/// Derives the numbers from `seed`, or chooses them at random if that is 0. Called once, when the module is loaded.
 pub(crate) fn seed_hashes(seed: u64) {
     SEED.populate(match seed {
         0 => HashSeed::random(random::number),
@@ -80,7 +79,7 @@ pub(crate) fn seed_hashes(seed: u64) {
     });
 }
 
-/// The form of the first map that a program needs.
+/// The parameters of a program's first map.
 #[derive(Clone, Copy)]
 struct Form {
     dimensions: Dimensions,
@@ -103,7 +102,7 @@ impl Form {
         }
     }
 
-    /// The same with another size.
+    /// Returns this form for a map of another size.
     fn with_bits(self, bits: u32) -> Self {
         Self {
             dimensions: Dimensions {
@@ -114,31 +113,32 @@ impl Form {
         }
     }
 
-    /// The shape on this machine; `None` for dimensions that the language excludes.
+    /// Returns the shape on this machine; `None` for dimensions that the language excludes.
     fn shape(&self) -> Option<Shape> {
         Shape::with(self.dimensions, self.merge, nr_cpu_ids())
     }
 }
 
-/// A map in memory of its own.
+/// A map of a table, in kernel memory.
 pub(super) type HistMap = Map<Words, SeededHash>;
 
-/// A map, and how much memory it takes. Empty when the table gets it.
-// The map comes first: instructions with small offsets are shorter.
+/// A map, and the size of its memory. The table gets it empty.
+// The map is the first field, as instructions with small offsets are shorter.
 #[repr(C)]
 pub(super) struct Live {
     /// The map.
     pub(super) map: HistMap,
-    /// The bytes that the words of the map take.
+    /// The number of bytes of the map's words.
     word_bytes: usize,
-    /// The one whose place it takes, while that may have variables that are not here. Whoever owns it, [`Table::grow`] or
-    /// the table, gives it up a grace period after the address was taken away from here, or this one from the table.
+    /// The map that this one replaces, while that may have variables that are not here yet. Its owner, [`Table::grow`]
+    /// or the table, drops it only a grace period after this pointer was cleared, or after this map was removed from
+    /// the table.
     replaced: Atomic<*mut Live>,
 }
 
 impl Live {
-    /// Allocates an empty map; `EINVAL` stands for dimensions that the language excludes. What a reader asks for is
-    /// charged to his memory cgroup.
+    /// Allocates an empty map; `EINVAL` stands for dimensions that the language excludes. With `is_charged` the memory
+    /// is charged to the memory cgroup of the task, a reader.
     fn new(form: Form, is_charged: bool) -> Result<UniqueArc<Self>> {
         let shape = form.shape().ok_or(EINVAL)?;
         let words = Words::zeros(shape.pairs(), shape.most_bytes(), is_charged)?;
@@ -155,62 +155,62 @@ impl Live {
         Ok(UniqueArc::new(live, flags)?)
     }
 
-    /// The one whose place it takes, for the length of one hit, if that may have variables that are not here. If there is
-    /// none, all that are on their way have come, and whoever looks for them after the call finds them; or those before
-    /// have expired.
+    /// Returns the map that this one replaces, for the length of one hit, if that may have variables that are not here
+    /// yet. `None` if all moved variables are here, where later look-ups find them, or if older ones have expired.
     pub(super) fn replaced<'a>(&'a self, _preempt: PreemptOff<'a>) -> Option<&'a Self> {
-        // ORDERING: pairs with the stores in `Table::grow` and `Table::succeed`: the old map is complete; or with what takes
-        // it away: the variables are here.
+        // ORDERING: pairs with the stores in `Table::grow` and `Table::succeed`: the old map is complete; or with the
+        // clearing of the pointer: the variables are here.
         let replaced = self.replaced.load(Acquire);
-        // SAFETY: null, or the address of a map that is neither freed nor emptied before a grace period after it was taken
-        // away from here, or `self` from the table, which the hit has seen there; the hit holds that up.
+        // SAFETY: null, or the address of a map that is neither freed nor emptied before a grace period after this pointer
+        // was cleared, or after the hit's `self` was removed from the table; the hit delays the grace period.
         unsafe { replaced.as_ref() }
     }
 
-    /// The bytes that it takes.
+    /// Returns the bytes that the map takes.
     fn bytes(&self) -> usize {
         size_of::<Self>() + self.word_bytes
     }
 }
 
-/// An epoch that has ended, until a reader has been given its rows.
+/// An epoch that has ended, kept until a reader has received its rows.
 struct Retired {
     maps: Arc<Maps>,
     epoch: Epoch,
-    /// A reader has it, and is not done.
+    /// Whether a reader has claimed the epoch and not finished.
     is_claimed: bool,
 }
 
-/// The epochs of a table.
+/// The epochs of a table, and the state of its maps.
 struct Epochs {
-    /// That of the map which hits go to: its number, and when it began.
+    /// The number of the present epoch, and its start in ns of the monotonic clock.
     number: u64,
     from: u64,
-    /// Whether there were others that readers have been given.
+    /// Whether readers have received earlier epochs.
     is_consumed: bool,
-    /// What those have counted since the table was made or cleared.
+    /// The counts of epochs that readers have received, since the table was created or cleared.
     before: Account,
-    /// The one that readers have not been given yet. The next one ends when they have, so there is one at most.
+    /// The epoch that ended and that no reader has received yet. The present epoch ends only after that, so there is at
+    /// most one.
     retired: Option<Retired>,
-    /// The map of the next epoch, while files are open that may end this one.
+    /// The map for the next epoch, while files are open that may end the present one.
     spare: Option<UniqueArc<Live>>,
-    /// How many such files there are.
+    /// The number of those files.
     readers: usize,
-    /// The maps before that which hits go to, where starts expire, the oldest first, and what those before them have
-    /// counted in this epoch.
+    /// With `expire()`: the maps before the present one, oldest first, and the counts of still older ones in this
+    /// epoch.
     older: KVec<Arc<Live>>,
     gone: Account,
-    /// How many of them were no longer the youngest when the generation before this one ended.
+    /// The number of maps in `older` that were not the youngest any more when the previous generation ended.
     old: usize,
-    /// When this one is to end, in ns of the monotonic clock.
+    /// The end of the present generation, in ns of the monotonic clock.
     due: u64,
-    /// The calls without room that the map has taken over from a smaller one.
+    /// The number of refused calls that the map has taken over from a smaller one.
     refused: u64,
-    /// What became of the table since it was made or cleared.
+    /// How often the table has grown, or failed to, since it was created or cleared.
     grown: Grown,
-    /// Some of what the map has to have is in another one still.
+    /// Whether some counts of the map are still in the map that it replaces.
     is_growing: bool,
-    /// The number of the last turn that the thread which gives tables other maps has given this one.
+    /// The number of the last turn that the growing thread has given to this table.
     turn: u64,
 }
 
@@ -218,22 +218,22 @@ struct Epochs {
 #[derive(Clone, Copy, Default)]
 pub(super) struct Grown {
     pub(super) times: u64,
-    /// How often there was no memory for one.
+    /// How often there was no memory for a larger map.
     pub(super) failed: u64,
-    /// How often starts expired early, for want of room.
+    /// How often a generation ended early, for lack of room.
     pub(super) forced: u64,
 }
 
-/// What a table has said of the map that is to take the place of its own: nothing; that it wants one; that there was no memory for it.
+/// A table's request for another map: none; a request; a request for which there was no memory.
 const CONTENT: u32 = 0;
 const WANTING: u32 = 1;
 const FAILED: u32 = 2;
 
-/// How much later an attempt comes after one that has failed for want of memory, in ms.
+/// The delay before another attempt after a lack of memory, in ms.
 pub(super) const LATER_MS: u32 = 1000;
 
 impl Epochs {
-    /// The present epoch, up to `now`.
+    /// Returns the present epoch, up to `now`.
     fn present(&self, now: &Moment) -> Epoch {
         Epoch {
             number: self.number,
@@ -243,13 +243,13 @@ impl Epochs {
         }
     }
 
-    /// Begins the next epoch.
+    /// Begins the next epoch at `now`.
     fn advance(&mut self, now: &Moment) {
         self.number = self.number.wrapping_add(1);
         self.from = now.monotonic;
     }
 
-    /// The maps of the epoch that has ended, for a reader who has claimed it.
+    /// Returns the ended epoch if `maps`, which a reader has claimed, are its maps.
     fn of_claim(&mut self, maps: &Arc<Maps>) -> Option<&mut Retired> {
         self.retired
             .as_mut()
@@ -257,19 +257,19 @@ impl Epochs {
     }
 }
 
-/// What a table has counted since it was made or cleared, to be added up without the mutex: that takes as many loads as all
-/// shards have words.
+/// The counts of a table since it was created or cleared, to be added up without the mutex: that takes a load for each
+/// word of all shards.
 pub(super) struct Counted {
     /// The maps of the present epoch.
     pub(super) maps: Arc<Maps>,
-    /// The maps of an epoch that has ended and that no reader has been given yet.
+    /// The maps of an ended epoch that no reader has received yet.
     retired: Option<Arc<Maps>>,
-    /// The sum of the epochs that readers have been given.
+    /// The sum of the epochs that readers have received.
     before: Account,
 }
 
 impl Counted {
-    /// What was counted before the present epoch began.
+    /// Returns the counts before the present epoch.
     pub(super) fn before(&self, program: &Program) -> Account {
         match &self.retired {
             Some(maps) => self.before.plus(&maps.account(program)),
@@ -277,7 +277,7 @@ impl Counted {
         }
     }
 
-    /// The hits.
+    /// Returns the hits in all epochs.
     pub(super) fn hits(&self) -> u64 {
         let of = |maps: &Arc<Maps>| maps.account_hits();
         let retired = self.retired.as_ref().map_or(0, of);
@@ -286,51 +286,51 @@ impl Counted {
     }
 }
 
-/// The table of a trigger, or of all triggers of one name: a map that can be exchanged while it is hit.
+/// The table of a trigger, or of all triggers with one name: a map that can be replaced while it is hit.
 ///
-/// Owned together by the triggers that write it, those that read its variables, each of which lives a grace period longer
-/// than it is on its event, and files that consume it. Two tables are the same iff their addresses are.
+/// Owned jointly by the triggers that write it, by those that read its variables, each of which lives a grace period
+/// longer than it is attached, and by files that consume it. Two tables are the same iff their addresses are.
 ///
 /// # Invariants
 ///
-/// `live` came from [`Arc::into_raw`], and the table has that reference. It changes under `event_mutex` only.
+/// `live` came from [`Arc::into_raw`], and the table owns that reference. It changes only under `event_mutex`.
 pub(super) struct Table {
     live: Atomic<*mut Live>,
-    /// That of the map that it was made with; another one may have more elements.
+    /// The form of the first map; later maps may have more elements.
     form: Form,
-    /// Whether it wants another map.
+    /// The request for another map: [`CONTENT`], [`WANTING`] or [`FAILED`].
     room: Atomic<u32>,
-    /// The trigger that the table was made for, which says where its variables are.
+    /// The definition of the trigger for which the table was created; it has the places of the variables.
     definition: Arc<Definition>,
     /// The snapshot of the instance, if a trigger of the table takes it.
     snapshot: SetOnce<Snapshot>,
     epochs: Guarded<Epochs>,
 }
 
-/// Empties a map that no hit uses any more, unless somebody is still looking at it: he has it for himself then.
+/// Empties a map that no hit uses any more; `None` if a reader still uses it and now owns it alone.
 fn emptied(live: Arc<Live>) -> Option<UniqueArc<Live>> {
     let mut live = Pin::into_inner(Arc::into_unique_or_drop(live)?);
     live.map.empty();
-    // ORDERING: nobody else has the map.
+    // ORDERING: no other context has the map.
     live.replaced.store(null_mut(), Relaxed);
     Some(live)
 }
 
-/// Gives up a map, which its next owner gets by [`Arc::from_raw`].
+/// Converts a map's reference to a pointer, for a later [`Arc::from_raw`].
 fn into_raw(live: Arc<Live>) -> *mut Live {
     Arc::into_raw(live).cast_mut()
 }
 
 impl Table {
-    /// Makes an empty table for a trigger.
+    /// Creates an empty table for a trigger.
     ///
-    /// Not inlined: it is on this stack before it is in its place.
+    /// Not inlined: the table is on this function's stack before it is moved.
     #[inline(never)]
     pub(super) fn new(definition: Arc<Definition>) -> Result<Arc<Self>> {
         let form = Form::of(&definition.program);
         let due = expiry::after(&definition.program);
         let table = Self {
-            // INVARIANT: the reference is given up here.
+            // INVARIANT: the reference is passed to the table here.
             live: Atomic::new(into_raw(Live::new(form, false)?.into())),
             form,
             room: Atomic::new(CONTENT),
@@ -357,12 +357,12 @@ impl Table {
         Ok(Arc::new(table, GFP_KERNEL)?)
     }
 
-    /// The trigger that the table was made for.
+    /// Returns the definition of the trigger for which the table was created.
     pub(super) fn definition(&self) -> &Definition {
         &self.definition
     }
 
-    /// Whether each CPU has a shard of its own in all maps of the table.
+    /// Returns whether each CPU has its own shard in all maps that the table may have.
     pub(super) fn is_per_cpu(&self) -> bool {
         let Dimensions { bits, grows_to, .. } = self.form.dimensions;
         (bits..=grows_to.max(bits)).all(|bits| {
@@ -371,42 +371,42 @@ impl Table {
         })
     }
 
-    /// How many words the keys of all its maps have.
+    /// Returns the number of words of the keys of all its maps.
     pub(super) fn key_words(&self) -> usize {
         self.form.dimensions.key_words
     }
 
-    /// The snapshot that hits of the table take.
+    /// Returns the snapshot that hits of the table take.
     #[inline(always)]
     pub(super) fn snapshot(&self) -> Option<&Snapshot> {
         self.snapshot.as_ref()
     }
 
-    /// Gives the table its snapshot. It is for the one who has made the table to do.
+    /// Gives the table its snapshot. Only for the creator of the table.
     pub(super) fn set_snapshot(&self, snapshot: Snapshot) {
         self.snapshot.populate(snapshot);
     }
 
-    /// What the table holds, for the length of one hit.
+    /// Returns the present map, for the length of one hit.
     #[inline(always)]
     pub(super) fn in_hit<'a>(&'a self, _preempt: PreemptOff<'a>) -> &'a Live {
         // ORDERING: pairs with the exchange in `exchange`; the new map is visible before its address.
         let live = self.live.load(Acquire);
-        // SAFETY: by the type invariant; who takes the map away from the table gives it up, or changes it, after all hits
-        // that may have seen it, and whoever frees the table does so after a grace period.
+        // SAFETY: by the type invariant; a map that was removed from the table is dropped or changed only after all
+        // hits that may have seen it, and the table is freed only after a grace period.
         unsafe { &*live }
     }
 
-    /// What the table holds, for a reader, who may keep it.
+    /// Returns the present map, for a reader, which may keep it.
     pub(super) fn live(&self, _held: &EventMutexHeld) -> Arc<Live> {
-        // ORDERING: the mutex orders whoever changes it.
+        // ORDERING: the mutex orders this load against changes.
         let live = self.live.load(Relaxed);
-        // SAFETY: by the type invariant, while the mutex is held; the reference stays that of the table.
+        // SAFETY: by the type invariant, while the mutex is held; the table keeps its reference.
         let live = unsafe { ManuallyDrop::new(Arc::from_raw(live)) };
         Arc::clone(&live)
     }
 
-    /// What the table has counted, and will have counted when hits that are under way are over.
+    /// Returns the counts of the table, including those of hits in progress once these have ended.
     pub(super) fn counted(&self, held: &EventMutexHeld) -> Result<Counted> {
         let maps = self.maps(held)?;
         let epochs = self.epochs.get(held);
@@ -417,7 +417,7 @@ impl Table {
         })
     }
 
-    /// The bytes that the table takes.
+    /// Returns the bytes that the table takes.
     pub(super) fn bytes(&self, held: &EventMutexHeld) -> usize {
         let live = self.live(held);
         let epochs = self.epochs.get(held);
@@ -428,35 +428,35 @@ impl Table {
         size_of::<Self>() + live.bytes() + spare + older.sum::<usize>() + retired
     }
 
-    /// The present epoch, up to `now`.
+    /// Returns the present epoch, up to `now`.
     pub(super) fn epoch(&self, now: &Moment, held: &EventMutexHeld) -> Epoch {
         self.epochs.get(held).present(now)
     }
 
-    /// The number of the present epoch, if readers have been given earlier ones.
+    /// Returns the number of the present epoch, if readers have received earlier ones.
     pub(super) fn consumed_epoch(&self, held: &EventMutexHeld) -> Option<u64> {
         let epochs = self.epochs.get(held);
         epochs.is_consumed.then_some(epochs.number)
     }
 
-    /// Puts a map in the place of the present one, and returns that. Hits that have seen the old one may go on in it until
-    /// [`wait_for_hits`] returns.
+    /// Replaces the present map by `next`, and returns the old one. Hits that have seen the old map may still use it
+    /// until [`wait_for_hits`] returns.
     fn exchange(&self, next: Arc<Live>, held: &EventMutexHeld) -> Arc<Live> {
         let epochs = self.epochs.get(held);
         epochs.refused = 0;
         epochs
             .spare
             .take_if(|spare| spare.map.shape() != next.map.shape());
-        // INVARIANT: the reference is given up here, and the mutex is held.
+        // INVARIANT: the reference is passed to the table here, and the mutex is held.
         // ORDERING: pairs with `Acquire` in `in_hit`.
         let old = self.live.xchg(into_raw(next), Release);
-        // SAFETY: by the type invariant, and the table has given its reference up.
+        // SAFETY: by the type invariant, and the table's reference is passed on.
         unsafe { Arc::from_raw(old) }
     }
 
-    /// Empties the table: each hit falls wholly before or wholly after that.
+    /// Empties the table: each hit is counted entirely before or entirely after that.
     ///
-    /// What it discards, epochs that no reader has claimed included, is in the account of nothing any more.
+    /// The discarded hits, including those of epochs that no reader has claimed, are in no account any more.
     pub(super) fn clear(&self, held: &EventMutexHeld) -> Result {
         let next = Live::new(self.form, false)?;
         let old = self.exchange(next.into(), held);
@@ -472,9 +472,9 @@ impl Table {
     }
 }
 
-/// For files that end epochs.
+/// Operations for files that end epochs.
 impl Table {
-    /// Says that a file more, or one less, may end epochs. The spare map goes with the last of them.
+    /// Counts one more, or one less, file that may end epochs. The spare map is freed with the last of them.
     pub(super) fn count_reader(&self, is_more: bool, held: &EventMutexHeld) {
         let epochs = self.epochs.get(held);
         match is_more {
@@ -486,14 +486,14 @@ impl Table {
         }
     }
 
-    /// Allocates a spare map, as large as the present one, charged to the memory cgroup of the caller. Takes
+    /// Allocates a spare map with the size of the present one, charged to the memory cgroup of the caller. Takes
     /// `event_mutex`.
     pub(super) fn new_spare(&self) -> Result<UniqueArc<Live>> {
         let live = self.live(&EventMutex::lock());
         Live::new(self.like(&live), true)
     }
 
-    /// Keeps a spare map, which is empty, unless there is one, no file wants it, or the present one has another size.
+    /// Keeps an empty spare map; drops it if there is one, if no file needs it, or if the present map has another size.
     pub(super) fn put_spare(&self, spare: UniqueArc<Live>, held: &EventMutexHeld) {
         let epochs = self.epochs.get(held);
         let fits = self.live(held).map.shape() == spare.map.shape();
@@ -502,19 +502,19 @@ impl Table {
         }
     }
 
-    /// Whether an epoch can be claimed without a further map.
+    /// Returns whether an epoch can be claimed without allocating a map.
     pub(super) fn is_ready(&self, held: &EventMutexHeld) -> bool {
         let epochs = self.epochs.get(held);
         epochs.spare.is_some() || epochs.retired.is_some()
     }
 
-    /// Whether a reader has an epoch that he has not been given yet.
+    /// Returns whether a reader has claimed an epoch that it has not received yet.
     pub(super) fn is_claimed(&self, held: &EventMutexHeld) -> bool {
         let retired = &self.epochs.get(held).retired;
         retired.as_ref().is_some_and(|retired| retired.is_claimed)
     }
 
-    /// Whether an epoch can be claimed that has hits.
+    /// Returns whether there is an epoch with hits to claim.
     pub(super) fn has_unread(&self, held: &EventMutexHeld) -> bool {
         let used = self.live(held).map.used();
         let epochs = self.epochs.get(held);
@@ -524,8 +524,8 @@ impl Table {
         }
     }
 
-    /// Gets all that [`Table::claim`] needs. `EBUSY` is for callers that have not asked [`Table::is_ready`] and
-    /// [`Table::is_claimed`] before, under the same lock.
+    /// Prepares everything that [`Table::claim`] needs. Returns `EBUSY` unless the caller has checked
+    /// [`Table::is_ready`] and [`Table::is_claimed`] before, under the same lock.
     pub(super) fn next_claim(&self, now: &Moment, held: &EventMutexHeld) -> Result<Claimable> {
         if let Some(retired) = &self.epochs.get(held).retired {
             return match retired.is_claimed {
@@ -546,8 +546,8 @@ impl Table {
         })
     }
 
-    /// Claims the epoch that has ended; if there is none, ends the present one. Its maps are complete when
-    /// [`wait_for_hits`] has returned. The mutex was not given back since [`Table::next_claim`] returned `next`.
+    /// Claims the ended epoch; without one, ends the present epoch and claims it. Its maps are complete after
+    /// [`wait_for_hits`]. The mutex must not have been released since [`Table::next_claim`] returned `next`.
     pub(super) fn claim(
         table: Arc<Self>,
         next: Claimable,
@@ -580,87 +580,88 @@ impl Table {
 pub(super) struct Claimable {
     maps: Arc<Maps>,
     pub(super) epoch: Epoch,
-    /// The map of the one after it, if it has not ended.
+    /// The map for the epoch after it; `None` if the claimed epoch has ended already.
     spare: Option<UniqueArc<Live>>,
 }
 
-/// For tables that get another map because theirs is crowded.
+/// Operations for tables that get another map because theirs is crowded.
 impl Table {
     /// Whether the table may ever get a larger map.
     pub(super) fn may_grow(&self) -> bool {
         self.form.dimensions.bits < self.form.dimensions.grows_to
     }
 
-    /// Whether it may ever get another map because of what is in it.
+    /// Returns whether the table may ever get another map because its map is crowded or its starts expire.
     pub(super) fn is_replaced(&self) -> bool {
         self.may_grow() || self.expires()
     }
 
-    /// What became of that, if it may.
+    /// Returns how often the table has grown, if it may grow.
     pub(super) fn grown(&self, held: &EventMutexHeld) -> Option<Grown> {
         self.may_grow().then(|| self.epochs.get(held).grown)
     }
 
-    /// Has the table get another map, some time later. Called by hits.
+    /// Requests another map for the table. Called by hits.
     #[cold]
     #[inline(never)]
     pub(super) fn ask_for_room(&self) {
-        // ORDERING: a hint by itself, here and below: who sees an old one asks once more than need be, or leaves it to the
-        // next hit that finds the map crowded.
+        // ORDERING: the word is only a hint, here and below: a hit that reads an old value asks once too often, or
+        // leaves the request to the next hit that finds the map crowded.
         if self.room.load(Relaxed) == CONTENT {
             self.room.store(WANTING, Relaxed);
             work::ask();
         }
     }
 
-    /// Whether a hit has asked for another map.
+    /// Returns whether a hit has requested another map.
     pub(super) fn wants_room(&self) -> bool {
-        // ORDERING: a hit stores the request before it calls `work::ask`; queueing the work orders that before its run.
+        // ORDERING: a hit stores the request before it calls `work::ask`; queueing the work orders the store before its
+        // run.
         self.room.load(Relaxed) == WANTING
     }
 
-    /// Leaves what the table has said to the hits that come from now on.
+    /// Sets the state of requests; hits from now on may change it.
     fn leave_room(&self, room: u32) {
-        // ORDERING: a hint by itself: a hit that inserts into a crowded map later asks again.
+        // ORDERING: the word is only a hint: a hit that inserts into a crowded map later asks again.
         self.room.store(room, Relaxed);
     }
 
-    /// Has the table ask once more for what there was no memory for.
+    /// Repeats a request that failed for lack of memory.
     pub(super) fn try_again(&self) {
-        // ORDERING: a hint by itself: only the thread that calls this leaves the state `FAILED`.
+        // ORDERING: the word is only a hint: only the thread that calls this leaves the state `FAILED`.
         if self.room.load(Relaxed) == FAILED {
             self.room.store(WANTING, Relaxed);
         }
     }
 
-    /// The number of the last turn that the thread has given the table.
+    /// Returns the number of the last turn that the thread has given to the table.
     pub(super) fn last_turn(&self, held: &EventMutexHeld) -> u64 {
         self.epochs.get(held).turn
     }
 
-    /// Says that the thread gives the table its turn.
+    /// Records the number of the turn that the thread gives to the table.
     pub(super) fn set_last_turn(&self, turn: u64, held: &EventMutexHeld) {
         self.epochs.get(held).turn = turn;
     }
 
-    /// Whether some of what the table has counted is in none of its maps for readers.
+    /// Returns whether some counts of the table are missing in the maps that readers get.
     pub(super) fn is_growing(&self, held: &EventMutexHeld) -> bool {
         self.epochs.get(held).is_growing
     }
 
-    /// The most elements that a map of the table has.
+    /// Returns the largest number of elements that a map of the table may have.
     fn most_elts(&self) -> usize {
         let Dimensions { bits, grows_to, .. } = self.form.dimensions;
         1 << bits.max(grows_to)
     }
 
-    /// The form of a map that is as large as another one of the table.
+    /// Returns the form of a map with the size of `live`.
     fn like(&self, live: &Live) -> Form {
         self.form.with_bits(live.map.shape().elts().ilog2())
     }
 
-    /// Makes a map for the keys of another one and those that it has refused: at least four times as large, or as large as
-    /// the table may be; if there is no memory for that, the next smaller one.
+    /// Allocates a map for the keys of `old` and those that it has refused: at least four times as large, or as large
+    /// as the table may be; if there is no memory for that, a smaller one.
     fn larger(&self, old: &Live) -> Result<UniqueArc<Live>> {
         let taken_over = self.epochs.get(&EventMutex::lock()).refused;
         let wanted = old.map.wanted(taken_over).min(self.most_elts());
@@ -674,10 +675,11 @@ impl Table {
         next.ok_or(ENOMEM)
     }
 
-    /// Gives the table a larger map, if it still needs one; `ENOMEM` if there is no memory for it. `tracing_map/grow.rs` has
-    /// the steps. For one thread.
+    /// Gives the table a larger map, if it still needs one; `ENOMEM` if there is no memory. See `tracing_map/grow.rs`
+    /// for the steps. Only one thread may call this.
     ///
-    /// Hits ask for nothing until the larger map is there, so a failure is not followed by the next attempt at once.
+    /// Hits make no requests until the larger map is there, so after a failure the next attempt does not follow at
+    /// once.
     pub(super) fn grow(&self) -> Result {
         let old = self.live(&EventMutex::lock());
         if !old.map.is_crowded() || old.map.shape().elts() >= self.most_elts() {
@@ -693,14 +695,15 @@ impl Table {
             next.map.take_keys(&old.map, slots, fixed);
         }
         if has_variables {
-            // ORDERING: hits see it with the address of the map, which `exchange` stores. They look there only.
+            // ORDERING: `exchange` publishes this store together with the address of the map; hits find the pointer
+            // only there.
             next.replaced.store(Arc::as_ptr(&old).cast_mut(), Relaxed);
         }
         let next = Arc::from(next);
         {
             let held = EventMutex::lock();
             self.leave_room(CONTENT);
-            // It may have been cleared, or consumed.
+            // The table may have been cleared, or consumed.
             if !Arc::ptr_eq(&self.live(&held), &old) {
                 return Ok(());
             }
@@ -728,7 +731,8 @@ impl Table {
             }
         }
         if has_variables {
-            // ORDERING: pairs with `Acquire` in `Live::replaced`: who does not see the old map sees all variables here.
+            // ORDERING: pairs with `Acquire` in `Live::replaced`: a hit that does not see the old map sees all
+            // variables here.
             next.replaced.store(null_mut(), Release);
             wait_for_hits();
         }
@@ -739,28 +743,28 @@ impl Table {
 
 impl Drop for Table {
     fn drop(&mut self) {
-        // ORDERING: nobody else uses the table any more.
+        // ORDERING: no other context uses the table any more.
         let live = self.live.load(Relaxed);
-        // SAFETY: by the type invariant, and the table gives its reference up.
+        // SAFETY: by the type invariant, and the table drops its reference here.
         drop(unsafe { Arc::from_raw(live) });
     }
 }
 
-/// An epoch that has ended, for one reader. If he is not given it, another one is.
+/// One reader's claim on an ended epoch. If the reader does not receive it, another reader does.
 pub(super) struct Claim {
     table: Arc<Table>,
-    /// Its maps, until the claim is settled.
+    /// The maps of the epoch, until the claim is settled.
     maps: Option<Arc<Maps>>,
 }
 
 impl Claim {
-    /// Its maps; `None` once the claim is settled.
+    /// Returns the maps; `None` once the claim is settled.
     pub(super) fn maps(&self) -> Option<&Maps> {
         self.maps.as_deref()
     }
 
-    /// Ends the claim of a reader who has been given the rows: what they count becomes part of what was counted before,
-    /// and the map is used again. Takes `event_mutex`.
+    /// Ends the claim of a reader that has received the rows: their counts are added to those of earlier epochs, and
+    /// the map is reused. Takes `event_mutex`.
     pub(super) fn settle(&mut self) {
         let Some(maps) = self.maps.take() else {
             return;
@@ -769,14 +773,14 @@ impl Claim {
         {
             let held = EventMutex::lock();
             let epochs = self.table.epochs.get(&held);
-            // Whoever has cleared the table meanwhile has begun to count anew.
+            // If the table was cleared meanwhile, its counts have restarted without this epoch.
             if epochs.of_claim(&maps).is_some() {
                 epochs.retired = None;
                 epochs.before = epochs.before.plus(&account);
             }
             epochs.is_consumed = true;
         }
-        // Who is still looking at the map has it for himself then.
+        // A reader that still uses the map then owns it alone.
         let live = maps.live();
         drop(maps);
         if let Some(spare) = emptied(live) {
@@ -796,7 +800,7 @@ impl Drop for Claim {
         if let Some(own) = self.table.epochs.get(&EventMutex::lock()).of_claim(&maps) {
             own.is_claimed = false;
         }
-        // Whoever polls has been told that there is nothing to read.
+        // Pollers were told that there is nothing to read, which now changes.
         poll::wake();
     }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The names that the text of a table has from the running kernel.
+//! Names for the text of a table that only the running kernel knows.
 
 use crate::{
     ffi::symbols::{
@@ -12,7 +12,7 @@ use crate::{
 };
 use core::fmt;
 
-/// The names that the running kernel has.
+/// Looks up names in the running kernel.
 pub(super) struct KernelNames;
 
 impl Symbols for KernelNames {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Files that tell of each trigger of an event in turn, as one text: `hist_stats` and `hist_debug`.
+//! Files with a text about each trigger of an event: `hist_stats` and `hist_debug`.
 //!
 //! C counterpart: `hist_debug_show()`.
 //!
-//! Context: process. The text is made when a read begins: what it needs is collected under `event_mutex`, and added up and
-//! written without it.
+//! Context: process. The text is made when a read begins: its data are collected under `event_mutex`, and then added up
+//! and written without it.
 
 use super::{
     growth::settled,
@@ -30,19 +30,19 @@ use core::{
 };
 use kernel::prelude::*;
 
-/// What such a file has to say of one trigger.
+/// The text of a file about one trigger.
 pub(crate) trait Tell: Sized + Send + 'static {
-    /// What there is to say of an event that has no triggers.
+    /// The text for an event without triggers.
     const NONE: &'static [u8] = b"";
 
-    /// Collects it, for a trigger that `n` come before.
+    /// Collects the data of a trigger, which is preceded by `n` others.
     fn of(n: usize, trigger: &Attached<'_, HistTrigger>, held: &EventMutexHeld) -> Result<Self>;
 
-    /// Writes it. `event_mutex` is not held.
+    /// Writes the text. `event_mutex` is not held.
     fn tell(&self, out: &mut TextBuf) -> fmt::Result;
 }
 
-/// The kind of file that tells what `T` has to say.
+/// The type of a file with the texts `T` of all triggers.
 pub(crate) struct Told<T>(PhantomData<T>);
 
 #[vtable]
@@ -73,7 +73,7 @@ impl<T: Tell> EventTable for Told<T> {
     }
 
     fn records(text: &TextBuf) -> usize {
-        // An empty record would be asked for again and again.
+        // An empty record would be requested again and again.
         usize::from(!text.as_bytes().is_empty())
     }
 

@@ -35,19 +35,19 @@ use crate::{
 pub struct EnableSpec<'t> {
     /// The system of the event whose triggers are paused or continued.
     pub system: &'t [u8],
-    /// The name of that event.
+    /// The name of the event whose triggers are paused or continued.
     pub event: &'t [u8],
     /// The text after the second colon.
     pub count: Option<&'t [u8]>,
     /// Index of [`EnableSpec::count`] in the text.
     pub count_at: usize,
-    /// What follows the first blank, trimmed; it is valid only if it begins with `if`.
+    /// The text after the first blank, trimmed; it is valid only if it begins with `if`.
     rest: Option<&'t [u8]>,
-    /// Index of what follows the first blank in the text.
+    /// Index in the text of the part after the first blank.
     pub rest_at: usize,
 }
 
-/// The limit of a trigger without a count. As in C, a count of this value means no limit, too.
+/// The limit of a trigger without a count. As in C, this value as a count means no limit, too.
 pub const UNLIMITED: u64 = u64::MAX;
 
 impl<'t> EnableSpec<'t> {
@@ -76,14 +76,14 @@ impl<'t> EnableSpec<'t> {
         })
     }
 
-    /// Returns how many hits the trigger acts on: a number, or `count=` and a signed number, or
-    /// `unlimited`, which is what a trigger line shows.
+    /// Returns the number of hits on which the trigger acts. The text is a number, or `count=` and a signed number, or
+    /// `unlimited`, as trigger lines show it.
     ///
     /// PARITY: C does not accept the count that its own trigger line shows.
     ///
     /// # Errors
     ///
-    /// Those of [`lex::number`].
+    /// See [`lex::number`].
     pub fn limit(&self) -> Result<u64, Errno> {
         let Some(count) = self.count.filter(|&count| count != b"unlimited") else {
             return Ok(UNLIMITED);
@@ -100,7 +100,7 @@ impl<'t> EnableSpec<'t> {
     ///
     /// # Errors
     ///
-    /// [`Errno::Einval`] if what follows does not begin with the word `if`.
+    /// [`Errno::Einval`] if the part after the first blank does not begin with the word `if`.
     pub fn filter(&self) -> Result<Option<&'t [u8]>, Errno> {
         let Some(rest) = self.rest else {
             return Ok(None);

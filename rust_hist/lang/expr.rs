@@ -61,7 +61,7 @@ pub(crate) fn root(command: &CommandText<'_>, span: Span) -> Root {
         .unwrap_or(Root::Atom)
 }
 
-/// Returns what the parentheses of `-(..)` enclose.
+/// Returns the text inside the parentheses of `-(..)`.
 ///
 /// PARITY: like `parse_unary()`, it looks for an opening parenthesis anywhere after the sign, and
 /// then skips the byte after the sign as if it were that parenthesis.

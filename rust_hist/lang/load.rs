@@ -16,9 +16,9 @@ use crate::text::{
 pub struct LoadEntry<'t> {
     /// The entry, trimmed.
     pub text: &'t [u8],
-    /// What precedes the first blank: the event.
+    /// The part before the first blank: the event.
     pub event: &'t [u8],
-    /// What follows the first blank: the command as it is written to the event's `trigger` file.
+    /// The part after the first blank: the command as it is written to the event's `trigger` file.
     pub trigger: &'t [u8],
 }
 
@@ -47,8 +47,7 @@ impl<'t> LoadEntry<'t> {
         (!system.is_empty() && !name.is_empty()).then_some((system, name))
     }
 
-    /// Returns the command's name and its parameters, which a colon or a blank separates, as in the
-    /// `trigger` file.
+    /// Returns the command's name and its parameters, which a colon or a blank separates, as in the `trigger` file.
     pub fn command(&self) -> (&'t [u8], Option<&'t [u8]>) {
         let all = Span::whole(self.trigger);
         let Some(at) = self
@@ -69,9 +68,8 @@ impl<'t> LoadEntry<'t> {
 
 /// Iterates over the entries of `list` in order, without the empty ones.
 ///
-/// A `;` or a newline separates two entries, unless it is between two `"`: a trigger has these bytes
-/// only in a quoted string of its filter. A comma could not separate entries, since it separates the
-/// keys and the values of a trigger.
+/// A `;` or a newline separates two entries, unless it is between two `"`: a trigger has these bytes only in a quoted
+/// string of its filter. A comma could not separate entries, since it separates the keys and the values of a trigger.
 ///
 /// # Examples
 ///

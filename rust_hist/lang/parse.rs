@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Text to specification: the filter, the parameters, and the modifier of a field.
+//! The parser of a command's text: the filter, the parameters, and the modifier of a field.
 //!
 //! C counterpart: `event_hist_trigger_parse()`, `parse_hist_trigger_attrs()` and `parse_field()` of
 //! [`kernel/trace/trace_events_hist.c`](srctree/kernel/trace/trace_events_hist.c).
-//! The checks are in the order of C, so a text with two mistakes is refused for the same one.
+//! The checks are in the order of C, so a text with two mistakes is refused for the same mistake.
 //!
 //! Context: process.
 
@@ -62,30 +62,30 @@ pub(crate) const ON_MATCH: &[u8] = b"onmatch(";
 pub(crate) const ON_MAX: &[u8] = b"onmax(";
 pub(crate) const ON_CHANGE: &[u8] = b"onchange(";
 pub(crate) const ON_OVER: &[u8] = b"onover(";
-/// The prefix of the fields by which variables of other triggers are looked for.
+/// The prefix of `join()`, which lists the fields by which variables of other triggers are looked up.
 const JOIN: &[u8] = b"join(";
 const HANDLERS: [&[u8]; 4] = [ON_MATCH, ON_MAX, ON_CHANGE, ON_OVER];
-/// The prefix of how often actions run at most.
+/// The prefix of `limit()`, which bounds how often actions run.
 const LIMIT: &[u8] = b"limit(";
-/// The prefix of how long a start is kept that nobody ends.
+/// The prefix of `expire()`, which says how long a start without an end is kept.
 pub(crate) const EXPIRE: &[u8] = b"expire(";
-/// The word by which the cost of a trigger is measured, and its prefix where it has a budget.
+/// The word that makes the cost of a trigger measured, and its prefix with a budget.
 const OVERHEAD: &[u8] = b"overhead";
 const OVERHEAD_UP_TO: &[u8] = b"overhead(";
 
 /// The word between the parameters and the filter.
 const IF: &[u8] = b"if";
 
-/// What is between the two sizes of a table that may grow.
+/// The text between the two sizes of a table that may grow.
 const RANGE: &[u8] = b"..";
 
-/// The hint behind a message about a word that has a blank in it.
+/// The hint that follows a message about a word with a blank in it.
 pub(crate) const BLANK: &[u8] = b"a blank is part of the word, a colon ends a parameter";
 
-/// What ends a line that goes on in the next one.
+/// The end of a line that continues in the next one.
 const LINE_END: &[u8] = b"\\\n";
 
-/// The modifier that has a scale behind it.
+/// The prefix of the modifier `.log2` with a scale.
 const LOG2: &[u8] = b"log2=";
 
 /// The states that end a trigger line.
@@ -99,8 +99,7 @@ const PAUSED: &[u8] = b" [paused]";
 ///
 /// # Errors
 ///
-/// A [`Refusal`] with the errno for the writer and, as in C, the message and the column for
-/// `error_log`.
+/// A [`Refusal`] with the errno for the writer and, as in C, the message and the column for `error_log`.
 ///
 /// # Examples
 ///
@@ -145,11 +144,11 @@ pub fn parse<'t>(prefix: &'t [u8], text: &'t [u8]) -> Result<HistSpec<'t>, Refus
     Ok(spec)
 }
 
-/// Returns the text in one line if its parameters are in several: a backslash ends a line that goes on in the next one,
-/// and the blanks behind that, and those between it and a colon or a comma, are no part of the text. `None` if they are in
-/// one line.
+/// Joins the lines of a text: a backslash at the end of a line continues it in the next one. Blanks after that, and
+/// blanks next to a colon or a comma, are dropped. Returns `None` for a text of one line.
 ///
-/// PARITY: to C all of that is part of a word. So it takes the definition of a variable with such a name, and nothing else.
+/// PARITY: in C, backslashes and newlines are part of a word, so only the definition of a variable with such a name is
+/// accepted.
 ///
 /// # Errors
 ///
@@ -201,8 +200,8 @@ pub fn in_one_line(text: &[u8]) -> Result<Option<Vec<u8>>, AllocError> {
     Ok(Some(line))
 }
 
-/// Splits the text at the first word `if` that has a blank before and after it. The filter is what
-/// follows the blank after that word. If there is nothing to split, the error is the word.
+/// Splits the text at the first word `if` between blanks. The filter is the text after that word and a blank. If
+/// nothing precedes or follows the word, the error is the word.
 fn split_filter(text: &[u8]) -> Result<(Span, Option<Span>), Span> {
     let whole = Span::whole(text);
 
@@ -231,7 +230,7 @@ fn split_filter(text: &[u8]) -> Result<(Span, Option<Span>), Span> {
         let condition = trim(text, word);
         let filter = condition.skip(IF.len()).skip(1);
 
-        // Only blanks follow the word.
+        // The word is followed by nothing but blanks.
         if filter.is_empty() {
             return Err(word);
         }
@@ -247,9 +246,9 @@ fn split_filter(text: &[u8]) -> Result<(Span, Option<Span>), Span> {
 /// Without a filter, the text before the state must end as a trigger line does. A line never ends in
 /// its name, which may be any text, so a name that ends in ` [active]` is left alone.
 ///
-/// PARITY: C refuses a line with its state unless it ends in an action, since `action_parse()` ignores
-/// what follows the closing parenthesis. No filter that C accepts ends in a state: it ends in a closing
-/// parenthesis, a value in quotes or braces, a number, or a function's name.
+/// PARITY: C refuses a line with its state unless it ends in an action, since `action_parse()` ignores the text after
+/// the closing parenthesis. No filter that C accepts ends in a state: it ends in a closing parenthesis, a value in
+/// quotes or braces, a number, or a function's name.
 fn without_state(text: &[u8], params: Span, filter: Option<Span>) -> (Span, Option<Span>, bool) {
     let last = filter.unwrap_or(params);
     let cut = |state: &[u8]| {
@@ -285,7 +284,7 @@ fn ends_line(params: &[u8]) -> bool {
         || last.ends_with(b")")
 }
 
-/// Parses `token`, which colons separate from the others.
+/// Parses one parameter, `token`; colons separate the tokens.
 fn parameter(spec: &mut HistSpec<'_>, keys: &mut Option<Span>, token: Span) -> Result<(), Refusal> {
     let command = spec.command;
     let bytes = token.of(command.text());
@@ -343,7 +342,7 @@ fn flag(spec: &mut HistSpec<'_>, token: Span) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Refuses a word that is no parameter, with what may have been meant.
+/// Returns the refusal of a word that is no parameter, with the nearest parameter as a hint.
 fn unknown(spec: &HistSpec<'_>, token: Span) -> Refusal {
     const WORDS: [&[u8]; 7] = [
         b"nohitcount",
@@ -422,7 +421,7 @@ fn expiry(command: &CommandText<'_>, token: Span) -> Result<Expiry, Refusal> {
     let list = token.skip(EXPIRE.len());
     let time = list.of(command.text()).strip_suffix(b")");
     let parsed = time.and_then(|time| {
-        // The unit is all that comes behind the last digit.
+        // The unit is the text after the last digit.
         let digit = time.iter().rposition(u8::is_ascii_digit)?;
         let (n, unit) = time.split_at_checked(digit.saturating_add(1))?;
 
@@ -443,7 +442,7 @@ fn budget(command: &CommandText<'_>, token: Span) -> Result<Budget, Refusal> {
         .ok_or(command.explain(Errno::Einval, ErrKind::InvalidBudget, list))
 }
 
-/// Parses what follows `size=`: log2 of the number of entries and, of a range, that of its end.
+/// Parses the text after `size=`: returns log2 of the number of entries and, for a range `A..B`, log2 of its end.
 fn sizes(command: &CommandText<'_>, size: Span) -> Result<(u32, Option<u32>), Refusal> {
     let text = command.text();
     let bits = |kind, at: Span, most| {
@@ -463,14 +462,14 @@ fn sizes(command: &CommandText<'_>, size: Span) -> Result<(u32, Option<u32>), Re
         Some(bits(kind, last, GROWN_BITS_MAX)?),
     );
 
-    // Both are numbers.
+    // Both texts have been parsed as numbers already.
     match number(first.of(text)).ok() > number(last.of(text)).ok() {
         true => Err(command.explain(Errno::Einval, kind, first)),
         false => Ok(range),
     }
 }
 
-/// Returns log2 of the number of entries that `text` asks for, rounded up; at most `most`.
+/// Returns log2 of the number of entries given by `text`, rounded up; at most `most`.
 fn map_bits(text: &[u8], most: u32) -> Result<u32, Errno> {
     let size = number(text)?;
     let bits = match size.checked_sub(1) {
@@ -498,7 +497,7 @@ impl HistSpec<'_> {
     ///
     /// # Errors
     ///
-    /// A [`Refusal`] that points to what is invalid.
+    /// A [`Refusal`] that points to the invalid part.
     pub(crate) fn modifier(
         &self,
         name: Span,
@@ -540,7 +539,7 @@ impl HistSpec<'_> {
                 refusal.detailed(&[b"buckets=N needs a number above 0"])
             });
         }
-        // PARITY: `parse_field()` ignores what follows these two words.
+        // PARITY: `parse_field()` ignores the text after `percent` and `graph`.
         if usage.allows_shares() && command.begins(modifier, b"percent") {
             return Ok(Modifier::Percent);
         }
@@ -564,7 +563,7 @@ impl HistSpec<'_> {
         ))
     }
 
-    /// Parses `bucket=N` or `buckets=N`. The error is the span of what is invalid.
+    /// Parses `bucket=N` or `buckets=N`. The error is the span of the invalid part.
     fn buckets(&self, modifier: Span) -> Result<Modifier, Span> {
         let mut rest = modifier.skip(b"bucket".len());
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! `quantiles(p[,p ..])`: the parameter by which rows fold.
+//! `quantiles(p[,p ..])`: the parameter that folds the rows of all buckets into one row with quantiles.
 //!
 //! There is no C counterpart: C refuses the word.
 //!
@@ -33,10 +33,10 @@ use crate::{
 
 use super::CommandText;
 
-/// The prefix by which a token is recognised.
+/// The prefix by which `quantiles()` is recognised.
 pub(super) const QUANTILES: &[u8] = b"quantiles(";
 
-/// The units of a whole: thousandths of a percent.
+/// The whole in the unit of a quantile, a thousandth of a percent.
 const WHOLE: u32 = 100 * PERCENT;
 const PERCENT: u32 = 1000;
 
@@ -57,14 +57,14 @@ const PERCENT: u32 = 1000;
 pub struct Quantile(u32);
 
 impl Quantile {
-    /// Parses a percentage with at most three decimals; `None` if `text` is none, or not above 0 and up to 100.
+    /// Parses a percentage with at most three decimals; `None` if `text` is no number above 0 and up to 100.
     pub fn parse(text: &[u8]) -> Option<Self> {
         let units = thousandths(text)?;
 
         (1..=WHOLE).contains(&units).then_some(Self(units))
     }
 
-    /// Returns how many of `hits` are at or below the quantile: its share of them, rounded up.
+    /// Returns the number of hits, of `hits` in all, that are at or below the quantile: its share of them, rounded up.
     pub fn rank(self, hits: u64) -> u64 {
         let whole = u64::from(WHOLE);
         let share = u64::from(self.0);
@@ -76,13 +76,13 @@ impl Quantile {
         parts.wrapping_add(rest)
     }
 
-    /// Writes the percentage as short as it may be typed.
+    /// Writes the percentage in its shortest form.
     pub fn write(self, out: &mut dyn Out) -> fmt::Result {
         write_thousandths(self.0, out)
     }
 }
 
-/// Parses what follows [`QUANTILES`].
+/// Parses the text after [`QUANTILES`].
 pub(super) fn parse(
     command: &CommandText<'_>,
     list: Span,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The parsed command: spans of its text, and the text itself, by which columns are computed.
+//! The parsed command, as spans of its text, and the text, which computes the columns of carets.
 //!
 //! C counterpart: `struct hist_trigger_attrs`, `last_cmd` and `errpos()` of
 //! [`kernel/trace/trace_events_hist.c`](srctree/kernel/trace/trace_events_hist.c).
@@ -44,12 +44,13 @@ use super::Quantile;
 /// The trace clock of a trigger that uses time stamps and has no `clock=`.
 pub(crate) const CLOCK: &[u8] = b"global";
 
-/// The words before the equals sign of which a variable may be a typing error. The shorter ones look like too much.
+/// Parameters with an equals sign that a variable's name may be a misspelling of. Shorter parameters are like too many
+/// names.
 pub(crate) const PARAMETERS: [&[u8]; 7] = [
     b"keys", b"vals", b"values", b"sort", b"size", b"name", b"clock",
 ];
 
-/// The modifier `.sym-offset`, whose dash must not be taken for a minus sign.
+/// The two halves of the modifier `.sym-offset`, whose dash must not be taken for a minus sign.
 const SYM: &[u8] = b".sym";
 const OFFSET: &[u8] = b"-offset";
 
@@ -86,7 +87,7 @@ pub enum Modifier {
 }
 
 impl Modifier {
-    /// Returns the buckets that it makes of numbers, if it does.
+    /// Returns the buckets into which the modifier puts numbers; `None` if it puts them into none.
     pub fn buckets(self) -> Option<Buckets> {
         match self {
             Self::Log2(scale) => Some(Buckets::Log2(scale)),
@@ -96,9 +97,9 @@ impl Modifier {
     }
 }
 
-/// The text of a command as `error_log` shows it: the prefix, a colon, and what was parsed.
+/// The text of a command as `error_log` shows it: the prefix, a colon, and the parsed text.
 ///
-/// It computes the columns of the carets, which count from the first byte of the prefix.
+/// [`CommandText::column`] computes the columns of carets, which count from the first byte of the prefix.
 #[derive(Clone, Copy, Debug)]
 pub struct CommandText<'t> {
     prefix: &'t [u8],
@@ -121,9 +122,9 @@ impl<'t> CommandText<'t> {
         self.text
     }
 
-    /// Returns byte `at` of the text, and `X` for the dash of `.sym-offset` in the parameters.
+    /// Returns byte `at` of the text, but `X` for the dash of `.sym-offset` in the parameters.
     ///
-    /// PARITY: `event_hist_trigger_parse()` overwrites that dash with `X`. So a user may type the `X`.
+    /// PARITY: `event_hist_trigger_parse()` overwrites that dash with `X`, so a user may also type `X`.
     pub(super) fn byte(&self, at: usize) -> u8 {
         let byte = self.text.get(at).copied().unwrap_or(0);
 
@@ -155,7 +156,7 @@ impl<'t> CommandText<'t> {
         self.bytes(span.first(word.len())).eq(word.iter().copied())
     }
 
-    /// Returns the column of the caret for `span`: that of its first byte.
+    /// Returns the column of the caret for `span`, which is the column of its first byte.
     ///
     /// PARITY: `errpos()` searches for the bytes of the span, so the caret of `sort=b` for an unknown `b` may point
     /// into an earlier word.
@@ -191,7 +192,7 @@ pub enum Update {
     Clear,
 }
 
-/// Where a field is used.
+/// The place in a command where a field is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Usage {
     /// In `keys=`.
@@ -207,8 +208,7 @@ pub enum Usage {
 impl Usage {
     /// Returns whether `.percent` and `.graph` are accepted here.
     ///
-    /// PARITY: `parse_expr()` does not know where the expression is used, so C accepts them for every
-    /// operand.
+    /// PARITY: `parse_expr()` does not know where the expression is used, so C accepts them for every operand.
     pub(super) fn allows_shares(self) -> bool {
         matches!(self, Self::Value | Self::Operand)
     }
@@ -226,32 +226,32 @@ pub struct HistSpec<'t> {
     pub(crate) keys: Span,
     pub(crate) vals: Option<Span>,
     pub(crate) sort: Option<Span>,
-    /// What `join()` encloses.
+    /// The text inside the parentheses of `join()`.
     pub(crate) join: Option<Span>,
-    /// `name=` with what follows it.
+    /// `name=` with the text after it.
     pub(crate) name: Option<Span>,
-    /// What follows `clock=`, trimmed.
+    /// The text after `clock=`, trimmed.
     pub(crate) clock: Option<Span>,
     pub(crate) filter: Option<Span>,
-    /// log2 of the number of entries, or of that which the table begins with.
+    /// log2 of the number of entries; for `size=A..B` log2 of `A`.
     pub(crate) bits: u32,
-    /// log2 of the number of entries that the table may grow to, of `size=A..B`.
+    /// log2 of the number of entries that the table may grow to: of `B` in `size=A..B`.
     pub(crate) grows_to: Option<u32>,
-    /// What follows `size=`.
+    /// The text after `size=`.
     pub(crate) size: Span,
-    /// `others`
+    /// The word `others`.
     pub(crate) others: Option<Span>,
-    /// What the last `expire(..)` says.
+    /// The time of `expire(..)`; if it was given several times, of the last one.
     pub(crate) expiry: Option<Expiry>,
     /// The tokens that define variables: `v=expr[,v=expr ..]`.
     pub(crate) vars: List<Span, VARS_MAX>,
     /// The tokens of handlers with their actions: `onmax($v).save(..)`.
     pub(crate) actions: List<Span, ACTIONS_MAX>,
-    /// `quantiles(..)` and what stands between the parentheses.
+    /// `quantiles(..)`, and the quantiles in its parentheses.
     pub(crate) quantiles: (Span, List<Quantile, QUANTILES_MAX>),
-    /// `limit(..)`, and what it says.
+    /// `limit(..)`, and the parsed limit.
     pub(crate) limit: Option<(Span, Limit)>,
-    /// `overhead`, and what it allows.
+    /// Whether `overhead` was given, and the budget of `overhead(P%)`.
     pub(crate) overhead: bool,
     pub(crate) budget: Option<Budget>,
     pub(crate) pause: bool,
@@ -263,7 +263,7 @@ pub struct HistSpec<'t> {
 }
 
 impl<'t> HistSpec<'t> {
-    /// Returns a specification that has nothing but the text and the filter yet.
+    /// Returns a specification with the text and the filter, and defaults for all else.
     pub(super) fn new(command: CommandText<'t>, filter: Option<Span>) -> Self {
         Self {
             command,
@@ -295,8 +295,8 @@ impl<'t> HistSpec<'t> {
 
     /// Returns whether a new trigger starts paused; `timestamps` says whether it uses time stamps.
     ///
-    /// PARITY: C ignores the clock of a trigger without time stamps, and whatever follows that clock:
-    /// such a trigger line does not carry its state.
+    /// PARITY: C ignores the clock of a trigger without time stamps, and the text after that clock: such a trigger line
+    /// does not carry its state.
     pub(crate) fn starts_paused(&self, timestamps: bool) -> bool {
         let ends_in_clock = self
             .clock
@@ -326,7 +326,7 @@ impl<'t> HistSpec<'t> {
             .refuse(ErrKind::NamedMismatch, self.name.unwrap_or_default())
     }
 
-    /// Returns the refusal of the filter if it looks at a variable: where the name of a field is to be there is a dollar sign.
+    /// Returns the refusal of a filter that names a variable: it has a dollar sign in place of a field's name.
     ///
     /// PARITY: C says that there is no such field.
     pub fn refuse_filter(&self) -> Option<Refusal> {

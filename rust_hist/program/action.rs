@@ -3,10 +3,9 @@
 //! The compiler of handlers and actions.
 //!
 //! C counterpart: `parse_actions()`, `action_parse()`, `create_actions()`, `track_data_create()` and
-//! `create_field_var()` of
-//! [`kernel/trace/trace_events_hist.c`](srctree/kernel/trace/trace_events_hist.c).
-//! They are parsed before anything else is compiled, since references search the events of the handlers,
-//! and compiled after everything else, when a new trigger is about to be created.
+//! `create_field_var()` of [`kernel/trace/trace_events_hist.c`](srctree/kernel/trace/trace_events_hist.c). Handlers are
+//! parsed before anything else is compiled, since references search their events, and compiled after everything else,
+//! when a new trigger is about to be created.
 //!
 //! Context: process, may sleep.
 
@@ -62,7 +61,8 @@ use super::{
     Track, //
 };
 
-/// The prefixes of the handlers that track a variable, and their conditions, whose numbers the compiler has still to find.
+/// The prefixes of handlers that track a variable, with their conditions, into which [`Compiler::condition`] puts the
+/// numbers.
 const TRACKS: [(&[u8], When); 3] = [
     (ON_MAX, When::Larger),
     (ON_CHANGE, When::Other),
@@ -76,7 +76,7 @@ const TRACKS: [(&[u8], When); 3] = [
     ),
 ];
 
-/// Returns the name of the variable in which C keeps the tracked value, or would.
+/// Returns the name of the variable that C uses for the tracked value, or would use if it had such a handler.
 pub(super) fn hidden_var(when: When) -> &'static [u8] {
     match when {
         When::Larger => b"__max",
@@ -104,7 +104,7 @@ impl Handler {
 }
 
 impl Compiler<'_, '_> {
-    /// Parses the tokens of handlers.
+    /// Parses all handlers with their actions.
     pub(super) fn parse_actions(&mut self) -> Result<(), Refusal> {
         for &token in self.spec.actions.as_slice() {
             let bytes = token.of(self.command.text());
@@ -146,7 +146,7 @@ impl Compiler<'_, '_> {
         self.parse_action(Handler::Match { system, event }, rest)
     }
 
-    /// Splits the argument of a handler that tracks it from what follows the parenthesis.
+    /// Splits the argument of `onmax(..)` and the like from the text after the parenthesis.
     fn tracked(&self, span: Span) -> Result<(Span, Span), Refusal> {
         match self.split(span, b')') {
             (arg, Some(rest)) => Ok((arg, rest)),
@@ -304,7 +304,7 @@ impl Compiler<'_, '_> {
     ) -> Result<(), Refusal> {
         let command = self.command;
         let text = command.text();
-        // C has one parameter, which is all of it.
+        // `onmax()` has one parameter, as in C: the whole argument.
         let (name, numbers) = match when {
             When::Larger => (arg, None),
             When::Other | When::Apart { .. } | When::Above { .. } => self.split(arg, b','),
@@ -353,7 +353,7 @@ impl Compiler<'_, '_> {
         Ok(())
     }
 
-    /// Puts the `numbers` of the parameters `arg` of a handler in its condition.
+    /// Returns the condition `when` with the `numbers` after the variable in the handler's argument `arg`.
     fn condition(
         &self,
         when: When,
@@ -386,8 +386,8 @@ impl Compiler<'_, '_> {
         }
     }
 
-    /// Compiles a parameter that is a field of the event. C creates a variable of the same name for it, so
-    /// that name must not be in use; `has_space` says whether C could add a variable.
+    /// Compiles a parameter that is a field of the event. C creates a variable of the same name for the field, so the
+    /// name must not be in use; `has_space` says whether C could add a variable.
     pub(super) fn field_var(&mut self, name: Span, has_space: bool) -> Result<Field, Refusal> {
         let command = self.command;
         let at = command.column(self.seen(name));
@@ -399,7 +399,7 @@ impl Compiler<'_, '_> {
         Ok(parsed.field)
     }
 
-    /// Compiles the parameters of `save()`; returns the words of a row.
+    /// Compiles the parameters of `save()`; returns the number of words of a row.
     fn create_save(&mut self, action: &mut Action) -> Result<u16, Refusal> {
         if !self.program.saves.is_empty() {
             return Err(Refusal::new(Errno::Eexist, ErrKind::TooManySaveActions, 0));
@@ -433,10 +433,10 @@ impl Compiler<'_, '_> {
 }
 
 impl Program {
-    /// Compiles the actions, and lowers the program: the last step before a new trigger is created, which no hit can do
-    /// without. A command that changes or removes a trigger does not need it.
+    /// Compiles the actions, and lowers the program: the last step before a new trigger is created. A command that
+    /// changes or removes a trigger skips it, as no hit runs its program.
     ///
-    /// As in C, this comes after the check of the filter, and before that for an existing trigger.
+    /// As in C, the actions are checked after the filter, and before the search for an existing trigger.
     ///
     /// # Errors
     ///
@@ -446,7 +446,7 @@ impl Program {
         spec: &HistSpec<'_>,
         event: &mut dyn Resolver,
     ) -> Result<(), Refusal> {
-        // There are at most `REFS_MAX`, so the conversion does not fail.
+        // There are at most `REFS_MAX` references, so the conversion does not fail.
         self.act_refs = u8::try_from(self.refs.len()).unwrap_or(u8::MAX);
 
         let mut compiler = Compiler::new(self, spec, event);
@@ -467,7 +467,7 @@ impl Program {
         Ok(self.lower()?)
     }
 
-    /// Returns the number of variables that C would have: tracked and saved values are variables, too.
+    /// Returns the number of variables that C would need: tracked and saved values are variables there, too.
     fn variables(&self) -> usize {
         self.vars
             .len()
@@ -475,7 +475,7 @@ impl Program {
             .saturating_add(usize::from(self.tracked))
     }
 
-    /// Returns the number of references that C would have: handlers refer to the trigger's own variables.
+    /// Returns the number of references that C would need: handlers refer to the trigger's own variables there, too.
     fn references(&self) -> usize {
         (0..=u8::MAX)
             .take(self.vars.len())
@@ -495,7 +495,7 @@ impl Program {
         })
     }
 
-    /// Iterates over the items between the parentheses of an action.
+    /// Iterates over the items between the parentheses of an action, the event included.
     pub(super) fn typed_of(&self, action: &Action) -> impl Iterator<Item = Span> + '_ {
         let event = match action.kind {
             ActionKind::Trace {
@@ -519,8 +519,8 @@ impl Program {
     }
 }
 
-/// Parses a number, and returns its [rank](Order::rank); `None` if it has a sign and `order` knows none, or is out of
-/// range.
+/// Parses a number, and returns its [rank](Order::rank); `None` if it is out of range, or has a sign and `order` is
+/// unsigned.
 fn ranked(text: &[u8], order: Order) -> Option<u64> {
     let signed = order == Order::SIGNED;
     let value = match text.strip_prefix(b"-") {
@@ -537,7 +537,7 @@ fn ranked(text: &[u8], order: Order) -> Option<u64> {
 ///
 /// # Errors
 ///
-/// [`Errno::E2big`] if it does not fit.
+/// [`Errno::E2big`] if the count does not fit.
 pub(super) fn narrow(n: usize) -> Result<u16, Refusal> {
     u16::try_from(n).map_err(|_| Refusal::silent(Errno::E2big))
 }

@@ -10,38 +10,38 @@ use crate::sync::{
     load_8, //
 };
 
-/// A signed number in 64 bits.
+/// Extends a signed number to 64 bits.
 #[inline(always)]
 pub(super) fn widen(value: impl Into<i64>) -> u64 {
     // CAST: keeps the bits.
     value.into() as u64
 }
 
-/// The number of 8 bytes at `at`; 0 unless all are inside, here and below.
+/// Returns the number of 8 bytes at `at`; 0 unless all of them are inside the record.
 #[inline(always)]
 pub(super) fn u64_at(record: &[u8], at: usize) -> u64 {
     load_8(record, at).unwrap_or(0)
 }
 
-/// That of 4 bytes.
+/// Returns the number of 4 bytes at `at`; 0 unless all of them are inside the record.
 #[inline(always)]
 pub(super) fn u32_at(record: &[u8], at: usize) -> u32 {
     load_4(record, at).unwrap_or(0)
 }
 
-/// That of 2 bytes.
+/// Returns the number of 2 bytes at `at`; 0 unless both of them are inside the record.
 #[inline(always)]
 pub(super) fn u16_at(record: &[u8], at: usize) -> u16 {
     load_2(record, at).unwrap_or(0)
 }
 
-/// That of one byte.
+/// Returns the byte at `at`; 0 unless it is inside the record.
 #[inline(always)]
 pub(super) fn u8_at(record: &[u8], at: usize) -> u8 {
     record.get(at).copied().unwrap_or(0)
 }
 
-/// The place and the length of a string, which the word at `at` has; both are 0 if that is not inside.
+/// Returns the offset and the length of a string, from the `__data_loc` word at `at`; both 0 if that is not inside.
 #[inline(always)]
 pub(super) fn located(record: &[u8], at: usize) -> (usize, usize) {
     let word = u32_at(record, at);
@@ -50,7 +50,7 @@ pub(super) fn located(record: &[u8], at: usize) -> (usize, usize) {
     ((word & 0xffff) as usize, (word >> 16) as usize)
 }
 
-/// The same, if the word has the place as an offset from its own end.
+/// Like [`located`], for `__rel_loc`: the offset in the word at `at` is relative to the end of that word.
 #[inline(always)]
 pub(super) fn located_behind(record: &[u8], at: usize) -> (usize, usize) {
     let (behind, len) = located(record, at);
@@ -61,13 +61,13 @@ pub(super) fn located_behind(record: &[u8], at: usize) -> (usize, usize) {
     )
 }
 
-/// The first eight bytes as a word; 0 of fewer.
+/// Returns the first eight bytes as a word; 0 if there are fewer.
 #[inline(always)]
 pub(super) fn word_in(bytes: &[u8]) -> u64 {
     u64_at(bytes, 0)
 }
 
-/// Eight bytes at `at`, with zeros for those that are not inside.
+/// Returns eight bytes at `at` as a word, with zeros for bytes outside of the record.
 #[inline(always)]
 pub(super) fn text_word(record: &[u8], at: u32) -> u64 {
     // CAST: tracing needs 32-bit pointers at least.
@@ -77,7 +77,7 @@ pub(super) fn text_word(record: &[u8], at: u32) -> u64 {
     }
 }
 
-/// As [`text_word`], of less than eight bytes.
+/// Like [`text_word`], for the end of the record, where fewer than eight bytes are left.
 #[cold]
 #[inline(never)]
 fn last_word(record: &[u8], at: u32) -> u64 {

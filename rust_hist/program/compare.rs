@@ -38,9 +38,9 @@ pub(super) enum Part {
     Join,
     Quantiles,
     Others,
-    /// How long starts are kept, which does not identify a trigger either.
+    /// How long starts are kept (`expire()`), which does not identify a trigger either.
     Expiry,
-    /// What it costs, which does not identify a trigger either.
+    /// `overhead`, which does not identify a trigger either.
     Overhead,
     Filter,
 }
@@ -64,21 +64,20 @@ impl Part {
 }
 
 impl Program {
-    /// Returns whether `self`, compiled from `text`, and `other`, compiled from `other_text`, are the same
-    /// trigger. A second one on an event is refused; `!`, `pause`, `cont` and `clear` find the first.
+    /// Returns whether `self`, compiled from `text`, and `other`, compiled from `other_text`, are the same trigger. An
+    /// event refuses a second one; `!`, `pause`, `cont` and `clear` find the first one.
     ///
     /// Names and filters are compared as text.
     ///
-    /// PARITY: `hist_trigger_match()` ignores the width of buckets, constants, and what an expression
-    /// computes.
+    /// PARITY: `hist_trigger_match()` ignores the width of buckets, constants, and what an expression computes.
     pub fn same_trigger(&self, text: &[u8], other: &Program, other_text: &[u8]) -> bool {
         Part::ALL
             .iter()
             .all(|&part| self.same_part(part, text, other, other_text))
     }
 
-    /// Returns whether two triggers are the same but for their names and filters, so that they can share
-    /// their entries. If these may grow, or starts in them expire, they say so both.
+    /// Returns whether two triggers are the same except for their names and filters, so that they can share their
+    /// entries. Both must have the same sizes if they may grow, and the same `expire()`.
     pub fn same_shape(&self, text: &[u8], other: &Program, other_text: &[u8]) -> bool {
         let range = |program: &Program| Some((program.bits, program.grows_to?));
 
@@ -90,8 +89,8 @@ impl Program {
                 .all(|&part| self.same_part(part, text, other, other_text))
     }
 
-    /// Returns how similar two triggers are: the number of equal parts, of which the keys count more than
-    /// all others together.
+    /// Returns how similar two triggers are: the number of equal parts, where the keys count more than all other parts
+    /// together.
     pub fn likeness(&self, text: &[u8], other: &Program, other_text: &[u8]) -> usize {
         Part::ALL
             .iter()
@@ -103,7 +102,7 @@ impl Program {
             .sum()
     }
 
-    /// Returns whether a part of both triggers is the same.
+    /// Returns whether one part of both triggers is the same.
     pub(super) fn same_part(
         &self,
         part: Part,
@@ -142,9 +141,9 @@ impl Program {
 }
 
 impl Program {
-    /// Returns whether the aux words and sums of entries have the same layout, which triggers that share their
-    /// entries need as well: with equal texts, the fields of their events may still differ in size. The
-    /// actions of both programs must be compiled.
+    /// Returns whether extra words and sums of entries have the same layout, which triggers must have to share their
+    /// entries: with equal texts, the fields of their events may still differ in size. The actions of both programs
+    /// must be compiled.
     pub fn same_layout(&self, other: &Program) -> bool {
         self.aux_words() == other.aux_words()
             && self.columns() == other.columns()
@@ -162,7 +161,7 @@ fn same_all<T>(a: &[T], b: &[T], same: impl Fn(&T, &T) -> bool) -> bool {
     a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b))
 }
 
-/// Two programs with their texts.
+/// Two programs, each with its text.
 struct TriggerPair<'p> {
     a: (&'p Program, &'p [u8]),
     b: (&'p Program, &'p [u8]),
@@ -173,12 +172,13 @@ impl TriggerPair<'_> {
         a.offset == b.offset && a.size == b.size && self.same(&a.field, &b.field)
     }
 
-    /// Returns whether two fields are the same, wherever they are in the record.
+    /// Returns whether two fields are the same, regardless of their places in the record.
     fn same(&self, a: &Field, b: &Field) -> bool {
         let same_op = match (a.op, b.op) {
             (Op::Const(a), Op::Const(b)) => a == b,
             (Op::Ref(a), Op::Ref(b)) => self.same_ref(a, b),
-            // Which of the two a name means that another trigger knows, too, depends on which trigger came first.
+            // If another trigger has a variable of that name, which of the two it means depends on which trigger came
+            // first.
             (Op::Own(_), Op::Ref(_) | Op::Own(_)) | (Op::Ref(_), Op::Own(_)) => {
                 return a.modifier == b.modifier && self.same_name(a.name, b.name)
             }
@@ -205,7 +205,7 @@ impl TriggerPair<'_> {
         )
     }
 
-    /// Returns whether two references have the same variable, and the same event if both texts have one.
+    /// Returns whether two references name the same variable, and the same event if both texts name one.
     fn same_ref(&self, a: u8, b: u8) -> bool {
         let (Some(a), Some(b)) = (
             self.a.0.refs().get(usize::from(a)),
@@ -256,8 +256,8 @@ impl TriggerPair<'_> {
             })
     }
 
-    /// Returns whether two actions have the same text. Their kinds may differ nevertheless: a synthetic
-    /// event called `saved` may have been created between the two.
+    /// Returns whether two actions have the same text. Their kinds may still differ: a synthetic event called `saved`
+    /// may have been created after the first one.
     fn same_typed(&self, a: &Action, b: &Action) -> bool {
         let (a_list, b_list) = (self.a.0.typed_of(a), self.b.0.typed_of(b));
         let (a_text, b_text) = (self.a.1, self.b.1);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The compiler: a specification and the fields of an event to a program.
+//! The compiler, which makes a program of a specification and the fields of an event.
 //!
-//! C counterpart: `create_hist_data()` and what it calls, of
+//! C counterpart: `create_hist_data()` and the functions that it calls, of
 //! [`kernel/trace/trace_events_hist.c`](srctree/kernel/trace/trace_events_hist.c).
-//! The parts are checked in the order of C, so that a text with two mistakes is refused for the same one:
-//! handlers, definitions of variables, values, variables, keys, sort keys.
+//! The parts are checked in the order of C, so that a text with two mistakes is refused for the same mistake: handlers,
+//! definitions of variables, values, variables, keys, sort keys.
 //!
 //! Context: process, may sleep.
 
@@ -85,12 +85,12 @@ use super::{
     Purpose, //
 };
 
-/// The value that every trigger has, without being typed.
+/// The value that every trigger counts, even if it was not typed.
 const HITCOUNT: &[u8] = b"hitcount";
 
 impl Program {
-    /// Returns an empty program, for [`Program::fill`]. Not inlined, so that it is made where the caller wants it: it is
-    /// large for a stack.
+    /// Returns an empty program, for [`Program::fill`]. Not inlined, so that it is built in the caller's place for it:
+    /// it is large for a stack.
     #[inline(never)]
     pub fn empty() -> Self {
         Self {
@@ -137,10 +137,10 @@ impl Program {
 
     /// Compiles `spec` for the event whose fields `event` looks up.
     ///
-    /// [`Program::create_actions`] compiles the actions later. Until then nothing is changed outside of
-    /// the program, except that `event` numbers the tables that the program refers to.
+    /// [`Program::create_actions`] compiles the actions later. Until then the only effect outside of the program is
+    /// that `event` numbers the tables that the program refers to.
     ///
-    /// For the host; the stack of the kernel is too small for it, see [`Program::fill`].
+    /// For the host: the stack of the kernel is too small, see [`Program::fill`].
     ///
     /// # Errors
     ///
@@ -175,12 +175,12 @@ impl Program {
         Ok(program)
     }
 
-    /// Compiles `spec` like [`Program::compile`], but into `self`, which is [`Program::empty`]: a program
-    /// is too large for the stack, which the compiler needs, too.
+    /// Compiles `spec` like [`Program::compile`], but into `self`, an [empty](Program::empty) program: the stack has no
+    /// room for both a program and the compiler.
     ///
     /// # Errors
     ///
-    /// Those of [`Program::compile`]; the caller then has to drop the program.
+    /// See [`Program::compile`]; after an error the caller has to drop the program.
     pub fn fill(
         &mut self,
         spec: &HistSpec<'_>,
@@ -200,7 +200,7 @@ impl Program {
         self.needs_existing = spec.cont || spec.clear;
 
         Compiler::new(self, spec, event).parse_actions()?;
-        // A word that C does not have.
+        // `join()`, which C does not have.
         Compiler::new(self, spec, event).join()?;
 
         let mut compiler = Compiler::new(self, spec, event);
@@ -208,7 +208,7 @@ impl Program {
         compiler.own = compiler.own_in_vals();
         compiler.definitions()?;
 
-        // What C has no order for comes after what it has to know.
+        // Values that may name variables are compiled after the variables, all others in the order of C.
         let vals_last = compiler.vals_name_values();
 
         if !vals_last {
@@ -222,17 +222,17 @@ impl Program {
     }
 }
 
-/// What a reference to a variable means that the trigger itself defines, unless that is a plain field, whose place the
-/// reference only takes: the number that the hit gives to it.
+/// The meaning of a reference to a variable that the trigger itself defines, other than as a plain field: whether it is
+/// the number that the hit gives to the variable. (A reference to a plain field always means the field.)
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Own {
-    /// Nothing: C has no such references in actions.
+    /// Never the trigger's own variable: C has no such references in actions.
     Never,
-    /// The same as in C if another trigger has a variable of that name, as C knows no other.
+    /// The number of the hit, unless another trigger has a variable of that name, which is the only meaning in C.
     After,
-    /// That number, unless the variable is but a reference itself: then as [`Own::After`].
+    /// The number of the hit; for a variable that is itself a reference, as [`Own::After`].
     Computed,
-    /// That number, whatever other triggers have.
+    /// The number of the hit, regardless of other triggers.
     First,
 }
 
@@ -247,10 +247,10 @@ pub(super) struct Compiler<'a, 't> {
     ///
     /// PARITY: C frees them before `create_actions()`, so the list is empty for actions.
     pub(super) defs: Vec<Def>,
-    /// What a reference to another variable of the trigger means.
+    /// The meaning of a reference to a variable that the trigger itself defines, for the part compiled now.
     pub(super) own: Own,
-    /// The variables, one bit each, whose names other triggers of the event have given to theirs, and which may turn out
-    /// to be stored nowhere.
+    /// The variables, one bit each, that have the name of another trigger's variable of the event. They are refused if
+    /// they turn out to be stored.
     pub(super) defined_elsewhere: u32,
 }
 
@@ -271,7 +271,7 @@ impl<'a, 't> Compiler<'a, 't> {
         }
     }
 
-    /// Compiles what comes after the variables.
+    /// Compiles values, keys and sort keys, which follow the variables.
     fn columns(&mut self, vals_last: bool) -> Result<(), Refusal> {
         if vals_last {
             self.vals()?;
@@ -307,7 +307,8 @@ impl<'a, 't> Compiler<'a, 't> {
         Ok(())
     }
 
-    /// What a reference in values means: with a word that C does not have, what the trigger has comes first.
+    /// Returns the meaning of references in values: with `join()`, which C does not have, the trigger's own variables
+    /// come first.
     pub(super) fn own_in_vals(&self) -> Own {
         match self.spec.join {
             Some(_) => Own::First,
@@ -329,7 +330,7 @@ impl<'a, 't> Compiler<'a, 't> {
             let key = Key::behind(join.size, field);
             let key = key.ok_or(command.explain(Errno::Einval, ErrKind::KeyTooLong, item))?;
 
-            // INVARIANT: it begins where the one before it ends.
+            // INVARIANT: the key begins where the one before it ends.
             join.keys.push(key)?;
             join.spans.push(item)?;
             join.size = join.size.saturating_add(key.size);
@@ -340,7 +341,7 @@ impl<'a, 't> Compiler<'a, 't> {
         }
     }
 
-    /// Compiles a field of `join()`.
+    /// Compiles one field of `join()`.
     fn join_field(&mut self, item: Span) -> Result<Field, Refusal> {
         let command = self.command;
         let is_name = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
@@ -359,7 +360,7 @@ impl<'a, 't> Compiler<'a, 't> {
         }
     }
 
-    /// Refuses `join()` without anything to look for.
+    /// Refuses `join()` in a trigger that reads no variable of another trigger.
     pub(super) fn check_join(&self) -> Result<(), Refusal> {
         match self.spec.join {
             Some(list) if self.program.refs().is_empty() => {
@@ -371,9 +372,9 @@ impl<'a, 't> Compiler<'a, 't> {
         }
     }
 
-    /// Refuses a table that grows if its rows keep strings or stacks, which do not find their way to a larger table while
-    /// they are hit; and one that sums hits of several keys in a row if rows keep more than sums, which is of one key.
-    /// Where starts expire nothing has to find its way.
+    /// Refuses a table that grows if its rows keep strings or stacks, which cannot be moved to a larger map during
+    /// hits; and a row for hits of several keys (`others`) if rows keep variables or tracked values, which belong to
+    /// one key. With `expire()` nothing is moved.
     pub(super) fn check_rows(&self) -> Result<(), Refusal> {
         let program = &self.program;
         let mut stored = program.vars().iter().filter(|var| var.is_stored());
@@ -393,8 +394,8 @@ impl<'a, 't> Compiler<'a, 't> {
         }
     }
 
-    /// Refuses a table whose starts expire if no number could say that they ended, or if it has tracked values, which do not
-    /// go with their generation.
+    /// Refuses `expire()` for a table if no stored number can tell that a start has ended, or if the table has tracked
+    /// values, which do not expire with their generation.
     fn check_expiry(&self, tracks: bool) -> Result<(), Refusal> {
         let mut stored = self.program.vars().iter().filter(|var| var.is_stored());
         let mut words = self.spec.params(EXPIRE);
@@ -417,14 +418,14 @@ impl<'a, 't> Compiler<'a, 't> {
             let mut items = self.spec.items(list);
             let mut seen_hitcount = false;
 
-            // One more, as the hit count may be among them.
+            // One more than `VALS_MAX`, as the hit count may be one of the items.
             for _ in 0..=VALS_MAX {
                 let vals = self.program.vals().len();
                 let ends_in_hitcount = items
                     .rest()
                     .is_some_and(|rest| self.spec.is(rest, HITCOUNT));
 
-                // PARITY: where `create_val_fields()` has no room for more it ignores a hit count.
+                // PARITY: where `create_val_fields()` has no room for another value it ignores a hit count.
                 if vals == VALS_MAX || vals == C_VALS_MAX && ends_in_hitcount {
                     break;
                 }
@@ -489,7 +490,7 @@ impl<'a, 't> Compiler<'a, 't> {
 
                 // PARITY: C aligns the bits of negative numbers, and does not have `quantiles()`.
                 field.signed_buckets = field.signed && !self.spec.quantiles.1.as_slice().is_empty();
-                // The key of a join may be the number of another trigger's variable, but no string of it.
+                // The key of a trigger with `join()` may be another trigger's variable, if that is a number.
                 if self.program.refers(&field)
                     && (self.spec.join.is_none() || field.kind != Kind::Number)
                 {
@@ -511,7 +512,7 @@ impl<'a, 't> Compiler<'a, 't> {
         }
     }
 
-    /// Takes over the quantiles, if rows can be folded for them.
+    /// Sets the quantiles of the program; refuses them if the keys have no buckets to fold.
     fn quantiles(&mut self) -> Result<(), Refusal> {
         let command = self.command;
         let (token, quantiles) = self.spec.quantiles;
@@ -542,7 +543,7 @@ impl<'a, 't> Compiler<'a, 't> {
         Ok(())
     }
 
-    /// Takes over the limit, if there is an action.
+    /// Sets the limit on the actions; refuses a limit if there is no action.
     fn limit(&mut self) -> Result<(), Refusal> {
         let Some((token, limit)) = self.spec.limit else {
             return Ok(());
@@ -611,7 +612,7 @@ impl<'a, 't> Compiler<'a, 't> {
         }
     }
 
-    /// Returns the sort key of a quantile.
+    /// Returns the sort key for `item`, if that names the column of a quantile.
     fn quantile(&self, item: Span) -> Option<SortKey> {
         let text = self.command.text();
         let buckets = self.program.folded_key()?.field.buckets()?;
@@ -651,7 +652,7 @@ impl<'a, 't> Compiler<'a, 't> {
         }
 
         let text = self.command.text();
-        // Columns with `.max` and the like have it in their names.
+        // A column with `.max` or the like is sorted by its full name, which `printed()` finds.
         let named = self.program.column(|field| {
             field.stat().is_none() && self.program.field_name(field, text) == name.of(text)
         });
@@ -666,9 +667,9 @@ impl<'a, 't> Compiler<'a, 't> {
         self.printed(item).ok_or(refusal)
     }
 
-    /// Returns the sort key that the trigger line shows as `item`.
+    /// Returns the sort key whose text in the trigger line is `item`.
     ///
-    /// PARITY: the line has modifiers, dollar signs and dots there, which `create_sort_keys()` refuses.
+    /// PARITY: such texts have modifiers, dollar signs and dots, which `create_sort_keys()` refuses.
     fn printed(&self, item: Span) -> Option<SortKey> {
         let text = self.command.text();
         let bytes = item.of(text);
@@ -702,7 +703,7 @@ impl<'a, 't> Compiler<'a, 't> {
         })
     }
 
-    /// Returns whether the suffix of a sort field is `.descending`.
+    /// Returns whether a sort field is descending, from its `suffix`; refuses any other suffix than the two directions.
     fn descending(&self, suffix: Option<Span>) -> Result<bool, Refusal> {
         match suffix {
             None => Ok(false),
@@ -712,7 +713,7 @@ impl<'a, 't> Compiler<'a, 't> {
         }
     }
 
-    /// Adds the name of an expression to the program: its text with constants folded.
+    /// Adds the name of an expression to the program's bytes: the expression's text with constants folded.
     pub(super) fn name_code(&mut self, code: Code) -> Result<Span, Refusal> {
         let start = self.program.made.len();
         let mut made = TextBuf(core::mem::take(&mut self.program.made));
@@ -721,7 +722,7 @@ impl<'a, 't> Compiler<'a, 't> {
             .write_code(code, self.command.text(), &mut made);
 
         self.program.made = made.0;
-        // The buffer fails only without memory.
+        // Writing to the buffer fails only if there is no memory.
         written.map_err(|_| Refusal::silent(Errno::Enomem))?;
         Ok(Span {
             start,
@@ -735,7 +736,7 @@ impl Program {
     fn refers(&self, field: &Field) -> bool {
         match field.op {
             Op::Ref(_) => true,
-            // It is computed of variables before it, if of any.
+            // A variable is computed from variables before it, so the recursion ends.
             Op::Own(n) => {
                 let var = self.vars().get(usize::from(n));
 
@@ -749,10 +750,10 @@ impl Program {
         }
     }
 
-    /// Finds what hits keep of which numbers, and what the columns show of that.
+    /// Finds the statistics that hits keep of each number, and the statistic that each column shows.
     ///
-    /// With `.max` and the like columns of one number share what is kept of it; without these each has a sum of its
-    /// own, as in C.
+    /// If any value has `.max` or the like, columns of the same number share its statistics; otherwise each value has
+    /// its own sum, as in C.
     fn find_numbers(&mut self) -> Result<(), AllocError> {
         let shares = self.vals().iter().any(|val| val.stat().is_some());
         let mut tallies: List<Tally, VALS_MAX> = List::new();
@@ -767,7 +768,7 @@ impl Program {
             let n = known.unwrap_or(tallies.as_slice().len());
 
             if known.is_none() {
-                // There are as many places as values, here and below.
+                // The list has as many places as there can be values, here and below.
                 let _ = tallies.push(Tally::new(val.may_be_negative()));
                 self.numbers.push(at)?;
             }
@@ -789,7 +790,7 @@ impl Program {
         Ok(())
     }
 
-    /// Returns the first value, or else the first key, whose field is the one that `is` accepts.
+    /// Returns the column of the first value, or else of the first key, whose field `is` accepts.
     fn column(&self, is: impl Fn(&Field) -> bool) -> Option<Column> {
         if let Some(at) = self.vals().iter().position(&is) {
             return self.columns().get(at).copied();
@@ -815,8 +816,8 @@ impl Key {
         let size = u32::try_from(bytes.checked_next_multiple_of(8)?).ok()?;
         let end = usize::try_from(offset.checked_add(size)?).ok()?;
 
-        // INVARIANT: `offset` is the sum of the sizes before, `size` was rounded up to a multiple of 8,
-        // and `offset + size` is `end`, which is at most `KEY_SIZE_MAX`.
+        // INVARIANT: `offset` is the sum of the sizes of the keys before, `size` was rounded up to a multiple of 8, and
+        // `offset + size` is `end`, which is at most `KEY_SIZE_MAX`.
         (end <= KEY_SIZE_MAX).then_some(Self {
             field,
             offset,
@@ -825,8 +826,7 @@ impl Key {
     }
 }
 
-/// A writer that compares what is written with the start of its bytes, and removes it from them.
-/// Writing anything else fails.
+/// A writer that compares each write with the start of its bytes, which it removes. A write of other bytes fails.
 struct Matcher<'b>(&'b [u8]);
 
 impl Out for Matcher<'_> {
@@ -842,7 +842,7 @@ impl Write for Matcher<'_> {
     }
 }
 
-/// A writer to memory, which fails only without memory.
+/// A writer to memory, which fails only if there is no memory.
 #[derive(Default)]
 pub(super) struct TextBuf(Vec<u8>);
 
@@ -866,7 +866,7 @@ impl Write for TextBuf {
     }
 }
 
-/// Returns how the values of a key compare.
+/// Returns how the values of a key are compared for sorting.
 ///
 /// PARITY: `create_tracing_map_fields()` compares the bytes of a `char *` as a string, and has no
 /// order for `common_comm`.

@@ -3,8 +3,8 @@
 //! The internal state of a trigger for `hist_debug`.
 //!
 //! C counterpart: `hist_trigger_debug_show()` of
-//! [`kernel/trace/trace_events_hist.c`](srctree/kernel/trace/trace_events_hist.c). The output has the
-//! format and the names of C, also for what has another name here:
+//! [`kernel/trace/trace_events_hist.c`](srctree/kernel/trace/trace_events_hist.c). The output has C's format and names,
+//! even for things that have another name in this module:
 //!
 //! - `hist_data` is the table, which named triggers share.
 //! - `fields[]` are the raw hitcount, the values, the variables and the keys, in this order.
@@ -68,21 +68,21 @@ pub struct VarInfo<'t> {
     pub signed: bool,
 }
 
-/// One of `var_refs[]`.
+/// An item of `var_refs[]` in the output.
 enum Referred<'p> {
     /// A variable of another trigger.
     Foreign(&'p Ref),
     /// A variable of the trigger itself, and the event that precedes it in the text.
     Own(usize, Option<(Span, Span)>),
-    /// A field that is a parameter, and the index that its variable has in C.
+    /// A field that is a parameter of an action, and the index that its variable would have in C.
     Field(&'p Arg, &'p Field, usize),
 }
 
-/// A set of numbers below 32.
+/// A set of numbers below 32, as bits.
 struct Once(u32);
 
 impl Once {
-    /// Adds `n`; returns whether it was new.
+    /// Adds `n` to the set; returns whether it was new.
     fn is_first(&mut self, n: usize) -> bool {
         let bit = u32::try_from(n).ok().and_then(|n| 1u32.checked_shl(n));
         let bit = bit.unwrap_or(0);
@@ -106,7 +106,7 @@ enum Role<'p> {
 const ACTIONS: &str = "\n  action tracking variables (for onmax()/onchange()/onmatch()):\n";
 
 impl Program {
-    /// Returns the variable `name` for a trigger that refers to it; `text` is that of this trigger.
+    /// Returns the variable `name`, for another trigger that refers to it; `text` is the text of this trigger.
     pub fn describe<'p>(&'p self, name: &'p [u8], text: &'p [u8]) -> VarInfo<'p> {
         self.vars()
             .iter()
@@ -128,7 +128,7 @@ impl Program {
         }
     }
 
-    /// Calls `found` with each of `var_refs[]` and its index.
+    /// Calls `found` with each item of `var_refs[]` and its index.
     ///
     /// PARITY: C creates a variable for a field that is a parameter, and a reference to it. Here such a field
     /// is only listed like a reference.
@@ -176,7 +176,7 @@ impl Program {
         Ok(())
     }
 
-    /// Returns the number of variables before those of action `i`.
+    /// Returns the number of variables that C numbers before those of action `i`.
     fn vars_before(&self, i: usize) -> usize {
         let is_field = |arg: &&Arg| matches!(arg.source(), ArgSource::Field(_));
 
@@ -246,7 +246,7 @@ impl<T: DebugTables> Writer<'_, T> {
             self.field(&mut index, key.field(), Role::Key(bytes))?;
         }
         for join in program.joins.iter() {
-            // C has none.
+            // C's output has no such section.
             self.out.write_str("\n  join fields:\n")?;
             for (n, key) in join.keys.iter().enumerate() {
                 write!(self.out, "\n    join[{n}]:\n")?;
@@ -260,7 +260,7 @@ impl<T: DebugTables> Writer<'_, T> {
         self.quantiles(keys.saturating_add(vals))
     }
 
-    /// Writes the quantiles and which of `n` fields they are of. C has none.
+    /// Writes the quantiles and the index of the field, among `n`, that they are computed from. C's output has none.
     fn quantiles(&mut self, n: usize) -> fmt::Result {
         let program = self.program;
         let Some(folded) = program.folded_key() else {
@@ -282,7 +282,7 @@ impl<T: DebugTables> Writer<'_, T> {
         Ok(())
     }
 
-    /// Writes one of `fields[]`.
+    /// Writes one item of `fields[]`.
     fn field(&mut self, index: &mut usize, field: &Field, role: Role<'_>) -> fmt::Result {
         write!(self.out, "\n    hist_data->fields[{index}]:\n")?;
         *index = index.saturating_add(1);
@@ -296,7 +296,7 @@ impl<T: DebugTables> Writer<'_, T> {
         self.described(field, role)
     }
 
-    /// Writes what there is to say of a field.
+    /// Writes the properties of a field.
     fn described(&mut self, field: &Field, role: Role<'_>) -> fmt::Result {
         self.flags(field, role)?;
         self.event_field(field)?;
@@ -364,14 +364,14 @@ impl<T: DebugTables> Writer<'_, T> {
             | Op::DynString { .. }
             | Op::RelDynString { .. }
             | Op::StackField { .. } => self.program.field_name(field, self.text),
-            // Only `common_pid.execname` has this source.
+            // The only field with this source is `common_pid.execname`.
             Op::EntryComm => b"common_pid",
             _ => return Ok(()),
         };
         self.line(b"      ftrace_event_field name: ", name)
     }
 
-    /// Writes the name of the variable whose number of the hit a field is.
+    /// Writes the name of the variable, if a field is the number that the hit gives to it.
     fn own_value(&mut self, n: u8) -> fmt::Result {
         match self.program.vars().get(usize::from(n)) {
             Some(var) => self.line(b"      value of the hit: $", var.name().of(self.text)),
@@ -414,7 +414,7 @@ impl<T: DebugTables> Writer<'_, T> {
         )
     }
 
-    /// Writes `var_refs[]`.
+    /// Writes the section `var_refs[]`.
     fn references(&mut self) -> fmt::Result {
         let program = self.program;
         let mut title = "\n  variable reference fields:\n";
@@ -426,7 +426,7 @@ impl<T: DebugTables> Writer<'_, T> {
         })
     }
 
-    /// Writes one of `var_refs[]`.
+    /// Writes one item of `var_refs[]`.
     fn referred(&mut self, n: usize, referred: &Referred<'_>) -> fmt::Result {
         match referred {
             Referred::Foreign(reference) => self.reference(n, reference),
@@ -468,7 +468,7 @@ impl<T: DebugTables> Writer<'_, T> {
         self.line(b"      event_name: ", event.of(self.text))
     }
 
-    /// Writes a reference to variable `own` of the trigger itself.
+    /// Writes a reference to the trigger's own variable `own`.
     fn own_reference(&mut self, n: usize, own: usize, event: Option<(Span, Span)>) -> fmt::Result {
         let program = self.program;
         let Some(var) = program.vars().get(own) else {
@@ -501,7 +501,7 @@ impl<T: DebugTables> Writer<'_, T> {
         self.out.write_str("      function: hist_field_var_ref()\n")
     }
 
-    /// Writes `field_vars[]`: the fields that are parameters.
+    /// Writes the section `field_vars[]`: the fields that are parameters of actions.
     fn field_vars(&mut self) -> fmt::Result {
         let program = self.program;
         let mut title = "\n  field variables:\n";
@@ -569,9 +569,9 @@ impl<T: DebugTables> Writer<'_, T> {
         self.line(b"", name)
     }
 
-    /// Writes `save_vars[]`.
+    /// Writes the section `save_vars[]`.
     ///
-    /// PARITY: C ends the output at a parameter that is not a field of the event. Here the others follow.
+    /// PARITY: C ends the output at a parameter that is not a field of the event. Here the other parameters follow.
     fn saves(&mut self) -> fmt::Result {
         let program = self.program;
         if !program.saves().is_empty() {
@@ -646,7 +646,7 @@ impl<T: DebugTables> Writer<'_, T> {
             Op::StackField { .. } => "stack",
             Op::EntryComm => "execname",
             Op::Const(_) => "const",
-            // C has none of these.
+            // C has none of these functions.
             Op::Task(_) => "task",
             Op::Ref(_) | Op::Own(_) => "var_ref",
             Op::Expr(code) => self.operator(&code),

@@ -2,8 +2,7 @@
 
 //! The evaluation of numbers in a hit.
 //!
-//! C counterpart: `hist_fn_call()` of
-//! [`kernel/trace/trace_events_hist.c`](srctree/kernel/trace/trace_events_hist.c).
+//! C counterpart: `hist_fn_call()` of [`kernel/trace/trace_events_hist.c`](srctree/kernel/trace/trace_events_hist.c).
 //!
 //! Context: any, NMI included. Never panics.
 
@@ -23,36 +22,36 @@ use super::{
     Program, //
 };
 
-// Kinds of numbers.
+// Sets of kinds of numbers, for the constant parameter `OF`.
 
-/// Those that are simple, and expressions of [`Source::Steps`].
+/// Simple numbers, and expressions of [`Source::Steps`].
 pub(super) const IMMEDIATE: u32 = 1 << 0;
-/// The time stamp, with something done to it: less a reference, for example.
+/// The time stamp, perhaps with an operation such as the subtraction of a reference.
 pub(super) const STAMPS: u32 = 1 << 1;
 /// Expressions of any simple numbers. With these, all expressions are evaluated by a call.
 pub(super) const EXPRS: u32 = 1 << 2;
-/// All others.
+/// Any other numbers.
 pub(super) const OTHERS: u32 = 1 << 3;
-/// Those of the record and the CPU alone.
+/// Numbers that are computed from the record and the CPU alone.
 pub(super) const OF_RECORD: u32 = IMMEDIATE | EXPRS;
-/// All.
+/// Numbers of all kinds.
 pub(super) const NUMBERS: u32 = OF_RECORD | STAMPS | OTHERS;
 
-/// The inputs of all numbers of one hit. A number depends on nothing else, so computing it twice in one hit gives one
-/// value.
+/// The inputs of all numbers of one hit. A number depends on nothing else, so that computing it twice in a hit gives
+/// the same value.
 #[derive(Clone, Copy)]
 pub(super) struct Inputs<'h, E> {
     pub(super) record: &'h [u8],
     pub(super) env: E,
-    /// The time stamp as the trigger wants it, if any of its numbers needs it.
+    /// The time stamp in the trigger's units, if any of its numbers needs it.
     pub(super) stamp: u64,
-    /// The variables of other triggers, in the order of [`Program::refs`], and what the hit has computed by now of the
-    /// numbers that it computes once.
+    /// The variables of other triggers, in the order of [`Program::refs`], followed by the numbers computed once so
+    /// far.
     pub(super) refs: &'h [u64],
 }
 
 impl<'h, E> Inputs<'h, E> {
-    /// Those of a key.
+    /// Returns the inputs of a key's numbers.
     #[inline(always)]
     pub(super) fn of_key<'c: 'h>(cx: E, stamp: u64, refs: &'h [u64]) -> Self
     where
@@ -68,8 +67,8 @@ impl<'h, E> Inputs<'h, E> {
 }
 
 impl Program {
-    /// Computes those numbers of a hit that it computes once, to their places in `numbers`, behind the variables of
-    /// other triggers, which are there.
+    /// Computes the numbers of a hit that are computed once, and stores them in `numbers` after the variables of other
+    /// triggers, which are there already.
     #[inline(always)]
     pub(super) fn compute_values<'c>(&self, cx: impl Context<'c>, stamp: u64, numbers: &mut [u64]) {
         let mut at = self.refs().len();
@@ -91,12 +90,12 @@ impl Program {
             if let Some(place) = rest.first_mut() {
                 *place = self.plan.number::<NUMBERS>(value, inputs);
             }
-            // OVERFLOW: an index.
+            // OVERFLOW: `at` is the index of a list with few items.
             at = at.wrapping_add(1);
         }
     }
 
-    /// Puts the numbers of the task to their places in `numbers`, from `at` on; returns the place behind them.
+    /// Stores the numbers of the task in `numbers` from `at` on; returns the index after them.
     #[inline(never)]
     fn ask_task<'c>(&self, cx: impl Context<'c>, numbers: &mut [u64], at: usize) -> usize {
         let places = numbers.get_mut(at..).unwrap_or(&mut []);
@@ -104,7 +103,7 @@ impl Program {
         for (place, which) in places.iter_mut().zip(self.plan.tasks.iter()) {
             *place = cx.task(*which);
         }
-        // OVERFLOW: two small numbers.
+        // OVERFLOW: both numbers are small.
         at.wrapping_add(self.plan.tasks.len())
     }
 
@@ -123,7 +122,7 @@ impl Program {
 }
 
 impl Plan {
-    /// Evaluates a number. `OF` is the set of kinds that it may have; each kind left out leaves no code.
+    /// Evaluates a number. `OF` is the set of kinds that the number may be of; code for other kinds is left out.
     #[inline(always)]
     pub(super) fn number<const OF: u32>(
         &self,
@@ -141,7 +140,7 @@ impl Plan {
         if const { OF == STAMPS } {
             return number.finish::<false>(stamp, refs);
         }
-        // Without references there is nothing to take off.
+        // The record and the CPU alone need no references.
         let refs = if const { OF & !OF_RECORD == 0 } {
             &[]
         } else {
@@ -153,7 +152,7 @@ impl Plan {
         }
     }
 
-    /// The value of a number that is not simple. With [`EXPRS`] an expression is evaluated by a call.
+    /// Returns the value of a number that is not simple. With [`EXPRS`] an expression is evaluated by a call.
     #[inline(always)]
     pub(super) fn computed<const OF: u32>(
         &self,
@@ -181,7 +180,7 @@ impl Plan {
         number.finish::<false>(value, refs)
     }
 
-    /// What kind of number this is.
+    /// Returns the kind of a number.
     pub(super) fn kind_of(&self, number: &Operand) -> u32 {
         match number.source {
             Source::Timestamp => STAMPS,
@@ -193,7 +192,7 @@ impl Plan {
         }
     }
 
-    /// Whether an expression is made of numbers of the record and the CPU alone.
+    /// Returns whether an expression is computed from the record and the CPU alone.
     fn is_of_record(&self, number: &Operand) -> bool {
         let mut steps = number.code.of(&self.steps).iter();
 
@@ -202,7 +201,7 @@ impl Plan {
             && steps.all(|step| step.operand.source != Source::Timestamp)
     }
 
-    /// The value of an expression that is made of numbers of the record and the CPU.
+    /// Returns the value of an expression that is computed from the record and the CPU alone.
     #[inline(never)]
     fn expression_of_record(&self, number: &Operand, record: &[u8], cpu: u32) -> u64 {
         let value = self.evaluate::<OF_RECORD>(number, record, || cpu, 0, &[]);
@@ -210,7 +209,7 @@ impl Plan {
         number.finish::<false>(value, &[])
     }
 
-    /// The value of any expression.
+    /// Returns the value of any expression.
     #[inline(never)]
     fn expression(
         &self,
@@ -225,11 +224,11 @@ impl Plan {
         number.finish::<false>(value, refs)
     }
 
-    /// What the first number of an expression and its steps come to.
+    /// Evaluates the first number of an expression and then its steps.
     ///
-    /// All arithmetic is that of 64 bits and wraps around.
+    /// All arithmetic is on 64 bits and wraps around.
     ///
-    /// PARITY: `div_by_mult_and_shift()` rounds some quotients up; here all are cut.
+    /// PARITY: `div_by_mult_and_shift()` rounds some quotients up; here all are truncated.
     #[inline(always)]
     fn evaluate<const OF: u32>(
         &self,
@@ -246,12 +245,12 @@ impl Plan {
             None => match number.first {
                 Source::Timestamp => stamp,
                 Source::Ref => number.reference(refs),
-                // A step loads it.
+                // The first step loads the number.
                 _ => 0,
             },
         };
 
-        // With an empty slice in place of `None`, each expression would choose between two slices: four instructions.
+        // An empty slice in place of `None` would make each expression choose between two slices, in four instructions.
         let Some(steps) = self.steps.get(number.code.range()) else {
             return value;
         };
@@ -264,14 +263,14 @@ impl Plan {
             };
             let operand = match simple {
                 Some(operand) => operand,
-                // Only other expressions save a number.
+                // A set of kinds without `EXPRS` has no expressions that save a number.
                 None if const { OF & EXPRS == 0 } => 0,
                 None if const { OF & OTHERS == 0 } => saved,
                 None => operand.finish::<true>(
                     match operand.source {
                         Source::Timestamp => stamp,
                         Source::Ref => operand.reference(refs),
-                        // An operand is no expression, so only the saved number is left.
+                        // An operand is never an expression, so only the saved number is left.
                         _ => saved,
                     },
                     refs,
@@ -288,9 +287,9 @@ impl Plan {
                 StepOp::Sub => value.wrapping_sub(operand),
                 StepOp::Mul => value.wrapping_mul(operand),
                 StepOp::Div => divide(value, operand),
-                // The negative of the difference takes no register more than that.
+                // The negated difference needs no additional register.
                 StepOp::SubFrom => value.wrapping_sub(operand).wrapping_neg(),
-                // Not in `Source::Steps`.
+                // `Source::Steps` has neither of the following steps.
                 _ if const { OF & EXPRS == 0 } => operand,
                 StepOp::DivInto => divide(operand, value),
                 StepOp::SignedMultiple => signed_multiple(value, operand),
@@ -300,13 +299,13 @@ impl Plan {
     }
 }
 
-/// A division of users' numbers: one by zero gives all ones.
+/// Divides users' numbers: a division by zero gives all ones.
 #[inline(always)]
 fn divide(left: u64, right: u64) -> u64 {
     left.checked_div(right).unwrap_or(u64::MAX)
 }
 
-/// Nanoseconds to microseconds, to the nearest (`ns2usecs()`).
+/// Converts nanoseconds to microseconds, to the nearest one (`ns2usecs()`).
 #[inline]
 fn to_usecs(ns: u64) -> u64 {
     ns.wrapping_add(500) / 1000

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The steps of a hit: what a program computes of one record and leaves in its entry.
+//! The steps of a hit: how a program computes keys and values of a record and stores them in its entry.
 //!
 //! C counterpart: `event_hist_trigger()`, `add_to_key()` and the `hist_field_*()` functions of
 //! [`kernel/trace/trace_events_hist.c`](srctree/kernel/trace/trace_events_hist.c).
-//! A record may be shorter than its event's format says, and its location words may say anything:
-//! what lies outside reads as zero, or as the part of a string that is inside.
+//! A record may be shorter than the format of its event says, and its location words may say anything: bytes outside
+//! the record read as zero, and of a string only the part inside is read.
 //!
-//! `program/hit.rs` puts the steps together. `program/exec/key.rs` computes the key, `program/exec/refs.rs` reads the
-//! variables of other triggers, `program/exec/entry.rs` does what comes when the entry is known: variables and
-//! actions; `program/exec/text.rs` has strings and stacks, and `program/exec/trace.rs` the values of synthetic events.
+//! `program/hit.rs` puts the steps together: `program/exec/key.rs` computes the key, `program/exec/refs.rs` reads
+//! variables of other triggers, `program/exec/entry.rs` sets variables and runs actions, `program/exec/text.rs` copies
+//! strings and stacks, and `program/exec/trace.rs` has the values of synthetic events.
 //!
 //! Context: any, NMI included. Never allocates, sleeps, locks or panics.
 
@@ -80,19 +80,19 @@ use super::{
     Program, //
 };
 
-/// One hit of one trigger: the record, what surrounds it, and what it has an effect on. As cheap to copy as a few
-/// words, which is how it is passed on.
+/// One hit of one trigger: its record, its surroundings (CPU, time, task) and its effects outside the map. A few words,
+/// so it is passed by value.
 ///
-/// The module implements it over the kernel, the tests over tables. Every method may be called from NMI: no lock, no
-/// sleep, no allocation.
+/// The module implements it over the kernel, the tests over tables. NMI may call each method: no lock, sleep or
+/// allocation.
 pub trait Context<'c>: Env + 'c {
     /// The memory of the maps.
     type Storage: Deref<Target = [Pair]> + 'c;
-    /// The hash of their keys.
+    /// The hash of the keys of these maps.
     type Hash: KeyHash + 'c;
-    /// See [`Context::new_entry`]: as small as it can be, or what a hit has is kept in memory for it.
+    /// Result of [`Context::new_entry`]: as small as possible, so that the state of a hit can stay in registers.
     type NewEntry: Inserter;
-    /// See [`Context::source`].
+    /// Names the newest map of a table; see [`Context::source`].
     type Source: Copy;
 
     /// The program of the trigger.
@@ -101,8 +101,8 @@ pub trait Context<'c>: Env + 'c {
     /// The bytes of the record.
     fn record(&self) -> &'c [u8];
 
-    /// Where the trigger's own rows are at this moment: in this map, and while it grows what is tracked in them may be in
-    /// the one [before](Context::replaced) it.
+    /// The newest map of the trigger's own rows. While the table grows, tracked values may still be in the
+    /// [older](Context::replaced) map.
     fn own(&self) -> Self::Source;
 
     /// The map of the trigger.
@@ -111,21 +111,21 @@ pub trait Context<'c>: Env + 'c {
         self.view(self.own())
     }
 
-    /// Where variables of another trigger are, by the number that the resolver gave to its table: in this map, or in
-    /// those [before](Context::replaced) it.
+    /// The newest map with variables of another trigger, by the number that the resolver gave to its table. Variables
+    /// may still be in [older](Context::replaced) maps.
     fn source(&self, table: u16) -> Option<Self::Source>;
 
-    /// The map itself.
+    /// The map that a [`Context::Source`] names.
     fn view(&self, source: Self::Source) -> MapView<'c, Self::Storage, Self::Hash>;
 
-    /// The one whose place it takes, as long as that may have variables or tracked values that are not here.
+    /// The older map that `source` replaces, as long as variables or tracked values may still be only there.
     fn replaced(&self, source: Self::Source) -> Option<Self::Source>;
 
-    /// Whether the hit is nested in as many others that generate events as there may be.
+    /// Whether this hit is nested in as many event-generating hits as are allowed.
     fn is_too_deep(&self) -> bool;
 
-    /// Calls [`keep_plain`](super::keep_plain) for the few hits that need it, best by a function that has all of `self` in
-    /// registers: then other hits need no stack frame for it.
+    /// Calls [`keep_plain`](super::keep_plain) for the few hits that need it. Best done by a function that gets all of
+    /// `self` in registers: then other hits need no stack frame for it.
     fn keep_rest(self, map: &'c Map<Self::Storage, Self::Hash>, elt: Elt, from: usize) {
         super::keep_plain(self, map, elt, from);
     }
@@ -136,39 +136,39 @@ pub trait Context<'c>: Env + 'c {
     /// What an insertion of the key leaves to the trigger.
     fn new_entry(&self) -> Self::NewEntry;
 
-    /// Wakes those who wait for hits.
+    /// Wakes the tasks that wait for hits.
     fn wake(&self);
 
-    /// Whether the `limit()` of the trigger leaves room for an action now, and takes that.
+    /// Whether the `limit()` of the trigger allows an action now; if so, the action counts against the limit.
     fn is_within(&self, limit: &Limit) -> bool;
 
-    /// The time of a `snapshot()` has come: `value`, for which the condition held, is the reason, in the entry of `key`
-    /// with these extra words.
+    /// Takes the snapshot of a `snapshot()` action because the condition held for `value`, in the entry with `key` and
+    /// the extra words `aux`.
     fn snapshot(&self, when: When, value: u64, key: &[u64], aux: &[Atomic<u64>]);
 
-    /// Whether anybody wants the event that the resolver called `synth`.
+    /// Whether the synthetic event `synth` (the resolver's number) is enabled for anything.
     fn is_wanted(&self, synth: u16) -> bool;
 
-    /// The time of a `trace()` has come: generates the event that the resolver called `synth`. Returns how many of its
+    /// Generates the synthetic event `synth` (the resolver's number) for a `trace()` action. Returns how many of its
     /// records could not be written.
     fn trace(&self, synth: u16, values: &impl schema::FieldValues) -> u32;
 }
 
-/// A hit whose entry is known.
+/// A hit whose entry has been found or made.
 pub(super) struct Hit<'h, 'c, C: Context<'c>> {
     pub(super) cx: C,
-    /// The map that has the entry; the trigger may have another one meanwhile.
+    /// The map that has the entry; the trigger may have got a larger one since.
     pub(super) map: &'c Map<C::Storage, C::Hash>,
-    /// The entry.
+    /// The entry of the hit in `map`.
     pub(super) elt: Elt,
     pub(super) stamp: u64,
-    /// The numbers of other triggers' variables.
+    /// The numbers that were read from other triggers' variables.
     pub(super) refs: &'h [u64],
     /// The extra words of the entry.
     pub(super) aux: &'h [Pair],
 }
 
-// Derived ones would want maps that can be copied.
+// Not derived: a derived `Clone` or `Copy` would require copyable maps.
 impl<'c, C: Context<'c>> Clone for Hit<'_, 'c, C> {
     fn clone(&self) -> Self {
         *self
@@ -178,13 +178,13 @@ impl<'c, C: Context<'c>> Clone for Hit<'_, 'c, C> {
 impl<'c, C: Context<'c>> Copy for Hit<'_, 'c, C> {}
 
 impl<'h, 'c: 'h, C: Context<'c>> Hit<'h, 'c, C> {
-    /// The extra words of the entry, one by one.
+    /// The extra words of the entry, as single words.
     #[inline(always)]
     fn words(&self) -> &'h [Atomic<u64>] {
         Pair::words(self.aux)
     }
 
-    /// What its numbers are computed of.
+    /// The operands from which numbers of this hit are computed.
     #[inline(always)]
     pub(super) fn inputs(&self) -> Inputs<'h, C> {
         Inputs {
@@ -196,8 +196,8 @@ impl<'h, 'c: 'h, C: Context<'c>> Hit<'h, 'c, C> {
     }
 }
 
-/// The place and the length of a string of the record, of which either may be beyond its end; `None` if it is no such
-/// string.
+/// Returns the place and length of a string field of the record, either of which may be beyond the record's end; `None`
+/// if `op` is no string field.
 #[inline(always)]
 pub(super) fn place_of(op: Op, record: &[u8]) -> Option<(usize, usize)> {
     Some(match op {
@@ -208,17 +208,17 @@ pub(super) fn place_of(op: Op, record: &[u8]) -> Option<(usize, usize)> {
     })
 }
 
-/// `bits` as an index.
+/// Converts 32 bits to an index.
 #[inline(always)]
 fn index(bits: u32) -> usize {
     // CAST: tracing needs 32-bit pointers at least.
     bits as usize
 }
 
-/// The frames of the stack whose place the word at `offset` of a record gives, as many as there is `room` for and as
-/// are inside.
+/// Returns the frames of a stack field whose location word is at `offset` of a record: at most `room` frames, and only
+/// those inside the record.
 ///
-/// PARITY: `event_hist_trigger()` takes the count of the record for granted.
+/// PARITY: `event_hist_trigger()` trusts the frame count in the record.
 #[inline(always)]
 fn stack_at(record: &[u8], offset: u32, room: usize) -> &[u8] {
     let at = located(record, index(offset)).0;

@@ -2,11 +2,10 @@
 
 //! The compiler of expressions: operators, constants, references and event fields.
 //!
-//! C counterpart: `parse_expr()`, `parse_unary()`, `parse_atom()`, `parse_field()`,
-//! `parse_var_ref()` and `create_hist_field()` of
-//! [`kernel/trace/trace_events_hist.c`](srctree/kernel/trace/trace_events_hist.c).
-//! It looks up operands from left to right, so that a text with two mistakes is refused for the same one
-//! as in C, and emits their code in one pass.
+//! C counterpart: `parse_expr()`, `parse_unary()`, `parse_atom()`, `parse_field()`, `parse_var_ref()` and
+//! `create_hist_field()` of [`kernel/trace/trace_events_hist.c`](srctree/kernel/trace/trace_events_hist.c). Operands
+//! are looked up from left to right, so that a text with two mistakes is refused for the same mistake as in C. Their
+//! code is emitted in one pass.
 //!
 //! Context: process, may sleep.
 
@@ -85,7 +84,7 @@ use super::{
 /// A field and its span in the text.
 pub(super) struct Parsed {
     pub(super) field: Field,
-    /// The span at whose start a caret for the field is.
+    /// The span whose start a caret for the field points at.
     pub(super) seen: Span,
 }
 
@@ -113,7 +112,7 @@ impl Field {
         Some(Self::generic(Name::Fixed(name), op, modifier))
     }
 
-    /// Returns a field that is not part of the record.
+    /// Returns a field whose value is not in the record.
     pub(super) fn generic(name: Name, op: Op, modifier: Modifier) -> Self {
         // CAST: `STACK_DEPTH` and `STR_SLOT` are below 2^9.
         let (kind, size, type_name) = match op {
@@ -142,7 +141,7 @@ impl Field {
         }
     }
 
-    /// Returns what is shown of its numbers, if that is said by `.max` or the like.
+    /// Returns the statistic of the field's numbers that is shown, if it has `.max` or the like as its modifier.
     pub(super) fn stat(&self) -> Option<Stat> {
         match self.modifier {
             Modifier::Stat(stat) => Some(stat),
@@ -150,7 +149,7 @@ impl Field {
         }
     }
 
-    /// Returns whether a hit computes the value by `.log2` or `.buckets`.
+    /// Returns whether the field's numbers are put into buckets, by `.log2` or `.buckets`.
     pub(super) fn is_bucketed(&self) -> bool {
         self.modifier.buckets().is_some()
     }
@@ -184,7 +183,7 @@ impl Compiler<'_, '_> {
         Ok(parsed)
     }
 
-    /// Compiles an operand or a whole expression. Its code pushes one number.
+    /// Compiles an operand or a whole expression. The code pushes one number.
     fn operand(&mut self, text: Span, operators: &mut u32) -> Result<Parsed, Refusal> {
         if *operators > OPERATORS_MAX {
             return Err(self.command.refuse(ErrKind::TooManySubexpr, text));
@@ -318,8 +317,8 @@ impl Compiler<'_, '_> {
         }
     }
 
-    /// Marks the reference `field`, if it is one, as consuming: an operand of a binary operator unsets
-    /// the variable that it reads.
+    /// Marks the reference `field`, if it is one, as consuming: an operand of a binary operator unsets the variable
+    /// that it reads.
     fn consume(&mut self, field: &Field) {
         if let Op::Ref(index) = field.op {
             if let Some(reference) = self.program.refs.get_mut(usize::from(index)) {
@@ -343,7 +342,7 @@ impl Compiler<'_, '_> {
         }
     }
 
-    /// Returns the field that the code from `start` on computes; `left` is its leftmost operand.
+    /// Returns the field for the value of the code from `start` on; `left` is the leftmost operand of that code.
     fn computed(&self, start: usize, left: &Field) -> Result<Field, Refusal> {
         let narrow = |n: usize| u16::try_from(n).map_err(|_| Refusal::silent(Errno::E2big));
         let len = self.program.code.len().saturating_sub(start);
@@ -394,8 +393,8 @@ impl Compiler<'_, '_> {
         Ok(Parsed { field, seen })
     }
 
-    /// Splits `system.event.` from a text with two dots: returns the span for carets, system and event,
-    /// and the rest.
+    /// Splits `system.event.` from a text with two dots: returns the span for carets, the system and event, and the
+    /// name that follows.
     ///
     /// PARITY: `parse_atom()` ignores system and event unless a variable follows.
     fn qualified(&self, text: Span) -> (Span, Option<(Span, Span)>, Span) {
@@ -407,7 +406,7 @@ impl Compiler<'_, '_> {
         }
     }
 
-    /// Returns the span at whose start a caret for `text` is: the system of a qualified name, else all.
+    /// Returns the span whose start a caret for `text` points at: the system of a qualified name, else the whole text.
     pub(super) fn seen(&self, text: Span) -> Span {
         if text
             .of(self.command.text())
@@ -425,7 +424,7 @@ impl Compiler<'_, '_> {
         matches!(atom.of(self.command.text()), [b'$', _, ..]).then(|| atom.skip(1))
     }
 
-    /// Returns the definition of the trigger's own variable `name`, if that is a plain field.
+    /// Returns the definition of the trigger's own variable `name`, if the variable is a plain field.
     fn local(&self, event: Option<(Span, Span)>, name: Span) -> Option<Span> {
         let text = self.command.text();
 
@@ -439,7 +438,7 @@ impl Compiler<'_, '_> {
             .find(|&expr| root(&self.command, expr) == Root::Atom && self.referred(expr).is_none())
     }
 
-    /// Returns whether the trigger defines the variable `name` as a reference and nothing more.
+    /// Returns whether the trigger defines the variable `name` as a mere reference to another variable.
     fn is_defined_as_reference(&self, name: Span) -> bool {
         let command = self.command;
         let name = name.of(command.text());
@@ -451,9 +450,9 @@ impl Compiler<'_, '_> {
             .any(|def| def.name.of(command.text()) == name && is_reference(def.expr))
     }
 
-    /// Compiles a reference to a variable of this trigger that `expr` defines, if that is a constant.
+    /// Compiles a reference to a variable that this trigger defines as `expr`, if that is a constant.
     ///
-    /// PARITY: C takes the constant for the name of a field.
+    /// PARITY: C looks for a field whose name is the constant.
     fn constant_of(
         &mut self,
         expr: Span,
@@ -467,10 +466,9 @@ impl Compiler<'_, '_> {
         }
     }
 
-    /// Compiles a reference to a variable that is no plain field of this trigger: to one of its own, or of another
-    /// trigger.
+    /// Compiles a reference to a variable of this trigger that is no plain field, or to a variable of another trigger.
     ///
-    /// PARITY: C then looks for a field whose name has the dollar sign.
+    /// PARITY: if there is no variable, C looks for a field whose name has the dollar sign.
     fn referenced(
         &mut self,
         event: Option<(Span, Span)>,
@@ -499,7 +497,8 @@ impl Compiler<'_, '_> {
         }
     }
 
-    /// Compiles a reference to a number that this trigger defines, perhaps with a modifier: the number of this hit.
+    /// Compiles a reference to a variable of this trigger, perhaps with a modifier, as the number that the hit gives to
+    /// it.
     fn value(
         &mut self,
         event: Option<(Span, Span)>,
@@ -526,7 +525,7 @@ impl Compiler<'_, '_> {
         let modifier = match suffix {
             None => Modifier::None,
             Some(suffix) => match self.spec.modifier(base, suffix, usage)? {
-                // They say what a field of an event is.
+                // These modifiers describe a field of an event, not a number.
                 Modifier::Usecs | Modifier::Execname | Modifier::Stacktrace => {
                     return Err(self.command.refuse(ErrKind::BadFieldModifier, suffix));
                 }
@@ -571,7 +570,7 @@ impl Compiler<'_, '_> {
             .ok_or(not_found)
     }
 
-    /// Returns the number of the task that has this name, which a field of the event may have as well.
+    /// Returns the number of the task with this name, even if the event has a field of that name.
     pub(super) fn task_number(&self, name: Span) -> Option<TaskNumber> {
         let name = name.of(self.command.text());
         let mut all = TaskNumber::ALL.into_iter();
@@ -658,8 +657,8 @@ impl Compiler<'_, '_> {
             },
         };
 
-        // PARITY: C computes `.log2` and `.buckets` of a string's address, and a hit then copies the string
-        // from the result.
+        // PARITY: C applies `.log2` and `.buckets` to a string's address, and a hit then copies the string from the
+        // result.
         if field.is_bucketed() && field.kind != Kind::Number {
             return bad_modifier(seen, FOR_NUMBERS);
         }
@@ -667,8 +666,8 @@ impl Compiler<'_, '_> {
     }
 }
 
-/// Looks up the variable `name` of another trigger: on `event` if there is one, else on the event of a
-/// handler that defines it, else on any event of the instance.
+/// Looks up the variable `name` of another trigger: on `event` if given, else on the event of a handler that defines
+/// the variable, else on any event of the instance.
 pub(super) fn find_var<'r>(
     resolver: &'r mut dyn Resolver,
     actions: &[Action],
@@ -704,15 +703,15 @@ pub(super) fn find_var<'r>(
     }
 }
 
-/// Returns whether two spans of system and event name the same event.
+/// Returns whether two pairs of system and event have the same names.
 fn same_event(text: &[u8], a: (Span, Span), b: (Span, Span)) -> bool {
     a.0.of(text) == b.0.of(text) && a.1.of(text) == b.1.of(text)
 }
 
 impl Program {
-    /// Returns the place of the first field of `join()` that is not of the same kind and size as the key of `definer` in
-    /// its place, or where that is one of buckets, or of the last one if they are not as many; `None` if all agree, or
-    /// there is no `join()`.
+    /// Returns the place of the first field of `join()` whose kind or size differs from the key of `definer` at that
+    /// position, or whose counterpart has buckets; the last field if `definer` has more or fewer keys; `None` without a
+    /// difference or `join()`.
     fn join_differs(&self, definer: &Program) -> Option<Span> {
         let join = self.joins.first()?;
         let (own, others) = (&*join.keys, definer.keys());
@@ -732,9 +731,8 @@ impl Program {
         }
     }
 
-    /// Returns the index of the reference to `var` and the reference as a field. Adds the reference if there
-    /// is none yet; `None` if there are [`REFS_MAX`] already. `event` and `name` are its spans in this
-    /// trigger's text.
+    /// Returns the index of the reference to `var`, and the reference as a field. A new reference is added; `None` if
+    /// there are [`REFS_MAX`] already. `event` and `name` are the spans of the reference in this trigger's text.
     pub(super) fn refer(
         &mut self,
         command: &CommandText<'_>,
@@ -773,8 +771,8 @@ impl Program {
 }
 
 impl Program {
-    /// Returns the index in the text of the first number that may be negative and is taken for an unsigned one, as in C:
-    /// an operand of a division, or the variable of an `onmax()`. `None` if there is none.
+    /// Returns the index in the text of the first number that may be negative but is treated as unsigned, as in C: an
+    /// operand of a division, or the variable of an `onmax()`; `None` if there is none.
     pub fn loses_sign(&self) -> Option<usize> {
         let keys = self.keys().iter().map(|key| &key.field);
         let vars = self.vars().iter().map(|var| &var.field);
@@ -803,8 +801,8 @@ impl Program {
     }
 }
 
-/// Returns the index in the text of a number that may be negative and of which the result of `code` is made, if there is
-/// one; or as the error that of one which is divided, or a divisor.
+/// Returns the index in the text of a number that may be negative and contributes to the result of `code`, if there is
+/// one. The error is the index of such a number that is divided, or is a divisor.
 fn signed_in(code: &[Insn]) -> Result<Option<usize>, usize> {
     let Some((insn, operands)) = code.split_last() else {
         return Ok(None);
@@ -830,7 +828,7 @@ fn signed_in(code: &[Insn]) -> Result<Option<usize>, usize> {
 }
 
 impl Ref {
-    /// Returns a reference to `var`, which becomes number `index`.
+    /// Returns a reference to `var` with the number `index`.
     fn new(
         index: u8,
         event: Option<(Span, Span)>,
@@ -871,7 +869,7 @@ impl Ref {
 }
 
 impl Name {
-    /// Adds `bytes`, which are not part of the trigger's text, to those of the program.
+    /// Adds `bytes`, which are not part of the trigger's text, to the bytes of the program; returns their name.
     pub(super) fn make(made: &mut crate::alloc::Vec<u8>, bytes: &[u8]) -> Result<Self, Refusal> {
         let start = made.len();
 
@@ -885,7 +883,7 @@ impl Name {
 
 /// Applies an operator to constants.
 ///
-/// PARITY: `div_by_mult_and_shift()` rounds some quotients up; ours are all truncated.
+/// PARITY: `div_by_mult_and_shift()` rounds some quotients up; here all are truncated.
 fn fold(operator: Operator, a: u64, b: u64) -> u64 {
     match operator {
         Operator::Add => a.wrapping_add(b),
@@ -895,19 +893,19 @@ fn fold(operator: Operator, a: u64, b: u64) -> u64 {
     }
 }
 
-/// Returns whether a field of this kind may have no size, since it is not part of the record.
+/// Returns whether a field of this kind may have no size, as it is not part of the record.
 fn is_generic(kind: FieldKind) -> bool {
     matches!(kind, FieldKind::Cpu | FieldKind::Comm | FieldKind::Stack)
 }
 
-/// Returns whether what is in the record is not the value, but the place and the length of an array.
+/// Returns whether the record has only the place and the length of the array, not the array itself.
 fn is_place(type_name: &[u8]) -> bool {
     type_name.starts_with(b"__data_loc ") || type_name.starts_with(b"__rel_loc ")
 }
 
-/// Returns where a hit takes a field from and the kind of its value; `None` if its type is not supported.
+/// Returns the source of a field's value in a hit, and the kind of the value; `None` if the type is not supported.
 ///
-/// PARITY: `select_value_fn()` takes the place of an array for a number of 4 bytes.
+/// PARITY: `select_value_fn()` reads the place of an array as a number of 4 bytes.
 pub(super) fn read_op(desc: &FieldDesc<'_>) -> Option<(Op, Kind)> {
     let offset = desc.offset;
 

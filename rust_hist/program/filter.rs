@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The filter of a trigger: the conditions behind `if`, and what tells whether a record meets them.
+//! The filter of a trigger: the conditions after `if`, compiled to tests of a record.
 //!
 //! C counterpart: `struct event_filter`, `create_event_filter()` and `filter_match_preds()` of
 //! [`kernel/trace/trace_events_filter.c`](srctree/kernel/trace/trace_events_filter.c).
 //!
-//! A filter is a list of tests, each with the place of the next one for either result, which is always further on: a hit
-//! goes once through the list, without recursion. `program/filter/parse.rs` makes it of the text, with C's grammar, errors
-//! and carets; `program/filter/text.rs` compares strings.
+//! A filter is a list of tests. Each has the place of the next test for either result, always further on: a hit goes
+//! through the list once, without recursion. `program/filter/parse.rs` makes the list from the text, with C's grammar,
+//! errors and carets; `program/filter/text.rs` compares strings.
 //!
-//! Beyond C, the numbers of the task (`common_tgid`, `common_cgroup`, `common_uid`, `common_node`) and its name
-//! (`common_comm`) can be asked for. A field of the event that has the name comes first.
+//! Beyond C, conditions may name the numbers of the task (`common_tgid`, `common_cgroup`, `common_uid`, `common_node`)
+//! and its name (`common_comm`). A field of the event with such a name takes precedence.
 //!
 //! Context: compiling: process, may sleep. Testing: any, NMI included; never allocates, sleeps, locks or panics.
 
@@ -52,21 +52,21 @@ use super::{
 
 use self::text::How;
 
-/// The event whose records are filtered, and the kernel, as far as a filter's text can name things of either.
+/// The look-ups of a filter's compiler: fields of the event, numbers of the task, and functions and CPUs of the kernel.
 ///
 /// Context: process, may sleep.
 pub trait Subject {
     /// Returns the field `name`, as [`Resolver::field`](super::Resolver::field) does.
     fn field(&self, name: &[u8]) -> Option<FieldDesc<'_>>;
 
-    /// Returns whether a hit can have this number of the task.
+    /// Returns whether a hit can compute this number of the task.
     fn has(&self, number: TaskNumber) -> bool;
 
     /// Returns the address and the size in bytes of a function of the kernel; `None` if there is no such function.
     fn function(&self, of: Function<'_>) -> Option<(u64, u64)>;
 
-    /// Returns the set of CPUs that a list such as `0-3,8` names, or `all`, as words whose lowest bit is the first CPU; `None`
-    /// if it is no such list.
+    /// Returns the set of CPUs for a list such as `0-3,8`, or `all`, as words whose lowest bit is the first CPU; `None`
+    /// if `list` is no such list.
     ///
     /// # Errors
     ///
@@ -74,16 +74,16 @@ pub trait Subject {
     fn cpu_list(&self, list: &[u8]) -> Result<Option<Vec<u64>>, AllocError>;
 }
 
-/// How a filter names a function of the kernel.
+/// A function of the kernel, as the text of a filter names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Function<'t> {
     /// By its name.
     Name(&'t [u8]),
-    /// By an address in it.
+    /// By an address inside the function.
     Address(u64),
 }
 
-/// What a test asks of the context of a hit. As cheap to copy as a few words.
+/// The context of a hit, for tests that need more than the record. Cheap to copy, like a few words.
 ///
 /// Context: any, NMI included, with preemption off: an implementation takes no lock, does not sleep and does not allocate.
 pub trait Surroundings: Copy {
@@ -96,8 +96,9 @@ pub trait Surroundings: Copy {
     /// Writes the current task's name to `out`. A NUL ends a name that is shorter than `out`.
     fn comm(&self, out: &mut [u8; COMM_LEN]);
 
-    /// Returns what `test` says of the string at this address of the kernel, or of the current task if `is_of_user`: its
-    /// bytes up to and including the NUL, of which there are at most 1024. False if the string cannot be read.
+    /// Returns the result of `test` for the string at a kernel address, or at an address of the current task if
+    /// `is_of_user`. `test` gets the bytes up to and including the NUL, at most 1024. Returns false if the string
+    /// cannot be read.
     fn test_string(&self, address: u64, is_of_user: bool, test: impl FnOnce(&[u8]) -> bool)
         -> bool;
 }
@@ -107,26 +108,26 @@ pub trait Surroundings: Copy {
 pub struct Filter {
     steps: Vec<Step>,
     texts: Vec<Text>,
-    /// The bytes of the patterns.
+    /// The bytes of all patterns.
     patterns: Vec<u8>,
-    /// The words of the sets of CPUs.
+    /// The words of all sets of CPUs.
     cpus: Vec<u64>,
 }
 
-/// What it takes to test a record besides comparisons of bytes at fixed places.
+/// The operands that a filter's tests read besides bytes at fixed places of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effort {
-    /// Nothing.
+    /// Nothing else.
     Bytes,
-    /// The beginnings of strings that may be anywhere in the record, and the number of the CPU.
+    /// The beginnings of strings at any place of the record, and the number of the CPU.
     Places,
     /// Numbers of the task.
     Task,
-    /// Anything.
+    /// Anything else, or both of [`Effort::Places`] and [`Effort::Task`].
     All,
 }
 
-/// A test, and where to go on if it is false and if it is true: a later step, [`ACCEPT`] or [`REFUSE`].
+/// A test, and the steps to go on with if it is false and if it is true: a later step, [`ACCEPT`] or [`REFUSE`].
 #[derive(Clone, Copy, Debug)]
 struct Step {
     test: Test,
@@ -136,33 +137,33 @@ struct Step {
 const ACCEPT: u16 = u16::MAX;
 const REFUSE: u16 = ACCEPT - 1;
 
-/// A range of [`Filter::patterns`] or [`Filter::cpus`]: the first item, and how many there are.
+/// A range of [`Filter::patterns`] or [`Filter::cpus`]: index of the first item, and number of items.
 type Part = (u16, u16);
 
-/// A condition on a record. Offsets are bytes in it.
+/// A condition on a record. Offsets are bytes in the record.
 #[derive(Clone, Copy, Debug)]
 enum Test {
     Never,
-    /// The word less the first number, of the bits of the second number alone, is not above the third one. It compares numbers
-    /// of any size and sign, bits, and bytes of strings.
+    /// `Range(word, first, mask, span)`: true if `(word - first) & mask <= span`. So numbers of any size and sign,
+    /// bits, and bytes of strings are compared.
     Range(Word, u64, u64, u64),
-    /// The number that these bits of the word are is a CPU of the set.
+    /// True if the number in the masked bits of the word is a CPU of the set.
     Cpu(Word, u64, Part),
-    /// One of [`Filter::texts`].
+    /// A comparison of strings, one of [`Filter::texts`].
     Text(u16),
-    /// The set of CPUs whose place the word at the offset has is this one.
+    /// True if the mask of CPUs that the word at this offset locates equals the set.
     SameCpus(u32, Part),
-    /// It has a CPU in common with this one.
+    /// True if the mask of CPUs that the word at this offset locates has a CPU in common with the set.
     AnyCpu(u32, Part),
 }
 
-/// Eight bytes that a test looks at, or a number.
+/// The eight bytes or the number that a test compares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Word {
-    /// The bytes at this offset.
+    /// Eight bytes of the record at this offset.
     At(u32),
-    /// The first bytes of a string, and zeros if it has fewer. Its place and length are in the record at the offset; the place
-    /// is relative to the end of that if it is true.
+    /// The first bytes of a string, padded with zeros. The word at this offset has the string's place and length; if
+    /// true, the place is relative to the end of that word (`__rel_loc`).
     Located(bool, u32),
     Cpu,
     Task(TaskNumber),
@@ -176,24 +177,25 @@ struct Text {
     string: Str,
     how: How,
     pattern: Part,
-    /// Whether it is true if the string does not match. A string that cannot be read is neither.
+    /// Whether the condition is true if the string does not match. If the string cannot be read, the condition is
+    /// false.
     is_not: bool,
 }
 
-/// A string.
+/// The place of a string that a condition compares.
 #[derive(Clone, Copy, Debug)]
 enum Str {
-    /// In the record.
+    /// A string field of the record.
     In(Op),
-    /// What the record has from here on, up to a NUL: an array without a size, as the text of `ftrace:print` is.
+    /// The bytes of the record from this offset on, up to a NUL: an array without a size, as in `ftrace:print`.
     ///
     /// PARITY: C finds neither an end nor a glob in such an array.
     Rest { offset: u32 },
-    /// At the address that the record has at this offset: of the kernel, or of the task.
+    /// At the address that the record has at this offset: a kernel address, or one of the task.
     At { offset: u32, is_of_user: bool },
-    /// All bytes that the kernel has for the name of the task.
+    /// The name of the task, with all bytes of the kernel's array.
     Comm,
-    /// The name of the task with one NUL.
+    /// The name of the task, up to its first NUL.
     CommonComm,
 }
 
@@ -204,7 +206,7 @@ pub struct FilterRefusal {
     pub errno: Errno,
     /// The message.
     pub kind: FilterErr,
-    /// Column of the caret in the text of the filter.
+    /// Column of the caret in the filter's text.
     pub at: usize,
 }
 
@@ -219,7 +221,7 @@ impl From<AllocError> for FilterRefusal {
 }
 
 impl Filter {
-    /// Compiles the text behind `if`.
+    /// Compiles the filter's text, which follows `if`.
     ///
     /// Context: process, may sleep.
     ///
@@ -277,9 +279,9 @@ impl Filter {
         .unwrap_or(false)
     }
 
-    /// Returns what [`Filter::accepts`] does, or `None` if there is more to do than [`Effort::Bytes`] and, if they are true,
-    /// [`Effort::Places`] and [`Effort::Task`].
-    // What an instance has is measured: with one more, each takes registers that have to be saved.
+    /// Returns the result of [`Filter::accepts`]; `None` if a test needs more than [`Effort::Bytes`] and, if the
+    /// parameter is true, [`Effort::Places`] or [`Effort::Task`].
+    // The kinds were chosen by measurement: with one more kind, each instance has to save registers.
     #[inline(always)]
     pub fn quick<const PLACES: bool, const TASK: bool>(
         &self,
@@ -307,7 +309,7 @@ impl Filter {
         )
     }
 
-    /// Returns what it takes to test records of the length that their event says.
+    /// Returns the effort of testing records, provided that each record has the length of its event.
     pub fn effort(&self) -> Effort {
         let efforts = self.steps.iter().map(|step| match step.test {
             Test::Range(Word::At(_), ..) => Effort::Bytes,
@@ -327,7 +329,7 @@ impl Filter {
     fn run(&self, holds: impl Fn(&Test) -> Option<bool>) -> Option<bool> {
         let mut at = 0;
 
-        // Each step leads further on.
+        // Ends, as each step leads to a later one.
         while let Some(step) = self.steps.get(usize::from(at)) {
             at = match holds(&step.test)? {
                 true => step.next[1],
@@ -337,16 +339,16 @@ impl Filter {
         Some(at == ACCEPT)
     }
 
-    /// Whether a test holds that is no [`Test::Range`].
+    /// Returns the result of a test that is not a [`Test::Range`].
     #[inline(never)]
     fn rest(&self, test: &Test, around: impl Surroundings, record: &[u8]) -> bool {
         match *test {
-            // `accepts()` decides the latter.
+            // `accepts()` evaluates a `Range` itself.
             Test::Never | Test::Range(..) => false,
             Test::Cpu(word, mask, set) => {
                 let number = word.bytes(around, record) & mask;
 
-                // OVERFLOW: the mask is not 0.
+                // OVERFLOW: the mask is not 0, so the shift is below 64.
                 has_cpu(self.set(set), number.wrapping_shr(mask.trailing_zeros()))
             }
             Test::Text(n) => self
@@ -394,21 +396,21 @@ impl Filter {
     }
 }
 
-/// See [`Test::Range`]. The operands stay in memory until the word is there: otherwise they would take registers that need a
-/// stack frame.
+/// Evaluates a [`Test::Range`]. The operands are references, so that they stay in memory until the word is computed:
+/// otherwise they would take registers that need a stack frame.
 #[inline(always)]
 fn is_in_range(word: u64, first: &u64, mask: &u64, span: &u64) -> bool {
     word.wrapping_sub(*first) & *mask <= *span
 }
 
-/// The eight bytes at `at`, if all are in the record.
+/// Returns the eight bytes at `at`; `None` unless the record has all of them.
 #[inline(always)]
 fn eight_bytes(record: &[u8], at: u32) -> Option<u64> {
     // CAST: tracing needs 32-bit pointers at least.
     load_8(record, at as usize)
 }
 
-/// The bytes of a [`Word::Located`], if there are eight in the record.
+/// Returns the bytes of a [`Word::Located`]; `None` unless the record has eight bytes from the string's start on.
 #[inline(always)]
 fn located_bytes(record: &[u8], is_relative: bool, at: u32) -> Option<u64> {
     let (from, len) = place(is_relative, record, at);
@@ -417,7 +419,7 @@ fn located_bytes(record: &[u8], is_relative: bool, at: u32) -> Option<u64> {
 }
 
 impl Word {
-    /// Its bytes, with zeros for those that are not in the record.
+    /// Returns the bytes or the number of this word, with zeros for bytes outside of the record.
     #[inline(always)]
     fn bytes(self, around: impl Surroundings, record: &[u8]) -> u64 {
         match self {
@@ -440,9 +442,9 @@ impl Word {
     }
 }
 
-/// Whether the set has the CPU of this number.
+/// Returns whether the set contains the CPU with this number.
 fn has_cpu(set: &[u64], number: u64) -> bool {
-    // CAST: C takes 32 bits of the number, too.
+    // CAST: C compares 32 bits of the number, too.
     let cpu = number as u32;
     // CAST: tracing needs 32-bit pointers at least.
     let word = set.get((cpu / u64::BITS) as usize);
@@ -450,7 +452,7 @@ fn has_cpu(set: &[u64], number: u64) -> bool {
     word.is_some_and(|word| word >> (cpu % u64::BITS) & 1 != 0)
 }
 
-/// A mask of the first `len` bytes in memory; of all if there are not more.
+/// Returns a mask of the first `len` bytes in memory, at most all eight.
 #[inline(always)]
 fn low_bytes(len: usize) -> u64 {
     match len {
@@ -460,7 +462,7 @@ fn low_bytes(len: usize) -> u64 {
     }
 }
 
-/// The place and the length that the word at `at` has.
+/// Returns the place and the length of a string or mask that the word at `at` locates.
 #[inline(always)]
 fn place(is_relative: bool, record: &[u8], at: u32) -> (usize, usize) {
     // CAST: tracing needs 32-bit pointers at least.
@@ -470,7 +472,7 @@ fn place(is_relative: bool, record: &[u8], at: u32) -> (usize, usize) {
     }
 }
 
-/// The bytes of a string of the record, as many as are inside.
+/// Returns the bytes of a string of the record, without those beyond the record's end.
 fn bytes_of(op: Op, record: &[u8]) -> &[u8] {
     let (at, len) = place_of(op, record).unwrap_or((0, 0));
     let from = record.get(at..).unwrap_or(&[]);
@@ -478,8 +480,8 @@ fn bytes_of(op: Op, record: &[u8]) -> &[u8] {
     from.get(..len).unwrap_or(from)
 }
 
-/// The words of the set of CPUs whose place the word at `at` has, beside those of `set`, which is as long as the kernel's
-/// sets are. What is not inside is 0.
+/// Returns the words of the record's mask of CPUs, located by the word at `at`, each with the word of `set` to compare.
+/// `set` has the length of the kernel's masks. Bytes outside of the record are 0.
 fn words_of<'a>(
     record: &'a [u8],
     at: u32,

@@ -28,8 +28,8 @@ pub enum Handler {
         /// The event.
         event: Span,
     },
-    /// `onmax($v)`, `onchange($v[,DELTA])`, `onover($v,T[,H])`: a hit runs it for whose number of the variable a
-    /// condition holds.
+    /// `onmax($v)`, `onchange($v[,DELTA])`, `onover($v,T[,H])`: each hit runs it whose number of the variable fulfils a
+    /// condition.
     Track {
         /// The text between the parentheses.
         arg: Span,
@@ -41,7 +41,7 @@ pub enum Handler {
 }
 
 impl Handler {
-    /// Returns the word before the parenthesis.
+    /// Returns the name of the handler, which precedes its parenthesis.
     pub fn word(&self) -> &'static str {
         match self {
             Self::Match { .. } => "onmatch",
@@ -59,15 +59,14 @@ impl Handler {
 pub enum ActionKind {
     /// `save(..)`: stores a range of [`super::Program::saves`] in the entry.
     Save {
-        /// Index of the first of them.
+        /// Index of the first parameter.
         first: u16,
-        /// Their number.
+        /// Number of the parameters.
         len: u16,
     },
     /// `snapshot()`: swaps the buffers of the instance.
     Snapshot,
-    /// `trace(event, ..)` or `event(..)`: generates the synthetic event from a range of
-    /// [`super::Program::args`].
+    /// `trace(event, ..)` or `event(..)`: generates the synthetic event from a range of [`super::Program::args`].
     Trace {
         /// The synthetic event.
         event: Span,
@@ -75,9 +74,9 @@ pub enum ActionKind {
         keyword: bool,
         /// The resolver's number for the synthetic event.
         synth: u16,
-        /// Index of the first of the parameters.
+        /// Index of the first parameter.
         first: u16,
-        /// Their number.
+        /// Number of the parameters.
         len: u16,
     },
 }
@@ -87,21 +86,21 @@ pub enum ActionKind {
 pub struct Action {
     pub(super) handler: Handler,
     pub(super) kind: ActionKind,
-    /// The word before the parenthesis.
+    /// The action's name in the text, before its parenthesis.
     pub(super) word: Span,
-    /// Index of the first of its parameters in [`super::Program::params`], and their number.
+    /// Index of the first of the action's parameters in [`super::Program::params`], and their number.
     pub(super) params: (u16, u16),
     pub(super) track: Option<Track>,
 }
 
 impl Action {
-    /// Returns the condition on which it runs.
+    /// Returns the condition on which the action runs.
     #[inline]
     pub fn handler(&self) -> Handler {
         self.handler
     }
 
-    /// Returns its effect.
+    /// Returns the effect of the action.
     #[inline]
     pub fn kind(&self) -> ActionKind {
         self.kind
@@ -114,18 +113,18 @@ impl Action {
     }
 }
 
-/// The words of a tracked value in the aux words of an entry: two for the number, and then
+/// The place of a tracked value in the extra words of an entry: two words for the number, and then
 /// [`crate::limits::TRACK_ROWS`] rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Track {
-    /// Index of its first word, an even number.
+    /// Index of the first word, an even number.
     pub at: u16,
     /// The words of a row; 0 if the action is not `save()`.
     pub row_words: u16,
 }
 
 impl Track {
-    /// Returns the number of its words.
+    /// Returns the number of words of the tracked value and its rows.
     #[inline]
     pub fn words(&self) -> usize {
         usize::from(self.row_words)
@@ -144,7 +143,7 @@ pub struct Save {
 }
 
 impl Save {
-    /// Returns the text of the parameter, which is its displayed name.
+    /// Returns the text of the parameter, which is also its displayed name.
     #[inline]
     pub fn name(&self) -> Span {
         self.name
@@ -156,13 +155,14 @@ impl Save {
         &self.field
     }
 
-    /// Returns the index of its first word in the row.
+    /// Returns the index of the parameter's first word in the row.
     #[inline]
     pub fn at(&self) -> usize {
         usize::from(self.at)
     }
 
-    /// Returns the number of its words: one for a number, else those of the string or of the frames.
+    /// Returns the number of words of the parameter in the row: one for a number, else the words of the string or of
+    /// the frames.
     #[inline]
     pub fn words(&self) -> usize {
         usize::from(self.words)
@@ -171,8 +171,8 @@ impl Save {
 
 /// A parameter of an [`ActionKind::Trace`].
 ///
-/// Its value is of the class of the synthetic event's field: a number, a string or a stack. Unlike in C
-/// it is never an address.
+/// The value is of the same class as the field of the synthetic event: a number, a string or a stack. Unlike in C it is
+/// never an address.
 #[derive(Clone, Copy, Debug)]
 pub struct Arg {
     pub(super) name: Span,
@@ -187,20 +187,20 @@ impl Arg {
         self.name
     }
 
-    /// Returns the system and the event that precede it in the text, if they do.
+    /// Returns the system and the event that precede the parameter in the text; `None` if they were not typed.
     #[inline]
     pub fn event(&self) -> Option<(Span, Span)> {
         self.event
     }
 
-    /// Returns where its value comes from.
+    /// Returns where the parameter's value comes from.
     #[inline]
     pub fn source(&self) -> &ArgSource {
         &self.source
     }
 }
 
-/// Where the value of a parameter comes from.
+/// The source of a parameter's value.
 #[derive(Clone, Copy, Debug)]
 pub enum ArgSource {
     /// The variable of another trigger that [`super::Program::refs`]`[n]` refers to.

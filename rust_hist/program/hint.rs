@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What a refusal says behind the message: what may have been meant.
+//! Hints after the message of a refusal: the name, word or modifier that may have been meant.
 //!
 //! There is no C counterpart.
 //!
@@ -33,7 +33,7 @@ use super::{
     Modifier, //
 };
 
-/// The special fields.
+/// The fields that every event has and that are not part of a record.
 const SPECIAL: [&[u8]; 5] = [
     b"common_timestamp",
     b"common_stacktrace",
@@ -42,7 +42,7 @@ const SPECIAL: [&[u8]; 5] = [
     b"hitcount",
 ];
 
-/// Hints behind a message about a modifier.
+/// Hints that follow a message about a refused modifier.
 pub(super) const VALID: &[u8] = b"valid here: ";
 const NAMES: &[u8] = b"hex, sym, sym-offset, syscall";
 const BUCKETS: &[u8] = b"log2, log2=N, buckets=N";
@@ -53,7 +53,8 @@ const ONE_MODIFIER: &[u8] = b"a field has one modifier";
 pub(super) const SECONDS: &[u8] = b"common_timestamp/1000000000 is in seconds";
 
 impl Compiler<'_, '_> {
-    /// Says of what was taken for a field of `event` that a field has one modifier, if there is a field of that name.
+    /// Adds the hint that a field has one modifier to the refusal of a name whose system, the first of `event`, is a
+    /// field.
     pub(super) fn second_modifier(&self, event: Option<(Span, Span)>, refusal: Refusal) -> Refusal {
         let Some((field, _)) = event else {
             return refusal;
@@ -70,7 +71,7 @@ impl Compiler<'_, '_> {
         }
     }
 
-    /// Refuses a field that does not exist, with what may have been meant.
+    /// Returns the refusal of a field that does not exist, with the nearest name of a field as a hint.
     pub(super) fn no_field(&self, name: Span) -> Refusal {
         let typed = name.of(self.command.text());
         let refusal = self.command.refuse(ErrKind::FieldNotFound, name);
@@ -90,7 +91,7 @@ impl Compiler<'_, '_> {
         }
     }
 
-    /// Says which modifiers the field `name` may have instead of the one that is refused.
+    /// Adds the modifiers that the field `name` may have to the refusal of another modifier.
     pub(super) fn valid_modifiers(&self, name: Span, usage: Usage, refusal: Refusal) -> Refusal {
         let text = name.of(self.command.text());
         let special = Field::special(text, Modifier::None);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The hit as one generic function. Its instances are the paths of `program/paths.rs`.
+//! The generic function that executes a hit. Its instances are the paths of `program/paths.rs`.
 //!
 //! C counterpart: `event_hist_trigger()` of
 //! [`kernel/trace/trace_events_hist.c`](srctree/kernel/trace/trace_events_hist.c).
@@ -63,7 +63,7 @@ use super::{
     }, //
 };
 
-/// Whether a path has handled a hit; `M` says what it has missed.
+/// Whether a path has handled a hit; `M` is the failed lookup that it passes on if not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome<M> {
     /// The call is counted: as a hit, dropped or ignored.
@@ -72,9 +72,8 @@ pub enum Outcome<M> {
     Redo(M),
 }
 
-/// Where the lookup of a key has ended that a path has not found, as in [`Lookup::Absent`], and in which map: another one
-/// may have taken its place, in whose slots the key is elsewhere. It does not say the hash, too: to keep that for the few
-/// hits that want it takes a register of all others.
+/// The failed lookup of a key by a path: the slot where it ended, as in [`Lookup::Absent`], and the map, as another map
+/// may since have replaced it. The hash is not kept: few hits need it again, and all others would lose a register.
 pub struct Missed<'m, S, H> {
     map: &'m Map<S, H>,
     at: usize,
@@ -88,13 +87,13 @@ impl<S, H> Clone for Missed<'_, S, H> {
 
 impl<S, H> Copy for Missed<'_, S, H> {}
 
-/// What a path in `C` may have missed.
+/// The failed lookup of a path that runs in the context `C`.
 pub type MissedIn<'c, C> = Missed<'c, <C as Context<'c>>::Storage, <C as Context<'c>>::Hash>;
 
 /// Values that are no plain numbers of the record.
 const COMPUTED_VALS: u32 = VALS_EXPRS | VALS_ANY;
 
-/// Steps that write the aux words of the element.
+/// Steps that write the extra words of the entry.
 const IN_ENTRY: u32 = VARS
     | VARS_STAMP
     | VARS_EXPRS
@@ -105,10 +104,9 @@ const IN_ENTRY: u32 = VARS
     | VARS_OTHER
     | ACTIONS;
 
-/// Handles one hit. `K` is the form of the key, `REFS` the most references that the trigger may have, `STEPS` the other
-/// steps, `ROOM` the most numbers that are computed once. With `LAST` false it returns [`Outcome::Redo`] for a key that
-/// is not in the map. `found` is the variable that [`LookPath::look`] has found, `missed` what another path says of the
-/// same key of the same record.
+/// Handles one hit. `K` is the form of the key, `REFS` the most references of the trigger, `STEPS` the other steps,
+/// `ROOM` the most numbers computed once. With `LAST` false it returns [`Outcome::Redo`] for a key that is not in the
+/// map. `found` is the variable that [`LookPath::look`] has found, `missed` another path's failed lookup for this hit.
 #[inline(always)]
 pub(super) fn hit<
     'c,
@@ -160,7 +158,7 @@ where
         return Outcome::Redo(Missed { map: map.map(), at });
     }
 
-    // The variables of other triggers, and the numbers that are computed once.
+    // Then the variables of other triggers are read, and the numbers computed once.
     let (mut only, mut many) = ([0], RefBuf::Empty);
     let refs = read::<K, C, REFS, STEPS, false>(cx, key, hash, found, &mut only, &mut many);
     let Ok(refs) = refs else {
@@ -168,7 +166,7 @@ where
     };
     let refs = match refs {
         _ if const { ROOM == 0 } => refs,
-        // Nothing has changed.
+        // `numbers` holds them already: they were computed for the key, and there are no references.
         _ if values_first && cx.program().refs().is_empty() => &numbers,
         _ => {
             if const { STEPS & KEY_STAMP != 0 && STEPS & KEY_ANY == 0 } {
@@ -181,7 +179,7 @@ where
     let elt = match seen {
         _ if LAST => enter::<K, C>(cx, map, key, hash, seen),
         Some(Lookup::Found(elt)) => Ok(elt),
-        // What is not there has been left to another call.
+        // An absent key was passed to another path above, so the map is full.
         _ => Err(Ending::DroppedFull),
     };
     let elt = match elt {
@@ -195,8 +193,8 @@ where
     go_on::<C, STEPS>(cx, map, refs, elt)
 }
 
-/// Handles one hit of a trigger that looks for variables of others by the key `J`, before the key of its row is known.
-/// It cannot be left to another call: the variables may have been taken.
+/// Handles one hit of a trigger with `join()`, which looks up variables of other triggers by the key `J`, before the
+/// row's key is known. No other path can redo the hit, as the variables may have been consumed.
 #[inline(always)]
 pub(super) fn joined<'c, K, J, C, const REFS: usize, const STEPS: u32, const ROOM: usize>(
     cx: C,
@@ -212,7 +210,7 @@ where
         return count::<C, STEPS>(cx, map, Ending::DroppedNested);
     }
 
-    // The variables of other triggers.
+    // The variables of other triggers are read first.
     let mut stamp = 0;
     if const { STEPS & KEY_STAMP != 0 && STEPS & KEY_VALUES != 0 } {
         stamp = key_stamp(cx);
@@ -268,8 +266,8 @@ fn go_on<'c, C: Context<'c>, const STEPS: u32>(
     Outcome::Done
 }
 
-/// Computes the numbers that are computed once if the key is made of them by which variables of other triggers are
-/// looked for; returns whether it is.
+/// Computes the numbers of the hit that are computed once, if the key for looking up variables has any of them; returns
+/// whether it has.
 #[inline(always)]
 fn values_first<'c, C: Context<'c>, const STEPS: u32, const LOOKUP: bool>(
     cx: C,
@@ -285,7 +283,7 @@ fn values_first<'c, C: Context<'c>, const STEPS: u32, const LOOKUP: bool>(
     is_so
 }
 
-/// Reads the variables of other triggers, by the key of the row or by another one: `LOOKUP`.
+/// Reads the variables of other triggers, by the key of the row, or with `LOOKUP` by the key of `join()`.
 #[inline(always)]
 fn read<'h, 'c, K, C, const REFS: usize, const STEPS: u32, const LOOKUP: bool>(
     cx: C,
@@ -314,7 +312,7 @@ where
     }
 }
 
-/// The same where none of them may be moving.
+/// Reads the variables of other triggers where none of their tables is moving.
 #[inline(always)]
 fn read_settled<'h, 'c, K, C, const REFS: usize, const LOOKUP: bool, const AGED: bool>(
     cx: C,
@@ -338,24 +336,24 @@ where
             *only = [number.unwrap_or(0)];
             number.map(|_| &only[..])
         }
-        // As many as if there were one, so that their number is known.
+        // A slice of the same length as for one reference, so that the compiler knows the length.
         [] => Ok(&only[..]),
         _ => {
             if const { REFS > 1 } {
-                // A copy, so that the key needs no place in memory where there are fewer.
+                // The copy lets paths with one reference keep the key in registers.
                 let copy = key;
 
                 cx.program()
                     .read_refs(cx, RefKey::<K, LOOKUP, AGED>::new(&copy, hash), many)
             } else {
-                // There is one at most.
+                // Paths with `REFS == 1` have at most one reference.
                 Ok(&only[..])
             }
         }
     }
 }
 
-/// Puts the variables of other triggers into `numbers`, and behind them the numbers that are computed once.
+/// Copies the variables of other triggers to `numbers`, and computes after them the numbers that are computed once.
 #[inline(always)]
 fn with_values<'h, 'c, C: Context<'c>, const ROOM: usize>(
     cx: C,
@@ -370,7 +368,7 @@ fn with_values<'h, 'c, C: Context<'c>, const ROOM: usize>(
     numbers
 }
 
-/// Finds the entry with the key of the row, or makes it.
+/// Finds the entry with the key of the row, or creates it.
 #[inline(always)]
 fn enter_row<'c, K: KeyForm, C: Context<'c>, const STEPS: u32>(
     cx: C,
@@ -390,7 +388,7 @@ fn enter_row<'c, K: KeyForm, C: Context<'c>, const STEPS: u32>(
     Ok(elt)
 }
 
-/// The same, in a frame of its own, which is gone when the rest of the hit runs: there is a long key in it.
+/// Calls [`enter_row`] in a stack frame of its own, so that a long key does not take stack during the rest of the hit.
 #[inline(never)]
 fn enter_apart<'c, K: KeyForm, C: Context<'c>, const STEPS: u32>(
     cx: C,
@@ -401,7 +399,8 @@ fn enter_apart<'c, K: KeyForm, C: Context<'c>, const STEPS: u32>(
     enter_row::<K, C, STEPS>(cx, map, stamp, refs)
 }
 
-/// Finds the entry with this key, `seen` if it has been looked for already, or makes it. The error is how the call ends.
+/// Finds the entry with this key, or creates it; `seen` is the result of an earlier lookup. The error is how the call
+/// ends.
 #[inline(always)]
 fn enter<'c, K: KeyForm, C: Context<'c>>(
     cx: C,
@@ -425,8 +424,8 @@ fn enter<'c, K: KeyForm, C: Context<'c>>(
     }
 }
 
-/// Counts so many strings of which the key of a hit has not all. Without the context: what that is made of would have to be
-/// kept for it.
+/// Counts `cuts` strings that did not fit into the key of a hit. Takes no context, whose parts would then have to be
+/// kept until here.
 #[cold]
 #[inline(never)]
 fn count_cuts<'c, C: Context<'c>>(map: &Map<C::Storage, C::Hash>, cpu: u32, cuts: usize) {
@@ -478,7 +477,7 @@ pub(super) fn leave<'c, C: Context<'c>, const STEPS: u32>(
         }
     }
 
-    // Variables and actions.
+    // Then variables are stored and actions run.
     if const { STEPS & IN_ENTRY != 0 } {
         map.with_aux(
             elt,
@@ -504,7 +503,7 @@ pub(super) fn leave<'c, C: Context<'c>, const STEPS: u32>(
     cx.wake();
 }
 
-/// Counts a call that is no hit, and ends it.
+/// Counts a call that is dropped or ignored, and ends it.
 #[inline(always)]
 pub(super) fn count<'c, C: Context<'c>, const STEPS: u32>(
     cx: C,
@@ -539,7 +538,7 @@ impl<'h, 'c: 'h, C: Context<'c>, const STEPS: u32> Values for Sums<'h, C, STEPS>
     }
 }
 
-/// Keeps of a hit what few of them take: a new maximum, the square of a large number.
+/// Keeps statistics that few hits change: a new maximum, the square of a large number.
 #[cold]
 #[inline(never)]
 fn keep_computed<'c, C: Context<'c>>(
@@ -560,7 +559,7 @@ fn keep_computed<'c, C: Context<'c>>(
     keep::<C, VALS_ANY>(inputs, map, elt, from);
 }
 
-/// The same if all values are plain numbers of the record.
+/// Keeps statistics that few hits change, if all values are plain numbers of the record.
 #[inline(always)]
 pub fn keep_plain<'c, C: Context<'c>>(
     cx: C,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Lowering: from the compiled trigger to the [`Plan`](super::plan::Plan) that its hits run.
+//! Lowering: turns the compiled trigger into the [`Plan`](super::plan::Plan) that its hits run.
 //!
 //! Context: process.
 
@@ -49,7 +49,8 @@ use super::{
     Program, //
 };
 
-/// A bucket of `.log2=N` as a path computes it by itself, if the number is one of the record.
+/// Returns the operand for a bucket of `.log2=N` of a number of the record or the CPU, which a path can compute by
+/// itself.
 fn direct(field: &Field) -> Option<Operand> {
     let is_number = matches!(field.op, Op::Num { .. } | Op::Cpu);
 
@@ -59,9 +60,10 @@ fn direct(field: &Field) -> Option<Operand> {
 }
 
 impl Program {
-    /// Lowers all of it. The numbers of a hit come behind the variables of other triggers, so all of those must be known.
+    /// Lowers the whole program. Numbers that a hit computes once have places after the variables of other triggers, so
+    /// all of these must be known.
     ///
-    /// Not inlined: its plans are off the stack again where the compiler goes deeper.
+    /// Not inlined: its stack frame is gone before the compiler calls deeper functions.
     #[inline(never)]
     pub(super) fn lower(&mut self) -> Result<(), AllocError> {
         self.plan = Plan::default();
@@ -73,8 +75,8 @@ impl Program {
         self.lower_actions()
     }
 
-    /// Finds the numbers of a hit that anything names. Those of the task come first, and the others after what they are
-    /// computed of.
+    /// Finds the numbers that a hit computes once: first the numbers of the task, then the variables that something
+    /// names, each after those that it is computed from.
     fn find_values(&mut self) -> Result<(), AllocError> {
         let named = self
             .vars()
@@ -97,7 +99,7 @@ impl Program {
         Ok(())
     }
 
-    /// Whether anything in the program is made of a number of the task.
+    /// Returns whether any column, variable or parameter is computed from this number of the task.
     fn asks_for(&self, number: TaskNumber) -> bool {
         let joins = self.joins.iter().flat_map(|join| &*join.keys);
         let keys = joins.chain(self.keys()).map(|key| &key.field);
@@ -115,7 +117,7 @@ impl Program {
         all.any(|field| self.ops(field).any(|op| op == Op::Task(number)))
     }
 
-    /// Lowers what a hit computes once.
+    /// Lowers the numbers that a hit computes once.
     fn lower_values(&mut self) -> Result<(), AllocError> {
         for at in 0..self.values.len() {
             match self.values.get(at).copied() {
@@ -133,18 +135,19 @@ impl Program {
         Ok(())
     }
 
-    /// The place of a number of the hit behind the variables of other triggers.
+    /// Returns the index of a number that the hit computes once: these follow the variables of other triggers in one
+    /// list.
     fn place_of_value(&self, value: HitValue) -> u8 {
         let place = self.values.iter().position(|&other| other == value);
 
-        // There are less than 64 in all.
+        // The list has less than 64 numbers.
         place
             .and_then(|place| u8::try_from(self.refs.len().saturating_add(place)).ok())
             .unwrap_or(u8::MAX)
     }
 
-    /// A field that names a number of the hit as one that names a variable of another trigger: a hit has all of them in
-    /// one list.
+    /// Returns `field`, with a number that the hit computes once as a reference: a hit has these numbers and the
+    /// variables of other triggers in one list.
     fn in_one_list(&self, field: &Field) -> Field {
         let value = match field.op {
             Op::Own(n) => HitValue::Own(n),
@@ -158,20 +161,21 @@ impl Program {
         }
     }
 
-    /// Lowers a key.
+    /// Lowers the fields of a key.
     fn lower_key(&mut self, keys: &[Key]) -> Result<KeyPlan, AllocError> {
         let mut columns = Vec::new();
 
         for mut key in keys.iter().copied() {
             let number = self.lower_number(&key.field)?;
 
-            // So no string of fixed length is one that is too long, as it may be without its NUL.
+            // A shorter `len` leaves room for the NUL, so that no string of fixed size counts as cut.
             if let Op::StaticString { len, .. } = &mut key.field.op {
                 *len = key.size.saturating_sub(1).min(*len);
             }
             columns.push(KeyColumn { key, number })?;
         }
-        // INVARIANT: of the plan. What has no words is a key of another form.
+        // INVARIANT: the columns are the keys in their order; `lower_words()` returns no words unless all can be
+        // computed apart.
         Ok(KeyPlan {
             has_comm: keys.iter().any(|key| key.field.op == Op::Comm),
             has_values: columns
@@ -213,7 +217,7 @@ impl Program {
         Ok(())
     }
 
-    /// Lowers a field; what is no number comes to 0.
+    /// Lowers a field; a string or a stack becomes the constant 0.
     pub(super) fn lower_number(&mut self, field: &Field) -> Result<Operand, AllocError> {
         let Op::Expr(code) = field.op else {
             self.plan.has_stamp |= field.op == Op::Timestamp;
@@ -232,7 +236,7 @@ impl Program {
                     self.push_step(StepOp::SignedMultiple, Operand::constant(width.get()))?;
                     self.lowered(start)
                 }
-                // Where it is no word of a key, only an expression computes it.
+                // Buckets of `.log2=N` outside of a key's words are computed by an expression.
                 _ if operand.has_parts() => {
                     self.plan.steps.push(first)?;
                     self.lowered(start)
@@ -262,7 +266,7 @@ impl Program {
         }
     }
 
-    /// What the steps from `start` on come to.
+    /// Returns the operand for the steps from `start` on.
     fn lowered(&self, start: usize) -> Result<Operand, AllocError> {
         let place = |n: usize| u16::try_from(n).map_err(|_| AllocError);
         let code = Code {
@@ -273,10 +277,10 @@ impl Program {
         Ok(Operand::of_steps(code.of(&self.plan.steps), code))
     }
 
-    /// Lowers an expression to steps, which are appended; the first one is a `first`.
+    /// Lowers an expression to steps, which are appended; the first of them has the operation `first`.
     ///
-    /// The side of an operator that needs steps comes first, and the other one is the operand of the last step. If both
-    /// need steps, one number is saved; there are too few operators for another one to be saved meanwhile.
+    /// The side of an operator that needs steps is lowered first; the other side is the operand of the last step. If
+    /// both need steps, one result is saved; there are too few operators to need a second saved result.
     fn lower_code(&mut self, code: &[Insn], first: StepOp) -> Result<(), AllocError> {
         const { assert!(OPERATORS_MAX <= 4) };
 
@@ -287,7 +291,7 @@ impl Program {
             return Ok(());
         };
         let Some(op) = StepOp::of(insn) else {
-            // The negative, as 0 minus the number.
+            // The step computes the negative: 0 minus the accumulator.
             self.lower_code(operands, first)?;
             return self.push_step(StepOp::SubFrom, Operand::default());
         };
@@ -329,7 +333,7 @@ impl Program {
                 let most = u32::try_from(most_in(room.into())).map_err(|_| AllocError)?;
 
                 let n = u8::try_from(at).map_err(|_| AllocError)?;
-                // What the hit has computed is not computed again.
+                // The hit reads its own computed number instead of computing it again.
                 let named = match self.values.contains(&HitValue::Own(n)) {
                     true => Field {
                         op: Op::Own(n),
@@ -363,7 +367,7 @@ impl Program {
 
         for at in 0..self.saves.len() {
             if let Some(save) = self.saves.get(at).copied() {
-                // The last byte of its words is for a NUL.
+                // The last byte of the parameter's words is for a NUL.
                 let most = u32::try_from(most_in(save.words())).map_err(|_| AllocError)?;
 
                 saves.push(VarStep {
@@ -380,12 +384,12 @@ impl Program {
             if let Some(source) = self.args.get(at).map(|arg| arg.source) {
                 let (from, n, number) = match source {
                     ArgSource::Field(field) => (ArgFrom::Record, 0, self.lower_number(&field)?),
-                    // Variables are numbers of the hit already.
+                    // Variables are in the hit's list of numbers already, so nothing is computed for them.
                     ArgSource::Ref(n) => (ArgFrom::Ref, n, Operand::default()),
                     ArgSource::Own(n) => (ArgFrom::Own, n, Operand::default()),
                 };
 
-                // The last byte of its field is for a NUL, and so is that of the longest variable.
+                // A synthetic event's field ends with a NUL, and so does the longest variable.
                 let text = match self.immediate_field(&source).map(|field| field.op) {
                     Some(Op::StaticString { offset, len }) => Some(Op::StaticString {
                         offset,
@@ -408,8 +412,8 @@ impl Program {
         Ok(())
     }
 
-    /// The field of a parameter that is a string or stack and needs no look at an entry: of a variable of the trigger
-    /// it takes what this very hit has stored, whoever has written to the entry since.
+    /// Returns the field of a parameter that is a string or stack and is not read from an entry. A variable of the
+    /// trigger itself is computed from this hit, as other hits may have changed the entry since.
     #[inline]
     pub(super) fn immediate_field<'p>(&'p self, source: &'p ArgSource) -> Option<&'p Field> {
         let field = match source {
@@ -430,8 +434,8 @@ impl Program {
     }
 }
 
-/// The words of a key, if they are few and each can be computed by itself: as a number, or as a part of a string that
-/// always is in one place.
+/// Returns the words of a key if they are few and each can be computed by itself: as a number, or as a part of a string
+/// at a fixed place.
 fn lower_words(columns: &[KeyColumn]) -> List<Operand, KEY_PARTS_MAX> {
     let mut words = List::new();
 

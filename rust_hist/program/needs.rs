@@ -26,15 +26,15 @@ use super::{
     Program, //
 };
 
-/// Words of the key may be those of strings.
+/// Words of the key may be parts of strings.
 pub(super) const KEY_TEXT: u32 = 1 << 0;
-/// A number of the key may be any; else it is simple.
+/// Numbers of the key may be of any kind; without this flag they are simple.
 pub(super) const KEY_ANY: u32 = 1 << 1;
-/// Values may be any numbers; else they are plain ones of the record.
+/// Values may be numbers of any kind; without this flag they are plain numbers of the record.
 pub(super) const VALS_ANY: u32 = 1 << 2;
 /// Variables may be immediate numbers.
 pub(super) const VARS: u32 = 1 << 3;
-/// Variables may be the time stamp, or made of it.
+/// Variables may be the time stamp, or computed from it.
 pub(super) const VARS_STAMP: u32 = 1 << 4;
 /// Variables may be any other numbers.
 pub(super) const VARS_ANY: u32 = 1 << 5;
@@ -54,10 +54,11 @@ pub(super) const WHOLE_KEY: u32 = 1 << 11;
 pub(super) const SHARED: u32 = 1 << 12;
 /// The hit may be nested in one that generates an event, or may generate one.
 pub const NESTED: u32 = 1 << 13;
-/// The path accepts triggers without references, as all do but those that begin with a lookup of one.
+/// The path accepts triggers without references to variables. All paths do but those that begin with a lookup of a
+/// variable.
 pub(super) const NO_REFS: u32 = 1 << 14;
 
-/// Numbers that the hit computes once may be needed for the key by which variables of other triggers are looked for.
+/// Numbers that the hit computes once may be part of the key by which variables of other triggers are looked up.
 pub(super) const KEY_VALUES: u32 = 1 << 15;
 
 /// Words of the key may be buckets of `.log2=N`.
@@ -66,24 +67,24 @@ pub(super) const KEY_PARTS: u32 = 1 << 16;
 /// Variables may be names of tasks.
 pub(super) const VARS_NAME: u32 = 1 << 17;
 
-/// Hits may keep the sums of at most two numbers, and nothing else.
+/// Hits may keep the sums of at most two numbers, and no other statistics.
 pub(super) const SUMS: u32 = 1 << 18;
-/// Hits may keep more of their numbers.
+/// Hits may keep statistics besides sums, or more than two numbers.
 pub(super) const TALLIES: u32 = 1 << 19;
-/// Hits that do may have more than one number.
+/// Hits with such statistics may have more than one number.
 pub(super) const SEVERAL: u32 = 1 << 20;
 
 /// Numbers of the key may be expressions of the record and the CPU.
 pub(super) const KEY_EXPRS: u32 = 1 << 21;
-/// Values may be such expressions, or simple numbers with which something is done.
+/// Values may be expressions of the record and the CPU, or simple numbers to which an operation is applied.
 pub(super) const VALS_EXPRS: u32 = 1 << 22;
-/// Variables may be such expressions.
+/// Variables may be expressions of the record and the CPU.
 pub(super) const VARS_EXPRS: u32 = 1 << 23;
 
 /// Tables of other triggers may be getting larger maps while their variables are read.
 pub(super) const MOVING: u32 = 1 << 24;
 
-/// Variables of other triggers may be of starts that expire: the tables have maps of several ages.
+/// Variables of other triggers may expire: their tables have maps of several ages.
 pub(super) const AGED: u32 = 1 << 25;
 
 /// Variables of other triggers may be strings and stacks.
@@ -119,19 +120,19 @@ pub const BACK: u32 = VALS_ANY
 /// No step: the front calls the back of the trigger, which is another function.
 pub(super) const APART: u32 = 1 << 31;
 
-/// Most words of a key that are computed without a loop.
+/// Largest number of words of a key that are computed without a loop.
 const UNROLLED_MAX: usize = 4;
 
-/// In what form the key of a hit is computed.
+/// The form in which a hit computes its key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyKind {
-    /// So many words, each computed by itself.
+    /// This number of words, each computed by itself.
     Words(usize),
-    /// More words, each computed by itself.
+    /// More words than [`UNROLLED_MAX`], each computed by itself.
     MoreWords,
-    /// As many columns as C has room for, of a long key, that lie in the record or are short: strings and numbers.
+    /// At most as many columns as C has room for, strings in the record and numbers, of a key of several pieces.
     Columns,
-    /// More of them.
+    /// More columns than C has room for.
     ManyColumns,
     /// A stack of the record and nothing else.
     StackField,
@@ -141,25 +142,25 @@ pub enum KeyKind {
     Copied,
 }
 
-/// What the hits of a trigger need, or the most that a path can do.
+/// The features that a trigger needs for its hits, or that a path offers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Needs {
     /// The form of the key.
     pub key: KeyKind,
-    /// In what form that is by which variables of other triggers are looked for, if it is not the same.
+    /// The form of the key by which variables of other triggers are looked up, if that is not the row's key.
     pub join: Option<KeyKind>,
     /// How many variables of other triggers are read.
     pub refs: usize,
-    /// How many these are together with the numbers that are computed once; 0 if there are none of the latter.
+    /// Number of those variables plus the numbers that a hit computes once; 0 if there are none of the latter.
     pub numbers: usize,
-    /// Which of the other steps there are.
+    /// The other steps, as a set of this file's flags.
     pub steps: u32,
 }
 
 impl KeyKind {
-    /// Returns whether a path with keys of the form `row` does for keys of this one.
+    /// Returns whether a path for keys of the form `row` can run hits with keys of this form.
     fn is_covered_by(self, row: Self) -> bool {
-        // Such words are computed in a loop as well, and have the hash of long keys.
+        // `MoreWords` and `ManyColumns` compute any words in a loop, and hash keys the way long keys are hashed.
         let is_long = match self {
             Self::Words(n) => n > SHORT_KEY_WORDS,
             form => form == Self::MoreWords,
@@ -179,7 +180,7 @@ impl KeyKind {
         }
     }
 
-    /// That of a long key of so many columns.
+    /// Returns the form of a long key of `n` columns.
     pub(super) const fn of_columns(n: usize) -> Self {
         if n <= C_KEYS_MAX {
             Self::Columns
@@ -190,7 +191,7 @@ impl KeyKind {
 }
 
 impl Needs {
-    /// Whether a path that offers `row` does for these hits.
+    /// Returns whether a path that offers `row` can run these hits.
     pub fn are_covered_by(&self, row: &Self) -> bool {
         self.key.is_covered_by(row.key)
             && (row.join == self.join || row.join == Some(KeyKind::Copied))
@@ -201,9 +202,9 @@ impl Needs {
 }
 
 impl Program {
-    /// Returns what the hits of the program need. `is_shared` says that CPUs share shards of its table; `is_nested`
-    /// that it generates events, or is on one that can be generated; `sources` are the words of the keys of the tables
-    /// that it reads variables of, and whether these may be moving.
+    /// Returns the needs of the program's hits. `is_shared`: CPUs share shards of its table. `is_nested`: it generates
+    /// events, or its event can be generated. `sources`: words of the keys of the tables whose variables it reads, and
+    /// whether those tables may be moving.
     pub fn needs(
         &self,
         is_shared: bool,

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Numbers as a hit computes them: an operand and, for expressions, steps that each have their operand with them.
+//! Numbers as a hit computes them: operands, and for expressions steps that each contain their operand.
 //!
 //! C counterpart: the functions of `enum hist_field_fn` of
 //! [`kernel/trace/trace_events_hist.c`](srctree/kernel/trace/trace_events_hist.c).
 //!
-//! A [`Field`] says all that is to be known of a column; a hit needs little of it. When the trigger is created each
-//! number becomes an [`Operand`], in which all that can be known is decided: its place, its size and sign, and what is
-//! done with it, with the reciprocal of the width by which it is divided.
+//! A [`Field`] has all facts about a column; a hit needs few of them. When the trigger is created each number becomes
+//! an [`Operand`], which fixes its place, size and sign, and the operation applied to it, including the reciprocal of
+//! the width by which it is divided.
 //!
 //! Context: constructors process; the rest any, NMI included. Never panics, and calls nothing.
 
@@ -40,42 +40,42 @@ use super::{
     Op, //
 };
 
-/// A number: where it comes from, and what is done with it. What does not matter there is as in the default.
+/// A number: its source and the operation applied to it. Fields that neither needs have their default values.
 ///
 /// # Invariants
 ///
-/// `is_changed` says whether `post` is not [`PostOp::None`], and `is_word` whether it is, and `source` is [`Source::U64`]: one
-/// test recognises the most frequent operand, and one those with which nothing is done.
-// Three times sixteen bytes: an index is multiplied by that in fewer instructions than by its forty bytes.
+/// `is_changed` says whether `post` is not [`PostOp::None`]; `is_word` says whether `post` is that and `source` is
+/// [`Source::U64`]. So one test recognises the most frequent operand, and one those without an operation.
+// The size is 48 bytes: three times 16 takes fewer instructions to multiply an index by than 40 bytes do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(align(16))]
 pub(super) struct Operand {
     is_word: bool,
     is_changed: bool,
     pub(super) source: Source,
-    /// Where the number comes from that the steps of an expression begin with: [`Source::Saved`] if they load it themselves.
+    /// Source of the first number of an expression; [`Source::Saved`] if the steps load it themselves.
     pub(super) first: Source,
     post: PostOp,
-    /// The place in the record; the index of a reference. Of an expression that of its first number.
+    /// The offset in the record, or the index of a reference; for an expression, of its first number.
     at: u32,
-    /// Of the reciprocal of what it is divided by: its shift.
+    /// The shift of the divisor's reciprocal.
     shift: u8,
-    /// The steps of the expression.
+    /// The place of the expression's steps.
     pub(super) code: Code,
-    /// Of the reciprocal of what it is divided by: its magic number. The mask of a [`Source::Text`]. Of a [`PostOp::Log2`]
-    /// [`POWERS`], or how much coarser than the finest one the scale is, with [`SIGNED`] for a signed number.
+    /// The magic number of the divisor's reciprocal; the mask of a [`Source::Text`]; for a [`PostOp::Log2`] [`POWERS`],
+    /// or how much coarser than the finest scale its buckets are, with [`SIGNED`] for a signed number.
     magic: u64,
-    /// By what it is multiplied.
+    /// The factor by which the number is multiplied.
     factor: u64,
-    /// What is added to it then. The constant itself, or that which an expression begins with; the index of the reference
-    /// of [`PostOp::SubRef`].
+    /// The number to add after the multiplication; the constant itself, or the constant that an expression begins with;
+    /// the index of the reference that [`PostOp::SubRef`] subtracts.
     add: u64,
 }
 
-/// Where a number comes from.
+/// The source of a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Source {
-    // Numbers of the record.
+    // Numbers of the record, by size and sign.
     U64,
     U32,
     S32,
@@ -98,46 +98,47 @@ pub(super) enum Source {
     AnySteps,
 }
 
-/// What is done with a number.
+/// The operation applied to a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PostOp {
     None,
-    /// Plus `add`.
+    /// Adds `add`.
     Add,
-    /// Times `factor`, plus `add`: whatever sums, differences and products with constants come to.
+    /// Multiplies by `factor` and adds `add`: sums, differences and products with constants become this.
     Linear,
-    /// Divided by a constant.
+    /// Divides by a constant.
     Quotient,
-    /// Divided by a constant, times `factor`: the largest multiple of a width that is not above it.
+    /// Divides by a constant and multiplies by `factor`: rounds down to a multiple of a width.
     Multiple,
-    /// Either where the reciprocal has 65 bits.
+    /// [`PostOp::Quotient`] or [`PostOp::Multiple`] for a reciprocal of 65 bits.
     LongMultiple,
-    /// The exponent of the smallest power of two that is not below it; the bucket of `.log2=N`, if `magic` says which.
+    /// Takes the exponent of the smallest power of two that is not below the number; or the bucket of `.log2=N`, if
+    /// `magic` has its scale.
     Log2,
-    /// Less a reference.
+    /// Subtracts a reference.
     SubRef,
 }
 
-/// What [`Operand::then`] does.
+/// An operation that [`Operand::then`] adds to a number.
 #[derive(Clone, Copy)]
 enum Then {
     /// Multiplies by the first one, and adds the second one.
     Linear(u64, u64),
     Divide(u64),
-    /// Takes the reference of this index off.
+    /// Subtracts the number of the reference with this index.
     LessRef(u32),
 }
 
-/// The factor that makes a number negative.
+/// The factor that negates a number.
 const MINUS: u64 = u64::MAX;
 
-// Of the scale of a [`PostOp::Log2`]: a bit that is no matter for a shift, and what is no scale.
+// Flags beside the scale of a [`PostOp::Log2`]: a bit that does not change a shift, and a value for "no scale".
 const SIGNED: u64 = 1 << 8;
 const POWERS: u64 = 1 << 9;
 
 impl Default for Operand {
     fn default() -> Self {
-        // INVARIANT: a constant, with which nothing is done.
+        // INVARIANT: a constant without an operation.
         Self {
             is_word: false,
             is_changed: false,
@@ -154,17 +155,18 @@ impl Default for Operand {
     }
 }
 
-/// One step of an expression. It changes the accumulator.
+/// One step of an expression, which changes the accumulator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Step {
     pub(super) op: StepOp,
     pub(super) operand: Operand,
 }
 
-/// What a step does with the accumulator and its operand.
+/// The operation of a step on the accumulator and the step's operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum StepOp {
-    /// Loads the operand, which the first number of an expression cannot say. The first step may be one, and no other.
+    /// Loads the operand, where [`Operand::first`] cannot express it. Only the first step of an expression may be this
+    /// one.
     Load,
     /// Saves the accumulator, and loads the operand.
     Save,
@@ -172,16 +174,16 @@ pub(super) enum StepOp {
     Sub,
     Mul,
     Div,
-    /// The operand minus the accumulator.
+    /// Sets the accumulator to the operand minus the accumulator.
     SubFrom,
-    /// The operand divided by the accumulator.
+    /// Sets the accumulator to the operand divided by the accumulator.
     DivInto,
-    /// The largest multiple of the operand that is not above the accumulator, of signed numbers.
+    /// Sets the accumulator to the largest multiple of the operand that is not above it, for signed numbers.
     SignedMultiple,
 }
 
 impl Operand {
-    /// Lowers a field that is not an expression. Fields that are no numbers never get here; they would become 0.
+    /// Lowers a field that is not an expression. A field that is no number would become 0, but callers pass none.
     pub(super) fn of_field(field: &Field) -> Self {
         let operand = match field.op {
             // PARITY: `create_hist_field()` ignores `.log2` and `.buckets` of a hitcount, and
@@ -190,7 +192,7 @@ impl Operand {
             Op::Num { offset, load } => {
                 let source = Source::of(load);
 
-                // INVARIANT: nothing is done with it.
+                // INVARIANT: the number has no operation.
                 Self {
                     is_word: source == Source::U64,
                     ..Self::of_source(source, offset)
@@ -200,7 +202,7 @@ impl Operand {
             Op::Cpu => Self::of_source(Source::Cpu, 0),
             Op::Const(value) => Self::constant(value),
             Op::Ref(n) => Self::of_source(Source::Ref, n.into()),
-            // The program names numbers of the hit by their place among the references.
+            // The program refers to numbers of the hit by their index among the references, so these never get here.
             Op::Own(_)
             | Op::Task(_)
             | Op::Expr(_)
@@ -227,12 +229,12 @@ impl Operand {
                 .then(Then::Divide(width.get()))
                 .and_then(|number| number.then(Then::Linear(width.get(), 0)))
                 .unwrap_or(operand),
-            // A step of its own follows.
+            // The caller adds a step for signed buckets.
             (Some(Buckets::SignedWidth(_)) | None, _) => operand,
         }
     }
 
-    /// The bucket of this number, of a `signed` one with its sign.
+    /// Returns this number with the bucket of `.log2=N` as its operation, for signed buckets if `signed`.
     fn in_parts(self, scale: Scale, signed: bool) -> Self {
         Self {
             magic: u64::from(scale.coarser()) | if signed { SIGNED } else { 0 },
@@ -247,7 +249,7 @@ impl Operand {
         }
     }
 
-    /// The constant that it is.
+    /// Returns the value if this number is a constant.
     fn as_constant(&self) -> Option<u64> {
         (self.source == Source::Const).then_some(self.add)
     }
@@ -260,8 +262,8 @@ impl Operand {
         }
     }
 
-    /// Lowers an expression that needs no steps: a number, perhaps with something done to it by constants, or less a
-    /// reference; `None` if it is none.
+    /// Lowers an expression that needs no steps: a number with at most operations by constants, or minus a reference;
+    /// returns `None` for any other expression.
     pub(super) fn of_leaf(code: &[Insn]) -> Option<Self> {
         let (insn, operands) = code.split_last()?;
         let op = match insn {
@@ -276,17 +278,17 @@ impl Operand {
         match (left.as_constant(), right.as_constant()) {
             (_, Some(constant)) => left.then(op.by(constant)?),
             (Some(constant), None) => right.then(op.swapped().by(constant)?),
-            // Most expressions of references are that.
+            // Most expressions of references subtract one from a number.
             (None, None) if op == StepOp::Sub && is_plain_ref => left.then(Then::LessRef(right.at)),
             (None, None) => None,
         }
     }
 
-    /// This number with `post` in place of what is done with it.
+    /// Returns this number with the operation `post` in place of its own.
     fn with(self, post: PostOp) -> Self {
         let is_changed = post != PostOp::None;
 
-        // INVARIANT: a number with which nothing is done stays what it is.
+        // INVARIANT: a number that stays without an operation keeps its `is_word`.
         Self {
             is_word: self.is_word && !is_changed,
             is_changed,
@@ -295,13 +297,13 @@ impl Operand {
         }
     }
 
-    /// This number with something done to it; `None` if there is no place for that.
+    /// Returns this number with one more operation; `None` if an operand cannot express both operations.
     fn then(self, then: Then) -> Option<Self> {
         let constant = self.as_constant();
 
         Some(match (then, self.post) {
             (Then::Linear(1, 0), _) => self,
-            // `add` is the constant, so what follows stays a step.
+            // `add` holds the constant already, so the operation stays a step.
             _ if self.first == Source::Const => return None,
             (Then::Linear(factor, add), post) => {
                 let add = self.add.wrapping_mul(factor).wrapping_add(add);
@@ -345,14 +347,14 @@ impl Operand {
         })
     }
 
-    /// The number that [`StepOp::Save`] has saved.
+    /// Returns the operand for the number that [`StepOp::Save`] has saved.
     pub(super) fn saved() -> Self {
         Self::of_source(Source::Saved, 0)
     }
 
-    /// What the steps of an expression come to, which are at `code`.
+    /// Returns the operand for an expression with these steps, which are at `code`.
     pub(super) fn of_steps(steps: &[Step], code: Code) -> Self {
-        // Constants with which the last steps are done need no place among them.
+        // A last step with a constant becomes an operation of the operand, and needs no step.
         if let [steps @ .., last] = steps {
             let then = last.operand.as_constant().and_then(|by| last.op.by(by));
             let number = then.and_then(|then| Self::of_steps(steps, code).then(then));
@@ -364,7 +366,7 @@ impl Operand {
         let are_simple = steps.iter().all(|Step { op, operand }| {
             !op.is_rare() && operand.is_simple() && !operand.has_parts()
         });
-        // What is done with a number has no place beside what is done with all.
+        // The operand has room for one operation, so the first number must have none of its own.
         let first = steps
             .first()
             .map(|step| step.operand)
@@ -381,7 +383,7 @@ impl Operand {
             first: first.source,
             code: Code {
                 start: code.start.saturating_add(is_loaded),
-                // No longer than the code.
+                // The length is at most the length of the code.
                 len: u16::try_from(steps.len())
                     .map_or(code.len, |len| len.saturating_sub(is_loaded)),
             },
@@ -389,7 +391,7 @@ impl Operand {
         }
     }
 
-    /// Word `i` of a string of `len` bytes at `offset`, in a slot of `words` words, which ends with a NUL.
+    /// Returns word `i` of a string of `len` bytes at `offset`, in a slot of `words` words, which ends with a NUL.
     pub(super) fn of_text(offset: u32, len: u32, words: usize, i: usize) -> Self {
         let word = size_of::<u64>();
         let first = i.saturating_mul(word);
@@ -411,7 +413,7 @@ impl Operand {
         }
     }
 
-    /// Whether it is in the record or known beforehand: [`Operand::simple`] computes it.
+    /// Returns whether the number is in the record, a constant or the CPU: [`Operand::simple`] computes it.
     pub(super) fn is_simple(&self) -> bool {
         let is_elsewhere = matches!(
             self.source,
@@ -426,28 +428,29 @@ impl Operand {
         !is_elsewhere && self.post != PostOp::SubRef
     }
 
-    /// Whether it is, or is made of, one of the references, the steps of its expression aside.
+    /// Returns whether the number is, or is computed from, one of the references, not counting the steps of its
+    /// expression.
     pub(super) fn reads_list(&self) -> bool {
         self.source == Source::Ref || self.first == Source::Ref || self.post == PostOp::SubRef
     }
 
-    /// Whether it is simple, or a word of a string, as most keys are.
+    /// Returns whether the number is simple, or a word of a string, as most keys are.
     pub(super) fn is_key_number(&self) -> bool {
         self.is_simple() || self.source == Source::Text
     }
 
-    /// Whether it is simple, and nothing is done with it: [`Operand::load`] computes it.
+    /// Returns whether the number is simple and has no operation: [`Operand::load`] computes it.
     pub(super) fn is_plain(&self) -> bool {
         self.is_simple() && self.post == PostOp::None
     }
 
-    /// Whether it becomes a bucket of `.log2=N`, which only few paths do by themselves.
+    /// Returns whether the number becomes a bucket of `.log2=N`, which only few paths compute by themselves.
     pub(super) fn has_parts(&self) -> bool {
         self.post == PostOp::Log2 && self.magic != POWERS
     }
 
-    /// Its value, if it [is simple](Operand::is_simple), or such a number less one of `refs`. What is not in the record
-    /// is 0. With `PARTS` false it [has no parts](Operand::has_parts).
+    /// Returns the value of a [simple](Operand::is_simple) number, or of one minus one of `refs`. A number outside of
+    /// the record is 0. With `PARTS` false the number [has no parts](Operand::has_parts).
     #[inline(always)]
     pub(super) fn simple<const PARTS: bool>(
         &self,
@@ -461,7 +464,7 @@ impl Operand {
         Some(self.finish::<PARTS>(self.load(record, cpu)?, refs))
     }
 
-    /// Its value before anything is done with it, if it is simple.
+    /// Returns the value of a simple number before its operation.
     #[inline(always)]
     pub(super) fn load(&self, record: &[u8], cpu: impl Fn() -> u32) -> Option<u64> {
         if self.is_word {
@@ -471,7 +474,8 @@ impl Operand {
         self.load_from(self.source, record, cpu)
     }
 
-    /// The number at its place, if that is such a number of the record or known beforehand.
+    /// Returns the number of kind `source` at this operand's place; `None` if it is neither in the record nor known
+    /// beforehand.
     #[inline(always)]
     pub(super) fn load_from(
         &self,
@@ -482,25 +486,24 @@ impl Operand {
         load(source, self.at, self.add, record, cpu)
     }
 
-    /// Its value as a word of a string.
+    /// Returns the word of a string that this operand stands for.
     #[inline(always)]
     pub(super) fn text(&self, record: &[u8]) -> u64 {
         text_word(record, self.at) & self.magic
     }
 
-    /// The reference that it is, before anything is done with it.
+    /// Returns the reference that this operand stands for, before its operation.
     #[inline(always)]
     pub(super) fn reference(&self, refs: &[u64]) -> u64 {
         // CAST: a small number.
         reference(refs, self.at as usize)
     }
 
-    /// What becomes of a value. With `PARTS` false it [has no parts](Operand::has_parts).
+    /// Applies the operation to a value. With `PARTS` false the operand [has no parts](Operand::has_parts).
     #[inline(always)]
     pub(super) fn finish<const PARTS: bool>(&self, value: u64, refs: &[u64]) -> u64 {
         debug_assert!(PARTS || !self.has_parts());
-        // Where no jump goes through a table, this test would become some of the comparisons by which the choice below is
-        // made.
+        // Without jump tables, the compiler would merge the test of `post` with the comparisons of the `match` below.
         let is_changed = match HAS_JUMP_TABLES {
             true => self.post != PostOp::None,
             false => self.is_changed,
@@ -545,8 +548,8 @@ impl Source {
 }
 
 impl StepOp {
-    /// That of an instruction, with the number on top of the stack as the operand and the other one in the accumulator;
-    /// `None` if it does not combine two.
+    /// Returns the operation of an instruction, with the top of the stack as operand and the other number in the
+    /// accumulator; `None` if the instruction does not combine two numbers.
     pub(super) fn of(insn: &Insn) -> Option<Self> {
         match insn {
             Insn::Add => Some(Self::Add),
@@ -557,7 +560,7 @@ impl StepOp {
         }
     }
 
-    /// What it does with a constant as the operand; `None` if that cannot be said without the accumulator.
+    /// Returns the operation of this step with a constant operand; `None` if an operand cannot express it.
     fn by(self, constant: u64) -> Option<Then> {
         match self {
             Self::Add => Some(Then::Linear(1, constant)),
@@ -569,13 +572,13 @@ impl StepOp {
         }
     }
 
-    /// Whether it takes more registers than the others, for which all hits of a path would pay: [`Source::Steps`] are
-    /// without it.
+    /// Returns whether the step takes more registers than the others, for which all hits of a path would pay:
+    /// [`Source::Steps`] excludes it.
     fn is_rare(self) -> bool {
         matches!(self, Self::DivInto | Self::SignedMultiple)
     }
 
-    /// The same with operand and accumulator exchanged.
+    /// Returns the operation with operand and accumulator exchanged.
     pub(super) fn swapped(self) -> Self {
         match self {
             Self::Sub => Self::SubFrom,
@@ -585,7 +588,7 @@ impl StepOp {
     }
 }
 
-/// The number at `at`, if it is one of the record, the CPU, or the constant.
+/// Returns the number at `at` of the record, the CPU or `constant`, as `source` says; `None` for other sources.
 #[inline(always)]
 pub(super) fn load(
     source: Source,
@@ -617,13 +620,13 @@ pub(super) fn load(
     })
 }
 
-/// Reference `n`; 0 if there is none.
+/// Returns reference `n`; 0 if there is none.
 #[inline(always)]
 pub(super) fn reference(refs: &[u64], n: usize) -> u64 {
     refs.get(n).copied().unwrap_or(0)
 }
 
-/// Where in `code`, which pushes two numbers, that begins which pushes the second one.
+/// Returns the index in `code`, which pushes two numbers, of the first instruction for the second number.
 pub(super) fn start_of_last(code: &[Insn]) -> usize {
     let mut wanted = 1usize;
 

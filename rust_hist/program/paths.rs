@@ -98,13 +98,14 @@ pub trait RecordPath: Offers {
     /// What handles a hit for which this path returns [`Outcome::Redo`].
     type Rest: RecordRest;
 
-    /// Handles a hit whose key is in the map, or for which the map is full.
+    /// Handles a hit if its key is in the map, or if the map is full; returns [`Outcome::Redo`] otherwise.
     fn hit<'c, C: Context<'c>>(cx: C) -> Outcome<MissedIn<'c, C>>;
 }
 
-/// What a [`RecordPath`] leaves. Its key is made of the record and the CPU alone, so that it is the same again.
+/// Handles the hits that a [`RecordPath`] does not. Their key is made of the record and the CPU alone, so computing it
+/// again gives the same key.
 pub trait RecordRest {
-    /// Handles a hit whose key the path has missed.
+    /// Handles a hit for which the path has found no entry.
     fn hit<'c, C: Context<'c>>(cx: C, missed: MissedIn<'c, C>);
 }
 
@@ -113,7 +114,7 @@ pub trait HitPath: Offers {
     /// The path that handles a hit for which this one returns [`Outcome::Redo`].
     type Rest: HitPath;
 
-    /// Handles a hit whose key is in the map, for which the map is full, or which is ignored.
+    /// Handles a hit if its key is in the map, if the map is full, or if it is ignored; else returns [`Outcome::Redo`].
     fn hit<'c, C: Context<'c>>(cx: C) -> Outcome<MissedIn<'c, C>>;
 }
 
@@ -161,7 +162,7 @@ impl<K: KeyForm, const STEPS: u32> RecordPath for OfRecord<K, STEPS> {
     }
 }
 
-/// The rest of each such path with these keys.
+/// The rest of each [`OfRecord`] path with keys `K`.
 pub(super) struct RestOfRecord<K>(PhantomData<K>);
 
 impl<K: KeyForm> RecordRest for RestOfRecord<K> {
@@ -231,7 +232,7 @@ type Settled = Joined<Copied, Copied, REFS_MAX, { EVERYTHING & !CHANGING | APART
 /// Any keys and everything else.
 type Everything = Joined<Copied, Copied, REFS_MAX, { EVERYTHING | APART }, NUMBERS_MAX>;
 
-/// As many numbers in one list as most triggers have that have any.
+/// Room for the list of numbers, enough for most triggers that have such a list.
 const FEW_NUMBERS: usize = 4;
 
 /// Keys `K`, at most `REFS` variables of other triggers that the key `J` finds, at most `NUMBERS` of these and of the
@@ -261,7 +262,7 @@ impl<K: KeyForm, J: KeyForm, const REFS: usize, const STEPS: u32, const NUMBERS:
     }
 }
 
-/// Keys `K`, one variable of another trigger, and `STEPS`.
+/// The path with keys `K`, one variable of another trigger, and `STEPS`.
 pub(super) struct Await<K, const STEPS: u32>(PhantomData<K>);
 
 impl<K: KeyForm, const STEPS: u32> Offers for Await<K, STEPS> {
@@ -433,7 +434,8 @@ const ANY_VARS: u32 = ANY_NUMBERS | SHARED;
 
 /// The fronts. The first row that offers what a trigger needs is its front; the last offers everything.
 ///
-/// Each row is made when it is looked at: all together are too large for the stack of a task that makes a trigger.
+/// Each row is built when it is looked at: all rows together are too large for the stack of a task that creates a
+/// trigger.
 #[rustfmt::skip]
 pub fn paths<E: Entry>() -> impl Iterator<Item = Row<Needs, E::Fn>> {
     let rows: &'static [fn() -> Row<Needs, E::Fn>; PATHS] = &const { [

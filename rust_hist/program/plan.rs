@@ -2,7 +2,7 @@
 
 //! The program as a hit runs it: numbers and strings without their names, in few cache lines.
 //!
-//! `program/lower.rs` makes it when the trigger is created; `program/eval.rs` computes its numbers.
+//! `program/lower.rs` makes the plan when the trigger is created; `program/eval.rs` computes its numbers.
 //!
 //! Context: any, NMI included. Never panics.
 
@@ -39,7 +39,7 @@ use super::{
     Op, //
 };
 
-/// What a hit computes.
+/// All that a hit computes: the key, sums, variables and parameters of actions.
 ///
 /// # Invariants
 ///
@@ -51,26 +51,26 @@ use super::{
 pub(super) struct Plan {
     pub(super) has_key_stamp: bool,
     pub(super) has_stamp: bool,
-    /// Whether entries keep the name of the task that made them.
+    /// Whether entries keep the name of the task that created them.
     pub(super) has_creator: bool,
-    /// Whether hits keep more than the sums of so few numbers as C has room for.
+    /// Whether hits keep more than the sums of as many numbers as C has room for.
     pub(super) has_tallies: bool,
     /// The key of the rows.
     pub(super) row: KeyPlan,
     /// The numbers that a hit adds.
     pub(super) vals: List<Operand, VALS_MAX>,
-    /// What the hit has of the task, and what it computes once behind that, each after what it is computed of.
+    /// Numbers of the task, and then the other numbers that a hit computes once, each after those it is computed from.
     pub(super) tasks: Vec<TaskNumber>,
     pub(super) values: Vec<Operand>,
     pub(super) vars: Vec<VarStep>,
-    /// The parameters of `save()` and of `trace()`.
+    /// The parameters of all `save()` actions and of all `trace()` actions.
     pub(super) saves: Vec<VarStep>,
     pub(super) args: Vec<ArgStep>,
     /// The steps of all expressions.
     pub(super) steps: Vec<Step>,
 }
 
-/// What a hit computes for a key.
+/// The plan of a key: its columns, and if possible its words.
 ///
 /// # Invariants
 ///
@@ -78,22 +78,22 @@ pub(super) struct Plan {
 /// - `words` are the words of the key, if they are few and each of them can be computed by itself; else there are none.
 #[derive(Debug, Default)]
 pub(super) struct KeyPlan {
-    /// Whether it has the name of the task.
+    /// Whether the key has the name of the task.
     pub(super) has_comm: bool,
-    /// Whether it has numbers that the hit computes once.
+    /// Whether the key has numbers that the hit computes once.
     pub(super) has_values: bool,
     pub(super) words: List<Operand, KEY_PARTS_MAX>,
     pub(super) columns: Vec<KeyColumn>,
 }
 
-/// One of the keys, and what a hit computes for it if it is a number.
+/// One field of a key, and the number that a hit computes for it unless it is a string or a stack.
 #[derive(Debug)]
 pub(super) struct KeyColumn {
     pub(super) key: Key,
     pub(super) number: Operand,
 }
 
-/// A key of a program: its fields, how many words they come to, and what a hit computes for it.
+/// A key of a program: its fields, its number of words, and its plan.
 #[derive(Clone, Copy)]
 pub(super) struct KeyParts<'p> {
     pub(super) keys: &'p [Key],
@@ -102,15 +102,15 @@ pub(super) struct KeyParts<'p> {
 }
 
 impl Plan {
-    /// Whether a number is, or is made of, one of the list of variables of other triggers and of numbers of
-    /// the hit.
+    /// Returns whether a number is, or is computed from, a variable of another trigger or a number that the hit
+    /// computes once.
     pub(super) fn reads_list(&self, number: &Operand) -> bool {
         let mut steps = number.code.of(&self.steps).iter();
 
         number.reads_list() || steps.any(|step| step.operand.reads_list())
     }
 
-    /// What an action saves.
+    /// Returns the steps of the values that `save()` stores.
     #[inline(always)]
     pub(super) fn saves_of(&self, action: &Action) -> &[VarStep] {
         match action.kind {
@@ -119,7 +119,7 @@ impl Plan {
         }
     }
 
-    /// The parameters of the event that an action generates.
+    /// Returns the parameters of the event that an action generates.
     #[inline(always)]
     pub(super) fn args_of(&self, action: &Action) -> &[ArgStep] {
         match action.kind {
@@ -128,7 +128,7 @@ impl Plan {
         }
     }
 
-    /// The bytes that it takes besides itself.
+    /// Returns the bytes of memory allocated for the plan's parts.
     pub(super) fn bytes(&self) -> usize {
         [
             self.tasks.bytes(),
@@ -143,32 +143,32 @@ impl Plan {
     }
 }
 
-/// What a hit does for one variable of the trigger, or for one parameter of `save()`.
+/// The step of a hit for one variable of the trigger, or for one parameter of `save()`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct VarStep {
-    /// What it is set to, if it is a number; else 0.
+    /// The number to store; 0 for a string or a stack.
     pub(super) number: Operand,
-    /// Its index in [`super::Program::vars`], or among all parameters.
+    /// Index of the variable in [`super::Program::vars`], or of the parameter among those of all actions.
     pub(super) n: u8,
-    /// Where it begins in the extra words of the entry, or in the row.
+    /// Index of the first word in the extra words of the entry, or in the row of `save()`.
     pub(super) at: u16,
     pub(super) kind: Kind,
-    /// What it is set to, if it is a string of the record or the name of a task.
+    /// The string to store, of the record or a task name.
     pub(super) text: TextAt,
-    /// The words of content, if it is a string or a stack: of a variable, those after the first one.
+    /// The number of words for a string or stack; for a variable, without the first word, which is no content.
     pub(super) room: u8,
 }
 
-/// The words of a variable that is the name of a task.
+/// The number of words of a variable that is the name of a task.
 pub(super) const NAME: usize = 1 + COMM_WORDS;
 
 /// A string or stack that a hit copies by a step of its own, in fewer bytes than as an [`Op`].
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TextAt {
-    /// Where it is in the record, or the word that says so; the index of the variable.
+    /// The offset of the string in the record, or of the word that locates it; or the index of a variable.
     at: u32,
     pub(super) from: TextFrom,
-    /// The most bytes of it for which there is room where it goes; of those of fixed size, how many there are.
+    /// The room for the string where it is stored, in bytes; for a string of fixed size at most its size.
     most: u8,
 }
 
@@ -179,34 +179,35 @@ pub(super) enum TextFrom {
     Fixed,
     /// A field of fixed size of the record, of more than [`SHORT_FIELD`] bytes.
     LongFixed,
-    /// The record, of which a word has the offset and the length of the string.
+    /// A string of the record; a `__data_loc` word has its offset and length.
     Dyn,
-    /// The record, of which a word has the length of the string and its offset from the end of that word.
+    /// A string of the record; a `__rel_loc` word has its length, and its offset from the end of that word.
     Rel,
-    /// The task that runs.
+    /// The name of the running task.
     Task,
-    /// The task that made the entry.
+    /// The name of the task that created the entry.
     Creator,
     /// A variable of another trigger.
     Variable,
-    /// From elsewhere; none, if it is a number.
+    /// Any other source; or none, for a number.
     Elsewhere,
 }
 
 impl TextFrom {
-    /// Whether it is a string of the record.
+    /// Returns whether the source is a string of the record.
     #[inline(always)]
     pub(super) fn is_record(self) -> bool {
         matches!(self, Self::Fixed | Self::LongFixed | Self::Dyn | Self::Rel)
     }
 }
 
-/// Most bytes of a string in a field of fixed size that are copied without a look for its NUL, which takes longer than to
-/// copy what is behind that.
+/// Longest string field of fixed size that is copied whole: up to this size, copying the bytes after the NUL is faster
+/// than searching for the NUL.
 const SHORT_FIELD: u32 = 32;
 
 impl TextAt {
-    /// That of an [`Op`] that is one, else none; `most` bytes of it are kept.
+    /// Returns the place for `op`, [`TextFrom::Elsewhere`] unless it is a string or stack; `most` is the room for it in
+    /// bytes.
     pub(super) fn new(op: Option<Op>, most: u32) -> Self {
         let (from, at, most) = match op {
             Some(Op::StaticString { offset, len }) => match most.min(len) {
@@ -220,14 +221,14 @@ impl TextAt {
             Some(Op::Ref(n)) => (TextFrom::Variable, n.into(), most),
             _ => (TextFrom::Elsewhere, 0, 0),
         };
-        // There is room for no more anywhere.
+        // No place has room for more than 255 bytes.
         let most = u8::try_from(most).unwrap_or(u8::MAX);
 
         Self { at, from, most }
     }
 
-    /// The place and the length of the string in the record, of which either may be beyond its end; `None` if it is none of
-    /// the record.
+    /// Returns the offset and the length of the string in the record, either of which may be beyond the record's end;
+    /// `None` if the string is not in the record.
     #[inline(always)]
     pub(super) fn place(&self, record: &[u8]) -> Option<(usize, usize)> {
         // CAST: tracing needs 32-bit pointers at least.
@@ -243,27 +244,27 @@ impl TextAt {
         Some((at, len.min(most)))
     }
 
-    /// Its index among [`super::Program::refs`], of a variable.
+    /// Returns the index of a variable in [`super::Program::refs`].
     #[inline(always)]
     pub(super) fn reference(&self) -> u8 {
-        // CAST: the index of a reference.
+        // CAST: `at` is the index of a reference, which fits.
         self.at as u8
     }
 }
 
-/// What a hit does for one parameter of a `trace()` that is a number, or a string of the record.
+/// The step of a hit for one parameter of `trace()` that is a number, or a string of the record.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ArgStep {
     pub(super) from: ArgFrom,
-    /// The index of a variable.
+    /// Index of the variable, if the parameter is one.
     pub(super) n: u8,
-    /// The number of the record.
+    /// The number to compute, if the parameter is a number of the record.
     pub(super) number: Operand,
-    /// The string of the record.
+    /// The place of the string, if the parameter is a string of the record.
     pub(super) text: TextAt,
 }
 
-/// Where the number of a parameter comes from.
+/// The source of the number of a parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ArgFrom {
     /// A variable of the trigger itself.
@@ -275,22 +276,22 @@ pub(super) enum ArgFrom {
 }
 
 impl VarStep {
-    /// Whether the variable is a number.
+    /// Returns whether the variable is a number.
     #[inline(always)]
     pub(super) fn is_number(&self) -> bool {
         self.kind == Kind::Number
     }
 
-    /// The words of a variable that is a string or a stack among those of an entry.
+    /// Returns the words of a string or stack variable among the extra words of an entry.
     #[inline(always)]
     pub(super) fn text_words<'a>(&self, aux: &'a [Atomic<u64>]) -> Option<&'a [Atomic<u64>]> {
         let at = usize::from(self.at);
 
-        // So that the compiler sees that there is a first one. OVERFLOW: both were short numbers.
+        // With the 1 added, the compiler knows that there is a first word. OVERFLOW: both were short numbers.
         aux.get(at..at.wrapping_add(usize::from(self.room).wrapping_add(1)))
     }
 
-    /// The same, of a variable that is known to have `N` words.
+    /// Returns the words of a string or stack variable that is known to have `N` words.
     #[inline(always)]
     pub(super) fn words<'a, const N: usize>(
         &self,
@@ -302,7 +303,7 @@ impl VarStep {
         aux.get(at..at.wrapping_add(N))?.first_chunk()
     }
 
-    /// Stores the number of a variable that is one in the extra words of an entry, unless it is stored nowhere.
+    /// Stores the number of the variable in the extra words of an entry; does nothing if the variable is not stored.
     #[inline(always)]
     pub(super) fn set(&self, aux: &[Pair], value: u64) {
         if let Some(cell) = NumCell::at(aux, self.at) {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The trigger line that `trigger` and the header of `hist` show.
+//! Printing of the trigger line, for the file `trigger` and the header of `hist`.
 //!
 //! C counterpart: `event_hist_trigger_print()` and `hist_field_print()` of
-//! [`kernel/trace/trace_events_hist.c`](srctree/kernel/trace/trace_events_hist.c).
-//! The line is a valid command: it creates the same trigger in the same state, and after `!` removes it.
+//! [`kernel/trace/trace_events_hist.c`](srctree/kernel/trace/trace_events_hist.c). The line is a valid command: it
+//! creates the same trigger in the same state, and with `!` before it removes the trigger.
 //!
 //! Context: any. Printing never allocates; [`Program::difference`] does.
 
@@ -40,7 +40,7 @@ use super::{
 };
 
 impl Program {
-    /// Prints the whole line, newline included. `prefix` is the command's name, `text` that of the trigger.
+    /// Prints the whole line, newline included. `prefix` is the command's name, `text` the text of the trigger.
     pub fn write_line(
         &self,
         prefix: &[u8],
@@ -61,8 +61,8 @@ impl Program {
         Ok(())
     }
 
-    /// Returns the index of the first byte, counted from the end of the command's name, in which the line of
-    /// `other` differs from that of `self`, which is another trigger.
+    /// Returns the index of the first byte, counted from the end of the command's name, at which the line of `other`,
+    /// another trigger, differs from the line of `self`.
     ///
     /// # Errors
     ///
@@ -79,7 +79,7 @@ impl Program {
 
         for part in Part::ALL {
             at = line.len();
-            // The buffer fails only without memory.
+            // Writing to the buffer fails only if there is no memory.
             other
                 .write_part(part, other_text, &mut line)
                 .map_err(|_| AllocError)?;
@@ -93,7 +93,7 @@ impl Program {
         let there = line.get(at..).unwrap_or(&[]);
         let same = there.iter().zip(own.iter()).take_while(|(a, b)| a == b);
 
-        // Every part begins with a colon or a blank, which never differs.
+        // Every part begins with a colon or a blank in both lines, so at least one byte is equal.
         Ok(at.saturating_add(same.count().max(1)))
     }
 
@@ -227,8 +227,8 @@ impl Program {
         let mut comma = false;
 
         out.write_str(":vals=")?;
-        // PARITY: C omits a raw hitcount that is hidden. When the line is parsed again, a second plain
-        // hitcount would then be taken for the first.
+        // PARITY: C omits a hidden raw hitcount. A second plain hitcount would then be taken for the first one when the
+        // line is parsed again.
         if !self.nohitcount || self.vals().iter().any(Field::is_plain_hitcount) {
             out.write_str("hitcount")?;
             comma = true;
@@ -316,7 +316,7 @@ impl Program {
         Ok(())
     }
 
-    /// Prints the name of the column of a value, with `.max` and the like.
+    /// Prints the name of a value's column, with `.max` or the like.
     pub fn write_column(&self, field: &Field, text: &[u8], out: &mut dyn Out) -> fmt::Result {
         out.write_bytes(self.field_name(field, text))?;
         match field.modifier {
@@ -325,7 +325,7 @@ impl Program {
         }
     }
 
-    /// Prints the field as it may be typed in `keys=` and `vals=`.
+    /// Prints the field in the form for `keys=` and `vals=`.
     ///
     /// PARITY: `hist_field_print()` prints the name of a CPU field twice, prints `common_comm` for the
     /// legacy `comm`, and omits the modifier of `common_stacktrace`.
@@ -333,7 +333,7 @@ impl Program {
         match field.op {
             Op::Const(value) => return write!(out, "{value}"),
             Op::Ref(index) if self.is_unqualified(index) => out.write_str("$")?,
-            // Behind its event it has the dollar sign already.
+            // A name that includes an event has its dollar sign already.
             Op::Own(n) if self.is_var_name(n, field.name, text) => out.write_str("$")?,
             _ => {}
         }
@@ -341,7 +341,7 @@ impl Program {
         field.modifier.write(out)
     }
 
-    /// Prints the field as it may be typed in `sort=` and as a variable.
+    /// Prints the field in the form for `sort=` and for the definition of a variable.
     pub(super) fn write_sorted(
         &self,
         field: &Field,
@@ -354,14 +354,14 @@ impl Program {
         }
     }
 
-    /// Returns whether a reference has no system and event.
+    /// Returns whether a reference was typed without system and event.
     fn is_unqualified(&self, index: u8) -> bool {
         self.refs()
             .get(usize::from(index))
             .is_some_and(|reference| reference.event.is_none())
     }
 
-    /// Returns whether `name` is that of variable `n` and nothing more.
+    /// Returns whether `name` is the bare name of variable `n`.
     fn is_var_name(&self, n: u8, name: Name, text: &[u8]) -> bool {
         self.vars()
             .get(usize::from(n))
@@ -402,7 +402,7 @@ impl Program {
     }
 }
 
-/// Returns the index of the first instruction of the right operand, which ends the code.
+/// Returns the index of the first instruction of the right operand, which is at the end of the code.
 fn right_operand(insns: &[Insn]) -> usize {
     let mut missing = 1usize;
     let mut start = insns.len();

@@ -48,8 +48,7 @@ impl Reciprocal {
         let width = width.get();
         let below = width.checked_sub(1).filter(|&below| below != 0)?;
         let shift = below.ilog2();
-        // `2^(shift + 1) - width`, which is less than `width`. For a shift of 63 the power is 2^64, which
-        // wraps to 0.
+        // `2^(shift + 1) - width`, which is less than `width`. For a shift of 63 the power is 2^64, which wraps to 0.
         let rest = 2u64.wrapping_shl(shift).wrapping_sub(width);
         let rest = if shift == 63 {
             width.wrapping_neg()
@@ -70,8 +69,7 @@ impl Reciprocal {
         })
     }
 
-    /// Returns the short form of a width that is above `2^shift` and at most `2^(shift + 1)`, if there is
-    /// one.
+    /// Returns the short form of a width that is above `2^shift` and at most `2^(shift + 1)`, if there is one.
     fn short(width: u64, shift: u32) -> Option<Self> {
         if width.is_power_of_two() {
             // INVARIANT: `magic` is `2^64 / width`, which is exact, and has 64 bits as the width is not 1.
@@ -109,7 +107,7 @@ impl Reciprocal {
         high(magic, n).wrapping_shr(shift.into())
     }
 
-    /// Returns `n / width` of the long form.
+    /// Returns `n / width` for a width in the long form, whose factor has 65 bits.
     #[inline(always)]
     pub(super) fn long_quotient(magic: u64, shift: u8, n: u64) -> u64 {
         let high = high(magic, n);

@@ -30,32 +30,32 @@ use super::{
 pub struct ForeignVar<'p> {
     /// The resolver's number for the table that holds it.
     pub table: u16,
-    /// Its words in an entry of that table.
+    /// The variable's words in an entry of that table.
     pub cell: Cell,
-    /// The text of its type.
+    /// The text of the variable's type.
     pub type_name: &'p [u8],
-    /// Its size in bytes as C computes it.
+    /// Size in bytes as C computes it.
     pub size: u32,
-    /// Whether it is a signed number.
+    /// Whether the variable is a signed number.
     pub signed: bool,
-    /// Whether it is in microseconds.
+    /// Whether the variable is in microseconds.
     pub usecs: bool,
-    /// What it has to do with time.
+    /// Whether the variable is a time stamp or an interval.
     pub time: Time,
-    /// The value of a variable that is a constant.
+    /// The value, if the variable is a constant.
     pub constant: Option<u64>,
-    /// The program of the trigger that defines it, by whose keys it is found.
+    /// The program of the trigger that defines the variable; its keys find the variable's entry.
     pub definer: &'p Program,
-    /// The text of that trigger.
+    /// The text of the trigger that defines the variable.
     pub text: &'p [u8],
 }
 
 /// The error of the lookup of a variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LookupError {
-    /// Triggers of two events define a variable of that name.
+    /// Triggers of two events define a variable with this name.
     NotUnique,
-    /// The resolver has no memory to number the table.
+    /// There is no memory to assign the table a number.
     Failed(AllocError),
 }
 
@@ -72,9 +72,9 @@ pub enum MatchedField<'p> {
     Var(ForeignVar<'p>),
     /// The event does not exist.
     NoEvent,
-    /// The event has no trigger with such keys.
+    /// The event has no trigger with compatible keys.
     NoHist,
-    /// The helper trigger was refused; this is the first message, if there is one.
+    /// The helper trigger was refused; this is the first message of the refusal, if there is one.
     NotCreated(Option<ErrKind>),
     /// The helper trigger does not define the variable.
     NoVar,
@@ -82,8 +82,8 @@ pub enum MatchedField<'p> {
 
 /// Looks up the fields of the event that a trigger is compiled for, and the variables that it can read.
 ///
-/// Only [`Resolver::field`] has to be implemented: the other methods are those of an instance without
-/// other triggers and without synthetic events.
+/// Only [`Resolver::field`] must be implemented: the defaults of the other methods fit an instance without other
+/// triggers and without synthetic events.
 ///
 /// # Examples
 ///
@@ -108,14 +108,13 @@ pub enum MatchedField<'p> {
 /// }
 /// ```
 pub trait Resolver {
-    /// Returns the field `name`: the event's own first, then the generic ones, then the common ones.
-    /// `name` has no NUL.
+    /// Returns the field `name`: the event's own first, then the generic ones, then the common ones. `name` has no NUL.
     fn field(&self, name: &[u8]) -> Option<FieldDesc<'_>>;
 
-    /// Calls `visit` with the name of each field that the event has, in no order, for a refusal to name the nearest one.
+    /// Calls `visit` with the name of each field of the event, in any order; a refusal suggests the nearest name.
     fn fields<'a>(&'a self, _visit: &mut dyn FnMut(&'a [u8])) {}
 
-    /// Returns whether a hit can have this number of the task.
+    /// Returns whether a hit can compute this number of the task.
     fn has(&self, _number: TaskNumber) -> bool {
         true
     }
@@ -135,8 +134,8 @@ pub trait Resolver {
         false
     }
 
-    /// Returns the variable `name` of a trigger on `system.event` in the same instance. The resolver
-    /// gives each table one number.
+    /// Returns the variable `name` of a trigger on `system.event` in the same instance. A table always gets the same
+    /// number from the resolver.
     ///
     /// # Errors
     ///
@@ -160,8 +159,7 @@ pub trait Resolver {
         Ok(None)
     }
 
-    /// Returns the number of the synthetic event `name`; `None` if there is no such event. The resolver
-    /// gives each event one number.
+    /// Returns the number of the synthetic event `name`, always the same one; `None` if there is no such event.
     ///
     /// # Errors
     ///
@@ -175,9 +173,9 @@ pub trait Resolver {
         None
     }
 
-    /// Returns the field `name`, which may have a modifier, of `system.event`, as a variable of a helper
-    /// trigger there. The resolver prepares a helper if there is none: it has the keys of a trigger on
-    /// that event whose keys are [compatible](Program::has_keys_of) with those of `user`.
+    /// Returns the variable of a helper trigger on `system.event` for its field `name`, which may have a modifier.
+    /// Without a helper the resolver prepares one, with the keys of a trigger on that event whose keys are
+    /// [compatible](Program::has_keys_of) with the keys of `user`.
     ///
     /// # Errors
     ///

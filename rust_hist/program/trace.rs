@@ -2,9 +2,8 @@
 
 //! The compiler of the parameters of `trace()`, and the comparison of keys across triggers.
 //!
-//! C counterpart: `trace_action_create()`, `trace_action_find_var()`,
-//! `trace_action_create_field_var()`, `check_synth_field()`, `compatible_keys()` and
-//! `create_field_var_hist()` of
+//! C counterpart: `trace_action_create()`, `trace_action_find_var()`, `trace_action_create_field_var()`,
+//! `check_synth_field()`, `compatible_keys()` and `create_field_var_hist()` of
 //! [`kernel/trace/trace_events_hist.c`](srctree/kernel/trace/trace_events_hist.c).
 //!
 //! A parameter is a variable of the trigger itself, a variable of another trigger, or a field. A field
@@ -59,7 +58,7 @@ use super::{
 /// The prefix of the variable of a helper trigger; the name of the field follows.
 pub const HELPER_VAR: &[u8] = b"synthetic_";
 
-/// The system and the name of an event, if the text has them.
+/// The system and the name of an event; `None` if the text names none.
 type EventName = Option<(Span, Span)>;
 
 impl Handler {
@@ -73,7 +72,7 @@ impl Handler {
 }
 
 impl Compiler<'_, '_> {
-    /// Compiles a `trace()` of the synthetic event `event`.
+    /// Compiles a `trace()` action, which generates the synthetic event `event`.
     pub(super) fn create_trace(
         &mut self,
         action: &Action,
@@ -130,7 +129,7 @@ impl Compiler<'_, '_> {
         })
     }
 
-    /// Splits `system.event.` from a parameter.
+    /// Splits `system.event.`, if there is one, from a parameter.
     fn param(&self, param: Span) -> Result<(EventName, Span), Refusal> {
         let command = self.command;
         let mut parts = Split::new(command.text(), param, b'.');
@@ -156,7 +155,7 @@ impl Compiler<'_, '_> {
         }
     }
 
-    /// Returns whether `event` is that of the trigger, or missing.
+    /// Returns whether `event` is the event of the trigger, or `None`.
     pub(super) fn is_target(&self, event: EventName) -> bool {
         let text = self.command.text();
 
@@ -207,8 +206,8 @@ impl Compiler<'_, '_> {
 
     /// Compiles a field: of the trigger's event, or of the event of the parameter or of the handler.
     ///
-    /// PARITY: if only the other event has the field, C logs that the trigger's event has no such field. If `name` is a
-    /// variable without its `$`, C does not say so.
+    /// PARITY: if only the other event has the field, C logs that the trigger's event lacks it. C does not log that
+    /// `name` is a variable without its `$`.
     fn field(
         &mut self,
         handler: Handler,
@@ -250,7 +249,7 @@ impl Compiler<'_, '_> {
             refusal.errno = Errno::Einval;
         }
 
-        // Where the trigger's own event has no such field, the other one has to.
+        // If the trigger's own event has no such field, the other event must have it.
         let is_own = !refusal.is_silent() && !refusal.is(ErrKind::FieldNotFound);
         let Some((system, other)) = event.or(handler.matched()) else {
             return Err(refusal);
@@ -285,7 +284,7 @@ impl Compiler<'_, '_> {
 
     /// Compiles a field of the trigger's event.
     ///
-    /// PARITY: C creates a variable for each, and has at most 16 variables.
+    /// PARITY: C creates a variable for each field, and has at most 16 variables.
     fn own_field(&mut self, name: Span) -> Result<Field, Refusal> {
         let is_field = |arg: &&Arg| matches!(arg.source, ArgSource::Field(_));
 
@@ -295,7 +294,7 @@ impl Compiler<'_, '_> {
         self.field_var(name, true)
     }
 
-    /// Returns the name of the variable of a helper trigger for the field `name`.
+    /// Returns the name of a helper trigger's variable for the field `name`.
     fn helper_var(&mut self, name: Span) -> Result<Name, Refusal> {
         let made = &mut self.program.made;
         let start = made.len();
@@ -309,20 +308,20 @@ impl Compiler<'_, '_> {
     }
 }
 
-/// Returns a type as the definition of a synthetic event has it.
+/// Returns the text of a type in the definition of a synthetic event.
 fn shown(type_name: &[u8]) -> &[u8] {
     type_name.strip_prefix(b"__data_loc ").unwrap_or(type_name)
 }
 
 impl Field {
-    /// Returns whether it is a signed number: buckets of C are not.
+    /// Returns whether the field is a signed number. C's buckets of signed numbers are unsigned.
     pub(super) fn may_be_negative(&self) -> bool {
         self.signed && self.buckets().is_none_or(Buckets::has_signed_words)
     }
 }
 
 impl Program {
-    /// Returns the field that a parameter's value comes from.
+    /// Returns the field that the value of a parameter comes from.
     fn field_of<'p>(&'p self, source: &'p ArgSource) -> Option<&'p Field> {
         match source {
             ArgSource::Ref(n) => self.refs().get(usize::from(*n)).map(|var| var.field()),
@@ -340,7 +339,7 @@ impl Program {
         let Some(from) = self.field_of(source) else {
             return false;
         };
-        // The text of a type is never a span of the trigger's text, so none is needed.
+        // The text of a type is a fixed or a made name, never a span of the trigger's text, so no text is needed.
         let same_type = self.name_of(from.type_name, &[]) == to.type_name;
         let same_size = from.size == to.size;
         let same_sign = from.may_be_negative() == to.signed
@@ -363,8 +362,8 @@ impl Program {
         part(self.args(), first, len)
     }
 
-    /// Returns whether this program has as many keys as `other` looks for variables by, with the same types, sizes and
-    /// signs, so that it may find them (`compatible_keys()` in C).
+    /// Returns whether this program's keys equal the keys by which `other` looks up variables, in number, types, sizes
+    /// and signs, so that its entries can be found (`compatible_keys()` in C).
     pub fn has_keys_of(&self, other: &Program) -> bool {
         let same = |(a, b): (&Key, &Key)| {
             self.name_of(a.field.type_name, &[]) == other.name_of(b.field.type_name, &[])
@@ -372,7 +371,7 @@ impl Program {
                 && a.field.may_be_negative() == b.field.may_be_negative()
         };
 
-        // A helper could not have keys that are variables of this program.
+        // A helper trigger could not have keys that are variables of this program.
         let is_variable = |key: &Key| {
             self.ops(&key.field)
                 .any(|op| matches!(op, Op::Own(_) | Op::Ref(_)))
@@ -383,9 +382,9 @@ impl Program {
             && !self.keys().iter().any(is_variable)
     }
 
-    /// Returns whether a hit of this program can find an entry of `source`: the first keys of this program
-    /// are of the same kinds and at the same offsets as those of `source`. Numbers of all sizes are of one
-    /// kind, buckets of another one; a string may be longer than that of `source`.
+    /// Returns whether a hit of this program can find an entry of `source`: the first keys of this program are of the
+    /// same kinds and at the same offsets as the keys of `source`. Numbers of all sizes are one kind, buckets are
+    /// another; a string may be longer than the string of `source`.
     pub fn can_find(&self, source: &Program) -> bool {
         let fits = |(own, other): (&Key, &Key)| {
             own.field.kind == other.field.kind
@@ -409,7 +408,7 @@ impl Program {
             let Name::Text(name) = var.name() else {
                 return None;
             };
-            // The dollar sign precedes the name.
+            // The dollar sign before the name is part of the reference.
             let start = match var.event() {
                 Some((system, _)) => system.start,
                 None => name.start.saturating_sub(1),

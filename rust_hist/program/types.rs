@@ -22,9 +22,9 @@ use super::Field;
 pub enum Name {
     /// A span of the trigger's text.
     Text(Span),
-    /// A special field, which has one displayed name however it is typed.
+    /// A special field, which has one displayed name regardless of how it was typed.
     Fixed(&'static str),
-    /// A span of the bytes that the compiler has added to the program.
+    /// A span of the bytes that the compiler has added to the program (`made`).
     Made(Span),
 }
 
@@ -50,7 +50,7 @@ pub enum Load {
 }
 
 impl Load {
-    /// Returns the representation of a number of so many bytes; `None` if no number has as many.
+    /// Returns the representation of a number of `size` bytes; `None` if there is no number of that size.
     pub(super) fn of(size: u32, signed: bool) -> Option<Self> {
         Some(match (size, signed) {
             (1, false) => Self::U8,
@@ -66,16 +66,16 @@ impl Load {
     }
 }
 
-/// Where a hit takes the value of a column from. Offsets are bytes in the record.
+/// The source from which a hit takes the value of a column. Offsets are bytes in the record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Op {
     /// The constant 1 of `hitcount`.
     One,
     /// A number of the record.
     Num {
-        /// Its offset.
+        /// The offset of the number.
         offset: u32,
-        /// Its size and sign.
+        /// The size and sign of the number.
         load: Load,
     },
     /// The time stamp of the record.
@@ -88,43 +88,42 @@ pub enum Op {
     Comm,
     /// A string of at most `len` bytes.
     StaticString {
-        /// Its offset.
+        /// The offset of the string.
         offset: u32,
-        /// Its size in bytes.
+        /// The size of the string in bytes.
         len: u32,
     },
     /// A string or a mask whose offset and length are in a `__data_loc` word.
     DynString {
-        /// The offset of that word.
+        /// The offset of the `__data_loc` word.
         offset: u32,
     },
     /// A string whose length, and offset from the end of the word, are in a `__rel_loc` word.
     RelDynString {
-        /// The offset of that word.
+        /// The offset of the `__rel_loc` word.
         offset: u32,
     },
     /// The kernel stack of the hit.
     Stacktrace,
-    /// A stack of the record, whose offset is in a `__data_loc` word: a word with the number of frames,
-    /// and the frames.
+    /// A stack of the record, whose offset is in a `__data_loc` word: a word with the number of frames, and the frames.
     StackField {
-        /// The offset of that word.
+        /// The offset of the `__data_loc` word.
         offset: u32,
     },
-    /// The name of the task that created the entry, a string that the entry keeps. Only a variable has
-    /// it (`v=common_pid.execname`).
+    /// The name of the task that created the entry, a string that the entry keeps. Only a variable can be this
+    /// (`v=common_pid.execname`).
     EntryComm,
     /// A constant.
     Const(u64),
     /// The value of `refs()[n]`.
     Ref(u8),
-    /// The number that this very hit gives to `vars()[n]`.
+    /// The number that the current hit gives to `vars()[n]`.
     Own(u8),
-    /// The result of these instructions.
+    /// The result of an expression.
     Expr(Code),
 }
 
-/// The instructions of one expression: a range of [`super::Program::code`]; or its steps, one of those of the plan.
+/// The place of one expression: a range of [`super::Program::code`], or of the steps of the plan.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Code {
     pub(super) start: u16,
@@ -132,20 +131,21 @@ pub struct Code {
 }
 
 impl Code {
-    /// Returns its items of `all`, those of the program, or none if they are not there.
+    /// Returns the expression's items of `all`, the items of the program; an empty slice if the range is outside of
+    /// `all`.
     #[inline]
     pub fn of<'p, T>(&self, all: &'p [T]) -> &'p [T] {
         part(all, self.start, self.len)
     }
 
-    /// Returns their indices.
+    /// Returns the indices of the expression's items.
     #[inline(always)]
     pub(super) fn range(&self) -> Range<usize> {
         range(self.start, self.len)
     }
 }
 
-/// Returns the `len` items of `all` from `first` on, or none if there are not as many.
+/// Returns the `len` items of `all` from `first` on; an empty slice if there are fewer.
 #[inline(always)]
 pub(super) fn part<T>(all: &[T], first: u16, len: u16) -> &[T] {
     all.get(range(first, len)).unwrap_or(&[])
@@ -156,7 +156,7 @@ pub(super) fn part<T>(all: &[T], first: u16, len: u16) -> &[T] {
 fn range(first: u16, len: u16) -> Range<usize> {
     let first = usize::from(first);
 
-    // OVERFLOW: both were short numbers.
+    // OVERFLOW: both numbers had 16 bits.
     first..first.wrapping_add(usize::from(len))
 }
 
@@ -178,10 +178,10 @@ pub enum Insn {
     Div,
 }
 
-/// What a number has to do with time.
+/// Whether a number is a time stamp or an interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Time {
-    /// Nothing, as far as is known.
+    /// Neither, as far as is known.
     #[default]
     None,
     /// A time stamp of a record.
@@ -191,7 +191,7 @@ pub enum Time {
 }
 
 impl Time {
-    /// Returns that of the result of a binary operator; `left` is that of the left operand.
+    /// Returns the class of the result of a binary operator, from the classes of its operands.
     pub(super) fn of(operator: Operator, left: Self, right: Self) -> Self {
         match (operator, left, right) {
             (Operator::Sub, Self::Stamp, Self::Stamp)
@@ -208,19 +208,19 @@ pub enum Kind {
     Number,
     /// Bytes that a NUL ends.
     String,
-    /// A mask of CPUs, in as many words as the longest string has. It is a key and nothing else.
+    /// A mask of CPUs, in as many words as the longest string has. Only a key can be a mask.
     Cpumask,
-    /// At most [`crate::limits::STACK_DEPTH`] addresses, which a zero ends if there are fewer.
+    /// At most [`crate::limits::STACK_DEPTH`] addresses; a zero follows the last one if there are fewer.
     Stack,
 }
 
-/// The words of a variable in the aux words of an entry.
+/// The place of a variable in the extra words of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cell {
-    /// Index of its first word; even for a number, whose two words are exchanged as one.
+    /// Index of the first word; even for a number, whose two words are exchanged as one.
     pub at: u16,
-    /// The number of its words: two for a number, and one more than the value has for a string or stack.
+    /// The number of words: two for a number, and one more than the value has for a string or stack.
     pub words: u16,
-    /// The kind of its value.
+    /// The kind of the variable's value.
     pub kind: Kind,
 }

@@ -61,10 +61,10 @@ pub(super) struct Def {
     pub(super) expr: Span,
 }
 
-/// The place in an entry of a variable that is not stored, which is beyond the end of any.
+/// The place of a variable that no entry stores: beyond the end of any entry.
 const NOWHERE: u16 = u16::MAX;
 
-/// A set of one number below 32.
+/// Returns the set that has only the number `n`, which is below 32, as bits.
 pub(super) fn bit(n: u8) -> u32 {
     1u32.checked_shl(n.into()).unwrap_or(0)
 }
@@ -93,7 +93,7 @@ impl Compiler<'_, '_> {
         Ok(())
     }
 
-    /// Compiles the variables.
+    /// Compiles the definitions of the variables, in order.
     pub(super) fn variables(&mut self, purpose: Purpose) -> Result<(), Refusal> {
         let mut at = 0;
 
@@ -135,7 +135,7 @@ impl Compiler<'_, '_> {
         Ok(())
     }
 
-    /// Refuses the name of a variable that this trigger or another one of the event has given to one already.
+    /// Refuses a variable whose name this trigger or another trigger of the event has already given to a variable.
     fn check_unique(&mut self, name: Span, expr: Span, purpose: Purpose) -> Result<(), Refusal> {
         let text = self.command.text();
         let is_own = self.program.own_var(name.of(text), text).is_some();
@@ -143,7 +143,7 @@ impl Compiler<'_, '_> {
         if purpose == Purpose::Change || !is_own && !self.event.defines(name.of(text)) {
             return Ok(());
         }
-        // It is not known yet whether it is stored.
+        // Whether this variable will be stored is not known yet, so the check is made later.
         if !is_own && !self.is_plain(expr) {
             self.defined_elsewhere |= u8::try_from(self.program.vars.len()).map_or(0, bit);
             return Ok(());
@@ -151,7 +151,8 @@ impl Compiler<'_, '_> {
         Err(self.command.refuse(ErrKind::DuplicateVar, name))
     }
 
-    /// Says of a definition by a field that does not exist that it is one: somebody may have meant a parameter.
+    /// Adds to the refusal of `name=expr` with an unknown field that it defines a variable, as a parameter may have
+    /// been meant.
     fn no_parameter(&self, name: Span, expr: Span, refusal: Refusal) -> Refusal {
         if !refusal.is(ErrKind::FieldNotFound)
             || !refusal.detail().is_empty()
@@ -167,8 +168,8 @@ impl Compiler<'_, '_> {
         }
     }
 
-    /// Returns why a definition is refused whose expression is: for its name, if another trigger has given that to a
-    /// variable, as C looks at the name first. Without a message an allocation failed.
+    /// Returns the refusal of a definition whose expression is refused: for its name, if another trigger has a variable
+    /// of that name, as C checks the name first. A silent refusal, of an allocation that failed, is returned as it is.
     fn name_first(&self, name: Span, refusal: Refusal) -> Refusal {
         let own = u8::try_from(self.program.vars.len()).map_or(0, bit);
 
@@ -179,8 +180,8 @@ impl Compiler<'_, '_> {
         }
     }
 
-    /// Refuses a variable with the name of one that another trigger of the event stores if it is stored, too. If not,
-    /// or if there is none, returns what has become of the `columns`.
+    /// Refuses a variable with the name of another trigger's variable if this one turned out to be stored, or if the
+    /// columns were refused. Otherwise returns `columns`, the result of compiling the columns.
     pub(super) fn check_defined_elsewhere(
         &self,
         columns: Result<(), Refusal>,
@@ -196,7 +197,7 @@ impl Compiler<'_, '_> {
         }
     }
 
-    /// Returns whether a definition is a plain field, for which a reference to the variable stands.
+    /// Returns whether `expr` is a plain field: a reference to such a variable reads the field itself.
     pub(super) fn is_plain(&self, expr: Span) -> bool {
         let starts_with_digit = expr
             .of(self.command.text())
@@ -208,7 +209,7 @@ impl Compiler<'_, '_> {
             && !starts_with_digit
     }
 
-    /// Returns whether a value may be that of a variable of the trigger.
+    /// Returns whether any value may be a number that a variable of the trigger gives to the hit.
     pub(super) fn vals_name_values(&self) -> bool {
         let text = self.command.text();
         let Some(list) = self.spec.vals.map(|list| list.of(text)) else {
@@ -223,9 +224,9 @@ impl Compiler<'_, '_> {
                 let behind = rest.strip_prefix(name).map(<[u8]>::first);
 
                 match behind {
-                    // Of another name.
+                    // This is a longer name, of another variable.
                     Some(Some(byte)) if byte.is_ascii_alphanumeric() || *byte == b'_' => (),
-                    // A modifier makes a value of a field as well.
+                    // With a modifier, even a plain field is the variable's number.
                     Some(byte) if byte == Some(&b'.') || !self.is_plain(def.expr) => return true,
                     _ => (),
                 }
@@ -243,15 +244,15 @@ impl Compiler<'_, '_> {
         self.program.own_var(name, text).is_some() || self.event.defines(name)
     }
 
-    /// Returns the variables that are not stored, one bit each: those that are no plain fields and that only keys and
-    /// values name, or other variables that are not stored.
+    /// Returns the variables that no entry stores, one bit each: those that are no plain fields, and that only keys,
+    /// values and other variables not stored name.
     fn unstored(&self) -> u32 {
         let text = self.command.text();
         let program = &self.program;
         let columns = program.named_in_columns();
         let mut unstored = 0;
 
-        // Only those behind it can name a variable.
+        // Last to first, as a definition can only name variables before it.
         for (n, def) in (0..=u8::MAX).zip(self.defs.iter()).rev() {
             let users = (0..=u8::MAX)
                 .zip(program.vars().iter())
@@ -269,8 +270,7 @@ impl Compiler<'_, '_> {
         unstored
     }
 
-    /// Assigns each variable its words in an entry: numbers first, whose two words must be aligned to 16
-    /// bytes.
+    /// Assigns each variable its words in an entry: numbers first, as their two words must be aligned to 16 bytes.
     pub(super) fn place_variables(&mut self) -> Result<(), Refusal> {
         let unstored = self.unstored();
         let mut vars = core::mem::take(&mut self.program.vars);
@@ -281,7 +281,7 @@ impl Compiler<'_, '_> {
         Ok(())
     }
 
-    /// Assigns `vars` their words; returns the number of words in use.
+    /// Assigns `vars` their words in an entry; returns the number of words in use.
     fn place(&self, vars: &mut Vec<Var>, unstored: u32) -> Result<u16, Refusal> {
         let needs_comm = self.program.needs_comm() || vars.iter().any(Var::is_comm);
         let mut at = 0;
@@ -315,26 +315,26 @@ impl Compiler<'_, '_> {
 }
 
 impl Var {
-    /// Returns whether its value is the task name that the entry keeps.
+    /// Returns whether the variable is the task name that the entry keeps.
     pub(super) fn is_comm(&self) -> bool {
         self.field.op == Op::EntryComm
     }
 }
 
-/// Returns the parameter for which `name` may be a typing error.
+/// Returns the parameter of which `name` may be a misspelling.
 fn parameter_like(name: &[u8]) -> Option<&'static [u8]> {
     let mut nearest = Nearest::to(name);
 
     PARAMETERS.into_iter().for_each(|word| nearest.offer(word));
-    // It may be one of several sizes, or the like.
+    // A longer name such as `size2` is meant to be a variable.
     let found = nearest.word().filter(|word| !name.starts_with(word))?;
 
     PARAMETERS.into_iter().find(|word| *word == found)
 }
 
 impl Program {
-    /// Returns the index in the text of the first variable that is a constant, that nothing in the trigger names, and whose
-    /// name may be a typing error; and the parameter that may be meant, with its equals sign.
+    /// Returns the index in the text of the first variable that is a constant, that nothing in the trigger names, and
+    /// whose name may be a misspelt parameter; and that parameter, with its equals sign.
     pub fn like_parameter(&self, text: &[u8]) -> Option<(usize, &'static [u8])> {
         let in_vars = self.vars().iter().map(|var| self.named_by(&var.field));
         let named = in_vars.fold(self.named_in_columns(), |all, vars| all | vars);
@@ -360,7 +360,7 @@ impl Program {
         })
     }
 
-    /// Returns where a hit takes the value of `field` and that of each operand of its expression from.
+    /// Returns the source of the value of `field`, and the sources of the operands of its expression.
     pub(super) fn ops<'p>(&'p self, field: &'p Field) -> impl Iterator<Item = Op> + 'p {
         let code = match field.op {
             Op::Expr(code) => code.of(&self.code),
@@ -382,7 +382,7 @@ impl Program {
             .fold(0, |all, field| all | self.named_by(field))
     }
 
-    /// Returns whether a handler or an action names the variable `name`, which may have its event before it.
+    /// Returns whether a handler or an action names the variable `name`, with or without an event before the name.
     fn has_action_on(&self, name: &[u8], text: &[u8]) -> bool {
         let names = |param: &[u8]| {
             let before = param.strip_suffix(name);
@@ -395,13 +395,13 @@ impl Program {
             let of_handler = tracked.map_or(&[][..], |(arg, _)| arg.of(text));
             let mut of_action = self.params_of(action).iter();
 
-            // The condition may have numbers behind the variable.
+            // The numbers of the handler's condition follow the variable after a comma.
             of_handler.split(|&byte| byte == b',').any(names)
                 || of_action.any(|param| names(param.of(text)))
         })
     }
 
-    /// Returns the 64-bit words that the value of a field takes in an entry.
+    /// Returns the number of 64-bit words that the value of a field takes in an entry.
     pub(super) fn data_words(&self, field: &Field) -> usize {
         match field.op {
             Op::StaticString { len, .. } => usize::try_from(len)
@@ -420,7 +420,7 @@ impl Program {
     }
 }
 
-/// Reserves `words` words at `at`, which it advances; returns the index of the first one.
+/// Reserves `words` words at `at`, which it advances; returns the index of the first reserved word.
 ///
 /// # Errors
 ///

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The part of a row after the values, with what handlers store, and the block of `snapshot()`.
+//! The part of a row after the values: tracked and saved values; and the block of `snapshot()`.
 //!
 //! C counterpart: `print_actions()`, `track_data_print()` and `track_data_snapshot_print()`.
 
@@ -38,22 +38,22 @@ use core::fmt;
 const NUMBER_WIDTH: usize = 10;
 const STRING_WIDTH: usize = 32;
 
-/// The text for a string that no hit has saved yet: that of `%s` for a null pointer.
+/// The text for a string that no hit has saved yet, as `%s` prints a null pointer.
 const NO_STRING: &[u8] = b"(null)";
 
-/// The separator of two saved values.
+/// The separator between two saved values.
 const SEPARATOR: &[u8] = b"  ";
-/// The separator after a stack, whose last frame is a line of its own.
+/// The separator after a stack, whose last frame is on a line of its own.
 const SEPARATOR_AFTER_STACK: &[u8] = b"\n\t";
 
-/// Returns the words of a saved value in the row that was saved.
+/// Returns the words of a saved value within a saved row.
 pub(super) fn kept_words<'r>(save: &Save, row: &'r [u64]) -> &'r [u64] {
     row.get(save.at()..)
         .and_then(|from| from.get(..save.words()))
         .unwrap_or(&[])
 }
 
-/// The number that a handler tracks, with its sign where the condition regards that.
+/// Returns the number that a handler tracks, with a sign if the condition compares signed numbers.
 fn tracked(value: u64, when: When) -> Integer {
     Integer::new(value, when.order() == Order::SIGNED)
 }
@@ -123,9 +123,9 @@ impl<S: Symbols> Renderer<'_, S> {
         }
     }
 
-    /// Writes the block between rows and totals on the hit that took a snapshot: its value, the key of its
-    /// entry, and the task name `comm` of the entry if the trigger shows it. Writes nothing if the trigger
-    /// has no such action.
+    /// Writes the block between rows and totals about the hit that took a snapshot: its value, the key of its entry,
+    /// and the task name `comm` of the entry if the trigger shows it. Writes nothing if the trigger has no
+    /// `snapshot()`.
     pub fn snapshot<W: Out>(
         &self,
         value: u64,

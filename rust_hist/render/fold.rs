@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The rows of a trigger with `quantiles()`: those that only differ in the key of buckets become one.
+//! The rows of a trigger with `quantiles()`: rows that only differ in the key with buckets become one row.
 //!
 //! There is no C counterpart.
 //!
-//! Rows of one group, ordered by their buckets, are a cumulative distribution of its hits. The quantile `p` is the
-//! smallest number `v` with at least `p` percent of the hits at or below it (nearest rank). What is known of `v` is its
-//! bucket; shown is the largest number there, so that it never is below the true quantile.
+//! The rows of one group, ordered by their buckets, are a cumulative distribution of its hits. The quantile `p` is the
+//! smallest number `v` with at least `p` percent of the hits at or below it (nearest rank). Only the bucket of `v` is
+//! known; the largest number in the bucket is shown, so the shown value is never below the true quantile.
 //!
 //! Context: any. Never allocates.
 
@@ -45,23 +45,23 @@ use crate::tracing_map::{
 };
 use core::fmt;
 
-/// How the rows of a trigger fold.
+/// Folds the rows of a trigger.
 ///
-/// A folded row has the key, the aux words and the sums of a row. The word of the folded key in it is 0, and its key
-/// ends in the words of the buckets of the quantiles. The sort keys of such a program are those of folded rows.
+/// A folded row has the key, the aux words and the sums of a row. In its key the folded word is 0, and the words of the
+/// quantiles' buckets are added at the end. The sort keys of such a program refer to folded rows.
 #[derive(Clone, Copy, Debug)]
 pub struct Fold<'a> {
     quantiles: &'a [Quantile],
-    /// The index of the folded word.
+    /// Index of the folded word in a key.
     at: usize,
-    /// The words of a key before it is folded.
+    /// The number of words of a key that is not folded.
     key_words: usize,
     buckets: Buckets,
     merge: &'a Merge,
 }
 
 impl<'a> Fold<'a> {
-    /// Returns how the rows of `program` fold; `None` if it has no quantiles.
+    /// Returns the fold for the rows of `program`; `None` if the program has no quantiles.
     pub fn of(program: &'a Program) -> Option<Self> {
         let key = program.folded_key()?;
 
@@ -100,7 +100,7 @@ impl<'a> Fold<'a> {
         );
     }
 
-    /// Iterates over the groups of rows that [`Fold::sort`] has ordered: each is a part of `order`.
+    /// Iterates over the groups of rows that [`Fold::sort`] has ordered: each group is a part of `order`.
     pub fn groups<'o>(
         &self,
         rows: &Rows<'o>,
@@ -124,7 +124,7 @@ impl<'a> Fold<'a> {
         rows.row_words().saturating_add(self.quantiles.len())
     }
 
-    /// Folds `group`, which is one of [`Fold::groups`], to `to`, which has as many words as a folded row.
+    /// Folds `group`, an item of [`Fold::groups`], to `to`, which must have as many words as a folded row.
     pub fn fold(&self, rows: &Rows<'_>, group: &[SortEntry], to: &mut [u64]) {
         let members = || group.iter().filter_map(|entry| rows.get(row_of(entry)));
         let hits = |row: &Row<'_>| row.sums.first().copied().unwrap_or(0);
@@ -164,14 +164,14 @@ impl<'a> Fold<'a> {
         }
     }
 
-    /// Returns folded rows whose words are those that [`Fold::fold`] has written; `rows` are those before.
+    /// Returns the folded rows in `words`, which [`Fold::fold`] has written; `rows` are the rows that were folded.
     pub fn rows<'w>(&self, rows: &Rows<'_>, words: &'w [u64]) -> Rows<'w> {
         let key_words = rows.key_words().saturating_add(self.quantiles.len());
 
         Rows::with_keys(rows, key_words, words)
     }
 
-    /// Returns the bounds of the bucket of a row before it is folded.
+    /// Returns the bounds of the bucket of a row that is not folded.
     pub fn bounds(&self, row: &Row<'_>) -> Bounds {
         self.buckets.bounds(self.word(row))
     }
@@ -190,12 +190,12 @@ impl<'a> Fold<'a> {
             .map(move |(&quantile, &word)| (quantile, buckets.bounds(word)))
     }
 
-    /// Returns whether a row has been folded.
+    /// Returns whether a row is a folded one.
     pub(super) fn is_folded(&self, row: &Row<'_>) -> bool {
         row.key.len() > self.key_words
     }
 
-    /// Returns whether folded rows are without this key.
+    /// Returns whether folded rows lack this key.
     pub(super) fn leaves_out(&self, key: &Key) -> bool {
         key.first_word() == self.at
     }
@@ -204,8 +204,8 @@ impl<'a> Fold<'a> {
         row.key.get(self.at).copied().unwrap_or(0)
     }
 
-    /// Writes the lines that follow the totals: the number of groups, and how far quantiles are to be trusted. `others`
-    /// says whether there is a row of others.
+    /// Writes the lines after the totals: the number of groups, and the precision of the quantiles. `others` says
+    /// whether there is a row of others.
     pub fn totals<W: Out>(
         &self,
         account: &Account,
@@ -242,7 +242,7 @@ impl<'a> Fold<'a> {
     }
 }
 
-/// The width of a bucket in percent of its lower end, rounded up: `2^(1/2^N) - 1`.
+/// Returns the width of a bucket in percent of its lower bound, rounded up: `2^(1/2^N) - 1`.
 fn error_of(scale: Scale) -> &'static [u8] {
     match scale.get() {
         0 => b"100",

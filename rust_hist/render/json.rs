@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The lines of `hist_json` and `hist_pipe`: one JSON object each, for the trigger, for each row, and for the end of
-//! the table.
+//! The lines of `hist_json` and `hist_pipe`, each a JSON object: for the trigger, for each row, and for the end of the
+//! table.
 //!
 //! There is no C counterpart. `Documentation/hist-json.schema.json` describes the lines.
 //!
-//! Strings are bytes: each byte stands for the character of that number, and is escaped unless it is printable ASCII.
-//! So a string decodes to the bytes that it was made of, whatever they are. Numbers are signed where the field is,
-//! unlike in the text of `hist`.
+//! Strings are bytes: each byte stands for the character with that number, and is escaped unless it is printable ASCII.
+//! So a string decodes to its original bytes, of any value. Numbers are signed where the field is, unlike in the text
+//! of `hist`.
 //!
 //! Context: process. Never allocates.
 
@@ -58,12 +58,12 @@ use crate::{
 };
 use core::fmt;
 
-/// The version of the lines, which changes when a member changes its meaning.
+/// The version of the lines' format, which changes when the meaning of a member changes.
 const VERSION: u64 = 1;
 
-/// What the lines of one table have in common.
+/// Writes the lines of one table.
 ///
-/// It borrows all of its parts, and needs no lock, since the rows are copies.
+/// Borrows all of its parts, and needs no lock, since the rows are copies.
 ///
 /// # Examples
 ///
@@ -111,11 +111,11 @@ pub struct Json<'a, S> {
     pub program: &'a Program,
     /// The text of the trigger, to which the spans of the program refer.
     pub text: &'a [u8],
-    /// The names of the kernel.
+    /// Looks up names in the kernel.
     pub symbols: &'a S,
 }
 
-/// What the first line of a table says besides what the trigger is.
+/// The contents of a table's first line besides the trigger itself.
 #[derive(Clone, Copy, Debug)]
 pub struct Head<'a> {
     /// The system and the name of the event.
@@ -126,47 +126,48 @@ pub struct Head<'a> {
     pub paused: bool,
     /// Whether the clock of the trigger counts nanoseconds.
     pub clock_in_ns: bool,
-    /// When the rows were counted.
+    /// The epoch in which the rows were counted.
     pub epoch: Epoch,
-    /// Whether the table is empty for whoever reads it next; `None` of a reader who only looks.
+    /// Whether the read consumes the rows, so that the next reader finds the table empty; `None` for a file that never
+    /// consumes.
     pub consumed: Option<bool>,
-    /// What the trigger has cost, if it has `overhead`.
+    /// The cost of the trigger, if it has `overhead`.
     pub overhead: Option<Overhead>,
 }
 
-/// What the calls of a trigger have cost since it was made or cleared.
+/// The cost of a trigger's calls since the trigger was created or cleared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Overhead {
-    /// The nanoseconds of a call, in the mean of those that were timed.
+    /// The mean time in nanoseconds of the calls that were timed.
     pub ns: u64,
-    /// The share of one CPU that all calls have taken, in millionths.
+    /// The share of one CPU that all calls took, in millionths.
     pub ppm: u64,
-    /// How many calls were timed.
+    /// The number of calls that were timed.
     pub samples: u64,
     /// Whether the trigger is paused because it cost more than its budget.
     pub is_over: bool,
 }
 
-/// The time between two moments at which a table was made, consumed or cleared. Each hit of the table is in one.
+/// The time between two moments at which a table was created, consumed or cleared. Each hit of a table is in one epoch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Epoch {
-    /// How many there were before, the first one included: it begins at 1.
+    /// The number of the epoch, counted from 1.
     pub number: u64,
-    /// When it began, in nanoseconds of the monotonic clock.
+    /// The start of the epoch, in nanoseconds of the monotonic clock.
     pub from: u64,
-    /// When it ended, or when it was looked at.
+    /// The end of the epoch, or the time of the read, in nanoseconds of the monotonic clock.
     pub to: u64,
-    /// The latter, in nanoseconds since 1970.
+    /// The time `to` in nanoseconds since 1970.
     pub real: u64,
 }
 
-/// Writes the line of an event that has no triggers.
+/// Writes the line for an event that has no triggers.
 pub fn none<W: Out>(event: (&[u8], &[u8]), out: &mut W) -> fmt::Result {
     begin(b"none", event, out)?;
     out.write_bytes(b"}\n")
 }
 
-/// Writes the members with which the first line of an event begins.
+/// Writes the members at the beginning of an event's first line.
 fn begin<W: Out>(kind: &[u8], event: (&[u8], &[u8]), out: &mut W) -> fmt::Result {
     member(b"{\"v\":", VERSION, out)?;
     out.write_bytes(b",\"type\":")?;
@@ -179,7 +180,7 @@ fn begin<W: Out>(kind: &[u8], event: (&[u8], &[u8]), out: &mut W) -> fmt::Result
 }
 
 impl<S: Symbols> Json<'_, S> {
-    /// Writes the line that comes before the rows.
+    /// Writes the line before the rows, which describes the trigger.
     pub fn header<W: Out>(&self, head: &Head<'_>, out: &mut W) -> fmt::Result {
         begin(b"hist", head.event, out)?;
         out.write_bytes(b",\"trigger\":\"")?;
@@ -212,7 +213,7 @@ impl<S: Symbols> Json<'_, S> {
         out.write_bytes(b"}\n")
     }
 
-    /// Writes what is in each place of a row.
+    /// Writes the names and kinds of the columns, in the order of a row's items.
     fn columns<W: Out>(&self, head: &Head<'_>, out: &mut W) -> fmt::Result {
         let mut comma = Comma::default();
 
@@ -241,7 +242,7 @@ impl<S: Symbols> Json<'_, S> {
         out.write_bytes(b"]")
     }
 
-    /// Writes the description of a column, up to what only some have.
+    /// Writes the beginning of a column's description, before the members that only some columns have.
     fn column<W: Out>(&self, name: &[u8], out: &mut W) -> fmt::Result {
         out.write_bytes(b"{\"name\":")?;
         quoted(name, out)
@@ -277,9 +278,9 @@ impl<S: Symbols> Json<'_, S> {
 
     /// Writes the line of a row.
     ///
-    /// `row` comes from a map with the program's key words and sums; [`Program::copy_aux`] has copied its
-    /// aux words. Or it is a [folded](Fold) row: its quantiles come instead of what handlers keep, which each of the
-    /// rows before had of its own. Or it is that [of others](Row::is_of_others).
+    /// `row` comes from a map with the program's key words and sums; [`Program::copy_aux`] has copied its aux words. A
+    /// [folded](Fold) row has quantiles instead of tracked values, which each row of the group has its own of. A row
+    /// [of others](Row::is_of_others) is written, too.
     pub fn row<W: Out>(&self, row: &Row<'_>, out: &mut W) -> fmt::Result {
         let fold = Fold::of(self.program).filter(|fold| fold.is_folded(row));
         let mut comma = Comma::default();
@@ -341,7 +342,7 @@ impl<S: Symbols> Json<'_, S> {
         out.write_bytes(b"}")
     }
 
-    /// Writes one key.
+    /// Writes one key of a row.
     fn key<W: Out>(&self, key: &Key, row: &Row<'_>, out: &mut W) -> fmt::Result {
         let field = key.field();
         let words = key.of(row.key);
@@ -406,7 +407,8 @@ impl<S: Symbols> Json<'_, S> {
         out.write_bytes(b"]}")
     }
 
-    /// Writes what handlers keep with the row, if there are such handlers, by what they are called.
+    /// Writes the tracked and saved values of a row, if the trigger has any, as members named after handlers and
+    /// variables.
     fn saved<W: Out>(&self, row: &Row<'_>, out: &mut W) -> fmt::Result {
         let mut comma = Comma::default();
 
@@ -433,7 +435,7 @@ impl<S: Symbols> Json<'_, S> {
                 .filter(|(other, _)| other.of(self.text) == arg.of(self.text))
                 .count();
             if same > 0 {
-                // CAST: as many as there are actions. Each member has a name of its own.
+                // CAST: at most the number of actions. The number makes the member's name unique.
                 member(b"#", (same as u64).saturating_add(1), out)?;
             }
             out.write_bytes(b"\":")?;
@@ -455,7 +457,7 @@ impl<S: Symbols> Json<'_, S> {
         Ok(())
     }
 
-    /// Writes the fields that a `save()` keeps. One that it names twice is written once.
+    /// Writes the fields that a `save()` keeps. A field that is named twice is written once.
     fn saved_row<W: Out>(&self, action: &Action, row: &[u64], out: &mut W) -> fmt::Result {
         let saves = self.program.saves_of(action);
         let mut comma = Comma::default();
@@ -487,23 +489,23 @@ impl<S: Symbols> Json<'_, S> {
     }
 }
 
-/// How many rows there are.
+/// The numbers of rows in a table.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct End {
-    /// Those of keys.
+    /// The number of rows with keys.
     pub entries: usize,
-    /// Those of a trigger with quantiles.
+    /// The number of groups, of a trigger with quantiles.
     pub groups: Option<usize>,
-    /// The hits that are in no row any more, where starts expire.
+    /// With `expire()`: the hits that are in no row any more.
     pub retired: Option<u64>,
 }
 
-/// Writes the line that comes after the rows: how many there are, and what became of every call.
+/// Writes the line after the rows: the number of rows, and the outcomes of all calls.
 pub fn end<W: Out>(program: &Program, account: &Account, end: &End, out: &mut W) -> fmt::Result {
     // CAST: `usize` has at most 64 bits.
     member(b"{\"type\":\"end\",\"entries\":", end.entries as u64, out)?;
     if let Some(groups) = end.groups {
-        // CAST: likewise.
+        // CAST: `usize` has at most 64 bits.
         member(b",\"groups\":", groups as u64, out)?;
     }
     member(b",\"calls\":", account.calls(), out)?;
@@ -527,7 +529,8 @@ pub fn end<W: Out>(program: &Program, account: &Account, end: &End, out: &mut W)
     out.write_bytes(b"}\n")
 }
 
-/// The parameters, and the index of the variable, of a handler that keeps something with each row.
+/// Returns the text of the parameters, and the index of the variable, of a handler that tracks a value in each row;
+/// `None` for other handlers.
 fn keeps(action: &Action) -> Option<(Span, u8)> {
     match (action.kind(), action.handler()) {
         (ActionKind::Snapshot, _) | (_, Handler::Match { .. }) => None,
@@ -535,7 +538,7 @@ fn keeps(action: &Action) -> Option<(Span, u8)> {
     }
 }
 
-/// Writes the unit of a column, if it is known.
+/// Writes the unit of a column's numbers, if it is known.
 fn unit<W: Out>(field: &Field, head: &Head<'_>, out: &mut W) -> fmt::Result {
     match field.time() {
         Time::Interval if head.clock_in_ns => out.write_bytes(match field.usecs() {
@@ -546,17 +549,17 @@ fn unit<W: Out>(field: &Field, head: &Head<'_>, out: &mut W) -> fmt::Result {
     }
 }
 
-/// What separates the members of a list.
+/// Writes the commas between the members of a list.
 #[derive(Default)]
 struct Comma(bool);
 
 impl Comma {
-    /// Whether there was no member yet.
+    /// Returns whether no member was written yet.
     fn is_first(&self) -> bool {
         !self.0
     }
 
-    /// Writes what has to be before the next member.
+    /// Writes the comma before the next member, unless it is the first one.
     fn before<W: Out>(&mut self, out: &mut W) -> fmt::Result {
         match core::mem::replace(&mut self.0, true) {
             true => out.write_bytes(b","),
@@ -565,13 +568,13 @@ impl Comma {
     }
 }
 
-/// Writes `title`, which ends where a number begins, and the number.
+/// Writes `title`, which ends where a number is to follow, and the number.
 fn member<W: Out>(title: &[u8], v: u64, out: &mut W) -> fmt::Result {
     out.write_bytes(title)?;
     out.write_bytes(decimal(v).as_bytes())
 }
 
-/// Writes a bucket: its index, if it has one, and the first and the last number in it.
+/// Writes a bucket: its index, if it has one, and the smallest and the largest number in it.
 fn bounds<W: Out>(index: Option<u64>, Bounds { lo, hi }: Bounds, out: &mut W) -> fmt::Result {
     out.write_bytes(b"{")?;
     if let Some(i) = index {

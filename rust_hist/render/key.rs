@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The part of a row between the braces.
+//! The part of a row between the braces: its key.
 //!
 //! C counterpart: `hist_trigger_print_key()`.
 
@@ -77,14 +77,14 @@ impl<S: Symbols> Renderer<'_, S> {
                 self.part(key, words, row.aux, out)?;
             }
         }
-        // The last frame of a stack ends with a newline.
+        // The last frame of a stack ends with a newline, so no blank is needed.
         out.write_bytes(match has_stack || is_empty {
             true => b"}",
             false => b" }",
         })
     }
 
-    /// Writes one key that is not a stack.
+    /// Writes a key field that is not a stack.
     fn part<W: Out>(&self, key: &Key, words: &[u64], aux: &[u64], out: &mut W) -> fmt::Result {
         let v = words.first().copied().unwrap_or(0);
 
@@ -142,7 +142,7 @@ impl<S: Symbols> Renderer<'_, S> {
         }
     }
 
-    /// Writes a key that is a stack, one line for each frame.
+    /// Writes a key field that is a stack, one line for each frame.
     fn stack<W: Out>(&self, key: &Key, words: &[u64], out: &mut W) -> fmt::Result {
         if key.field().op() == Op::Stacktrace {
             out.write_bytes(b"common_stacktrace:\n")?;
@@ -176,7 +176,7 @@ pub(super) fn right<W: Out>(number: Integer, width: usize, out: &mut W) -> fmt::
     integer(number, out)
 }
 
-/// Returns the frames of a stack, which a 0 ends if there are fewer than there is room for.
+/// Returns the frames of a stack, which end before the first 0, if there is one.
 pub(super) fn frames(words: &[u64]) -> impl Iterator<Item = u64> + '_ {
     words
         .iter()
@@ -185,14 +185,14 @@ pub(super) fn frames(words: &[u64]) -> impl Iterator<Item = u64> + '_ {
         .take_while(|&frame| frame != 0)
 }
 
-/// Writes the address that precedes a symbol.
+/// Writes an address in brackets, before the name of its symbol.
 fn address<W: Out>(v: u64, out: &mut W) -> fmt::Result {
     out.write_bytes(b"[")?;
     out.write_bytes(hex(v).as_bytes())?;
     out.write_bytes(b"] ")
 }
 
-/// Writes the number that follows a name.
+/// Writes a number in brackets, after a name.
 fn in_brackets<W: Out>(v: u64, width: usize, out: &mut W) -> fmt::Result {
     out.write_bytes(b"[")?;
     out.write_bytes(decimal(v).right(width))?;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Numbers and padding with the results of `printf()`.
+//! Numbers and padding with the output of `printf()`.
 //!
 //! A row takes some ten writes and a table may have a hundred thousand rows, so these functions write
 //! bytes directly and do not use `core::fmt`.
@@ -99,7 +99,7 @@ pub(super) fn left<W: Out>(bytes: &[u8], width: usize, out: &mut W) -> fmt::Resu
     spaces(width.saturating_sub(bytes.len()), out)
 }
 
-/// Writes what `write` writes and pads it on the right to `width`.
+/// Writes the output of `write`, padded on the right to `width`.
 pub(super) fn left_with<W: Out>(
     width: usize,
     out: &mut W,
@@ -111,7 +111,7 @@ pub(super) fn left_with<W: Out>(
     spaces(width.saturating_sub(len), out)
 }
 
-/// Writes the string in `words` up to its first NUL, if it has one.
+/// Writes the string in `words` up to its first NUL; all of it if it has none.
 pub(super) fn string<W: Out>(words: &[u64], out: &mut W) -> fmt::Result {
     for word in words {
         let bytes = word.to_ne_bytes();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The part of a row after the braces: hit count, sums, and what else is made of numbers.
+//! The part of a row after the braces: hit count, sums and other statistics.
 //!
 //! C counterpart: `hist_trigger_print_val()`.
 
@@ -37,7 +37,7 @@ const NO_BAR: &[u8; 20] = b"             [ERROR]";
 /// The total and the maximum of one column, for percentages and bars.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct ColumnStats {
-    /// The total, and how often that has exceeded 64 bits.
+    /// The total modulo 2^64, and how often it has exceeded 64 bits.
     total: u64,
     carries: u64,
     max: u64,
@@ -46,17 +46,17 @@ struct ColumnStats {
 /// The total and the maximum of each column, for percentages and bars. A plain value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
-    /// That of the hit count, and those of the values.
+    /// The statistics of the hit count, and then of the values.
     columns: [ColumnStats; VALS_MAX + 1],
 }
 
 impl Stats {
-    /// Returns the statistics of `rows`, which are those of `program`.
+    /// Returns the statistics of `rows`, which are rows of `program`.
     pub fn of(program: &Program, rows: &Rows<'_>) -> Self {
         Self::with(program, rows, None)
     }
 
-    /// The same with the row of others, if there is one.
+    /// Returns the statistics of `rows`, and of the row of others if there is one.
     pub fn with(program: &Program, rows: &Rows<'_>, others: Option<Row<'_>>) -> Self {
         let mut stats = Self::default();
         let mut vals = program.vals().iter();
@@ -70,7 +70,7 @@ impl Stats {
             for (stat, column) in stats.columns.iter_mut().zip(columns) {
                 let v = match column {
                     Column::Sum(at) => row.sums.get(*at).copied().unwrap_or(0),
-                    // They have no shares.
+                    // Computed statistics and keys have no shares.
                     Column::Made(_) | Column::Key { .. } => continue,
                 };
                 let (total, carry) = stat.total.overflowing_add(v);
@@ -88,7 +88,7 @@ impl Stats {
     }
 }
 
-/// Returns `v` in hundredths of a percent of `whole`; `None` if the divisor is 0.
+/// Returns `v` in hundredths of a percent of `whole`; `None` for a divisor of 0, unless `v` is 0.
 ///
 /// As in C, if the product would overflow, the divisor is divided instead; the result is truncated to
 /// 32 bits, and the largest 32-bit number is an error.
@@ -112,11 +112,11 @@ fn hundredths(v: u64, whole: u64) -> Option<u32> {
 
 /// Writes the share of `v` in percent; `carries` says how often the total has exceeded 64 bits.
 ///
-/// PARITY: the total of C wraps around, as it has to where sums are negative.
+/// PARITY: C's total wraps around, which it must where sums are negative.
 fn percent<W: Out>(v: u64, total: u64, carries: u64, out: &mut W) -> fmt::Result {
-    // OVERFLOW: zeros of 64 bits.
+    // OVERFLOW: `leading_zeros()` is at most 64.
     let above = u64::BITS.wrapping_sub(carries.leading_zeros());
-    // Both lose the bits that the total has above 64: less than half of them, as there are less than 2^32 rows.
+    // Shifts both numbers so that the total fits in 64 bits: by at most 32 bits, as there are less than 2^32 rows.
     let total = match above {
         0 => total,
         _ => total.wrapping_shr(above) | carries.rotate_right(above),
@@ -145,7 +145,7 @@ fn graph<W: Out>(v: u64, max: u64, out: &mut W) -> fmt::Result {
     spaces(BAR.len().saturating_sub(bar.len()), out)
 }
 
-/// Writes what is made of the numbers of a row; 0 of a row without hits.
+/// Writes a computed statistic of a row; 0 for a row without hits.
 fn made<W: Out>(gauge: &Gauge, row: &Row<'_>, out: &mut W) -> fmt::Result {
     let number = gauge.number(row.sums).unwrap_or_default();
     let has_decimals = gauge.has_decimals();
@@ -161,7 +161,7 @@ fn made<W: Out>(gauge: &Gauge, row: &Row<'_>, out: &mut W) -> fmt::Result {
     plain_number(&number, has_decimals, out)
 }
 
-/// Writes a number.
+/// Writes a number, with two decimals if `has_decimals`.
 pub(super) fn plain_number<W: Out>(
     number: &Number,
     has_decimals: bool,
@@ -187,14 +187,14 @@ impl<S: Symbols> Renderer<'_, S> {
             self.value(0, &Field::default(), &Column::Sum(0), row, out)?;
         }
         for (i, (field, column)) in (1..).zip(self.program.vals().iter().zip(columns)) {
-            // PARITY: `hist_trigger_entry_print()` does not show a computed value.
+            // PARITY: `hist_trigger_entry_print()` omits a computed value.
             out.write_bytes(b" ")?;
             self.value(i, field, column, row, out)?;
         }
         Ok(())
     }
 
-    /// Writes value `i`; that before the first is the hit count.
+    /// Writes value `i`; the hit count comes before the first value.
     fn value<W: Out>(
         &self,
         i: usize,

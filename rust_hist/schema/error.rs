@@ -31,7 +31,7 @@ kinds_with_texts! {
     InvalidCmd: c"Command must be of the form: <name> field[;field] ...",
     /// The line of `dynamic_events` names another group.
     InvalidDynCmd: c"Command must be of the form: s or -:[synthetic/]<name> field[;field] ...",
-    /// An event of that name exists; the errno is [`Errno::Eexist`].
+    /// An event with this name exists; the errno is [`Errno::Eexist`].
     EventExists: c"Event already exists",
     /// More than [`super::FIELDS_MAX`] fields.
     TooManyFields: c"Too many fields",
@@ -44,7 +44,7 @@ kinds_with_texts! {
     /// The brackets do not contain a valid length.
     InvalidArraySpec: c"Invalid array specification",
     // C has no counterpart of the messages below.
-    /// No event has that name; the errno is [`Errno::Enoent`].
+    /// No event has this name; the errno is [`Errno::Enoent`].
     NotFound: c"No such synthetic event",
     /// The event is in use; the errno is [`Errno::Ebusy`].
     Busy: c"Synthetic event is in use",
@@ -62,10 +62,10 @@ pub struct SynthRefusal {
 }
 
 impl SynthRefusal {
-    /// Returns a refusal of `command`. The caret is at the first occurrence of `what` in the command, or
-    /// at its start if there is none.
+    /// Returns a refusal of `command`. The caret is at the first occurrence of `what` in the command, or at the start
+    /// of the command if there is none.
     ///
-    /// PARITY: like `errpos()`, it searches for the bytes, which may occur before the mistake.
+    /// PARITY: like `errpos()`, searches for the bytes of `what`, which may occur before the mistake.
     pub fn new(errno: Errno, kind: SynthErr, command: &[u8], what: &[u8]) -> Self {
         let command = logged(command);
         let at = match what {
@@ -80,7 +80,7 @@ impl SynthRefusal {
         }
     }
 
-    /// Returns a refusal of a definition, with the caret at its start.
+    /// Returns a refusal of a whole definition, with the caret at its start.
     pub(super) const fn whole(kind: SynthErr) -> Self {
         Self {
             errno: Errno::Einval,

@@ -14,7 +14,7 @@ use crate::{
     text::lex, //
 };
 
-/// The prefix of the type of a field whose word in the record is an offset and a length.
+/// The prefix of the type of a field without a fixed offset; its word in the record has an offset and a length.
 pub(super) const DATA_LOC: &[u8] = b"__data_loc ";
 /// The substring by which C recognises the type of a string.
 const STRING: &[u8] = b"char[";
@@ -76,7 +76,7 @@ pub(super) enum TypeError {
     Length,
 }
 
-/// The types of numbers: name, bytes, conversion.
+/// The types of numbers: name, size in bytes, conversion.
 const NUMBERS: &[(&[u8], u16, Format)] = &[
     (b"s64", 8, Format::LongLong),
     (b"u64", 8, Format::UnsignedLongLong),
@@ -100,8 +100,8 @@ const NUMBERS: &[(&[u8], u16, Format)] = &[
 impl FieldType {
     /// Returns the type called `text`.
     pub(super) fn of(text: &[u8]) -> Result<Self, TypeError> {
-        // The unsigned types start with `u`. C looks at the type after it has put `__data_loc ` before
-        // it, so what has no fixed offset is always signed.
+        // The unsigned types start with `u`. C tests the type after it has added the prefix `__data_loc `, so values
+        // without a fixed offset are always signed.
         let signed = !text.starts_with(b"u") && text != b"gfp_t";
 
         if let Some(&(_, size, format)) = NUMBERS.iter().find(|(name, ..)| *name == text) {
@@ -152,8 +152,7 @@ fn string_size(text: &[u8]) -> Option<u16> {
 
 /// Returns whether the kernel's API accepts this type for a new field.
 ///
-/// PARITY: `synth_event_check_arg_fn()` accepts every array; an invalid one is refused when the
-/// definition is parsed.
+/// PARITY: `synth_event_check_arg_fn()` accepts every array; an invalid one is refused when the definition is parsed.
 pub fn is_type(text: &[u8]) -> bool {
     text.contains(&b'[') || FieldType::of(text).is_ok()
 }

@@ -2,10 +2,9 @@
 
 //! The parser of the lines that are written to `synthetic_events` and `dynamic_events`.
 //!
-//! C counterpart: `create_or_delete_synth_event()`, `create_synth_event()`,
-//! `__create_synth_event()` and `parse_synth_field()` of
-//! [`kernel/trace/trace_events_synth.c`](srctree/kernel/trace/trace_events_synth.c).
-//! It accepts the same lines as C, and refuses the others with the same error and caret.
+//! C counterpart: `create_or_delete_synth_event()`, `create_synth_event()`, `__create_synth_event()` and
+//! `parse_synth_field()` of [`kernel/trace/trace_events_synth.c`](srctree/kernel/trace/trace_events_synth.c). The same
+//! lines are accepted as in C, and all others refused with the same error and caret.
 //!
 //! Context: process, may sleep.
 
@@ -25,26 +24,26 @@ use crate::{
     text::lex, //
 };
 
-/// The command that one line gives.
+/// The command in one line.
 #[derive(Debug)]
 pub enum SynthCommand<'t> {
     /// Create this event.
     Create(Schema),
-    /// Delete the event of that name.
+    /// Delete the event with this name.
     Delete(&'t [u8]),
     /// Do nothing: the line is empty.
     Nothing,
 }
 
-/// Returns the part of `text` that `error_log` shows, to which the columns of carets refer: `text`
-/// without leading white space.
+/// Returns the part of `text` that `error_log` shows, and in which the columns of carets count: `text` without leading
+/// white space.
 pub fn logged(text: &[u8]) -> &[u8] {
     let first = text.iter().position(|&b| !lex::is_space(b));
 
     first.and_then(|at| text.get(at..)).unwrap_or(&[])
 }
 
-/// Parses one line of `synthetic_events`. `exists` returns whether an event of that name exists.
+/// Parses one line of `synthetic_events`. `exists` returns whether an event with a name exists.
 ///
 /// # Errors
 ///
@@ -87,13 +86,13 @@ pub fn parse<'t>(
     }
 }
 
-/// Parses one line of `dynamic_events`, which is ours if it starts with `prefix` and a colon; `None` if
-/// it is for another type of dynamic events. The tracing core itself parses the lines that delete an
-/// event, and finds the event by its name.
+/// Parses one line of `dynamic_events`; `None` if it is for another type of dynamic events, as it does not start with
+/// `prefix` and a colon. The tracing core parses the lines that delete an event itself, and finds the event by its
+/// name.
 ///
 /// # Errors
 ///
-/// Those of [`parse`].
+/// See [`parse`].
 pub fn parse_dynamic<'t>(
     text: &'t [u8],
     prefix: &[u8],
@@ -111,7 +110,7 @@ pub fn parse_dynamic<'t>(
     if !text.iter().copied().any(lex::is_blank) {
         return Err(SynthRefusal::whole(SynthErr::InvalidCmd));
     }
-    // PARITY: `create_synth_event()` finds a slash in the fields, too.
+    // PARITY: like `create_synth_event()`, also finds a slash in the fields.
     let rest = match rest.strip_prefix(system) {
         _ if !rest.contains(&b'/') => rest,
         Some([b'/', rest @ ..]) => rest,
@@ -126,7 +125,7 @@ pub fn parse_dynamic<'t>(
     create(text, name, fields, exists).map(|schema| Some(SynthCommand::Create(schema)))
 }
 
-/// Refuses a line that creates an event and has less than three words before the first semicolon.
+/// Refuses a line that creates an event if it has less than three words before the first semicolon.
 fn check(text: &[u8]) -> Result<(), SynthRefusal> {
     let first = text.split(|&b| b == b';').next().unwrap_or(&[]);
 
@@ -227,7 +226,7 @@ fn add_field<'t>(
     Ok(schema.add(typed, parsed, name)?)
 }
 
-/// Returns the words of `text` as `argv_split()` splits it.
+/// Splits `text` into words like `argv_split()`.
 fn words(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     text.split(|&b| lex::is_space(b)).filter(|w| !w.is_empty())
 }

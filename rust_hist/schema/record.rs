@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The record of a synthetic event: how it is measured and written.
+//! The record of a synthetic event: measuring and writing it.
 //!
 //! C counterpart: `get_field_size()`, `write_synth_entry()`, `trace_string()`, `trace_stack()` of
-//! [`kernel/trace/trace_events_synth.c`](srctree/kernel/trace/trace_events_synth.c).
-//! A record is the header, the words of the fields, and then the strings and stacks without a fixed
-//! offset, in the order of the fields. The word of such a field is that of `__data_loc`: the offset in
-//! the low 16 bits, the length in bytes in the 16 bits above.
+//! [`kernel/trace/trace_events_synth.c`](srctree/kernel/trace/trace_events_synth.c). A record is the header, the words
+//! of the fields, and then the strings and stacks without a fixed offset, in the order of the fields. The word of such
+//! a field is a `__data_loc`: the offset in the low 16 bits, the length in bytes in the 16 bits above.
 //!
 //! Context: any, NMI included. Never allocates, sleeps, locks or panics.
 
@@ -24,7 +23,7 @@ use crate::{
 
 /// Maximum bytes of a string without a fixed offset, its NUL included (`MAX_STRING_SIZE`).
 pub const DYN_STRING_MAX: usize = 4096;
-/// Bytes of a slot.
+/// Bytes of a field's slot, or of one word of it.
 const WORD: usize = size_of::<u64>();
 /// The content of a static string that could not be read (`FAULT_STRING`).
 pub const FAULT: &[u8] = b"(fault)";
@@ -32,9 +31,9 @@ pub const FAULT: &[u8] = b"(fault)";
 /// The reason why a value cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unread {
-    /// Its memory cannot be read. The record is written, with [`FAULT`] or without the value.
+    /// The memory of the value cannot be read. The record is written, with [`FAULT`] or without the value.
     Fault,
-    /// A writer changed it during each of the bounded number of tries. No record is written.
+    /// A writer changed the value during each of a bounded number of tries. No record is written.
     Torn,
 }
 
@@ -47,39 +46,39 @@ pub enum Lost {
     TooLong,
 }
 
-/// The values of one record, by the index of their field.
+/// The values of one record, by the index of the field.
 ///
-/// Context: any, NMI included; an implementation neither sleeps nor allocates. [`Schema`] calls each
-/// method only for the fields of its class. A string may change between [`Schema::measure`] and
-/// [`Schema::write`]; the record then keeps the length that was measured. Lengths and contents are
-/// queried through [`FieldValues::materialize`], [stable strings](FieldValues::stable_string) directly.
+/// Context: any, NMI included; an implementation neither sleeps nor allocates. [`Schema`] calls each method only for
+/// fields of that method's class. A string may change between [`Schema::measure`] and [`Schema::write`]; the record
+/// then keeps the measured length. Lengths and contents are queried through [`FieldValues::materialize`], [stable
+/// strings](FieldValues::stable_string) directly.
 pub trait FieldValues {
-    /// Returns a number, whose low bytes are stored.
+    /// Returns a number, whose low bytes are written to the record.
     fn number(&self, field: usize) -> u64;
 
     /// Returns the length of a dynamic string in bytes, without its NUL.
     fn string_len(&self, field: usize) -> Result<usize, Unread>;
 
-    /// Copies as much of a static or dynamic string as fits in `to`, without its NUL; returns the bytes
+    /// Copies a static or dynamic string, without its NUL, to `to` as far as it fits; returns the number of bytes
     /// copied.
     fn string(&self, field: usize, to: &mut [u8]) -> Result<usize, Unread>;
 
     /// Returns the number of frames of a stack, none of which is 0.
     fn stack_len(&self, field: usize) -> Result<usize, Unread>;
 
-    /// Copies as many frames of a stack as fit in `to`, as 64-bit words in native byte order; returns the
+    /// Copies the frames of a stack to `to` as far as they fit, as 64-bit words in native byte order; returns the
     /// number of frames copied.
     fn stack(&self, field: usize, to: &mut [u8]) -> Result<usize, Unread>;
 
-    /// Returns the bytes of a string, without its NUL, if nobody can change them while the values are
-    /// borrowed, so that it need not be queried twice.
+    /// Returns the bytes of a string, without its NUL, if they cannot change while the values are borrowed, so that the
+    /// string need not be queried twice.
     #[inline(always)]
     fn stable_string(&self, _field: usize) -> Option<&[u8]> {
         None
     }
 
-    /// Calls `next` with the same values, of which the expensive ones (a stack trace) are computed once:
-    /// each is queried twice, for its length and for its content.
+    /// Calls `next` with these values, but with the expensive ones (a stack trace) computed: each value is queried
+    /// twice, for its length and for its content.
     #[inline(always)]
     fn materialize<N: WithValues>(&self, next: N) -> N::Out
     where
@@ -100,17 +99,17 @@ pub trait WithValues {
 
 /// The length of one record and of each of its values without a fixed offset.
 ///
-/// The caller has it on its stack, and [`Schema::measure`] fills it there: to move it would take as long
-/// as to write a short record.
+/// Lives on the caller's stack, where [`Schema::measure`] fills it: moving it would take as long as writing a short
+/// record.
 #[derive(Clone, Copy, Debug)]
 pub struct Sizes {
     total: u16,
-    /// The bytes to reserve for each field.
+    /// The bytes to reserve for the value of each field without a fixed offset.
     parts: [u16; FIELDS_MAX],
 }
 
 impl Sizes {
-    /// Returns the lengths of no record, for [`Schema::measure`].
+    /// Returns lengths that are all 0, for [`Schema::measure`] to fill.
     #[inline(always)]
     pub const fn new() -> Self {
         Self {
@@ -119,7 +118,7 @@ impl Sizes {
         }
     }
 
-    /// Returns the bytes of the record, header included: a multiple of 4.
+    /// Returns the size of the record in bytes, header included: a multiple of 4.
     #[inline(always)]
     pub fn record_len(&self) -> usize {
         self.total.into()
@@ -137,14 +136,14 @@ impl Default for Sizes {
     }
 }
 
-/// The end of a record, from `offset` on, which is not written yet.
+/// The unwritten rest of a record, from `offset` on.
 pub(super) struct Tail<'r> {
     bytes: &'r mut [u8],
     offset: usize,
 }
 
 impl<'r> Tail<'r> {
-    /// Removes the next `n` bytes; returns their offset in the record and the bytes.
+    /// Removes the next `n` bytes from the rest; returns their offset in the record and the bytes.
     #[inline(always)]
     pub(super) fn take(&mut self, n: usize) -> Option<(usize, &'r mut [u8])> {
         let offset = self.offset;
@@ -155,14 +154,14 @@ impl<'r> Tail<'r> {
         Some((offset, taken))
     }
 
-    /// Clears the bytes that were not removed.
+    /// Sets the remaining bytes to 0.
     #[inline(always)]
     pub(super) fn clear(self) {
         clear_all(self.bytes);
     }
 }
 
-/// Returns the word of a value without a fixed offset.
+/// Returns the `__data_loc` word for a value at `offset`; `None` if offset or length has more than 16 bits.
 #[inline(always)]
 pub(super) fn data_loc(offset: usize, len: usize) -> Option<u64> {
     let offset = u32::from(u16::try_from(offset).ok()?);
@@ -177,7 +176,7 @@ pub(super) fn put(slot: &mut [u8], bytes: &[u8]) -> Option<()> {
     Some(())
 }
 
-/// Writes a number of `size` bytes.
+/// Writes a number of `size` bytes to the start of `slot`.
 fn put_number(slot: &mut [u8], size: u16, value: u64) -> Option<()> {
     // CAST: a field of 1, 2 or 4 bytes holds the low bytes of the value.
     match size {
@@ -189,11 +188,11 @@ fn put_number(slot: &mut [u8], size: u16, value: u64) -> Option<()> {
 }
 
 impl Schema {
-    /// Queries the lengths of one record and stores them in `sizes`.
+    /// Queries the lengths of one record's values and stores them in `sizes`.
     ///
     /// # Errors
     ///
-    /// [`Lost::Torn`] if a length cannot be read, [`Lost::TooLong`] if one does not fit in 16 bits.
+    /// [`Lost::Torn`] if a length cannot be read, [`Lost::TooLong`] if one exceeds 16 bits.
     #[inline(always)]
     pub fn measure<V: FieldValues>(&self, values: &V, sizes: &mut Sizes) -> Result<(), Lost> {
         if self.dynamic {
@@ -204,9 +203,9 @@ impl Schema {
         }
     }
 
-    // A trigger on the event may generate the next event while this one's record is committed, so every
-    // frame that is live during the commit counts once for each level. This function and `write` are not
-    // inlined, so that their frames are gone by then.
+    // A trigger on the event may generate the next event while this one's record is committed, so every frame that is
+    // live during the commit counts once for each level of nesting. This function and `write` are not inlined, so that
+    // their frames are gone by then.
     #[inline(never)]
     fn measure_parts<V: FieldValues>(&self, values: &V, sizes: &mut Sizes) -> Result<(), Lost> {
         let mut total = self.fixed_len();
@@ -228,7 +227,7 @@ impl Schema {
         Ok(())
     }
 
-    /// Returns the bytes of a record without the values that have no fixed offset, header included.
+    /// Returns the size in bytes of a record without the values that have no fixed offset, header included.
     #[inline]
     pub fn fixed_len(&self) -> usize {
         // OVERFLOW: `words` has 16 bits, and `usize` at least 32.
@@ -241,9 +240,9 @@ impl Schema {
         self.numbers
     }
 
-    /// Writes a whole record but its header. `record` should have at least [`Sizes::record_len`] bytes. The
-    /// bytes after that, and those that a value does not fill, become 0, so a reader never sees what the
-    /// buffer held before. (If all fields are numbers, `record` must end less than 8 bytes after them.)
+    /// Writes a whole record except for its header. `record` should have at least [`Sizes::record_len`] bytes. Further
+    /// bytes, and bytes that a value does not fill, become 0, so that a reader never sees the old contents of the
+    /// buffer. (If all fields are numbers, `record` must end less than 8 bytes after them.)
     ///
     /// # Errors
     ///
@@ -339,8 +338,8 @@ impl Schema {
             .is_some()
     }
 
-    /// Sets a static string of a record to at most 255 bytes of `text`; `false` if the field is no static
-    /// string or the record is too short.
+    /// Sets a static string of a record to `text`, at most 255 bytes of it; `false` if the field is no static string or
+    /// the record is too short.
     pub fn put_string(&self, record: &mut [u8], field: usize, text: &[u8]) -> bool {
         let Some((slot, _)) = self.slot(record, field, SynthClass::StaticString) else {
             return false;
@@ -351,7 +350,7 @@ impl Schema {
         text.get(..len).and_then(|text| put(slot, text)).is_some()
     }
 
-    /// Returns the bytes of a field of this class in a record, and its size.
+    /// Returns the bytes of a field in a record, and its size; `None` if the field is not of class `class`.
     fn slot<'r>(
         &self,
         record: &'r mut [u8],
@@ -366,7 +365,7 @@ impl Schema {
     }
 }
 
-/// Returns the word of a slot with a number, which is at its start and leaves `unused` bits of it.
+/// Returns the word of a slot with a number at its start that leaves `unused` bits of the slot unused.
 #[inline(always)]
 pub(super) fn in_slot(value: u64, unused: u8) -> u64 {
     let unused = u32::from(unused);
@@ -379,13 +378,13 @@ pub(super) fn in_slot(value: u64, unused: u8) -> u64 {
     }
 }
 
-/// Returns `len` rounded up as the ring buffer does, so that the bytes which it adds are written, too.
+/// Returns `len` rounded up as the ring buffer does, so that the bytes of padding are written, too.
 #[inline]
 pub(super) fn record_len(len: usize) -> Result<u16, Lost> {
     u16::try_from(len.saturating_add(3) & !3).map_err(|_| Lost::TooLong)
 }
 
-/// Returns the bytes of a dynamic string outside of its slot.
+/// Returns the number of bytes of a dynamic string outside of its slot.
 #[inline]
 fn string_size<V: FieldValues>(i: usize, values: &V) -> Result<usize, Lost> {
     match values.string_len(i) {
@@ -395,7 +394,7 @@ fn string_size<V: FieldValues>(i: usize, values: &V) -> Result<usize, Lost> {
     }
 }
 
-/// Returns the bytes of a stack outside of its slot: a word with the number of frames, and the frames.
+/// Returns the number of bytes of a stack outside of its slot: a word with the number of frames, and the frames.
 #[inline(never)]
 fn stack_size<V: FieldValues>(i: usize, values: &V) -> Result<usize, Lost> {
     match values.stack_len(i) {
@@ -412,7 +411,7 @@ fn write_static<V: FieldValues>(slot: &mut [u8], i: usize, values: &V) -> Result
 
     *nul = 0;
     match values.string(i, text) {
-        // Also clears what the copy of a string that became shorter meanwhile has left.
+        // Also clears leftovers if the string became shorter while it was copied.
         Ok(len) => clear_from(text, len),
         Err(Unread::Fault) => {
             clear_from(text, 0);
@@ -446,13 +445,13 @@ fn write_dynamic<V: FieldValues>(to: &mut [u8], i: usize, values: &V) -> Result<
     }
 }
 
-/// Clears what follows the first `len` bytes, mostly nothing or a few words.
+/// Clears the bytes after the first `len`, mostly none or a few words.
 #[inline(always)]
 fn clear_from(bytes: &mut [u8], len: usize) {
     clear_all(bytes.get_mut(len..).unwrap_or(&mut []));
 }
 
-/// Clears bytes. Up to three bytes, by which a record is rounded up, are cleared without a call.
+/// Clears bytes. Up to three bytes, the padding of a record, are cleared without a call.
 #[inline(always)]
 fn clear_all(bytes: &mut [u8]) {
     if bytes.len() > 3 {
@@ -467,10 +466,10 @@ fn clear_all(bytes: &mut [u8]) {
     }
 }
 
-/// Writes a stack into the bytes reserved for it; returns the length that the field's word gives.
+/// Writes a stack into the bytes reserved for it; returns the length for the field's word.
 ///
-/// PARITY: `trace_stack()` copies at most 31 words, of which the first is the number of frames, and
-/// nothing of a stack without frames.
+/// PARITY: `trace_stack()` copies at most 31 words, of which the first is the number of frames; for a stack without
+/// frames it copies nothing.
 #[inline(never)]
 fn write_stack<V: FieldValues>(to: &mut [u8], i: usize, values: &V) -> Result<usize, Lost> {
     to.fill(0);
@@ -489,7 +488,7 @@ fn write_stack<V: FieldValues>(to: &mut [u8], i: usize, values: &V) -> Result<us
     if copied == 0 {
         return Ok(0);
     }
-    // C stores the number of frames before it cuts the last one of a full stack.
+    // C stores the number of frames before it drops the last frame of a full stack.
     let whole = size / 8 == STACK_DEPTH && copied == STACK_DEPTH - 1;
     let frames = if whole { STACK_DEPTH } else { copied };
 

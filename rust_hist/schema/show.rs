@@ -3,11 +3,11 @@
 //! The text that shows a synthetic event and its records.
 //!
 //! C counterpart: `print_synth_event()`, `__set_synth_event_print_fmt()`, `__synth_event_show()` of
-//! [`kernel/trace/trace_events_synth.c`](srctree/kernel/trace/trace_events_synth.c). The text is part
-//! of the user interface and equal to that of C, byte for byte.
+//! [`kernel/trace/trace_events_synth.c`](srctree/kernel/trace/trace_events_synth.c). The text is part of the user
+//! interface and equals C's, byte for byte.
 //!
-//! A record need not come from [`Schema::write`]: the `inject` file makes records of any content. So
-//! every offset and length in a record is checked.
+//! A record need not come from [`Schema::write`]: the `inject` file creates records with any content. So every offset
+//! and length in a record is checked.
 //!
 //! Context: process; records are also shown from a panic (`ftrace_dump_on_oops`). Never allocates.
 
@@ -33,7 +33,7 @@ pub trait KernelFormat {
     fn gfp_flags<W: Out>(&self, flags: u64, out: &mut W) -> fmt::Result;
 }
 
-/// Returns at most `len` bytes of `record` from `offset` on.
+/// Returns at most `len` bytes of `record` from `offset` on, fewer at its end.
 fn part(record: &[u8], offset: usize, len: usize) -> &[u8] {
     let bytes = record.get(offset..).unwrap_or(&[]);
 
@@ -51,7 +51,7 @@ fn array<const N: usize>(record: &[u8], offset: usize) -> [u8; N] {
     bytes
 }
 
-/// Reads a number of `size` bytes.
+/// Reads a number of `size` bytes at `offset`.
 fn number(record: &[u8], offset: usize, size: u16, signed: bool) -> u64 {
     // CAST: a signed number is sign-extended.
     match (size, signed) {
@@ -65,7 +65,7 @@ fn number(record: &[u8], offset: usize, size: u16, signed: bool) -> u64 {
     }
 }
 
-/// Returns the bytes that the `__data_loc` word at `offset` refers to.
+/// Returns the bytes that the `__data_loc` word at `offset` locates.
 fn data_at(record: &[u8], offset: usize) -> &[u8] {
     let word = number(record, offset, 4, false);
     // CAST: both halves of the 32-bit word have 16 bits.
@@ -107,8 +107,8 @@ impl Schema {
         })
     }
 
-    /// Writes the line of the event in `synthetic_events`, newline included. `dynamic_events` shows the
-    /// same after `s:synthetic/`.
+    /// Writes the event's line of `synthetic_events`, newline included. `dynamic_events` shows the same line after
+    /// `s:synthetic/`.
     pub fn write_listing<W: Out>(&self, out: &mut W) -> fmt::Result {
         self.write_definition(out)?;
         out.write_bytes(b"\n")
@@ -126,8 +126,8 @@ impl Schema {
         Ok(())
     }
 
-    /// Writes the line of `record` in `trace`, newline included. `record` starts with its header;
-    /// `verbose` is the trace option of that name.
+    /// Writes the line that `trace` shows for `record`, newline included. `record` starts with its header; `verbose` is
+    /// the trace option `verbose`.
     pub fn write_line<W: Out, N: KernelFormat>(
         &self,
         record: &[u8],
@@ -189,7 +189,7 @@ impl SchemaField<'_> {
                 self.write_number(value, out)?;
                 out.write_bytes(blank)?;
                 if self.format == Format::Gfp {
-                    // PARITY: `print_synth_event()` writes these after the blank.
+                    // PARITY: like `print_synth_event()`, writes the flags after the blank.
                     out.write_bytes(b" (")?;
                     names.gfp_flags(value, out)?;
                     out.write_bytes(b")")?;
@@ -201,8 +201,7 @@ impl SchemaField<'_> {
 
     /// Writes a number with the conversion of its type.
     ///
-    /// PARITY: `print_synth_event_num_val()` shows a negative number of one or two bytes as a positive
-    /// one.
+    /// PARITY: `print_synth_event_num_val()` shows a negative number of one or two bytes as a positive one.
     fn write_number<W: Out>(&self, value: u64, out: &mut W) -> fmt::Result {
         match self.format {
             Format::Gfp => write!(out, "{value:x}"),

@@ -27,8 +27,8 @@ use crate::{
     sync::store_8, //
 };
 
-/// Maximum number of fields of an event that takes the fast path. With two more the compiler would
-/// call a function to clear [`StableValues`].
+/// Maximum number of fields of an event that takes the fast path. With two more the compiler would call a function to
+/// clear [`StableValues`].
 const FEW: usize = 6;
 
 /// A value of the record, before the ring buffer has reserved space for it.
@@ -40,15 +40,15 @@ enum StableValue<'v> {
 
 /// The values of one record, none of which changes while it is borrowed.
 ///
-/// The caller has it on its stack, and [`Schema::collect_stable`] fills it there: to move it would take
-/// as long as to write a short record.
+/// Lives on the caller's stack, where [`Schema::collect_stable`] fills it: moving it would take as long as writing a
+/// short record.
 pub struct StableValues<'v> {
     values: [StableValue<'v>; FEW],
     len: u16,
 }
 
 impl StableValues<'_> {
-    /// Returns the values of no record, for [`Schema::collect_stable`].
+    /// Returns values of no record, for [`Schema::collect_stable`] to fill.
     #[inline(always)]
     pub const fn new() -> Self {
         Self {
@@ -57,7 +57,7 @@ impl StableValues<'_> {
         }
     }
 
-    /// Returns the bytes of the record, header included: a multiple of 4.
+    /// Returns the size of the record in bytes, header included: a multiple of 4.
     #[inline(always)]
     pub fn record_len(&self) -> usize {
         self.len.into()
@@ -71,9 +71,9 @@ impl Default for StableValues<'_> {
 }
 
 impl Schema {
-    /// Queries the values of one record and measures it. Returns whether the event has few fields, none
-    /// of them a stack, and all strings are stable and shorter than [`STR_SLOT`]; if not, the record has
-    /// to be written by [`Schema::measure`] and [`Schema::write`].
+    /// Queries the values of one record and measures it. Returns whether the event has few fields, none of them a
+    /// stack, and all strings are stable and shorter than [`STR_SLOT`]; otherwise the record must be written by
+    /// [`Schema::measure`] and [`Schema::write`].
     #[inline(always)]
     pub fn collect_stable<'v, V: FieldValues>(
         &self,
@@ -94,7 +94,7 @@ impl Schema {
                 *value = StableValue::Number(values.number(i));
                 continue;
             }
-            // A longer string has to be cut, which is rare and so left to the slow path.
+            // A longer string must be cut, which is rare and so left to the slow path.
             let Some(text) = values.stable_string(i).filter(|text| text.len() < STR_SLOT) else {
                 return false;
             };
@@ -114,7 +114,7 @@ impl Schema {
         }
     }
 
-    /// Writes a whole record but its header, with the bytes that [`Schema::write`] would write; `None` if
+    /// Writes a whole record except for its header, with the bytes that [`Schema::write`] would write; `None` if
     /// `record` has less than [`StableValues::record_len`] bytes.
     #[inline(always)]
     pub fn write_stable(&self, stable: &StableValues<'_>, record: &mut [u8]) -> Option<()> {
@@ -128,14 +128,14 @@ impl Schema {
             let word = match (value, field.class) {
                 (StableValue::Number(value), _) => in_slot(*value, field.unused),
                 (StableValue::Text(text), SynthClass::StaticString) => {
-                    // Clears the whole slot: to clear only what follows the text takes longer, as that
-                    // does not start at a word.
+                    // Clears the whole slot: clearing only the bytes after the text takes longer, as they do not start
+                    // at a word.
                     slot.fill(0);
                     put(slot, text)?;
                     continue;
                 }
                 (StableValue::Text(text), _) => {
-                    // OVERFLOW: `collect_stable` has seen that the text is shorter than `STR_SLOT`.
+                    // OVERFLOW: `collect_stable` has checked that the text is shorter than `STR_SLOT`.
                     let len = text.len().wrapping_add(1);
                     let (offset, to) = rest.take(len)?;
 

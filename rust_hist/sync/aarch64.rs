@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The edge of the pure layers to arm64.
+//! Assembly of the pure layers for arm64.
 //!
 //! C counterpart: [`arch/arm64/include/asm/percpu.h`](srctree/arch/arm64/include/asm/percpu.h) and
 //! [`arch/arm64/include/asm/atomic_ll_sc.h`](srctree/arch/arm64/include/asm/atomic_ll_sc.h).
@@ -14,8 +14,8 @@ use super::{
     Relaxed, //
 };
 
-/// The text of an instruction that the kernel replaces, when it loads the module, by another one if the CPUs have what the
-/// operand `cap` says. C counterpart: `ALTERNATIVE()`.
+/// The text of an instruction that the kernel replaces by another one when it loads the module, if the CPUs have the
+/// feature named by the operand `cap`. C counterpart: `ALTERNATIVE()`.
 #[cfg(CONFIG_RUST)]
 macro_rules! alternative {
     ($old:literal, $new:literal) => {
@@ -43,15 +43,15 @@ macro_rules! alternative {
 #[cfg(CONFIG_RUST)]
 pub(crate) use alternative;
 
-/// Adds `v`, wrapping around, to the word that is `BEHIND` words behind word `at` of `words`. No instruction adds to memory
-/// without being atomic against other CPUs, too.
+/// Adds `v`, wrapping around, to the word that is `BEHIND` words after word `at` of `words`. The addition is atomic
+/// against other CPUs: no instruction adds to memory with less.
 ///
 /// # Safety
 ///
-/// There must be such a word.
+/// The word must exist.
 #[inline(always)]
 pub(super) unsafe fn local_add<const BEHIND: usize>(words: &[Atomic<u64>], at: usize, v: u64) {
-    // SAFETY: by the contract. OVERFLOW: below the number of words.
+    // SAFETY: by the contract the word exists. OVERFLOW: below the number of words.
     let word = unsafe { words.get_unchecked(at.wrapping_add(BEHIND)) };
     add(word, v);
 }
@@ -60,21 +60,21 @@ pub(super) unsafe fn local_add<const BEHIND: usize>(words: &[Atomic<u64>], at: u
 #[cfg(not(CONFIG_RUST))]
 #[inline(always)]
 fn add(word: &Atomic<u64>, v: u64) {
-    // ORDERING: a number by itself; readers want the sum, not an order.
+    // ORDERING: the word publishes nothing else; readers want the sum, not an order.
     word.fetch_add(v, Relaxed);
 }
 
-/// Adds `v`, wrapping around, to `word`: by one instruction where the CPUs have it. The kernel writes that over the branch to a
-/// loop of instructions that all CPUs have when it loads the module. It is the addition that returns the old value, as in
-/// `this_cpu_add()`: CPUs are more likely to execute it in their own caches.
+/// Adds `v`, wrapping around, to `word`: by one instruction if the CPUs have it. When the kernel loads the module, it
+/// writes that instruction over the branch to a loop that all CPUs can execute. It is the addition that returns the old
+/// value, as in `this_cpu_add()`: CPUs are more likely to execute it in their own caches.
 #[cfg(CONFIG_RUST)]
 #[inline(always)]
 fn add(word: &Atomic<u64>, v: u64) {
     let ptr: *mut u64 = word.as_ptr();
 
-    // SAFETY: `ptr` is the address of a live `Atomic<u64>`, which is aligned and valid for a read and a write of 8 bytes. All
-    // other accesses to the word are atomic, and so is the addition: the loop stores only if nobody has written to the word
-    // since it was loaded. The kernel replaces as many bytes as there are, by an instruction that does not jump.
+    // SAFETY: `ptr` is the address of a live `Atomic<u64>`, which is aligned and valid for a read and a write of 8
+    // bytes. All other accesses to the word are atomic, and so is the addition: the loop stores only if the word was
+    // not written since it was loaded. The kernel replaces an instruction by one of the same length that does not jump.
     unsafe {
         core::arch::asm!(
             alternative!("b 3f", ".arch_extension lse\n ldadd {v}, {sum}, [{ptr}]"),
@@ -95,25 +95,25 @@ fn add(word: &Atomic<u64>, v: u64) {
     }
 }
 
-/// Adds one, wrapping around, to word `at` of `words`.
+/// Adds 1, wrapping around, to word `at` of `words`.
 ///
 /// # Safety
 ///
-/// There must be such a word.
+/// The word must exist.
 #[inline(always)]
 pub(super) unsafe fn local_inc(words: &[Atomic<u64>], at: usize) {
-    // SAFETY: by the contract.
+    // SAFETY: by the contract the word exists.
     unsafe { local_add::<0>(words, at, 1) };
 }
 
-/// Has what this CPU writes from here on come after what it has written before, for whoever reads in the opposite order.
+/// Orders this CPU's later writes after its earlier writes, for readers that read the words in the opposite order.
 #[inline(always)]
 pub(super) fn order_writes() {
-    // SAFETY: it orders writes, and does nothing else.
+    // SAFETY: the instruction orders writes, and does nothing else.
     unsafe { core::arch::asm!("dmb ishst", options(nostack, preserves_flags)) };
 }
 
-/// `Kbuild` forbids them: such a jump takes six instructions.
+/// `Kbuild` forbids jump tables: such a jump takes six instructions.
 pub(super) const HAS_JUMP_TABLES: bool = false;
 
 /// Returns whether this CPU has the instructions of [`cmpxchg_pair`]: each CPU of this architecture does.
@@ -121,28 +121,28 @@ pub(super) fn has_pairs() -> bool {
     true
 }
 
-/// Makes `word`, which only this CPU writes, `new` if it is `old`; else returns what it is.
+/// Sets `word`, which only this CPU writes, to `new` if it is `old`; else returns its value.
 #[inline(always)]
 pub(super) fn local_cmpxchg(word: &Atomic<u64>, old: u64, new: u64) -> Result<u64, u64> {
-    // ORDERING: a number by itself.
+    // ORDERING: the word publishes nothing else.
     word.cmpxchg(old, new, Relaxed)
 }
 
-/// Writes `new` if `pair` holds `old`, fully ordered; says whether it did. If not, it orders nothing.
+/// Writes `new` if `pair` holds `old`, fully ordered; returns whether it did. A failed exchange orders nothing.
 ///
-/// What is read may be one of before and one of after a change by another CPU: only a store that succeeds
-/// proves that both were read at one moment, and another CPU has changed them where it does not.
+/// The loads may return one word from before and one from after a change by another CPU: only a successful store proves
+/// that both were read at one moment; if it fails, another CPU has changed the words.
 ///
-/// The exclusive pair is in all CPUs of this architecture, and no slower than `casp` where nobody else writes the words.
+/// All CPUs of this architecture have exclusive pairs, which are no slower than `casp` if no other CPU writes the
+/// words.
 #[inline(always)]
 pub(super) fn cmpxchg_pair(pair: &Pair, old: PairValue, new: PairValue) -> bool {
     let ptr = core::ptr::from_ref(pair);
 
     // SAFETY: `ptr` points to two live `Atomic<u64>`, which is valid for a read and a write of 16 bytes, and aligned to
-    // them. All other accesses to the words are atomic. The store happens only if
-    // nobody has written to the words since the load; between the two there is neither a branch back nor another access to
-    // memory, so the loop comes to its end. `stlxp` orders what comes before, `dmb ish` what comes after, as in the kernel's
-    // `cmpxchg128()`.
+    // them. All other accesses to the words are atomic. The store happens only if nobody has written to the words since
+    // the load; between the two there is neither a branch back nor another access to memory, so the loop comes to its
+    // end. `stlxp` orders accesses before, `dmb ish` accesses after, as in the kernel's `cmpxchg128()`.
     unsafe {
         core::arch::asm!(
             "2: ldxp {value}, {meta}, [{ptr}]",
@@ -167,8 +167,8 @@ pub(super) fn cmpxchg_pair(pair: &Pair, old: PairValue, new: PairValue) -> bool 
     true
 }
 
-/// Makes the first word of `pair` `value`, adds `ADD` to the second one and sets `BITS` there, fully ordered, in as few
-/// instructions as [`cmpxchg_pair`] takes for the exchange alone.
+/// Sets the first word of `pair` to `value`, adds `ADD` to the second one and sets `BITS` there, fully ordered, in as
+/// few instructions as [`cmpxchg_pair`] takes for the exchange alone.
 #[inline(always)]
 pub(super) fn set_pair<const ADD: u64, const BITS: u64>(pair: &Pair, value: u64) {
     let ptr = core::ptr::from_ref(pair);
@@ -176,7 +176,7 @@ pub(super) fn set_pair<const ADD: u64, const BITS: u64>(pair: &Pair, value: u64)
     // SAFETY: `ptr` points to two live `Atomic<u64>`, which is valid for a read and a write of 16 bytes, and aligned to
     // them. All other accesses to the words are atomic. The store happens only if nobody has written to the words since the
     // load; between the two there is neither a branch back nor another access to memory, so the loop comes to its end.
-    // `stlxp` orders what comes before, `dmb ish` what comes after.
+    // `stlxp` orders accesses before, `dmb ish` accesses after.
     unsafe {
         core::arch::asm!(
             "2: ldxp {old}, {meta}, [{ptr}]",
@@ -197,8 +197,8 @@ pub(super) fn set_pair<const ADD: u64, const BITS: u64>(pair: &Pair, value: u64)
     }
 }
 
-/// Defines a function that returns bytes at an index as a number. The target of Rust for the kernel forbids the compiler what
-/// C's may do, to load what is not aligned (`strict-align`); the kernel has the CPU do it
+/// Defines a function that returns bytes at an index as a number. Rust's target for the kernel forbids the compiler to
+/// make unaligned loads (`strict-align`), unlike C's; the kernel has the CPU allow them
 /// (`CONFIG_HAVE_EFFICIENT_UNALIGNED_ACCESS`).
 macro_rules! load {
     ($name:ident, $number:ty, $instruction:literal) => {
@@ -206,12 +206,12 @@ macro_rules! load {
         ///
         /// # Safety
         ///
-        /// As many as the number has must be there.
+        /// All bytes of the number must be inside `bytes`.
         #[inline(always)]
         pub(super) unsafe fn $name(bytes: &[u8], at: usize) -> $number {
             let number: u64;
 
-            // SAFETY: by the contract it loads bytes of the slice, which are ordinary memory, and does nothing else.
+            // SAFETY: by the contract this loads bytes of the slice, which are ordinary memory, and does nothing else.
             unsafe {
                 core::arch::asm!(
                     $instruction,
@@ -221,9 +221,10 @@ macro_rules! load {
                     options(pure, readonly, nostack, preserves_flags),
                 );
             }
-            // SAFETY: the instruction clears the bits above those that it loads. So the compiler need not do it again.
+            // SAFETY: the instruction clears the bits above the loaded ones. This tells the compiler, which need not
+            // clear them again.
             unsafe { core::hint::assert_unchecked(number <= <$number>::MAX.into()) };
-            // CAST: the line before says so.
+            // CAST: the number fits, as the line before asserts.
             number as $number
         }
     };
@@ -233,10 +234,10 @@ load!(load_8, u64, "ldr {number}, [{bytes}, {at}]");
 load!(load_4, u32, "ldr {number:w}, [{bytes}, {at}]");
 load!(load_2, u16, "ldrh {number:w}, [{bytes}, {at}]");
 
-/// Makes 8 bytes `number`; see `load`.
+/// Stores `number` in 8 bytes, by one instruction like the loads of `load`.
 #[inline(always)]
 pub(super) fn store_8(bytes: &mut [u8; 8], number: u64) {
-    // SAFETY: it stores to the 8 bytes of the reference, which are ordinary memory, and does nothing else.
+    // SAFETY: this stores to the 8 bytes of the reference, which are ordinary memory, and does nothing else.
     unsafe {
         core::arch::asm!(
             "str {number}, [{bytes}]",

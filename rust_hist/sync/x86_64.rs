@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The edge of the pure layers to x86-64.
+//! Assembly of the pure layers for x86-64.
 //!
 //! C counterpart: [`arch/x86/include/asm/percpu.h`](srctree/arch/x86/include/asm/percpu.h) and
 //! [`arch/x86/include/asm/cmpxchg_64.h`](srctree/arch/x86/include/asm/cmpxchg_64.h).
@@ -15,12 +15,12 @@ use super::{
 
 pub(super) use super::set_by_exchange as set_pair;
 
-/// Adds `v`, wrapping around, to the word that is `BEHIND` words behind word `at` of `words`, by one `add` to memory without
-/// a `lock` prefix: no addition is lost to an interrupt of this CPU. The instruction adds both.
+/// Adds `v`, wrapping around, to the word that is `BEHIND` words after word `at` of `words`, by one `add` to memory
+/// without a `lock` prefix: no addition is lost to an interrupt of this CPU. The instruction adds `at` and `BEHIND`.
 ///
 /// # Safety
 ///
-/// There must be such a word.
+/// The word must exist.
 #[inline(always)]
 pub(super) unsafe fn local_add<const BEHIND: usize>(words: &[Atomic<u64>], at: usize, v: u64) {
     // SAFETY: by the contract the instruction computes the address of a live `Atomic<u64>`, which is aligned and valid for
@@ -38,11 +38,11 @@ pub(super) unsafe fn local_add<const BEHIND: usize>(words: &[Atomic<u64>], at: u
     }
 }
 
-/// Adds one, wrapping around, to word `at` of `words`; [`local_add`] has the guarantees.
+/// Adds 1, wrapping around, to word `at` of `words`; see [`local_add`] for the guarantees.
 ///
 /// # Safety
 ///
-/// There must be such a word.
+/// The word must exist.
 #[inline(always)]
 pub(super) unsafe fn local_inc(words: &[Atomic<u64>], at: usize) {
     // SAFETY: by the contract the instruction computes the address of a live `Atomic<u64>`, which is aligned and valid for
@@ -58,15 +58,15 @@ pub(super) unsafe fn local_inc(words: &[Atomic<u64>], at: usize) {
     }
 }
 
-/// Has what this CPU writes from here on come after what it has written before, for whoever reads in the opposite order.
+/// Orders this CPU's later writes after its earlier writes, for readers that read the words in the opposite order.
 ///
-/// No CPU of this architecture changes the order of writes.
+/// CPUs of this architecture never reorder writes, so only the compiler is kept from it.
 #[inline(always)]
 pub(super) fn order_writes() {
     core::sync::atomic::compiler_fence(core::sync::atomic::Ordering::SeqCst);
 }
 
-/// What protects indirect jumps forbids them.
+/// Whether the compiler may use jump tables: protections of indirect jumps forbid them.
 pub(super) const HAS_JUMP_TABLES: bool =
     cfg!(not(any(CONFIG_MITIGATION_RETPOLINE, CONFIG_X86_KERNEL_IBT)));
 
@@ -80,8 +80,8 @@ pub(super) fn has_pairs() -> bool {
     features.ecx & CX16 != 0
 }
 
-/// Makes `word`, which only this CPU writes, `new` if it is `old`, by a `cmpxchg` without a `lock` prefix; else returns what
-/// it is.
+/// Sets `word`, which only this CPU writes, to `new` if it is `old`, by a `cmpxchg` without a `lock` prefix; else
+/// returns its value.
 #[inline(always)]
 pub(super) fn local_cmpxchg(word: &Atomic<u64>, old: u64, new: u64) -> Result<u64, u64> {
     let ptr: *mut u64 = word.as_ptr();
@@ -106,15 +106,15 @@ pub(super) fn local_cmpxchg(word: &Atomic<u64>, old: u64, new: u64) -> Result<u6
     }
 }
 
-/// Writes `new` if `pair` holds `old`, fully ordered; says whether it did.
+/// Writes `new` if `pair` holds `old`, fully ordered; returns whether it did.
 #[inline(always)]
 pub(super) fn cmpxchg_pair(pair: &Pair, old: PairValue, new: PairValue) -> bool {
     let ptr = core::ptr::from_ref(pair);
 
-    // SAFETY: `ptr` points to two live `Atomic<u64>`, which is valid for a read and a write of 16 bytes, and aligned to them,
-    // as the instruction wants it. All other accesses to the words are atomic, and a locked instruction on 16 aligned
-    // bytes is atomic against accesses of any size. It takes the first new word from `rbx`, which no operand may name: of the
-    // four registers of its class the others are taken, and the assembler refuses another one.
+    // SAFETY: `ptr` points to two live `Atomic<u64>`, which is valid for a read and a write of 16 bytes, and aligned to
+    // them, as the instruction requires. All other accesses to the words are atomic, and a locked instruction on 16
+    // aligned bytes is atomic against accesses of any size. It takes the first new word from `rbx`, which no operand
+    // may name: the other three registers of its class are taken, and the assembler refuses any other register.
     unsafe {
         core::arch::asm!(
             ".ifnc {value}, rbx",
@@ -141,10 +141,10 @@ macro_rules! load {
         ///
         /// # Safety
         ///
-        /// As many as the number has must be there.
+        /// All bytes of the number must be inside `bytes`.
         #[inline(always)]
         pub(super) unsafe fn $name(bytes: &[u8], at: usize) -> $number {
-            // SAFETY: by the contract it reads bytes of the slice, in whatever place.
+            // SAFETY: by the contract this reads bytes of the slice, aligned or not.
             unsafe { bytes.as_ptr().add(at).cast::<$number>().read_unaligned() }
         }
     };
@@ -154,7 +154,7 @@ load!(load_8, u64);
 load!(load_4, u32);
 load!(load_2, u16);
 
-/// Makes 8 bytes `number`.
+/// Stores `number` in 8 bytes.
 #[inline(always)]
 pub(super) fn store_8(bytes: &mut [u8; 8], number: u64) {
     *bytes = number.to_ne_bytes();

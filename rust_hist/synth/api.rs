@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Synthetic events that other modules make and trace.
+//! Synthetic events that other modules create and trace.
 //!
 //! C counterpart: the exported functions of
-//! [`kernel/trace/trace_events_synth.c`](srctree/kernel/trace/trace_events_synth.c).
-//! `ffi::synth_api` has the functions as C calls them; this is what they do. Rust modules include
-//! `client.rs`, which calls the same functions.
+//! [`kernel/trace/trace_events_synth.c`](srctree/kernel/trace/trace_events_synth.c). `ffi::synth_api` has the functions
+//! as C calls them; this file implements them. Rust modules include `client.rs`, which calls the same functions.
 //!
 //! Context: creating and deleting process context, without `event_mutex`; tracing any.
 
@@ -43,7 +42,7 @@ export_synth_api!(crate::synth::Synth);
 
 #[vtable]
 impl SynthApi for Synth {
-    // CAST: 64.
+    // CAST: the number is 64.
     const FIELDS_MAX: u32 = schema::FIELDS_MAX as u32;
 
     fn is_type(kind: &CStr) -> bool {
@@ -51,7 +50,7 @@ impl SynthApi for Synth {
     }
 
     fn make(text: &CStr, owner: Owner) -> Result {
-        // PARITY: `synth_event_run_command()` would delete an event of that name.
+        // PARITY: `synth_event_run_command()` would delete an event with that name.
         if text.to_bytes().trim_ascii_start().starts_with(b"!") {
             return Err(EINVAL);
         }
@@ -65,7 +64,7 @@ impl SynthApi for Synth {
 
     fn values(&self) -> Option<usize> {
         let mut fields = self.schema.fields();
-        // Nothing would say how many frames there are.
+        // The API has no way to pass the number of frames of a stack.
         let stack = fields.any(|field| field.class == SynthClass::Stack);
         (!stack).then_some(self.schema.len())
     }
@@ -103,7 +102,7 @@ impl SynthApi for Synth {
 }
 
 impl Synth {
-    /// Puts a string into a record, or that it could not be read.
+    /// Stores a string in a record, or a text that says that the string could not be read.
     fn put_string(&self, record: &mut [u8], index: usize, value: Raw) -> bool {
         let mut copy = [0; STR_SLOT - 1];
         let text = match value.string(&mut copy) {
@@ -114,7 +113,7 @@ impl Synth {
     }
 }
 
-/// The values that a module gave. Stacks are none of them.
+/// The values that a module passes, which are never stacks.
 impl FieldValues for RawValues<'_> {
     fn number(&self, field: usize) -> u64 {
         self.get(field).number()

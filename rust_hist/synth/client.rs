@@ -4,18 +4,18 @@
 //!
 //! C header: [`include/linux/trace_events.h`](srctree/include/linux/trace_events.h)
 //!
-//! It wraps the kernel's own API in safe types, so a module that uses it works with each implementation:
-//! that of `rust_hist`, and the C code of the kernel. A Rust module cannot link with the crate of
-//! another one, only with its exported functions, so it includes the file:
+//! This wraps the kernel's own API in safe types, so a module that uses it works with each implementation, `rust_hist`
+//! or the kernel's C code. A Rust module cannot link with another module's crate, only with exported functions, so it
+//! includes the file:
 //!
 //! ```ignore
 //! #[path = "../../rust_hist/synth/client.rs"]
 //! mod synth_event;
 //! ```
 //!
-//! An event is made by [`SynthEvent::new`], found in an instance by [`SynthEvent::file`], and traced
-//! there by [`EventFile::trace`]. A module has to delete its events before it is unloaded;
-//! dropping [`SynthEvent`] and [`EventFile`] does so.
+//! Create an event with [`SynthEvent::new`], find it in an instance with [`SynthEvent::file`], and trace it there with
+//! [`EventFile::trace`]. A module must delete its events before it is unloaded; dropping [`SynthEvent`] and
+//! [`EventFile`] does so.
 
 #![allow(dead_code, reason = "not every module uses all of it")]
 
@@ -99,8 +99,8 @@ extern "C" {
 pub(crate) struct Field<'a>(pub(crate) &'a CStr, pub(crate) &'a CStr);
 
 impl Field<'_> {
-    /// Returns whether the field is a string; `None` for any other array, which is a stack, for which only a
-    /// histogram trigger can give a value.
+    /// Returns whether the field is a string; `None` for another array, which is a stack: only a histogram trigger can
+    /// give a value for it.
     fn is_text(self) -> Option<bool> {
         let (kind, name) = (self.0.to_bytes(), self.1.to_bytes());
         if !kind.contains(&b'[') && !name.contains(&b'[') {
@@ -125,7 +125,7 @@ macro_rules! value_from {
         $(
             impl From<$number> for Value<'_> {
                 fn from(number: $number) -> Self {
-                    // CAST: sign-extended if it is signed; the field stores the low bits.
+                    // CAST: sign-extended if the type is signed; the field stores the low bits.
                     Self::Number(number as u64)
                 }
             }
@@ -145,13 +145,13 @@ impl<'a> From<&'a CStr> for Value<'a> {
 ///
 /// # Invariants
 ///
-/// It came from `trace_get_event_file()`.
+/// The pointer came from `trace_get_event_file()`.
 struct Pin(NonNull<RawFile>);
 
 impl Pin {
     /// Returns a reference on the event in the named instance, or in the top one.
     fn get(event: &CStr, instance: Option<&CStr>) -> Result<Self> {
-        // SAFETY: all three are NUL-terminated strings, or null for the top instance.
+        // SAFETY: all arguments are NUL-terminated strings, or null for the top instance.
         let file = from_err_ptr(unsafe {
             trace_get_event_file(
                 instance.map_or(null(), CStr::as_char_ptr),
@@ -159,7 +159,7 @@ impl Pin {
                 event.as_char_ptr(),
             )
         })?;
-        // INVARIANT: `trace_get_event_file()` has returned it.
+        // INVARIANT: `trace_get_event_file()` has returned the pointer.
         NonNull::new(file).map(Self).ok_or(EINVAL)
     }
 }
@@ -185,8 +185,8 @@ unsafe impl Sync for Pin {}
 ///
 /// # Invariants
 ///
-/// This value has created an event of this name, with as many fields as `texts` has elements. Those fields
-/// are strings whose element is true, and none is a stack. `pin` is `Some` until `drop`.
+/// This value has created an event with this name and as many fields as `texts` has elements. A field is a string iff
+/// its element is true, and no field is a stack. `pin` is `Some` until `drop`.
 pub(crate) struct SynthEvent {
     name: CString,
     texts: KVec<bool>,
@@ -198,8 +198,8 @@ impl SynthEvent {
     ///
     /// # Errors
     ///
-    /// `EEXIST` if an event of that name exists, `EINVAL` if the name, a type or the number of fields
-    /// (1 to 64) is not valid; `error_log` in tracefs has the reason.
+    /// `EEXIST` if an event with this name exists, `EINVAL` if the name, a type or the number of fields (1 to 64) is
+    /// invalid; `error_log` in tracefs has the reason.
     ///
     /// # Examples
     ///
@@ -241,16 +241,16 @@ impl SynthEvent {
                 module.as_ptr().cast(),
             )
         })?;
-        // From here on dropping the value deletes the event.
+        // From here on, dropping the value deletes the event.
         let mut event = Self {
             name: own_name,
             texts,
             pin: None,
         };
         event.pin = Some(Pin::get(name, None)?);
-        // INVARIANT: the event was created with these fields, and then pinned. Between the two, root may have
-        // deleted it and created another one of that name, which the API cannot detect; `rust_hist` then
-        // records strings as faulted, where the C code may fault.
+        // INVARIANT: the event was created with these fields, and then pinned. In between, root may have deleted it and
+        // created another one with that name, which the API cannot detect; `rust_hist` then records strings as faulted,
+        // where the C code may fault.
         Ok(place.write(event).into())
     }
 
@@ -261,7 +261,7 @@ impl SynthEvent {
     ///
     /// `ENOENT` if there is no such instance.
     pub(crate) fn file(self: &Arc<Self>, instance: Option<&CStr>) -> Result<EventFile> {
-        // INVARIANT: it is the file of this event, which `pin` keeps from being deleted.
+        // INVARIANT: this is the file of this event, which `pin` protects from deletion.
         Ok(EventFile {
             file: Pin::get(&self.name, instance)?,
             instance: instance.map(CStr::to_cstring).transpose()?,
@@ -276,7 +276,7 @@ impl Drop for SynthEvent {
         // SAFETY: the name is a NUL-terminated string.
         let result = to_result(unsafe { synth_event_delete(self.name.as_char_ptr()) });
         if let Err(error) = result {
-            // The event stays without an owner. With the C code of the kernel it must not be enabled any more.
+            // The event stays without an owner. With the kernel's C code it must not be enabled any more.
             pr_warn!(
                 "the synthetic event {:?} is in use: {:?}\n",
                 &*self.name,
@@ -300,8 +300,8 @@ pub(crate) struct EventFile {
 impl EventFile {
     /// Enables or disables recording in the instance, as `enable` in tracefs does.
     ///
-    /// Context: process, may sleep; takes `event_mutex`. While an event is enabled in any instance, it cannot
-    /// be deleted, and its module cannot be unloaded.
+    /// Context: process, may sleep; takes `event_mutex`. While an event is enabled in any instance, it cannot be
+    /// deleted, and its module cannot be unloaded.
     ///
     /// # Errors
     ///
@@ -309,7 +309,7 @@ impl EventFile {
     pub(crate) fn enable(&self, on: bool) -> Result {
         let (system, name) = (SYSTEM.as_char_ptr(), self.event.name.as_char_ptr());
         let Some(instance) = &self.instance else {
-            // SAFETY: both are NUL-terminated strings.
+            // SAFETY: both names are NUL-terminated strings.
             return to_result(unsafe { trace_set_clr_event(system, name, on.into()) });
         };
         // SAFETY: the name is a NUL-terminated string. The instance exists, by the reference on its file, so the
@@ -332,8 +332,8 @@ impl EventFile {
     ///
     /// # Errors
     ///
-    /// `EINVAL` if the number of values is not that of the fields, if a value is a number for a string
-    /// or a string for a number, or if the buffer has no space.
+    /// `EINVAL` if the number of values differs from the number of fields, if a value is a number for a string or a
+    /// string for a number, or if the buffer has no space.
     pub(crate) fn trace(&self, values: &[Value<'_>]) -> Result {
         let mut raw = [0u64; FIELDS_MAX];
         let texts = &self.event.texts;
@@ -348,7 +348,7 @@ impl EventFile {
                 _ => return Err(EINVAL),
             };
         }
-        // CAST: `raw` has at least that many elements, and it has `FIELDS_MAX`, 64.
+        // CAST: `raw` has at least this many elements, at most `FIELDS_MAX`, 64.
         let count = values.len() as c_uint;
         // SAFETY: by the type invariant the file is live. `raw` has `count` values, one for each field of the
         // event, and those of string fields are addresses of strings that outlive the call.

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Lines that make and delete synthetic events.
+//! Lines that create and delete synthetic events.
 //!
 //! C counterparts: `create_or_delete_synth_event()` and `create_synth_event()` of
 //! [`kernel/trace/trace_events_synth.c`](srctree/kernel/trace/trace_events_synth.c).
 //!
-//! Context: process. An event is looked for and made in one hold of `event_mutex`.
+//! Context: process. An event is looked up and created under `event_mutex`, without releasing it in between.
 
 use super::{
     find,
@@ -40,7 +40,7 @@ use crate::{
 use core::ffi::CStr;
 use kernel::prelude::*;
 
-/// Carries out one line of our own file, for a module or for nobody.
+/// Carries out one line of the module's file of synthetic events, for a module or for user space.
 pub(super) fn run(line: &CStr, owner: Owner) -> Result {
     let text = line.to_bytes();
     let held = &EventMutex::lock();
@@ -66,16 +66,16 @@ pub(super) fn run_dynamic(line: &CStr) -> Result<bool> {
     }
 }
 
-/// Logs why a line is refused, and returns what the writer gets.
+/// Logs why a line is refused, and returns the errno for the writer.
 fn refuse(line: &CStr, refusal: &SynthRefusal) -> Error {
     refuse_with(line, refusal, b"")
 }
 
-/// As [`refuse`], with a detail behind what is said, if there is one.
+/// Like [`refuse`], with a detail after the message, if there is one.
 fn refuse_with(line: &CStr, refusal: &SynthRefusal, detail: &[u8]) -> Error {
     if let Some(kind) = refusal.kind {
         let text = line.to_bytes();
-        // The line without what stands before it, which is what the column counts in.
+        // Columns count in the line without the leading text that the log omits.
         let skipped = text.len().saturating_sub(logged(text).len());
         let logged = line
             .to_bytes_with_nul()
@@ -93,7 +93,7 @@ fn refuse_with(line: &CStr, refusal: &SynthRefusal, detail: &[u8]) -> Error {
     Error::from_errno(-refusal.errno.code())
 }
 
-/// Deletes the event that `line` of our own file names.
+/// Deletes the event named in `line` of the module's file of synthetic events.
 fn delete(line: &CStr, name: &[u8], held: &EventMutexHeld) -> Result {
     let refusal = |errno, kind| SynthRefusal::new(errno, kind, line.to_bytes(), name);
     let Some(event) = find(name, held) else {
@@ -109,8 +109,8 @@ fn delete(line: &CStr, name: &[u8], held: &EventMutexHeld) -> Result {
     super::delete(&event, held)
 }
 
-/// Logs that an event is not deleted by a line of `dynamic_events`, as the core does not show it to us, or that it
-/// keeps all from being deleted, as it was defined.
+/// Logs that an event is in use: that it is not deleted by a line of `dynamic_events`, whose text the core does not
+/// pass on, or, with `all`, that it prevents the deletion of all events. The event's definition stands for the line.
 pub(super) fn still_in_use(event: &SynthEvent, all: bool, held: &EventMutexHeld) {
     let name = event.schema.name().to_bytes();
     let mut line = TextBuf::new();
@@ -120,13 +120,13 @@ pub(super) fn still_in_use(event: &SynthEvent, all: bool, held: &EventMutexHeld)
             .into_iter()
             .try_for_each(|part| line.write_bytes(part)),
     };
-    // Without memory there is no entry.
+    // If there is no memory, nothing is logged.
     if written.and_then(|()| line.write_bytes(b"\0")).is_err() {
         return;
     }
     let line = line.into_bytes();
     if let Ok(line) = CStr::from_bytes_until_nul(&line) {
-        // The writer gets what `is_busy` says.
+        // The writer gets the errno that `is_busy` returns.
         let at = match all {
             true => 0,
             false => line.to_bytes().len().saturating_sub(name.len()),
@@ -140,7 +140,7 @@ pub(super) fn still_in_use(event: &SynthEvent, all: bool, held: &EventMutexHeld)
     }
 }
 
-/// Who uses an event, which is busy; nothing if there is no memory for it.
+/// Returns the user of a busy event, for the log; empty if there is no memory.
 fn who(event: &SynthEvent, held: &EventMutexHeld) -> TextBuf {
     let (before, name, instance): (&[u8], &[u8], Option<&CStr>) = match event.busy(held) {
         Busy::User(user) => (b"traced by ", user, None),

@@ -38,10 +38,10 @@ pub(crate) struct Fired {
 }
 
 impl SynthEvent {
-    /// Generates the event: each listener that has it enabled gets a record with these values. `moment` is
-    /// the context of the hit, which a record shows in its header.
+    /// Generates the event: each listener that has enabled it gets a record with these values. `moment` is the context
+    /// of the hit, which the header of the record shows.
     ///
-    /// Does nothing if no listener has it enabled, or if the event has been deleted.
+    /// Does nothing if no listener has enabled the event, or if the event was deleted.
     #[inline(always)]
     pub(crate) fn fire(
         &self,
@@ -61,9 +61,9 @@ impl SynthEvent {
         }
     }
 
-    /// Writes the record of an event whose fields are all numbers for its only listener.
+    /// Writes the record of an event whose fields are all numbers to its only listener.
     ///
-    /// No other event is generated in here, since a [`Plain`] listener has no triggers.
+    /// No other event is generated meanwhile, since a [`Plain`] listener has no triggers.
     #[inline(never)]
     fn fire_numbers(
         &self,
@@ -72,7 +72,7 @@ impl SynthEvent {
         moment: Moment,
         preempt: &PreemptOff<'_>,
     ) -> Fired {
-        // PARITY: `get_hist_pad()` counts in the record's `common_preempt_count`.
+        // PARITY: like `get_hist_pad()`, counts in the record's `common_preempt_count`.
         let again = preempt.again();
         let mut fired = Fired::default();
         let mut room = Room::new();
@@ -82,10 +82,10 @@ impl SynthEvent {
         fired
     }
 
-    /// Writes the record of an event with few fields and stable values for its only listener; `None`,
-    /// and no record, if the event has other fields or values.
+    /// Writes the record of an event with few fields and stable values to its only listener; `None`, without writing a
+    /// record, if the event has other fields or values.
     ///
-    /// No other event is generated in here, since a [`Plain`] listener has no triggers.
+    /// No other event is generated meanwhile, since a [`Plain`] listener has no triggers.
     #[inline(never)]
     fn fire_stable(
         &self,
@@ -94,7 +94,7 @@ impl SynthEvent {
         moment: Moment,
         preempt: &PreemptOff<'_>,
     ) -> Option<Fired> {
-        // PARITY: `get_hist_pad()` counts in the record's `common_preempt_count`.
+        // PARITY: like `get_hist_pad()`, counts in the record's `common_preempt_count`.
         let again = preempt.again();
         let mut fired = Fired::default();
         let mut room = Room::new();
@@ -108,10 +108,10 @@ impl SynthEvent {
         Some(fired)
     }
 
-    /// Writes a record for each listener.
+    /// Writes a record to each listener.
     #[inline(never)]
     fn fire_each(&self, values: &impl FieldValues, preempt: &PreemptOff<'_>) -> Fired {
-        // PARITY: `get_hist_pad()` counts in the record's `common_preempt_count`.
+        // PARITY: like `get_hist_pad()`, counts in the record's `common_preempt_count`.
         let again = preempt.again();
         let mut fired = Fired::default();
         let mut room = Room::new();
@@ -121,10 +121,10 @@ impl SynthEvent {
         fired
     }
 
-    /// Writes a record for one listener, which the caller commits.
+    /// Writes a record for one listener, which the caller must commit.
     ///
-    /// The frame of this function is gone by then. A trigger of the event may generate the next event
-    /// during the commit, on top of the caller's frame.
+    /// Not inlined: a trigger of the event may generate the next event during the commit, on top of the caller's frame,
+    /// when this frame is gone.
     #[inline(never)]
     fn begin<'r>(
         &self,
@@ -145,7 +145,7 @@ impl SynthEvent {
     }
 }
 
-/// Measures and writes a record for one listener, once the stack was unwound.
+/// Measures and writes a record for one listener, with all stacks of its values computed.
 struct Begin<'b, 'r> {
     event: &'b SynthEvent,
     room: &'r mut Room,
@@ -174,7 +174,7 @@ impl Fired {
     #[inline(always)]
     fn end(&mut self, begun: Begun<'_>) {
         match begun {
-            // The triggers of the event run in here, and may generate another event.
+            // The triggers of the event run inside `commit()`, and may generate another event.
             Begun::Complete(record) => record.commit(),
             Begun::Done(Outcome::Lost) => self.lost = self.lost.saturating_add(1),
             Begun::Done(_) => {}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The names that the line of a record has from the running kernel.
+//! Names for the line of a record that only the running kernel knows.
 
 use crate::{
     ffi::symbols::{
@@ -12,7 +12,7 @@ use crate::{
 };
 use core::fmt;
 
-/// The names that the running kernel has.
+/// Looks up names in the running kernel.
 pub(super) struct KernelNames;
 
 impl KernelFormat for KernelNames {
@@ -21,7 +21,7 @@ impl KernelFormat for KernelNames {
     }
 
     fn gfp_flags<W: Out>(&self, flags: u64, out: &mut W) -> fmt::Result {
-        // CAST: there are fewer than 32 of them.
+        // CAST: there are fewer than 32 flags.
         symbols::with_gfp_flags(flags as u32, |names| out.write_bytes(names))
     }
 }

@@ -46,7 +46,7 @@ impl<'t> Split<'t> {
         }
     }
 
-    /// Returns what follows the part that was returned last, or `None` after the last part.
+    /// Returns the text after the part that was returned last; `None` after the last part.
     pub fn rest(&self) -> Option<Span> {
         self.rest
     }
@@ -64,8 +64,8 @@ impl Iterator for Split<'_> {
     }
 }
 
-/// The word of several that somebody may have meant who typed another one: it differs in one place, by one or two bytes, and
-/// not in most of it.
+/// Finds the word among several of which a typed word may be a misspelling: one that differs in one place by one or two
+/// bytes, but not in most of its bytes.
 ///
 /// # Examples
 ///
@@ -84,12 +84,12 @@ pub struct Nearest<'w> {
 }
 
 impl<'w> Nearest<'w> {
-    /// Returns one that has no word yet.
+    /// Returns a search for a word like `typed`, without candidates so far.
     pub fn to(typed: &'w [u8]) -> Self {
         Self { typed, found: None }
     }
 
-    /// Looks at one of the words. Of those that are equally near the first one counts.
+    /// Considers one of the words. Of words that are equally near, the first one is kept.
     pub fn offer(&mut self, word: &'w [u8]) {
         let alike = |(a, b): &(&u8, &u8)| a == b;
         let before = self.typed.iter().zip(word).take_while(alike).count();
@@ -108,7 +108,7 @@ impl<'w> Nearest<'w> {
         }
     }
 
-    /// Returns the word, if there is one.
+    /// Returns the nearest word so far, if any is near enough.
     pub fn word(&self) -> Option<&'w [u8]> {
         self.found.map(|(_, word)| word)
     }
@@ -119,7 +119,7 @@ pub fn position(bytes: &[u8], byte: u8) -> Option<usize> {
     bytes.iter().position(|&b| b == byte)
 }
 
-/// Returns whether `byte` is white space to the kernel's `isspace()`, which takes bytes for Latin-1.
+/// Returns whether `byte` is white space for the kernel's `isspace()`, which takes bytes as Latin-1.
 pub fn is_space(byte: u8) -> bool {
     matches!(byte, b'\t'..=b'\r' | b' ' | 0xa0)
 }
@@ -141,10 +141,10 @@ pub fn trim(text: &[u8], span: Span) -> Span {
     }
 }
 
-/// Most decimals of [`thousandths`].
+/// Most decimals that [`thousandths`] parses.
 const DECIMALS: usize = 3;
 
-/// Parses a decimal number with at most three decimals, in thousandths; `None` if `text` is none.
+/// Parses a decimal number with at most three decimals, in thousandths; `None` if `text` is no such number.
 ///
 /// # Examples
 ///
@@ -175,7 +175,7 @@ pub fn thousandths(text: &[u8]) -> Option<u32> {
     Some(units)
 }
 
-/// Writes a number of thousandths as short as [`thousandths`] parses it.
+/// Writes a number of thousandths in the shortest form that [`thousandths`] parses.
 pub fn write_thousandths(n: u32, out: &mut dyn Out) -> fmt::Result {
     write!(out, "{}", n / 1000)?;
     match n % 1000 {

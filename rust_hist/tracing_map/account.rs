@@ -50,7 +50,7 @@ impl Ending {
         Self::Ignored,
     ];
 
-    /// The word of the account; a hit is counted by its element alone.
+    /// Returns the index of the account's word for this outcome; `None` for a hit, which its element counts.
     #[inline(always)]
     pub(super) fn word(self) -> Option<usize> {
         match self {
@@ -62,21 +62,21 @@ impl Ending {
     }
 }
 
-/// What the variables and actions of a hit can lose. The hit itself is counted as one.
+/// A loss of a hit's variables or actions. The hit itself is counted as one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Loss {
     /// A row that `save()` had no room for, as more hits wrote to one entry at once than there are rows.
     Save,
     /// A record of a synthetic event that could not be written.
     Trace,
-    /// An action that `limit()` has left out.
+    /// An action that `limit()` has suppressed.
     Limit,
-    /// The end of a string of the key.
+    /// The end of a string that was too long for its place in the key.
     Cut,
 }
 
 impl Loss {
-    /// The word of the account.
+    /// Returns the index of the account's word for this loss.
     const fn word(self) -> usize {
         match self {
             Self::Save => 3,
@@ -87,13 +87,13 @@ impl Loss {
     }
 }
 
-/// The values of a call, each computed when it is wanted.
+/// The values of a call, each computed when it is needed.
 pub trait Values {
     /// Value `i`, which adds to sum `i + 1`.
     fn value(&self, i: usize) -> u64;
 }
 
-/// The number of calls of a trigger by their outcome, and what they have lost, added up over the CPUs.
+/// The numbers of calls of a trigger by their outcome, and of losses, added up over the CPUs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Account {
     /// Calls that were counted in an element.
@@ -108,14 +108,14 @@ pub struct Account {
     pub lost_saves: u64,
     /// Records of synthetic events that could not be written.
     pub lost_traces: u64,
-    /// Actions that `limit()` has left out.
+    /// Actions that `limit()` has suppressed.
     pub lost_limited: u64,
-    /// Strings of keys that were longer than what a key has of them.
+    /// Strings of keys that were longer than the key's room for them.
     pub cut_strings: u64,
-    /// Starts that were set again before anybody had ended them, where starts expire. No map counts them; see
+    /// With `expire()`: starts that were set again before an end consumed them. Not counted by the map, but by
     /// [`Map::left`].
     pub overwritten: u64,
-    /// Starts that nobody has ended, and that are gone. No map counts them either.
+    /// With `expire()`: starts that no end has consumed, and that are gone. Also counted by [`Map::left`].
     pub expired: u64,
 }
 
@@ -132,7 +132,7 @@ impl Account {
             .wrapping_add(self.ignored)
     }
 
-    /// Returns the calls and losses of both.
+    /// Returns the sums of two accounts.
     pub fn plus(&self, other: &Self) -> Self {
         Self {
             hits: self.hits.wrapping_add(other.hits),
@@ -168,15 +168,15 @@ impl<const N: usize> Values for [u64; N] {
 
 /// The part of a map that one CPU writes on every hit.
 ///
-/// It must be used on the CPU that it was asked for, without migrating in between: a CPU's own shard
-/// is written by instructions that are atomic only against that CPU's interrupts.
+/// Use it only on its CPU, without migrating in between: a CPU's own shard is written by instructions that are atomic
+/// only against interrupts of that CPU.
 #[derive(Clone, Copy)]
 pub struct Shard<'a> {
     words: &'a [Atomic<u64>],
-    /// Where the account is; the sums are after it.
+    /// Index of the first word of the account; the sums follow it.
     at: usize,
     shape: &'a Shape,
-    /// No other CPU writes here.
+    /// Whether no other CPU writes to this shard.
     is_own: bool,
 }
 
@@ -198,8 +198,8 @@ impl<'a> Shard<'a> {
 
         Self {
             words,
-            // OVERFLOW: below the number of words for a CPU of the shape, see `Shape::new`; nothing
-            // is found for another one.
+            // OVERFLOW: below the number of words for a CPU of the shape, see `Shape::new`. For another CPU no word is
+            // found at the index.
             at: index
                 .wrapping_mul(shape.shard_words)
                 .wrapping_add(shape.shards_at),
@@ -208,7 +208,7 @@ impl<'a> Shard<'a> {
         }
     }
 
-    /// Adds the words of an element of another map with the same sums, merged over its CPUs.
+    /// Adds the words of an element of another map with the same sums, already merged over that map's CPUs.
     pub(super) fn add_row(&self, elt: Elt, sums: &[u64]) {
         let merge = &self.shape.merge;
 
@@ -223,7 +223,7 @@ impl<'a> Shard<'a> {
         }
     }
 
-    /// Adds the account of another map, whose words are asked for by their numbers.
+    /// Adds the account of another map; `word` returns each of its words.
     pub(super) fn add_account(&self, word: impl Fn(usize) -> u64) {
         for i in 0..ACCOUNT_WORDS {
             // OVERFLOW: below the number of words.
@@ -231,30 +231,30 @@ impl<'a> Shard<'a> {
         }
     }
 
-    /// Adds to word `at` of the map.
+    /// Adds `v` to word `at` of the map.
     #[inline(always)]
     fn add(&self, at: usize, v: u64) {
         self.add_to(self.words, at, v);
     }
 
-    /// Adds to word `at` of some of the words of the shard.
+    /// Adds `v` to word `at` of `words`, which are in this shard.
     #[inline(always)]
     pub(super) fn add_to(&self, words: &[Atomic<u64>], at: usize, v: u64) {
         if self.is_own {
             local_add(words, at, v);
         } else if let Some(word) = words.get(at) {
-            // ORDERING: a number by itself; readers want the sum, not an order.
+            // ORDERING: the word publishes nothing else; readers want the sum, not an order.
             word.fetch_add(v, Relaxed);
         }
     }
 
-    /// Makes word `at` of some of the words of the shard `v`, unless it is as large already.
+    /// Raises word `at` of `words`, which are in this shard, to `v`, unless it is as large already.
     #[inline(always)]
     pub(super) fn raise(&self, words: &[Atomic<u64>], at: usize, v: u64) {
         if self.is_own {
             local_raise(words, at, v);
         } else if let Some(word) = words.get(at) {
-            // ORDERING: a number by itself, here and below; readers want the largest, not an order.
+            // ORDERING: the word publishes nothing else, here and below; readers want the largest number, not an order.
             let mut held = word.load(Relaxed);
 
             while held < v {
@@ -266,37 +266,37 @@ impl<'a> Shard<'a> {
         }
     }
 
-    /// All words of the map.
+    /// Returns all words of the map.
     #[inline(always)]
     pub(super) fn words(&self) -> &'a [Atomic<u64>] {
         self.words
     }
 
-    /// Whether no other CPU writes here.
+    /// Returns whether no other CPU writes to this shard.
     #[inline(always)]
     pub(super) fn is_own(&self) -> bool {
         self.is_own
     }
 
-    /// Returns the index, among all words, of the hit count of an element.
+    /// Returns the index, among all words of the map, of the hit count of an element.
     #[inline(always)]
     pub(super) fn count_at(&self, elt: Elt) -> usize {
         // OVERFLOW: below the number of words.
         self.at.wrapping_add(self.shape.sums_at(elt.index()))
     }
 
-    /// Adds one to word `at` of the map.
+    /// Adds 1 to word `at` of the map.
     #[inline(always)]
     fn inc(&self, at: usize) {
         if self.is_own {
             local_inc(self.words, at);
         } else if let Some(word) = self.words.get(at) {
-            // ORDERING: a number by itself; readers want the sum, not an order.
+            // ORDERING: the word publishes nothing else; readers want the sum, not an order.
             word.fetch_add(1, Relaxed);
         }
     }
 
-    /// Counts a call that ended in this way, and that is no hit.
+    /// Counts a call with this outcome; does nothing for a hit, which is counted in its element.
     #[inline(always)]
     pub fn count(&self, ending: Ending) {
         if let Some(at) = ending.word() {
@@ -305,7 +305,7 @@ impl<'a> Shard<'a> {
         }
     }
 
-    /// Counts what a hit has lost.
+    /// Counts `n` losses of this kind.
     #[cold]
     #[inline(never)]
     pub fn lose(&self, loss: Loss, n: u64) {
@@ -317,12 +317,12 @@ impl<'a> Shard<'a> {
     /// wrapping around. Each value is computed when it is added; there is none past the sums of the shape.
     #[inline(always)]
     pub fn hit(&self, elt: Elt, values: &impl Values) {
-        // OVERFLOW: below the number of words are the sums after the first, too.
+        // OVERFLOW: the indices of the further sums are below the number of words, too.
         let at = self.count_at(elt);
         let sums = self.shape.sums;
 
         self.inc(at);
-        // No loop: most triggers have no value or one. Those that have more than C has room for have tallies.
+        // No loop: most triggers have at most one value. Triggers with more values than C has room for use tallies.
         const { assert!(C_SUMS_MAX == 3) };
         if sums > 1 {
             self.add(at.wrapping_add(1), values.value(0));
@@ -338,7 +338,7 @@ where
     S: Deref<Target = [Pair]>,
     H: KeyHash,
 {
-    /// Returns what `cpu` writes on a hit. The caller is on that CPU and stays there.
+    /// Returns the part of the map that `cpu` writes on a hit. The caller must be on that CPU and stay there.
     #[inline(always)]
     pub fn shard(&self, cpu: u32) -> Shard<'_> {
         self.view().shard(cpu, true)
@@ -368,15 +368,14 @@ where
         account
     }
 
-    /// Adds up the hit counts of all elements, one shard after the other. That of a free element is 0.
+    /// Adds up the hit counts of all elements, one shard after the other. A free element has a hit count of 0.
     pub fn hits(&self) -> u64 {
         let shape = self.shape();
         let used = self.used();
         let mut hits: u64 = 0;
 
         for shard in 0..shape.shards {
-            // OVERFLOW: less than the number of words of the map, which `Shape::new` computes without
-            // overflow.
+            // OVERFLOW: less than the number of words of the map, which `Shape::new` computes without overflow.
             let at = shard
                 .wrapping_mul(shape.shard_words)
                 .wrapping_add(shape.shards_at)
@@ -394,8 +393,8 @@ where
         }
     }
 
-    /// Returns sum `i` of an element, added up over the CPUs, as all but maxima and minima are; 0 past the sums of the
-    /// shape.
+    /// Returns sum `i` of an element, added up over the CPUs, so `i` must be no maximum or minimum; 0 past the sums of
+    /// the shape.
     pub fn sum(&self, elt: Elt, i: usize) -> u64 {
         if i >= self.shape().sums {
             return 0;
@@ -409,8 +408,8 @@ where
         )
     }
 
-    /// Copies the sums of the keys that found no room, as many as the shape has, and says whether there are hits among
-    /// them.
+    /// Copies the sums of the keys that found no room to `sums`, as many as the shape has; returns whether any hit was
+    /// counted there.
     pub fn copy_others(&self, sums: &mut [u64]) -> bool {
         let Some(others) = self.shape().others() else {
             return false;
@@ -424,7 +423,7 @@ where
     pub(super) fn over_shards(&self, at: usize) -> u64 {
         let shape = self.shape();
         let words = self.words();
-        // OVERFLOW: below the number of words up to the last shard; one round more is not used.
+        // OVERFLOW: below the number of words up to the last shard; the index after that is not used.
         let mut at = shape.shards_at.wrapping_add(at);
         let mut sum: u64 = 0;
 

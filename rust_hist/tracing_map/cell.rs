@@ -5,8 +5,8 @@
 //! C counterpart: `tracing_map_set_var()`, `tracing_map_read_var_once()` and the like of
 //! [`kernel/trace/tracing_map.c`](srctree/kernel/trace/tracing_map.c).
 //!
-//! A variable whose words are all 0 is not set. No context waits for another: neither a reader for the
-//! writer that it may have interrupted, nor a writer for another writer.
+//! A variable whose words are all 0 is not set. No context waits for another: readers do not wait for a writer that
+//! they may have interrupted, and writers do not wait for each other.
 //!
 //! Context: any, NMI included. A loop is repeated only after another context has changed the variable, and
 //! readers of strings and stacks repeat it a bounded number of times.
@@ -31,10 +31,10 @@ use super::WordWriter;
 /// How often a reader tries to copy a string or stack before it treats it as not set.
 const READ_TRIES: usize = 4;
 
-/// The bit of a meta word that is set if the variable is.
+/// The bit of a meta word that says that the variable is set.
 const SET: u64 = 1;
-/// The bits of the meta word of a number that has gone to another map: that it has, and that there was one. [`SET`] is not
-/// set then.
+/// Bits of a number's meta word once another map has taken the number over: that it has, and that the number was set.
+/// [`SET`] is 0 then.
 const CLOSED: u64 = 2;
 const WITH_NUMBER: u64 = 4;
 /// The lowest bit of the version of a number.
@@ -42,7 +42,7 @@ const NUM_VERSION: u64 = 8;
 
 /// The bit of the meta word of a string that is set while a context writes it.
 const BUSY: u64 = 2;
-/// The lowest bit of the number of words of content, and the number of its bits.
+/// The lowest bit of the length of the content in words, and the number of its bits.
 const LEN_AT: u32 = 2;
 const LEN_BITS: u32 = 6;
 /// The lowest bit of the version of a string.
@@ -50,16 +50,16 @@ const TEXT_VERSION: u64 = 1 << (LEN_AT + LEN_BITS);
 
 const _: () = assert!(STR_SLOT / 8 < 1 << LEN_BITS && STACK_DEPTH < 1 << LEN_BITS);
 
-/// A number that may be unset: a value, and a meta word with version and [`SET`].
+/// A number that may be unset: a value, and a meta word with a version and [`SET`].
 ///
-/// It borrows a pair of an element's aux words and needs no lock. Every change takes effect atomically, with a
+/// Borrows a pair of an element's aux words and needs no lock. Every change takes effect atomically, by a
 /// compare-exchange of both words.
 ///
 /// # Invariants
 ///
-/// Each change increments the version but one: [`NumCell::restore`] makes the cell what it was before the number was taken,
-/// with the version of that time. So a meta word that is the same as before means the same number: the version would have
-/// to wrap, after 2^61 changes, during one operation. And the version says how often the number was set and taken.
+/// Each change increments the version except for [`NumCell::restore`], which brings back the number that was taken
+/// together with its version. So an equal meta word means an equal number, unless the version wraps, after 2^61
+/// changes, during one operation. The version also tells how often the number was set and taken.
 ///
 /// # Examples
 ///
@@ -82,34 +82,34 @@ pub struct NumCell<'a> {
     pair: &'a Pair,
 }
 
-/// The number that [`NumCell::consume`] has unset. A plain value.
+/// The result of [`NumCell::consume`]: the number that it has unset. A plain value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Taken {
     /// The number.
     pub value: u64,
-    /// The cell after it was unset.
+    /// The cell right after the number was unset.
     pub left: Emptied,
 }
 
-/// A cell after a number was taken from it: what tells whether it has been changed since. A plain value.
+/// A cell from which a number was taken; tells whether the cell has changed since. A plain value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Emptied {
     meta: u64,
 }
 
-/// The state of a number in a map that another one replaces.
+/// The state of a number in a map that is being replaced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
-    /// It is set.
+    /// The number is set.
     Set,
-    /// It is not set.
+    /// The number is not set.
     Unset,
-    /// It has gone to the other map, if there was one.
+    /// The other map has taken over the number, which is `None` if it was not set.
     Closed(Option<u64>),
 }
 
 impl<'a> NumCell<'a> {
-    /// The number of its words.
+    /// The number of words of a number.
     pub const WORDS: usize = 2;
 
     /// Returns the variable in `pair`.
@@ -118,20 +118,20 @@ impl<'a> NumCell<'a> {
         Self { pair }
     }
 
-    /// Returns the variable [at](Pair::at) word `at` of an element; `None` if it has none there.
+    /// Returns the variable [at](Pair::at) word `at` of an element; `None` if the element has no pair there.
     #[inline(always)]
     pub fn at(aux: &'a [Pair], at: u16) -> Option<Self> {
         Pair::at(aux, at).map(Self::new)
     }
 
-    /// Replaces the words by what `change` returns for them; leaves them if that is `None`. Returns the words before and
-    /// after the change.
+    /// Replaces the words by the result of `change` for them; leaves them if that is `None`. Returns the words before
+    /// and after the change.
     #[inline(always)]
     fn change(
         &self,
         change: impl Fn(PairValue) -> Option<PairValue>,
     ) -> Option<(PairValue, PairValue)> {
-        // `change` decides by the meta word alone. If the value does not belong to it, the exchange fails.
+        // `change` decides by the meta word alone. If the value was read at another time, the exchange fails.
         let mut old = self.pair.load_torn();
 
         loop {
@@ -159,7 +159,7 @@ impl<'a> NumCell<'a> {
         (meta & SET != 0).then_some(value)
     }
 
-    /// Returns whether it is set. Another context may set or consume it right after that.
+    /// Returns whether the number is set. Another context may set or consume it right after the call.
     #[inline(always)]
     pub fn is_set(&self) -> bool {
         self.pair.meta() & SET != 0
@@ -186,8 +186,8 @@ impl<'a> NumCell<'a> {
     /// later number stays.
     #[inline]
     pub fn restore(&self, taken: &Taken) {
-        // INVARIANT: the number and the version of before. Nobody else can have the same to restore: the number was not
-        // set since, so nobody has taken it.
+        // INVARIANT: restores the number and the version. No other context can restore the same version: the number was
+        // not set in between, so no other context has taken it.
         self.change(|old| {
             (old.meta == taken.left.meta).then_some(PairValue {
                 value: taken.value,
@@ -196,21 +196,21 @@ impl<'a> NumCell<'a> {
         });
     }
 
-    /// Returns how often the number was taken and not restored, of a cell of a map that was never replaced by a larger one,
-    /// if it was set `set` times since it was made. While others change it the result may be off by what they do.
+    /// Returns how often the number was taken and not restored, given that it was set `set` times since the cell was
+    /// created. Only for a map that no larger one has replaced. Changes during the call may be missing in the result.
     pub fn taken(&self, set: u64) -> u64 {
         (self.pair.meta() / NUM_VERSION).saturating_sub(set)
     }
 }
 
-/// Returns the meta word after a change of the cell, without [`SET`].
+/// Returns the meta word after a change of the cell that unsets it.
 #[inline(always)]
 fn next(meta: u64) -> u64 {
     // INVARIANT: increments the version.
     (meta & !SET).wrapping_add(NUM_VERSION)
 }
 
-/// While another map takes the place of that of the cell, see [`Moving`](super::Moving).
+/// Operations while another map replaces the cell's map, see [`Moving`](super::Moving).
 impl NumCell<'_> {
     /// Returns whether the cell was ever written to.
     pub(super) fn was_written(&self) -> bool {
@@ -224,11 +224,12 @@ impl NumCell<'_> {
             meta: NUM_VERSION | SET,
         };
 
-        // INVARIANT: changes the version. Who fails has been overtaken, and so is what he wanted to write.
+        // INVARIANT: changes the version. If the exchange fails, a later write has come first, and this one is
+        // outdated.
         let _ = self.pair.cmpxchg(PairValue::default(), new);
     }
 
-    /// Closes the cell, which nobody sets any more, and returns its number; `None` if it is not set.
+    /// Closes the cell, which no hit sets any more, and returns its number; `None` if it is not set.
     pub(super) fn close(&self) -> Option<u64> {
         let mut old = self.pair.load_torn();
 
@@ -249,7 +250,7 @@ impl NumCell<'_> {
         }
     }
 
-    /// Returns its state at this moment.
+    /// Returns the state of the number at this moment.
     pub(super) fn state(&self) -> State {
         let PairValue { value, meta } = self.pair.load();
 
@@ -261,21 +262,21 @@ impl NumCell<'_> {
         }
     }
 
-    /// [`NumCell::restore`]; returns whether nothing has happened to the cell since but that it was closed.
+    /// Calls [`NumCell::restore`]; returns whether the cell's only change since then was that it was closed.
     pub(super) fn restore_unless_closed(&self, taken: &Taken) -> bool {
         self.restore(taken);
         self.pair.meta() == taken.left.meta.wrapping_add(NUM_VERSION) | CLOSED
     }
 }
 
-/// A string or stack that may be unset: a meta word with version, length, [`BUSY`] and [`SET`], followed by
-/// the words of content, of which those from the length on have no meaning.
+/// A string or stack that may be unset: a meta word with version, length, [`BUSY`] and [`SET`], and then words of
+/// content, which have no meaning beyond the length.
 ///
-/// It borrows an element's aux words and needs no lock.
+/// Borrows an element's aux words and needs no lock.
 ///
 /// # Invariants
 ///
-/// - The content changes only while [`BUSY`] is set, by the one writer that has set it.
+/// - The content changes only while [`BUSY`] is set, by the writer that has set it.
 /// - The version changes with each change of the content, before the content does.
 ///
 /// # Examples
@@ -299,7 +300,7 @@ pub struct TextCell<'a> {
 }
 
 impl<'a> TextCell<'a> {
-    /// Returns the variable in `words`; `None` if there are none.
+    /// Returns the variable in `words`; `None` if there are no words.
     #[inline(always)]
     pub fn new(words: &'a [Atomic<u64>]) -> Option<Self> {
         let (meta, content) = words.split_first()?;
@@ -327,11 +328,11 @@ impl<'a> TextCell<'a> {
         }
     }
 
-    /// Calls `fill` to write the content. Sets the variable to as many words as `fill` returns, or unsets it
-    /// if that is `None`.
+    /// Calls `fill` to write the content. Sets the variable to the number of words that `fill` returns, or unsets it if
+    /// that is `None`.
     ///
-    /// Returns `false` and does nothing if another context is writing the variable. No reader can
-    /// distinguish this from a write just before that of the other context.
+    /// Returns `false` and does nothing if another context is writing the variable. To readers, this looks like a write
+    /// that the other context has overwritten at once.
     #[inline(always)]
     pub fn fill(&self, fill: impl FnOnce(WordWriter<'a>) -> Option<usize>) -> bool {
         let Some(busy) = self.claim() else {
@@ -344,10 +345,9 @@ impl<'a> TextCell<'a> {
             None => 0,
         };
 
-        // INVARIANT: this context has set `BUSY`, and does not change the content any more.
+        // INVARIANT: this context has set `BUSY`, and makes no change to the content after this.
         // OVERFLOW: `busy` has the bit `BUSY` and none of the bits of `set`.
-        // ORDERING: pairs with `Acquire` of the meta word in `claim` and `copy`: the stores of the content come
-        // before.
+        // ORDERING: pairs with `Acquire` of the meta word in `claim` and `copy`: the stores of the content come before.
         self.meta
             .store(busy.wrapping_sub(BUSY).wrapping_add(set), Release);
         true
@@ -370,7 +370,7 @@ impl<'a> TextCell<'a> {
     /// Passes at most `max` words of the content to `put`, with their index, and returns their number; `None`
     /// if the variable is not set, or if other contexts keep writing it.
     ///
-    /// `put` may be called again from index 0 on, so what it got is valid only once this returns a number.
+    /// `put` may be called again from index 0 on, so the words passed to it are valid only once this returns a number.
     #[inline]
     pub fn copy(&self, max: usize, mut put: impl FnMut(usize, u64)) -> Option<usize> {
         self.read(
@@ -388,7 +388,8 @@ impl<'a> TextCell<'a> {
         )
     }
 
-    /// Copies as many words of the content as fit to `to`, and returns their number; `None` as [`TextCell::copy`] does.
+    /// Copies the content to `to`, as far as it fits, and returns the number of words; `None` as for
+    /// [`TextCell::copy`].
     #[inline]
     pub fn copy_to(&self, to: WordWriter<'_>) -> Option<usize> {
         self.read(
@@ -397,8 +398,8 @@ impl<'a> TextCell<'a> {
         )
     }
 
-    /// Returns what `take` makes of the content; `None` if the variable is not set, or if other contexts keep writing it.
-    /// `take` may be called several times, and what it was given counts the last time.
+    /// Returns the result of `take` for the content; `None` if the variable is not set, or if other contexts keep
+    /// writing it. `take` may be called several times; only the last call's content is valid.
     #[inline(always)]
     fn read<T>(&self, mut take: impl FnMut(&'a [Atomic<u64>]) -> T) -> Option<T> {
         for _ in 0..READ_TRIES {

@@ -1,21 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Maps of different age, of a table whose starts expire.
+//! Maps of different age, for a table whose starts expire (`expire()`).
 //!
 //! There is no C counterpart.
 //!
-//! Starts go to the youngest map. Whoever ends one looks for its key there, and only if the key is not there in the one
-//! before, and so on: so a start hides all of its key that are older. From time to time
+//! Starts are set in the youngest map. An end looks for its key there, and if the key is missing, in the next older
+//! map, and so on: so a start hides all older starts of its key. From time to time
 //!
-//! 1. an empty map becomes the youngest, and the maps that were no longer the youngest at the time before are taken out of
-//!    sight; the others stay;
-//! 2. when no hit uses those any more, [`Map::left`] counts the starts in them that nobody has ended.
+//! 1. an empty map becomes the youngest; the maps that were not the youngest the last time already are removed from the
+//! list that hits search, the others stay;
+//! 2. once no hit uses the removed maps any more, [`Map::left`] counts the starts in them that no end has consumed.
 //!
-//! So a start is found from one such time to the next at least. Nothing is moved from one map to another. What is done to
-//! the variables of a map while it is in sight is done by the exchanges of their cells, so each start is ended once or
-//! counted in the last step.
+//! So a start can be found for at least one such interval. Nothing is moved between maps. Variables of a listed map are
+//! changed only by exchanges of their cells, so each start is either consumed once or counted in step 2.
 //!
-//! Readers have the rows of all maps that are in sight, as [`Generations`].
+//! Readers merge the rows of all listed maps with [`Generations`].
 //!
 //! Context: any. Never allocates, sleeps or locks.
 
@@ -41,21 +40,21 @@ use crate::{
 };
 use core::ops::Deref;
 
-/// What has become of the starts of one key in one map.
+/// The starts of one key in one map that no end has consumed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Starts {
-    /// Nobody has ended the last one.
+    /// Whether the last start was not consumed.
     pub is_left: bool,
-    /// Nobody has ended so many before the next one began.
+    /// The number of starts that the next start has overwritten.
     pub overwritten: u64,
 }
 
-/// What has become of the starts of a map.
+/// The starts of a whole map that no end has consumed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Left {
-    /// Nobody has ended them.
+    /// Starts that were the last of their key.
     pub expired: u64,
-    /// Nobody has either, and the next one of the key has begun, in the same map or in a younger one.
+    /// Starts after which the key started again, in the same map or in a younger one.
     pub overwritten: u64,
 }
 
@@ -64,9 +63,10 @@ where
     S: Deref<Target = [Pair]>,
     H: KeyHash,
 {
-    /// Counts the starts that nobody has ended: those that were overwritten, and the last ones of their elements, by whether
-    /// the key is in one of the `younger` maps. `starts` says it of an element by its aux words and hits. While hits use
-    /// this map the result may be off by what they do; the others are in use.
+    /// Counts the starts that no end has consumed: those that were overwritten, and the last start of each element,
+    /// which counts as overwritten if the key is in one of the `younger` maps, else as expired. `starts` returns the
+    /// starts of an element from its aux words and hits. Hits on this map during the call may be missing; the other
+    /// maps are in use.
     pub fn left<'m>(
         &self,
         younger: impl Iterator<Item = &'m Self> + Clone,
@@ -94,7 +94,7 @@ where
         left
     }
 
-    /// Counts the elements whose keys are in none of the `younger` maps.
+    /// Returns the number of elements whose keys are in none of the `younger` maps.
     pub fn alone<'m>(&self, younger: impl Iterator<Item = &'m Self> + Clone) -> usize
     where
         Self: 'm,
@@ -104,7 +104,7 @@ where
             .count()
     }
 
-    /// Returns whether the key of an element is in one of the maps.
+    /// Returns whether the key of element `elt` is in one of the `maps`.
     fn is_in<'m>(&self, mut maps: impl Iterator<Item = &'m Self>, elt: Elt) -> bool
     where
         Self: 'm,
@@ -123,7 +123,7 @@ where
     }
 }
 
-/// Rows of several maps of a table, those of a younger map before those of an older one, in the order of their keys.
+/// Rows of several maps of a table, ordered by key; rows of younger maps have lower indices than rows of older ones.
 ///
 /// # Examples
 ///
@@ -151,12 +151,12 @@ pub struct Generations<'a> {
 }
 
 impl<'a> Generations<'a> {
-    /// Returns those rows, which `sort` has put in the order of their keys.
+    /// Returns the generations in `rows`; `order` has the rows sorted by their keys.
     pub fn new(rows: Rows<'a>, order: &'a [SortEntry]) -> Self {
         Self { rows, order }
     }
 
-    /// The rows of each key.
+    /// Iterates over the groups of rows with equal keys.
     fn groups(&self) -> impl Iterator<Item = &'a [SortEntry]> + 'a {
         let rows = self.rows;
         let key = move |entry: &SortEntry| rows.get(row_of(entry)).map(|row| row.key);
@@ -164,12 +164,13 @@ impl<'a> Generations<'a> {
         self.order.chunk_by(move |a, b| key(a) == key(b))
     }
 
-    /// Returns the number of keys.
+    /// Returns the number of different keys.
     pub fn keys(&self) -> usize {
         self.groups().count()
     }
 
-    /// Writes one row for each key to `to`, which has room for as many: the extra words are those of the youngest map.
+    /// Writes one row for each key to `to`, which must have room for all: sums are merged, extra words are the youngest
+    /// map's.
     pub fn merge(&self, merge: &Merge, to: &mut [u64]) {
         let chunks = to.chunks_exact_mut(self.rows.row_words().max(1));
 

@@ -1,25 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A larger map takes the place of a full one, with all that it has counted.
+//! Growth of a table: a larger map replaces a full one and takes over all that it has counted.
 //!
 //! There is no C counterpart.
 //!
-//! The new map has an element kept back for each one of the old map, of the same number: so no row lacks room, however
-//! many keys are inserted meanwhile. It goes in these steps:
+//! The new map reserves for each element of the old map the element with the same index, so no row lacks room, however
+//! many keys are inserted meanwhile. The steps are:
 //!
-//! 1. [`Map::reserve_for`] and [`Map::take_keys`], while hits use the old map and nobody knows the new one: hits of these
-//!    keys find them in the new map, too;
-//! 2. hits are given the new map;
-//! 3. when no hit uses the old map any more, [`Map::take_rows`] adds its rows to the new one, with the keys that were
-//!    inserted since, and [`Map::take_account`] the rest of what it has counted;
-//! 4. [`Map::release`] gives back the elements that are left.
+//! 1. [`Map::reserve_for`] and [`Map::take_keys`], while hits use the old map and none knows the new one: later hits
+//! with these keys find them in the new map; 2. hits start to use the new map; 3. once no hit uses the old map any
+//! more, [`Map::take_rows`] adds its rows to the new map, with the keys that were inserted since step 1, and
+//! [`Map::take_account`] adds the account; 4. [`Map::release`] frees the reserved elements that were not needed.
 //!
-//! Until then the new map has counted too little, and nobody may read it. The old one keeps what it has counted.
+//! Until step 4 the counts of the new map are too low, and nothing may read it. The old map keeps its counts.
 //!
-//! The first aux words of an element, of which the caller says how many are `fixed`, are written when the key is inserted
-//! and are copied. The others are variables, all of them numbers, and tracked values, which the caller carries over. Hits
-//! look for them in both maps until the last step is over; `tracing_map/moving.rs` has how numbers go from one to the other,
-//! and [`TrackCell::take_over`] how tracked values do.
+//! The first aux words of an element, `fixed` in number, are written when the key is inserted, and are copied. The
+//! others are variables, all of them numbers, and tracked values, which the caller takes over. Hits look for them in
+//! both maps until step 4 is done; `tracing_map/moving.rs` moves the numbers, and [`TrackCell::take_over`] the tracked
+//! values.
 //!
 //! [`TrackCell::take_over`]: super::TrackCell::take_over
 //!
@@ -53,13 +51,13 @@ use core::ops::{
     Range, //
 };
 
-/// How many slots are gone through at a time: as many as take some microseconds.
+/// The number of slots that are processed at a time, which takes some microseconds.
 const SLOTS: usize = 256;
 
-/// How many times as large as a map the next one is at least.
+/// The smallest ratio between the sizes of the next map and this one.
 const GROWTH: usize = 4;
 
-/// How many times as many keys are expected while a table grows as were refused before.
+/// The number of keys expected while a table grows, as a multiple of the keys that were refused before.
 const HASTE: usize = 4;
 
 impl<S, H> Map<S, H>
@@ -67,15 +65,15 @@ where
     S: Deref<Target = [Pair]>,
     H: KeyHash,
 {
-    /// Returns whether another map is to take the place of this one. Goes through the slots: of the elements that were
-    /// kept back for keys of a smaller map, many may have been given back.
+    /// Returns whether a larger map should replace this one. Counts the used slots, as many of the elements that were
+    /// reserved for keys of a smaller map may have been freed.
     pub fn is_crowded(&self) -> bool {
         let plenty = self.shape().plenty;
 
         self.used() >= plenty && self.published().count() >= plenty
     }
 
-    /// Returns how many calls have found no room, those included that it has taken over from a smaller map.
+    /// Returns the number of calls that found no room, including those taken over from a smaller map.
     pub fn refused(&self) -> u64 {
         let others = self.shape().others();
         let dropped = Ending::DroppedFull.word();
@@ -85,12 +83,12 @@ where
             .wrapping_add(others.map_or(0, |elt| self.sum(elt, 0)))
     }
 
-    /// Returns how many elements a larger map needs, at least [`GROWTH`] times as many as there are. Of the calls that this
-    /// one has refused so many were `taken_over`.
+    /// Returns the number of elements that a larger map needs, at least [`GROWTH`] times the present number.
+    /// `taken_over` is the number of refused calls that came from a smaller map.
     ///
-    /// A key that was refused comes again and is refused again. So the calls are divided by the hits that a key has had
-    /// which came a little before, one that has got one of the last elements. More calls are refused until the larger map is
-    /// there, so there is to be room for [`HASTE`] times as many keys.
+    /// A refused key comes again and is refused again, so the refused calls are divided by the mean hits of the keys
+    /// that got the last elements. More calls are refused until the larger map is ready, so it gets room for [`HASTE`]
+    /// times as many keys.
     pub fn wanted(&self, taken_over: u64) -> usize {
         let refused = self.refused().saturating_sub(taken_over);
         let last = || {
@@ -107,7 +105,7 @@ where
             .max(more.saturating_mul(HASTE).saturating_add(elts))
     }
 
-    /// Returns all slots, in parts that take little time each.
+    /// Returns the ranges of all slots, each of which takes little time to process.
     pub fn slot_ranges(&self) -> impl Iterator<Item = Range<usize>> {
         let slots = self.slots().len();
 
@@ -116,21 +114,21 @@ where
             .map(move |at| at..at.saturating_add(SLOTS).min(slots))
     }
 
-    /// Keeps back the elements for those of `old`, which has fewer. The map is empty.
+    /// Reserves an element for each one of `old`, which has fewer elements. This map must be empty.
     pub fn reserve_for(&mut self, old: &Self) {
         self.pool().reserve(old.shape().elts);
     }
 
-    /// Inserts the keys in a part of the slots of `old`. Hits may go on there.
+    /// Inserts the keys in a range of the slots of `old`. Hits may use `old` meanwhile.
     pub fn take_keys(&mut self, old: &Self, slots: Range<usize>, fixed: u16) {
         for elt in old.elts_in(slots) {
             self.take_key(old, elt, fixed);
         }
     }
 
-    /// Adds what the rows in a part of the slots of `old`, to which no hit goes any more, have counted, for a caller that is
-    /// on `cpu` and stays there. Each slot is for one call. `carry` is given the aux words of the new element and of the old
-    /// one, and brings over what is behind the fixed words.
+    /// Adds the sums of the rows in a range of the slots of `old`, which no hit uses any more. The caller must be on
+    /// `cpu`, stay there, and pass each slot once. `carry` gets the aux words of the new and of the old element, and
+    /// takes over those after the fixed words.
     pub fn take_rows(
         &self,
         old: &Self,
@@ -152,8 +150,8 @@ where
         }
     }
 
-    /// Adds what `old`, which no hit uses any more, has counted besides its rows, for a caller that is on `cpu` and stays
-    /// there. It is for one call.
+    /// Adds the counts of `old` besides its rows, once no hit uses it any more. The caller must be on `cpu`, stay
+    /// there, and call this once.
     pub fn take_account(&self, old: &Self, cpu: u32) {
         let shard = self.shard(cpu);
         let mut sums = [0; SUM_WORDS_MAX];
@@ -165,19 +163,19 @@ where
         }
     }
 
-    /// Gives back the elements that were kept for those of `old` that are in no slot there. It is for one call, when all
-    /// rows have been taken.
+    /// Frees the elements that were reserved for elements of `old` without a slot there. Call it once, after all rows
+    /// were taken over.
     pub fn release(&self, old: &Self) {
         let (pool, old_pool) = (self.pool(), old.pool());
         let never_taken = (0u32..).take(old.shape().elts).skip(old.used()).map(Elt);
 
-        // No insertion is under way in `old`, so an element that is in no slot is on its stack or was never taken.
+        // No insertion is in progress in `old`, so an element without a slot is on its stack or was never taken.
         for elt in never_taken.chain(old_pool.given_back()) {
             pool.give_back(elt);
         }
     }
 
-    /// Iterates over the elements that are in a part of the slots.
+    /// Iterates over the elements that a range of the slots names.
     fn elts_in(&self, slots: Range<usize>) -> impl Iterator<Item = Elt> + '_ {
         let slots = self.slots().get(slots).unwrap_or(&[]);
 
@@ -187,8 +185,8 @@ where
             .filter_map(|slot| Slot(slot.load(Acquire)).elt())
     }
 
-    /// Returns the element of the key that `elt` has in `old`: that of the same number, which was kept for it, unless a
-    /// hit has inserted the key since.
+    /// Returns this map's element for the key of `elt` in `old`: the reserved element with the same index, unless a hit
+    /// has inserted the key meanwhile.
     fn take_key(&self, old: &Self, elt: Elt, fixed: u16) -> Option<Elt> {
         let mut words = [0; KEY_WORDS_MAX];
         let words = words.get_mut(..self.shape().key_words)?;

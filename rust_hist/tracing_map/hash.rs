@@ -2,8 +2,8 @@
 
 //! Hashing of keys.
 //!
-//! C counterpart: `jhash()`, which for a long key takes longer than the rest of a hit. The choice is not
-//! visible to users, since rows are sorted before they are shown.
+//! C counterpart: `jhash()`, which takes longer for a long key than the rest of a hit. The choice is invisible to
+//! users, since rows are sorted before they are shown.
 //!
 //! User space chooses the keys: the arguments of a system call, the fields of a user event. So the hash is one of a
 //! universal family, chosen at random when the module is loaded: any two keys share a slot for few of its members,
@@ -64,10 +64,10 @@ use crate::limits::KEY_WORDS_MAX;
 /// The number of factors, one for each word of a key.
 const WORDS: usize = KEY_WORDS_MAX;
 
-/// The factors of the words of a long key, in order.
+/// The factors by which the words of a long key are multiplied, in order.
 pub type Factors = [u64; WORDS];
 
-/// The sums of the lower and of the upper halves of products. That of a long key is of its words, each times [its
+/// The sums of the lower and of the upper halves of products. For a long key, each word is multiplied by [its
 /// factor](KeyHash::factors), so that words that are 0 add nothing.
 #[derive(Clone, Copy, Default)]
 pub struct Sum {
@@ -79,10 +79,10 @@ impl Sum {
     /// Adds the product of two words.
     #[inline(always)]
     pub fn add(&mut self, word: u64, factor: u64) {
-        // OVERFLOW: it fits.
+        // OVERFLOW: the product of 64-bit numbers fits in 128 bits.
         let product = u128::from(word).wrapping_mul(factor.into());
 
-        // CAST: the halves.
+        // CAST: takes the lower and the upper half.
         self.low = self.low.wrapping_add(product as u64);
         self.high = self.high.wrapping_add((product >> 64) as u64);
     }
@@ -112,23 +112,23 @@ pub trait KeyHash: Copy + Default + Send + Sync {
 /// 2^64 divided by the golden ratio, the step of splitmix64.
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// Odd factors.
+/// Odd factors that spread numbers over the slots.
 #[derive(Clone, Copy)]
 struct Ends {
-    /// Of a key of one word and of [`Sum::high`].
+    /// The factor of a key of one word, and of [`Sum::high`].
     first: u64,
-    /// See [`Ends::spread`].
+    /// The inner factor of [`Ends::spread`].
     inner: u64,
-    /// See [`Ends::spread`].
+    /// The outer factor of [`Ends::spread`].
     last: u64,
 }
 
 impl Ends {
-    /// Returns a hash of which the top bits are equal for few of the factors, if numbers are not.
+    /// Returns a hash whose top bits collide for few choices of the factors, if the numbers differ.
     ///
-    /// The last multiplication alone would do for that, but an arithmetic progression of keys (ids, addresses, buckets) would
-    /// come to one run of slots for some factors. A product depends the most on the low bits; with its bytes swapped, the
-    /// next one depends on all. So such keys are spread like random ones, whatever their stride and the seed are.
+    /// The last multiplication alone would do, but for some factors it would map an arithmetic progression of keys
+    /// (ids, addresses, buckets) to one run of slots. A product depends most on the low bits; with its bytes swapped,
+    /// the next product depends on all bits. So such keys spread like random ones, for any stride and seed.
     #[inline(always)]
     fn spread(&self, number: u64) -> u64 {
         number
@@ -138,7 +138,7 @@ impl Ends {
             .wrapping_mul(self.last)
     }
 
-    /// Returns the hash of a sum.
+    /// Returns the hash for the sum of a key's words.
     #[inline(always)]
     fn of(&self, sum: Sum) -> u64 {
         self.spread(sum.low.wrapping_add(sum.high.wrapping_mul(self.first)))
@@ -186,7 +186,7 @@ impl HashSeed {
         }
     }
 
-    /// Returns numbers that are all given by `number`, independent of each other.
+    /// Returns random numbers for hashes; `number` must return independent random numbers.
     pub fn random(mut number: impl FnMut() -> u64) -> Self {
         Self {
             ends: Ends {
@@ -199,7 +199,7 @@ impl HashSeed {
     }
 }
 
-/// Returns the next state of splitmix64 and its number.
+/// Returns the next state of the generator splitmix64, and its number.
 const fn next(state: u64) -> (u64, u64) {
     let state = state.wrapping_add(GOLDEN);
     let mut z = state;
@@ -208,19 +208,19 @@ const fn next(state: u64) -> (u64, u64) {
     (state, z ^ (z >> 31))
 }
 
-/// The numbers of the default value.
+/// The numbers of the default hash function.
 static UNSEEDED: HashSeed = HashSeed::new(0);
 
 /// The hash function of triggers.
 ///
-/// A key of one word is multiplied by an odd number. To each of two words a number is added, and the sums are multiplied. Each
-/// word of a long key is multiplied by a number. The halves of such products are added up. What comes of that is
-/// [spread](Ends::spread) over the slots.
+/// A key of one word is multiplied by an odd number. For a key of two words, a number is added to each, and the sums
+/// are multiplied. Each word of a long key is multiplied by its own number. The halves of the products are added up,
+/// and the result is [spread](Ends::spread) over the slots.
 #[derive(Clone, Copy)]
 pub struct SeededHash {
-    /// [`HashSeed::ends`]; these and the next ones are copies for short keys, which so need not read an address first.
+    /// Copy of [`HashSeed::ends`], so that short keys need not read an address first.
     ends: Ends,
-    /// The first ones of [`HashSeed::words`].
+    /// Copy of the first numbers of [`HashSeed::words`].
     words: [u64; SHORT_KEY_WORDS],
     seed: &'static HashSeed,
 }
@@ -266,7 +266,8 @@ impl KeyHash for SeededHash {
 
     #[inline(always)]
     fn end(self, sum: Sum) -> u64 {
-        // Not the copies: these would take registers while the words are added up, as all are read with the map.
+        // Reads the seed, not the copies, which would take registers while the words are added up, as they are read
+        // with the map.
         self.seed.ends.of(sum)
     }
 }

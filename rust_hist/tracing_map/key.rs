@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Keys, in the forms in which a hit has them, and what a map does with each: hash it, compare it, write it.
+//! Keys in the forms that hits use, and the operations of a map on them: hash, compare, write.
 //!
-//! A short key is an array of words. A long one has strings or stacks, and most of its words are zeros, since there
-//! is room for the longest string. It is neither copied nor are its zeros hashed: a word that is 0 adds nothing to
-//! the hash, and the length without the zeros at the end is a part of it. So a long key is looked up where it lies,
-//! in segments of the record.
+//! A short key is an array of words. A long key has strings or stacks, and mostly zeros, since there is room for the
+//! longest string. It is not copied, and its zeros are not hashed: a word that is 0 adds nothing to the hash, and the
+//! length without trailing zeros is a part of it. So a long key is looked up in place, in segments of the record.
 //!
 //! Context: any, NMI included.
 
@@ -25,35 +24,36 @@ use crate::{
     }, //
 };
 
-/// Most words of a short key: two numbers, or the name of a task.
+/// Most words of a short key: enough for two numbers, or the name of a task.
 pub const SHORT_KEY_WORDS: usize = 2;
 
-/// The bits of the hash of a long key that have its length. The others choose the slot.
+/// The bits of the hash of a long key that hold its length. The other bits choose the slot.
 const LEN_MASK: u64 = 0b1111_1111 << LEN_SHIFT;
-/// Above the half that slots do not keep.
+/// Just above the half of a hash that slots do not store.
 const LEN_SHIFT: u32 = 32;
 
 const _: () = assert!(KEY_WORDS_MAX as u64 <= LEN_MASK >> LEN_SHIFT);
 const _: () = assert!(GROWN_BITS_MAX + 2 + LEN_MASK.count_ones() <= u64::BITS - LEN_SHIFT);
 
-/// A key that can be looked up and inserted, as cheap to copy as a few words. Each call sees the same words.
+/// A key that can be looked up and inserted. As cheap to copy as a few words; all its methods see the same words.
 pub trait Key: Copy {
-    /// How many words it has, if that is known when the code is compiled: then they are compared without a look at the
-    /// hash that a slot keeps, which would take as long.
+    /// The number of words, if it is known at compile time: the words are then compared without first comparing the
+    /// hash in the slot, which would take as long.
     const WORDS: Option<usize>;
 
-    /// Returns the hash, which is the same in all maps with the same `hash` whose keys are as long.
+    /// Returns the hash, which is equal in all maps with the same `hash` and the same length of keys.
     fn hash(&self, hash: impl KeyHash) -> u64;
 
-    /// Says whether the key is in `words` from `at` on, the key of an element. Unless [`Key::WORDS`] is known, the
-    /// slot that names the element has the hash of the key.
+    /// Returns whether the element's key in `words`, from `at` on, is this key. Unless [`Key::WORDS`] is known, the
+    /// caller has found equal hashes.
     fn is_at(&self, words: &[Atomic<u64>], at: usize) -> bool;
 
-    /// Writes all words of the key, zeros at its end included, to those of an element that nobody else can find yet.
+    /// Writes all words of the key, including zeros at its end, to the key words of an element that no other context
+    /// can find yet.
     fn write(&self, to: &[Atomic<u64>]);
 }
 
-/// A key whose words are all at hand: as many as keys of the map have.
+/// A key whose words are all in an array, as many as the map's keys have.
 impl<const N: usize> Key for [u64; N] {
     const WORDS: Option<usize> = Some(N);
 
@@ -63,7 +63,7 @@ impl<const N: usize> Key for [u64; N] {
             return hash.hash(self);
         }
 
-        // By indices: so the compiler unrolls both loops.
+        // Loops over indices, so that the compiler unrolls both loops.
         let mut sum = Sum::default();
         for at in 0..N {
             if let (Some(word), Some(factor)) = (self.get(at), hash.factors().get(at)) {
@@ -72,7 +72,7 @@ impl<const N: usize> Key for [u64; N] {
         }
         let mut len = N;
         while len > 0 && self.get(len.wrapping_sub(1)) == Some(&0) {
-            // OVERFLOW: it is not 0, here and above.
+            // OVERFLOW: the length is not 0, here and above.
             len = len.wrapping_sub(1);
         }
         long_hash(hash, sum, len)
@@ -98,8 +98,7 @@ impl<const N: usize> Key for [u64; N] {
     }
 }
 
-/// Returns the hash of a long key: `sum` is that of its words, `len` how many there are up to the last one that is
-/// not 0.
+/// Returns the hash of a long key: `sum` is the sum of its words, `len` their number up to the last one that is not 0.
 #[inline(always)]
 pub fn long_hash(hash: impl KeyHash, sum: Sum, len: usize) -> u64 {
     // CAST: at most `KEY_WORDS_MAX`.
@@ -110,7 +109,7 @@ pub fn long_hash(hash: impl KeyHash, sum: Sum, len: usize) -> u64 {
 ///
 /// # Invariants
 ///
-/// Words from `len` on are 0; `len` is less than their number only if keys of the map are long.
+/// Words from `len` on are 0; `len` is less than the number of words only if the map has long keys.
 #[derive(Clone, Copy)]
 pub struct Whole<'k> {
     words: &'k [u64],
@@ -119,8 +118,8 @@ pub struct Whole<'k> {
 }
 
 impl<'k> Whole<'k> {
-    /// Returns `words` as a key of a map of this shape; `None` if it is none. Of a long one, words that are 0 may be
-    /// missing at the end.
+    /// Returns `words` as a key of a map of this shape; `None` if their number is wrong. In a map with long keys,
+    /// trailing words that are 0 may be left out.
     #[inline(always)]
     pub fn new(words: &'k [u64], shape: &Shape) -> Option<Self> {
         let (is_long, len) = (shape.has_long_keys(), words.len());
@@ -131,7 +130,7 @@ impl<'k> Whole<'k> {
         Some(Self::with(words, is_long))
     }
 
-    /// Returns all words of a key, however many there are.
+    /// Returns a key made of all of `words`, of any length.
     #[inline(always)]
     pub fn of_all(words: &'k [u64]) -> Self {
         Self::with(words, words.len() > SHORT_KEY_WORDS)
@@ -141,7 +140,7 @@ impl<'k> Whole<'k> {
     fn with(words: &'k [u64], is_long: bool) -> Self {
         let last = words.iter().rposition(|&word| word != 0);
 
-        // INVARIANT: behind the last word that is not 0 all are.
+        // INVARIANT: the words after the last one that is not 0 are all 0.
         Self {
             words,
             len: match last {
@@ -154,19 +153,19 @@ impl<'k> Whole<'k> {
         }
     }
 
-    /// Returns all words that it was made of.
+    /// Returns all words of which the key was made.
     #[inline(always)]
     pub fn words(&self) -> &'k [u64] {
         self.words
     }
 
-    /// Returns how many words there are without the zeros at the end of a long key.
+    /// Returns the number of words, not counting trailing zeros of a long key.
     #[inline(always)]
     pub fn trimmed_len(&self) -> usize {
         self.len
     }
 
-    /// Returns the words without the zeros at the end of a long key.
+    /// Returns the words, without trailing zeros of a long key.
     #[inline(always)]
     fn trimmed(&self) -> &'k [u64] {
         self.words.get(..self.len).unwrap_or(&[])
@@ -176,7 +175,7 @@ impl<'k> Whole<'k> {
     #[inline(always)]
     pub fn of_long(words: &'k [u64]) -> Self {
         debug_assert!(words.last() != Some(&0));
-        // INVARIANT: all of them.
+        // INVARIANT: `len` counts all words.
         Self {
             words,
             len: words.len(),
@@ -195,7 +194,7 @@ impl Key for Whole<'_> {
         }
         let words = self.trimmed();
         let mut sum = Sum::default();
-        // As many, so that there is one number to count to.
+        // Cut to the same length, so that the loop counts only one number.
         let factors = hash.factors().get(..words.len()).unwrap_or(&[]);
 
         in_steps(words, factors, |word, factor| {
@@ -212,8 +211,8 @@ impl Key for Whole<'_> {
             return false;
         };
 
-        // With equal hashes, and so equal lengths, it is most likely the key, so to stop at a difference does not
-        // pay, and the zeros behind it need no look.
+        // The hashes and so the lengths are equal, so the keys most likely are, too: stopping at a difference does not
+        // pay, and trailing zeros need no comparison.
         in_steps(held, wanted, |held, wanted| {
             // ORDERING: the slot was read with `Acquire`; the key of its element does not change.
             differ |= held.load(Relaxed) ^ *wanted;
@@ -232,11 +231,11 @@ impl Key for Whole<'_> {
     }
 }
 
-/// How many words of a long key are gone through between two looks at whether there are more.
+/// The number of words of a long key that are processed between two tests for the end.
 pub const STEP: usize = 4;
 
-/// Calls `each` for each pair of `a` and `b`, which are of one length. Of a plain loop the compiler makes these steps,
-/// too, and a loop for what is left after them, which takes as long.
+/// Calls `each` for each pair of `a` and `b`, which must have the same length. From a plain loop the compiler makes
+/// such steps, too, but also a loop for the rest, which takes as long as the steps.
 #[inline(always)]
 pub fn in_steps<A, B>(a: &[A], b: &[B], mut each: impl FnMut(&A, &B)) {
     let (mut steps_a, mut steps_b) = (a.chunks_exact(STEP), b.chunks_exact(STEP));

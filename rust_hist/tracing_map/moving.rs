@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A variable that is a number, while its table gets a larger map.
+//! A number variable, while its table gets a larger map.
 //!
 //! There is no C counterpart.
 //!
-//! The cell of the old map counts until that of the new map is written for the first time. Hits that set the variable
-//! write to the new map and look at nothing else. The thread that grows the table closes the old cell by one exchange,
-//! and then writes the number to the new cell, unless that was written before. A hit that reads the variable between the
-//! two finds a closed cell with a number, and writes that to the new cell in the place of the thread. So at each moment
-//! one place has the number, and nobody waits:
+//! The cell of the old map is valid until the cell of the new map is written for the first time. Hits that set the
+//! variable write only to the new map. The thread that grows the table closes the old cell by one exchange, and then
+//! writes its number to the new cell, unless that was written before. A hit that reads the variable in between finds a
+//! closed cell with a number, and writes that to the new cell itself. So at each moment one place has the number, and
+//! no context waits:
 //!
 //! =============  =======================  =====================================
 //! new cell       old cell                 the variable is
 //! =============  =======================  =====================================
-//! written        any                      that of the new cell
-//! never written  open                     that of the old cell
+//! written        any                      the number in the new cell
+//! never written  open                     the number in the old cell
 //! never written  closed with a number     that number, to be written to the new cell
 //! never written  closed without a number  not set
 //! =============  =======================  =====================================
 //!
-//! Cells are closed when no hit is under way that began with the old map and may set the variable there.
+//! A cell is closed when no hit is in progress that began with the old map and may set the variable there.
 //!
 //! Context: any, NMI included. A loop is repeated only after another context has changed the variable.
 
@@ -29,19 +29,20 @@ use super::cell::{
     Taken, //
 };
 
-/// A variable in both maps, or in the only one. A view.
+/// A variable in both maps, or in the only map. A view.
 #[derive(Clone, Copy)]
 pub struct Moving<'a> {
     new: Option<NumCell<'a>>,
     old: Option<NumCell<'a>>,
 }
 
-/// Why there is no number.
+/// The reason why there is no number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Missing {
     /// The variable is not set.
     Unset,
-    /// The new map had no entry of the key when the caller looked for it, and it has one now: he must look again.
+    /// The new map had no entry with the key when the caller looked for it, but has one now: the caller must look
+    /// again.
     Moved,
 }
 
@@ -60,13 +61,13 @@ impl TakenFrom {
 }
 
 impl<'a> Moving<'a> {
-    /// Returns the variable with its cells in both maps, each `None` if the map has no entry of the key. Whoever looks for
-    /// them has to ask for the old map before he looks in the new one; if there was none, all is in the new one.
+    /// Returns the variable with its cells in both maps, `None` for a map without an entry for the key. The caller must
+    /// get the old map before it looks in the new one; without an old map, the new one has everything.
     pub fn new(new: Option<NumCell<'a>>, old: Option<NumCell<'a>>) -> Self {
         Self { new, old }
     }
 
-    /// Returns what `take` finds in the cell that counts, and whether that is the one of the old map.
+    /// Returns the result of `take` for the cell that is valid, and whether that is the old map's cell.
     fn find<R>(&self, take: impl Fn(&NumCell<'a>) -> Option<R>) -> Result<(R, bool), Missing> {
         let in_new = |new: NumCell<'a>| match take(&new) {
             Some(found) => Ok((found, false)),
@@ -83,7 +84,7 @@ impl<'a> Moving<'a> {
                 return Ok((found, true));
             }
             match old.state() {
-                // It has been set since `take` looked.
+                // The number was set after `take` looked; try again.
                 State::Set => (),
                 State::Unset | State::Closed(None) => return Err(Missing::Unset),
                 State::Closed(Some(value)) => {
@@ -96,12 +97,12 @@ impl<'a> Moving<'a> {
         }
     }
 
-    /// Returns the number.
+    /// Returns the number, which stays set.
     pub fn read(&self) -> Result<u64, Missing> {
         Ok(self.find(NumCell::read)?.0)
     }
 
-    /// Says whether there is a number. Another context may set or consume it right after that.
+    /// Returns `Ok` if the number is set. Another context may set or consume it right after the call.
     pub fn check_set(&self) -> Result<(), Missing> {
         self.find(|cell| cell.is_set().then_some(())).map(|_| ())
     }
@@ -114,8 +115,7 @@ impl<'a> Moving<'a> {
     }
 
     /// Undoes a [`Moving::consume`] of this variable, unless another context has set it since: then the later number
-    /// stays. [`Missing::Moved`] if that is to be done by [`Moving::put_back`] for the new cell, once the caller has
-    /// found it.
+    /// stays. Returns [`Missing::Moved`] if the caller must find the new cell and call [`Moving::put_back`] on it.
     pub fn restore(&self, from: &TakenFrom) -> Result<(), Missing> {
         let cell = match from.is_old {
             true => self.old,
@@ -129,14 +129,15 @@ impl<'a> Moving<'a> {
         }
     }
 
-    /// Sets the new cell to a number taken out of the old one before that was closed, unless it was written.
+    /// Sets the new cell to a number that was consumed from the old cell before that was closed, unless the new cell
+    /// was written.
     pub fn put_back(&self, value: u64) -> Result<(), Missing> {
         self.new.ok_or(Missing::Moved)?.write_first(value);
         Ok(())
     }
 
-    /// Has the new cell count from now on. For the thread that grows the table, which has inserted the key into the new
-    /// map, when no hit uses the old map as the only one.
+    /// Makes the new cell the valid one. Only for the thread that grows the table, after it has inserted the key into
+    /// the new map, and when no hit uses the old map alone.
     pub fn carry(&self) {
         let (Some(new), Some(old)) = (self.new, self.old) else {
             return;

@@ -2,12 +2,11 @@
 
 //! The free elements of a map.
 //!
-//! Elements that were never allocated have an index from `NEXT` on, which only grows. Elements that an
-//! inserter has freed, because another one inserted the same key first, are on a stack. The stack is linked
-//! through the first key word of its elements, which has no other use while they are free.
+//! Elements that were never allocated have an index from `NEXT` on, which only grows. Elements that an inserter has
+//! freed, because another inserter published the same key first, are on a stack. The stack is linked through the first
+//! key word of its elements, which is unused while they are free.
 //!
-//! Context: any, NMI included. A loop is repeated only after another context has allocated or freed an
-//! element.
+//! Context: any, NMI included. A loop is repeated only after another context has allocated or freed an element.
 
 use super::{
     Elt,
@@ -20,20 +19,20 @@ use crate::sync::{
     Release, //
 };
 
-/// Index of the control word with the number of elements that were ever allocated.
+/// Index of the control word that counts the elements that were ever allocated.
 const NEXT: usize = 0;
-/// Index of the control word with the top of the stack: a tag, and the index plus one of the element on top.
+/// Index of the control word with the top of the stack: a tag, and the index plus one of the top element.
 const TOP: usize = 1;
 
 /// The free elements of a map, in the memory of the map.
 ///
 /// # Invariants
 ///
-/// - Each element is in exactly one of four states: its index is at least `NEXT`; it is on the stack; one
-///   inserter owns it; exactly one slot refers to it, which is final until the whole map is emptied.
+/// - Each element is in exactly one of four states: its index is at least `NEXT`; it is on the stack; one inserter owns
+///   it; exactly one slot refers to it, which never changes until the whole map is emptied.
 /// - `NEXT` never exceeds the number of elements.
-/// - Every change increments the upper half of `TOP`, so a stack with the same top as before has another
-///   word, unless it changed 2^32 times during one `take`.
+/// - Every change of `TOP` increments its upper half, so that an old and a new word with the same top differ, unless
+///   there are 2^32 changes during one `take`.
 #[derive(Clone, Copy)]
 pub(super) struct Pool<'a> {
     words: &'a [Atomic<u64>],
@@ -45,7 +44,7 @@ fn next_top(old: u64, top: u64) -> u64 {
     ((old >> 32).wrapping_add(1) << 32) | top
 }
 
-/// Returns the index plus one of the element on top in `word`.
+/// Returns the index plus one of the top element, from the word `TOP`.
 fn top_of(word: u64) -> u64 {
     word & u64::from(u32::MAX)
 }
@@ -64,16 +63,16 @@ impl<'a> Pool<'a> {
 
     /// Returns the number of elements that were ever allocated.
     pub(super) fn used(self) -> usize {
-        // ORDERING: only a bound; readers of elements load the slots with `Acquire`.
+        // ORDERING: the number is only a bound; readers find elements through slots, loaded with `Acquire`.
         self.words
             .get(NEXT)
             // CAST: `NEXT` is at most the number of elements, which is a `usize`.
             .map_or(0, |next| next.load(Relaxed) as usize)
     }
 
-    /// Visits the elements on the stack, while nobody allocates or frees one.
+    /// Visits the elements on the stack. No element may be allocated or freed meanwhile.
     pub(super) fn given_back(self) -> impl Iterator<Item = Elt> + 'a {
-        // ORDERING: the caller comes after all who changed the stack, here and below.
+        // ORDERING: the caller runs after all changes of the stack, here and below.
         let mut top = self
             .words
             .get(TOP)
@@ -88,25 +87,25 @@ impl<'a> Pool<'a> {
         })
     }
 
-    /// Keeps the first `n` elements back for the caller, who owns them then. Nobody has allocated one yet.
+    /// Reserves the first `n` elements, which the caller then owns. No element may have been allocated yet.
     pub(super) fn reserve(self, n: usize) {
         if let Some(next) = self.words.get(NEXT) {
-            // INVARIANT: they are owned by one inserter, the caller.
-            // ORDERING: whoever gives the map to others orders this before.
+            // INVARIANT: the elements are owned by one inserter, the caller.
+            // ORDERING: publishing the map to other contexts orders this store before their loads.
             // CAST: `usize` has at most 64 bits.
             next.store(n as u64, Relaxed);
         }
     }
 
-    /// Returns whether no element was free at some time during the call. Of a map whose insertions have more to do then it
-    /// never says so.
+    /// Returns whether no element was free at some time during the call. Always false for a map whose insertions must
+    /// do more than fail when it is full.
     #[inline(always)]
     pub(super) fn is_empty(self) -> bool {
         let (Some(next), Some(stack)) = (self.words.get(NEXT), self.words.get(TOP)) else {
             return true;
         };
         // ORDERING: `Acquire` keeps the caller's later loads of the slots after this one, so that they return
-        // what the slots held when the last element was allocated, or later. `NEXT` never decreases.
+        // the content of the slots when the last element was allocated, or later. `NEXT` never decreases.
         // CAST: `usize` has at most 64 bits.
         if next.load(Acquire) < self.shape.full_at as u64 {
             return false;
@@ -116,32 +115,31 @@ impl<'a> Pool<'a> {
         top_of(stack.load(Acquire)) == 0
     }
 
-    /// Allocates an element, which the caller then owns; `None` if none is free, or all that are belong to the last ones of
-    /// a map that another one is to replace: [`Pool::take_last`].
+    /// Allocates an element, which the caller then owns; `None` if none is free, or if the free ones are reserved for
+    /// [`Pool::take_last`], in a map that another one is to replace.
     pub(super) fn take(self) -> Option<Elt> {
         self.pop().or_else(|| self.take_new(self.shape.plenty))
     }
 
-    /// Allocates one of the last elements; `None` if none is free.
+    /// Allocates one of the last elements of a map that is to be replaced; `None` if none is free.
     pub(super) fn take_last(self) -> Option<Elt> {
         self.take_new(self.shape.elts)
     }
 
-    /// Allocates an element that never was, of the first `end`.
+    /// Allocates an element that was never allocated before, among the first `end` ones.
     fn take_new(self, end: usize) -> Option<Elt> {
         let next = self.words.get(NEXT)?;
 
         loop {
             // ORDERING: a caller that gets `None` searches the slots again: `Acquire` keeps these loads after
-            // this one, so that they return what the slots held when the last element was allocated, or later.
+            // this one, so that they return the content of the slots when the last element was allocated, or later.
             let n = next.load(Acquire);
             // CAST: `usize` has at most 64 bits.
             if n >= end as u64 {
                 return None;
             }
             // INVARIANT: element `n`, which was never allocated, is owned by this inserter.
-            // ORDERING: no context has written to an element that was never allocated, so there is nothing to
-            // order.
+            // ORDERING: no context has written to an element that was never allocated, so there is nothing to order.
             // OVERFLOW: `n` is less than the number of elements.
             if next.cmpxchg(n, n.wrapping_add(1), Relaxed).is_ok() {
                 return u32::try_from(n).ok().map(Elt);
@@ -190,7 +188,7 @@ impl<'a> Pool<'a> {
             link.store(top_of(old), Relaxed);
 
             // INVARIANT: the element, which this inserter owned, is on the stack, and its link is set.
-            // ORDERING: pairs with `Acquire` in `pop`: the link is visible to whoever pops the element.
+            // ORDERING: pairs with `Acquire` in `pop`: a context that pops the element sees its link.
             if stack.cmpxchg(old, next_top(old, top), Release).is_ok() {
                 return;
             }

@@ -4,13 +4,11 @@
 //!
 //! C counterpart: `__tracing_map_insert()`.
 //!
-//! A key that is not there takes an element **first**, writes its key to it, and then publishes it with one
-//! compare-exchange of a free slot. So a slot is free or complete and never anything between: nobody waits for
-//! anybody, whoever interrupts an inserter finds a consistent table, and a slot once taken stays, so that no probe
-//! path is ever cut, until a map that nobody uses any more is emptied (the C implementation claims the slot first, and
-//! has to free it again when no element is left).
-//! Two inserters of one key both take an element; the one that comes second finds the first one's slot and gives its
-//! element back.
+//! An inserter takes an element **first**, writes the key to it, and then publishes it with one compare-exchange of a
+//! free slot. So a slot is free or complete, never in between: no context waits for another, an interrupt of an
+//! inserter finds a consistent table, and a slot once taken stays, so that no probe path is ever cut, until an unused
+//! map is emptied. (The C implementation claims the slot first, and has to free it again when no element is left.) If
+//! two inserters of one key both take an element, the second one finds the first one's slot and frees its element.
 //!
 //! Context: any, NMI included. Never allocates, sleeps, locks or panics.
 
@@ -34,13 +32,13 @@ use crate::sync::{
 };
 use core::ops::Deref;
 
-/// What an insertion leaves to its caller; a closure is [`Inserter::init`].
+/// The caller's part of an insertion; a closure is [`Inserter::init`].
 pub trait Inserter {
-    /// Writes what belongs in the aux words of a new element before anybody else can see it: all that readers expect there,
-    /// since another inserter may have used the element before and given it back. Its work may be thrown away.
+    /// Writes the aux words of a new element before any other context can see it. All words that readers expect must be
+    /// written, as another inserter may have used and freed the element before. The element may still be freed.
     fn init(self, aux: &[Atomic<u64>]);
 
-    /// Another map is to take the place of this one. May be said again.
+    /// Called when another map should replace this one. May be called several times.
     fn crowded(&self) {}
 }
 
@@ -51,37 +49,37 @@ impl<F: FnOnce(&[Atomic<u64>])> Inserter for F {
     }
 }
 
-/// What a lookup has found.
+/// The result of a lookup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lookup {
     /// The key has this element.
     Found(Elt),
-    /// The key is not there, and all elements are taken.
+    /// The key is not in the map, and all elements are taken.
     Full,
-    /// The key is not there yet; this is the number of the slot where [`Map::insert_at`] goes on, or one behind the last
-    /// slot.
+    /// The key is not in the map yet; this is the index of the slot from which [`Map::insert_at`] goes on, or the
+    /// number of slots.
     Absent(usize),
 }
 
-/// Where a walk along the slots of a key has ended.
+/// The end of a walk along the slots of a key.
 enum End {
-    /// At the slot of the key.
+    /// The slot of the key was found.
     Held(Elt),
-    /// At a free one, of this number: the key is not there.
+    /// A free slot with this index was found: the key is not in the map.
     Free(usize),
-    /// After the last slot of the table, at this number, where it would go on at the first.
+    /// The end of the table was reached; the walk would go on at the first slot.
     Last(usize),
 }
 
-/// Returns where words are, for [`MapView::aux_from`]. It is a number to compare, and no access is made by it.
+/// Returns the address of aux words, for [`MapView::aux_from`]. It is only compared, never dereferenced.
 #[inline(always)]
 pub fn address_of(aux: &[Pair]) -> u64 {
     // CAST: an address has 64 bits at most.
     aux.as_ptr().addr() as u64
 }
 
-/// A map and its words: the compiler would read the address of the words again from the map after each addition. A view;
-/// it is as cheap to copy as a slice.
+/// A map together with its words: otherwise the compiler would read the address of the words from the map again after
+/// each addition. A view; as cheap to copy as a slice.
 pub struct MapView<'m, S, H> {
     map: &'m Map<S, H>,
     pairs: &'m [Pair],
@@ -131,14 +129,14 @@ where
         self.map
     }
 
-    /// Returns what `cpu` writes on a hit. The caller is on that CPU and stays there. With `may_share` false each CPU
-    /// of the map [has a shard of its own](Shape::per_cpu).
+    /// Returns the part of the map that `cpu` writes on a hit. The caller must be on that CPU and stay there. With
+    /// `may_share` false each CPU of the map must [have a shard of its own](Shape::per_cpu).
     #[inline(always)]
     pub fn shard(self, cpu: u32, may_share: bool) -> Shard<'m> {
         Shard::new(self.words(), self.shape(), cpu, may_share)
     }
 
-    /// Returns the aux words of an element, two by two; none if the map has no such element.
+    /// Returns the aux words of an element, in pairs; an empty slice if the map has no such element.
     #[inline(always)]
     pub fn aux(self, elt: Elt) -> &'m [Pair] {
         let (at, end) = self.aux_at(elt);
@@ -149,23 +147,23 @@ where
         }
     }
 
-    /// Returns the aux words that begin at `address`, as [`address_of`] returned it for those of an element; `None` if they
-    /// are not in this map.
+    /// Returns the aux words that begin at `address`, which [`address_of`] has returned for the aux words of an
+    /// element; `None` if they are not in this map.
     ///
-    /// No other map has them while the caller may still use the one that it has the address from.
+    /// While a caller may still use the map that the address is from, no other map has the same words.
     #[inline(always)]
     pub fn aux_from(self, address: u64) -> Option<&'m [Pair]> {
-        // Those of another map come out as an index behind the end: no two maps share words.
+        // For words of another map the index is beyond the end, as no two maps share words.
         let bytes = address.wrapping_sub(address_of(self.pairs));
         let at = usize::try_from(bytes).ok()? / size_of::<Pair>();
 
-        // OVERFLOW: then it ends before it begins, and is not inside.
+        // OVERFLOW: a range that wraps ends before it begins, so `get` returns `None`.
         self.pairs
             .get(at..at.wrapping_add(self.map.shape.aux_pairs.into()))
     }
 
-    /// Calls `then` with the aux words of an element, if the map has it. There is no choice between two addresses in
-    /// it, as the compiler makes of an [`Option`].
+    /// Calls `then` with the aux words of an element, if the map has it. Avoids the choice between two addresses that
+    /// the compiler makes from an [`Option`].
     #[inline(always)]
     pub fn with_aux(self, elt: Elt, then: impl FnOnce(&'m [Pair])) {
         let (at, end) = self.aux_at(elt);
@@ -175,19 +173,19 @@ where
         }
     }
 
-    /// Returns where the aux words of an element begin and end, counted in pairs.
+    /// Returns the range of an element's aux words, counted in pairs.
     #[inline(always)]
     fn aux_at(self, elt: Elt) -> (usize, usize) {
-        // Numbers so short that the compiler sees that no sum below overflows, and looks at the end alone.
+        // Short numbers, so that the compiler knows that no sum below overflows, and tests the end alone.
         let len = usize::from(self.map.shape.aux_pairs);
         let first = self.map.shape.aux_pairs_at;
-        // OVERFLOW: below the number of pairs, since the index is less than that of elements.
+        // OVERFLOW: below the number of pairs, since the index is less than the number of elements.
         let at = elt.index().wrapping_mul(len).wrapping_add(first as usize);
 
         (at, at.wrapping_add(len))
     }
 
-    /// Returns where the key of an element begins.
+    /// Returns the index of the first key word of an element.
     #[inline(always)]
     fn place<K: Key>(self, elt: Elt) -> usize {
         let Some(words) = K::WORDS else {
@@ -195,19 +193,19 @@ where
         };
 
         debug_assert!(words == self.map.shape.key_words);
-        // OVERFLOW: below the number of words, since the index is less than that of elements.
+        // OVERFLOW: below the number of words, since the index is less than the number of elements.
         elt.index()
             .wrapping_mul(words)
             .wrapping_add(self.map.shape.keys_at)
     }
 
-    /// Says whether the element of a slot has this key, whose hash is `hash`.
+    /// Returns whether the element of a slot has this key, whose hash is `hash`.
     #[inline(always)]
     fn holds<K: Key>(self, slot: Slot, elt: Elt, key: &K, hash: u64) -> bool {
         (K::WORDS.is_some() || slot.has_hash(hash)) && key.is_at(self.words(), self.place::<K>(elt))
     }
 
-    /// Walks along the slots of a key with this hash, up to the last one of the table.
+    /// Walks along the slots of a key with this hash, up to the last slot of the table.
     #[inline(always)]
     fn walk<K: Key>(self, key: &K, hash: u64) -> End {
         // OVERFLOW: the number of a slot is at most `slot_mask`.
@@ -232,11 +230,11 @@ where
         End::Last(at.wrapping_sub(CONTROL_WORDS))
     }
 
-    /// Looks a key up, whose [hash](Key::hash) is `hash`, in order to count a hit: without any effect.
+    /// Looks up a key with the [hash](Key::hash) `hash`, in order to count a hit. Has no effect.
     ///
-    /// [`Lookup::Full`] is said only where a hit that finds no room is dropped and nothing else is to be done.
-    /// [`Lookup::Absent`] may be said of a key that another context is inserting at this moment, and of few that are
-    /// there, where their slots go on at the beginning of the table; [`Map::insert_at`] finds these.
+    /// [`Lookup::Full`] is returned only if a hit without room is dropped and nothing else is to be done.
+    /// [`Lookup::Absent`] may be returned for a key that another context is inserting at this moment, and for the few
+    /// keys whose slots continue at the beginning of the table; [`Map::insert_at`] finds these.
     #[inline(always)]
     pub fn find<K: Key>(self, key: &K, hash: u64) -> Lookup {
         match self.walk(key, hash) {
@@ -246,13 +244,13 @@ where
         }
     }
 
-    /// Says whether all elements are taken, seen from a slot that was free.
+    /// Returns whether all elements are taken and slot `at`, which was free before, still is.
     #[inline(always)]
     fn is_full_at(self, at: usize) -> bool {
         if !Pool::new(self.words(), self.shape()).is_empty() {
             return false;
         }
-        // The last element may have gone to this very key meanwhile, and then into this slot.
+        // The last element may have been used for this very key meanwhile, and published in this slot.
         //
         // ORDERING: pairs with `Release` in `publish`; the `Acquire` of `is_empty` keeps this look after that one.
         self.words()
@@ -262,7 +260,7 @@ where
 
     /// Returns the element of a key with this hash, `None` if the key is not in the map.
     ///
-    /// It sees every key whose insertion is over, and those in progress or not.
+    /// Finds every key whose insertion is complete; a key whose insertion is in progress may be found or not.
     #[inline(always)]
     pub fn get<K: Key>(self, key: &K, hash: u64) -> Option<Elt> {
         match self.walk(key, hash) {
@@ -279,12 +277,12 @@ where
     S: Deref<Target = [Pair]>,
     H: KeyHash,
 {
-    /// Returns the element of `key`, looked for from slot `at` on and around the end of the table; else the free slot
-    /// where the walk ended.
+    /// Returns the element of `key`, searched from slot `at` on and around the end of the table; the error is the free
+    /// slot where the search ended.
     #[cold]
     #[inline(never)]
     pub(super) fn get_from<K: Key>(&self, key: K, hash: u64, mut at: usize) -> Result<Elt, usize> {
-        // There are more slots than elements, so this ends at a free one at the latest.
+        // There are more slots than elements, so the loop ends at a free slot at the latest.
         for _ in 0..=self.shape.slot_mask {
             // OVERFLOW: the number of a slot is at most `slot_mask`.
             let Some(slot) = self.words().get(CONTROL_WORDS.wrapping_add(at)) else {
@@ -304,12 +302,12 @@ where
         Err(at)
     }
 
-    /// Returns the element of a key for which [`MapView::find`] has said [`Lookup::Absent`] with `at`, and inserts it
-    /// if it still is not there; if all elements are taken, that of [all others](super::Shape::others), or `None` if there is
-    /// none.
+    /// Returns the element of a key for which [`MapView::find`] has returned [`Lookup::Absent`] with `at`. Inserts the
+    /// key if it is still absent; if all elements are taken, returns the element of [all others](super::Shape::others),
+    /// `None` without one.
     ///
-    /// Having no room means that all elements were taken and the key was not in the map, both at some moment of the call.
-    /// Another context may be about to publish the same key with the last element.
+    /// Without room, at some moments of the call all elements were taken, and the key was not in the map. Another
+    /// context may be about to publish the same key with the last element.
     #[cold]
     #[inline(never)]
     pub fn insert_at<K: Key>(
@@ -319,7 +317,8 @@ where
         at: usize,
         inserter: impl Inserter,
     ) -> Option<Elt> {
-        // No element is taken for a key that is there, not even for a moment in which another key might want the last one.
+        // No element is taken for a key that is in the map, not even for a moment in which another key might need the
+        // last one.
         let at = match at {
             at if at <= self.shape.slot_mask => at,
             _ => match self.get_from(key, hash, 0) {
@@ -329,7 +328,7 @@ where
         };
         let taken = self.pool().take();
         let Some(elt) = taken.or_else(|| self.take_last(&inserter)) else {
-            // The last element may have gone to this very key meanwhile.
+            // The last element may have been used for this very key meanwhile.
             let found = self.get_from(key, hash, at);
             return found.ok().or(self.shape.others());
         };
@@ -337,8 +336,8 @@ where
         self.put(key, hash, at, elt, |aux| inserter.init(aux))
     }
 
-    /// Has another map take the place of this one, which is crowded, and allocates one of the last elements; `None` if none
-    /// does, or no element is free.
+    /// Signals that another map should replace this crowded one, and allocates one of the last elements; `None` if the
+    /// map is not to be replaced, or no element is free.
     #[cold]
     #[inline(never)]
     fn take_last(&self, inserter: &impl Inserter) -> Option<Elt> {
@@ -349,8 +348,8 @@ where
         self.pool().take_last()
     }
 
-    /// Writes a key to `elt`, which the caller owns, and publishes it; if another inserter of the key has been faster,
-    /// gives `elt` back. Returns the element of the key.
+    /// Writes a key to `elt`, which the caller owns, and publishes it. If another inserter of the key was faster, frees
+    /// `elt`. Returns the element of the key.
     #[inline(always)]
     pub(super) fn put<K: Key>(
         &self,
@@ -360,7 +359,7 @@ where
         elt: Elt,
         init: impl FnOnce(&[Atomic<u64>]),
     ) -> Option<Elt> {
-        // Another inserter may have left its key there. It is ours alone until `publish`.
+        // Another inserter may have left its key in the element, which no other context sees before `publish`.
         key.write(super::part(
             self.words(),
             self.view().place::<K>(elt),
@@ -375,12 +374,12 @@ where
         found
     }
 
-    /// Puts `elt`, which holds `key`, in the first free slot from `at` on, and returns it; or returns the element that
-    /// another inserter of the key was faster with.
+    /// Puts `elt`, which holds `key`, in the first free slot from `at` on, and returns it; or returns the element with
+    /// which another inserter of the key was faster.
     #[inline(always)]
     fn publish<K: Key>(&self, key: K, hash: u64, mut at: usize, elt: Elt) -> Option<Elt> {
         for _ in 0..=self.shape.slot_mask {
-            // INVARIANT: the element is ours and its key is complete; a slot changes only from free.
+            // INVARIANT: the element is owned by this inserter and its key is complete; only a free slot changes.
             // ORDERING: pairs with `Acquire` in `walk`, `get_from`, `is_full_at` and `published`; key and aux words are visible
             // before the slot.
             let won = self
@@ -393,7 +392,7 @@ where
                 return Some(elt);
             }
 
-            // Somebody has taken the slot. A failed `cmpxchg` orders nothing, so look again.
+            // Another context has taken the slot. A failed `cmpxchg` orders nothing, so look again.
             match self.get_from(key, hash, at) {
                 Ok(other) => return Some(other),
                 Err(next) => at = next,

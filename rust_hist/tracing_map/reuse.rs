@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A map that another one has replaced, and that no hit uses any more: it is copied, emptied, and used again.
+//! Reuse of a map that another one has replaced and that no hit uses any more: it is copied, emptied, and used again.
 //!
 //! There is no C counterpart.
 //!
-//! Both take time by the number of its rows, not by its size: with no insertion under way the elements that were ever
-//! allocated are those in the map and those in the pool, and the slot of one is found by its key.
+//! Both take time proportional to the number of rows, not to the size: with no insertion in progress, the elements ever
+//! allocated are those in the map and those in the pool, and the slot of an element is found by its key.
 //!
 //! Context: any. Never allocates, sleeps or locks.
 
@@ -35,13 +35,13 @@ use crate::{
 };
 use core::ops::Deref;
 
-/// Stands for the number of a slot where no slot names the element.
+/// Stands for the slot of an element that no slot names.
 const NO_SLOT: u64 = u64::MAX;
 
-/// Writes zeros.
+/// Sets `words` to 0.
 fn clear(words: &[Atomic<u64>]) {
     for word in words {
-        // ORDERING: nobody else has the map; who gives it to others orders this before.
+        // ORDERING: no other context has the map; publishing it again orders this store before.
         word.store(0, Relaxed);
     }
 }
@@ -51,8 +51,8 @@ where
     S: Deref<Target = [Pair]>,
     H: KeyHash,
 {
-    /// Copies all rows to `to`, which has [`Map::used`] times as many words as a row, and returns their number. No
-    /// insertion may be under way: the rows are then exactly those of [`Map::copy_rows`].
+    /// Copies all rows to `to`, which must have room for [`Map::used`] rows, and returns their number. No insertion may
+    /// be in progress; the rows are then exactly those of [`Map::copy_rows`].
     pub fn copy_settled_rows<F>(&self, to: &mut [u64], copy_aux: F) -> usize
     where
         F: Fn(&[Pair], &mut [u64]),
@@ -70,8 +70,8 @@ where
         self.free_slots(used);
 
         let shape = *self.shape();
-        // OVERFLOW: parts of the map, all of them below the number of words that `Shape::new` computes without overflow;
-        // no more elements were allocated than there are.
+        // OVERFLOW: these are parts of the map, below the number of words that `Shape::new` computes without overflow;
+        // no more elements were allocated than the map has.
         let of_elts = |at: usize, words: usize| part(self.words(), at, used.wrapping_mul(words));
         clear(part(self.words(), 0, CONTROL_WORDS));
         clear(of_elts(shape.keys_at, shape.key_words));
@@ -89,7 +89,7 @@ where
         }
     }
 
-    /// The allocated elements, in the map or not, with the first word of the key of each.
+    /// Iterates over the allocated elements, in the map or in the pool, each with the first word of its key.
     fn allocated(&self, used: usize) -> impl Iterator<Item = (Elt, &Atomic<u64>)> + '_ {
         (0u32..)
             .map(Elt)
@@ -97,11 +97,11 @@ where
             .filter_map(|elt| Some((elt, self.key(elt).first()?)))
     }
 
-    /// Leaves the number of its slot in the first word of the key of each element.
+    /// Stores the index of its slot in the first key word of each allocated element.
     ///
-    /// While it looks for slots none of them is freed, which would cut the ways to others.
+    /// Frees no slot while it searches, which would cut the probe paths of other keys.
     ///
-    /// Not inlined: a key is on its stack.
+    /// Not inlined: a whole key is on its stack.
     #[inline(never)]
     fn find_slots(&mut self, used: usize) {
         let mut key = [0; KEY_WORDS_MAX];
@@ -113,19 +113,19 @@ where
                 .and_then(|key| self.slot_of(elt, key.hash(self.hash)));
             // CAST: `usize` has at most 64 bits.
             let slot = slot.map_or(NO_SLOT, |at| at as u64);
-            // ORDERING: nobody else has the map.
+            // ORDERING: no other context has the map.
             first.store(slot, Relaxed);
         }
     }
 
-    /// Returns the number of the slot that names an element, whose key has this hash; `None` if the element is in the
+    /// Returns the index of the slot that names an element, whose key has this hash; `None` if the element is in the
     /// pool.
     fn slot_of(&self, elt: Elt, hash: u64) -> Option<usize> {
         let shape = self.shape();
         let mut at = shape.home(hash);
 
         for _ in 0..=shape.slot_mask {
-            // ORDERING: nobody else has the map.
+            // ORDERING: no other context has the map.
             if Slot(self.slots().get(at)?.load(Relaxed)).elt()? == elt {
                 return Some(at);
             }
@@ -134,14 +134,14 @@ where
         None
     }
 
-    /// Frees the slots whose numbers `find_slots` has left.
+    /// Frees the slots whose indices `find_slots` has stored.
     fn free_slots(&mut self, used: usize) {
         for (_, first) in self.allocated(used) {
-            // ORDERING: nobody else has the map.
+            // ORDERING: no other context has the map.
             let at = usize::try_from(first.load(Relaxed)).ok();
-            // No table has a slot of the number that stands for none.
+            // `NO_SLOT` is beyond the slots of any table.
             if let Some(slot) = at.and_then(|at| self.slots().get(at)) {
-                // ORDERING: nobody else has the map.
+                // ORDERING: no other context has the map.
                 slot.store(Slot::FREE.0, Relaxed);
             }
         }

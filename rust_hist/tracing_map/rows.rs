@@ -25,7 +25,7 @@ use crate::{
 };
 use core::ops::Deref;
 
-/// Rows in memory of the caller, which it borrows.
+/// Rows that were copied from a map, in memory that the caller owns.
 ///
 /// # Invariants
 ///
@@ -78,10 +78,10 @@ pub struct Rows<'a> {
 /// The number of rows whose sums are added up together.
 const BLOCK: usize = 32;
 
-/// The mark, in the word of the first sum, of a row whose element is to be copied.
+/// The mark of a row whose element is to be copied, in the word of the first sum.
 const MARKED: u64 = 1;
 
-/// One row.
+/// One row of a copied map.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Row<'a> {
     /// The key.
@@ -93,7 +93,7 @@ pub struct Row<'a> {
 }
 
 impl<'a> Row<'a> {
-    /// Returns the row of all keys that found no room: it has no key.
+    /// Returns the row of all keys that found no room, which has no key.
     pub fn of_others(sums: &'a [u64]) -> Self {
         Self {
             key: &[],
@@ -128,8 +128,8 @@ impl<'a> Rows<'a> {
         }
     }
 
-    /// Returns rows of these words: each has so many of a key, and as many aux words and sums as those of `others`.
-    /// Words behind the last whole row are ignored.
+    /// Returns rows in `words`: each has `key_words` words of key, and as many aux words and sums as the rows of
+    /// `others`. Words after the last whole row are ignored.
     pub fn with_keys(others: &Rows<'_>, key_words: usize, words: &'a [u64]) -> Self {
         let row_words = others
             .row_words
@@ -168,7 +168,7 @@ impl<'a> Rows<'a> {
         self.len == 0
     }
 
-    /// Returns row `i`.
+    /// Returns row `i`; `None` if there are fewer rows.
     #[inline]
     pub fn get(&self, i: usize) -> Option<Row<'a>> {
         let at = i.checked_mul(self.row_words)?;
@@ -179,7 +179,7 @@ impl<'a> Rows<'a> {
         Some(Row { key, aux, sums })
     }
 
-    /// Returns word `at` of row `i`, or 0 if there is none.
+    /// Returns word `at` of row `i`, or 0 if there is no such word.
     #[inline(always)]
     pub(super) fn word(&self, i: usize, at: usize) -> u64 {
         let at = i.wrapping_mul(self.row_words).wrapping_add(at);
@@ -204,7 +204,7 @@ impl<'a> Rows<'a> {
         self.key_words.wrapping_add(self.aux_words).wrapping_add(i)
     }
 
-    /// Returns the sum of the hit counts, wrapping around.
+    /// Returns the sum of the hit counts of all rows, wrapping around.
     pub fn hits(&self) -> u64 {
         let at = self.sum_at(0);
         (0..self.len)
@@ -218,7 +218,7 @@ impl<'a> Rows<'a> {
     }
 }
 
-/// [`copy_words`] of the aux words of an element.
+/// Copies the aux words of an element, like [`copy_words`].
 pub fn copy_pairs(from: &[Pair], to: &mut [u64]) {
     copy_words(Pair::words(from), to);
 }
@@ -226,7 +226,7 @@ pub fn copy_pairs(from: &[Pair], to: &mut [u64]) {
 /// Copies words one by one. The copy is consistent only if no other context changes them.
 pub fn copy_words(from: &[Atomic<u64>], to: &mut [u64]) {
     for (to, from) in to.iter_mut().zip(from) {
-        // ORDERING: whoever has found the element has loaded its slot with `Acquire`, so the words that its inserter
+        // ORDERING: the caller has found the element by loading its slot with `Acquire`, so the words that its inserter
         // wrote are visible.
         *to = from.load(Relaxed);
     }
@@ -239,14 +239,13 @@ where
 {
     /// Copies the elements with an index below `limit` to `to` and returns their number.
     ///
-    /// If `limit` is the result of [`Map::used`] and `to` has `limit * row_words()` words, every key is
-    /// copied whose insertion was complete when `used` was called. Hits go on meanwhile: each word of a row
-    /// is what its source was at some time during the call. `copy_aux` copies the aux words of an element;
-    /// [`copy_pairs`] is enough for those that do not change.
+    /// If `limit` is the result of [`Map::used`] and `to` has `limit * row_words()` words, every key is copied whose
+    /// insertion was complete when `used` was called. Hits go on meanwhile: each word of a row is copied at some time
+    /// during the call. `copy_aux` copies the aux words of an element; [`copy_pairs`] is enough for words that do not
+    /// change.
     ///
-    /// The slots are in the order of hashes, so copying in that order would access the elements, and each
-    /// shard, at random. Therefore the slots are only read to mark the elements, which are then copied in
-    /// the order of memory.
+    /// The slots are in the order of hashes, so copying in that order would access the elements, and each shard, at
+    /// random. Therefore the slots are only read to mark the elements, which are then copied in the order of memory.
     pub fn copy_rows<F>(&self, limit: usize, to: &mut [u64], copy_aux: F) -> usize
     where
         F: Fn(&[Pair], &mut [u64]),
@@ -256,7 +255,7 @@ where
         })
     }
 
-    /// Copies the elements with an index below `limit` that `mark` marks.
+    /// Copies the elements with an index below `limit` whose rows the function `mark` has marked.
     pub(super) fn copy<F>(
         &self,
         limit: usize,
@@ -296,7 +295,7 @@ where
         }
     }
 
-    /// Marks the rows whose index is that of one of `elts` with `mark`.
+    /// Marks the rows whose index is the index of one of `elts` with `mark`.
     fn mark(&self, row_words: usize, rows: &mut [u64], elts: impl Iterator<Item = Elt>, mark: u64) {
         let mark_at = self.shape().sums_in_row();
 
@@ -310,7 +309,7 @@ where
         }
     }
 
-    /// Marks the rows whose index is that of an element in the map, while no insertion is under way.
+    /// Marks the rows whose index is the index of an element in the map. No insertion may be in progress.
     pub(super) fn mark_settled(&self, row_words: usize, rows: &mut [u64]) {
         self.mark_all(row_words, rows, MARKED);
         self.mark(row_words, rows, self.pool().given_back(), 0);
@@ -357,7 +356,7 @@ where
         len
     }
 
-    /// Replaces the index in each of at most [`BLOCK`] rows by the sums over all shards.
+    /// In each of at most [`BLOCK`] rows, replaces the element's index by the element's sums over all shards.
     ///
     /// The shards are added one after the other; the rows are few enough to stay in the L1 cache.
     fn add_up(&self, row_words: usize, rows: &mut [u64]) {
@@ -373,8 +372,7 @@ where
             sums.fill(0);
         }
         for shard in 0..shape.shards {
-            // OVERFLOW: less than the number of words of the map, which `Shape::new` computes without
-            // overflow.
+            // OVERFLOW: less than the number of words of the map, which `Shape::new` computes without overflow.
             let at = shard
                 .wrapping_mul(shape.shard_words)
                 .wrapping_add(shape.shards_at);
@@ -387,14 +385,13 @@ where
         }
     }
 
-    /// Copies the words of an element, merged over the CPUs, to `sums`: as many as the shape has.
+    /// Copies the sums of an element, merged over the CPUs, to `sums`, which has the shape's number of words.
     pub(super) fn copy_sums(&self, elt: Elt, sums: &mut [u64]) {
         let shape = self.shape();
 
         sums.fill(0);
         for shard in 0..shape.shards {
-            // OVERFLOW: less than the number of words of the map, which `Shape::new` computes without
-            // overflow.
+            // OVERFLOW: less than the number of words of the map, which `Shape::new` computes without overflow.
             let at = shard
                 .wrapping_mul(shape.shard_words)
                 .wrapping_add(shape.shards_at)
@@ -405,7 +402,7 @@ where
     }
 }
 
-/// Adds the words of one element and CPU, of which `parts` begins with as many as there are of `sums`, to those of a row.
+/// Adds the words of one element and CPU to those of a row: `parts` begins with as many words as `sums` has.
 #[inline(always)]
 fn add_part(sums: &mut [u64], parts: &[Atomic<u64>], merge: &Merge) {
     if !merge.is_plain() {
@@ -417,16 +414,16 @@ fn add_part(sums: &mut [u64], parts: &[Atomic<u64>], merge: &Merge) {
     }
 }
 
-/// How often the words of one element and CPU are read before they are taken as they are.
+/// How often the words of one element and CPU are read at most before they are used even if a hit is changing them.
 const READ_TRIES: usize = if cfg!(loom) { 1 } else { 16 };
 
-/// Merges the words of one element and CPU into a row: as they are between two hits, if they ever are.
+/// Merges the words of one element and CPU into a row, if possible as they are between two hits.
 #[inline(never)]
 fn merge_into(sums: &mut [u64], parts: &[Atomic<u64>], merge: &Merge) {
     let mut words = [0; SUM_WORDS_MAX];
     let words = words.get_mut(..sums.len()).unwrap_or(&mut []);
-    // ORDERING: `Acquire` keeps each load after the one before it. A hit writes the count last, and first how many have
-    // begun: so if the latter, looked at again at the end, is what the count was, no hit was under way.
+    // ORDERING: `Acquire` keeps each load after the one before it. A hit first writes the count of hits that have
+    // begun, and last the hit count: if the former, read again at the end, equals the latter, no hit was in progress.
     let load = |at: usize| parts.get(at).map_or(0, |word| word.load(Acquire));
 
     for _ in 0..READ_TRIES {

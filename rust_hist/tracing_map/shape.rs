@@ -6,9 +6,9 @@
 //! control | slots (4 << bits) | keys | aux | shard 0: account, sums | shard 1: account, sums | ...
 //! ```
 //!
-//! All parts are 64-bit words of one allocation. The control words are written only when a key is inserted,
-//! a slot and a key once, and aux words once except for variables. What every hit writes is in the shard of
-//! its CPU, and no two shards share a pair of cache lines.
+//! All parts are 64-bit words of one allocation. The control words are written only when a key is inserted, a slot and
+//! a key once, and aux words once except for variables. All words that every hit writes are in the shard of its CPU,
+//! and no two shards share a pair of cache lines.
 //!
 //! Context: any. Never allocates.
 
@@ -34,8 +34,8 @@ use crate::limits::{
 /// Words in a pair of 64-byte cache lines, which x86 prefetches together.
 const LINE_PAIR: usize = 16;
 
-/// Slots for each element. In a full map one slot in four is taken. So for most keys that the map does not
-/// contain the first slot is free, and a dropped hit takes no longer than another one.
+/// Slots for each element. In a full map one slot in four is taken, so for most keys that are not in the map the first
+/// slot is free, and a dropped hit takes no longer than any other.
 const SLOTS_PER_ELT: usize = 4;
 
 /// Words before the slots, of which `pool.rs` uses two.
@@ -54,29 +54,29 @@ const _: () = {
     assert!(COMM_LEN / 8 + VARS_MAX * (string + 1) + ACTIONS_MAX * 2 + saved <= AUX_WORDS_MAX);
 };
 
-/// Bytes of an entry in the C implementation, without its key. An entry with a key of 8 bytes and one value
-/// was measured to take 208 bytes, and 242 with an allocator that needs more for each of its five blocks.
+/// Bytes of an entry in the C implementation, without its key. An entry with a key of 8 bytes and one value was
+/// measured to take 208 bytes, and 242 with an allocator that has more overhead for each of its five blocks.
 const C_BYTES_LESS_KEY: usize = 200;
 
 /// The maximum memory of a map, as a multiple of the memory of the C implementation.
 ///
-/// The aux words alone may take that much, as saved rows have [`TRACK_ROWS`] copies. So they do not count
-/// in the memory that is available for shards.
+/// The aux words alone may take this much, as saved rows have [`TRACK_ROWS`] copies. So they are not counted as memory
+/// available for shards.
 const C_TIMES_MAX: usize = 3;
 
 const _: () = assert!(TRACK_ROWS <= C_TIMES_MAX);
 
-/// The most CPUs that a word of an entry may have shards of their own for, if it is one that C has no room for: the
-/// memory for these comes on top, or a trigger with more values would have fewer shards than one with few.
+/// For each word of an entry that C has no room for, the memory of shards for at most this many CPUs may be added:
+/// otherwise a trigger with more values would have fewer shards than one with few.
 const MORE_SHARDS: usize = 64;
 
-/// The memory layout of a map. A plain value, which never changes once built.
+/// The memory layout of a map. A plain value, which never changes once created.
 ///
 /// # Invariants
 ///
-/// - `shards << cpu_shift` is at least the number of CPUs that it was built for.
+/// - `shards << cpu_shift` is at least the number of CPUs that the shape was created for.
 /// - `cpu_shift` is 0 iff each CPU has a shard of its own.
-/// - The offsets and `words` describe the layout above for these dimensions.
+/// - The offsets and `words` describe the layout shown above for these dimensions.
 /// - `words` is at most `most_words`, unless one shard alone takes more, and less than 2^32.
 ///
 /// # Examples
@@ -93,17 +93,17 @@ const MORE_SHARDS: usize = 64;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
     pub(super) elts: usize,
-    /// How many elements are taken when a lookup that finds no key says that the table is full; never so many where an
-    /// insertion has more to do then than to count the drop.
+    /// The number of taken elements at which a lookup that finds no key reports a full table; never reached if an
+    /// insertion without room must do more than to count the drop.
     pub(super) full_at: usize,
-    /// How many elements are taken before another map is to take the place of this one: all if none is.
+    /// The number of taken elements at which another map should replace this one; all elements if none should.
     pub(super) plenty: usize,
-    /// Whether there are sums for hits of keys that find no room, behind those of the last element.
+    /// Whether there are sums for hits of keys that find no room, after the sums of the last element.
     has_others: bool,
     pub(super) slot_mask: usize,
     pub(super) hash_shift: u32,
     pub(super) key_words: usize,
-    /// The aux words of an element, counted in pairs, and where those of the first one are.
+    /// The number of aux words of an element, counted in pairs, and the index of the first element's pairs.
     pub(super) aux_pairs: u16,
     pub(super) aux_pairs_at: u32,
     pub(super) sums: usize,
@@ -123,9 +123,9 @@ pub struct Shape {
 pub struct Dimensions {
     /// log2 of the number of elements. The language requires at least 7; model checks use less.
     pub bits: u32,
-    /// log2 of the number of elements up to which larger maps are to take the place of this one; at most `bits` if none is.
+    /// log2 of the number of elements up to which larger maps replace this one; at most `bits` if none does.
     pub grows_to: u32,
-    /// Whether another map is to take the place of this one also if it is not larger: what is in it is kept for some time.
+    /// Whether another map replaces this one even if it is not larger, as starts in it expire.
     pub expires: bool,
     /// Whether hits of keys that find no room are summed together, instead of being dropped.
     pub others: bool,
@@ -133,7 +133,8 @@ pub struct Dimensions {
     pub key_words: usize,
     /// 64-bit aux words of an element (variables, saved rows), an even number.
     pub aux_words: usize,
-    /// The number of sums of an element; the first one is the hit count. What else is kept of a value counts as well.
+    /// The number of sums of an element; the first one is the hit count. Other statistics of a value count as sums,
+    /// too.
     pub sums: usize,
 }
 
@@ -146,7 +147,7 @@ impl Dimensions {
             && (1..=SUM_WORDS_MAX).contains(&self.sums)
     }
 
-    /// Returns `times` the words that the C implementation needs without aux words, plus our aux words.
+    /// Returns `times` the words that the C implementation needs without aux words, plus this map's aux words.
     fn words_of_c(&self, times: usize) -> Option<usize> {
         (C_BYTES_LESS_KEY / 8)
             .checked_add(self.key_words)?
@@ -155,7 +156,7 @@ impl Dimensions {
             .checked_mul(1usize.checked_shl(self.bits)?)
     }
 
-    /// Returns the words that may be taken for shards of what C has no room for.
+    /// Returns the words that may be added to shards for sums that C has no room for.
     fn more_words(&self, nr_cpus: u32) -> Option<usize> {
         // CAST: `u32` fits in `usize` on every architecture that Linux supports.
         self.sums
@@ -166,13 +167,12 @@ impl Dimensions {
 }
 
 impl Shape {
-    /// Returns the shape of a map for CPUs 0 to `nr_cpus - 1`, or `None` if a dimension is out of
-    /// range.
+    /// Returns the shape of a map for CPUs 0 to `nr_cpus - 1`, or `None` if a dimension is out of range.
     ///
-    /// Each CPU gets a shard of its own if the map then takes at most three times the memory of the C
-    /// implementation; if not, 2, 4, ... neighbouring CPUs share one. With an 8-byte key and one value they
-    /// share on more than 36 CPUs. (In general on more than `(71 + 2 * key_words) / sums`, and on a few less
-    /// if the table is small.) Each sum after the third one may take 8 bytes of an entry for each of up to 64 CPUs more.
+    /// Each CPU gets a shard of its own if the map then takes at most three times the memory of the C implementation;
+    /// if not, 2, 4, ... neighbouring CPUs share a shard. With an 8-byte key and one value, CPUs share on machines with
+    /// more than 36 CPUs. (In general more than `(71 + 2 * key_words) / sums`, and a few less if the table is small.)
+    /// Each sum after the third may take 8 more bytes of an entry for each of up to 64 CPUs.
     pub fn new(dimensions: Dimensions, nr_cpus: u32) -> Option<Self> {
         Self::with(dimensions, Merge::default(), nr_cpus)
     }
@@ -211,7 +211,7 @@ impl Shape {
             .checked_add(ACCOUNT_WORDS)?
             .checked_next_multiple_of(LINE_PAIR)?;
 
-        // What a hit looks at of the last element, see `Shard::keep`.
+        // A hit accesses `SPAN` words from the last element's hit count on, see `Shard::keep`.
         let behind = match sums > C_SUMS_MAX || !merge.is_plain() {
             true => SPAN,
             false => 0,
@@ -234,7 +234,7 @@ impl Shape {
             .checked_add(shards_at)?
             .checked_add(behind)?;
         u32::try_from(words).ok()?;
-        // A map that takes less than in C must not take more because an allocation is rounded up.
+        // A map that takes less memory than C's must not take more because its allocation is rounded up.
         let most_words = dimensions
             .words_of_c(1)
             .filter(|&most| words <= most)
@@ -253,7 +253,7 @@ impl Shape {
             } else {
                 elts
             },
-            // OVERFLOW: a quarter of it less.
+            // OVERFLOW: `last` is a quarter of `elts`.
             plenty: elts.wrapping_sub(last),
             has_others: others,
             slot_mask: slots.checked_sub(1)?,
@@ -278,36 +278,36 @@ impl Shape {
         self.words
     }
 
-    /// Returns in how many [pairs](crate::sync::Pair) of words they are.
+    /// Returns the number of [pairs](crate::sync::Pair) of words that the map needs.
     pub fn pairs(&self) -> usize {
         self.words.div_ceil(2)
     }
 
-    /// Returns the maximum bytes that the map's allocation may have, including what it is rounded up by.
+    /// Returns the maximum number of bytes of the map's allocation, including the excess from rounding up.
     pub fn most_bytes(&self) -> usize {
         self.most_words.saturating_mul(8)
     }
 
-    /// Returns the words of a key.
+    /// Returns the number of words of a key.
     #[inline(always)]
     pub fn key_words(&self) -> usize {
         self.key_words
     }
 
-    /// Returns the number of elements, which is that of keys the map can hold.
+    /// Returns the number of elements, which is the number of keys that the map can hold.
     pub fn elts(&self) -> usize {
         self.elts
     }
 
-    /// Returns the element that stands for all keys that find no room, which has sums and nothing else; `None` if their
-    /// hits are dropped.
+    /// Returns the element that stands for all keys that find no room, which has sums but no key; `None` if their hits
+    /// are dropped.
     #[inline(always)]
     pub fn others(&self) -> Option<Elt> {
         // CAST: there are at most 2^20 elements.
         self.has_others.then_some(Elt(self.elts as u32))
     }
 
-    /// Returns whether another map is to take the place of this one when it is crowded.
+    /// Returns whether another map should replace this one when it is crowded.
     #[inline]
     pub fn is_replaced(&self) -> bool {
         self.plenty < self.elts
@@ -328,7 +328,7 @@ impl Shape {
         1u64.wrapping_shl(self.cpu_shift)
     }
 
-    /// Says whether keys are so long that it pays to leave out the zeros at their end.
+    /// Returns whether keys are so long that leaving out zeros at their end pays.
     #[inline(always)]
     pub(super) fn has_long_keys(&self) -> bool {
         self.key_words > SHORT_KEY_WORDS
@@ -351,7 +351,7 @@ impl Shape {
         (self.aux_pairs_at as usize).wrapping_mul(2)
     }
 
-    /// Returns the words of a row copied out of the map: key, aux, sums.
+    /// Returns the number of words of a row copied out of the map: key, aux, sums.
     pub fn row_words(&self) -> usize {
         // OVERFLOW: a key has at most 129 words, the aux part at most 8192, and there are at most 81 sums.
         self.sums_in_row().wrapping_add(self.sums)
@@ -368,10 +368,10 @@ impl Shape {
         self.key_words.wrapping_add(self.aux_words())
     }
 
-    /// Returns the number of the slot where the keys of a hash begin.
+    /// Returns the index of the first slot in which keys with this hash may be.
     #[inline(always)]
     pub(super) fn home(&self, hash: u64) -> usize {
-        // CAST: the top bits alone, fewer than 32.
+        // CAST: the shift leaves the top bits alone, fewer than 32.
         hash.wrapping_shr(self.hash_shift) as usize
     }
 
@@ -385,8 +385,8 @@ impl Shape {
     /// Returns the index of the first key word of an element.
     #[inline(always)]
     pub(super) fn key_at(&self, elt: Elt) -> usize {
-        // OVERFLOW: less than `aux_at`, which `Shape::new` computes without overflow, since the index of an
-        // element is less than their number.
+        // OVERFLOW: less than `aux_at`, which `Shape::new` computes without overflow, since the index of an element is
+        // less than the number of elements.
         elt.index()
             .wrapping_mul(self.key_words)
             .wrapping_add(self.keys_at)

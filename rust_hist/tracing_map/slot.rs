@@ -4,17 +4,17 @@
 
 use super::Elt;
 
-/// The half of a hash that a slot stores.
+/// The bits of a hash that a slot stores: the upper half.
 const HASH: u64 = u64::MAX << 32;
 
 /// The content of a slot: half of the hash of a key and the index of the key's element, in one word.
 ///
-/// A plain value; the table stores it as an `Atomic<u64>`.
+/// A plain value, which the table stores in an `Atomic<u64>`.
 ///
 /// # Invariants
 ///
-/// The word is 0 iff the slot is free; else its lower half is the index of an element plus one, and
-/// its upper half that of the hash of that element's key.
+/// The word is 0 iff the slot is free; else its lower half is the index of an element plus one, and its upper half the
+/// upper half of the hash of the element's key.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Slot(pub(super) u64);
 
@@ -22,7 +22,7 @@ impl Slot {
     /// A free slot. Memory that is all 0 is a table of free slots.
     pub(super) const FREE: Self = Self(0);
 
-    /// Returns the slot of the key in `elt`, which has this hash.
+    /// Returns the slot for element `elt`, whose key has this hash.
     #[inline(always)]
     pub(super) fn new(hash: u64, elt: Elt) -> Self {
         // INVARIANT: the index of an element is less than 2^20, so the lower half is not 0.
@@ -30,7 +30,7 @@ impl Slot {
         Self((hash & HASH) | u64::from(elt.0).wrapping_add(1))
     }
 
-    /// Says whether the key of the element of a slot that is not free has this hash.
+    /// Returns whether the slot stores this hash. The slot must not be free.
     #[inline(always)]
     pub(super) fn has_hash(self, hash: u64) -> bool {
         (self.0 ^ hash) & HASH == 0
@@ -39,7 +39,7 @@ impl Slot {
     /// Returns the element, `None` if the slot is free.
     #[inline(always)]
     pub(super) fn elt(self) -> Option<Elt> {
-        // CAST: the lower half, which is meant.
+        // CAST: takes the lower half.
         (self.0 as u32).checked_sub(1).map(Elt)
     }
 }

@@ -4,10 +4,10 @@
 //!
 //! C counterpart: `tracing_map_sort_entries()`.
 //!
-//! The order is total: rows that are equal in all sort columns are in ascending order of their key bytes,
-//! and no two rows have the same key. So the result does not depend on the algorithm, a heapsort, which
-//! needs no memory besides the order itself, no recursion, and O(n log n) time for every input. An entry of
-//! the order contains prefixes of the sort columns, which decide most comparisons without the row.
+//! The order is total: rows that are equal in all sort columns are in ascending order of their key bytes, and no two
+//! rows have the same key. So the result does not depend on the algorithm. Heapsort needs no memory besides the order
+//! itself, no recursion, and O(n log n) time for every input. An entry of the order contains prefixes of the sort
+//! columns, which decide most comparisons without the row.
 //!
 //! Context: any. Never allocates.
 
@@ -25,7 +25,7 @@ use core::cmp::Ordering;
 pub enum Compare {
     /// The low bytes are compared as a number.
     Number {
-        /// The number of these bytes: 1, 2, 4 or 8. For any other size all values are equal.
+        /// The size in bytes: 1, 2, 4 or 8. For any other size all values are equal.
         size: u32,
         /// Whether the number is signed.
         signed: bool,
@@ -54,18 +54,18 @@ pub enum Compare {
 pub enum Column {
     /// A part of the key.
     Key {
-        /// Index of its first word in the key.
+        /// Index of the column's first word in the key.
         at: usize,
-        /// The comparison of its values.
+        /// The comparison of the column's values.
         compare: Compare,
     },
     /// A sum, as an unsigned number of 64 bits. Sum 0 is the hit count.
     Sum(usize),
-    /// What is made of some of the sums.
+    /// A number computed from some of the sums.
     Made(Gauge),
 }
 
-/// The hit count.
+/// The default column is the hit count.
 impl Default for Column {
     fn default() -> Self {
         Self::Sum(0)
@@ -103,7 +103,7 @@ fn compare_numbers(a: u64, b: u64, size: u32, signed: bool) -> Ordering {
     }
 }
 
-/// Returns the number of bits of a word that a number of `size` bytes does not use.
+/// Returns the number of bits of a word that a number of `size` bytes does not use; `None` for other sizes.
 fn unused_bits(size: u32) -> Option<u32> {
     match size {
         1 => Some(56),
@@ -136,7 +136,7 @@ fn compare_bytes(a: &[u64], b: &[u64]) -> Ordering {
 /// Returns whether one of the bytes of a word is NUL.
 fn has_nul(word: u64) -> bool {
     const ONES: u64 = 0x0101_0101_0101_0101;
-    // Subtracting 1 from each byte sets the top bit of a NUL. A borrow may set that of a byte above a NUL.
+    // Subtracting 1 from each byte sets the top bit of a NUL. A borrow may also set it in a byte above a NUL.
     word.wrapping_sub(ONES) & !word & (ONES << 7) != 0
 }
 
@@ -217,20 +217,20 @@ pub type SortEntry = [u64; 3];
 #[inline(always)]
 pub fn row_of(entry: &SortEntry) -> usize {
     let [_, _, row] = *entry;
-    // CAST: the word was made of a `usize`.
+    // CAST: the word was made from a `usize`.
     row as usize
 }
 
-/// A function from a row to a number, by which rows are ordered like by a sort column.
+/// A function from a row to a number that orders rows like a sort column does.
 ///
-/// If two numbers are equal, so are the values of a numeric column; for a string only the first bytes are, and for what
-/// has decimals the digits before them.
+/// Equal numbers mean equal values in a numeric column; in a column of strings only that the first bytes are equal, and
+/// with decimals only that the digits before them are.
 struct Prefix {
     /// Index of the column's first word in the row.
     at: usize,
     /// The number of bits by which the word is shifted up.
     unused: u32,
-    /// The bits to invert: the sign bit of a signed number, and then all bits for a descending column.
+    /// The bits to invert: the sign bit for a signed number, and then all bits for a descending column.
     flip: u64,
     /// The content of the word.
     kind: PrefixKind,
@@ -247,9 +247,9 @@ enum PrefixKind {
     Text,
     /// Bytes, compared in the order of memory.
     Bytes,
-    /// What is made of some of the sums.
+    /// A number computed from some of the sums.
     Made(Gauge),
-    /// Nothing: the prefix of each row is 0.
+    /// No content: the prefix of each row is 0.
     Nothing,
 }
 
@@ -329,7 +329,7 @@ fn beginning(word: u64) -> u64 {
     const LOW: u64 = 0x7f7f_7f7f_7f7f_7f7f;
 
     let bytes = word.to_be();
-    // The top bit of each byte that is NUL.
+    // `nul` has the top bit of each byte that is NUL.
     // OVERFLOW: the sum of two numbers of 7 bits has 8 bits, so no byte carries into the next one.
     let nul = !((bytes & LOW).wrapping_add(LOW) | bytes | LOW);
     if nul == 0 {
@@ -341,7 +341,7 @@ fn beginning(word: u64) -> u64 {
 
 /// Fills `order` with one entry for each row, sorted by `keys` and then by the bytes of the row's key.
 ///
-/// If `order` has more entries than there are rows, those at the end have indices after the last row.
+/// If `order` has more entries than there are rows, the last entries have indices after the last row.
 pub fn sort(rows: &Rows<'_>, keys: &[SortKey], order: &mut [SortEntry]) {
     let first = keys
         .first()
@@ -376,7 +376,7 @@ pub fn sort(rows: &Rows<'_>, keys: &[SortKey], order: &mut [SortEntry]) {
     });
 }
 
-/// Returns whether row `a` comes before row `b`, which is equal in all columns but those of `rest`.
+/// Returns whether row `a` comes before row `b`, if both are equal in all columns except those of `rest`.
 #[inline(never)]
 fn comes_before(rows: &Rows<'_>, rest: &[SortKey], a: usize, b: usize) -> bool {
     if rest.is_empty() {
@@ -409,9 +409,9 @@ fn heapsort(v: &mut [SortEntry], less: impl Fn(&SortEntry, &SortEntry) -> bool) 
 
 /// Inserts `x` into the heap below `root`, whose value is overwritten.
 ///
-/// It moves down along the larger children to a leaf without comparing `x`, and from there up to the
-/// position of `x`. `x` comes from the end of the heap and mostly belongs near the leaves, so this needs
-/// about half the comparisons of a search from the top (bottom-up heapsort).
+/// Moves along the larger children to a leaf without comparing `x`, and from there up to the position of `x`. `x` comes
+/// from the end of the heap and mostly belongs near the leaves, so this needs about half the comparisons of a search
+/// from the top (bottom-up heapsort).
 fn sift(
     heap: &mut [SortEntry],
     root: usize,

@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What an element keeps of a number besides its sum: the largest, the smallest, and the sums of the squares.
+//! Statistics of a number that an element keeps besides its sum: the largest, the smallest, and sums of squares.
 //!
 //! There is no C counterpart.
 //!
-//! A [`Tally`] says which of them a hit keeps of a number, and [`Shard::keep`] keeps them, in the words of its CPU; a
-//! [`Gauge`] says what a reader makes of the words of a row.
+//! A [`Tally`] says which statistics of a number a hit keeps, and [`Shard::keep`] keeps them, in the words of its CPU;
+//! a [`Gauge`] says which number a reader computes from the words of a row.
 //!
-//! The words of an element are the hit count, the sums, and then what else is kept, number after number.
+//! The words of an element are the hit count, the sums, and then the other statistics, number after number.
 //!
-//! *The largest* of numbers is the largest word `v ^ flip`, where `flip` makes the order of words that of the numbers;
-//! *the smallest* is the same with all bits inverted. All zeros then stand for "none" in both, as in an empty map.
+//! *The largest* number is kept as the largest word `v ^ flip`, where `flip` makes words compare like the numbers; *the
+//! smallest* is kept so with all bits inverted. In both a word of 0 stands for "none", as in an empty map.
 //!
 //! *Squares* have twice the bits of a number. Their sum is kept in words that overlap: word `j` is the sum of the
-//! squares divided by `2^(24 j)`, modulo `2^64`. Each is one addition, so nothing is lost to an interrupt, and no carry
-//! goes from one to the next. What a word has below the next one's unit is known from the quotients that were cut off:
-//! less than `2^24` of its units for each hit. So the next word and the bits that the two have in common tell it. The sum
-//! of the numbers has a second word for the same reason, as the first one wraps around. All of it is exact for up to 2^39
-//! hits of a row whose numbers add up to less than 2^87, and their squares to less than 2^160: any numbers of up to 2^23
-//! hits, and numbers below 2^48 of all of them.
+//! squares divided by `2^(24 j)`, modulo `2^64`. Each word takes one addition, so an interrupt loses nothing, and
+//! nothing is carried from one word to the next. Below the unit of the next word, a word has only the quotients'
+//! remainders that were cut off: less than `2^24` of its units for each hit. So the next word and the bits that both
+//! have in common determine it. The sum of the numbers has a second word for the same reason, as the first one wraps
+//! around. All of it is exact for up to 2^39 hits of a row whose numbers add up to less than 2^87, and their squares to
+//! less than 2^160: any numbers of up to 2^23 hits, and numbers below 2^48 in all 2^39.
 //!
 //! Context: a [`Tally`] and keeping it: any, NMI included, with preemption off. A [`Gauge`]: any.
 
@@ -48,23 +48,24 @@ use crate::{
 };
 use core::cmp::Ordering;
 
-/// By how many bits the words of squares are apart.
+/// The number of bits between the units of two words of squares.
 const APART: u32 = 24;
 
-/// The words of squares: how many hits have begun to add to them, the upper bits of the sum, and five of the squares.
+/// The number of words for squares: the count of hits that have begun to add, the upper bits of the sum, five words of
+/// squares.
 const SQUARES: usize = 7;
 
-/// The words of a shard that a hit looks at, from the hit count of its element on: so many that an index of 8 bits and
-/// [`SQUARES`] more are among them, and one look is enough for all.
+/// The number of words that a hit accesses in a shard, from the hit count of its element on: enough for an index of 8
+/// bits and [`SQUARES`] words, so that one bounds check does for all.
 pub(super) const SPAN: usize = 256 + SQUARES;
 
-/// What a hit keeps of one number. The default is its sum and nothing else.
+/// The statistics that a hit keeps of one number. The default is its sum alone.
 ///
 /// # Invariants
 ///
-/// - `form` says in one word what `peaks` and `has_squares` say.
-/// - Among [`Tallies`], `own` is the index of its first word besides the sum, `squares` that of its first word of squares,
-///   if it has any, and the last one alone `is_last`.
+/// - `form` combines `peaks` and `has_squares` in one word.
+/// - Among [`Tallies`], `own` is the index of the first word besides the sum, `squares` the index of the first word of
+///   squares, if there are any, and only the last tally has `is_last`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     form: Form,
@@ -73,27 +74,28 @@ pub struct Tally {
     squares: u8,
     is_signed: bool,
     has_squares: bool,
-    /// How many of `flips` there are.
+    /// The number of `flips` in use.
     peaks: u8,
-    /// For each of at most two words what a number is combined with, by `^`, before the larger of both stays.
+    /// For each of at most two words, the number to combine a value with, by `^`, before the larger of both is kept.
     flips: [u64; 2],
 }
 
-/// What is kept of a number besides its sum.
+/// The statistics of a number besides its sum.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Form {
     #[default]
     Nothing,
-    /// The largest or the smallest.
+    /// Either the largest or the smallest number.
     Peak,
-    /// Both.
+    /// Both the largest and the smallest number.
     Peaks,
     Squares,
-    /// Squares, and one or both.
+    /// Squares, and the largest or the smallest number or both.
     All,
 }
 
-/// What orders words like the numbers that they stand for; `is_signed` says of what kind these are.
+/// Returns the `flip` that makes the largest word stand for the largest or smallest number; `is_signed` is the numbers'
+/// kind.
 fn order_of(stat: Stat, is_signed: bool) -> u64 {
     let sign = if is_signed { 1 << 63 } else { 0 };
 
@@ -104,7 +106,7 @@ fn order_of(stat: Stat, is_signed: bool) -> u64 {
 }
 
 impl Tally {
-    /// Returns a tally of signed or unsigned numbers, which keeps the sum.
+    /// Returns a tally of signed or unsigned numbers that keeps the sum alone.
     pub fn new(is_signed: bool) -> Self {
         Self {
             is_signed,
@@ -112,7 +114,7 @@ impl Tally {
         }
     }
 
-    /// Keeps what `stat` needs as well.
+    /// Adds the statistics that `stat` needs.
     pub fn keep(&mut self, stat: Stat) {
         let flip = order_of(stat, self.is_signed);
 
@@ -127,7 +129,7 @@ impl Tally {
                 }
             }
         }
-        // INVARIANT: as both are now.
+        // INVARIANT: `form` agrees with `has_squares` and `peaks`.
         self.form = match (self.has_squares, self.peaks) {
             (false, 0) => Form::Nothing,
             (false, 1) => Form::Peak,
@@ -137,14 +139,14 @@ impl Tally {
         };
     }
 
-    /// The number of its words besides the sum.
+    /// Returns the number of words besides the sum.
     fn own_words(&self) -> usize {
         let squares = if self.has_squares { SQUARES } else { 0 };
 
         squares.saturating_add(self.peaks.into())
     }
 
-    /// Which of its words keeps the largest number with this order.
+    /// Returns which of the peak words has this `flip`; `None` if there is none.
     fn place_of(&self, flip: u64) -> Option<u8> {
         let mut peaks = (0..self.peaks).zip(&self.flips);
 
@@ -152,17 +154,17 @@ impl Tally {
     }
 }
 
-/// The words of an element that do not add up over the CPUs, one bit each.
+/// The words of an element that do not simply add up over the CPUs, as bit masks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Merge {
-    /// Those of which the largest counts.
+    /// Words that merge to the largest one.
     peaks: u128,
-    /// Those that count the hits which have begun to write to the words around.
+    /// Words that count the hits that have begun to write to the words after them.
     begun: u128,
 }
 
 impl Merge {
-    /// That of the words of an element of which these tallies are kept.
+    /// Returns how the words of an element with these tallies merge.
     fn of(tallies: &[Tally]) -> Self {
         let mut merge = Self::default();
 
@@ -179,20 +181,20 @@ impl Merge {
         merge
     }
 
-    /// Returns whether all words add up and may be read one by one.
+    /// Returns whether all words are sums, which may be read one by one: none is a maximum or a part of a square.
     #[inline]
     pub(super) fn is_plain(&self) -> bool {
         self.peaks | self.begun == 0
     }
 
-    /// Returns whether of word `i` the largest counts, and not the sum.
+    /// Returns whether word `i` merges to the largest one instead of the sum.
     #[inline]
     pub(super) fn takes_largest(&self, i: usize) -> bool {
         // CAST: there are fewer words than bits.
         self.peaks.wrapping_shr(i as u32) & 1 != 0
     }
 
-    /// Adds the words of one element, or row, to those of another.
+    /// Adds the words of one element, or row, to the words of another.
     ///
     /// # Examples
     ///
@@ -228,9 +230,9 @@ impl Merge {
         }
     }
 
-    /// Returns whether `words` were read between two hits, as far as it can be known: the count of hits, which is the
-    /// first word and is written last, was read first; `again` reads a word once more. The counts of hits that have begun
-    /// are then as they were read now: so where they are not the count of hits, a reader knows that one was under way.
+    /// Returns whether `words` were read between two hits, as far as a reader can know. The first word, the hit count,
+    /// is written last and was read first. `again` reads a word once more, to update the counts of hits that have
+    /// begun: if one differs from the hit count, a hit was in progress.
     pub(super) fn settle(&self, words: &mut [u64], again: impl Fn(usize) -> u64) -> bool {
         let hits = words.first().copied();
         let mut is_settled = true;
@@ -250,7 +252,7 @@ impl Merge {
     }
 }
 
-/// What hits keep of all their numbers, and where.
+/// The statistics that hits keep of all their numbers, and the places of their words.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tallies {
     all: List<Tally, VALS_MAX>,
@@ -258,14 +260,14 @@ pub struct Tallies {
 }
 
 impl Tallies {
-    /// Gives each of at most [`VALS_MAX`] numbers its words.
+    /// Assigns words to each of at most [`VALS_MAX`] numbers.
     pub fn new(tallies: &[Tally]) -> Self {
         let mut placed = List::new();
         let mut own = tallies.len().saturating_add(1);
 
         for (left, tally) in (0..tallies.len()).rev().zip(tallies) {
             let place = u8::try_from(own).unwrap_or(u8::MAX);
-            // INVARIANT: its words begin where those of the number before end, and squares come behind the others.
+            // INVARIANT: the words begin where those of the number before end, and squares are after the other words.
             let _ = placed.push(Tally {
                 is_last: left == 0,
                 own: place,
@@ -280,24 +282,24 @@ impl Tallies {
         }
     }
 
-    /// The numbers.
+    /// Returns the tallies of all numbers.
     pub fn as_slice(&self) -> &[Tally] {
         self.all.as_slice()
     }
 
-    /// How the words of an element are merged over CPUs, and over elements.
+    /// Returns how the words of an element merge over CPUs, and over elements.
     pub fn merge(&self) -> &Merge {
         &self.merge
     }
 
-    /// Whether there are sums alone, and not more than C has room for: [`Shard::hit`] does for these.
+    /// Returns whether there are only sums, and not more than C has room for: then [`Shard::hit`] is enough.
     pub fn are_sums_of_c(&self) -> bool {
         let mut tallies = self.as_slice().iter();
 
         self.words() <= C_SUMS_MAX && tallies.all(|tally| tally.form == Form::Nothing)
     }
 
-    /// The number of words of an element, the hit count included.
+    /// Returns the number of words of an element, the hit count included.
     pub fn words(&self) -> usize {
         let sums = self.as_slice().len().saturating_add(1);
 
@@ -307,12 +309,12 @@ impl Tallies {
     }
 }
 
-/// What hits keep of their numbers.
+/// Keeping statistics beyond the sums of a few numbers.
 impl Shard<'_> {
     /// Counts a call that hit an element of a map with these tallies, in place of [`Shard::hit`].
     ///
-    /// What takes more than a few instructions is left to [`Shard::keep_rest`]: returns the index of the first number of
-    /// which nothing is kept yet, if there is one. The call is then not counted either. With `SEVERAL` false there is one
+    /// Statistics that take more than a few instructions are left to [`Shard::keep_rest`]: returns the index of the
+    /// first number that was not kept, if any. The call is then not counted either. With `SEVERAL` false there is one
     /// number.
     #[inline(always)]
     pub fn keep<const SEVERAL: bool>(
@@ -342,13 +344,13 @@ impl Shard<'_> {
                 }
             }
         }
-        // ORDERING: of squares a reader must not see this without the words before; see `merge_into`.
+        // ORDERING: a reader of squares that sees this count must see the words before; see `merge_into`.
         order_writes();
         local_inc(words, 0);
         None
     }
 
-    /// Counts a call of which [`Shard::keep`] has left something: number `from` and those behind.
+    /// Completes a call that [`Shard::keep`] has left: keeps the numbers from `from` on, and counts the hit.
     pub fn keep_rest(&self, elt: Elt, tallies: &Tallies, values: &impl Values, from: usize) {
         let Some(words) = self.span(elt) else {
             return;
@@ -373,20 +375,20 @@ impl Shard<'_> {
             n = n.saturating_add(1);
             self.add_to(words, n, v);
         }
-        // ORDERING: of squares a reader must not see this without the words before; see `merge_into`.
+        // ORDERING: a reader of squares that sees this count must see the words before; see `merge_into`.
         order_writes();
         self.add_to(words, 0, 1);
     }
 
-    /// The words of an element, and those behind. They are in the map.
+    /// Returns the words of an element and the following ones, [`SPAN`] in all, which are in the map.
     #[inline(always)]
     fn span(&self, elt: Elt) -> Option<&[Atomic<u64>; SPAN]> {
-        // CAST: a map has less than 2^32 words. So the compiler sees that the sum does not wrap around.
+        // CAST: a map has less than 2^32 words. The cast tells the compiler that the sum does not wrap around.
         let at = self.count_at(elt) as u32 as usize;
 
         let words = self
             .words()
-            // OVERFLOW: 32 bits, and a small number.
+            // OVERFLOW: the sum of a number of 32 bits and a small one.
             .get(at..at.wrapping_add(SPAN))
             .and_then(<[_]>::first_chunk);
 
@@ -394,7 +396,7 @@ impl Shard<'_> {
         words
     }
 
-    /// Adds the square of a number.
+    /// Adds the square of a number to its words.
     fn add_square(&self, words: &[Atomic<u64>; SQUARES], v: u64, is_signed: bool) {
         // CAST: the bits of a signed number.
         let number = v as i64;
@@ -402,21 +404,21 @@ impl Shard<'_> {
             true => (number.wrapping_shr(APART) as u64, number.unsigned_abs()),
             false => (v.wrapping_shr(APART), v),
         };
-        // OVERFLOW: the square of a number of 64 bits.
+        // OVERFLOW: the square of a 64-bit number fits in 128 bits.
         let square = u128::from(magnitude).wrapping_mul(magnitude.into());
 
         self.add_to(words, 0, 1);
         order_writes();
         self.add_to(words, 1, high);
         for (at, j) in (2..SQUARES).zip(0u32..) {
-            // CAST: cut off, which all words are. OVERFLOW: at most 4 * 24.
+            // CAST: cuts to 64 bits, as all words of squares are. OVERFLOW: at most 4 * 24.
             self.add_to(words, at, square.wrapping_shr(APART.wrapping_mul(j)) as u64);
         }
     }
 }
 
 impl Tally {
-    /// Keeps number `n`, unless that takes more than a few instructions: then it changes nothing and returns false.
+    /// Keeps number `n`; returns false and changes nothing if that takes more than a few instructions.
     #[inline(always)]
     fn keep_at_once(&self, words: &[Atomic<u64>; SPAN], n: usize, v: u64) -> bool {
         let is_peak = |peak| self.is_peak(words, v, peak);
@@ -436,21 +438,21 @@ impl Tally {
         !is_left
     }
 
-    /// Whether a number is larger than what one of its words holds.
+    /// Returns whether a number is larger than the one in its peak word `peak`.
     #[inline(always)]
     fn is_peak(&self, words: &[Atomic<u64>; SPAN], v: u64, peak: usize) -> bool {
-        // OVERFLOW: 8 bits, and 0 or 1.
+        // OVERFLOW: the sum of an 8-bit number and 0 or 1.
         let word = words.get(usize::from(self.own).wrapping_add(peak));
 
         match (word, self.flips.get(peak)) {
-            // ORDERING: a number by itself; what comes there until the hit is counted is larger.
+            // ORDERING: the word publishes nothing else; until the hit is counted it can only grow.
             (Some(word), Some(flip)) => v ^ flip > word.load(Relaxed),
             _ => false,
         }
     }
 
-    /// Adds the square of a number below `2^32`, as [`Shard::add_square`] does: to two of its words, or to four. Returns
-    /// false of another one.
+    /// Adds the square of a number below `2^32`, as [`Shard::add_square`] does, to two words or to four. Returns false
+    /// for a larger number.
     #[inline(always)]
     fn add_small_square(&self, words: &[Atomic<u64>; SPAN], v: u64) -> bool {
         let at = usize::from(self.squares);
@@ -462,7 +464,7 @@ impl Tally {
             local_inc(words, at);
             order_writes();
             local_add_behind::<1>(words, at, v.wrapping_shr(APART));
-            // OVERFLOW: the square of a number of 32 bits.
+            // OVERFLOW: the square of a 32-bit number fits in 64 bits.
             let square = v.wrapping_mul(v);
             local_add_behind::<2>(words, at, square);
             local_add_behind::<3>(words, at, square.wrapping_shr(APART));
@@ -471,7 +473,7 @@ impl Tally {
         }
         local_inc(words, at);
         order_writes();
-        // OVERFLOW: the square of a number of 24 bits.
+        // OVERFLOW: the square of a 24-bit number fits in 64 bits.
         let square = v.wrapping_mul(v);
         local_add_behind::<2>(words, at, square);
         local_add_behind::<3>(words, at, square.wrapping_shr(APART));
@@ -479,7 +481,7 @@ impl Tally {
     }
 }
 
-/// What a reader makes of the words of a row: a number of one column.
+/// The number that a reader computes from the words of a row for one column.
 ///
 /// # Examples
 ///
@@ -503,20 +505,20 @@ impl Tally {
 pub struct Gauge {
     stat: Stat,
     is_signed: bool,
-    /// The word of the sum.
+    /// Index of the word with the sum.
     sum: u8,
-    /// The word of the maximum or minimum; the first one after the count of those that have begun, of squares.
+    /// Index of the word with the maximum or minimum; for squares, of the first word after the count of begun hits.
     own: u8,
 }
 
-/// A number as it is shown.
+/// A number in the form in which it is shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Number {
-    /// Whether it is below 0.
+    /// Whether the number is below 0.
     pub negative: bool,
-    /// Its digits before the decimal point.
+    /// The digits before the decimal point.
     pub whole: u64,
-    /// Two digits after it, the rest cut off; 0 of what has none.
+    /// The two digits after the decimal point, the rest cut off; 0 for a number without decimals.
     pub hundredths: u8,
 }
 
@@ -558,7 +560,7 @@ impl PartialOrd for Number {
 }
 
 impl Gauge {
-    /// Returns what `stat` is of the number `n` of `tallies`, which keep what it needs.
+    /// Returns the gauge for `stat` of number `n` of `tallies`, which must keep the words for it.
     pub fn new(tallies: &Tallies, n: usize, stat: Stat) -> Self {
         let tally = tallies.as_slice().get(n).copied().unwrap_or_default();
         let own = match stat {
@@ -578,27 +580,27 @@ impl Gauge {
         }
     }
 
-    /// Returns what it is of.
+    /// Returns the statistic that the gauge computes.
     pub fn stat(&self) -> Stat {
         self.stat
     }
 
-    /// Returns the index of the sum of its number.
+    /// Returns the index of the word with the number's sum.
     pub fn sum(&self) -> usize {
         self.sum.into()
     }
 
-    /// Returns whether it is shown with decimals.
+    /// Returns whether the result is shown with decimals.
     pub fn has_decimals(&self) -> bool {
         matches!(self.stat, Stat::Avg | Stat::Stddev)
     }
 
-    /// Returns whether it may be below 0.
+    /// Returns whether the result may be below 0.
     pub fn is_signed(&self) -> bool {
         self.is_signed && self.stat != Stat::Stddev
     }
 
-    /// Returns the number of a row; `None` if it has no hits. `sums` are its words, merged over all CPUs.
+    /// Returns the result for a row; `None` if the row has no hits. `sums` are the row's words, merged over all CPUs.
     pub fn number(&self, sums: &[u64]) -> Option<Number> {
         let word = |at: u8| sums.get(usize::from(at)).copied().unwrap_or(0);
         let hits = sums.first().copied().filter(|&hits| hits != 0)?;
@@ -613,7 +615,7 @@ impl Gauge {
             Stat::Avg => {
                 let sum = Number::of(word(self.sum), self.is_signed);
                 let rest = u128::from(sum.whole.checked_rem(hits).unwrap_or(0));
-                // OVERFLOW: 100 times a number of 64 bits, here and below.
+                // OVERFLOW: the product of 100 and a 64-bit number, here and below.
                 let parts = rest.wrapping_mul(100);
                 let hundredths = largest(99, |part| part.wrapping_mul(hits.into()) <= parts);
 
@@ -636,7 +638,8 @@ impl Gauge {
         })
     }
 
-    /// Returns a number that is not below that of another row unless the [number](Gauge::number) is.
+    /// Returns a rank by which rows can be compared: it is not less than another row's, unless the
+    /// [number](Gauge::number) is.
     pub(super) fn rank(&self, sums: &[u64]) -> u64 {
         match self.number(sums) {
             Some(number) if self.is_signed() => match number.negative {
@@ -650,21 +653,21 @@ impl Gauge {
     }
 }
 
-/// What a word is beyond `high`, in units of which `2^24` are one of `high`: less than that for each hit. Words that are not
-/// of one moment may be further from each other.
+/// Returns `low` minus `high` in units of `low`, of which `2^24` are one unit of `high`: less than one such unit per
+/// hit. Words read at different moments may differ by more.
 fn beyond(high: i128, low: u64) -> i128 {
     // CAST: modulo 2^64, here and below.
     (low.wrapping_sub((high as u64).wrapping_shl(APART)) as i64).into()
 }
 
-/// The number of which `high` are the upper bits, in units of `2^24`, and `low` is the lower ones, modulo 2^64.
+/// Returns the number with the upper bits `high`, in units of `2^24`, and the lower bits `low`, modulo 2^64.
 fn joined(high: i128, low: u64) -> i128 {
     // OVERFLOW: `high` has less than 100 bits.
     high.wrapping_shl(APART).wrapping_add(beyond(high, low))
 }
 
-/// The standard deviation of `hits` numbers: that of all of them, not of a sample. With `S` the sum of the squares and
-/// `T` that of the numbers it is the square root of `(hits * S - T^2) / hits^2`.
+/// Returns the standard deviation of `hits` numbers, of all numbers, not of a sample. With `S` the sum of the squares
+/// and `T` the sum of the numbers it is the square root of `(hits * S - T^2) / hits^2`.
 fn deviation(hits: u64, sum: u64, own: [u64; SQUARES - 1], is_signed: bool) -> Number {
     let [upper, q0, q1, q2, q3, q4] = own;
     // CAST: the bits of a signed number.
@@ -673,10 +676,10 @@ fn deviation(hits: u64, sum: u64, own: [u64; SQUARES - 1], is_signed: bool) -> N
         false => upper.into(),
     };
     let total = joined(upper, sum);
-    // The squares in units of 2^48, so that there are less than 128 bits, and the rest.
+    // `units` are the squares in units of 2^48, so that they fit in 128 bits; `rest` is the remainder.
     let units = joined(joined(q4.into(), q3), q2);
     let more = beyond(units, q1);
-    // OVERFLOW: of the sum the lowest 64 bits matter, and `more` has as many.
+    // OVERFLOW: only the lowest 64 bits of the sum matter.
     let all = units.wrapping_shl(APART).wrapping_add(more);
     let rest = more.wrapping_shl(APART).wrapping_add(beyond(all, q0));
     let squares = Wide::product(
@@ -690,7 +693,7 @@ fn deviation(hits: u64, sum: u64, own: [u64; SQUARES - 1], is_signed: bool) -> N
         false => squares.plus(rest_of_all),
     };
     let total = total.unsigned_abs();
-    // Words that are not of one moment may come to less than nothing.
+    // For words read at different moments the difference could be negative.
     let variance = squares.less(Wide::product(total, total));
     // In units of a hundredth, `hits` times the deviation is the square root of this.
     let scaled = variance.times(10_000);
@@ -699,7 +702,7 @@ fn deviation(hits: u64, sum: u64, own: [u64; SQUARES - 1], is_signed: bool) -> N
         None => false,
     };
     let whole = largest(u64::MAX, |whole| fits(whole.wrapping_mul(100)));
-    // OVERFLOW: 100 times a number of 64 bits, and less than 100.
+    // OVERFLOW: the product of 100 and a 64-bit number, plus less than 100.
     let hundredths = largest(99, |part| {
         fits(u128::from(whole).wrapping_mul(100).wrapping_add(part))
     });

@@ -24,36 +24,36 @@ use super::WordWriter;
 const ROW: u64 = 0b11;
 /// The bit of the meta word that is set once a hit has stored a number.
 const FIRED: u64 = 0b100;
-/// The bits of the meta word with one bit for each row that a hit is writing.
+/// The bits of the meta word that mark the rows that hits are writing, one bit for each row.
 const CLAIMS_AT: u32 = 3;
 const CLAIMS: u64 = 0b111 << CLAIMS_AT;
-/// The bit of the meta word that is set when a hit stores a number, until one comes that [ends](When::Above) this.
+/// The bit of the meta word that is set with a number, until a number arrives that [ends](When::Above) it.
 const ABOVE: u64 = 1 << 6;
 /// The lowest bit of the version.
 const VERSION: u64 = 1 << 7;
 
-// `free_row` makes the index of a row from its bit, which is right for three rows.
+// `free_row` computes the index of a row from its bit, which is right for three rows.
 const _: () = assert!(TRACK_ROWS == 3 && CLAIMS.count_ones() == 3);
 
-/// The condition on which a new number replaces the tracked one.
+/// The condition under which a new number replaces the tracked one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum When {
-    /// It is larger, as an unsigned number.
+    /// The new number is larger, as an unsigned number.
     Larger,
-    /// It is different.
+    /// The new number is different.
     Other,
-    /// It is the first one, or differs by at least this.
+    /// The new number is the first one, or differs from the tracked one by at least `by`.
     Apart {
-        /// How much.
+        /// The least difference.
         by: u64,
         /// The order of the numbers.
         order: Order,
     },
-    /// It is larger than a limit, and the last one that was stored has been followed by one that was not above `back`.
+    /// The new number is above a limit, and since the last stored number there was one at or below `back`.
     Above {
         /// The limit, [ranked](Order::rank).
         limit: u64,
-        /// The largest number that ends what the last stored one has begun, ranked; at most `limit`.
+        /// The largest number after which the next one above the limit is stored, ranked; at most `limit`.
         back: u64,
         /// The order of the numbers.
         order: Order,
@@ -65,12 +65,12 @@ pub enum When {
 pub struct Order(u64);
 
 impl Order {
-    /// That of unsigned numbers.
+    /// The order of unsigned numbers.
     pub const UNSIGNED: Self = Self(0);
-    /// That of signed numbers, in two's complement.
+    /// The order of signed numbers, in two's complement.
     pub const SIGNED: Self = Self(1 << 63);
 
-    /// Returns a number by whose unsigned value `number` compares in this order.
+    /// Returns a number whose unsigned value compares like `number` does in this order.
     #[inline(always)]
     pub fn rank(self, number: u64) -> u64 {
         number ^ self.0
@@ -78,7 +78,7 @@ impl Order {
 }
 
 impl When {
-    /// Returns the order in which it compares numbers.
+    /// Returns the order in which the condition compares numbers.
     pub fn order(self) -> Order {
         match self {
             When::Larger | When::Other => Order::UNSIGNED,
@@ -86,7 +86,7 @@ impl When {
         }
     }
 
-    /// Says whether the condition holds for `new` where `old` is tracked.
+    /// Returns whether the condition holds for the number `new` if `old` is tracked.
     #[inline(always)]
     fn holds(&self, new: u64, old: PairValue) -> bool {
         match self {
@@ -96,7 +96,8 @@ impl When {
         }
     }
 
-    /// [`When::holds`] of conditions that look at the meta word, too. Not inlined, so that the others cost nothing for it.
+    /// Like [`When::holds`], for conditions that need the meta word. Not inlined, so that other conditions pay nothing
+    /// for it.
     #[cold]
     #[inline(never)]
     fn holds_by_state(&self, new: u64, old: PairValue) -> bool {
@@ -109,7 +110,7 @@ impl When {
         }
     }
 
-    /// Says whether `new` ends what the number in `old` has begun.
+    /// Returns whether `new` ends the state above the limit that the number in `old` has begun.
     #[inline(always)]
     fn ends(&self, new: u64, old: PairValue) -> bool {
         match *self {
@@ -119,26 +120,25 @@ impl When {
     }
 }
 
-/// The result of an update.
+/// The result of [`TrackCell::update`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tracked {
     /// The condition does not hold; the tracked number stays.
     Same,
     /// The new number was stored with its row.
     Stored,
-    /// The condition holds, but other hits were writing all spare rows of this element. The tracked number
-    /// stays.
+    /// The condition holds, but other hits were writing all spare rows of this element. The tracked number stays.
     Lost,
 }
 
-/// Returns the number tracked [at](Pair::at) word `at` of an element, or 0 if no hit has stored one. It may be outdated at once:
-/// [`TrackCell::update`] compares again.
+/// Returns the number tracked [at](Pair::at) word `at` of an element, or 0 if no hit has stored one. The result may be
+/// outdated at once; [`TrackCell::update`] compares again.
 #[inline(always)]
 pub fn track_value(aux: &[Pair], at: u16) -> u64 {
     Pair::at(aux, at).map_or(0, Pair::value)
 }
 
-/// Says whether a hit has stored the number tracked [at](Pair::at) word `at` of an element.
+/// Returns whether a hit has stored the number tracked [at](Pair::at) word `at` of an element.
 #[inline(always)]
 pub fn is_tracked(aux: &[Pair], at: u16) -> bool {
     Pair::at(aux, at).is_some_and(|pair| pair.meta() & FIRED != 0)
@@ -146,12 +146,12 @@ pub fn is_tracked(aux: &[Pair], at: u16) -> bool {
 
 /// A tracked number and its row.
 ///
-/// It borrows an element's aux words and needs no lock.
+/// Borrows an element's aux words and needs no lock.
 ///
 /// # Invariants
 ///
-/// - Only the hit that has claimed a row writes it. A claimed row is not the current one; the claim ends when
-///   its hit makes it the current row or releases it.
+/// - Only the hit that has claimed a row writes it. A claimed row is not the current one; the claim ends when the hit
+///   makes the row the current one or releases it.
 /// - The version changes with each change of the number. So while the version stays the same, neither the
 ///   current row nor its content changes.
 ///
@@ -176,7 +176,7 @@ pub fn is_tracked(aux: &[Pair], at: u16) -> bool {
 #[derive(Clone, Copy)]
 pub struct TrackCell<'a> {
     pair: &'a Pair,
-    /// The words behind the number; those of the rows come first.
+    /// The words after the number: first those of the rows.
     rows: &'a [Atomic<u64>],
     row_words: usize,
 }
@@ -189,13 +189,13 @@ fn free_row(meta: u64) -> Option<(u64, u64)> {
     let free = !(meta >> CLAIMS_AT | current) & (CLAIMS >> CLAIMS_AT);
     let first = free & free.wrapping_neg();
 
-    // Of three rows the bits are 1, 2 and 4.
+    // The bits of the three rows are 1, 2 and 4.
     (first != 0).then_some((first >> 1, first << CLAIMS_AT))
 }
 
 impl<'a> TrackCell<'a> {
-    /// Returns the value tracked [at](Pair::at) word `at` of an element, with rows of `row_words` words; `None` if there are no
-    /// words for the number. If there are too few for the rows, a hit that wants one of those that are missing is
+    /// Returns the value tracked [at](Pair::at) word `at` of an element, with rows of `row_words` words; `None` if the
+    /// element has no words for the number. If words of a row are missing, a hit that needs that row is
     /// [lost](Tracked::Lost).
     #[inline(always)]
     pub fn new(aux: &'a [Pair], at: u16, row_words: u16) -> Option<Self> {
@@ -209,7 +209,7 @@ impl<'a> TrackCell<'a> {
         })
     }
 
-    /// Returns the words of a row, if they are there.
+    /// Returns the words of a row; `None` if the element does not have them.
     #[inline(always)]
     fn row(&self, row: u64) -> Option<&'a [Atomic<u64>]> {
         // CAST: a row is less than 4.
@@ -221,8 +221,8 @@ impl<'a> TrackCell<'a> {
 
     /// Stores `value` if `when` holds, together with the row that `fill` writes.
     ///
-    /// `fill` gets a row that no other hit writes, with the words that an earlier hit has left there. If
-    /// another hit stores a number meanwhile for which `when` no longer holds, the row is discarded.
+    /// `fill` gets a row that no other hit writes; its words may be those of an earlier hit. If another hit meanwhile
+    /// stores a number for which `when` no longer holds, the row is discarded.
     #[inline]
     pub fn update(&self, when: &When, value: u64, fill: impl FnOnce(WordWriter<'a>)) -> Tracked {
         self.replace(
@@ -238,9 +238,9 @@ impl<'a> TrackCell<'a> {
         )
     }
 
-    /// Stores what is tracked in a cell of another map, whose place the map of this one takes: if `when` is
-    /// [`When::Larger`], and that is larger, or if no hit has stored a number here. [`Tracked::Lost`] if nothing was done,
-    /// since hits were writing all spare rows.
+    /// Takes over the tracked value of a cell whose map is replaced by this one's: if no hit has stored a number here,
+    /// or if `when` is [`When::Larger`] and the other number is larger. [`Tracked::Lost`] if nothing was done, since
+    /// hits were writing all spare rows.
     #[inline(never)]
     pub fn take_over(&self, from: &TrackCell<'_>, when: &When) -> Tracked {
         loop {
@@ -253,8 +253,8 @@ impl<'a> TrackCell<'a> {
             };
             let mut is_whole = true;
             let done = self.replace(seen.value, seen.meta & ABOVE, holds, |row| {
-                // ORDERING: pairs with `Release` of the words that a `WordWriter` writes: if this is a word of a later row, the
-                // load of the pair below returns a later version.
+                // ORDERING: pairs with `Release` of the words that a `WordWriter` writes: if this is a word of a later
+                // row, the load of the pair below returns a later version.
                 let words = from.row(seen.meta & ROW).unwrap_or(&[]).iter();
 
                 row.put_all(words.map(|word| word.load(Acquire)));
@@ -268,8 +268,8 @@ impl<'a> TrackCell<'a> {
         }
     }
 
-    /// Stores `value` and `above` if it `holds` for the pair that they replace, together with the row that `fill` writes,
-    /// unless that returns false.
+    /// Stores `value` and `above`, together with the row that `fill` writes, if `holds` is true of the pair that they
+    /// replace and `fill` does not return false.
     #[inline(always)]
     fn replace(
         &self,
@@ -315,8 +315,8 @@ impl<'a> TrackCell<'a> {
         self.store(value, above, holds, claimed, row, claim)
     }
 
-    /// Releases `claim`, and makes `value` the number and `row` the current row unless what `holds` where the pair is `old`
-    /// no longer holds.
+    /// Releases `claim`, and makes `value` the number and `row` the current row, unless `holds` has become false since
+    /// the pair was `old`.
     #[inline(always)]
     fn store(
         &self,
@@ -346,7 +346,7 @@ impl<'a> TrackCell<'a> {
         Tracked::Same
     }
 
-    /// Says whether [`TrackCell::update`] or [`TrackCell::end`] has anything to do for `value`, by one look.
+    /// Returns whether [`TrackCell::update`] or [`TrackCell::end`] has to be called for `value`, by one load.
     #[inline]
     pub fn is_due(&self, when: &When, value: u64) -> bool {
         let old = self.pair.load_torn();
@@ -354,8 +354,8 @@ impl<'a> TrackCell<'a> {
         when.holds(value, old) || when.ends(value, old)
     }
 
-    /// Ends what the tracked number has begun if `value` does that; says whether it does. So the next number above the
-    /// limit will be stored.
+    /// If `value` ends the state above the limit, records that, so that the next number above the limit will be stored;
+    /// returns whether it does.
     #[inline(always)]
     pub fn end(&self, when: &When, value: u64) -> bool {
         matches!(when, When::Above { .. }) && end_by_state(self.pair, when, value)
@@ -387,7 +387,7 @@ impl<'a> TrackCell<'a> {
     }
 }
 
-/// Releases the claim of a hit, which is 0 where there are no rows.
+/// Releases the claim of a hit; 0 is no claim, of a value without rows.
 ///
 /// Takes the pair alone, as [`end_by_state`] does, so that a hit needs no place in memory for the cell.
 #[cold]
@@ -406,7 +406,8 @@ fn release(pair: &Pair, mut old: PairValue, claim: u64) {
     }
 }
 
-/// Ends what the number in `pair` has begun if `value` does that; says whether it does.
+/// If `value` ends the state above the limit that the number in `pair` has begun, records that; returns whether it
+/// does.
 #[inline(never)]
 fn end_by_state(pair: &Pair, when: &When, value: u64) -> bool {
     let mut old = pair.load_torn();

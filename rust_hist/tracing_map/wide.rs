@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Numbers of 256 bits, as far as deviations need them, without a division: the kernel has none of more than 64 bits.
+//! Numbers of 256 bits, as far as deviations need them. They avoid division: the kernel has none of more than 64 bits.
 //!
 //! Plain values. Context: any.
 
@@ -11,7 +11,7 @@ pub(super) struct Wide {
     low: u128,
 }
 
-/// The upper and the lower half.
+/// Returns the upper and the lower half.
 fn halves(number: u128) -> (u128, u128) {
     (number.wrapping_shr(64), number & u128::from(u64::MAX))
 }
@@ -20,8 +20,8 @@ impl Wide {
     /// Returns `a * b`.
     pub(super) fn product(a: u128, b: u128) -> Self {
         let ((a1, a0), (b1, b0)) = (halves(a), halves(b));
-        // OVERFLOW: products of numbers of 64 bits, and sums of at most four numbers below 2^126, here and below: the
-        // whole product has 256 bits.
+        // OVERFLOW: these are products of 64-bit numbers, and sums of at most four numbers below 2^126, here and below:
+        // the whole product has 256 bits.
         let (carry, last) = halves(a0.wrapping_mul(b0));
         let (left, right) = (halves(a1.wrapping_mul(b0)), halves(a0.wrapping_mul(b1)));
         let (carry, middle) = halves(carry.wrapping_add(left.1).wrapping_add(right.1));
@@ -36,7 +36,7 @@ impl Wide {
         }
     }
 
-    /// Returns the number times a small one, modulo 2^256.
+    /// Returns the number times `small`, modulo 2^256.
     pub(super) fn times(self, small: u64) -> Self {
         let low = Self::product(self.low, small.into());
 
@@ -68,7 +68,7 @@ impl Wide {
         let (low, borrows) = self.low.overflowing_sub(other.low);
 
         Self {
-            // OVERFLOW: the other number is not larger.
+            // OVERFLOW: `other` is not larger.
             high: self
                 .high
                 .wrapping_sub(other.high)
@@ -78,7 +78,8 @@ impl Wide {
     }
 }
 
-/// Returns the largest number up to `most` that fits, where all below it do; 0 is not asked for.
+/// Returns the largest number up to `most` for which `fits` holds, provided that it holds for all smaller ones and for
+/// 0.
 pub(super) fn largest(most: u64, fits: impl Fn(u128) -> bool) -> u64 {
     let mut found = 0;
     let mut bits = u64::BITS.saturating_sub(most.leading_zeros());

@@ -13,7 +13,7 @@ use crate::sync::{
     Release, //
 };
 
-/// The content of a string or stack, or a saved row, which only this context writes.
+/// The content of a string or stack, or a saved row, which only this context may write.
 #[derive(Clone, Copy)]
 pub struct WordWriter<'a> {
     words: &'a [Atomic<u64>],
@@ -25,7 +25,7 @@ impl<'a> WordWriter<'a> {
         Self { words }
     }
 
-    /// Writes word `at`, if there is one.
+    /// Writes word `at`; does nothing if there is no such word.
     #[inline(always)]
     pub fn put(&self, at: usize, word: u64) {
         if let Some(to) = self.words.get(at) {
@@ -33,7 +33,7 @@ impl<'a> WordWriter<'a> {
         }
     }
 
-    /// Writes as many of `words` as fit, and returns their number.
+    /// Writes `words`, as many as fit, and returns their number.
     #[inline(always)]
     pub fn put_all(&self, words: impl ExactSizeIterator<Item = u64>) -> usize {
         let len = words.len().min(self.words.len());
@@ -44,7 +44,7 @@ impl<'a> WordWriter<'a> {
         len
     }
 
-    /// Writes `words` and `last` behind them, if all fit; returns whether they did.
+    /// Writes `words` and then `last`, if all fit; returns whether they did.
     #[inline(always)]
     pub fn put_with_last(&self, words: impl ExactSizeIterator<Item = u64>, last: u64) -> bool {
         let Some((to_last, to)) = self.words.get(..=words.len()).and_then(<[_]>::split_last) else {
@@ -58,22 +58,22 @@ impl<'a> WordWriter<'a> {
         true
     }
 
-    /// Returns `len` of the words, from `at` on, if there are as many.
+    /// Returns the `len` words from `at` on; `None` if there are not as many.
     #[inline(always)]
     pub fn part(&self, at: u16, len: u8) -> Option<Self> {
         let at = usize::from(at);
 
-        // OVERFLOW: two short numbers.
+        // OVERFLOW: a `u16` and a `u8` are added as `usize`.
         self.words
             .get(at..at.wrapping_add(len.into()))
             .map(Self::new)
     }
 
-    /// Changes the last word, if `len` words are all that there are.
+    /// Replaces the last word by the result of `change`, if there are exactly `len` words.
     #[inline(always)]
     pub fn change_last_of(&self, len: usize, change: impl FnOnce(u64) -> u64) {
         if let Some(last) = self.words.last().filter(|_| self.words.len() == len) {
-            // ORDERING: only this context writes it, so it reads what it has written itself.
+            // ORDERING: only this context writes the word, so it reads its own last store.
             write(last, change(last.load(Relaxed)));
         }
     }

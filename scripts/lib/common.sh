@@ -3,7 +3,7 @@
 
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd -P)
 CACHE=${RUST_HIST_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/rust_hist}
-# What is built of this checkout; the rest of the cache is for all checkouts.
+# The builds of this checkout; the rest of the cache is for all checkouts.
 BUILT=$CACHE/checkout/$(printf %s "$ROOT" | sha256sum | cut -c1-16)
 LOGS=$BUILT/log
 VERSIONS="7.2 7.3"

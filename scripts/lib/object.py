@@ -14,7 +14,7 @@ import re
 import subprocess
 import sys
 
-# What the core calls for a hit, and what that calls through a pointer.
+# Functions that the core calls for a hit, and those that these call through a pointer.
 ROOT = re.compile(r"::Command>?.*::(timed|filtered|filtered_slowly|hit_record|look|hit)(::<.*>)?$")
 # A front, which computes a key and finds the element, and a back, which a front calls through a pointer.
 FRONT = re.compile(r"ffi::command::Command.*::(hit_record|look|hit|rest_of_record|rest_of_look)(::<.*>)?$")
@@ -23,7 +23,7 @@ BACK = re.compile(r"hist_trigger::hot::leave_(record|hit)(::<.*>)?$")
 ENTRY = re.compile(rf"ffi::command::Command.*::(timed|filtered|filtered_slowly)(::<.*>)?$|{FRONT.pattern}|{BACK.pattern}")
 # The most bytes of stack of a chain of calls in a hit, the kernel's functions not counted; see the document.
 STACK_MAX = 4608
-# The largest frame of any function of the module, hit or not: what the kernel warns of in C (CONFIG_FRAME_WARN).
+# The largest frame of any function of the module, hit or not: the kernel warns of larger ones in C (CONFIG_FRAME_WARN).
 FRAME_MAX = 2048
 
 SECTIONS = {
@@ -71,7 +71,7 @@ class X86:
 
     @staticmethod
     def replacements(_obj):
-        # They are in a section of their own.
+        # Replacements are in a section of their own.
         return {}
 
     @staticmethod
@@ -225,7 +225,7 @@ class Object:
             elif m := re.match(r"\s+([0-9a-f]+):\s+(.*\S)", line):
                 address, text = int(m[1], 16), re.sub(r"\s+", " ", m[2])
                 if address in replacements:
-                    # Whose code it is the compiler says of what it takes the place of.
+                    # Code of a replacement belongs to the function of the replaced code.
                     address = replacements[address]
                     body = self.functions[self.holder(address)]
                 elif address < ends[name]:
@@ -281,7 +281,7 @@ class Object:
             pushed = self.machine.pushed(text)
             depth += pushed
             most = max(most, depth)
-            # What is pushed for a call is given back before the next jump.
+            # Arguments that were pushed for a call are popped before the next jump.
             if pushed > 8:
                 body = depth
             elif self.machine.leaves.match(text):

@@ -25,8 +25,8 @@ refresh_lists() {
 		die "apt-get update failed." "Check the network and /etc/apt; see $LOGS/apt-update$OF_ARCH.log."
 }
 
-# download_packages STATUS DIR WHAT PACKAGE... - downloads packages into DIR/archives, and what they depend on but for
-# what is installed by STATUS, a package status as dpkg keeps it. WHAT is for messages.
+# download_packages STATUS DIR WHAT PACKAGE... - downloads packages into DIR/archives, and their dependencies except for
+# packages that are installed by STATUS, a package status as dpkg keeps it. WHAT is for messages.
 download_packages() {
 	local status=$1 dir=$2 what=$3 log
 	shift 3
@@ -67,7 +67,7 @@ with_backports() {
 }
 
 # keeping_release PACKAGE... - prints the options with which apt-get installs these packages and removes none: no option, or
-# the release, of those in the lists, whose versions fit what is installed. Where there is none, it prints what apt would
+# the release, of those in the lists, whose versions fit the installed packages. Where there is none, it prints what apt would
 # remove, and fails.
 keeping_release() {
 	local gone release plan

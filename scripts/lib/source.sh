@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # Sourced: the kernel source of a version, from Debian through apt, or from the user's KSRC.
 
-# Debian suites that may have the source, besides what the system itself uses.
+# Debian suites that may have the source, besides the suites of this system.
 SOURCE_SUITES="trixie-backports forky sid"
 
 # The flavour stock: Debian's own kernel for virtual machines, which version of it is tested, its series, its suite and the release

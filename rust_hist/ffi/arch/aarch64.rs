@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The edge of `ffi` to arm64: `sp_el0` has the running task, which begins with what is asked for here.
+//! Assembly of `ffi` for arm64: `sp_el0` points to the running task, which begins with its `thread_info`.
 //!
 //! C counterpart: [`arch/arm64/include/asm/current.h`](srctree/arch/arm64/include/asm/current.h),
 //! [`arch/arm64/include/asm/percpu.h`](srctree/arch/arm64/include/asm/percpu.h),
@@ -17,11 +17,11 @@ use crate::sync::{
 };
 use core::arch::asm;
 
-/// Returns what the running task begins with.
+/// Returns `current_thread_info()`, the first member of the running task.
 #[inline(always)]
 fn thread_info() -> *mut bindings::thread_info {
     let task: *mut bindings::thread_info;
-    // SAFETY: only the register is read. It is the same wherever this task runs.
+    // SAFETY: only reads the register, which has the same value on each CPU that this task runs on.
     unsafe {
         asm!(
             "mrs {task}, sp_el0",
@@ -32,10 +32,10 @@ fn thread_info() -> *mut bindings::thread_info {
     task
 }
 
-/// Returns where `preempt_count()` is, in the lower half of a word.
+/// Returns the address of `preempt_count()`, the lower half of a word.
 #[inline(always)]
 fn count() -> *mut u32 {
-    // SAFETY: the running task is there as long as it runs.
+    // SAFETY: the running task exists as long as it runs.
     unsafe { (&raw mut (*thread_info()).__bindgen_anon_1.preempt_count).cast() }
 }
 
@@ -46,14 +46,14 @@ fn count() -> *mut u32 {
 /// The task must stay on the CPU as long as the number is used.
 #[inline(always)]
 pub(super) unsafe fn cpu() -> u32 {
-    // SAFETY: the running task is there as long as it runs; by the contract nobody changes the number meanwhile.
+    // SAFETY: the running task exists as long as it runs; by the contract the number does not change meanwhile.
     unsafe { (*thread_info()).cpu }
 }
 
 /// Returns `preempt_count()`.
 #[inline(always)]
 pub(super) fn preempt_count() -> u32 {
-    // SAFETY: it is read whole. Who interrupts the task leaves it as it was.
+    // SAFETY: the read is atomic, and an interrupt restores the value.
     unsafe { count().read_volatile() }
 }
 
@@ -61,33 +61,33 @@ pub(super) fn preempt_count() -> u32 {
 ///
 /// # Safety
 ///
-/// The caller must lower it again, with preemption off before and after.
+/// The caller must lower the count again; preemption must be off before and after.
 #[inline(always)]
 #[cfg(CONFIG_PREEMPT_COUNT)]
 pub(super) unsafe fn raise_preempt_count() {
-    // SAFETY: the count is of this task alone. Who interrupts the task between reading and writing leaves it as it was.
-    // OVERFLOW: the lowest 8 bits count sections, of which there are few.
+    // SAFETY: only this task uses the count, and an interrupt between read and write restores it. OVERFLOW: the lowest
+    // 8 bits count sections, of which there are few.
     unsafe { count().write_volatile(preempt_count().wrapping_add(1)) };
-    // No access of the section comes before that; an interrupt might see it otherwise.
+    // No access in the section may move before the store, where an interrupt could see it.
     core::sync::atomic::compiler_fence(core::sync::atomic::Ordering::SeqCst);
 }
 
-/// Takes 1 from `preempt_count()`.
+/// Subtracts 1 from `preempt_count()`.
 ///
 /// # Safety
 ///
-/// The caller must have raised it, and preemption must stay off. Nobody looks whether another task is to run.
+/// The caller must have raised the count, and preemption must stay off: no reschedule is checked.
 #[inline(always)]
 #[cfg(CONFIG_PREEMPT_COUNT)]
 pub(super) unsafe fn lower_preempt_count() {
-    // No access of the section comes after this; an interrupt might see it otherwise.
+    // No access in the section may move after the store, where an interrupt could see it.
     core::sync::atomic::compiler_fence(core::sync::atomic::Ordering::SeqCst);
-    // SAFETY: the count is of this task alone. Who interrupts the task between reading and writing leaves it as it was.
-    // OVERFLOW: the caller has raised it.
+    // SAFETY: only this task uses the count, and an interrupt between read and write restores it. OVERFLOW: the caller
+    // has raised the count.
     unsafe { count().write_volatile(preempt_count().wrapping_sub(1)) };
 }
 
-/// Returns the time by the clock of this CPU, in nanoseconds: `local_clock()`, which is that of the scheduler on this
+/// Returns the time in nanoseconds by the clock of this CPU: `local_clock()`, which is the scheduler's clock on this
 /// architecture. Context: any, NMI included.
 #[inline(always)]
 pub(super) fn local_clock() -> u64 {
@@ -95,24 +95,25 @@ pub(super) fn local_clock() -> u64 {
     unsafe { bindings::sched_clock() }
 }
 
-/// Returns the record that this CPU writes first and copies if somebody wants it; null if there is none.
+/// Returns this CPU's scratch record, to which it writes a record before copying it if it is wanted; null if there is
+/// none.
 #[inline(always)]
 pub(super) fn scratch_record() -> *mut bindings::ring_buffer_event {
     let of_each_cpu = &raw const bindings::trace_buffered_event;
 
-    // SAFETY: each CPU has such a pointer, which is read whole; where the task goes to another CPU meanwhile it is that of
-    // the former.
+    // SAFETY: each CPU has such a pointer, which is read at once; if the task migrates meanwhile, it is the former
+    // CPU's pointer.
     unsafe { on_cpu(of_each_cpu.cast_mut()).read_volatile() }
 }
 
-/// Returns where the word of the present CPU is, of those at `word`, an address of `ffi/cpus.rs`. The task may go to another
-/// CPU at any moment, so the caller changes the word by an atomic instruction.
+/// Returns the address of this CPU's word for `word`, an address of `ffi/cpus.rs`. The task may migrate at any moment,
+/// so the caller must change the word atomically.
 #[inline(always)]
 fn on_cpu<T>(word: *mut T) -> *mut T {
     let offset: usize;
 
-    // SAFETY: only a register is read, in which the kernel keeps the offset of this CPU's data: `tpidr_el1`, or `tpidr_el2`
-    // where it runs at that level. Whichever CPU it was a moment ago, its word will do.
+    // SAFETY: only reads the register in which the kernel keeps the offset of this CPU's data: `tpidr_el1`, or
+    // `tpidr_el2` if it runs at that level. After a migration the former CPU's word is as good.
     unsafe {
         asm!(
             alternative!("mrs {offset}, tpidr_el1", "mrs {offset}, tpidr_el2"),
@@ -124,41 +125,42 @@ fn on_cpu<T>(word: *mut T) -> *mut T {
     word.wrapping_byte_add(offset)
 }
 
-/// Adds `STEP` to the first half of this CPU's word at `word`, an address of `ffi/cpus.rs`; returns whether that has a carry.
+/// Adds `STEP` to the first half of this CPU's word for `word`, an address of `ffi/cpus.rs`; returns whether that
+/// carries.
 ///
 /// Context: any, NMI included.
 ///
 /// # Safety
 ///
-/// Each CPU must have such a word, which all others only load.
+/// Each CPU must have such a word, which other code may only load.
 #[inline(always)]
 pub(super) unsafe fn add_half_on_cpu<const STEP: u32>(word: *mut u64) -> bool {
-    // SAFETY: by the contract; this architecture is little endian, so the first half has the address of the word.
+    // SAFETY: by the contract; on this little-endian architecture the first half has the address of the word.
     let half = unsafe { Atomic::<u32>::from_ptr(on_cpu(word).cast()) };
-    // ORDERING: a number by itself.
+    // ORDERING: the word publishes nothing else.
     half.fetch_add(STEP, Relaxed).overflowing_add(STEP).1
 }
 
-/// Adds to this CPU's word at `word`, an address of `ffi/cpus.rs`.
+/// Adds `n` to this CPU's word for `word`, an address of `ffi/cpus.rs`.
 ///
 /// Context: any, NMI included.
 ///
 /// # Safety
 ///
-/// Each CPU must have such a word, which all others only load.
+/// Each CPU must have such a word, which other code may only load.
 #[inline(always)]
 pub(super) unsafe fn add_on_cpu(word: *mut u64, n: u64) {
     // SAFETY: by the contract.
     let word = unsafe { Atomic::<u64>::from_ptr(on_cpu(word)) };
-    // ORDERING: a number by itself.
+    // ORDERING: the word publishes nothing else.
     word.fetch_add(n, Relaxed);
 }
 
-/// Writes `words` zeros.
+/// Sets `words` words at `block` to 0.
 ///
 /// # Safety
 ///
-/// They must be there, in a block that nobody else knows.
+/// The words must exist, in a block that no other context knows.
 pub(super) unsafe fn clear(block: *mut u64, words: usize) {
     // SAFETY: by the contract.
     unsafe { block.write_bytes(0, words) };

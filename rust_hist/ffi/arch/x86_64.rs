@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The edge of `ffi` to x86-64: what a CPU keeps for itself, at a distance from where its `gs` points.
+//! Assembly of `ffi` for x86-64: per-CPU data, which are relative to the segment register `gs`.
 //!
 //! C counterpart: [`arch/x86/include/asm/percpu.h`](srctree/arch/x86/include/asm/percpu.h),
 //! [`arch/x86/include/asm/preempt.h`](srctree/arch/x86/include/asm/preempt.h) and
@@ -19,8 +19,8 @@ use core::arch::asm;
 #[inline(always)]
 pub(super) unsafe fn cpu() -> u32 {
     let cpu: u64;
-    // SAFETY: the symbol is that of a number which each CPU has; it is read whole, and nothing else is touched. By the
-    // contract the CPU stays the same between two of these.
+    // SAFETY: the symbol is a per-CPU number, which is read at once; nothing else is accessed. By the contract the task
+    // does not migrate while the number is used.
     unsafe {
         asm!(
             "mov {cpu:e}, dword ptr gs:[rip + {of_each_cpu}]",
@@ -29,18 +29,18 @@ pub(super) unsafe fn cpu() -> u32 {
             options(nostack, preserves_flags, readonly, pure),
         );
     }
-    // SAFETY: an instruction that writes the lower half of a register clears the upper one. So the
-    // compiler need not do it again.
+    // SAFETY: an instruction that writes the lower half of a register clears the upper half. This tells the compiler,
+    // which need not clear it again.
     unsafe { core::hint::assert_unchecked(cpu <= u32::MAX.into()) };
-    // CAST: the line before says so.
+    // CAST: the number fits, as the line before asserts.
     cpu as u32
 }
 
-/// Returns `preempt_count()`, with more bits than that above the lowest 24.
+/// Returns `preempt_count()`; bits above the lowest 24 have other meanings.
 #[inline(always)]
 pub(super) fn preempt_count() -> u32 {
     let count: u32;
-    // SAFETY: the symbol is that of a count which each CPU has; it is read whole, and nothing else is touched.
+    // SAFETY: the symbol is a per-CPU count, which is read at once; nothing else is accessed.
     unsafe {
         asm!(
             "mov {count:e}, dword ptr gs:[rip + {of_each_cpu}]",
@@ -56,12 +56,12 @@ pub(super) fn preempt_count() -> u32 {
 ///
 /// # Safety
 ///
-/// The caller must lower it again, with preemption off before and after.
+/// The caller must lower the count again; preemption must be off before and after.
 #[inline(always)]
 #[cfg(CONFIG_PREEMPT_COUNT)]
 pub(super) unsafe fn raise_preempt_count() {
-    // SAFETY: the symbol is that of a count which each CPU has, and whose lowest bits come first. One instruction changes
-    // it, of the CPU that the task stays on.
+    // SAFETY: the symbol is a per-CPU count, whose lowest bits come first. One instruction changes it, on the CPU on
+    // which the task stays.
     unsafe {
         asm!(
             "inc dword ptr gs:[rip + {of_each_cpu}]",
@@ -71,16 +71,16 @@ pub(super) unsafe fn raise_preempt_count() {
     }
 }
 
-/// Takes 1 from `preempt_count()`.
+/// Subtracts 1 from `preempt_count()`.
 ///
 /// # Safety
 ///
-/// The caller must have raised it, and preemption must stay off. Nobody looks whether another task is to run.
+/// The caller must have raised the count, and preemption must stay off: no reschedule is checked.
 #[inline(always)]
 #[cfg(CONFIG_PREEMPT_COUNT)]
 pub(super) unsafe fn lower_preempt_count() {
-    // SAFETY: the symbol is that of a count which each CPU has, and whose lowest bits come first. One instruction changes
-    // it, of the CPU that the task stays on.
+    // SAFETY: the symbol is a per-CPU count, whose lowest bits come first. One instruction changes it, on the CPU on
+    // which the task stays.
     unsafe {
         asm!(
             "dec dword ptr gs:[rip + {of_each_cpu}]",
@@ -90,18 +90,19 @@ pub(super) unsafe fn lower_preempt_count() {
     }
 }
 
-/// Returns the time by the clock of this CPU, in nanoseconds. Context: any, NMI included.
+/// Returns the time in nanoseconds by the clock of this CPU. Context: any, NMI included.
 #[inline(always)]
 pub(super) fn local_clock() -> u64 {
     // SAFETY: the function takes no lock and has no precondition; it may be called in any context.
     unsafe { bindings::local_clock() }
 }
 
-/// Returns the record that this CPU writes first and copies if somebody wants it; null if there is none.
+/// Returns this CPU's scratch record, to which it writes a record before copying it if it is wanted; null if there is
+/// none.
 #[inline(always)]
 pub(super) fn scratch_record() -> *mut bindings::ring_buffer_event {
     let record;
-    // SAFETY: the symbol is that of a pointer which each CPU has; it is read whole, and nothing else is touched.
+    // SAFETY: the symbol is a per-CPU pointer, which is read at once; nothing else is accessed.
     unsafe {
         asm!(
             "mov {record}, qword ptr gs:[rip + {of_each_cpu}]",
@@ -113,17 +114,18 @@ pub(super) fn scratch_record() -> *mut bindings::ring_buffer_event {
     record
 }
 
-/// Adds `STEP` to the first half of this CPU's word at `word`, an address of `ffi/cpus.rs`; returns whether that has a carry.
+/// Adds `STEP` to the first half of this CPU's word for `word`, an address of `ffi/cpus.rs`; returns whether that
+/// carries.
 ///
 /// Context: any, NMI included.
 ///
 /// # Safety
 ///
-/// Each CPU must have such a word, which all others only load.
+/// Each CPU must have such a word, which other code may only load.
 #[inline(always)]
 pub(super) unsafe fn add_half_on_cpu<const STEP: u32>(word: *mut u64) -> bool {
-    // SAFETY: by the contract. One instruction changes the half of a word, of whichever CPU it is executed on, and an
-    // interrupt comes before it or after it. Loads are of a whole word, which the processor does at once.
+    // SAFETY: by the contract. One instruction changes half of the word of the CPU that executes it, and an interrupt
+    // comes before or after it. Other code loads the whole word at once.
     unsafe {
         asm!(
             "add dword ptr gs:[{word}], {step}",
@@ -137,16 +139,16 @@ pub(super) unsafe fn add_half_on_cpu<const STEP: u32>(word: *mut u64) -> bool {
     false
 }
 
-/// Adds to this CPU's word at `word`, an address of `ffi/cpus.rs`.
+/// Adds `n` to this CPU's word for `word`, an address of `ffi/cpus.rs`.
 ///
 /// Context: any, NMI included.
 ///
 /// # Safety
 ///
-/// Each CPU must have such a word, which all others only load.
+/// Each CPU must have such a word, which other code may only load.
 #[inline(always)]
 pub(super) unsafe fn add_on_cpu(word: *mut u64, n: u64) {
-    // SAFETY: by the contract. One instruction changes the word of whichever CPU it is executed on.
+    // SAFETY: by the contract. One instruction changes the word of the CPU that executes it.
     unsafe {
         asm!(
             "add qword ptr gs:[{word}], {n}",
@@ -157,16 +159,16 @@ pub(super) unsafe fn add_on_cpu(word: *mut u64, n: u64) {
     }
 }
 
-/// Writes `words` zeros, as `memset64()` does.
+/// Sets `words` words at `block` to 0, as `memset64()` does.
 ///
-/// `clear_page()`, behind `__GFP_ZERO`, stores bytes where the CPU says that it is good at that. By the clock one
-/// is as good as the other; an emulator takes, and counts, eight times as many steps for bytes.
+/// `clear_page()`, which `__GFP_ZERO` calls, stores bytes if the CPU reports that this is fast. Both take the same
+/// time, but an emulator executes, and counts, eight times as many steps for bytes.
 ///
 /// # Safety
 ///
-/// They must be there, in a block that nobody else knows.
+/// The words must exist, in a block that no other context knows.
 pub(super) unsafe fn clear(block: *mut u64, words: usize) {
-    // SAFETY: by the contract; the direction flag is clear wherever a function begins.
+    // SAFETY: by the contract; the direction flag is clear at the start of each function.
     unsafe {
         asm!(
             "rep stosq",

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Who keeps an event from being deleted.
+//! The users that keep an event from being deleted.
 //!
-//! There is no C counterpart: C says `EBUSY` and no more.
+//! There is no C counterpart: C returns `EBUSY` without a reason.
 
 use super::{
     super::{
@@ -14,28 +14,28 @@ use super::{
 };
 use core::ffi::CStr;
 
-/// Why an event cannot be deleted. The names are those of instances; the top one has none.
+/// The reason why an event cannot be deleted. The optional names are those of instances; the top instance has none.
 pub(crate) enum Busy<'a> {
-    /// Somebody writes to it.
+    /// This user generates the event.
     User(&'a [u8]),
-    /// It is enabled.
+    /// The event is enabled in this instance.
     Enabled(Option<&'a CStr>),
-    /// It has a trigger, of this command.
+    /// The event has a trigger of this command, in this instance.
     Trigger(&'a CStr, Option<&'a CStr>),
-    /// Perf has it open.
+    /// Perf has the event open.
     Perf,
-    /// Something else of the kernel refers to it: an event probe, or a trigger that enables it.
+    /// Another part of the kernel refers to the event: an event probe, or a trigger that enables it.
     Other,
 }
 
 impl<K: Kind> Event<K> {
-    /// Who keeps the event, which is busy, from being deleted; of several the first.
+    /// Returns the reason why the event, which is busy, cannot be deleted; of several the first one.
     pub(crate) fn busy<'a>(&'a self, held: &'a EventMutexHeld) -> Busy<'a> {
         if let Some(user) = self.state.users.get(held).first() {
             return Busy::User(user);
         }
         let listeners = || self.listening(held);
-        // To enable it says more than that something on the way asks for its records, too.
+        // An instance that enables the event is a better reason than one that only needs its records for triggers.
         let enabled = listeners()
             .flatten()
             .find(|file| file.is_enabled())

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What the core calls of a type of dynamic events.
+//! The core's callbacks for a type of dynamic events.
 //!
 //! C headers: [`kernel/trace/trace_dynevent.h`](srctree/kernel/trace/trace_dynevent.h),
 //! [`include/linux/trace_events.h`](srctree/include/linux/trace_events.h).
@@ -34,7 +34,7 @@ use kernel::{
 impl<K: Kind> Event<K> {
     /// # Safety
     ///
-    /// For the core, with a line and under the lock of the types.
+    /// Only the core may call this, with a line and under the lock of the types.
     pub(super) unsafe extern "C" fn create_callback(line: *const c_char) -> c_int {
         // CAST: a small number.
         const NOT_OURS: c_int = -(bindings::ECANCELED as c_int);
@@ -49,7 +49,7 @@ impl<K: Kind> Event<K> {
 
     /// # Safety
     ///
-    /// For the core, with `event_mutex` held, a live `seq_file` and an event of this type.
+    /// Only the core may call this, with `event_mutex` held, a live `seq_file` and an event of this type.
     pub(super) unsafe extern "C" fn show_callback(
         m: *mut bindings::seq_file,
         node: *mut bindings::dyn_event,
@@ -60,11 +60,11 @@ impl<K: Kind> Event<K> {
         unsafe { seq::show(m, |out| event.show(out)) }
     }
 
-    /// The event of a callback, and the proof that the core calls it with `event_mutex` held.
+    /// Returns the event of a callback, and the proof that the core holds `event_mutex` during the call.
     ///
     /// # Safety
     ///
-    /// `event_mutex` must be held, and `node` be that of an event of this type, for `'a`.
+    /// `event_mutex` must be held, and `node` must belong to an event of this type, for `'a`.
     unsafe fn locked<'a>(node: *mut bindings::dyn_event) -> (ArcBorrow<'a, Self>, EventMutexHeld) {
         // SAFETY: by the contract, an event of this type is on the list while the mutex is held.
         unsafe { (Self::from_dyn_event(node), EventMutexHeld::assume()) }
@@ -72,13 +72,13 @@ impl<K: Kind> Event<K> {
 
     /// # Safety
     ///
-    /// For the core, with `event_mutex` held and an event of this type.
+    /// Only the core may call this, with `event_mutex` held and an event of this type.
     pub(super) unsafe extern "C" fn is_busy_callback(node: *mut bindings::dyn_event) -> bool {
         // SAFETY: by the contract, for the whole call.
         let (event, held) = unsafe { Self::locked(node) };
         let is_busy = event.is_busy(&held);
         if is_busy {
-            // Only who wants to delete all events asks.
+            // The core only asks when all events are to be deleted.
             K::still_in_use(&event, true, &held);
         }
         is_busy
@@ -86,11 +86,12 @@ impl<K: Kind> Event<K> {
 
     /// # Safety
     ///
-    /// For the core, with `event_mutex` held and an event of this type, which goes if it returns 0.
+    /// Only the core may call this, with `event_mutex` held and an event of this type, which is freed if the result is
+    /// 0.
     pub(super) unsafe extern "C" fn free_callback(node: *mut bindings::dyn_event) -> c_int {
         // SAFETY: by the contract, for the whole call.
         let (event, held) = unsafe { Self::locked(node) };
-        // It outlives what the list has of it.
+        // The reference keeps the event when the list drops its own.
         let event = Arc::from(event);
         if event.is_busy(&held) {
             K::still_in_use(&event, false, &held);
@@ -100,7 +101,7 @@ impl<K: Kind> Event<K> {
 
     /// # Safety
     ///
-    /// For the core, with `event_mutex` held, strings or a null for the system, and an event of this
+    /// Only the core may call this, with `event_mutex` held, strings, or null for the system, and an event of this
     /// type.
     pub(super) unsafe extern "C" fn match_callback(
         system: *const c_char,
@@ -117,7 +118,7 @@ impl<K: Kind> Event<K> {
 
     /// # Safety
     ///
-    /// For the core, while the event is being registered.
+    /// Only the core may call this, while the event is being registered.
     pub(super) unsafe extern "C" fn define_fields(call: *mut bindings::trace_event_call) -> c_int {
         // SAFETY: by the contract.
         let event = unsafe { Self::of_call(call) };
@@ -126,7 +127,7 @@ impl<K: Kind> Event<K> {
                 // SAFETY: by the contract.
                 unsafe { define(call, &field) }?;
             }
-            // ORDERING: read by the caller of the core, on this task.
+            // ORDERING: this task reads it after the call of the core.
             event.state.defined.store(1, Relaxed);
             Ok(0)
         })
@@ -134,7 +135,7 @@ impl<K: Kind> Event<K> {
 
     /// # Safety
     ///
-    /// For the core, with `event_mutex` held and `data` the listener that comes or goes.
+    /// Only the core may call this, with `event_mutex` held, and with `data` the listener that comes or goes.
     pub(super) unsafe extern "C" fn reg(
         call: *mut bindings::trace_event_call,
         what: bindings::trace_reg,
@@ -160,81 +161,81 @@ impl<K: Kind> Event<K> {
         ret
     }
 
-    /// Notes that a listener comes, which keeps the module of the event; `false` if that is going.
+    /// Counts a new listener, which pins the owner of the event; `false` if that module is going.
     fn come(&self) -> bool {
-        // ORDERING: under `event_mutex`.
+        // ORDERING: accessed only under `event_mutex`.
         let owner = self.owner.load(Relaxed);
-        // SAFETY: the module is live, or there is none: `module_going` takes it away before it is freed.
+        // SAFETY: the module is live, or there is none: `module_going` clears it before it is freed.
         let kept = unsafe { bindings::try_module_get(owner) };
         if kept {
-            // ORDERING: under `event_mutex`.
+            // ORDERING: accessed only under `event_mutex`.
             self.state.listeners.fetch_add(1, Relaxed);
         }
         kept
     }
 
-    /// Notes that a listener has gone.
+    /// Counts a listener that has left.
     fn leave(&self) {
-        // ORDERING: all of it is under `event_mutex`.
+        // ORDERING: all of these are accessed only under `event_mutex`.
         self.state.listeners.fetch_sub(1, Relaxed);
         let left = &K::registry().left;
         let now = left.load(Relaxed).wrapping_add(1);
         left.store(now, Relaxed);
         self.state.left.store(now, Relaxed);
-        // ORDERING: under `event_mutex`. A module that has listeners does not go, so it is the same.
+        // ORDERING: accessed only under `event_mutex`. A module with listeners stays, so the owner is the same.
         let owner = self.owner.load(Relaxed);
-        // SAFETY: `come` took it when the listener came.
+        // SAFETY: `come` took the reference when the listener came.
         unsafe { bindings::module_put(owner) };
     }
 
     /// # Safety
     ///
-    /// For the core, with the lock on events held for reading and a record of this event.
+    /// Only the core may call this, with the lock on events held for reading and a record of this event.
     pub(super) unsafe extern "C" fn print(
         iter: *mut bindings::trace_iterator,
         _flags: c_int,
         event: *mut bindings::trace_event,
     ) -> bindings::print_line_t {
-        // SAFETY: the output functions are those of the member of a call.
+        // SAFETY: the output functions are a member of a call.
         let call = unsafe { kernel::container_of!(event, bindings::trace_event_call, event) };
-        // SAFETY: the lock keeps the event.
+        // SAFETY: the lock keeps the event from being freed.
         let event = unsafe { Self::of_call(call) };
         // SAFETY: the iterator is live.
         let record = unsafe { event.record_of(iter) };
-        // SAFETY: the iterator is live, and its instance as long as it is read from.
+        // SAFETY: the iterator is live, and its instance lives as long as it is read from.
         let verbose = unsafe { is_verbose((*iter).tr) };
         // SAFETY: the iterator is live, and this call the only user of its buffer.
         let seq = unsafe { &mut (*iter).seq };
-        // A full buffer is no error here: the core sees it.
+        // A full buffer is no error here: the core detects it.
         let _ = event.kind.print(record, verbose, &mut TraceWriter(seq));
-        // SAFETY: the buffer is that of the iterator, which is live.
+        // SAFETY: the buffer belongs to the iterator, which is live.
         unsafe { bindings::trace_handle_return(seq) }
     }
 
-    /// The record that is to be shown.
+    /// Returns the record that is to be shown.
     ///
     /// # Safety
     ///
-    /// `iter` must have a record of this event, which stays for `'a`.
+    /// `iter` must have a record of this event, which stays valid for `'a`.
     unsafe fn record_of<'a>(&self, iter: *mut bindings::trace_iterator) -> &'a [u8] {
         // SAFETY: by the contract.
         let size = unsafe { (*iter).ent_size };
         let len = match usize::try_from(size) {
-            // The core does not say it when it shows a record as it is written (`tp_printk`): what
-            // lies behind the fields is left out then.
+            // The size is missing when a record is printed while it is written (`tp_printk`): the data after the fields
+            // are then left out.
             Ok(0) | Err(_) => self.kind.record_len(),
             Ok(len) => len,
         };
-        // SAFETY: by the contract, and no record, nor an injected one, ends before its last field does.
+        // SAFETY: by the contract; no record, not even an injected one, ends before the end of its last field.
         unsafe { core::slice::from_raw_parts((*iter).ent.cast::<u8>(), len) }
     }
 }
 
-/// Tells the core one field.
+/// Defines one field in the core.
 ///
 /// # Safety
 ///
-/// `call` must be that of the event that the field is of, and being registered.
+/// `call` must be that of the field's event, which is being registered.
 unsafe fn define(call: *mut bindings::trace_event_call, field: &FieldDef<'_>) -> Result {
     let filter = match field.stack {
         true => bindings::FILTER_STACKTRACE,
@@ -258,7 +259,7 @@ unsafe fn define(call: *mut bindings::trace_event_call, field: &FieldDef<'_>) ->
     })
 }
 
-/// Whether the instance has the option `verbose` set.
+/// Returns whether the option `verbose` is set in the instance.
 ///
 /// # Safety
 ///
@@ -266,7 +267,7 @@ unsafe fn define(call: *mut bindings::trace_event_call, field: &FieldDef<'_>) ->
 unsafe fn is_verbose(instance: *mut bindings::trace_array) -> bool {
     const VERBOSE: u64 = 1 << bindings::trace_iterator_bits_TRACE_ITER_VERBOSE_BIT;
 
-    // SAFETY: by the contract; a word that others write whole.
+    // SAFETY: by the contract; the word is written at once.
     !instance.is_null()
         && unsafe { (&raw const (*instance).trace_flags).read_volatile() } & VERBOSE != 0
 }

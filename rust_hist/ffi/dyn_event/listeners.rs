@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Who gets the records of an event.
+//! The listeners of an event, which get its records.
 //!
 //! C counterparts: `trace_synth()` in
 //! [`kernel/trace/trace_events_hist.c`](srctree/kernel/trace/trace_events_hist.c), and
@@ -32,18 +32,17 @@ use crate::sync::{
 use core::marker::PhantomData;
 use kernel::prelude::*;
 
-/// What stands for a listener of ours in the list of a tracepoint.
+/// The function that stands for a listener of this module in the list of a tracepoint.
 ///
-/// The core may put a stub of its own in place of a listener that goes, where it has no memory for a
-/// shorter list.
+/// If there is no memory for a shorter list, the core replaces a listener that goes by a stub.
 pub(super) const PROBE: *const c_void = (probe as extern "C" fn()) as *const c_void;
 
-/// Nobody calls it: who finds it in a list writes the record.
+/// Never called: a writer that finds it in the list writes the record instead.
 extern "C" fn probe() {}
 
-/// One who gets the records of an event: an instance, or perf.
+/// A listener, which gets the records of an event: an instance, or perf.
 pub(crate) struct Listener<'a> {
-    /// The event file of the instance, or null.
+    /// The event file of the instance; null for perf.
     file: *mut bindings::trace_event_file,
     /// The event.
     call: *mut bindings::trace_event_call,
@@ -51,28 +50,28 @@ pub(crate) struct Listener<'a> {
 }
 
 impl<K: Kind> Event<K> {
-    /// Where the list of those who listen is.
+    /// Returns the pointer to the list of listeners.
     #[inline(always)]
     fn list(&self) -> &Atomic<*mut bindings::tracepoint_func> {
-        // SAFETY: the tracepoint lives as long as the event. C writes the word whole.
+        // SAFETY: the tracepoint lives as long as the event. C writes the word at once.
         unsafe { Atomic::from_ptr(&raw mut (*self.tracepoint.get()).funcs) }
     }
 
-    /// The function of our entries.
+    /// Returns the function in the entries of this type of events.
     #[inline(always)]
     fn probe(&self) -> *mut c_void {
-        // SAFETY: set when the event is made, and never changed.
+        // SAFETY: set when the event is created, and never changed.
         unsafe { (*self.class.get()).probe }
     }
 
-    /// Whether there may be one that [`Event::listeners`] finds; no context knows for how long.
+    /// Returns whether [`Event::listeners`] may find any; the result may be outdated at once.
     #[inline(always)]
     pub(crate) fn has_listeners(&self) -> bool {
-        // ORDERING: a hint; `listeners` looks again.
+        // ORDERING: only a hint; `listeners` loads the list again.
         !self.list().load(Relaxed).is_null()
     }
 
-    /// The one who listens to the event now, if it is [`Plain`] and nobody else does.
+    /// Returns the listener of the event, if there is only one and it is [`Plain`].
     #[inline(always)]
     pub(crate) fn only_listener<'a>(&'a self, preempt: &'a PreemptOff<'_>) -> Option<Plain<'a>> {
         let call = self.call.get();
@@ -81,18 +80,19 @@ impl<K: Kind> Event<K> {
         }
         // ORDERING: pairs with `rcu_assign_pointer()` in `tracepoint.c`; the entries are complete.
         let list = self.list().load(Acquire);
-        // SAFETY: the list is freed after a grace period that waits for this CPU, since it is watched.
+        // SAFETY: the list is freed after a grace period that waits for this CPU, since RCU watches it.
         let (function, data) = unsafe { entry(list) }?;
         let is_ours = core::ptr::eq(function, self.probe());
         let is_perf = core::ptr::eq(data, call.cast());
-        // SAFETY: the list is not freed meanwhile; behind an entry there is another one.
+        // SAFETY: the list is not freed meanwhile; each entry is followed by another one.
         let has_others = unsafe { entry(list.wrapping_add(1)) }.is_some();
-        // SAFETY: what our entries have is an event file if it is not the event. One that was on the list when this began
-        // lives until those who may have seen it there have been waited for.
+        // SAFETY: the data of entries with this probe is an event file unless it is the event. A file that was on the
+        // list at the beginning of this function lives until all contexts that may have seen it there have been waited
+        // for.
         if !is_ours || is_perf || has_others || !unsafe { record::is_plain(data.cast()) } {
             return None;
         }
-        // INVARIANT: looked at before.
+        // INVARIANT: checked just before.
         Some(Plain(Listener {
             file: data.cast(),
             call,
@@ -100,7 +100,7 @@ impl<K: Kind> Event<K> {
         }))
     }
 
-    /// What our entries of a list have as their data: an event file each, or the call for perf.
+    /// Iterates over the data of this type's entries in a list: an event file each, or the call for perf.
     ///
     /// # Safety
     ///
@@ -121,22 +121,24 @@ impl<K: Kind> Event<K> {
         })
     }
 
-    /// The event files of those who listen to the event, and `None` for perf, while nobody may come or go.
+    /// Iterates over the event files that listen to the event, with `None` for perf; the mutex keeps listeners from
+    /// changing.
     pub(super) fn listening<'a>(
         &'a self,
         _held: &'a EventMutexHeld,
     ) -> impl Iterator<Item = Option<&'a EventFile>> {
         let call = self.call.get();
-        // ORDERING: the list changes under the mutex only.
+        // ORDERING: the list changes only under the mutex.
         let list = self.list().load(Relaxed);
-        // SAFETY: the list is freed after another one took its place, which nobody does under the mutex.
+        // SAFETY: the list is freed after another one has replaced it, which happens only under the mutex.
         unsafe { self.entries(list) }.map(move |data| {
-            // SAFETY: what our entries have is an event file if it is not the event, which stays while the mutex is held.
+            // SAFETY: the data of these entries is an event file unless it is the event; it stays while the mutex is
+            // held.
             (!core::ptr::eq(data, call.cast())).then(|| unsafe { EventFile::from_raw(data.cast()) })
         })
     }
 
-    /// Those who listen to the event now. None does once it is deleted.
+    /// Iterates over the listeners of the event at this moment. A deleted event has none.
     #[inline]
     pub(crate) fn listeners<'a>(
         &'a self,
@@ -146,14 +148,13 @@ impl<K: Kind> Event<K> {
         let list = match preempt.is_watched() {
             // ORDERING: pairs with `rcu_assign_pointer()` in `tracepoint.c`; the entries are complete.
             true => self.list().load(Acquire),
-            // A probe on the way of a CPU that comes or goes, whom nobody would wait for.
+            // A hit on a CPU that is coming or going: RCU would not wait for it.
             false => core::ptr::null_mut(),
         };
-        // SAFETY: the list is freed after a grace period of the tracepoints only. Theirs is of the
-        // fast kind of SRCU, which takes in a grace period of RCU, and so waits for whoever has
-        // preemption off.
+        // SAFETY: the list is freed after a grace period of tracepoints. That is one of fast SRCU, which includes a
+        // grace period of RCU, and so waits for contexts with preemption off.
         unsafe { self.entries(list) }.map(move |data| Listener {
-            // In the reference to ourselves stands perf.
+            // An entry whose data is the event itself stands for perf.
             file: match core::ptr::eq(data, call.cast()) {
                 true => core::ptr::null_mut(),
                 false => data.cast(),
@@ -164,35 +165,35 @@ impl<K: Kind> Event<K> {
     }
 }
 
-/// The function and the data of a list entry; `None` at the end and if there is no list.
+/// Returns the function and the data of a list entry; `None` at the end, or if there is no list.
 ///
 /// # Safety
 ///
-/// `entry` must be null, or point at an entry of a list that lives.
+/// `entry` must be null, or point to an entry of a live list.
 #[inline]
 unsafe fn entry(entry: *mut bindings::tracepoint_func) -> Option<(*mut c_void, *mut c_void)> {
     if entry.is_null() {
         return None;
     }
-    // SAFETY: by the contract. C changes the word, whole, when it puts its stub there.
+    // SAFETY: by the contract. C writes the word at once when it puts its stub there.
     let function = unsafe { Atomic::from_ptr(&raw mut (*entry).func) };
-    // ORDERING: an entry is as it was when the list was published, or a stub.
+    // ORDERING: the entry is unchanged since the list was published, or has become a stub.
     let function = function.load(Relaxed);
-    // SAFETY: by the contract; it does not change.
+    // SAFETY: by the contract; the word does not change.
     (!function.is_null()).then(|| (function, unsafe { (*entry).data }))
 }
 
 impl Listener<'_> {
-    /// Whether no record is wanted now.
+    /// Returns whether the listener wants no record now.
     #[inline(always)]
     pub(crate) fn is_off(&self) -> bool {
-        // SAFETY: an event file that was on the list when this began lives until those who may have
-        // seen it there have been waited for.
+        // SAFETY: an event file that was on the list at the beginning lives until all contexts that may have seen it
+        // there have been waited for.
         !self.file.is_null() && unsafe { record::is_soft_disabled(self.file) }
     }
 
-    /// Writes a record of `len` bytes; `fill` gets all of it and says whether it is complete. Its state
-    /// is in `room`.
+    /// Writes a record of `len` bytes; `fill` writes all of them and returns whether the record is complete. The
+    /// record's state is in `room`.
     #[inline(always)]
     pub(crate) fn begin<'r>(
         &self,
@@ -202,26 +203,25 @@ impl Listener<'_> {
         preempt: &PreemptOff<'_>,
     ) -> Begun<'r> {
         if self.file.is_null() {
-            // SAFETY: the event is live, and perf was on the list, who waits for writers before what
-            // is its own goes.
+            // SAFETY: the event is live, and perf was on the list; perf waits for writers before it frees its data.
             Begun::Done(unsafe { record::write_perf(self.call, len, fill, preempt) })
         } else {
-            // SAFETY: an event file that was on the list when this began lives until those who may have seen it there have
-            // been waited for.
+            // SAFETY: an event file that was on the list at the beginning lives until all contexts that may have seen
+            // it there have been waited for.
             unsafe { record::begin(room, self.file, len, fill, preempt) }
         }
     }
 }
 
-/// An instance that wants all records of an event as soon as they are there, and nothing else.
+/// An instance that wants all records of an event at once, without triggers or other conditions.
 ///
 /// # Invariants
 ///
-/// As those of a [`Listener`], which has an event file.
+/// The invariants of [`Listener`]; the listener has an event file.
 pub(crate) struct Plain<'a>(Listener<'a>);
 
 impl Plain<'_> {
-    /// As [`Listener::begin`], in a known moment.
+    /// Like [`Listener::begin`], with a known context (`moment`).
     #[inline(always)]
     pub(crate) fn begin<'r>(
         &self,
@@ -232,8 +232,8 @@ impl Plain<'_> {
         preempt: &PreemptOff<'_>,
     ) -> Begun<'r> {
         let Listener { file, call, .. } = self.0;
-        // SAFETY: by the type invariant there is a file, of the event. As it was on the list when this began, it lives
-        // until those who may have seen it there have been waited for.
+        // SAFETY: by the type invariant there is a file of this event. It was on the list at the beginning, so it lives
+        // until all contexts that may have seen it there have been waited for.
         unsafe { record::begin_at(room, (file, call), len, fill, moment, preempt) }
     }
 }

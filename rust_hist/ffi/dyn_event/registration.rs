@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Telling the core of a type of dynamic events, and the file that lists, makes and deletes those of one type.
+//! Registration of a type of dynamic events with the core, and the file that lists, creates and deletes events of this
+//! type.
 //!
 //! C counterparts: [`kernel/trace/trace_dynevent.c`](srctree/kernel/trace/trace_dynevent.c), and `synth_events_fops` in
 //! [`kernel/trace/trace_events_synth.c`](srctree/kernel/trace/trace_events_synth.c)
@@ -33,7 +34,7 @@ use kernel::{
     prelude::*, //
 };
 
-/// Keeps a type and its file registered until it is dropped, in the order of the fields: the file uses the type.
+/// Keeps a type and its file registered until it is dropped; fields are dropped in order, as the file uses the type.
 #[pin_data]
 pub(crate) struct Registration<K: Kind> {
     _file: TracefsFile,
@@ -43,9 +44,9 @@ pub(crate) struct Registration<K: Kind> {
 }
 
 impl<K: Kind> Registration<K> {
-    /// Registers the type and the file called `file`, by which no event can be made yet. As the type is a module's,
-    /// lines of `dynamic_events` come to it before the types of the kernel, which take each line that begins
-    /// with a letter of theirs, whatever follows.
+    /// Registers the type and the file `file`, through which no event can be created yet. As the type is a module's,
+    /// lines of `dynamic_events` are offered to it before the types of the kernel, which accept any line that begins
+    /// with their letter.
     pub(crate) fn new(file: &'static CStr) -> impl PinInit<Self, Error> {
         try_pin_init!(Self {
             _watch <- Watched::new(Ok(K::registry())),
@@ -55,7 +56,7 @@ impl<K: Kind> Registration<K> {
         })
     }
 
-    /// Lets user space make events.
+    /// Allows user space to create events.
     pub(crate) fn open(&self) {
         // ORDERING: pairs with `Registry::is_open`.
         K::registry().open.store(1, Release);
@@ -71,7 +72,7 @@ impl<K: Kind> Operations<K> {
     fn new() -> Result<Self> {
         // SAFETY: the operations are static, and complete.
         to_result(unsafe { bindings::dyn_event_register(K::registry().operations.get()) })?;
-        // INVARIANT: registered.
+        // INVARIANT: the operations were just registered.
         Ok(Self(PhantomData))
     }
 }
@@ -83,7 +84,7 @@ impl<K: Kind> Drop for Operations<K> {
     }
 }
 
-/// The callbacks of the file of a type.
+/// The callbacks of a type's file.
 struct Callbacks<K: Kind>(PhantomData<K>);
 
 impl<K: Kind> Callbacks<K> {
@@ -99,10 +100,10 @@ impl<K: Kind> Callbacks<K> {
 
     /// # Safety
     ///
-    /// For the VFS.
+    /// Only the VFS may call this.
     unsafe extern "C" fn open(_inode: *mut base::inode, file: *mut base::file) -> c_int {
         from_result(|| {
-            // SAFETY: this only checks the lock-down when it is given no instance.
+            // SAFETY: without an instance this only checks the lock-down.
             to_result(unsafe { bindings::tracing_check_open_get_tr(core::ptr::null_mut()) })?;
             // SAFETY: the file is being opened.
             let (mode, flags) = unsafe { ((*file).f_mode, (*file).f_flags) };
@@ -116,14 +117,14 @@ impl<K: Kind> Callbacks<K> {
 
     /// # Safety
     ///
-    /// For the VFS, with an open file.
+    /// Only the VFS may call this, with an open file.
     unsafe extern "C" fn write(
         file: *mut base::file,
         from: *const c_char,
         size: usize,
         at: *mut base::loff_t,
     ) -> isize {
-        // SAFETY: the arguments are those of a write.
+        // SAFETY: the arguments are those of the VFS for a write.
         unsafe {
             bindings::trace_parse_run_command(file, from, size, at, Some(Self::command_callback))
         }
@@ -131,7 +132,7 @@ impl<K: Kind> Callbacks<K> {
 
     /// # Safety
     ///
-    /// For the core, with a line.
+    /// Only the core may call this, with a line.
     unsafe extern "C" fn command_callback(line: *const c_char) -> c_int {
         if !K::registry().is_open() {
             return EAGAIN.to_errno();
@@ -141,20 +142,20 @@ impl<K: Kind> Callbacks<K> {
         from_result(|| K::command(line).map(|()| 0))
     }
 
-    /// Lists all events, as they are while `event_mutex` is held.
+    /// Lists all events, with `event_mutex` held.
     ///
     /// # Safety
     ///
-    /// For `seq_file.c`, with its lock held.
+    /// Only `seq_file.c` may call this, with its lock held.
     unsafe extern "C" fn show(m: *mut base::seq_file, _data: *mut c_void) -> c_int {
         let held = &EventMutex::lock();
         let mut events = K::registry().events(held);
-        // SAFETY: the core calls from one reader, who holds the lock.
+        // SAFETY: the core calls this for one reader, which holds the lock.
         unsafe { seq::show(m, |out| events.try_for_each(|event| event.list(out))) }
     }
 }
 
-/// The file may be written to.
+/// The mode bit of a file that is open for writing.
 const WRITE: base::fmode_t = base::fmode_t::from_ne_bytes(2u32.to_ne_bytes());
-/// What was in the file goes.
+/// The flag of an open that truncates the file.
 const TRUNCATE: u32 = base::O_TRUNC;

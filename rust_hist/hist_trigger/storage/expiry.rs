@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Tables whose starts expire: their generations.
+//! Tables whose starts expire: the generations of their maps.
 //!
-//! `tracing_map/expire.rs` has what a generation is. One ends after the time of `expire(T)`, or early if its map is crowded
-//! and must not be larger. With `size=A..B` a larger map takes the place of one that is crowded within a generation, which
-//! so may have several maps. Whoever looks for a start goes from one map to that before it by `Live::replaced`.
+//! See `tracing_map/expire.rs` for generations. One ends after the time of `expire(T)`, or early if its map is crowded
+//! and must not be larger. With `size=A..B` a larger map replaces a crowded one within a generation, which may then
+//! have several maps. A look-up of a start follows `Live::replaced` from each map to the one before it.
 //!
-//! The rows of all generations are those of the table; what those have counted that are gone is in its account.
+//! The rows of all generations are rows of the table; counts of dropped generations are in its account.
 //!
-//! Context: process, may sleep. A failure is `ENOMEM`, and nothing has changed then.
+//! Context: process, may sleep. Functions that fail return `ENOMEM` and change nothing.
 
 use super::{
     emptied,
@@ -54,23 +54,22 @@ use kernel::{
     }, //
 };
 
-/// The maps before the one that hits go to, of all generations that are not gone, the oldest first; and what those that are
-/// gone have counted.
+/// The maps before the present one, of all generations that still exist, oldest first; and the counts of dropped ones.
 pub(super) struct Generations {
     older: KVec<Arc<Live>>,
     gone: Account,
-    /// Whether starts in the table expire, so that there may be any.
+    /// Whether starts in the table expire, so that there may be older maps.
     expires: bool,
 }
 
-/// The maps of a table at one moment, for one who keeps them.
+/// The maps of a table at one moment, owned by the holder.
 pub(crate) struct Maps {
     live: Arc<Live>,
     before: Generations,
 }
 
 impl Maps {
-    /// All of them, the youngest first.
+    /// Iterates over all maps, the youngest first.
     pub(crate) fn iter(&self) -> YoungestFirst<'_> {
         YoungestFirst {
             next: Some(&self.live),
@@ -78,38 +77,38 @@ impl Maps {
         }
     }
 
-    /// The youngest one.
+    /// Returns the youngest map.
     pub(crate) fn youngest(&self) -> &HistMap {
         &self.live.map
     }
 
-    /// Whether a key may be in more than one of them.
+    /// Returns whether a key may be in several of the maps.
     pub(crate) fn are_several(&self) -> bool {
         !self.before.older.is_empty()
     }
 
-    /// The hits of maps that are gone, if starts expire.
+    /// Returns the hits of dropped maps; `None` if starts never expire.
     pub(crate) fn retired(&self) -> Option<u64> {
         self.before.expires.then_some(self.before.gone.hits)
     }
 
-    /// All that was counted by hits of this program.
+    /// Returns all counts of the maps, which have this program.
     pub(crate) fn account(&self, program: &Program) -> Account {
         self.account_of(program, self.hits())
     }
 
-    /// The hits that these maps have counted.
+    /// Returns the hits that these maps have counted.
     fn hits(&self) -> u64 {
         let hits = self.iter().map(HistMap::hits);
         hits.fold(0, u64::wrapping_add)
     }
 
-    /// The hits that these maps have counted, and those that are gone.
+    /// Returns the hits of these maps and of dropped ones.
     pub(super) fn account_hits(&self) -> u64 {
         self.before.gone.hits.wrapping_add(self.hits())
     }
 
-    /// All that was counted, for a caller who knows the hits of these maps already.
+    /// Returns all counts; `hits` are the hits of these maps.
     pub(crate) fn account_of(&self, program: &Program, hits: u64) -> Account {
         let mut hits = Some(hits);
         self.iter().fold(self.before.gone, |sum, map| {
@@ -121,28 +120,28 @@ impl Maps {
         })
     }
 
-    /// How many keys there are.
+    /// Returns the number of different keys.
     pub(crate) fn keys(&self) -> usize {
         let keys = |(n, map): (usize, &HistMap)| map.alone(self.iter().take(n));
         self.iter().enumerate().map(keys).sum()
     }
 
-    /// The bytes that they take.
+    /// Returns the bytes that the maps take.
     pub(super) fn bytes(&self) -> usize {
         let older = self.before.older.iter().map(|live| live.bytes());
         self.live.bytes() + older.sum::<usize>()
     }
 
-    /// The youngest one, for one who gives up the others.
+    /// Returns the youngest map, for a caller that drops the others.
     pub(super) fn live(&self) -> Arc<Live> {
         self.live.clone()
     }
 }
 
-/// The maps of a table, the youngest first.
+/// Iterates over the maps of a table, the youngest first.
 ///
-/// A type of its own: the name of a function grows with each adapter of an iterator that is among its types, and the kernel
-/// has 511 bytes for it (see Kbuild).
+/// A type instead of adapters: the symbol of a function grows with each iterator adapter among its types, and the
+/// kernel allows 511 bytes (see Kbuild).
 #[derive(Clone)]
 pub(crate) struct YoungestFirst<'a> {
     next: Option<&'a Arc<Live>>,
@@ -159,28 +158,30 @@ impl<'a> Iterator for YoungestFirst<'a> {
     }
 }
 
-/// Why a map takes the place of another one.
+/// The reason why a map replaces another one.
 #[derive(Clone, Copy, PartialEq)]
 enum Why {
-    /// It is larger.
+    /// The map is crowded, and the next one is larger.
     Room,
     /// A generation ends; early if it `is_forced`.
     Turn { is_forced: bool },
 }
 
 impl Epochs {
-    /// Takes the maps that were no longer the youngest when the generation before this one ended out of sight, and says how
-    /// many these are. The others are not the youngest any more at the end of this one.
+    /// Hides the maps that were not the youngest any more when the previous generation ended, and returns their number.
+    /// The remaining maps are hidden when the next generation ends.
     fn hide(&mut self, live: &Live) -> usize {
         let old = core::mem::replace(&mut self.old, self.older.len());
         let youngest = self.older.get(old).map_or(live, |older| older);
-        // ORDERING: pairs with `Acquire` in `Live::replaced`; a hit that does not see the others need not see anything else.
+        // ORDERING: pairs with `Acquire` in `Live::replaced`; a hit that does not see the hidden maps needs nothing
+        // else of them.
         youngest.replaced.store(null_mut(), Release);
         old
     }
 }
 
-/// What has become of the starts in a map of a table of this program, to whose generations the `younger` maps belong.
+/// Returns the starts in a map that no end has consumed; `younger` are the younger maps of the same table, with this
+/// program.
 fn left<'m>(
     map: &'m HistMap,
     younger: impl Iterator<Item = &'m HistMap> + Clone,
@@ -189,24 +190,24 @@ fn left<'m>(
     map.left(younger, |aux, begun| program.starts(aux, begun))
 }
 
-/// When a generation of the table of a program ends that begins now.
+/// Returns when a generation that begins now ends, for a table of this program.
 pub(super) fn after(program: &Program) -> u64 {
     let ms = program.expiry().map_or(0, Expiry::ms);
     Moment::now().monotonic.saturating_add(ms * 1_000_000)
 }
 
 impl Table {
-    /// Whether starts in the table expire.
+    /// Returns whether starts in the table expire.
     pub(crate) fn expires(&self) -> bool {
         self.form.dimensions.expires
     }
 
-    /// How often a generation has ended early, if starts in the table expire.
+    /// Returns how often a generation has ended early; `None` if starts never expire.
     pub(crate) fn forced(&self, held: &EventMutexHeld) -> Option<u64> {
         self.expires().then(|| self.epochs.get(held).grown.forced)
     }
 
-    /// The maps of the table, for a reader. In memory of their own: readers have much on their stacks.
+    /// Returns the maps of the table, for a reader. Allocated, as readers take much stack.
     #[inline(never)]
     pub(super) fn maps(&self, held: &EventMutexHeld) -> Result<Arc<Maps>> {
         Ok(Arc::new(self.list(held)?, GFP_KERNEL_ACCOUNT)?)
@@ -228,7 +229,7 @@ impl Table {
         Ok(Maps { live, before })
     }
 
-    /// Begins the first generation, and returns those that were there.
+    /// Begins the first generation, and returns the previous generations.
     pub(super) fn begin(&self, held: &EventMutexHeld) -> Generations {
         let epochs = self.epochs.get(held);
         epochs.old = 0;
@@ -243,20 +244,20 @@ impl Table {
         }
     }
 
-    /// When a generation that begins now is to end.
+    /// Returns when a generation that begins now ends.
     fn next_due(&self) -> u64 {
         after(&self.definition.program)
     }
 
-    /// When the generation of the table is to end, in ns of the monotonic clock, if starts in it expire.
+    /// Returns when the present generation ends, in ns of the monotonic clock; `None` if starts never expire.
     pub(crate) fn due(&self, held: &EventMutexHeld) -> Option<u64> {
         self.expires().then(|| self.epochs.get(held).due)
     }
 
-    /// Gives a table whose starts expire another map, if it still needs one: a larger one if it is crowded and may grow, else
-    /// an empty one, at the end of a generation. For one thread.
+    /// Gives a table whose starts expire another map, if it still needs one: a larger one if it is crowded and may
+    /// grow, else an empty one at the end of a generation. Only one thread may call this.
     ///
-    /// A failure is not followed by the next attempt at once.
+    /// After a failure the next attempt does not follow at once.
     pub(crate) fn succeed(&self) -> Result {
         let is_due = self.epochs.get(&EventMutex::lock()).due <= Moment::now().monotonic;
         let done = self.try_succeed(is_due);
@@ -278,7 +279,7 @@ impl Table {
             return Ok(());
         }
         if is_due && young.map.used() == 0 && !maps.are_several() {
-            // There is nothing that could expire.
+            // The table has no starts that could expire.
             let due = self.next_due();
             self.epochs.get(&EventMutex::lock()).due = due;
             return Ok(());
@@ -303,11 +304,11 @@ impl Table {
         let hidden = {
             let held = EventMutex::lock();
             let epochs = self.epochs.get(&held);
-            // Without memory there must be a map to use again.
+            // If there is no memory, a map must be left to be reused.
             if is_late && epochs.old == 0 {
                 return Err(ENOMEM);
             }
-            // It may have been cleared, or consumed.
+            // The table may have been cleared, or consumed.
             if !Arc::ptr_eq(&self.live(&held), &maps.live) {
                 return Ok(());
             }
@@ -320,7 +321,7 @@ impl Table {
         wait_for_hits();
         self.settle(&maps, hidden);
 
-        // Those that are hidden are the first ones.
+        // The hidden maps are the first ones of the list.
         let Maps { live, mut before } = maps;
         let mut hidden = before.older.drain_all().take(hidden);
         let again = hidden.find_map(|old| {
@@ -343,8 +344,8 @@ impl Table {
         }
     }
 
-    /// Counts what has become of the starts in the first maps, which no hit finds any more, and all else that they have
-    /// counted as that of maps that are gone.
+    /// Counts the unconsumed starts in the first `hidden` maps, which no hit finds any more, and adds their other
+    /// counts to those of dropped maps.
     fn settle(&self, maps: &Maps, hidden: usize) {
         let program = &self.definition.program;
         let older = &maps.before.older;
@@ -358,7 +359,7 @@ impl Table {
 
             let held = EventMutex::lock();
             let epochs = self.epochs.get(&held);
-            // Whoever has cleared or consumed the table meanwhile has begun to count anew.
+            // If the table was cleared or consumed meanwhile, its counts have restarted without these maps.
             let at = epochs.older.iter().position(|own| Arc::ptr_eq(own, old));
             if at.is_some_and(|at| epochs.older.remove(at).is_ok()) {
                 epochs.old = epochs.old.saturating_sub(1);
@@ -367,9 +368,10 @@ impl Table {
         }
     }
 
-    /// Puts a map in the place of `young`, unless that is not the live one any more.
+    /// Replaces the map `young` by `next`, unless `young` is not the present map any more.
     fn put(&self, next: UniqueArc<Live>, young: &Arc<Live>, why: Why) -> Result {
-        // ORDERING: hits see it with the address of the map, which `exchange` stores. They look there only.
+        // ORDERING: `exchange` publishes this store together with the address of the map; hits find the pointer only
+        // there.
         next.replaced.store(Arc::as_ptr(young).cast_mut(), Relaxed);
         let held = EventMutex::lock();
         if !Arc::ptr_eq(&self.live(&held), young) {
@@ -381,7 +383,7 @@ impl Table {
         let young = self.exchange(next.into(), &held);
         let due = self.next_due();
         let epochs = self.epochs.get(&held);
-        // There is room.
+        // Room was reserved before.
         epochs.older.push(young, GFP_KERNEL)?;
         match why {
             Why::Room => epochs.grown.times += 1,
@@ -393,7 +395,7 @@ impl Table {
         Ok(())
     }
 
-    /// Keeps a map for the next generation if that is to begin without delay, or if readers want it.
+    /// Keeps a map for the next generation, if that is to begin without delay, or if readers need a spare map.
     fn keep(&self, spare: UniqueArc<Live>, is_forced: bool) {
         let held = EventMutex::lock();
         let fits = self.live(&held).map.shape() == spare.map.shape();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What a hit leaves in its entry besides key and sums: variables, tracked values, saved rows.
+//! Stores the variables, tracked values and saved rows of a hit in its entry.
 //!
 //! C counterpart: `hist_trigger_elt_update()`, `ontrack_action()` and `update_field_vars()` of
 //! [`kernel/trace/trace_events_hist.c`](srctree/kernel/trace/trace_events_hist.c).
@@ -93,7 +93,8 @@ use super::{
 };
 
 impl Program {
-    /// Keeps what `creator` writes, the name of the task that makes an entry, in its extra words, where the trigger shows it.
+    /// Keeps the name of the task that makes an entry, written by `creator`, in the extra words, if the trigger shows
+    /// it.
     #[inline(always)]
     pub fn keep_creator(&self, aux: &[Atomic<u64>], creator: impl FnOnce(&mut [u8; COMM_LEN])) {
         if !self.plan.has_creator {
@@ -108,7 +109,7 @@ impl Program {
         }
     }
 
-    /// What an action saves.
+    /// Returns the values that an action saves.
     pub fn saves_of(&self, action: &Action) -> &[Save] {
         match action.kind {
             ActionKind::Save { first, len } => part(self.saves(), first, len),
@@ -116,12 +117,12 @@ impl Program {
         }
     }
 
-    /// Returns what has become of the `begun` starts of an entry with these extra words, each of which has set all
-    /// variables. One has ended when one of those that are numbers was taken; some may never be, since nothing is computed
-    /// of them. Where some ends take one of them and some another one, those count that are taken most often.
+    /// Counts the `begun` starts of an entry that were overwritten; each start set all variables. A start has ended
+    /// when one of its number variables was consumed; some variables are never consumed. If some ends consume one
+    /// variable and others another, the variable that was consumed most often counts.
     pub fn starts(&self, aux: &[Pair], begun: u64) -> Starts {
         let numbers = self.plan.vars.iter().filter(|var| var.is_number());
-        // Those that are stored nowhere say nothing.
+        // Variables that are stored nowhere say nothing about starts.
         let mut cells = numbers.filter_map(|var| NumCell::at(aux, var.at));
         let taken = cells.clone().map(|cell| cell.taken(begun)).max();
         let is_left = cells.all(|cell| cell.is_set());
@@ -133,9 +134,9 @@ impl Program {
         }
     }
 
-    /// Carries the variables and tracked values of an entry over to one of a larger map, by their extra words: for the
-    /// thread that grows the table, when no hit uses the old map as the only one. It waits for hits that are writing all
-    /// rows of a tracked value: they are on other CPUs, or over.
+    /// Carries the variables and tracked values of an entry over to its entry in a larger map: for the thread that
+    /// grows the table, when no hit uses the old map alone. Waits while hits are writing all rows of a tracked value;
+    /// these hits run on other CPUs or are already over.
     pub fn carry(&self, new: &[Pair], old: &[Pair]) {
         for var in self.plan.vars.iter().filter(|var| var.is_number()) {
             Moving::new(NumCell::at(new, var.at), NumCell::at(old, var.at)).carry();
@@ -154,8 +155,8 @@ impl Program {
         }
     }
 
-    /// Copies what a reader wants to see of an entry's extra words to the same places of `to`, of
-    /// the same length: the task's name, and for each tracked value what [`track_row`] finds there.
+    /// Copies the extra words of an entry that readers want to the same places of `to`, of the same length: the task's
+    /// name, and each tracked value with its row, for [`track_row`].
     pub fn copy_aux(&self, from: &[Pair], to: &mut [u64]) {
         to.fill(0);
         if self.needs_comm() {
@@ -182,14 +183,14 @@ impl Program {
     }
 }
 
-/// A tracked value and its row, as [`Program::copy_aux`] leaves them.
+/// A tracked value and its row, as copied by [`Program::copy_aux`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kept<'r> {
-    /// Whether a hit has stored it; else it is 0, and so is all of the row.
+    /// Whether a hit has stored a value; if not, the value and all of the row are 0.
     pub fired: bool,
-    /// The value.
+    /// The tracked value.
     pub value: u64,
-    /// What was saved with it.
+    /// The words saved together with the value.
     pub row: &'r [u64],
 }
 
@@ -209,19 +210,19 @@ pub fn track_row<'r>(track: &Track, aux: &'r [u64]) -> Kept<'r> {
 }
 
 impl VarStep {
-    /// Stores the name of a task in its variable.
+    /// Stores the name of a task in this variable.
     #[inline(always)]
     fn set_name(&self, aux: &[Atomic<u64>], name: [u64; COMM_WORDS]) {
         let words = self.words::<NAME>(aux);
 
         if let Some(cell) = words.and_then(|words| TextCell::new(words)) {
-            // A writer that meets another one has nothing more to do; see `TextCell::fill`.
+            // If another context is writing the variable, this one leaves it alone; see `TextCell::fill`.
             cell.fill(|to| Some(to.put_all(name.into_iter())));
         }
     }
 
-    /// The string of the record, if it is one whose bytes behind a NUL may be copied, too, and all are there; else its place
-    /// and its length.
+    /// Returns the string of the record in words, if bytes after its NUL may be copied too and it is wholly inside the
+    /// record; else its place and length.
     #[inline(always)]
     fn short_text<'r>(&self, record: &'r [u8]) -> Result<Split<'r>, (usize, usize)> {
         let (at, len) = self.text.place(record).unwrap_or((0, 0));
@@ -233,7 +234,7 @@ impl VarStep {
         .ok_or((at, len))
     }
 
-    /// Stores a string of the record in its variable.
+    /// Stores a string of the record in this variable.
     #[inline(always)]
     fn set_text(&self, aux: &[Atomic<u64>], record: &[u8]) {
         let Some(words) = self.text_words(aux) else {
@@ -241,7 +242,7 @@ impl VarStep {
         };
 
         match self.short_text(record) {
-            // A writer that meets another one has nothing more to do; see `TextCell::fill`.
+            // If another context is writing the variable, this one leaves it alone; see `TextCell::fill`.
             Ok(from) => {
                 if let Some(cell) = TextCell::new(words) {
                     cell.fill(
@@ -254,7 +255,7 @@ impl VarStep {
         }
     }
 
-    /// Writes a string of the record to its words of the row that an action saves, and returns how many words.
+    /// Writes a string of the record to its words of a saved row. Returns the number of words.
     #[inline(never)]
     fn save_string(&self, record: &[u8], to: WordWriter<'_>) -> usize {
         match self.short_text(record) {
@@ -273,7 +274,7 @@ impl Track {
 }
 
 impl Action {
-    /// The value that the handler keeps at this moment.
+    /// Returns the value tracked by the action's handler at this moment, 0 if there is none.
     #[inline(always)]
     fn tracked_in(&self, aux: &[Pair]) -> u64 {
         match self.track {
@@ -282,7 +283,7 @@ impl Action {
         }
     }
 
-    /// Whether it generates an event that anybody wants.
+    /// Whether the action generates a synthetic event that is enabled for anything.
     #[inline(always)]
     fn traces<'c>(&self, cx: impl Context<'c>) -> bool {
         match self.kind {
@@ -292,7 +293,7 @@ impl Action {
     }
 }
 
-/// The number that a variable is set to.
+/// Computes the number that a variable is set to.
 #[inline(always)]
 fn number_of<const STEPS: u32>(plan: &Plan, number: &Operand, inputs: Inputs<'_, impl Env>) -> u64 {
     match const { STEPS & (VARS | VARS_STAMP | VARS_EXPRS | VARS_ANY) } {
@@ -304,19 +305,19 @@ fn number_of<const STEPS: u32>(plan: &Plan, number: &Operand, inputs: Inputs<'_,
     }
 }
 
-/// Variables that are no numbers.
+/// The steps of variables that are no numbers.
 const NOT_NUMBERS: u32 = VARS_TEXT | VARS_NAME | VARS_STACK | VARS_OTHER;
 
-/// Variables that are numbers of the record and the CPU.
+/// The steps of number variables of the record and the CPU.
 const VARS_OF_RECORD: u32 = VARS | VARS_EXPRS;
 
-/// Variables that are immediate or made of the time stamp.
+/// The steps of variables that are immediate or made of the time stamp.
 const VARS_AND_STAMP: u32 = VARS | VARS_STAMP;
 
 impl<'h, 'c: 'h, C: Context<'c>> Hit<'h, 'c, C> {
     /// Stores the variables of the trigger in the extra words of the entry.
     ///
-    /// A string that cannot be had, because another context is writing it at this moment, leaves the variable unset.
+    /// A string variable stays unset if its value cannot be read because another context is writing it.
     #[inline(always)]
     pub(in super::super) fn set_vars<const STEPS: u32>(&self) {
         let (record, inputs, aux) = (self.cx.record(), self.inputs(), self.aux);
@@ -339,11 +340,11 @@ impl<'h, 'c: 'h, C: Context<'c>> Hit<'h, 'c, C> {
                         if let Some(to) = var.text_words(self.words()) {
                             let from = self.foreign_words(var.text.reference());
 
-                            // No words are a variable that is not set.
+                            // A source variable without words counts as unset.
                             set_copy(to, var.kind, from.unwrap_or(&[]));
                         }
                     }
-                    // A copy, so that what a hit has needs no place in memory where there is no such variable.
+                    // A copy, so that `self` need not be in memory for programs without such variables.
                     _ if const { STEPS & VARS_OTHER != 0 } => { *self }.set_any_stack(var),
                     _ if const { STEPS & VARS_STACK != 0 } => {
                         if let Some(to) = var.text_words(self.words()) {
@@ -356,7 +357,7 @@ impl<'h, 'c: 'h, C: Context<'c>> Hit<'h, 'c, C> {
         }
     }
 
-    /// The name of the task; or of that which made the entry, which has it in its first extra words.
+    /// Returns the name of the current task, or of the task that made the entry, kept in its first extra words.
     #[inline(always)]
     fn task_name(&self, from: TextFrom) -> [u64; COMM_WORDS] {
         let mut name = [0; COMM_WORDS];
@@ -380,7 +381,7 @@ impl<'h, 'c: 'h, C: Context<'c>> Hit<'h, 'c, C> {
     #[inline(always)]
     fn set_stack(&self, words: &[Atomic<u64>]) {
         let mut room = C::Stack::default();
-        // To take one takes so long that the variable is not to be busy meanwhile.
+        // Before the variable is marked busy: unwinding takes long.
         let frames = self.cx.stack(&mut room);
 
         if let Some(cell) = TextCell::new(words) {
@@ -418,12 +419,12 @@ impl<'h, 'c: 'h, C: Context<'c>> Hit<'h, 'c, C> {
 
                     (value != action.tracked_in(self.aux)).then_some(value)
                 }
-                // A copy, as below.
+                // A copy, so that `self` need not be in memory for other handlers.
                 Handler::Track { var, .. } => { *self }.due_by_state(action, var),
             };
 
             if let Some(value) = due {
-                // A copy, so that what a hit has needs no place in memory where nothing is to be done.
+                // A copy, so that `self` need not be in memory for hits without an action to run.
                 let hit = *self;
 
                 match action.kind {
@@ -436,17 +437,18 @@ impl<'h, 'c: 'h, C: Context<'c>> Hit<'h, 'c, C> {
         }
     }
 
-    /// Sees to it that what an action tracks is in this entry, if the table is getting a larger map; returns whether it is.
+    /// Whether this entry has the tracked value of an action, after taking it over from an older map if the table is
+    /// growing.
     #[inline(always)]
     fn has_tracked(&self, action: &Action) -> bool {
-        // Mostly it is. A copy, so that what a hit has needs no place in memory then.
+        // Mostly true at once. A copy, so that `self` need not be in memory then.
         action.track.is_none_or(|track| {
             is_tracked(self.aux, track.at) || { *self }.take_over(action, &track).is_none()
         })
     }
 
-    /// Looks for the entry of the key in the map whose place that of the table is taking, and takes over what is tracked
-    /// there. If hits are writing all spare rows of this entry it can't, and the action is lost.
+    /// Looks up the entry in the map that is being replaced and takes over its tracked value. If hits are writing all
+    /// spare rows there, this is impossible: the action is counted as lost.
     #[cold]
     #[inline(never)]
     fn take_over(&self, action: &Action, track: &Track) -> Option<()> {
@@ -462,8 +464,8 @@ impl<'h, 'c: 'h, C: Context<'c>> Hit<'h, 'c, C> {
             .then(|| self.lose(Loss::Save, 1))
     }
 
-    /// The number that this hit stores in variable `var` if a condition that looks at more than the tracked value lets
-    /// anything be done for it.
+    /// Returns the number that this hit stores in variable `var` if the handler's condition, one that depends on more
+    /// than the tracked value, allows an action.
     #[inline(never)]
     fn due_by_state(&self, action: &Action, var: u8) -> Option<u64> {
         let value = self.own_number::<EVERYTHING>(var);
@@ -475,8 +477,8 @@ impl<'h, 'c: 'h, C: Context<'c>> Hit<'h, 'c, C> {
         cell.is_due(when, value).then_some(value)
     }
 
-    /// The number that this hit stores in variable `n` of the trigger, whoever has written to the entry since. It is
-    /// computed again: that takes less than to keep it for the few hits that want it.
+    /// Returns the number that this hit stores in variable `n` of the trigger, even if other hits have set it since.
+    /// Computed again, which takes less than keeping it for the few hits that want it.
     #[inline(always)]
     pub(super) fn own_number<const STEPS: u32>(&self, n: u8) -> u64 {
         let plan = &self.cx.program().plan;
@@ -487,7 +489,7 @@ impl<'h, 'c: 'h, C: Context<'c>> Hit<'h, 'c, C> {
         }
     }
 
-    /// Runs an action that is no `save()`, whose condition held when [`Hit::act`] tested it.
+    /// Runs a `trace()` or `snapshot()` whose condition held when [`Hit::act`] tested it.
     #[inline(never)]
     fn run(&self, action: &Action, value: u64) {
         let Handler::Track { when, .. } = &action.handler else {
@@ -499,7 +501,7 @@ impl<'h, 'c: 'h, C: Context<'c>> Hit<'h, 'c, C> {
         if !self.keep(action, value) {
             return;
         }
-        // Here, where what it took to keep the number is off the stack: the event may have triggers.
+        // Only here, when `keep()` has left the stack: the generated event may have triggers.
         if action.kind == ActionKind::Snapshot {
             self.snapshot(*when, value);
         } else if action.traces(self.cx) {
@@ -507,8 +509,7 @@ impl<'h, 'c: 'h, C: Context<'c>> Hit<'h, 'c, C> {
         }
     }
 
-    /// Whether there is room for an action within the `limit()` of the trigger, if it has one; counts the action as lost
-    /// if not.
+    /// Whether the `limit()` of the trigger, if any, allows an action now; if not, the action is counted as lost.
     #[inline(always)]
     fn is_within_limit(&self) -> bool {
         match self.cx.program().limit() {
@@ -521,7 +522,7 @@ impl<'h, 'c: 'h, C: Context<'c>> Hit<'h, 'c, C> {
         }
     }
 
-    /// Takes a snapshot.
+    /// Takes the snapshot of an action whose handler has just stored `value`.
     #[cold]
     #[inline(never)]
     fn snapshot(&self, when: When, value: u64) {
@@ -541,8 +542,8 @@ impl<'h, 'c: 'h, C: Context<'c>> Hit<'h, 'c, C> {
         key
     }
 
-    /// Keeps `value` with what is saved if the condition of its handler still holds and the `limit()` has room; returns
-    /// whether it did.
+    /// Stores `value` and the saved row if the handler's condition still holds and the `limit()` allows it. Returns
+    /// whether the value was stored.
     #[inline(never)]
     fn keep(&self, action: &Action, value: u64) -> bool {
         let cell = action.track.and_then(|track| track.cell(self.aux));
@@ -569,7 +570,7 @@ impl<'h, 'c: 'h, C: Context<'c>> Hit<'h, 'c, C> {
         }
     }
 
-    /// Writes what an action saves.
+    /// Writes the values that an action saves to its row.
     #[inline(always)]
     fn save(&self, action: &Action, row: WordWriter<'_>) {
         let (plan, record) = (&self.cx.program().plan, self.cx.record());
@@ -593,13 +594,12 @@ impl<'h, 'c: 'h, C: Context<'c>> Hit<'h, 'c, C> {
                 _ => self.save_text(step, to),
             };
 
-            // Readers look no further than the end, which is a NUL or an address that is 0; the row holds what was there
-            // before.
+            // Marks the end for readers, a NUL or a frame of 0: the row still has words of an earlier hit.
             to.put(len, 0);
         }
     }
 
-    /// Generates the synthetic event that the action names.
+    /// Generates the synthetic event of the action.
     #[inline(always)]
     fn trace(&self, action: &Action) {
         if let ActionKind::Trace { synth, .. } = action.kind {
@@ -617,12 +617,12 @@ impl<'h, 'c: 'h, C: Context<'c>> Hit<'h, 'c, C> {
         }
     }
 
-    /// Counts what the hit has lost where it was counted itself.
+    /// Adds to the losses in the counters of the CPU that the hit runs on.
     fn lose(&self, loss: Loss, n: u64) {
         self.map.shard(self.cx.cpu()).lose(loss, n);
     }
 
-    /// Stores a stack, of the kernel or of the record, in its variable.
+    /// Stores a stack, of the kernel or of the record, in a variable.
     #[inline(never)]
     fn set_any_stack(&self, var: &VarStep) {
         let field = self.cx.program().vars().get(usize::from(var.n));
@@ -633,15 +633,15 @@ impl<'h, 'c: 'h, C: Context<'c>> Hit<'h, 'c, C> {
         match (var.field.op, TextCell::new(words)) {
             (Op::Stacktrace, _) => self.set_stack(words),
             (op, Some(cell)) => {
-                // A writer that meets another one has nothing more to do; see `TextCell::fill`.
+                // If another context is writing the variable, this one leaves it alone; see `TextCell::fill`.
                 cell.fill(|to| self.stack_to(op, to));
             }
             _ => (),
         }
     }
 
-    /// Writes the string or stack that one parameter of `save()` comes to, and that is none of the record or the task;
-    /// returns how many words.
+    /// Writes a saved string or stack that is neither a string of the record nor a task's name. Returns the number of
+    /// words.
     #[inline(never)]
     fn save_text(&self, step: &VarStep, to: WordWriter<'_>) -> usize {
         let len = match step.text.from {
@@ -658,7 +658,7 @@ impl<'h, 'c: 'h, C: Context<'c>> Hit<'h, 'c, C> {
         len.unwrap_or(0)
     }
 
-    /// Writes a stack, of the kernel or of the record, and returns how many frames; `None` if it is no stack.
+    /// Writes a stack, of the kernel or of the record. Returns the number of frames, `None` if `op` is no stack.
     fn stack_to(&self, op: Op, to: WordWriter<'_>) -> Option<usize> {
         match op {
             Op::Stacktrace => {
@@ -675,8 +675,8 @@ impl<'h, 'c: 'h, C: Context<'c>> Hit<'h, 'c, C> {
         }
     }
 
-    /// The words of another trigger's variable, in the entry where it was found. `None` if no map of its table has the entry
-    /// any more: the table has been cleared since.
+    /// The words of another trigger's variable, in the entry where it was found; `None` if no map of its table has the
+    /// entry any more, because the table has been cleared.
     #[inline]
     pub(super) fn foreign_words(&self, n: u8) -> Option<&'c [Atomic<u64>]> {
         let of = self.cx.program().refs().get(usize::from(n))?;
@@ -689,7 +689,7 @@ impl<'h, 'c: 'h, C: Context<'c>> Hit<'h, 'c, C> {
         )))
     }
 
-    /// The words of a variable of the trigger itself.
+    /// The words of one of the trigger's own variables in the entry.
     pub(super) fn own_words(&self, n: u8) -> Option<&'h [Atomic<u64>]> {
         let var = self.cx.program().vars().get(usize::from(n))?;
 

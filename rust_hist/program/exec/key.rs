@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The key of a hit, in the forms in which it is computed.
+//! The forms in which the key of a hit is computed.
 //!
 //! C counterpart: `add_to_key()` of [`kernel/trace/trace_events_hist.c`](srctree/kernel/trace/trace_events_hist.c),
-//! which copies all keys and clears the rest.
+//! which copies all key parts and clears the rest.
 //!
 //! A new form is a type that implements [`KeyForm`], a [`KeyKind`], and a row in `program/paths.rs`.
 //!
@@ -66,19 +66,19 @@ use super::{
     Context, //
 };
 
-/// A form in which keys are computed; the implementor is a type without values.
+/// A form in which keys are computed. Implemented by types without values.
 pub trait KeyForm: 'static {
-    /// Which one it is.
+    /// The kind of keys in this form.
     const KIND: KeyKind;
 
-    /// Room for what the key is made of.
+    /// Memory that a computed key may borrow.
     type Room<'r, E: Env + 'r>: Copy + Default;
-    /// The key.
+    /// The computed key.
     type Key<'r>: Key;
 
-    /// Computes the key of a hit: that of its row, or, if `LOOKUP`, that by which it looks up variables of other
-    /// triggers. `stamp` is the time stamp if `STEPS` has [`KEY_ANY`], else 0; `refs` are [its numbers](Inputs), as far
-    /// as they are known; `room` holds what the key borrows. Returns besides how many strings it has not all of.
+    /// Computes the key of a hit: that of its row, or with `LOOKUP` the one for looking up variables of other triggers.
+    /// `stamp` is the time stamp if `STEPS` has [`KEY_ANY`], else 0; `refs` are [the numbers of references](Inputs)
+    /// known so far; the key may borrow `room`. Also returns how many strings were cut.
     fn key<'r, 'c: 'r, C: Context<'c>, const STEPS: u32, const LOOKUP: bool>(
         cx: C,
         stamp: u64,
@@ -86,14 +86,14 @@ pub trait KeyForm: 'static {
         room: &'r mut Self::Room<'r, C>,
     ) -> (Self::Key<'r>, usize);
 
-    /// Whether the key is in one piece, so that [`KeyForm::whole`] returns all words of it.
+    /// Whether the key is contiguous, so that [`KeyForm::whole`] returns all words of it.
     const IS_WHOLE: bool;
 
-    /// Returns all words of the key, if [`KeyForm::IS_WHOLE`]; else perhaps fewer.
+    /// Returns all words of the key if [`KeyForm::IS_WHOLE`]; else perhaps fewer.
     fn whole<'a>(key: &'a Self::Key<'_>) -> &'a [u64];
 }
 
-/// `N` words, each computed by itself: numbers, and short strings that always are in one place.
+/// A key of `N` words, each computed by itself: numbers, and short strings at a fixed place of the record.
 pub struct Words<const N: usize>;
 
 impl<const N: usize> KeyForm for Words<N> {
@@ -137,7 +137,7 @@ impl<const N: usize> KeyForm for Words<N> {
     }
 }
 
-/// More words than [`Words`] has, at most [`KEY_PARTS_MAX`], computed in a loop.
+/// A key of more words than [`Words`] has, at most [`KEY_PARTS_MAX`], computed in a loop.
 pub struct MoreWords;
 
 impl KeyForm for MoreWords {
@@ -174,7 +174,7 @@ impl KeyForm for MoreWords {
     }
 }
 
-/// A long key in one piece whose words were added up when they were computed.
+/// A long contiguous key whose words were added up while it was computed.
 ///
 /// # Invariants
 ///
@@ -204,8 +204,8 @@ impl Key for Summed<'_> {
     }
 }
 
-/// A word of a key. Which numbers it may be is said by [`KEY_TEXT`], [`KEY_PARTS`], [`KEY_EXPRS`] and [`KEY_ANY`]; those
-/// left out leave no code.
+/// Computes a word of a key. The flags [`KEY_TEXT`], [`KEY_PARTS`], [`KEY_EXPRS`] and [`KEY_ANY`] in `STEPS` say which
+/// kinds of numbers occur; for other kinds no code is made.
 #[inline(always)]
 fn word_of<'c, C: Context<'c>, const STEPS: u32>(
     word: &Operand,
@@ -216,7 +216,7 @@ fn word_of<'c, C: Context<'c>, const STEPS: u32>(
     let plan = &cx.program().plan;
     let inputs = Inputs::of_key(cx, stamp, refs);
     let cpu = || cx.cpu();
-    // Without other numbers there is nothing to take off.
+    // Only `KEY_ANY` keys use numbers of references.
     let refs = if const { STEPS & KEY_ANY != 0 } {
         refs
     } else {
@@ -241,12 +241,12 @@ fn word_of<'c, C: Context<'c>, const STEPS: u32>(
     }
 }
 
-/// A long key of at most `N` columns that lie in the record or are short: strings and numbers.
+/// A long key of at most `N` columns, each a number, a short string or a string of the record.
 ///
-/// Each of them comes to some whole words and one word after these, and zeros after that: so one loop does for all.
+/// Each column consists of whole words and one last word, followed by zeros: so one loop handles all columns.
 pub struct Columns<const N: usize>;
 
-/// Room for the columns.
+/// Memory for the columns of a [`Columns`] key.
 #[derive(Clone, Copy)]
 pub struct ColumnsRoom<'r, const N: usize> {
     comm: [u8; COMM_LEN],
@@ -256,20 +256,19 @@ pub struct ColumnsRoom<'r, const N: usize> {
 /// One column of a long key.
 #[derive(Clone, Copy)]
 struct Segment<'r> {
-    /// How many words come before it that are zeros of the column before it.
+    /// The number of zero words that fill up the column before this one.
     gap: usize,
-    /// Some words.
+    /// The bytes of the whole words.
     whole: &'r [u8],
-    /// The word after these: what is left of a string, or a number.
+    /// The word after the whole ones: the rest of a string, or a number.
     last: u64,
 }
 
-/// A long key in segments.
+/// A long key as segments.
 ///
 /// # Invariants
 ///
-/// `sum` is that of all its words, and `end` how many words there are up to the last one that
-/// is not 0.
+/// `sum` is the sum of all words of the key, and `end` the index after its last word that is not 0.
 #[derive(Clone, Copy)]
 pub struct Segments<'r> {
     segments: &'r [Segment<'r>],
@@ -329,14 +328,14 @@ impl<const N: usize> KeyForm for Columns<N> {
             let mut add = |at: usize, word: u64, factor: u64| {
                 sum.add(word, factor);
                 if word != 0 {
-                    // OVERFLOW: below the words of a key, here and below.
+                    // OVERFLOW: a word's index in a key is small, here and below.
                     end = at.wrapping_add(1);
                 }
             };
 
             while let Some((word, more)) = rest.split_first_chunk::<WORD>() {
-                // There is one for each word of a key; that this might not be so keeps the compiler from doing two
-                // at once, while most strings have one or two.
+                // Each word of a key has a factor. The test keeps the compiler from handling two words at once, while
+                // most strings have one or two.
                 let Some(factor) = factors.get(at) else {
                     break;
                 };
@@ -371,8 +370,8 @@ impl<const N: usize> KeyForm for Columns<N> {
     }
 }
 
-/// The string that a key of `words` words is: one of the record, or the name of the task, which is `comm`, up to its NUL.
-/// `None` if it is none. Adds to `cuts` if that is not all of it.
+/// Returns the string in a key column of `words` words, up to its NUL: a string of the record or the task's name, which
+/// is `comm`. `None` if `op` is no string. Adds to `cuts` if the string is too long.
 #[inline(always)]
 fn string_of<'r>(
     op: Op,
@@ -396,8 +395,8 @@ fn string_of<'r>(
     }
 }
 
-/// The `most` first bytes of a string that may have more, or whose record ends before it does. `cuts` is written here
-/// alone, so that it takes no register of others.
+/// Returns the first `most` bytes of a string that may be longer or may end outside the record. Only this writes
+/// `cuts`, so that it takes no register elsewhere.
 #[cold]
 #[inline(never)]
 fn beginning<'r>(
@@ -407,7 +406,7 @@ fn beginning<'r>(
     most: usize,
     cuts: &mut usize,
 ) -> Split<'r> {
-    // Its NUL is not missed.
+    // A string whose only missing byte is its NUL is not cut.
     if len > most && u8_at(record, at.saturating_add(most)) != 0 {
         // OVERFLOW: there are few strings.
         *cuts = cuts.wrapping_add(1);
@@ -476,7 +475,7 @@ impl Key for Segments<'_> {
     }
 }
 
-/// Goes on after the first word, if that is `wanted`.
+/// If the first word of `held` is `wanted`, skips it.
 #[inline(always)]
 fn skip(held: &mut &[Atomic<u64>], wanted: u64) -> bool {
     match held.split_first() {
@@ -489,14 +488,14 @@ fn skip(held: &mut &[Atomic<u64>], wanted: u64) -> bool {
     }
 }
 
-/// Goes on after so many words, if all of them are 0.
+/// If the first `len` words of `held` are 0, skips them.
 #[inline(always)]
 fn skip_zeros(held: &mut &[Atomic<u64>], len: usize) -> bool {
     let Some((mut zeros, behind)) = held.split_at_checked(len) else {
         return false;
     };
 
-    // Behind a string there mostly is room for some 30 words more.
+    // A string column mostly has some 30 words to spare.
     while let Some((eight, more)) = zeros.split_first_chunk::<8>() {
         if !are_zeros(eight) {
             return false;
@@ -525,10 +524,10 @@ fn are_zeros<const N: usize>(words: &[Atomic<u64>; N]) -> bool {
     words.iter().fold(0, |all, word| all | word.load(Relaxed)) == 0
 }
 
-/// A stack of the record and nothing else, as it lies there.
+/// A key that is one stack field of the record, used in place.
 pub struct StackField;
 
-/// The frames of such a stack, without the zeros at its end.
+/// The frames of a stack field of the record, trailing zeros dropped.
 #[derive(Clone, Copy)]
 pub struct Frames<'r>(&'r [u8]);
 
@@ -568,8 +567,8 @@ impl KeyForm for StackField {
 }
 
 impl Frames<'_> {
-    /// Calls `each` for each word and what is in its place in `with`, which is as long; in steps of some, of which a
-    /// plain loop has not as few instructions.
+    /// Calls `each` for each word and the element at its index in `with`, which has the same length. Goes in steps of
+    /// `STEP`, which takes fewer instructions than a plain loop.
     #[inline(always)]
     fn each_with<T>(&self, with: &[T], mut each: impl FnMut(u64, &T)) {
         let (mut steps, mut with) = (self.0.chunks_exact(STEP * WORD), with.chunks_exact(STEP));
@@ -623,7 +622,7 @@ impl Key for Frames<'_> {
     }
 }
 
-/// The kernel stack and nothing else, where it was unwound to.
+/// A key that is the kernel stack, used where it was unwound to.
 pub struct Stack;
 
 impl KeyForm for Stack {
@@ -649,7 +648,7 @@ impl KeyForm for Stack {
     }
 }
 
-/// Any key, copied to one place.
+/// A key of any kind, copied to one buffer.
 pub struct Copied;
 
 /// Words of a key of numbers and the name of the task, or of one with a short string.
@@ -717,9 +716,9 @@ impl KeyForm for Copied {
     }
 }
 
-/// Writes the words of a key to `buf`, which is all 0; returns how many strings it has not all of.
+/// Writes the words of a key to `buf`, which is all 0. Returns how many strings were cut.
 ///
-/// It has a frame of its own, which is gone when the rest of the hit runs: there is a stack in it.
+/// Not inlined: its frame, which has room for a kernel stack, is gone when the rest of the hit runs.
 #[inline(never)]
 fn copy_key<'c, C: Context<'c>, const LOOKUP: bool>(
     cx: C,

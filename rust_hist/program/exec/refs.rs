@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What one hit reads of other triggers' variables.
+//! Reads variables of other triggers for a hit.
 //!
 //! C counterpart: `resolve_var_refs()` of
 //! [`kernel/trace/trace_events_hist.c`](srctree/kernel/trace/trace_events_hist.c).
@@ -49,7 +49,7 @@ const FEW_REFS: usize = 4;
 /// Size of the buffer for programs with five to eight references.
 const MORE_REFS: usize = 8;
 
-/// Room for the numbers that one hit reads from other triggers' variables. No more of it is cleared than the hit needs.
+/// Room for the numbers that one hit reads from other triggers' variables. Only as much is cleared as the hit needs.
 pub(in super::super) enum RefBuf {
     /// No room: the hit reads at most one such variable.
     Empty,
@@ -76,11 +76,11 @@ impl RefBuf {
     }
 }
 
-/// A variable that the hit needs is not set for its key: the hit is ignored.
+/// Error of a variable that is not set for the hit's key: the hit is then ignored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unset;
 
-/// The maps before `source`, the youngest first.
+/// Returns the maps that `source` replaces, the newest first.
 pub(super) fn older_than<'c, C: Context<'c>>(
     cx: C,
     source: C::Source,
@@ -88,21 +88,21 @@ pub(super) fn older_than<'c, C: Context<'c>>(
     core::iter::successors(cx.replaced(source), move |older| cx.replaced(*older))
 }
 
-/// The key of a hit, to be looked up in the tables of other triggers.
-/// With `AGED` it is looked up in all maps of a table whose starts expire, the youngest first.
+/// The key of a hit, to be looked up in the tables of other triggers. With `AGED` it is looked up in all maps of a
+/// table whose starts expire, the newest first.
 pub(in super::super) struct RefKey<'h, 'r, K: KeyForm, const LOOKUP: bool, const AGED: bool> {
     key: &'h K::Key<'r>,
     hash: u64,
 }
 
 impl<'h, 'r, K: KeyForm, const LOOKUP: bool, const AGED: bool> RefKey<'h, 'r, K, LOOKUP, AGED> {
-    /// The key, with its hash.
+    /// Wraps a key and its hash.
     #[inline(always)]
     pub(in super::super) fn new(key: &'h K::Key<'r>, hash: u64) -> Self {
         Self { key, hash }
     }
 
-    /// The extra words of the entry with this key in the table of another trigger, if there is one.
+    /// Returns the extra words of the entry with this key in the table of another trigger, if there is one.
     #[inline(always)]
     fn find<'c, C: Context<'c>>(&self, cx: C, source: C::Source) -> Option<&'c [Pair]> {
         match self.aux(cx, cx.view(source)) {
@@ -111,7 +111,7 @@ impl<'h, 'r, K: KeyForm, const LOOKUP: bool, const AGED: bool> RefKey<'h, 'r, K,
         }
     }
 
-    /// The same in the maps before one that has no entry of the key. Mostly there is one of them.
+    /// Returns the extra words of the entry in a map that `source` replaces, mostly the only one.
     #[inline(always)]
     fn find_older<'c, C: Context<'c>>(&self, cx: C, source: C::Source) -> Option<&'c [Pair]> {
         let older = cx.replaced(source)?;
@@ -122,14 +122,14 @@ impl<'h, 'r, K: KeyForm, const LOOKUP: bool, const AGED: bool> RefKey<'h, 'r, K,
         }
     }
 
-    /// The same where there are more.
+    /// Returns the extra words of the entry in one of the maps that `source` replaces.
     #[cold]
     #[inline(never)]
     fn find_oldest<'c, C: Context<'c>>(&self, cx: C, source: C::Source) -> Option<&'c [Pair]> {
         older_than(cx, source).find_map(|older| self.aux(cx, cx.view(older)))
     }
 
-    /// The extra words of the entry with this key in a map, if there is one.
+    /// Returns the extra words of the entry with this key in `map`, if there is one.
     #[inline(always)]
     fn aux<'c, C: Context<'c>>(
         &self,
@@ -149,8 +149,8 @@ impl<'h, 'r, K: KeyForm, const LOOKUP: bool, const AGED: bool> RefKey<'h, 'r, K,
     }
 }
 
-/// Looks up the beginning of a key in a table with shorter ones: as in `tracing_map_lookup()`, a key that is longer is
-/// one by its beginning.
+/// Looks up the beginning of a key in a table with shorter keys: `tracing_map_lookup()` ignores the rest of a longer
+/// key, too.
 #[cold]
 #[inline(never)]
 fn look_up_beginning<K: KeyForm, S, H>(key: K::Key<'_>, map: &Map<S, H>) -> Option<Elt>
@@ -163,7 +163,7 @@ where
 }
 
 impl Cell {
-    /// The words of the variable in those of an entry.
+    /// Returns the words of the variable within the extra words of an entry.
     #[inline(always)]
     pub(super) fn of<'a>(&self, aux: &'a [Atomic<u64>]) -> &'a [Atomic<u64>] {
         aux.get(usize::from(self.at)..)
@@ -173,10 +173,10 @@ impl Cell {
 }
 
 impl Program {
-    /// Reads the variables of other triggers that the hit needs, in the entries of the same key.
+    /// Reads the variables of other triggers that the hit needs, in the entries of the hit's key.
     ///
-    /// Those that are read once are taken, all of them or none. If one is not set, the hit is to be
-    /// ignored. A string or stack need only be set: it is copied when it is used, from the words that were found here.
+    /// Variables with `consume` are consumed, either all or none. Returns an error if a variable is unset. A string or
+    /// stack is only checked here: it is copied when it is used, from the entry that was found here.
     #[inline(never)]
     pub(in super::super) fn read_refs<
         'h,
@@ -203,8 +203,8 @@ impl Program {
         Ok(buf)
     }
 
-    /// Reads the variables of at most `N` references to `buf`, and takes those that are read once when all have been
-    /// found to be set.
+    /// Reads the variables of at most `N` references to `buf`; once all are found to be set, consumes those with
+    /// `consume`.
     #[inline(always)]
     fn read_up_to<
         'c,
@@ -219,7 +219,7 @@ impl Program {
         key: &RefKey<'_, '_, K, LOOKUP, AGED>,
         buf: &mut [u64],
     ) -> Result<(), Unset> {
-        // Those that are to be taken: they are numbers.
+        // The variables to be consumed, which all are numbers.
         let mut cells = [None; N];
         let mut takes = false;
         let mut last: Option<(u16, &[Pair])> = None;
@@ -247,9 +247,9 @@ impl Program {
     }
 }
 
-/// For variables of all tables. Of those that may be getting larger maps all are numbers, which are [`Moving`].
+/// Reading variables of any tables. In tables that may be growing all variables are numbers, read as [`Moving`].
 impl Program {
-    /// [`Program::read_refs`], whatever maps the variables are in.
+    /// Like [`Program::read_refs`], but works while tables of the variables grow.
     #[inline(never)]
     pub(in super::super) fn read_moving<'h, 'c, C: Context<'c>, K: KeyForm, const LOOKUP: bool>(
         &self,
@@ -263,7 +263,7 @@ impl Program {
             match self.try_read_moving(cx, &key, buf) {
                 Ok(()) => return Ok(buf),
                 Err(Missing::Unset) => return Err(Unset),
-                // The entry is in the new map now, so it is not the same variable the next time.
+                // The entry is now in the new map, so the next round finds another cell.
                 Err(Missing::Moved) => (),
             }
         }
@@ -275,13 +275,13 @@ impl Program {
         key: &RefKey<'_, '_, K, LOOKUP, true>,
         buf: &mut [u64],
     ) -> Result<(), Missing> {
-        // Those that are to be taken.
+        // The variables to be consumed.
         let mut places: [Option<Place<'c, C>>; REFS_MAX] = [const { None }; REFS_MAX];
         let refs = self.refs().iter();
 
         for ((reference, number), place) in refs.zip(&mut *buf).zip(&mut places) {
             if reference.cell.kind != Kind::Number {
-                // No table that grows has such variables.
+                // A table that grows has no strings or stacks.
                 let aux = reference.aux(cx, key).map_err(|Unset| Missing::Unset)?;
 
                 *number = reference.read(aux).ok_or(Missing::Unset)?;
@@ -318,7 +318,7 @@ impl Program {
         Ok(())
     }
 
-    /// Puts back those numbers that have been taken.
+    /// Puts the consumed numbers back.
     #[cold]
     #[inline(never)]
     fn put_back_moving<'c, C: Context<'c>, K: KeyForm, const LOOKUP: bool>(
@@ -334,7 +334,7 @@ impl Program {
             };
 
             if place.number.restore(taken).is_err() {
-                // The entry has come to the new map meanwhile.
+                // Meanwhile the entry has been moved to the new map.
                 let number = Moving::new(reference.number_in(cx, key, place.map), None);
                 let put = number.put_back(taken.value());
 
@@ -344,14 +344,14 @@ impl Program {
     }
 }
 
-/// A variable, and the newest map of its table.
+/// A number variable, and the newest map of its table.
 struct Place<'c, C: Context<'c>> {
     number: Moving<'c>,
     map: C::Source,
 }
 
 impl Ref {
-    /// The number in the entry of this key in a map of the table, if there is one.
+    /// Returns the cell of the variable in the entry of this key in `map`, if there is one.
     fn number_in<'c, C: Context<'c>, K: KeyForm, const LOOKUP: bool>(
         &self,
         cx: C,
@@ -361,7 +361,7 @@ impl Ref {
         NumCell::at(key.aux(cx, cx.view(map))?, self.cell.at)
     }
 
-    /// The variable, which is a number, in all maps that its table has at this moment.
+    /// Returns the number variable in all maps that its table has at this moment.
     fn place<'c, C: Context<'c>, K: KeyForm, const LOOKUP: bool>(
         &self,
         cx: C,
@@ -370,7 +370,7 @@ impl Ref {
         let map = cx.source(self.table)?;
 
         if self.expires {
-            // Nothing is moved: there is one cell, whatever map it is in.
+            // Entries of tables with expiring starts are not moved: there is one cell, in whichever map.
             let cell = NumCell::at(key.find(cx, map)?, self.cell.at);
 
             return Some(Place {
@@ -389,8 +389,8 @@ impl Ref {
     }
 }
 
-/// Takes the numbers in `cells` to the same places of `buf`. All were set a moment ago; if one is not any more, those
-/// taken before it are put back, and it is as if the hit had come a moment later.
+/// Consumes the numbers in `cells`, all set a moment ago, to the same places of `buf`. If one is unset by now, puts the
+/// consumed ones back, as if the hit had come a moment later.
 #[inline(always)]
 fn take_all<const N: usize>(
     cells: &[Option<NumCell<'_>>; N],
@@ -414,13 +414,14 @@ fn take_all<const N: usize>(
     Ok(())
 }
 
-/// Puts back those numbers that have been taken.
+/// Puts the consumed numbers back.
 #[cold]
 #[inline(never)]
 fn put_back(cells: &[Option<NumCell<'_>>], buf: &[u64], all: &[Emptied]) {
     for ((cell, value), left) in cells.iter().zip(buf).zip(all) {
         if let Some(cell) = cell {
-            // All have been set, so none has the version of the default: what nothing was taken from is left alone.
+            // Cells not consumed have the default `Emptied`, whose version no cell that was set has: `restore` ignores
+            // them.
             cell.restore(&Taken {
                 value: *value,
                 left: *left,
@@ -430,7 +431,7 @@ fn put_back(cells: &[Option<NumCell<'_>>], buf: &[u64], all: &[Emptied]) {
 }
 
 impl Ref {
-    /// The extra words of the entry that has the variable.
+    /// Returns the extra words of the entry that has the variable.
     #[inline(always)]
     fn aux<'c, K: KeyForm, const LOOKUP: bool, const AGED: bool>(
         &self,
@@ -441,8 +442,8 @@ impl Ref {
             .ok_or(Unset)
     }
 
-    /// Reads the variable in the words of an entry: its number, or for a string or stack that is set where the words are;
-    /// `None` if it is not set.
+    /// Reads the variable from the extra words of an entry: a number, or the address of the words if a string or stack
+    /// is set; `None` if it is unset.
     #[inline(always)]
     fn read(&self, aux: &[Pair]) -> Option<u64> {
         match self.cell.kind {
@@ -455,7 +456,7 @@ impl Ref {
         }
     }
 
-    /// Reads the variable of a hit that needs no other one, and takes a number that is read once.
+    /// Reads the only variable that a hit needs; consumes it if the reference says so.
     #[inline(always)]
     pub(in super::super) fn read_only<'c, K: KeyForm, const LOOKUP: bool, const AGED: bool>(
         &self,
@@ -473,7 +474,7 @@ impl Ref {
         number.ok_or(Unset)
     }
 
-    /// The variable of a hit that needs no other one, in the entry of this key, if it is a number that is set at this
+    /// Returns the cell of the only variable that a hit needs, a number, in the entry of this key, if it is set at this
     /// moment.
     #[inline(always)]
     pub(in super::super) fn find_only<'c, C: Context<'c>, K: KeyForm, const AGED: bool>(
@@ -492,7 +493,7 @@ impl Ref {
         NumCell::at(key.find(cx, source)?, self.cell.at).filter(NumCell::is_set)
     }
 
-    /// Reads the variable that [`Ref::find_only`] has found, and takes it if it is read once.
+    /// Reads the variable that [`Ref::find_only`] has found; consumes it if the reference says so.
     #[inline(always)]
     pub(in super::super) fn read_found(&self, cell: NumCell<'_>) -> Result<u64, Unset> {
         let number = match self.consume {

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Strings and stacks, word by word from where they are to where they go.
+//! Copies strings and stacks word by word, with no buffer between source and destination.
 //!
 //! C counterpart: `strscpy()` and `stack_trace_save()` as
 //! [`kernel/trace/trace_events_hist.c`](srctree/kernel/trace/trace_events_hist.c) uses them.
 //!
-//! Nothing of them is kept in between: there is room for few on the stack of an interrupt, and to clear
-//! it takes longer than most strings do.
+//! A buffer would need much of an interrupt's stack, and clearing it takes longer than copying most strings.
 //!
 //! Context: any, NMI included.
 
@@ -32,10 +31,10 @@ use super::{
     stack_at, //
 };
 
-/// Bytes of a word.
+/// Bytes in a word.
 pub(super) const WORD: usize = size_of::<u64>();
 
-/// Hands the content of a variable on.
+/// Passes the words of a string or stack variable to `put`. Returns the number of words, `None` if unset.
 #[inline]
 pub(super) fn cell_text(
     words: &[Atomic<u64>],
@@ -51,21 +50,21 @@ pub(super) fn cell_text(
     }
 }
 
-/// Hands words on, and returns how many.
+/// Passes at most `room` words to `put`. Returns how many.
 #[inline(always)]
 pub(super) fn copy(words: &[u64], room: usize, mut put: impl FnMut(usize, u64)) -> usize {
     let mut len = 0;
 
     for &word in words.iter().take(room) {
         put(len, word);
-        // OVERFLOW: below the length of a slice.
+        // OVERFLOW: less than the length of a slice.
         len = len.wrapping_add(1);
     }
     len
 }
 
-/// A word of a string, whose last byte is a NUL if it is the last one of `room`: the room may be smaller
-/// than that of where the string comes from.
+/// Word `at` of a string, with its last byte made NUL if it is the last word of `room`: the string may be longer than
+/// the room.
 #[inline(always)]
 fn ended(word: u64, at: usize, room: usize) -> u64 {
     if at.wrapping_add(1) == room {
@@ -75,15 +74,15 @@ fn ended(word: u64, at: usize, room: usize) -> u64 {
     }
 }
 
-/// A word whose last byte in memory is a NUL.
+/// Returns the word with its last byte in memory made NUL.
 #[inline(always)]
 fn without_last_byte(word: u64) -> u64 {
     low(word, u64::BITS.wrapping_sub(u8::BITS))
 }
 
-/// Copies the content of a variable; returns how many words, or `None` if there is none.
+/// Copies the content of a variable. Returns the number of words, `None` if the variable is unset.
 ///
-/// The last byte of a string is a NUL: the room may be smaller than that of the variable.
+/// The last byte of a string is made NUL: the room may be smaller than the variable.
 #[inline(always)]
 pub(super) fn copy_cell(words: &[Atomic<u64>], kind: Kind, to: WordWriter<'_>) -> Option<usize> {
     let len = TextCell::new(words)?.copy_to(to)?;
@@ -94,35 +93,36 @@ pub(super) fn copy_cell(words: &[Atomic<u64>], kind: Kind, to: WordWriter<'_>) -
     Some(len)
 }
 
-/// Sets a variable to the content of another one, or unsets it if that is not set.
+/// Sets a variable to the content of another one, or unsets it if the other one is unset.
 #[inline(never)]
 pub(super) fn set_copy(words: &[Atomic<u64>], kind: Kind, from: &[Atomic<u64>]) {
     if let Some(cell) = TextCell::new(words) {
-        // A writer that meets another one has nothing more to do; see `TextCell::fill`.
+        // If another context is writing the variable, this one leaves it alone; see `TextCell::fill`.
         cell.fill(|to| copy_cell(from, kind, to));
     }
 }
 
-/// Sets a variable to the `len` bytes at `at` of `bytes`, up to the first NUL. There is room for that and a NUL.
+/// Sets a variable to the `len` bytes at `at` of `bytes`, up to the first NUL. It must have room for them and a NUL.
 #[inline(never)]
 pub(super) fn set_string(words: &[Atomic<u64>], bytes: &[u8], at: usize, len: usize) {
     if let Some(cell) = TextCell::new(words) {
-        // A writer that meets another one has nothing more to do; see `TextCell::fill`.
+        // If another context is writing the variable, this one leaves it alone; see `TextCell::fill`.
         cell.fill(|to| Some(copy_string(bytes, at, len, |at, word| to.put(at, word))));
     }
 }
 
-/// Some bytes as words: those that are whole, and one of the bytes behind them, fewer than eight, with zeros behind these.
+/// Some bytes as words: the bytes of the whole words, and a last word of the fewer than eight bytes left, padded with
+/// zeros.
 #[derive(Clone, Copy)]
 pub(super) struct Split<'r> {
     pub(super) whole: &'r [u8],
     pub(super) last: u64,
-    /// How many bytes.
+    /// The number of bytes.
     len: usize,
 }
 
 impl<'r> Split<'r> {
-    /// The `len` bytes at `at`, as many of them as there are.
+    /// The `len` bytes at `at` of `bytes`, or as many of them as there are.
     #[inline(always)]
     pub(super) fn new(bytes: &'r [u8], at: usize, len: usize) -> Self {
         match Self::inside(bytes, at, len) {
@@ -131,7 +131,7 @@ impl<'r> Split<'r> {
         }
     }
 
-    /// The first `len` of the bytes, with a last word that is loaded with those behind it.
+    /// The first `len` bytes; the last word is loaded from the bytes from its place on.
     #[inline(always)]
     pub(super) fn first(bytes: &'r [u8], len: usize) -> Self {
         let len = len.min(bytes.len());
@@ -141,7 +141,7 @@ impl<'r> Split<'r> {
 
         Self {
             whole,
-            // CAST: less than a word. OVERFLOW: at most 56.
+            // CAST: below 8. OVERFLOW: at most 56.
             last: low(
                 text_word(rest, 0),
                 ((len % WORD) as u32).wrapping_mul(u8::BITS),
@@ -150,11 +150,11 @@ impl<'r> Split<'r> {
         }
     }
 
-    /// The same if all are there, and eight bytes end with them, as they do in each record: the last word is loaded with
-    /// bytes that are before it, since behind it there may be none.
+    /// The `len` bytes at `at`, if all are there and end at byte 8 or later, as strings of a record do. The last word
+    /// is loaded from the eight bytes up to the end, as there may be none after it.
     #[inline(always)]
     pub(super) fn inside(bytes: &'r [u8], at: usize, len: usize) -> Option<Self> {
-        // OVERFLOW: then it ends before it begins, and is not inside.
+        // OVERFLOW: an end that wrapped is before `at`, so `get` finds nothing.
         let end = at.wrapping_add(len);
         let from = bytes.get(at..end)?;
         let last = load_8(bytes, end.checked_sub(WORD)?)?;
@@ -166,7 +166,7 @@ impl<'r> Split<'r> {
         })
     }
 
-    /// A word that is none of bytes.
+    /// One word that is made of no bytes in memory, such as a number.
     #[inline(always)]
     pub(super) fn of_word(last: u64) -> Self {
         Self {
@@ -176,27 +176,27 @@ impl<'r> Split<'r> {
         }
     }
 
-    /// The same where fewer bytes come before their end than a word has, or where the bytes end before they do.
+    /// Like [`Split::new`], for bytes that end before the eighth byte or beyond the end of `bytes`.
     #[cold]
     #[inline(never)]
     fn at_edge(bytes: &'r [u8], at: usize, len: usize) -> Self {
         Self::first(bytes.get(at..).unwrap_or(&[]), len)
     }
 
-    /// How many words they are.
+    /// The number of words, with a last one that is not full.
     #[inline(always)]
     fn words(&self) -> usize {
-        // OVERFLOW: they are bytes in memory.
+        // OVERFLOW: the length of bytes in memory.
         self.len.wrapping_add(WORD.wrapping_sub(1)) / WORD
     }
 
-    /// Copies them, if there is room for the word behind the whole ones; returns how many words. What comes behind a NUL is
-    /// copied, too.
+    /// Copies the words, bytes after a NUL included, if there is room for all whole words and one more. Returns the
+    /// number of words, 0 if there is no room.
     #[inline(always)]
     pub(super) fn copy(self, to: WordWriter<'_>) -> usize {
         let whole = self.whole.chunks_exact(WORD).map(word_in);
 
-        // Where no bytes are behind the whole words, the last one is not among those that are counted.
+        // If the length is a multiple of eight, `words` does not count the last word.
         match to.put_with_last(whole, self.last) {
             true => self.words(),
             false => 0,
@@ -204,7 +204,7 @@ impl<'r> Split<'r> {
     }
 }
 
-/// The bytes in memory before bit `bits` of a word, and zeros behind them.
+/// The bytes of a word before bit `bits` in memory order, followed by zeros.
 #[inline(always)]
 fn low(word: u64, bits: u32) -> u64 {
     let mask = 1u64.wrapping_shl(bits).wrapping_sub(1);
@@ -212,18 +212,18 @@ fn low(word: u64, bits: u32) -> u64 {
     u64::from_le(word.to_le() & mask)
 }
 
-/// A bit of the first byte of a word that is 0, and perhaps of bytes behind it, as in memory of a little-endian
-/// machine; 0 if there is no such byte.
+/// Marks the zero bytes of a little-endian word by their top bit. Only the first mark is reliable; 0 if there is no
+/// zero byte.
 #[inline(always)]
 fn nuls(word: u64) -> u64 {
     const ONES: u64 = u64::MAX / 0xff;
     const TOPS: u64 = ONES << 7;
 
-    // OVERFLOW: what is borrowed comes from bytes behind the first one that is 0.
+    // OVERFLOW: a borrow comes only from bytes after the first zero byte.
     word.wrapping_sub(ONES) & !word & TOPS
 }
 
-/// How many bits of a word come in memory before its first byte that is 0, if there is one.
+/// Returns how many bits precede the first zero byte of a word in memory, `None` if there is none.
 #[inline(always)]
 pub(super) fn bits_before_nul(word: u64) -> Option<u32> {
     let nuls = nuls(word.to_le());
@@ -231,14 +231,14 @@ pub(super) fn bits_before_nul(word: u64) -> Option<u32> {
     (nuls != 0).then(|| nuls.trailing_zeros() & !7)
 }
 
-/// The bytes of a string, its NUL apart, for which there is room in so many words.
+/// The longest string, NUL not counted, that fits in `room` words.
 #[inline(always)]
 pub(in super::super) fn most_in(room: usize) -> usize {
     room.saturating_mul(WORD).saturating_sub(1)
 }
 
-/// Hands the `len` bytes at `at` of `bytes` on, as many as there are, up to the first NUL, as words with zeros behind
-/// them; returns how many words.
+/// Passes the `len` bytes at `at` of `bytes`, or as many as there are, up to the first NUL, to `put` as words padded
+/// with zeros. Returns the number of words.
 #[inline(always)]
 pub(super) fn copy_string(
     bytes: &[u8],
@@ -249,7 +249,7 @@ pub(super) fn copy_string(
     let split = Split::new(bytes, at, len);
     let whole = split.whole.chunks_exact(WORD);
 
-    // By number, so that the compiler sees that each word has its place where there is room for `len`.
+    // By number, so that the compiler sees that each word fits where there is room for `len` bytes.
     for (at, chunk) in (0..len / WORD).zip(whole) {
         let word = word_in(chunk);
 
@@ -266,20 +266,20 @@ pub(super) fn copy_string(
     split.words()
 }
 
-/// The bytes of a word before the first one that is 0, and zeros behind them.
+/// The bytes of a word before its first zero byte, followed by zeros.
 #[inline(always)]
 fn before_nul(word: u64) -> u64 {
     let word = word.to_le();
 
-    // All bits before the lowest one of `nuls`; where the others of these are, the word has none. All of it if there
-    // is no such bit.
+    // Keeps the bits below the lowest mark of `nuls`; bits of a zero byte below its mark are 0 anyway. Keeps all if
+    // there is no mark.
     u64::from_le(word & nuls(word).wrapping_sub(1))
 }
 
-/// The last `len` bytes of a word, less than eight, with zeros behind them.
+/// The last `len` bytes of a word, with `len` less than eight, followed by zeros.
 #[inline(always)]
 fn high(word: u64, len: usize) -> u64 {
-    // CAST: less than a word. OVERFLOW: at most 56. Two shifts, since one by all bits of a word is none.
+    // CAST: below 8. OVERFLOW: at most 56. Two shifts, since a shift by 64 bits would do nothing.
     let bits = u64::BITS
         .wrapping_sub(u8::BITS)
         .wrapping_sub((len as u32).wrapping_mul(u8::BITS));
@@ -287,7 +287,7 @@ fn high(word: u64, len: usize) -> u64 {
     u64::from_le((word.to_le() >> u8::BITS).wrapping_shr(bits))
 }
 
-/// The `len` bytes at `at` of `bytes`, as many as there are, up to the first NUL.
+/// The `len` bytes at `at` of `bytes`, or as many as there are, up to the first NUL.
 #[inline(always)]
 pub(in super::super) fn until_nul(bytes: &[u8], at: usize, len: usize) -> &[u8] {
     let split = Split::new(bytes, at, len);
@@ -300,13 +300,13 @@ pub(in super::super) fn until_nul(bytes: &[u8], at: usize, len: usize) -> &[u8] 
             return upto(from, at, bits);
         }
     }
-    // Less than a word, so there is a NUL behind it.
+    // The last word holds fewer than eight bytes, so a NUL follows.
     let bits = bits_before_nul(split.last).unwrap_or(0);
 
     upto(from, split.len / WORD, bits)
 }
 
-/// The bytes of so many words, and as many more as have so many bits.
+/// The first bytes: so many whole words, and `bits` bits of the next.
 #[inline(always)]
 fn upto(bytes: &[u8], words: usize, bits: u32) -> &[u8] {
     // CAST: at most 8. OVERFLOW: at most the length of a slice.
@@ -317,7 +317,8 @@ fn upto(bytes: &[u8], words: usize, bits: u32) -> &[u8] {
     bytes.get(..len).unwrap_or(bytes)
 }
 
-/// Hands on the stack whose place the word at `offset` of a record gives, at most `room` frames; returns how many.
+/// Passes a stack field, whose location word is at `offset` of a record, to `put`, at most `room` frames. Returns how
+/// many.
 #[inline]
 pub(super) fn copy_stack(
     record: &[u8],

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The values of the parameters of a `trace()`, read while its record is written.
+//! The values of the parameters of `trace()`, read while the synthetic record is written.
 //!
 //! C counterpart: `update_field_vars()` and what `trace_event_raw_event_synth()` takes from
 //! `var_ref_vals`, of [`kernel/trace/trace_events_hist.c`](srctree/kernel/trace/trace_events_hist.c).
-//! A field is read from the record at hand, and so is what a variable of the trigger has from there; a
-//! number is that of this very hit. Other strings and stacks are copied from where they are kept, in a
-//! bounded number of tries.
+//! A field, or a variable that was set from one, is read from the record; a number is computed for this hit. Other
+//! strings and stacks are copied from the variables, in a bounded number of tries.
 //!
 //! Context: any, NMI included.
 
@@ -56,13 +55,13 @@ use super::{
 /// Words of the longest string.
 const STRING_WORDS: usize = STR_SLOT / WORD;
 
-/// The values of one action in one hit.
+/// The parameter values of a `trace()` action in one hit.
 pub(super) struct ArgVals<'h, 'c, C: Context<'c>> {
     pub(super) hit: &'h Hit<'h, 'c, C>,
     pub(super) action: &'h Action,
-    /// What is to be done for each of its parameters.
+    /// How to compute each parameter.
     pub(super) steps: &'h [ArgStep],
-    /// The kernel stack, once it was unwound.
+    /// The kernel stack, once it has been unwound.
     pub(super) frames: Option<&'h [u64]>,
 }
 
@@ -73,7 +72,7 @@ impl<'h, 'c: 'h, C: Context<'c>> ArgVals<'h, 'c, C> {
         args.get(at).map(Arg::source)
     }
 
-    /// The string of a parameter that stands in the record.
+    /// Returns the string of parameter `at` if it is a string of the record.
     #[inline(always)]
     fn bytes(&self, at: usize) -> Option<&'h [u8]> {
         let record = self.hit.cx.record();
@@ -83,8 +82,8 @@ impl<'h, 'c: 'h, C: Context<'c>> ArgVals<'h, 'c, C> {
         Some(until_nul(record, at, len))
     }
 
-    /// Hands a string or stack on, word by word, `room` words at most, and returns how many there were;
-    /// `put` may be given them all again, from word 0.
+    /// Passes a string or stack to `put`, at most `room` words. Returns the number of words. `put` may get all words
+    /// again, from word 0 on, if another context was writing.
     #[inline(never)]
     fn text(
         &self,
@@ -99,7 +98,7 @@ impl<'h, 'c: 'h, C: Context<'c>> ArgVals<'h, 'c, C> {
             source.and_then(|source| hit.cx.program().immediate_field(source)),
             source,
         ) {
-            // The name of the task: strings of the record have not come here.
+            // The task's name: strings of the record were handled by `bytes`.
             (Some(field), _) if kind == Kind::String => {
                 let mut comm = [0; COMM_LEN];
 
@@ -134,7 +133,7 @@ impl<'h, 'c: 'h, C: Context<'c>> ArgVals<'h, 'c, C> {
             .ok_or(Unread::Torn)
     }
 
-    /// Whether a parameter is the stack at hand.
+    /// Whether a parameter is the kernel stack.
     fn has_stack(&self) -> bool {
         let args = self.hit.cx.program().args_of(self.action).iter();
 
@@ -153,7 +152,7 @@ impl<'h, 'c: 'h, C: Context<'c>> ArgVals<'h, 'c, C> {
         })
     }
 
-    /// Hands the words of a string on, up to that with its NUL, and returns how many bytes are before that.
+    /// Passes the words of a string to `put`, up to the word with its NUL. Returns the number of bytes before the NUL.
     #[inline]
     fn string_to(&self, field: usize, mut put: impl FnMut(usize, u64)) -> Result<usize, Unread> {
         let mut seen = Seen::default();
@@ -166,7 +165,7 @@ impl<'h, 'c: 'h, C: Context<'c>> ArgVals<'h, 'c, C> {
         Ok(seen.len.min(words.saturating_mul(WORD)))
     }
 
-    /// Hands the frames of a stack on, up to the first that is 0, and returns how many they are.
+    /// Passes the frames of a stack to `put`, up to the first that is 0. Returns the number of frames.
     #[inline]
     fn stack_to(&self, field: usize, mut put: impl FnMut(usize, u64)) -> Result<usize, Unread> {
         let mut seen = Seen::default();
@@ -180,16 +179,16 @@ impl<'h, 'c: 'h, C: Context<'c>> ArgVals<'h, 'c, C> {
     }
 }
 
-/// How much of a string or stack has gone by, which may begin again.
+/// How much of a string or stack has been passed on; begins again at word 0.
 #[derive(Default)]
 struct Seen {
-    /// The bytes of a string, or the frames of a stack.
+    /// Bytes of a string, or frames of a stack.
     len: usize,
     ended: bool,
 }
 
 impl Seen {
-    /// Whether there is something of the string in its word `at`.
+    /// Counts word `at` of a string. Whether it belongs to the string.
     #[inline(always)]
     fn is_of_string(&mut self, at: usize, word: u64) -> bool {
         if !self.goes_on(at) {
@@ -198,13 +197,13 @@ impl Seen {
         let bits = bits_before_nul(word);
 
         self.ended = bits.is_some();
-        // CAST: at most 64. OVERFLOW: the bytes of a string that is somewhere.
+        // CAST: at most 64. OVERFLOW: the length of a string in memory.
         let bytes = (bits.unwrap_or(u64::BITS) / u8::BITS) as usize;
         self.len = at.wrapping_mul(WORD).wrapping_add(bytes);
         true
     }
 
-    /// Whether word `at` of a stack is a frame.
+    /// Counts word `at` of a stack. Whether it is a frame.
     #[inline(always)]
     fn is_of_stack(&mut self, at: usize, frame: u64) -> bool {
         if !self.goes_on(at) {
@@ -218,7 +217,7 @@ impl Seen {
         !self.ended
     }
 
-    /// Whether the end has not been seen before word `at`.
+    /// Whether the end was not seen before word `at`.
     #[inline(always)]
     fn goes_on(&mut self, at: usize) -> bool {
         if at == 0 {
@@ -266,8 +265,8 @@ impl<'h, 'c: 'h, C: Context<'c>> FieldValues for ArgVals<'h, 'c, C> {
         }
         let len = self.string_to(field, |at, word| put_word(to, at, word))?;
 
-        // Longer than it was measured: another hit has set the variable since, and a part of its string is
-        // none.
+        // Longer than when it was measured: another hit has set the variable since, and a part of its string is no
+        // value.
         if len > to.len() {
             return Err(Unread::Torn);
         }
@@ -286,7 +285,7 @@ impl<'h, 'c: 'h, C: Context<'c>> FieldValues for ArgVals<'h, 'c, C> {
             }
         })?;
 
-        // As for a string. No record has more frames than that.
+        // Longer than when it was measured, as for strings. No record has more frames than `STACK_DEPTH - 1`.
         if len.min(STACK_DEPTH.saturating_sub(1)) > room {
             return Err(Unread::Torn);
         }
@@ -308,7 +307,7 @@ impl<'h, 'c: 'h, C: Context<'c>> FieldValues for ArgVals<'h, 'c, C> {
     }
 }
 
-/// Writes a word at word `at`, or as much of it as fits.
+/// Writes `word` at word `at` of `to`, or as much of it as fits.
 #[inline(always)]
 fn put_word(to: &mut [u8], at: usize, word: u64) {
     let to = to.get_mut(at.saturating_mul(WORD)..).unwrap_or(&mut []);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Text to filter.
+//! The parser of filters, which makes the list of tests from the text.
 //!
 //! C counterpart: `calc_stack()`, `predicate_parse()` and `parse_pred()` of
 //! [`kernel/trace/trace_events_filter.c`](srctree/kernel/trace/trace_events_filter.c). The grammar:
@@ -12,7 +12,7 @@
 //! operand   := number | "'" string "'" | '"' string '"' | "CPUS{" list "}" | function
 //! ```
 //!
-//! The whole text is split into tokens first, so no nesting of parentheses makes a stack deeper.
+//! The text is first split into tokens, so that nested parentheses take no stack.
 //!
 //! Context: process, may sleep.
 
@@ -55,16 +55,17 @@ use super::{
     REFUSE, //
 };
 
-/// C's room for a number, with its NUL.
+/// The size of C's buffer for a number, with its NUL.
 const NUMBER_ROOM: usize = 24;
-/// C's room for a string, with its NUL.
+/// The size of C's buffer for a string, with its NUL.
 const STRING_ROOM: usize = 256;
 
-/// A part of a filter; true if an odd number of `!` is before it, or before what it closes.
+/// A token of a filter; the flag is true if an odd number of `!` precedes the condition, or the parenthesis that this
+/// one closes.
 #[derive(Clone, Copy)]
 enum Token {
     Open,
-    /// The end of what an `Open` began.
+    /// A closing parenthesis.
     Close(bool),
     And,
     Or,
@@ -83,7 +84,8 @@ enum Operator {
     Bits,
 }
 
-/// The operators of a condition: `<=` before `<` and `>=` before `>`, as the first one that the text begins with counts.
+/// The operators of a condition. The first one that the text begins with is taken, so `<=` is before `<` and `>=`
+/// before `>`.
 const OPERATORS: [(&[u8], Operator); 8] = [
     (b"~", Operator::Glob),
     (b"!=", Operator::Ne),
@@ -95,19 +97,19 @@ const OPERATORS: [(&[u8], Operator); 8] = [
     (b"&", Operator::Bits),
 ];
 
-/// What a condition looks at.
+/// The field that a condition compares.
 struct Field {
-    /// The word that has the number, and the bits that are the number.
+    /// The word with the number, and a mask of the number's bits.
     word: (Word, u64),
     at: u32,
     size: u32,
     signed: bool,
     kind: FieldKind,
-    /// Whether it is `common_comm`.
+    /// Whether the field is `common_comm`.
     is_common: bool,
 }
 
-/// A test and whether it is to be false.
+/// A test, and whether the condition is true if the test is false.
 type Condition = (Test, bool);
 
 type Result<T, E = FilterRefusal> = core::result::Result<T, E>;
@@ -117,11 +119,11 @@ struct Parser<'t, S> {
     at: usize,
     subject: &'t S,
     tokens: Vec<Token>,
-    /// The filter, without its steps.
+    /// The filter so far, without its steps.
     filter: Filter,
 }
 
-/// See [`Filter::compile`].
+/// Compiles the text of a filter; see [`Filter::compile`].
 pub(super) fn compile(text: &[u8], subject: &impl Subject) -> Result<Filter> {
     let (most_open, most) = check_pairs(text)?;
     let mut parser = Parser {
@@ -141,18 +143,18 @@ pub(super) fn compile(text: &[u8], subject: &impl Subject) -> Result<Filter> {
     parser.finish()
 }
 
-/// A refusal with a caret.
+/// Returns a refusal with a caret at column `at`.
 fn refuse<T>(errno: Errno, kind: FilterErr, at: usize) -> Result<T> {
     Err(FilterRefusal { errno, kind, at })
 }
 
-/// A refusal of which C says no more.
+/// Returns a refusal for which C logs the errno alone.
 fn refuse_plainly<T>(errno: Errno) -> Result<T> {
     refuse(errno, FilterErr::Errno, 0)
 }
 
-/// Returns how deep the parentheses are, and how many conditions there may be at most. Refuses what has a quote or a parenthesis
-/// without the other one, or no condition at all.
+/// Returns the depth of the parentheses, and the greatest possible number of conditions. Refuses unmatched quotes and
+/// parentheses, and a text without a condition.
 fn check_pairs(text: &[u8]) -> Result<(usize, usize)> {
     let mut quote = None;
     let mut last_quote = 0;
@@ -197,7 +199,7 @@ fn check_pairs(text: &[u8]) -> Result<(usize, usize)> {
     }
 }
 
-/// The place of the last parenthesis that nothing closes.
+/// Returns the index of the last parenthesis that is never closed.
 fn last_open(text: &[u8]) -> usize {
     let mut quote = None;
     let mut closed = 0usize;
@@ -218,7 +220,8 @@ fn last_open(text: &[u8]) -> usize {
     0
 }
 
-/// Whether a byte may be in the name of a field or in a number, to the kernel's `isalnum()`, which takes bytes for Latin-1.
+/// Returns whether a byte may be in a field's name or a number, as the kernel's `isalnum()` says, which takes bytes as
+/// Latin-1.
 fn is_alnum(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte >= 0xc0 && !matches!(byte, 0xd7 | 0xf7)
 }
@@ -228,7 +231,7 @@ impl<S: Subject> Parser<'_, S> {
         self.text.get(self.at..).unwrap_or(&[])
     }
 
-    /// Takes `word` if it comes next.
+    /// Consumes `word` if the rest of the text begins with it; returns whether it does.
     fn take(&mut self, word: &[u8]) -> bool {
         let is_next = self.rest().starts_with(word);
 
@@ -238,19 +241,19 @@ impl<S: Subject> Parser<'_, S> {
         is_next
     }
 
-    /// Takes all that `is` says.
+    /// Consumes bytes as long as `is` holds for them.
     fn take_while(&mut self, is: impl Fn(u8) -> bool) {
         let len = self.rest().iter().take_while(|&&byte| is(byte)).count();
 
         self.at = self.at.saturating_add(len);
     }
 
-    /// The text from `from` to here.
+    /// Returns the text from `from` to the current position.
     fn since(&self, from: usize) -> &[u8] {
         self.text.get(from..self.at).unwrap_or(&[])
     }
 
-    /// Takes the digits of the number that begins at `start`, perhaps with its sign.
+    /// Consumes the digits of the number that begins at `start`, perhaps with its sign; returns the whole number.
     fn take_number(&mut self, start: usize) -> Result<&[u8]> {
         let digits = self.at;
 
@@ -261,13 +264,13 @@ impl<S: Subject> Parser<'_, S> {
         }
     }
 
-    /// A refusal of a condition: C counts from behind its first byte.
+    /// Returns a refusal of a condition at the current position, which C counts from 1 there.
     fn refuse<T>(&self, kind: FilterErr) -> Result<T> {
         refuse(Errno::Einval, kind, self.at.saturating_add(1))
     }
 
-    /// Splits the text into tokens. Of parentheses and conditions there are no more than was counted, which are fewer than there
-    /// seem to be if some of the text is within a set of CPUs or the name of a function.
+    /// Splits the text into tokens. The limits `most_open` and `most` come from [`check_pairs`], which may count too
+    /// many if a part of the text is a set of CPUs or the name of a function.
     fn split(&mut self, most_open: usize, mut most: usize) -> Result<()> {
         let mut is_not = false;
         let mut opened = Vec::new();
@@ -278,7 +281,7 @@ impl<S: Subject> Parser<'_, S> {
                 [] if self.tokens.is_empty() => {
                     return refuse(Errno::Einval, FilterErr::NoFilter, self.at)
                 }
-                // PARITY: 7.2 accepts an operator at the end, and warns of some.
+                // PARITY: Linux 7.2 accepts an operator at the end, and only warns of some.
                 [] => return refuse(Errno::Einval, FilterErr::InvalidFilter, self.at),
                 [b'!', b'=' | b'~', ..] => return refuse_plainly(Errno::Eperm),
                 [b'!', ..] => {
@@ -307,13 +310,14 @@ impl<S: Subject> Parser<'_, S> {
         }
     }
 
-    /// Takes what closes behind a condition, and the operator behind that; returns whether there is one. Else the text ends.
+    /// Consumes the closing parentheses after a condition and the next operator; returns false if the text ends
+    /// instead.
     fn take_operator(&mut self, opened: &mut Vec<bool>) -> Result<bool> {
         loop {
             self.take_while(is_space);
             match **opened {
                 [] if self.rest().is_empty() => return Ok(false),
-                // C counts the NUL.
+                // C's column includes the NUL.
                 _ if self.rest().is_empty() => {
                     let end = self.at.saturating_add(1);
 
@@ -341,9 +345,9 @@ impl<S: Subject> Parser<'_, S> {
         }
     }
 
-    /// Finds for each test where to go on.
+    /// Sets for each test the steps that follow it.
     fn finish(mut self) -> Result<Filter> {
-        // The number of the test that is the next one from each token on.
+        // `n` is the number of the first test after each token.
         let mut n = 0u16;
 
         for (at, token) in self.tokens.iter().enumerate() {
@@ -361,7 +365,7 @@ impl<S: Subject> Parser<'_, S> {
         Ok(self.filter)
     }
 
-    /// Parses a condition, which is to be false if `is_not`.
+    /// Parses a condition; `is_not` negates it.
     fn condition(&mut self, is_not: bool) -> Result<()> {
         let start = self.at;
 
@@ -395,7 +399,7 @@ impl<S: Subject> Parser<'_, S> {
         Ok(self.tokens.push(Token::Test(test, is_not != is_other))?)
     }
 
-    /// The field `name` of the event, or what there is for every event.
+    /// Returns the field `name` of the event, or a field that every event has.
     fn field(&self, name: &[u8]) -> Option<Field> {
         if let Some(field) = self.subject.field(name) {
             return Some(Field::of(&field));
@@ -418,7 +422,7 @@ impl<S: Subject> Parser<'_, S> {
         Some(field)
     }
 
-    /// Parses the operand of a field that is an address of code.
+    /// Parses the operand of a field that is an address of code (`.function`).
     fn function(&mut self, field: &Field, operator: Operator) -> Result<Condition> {
         let start = self.at;
 
@@ -448,7 +452,7 @@ impl<S: Subject> Parser<'_, S> {
         Ok((test, operator == Operator::Ne))
     }
 
-    /// Parses a list of CPUs.
+    /// Parses a list of CPUs in `CPUS{..}`.
     fn cpus(&mut self, field: &Field, operator: Operator) -> Result<Condition> {
         if !matches!(
             field.kind,
@@ -483,7 +487,7 @@ impl<S: Subject> Parser<'_, S> {
         Ok(self.cpus_of(field, operator, &set)?)
     }
 
-    /// The test of a field for a set of CPUs.
+    /// Returns the test of a field for a set of CPUs.
     fn cpus_of(
         &mut self,
         field: &Field,
@@ -499,13 +503,13 @@ impl<S: Subject> Parser<'_, S> {
             }
             (FieldKind::Cpumask, _) => (Test::SameCpus(field.at, self.keep_cpus(set)?), is_ne),
             _ if !field.is_number() => (Test::Never, false),
-            // One CPU is a number.
+            // A set of one CPU is compared as a number.
             _ if is_one => {
                 let cpu = (0..).find(|&cpu| has_cpu(set, cpu)).unwrap_or(0);
 
                 (field.compare(Operator::Eq, cpu), is_ne)
             }
-            // A number never is a set of several.
+            // A number never equals a set of several CPUs.
             (_, Operator::Eq) => (Test::Never, false),
             (_, Operator::Ne) => {
                 let all = self.subject.cpu_list(b"all")?.unwrap_or_default();
@@ -529,7 +533,7 @@ impl<S: Subject> Parser<'_, S> {
         part_of(start, set.len())
     }
 
-    /// Parses a string in quotes, and keeps the condition, which is to be false if `is_not`.
+    /// Parses a string in quotes, and adds the condition; `is_not` negates it.
     fn string(
         &mut self,
         field: &Field,
@@ -583,7 +587,7 @@ impl<S: Subject> Parser<'_, S> {
         Ok(self.tokens.push(Token::Test(Test::Text(n), is_not))?)
     }
 
-    /// Parses a number.
+    /// Parses the number that a field is compared with.
     fn number(&mut self, field: &Field, operator: Operator) -> Result<Condition> {
         let start = self.at;
 
@@ -596,7 +600,7 @@ impl<S: Subject> Parser<'_, S> {
         let is_negative = self.take(b"-");
         let digits = self.take_number(start)?;
         let value = number(digits).ok().and_then(|value| {
-            // CAST: the bits of the signed number.
+            // CAST: keeps the bits of the signed number.
             match (field.signed, is_negative) {
                 (false, is_negative) => (!is_negative).then_some(value),
                 (true, false) => i64::try_from(value).ok().map(|value| value as u64),
@@ -628,7 +632,7 @@ impl Field {
         }
     }
 
-    /// The string that it is, if it is one; where it is an address, of the task if `is_of_user`.
+    /// Returns the place of the field's string, if it is a string. An address is of the task's memory if `is_of_user`.
     fn string(&self, is_of_user: bool) -> Option<Str> {
         let offset = self.at;
 
@@ -647,13 +651,13 @@ impl Field {
         })
     }
 
-    /// Whether C has a function that compares it as a number.
+    /// Returns whether C has a function that compares the field as a number.
     fn is_number(&self) -> bool {
         self.kind == FieldKind::Cpu || Load::of(self.size, false).is_some()
     }
 
-    /// The test for numbers from `first` on that are not above it by more than `span`. Both have bits above the size of the
-    /// number only where `first` has a sign.
+    /// Returns the test for numbers from `first` to `first + span`. Bits above the size of the number, which a sign may
+    /// set, are cut.
     fn range(&self, first: u64, span: u64) -> Test {
         let (word, mask) = self.word;
         let below = mask.trailing_zeros();
@@ -661,17 +665,17 @@ impl Field {
         Test::Range(word, (first << below) & mask, mask, (span << below) & mask)
     }
 
-    /// The value as a number of this size and sign, and the least and the greatest one of those.
+    /// Returns `value` converted to the field's size and sign, and the least and the greatest number of that type.
     fn limits(&self, value: u64) -> (u64, u64, u64) {
-        // C has the number of a CPU as an `int`.
+        // C compares the number of a CPU as an `int`.
         let (size, signed) = match self.kind {
             FieldKind::Cpu => (4, true),
             _ => (self.size, self.signed),
         };
-        // OVERFLOW: at most 56.
+        // OVERFLOW: the product is at least 8, at most 64.
         let shift = 64 - 8 * size.clamp(1, 8);
 
-        // CAST: the bits stay.
+        // CAST: keeps the bits.
         match signed {
             true => {
                 let cut = |value: i64| (value >> shift) as u64;
@@ -682,8 +686,8 @@ impl Field {
         }
     }
 
-    /// The test for `operator`, which is one that [`Field::condition`] negates nothing for; that for bits is whether there is
-    /// none of them.
+    /// Returns the test for an operator that remains after [`Field::condition`] has negated the others; for `&` it
+    /// tests that none of the bits is set.
     fn compare(&self, operator: Operator, value: u64) -> Test {
         let (value, least, most) = self.limits(value);
 
@@ -701,7 +705,7 @@ impl Field {
         }
     }
 
-    /// The comparison with a number. What C cannot compare is neither equal nor unequal.
+    /// Returns the comparison with a number. A field that C cannot compare is neither equal nor unequal to any number.
     fn condition(&self, operator: Operator, value: u64) -> Condition {
         let (operator, is_not) = match operator {
             Operator::Ne => (Operator::Eq, true),
@@ -718,16 +722,17 @@ impl Field {
 /// The most words of a string of fixed size that are compared one by one.
 const WORDS_MAX: usize = 4;
 
-/// The tests of words that this comparison comes to, of which all have to hold; none if it has to look at each byte.
+/// Returns tests of words that together equal this comparison of a string; none if only a comparison of bytes can
+/// decide.
 fn word_tests(string: Str, how: How, pattern: &[u8]) -> Result<Vec<Test>, AllocError> {
     let mut tests = Vec::new();
     let (len, zeros) = match how {
         How::Front => (pattern.len(), [].as_slice()),
-        // With the NUL that ends it.
+        // A full match includes the NUL that ends the string.
         How::Full => (pattern.len().saturating_add(1), [0].as_slice()),
         _ => return Ok(tests),
     };
-    // The first word, how many bytes of the string there are in any case, and how many words of them may be compared.
+    // The first word, the number of bytes that the string's place has in any case, and how many words may be compared.
     let (start, room, most) = match string {
         Str::In(Op::StaticString { offset, len }) => (Word::At(offset), len, WORDS_MAX),
         Str::In(Op::DynString { offset }) => (Word::Located(false, offset), 8, 1),
@@ -762,9 +767,9 @@ fn word_tests(string: Str, how: How, pattern: &[u8]) -> Result<Vec<Test>, AllocE
     Ok(tests)
 }
 
-/// The eight bytes of a record with the `room` bytes at `offset`, as many of them as fit, and the number that they are if
-/// `bytes` are the first of these and all else is 0. If possible they end where the `room` bytes do or before, so that the
-/// record has them all.
+/// Returns a place of eight bytes in a record that covers the bytes from `offset` on, of which there are `room`, and
+/// the word for `bytes` there with zeros elsewhere. If possible the place ends within these `room` bytes, so that the
+/// record has it all.
 fn bytes_at(offset: u32, room: u32, bytes: &[u8]) -> (Word, u64) {
     let at = offset.saturating_add(room).saturating_sub(8).min(offset);
     let mut word = [0; size_of::<u64>()];
@@ -785,13 +790,14 @@ fn part_of(start: usize, len: usize) -> Result<Part, AllocError> {
     }
 }
 
-/// Where to go on from a condition that is `value`, before the tokens `rest`, of which the first test has the number `n`.
+/// Returns the step that follows a condition with result `value`; `rest` are the tokens after it, `n` the number of
+/// their first test.
 fn follower(rest: &[Token], value: bool, n: u16) -> u16 {
     let mut value = value;
     let mut n = n;
-    // How deep in parentheses a token is that does not matter to this value.
+    // The depth of parentheses that were opened after the condition, whose contents are skipped.
     let mut depth = 0usize;
-    // Whether the value decides about what follows: with `Some(true)` up to the next `||`, else about all in these parentheses.
+    // Whether operands are skipped: `Some(true)` up to the next `||`, `Some(false)` up to the closing parenthesis.
     let mut skips = None;
 
     for token in rest {
@@ -800,7 +806,7 @@ fn follower(rest: &[Token], value: bool, n: u16) -> u16 {
             Token::Open => depth = depth.saturating_add(1),
             Token::Close(_) if depth != 0 => depth = depth.saturating_sub(1),
             Token::Close(is_not) => (value, skips) = (value ^ is_not, None),
-            // The next operand decides.
+            // The next operand must be evaluated.
             Token::And if skips.is_none() && value => return n,
             Token::Or if skips.is_none() && !value => return n,
             Token::Or if skips == Some(true) && depth == 0 => return n,

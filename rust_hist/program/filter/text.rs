@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! How a filter compares a string with its pattern.
+//! The comparison of a filter's string with its pattern.
 //!
 //! C counterpart: `filter_parse_regex()` and the `regex_match_*()` functions of
 //! [`kernel/trace/trace_events_filter.c`](srctree/kernel/trace/trace_events_filter.c), and `glob_match_len()` of
@@ -10,23 +10,23 @@
 
 use super::super::exec::until_nul;
 
-/// A way to compare.
+/// A way to compare a string with a pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum How {
-    /// The string is the pattern.
+    /// The string equals the pattern.
     Full,
-    /// It begins with it.
+    /// The string begins with the pattern.
     Front,
-    /// The pattern is somewhere in it.
+    /// The string contains the pattern.
     Middle,
-    /// It ends with it.
+    /// The string ends with the pattern.
     End,
-    /// It is as the pattern describes by `*`, `?`, `[..]` and `\`.
+    /// The string matches the pattern with its `*`, `?`, `[..]` and `\`.
     Glob,
 }
 
 impl How {
-    /// Splits the operand of `~` into the way to compare, whether a string is meant that does not match, and the pattern.
+    /// Splits the operand of `~` into the way to compare, whether the match is negated by `!`, and the pattern.
     pub(super) fn of_glob(operand: &[u8]) -> (Self, bool, &[u8]) {
         let (is_not, pattern) = match operand {
             [b'!', pattern @ ..] => (true, pattern),
@@ -42,7 +42,8 @@ impl How {
         };
         let is_special = |byte: &u8| matches!(byte, b'*' | b'[' | b'?' | b'\\');
 
-        // PARITY: what begins with a digit is an index to `filter_parse_regex()`, which filters take as it stands.
+        // PARITY: `filter_parse_regex()` takes a leading digit for an index, and filters compare such a pattern
+        // literally.
         if pattern.first().is_some_and(u8::is_ascii_digit) {
             return (Self::Full, is_not, pattern);
         }
@@ -55,9 +56,9 @@ impl How {
         }
     }
 
-    /// Returns whether `field`, which may have more behind a NUL, is as this way and the pattern say.
+    /// Returns whether `field`, up to its first NUL, matches the pattern in this way.
     ///
-    /// PARITY: two of C's functions look at what is behind the NUL, and one of them takes the last byte for it.
+    /// PARITY: two of C's functions also compare bytes after the NUL, and one of these takes the last byte for the NUL.
     pub(super) fn matches(self, field: &[u8], pattern: &[u8]) -> bool {
         match self {
             Self::Full => before_nul(field) == pattern,
@@ -71,12 +72,12 @@ impl How {
     }
 }
 
-/// The bytes before the first NUL.
+/// Returns the bytes before the first NUL.
 fn before_nul(field: &[u8]) -> &[u8] {
     until_nul(field, 0, field.len())
 }
 
-/// The bytes up to and including the first NUL, if there is one.
+/// Returns the bytes up to and including the first NUL, if there is one; else all bytes.
 pub(super) fn with_nul(field: &[u8]) -> &[u8] {
     let len = before_nul(field).len().saturating_add(1);
 
@@ -97,15 +98,15 @@ fn contains(field: &[u8], pattern: &[u8]) -> bool {
     }
 }
 
-/// The byte at `at`; 0 behind the last one.
+/// Returns the byte at `at`; 0 beyond the end.
 fn byte(text: &[u8], at: usize) -> u8 {
     text.get(at).copied().unwrap_or(0)
 }
 
-/// Whether the string, up to its NUL if it has one, is as a pattern describes. What does not fit is tried again behind the last `*`,
-/// one byte further on: never twice at one place.
+/// Returns whether the string, up to its NUL if it has one, matches a glob. After a mismatch the match is tried again
+/// at the last `*`, one byte of the string further on.
 fn glob(pattern: &[u8], string: &[u8]) -> bool {
-    // OVERFLOW: here and below, places in a pattern, of at most 255 bytes, and in a record.
+    // OVERFLOW: here and below, indices of a pattern, of at most 255 bytes, and of a record.
     let (mut at, mut i) = (0usize, 0usize);
     let mut again = None;
 
@@ -137,14 +138,15 @@ fn glob(pattern: &[u8], string: &[u8]) -> bool {
     }
 }
 
-/// Whether the class of bytes behind a `[`, at `at`, has `c`, and the place behind its `]`; `None` if it has no end.
+/// Returns whether the class of bytes after a `[`, from `at` on, contains `c`, and the index after its `]`; `None` if
+/// the class has no end.
 fn class(pattern: &[u8], at: usize, c: u8) -> Option<(bool, usize)> {
     let is_inverted = byte(pattern, at) == b'!';
     let mut at = at.wrapping_add(is_inverted.into());
     let mut first = byte(pattern, at);
     let mut is_in = false;
 
-    // A `]` that comes first is one of the bytes.
+    // A `]` right after the opening bracket is one of the bytes.
     loop {
         let mut last = first;
 

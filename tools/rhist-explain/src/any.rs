@@ -126,11 +126,11 @@ fn create(prefix: &[u8], text: &[u8], event: &mut dyn Resolver) -> Result<Progra
     Ok(program)
 }
 
-/// Compiles what follows `hist:` for an event that has what it needs.
+/// Compiles the text after `hist:` for an event that has all fields and variables in it.
 ///
 /// # Errors
 ///
-/// What the module says of a text that no event makes valid. `prefix` is that of the command, whose length counts.
+/// The module's refusal of a text that is valid for no event. Columns in it count the command's `prefix`, too.
 pub(crate) fn compile(prefix: &[u8], text: &[u8]) -> Result<Program, Refusal> {
     let mut any = Any {
         text,
@@ -187,8 +187,8 @@ impl Any<'_> {
             return false;
         }
         match fields.last_mut() {
-            // The compiler asks for one field after the other: it is the last one that does not fit, or the next one that
-            // is missing.
+            // The compiler asks for one field after the other: either the last one does not fit, or the next is
+            // missing.
             Some(last) if refusal.detail() != MISSING && *last + 1 < SYNTH.len() => *last += 1,
             _ if refusal.detail() == MISSING => fields.push(0),
             _ => return false,
@@ -241,7 +241,7 @@ fn join(text: &[u8]) -> Option<&[u8]> {
         .find_map(|list| list.split(|&byte| byte == b')').next())
 }
 
-/// What a refusal says of a synthetic event that has not as many fields as the action has parameters.
+/// The refusal for a synthetic event with fewer fields than the action has parameters.
 const MISSING: &[u8] = b"the event has fewer fields";
 
 impl Resolver for Any<'_> {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A trigger in words, by what the module's compiler has made of it.
+//! Explains a trigger in words, from the program that the module's compiler makes of it.
 
 use std::fmt::{
     self,
@@ -30,7 +30,7 @@ use rust_hist::{
 
 use crate::any;
 
-/// Says in words what a trigger does; the error has a caret under what is wrong.
+/// Says in words what a trigger does; the error has a caret under the mistake.
 pub(crate) fn explain(trigger: &str) -> Result<String, String> {
     let line = trigger.trim_end();
     let (removes, command) = match line.strip_prefix('!') {
@@ -77,7 +77,7 @@ fn caret(trigger: &str, at: usize, what: &str) -> String {
     format!("{what}\n  {trigger}\n  {}^", " ".repeat(before))
 }
 
-/// What the module would log.
+/// Returns the message that the module would log for a refusal.
 fn refused(trigger: &str, first: usize, refusal: &Refusal) -> String {
     let Some(entry) = refusal.entry() else {
         return caret(trigger, first, "it cannot be compiled");
@@ -115,7 +115,7 @@ fn switch(enables: bool, text: &str) -> Option<String> {
     Some(said)
 }
 
-/// Collects what the module prints.
+/// Collects the module's output.
 #[derive(Default)]
 struct Printed(Vec<u8>);
 
@@ -310,7 +310,7 @@ impl Words<'_> {
         }
     }
 
-    /// What a variable holds.
+    /// Describes the value of a variable.
     fn expression(&self, field: &Field) -> String {
         let name = self.name(field);
         let plain = name.strip_suffix(".usecs").unwrap_or(&name);

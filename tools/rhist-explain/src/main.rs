@@ -2,7 +2,7 @@
 
 //! usage: rhist-explain TRIGGER
 //!
-//! Says in words what a trigger does, or what is wrong with it: `rhist explain` runs this program. It has the parser and
+//! Explains a trigger in words, or says what is wrong with it: `rhist explain` runs this program. It has the parser and
 //! the compiler of the module, so that both take and refuse the same texts.
 
 mod any;

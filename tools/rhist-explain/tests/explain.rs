@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What the module takes is explained, and what it refuses is refused in its words.
+//! Texts that the module accepts are explained; others are refused with the module's message.
 
 #![allow(
     dead_code,
@@ -29,7 +29,7 @@ use std::{
 
 const TEXTS: u64 = 5_000;
 
-/// Each line that the tool says it would write, by the tests of all recipes and of all questions of one's own.
+/// Each line in the tests of recipes and of other questions that the tool says it would write is explained.
 #[test]
 fn what_the_tool_writes_is_explained() {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../rhist/tests/trycmd");
@@ -57,7 +57,7 @@ fn what_the_tool_writes_is_explained() {
     assert!(explained > 100, "{explained}");
 }
 
-/// Whatever is accepted for an event is explained without it.
+/// Each text that is accepted for an event is explained without the event.
 #[test]
 fn what_the_module_takes_is_explained() {
     let grammar = Grammar::read();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Asking a question: what is shown of what is counted, or what would be written.
+//! Asking a question: counts and shows the answer, or prints the lines that would be written.
 
 pub mod budget;
 pub mod count;
@@ -29,7 +29,7 @@ use crate::view::map::MOST_EPOCHS;
 use crate::view::table::Look;
 use crate::view::top::{self, Counted};
 
-/// Prints the lines for both backends, or for the one that is wanted.
+/// Prints the lines that would be written, for both backends or for the wanted one.
 pub fn dry_run(asked: &Asked, tracefs: &Tracefs, global: &Global) -> Result<()> {
     let there = Backend::all(tracefs);
     let asked = std::slice::from_ref(asked);
@@ -56,7 +56,7 @@ pub fn dry_run(asked: &Asked, tracefs: &Tracefs, global: &Global) -> Result<()> 
             });
         let (asked, plan) = match planned {
             Ok(planned) => planned,
-            // One of the two may be able to.
+            // The other backend may be able to answer the question.
             Err(error)
                 if global.backend == Wanted::Auto && backend == Backend::C && !text.is_empty() =>
             {
@@ -81,7 +81,7 @@ pub fn dry_run(asked: &Asked, tracefs: &Tracefs, global: &Global) -> Result<()> 
     output::print(text.as_bytes())
 }
 
-/// Asks, and shows a table after each interval.
+/// Asks a question, and shows a table after each interval.
 pub fn ask(
     asked: &Asked,
     showing: &Showing,
@@ -94,7 +94,7 @@ pub fn ask(
             asked.question.name
         )));
     }
-    // Before a file is written over.
+    // Chosen before the output file is overwritten, as this can fail.
     Backend::choose(tracefs, global.backend)?;
     let mut sink = Sink::open(showing.output.as_deref())?;
     let stop = Stop::on_signals()?;
@@ -149,7 +149,7 @@ pub fn ask(
                 if epochs.len() > MOST_EPOCHS {
                     epochs.remove(0);
                 }
-                // C's text names the columns only above rows.
+                // C's text names the columns only if there are rows.
                 if head.is_none() || !table.rows.is_empty() {
                     head = Some(table.without_rows());
                 }

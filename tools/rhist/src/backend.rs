@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Who counts: the module, or C's implementation. A backend makes the lines for a question and reads the table.
+//! The backends, the module and C's implementation: each makes the lines for a question and reads the table.
 
 pub mod c;
 pub mod fold;
@@ -17,19 +17,19 @@ use crate::quantile::scale_within;
 use crate::question::{By, Intervals, Measure, Question, Records, COMM, OWN};
 use crate::tracefs::{disks, failures, Format, Holds, Tracefs};
 
-/// The implementation that counts.
+/// An implementation of hist triggers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Backend {
-    /// The module; beside C's implementation its words begin with an `r`.
+    /// The module; beside C's implementation its commands begin with an `r`.
     Module {
-        /// Whether it is beside C's implementation.
+        /// Whether the module is loaded beside C's implementation.
         beside: bool,
     },
     /// C's implementation.
     C,
 }
 
-/// Which one the user wants.
+/// The backend that the user wants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
 pub enum Wanted {
     /// The module if it is loaded.
@@ -42,7 +42,7 @@ pub enum Wanted {
 }
 
 impl Backend {
-    /// Those that this kernel has, the better one first.
+    /// Returns the backends of this kernel, the better one first.
     pub fn all(tracefs: &Tracefs) -> Vec<Self> {
         let has = |file: &str| tracefs.event_file("ftrace:print", file).exists();
         let mut all = Vec::new();
@@ -59,7 +59,7 @@ impl Backend {
         all
     }
 
-    /// The one that the user wants.
+    /// Returns the backend that the user wants.
     pub fn choose(tracefs: &Tracefs, wanted: Wanted) -> Result<Self> {
         let all = Self::all(tracefs);
         let found = all.iter().copied().find(|backend| match wanted {
@@ -79,7 +79,7 @@ impl Backend {
         })
     }
 
-    /// The word that begins a trigger, and the name of its file.
+    /// Returns the command of triggers, which is also the name of the file with their tables.
     pub fn command(self) -> &'static str {
         match self {
             Self::Module { beside: true } => "rhist",
@@ -87,7 +87,7 @@ impl Backend {
         }
     }
 
-    /// The file that makes synthetic events.
+    /// Returns the name of the file in which synthetic events are defined.
     pub fn synthetic_file(self) -> &'static str {
         match self {
             Self::Module { beside: true } => "rsynthetic_events",
@@ -95,7 +95,7 @@ impl Backend {
         }
     }
 
-    /// The system in which synthetic events are.
+    /// Returns the system of synthetic events.
     pub fn synthetic_system(self) -> &'static str {
         match self {
             Self::Module { beside: true } => "rsynthetic",
@@ -103,24 +103,24 @@ impl Backend {
         }
     }
 
-    /// Whether its tables may grow.
+    /// Returns whether tables may grow.
     pub fn grows(self, tracefs: &Tracefs) -> bool {
         self.says(tracefs, GROWS)
     }
 
-    /// Whether the trigger that hands a latency on finds starts by `join()`: it needs a row for each CPU then, and not one
-    /// for each key that was ever seen. A stack is handed on in the row of its key.
+    /// Returns whether the trigger that passes a latency on finds starts by `join()`: then it needs a row for each CPU,
+    /// instead of one for each key ever seen. A stack is passed on in the row of its key.
     pub fn joins(self, stack: bool) -> bool {
         self != Self::C && !stack
     }
 
-    /// Whether the module says this in the README of tracefs. Beside C's implementation that is C's.
+    /// Returns whether the README of tracefs has these words of the module. Beside C it is C's README.
     fn says(self, tracefs: &Tracefs, words: &str) -> bool {
         let says = |readme: String| readme.contains(words);
         self == Self::Module { beside: false } && tracefs.read_text("README").is_ok_and(says)
     }
 
-    /// The lines that ask this question.
+    /// Returns the plan for a question.
     pub fn plan(self, tracefs: &Tracefs, question: &Question, owner: &str) -> Result<Plan> {
         let resolved = owners::resolve(self, self.says(tracefs, OWNERS), question)?;
         let question = &resolved.question;
@@ -144,7 +144,7 @@ impl Backend {
             )));
         }
         let sums = question.sums();
-        // The number of hits is one of three values of C's.
+        // C has three values, one of which is the number of hits.
         let most = if self == Self::C { 2 } else { most };
         if sums.len() > most {
             return Err(Error::new(format!(
@@ -165,7 +165,7 @@ impl Backend {
         }
         same_types(tracefs, question)?;
         let readme = tracefs.read_text("README").unwrap_or_default();
-        // As it is called before 6.3, where it is a key alone.
+        // Before Linux 6.3 the stack of the kernel has another name, and can only be a key.
         let old_stack =
             self == Self::C && readme.contains("'stacktrace'") && !readme.contains(STACK);
         if old_stack && matches!(question.measure, Measure::Latency { stack: true, .. }) {
@@ -238,7 +238,7 @@ impl fmt::Display for Backend {
     }
 }
 
-/// Refuses a latency whose two events can never agree, as a field of the one holds something else than that of the other.
+/// Refuses a latency whose two events can never match, as their fields have different types.
 fn same_types(tracefs: &Tracefs, question: &Question) -> Result<()> {
     let Measure::Latency {
         start,
@@ -270,11 +270,11 @@ fn same_types(tracefs: &Tracefs, question: &Question) -> Result<()> {
     Ok(())
 }
 
-/// The fields of probes, as far as all of them have them: probes have them as soon as they are made.
+/// The fields that all probes have. A probe itself lists them only once it was created.
 const PROBED: &str = "field:unsigned long __probe_ip; offset:8; size:8; signed:0;\n\
                       field:unsigned long __probe_func; offset:8; size:8; signed:0;\n";
 
-/// The format of the event that is counted. A probe that is not made yet has only common fields.
+/// Returns the format of the event that is counted. A probe that does not exist yet has only common fields.
 fn own_format(tracefs: &Tracefs, records: &Records) -> Result<Format> {
     if records.event.starts_with(OWN) {
         return Ok(Format::parse(PROBED));
@@ -282,35 +282,35 @@ fn own_format(tracefs: &Tracefs, records: &Records) -> Result<Format> {
     Ok(Format::of(tracefs, &records.event)?)
 }
 
-/// What has to be written, and where the answer is then.
+/// The steps that ask a question, and where to read the answer.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Plan {
     /// The steps, in order.
     pub steps: Vec<Step>,
     /// The event whose table is the answer.
     pub event: String,
-    /// Whether rows of one task each stand for the names of tasks.
+    /// Whether rows of tasks are merged to rows of task names.
     pub by_comm: bool,
-    /// How the rows of the kernel become those that were asked for.
+    /// How the kernel's rows become the wanted rows.
     pub fold: Option<Fold>,
-    /// The event that the question is about, whichever one the table is of.
+    /// The event that the question is about, which may differ from the event of the table.
     pub counted: String,
-    /// The file of the table, as the event has it.
+    /// The name of the file with the table.
     pub file: String,
-    /// All events that have triggers.
+    /// All events that get triggers.
     pub events: Vec<String>,
-    /// The unit of intervals, and the columns of sums that have one.
+    /// The unit of the intervals.
     pub unit: Option<Unit>,
-    /// The units of sums, by name.
+    /// The units of sums, by the name of the column.
     pub sums: Vec<(String, Unit)>,
-    /// Keys and sums that can be negative.
+    /// The keys and sums that can be negative.
     pub signed: Vec<String>,
-    /// Keys whose numbers have names.
+    /// The keys whose numbers have names, with these names.
     pub names: Vec<(String, Vec<(Number, String)>)>,
 }
 
 impl Plan {
-    /// The steps by which events are there, and the rest.
+    /// Returns the steps that create events and settings, and the steps after them.
     pub fn needs(&self) -> (&[Step], &[Step]) {
         let is_need = |step: &&Step| {
             matches!(
@@ -322,59 +322,59 @@ impl Plan {
         self.steps.split_at(needs)
     }
 
-    /// How many triggers there are.
+    /// Returns the number of triggers.
     pub fn triggers(&self) -> u64 {
         let is_trigger = |step: &&Step| matches!(step, Step::Trigger { .. });
         self.steps.iter().filter(is_trigger).count() as u64
     }
 }
 
-/// One step.
+/// A step of a plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Step {
     /// Switches `kernel.sched_schedstats` on.
     Schedstats,
-    /// Has the instance see only records of these processes, of threads and processes that they start, too.
+    /// Restricts the instance to records of these processes, and of threads and processes that they start.
     Processes {
-        /// Their numbers.
+        /// The process ids.
         pids: Vec<u64>,
     },
     /// Adds a line to `dynamic_events`.
     Dynamic {
-        /// The line.
+        /// The line to append.
         line: String,
-        /// `system/event`.
+        /// The event, as `system/event`.
         name: String,
     },
     /// Adds a line to the file of synthetic events.
     Synthetic {
-        /// The file.
+        /// The name of the file.
         file: String,
-        /// The line.
+        /// The line to append.
         line: String,
-        /// The event.
+        /// The name of the event.
         name: String,
     },
     /// Adds a trigger.
     Trigger {
-        /// `system:event`.
+        /// The event, as `system:event`.
         event: String,
-        /// The line.
+        /// The text of the trigger.
         line: String,
     },
 }
 
-// How the README of tracefs says words that only the module has.
+// Texts in the README of tracefs that tell which words the module has.
 pub(crate) const GROWS: &str = "'A..B'";
-/// Keys and filters of what the task that runs belongs to.
+/// The text that tells that keys and filters may be owners of the running task.
 const OWNERS: &str = "A filter knows those of the task";
 pub(crate) const EXPIRES: &str = "[:expire(";
 pub(crate) const OVERHEAD: &str = "[:overhead";
 
-/// The stack of the kernel, as a key.
+/// The key for the stack of the kernel.
 const STACK: &str = "common_stacktrace";
 
-/// In how many parts the module divides a power of two unless somebody wants others, as a binary logarithm.
+/// log2 of the number of parts into which the module divides a power of two by default.
 const SCALE: u8 = 3;
 
 /// The types of numbers that a synthetic event can have.
@@ -396,25 +396,25 @@ const SYNTHETIC_TYPES: [&str; 15] = [
     "gfp_t",
 ];
 
-/// What the two backends make plans with.
+/// Builds a plan, for both backends.
 pub(crate) struct Maker<'a> {
     pub(crate) backend: Backend,
     pub(crate) question: &'a Question,
-    /// The number of the process, which is in the names of what belongs to all instances.
+    /// The process id and question, which are in the names of objects that belong to all instances.
     owner: &'a str,
     pub(crate) plan: Plan,
     processes: Vec<u64>,
     pub(crate) format: Format,
-    /// Whether the implementation has tables that grow.
+    /// Whether the implementation can grow tables.
     grows: bool,
-    /// Whether triggers measure what they take.
+    /// Whether triggers measure their own cost.
     costs: bool,
-    /// Whether the implementation forgets starts.
+    /// Whether the implementation can expire starts.
     expires: bool,
 }
 
 impl Maker<'_> {
-    /// The first steps: what the question needs besides triggers.
+    /// Adds the first steps: settings and events that the question needs before its triggers.
     pub(crate) fn needs(&mut self) {
         if self.question.schedstats {
             self.plan.steps.push(Step::Schedstats);
@@ -433,7 +433,7 @@ impl Maker<'_> {
         }
     }
 
-    /// The name of an event, own ones with their system.
+    /// Returns the name of an event, with its system if it is a probe of the tool.
     pub(crate) fn event(&self, event: &str) -> String {
         match event
             .strip_prefix(OWN)
@@ -444,7 +444,7 @@ impl Maker<'_> {
         }
     }
 
-    /// Adds a trigger: what is behind `hist:`, and its filter, ` if` included.
+    /// Adds a trigger: `text` is the part after `hist:`, `condition` the filter with its ` if`.
     pub(crate) fn trigger(&mut self, event: &str, text: &str, condition: &str) {
         let event = self.event(event);
         let costs = if self.costs { ":overhead" } else { "" };
@@ -472,7 +472,7 @@ impl Maker<'_> {
         name
     }
 
-    /// The list of keys, the interval of the measure last.
+    /// Returns the list of keys, with the interval of the measure last.
     pub(crate) fn keys(&self, interval: Option<String>) -> String {
         let old = self.backend == Backend::C && self.question.lacks_comm;
         let by = self.question.by.iter().map(|by| match by.key.as_str() {
@@ -481,13 +481,13 @@ impl Maker<'_> {
         });
         let keys: Vec<String> = by.chain(interval).collect();
         match keys.is_empty() {
-            // One row for all.
+            // A constant key, so that there is one row for all hits.
             true => "common_type".into(),
             false => keys.join(","),
         }
     }
 
-    /// The declaration of a field of a synthetic event that holds what this field of the counted event does.
+    /// Returns the declaration of a field of a synthetic event that can hold `field` of the counted event.
     pub(crate) fn declaration(&self, field: &str) -> Result<String> {
         let event = &self.question.event().event;
         let wrong = |what: &str| {
@@ -497,7 +497,7 @@ impl Maker<'_> {
         };
         let found = self.format.field(field).ok_or_else(|| wrong("no field"))?;
         Ok(match found.holds {
-            // C compares names of types first, and takes the sign of what it copies from an event for none.
+            // C compares the names of types first, and treats a field of an event as unsigned.
             Holds::Number { .. } if SYNTHETIC_TYPES.contains(&found.kind.as_str()) => {
                 format!("{} {field}", found.kind)
             }
@@ -508,7 +508,7 @@ impl Maker<'_> {
         })
     }
 
-    /// How many rows the table has, and may have later, as a trigger writes it.
+    /// Returns the number of rows of the table, and the number it may grow to, as text for a trigger.
     pub(crate) fn size(&self) -> String {
         let question = self.question;
         match self.grows && question.most > question.size {
@@ -517,8 +517,8 @@ impl Maker<'_> {
         }
     }
 
-    /// How many rows the table of starts has, and after which time they are forgotten, as a trigger writes it. As few rows
-    /// as the user asks for do where starts are forgotten, and only there.
+    /// Returns the number of rows of the table of starts, and the time after which starts expire, as text for a
+    /// trigger. The user's number of rows is enough only where starts expire.
     pub(crate) fn starts(&self, rows: u32, after: &Option<String>) -> String {
         match after {
             Some(after) if self.expires => {
@@ -529,7 +529,7 @@ impl Maker<'_> {
         }
     }
 
-    /// What is shown of a field beside its intervals: the module shows its largest number, too.
+    /// Returns the values to show for a field beside its intervals: with the module also its largest number.
     pub(crate) fn shown(&self, field: &str) -> String {
         match self.backend {
             Backend::C => field.to_owned(),
@@ -540,7 +540,7 @@ impl Maker<'_> {
         }
     }
 
-    /// The intervals of a field.
+    /// Returns the key for the intervals of a field.
     pub(crate) fn interval(&self, field: &str) -> String {
         let scale = match (self.question.intervals, self.backend) {
             (Intervals::Width(width), _) => return format!("{field}.buckets={width}"),
@@ -555,12 +555,12 @@ impl Maker<'_> {
     }
 }
 
-/// A table that is read again and again: the hits since the last time.
+/// A table that is read again and again; each time it has the hits since the last time.
 pub trait Source {
-    /// What was counted since the last time.
+    /// Returns the hits counted since the last call.
     fn next(&mut self) -> Result<Table>;
 
-    /// What was lost until now by all triggers.
+    /// Returns the losses of all triggers so far.
     fn lost(&mut self) -> Result<Lost>;
 
     /// Returns a sentence about the counted hits that the user should know; losses are in [`Source::lost`].
@@ -568,29 +568,29 @@ pub trait Source {
         None
     }
 
-    /// The lines of the last table as they came, if they came as JSON.
+    /// Returns the JSON lines of the last table as they were read; `None` if it was not read as JSON.
     fn lines(&self) -> Option<&[u8]> {
         None
     }
 }
 
-/// What the triggers of a question lost.
+/// The losses of a question's triggers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Lost {
-    /// Calls with a new key when a table was full.
+    /// Calls with a new key when the table was full.
     pub full: u64,
     /// Calls that were nested too deep.
     pub nested: u64,
     /// Records of synthetic events that could not be written.
     pub traces: u64,
-    /// Starts that were forgotten, as they had not ended; nothing where none are.
+    /// Starts that expired without an end; `None` if starts never expire.
     pub expired: Option<u64>,
-    /// Starts that had not ended when the next one of the same key came, likewise.
+    /// Starts that were followed by another start of the same key; `None` if starts never expire.
     pub overwritten: Option<u64>,
 }
 
 impl Lost {
-    /// Has an account count what all triggers of its question have lost since `before`, not only its own.
+    /// Sets the losses in `account` to those of all triggers since `before`, not only those of its own trigger.
     pub fn account(&self, before: &Self, account: &mut Account) {
         account.full = self.full.saturating_sub(before.full);
         if let Some(losses) = &mut account.losses {
@@ -604,7 +604,7 @@ impl Lost {
         }
     }
 
-    /// What is to be said of it: nothing if nothing was lost. `more` is a size that makes room, if there is one.
+    /// Returns sentences about the losses, if any. `more` is a size of the tables that avoids losses, if there is one.
     pub fn sentences(&self, more: Option<u32>) -> Vec<String> {
         let mut said = Vec::new();
         if self.full > 0 {
@@ -638,9 +638,9 @@ impl Lost {
     }
 }
 
-/// Gives the columns of a table what the plan knows of them, and numbers their names.
+/// Adds to a table's columns the units and names that the plan knows.
 pub(crate) fn finish(table: &mut Table, plan: &Plan) {
-    // Other intervals are of what the question is divided by.
+    // Other intervals are keys to group by, without this unit.
     if let Some(column) = table.interval_column().map(|i| &mut table.keys[i]) {
         column.unit = column.unit.or(plan.unit);
     }

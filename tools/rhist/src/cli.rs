@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! The command line. The commands of recipes are made from the recipes.
+//! The command line. Recipes add commands of their own to it.
 
 pub mod fleet;
 pub mod keep;
@@ -23,7 +23,7 @@ use crate::recipe::Recipe;
 use crate::tracefs::Tracefs;
 use crate::{doctor, examples, explain, look, output, session};
 
-/// The whole command line.
+/// Returns the definition of the whole command line.
 pub fn command(recipes: &[Recipe]) -> Command {
     let command = Command::new("rhist")
         .version(crate::VERSION)
@@ -98,7 +98,7 @@ pub fn main() -> ExitCode {
     match run() {
         Ok(Outcome::Done) if !reading::left_out() => ExitCode::SUCCESS,
         Ok(_) => ExitCode::from(3),
-        // What a shell says of what SIGPIPE has ended.
+        // The exit state that a shell reports for a process killed by SIGPIPE.
         Err(error) if error.is_closed() => ExitCode::from(141),
         Err(error) => {
             output::say(&format!("rhist: {error}"));
@@ -171,7 +171,7 @@ fn run() -> Result<Outcome> {
         _ => {
             let mut asked = Asked::new(&command, all, &recipes, &tracefs)?;
             let showing: Showing = arguments(matches)?;
-            // The title says it.
+            // The live screen shows the cost in its title.
             asked.question.costs = showing.live;
             asked.question.smallest = showing.rows.avg;
             match showing.dry_run {
@@ -182,7 +182,7 @@ fn run() -> Result<Outcome> {
     }
 }
 
-/// Without those that have the name of a command, which are said.
+/// Removes recipes that have the name of a command, and says so.
 fn recipes(mut all: Vec<Recipe>) -> Vec<Recipe> {
     if all.iter().any(|recipe| !recipe.is_built_in()) {
         let own = command(&[]);
@@ -220,11 +220,11 @@ fn clean(tracefs: &Tracefs, only_say: bool) -> Result<()> {
     output::print((text + said).as_bytes())
 }
 
-/// Writes the man pages.
+/// Writes the man pages of all commands.
 fn man(command: Command, recipes: &[Recipe], directory: &Path) -> Result<()> {
     std::fs::create_dir_all(directory)
         .map_err(|error| Error::file("make the directory", directory, &error))?;
-    // The questions have pages of their own.
+    // The questions have man pages of their own.
     let command = command.mut_subcommand("record", |record| {
         record.mut_subcommands(|question| question.hide(true))
     });
@@ -241,7 +241,7 @@ fn man(command: Command, recipes: &[Recipe], directory: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The words of each command that does something itself.
+/// Returns the words of each command that has no subcommands.
 pub fn leaves(command: &Command) -> Vec<String> {
     let mut all = Vec::new();
     for command in command.get_subcommands() {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Two recordings of the same question side by side: how often, how their distributions differ, and between which
-//! bounds a percentile has moved for sure.
+//! Compares two recordings of one question: rates, distributions, and bounds of the shift of each percentile.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -12,24 +11,24 @@ use crate::quantile::{quantile, Percent};
 use crate::record::{Loaded, Series};
 use crate::units::{self, Round};
 
-/// How many lines the distributions have at most.
+/// The most lines that a distribution takes.
 const LINES: usize = 24;
 
-/// How many characters a bar is long at most.
+/// The longest bar, in characters.
 const BAR: usize = 20;
 
-/// What is compared, and how much of it is shown.
+/// Which parts of a comparison to show.
 #[derive(Debug, Clone)]
 pub struct Wanted {
-    /// Which percentiles.
+    /// The percentiles to compare.
     pub percents: Vec<Percent>,
-    /// How many groups.
+    /// The number of groups to compare.
     pub top: usize,
-    /// Whether bars may have other characters than ASCII.
+    /// Whether bars may have characters beyond ASCII.
     pub blocks: bool,
 }
 
-/// The comparison of two series in words and numbers.
+/// Returns the comparison of two series as text.
 pub fn compare(a: (&Loaded, &Series), b: (&Loaded, &Series), wanted: &Wanted) -> Result<String> {
     let (before, after) = (&a.1.sum.table, &b.1.sum.table);
     let same = |a: &KeyColumn, b: &KeyColumn| {
@@ -91,14 +90,14 @@ fn said(loaded: &Loaded, series: &Series) -> String {
     )
 }
 
-/// What a group has in one of the recordings.
+/// A group's hits in one of the two recordings.
 #[derive(Debug, Clone, Default)]
 struct Side {
     hits: u64,
     distribution: Distribution,
 }
 
-/// A group in both.
+/// A group in both recordings.
 #[derive(Debug, Clone)]
 struct Pair {
     name: String,
@@ -111,7 +110,7 @@ impl Pair {
     }
 }
 
-/// The groups of both tables, most hits first.
+/// Returns the groups of both tables, most hits first.
 fn paired(before: &Table, after: &Table) -> Vec<Pair> {
     let mut pairs: BTreeMap<Vec<Key>, Pair> = BTreeMap::new();
     for (side, table) in [before, after].into_iter().enumerate() {
@@ -127,7 +126,7 @@ fn paired(before: &Table, after: &Table) -> Vec<Pair> {
                 .zip(table.other_keys())
                 .map(|(key, column)| units::key(key, column.unit));
             let name = words.collect::<Vec<_>>().join(", ");
-            // The addresses of a kernel are not those of the next one.
+            // Addresses differ from one kernel's boot to the next, so only names are compared.
             let keys = keys.into_iter().map(|key| match key {
                 Key::Symbol { name, .. } => Key::Symbol { address: 0, name },
                 key => key,
@@ -142,12 +141,12 @@ fn paired(before: &Table, after: &Table) -> Vec<Pair> {
         }
     }
     let mut pairs: Vec<Pair> = pairs.into_values().collect();
-    // Those with as many hits stay in the order of their keys.
+    // Groups with equal hits stay in the order of their keys.
     pairs.sort_by_key(|pair| std::cmp::Reverse(pair.hits()));
     pairs
 }
 
-/// All groups together.
+/// Returns the sum of all groups, for one of the recordings.
 fn sum(groups: &[Pair], side: usize) -> Side {
     let sides = || groups.iter().map(|pair| &pair.sides[side]);
     Side {
@@ -156,7 +155,7 @@ fn sum(groups: &[Pair], side: usize) -> Side {
     }
 }
 
-/// Lines of cells, in columns as wide as the widest cell; the first one is aligned to the left.
+/// Writes lines of cells in columns, each as wide as its widest cell; the first column is aligned to the left.
 fn columns(lines: &[Vec<String>], out: &mut String) {
     let mut widths: Vec<usize> = Vec::new();
     for line in lines {
@@ -177,9 +176,9 @@ fn columns(lines: &[Vec<String>], out: &mut String) {
     }
 }
 
-/// How often each group was hit, and which are new or have vanished.
+/// Writes the rate of each group in both recordings, and which groups are new or have vanished.
 fn rates(groups: &[Pair], series: [&Series; 2], top: usize, out: &mut String) {
-    // Recordings of different length are compared by what there is in a second.
+    // Recordings of different length are compared by their hits in a second.
     let seconds = [series[0].seconds(), series[1].seconds()];
     let per_second = match seconds {
         [Some(a), Some(b)] => Some([a, b]),
@@ -238,7 +237,7 @@ fn more(groups: &[Pair], top: usize, out: &mut String) {
     }
 }
 
-/// Between which numbers a percentile has moved. There is nothing in between that it can not be.
+/// Returns the bounds between which a percentile has moved; each shift in between is possible.
 pub fn shift(before: Bucket, after: Bucket) -> Bucket {
     Bucket {
         lo: after.lo - before.hi,
@@ -279,7 +278,7 @@ fn shifts(all: &Pair, groups: &[Pair], column: &KeyColumn, wanted: &Wanted, out:
     columns(&lines, out);
 }
 
-/// A shift in words. What may be none is said to be so.
+/// Returns a shift in words, which say so if there may be none.
 fn moved(shift: Bucket, column: &KeyColumn) -> String {
     let number = |number: Number, round: Round| {
         let text = units::value(number, column.unit, round);
@@ -304,7 +303,7 @@ fn moved(shift: Bucket, column: &KeyColumn) -> String {
     }
 }
 
-/// The intervals of both, so wide that each interval of the one is in one of the other.
+/// Returns the intervals of both recordings, merged until no interval of one lies partly in an interval of the other.
 fn common(sides: &[Side; 2]) -> Vec<(Bucket, [u64; 2])> {
     let mut all: Vec<(Bucket, [u64; 2])> = Vec::new();
     let mut buckets: Vec<(Bucket, usize, u64)> = Vec::new();
@@ -383,7 +382,7 @@ fn distributions(all: &Pair, column: &KeyColumn, blocks: bool, out: &mut String)
     }
 }
 
-/// A bar of so many eighths of a character.
+/// Returns a bar with a length in eighths of a character.
 fn bar(eighths: usize, blocks: bool) -> String {
     if !blocks {
         return "#".repeat(eighths.div_ceil(8));
@@ -454,7 +453,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever the true percentiles are, their distance is between the bounds.
+        /// Checks that the distance of the true percentiles is within the bounds.
         #[test]
         fn a_shift_is_inside_its_bounds(
             a in prop::collection::vec(0u64..100_000, 1..100),
@@ -482,7 +481,7 @@ mod tests {
             prop_assert!(shift.lo <= truth && truth <= shift.hi);
         }
 
-        /// Side by side no hit is lost, and no interval is half in another one.
+        /// Checks that common intervals lose no hit and never cut an interval.
         #[test]
         fn common_intervals_have_all_hits(
             a in prop::collection::btree_map(0u64..200, 1u64..9, 0..40),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! What this kernel can answer, and what is missing, with the way out.
+//! Says which questions this kernel can answer, and the reasons why not for others, with remedies.
 
 use std::fmt::Write as _;
 use std::fs::OpenOptions;
@@ -13,7 +13,7 @@ use crate::recipe::{has_probes, Recipe, Wishes};
 use crate::session::{owner, switched_off, Leftovers, Session};
 use crate::tracefs::Tracefs;
 
-/// Words of triggers that only the module has and the tool uses: how the README of tracefs says each, and what for.
+/// Words of triggers that only the module has: the word, how the README of tracefs names it, and the tool's use for it.
 const WORDS: [(&str, &str, &str); 6] = [
     ("join()", "[:join(", "a latency takes two triggers"),
     (".log2=N", ".log2=N", "percentiles as fine as one wants"),
@@ -23,7 +23,7 @@ const WORDS: [(&str, &str, &str); 6] = [
     ("overhead", OVERHEAD, "--live says what it costs"),
 ];
 
-/// Looks at all that the tool needs.
+/// Returns a report on everything that the tool needs.
 pub fn doctor(tracefs: Result<Tracefs>, recipes: &[Recipe]) -> Result<String> {
     let mut text = String::new();
     let tracefs = match tracefs {
@@ -167,20 +167,20 @@ pub fn doctor(tracefs: Result<Tracefs>, recipes: &[Recipe]) -> Result<String> {
     Ok(text)
 }
 
-/// Questions that are asked for a moment, in an instance of their own.
+/// Questions that are tried for a moment, in an instance for this purpose.
 struct Trial {
     backend: Backend,
     session: Session,
 }
 
 impl Trial {
-    /// Makes all that a question needs, with the smallest tables, and removes it.
+    /// Makes everything that a question needs, with the smallest tables, and removes it again.
     fn ask(&mut self, tracefs: &Tracefs, mut question: Question) -> Result<()> {
         while question.halve() {}
         question.lacks_comm = lacks_comm(&mut self.session, self.backend, &question);
         let mut plan = self.backend.plan(tracefs, &question, &owner(0))?;
         if plan.steps.contains(&Step::Schedstats) {
-            // What others see is not switched.
+            // A trial must not switch settings that other processes see.
             plan.steps.retain(|step| *step != Step::Schedstats);
             switched_off()?;
         }
@@ -188,7 +188,7 @@ impl Trial {
     }
 }
 
-/// What went wrong, in one line: what was done, and the reason that the kernel has.
+/// Returns an error on one line: the action that failed, and the kernel's reason.
 fn in_a_line(error: &str) -> String {
     let reason = error
         .lines()

@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Errors: one sentence that says what is wrong, and the way out.
+//! Errors: one sentence that says what is wrong, with a remedy.
 
 use std::fmt;
 use std::io;
 use std::path::Path;
 
-/// What went wrong, as the user reads it.
+/// An error, in words for the user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Error {
     text: String,
     closed: bool,
 }
 
-/// The result of all that can fail.
+/// The result of functions that can fail.
 pub type Result<T> = std::result::Result<T, Error>;
 
 impl Error {
-    /// An error of this text.
+    /// Returns an error with this text.
     pub fn new(text: impl Into<String>) -> Self {
         Self {
             text: text.into(),
@@ -25,7 +25,7 @@ impl Error {
         }
     }
 
-    /// What the system said about this file.
+    /// Returns the error of a system call on this file; `what` is the action that failed.
     pub fn file(what: &str, path: &Path, error: &io::Error) -> Self {
         Self {
             closed: error.kind() == io::ErrorKind::BrokenPipe,
@@ -33,7 +33,7 @@ impl Error {
         }
     }
 
-    /// Whether it is only that nobody reads any more, as behind `| head -1`.
+    /// Returns whether the error is only that the reader has closed the output, as `| head -1` does.
     pub fn is_closed(&self) -> bool {
         self.closed
     }

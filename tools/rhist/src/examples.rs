@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Examples of command lines, for help and man pages. Those of recipes are in their files.
+//! Examples of command lines, for help and man pages. The files of recipes have their own.
 
 use std::fmt::Write as _;
 
@@ -9,7 +9,7 @@ use clap::Command;
 
 use crate::recipe::{Example, Recipe};
 
-/// The examples of the commands that are no recipes, by the words of the command.
+/// The examples of commands that are no recipes, by the words of the command.
 const OWN: &[(&str, &[(&str, &str)])] = &[
     (
         "count",
@@ -151,7 +151,7 @@ const OWN: &[(&str, &[(&str, &str)])] = &[
     ),
 ];
 
-/// Those of a command, by its words.
+/// Returns the examples of a command, given by its words.
 pub fn of(words: &str, recipes: &[Recipe]) -> Vec<Example> {
     if let Some(recipe) = recipes.iter().find(|recipe| recipe.name == words) {
         return recipe.examples.clone();
@@ -165,7 +165,7 @@ pub fn of(words: &str, recipes: &[Recipe]) -> Vec<Example> {
         .collect()
 }
 
-/// Gives each command its examples, which its long help ends with.
+/// Adds to each command its examples, which are shown at the end of its long help.
 pub fn add(command: Command, recipes: &[Recipe]) -> Command {
     command.mut_subcommands(|command| add_to(command, "", recipes))
 }
@@ -174,7 +174,7 @@ fn add_to(command: Command, before: &str, recipes: &[Recipe]) -> Command {
     let words = format!("{before}{}", command.get_name());
     let examples = of(&words, recipes);
     let before = format!("{words} ");
-    // The questions of 'record' are those that are asked.
+    // The subcommands of `record` are the questions, which have their examples already.
     let command = match words.as_str() {
         "export" => command.mut_subcommands(|command| add_to(command, &before, recipes)),
         _ => command,
@@ -187,7 +187,7 @@ fn add_to(command: Command, before: &str, recipes: &[Recipe]) -> Command {
     command.after_long_help(text.map_or(Resettable::Reset, |text| Resettable::Value(text.into())))
 }
 
-/// Their section of a man page.
+/// Returns the section of a man page with these examples.
 pub fn section(examples: &[Example]) -> String {
     let mut text = ".SH EXAMPLES\n".to_owned();
     for Example { ask, says } in examples {
@@ -201,7 +201,7 @@ pub fn section(examples: &[Example]) -> String {
     text
 }
 
-/// Text without what troff takes for its own. None of it begins a line with a dot or a quotation mark.
+/// Returns a text with troff's special characters escaped. No example begins a line with a dot or a quotation mark.
 fn escaped(text: &str) -> String {
     let text = text
         .replace('\\', "\\e")

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! A trigger in words: `rhist-explain` says them, a program of its own, as it has the parser of the module and with it
-//! the licence of the kernel.
+//! Explains a trigger in words, by calling `rhist-explain`. That is a separate program, as it contains the module's
+//! parser and is under the kernel's licence.
 
 use std::env;
 use std::io;
@@ -10,10 +10,10 @@ use std::process::Command;
 
 use crate::error::{Error, Result};
 
-/// The program: beside this one, or where a shell finds it.
+/// The name of the program, which is in the directory of this one, or found like a shell does.
 const PROGRAM: &str = "rhist-explain";
 
-/// Says in words what a trigger does; the error has a caret under what is wrong.
+/// Returns in words what a trigger does; the error has a caret under the mistake.
 pub fn explain(trigger: &str) -> Result<String> {
     let beside = env::current_exe()
         .ok()

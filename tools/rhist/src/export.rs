@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! What is counted, for systems that gather it from many machines.
+//! Exporting counts to systems that gather them from many machines.
 //!
-//! Prometheus and OpenTelemetry want one row of numbers for each set of labels that only grows. Labels are the keys
-//! that are no intervals; the intervals become the buckets of a histogram as they are.
+//! Prometheus and OpenTelemetry need, for each set of labels, one row of numbers that only grow. Labels are the keys
+//! that are no intervals; the intervals become the buckets of a histogram without change.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,20 +18,20 @@ use crate::units;
 pub mod otlp;
 pub mod prometheus;
 
-/// How many sets of labels a table has at most; what more there are is counted together, as OpenTelemetry asks for.
+/// The most sets of labels that a table keeps apart; all further sets are counted together, as OpenTelemetry demands.
 pub const MOST_SERIES: usize = 2000;
 
-/// The names and values of a series. A name is that of a key column.
+/// The labels of a series: names of key columns, and values.
 pub type Labels = Vec<(String, String)>;
 
-/// What was counted with the same labels.
+/// The counts of one series, which has the same labels everywhere.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Points {
-    /// How many hits.
+    /// The number of hits.
     pub hits: u64,
-    /// The sums of all columns of values.
+    /// The sums, one for each column of values.
     pub values: Vec<Number>,
-    /// The hits by interval.
+    /// The number of hits in each interval.
     pub slots: BTreeMap<Slot, u64>,
 }
 
@@ -48,8 +48,8 @@ impl Points {
         }
     }
 
-    /// The hits by these upper ends of buckets, which are in ascending order and ends of intervals. What is above the last
-    /// one is in none.
+    /// Returns the hits in buckets with these upper ends, which must be ascending and ends of intervals. Hits above the
+    /// last end are in no bucket.
     pub fn bounds_in(&self, ends: &[Number]) -> Vec<(Number, u64)> {
         let mut bounds: Vec<(Number, u64)> = ends.iter().map(|&end| (end, 0)).collect();
         for (slot, &hits) in &self.slots {
@@ -61,15 +61,15 @@ impl Points {
         bounds
     }
 
-    /// Upper ends of buckets, in ascending order, each with the hits above the end before it. The lower end of each
-    /// interval is among them, so that nobody takes it for wider than it is.
+    /// Returns upper ends of buckets in ascending order, each with the hits above the end before it. The lower end of
+    /// each interval is an end, too, so that no bucket looks wider than its interval.
     pub fn bounds(&self) -> Vec<(Number, u64)> {
         let mut bounds: Vec<(Number, u64)> = Vec::with_capacity(self.slots.len() * 2);
         for (&Slot { bucket, .. }, &hits) in &self.slots {
             let below = bucket.lo - 1;
             let is_open = match bounds.last() {
                 Some(&(last, _)) => last < below,
-                // Without a bound below it, the first bucket is taken to begin at 0.
+                // Without an end below it, the first bucket is taken to begin at 0.
                 None => below > 0 || bucket.lo < 0,
             };
             if is_open {
@@ -81,25 +81,25 @@ impl Points {
     }
 }
 
-/// What one trigger counted.
+/// All counts of one trigger.
 #[derive(Debug, Clone)]
 pub struct Set {
-    /// Event, trigger, columns and account; the rows are in the series.
+    /// The event, the trigger, the columns and the account; the rows are in `series`.
     pub head: Table,
-    /// Which of the triggers of this event it is, from 1.
+    /// The number of the trigger among those of its event, from 1.
     pub number: usize,
-    /// The series.
+    /// The counts by their labels.
     pub series: BTreeMap<Labels, Points>,
     /// The hits of all series beyond the limit.
     pub overflow: Option<Points>,
-    /// When counting began and ended, in nanoseconds of `CLOCK_REALTIME`; 0 where that is not known.
+    /// When counting began and ended, in nanoseconds of `CLOCK_REALTIME`; 0 if that is unknown.
     pub times: (u64, u64),
-    /// The places of the keys that are labels, and their names.
+    /// The indices of the keys that are labels, and the labels' names.
     keys: Vec<(usize, String)>,
 }
 
 impl Set {
-    /// An empty one for tables like this.
+    /// Returns an empty set for tables with the columns of `table`.
     fn new(table: &Table, number: usize, begin: u64) -> Self {
         let interval = table.interval_column();
         let mut names = BTreeSet::new();
@@ -110,7 +110,7 @@ impl Set {
             .filter(|&(i, _)| Some(i) != interval);
         let keys = others.map(|(i, key)| {
             let mut name = word(key);
-            // The same field twice, as a number and as a name.
+            // A field may be a key twice, as a number and as a name.
             while !names.insert(name.clone()) {
                 name.push('_');
             }
@@ -122,7 +122,7 @@ impl Set {
             ..Account::default()
         };
         let keys: Vec<(usize, String)> = keys.collect();
-        // Without labels there is one series, also before the first hit.
+        // Without labels there is one series, which exists before the first hit.
         let only = keys.is_empty().then(Default::default);
         Self {
             number,
@@ -172,7 +172,7 @@ impl Set {
         labels
     }
 
-    /// All series and, without labels, what is beyond the limit.
+    /// Returns all series, and last, without labels, the hits beyond the limit.
     pub fn all(&self) -> impl Iterator<Item = (Option<&Labels>, &Points)> {
         let series = self
             .series
@@ -181,25 +181,25 @@ impl Set {
         series.chain(self.overflow.as_ref().map(|points| (None, points)))
     }
 
-    /// The column of intervals.
+    /// Returns the column of intervals, if there is one.
     pub fn interval(&self) -> Option<&KeyColumn> {
         self.head.interval_column().map(|i| &self.head.keys[i])
     }
 
-    /// The columns of sums, but the number of hits and the sum of what the intervals are of.
+    /// Returns the columns of sums, except for the number of hits and the sum of the measured field.
     pub fn sums(&self) -> impl Iterator<Item = (usize, &ValueColumn)> {
         let others = [self.head.hitcount(), self.head.of_measure(Agg::Sum)];
         let values = self.head.values.iter().enumerate();
         values.filter(move |&(i, value)| value.agg == Agg::Sum && !others.contains(&Some(i)))
     }
 
-    /// What the trigger has of what the intervals are of: its sum, its smallest or its largest number.
+    /// Returns the sum, smallest or largest number of the field that intervals count, if the trigger has it.
     pub fn of_measure(&self, points: &Points, agg: Agg) -> Option<Number> {
         let number = points.values.get(self.head.of_measure(agg)?).copied();
         number.filter(|&number| number != UNKNOWN)
     }
 
-    /// What was lost, by reason. What C's implementation does not count is left out, and what expires where nothing does.
+    /// Returns the losses by reason, without those that C does not count, and without expired starts if none expire.
     pub fn lost(&self) -> Vec<(&'static str, u64)> {
         let mut lost = vec![("full", self.head.account.full)];
         if let Some(losses) = self.head.account.losses {
@@ -220,16 +220,16 @@ impl Set {
     }
 }
 
-/// All that several questions counted.
+/// All counts of several questions.
 #[derive(Debug, Clone)]
 pub struct Questions {
-    /// That of each of them, in the order in which the first of it came.
+    /// The counts of each question, ordered by the first table.
     pub all: Vec<Metrics>,
     most: usize,
 }
 
 impl Questions {
-    /// None yet; at most `most` series of each trigger are kept apart.
+    /// Returns an empty collection; at most `most` series of each trigger are kept apart.
     pub fn new(most: usize) -> Self {
         Self {
             all: Vec::new(),
@@ -237,7 +237,7 @@ impl Questions {
         }
     }
 
-    /// What the question of this name counted, which asks that.
+    /// Returns the counts of the question named `question`, and sets the title if it has none yet.
     pub fn titled(&mut self, question: &str, title: &str) -> &mut Metrics {
         let metrics = self.of(question);
         if metrics.title.is_empty() {
@@ -246,7 +246,7 @@ impl Questions {
         metrics
     }
 
-    /// What the question of this name counted.
+    /// Returns the counts of the question named `question`, empty ones if it is new.
     pub fn of(&mut self, question: &str) -> &mut Metrics {
         let same = |metrics: &Metrics| metrics.question == question;
         let place = self.all.iter().position(same).unwrap_or_else(|| {
@@ -257,21 +257,21 @@ impl Questions {
     }
 }
 
-/// All that a question counted.
+/// All counts of one question.
 #[derive(Debug, Clone)]
 pub struct Metrics {
-    /// Its name in the names of metrics.
+    /// The name of the question, for the names of metrics.
     pub question: String,
-    /// What it asks, in words.
+    /// The question in words.
     pub title: String,
-    /// What its triggers counted.
+    /// The counts of the question's triggers.
     pub sets: Vec<Set>,
     most: usize,
     ends: BTreeMap<(String, String), Span>,
 }
 
 impl Metrics {
-    /// None yet, for a question of this name; at most `most` series of each trigger are kept apart.
+    /// Returns empty counts for the question named `question`; at most `most` series of each trigger are kept apart.
     pub fn new(question: &str, most: usize) -> Self {
         Self {
             question: question.to_owned(),
@@ -282,7 +282,7 @@ impl Metrics {
         }
     }
 
-    /// Adds an epoch of a trigger and returns all that the trigger counted until now.
+    /// Adds an epoch of a trigger, and returns all counts of the trigger so far.
     pub fn add(&mut self, table: &Table) -> Result<&Set> {
         let (begin, end) = self.times(table);
         let place = self.place(table, begin);
@@ -292,7 +292,7 @@ impl Metrics {
         Ok(set)
     }
 
-    /// What this epoch alone counted. Of it only the end is remembered.
+    /// Returns the counts of the table's epoch alone; keeps only the epoch's end, at which the next epoch begins.
     pub fn delta(&mut self, table: &Table) -> Result<Set> {
         let (begin, end) = self.times(table);
         let place = self.place(table, begin);
@@ -302,7 +302,7 @@ impl Metrics {
         Ok(set)
     }
 
-    /// Where the set of a trigger is; without one there it is made.
+    /// Returns the index of the set of a trigger, which is created if it is missing.
     fn place(&mut self, table: &Table, begin: u64) -> usize {
         let same = |set: &Set| set.head.event == table.event && set.head.trigger == table.trigger;
         self.sets.iter().position(same).unwrap_or_else(|| {
@@ -316,8 +316,8 @@ impl Metrics {
         })
     }
 
-    /// When an epoch began and ended by `CLOCK_REALTIME`. It begins where the one before it ended, even if somebody set
-    /// the clock in between.
+    /// Returns when an epoch began and ended by `CLOCK_REALTIME`. It begins where the one before it ended, even if the
+    /// clock was set in between.
     fn times(&mut self, table: &Table) -> (u64, u64) {
         let Some(span) = table.span else {
             return (0, 0);
@@ -333,7 +333,7 @@ impl Metrics {
     }
 }
 
-/// What a column of keys is called as a label: the word of the tool, whatever field of an event it is.
+/// Returns the label for a column of keys: the tool's word, which does not depend on the event's field.
 fn word(column: &KeyColumn) -> String {
     let name = units::text(&column.name);
     let plain = ["common_", "next_", "prev_"]
@@ -353,8 +353,8 @@ fn word(column: &KeyColumn) -> String {
     .to_owned()
 }
 
-/// The name of an event, without the numbers of the process that made it and of its question: it is to be the same after
-/// a new start, and whichever questions are asked beside it.
+/// Returns the name of an event, without the process id and the question's number in it: it must stay the same after a
+/// restart, and with other questions beside this one.
 pub fn event_name(event: &str) -> String {
     let number = |text: &str| text.bytes().take_while(u8::is_ascii_digit).count();
     let Some((before, after)) = event.split_once("rhist_") else {
@@ -372,7 +372,7 @@ pub fn event_name(event: &str) -> String {
     format!("{before}rhist{rest}")
 }
 
-/// How many of a unit are one of the base unit that metrics have, and the name of that.
+/// Returns the number of this unit in one base unit of metrics, and the name of that base unit.
 fn base(unit: Option<Unit>) -> (f64, Option<&'static str>) {
     match unit {
         Some(Unit::Ns) => (1e9, Some("seconds")),
@@ -382,25 +382,25 @@ fn base(unit: Option<Unit>) -> (f64, Option<&'static str>) {
     }
 }
 
-/// Buckets of one sign as the exponential histograms of Prometheus and OpenTelemetry have them: hits by index.
+/// Buckets of numbers of one sign in the exponential histograms of Prometheus and OpenTelemetry: hits by index.
 pub type Indices = BTreeMap<i64, u64>;
 
-/// The intervals of `.log2=N` by the index of native histograms of schema `N`, which they are: exact for whole numbers
-/// of their own unit.
+/// The intervals of `.log2=N` as buckets of a native histogram with schema `N`, by index: exact for whole numbers in
+/// their own unit.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Exponential {
     /// The hits in the bucket of 0.
     pub zero: u64,
-    /// The largest number of that bucket: `.log2` without a number has 1 in it.
+    /// The largest number in the bucket of 0; the intervals of `.log2` without a number put 1 there, too.
     pub threshold: u64,
-    /// Those of numbers above 0.
+    /// The buckets of numbers above 0.
     pub positive: Indices,
-    /// Those below it, by their magnitudes.
+    /// The buckets of numbers below 0, by their magnitudes.
     pub negative: Indices,
 }
 
 impl Exponential {
-    /// Puts each interval where `index` says by the index that the kernel gave.
+    /// Returns the buckets of `slots`; `index` converts the kernel's index of each interval.
     pub fn of(scale: u8, slots: &BTreeMap<Slot, u64>, index: impl Fn(i64) -> i64) -> Self {
         let mut all = Self {
             threshold: u64::from(scale == 0),

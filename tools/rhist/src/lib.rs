@@ -2,9 +2,10 @@
 
 //! `rhist`: answers questions by the kernel's event histograms.
 //!
-//! A question ([`question`]), of a [`recipe`] or of the user's own, becomes lines that a [`backend`] understands. A
-//! [`session`] writes them to [`tracefs`] and takes them back. What is read becomes tables ([`parse`], [`model`]), which
-//! are shown ([`view`]), recorded ([`record`]), drawn ([`plot`]), compared ([`diff`]) and exported ([`export`]).
+//! A question ([`question`]), from a [`recipe`] or typed by the user, becomes lines that a [`backend`] understands. A
+//! [`session`] writes them to [`tracefs`] and removes their objects again. The output becomes tables ([`parse`],
+//! [`model`]), which are shown ([`view`]), recorded ([`record`]), drawn ([`plot`]), compared ([`diff`]) and exported
+//! ([`export`]).
 
 pub mod ask;
 pub mod backend;

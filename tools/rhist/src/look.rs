@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Looking at triggers that are there, whoever made them. Nothing is changed by it.
+//! Shows triggers that exist, regardless of who made them, and changes nothing.
 
 use std::collections::HashMap;
 use std::fs;
@@ -22,7 +22,7 @@ use crate::view::form::{self, Form};
 use crate::view::table::Look;
 use crate::view::top::{self, Counted};
 
-/// What `show` takes.
+/// The arguments of `show`.
 #[derive(Debug, Clone, Args)]
 pub struct Show {
     /// The event, system:event
@@ -30,7 +30,7 @@ pub struct Show {
     /// An instance of tracefs
     #[arg(long, value_name = "NAME")]
     pub instance: Option<String>,
-    /// What of the table.
+    /// The shown part of the table.
     #[command(flatten)]
     pub rows: Rows,
     /// Show all times in this unit
@@ -41,7 +41,7 @@ pub struct Show {
     pub format: Form,
 }
 
-/// What `top` takes.
+/// The arguments of `top`.
 #[derive(Debug, Clone, Args)]
 pub struct Top {
     /// An event, system:event; without it all triggers are shown by their hits
@@ -54,7 +54,7 @@ pub struct Top {
     pub interval: f64,
 }
 
-/// The top of tracefs and its instances, with their names.
+/// Returns the top directory of tracefs and its instances, with their names.
 fn instances(tracefs: &Tracefs) -> Vec<(String, Tracefs)> {
     let names = fs::read_dir(tracefs.path("instances"))
         .into_iter()
@@ -73,7 +73,7 @@ fn instances(tracefs: &Tracefs) -> Vec<(String, Tracefs)> {
         .collect()
 }
 
-/// The histograms of an event: those of the module, and those of C's implementation.
+/// Returns the histograms of an event: those of the module, and those of C's implementation.
 fn tables(tracefs: &Tracefs, event: &str) -> Result<Vec<Table>> {
     if !tracefs.has_event(event) {
         return Err(Error::new(format!(
@@ -99,7 +99,7 @@ fn tables(tracefs: &Tracefs, event: &str) -> Result<Vec<Table>> {
     Ok(tables)
 }
 
-/// C prints all numbers without a sign. The format of the event says which ones have one.
+/// Gives signed numbers their sign, which C does not print; the format of the event tells which fields are signed.
 fn sign(table: &mut Table, format: &Format) {
     let signed = |name: &str| {
         let field = format.field(name);
@@ -146,7 +146,7 @@ pub fn list(tracefs: &Tracefs) -> Result<()> {
     }
 }
 
-/// How the table of anybody's trigger looks.
+/// Returns how to show the table of a trigger that the tool did not make.
 fn look_of(table: &Table) -> Look {
     Look {
         labels: table
@@ -162,7 +162,7 @@ fn look_of(table: &Table) -> Look {
     }
 }
 
-/// `show`: what the triggers of an event have counted.
+/// `show`: prints the tables of an event's triggers.
 pub fn show(tracefs: &Tracefs, global: &Global, show: &Show) -> Result<()> {
     let instance = show
         .instance
@@ -202,7 +202,7 @@ pub fn show(tracefs: &Tracefs, global: &Global, show: &Show) -> Result<()> {
     Ok(())
 }
 
-/// `stats`: the account of each trigger.
+/// `stats`: prints the account of each trigger.
 pub fn stats(tracefs: &Tracefs) -> Result<()> {
     let titles = [
         "INSTANCE", "EVENT", "CALLS", "HITS", "FULL", "NESTED", "IGNORED", "LOST", "ROWS",
@@ -294,7 +294,7 @@ pub fn stats(tracefs: &Tracefs) -> Result<()> {
     output::print(out.as_bytes())
 }
 
-/// All triggers with their hits, as a table.
+/// Returns a table of all triggers with their hits.
 fn overview(tracefs: &Tracefs) -> Result<Table> {
     let mut rows = Vec::new();
     let mut cost = None;
@@ -332,7 +332,7 @@ fn overview(tracefs: &Tracefs) -> Result<Table> {
     })
 }
 
-/// What each trigger has counted since; one that had more hits before begins anew.
+/// Returns the hits of each trigger since `before`; a trigger that had more hits then was cleared, and starts from 0.
 fn overview_since(now: &Table, before: &Table) -> Table {
     let before: HashMap<&[Key], Number> = before
         .rows
@@ -354,7 +354,7 @@ fn overview_since(now: &Table, before: &Table) -> Table {
     }
 }
 
-/// `top`: what is counted at present.
+/// `top`: shows the present counts on the whole screen.
 pub fn top(tracefs: &Tracefs, global: &Global, args: &Top) -> Result<()> {
     let interval = Duration::try_from_secs_f64(args.interval)
         .ok()
@@ -389,7 +389,7 @@ pub fn top(tracefs: &Tracefs, global: &Global, args: &Top) -> Result<()> {
     let stop = Stop::on_signals()?;
     let mut next = || {
         let now = read()?;
-        // A table that somebody has cleared begins anew.
+        // A table that was cleared starts from 0.
         let since = match &event {
             Some(_) => now.since(&before).unwrap_or_else(|_| now.clone()),
             None => overview_since(&now, &before),

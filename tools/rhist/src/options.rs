@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! What several commands take, and how all of them end.
+//! The options that several commands have, and the ways in which commands end.
 
 use std::path::PathBuf;
 
@@ -18,13 +18,13 @@ use crate::view::form::Form;
 /// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
-    /// All is well.
+    /// Everything succeeded.
     Done,
-    /// The results are not complete.
+    /// The results are incomplete.
     Incomplete,
 }
 
-/// What all commands know.
+/// The options of all commands.
 #[derive(Debug, Clone, Args)]
 pub struct Global {
     /// The directory in which tracefs is mounted
@@ -66,14 +66,14 @@ pub struct Global {
 }
 
 impl Global {
-    /// The mounted tracefs, or the one that is named.
+    /// Returns the tracefs given by `--tracefs`, or else the mounted one.
     pub fn tracefs(&self) -> Result<Tracefs> {
         let tracefs = Tracefs::find(self.tracefs.as_deref())?;
         Ok(tracefs.telling(self.verbose.then_some(output::say)))
     }
 }
 
-/// What of a table is shown.
+/// The options for the shown part of a table.
 #[derive(Debug, Clone, Args)]
 pub struct Rows {
     /// Percentiles to show
@@ -96,7 +96,7 @@ pub struct Rows {
 /// How the answer to a question is shown.
 #[derive(Debug, Clone, Args)]
 pub struct Showing {
-    /// What of the table.
+    /// The shown part of the table.
     #[command(flatten)]
     pub rows: Rows,
     /// Show all times in this unit
@@ -119,7 +119,7 @@ pub struct Showing {
     pub dry_run: bool,
 }
 
-/// Adds arguments, and keeps what the command says of itself.
+/// Adds arguments to a command, and keeps the command's own description.
 pub fn with<T: Args>(command: Command) -> Command {
     let (about, long) = (
         command.get_about().cloned(),
@@ -138,7 +138,7 @@ pub fn flag(name: &'static str, help: &'static str) -> Arg {
         .help(help)
 }
 
-/// What the command line says of these arguments.
+/// Returns the parsed arguments of a command.
 pub fn arguments<T: FromArgMatches>(matches: &ArgMatches) -> Result<T> {
     T::from_arg_matches(matches).map_err(|error| Error::new(error.to_string()))
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Where results go, and what is said beside them.
+//! Printing results, and messages beside them.
 
 use std::fs::File;
 use std::io::{self, IsTerminal, Write};
@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::model::Unit;
 use crate::units::{self, Round};
 
-/// How long somebody waits without being told how far it is.
+/// The time after which the progress of a long task is shown.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// When to use colours.
@@ -29,7 +29,7 @@ pub enum Colour {
 }
 
 impl Colour {
-    /// Whether to use them on an output that is a terminal or not.
+    /// Returns whether to use colours on an output that is, or is not, a terminal.
     pub fn wanted(self, terminal: bool) -> bool {
         match self {
             Self::Always => true,
@@ -45,14 +45,14 @@ impl Colour {
 pub struct Sink {
     out: Box<dyn Write>,
     name: String,
-    /// Whether it is a terminal.
+    /// Whether the output is a terminal.
     pub terminal: bool,
-    /// How many columns the terminal has.
+    /// The number of columns of the terminal.
     pub width: usize,
 }
 
 impl Sink {
-    /// Opens the file, or takes the standard output.
+    /// Opens the file; without one, the standard output.
     pub fn open(path: Option<&Path>) -> Result<Self> {
         let Some(path) = path else {
             let stdout = io::stdout();
@@ -72,14 +72,14 @@ impl Sink {
         })
     }
 
-    /// Writes all of it.
+    /// Writes all of `bytes`, and flushes them.
     pub fn write(&mut self, bytes: &[u8]) -> Result<()> {
         let written = self.out.write_all(bytes).and_then(|()| self.out.flush());
         written.map_err(|error| Error::file("write", Path::new(&self.name), &error))
     }
 }
 
-/// How many columns a terminal has; 80 if it does not say.
+/// Returns the number of columns of a terminal; 80 if it is unknown.
 fn columns(terminal: impl AsFd) -> usize {
     let size = rustix::termios::tcgetwinsize(terminal);
     let columns = size.map_or(0, |size| usize::from(size.ws_col));
@@ -95,10 +95,10 @@ pub fn print(bytes: &[u8]) -> Result<()> {
     Sink::open(None)?.write(bytes)
 }
 
-/// What waits to be said until the screen is free.
+/// Messages that wait until the whole screen is released; `None` if it is not taken.
 static HELD: Mutex<Option<String>> = Mutex::new(None);
 
-/// Says something beside the results, if somebody listens. What would command a terminal is left out.
+/// Prints a message to the standard error. Control characters are removed, as they would command a terminal.
 pub fn say(text: &str) {
     let text = printable(text) + "\n";
     match HELD.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
@@ -107,11 +107,11 @@ pub fn say(text: &str) {
     }
 }
 
-/// As long as it is there, something else has the whole screen; what is to be said is said afterwards.
+/// A token for the whole screen: while it exists, messages are kept back, and printed afterwards.
 pub struct WholeScreen(());
 
 impl WholeScreen {
-    /// Takes it.
+    /// Takes the whole screen.
     pub fn take() -> Self {
         *HELD.lock().unwrap_or_else(PoisonError::into_inner) = Some(String::new());
         Self(())
@@ -125,8 +125,7 @@ impl Drop for WholeScreen {
     }
 }
 
-/// How much of a file was read, where that takes longer than a second: a line on the terminal that is there until it is
-/// dropped.
+/// Shows how much of a file was read, if that takes over a second: a line on the terminal, cleared on drop.
 pub struct Progress {
     name: String,
     whole: Option<u64>,
@@ -135,7 +134,7 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// That of a file with this printable name and this length, if somebody can see it.
+    /// Returns the progress for a file of this printable name and length; `None` if stderr is no terminal.
     pub fn new(name: &str, whole: Option<u64>) -> Option<Self> {
         io::stderr().is_terminal().then(|| Self {
             name: name.to_owned(),
@@ -145,7 +144,7 @@ impl Progress {
         })
     }
 
-    /// So many bytes were read.
+    /// Records that `done` bytes were read.
     pub fn at(&mut self, done: u64) {
         if Instant::now() < self.due {
             return;
@@ -154,7 +153,7 @@ impl Progress {
         self.write(&self.line(done, columns(io::stderr())));
     }
 
-    /// What is said, so short that it is one line.
+    /// Returns the text to show, cut to one line.
     fn line(&self, done: u64, width: usize) -> String {
         let much = match self.whole {
             Some(whole) => units::percent(done.min(whole), whole.max(1)),
@@ -164,7 +163,7 @@ impl Progress {
         line.chars().take(width.saturating_sub(1)).collect()
     }
 
-    /// Writes a line over the last one.
+    /// Writes a line over the previous one.
     fn write(&mut self, line: &str) {
         let _ = write!(io::stderr(), "\r{line:<0$}\r", self.shown);
         self.shown = line.chars().count();
@@ -179,12 +178,12 @@ impl Drop for Progress {
     }
 }
 
-/// Lines without control characters.
+/// Returns the text without control characters other than newlines.
 fn printable(text: &str) -> String {
     text.replace(|c: char| c.is_control() && c != '\n', "")
 }
 
-/// Whether the output may have characters beyond ASCII.
+/// Returns whether the output may have characters beyond ASCII.
 pub fn blocks() -> bool {
     let language = ["LC_ALL", "LC_CTYPE", "LANG"]
         .iter()

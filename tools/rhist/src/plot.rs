@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Pictures that stay: SVG, and HTML with SVG in it.
+//! Pictures in files: SVG, and HTML with SVG in it.
 
 use std::ops::Range;
 
@@ -12,11 +12,11 @@ pub mod flame;
 pub mod html;
 pub mod svg;
 
-/// How many marks with numbers an axis has at most.
+/// The most marks with numbers on an axis.
 const MARKS: usize = 12;
 
-/// An axis of the numbers of a column of intervals. On it each interval is 1 wide, so that those of `.log2` make it
-/// logarithmic, and those of `.buckets` linear.
+/// An axis for the numbers of a column of intervals. Each interval has a width of 1, so the axis is logarithmic for
+/// `.log2` and linear for `.buckets`.
 #[derive(Debug, Clone, Copy)]
 pub struct Axis {
     kind: Kind,
@@ -24,24 +24,24 @@ pub struct Axis {
 }
 
 impl Axis {
-    /// That of this column.
+    /// Returns the axis for intervals of this kind and unit.
     pub fn new(kind: Kind, unit: Option<Unit>) -> Self {
         Self { kind, unit }
     }
 
-    /// From where to where an interval is.
+    /// Returns the range of an interval on the axis.
     pub fn slot(self, slot: Slot) -> Range<f64> {
         let end = slot.place as f64;
         end - 1.0..end
     }
 
-    /// From where to where the wider intervals are that were folded.
+    /// Returns the range, on the axis, of one of the wider intervals made by `fold`.
     pub fn folded(self, fold: &Fold, place: usize) -> Range<f64> {
         let (first, last) = fold.range(place);
         first as f64 - 1.0..last as f64
     }
 
-    /// Where a number is.
+    /// Returns the position of a number on the axis.
     fn at(self, number: Number) -> f64 {
         match self.kind {
             Kind::Buckets { width } => (number as f64 + 1.0) / width as f64 - 1.0,
@@ -57,7 +57,7 @@ impl Axis {
         }
     }
 
-    /// The marks of a part of the axis: where they are, and what they say.
+    /// Returns the marks in a part of the axis: their positions and texts.
     pub fn marks(self, part: &Range<f64>) -> Vec<(f64, String)> {
         let inside = |numbers: Vec<Number>| -> Vec<(f64, Number)> {
             let places = numbers.into_iter().map(|number| (self.at(number), number));
@@ -83,7 +83,7 @@ impl Axis {
             .collect()
     }
 
-    /// Numbers of equal distance in a part of the axis.
+    /// Returns equally spaced numbers in a part of the axis.
     fn even_numbers(self, part: &Range<f64>) -> Vec<Number> {
         let number = |at: f64| match self.kind {
             Kind::Buckets { width } => (at + 1.0) * width as f64 - 1.0,
@@ -108,7 +108,7 @@ impl Axis {
     }
 }
 
-/// Numbers for the marks of a logarithmic axis, many, fewer and few.
+/// Returns numbers for the marks of a logarithmic axis: many, fewer, and few.
 fn round_numbers(unit: Option<Unit>) -> Vec<Vec<Number>> {
     let powers = |base: Number, count: u32| (0..count).map(move |power| base.pow(power));
     let sides = |numbers: Vec<Number>| {
@@ -132,7 +132,7 @@ fn round_numbers(unit: Option<Unit>) -> Vec<Vec<Number>> {
     numbers.into_iter().map(sides).collect()
 }
 
-/// The number of a mark, without zeros that say nothing.
+/// Returns the text of a mark, without trailing zeros.
 fn mark(number: Number, unit: Option<Unit>) -> String {
     let text = units::value(number, unit, Round::Up);
     match text.split_once('.') {

@@ -1,76 +1,75 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! A question: what is measured, by what it is divided, and which records count. The backends make lines of it.
+//! A question: the measured quantity, the keys to group by, and the records that count. Backends make lines from it.
 
 use crate::model::Unit;
 
-/// The name of the system that stands for the questioner's own dynamic events.
+/// The system name that stands for the tool's own dynamic events.
 pub const OWN: &str = "own";
 
-/// The name of the task that runs, as a key. C has it only lately.
+/// The key for the name of the running task. Only newer kernels' C implementation has it.
 pub const COMM: &str = "common_comm";
 
-/// The field of each event with the number of the task that runs.
+/// The field with the number of the running task, which each event has.
 pub const CURRENT: &str = "common_pid";
 
-/// The rows of the smallest table.
+/// The number of rows of the smallest table.
 const LEAST_ROWS: u32 = 128;
 
-/// A question.
+/// A question that the kernel can count.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Question {
-    /// A word for it, which is in the names of what is made for it.
+    /// A word for the question, which is in the names of objects made for it.
     pub name: String,
-    /// Probes that are made first, in the system [`OWN`].
+    /// Probes to create first, in the system [`OWN`].
     pub probes: Vec<Probe>,
-    /// What is measured.
+    /// The measured quantity.
     pub measure: Measure,
-    /// By what.
+    /// The keys to group by.
     pub by: Vec<By>,
-    /// Rows of the table.
+    /// The number of rows of the table.
     pub size: u32,
-    /// Whether the user asked for that many.
+    /// Whether the user has chosen the number of rows.
     pub size_asked: bool,
-    /// Rows that the table may grow to where the implementation has tables that grow; no more than `size` if it need not.
+    /// The number of rows to which the table may grow, if tables can grow; at most `size` if it need not grow.
     pub most: u32,
-    /// How fine its intervals are.
+    /// How fine the intervals are.
     pub intervals: Intervals,
-    /// Whether its triggers measure what they take, where the implementation can.
+    /// Whether triggers measure their own cost, if the implementation can do that.
     pub costs: bool,
-    /// Whether the smallest number is kept, where the implementation can.
+    /// Whether the smallest number is kept, if the implementation can do that.
     pub smallest: bool,
-    /// Whether `kernel.sched_schedstats` has to be 1.
+    /// Whether the setting `kernel.sched_schedstats` must be 1.
     pub schedstats: bool,
-    /// Whether the implementation lacks the name of the task that runs as a key.
+    /// Whether the implementation lacks the key for the running task's name.
     pub lacks_comm: bool,
-    /// The field with the number of the task that is measured, of the event whose records are counted; nothing if it says
-    /// none.
+    /// The field with the number of the measured task, in the counted event; `None` if that has no such field.
     pub task: Option<String>,
-    /// The same of the first event of a latency.
+    /// The field with the number of the measured task, in the first event of a latency.
     pub start_task: Option<String>,
-    /// Whose tasks alone are wanted.
+    /// The only owners whose tasks are wanted; `None` for all tasks.
     pub only: Option<Only>,
-    /// The threads that the wanted processes have at the start.
+    /// The threads that the wanted processes have when counting starts.
     pub threads: Vec<u64>,
 }
 
-/// What a task belongs to, or the task itself.
+/// A task, or something that a task belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Owner {
     /// The task itself.
     Task,
-    /// Its process.
+    /// The process of the task.
     Tgid,
-    /// Its user.
+    /// The user of the task.
     Uid,
-    /// Its control group, which is that of a container or a unit.
+    /// The control group of the task, which may be that of a container or a systemd unit.
     Cgroup,
-    /// The pod of Kubernetes or podman that its control group is in.
+    /// The pod of Kubernetes or podman that has the task's control group.
     Pod,
 }
 
 impl Owner {
-    /// The word that users have for it.
+    /// Returns the user's word for this kind of owner.
     pub fn name(self) -> &'static str {
         match self {
             Self::Task => "task",
@@ -81,13 +80,13 @@ impl Owner {
         }
     }
 
-    /// The one of this word; a task is a key of its own.
+    /// Returns the kind of owner for a user's word; `None` for a task, which has a key of its own.
     pub fn named(word: &str) -> Option<Self> {
         let all = [Self::Tgid, Self::Uid, Self::Cgroup, Self::Pod];
         all.into_iter().find(|owner| owner.name() == word)
     }
 
-    /// The field that the module has for the owner of the task that runs.
+    /// Returns the module's field for this owner of the running task.
     pub fn key(self) -> &'static str {
         match self {
             Self::Task => CURRENT,
@@ -98,16 +97,16 @@ impl Owner {
     }
 }
 
-/// Whose tasks alone are wanted.
+/// The only tasks that are wanted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Only {
-    /// Those of these processes.
+    /// The tasks of these processes.
     Processes(Vec<u64>),
-    /// Those of a control group as a user calls it, and of those below it.
+    /// The tasks of this control group, in the user's words, and of groups below it.
     Cgroup(String),
 }
 
-/// A filter for one of several values.
+/// Returns a filter that is true if the field has one of several values.
 pub fn any_of(field: &str, values: impl Iterator<Item = String>) -> String {
     values
         .map(|value| format!("{field} == {value}"))
@@ -118,79 +117,79 @@ pub fn any_of(field: &str, values: impl Iterator<Item = String>) -> String {
 /// How fine intervals are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Intervals {
-    /// As the backend has them unless somebody wants others.
+    /// As fine as the backend makes them by default.
     #[default]
     Usual,
-    /// Of this width.
+    /// Intervals of this width.
     Width(u64),
-    /// Of this width in nanoseconds, until it is known in what the question counts.
+    /// Intervals of this width in nanoseconds, converted once the unit of the question is known.
     Time(u64),
-    /// So that percentiles are at most so many percent above the true values.
+    /// Intervals so fine that percentiles are at most this many percent above the true values.
     Within(u64),
 }
 
 /// A dynamic event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Probe {
-    /// Its kind, as `dynamic_events` writes it: `t`, `f`, `p`, `r`.
+    /// The kind of the probe, as in `dynamic_events`: `t`, `f`, `p`, `r`.
     pub kind: String,
-    /// Its name.
+    /// The name of the probe.
     pub name: String,
-    /// What is probed, and the arguments.
+    /// The probed function or event, and the arguments.
     pub definition: String,
 }
 
-/// What is measured.
+/// A measured quantity.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Measure {
-    /// How often an event happens, and the sums of fields.
+    /// The number of records of an event, and sums of fields.
     Count {
-        /// The event and which of its records count.
+        /// The event, and which of its records count.
         event: Records,
-        /// The fields that are summed.
+        /// The fields to sum.
         sums: Vec<Sum>,
     },
-    /// How the numbers of a field are distributed.
+    /// The distribution of the numbers of a field.
     Distribution {
-        /// The event and which of its records count.
+        /// The event, and which of its records count.
         event: Records,
-        /// The field.
+        /// The field whose numbers are distributed.
         field: Sum,
     },
-    /// How long it takes from one event to another one.
+    /// The distribution of the time from one event to another one.
     Latency {
         /// The first event.
         start: Records,
-        /// The fields of it that the other one has to agree with.
+        /// The fields of the first event that must match the second one's.
         start_on: Vec<String>,
         /// The second event.
         end: Records,
-        /// Its fields.
+        /// The fields of the second event that must match the first one's.
         end_on: Vec<String>,
-        /// Rows for what has started and not ended.
+        /// The number of rows for starts that have not ended.
         waiting: u32,
-        /// After which time that is forgotten which has not ended, as a trigger writes it, where the implementation forgets.
+        /// The time after which starts without an end expire, as text for a trigger, if they can expire.
         expires: Option<String>,
-        /// Whether the times are summed by the stack of the first event, in place of a distribution.
+        /// Whether the times are summed by the stack of the first event, instead of a distribution.
         stack: bool,
-        /// Which times count, as a filter of an event with the field `lat`; without it all.
+        /// The times that count, as a filter of an event with the field `lat`; `None` for all times.
         only: Option<String>,
     },
 }
 
-/// Records of an event.
+/// Some records of an event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Records {
-    /// `system:event`.
+    /// The event, as `system:event`.
     pub event: String,
-    /// Which ones, as a filter of the kernel.
+    /// The records that count, as a filter of the kernel; `None` for all.
     pub filter: Option<String>,
-    /// Whether they are of the task that runs, so that the tool can leave itself out.
+    /// Whether the records are about the running task, so that the tool can leave itself out.
     pub of_current: bool,
 }
 
 impl Records {
-    /// All records of an event.
+    /// Returns all records of an event.
     pub fn all(event: impl Into<String>) -> Self {
         Self {
             event: event.into(),
@@ -199,7 +198,7 @@ impl Records {
         }
     }
 
-    /// Narrows them down.
+    /// Restricts the records by another filter.
     pub fn only(&mut self, filter: &str) {
         self.filter = Some(match self.filter.take() {
             None => filter.to_owned(),
@@ -207,56 +206,56 @@ impl Records {
         });
     }
 
-    /// The end of a trigger line: nothing, or the filter.
+    /// Returns the end of a trigger line: ` if` with the filter, or nothing.
     pub fn condition(&self) -> String {
         condition(self.filter.as_deref())
     }
 }
 
-/// The end of a trigger line for this filter.
+/// Returns the end of a trigger line for this filter, or nothing without one.
 pub fn condition(filter: Option<&str>) -> String {
     filter.map_or_else(String::new, |filter| format!(" if {filter}"))
 }
 
-/// A field that is summed or distributed.
+/// A field to sum, or to make a distribution of.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sum {
-    /// The field.
+    /// The name of the field.
     pub field: String,
-    /// In what it counts.
+    /// The unit of the field's numbers.
     pub unit: Option<Unit>,
 }
 
-/// A key.
+/// A key to group by.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct By {
-    /// How the user calls it.
+    /// The user's word for the key.
     pub label: String,
-    /// The field with its modifier, as a trigger writes it; of an owner the field with the number of the task.
+    /// The field with its modifier, as text for a trigger; for an owner, the field with the task's number.
     pub key: String,
-    /// Whether it is what the task belongs to that the field has.
+    /// The kind of owner to look up for the field's task, if the key is an owner.
     pub owner: Option<Owner>,
 }
 
 impl By {
-    /// The field without modifier.
+    /// Returns the field without its modifier.
     pub fn field(&self) -> &str {
         self.key.split('.').next().unwrap_or_default()
     }
 
-    /// The modifier with its dot, if there is one.
+    /// Returns the modifier with its dot; an empty text if there is none.
     pub fn modifier(&self) -> &str {
         &self.key[self.field().len()..]
     }
 
-    /// Whether the field belongs to each event, so that an event that follows from it has it, too.
+    /// Returns whether each event has the field, so that an event that follows from another one has it, too.
     pub fn is_common(&self) -> bool {
         self.field().starts_with("common_")
     }
 }
 
 impl Question {
-    /// The event whose records are counted: of a latency the second one.
+    /// Returns the event whose records are counted: for a latency the second one.
     pub fn event(&self) -> &Records {
         match &self.measure {
             Measure::Count { event, .. } | Measure::Distribution { event, .. } => event,
@@ -264,7 +263,7 @@ impl Question {
         }
     }
 
-    /// The records of the first event of a latency, and those that are counted.
+    /// Returns the records of a latency's first event, if there is one, and the records that are counted.
     pub fn records(&mut self) -> (Option<&mut Records>, &mut Records) {
         match &mut self.measure {
             Measure::Count { event, .. } | Measure::Distribution { event, .. } => (None, event),
@@ -272,7 +271,7 @@ impl Question {
         }
     }
 
-    /// Leaves the records of these threads out, where the task that runs is the one that is measured.
+    /// Leaves out the records of these threads, if the measured task is the running one.
     pub fn leave_out(&mut self, threads: &[u64]) {
         let records = match self.records() {
             (Some(start), end) if !end.of_current => start,
@@ -286,18 +285,18 @@ impl Question {
         }
     }
 
-    /// How many keys its table has.
+    /// Returns the number of keys of the question's table.
     pub fn keys(&self) -> usize {
         let stack = matches!(self.measure, Measure::Latency { stack: true, .. });
         self.by.len() + usize::from(self.has_intervals() || stack)
     }
 
-    /// Whether a key is the name of the task that runs.
+    /// Returns whether a key is the name of the running task.
     pub fn is_by_comm(&self) -> bool {
         self.by.iter().any(|by| by.key == COMM)
     }
 
-    /// The fields that are summed, also that which is distributed.
+    /// Returns the fields to sum, including a field whose distribution is measured.
     pub fn sums(&self) -> &[Sum] {
         match &self.measure {
             Measure::Count { sums, .. } => sums,
@@ -306,7 +305,7 @@ impl Question {
         }
     }
 
-    /// Halves all tables, which have at least 128 rows. Says whether one has become smaller.
+    /// Halves all tables, down to 128 rows. Returns whether one became smaller.
     pub fn halve(&mut self) -> bool {
         let half = |rows: &mut u32| {
             let before = std::mem::replace(rows, (*rows / 2).max(LEAST_ROWS));
@@ -319,14 +318,14 @@ impl Question {
         }
     }
 
-    /// Doubles the rows that the table may grow to, up to this many. Says whether there are more.
+    /// Doubles the number of rows to which the table may grow, up to `most`. Returns whether that raised it.
     pub fn grow(&mut self, most: u32) -> bool {
         let before = self.most.max(self.size);
         self.most = before.saturating_mul(2).min(most);
         self.most > before
     }
 
-    /// Whether one of the keys is the interval of the measure.
+    /// Returns whether one of the keys is the interval of the measured number.
     pub fn has_intervals(&self) -> bool {
         !matches!(
             self.measure,
@@ -334,7 +333,7 @@ impl Question {
         )
     }
 
-    /// The unit of the intervals.
+    /// Returns the unit of the intervals.
     pub fn unit(&self) -> Option<Unit> {
         match &self.measure {
             Measure::Count { .. } => None,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Questions on the command line: those of recipes and those of the user's own, asked at once, recorded or exported.
+//! Questions on the command line: recipes and the user's own questions, to be asked, recorded or exported.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -18,7 +18,7 @@ use crate::tracefs::Tracefs;
 use crate::units::{self, Round};
 use crate::whose::{threads, Seen};
 
-/// What all questions take, whatever becomes of the answer.
+/// The options of all questions, however the answer is shown.
 #[derive(Debug, Clone, Args)]
 pub struct Options {
     /// Seconds between two tables, or a time such as 500ms; without it there is one, at the end (^C)
@@ -102,7 +102,7 @@ fn width(text: &str) -> std::result::Result<Intervals, String> {
     found.map(|(_, intervals)| intervals).ok_or_else(wrong)
 }
 
-/// A number with the unit of a time, or without one if a number alone has so many seconds.
+/// Parses a time with a unit; a number alone is taken times `usual` seconds.
 fn time(text: &str, usual: f64) -> Option<Duration> {
     let units = [("ns", 1e-9), ("us", 1e-6), ("ms", 1e-3), ("s", 1.0)];
     let with_unit = |&(name, seconds): &(&str, f64)| Some((text.strip_suffix(name)?, seconds));
@@ -111,7 +111,7 @@ fn time(text: &str, usual: f64) -> Option<Duration> {
     Duration::try_from_secs_f64(number * seconds).ok()
 }
 
-/// The commands that ask questions.
+/// Returns the definitions of the commands that ask questions.
 pub fn commands(recipes: &[Recipe]) -> Vec<Command> {
     let event = |name: &'static str| Arg::new(name).required(true).help("An event, system:event");
     let mut commands: Vec<Command> = recipes.iter().map(recipe_command).collect();
@@ -225,25 +225,25 @@ fn recipe_command(recipe: &Recipe) -> Command {
     })
 }
 
-/// A question as it was asked.
+/// A question as it was typed.
 #[derive(Debug, Clone)]
 pub struct Asked {
-    /// The question.
+    /// The question itself.
     pub question: Question,
-    /// How its measure is called.
+    /// The heading of the measured number's column.
     pub heading: String,
-    /// What the answer is called.
+    /// The title of the answer.
     pub title: String,
-    /// The words of the question, as they can be typed again.
+    /// The words of the question, in a form that can be typed again.
     pub words: Vec<String>,
-    /// How it is to be counted.
+    /// The options for counting.
     pub options: Options,
-    /// The lowest percentile that is shown, or of what is not shown here the median.
+    /// The lowest percentile to show; the median if percentiles are not shown here.
     pub lowest: Percent,
 }
 
 impl Asked {
-    /// The question that is one word of a command line: its name and options, as a shell divides them.
+    /// Parses a question in one text: its name and options, split as by a shell.
     pub fn parse(text: &str, recipes: &[Recipe], tracefs: &Tracefs) -> Result<Self> {
         let mut all = Command::new("rhist")
             .no_binary_name(true)
@@ -257,14 +257,14 @@ impl Asked {
                 "there is no question '{name}'; 'rhist --help' names them, and one with options is one word: 'runq 5'"
             )));
         }
-        // It says what is wrong, or the help that was asked for, and how the question is asked.
+        // On a mistake prints an error with the usage, or the help that was asked for, and ends the program.
         let matches = all
             .try_get_matches_from_mut(words)
             .unwrap_or_else(|error| error.exit());
         Self::new(&all, &matches, recipes, tracefs)
     }
 
-    /// The question that is a subcommand of `command`.
+    /// Returns the question given by a subcommand of `command`.
     pub fn new(
         command: &Command,
         matches: &ArgMatches,
@@ -327,7 +327,7 @@ impl Asked {
     }
 }
 
-/// The words of a text, as a shell divides it: blanks are between them, except in quotation marks.
+/// Splits a text into words like a shell: at blanks, except in quotation marks.
 pub fn split(text: &str) -> Result<Vec<String>> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;
@@ -352,7 +352,7 @@ pub fn split(text: &str) -> Result<Vec<String>> {
     Ok(words)
 }
 
-/// What was typed for a command, its options first by their long names.
+/// Returns the words that were typed for a command, options first and by their long names.
 fn words(command: &Command, matches: &ArgMatches) -> Vec<String> {
     let mut words = vec![command.get_name().to_owned()];
     for argument in command.get_arguments() {
@@ -432,7 +432,7 @@ fn own_question(name: &str, matches: &ArgMatches, tracefs: &Tracefs) -> Result<V
         _ => {
             let function = one("FUNCTION");
             let several = function.contains(['*', '?']);
-            // Older kernels have probes of one function alone.
+            // Older kernels have only probes of a single function.
             let fprobes = several || has_probes(tracefs, "f") || !has_probes(tracefs, "p");
             let probe = |name: &str, kind: &str, definition: String| RawProbe {
                 kind: kind.into(),
@@ -459,7 +459,7 @@ fn own_question(name: &str, matches: &ArgMatches, tracefs: &Tracefs) -> Result<V
                 variant.measure = Kind::Latency;
                 variant.heading = "time".into();
                 variant.probes.push(exit);
-                // One function may call another one of them.
+                // One of the functions may call another one of them, so the latency must match the function, too.
                 let on = |function: &str| {
                     let task = "common_pid".to_owned();
                     let function = several.then(|| function.to_owned());
@@ -488,7 +488,7 @@ fn wishes(options: &Options) -> Result<Wishes> {
     let mut of_processes = Vec::new();
     for &pid in &options.pid {
         let threads = threads(Path::new("/"), pid);
-        // One that is just ending has none any more.
+        // A process that is just ending has no threads any more.
         if threads.is_empty() {
             return Err(Error::new(format!("there is no process {pid}")));
         }
@@ -541,7 +541,7 @@ fn wishes(options: &Options) -> Result<Wishes> {
 pub(crate) mod tests {
     use super::*;
 
-    /// The question of this text, of the tool's recipes.
+    /// Returns the question for this text, from the tool's recipes.
     pub(crate) fn asked(text: &str) -> Asked {
         let tracefs = Tracefs::find(Some(std::path::Path::new("tests/tracefs"))).unwrap();
         Asked::parse(text, &Recipe::all().unwrap(), &tracefs).unwrap()
@@ -567,14 +567,14 @@ pub(crate) mod tests {
         for wrong in ["0", "0us", "1.5", "x"] {
             assert!(width(wrong).is_err(), "{wrong}");
         }
-        // A time has the unit of what it limits or divides.
+        // A time gets the unit of the field that it limits or divides.
         let intervals = |text: &str| tests::asked(text).question.intervals;
         assert_eq!(intervals("runq --buckets 10us"), Intervals::Width(10_000));
         assert_eq!(intervals("tcp --buckets 10us"), Intervals::Width(10));
         assert_eq!(intervals("tcp --buckets 999ns"), Intervals::Width(1));
         let only = |text: &str| tests::asked(text).question.event().filter.clone().unwrap();
         assert_eq!(only("runq --preempted --min 2500ns"), "delay >= 2500");
-        // No number of microseconds below 2.5 is at least that.
+        // A whole number of microseconds of at least 2.5 is at least 3.
         assert_eq!(
             only("tcp --min 2500ns --max 9900ns"),
             "srtt >= 3 && srtt <= 9"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Reading the files `hist`. What of them cannot be read is said.
+//! Reads the `hist` files. A message tells about rows that cannot be read.
 
 use std::sync::Once;
 
@@ -9,15 +9,15 @@ use crate::model::Table;
 use crate::output;
 use crate::parse::text;
 
-/// Whether rows that are not as the kernel prints them were spoken of. Tables are read again and again.
+/// Set once a message about unreadable rows was printed, as tables are read again and again.
 static UNREADABLE: Once = Once::new();
 
-/// Whether rows were left out, as they are not as the kernel prints them; they were spoken of.
+/// Returns whether unreadable rows were left out, about which a message was printed.
 pub fn left_out() -> bool {
     UNREADABLE.is_completed()
 }
 
-/// Reads the tables of the file `hist` of this event, `system:event`.
+/// Returns the tables in the file `hist` of an event, `system:event`.
 pub fn tables(event: &str, file: &[u8]) -> Result<Vec<Table>> {
     let read = text::tables(event, file)?;
     if let Some(text) = read.left_out {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Recipes: the questions that the tool knows, as data. Help, man pages and documents are made from them.
+//! Recipes: the tool's ready-made questions, as data, from which help, man pages and documents are made.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -16,15 +16,15 @@ use crate::question::{
 };
 use crate::tracefs::{disks, Format, Tracefs};
 
-/// Where an administrator adds recipes.
+/// The directory for an administrator's recipes.
 const MORE: &str = "/etc/rhist/recipes.d";
 
-/// Rows of a table, unless a recipe or the user says otherwise: as in the kernel.
+/// The number of rows of a table, unless a recipe or the user says otherwise: the kernel's default.
 pub const SIZE: u32 = 2048;
-/// Rows for what has started and not ended.
+/// The number of rows for starts that have not ended.
 pub const WAITING: u32 = 16384;
 
-/// What is of the task that runs.
+/// Fields that are about the running task.
 const OF_CURRENT: [&str; 10] = [
     "common_pid",
     "common_tgid",
@@ -44,69 +44,69 @@ macro_rules! built_in {
     };
 }
 
-/// In the order in which help lists them.
+/// The tool's own recipes, in the order of the help.
 const BUILT_IN: &[(&str, &str)] = built_in![
     "runq", "offcpu", "oncpu", "profile", "bio", "syscalls", "fsync", "faults", "kmem", "irq",
     "softirq", "work", "locks", "tcp", "drops", "exec",
 ];
 
-/// A question that the tool knows, in one or more variants.
+/// A ready-made question, in one or more variants.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Recipe {
-    /// Its name: that of its file.
+    /// The name of the recipe, from the name of its file.
     #[serde(skip)]
     pub name: String,
-    /// What it answers, in one sentence.
+    /// The question in one sentence.
     pub question: String,
-    /// More about it: what is measured, and how to read the answer.
+    /// A longer description: the measured quantity, and how to read the answer.
     pub prose: String,
-    /// Options that narrow the records down.
+    /// Options that restrict the records.
     #[serde(default, rename = "option")]
     pub options: Vec<Narrowing>,
-    /// Command lines that ask it.
+    /// Command lines with this recipe.
     #[serde(default, rename = "example")]
     pub examples: Vec<Example>,
-    /// The ways of asking. The first one without a flag that the kernel can do is the default.
+    /// The ways of asking. The first one without a flag that the kernel supports is the default.
     #[serde(rename = "variant")]
     pub variants: Vec<Variant>,
-    /// What is wrong with its file.
+    /// The error in the recipe's file, if it has one.
     #[serde(skip)]
     pub broken: Option<String>,
 }
 
-/// A command line, and what it is for.
+/// A command line, and its purpose.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Example {
-    /// What is typed behind `rhist`.
+    /// The words after `rhist`.
     pub ask: String,
-    /// What it shows.
+    /// The purpose of the command line, in words.
     pub says: String,
 }
 
-/// An option with values that make a filter.
+/// An option whose values become a filter.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Narrowing {
-    /// `--name`.
+    /// The long name of the option, without `--`.
     pub name: String,
-    /// `-n`.
+    /// The short name of the option.
     pub short: Option<char>,
-    /// What stands for the values in help.
+    /// The placeholder for the values in help.
     pub value: String,
-    /// What it does.
+    /// The help text of the option.
     pub help: String,
-    /// What the values are.
+    /// The kind of the option's values.
     pub kind: Values,
-    /// The field that has one of these values.
+    /// The field that must have one of the values.
     pub field: String,
-    /// Whether it is a field of the first event of a latency, and not of the one that is counted.
+    /// Whether the field is one of a latency's first event, instead of the counted event.
     #[serde(default)]
     pub start: bool,
 }
 
-/// What the values of an option are.
+/// A kind of values of an option.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Values {
@@ -114,12 +114,12 @@ pub enum Values {
     Syscall,
     /// Names of disks.
     Disk,
-    /// Letters of the states of tasks, as ps shows them.
+    /// Letters of task states, as `ps` shows them.
     State,
 }
 
 impl Values {
-    /// The number that the kernel has for a value.
+    /// Returns the kernel's number for a value.
     pub fn number(self, value: &str) -> Result<u64> {
         match self {
             Self::Syscall => {
@@ -156,87 +156,87 @@ impl Values {
     }
 }
 
-/// A way of asking.
+/// A way of asking a recipe's question.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Variant {
-    /// `--flag`; of several variants with one flag the first one is taken that the kernel can do.
+    /// The flag that selects this way; if several variants have it, the first one that the kernel supports is taken.
     pub flag: Option<String>,
-    /// What the flag does.
+    /// The help text of the flag.
     #[serde(default)]
     pub help: String,
-    /// What it measures.
+    /// The measured quantity.
     pub measure: Kind,
-    /// How the measure is called over its column.
+    /// The heading of the measured number's column.
     pub heading: String,
-    /// The event, unless it is a latency.
+    /// The event that is counted, unless the measure is a latency.
     pub event: Option<Side>,
     /// The first event of a latency.
     pub start: Option<Side>,
-    /// The second one.
+    /// The second event of a latency.
     pub end: Option<Side>,
-    /// The field that is distributed.
+    /// The field whose distribution is measured.
     pub field: Option<String>,
-    /// Its unit.
+    /// The unit of the measured field.
     pub unit: Option<String>,
-    /// The fields that are summed.
+    /// The fields to sum.
     #[serde(default)]
     pub sums: Vec<String>,
-    /// What `--by` knows, besides the fields of the event: names for keys.
+    /// Names that `--by` accepts besides fields of the event, with their keys.
     #[serde(default)]
     pub by: BTreeMap<String, String>,
-    /// By what it is unless `--by` says otherwise.
+    /// The keys to group by, unless `--by` gives others.
     #[serde(default)]
     pub default_by: Vec<String>,
-    /// By what it is whatever `--by` says.
+    /// The keys to group by in any case, besides those of `--by`.
     #[serde(default)]
     pub keep: Vec<String>,
-    /// After which time the start of a latency may be forgotten, as a trigger writes it: for keys that do not come again.
+    /// The time after which the start of a latency may expire, as text for a trigger: for keys that do not come again.
     pub expires: Option<String>,
-    /// Events that are made for it.
+    /// Probes that are created for this variant.
     #[serde(default)]
     pub probes: Vec<RawProbe>,
-    /// Rows of the table.
+    /// The number of rows of the table.
     pub size: Option<u32>,
     /// Whether times are summed by the stack of the first event.
     #[serde(default)]
     pub stack: bool,
-    /// Whether `kernel.sched_schedstats` has to be 1.
+    /// Whether the setting `kernel.sched_schedstats` must be 1.
     #[serde(default)]
     pub schedstats: bool,
 }
 
-/// What a variant measures.
+/// The kind of quantity that a variant measures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
-    /// How often something happens.
+    /// The number of records.
     Count,
-    /// How a field is distributed.
+    /// The distribution of a field.
     Distribution,
-    /// How long something takes.
+    /// The distribution of the time between two events.
     Latency,
 }
 
-/// An event of a recipe.
+/// An event in a recipe.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Side {
-    /// `system:event`.
+    /// The event, as `system:event`.
     pub event: String,
-    /// Which records count.
+    /// The records that count, as a filter.
     pub filter: Option<String>,
-    /// The fields in which two events agree.
+    /// The fields that must match between the two events of a latency.
     #[serde(default)]
     pub on: Vec<String>,
-    /// The field that `-p` looks at.
+    /// The field with the task's number, which `-p` restricts.
     pub pid: Option<String>,
-    /// The field that `-c` looks at.
+    /// The field with the task's name, which `-c` restricts.
     pub comm: Option<String>,
 }
 
 impl Side {
-    /// All records of an event, of tasks that run.
+    /// Returns all records of an event that is about the running task.
     pub fn of(event: &str) -> Self {
         Self {
             event: event.into(),
@@ -247,7 +247,7 @@ impl Side {
         }
     }
 
-    /// Whether the task that runs is the one that is measured.
+    /// Returns whether the measured task is the running one.
     fn is_of_current(&self) -> bool {
         self.pid.as_deref() == Some(CURRENT)
     }
@@ -260,7 +260,7 @@ impl Side {
         }
     }
 
-    /// The records that the user wants.
+    /// Returns the records that match the user's wishes.
     fn records(&self, wishes: &Wishes) -> Result<Records> {
         let mut records = self.unnarrowed();
         if !wishes.threads.is_empty() {
@@ -288,45 +288,45 @@ impl Side {
     }
 }
 
-/// A probe of a recipe.
+/// A probe in a recipe.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RawProbe {
-    /// Its kind.
+    /// The kind of the probe.
     pub kind: String,
-    /// Its name.
+    /// The name of the probe.
     pub name: String,
-    /// What is probed, and the arguments.
+    /// The probed function or event, and the arguments.
     pub definition: String,
 }
 
-/// What the user wants beyond the question.
+/// The user's options for a question.
 #[derive(Debug, Clone, Default)]
 pub struct Wishes {
-    /// Only these threads.
+    /// The only threads that count, if there are any.
     pub threads: Vec<u64>,
-    /// Only tasks of these owners.
+    /// The only owners whose tasks count.
     pub only: Option<Only>,
-    /// The threads that wanted processes have at the start.
+    /// The threads that the wanted processes have when counting starts.
     pub of_processes: Vec<u64>,
-    /// Only tasks of this name.
+    /// The only name of tasks that counts.
     pub comm: Option<String>,
-    /// By these names or fields.
+    /// The keys to group by, as names or fields.
     pub by: Option<Vec<String>>,
-    /// Only records that pass this filter of the kernel.
+    /// The filter that records must pass.
     pub filter: Option<String>,
-    /// Only records with one of these values in the field of an option.
+    /// Options that restrict a field, each with the numbers of its values.
     pub values: Vec<(Narrowing, Vec<u64>)>,
-    /// Only times of at least and at most so long.
+    /// The shortest and the longest time that counts.
     pub times: (Option<Duration>, Option<Duration>),
-    /// Rows of the table.
+    /// The number of rows of the table.
     pub size: Option<u32>,
-    /// How fine intervals are.
+    /// How fine the intervals are.
     pub intervals: Intervals,
 }
 
 impl Wishes {
-    /// The filter for the times that are wanted, which are in this field; none if all are.
+    /// Returns the filter for the wanted times of this field; `None` if all times are wanted.
     fn only_times(&self, field: &Sum) -> Result<Option<String>> {
         let (min, max) = self.times;
         let name = &field.field;
@@ -349,21 +349,21 @@ impl Wishes {
     }
 }
 
-/// Whether the kernel has probes of this kind, by its README.
+/// Returns whether the kernel has probes of this kind, as its README tells.
 pub fn has_probes(tracefs: &Tracefs, kind: &str) -> bool {
     let readme = tracefs.read_text("README").unwrap_or_default();
-    // As many of "r" can be hit at once as it says.
+    // The README names the limit of return probes that can be active at once.
     let most = if kind == "r" { "[maxactive]" } else { "" };
     readme.contains(&format!("{kind}{most}[:"))
 }
 
 impl Variant {
-    /// The event whose records are counted.
+    /// Returns the event whose records are counted.
     pub fn counted(&self) -> Option<&Side> {
         self.end.as_ref().or(self.event.as_ref())
     }
 
-    /// The fields of the event whose records are counted that the question has if the user wants no others.
+    /// Returns the fields of the counted event that the question uses, if the user gives no other keys.
     fn usual_fields<'a>(&'a self, wishes: &'a Wishes) -> impl Iterator<Item = &'a str> {
         let keys = self
             .default_by
@@ -375,7 +375,7 @@ impl Variant {
         keys.chain(self.sums.iter().chain(&self.field).map(String::as_str))
     }
 
-    /// The field that this kernel's event lacks, of those.
+    /// Returns the first of these fields that this kernel's event lacks.
     fn lacks_field(&self, tracefs: &Tracefs, wishes: &Wishes) -> Option<String> {
         let event = &self.counted()?.event;
         if event.starts_with(OWN) {
@@ -387,7 +387,7 @@ impl Variant {
             .map(|field| format!("the field {field} of {event}"))
     }
 
-    /// What this kernel lacks for it.
+    /// Returns what this kernel lacks for the variant, in words; `None` if it supports the variant.
     pub fn missing(&self, tracefs: &Tracefs) -> Option<String> {
         for side in [&self.event, &self.start, &self.end].into_iter().flatten() {
             if !side.event.starts_with(OWN) && !tracefs.has_event(&side.event) {
@@ -404,7 +404,7 @@ impl Variant {
         }
     }
 
-    /// The question, with what the user wants.
+    /// Returns the question with the user's options.
     pub fn question(&self, name: &str, tracefs: &Tracefs, wishes: &Wishes) -> Result<Question> {
         let incomplete = |what: &str| Error::new(format!("the recipe {name} has no {what}"));
         let unit = self.unit.as_deref().and_then(Unit::named);
@@ -417,7 +417,7 @@ impl Variant {
         let mut start_records = None;
         if let Some(start) = &self.start {
             let narrowed = start.records(wishes);
-            // It is enough if one of the two events knows the task.
+            // It is enough if one of the two events has the task's field.
             if narrowed.is_ok() {
                 records = records.or_else(|_| Ok(counted.unnarrowed()));
             }
@@ -470,7 +470,7 @@ impl Variant {
                     start_on: start.on.clone(),
                     end: records,
                     end_on: counted.on.clone(),
-                    // The user who finds a table full cannot know which one.
+                    // A user who finds a table full cannot know which one, so the option sets the size of both.
                     waiting: if self.stack { WAITING / 2 } else { WAITING }
                         .max(wishes.size.unwrap_or_default()),
                     expires: self.expires.clone(),
@@ -493,7 +493,7 @@ impl Variant {
             .into_iter()
             .map(|label| self.by(label, tracefs))
             .collect::<Result<_>>()?;
-        // A row for each task, whoever has them.
+        // Rows are counted by task, even if the user groups by owners.
         let tasks = wishes.only.is_some() || by.iter().any(|by| by.owner.is_some());
         let rows = self
             .size
@@ -540,7 +540,7 @@ impl Variant {
         Ok(question)
     }
 
-    /// A key by the name that the user has for it.
+    /// Returns the key for the user's name of it.
     fn by(&self, label: &str, tracefs: &Tracefs) -> Result<By> {
         let make = |key: &str| By {
             label: label.split('.').next().unwrap_or(label).into(),
@@ -626,14 +626,14 @@ impl Recipe {
         })
     }
 
-    /// Reads a recipe from a file, whose name is its name.
+    /// Reads a recipe from a file, after which the recipe is named.
     pub fn load(path: &Path) -> Result<Self> {
         let text = fs::read_to_string(path).map_err(|error| Error::file("read", path, &error))?;
         let name = path.file_stem().unwrap_or_default().to_string_lossy();
         Self::parse(&name, &text)
     }
 
-    /// Stands for one whose file is wrong: it can be named, and says then what is wrong.
+    /// Returns a recipe for a file with an error: naming it shows the error.
     fn broken(path: &Path, error: &Error) -> Self {
         Self {
             name: path
@@ -650,17 +650,17 @@ impl Recipe {
         }
     }
 
-    /// Whether its name is that of one of the tool's.
+    /// Returns whether the recipe has the name of a built-in one.
     pub fn is_built_in(&self) -> bool {
         BUILT_IN.iter().any(|(name, _)| *name == self.name)
     }
 
-    /// Those of the tool, and those of the machine.
+    /// Returns the tool's recipes, and those of the machine.
     pub fn all() -> Result<Vec<Self>> {
         Self::all_with(Path::new(MORE))
     }
 
-    /// Those of the tool, and those of this directory. One that is wrong takes nothing away but itself.
+    /// Returns the tool's recipes, and those of this directory. A file with an error affects only its own recipe.
     fn all_with(more: &Path) -> Result<Vec<Self>> {
         let mut all = BUILT_IN
             .iter()
@@ -684,7 +684,7 @@ impl Recipe {
         Ok(all)
     }
 
-    /// The flags of the variants, each once, with what they do.
+    /// Returns the flags of the variants, each once, with their help texts.
     pub fn flags(&self) -> Vec<(&str, &str)> {
         let mut flags: Vec<(&str, &str)> = Vec::new();
         for variant in &self.variants {
@@ -699,7 +699,7 @@ impl Recipe {
         flags
     }
 
-    /// The first variant of this flag that the kernel can do as the user wants it, and its question.
+    /// Returns the first variant with this flag that the kernel supports with the user's options, and its question.
     pub fn ask(
         &self,
         flag: Option<&str>,
@@ -797,7 +797,7 @@ mod tests {
         fs::create_dir_all(&directory).unwrap();
         fs::write(directory.join("exec.toml"), "question = \"?\"\nprose").unwrap();
         fs::write(directory.join("mine.toml"), BUILT_IN[0].1).unwrap();
-        // Nobody can read a directory as a file.
+        // A directory cannot be read as a file.
         fs::create_dir_all(directory.join("other.toml")).unwrap();
         let all = Recipe::all_with(&directory).unwrap();
         fs::remove_dir_all(&directory).unwrap();

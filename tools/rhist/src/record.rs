@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Recordings: the JSON lines of `hist_pipe` as they came, and before them one line that says what was asked.
+//! Recordings: the JSON lines of `hist_pipe` without changes, after one line with the question.
 //!
-//! Any program that reads `hist_pipe` reads a recording: the first line is of a type that it passes over. Likewise what
-//! was saved from `hist_pipe` or `hist_json` by hand is a recording, of an unknown question.
+//! A program that reads `hist_pipe` can read a recording: it skips the first line, whose type it does not know. The
+//! output of `hist_pipe` or `hist_json` that was saved by hand is also a recording, of an unknown question.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -27,19 +27,19 @@ pub struct Header {
     v: u64,
     #[serde(rename = "type")]
     kind: HeaderKind,
-    /// What was asked, as typed after `rhist record`: its first word is the recipe.
+    /// The words of the question, as typed after `rhist record`: the first word is the recipe.
     #[serde(default)]
     pub question: Vec<String>,
-    /// What the pictures of it are called.
+    /// The title for pictures of the recording.
     #[serde(default)]
     pub title: String,
-    /// Who counted: `module` or `c`.
+    /// The backend that counted: `module` or `c`.
     #[serde(default)]
     pub backend: String,
     /// The release of the kernel.
     #[serde(default)]
     pub kernel: String,
-    /// The units of columns, by name, that the kernel does not know and the question does.
+    /// Units of columns, by name, that the question tells but the kernel does not.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub units: BTreeMap<String, String>,
     /// The names of numbers, by the name of their column.
@@ -54,7 +54,7 @@ enum HeaderKind {
 }
 
 impl Header {
-    /// The first line of a new recording.
+    /// Returns the first line of a new recording.
     pub fn new(question: Vec<String>, title: String, backend: String, kernel: String) -> Self {
         Self {
             v: json::VERSION,
@@ -68,7 +68,7 @@ impl Header {
         }
     }
 
-    /// Remembers what a question knows of a table that the kernel does not: units, and the names of numbers.
+    /// Stores facts about a table that the question has but the kernel's lines lack: units, and names of numbers.
     pub fn know(&mut self, table: &Table, names: &[(String, Vec<(Number, String)>)]) {
         let keys = table.keys.iter().map(|column| (&column.name, column.unit));
         let values = table
@@ -91,7 +91,7 @@ impl Header {
             .collect();
     }
 
-    /// Gives a table what the question knows and the kernel does not.
+    /// Adds to a table the units and names that the question has but the kernel's lines lack.
     pub fn complete(&self, table: &mut Table) {
         let unit = |name: &str| self.units.get(name).and_then(|unit| Unit::named(unit));
         for column in &mut table.values {
@@ -126,7 +126,7 @@ pub struct Recorder<W> {
 }
 
 impl<W: Write> Recorder<W> {
-    /// Begins one.
+    /// Begins a recording with its first line.
     pub fn begin(mut out: W, header: &Header) -> io::Result<Self> {
         serde_json::to_writer(&mut out, header)?;
         out.write_all(b"\n")?;
@@ -134,20 +134,20 @@ impl<W: Write> Recorder<W> {
         Ok(Self { out })
     }
 
-    /// Adds what was read from `hist_pipe` in one go.
+    /// Adds lines that were read from `hist_pipe` at once.
     pub fn lines(&mut self, lines: &[u8]) -> io::Result<()> {
         self.out.write_all(lines)?;
         self.out.flush()
     }
 
-    /// Adds a table that was read in another way.
+    /// Adds a table that was not read as JSON.
     pub fn table(&mut self, table: &Table) -> io::Result<()> {
         json::write(table, &mut self.out)?;
         self.out.flush()
     }
 }
 
-/// How far something was read.
+/// How much of a recording was read.
 #[derive(Debug, Default)]
 struct Place {
     bytes: Cell<u64>,
@@ -160,7 +160,7 @@ impl Place {
     }
 }
 
-/// Remembers how far it was read.
+/// A reader that counts the bytes read.
 struct Watched<R> {
     inner: R,
     place: Rc<Place>,
@@ -188,14 +188,14 @@ impl<R: BufRead> BufRead for Watched<R> {
     }
 }
 
-/// Where recordings are read from.
+/// The input of a recording: bytes that were read already, and the rest.
 type Source = io::Chain<Cursor<Vec<u8>>, Box<dyn BufRead>>;
 
 /// Reads a recording, table by table.
 ///
-/// One whose writer was stopped in the middle has fewer tables; [`Recording::cut`] says so at the end.
+/// The recording may be cut, as its writer was killed; [`Recording::cut`] tells that at the end.
 pub struct Recording {
-    /// Its first line, if it has one.
+    /// The first line, if the recording has one.
     pub header: Option<Header>,
     name: String,
     tables: json::Reader<Watched<Source>>,
@@ -221,13 +221,13 @@ impl Recording {
         })
     }
 
-    /// From now on it is shown how much was read, if that is wanted.
+    /// Shows from now on how much was read, if `wanted`.
     pub fn with_progress(mut self, wanted: bool) -> Self {
         self.progress = Progress::new(&self.name, self.length).filter(|_| wanted);
         self
     }
 
-    /// Reads one from here; `name` is for messages.
+    /// Reads a recording from `source`; `name` is for messages.
     pub fn read(name: &str, mut source: Box<dyn BufRead>) -> Result<Self> {
         let mut first = Vec::new();
         json::read_line(&mut source, &mut first)
@@ -246,7 +246,7 @@ impl Recording {
         }
         let place = Rc::new(Place::default());
         let watched = Watched {
-            // The line stays, so that errors count lines from the beginning.
+            // The first line is read again, so that errors count lines from the beginning.
             inner: Cursor::new(first).chain(source),
             place: Rc::clone(&place),
         };
@@ -262,12 +262,12 @@ impl Recording {
         })
     }
 
-    /// Where the recording ends too early, once all was read, and what that means.
+    /// Returns where the recording is cut, and which hits are missing; known once all was read.
     pub fn cut(&self) -> Option<&str> {
         self.cut.as_deref()
     }
 
-    /// What was asked, in one line.
+    /// Returns the question in one line.
     pub fn title(&self) -> &str {
         match &self.header {
             Some(header) if !header.title.is_empty() => &header.title,
@@ -286,7 +286,7 @@ impl Iterator for Recording {
         let next = self.tables.next();
         match &mut self.progress {
             Some(progress) if matches!(next, Some(Ok(_))) => progress.at(self.place.bytes.get()),
-            // Something may be said of the end.
+            // Cleared, as messages about the end may follow.
             progress => *progress = None,
         }
         match next? {
@@ -310,16 +310,16 @@ impl Iterator for Recording {
     }
 }
 
-/// All epochs of one trigger.
+/// All epochs of one trigger in a recording.
 pub struct Series {
-    /// Their sum.
+    /// The sum of the epochs.
     pub sum: Sum,
-    /// Each of them.
+    /// The epochs, in order.
     pub epochs: Vec<Epoch>,
 }
 
 impl Series {
-    /// The hits of all its rows.
+    /// Returns the hits of all rows.
     pub fn hits(&self) -> u64 {
         let table = &self.sum.table;
         let hits = table
@@ -329,37 +329,37 @@ impl Series {
         u64::try_from(hits.sum::<Number>()).unwrap_or(u64::MAX)
     }
 
-    /// All its hits by interval.
+    /// Returns all hits by interval.
     pub fn slots(&self) -> Vec<(Slot, u64)> {
         slots(&self.sum.table)
     }
 
-    /// How long it took, in seconds, if that is known.
+    /// Returns the duration in seconds; `None` if it is unknown.
     pub fn seconds(&self) -> Option<f64> {
         let span = self.sum.table.span?;
         (span.to > span.from).then(|| span.seconds())
     }
 }
 
-/// A recording that has been read to its end.
+/// A recording that was read to its end.
 pub struct Loaded {
-    /// Where it was read from.
+    /// The name of the recording's file.
     pub name: String,
-    /// What was asked, in one line.
+    /// The question in one line.
     pub title: String,
-    /// What the triggers counted, in the order in which they appear.
+    /// The counts of the triggers, in the order of their first tables.
     pub series: Vec<Series>,
-    /// Where the recording ends too early, and what that means.
+    /// Where the recording is cut, and which hits are missing.
     pub cut: Option<String>,
 }
 
 impl Loaded {
-    /// Reads all of a recording. Of each table only the rows are taken that `wanted` takes.
+    /// Reads a recording to its end, but keeps only the rows for which `wanted` is true.
     pub fn of(mut recording: Recording, wanted: impl Fn(&Table, &Row) -> bool) -> Result<Self> {
         let mut series: Vec<Series> = Vec::new();
         for table in &mut recording {
             let mut table = table?;
-            // The rows of such a table are nowhere: others read its variables.
+            // A table whose rows were not consumed has none in the recording: other triggers read its variables.
             if !table.consumed {
                 continue;
             }
@@ -396,7 +396,7 @@ impl Loaded {
         })
     }
 
-    /// The series with this number, counted from 1; without one the first that has rows.
+    /// Returns the series with this number, counted from 1; without a number, the first one that has rows.
     pub fn series(&self, number: Option<usize>) -> Result<&Series> {
         let found = match number {
             Some(number) => number.checked_sub(1).and_then(|i| self.series.get(i)),
@@ -425,7 +425,7 @@ impl Loaded {
     }
 }
 
-/// What hits an account lacks, and what helps; nothing if it is complete.
+/// Returns, in words, which hits an account lacks, and a remedy; `None` if it is complete.
 pub fn incomplete(account: &Account) -> Option<String> {
     let losses = account.losses.unwrap_or_default();
     let reasons = [
@@ -465,7 +465,7 @@ pub(crate) mod tests {
     use crate::testing::table;
     use proptest::prelude::*;
 
-    /// A recording of three epochs of a trigger.
+    /// Returns a recording of three epochs of a trigger.
     pub(crate) fn three_epochs() -> Vec<u8> {
         let header = Header::new(
             vec!["runq".into(), "1".into()],
@@ -535,7 +535,7 @@ pub(crate) mod tests {
         assert!(said(b"").contains("is empty"));
         assert!(said(b"hello\nworld\n").contains("line 1"));
         assert!(said(b"{}\n").contains("x.jsonl"));
-        // Its members may be others.
+        // A newer version may have other members.
         for newer in [
             "{\"v\":9,\"type\":\"rhist\"}",
             "{\"v\":9,\"kind\":5}",
@@ -569,7 +569,7 @@ pub(crate) mod tests {
         let (_, lines) = text.split_once('\n').unwrap();
         let loaded = load([header, lines].concat().as_bytes()).unwrap();
         let table = &loaded.series[0].sum.table;
-        // What the kernel knows it knows better.
+        // Facts in the kernel's lines take precedence over the question's.
         assert_eq!(table.keys[1].unit, Some(Unit::Ns));
         assert_eq!(table.keys[0].unit, Some(Unit::Bytes));
         assert!(table
@@ -614,7 +614,7 @@ pub(crate) mod tests {
             .contains("1,812 hits of new keys"));
         let mut account = Account::default();
         let losses = account.losses.get_or_insert_default();
-        // Hits that are in no row any more were counted, and a start that begins anew ends in time.
+        // Hits that left all rows were still counted, and of an overwritten start the later one is measured.
         (losses.retired, losses.expired, losses.overwritten) = (Some(9), Some(0), Some(8));
         assert_eq!(incomplete(&account), None);
         account.losses.as_mut().unwrap().expired = Some(7);
@@ -633,7 +633,7 @@ pub(crate) mod tests {
     }
 
     proptest! {
-        /// Wherever a recording ends, the whole tables before are read, and a cut is said unless it is between two.
+        /// Checks that a recording cut anywhere yields its complete tables, and that a cut inside a table is reported.
         #[test]
         fn a_cut_recording_is_survived(at in 1usize..3000) {
             let all = three_epochs();
@@ -647,7 +647,7 @@ pub(crate) mod tests {
             };
             let epochs = loaded.series.first().map_or(0, |series| series.epochs.len());
             let text = std::str::from_utf8(&all[..at]).unwrap();
-            // What lacks is at most the end of the line.
+            // A table may lack at most the newline at its end.
             let ended = text.matches("\"lost_traces\":0}").count();
             prop_assert_eq!(epochs, ended);
             let between = text.trim_end().ends_with("\"lost_traces\":0}") || text.lines().count() == 1 && epochs == 0 && text.ends_with('}');

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! What the tool makes in tracefs, and how all of it goes again.
+//! Creates the tool's objects in tracefs, and removes all of them again.
 //!
-//! A session has an instance of its own, whose name has the number of the process and when it was started. What
-//! belongs to all instances, synthetic events and probes, has that number in its name. The undo list is written before
-//! each step and run in reverse when the session is dropped: at the end, at a signal, in a panic. What a killed
-//! process has left is removed by the next one, or by `rhist clean`; what the user keeps, by the latter alone.
+//! A session has its own instance, named after the process id and the process's start time. The names of objects that
+//! belong to all instances, synthetic events and probes, contain the process id. Each step first adds an entry to the
+//! undo list, which runs in reverse when the session is dropped: at the end, at a signal, in a panic. Leftovers of a
+//! killed process are removed by the next process, or by `rhist clean`; objects that the user keeps, only by the
+//! latter.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -23,18 +24,18 @@ use crate::reading;
 use crate::tracefs::{read, Tracefs};
 use crate::whose::threads;
 
-/// How long events are counted to know how often they happen.
+/// The time for which events are counted to measure their rates.
 const SAMPLE: Duration = Duration::from_millis(200);
 const SCHEDSTATS: &str = "/proc/sys/kernel/sched_schedstats";
-/// The end of the name of an instance whose owner needs `sched_schedstats`, which was off before its first owner came.
-/// The last one switches it off again.
+/// The suffix of the name of an instance whose owner needs `sched_schedstats`, which was off before the first such
+/// owner. The last owner switches it off again.
 const SCHEDSTATS_MARK: &str = "-schedstats";
-/// What comes before that in the name of an instance that is kept.
+/// The mark before that suffix in the name of an instance that the user keeps.
 const KEEP_MARK: &str = "-keep";
-/// The files that have what belongs to all instances, and what removes a line of theirs.
+/// The files that list objects of all instances, and that accept lines to remove them.
 const SHARED: [&str; 3] = ["synthetic_events", "rsynthetic_events", "dynamic_events"];
 
-/// How to undo a step.
+/// How a step is undone.
 #[derive(Debug)]
 enum Undo {
     Trigger { event: String, line: String },
@@ -42,7 +43,7 @@ enum Undo {
     Instance,
 }
 
-/// All that the tool has made.
+/// All objects that the tool has made for a question.
 #[derive(Debug)]
 pub struct Session {
     top: Tracefs,
@@ -50,12 +51,12 @@ pub struct Session {
     name: String,
     undo: Vec<Undo>,
     keep: bool,
-    /// Others see by the lock that the owner is alive.
+    /// The lock tells other processes that the owner is alive.
     _lock: Option<File>,
 }
 
-/// What the names have of what this process makes for its question with this number, the first being 0: the number of
-/// the process and, from the second question on, that of the question.
+/// Returns the text in the names of objects of this process for its question number `question`, from 0: the process id
+/// and, from the second question on, the question's number.
 pub fn owner(question: usize) -> String {
     let pid = std::process::id();
     match question {
@@ -64,10 +65,10 @@ pub fn owner(question: usize) -> String {
     }
 }
 
-/// When a process was started, in ticks since the system was: with its number it names it for good.
+/// Returns when a process was started, in clock ticks since boot; together with the id this identifies the process.
 fn start_time(pid: &str) -> Option<String> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name of the program, in parentheses, may have blanks; the time is the 20th field behind it.
+    // The name of the program, in parentheses, may contain blanks; the time is the 20th field after it.
     stat.rsplit_once(')')?
         .1
         .split_whitespace()
@@ -76,7 +77,7 @@ fn start_time(pid: &str) -> Option<String> {
 }
 
 impl Session {
-    /// Makes the instance of the question with this number. With `keep` nothing is undone.
+    /// Creates the instance of the question with this number. With `keep` nothing is undone later.
     pub fn begin(tracefs: &Tracefs, plan: &Plan, question: usize, keep: bool) -> Result<Self> {
         let pid = owner(0);
         let start = start_time(&pid)
@@ -116,7 +117,7 @@ impl Session {
         }
         drop(turn);
         session._lock = lock(session.instance.root());
-        // Nothing is traced into its buffer.
+        // No records are traced into the instance's buffer, so a small one is enough.
         let small = session.instance.path("buffer_size_kb");
         let said = format!("echo 4 > {}", small.display());
         session.instance.say(&said);
@@ -124,7 +125,7 @@ impl Session {
         Ok(session)
     }
 
-    /// Carries steps of a plan out.
+    /// Carries out steps of a plan.
     pub fn apply(&mut self, steps: &[Step]) -> Result<()> {
         steps.iter().try_for_each(|step| self.step(step))
     }
@@ -175,7 +176,7 @@ impl Session {
         Ok(result?)
     }
 
-    /// Carries steps out for as long as it takes to look at the instance.
+    /// Carries out steps, calls a function on the instance, and undoes the steps.
     pub fn try_out<T>(
         &mut self,
         steps: &[Step],
@@ -188,7 +189,7 @@ impl Session {
         undone.map(|()| seen)
     }
 
-    /// Whether the kernel takes a trigger: it is there for a moment.
+    /// Returns whether the kernel accepts a trigger, by creating it for a moment.
     pub fn takes(&mut self, event: &str, line: &str) -> bool {
         let trigger = Step::Trigger {
             event: event.to_owned(),
@@ -197,11 +198,11 @@ impl Session {
         self.try_out(&[trigger], |_| Ok(())).is_ok()
     }
 
-    /// How many hits a second the CPU has that has most of them, of each event that the triggers of these steps are of
-    /// and that is there: by triggers with the same filters that are there for a moment.
+    /// Returns the rate of each existing event for which these steps have triggers: the hits a second on the CPU with
+    /// most of them, measured by triggers with the same filters that exist for a moment.
     pub fn rates(&mut self, command: &str, steps: &[Step]) -> Result<Vec<(String, u128)>> {
         let mut samples = samples(command, steps);
-        // What is made for the question cannot happen more often than what it is made of.
+        // Events made for the question cannot happen more often than the events that they follow from.
         samples.retain(|(event, _)| self.instance.has_event(event));
         let mut events: Vec<String> = samples.iter().map(|(event, _)| event.clone()).collect();
         events.sort();
@@ -228,7 +229,7 @@ impl Session {
         })
     }
 
-    /// Others' events are never touched.
+    /// Refuses a name of an event that exists, as the tool never touches events of others.
     fn refuse_existing(&self, event: &str) -> Result<()> {
         match self.top.has_event(event) {
             true => Err(Error::new(format!(
@@ -238,12 +239,12 @@ impl Session {
         }
     }
 
-    /// The instance.
+    /// Returns the instance of the session.
     pub fn instance(&self) -> &Tracefs {
         &self.instance
     }
 
-    /// Undoes all that was done, and says what is left.
+    /// Undoes all steps, and returns an error about objects that are left.
     pub fn end(mut self) -> Result<()> {
         if self.keep {
             output::say(&format!(
@@ -255,7 +256,7 @@ impl Session {
         self.undo_to(0)
     }
 
-    /// Undoes the last steps until so many are left.
+    /// Undoes the last steps until `left` steps remain.
     fn undo_to(&mut self, left: usize) -> Result<()> {
         let mut first = Ok(());
         while self.undo.len() > left {
@@ -289,8 +290,7 @@ impl Drop for Session {
     }
 }
 
-/// Has an instance see only records of these processes and of what they start. Threads that come while they are named
-/// are named, too.
+/// Restricts an instance to records of these processes, their threads, and the tasks that they will start.
 fn follow(instance: &Tracefs, pids: &[u64]) -> Result<()> {
     let fork = instance.path("options/event-fork");
     instance.say(&format!("echo 1 > {}", fork.display()));
@@ -315,7 +315,7 @@ fn follow(instance: &Tracefs, pids: &[u64]) -> Result<()> {
     }
 }
 
-/// The triggers that count as many records as those of these steps, each once, with their events.
+/// Returns triggers that count the same records as the triggers of these steps, each once, with their events.
 fn samples(command: &str, steps: &[Step]) -> Vec<(String, String)> {
     let mut samples = Vec::new();
     for step in steps {
@@ -333,7 +333,7 @@ fn samples(command: &str, steps: &[Step]) -> Vec<(String, String)> {
     samples
 }
 
-/// Whether the kernel does not measure waits at present; it may not be able to.
+/// Returns whether the kernel's statistics of waits are switched off; an error if it has none.
 pub fn switched_off() -> Result<bool> {
     let off = fs::read_to_string(SCHEDSTATS).map_err(|_| {
         Error::new(
@@ -349,7 +349,7 @@ fn write_schedstats(tracefs: &Tracefs, value: &str) -> Result<()> {
         .map_err(|error| Error::file("write", Path::new(SCHEDSTATS), &error))
 }
 
-/// What the name of an instance says that the tool has made.
+/// The parts of an instance's name that the tool has chosen.
 #[derive(Debug, PartialEq, Eq)]
 struct Owner<'a> {
     pid: &'a str,
@@ -362,7 +362,7 @@ fn is_number(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit())
 }
 
-/// The owner of the instance of this name, if the tool has made it: others may call theirs `rhist-web-2`.
+/// Returns the owner in the name of an instance, if the tool has made it: others may name theirs `rhist-web-2`.
 fn owner_of(name: &str) -> Option<Owner<'_>> {
     let name = name.strip_suffix(SCHEDSTATS_MARK).unwrap_or(name);
     let (name, kept) = match name.strip_suffix(KEEP_MARK) {
@@ -378,19 +378,19 @@ fn owner_of(name: &str) -> Option<Owner<'_>> {
     }
 }
 
-/// The names of all instances.
+/// Returns the names of all instances.
 fn instances(tracefs: &Tracefs) -> impl Iterator<Item = String> {
     let entries = fs::read_dir(tracefs.path("instances"));
     let entries = entries.into_iter().flatten().flatten();
     entries.filter_map(|entry| entry.file_name().into_string().ok())
 }
 
-/// Whether the owner of this instance needs `sched_schedstats`, which was off before.
+/// Returns whether the owner of this instance needs `sched_schedstats`, which was off before.
 fn is_marked(name: &str) -> bool {
     name.ends_with(SCHEDSTATS_MARK) && owner_of(name).is_some()
 }
 
-/// Waits until no other process begins or ends that needs `sched_schedstats`.
+/// Waits until no other process is creating or removing an instance that needs `sched_schedstats`.
 fn turn(tracefs: &Tracefs) -> Result<File> {
     let path = tracefs.path("instances");
     let locked = File::open(&path).and_then(|file| {
@@ -400,7 +400,7 @@ fn turn(tracefs: &Tracefs) -> Result<File> {
     locked.map_err(|error| Error::file("lock", &path, &error))
 }
 
-/// Removes an instance that has no trigger any more.
+/// Removes an instance that has no triggers any more.
 fn remove_instance(tracefs: &Tracefs, name: &str) -> Result<()> {
     let turn = match is_marked(name) {
         true => Some(turn(tracefs)?),
@@ -416,38 +416,38 @@ fn remove_instance(tracefs: &Tracefs, name: &str) -> Result<()> {
         .map_err(|error| Error::file("remove the instance", instance.root(), &error))
 }
 
-/// Locks a directory, which says that its owner is alive.
+/// Locks a directory, to tell others that its owner is alive.
 fn lock(directory: &Path) -> Option<File> {
     let file = File::open(directory).ok()?;
     flock(&file, FlockOperation::NonBlockingLockExclusive).ok()?;
     Some(file)
 }
 
-/// What is left of a killed process.
+/// The leftovers of killed processes.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Leftovers {
-    /// Names of instances.
+    /// The names of instances.
     pub instances: Vec<String>,
-    /// Lines that remove what belongs to all instances, each with its file.
+    /// Lines that remove objects of all instances, each with its file.
     pub shared: Vec<(String, String)>,
 }
 
 impl Leftovers {
-    /// Looks for instances and events whose owner is gone, also what the user keeps.
+    /// Finds instances and events whose owner is gone, including those that the user keeps.
     pub fn find(tracefs: &Tracefs) -> Self {
         Self::look(tracefs, true)
     }
 
-    /// Looks for instances and events whose owner is gone and that nobody keeps.
+    /// Finds instances and events whose owner is gone, except for those that the user keeps.
     pub fn find_unkept(tracefs: &Tracefs) -> Self {
         Self::look(tracefs, false)
     }
 
     fn look(tracefs: &Tracefs, also_kept: bool) -> Self {
-        // Those that have an instance; this process has none yet, and a dead one may have had its number.
+        // The owners with an instance; this process has none yet, and a dead process may have had the same id.
         let mut alive = Vec::new();
         let mut left = Self::default();
-        // Before the instances: the instance of an owner who lives is there before its events are.
+        // Read before the instances: a living owner has its instance before its events.
         let shared = SHARED.map(|file| (file, tracefs.read_text(file).unwrap_or_default()));
         let mut names: Vec<String> = instances(tracefs).collect();
         names.sort();
@@ -472,12 +472,12 @@ impl Leftovers {
         left
     }
 
-    /// Whether there is nothing.
+    /// Returns whether there are no leftovers.
     pub fn is_empty(&self) -> bool {
         self.instances.is_empty() && self.shared.is_empty()
     }
 
-    /// Removes what it can, and says why something stays. What is gone meanwhile, another process has removed.
+    /// Removes the leftovers, and returns an error for those that stay. A missing one was removed by another process.
     pub fn remove(&self, tracefs: &Tracefs) -> Result<()> {
         let mut first = Ok(());
         for name in &self.instances {
@@ -499,9 +499,9 @@ impl Leftovers {
     }
 }
 
-/// The owner of what a line of a shared file has made, and the line that removes it.
+/// Returns the owner of the object in a line of a shared file, and the line that removes it.
 fn shared_line(file: &str, line: &str) -> Option<(String, String)> {
-    // Behind the number of the process may be that of a question.
+    // After the process id there may be the number of a question.
     let owner = |name: &str, end: &[char]| -> Option<String> {
         let (pid, _) = name.strip_prefix("rhist_")?.split_once(end)?;
         is_number(pid).then(|| pid.to_owned())
@@ -510,7 +510,7 @@ fn shared_line(file: &str, line: &str) -> Option<(String, String)> {
         let name = line.split_whitespace().next()?;
         return owner(name, &['_']).map(|pid| (pid, format!("!{name}")));
     }
-    // Synthetic events, which are listed here, too, have been seen in their own file.
+    // Synthetic events, which this file lists, too, were found in their own file.
     let (_, rest) = line.split_once(':')?;
     let name = rest.split_whitespace().next()?;
     let (system, _) = name.split_once('/')?;
@@ -519,15 +519,15 @@ fn shared_line(file: &str, line: &str) -> Option<(String, String)> {
     Some((pid, format!("-:{name}")))
 }
 
-/// Removes all triggers of an instance that nobody owns any more. Those whose variables others read go after them.
+/// Removes all triggers of an instance without an owner, those whose variables others read last.
 fn remove_triggers(instance: &Tracefs) -> Result<()> {
     let mut files = trigger_files(instance);
     loop {
         let before = files.len();
         let mut refused = Ok(());
         files.retain(|path| {
-            // Truncation removes none if one of them reads a variable of another one; so by their lines first, the
-            // readers, which are later ones, before the others.
+            // Truncation removes no trigger if one of them reads another's variable; so remove them by their lines,
+            // last first, as readers come after the triggers that they read.
             for line in triggers(path).iter().rev() {
                 let line = line
                     .trim_end_matches(" [active]")
@@ -554,7 +554,7 @@ fn remove_triggers(instance: &Tracefs) -> Result<()> {
     }
 }
 
-/// The triggers in a file.
+/// Returns the lines of the triggers in a file.
 fn triggers(path: &Path) -> Vec<String> {
     let text = String::from_utf8_lossy(&read(path).unwrap_or_default()).into_owned();
     let lines = text
@@ -567,7 +567,7 @@ fn has_trigger(path: &Path) -> bool {
     !triggers(path).is_empty()
 }
 
-/// The trigger files of an instance that have a trigger.
+/// Returns the trigger files of an instance that have a trigger.
 fn trigger_files(instance: &Tracefs) -> Vec<PathBuf> {
     triggers_of(instance)
         .into_iter()
@@ -575,7 +575,7 @@ fn trigger_files(instance: &Tracefs) -> Vec<PathBuf> {
         .collect()
 }
 
-/// The events of an instance that have a trigger, `system:event`.
+/// Returns the events of an instance that have a trigger, as `system:event`.
 pub fn triggers_of(instance: &Tracefs) -> Vec<String> {
     let names = |path: PathBuf| {
         let entries = fs::read_dir(path).into_iter().flatten().flatten();
@@ -702,7 +702,7 @@ mod tests {
     fn what_the_dead_have_left_is_found() {
         let root = std::env::temp_dir().join(format!("rhist-left-{}", std::process::id()));
         let own = format!("rhist-{}-{}", owner(0), start_time(&owner(0)).unwrap());
-        // Somebody had the number of a process that lives, as there always is a process 1 in a container.
+        // In a container, the process id 1 of a dead owner belongs to a living process.
         let reused = "rhist-1-18446744073709551615";
         for name in [
             own.as_str(),
@@ -737,7 +737,7 @@ mod tests {
         assert_eq!(left.instances, [&[reused], &killed[..], &[kept]].concat());
         let all = ["rhist_1_a", "rhist_4194305_a", "rhist_4194306_a"];
         assert_eq!(left.shared, all.map(line));
-        // One that cannot be removed does not keep the others.
+        // A directory that cannot be removed does not keep the others from being removed.
         left.instances.retain(|name| !is_marked(name));
         fs::write(root.join("instances").join(reused).join("busy"), "").unwrap();
         assert!(left.remove(&tracefs).is_err());

@@ -12,17 +12,17 @@ use signal_hook::iterator::Signals;
 
 use crate::error::{Error, Result};
 
-/// How long an interval is that nobody has said.
+/// The length of an interval if the user gives none.
 pub const SECOND: Duration = Duration::from_secs(1);
 
-/// Longer than anybody waits.
+/// A time that is never reached.
 pub const NEVER: Duration = Duration::from_secs(100 * 365 * 86_400);
 
 /// Waits for the end of an interval, or for a signal that ends the program.
 pub struct Stop(pub(crate) Receiver<()>);
 
 impl Stop {
-    /// From now on signals do not kill the process.
+    /// Catches signals from now on, so that they do not kill the process.
     pub fn on_signals() -> Result<Self> {
         let mut wanted = vec![SIGINT, SIGTERM];
         if !is_ignored(SIGHUP) {
@@ -41,7 +41,7 @@ impl Stop {
         Ok(Self(receiver))
     }
 
-    /// Waits until then, or for ever. Says whether a signal came.
+    /// Waits until the given time, or for ever without one. Returns whether a signal arrived.
     pub fn wait(&self, until: Option<Instant>) -> bool {
         match until {
             None => {
@@ -56,7 +56,7 @@ impl Stop {
     }
 }
 
-/// Whether this process was started so that the signal is ignored, as nohup does.
+/// Returns whether this process was started with the signal ignored, as `nohup` does.
 fn is_ignored(signal: i32) -> bool {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! How tables are shown: as text, and live on a screen.
+//! Showing tables: as text, and live on a screen.
 
 pub mod form;
 pub mod heat;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Whose a task is: its process, its user, its control group, and the container and the pod of that, by the files of
-//! this machine.
+//! Owners of tasks, from files of this machine: the process, the user, the control group, its container and pod.
 
 pub mod names;
 
@@ -16,37 +15,37 @@ use std::time::Duration;
 
 use names::Place;
 
-/// How often tasks are looked up. One that lives shorter may never be seen.
+/// The interval at which tasks are looked up. A task that lives shorter may never be seen.
 const PERIOD: Duration = Duration::from_millis(750);
 
-/// Where control groups are unless the list of mounts says it.
+/// The mount point of control groups, unless the list of mounts has another one.
 const CGROUPS: &str = "/sys/fs/cgroup";
 
-/// What a task belongs to.
+/// A task with its owners.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Task {
-    /// Its process.
+    /// The process of the task.
     pub tgid: u64,
-    /// The name of that.
+    /// The name of the process.
     pub comm: String,
-    /// Its user.
+    /// The user of the task.
     pub uid: u32,
-    /// Its control group, as a path from the root of their hierarchy.
+    /// The control group of the task, as a path from the root of the hierarchy.
     pub cgroup: String,
 }
 
-/// The tasks and control groups that were seen, also those that have ended since.
+/// The tasks and control groups that were seen, including those that have ended.
 #[derive(Debug, Default)]
 pub struct Seen {
     root: PathBuf,
     tasks: HashMap<u64, Arc<Task>>,
-    /// Paths by inode.
+    /// The paths of control groups by inode.
     cgroups: HashMap<u64, String>,
-    /// What containers, pods and users are called, as far as somebody asked since the last look.
+    /// The names of containers, pods and users that were asked for since the last look-up.
     names: RefCell<HashMap<(Kind, String), Option<String>>>,
 }
 
-/// What has a name.
+/// A kind of object with a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Kind {
     Container,
@@ -55,7 +54,7 @@ enum Kind {
 }
 
 impl Seen {
-    /// Those of the machine whose files are below this directory, `/` for this one.
+    /// Returns the tasks of the machine whose files are below `root`, `/` for this one.
     pub fn of(root: &Path) -> Self {
         let mut seen = Self {
             root: root.into(),
@@ -72,7 +71,7 @@ impl Seen {
         seen
     }
 
-    /// Looks at all tasks and control groups that are there.
+    /// Looks up all tasks and control groups that exist now.
     pub fn look(&mut self) {
         self.names.get_mut().clear();
         for (tgid, path) in numbered(&self.root.join("proc")) {
@@ -86,7 +85,7 @@ impl Seen {
                 uid: metadata.uid(),
                 cgroup: names::path_of(&cgroup).to_owned(),
             });
-            // It has ended meanwhile.
+            // The task has ended meanwhile.
             if cgroup.is_empty() && task.comm.is_empty() {
                 continue;
             }
@@ -118,17 +117,17 @@ impl Seen {
         }
     }
 
-    /// The task of this number that was seen last.
+    /// Returns the task with this number that was seen last.
     pub fn task(&self, tid: u64) -> Option<&Task> {
         self.tasks.get(&tid).map(Arc::as_ref)
     }
 
-    /// The control group of this number, as the kernel numbers them.
+    /// Returns the control group with this inode, as the kernel numbers them.
     pub fn cgroup(&self, inode: u64) -> Option<&str> {
         self.cgroups.get(&inode).map(String::as_str)
     }
 
-    /// How a control group is called: its container, or its unit of systemd, or its path.
+    /// Returns the name of a control group: its container, or its systemd unit, or its path.
     pub fn cgroup_name(&self, path: &str) -> String {
         let place = Place::of(path);
         match (place.container, place.unit) {
@@ -140,14 +139,14 @@ impl Seen {
         }
     }
 
-    /// How the pod of a control group is called: as Kubernetes does, or by the beginning of its number.
+    /// Returns the name of a control group's pod: as in Kubernetes, or the beginning of the pod's id.
     pub fn pod_name(&self, path: &str) -> Option<String> {
         let uid = Place::of(path).pod?;
         let name = self.pod(&uid);
         Some(name.unwrap_or_else(|| uid.chars().take(names::SHORT).collect()))
     }
 
-    /// The name of a user.
+    /// Returns the name of a user.
     pub fn user_name(&self, uid: u32) -> String {
         let name = self.known(Kind::User, &uid.to_string(), |uid| {
             names::user(&self.root, uid)
@@ -163,7 +162,7 @@ impl Seen {
         self.known(Kind::Pod, uid, |uid| names::pod(&self.root, uid))
     }
 
-    /// What a number is called. The files that say it are read once between two looks, however many rows ask for it.
+    /// Returns the name of an object, kept until the next look-up so that many rows read its file once.
     fn known(
         &self,
         kind: Kind,
@@ -175,8 +174,8 @@ impl Seen {
         name.or_insert_with(|| read(number)).clone()
     }
 
-    /// Whether a control group is meant by what a user has typed, or is below one that is: a path, a part of one such as
-    /// a unit with or without its ending, the name of a container or the beginning of its number, a pod.
+    /// Returns whether the user's text means a control group or one above it: by a path, a part of one such as a unit
+    /// with or without its suffix, the name of a container or the beginning of its id, or a pod.
     pub fn is_meant(&self, path: &str, typed: &str) -> bool {
         let typed = typed.strip_prefix(CGROUPS).unwrap_or(typed);
         if typed.starts_with('/') {
@@ -203,7 +202,7 @@ impl Seen {
             })
     }
 
-    /// Whether a control group that is there is meant by what a user has typed.
+    /// Returns whether the user's text means any control group that was seen.
     pub fn has_meant(&self, typed: &str) -> bool {
         let of_tasks = self.tasks.values().map(|task| task.cgroup.as_str());
         let mut all = self.cgroups.values().map(String::as_str).chain(of_tasks);
@@ -211,13 +210,13 @@ impl Seen {
     }
 }
 
-/// The directories in this one whose names are numbers.
+/// Iterates over the subdirectories whose names are numbers.
 fn numbered(directory: &Path) -> impl Iterator<Item = (u64, PathBuf)> {
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();
     entries.filter_map(|entry| Some((entry.file_name().to_str()?.parse().ok()?, entry.path())))
 }
 
-/// The threads of a process that are there; none if it is not.
+/// Returns the threads of a process; none if the process does not exist.
 pub fn threads(root: &Path, pid: u64) -> Vec<u64> {
     let path = root.join("proc").join(pid.to_string()).join("task");
     let mut threads: Vec<u64> = numbered(&path).map(|(tid, _)| tid).collect();
@@ -225,7 +224,7 @@ pub fn threads(root: &Path, pid: u64) -> Vec<u64> {
     threads
 }
 
-/// Looks again and again, in a thread of its own, until nobody has what is returned any more.
+/// Looks tasks up again and again, in a thread, until the returned value is dropped.
 pub fn watch(root: &Path) -> Arc<Mutex<Seen>> {
     let seen = Arc::new(Mutex::new(Seen::of(root)));
     let watched = Arc::downgrade(&seen);
@@ -243,7 +242,7 @@ pub fn watch(root: &Path) -> Arc<Mutex<Seen>> {
 pub(crate) mod tests {
     use super::*;
 
-    /// A directory with these files, which goes when it is dropped.
+    /// A directory with files for a test, removed when it is dropped.
     pub(crate) struct Tree(pub(crate) PathBuf);
 
     impl Tree {
@@ -260,7 +259,7 @@ pub(crate) mod tests {
             fs::write(path, text).unwrap();
         }
 
-        /// A process with these threads, as /proc has it.
+        /// Adds a process with these threads, with the files of /proc.
         pub(crate) fn process(&self, tgid: u64, comm: &str, cgroup: &str, threads: &[u64]) {
             self.file(&format!("proc/{tgid}/comm"), &format!("{comm}\n"));
             self.file(&format!("proc/{tgid}/cgroup"), cgroup);
@@ -278,7 +277,7 @@ pub(crate) mod tests {
 
     pub(crate) const WEB: &str = "f00dfeed0123456789abcdef0123456789abcdef0123456789abcdef01234567";
 
-    /// A machine with docker's container `web`, a unit, and a shell.
+    /// Returns a machine with docker's container `web`, a unit, and a shell.
     pub(crate) fn machine(name: &str) -> Tree {
         let tree = Tree::new(name);
         let docker = format!("0::/system.slice/docker-{WEB}.scope\n");
@@ -313,7 +312,7 @@ pub(crate) mod tests {
         assert_eq!(name(&seen, 101), "web");
         assert_eq!(name(&seen, 200), "cron.service");
         assert_eq!(name(&seen, 300), "session-1.scope");
-        // Files are read once between two looks.
+        // The files are read once between two look-ups.
         let config = tree
             .0
             .join(format!("var/lib/docker/containers/{WEB}/config.v2.json"));
@@ -328,7 +327,7 @@ pub(crate) mod tests {
         let mounts = "proc /proc proc rw 0 0\ncgroup2 /sys/fs/cgroup/system.slice cgroup2 rw 0 0\n";
         tree.file("proc/self/mounts", mounts);
         assert_eq!(Seen::of(&tree.0).cgroup(inode), Some("/"));
-        // What has ended is known, and who comes later is.
+        // A task that has ended is still known, and a new one is found.
         fs::remove_dir_all(tree.0.join("proc/200")).unwrap();
         tree.process(100, "nginx", "0::/x\n", &[102]);
         seen.look();

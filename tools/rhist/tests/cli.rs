@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! What the command prints: `tests/trycmd/*.trycmd`, on a tracefs that was recorded.
+//! Tests the output of the command by `tests/trycmd/*.trycmd`, on recorded files of tracefs.
 //!
-//! `TRYCMD=overwrite cargo test` writes what it prints now, for a review.
+//! `TRYCMD=overwrite cargo test` writes the present output to these files, for a review.
 
 use std::fs;
 use std::process::Command;
@@ -12,7 +12,7 @@ fn what_it_prints() {
     trycmd::TestCases::new().case("tests/trycmd/*.trycmd");
 }
 
-/// What killed ones have left is removed, and `-v` says each line as a shell would write it.
+/// Leftovers of killed processes are removed, and `-v` prints each write as a shell command.
 #[test]
 fn each_line_is_said() {
     let root = std::env::temp_dir().join(format!("rhist-said-{}", std::process::id()));
@@ -43,7 +43,7 @@ fn each_line_is_said() {
     fs::remove_dir_all(root).unwrap();
 }
 
-/// The program beside this one explains triggers; what it says is said, and its status is ours.
+/// The program beside this one explains triggers; its output is printed, and its exit state returned.
 #[test]
 fn triggers_are_explained_by_a_program() {
     let root = std::env::temp_dir().join(format!("rhist-explained-{}", std::process::id()));
@@ -87,7 +87,7 @@ fn triggers_are_explained_by_a_program() {
     fs::remove_dir_all(root).unwrap();
 }
 
-/// What --keep has left is not what a killed one has.
+/// Objects kept with --keep are not taken for leftovers of a killed process.
 #[test]
 fn doctor_tells_what_is_kept() {
     let root = std::env::temp_dir().join(format!("rhist-kept-{}", std::process::id()));
@@ -117,7 +117,7 @@ fn doctor_tells_what_is_kept() {
     fs::remove_dir_all(root).unwrap();
 }
 
-/// A row that cannot be read is missing, so what is shown is not complete.
+/// A row that cannot be read is left out, so the result is incomplete.
 #[test]
 fn a_row_that_cannot_be_read_is_missing() {
     let root = std::env::temp_dir().join(format!("rhist-row-{}", std::process::id()));
@@ -157,7 +157,7 @@ fn a_row_that_cannot_be_read_is_missing() {
     fs::remove_dir_all(root).unwrap();
 }
 
-/// A shell takes the completions, and completes by them what can be typed.
+/// Bash accepts the completions, and completes words that can be typed.
 #[test]
 fn bash_completes() {
     let rhist = env!("CARGO_BIN_EXE_rhist");
@@ -169,7 +169,7 @@ fn bash_completes() {
     fs::write(&file, script.stdout).unwrap();
     let checked = Command::new("bash").arg("-n").arg(&file).status().unwrap();
     assert!(checked.success());
-    // As bash calls it: the command, the word to complete, and the one before it.
+    // The arguments are those of bash: the command, the word to complete, and the word before it.
     let complete = r#". "$1"; shift
         COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); COMPREPLY=()
         function=$(complete -p rhist); function=${function##*-F }

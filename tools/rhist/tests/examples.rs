@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! The command lines of help, man pages and documents, as a shell takes them.
+//! Tests the command lines of help, man pages and documents, run by a shell.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,14 +12,14 @@ use rhist::questions::{split, Asked};
 use rhist::recipe::Recipe;
 use rhist::tracefs::Tracefs;
 
-/// The questions, which --dry-run asks.
+/// The commands that ask questions, run with --dry-run.
 const QUESTIONS: [&str; 5] = ["count", "dist", "lat", "func", "run"];
 
-/// What only reads files: recordings, or a tracefs.
+/// Commands that only read: recordings, or tracefs.
 const READERS: [&str; 4] = ["replay", "diff", "plot", "flame"];
 const LOOKERS: [&str; 4] = ["ls", "stats", "doctor", "clean"];
 
-/// Runs a line in this directory, and says what is wrong with it.
+/// Runs a command line in this directory, and fails with its output if it is wrong.
 fn type_in(line: &str, directory: &Path) {
     let bin = Path::new(env!("CARGO_BIN_EXE_rhist")).parent().unwrap();
     let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
@@ -33,7 +33,7 @@ fn type_in(line: &str, directory: &Path) {
     assert!(output.status.success() && said.is_empty(), "{line}: {said}");
 }
 
-/// Has the command line, and the questions in it, taken apart: it would count, or write to the system.
+/// Parses the command line and the questions in it without running it, as it would count, or write to the system.
 fn take_apart(line: &str) {
     let recipes = Recipe::all().unwrap();
     let words = split(line).unwrap();
@@ -119,7 +119,7 @@ fn help_and_man_pages_end_with_examples() {
     fs::remove_dir_all(pages).unwrap();
 }
 
-/// The right column of the table in the documents.
+/// Tests the right column of the table for users of other tools in the documents.
 #[test]
 fn who_comes_from_elsewhere_can_type_each_row() {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));

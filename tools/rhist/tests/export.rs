@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! What is exported is what the kernel counted: bucket by bucket, over real sockets, decoded by the published formats.
+//! Tests that exported counts equal the kernel's, bucket by bucket, over sockets and decoded as published.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -29,8 +29,8 @@ use rhist::export::{Metrics, Questions};
 use rhist::model::Table;
 use rhist::parse::json;
 
-/// The index of a number in `.log2=scale` by the definition, in exact arithmetic: the smallest `i` for which the number
-/// is not above `2^(i / 2^scale)`. 0 has none but that of 1 at scale 0.
+/// Returns the index of a number in `.log2=scale` by its definition, in exact arithmetic: the smallest `i` for which
+/// the number is at most `2^(i / 2^scale)`. At scale 0, the number 0 has the index of 1; else it has none.
 fn index(scale: u8, number: u64) -> Option<u64> {
     match number {
         0 if scale > 0 => None,
@@ -42,7 +42,7 @@ fn index(scale: u8, number: u64) -> Option<u64> {
     }
 }
 
-/// The largest number of 64 bits that is not above `2^(i / 2^scale)`.
+/// Returns the largest 64-bit number that is at most `2^(i / 2^scale)`.
 fn last(scale: u8, i: u64) -> u64 {
     if i >= 64 << scale {
         return u64::MAX;
@@ -53,7 +53,7 @@ fn last(scale: u8, i: u64) -> u64 {
         .unwrap()
 }
 
-/// The interval of a number as the kernel writes it.
+/// Returns the interval of a number in the kernel's notation.
 fn interval(scale: u8, number: u64) -> String {
     let Some(i) = index(scale, number) else {
         return "{\"lo\":0,\"hi\":0}".into();
@@ -65,7 +65,7 @@ fn interval(scale: u8, number: u64) -> String {
     format!("{{\"i\":{i},\"lo\":{lo},\"hi\":{}}}", last(scale, i))
 }
 
-/// One epoch of a table of these numbers: lines of `hist_json`.
+/// Returns the lines of `hist_json` for one epoch of a table with these numbers.
 fn epoch(epoch: u64, scale: u8, unit: Option<&str>, numbers: &[u64]) -> String {
     let unit = unit.map_or(String::new(), |unit| format!(",\"unit\":\"{unit}\""));
     let (from, to) = (epoch * 1_000_000_000, (epoch + 1) * 1_000_000_000);
@@ -83,7 +83,7 @@ fn epoch(epoch: u64, scale: u8, unit: Option<&str>, numbers: &[u64]) -> String {
         row.1 += u128::from(number);
     }
     for (key, (hits, sum)) in &rows {
-        // Sums have 64 bits in the kernel.
+        // The kernel's sums have 64 bits.
         let _ = writeln!(
             text,
             "{{\"k\":[\"gawk\",{key}],\"v\":[{hits},{}]}}",
@@ -111,19 +111,19 @@ fn any_number() -> impl Strategy<Value = u64> {
     prop_oneof![
         (any::<u64>(), 0..64u32).prop_map(|(number, shift)| number >> shift),
         (0..64u32, -2i64..3).prop_map(power),
-        // The ends of intervals, where one more is in the next one.
+        // Generates ends of intervals, and the numbers after them.
         (0u8..7, any::<u64>(), 0..2u64)
             .prop_map(|(scale, i, more)| last(scale, i % (64 << scale)).saturating_add(more)),
     ]
 }
 
-/// Hits by index.
+/// Returns the hits of 0, and the other hits by index.
 fn counted(scale: u8, numbers: &[u64]) -> (u64, BTreeMap<i64, u64>) {
     let (mut zero, mut indices) = (0, BTreeMap::new());
     for &number in numbers {
         match index(scale, number) {
             None => zero += 1,
-            // 0 and 1 are one interval there.
+            // At scale 0, the numbers 0 and 1 share an interval.
             Some(0) if scale == 0 => zero += 1,
             Some(i) => *indices.entry(i as i64).or_default() += 1,
         }
@@ -139,7 +139,7 @@ fn exponential_histogram(metrics: &[Metric]) -> &ExponentialHistogram {
     found.unwrap()
 }
 
-/// The buckets of a point by index.
+/// Returns the buckets of a point, by index.
 fn buckets(point: &ExponentialHistogramDataPoint) -> BTreeMap<i64, u64> {
     let Some(positive) = &point.positive else {
         return BTreeMap::new();
@@ -151,7 +151,7 @@ fn buckets(point: &ExponentialHistogramDataPoint) -> BTreeMap<i64, u64> {
         .collect()
 }
 
-/// What a histogram of the format of Prometheus has by index.
+/// Returns the buckets of a native histogram of Prometheus, by index.
 fn native(histogram: &Histogram) -> BTreeMap<i64, u64> {
     let mut indices = BTreeMap::new();
     let (mut index, mut count) = (0i64, 0i64);
@@ -201,7 +201,7 @@ fn text(shared: &Shared, format: Format) -> String {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// OpenTelemetry: index `i - 1`, scale `N`, nothing lost, all by the definition.
+    /// Checks that OpenTelemetry's index is `i - 1` at scale `N`, with no hit lost, by the definition.
     #[test]
     fn buckets_of_opentelemetry_are_exact(numbers in prop::collection::vec(any_number(), 1..60), scale in 0u8..7) {
         let mut all = Metrics::new("runq", 100);
@@ -220,7 +220,7 @@ proptest! {
         prop_assert_eq!(buckets(point), shifted);
     }
 
-    /// Native histograms of numbers without unit have the indices of the kernel.
+    /// Checks that native histograms of numbers without a unit have the kernel's indices.
     #[test]
     fn native_buckets_are_exact(numbers in prop::collection::vec(any_number(), 1..60), scale in 0u8..7) {
         let shared = exposed(&[table(scale, None, &numbers)], Le::Powers);
@@ -233,7 +233,7 @@ proptest! {
         prop_assert_eq!(native(&histogram), indices);
     }
 
-    /// Those of seconds are as many as were counted, and all their bounds are off by the same factor: at most half a bucket.
+    /// Checks that native histograms of seconds have all hits, and bounds all off by one factor, at most half a bucket.
     #[test]
     fn native_buckets_of_seconds_are_within_the_bound(
         numbers in prop::collection::vec(any_number(), 1..60), scale in 0u8..7, us in any::<bool>(),
@@ -252,13 +252,13 @@ proptest! {
             let off = upper_end(histogram.schema, given) / end;
             prop_assert!(off < half && off > 1.0 / half, "{} of {}", off, half);
         }
-        // The bucket of 0 is below the others.
+        // The bucket of 0 ends below all others.
         let below = buckets.keys().next().map_or(f64::INFINITY, |&first| upper_end(histogram.schema, first - 1));
         prop_assert!(histogram.zero_threshold <= below);
         prop_assert_eq!(histogram.zero_threshold > 0.0, scale == 0);
     }
 
-    /// Fine classic buckets: at each bound exactly the hits up to it; what is not there between two bounds is not there.
+    /// Checks that fine classic buckets have at each bound exactly the hits up to it, and no hits between two bounds.
     #[test]
     fn classic_buckets_are_exact(numbers in prop::collection::vec(0u64..1 << 40, 1..60), scale in 0u8..7) {
         let shared = exposed(&[table(scale, Some("ns"), &numbers)], Le::Fine);
@@ -283,7 +283,7 @@ proptest! {
     }
 }
 
-/// The buckets of a metric in a scrape: the hits up to each bound, in ascending order, of each series by its labels.
+/// Returns the classic buckets in a scrape: for each series, by its labels, the hits up to each ascending bound.
 fn classic(said: &str, metric: &str) -> BTreeMap<String, Vec<(f64, u64)>> {
     let mut series: BTreeMap<String, Vec<(f64, u64)>> = BTreeMap::new();
     let begin = format!("{metric}_bucket{{le=\"");
@@ -308,7 +308,7 @@ fn classic(said: &str, metric: &str) -> BTreeMap<String, Vec<(f64, u64)>> {
     series
 }
 
-/// `histogram_quantile(part, sum by (le) (..))` as Prometheus reckons it of counters that begin with 0.
+/// Returns `histogram_quantile(part, sum by (le) (..))` as Prometheus computes it for counters that begin with 0.
 fn histogram_quantile(part: f64, series: &BTreeMap<String, Vec<(f64, u64)>>) -> f64 {
     let mut sums: Vec<(f64, f64)> = Vec::new();
     for &(bound, hits) in series.values().flatten() {
@@ -318,7 +318,7 @@ fn histogram_quantile(part: f64, series: &BTreeMap<String, Vec<(f64, u64)>>) -> 
         }
     }
     sums.sort_by(|a, b| a.0.total_cmp(&b.0));
-    // As Prometheus does, for sums that become smaller.
+    // Like Prometheus, corrects sums that become smaller.
     for i in 1..sums.len() {
         sums[i].1 = sums[i].1.max(sums[i - 1].1);
     }
@@ -335,7 +335,7 @@ fn histogram_quantile(part: f64, series: &BTreeMap<String, Vec<(f64, u64)>>) -> 
     }
 }
 
-/// The epoch of a table by the name of the task.
+/// Returns the epoch of a table with numbers by the name of the task.
 fn of_tasks(scale: u8, tasks: &[(&str, Vec<u64>)]) -> Table {
     let tables = tasks.iter().map(|(comm, numbers)| {
         let lines = epoch(1, scale, Some("ns"), numbers).replace("gawk", comm);
@@ -349,8 +349,8 @@ fn of_tasks(scale: u8, tasks: &[(&str, Vec<u64>)]) -> Table {
         .unwrap()
 }
 
-/// Prometheus adds up what several series have below each bound: the quantiles of all of them together are in the power
-/// of two in which they are, though each series has other intervals.
+/// Checks the quantiles that Prometheus computes by adding the buckets of several series at each bound: each quantile
+/// is in the right power of two, although the series have different intervals.
 #[test]
 fn quantiles_of_all_series_are_right() {
     let tasks = [
@@ -389,16 +389,16 @@ fn quantiles_of_all_series_are_right() {
                 "{part}: {got}, and it is {truth} ns"
             );
         }
-        // The last bounds are far above what was counted.
+        // The last bounds are far above all counted numbers.
         assert_eq!(histogram_quantile(1.0, &series), 17.179869184);
-        // Where each series has bounds of its own the sum says what is not so.
+        // With different bounds in each series, the sum gives wrong quantiles.
         let said = text(&exposed(&[table], Le::Fine), Format::Plain);
         assert!(histogram_quantile(0.95, &classic(&said, "rhist_runq_seconds")) > 1.0);
     }
 }
 
-/// Each number up to the last bound is below each bound that it is below, whatever the intervals; and the bounds are there
-/// before the first hit.
+/// Checks that each number up to the last bound is counted at all bounds above it, on any scale, and that the bounds
+/// exist before the first hit.
 #[test]
 fn all_bounds_are_there_from_the_beginning() {
     let numbers = [
@@ -476,7 +476,7 @@ fn the_text_formats_are_as_they_were() {
     insta::assert_snapshot!("plain", text(&shared, Format::Plain));
 }
 
-/// Two questions about one event in one scrape: no series is there twice, each loss has its question.
+/// Checks two questions about one event in one scrape: no series is there twice, and each loss has its question.
 #[test]
 fn questions_are_told_apart() {
     let shared = exposed(&three(), Le::Powers);
@@ -553,7 +553,7 @@ fn what_is_too_much_is_counted_together() {
         [3, 3, 6]
     );
     assert_eq!(points[2].attributes[1].key, "otel.metric.overflow");
-    // A name with quotes is a label.
+    // A name with quotes can be a label.
     let everything = Shared::new(Questions::new(9), Le::Powers);
     everything
         .with(|exposed| exposed.questions.of("runq").add(&table).map(|_| ()))
@@ -562,7 +562,7 @@ fn what_is_too_much_is_counted_together() {
     assert!(said.contains(",comm=\"a\\\"\\\\\""), "{said}");
 }
 
-/// A file that is gone when the test is over.
+/// A file that is removed when the test ends.
 struct Scratch(PathBuf);
 
 impl Scratch {
@@ -591,14 +591,14 @@ fn recording() -> String {
 
 fn rhist() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_rhist"));
-    // The collector of a test is here.
+    // Requests to the test's collector use no proxy.
     command
         .env("NO_PROXY", "127.0.0.1")
         .env("no_proxy", "127.0.0.1");
     command
 }
 
-/// A process that is ended with the test.
+/// A process that is killed when the test ends.
 struct Running(Child);
 
 impl Drop for Running {
@@ -608,7 +608,7 @@ impl Drop for Running {
     }
 }
 
-/// A request as a browser or Prometheus sends it.
+/// Sends a request like a browser or Prometheus does; returns header and body.
 fn get(address: &str, request: &str, accept: &str) -> (String, Vec<u8>) {
     let mut stream = TcpStream::connect(address).unwrap();
     write!(
@@ -659,7 +659,7 @@ fn a_recording_is_scraped() {
         .1
         .trim_end_matches("/metrics")
         .to_owned();
-    // All of it is read soon.
+    // The recording is read within a short time.
     let mut plain = String::new();
     for _ in 0..100 {
         let (head, body) = get(&address, "GET /metrics", "*/*");
@@ -748,13 +748,13 @@ fn a_file_for_node_exporter() {
     let text = std::fs::read_to_string(&target.0).unwrap();
     assert!(text.contains("rhist_runq_seconds_bucket") && text.contains("rhist_up 0\n"));
     assert!(!text.contains("# EOF") && !text.contains("# UNIT"));
-    // Nobody counts any more, also after an error.
+    // After an error, too, the file says that nothing is counted.
     std::fs::write(&target.0, "rhist_up 1\n").unwrap();
     let output = export_of(std::path::Path::new("/no/such.jsonl"), &target.0);
     assert_eq!(output.status.code(), Some(1));
     let text = std::fs::read_to_string(&target.0).unwrap();
     assert!(text.contains("rhist_up 0\n"), "{text}");
-    // What cannot be written is said once, and counting goes on to the end.
+    // A failing write is reported once, and counting goes on to the end.
     let output = export(std::path::Path::new("/proc/no/such.prom"));
     assert_eq!(said(&output).matches("it is tried again").count(), 1);
     assert_eq!(output.status.code(), Some(1));
@@ -765,7 +765,7 @@ fn a_file_for_node_exporter() {
     );
 }
 
-/// A collector that answers with these, one after the other, and with 200 afterwards. What it takes comes by the channel.
+/// Starts a collector that answers with these states in turn, then with 200. The channel gets accepted requests.
 fn collector(statuses: &'static [u16]) -> (String, Receiver<ExportMetricsServiceRequest>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());
@@ -774,7 +774,7 @@ fn collector(statuses: &'static [u16]) -> (String, Receiver<ExportMetricsService
         let mut statuses = statuses.iter().copied();
         for stream in listener.incoming() {
             let mut stream = BufReader::new(stream.unwrap());
-            // Requests of one connection, until it is closed.
+            // Reads the requests of a connection until it is closed.
             loop {
                 let (mut length, mut line) = (0, String::new());
                 if stream.read_line(&mut line).unwrap_or(0) == 0 {
@@ -821,7 +821,7 @@ fn export_otlp(name: &str, endpoint: &str, more: &[&str]) -> Output {
         .unwrap()
 }
 
-/// A collector that takes nothing for a while gets the last request of each question.
+/// Checks that a collector that refuses for a while then gets the last request of each question.
 #[test]
 fn no_question_takes_the_place_of_another_one() {
     let (endpoint, receiver) = collector(&[503, 503, 503]);
@@ -842,7 +842,7 @@ fn no_question_takes_the_place_of_another_one() {
     assert_eq!(names, ["rhist.offcpu", "rhist.runq"]);
 }
 
-/// Of each request: the points of the histogram.
+/// Returns, for each received request, the points of its histogram.
 fn received(
     receiver: &Receiver<ExportMetricsServiceRequest>,
 ) -> Vec<ExponentialHistogramDataPoint> {
@@ -858,7 +858,7 @@ fn received(
 
 #[test]
 fn deltas_are_exact() {
-    // The second one is refused for now, and comes later, with nothing lost and nothing twice.
+    // The second request is deferred, and sent later; nothing is lost, and nothing is sent twice.
     let (endpoint, receiver) = collector(&[200, 503]);
     let output = export_otlp("delta.jsonl", &endpoint, &["--delta"]);
     assert!(output.status.success(), "{}", said(&output));
@@ -900,7 +900,7 @@ fn all_until_now_is_sent_each_time() {
 
 #[test]
 fn a_collector_that_refuses_is_said() {
-    // What it refuses is not sent again, and the next one is sent nevertheless.
+    // A refused request is not sent again, but the next one is sent.
     let (endpoint, receiver) = collector(&[400, 500]);
     let output = export_otlp("refused.jsonl", &endpoint, &["--delta"]);
     assert_eq!(output.status.code(), Some(3));
@@ -933,7 +933,7 @@ fn losses_are_numbers_of_their_own() {
     let counter =
         "rhist_lost_total{event=\"sched:sched_switch\",question=\"runq\",reason=\"full\"} 21\n";
     assert!(text(&shared, Format::OpenMetrics).contains(counter));
-    // Of what expires there are numbers where something does, from the first table on that says so.
+    // Numbers of expiry appear if starts expire, beginning with the first table that has them.
     assert!(!text(&shared, Format::OpenMetrics).contains("expired"));
     let end = "\"lost_traces\":0}";
     let expiring = "\"lost_traces\":0,\"retired\":9,\"expired\":5,\"overwritten\":0}";

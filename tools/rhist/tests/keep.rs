@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Recordings as the user has them: shown, drawn, compared, cut in the middle, and on a disk that is full.
+//! Tests recordings in the hands of a user: shown, drawn, compared, cut, and on a full disk.
 
 use std::fs;
 use std::os::fd::OwnedFd;
@@ -15,7 +15,7 @@ const LOG: &str = include_str!("data/runq.jsonl");
 const COUNTS: &str = include_str!("data/syscalls.jsonl");
 const STACKS: &str = include_str!("data/offcpu.jsonl");
 
-/// A directory that is gone when the test is over.
+/// A directory that is removed when the test ends.
 struct Scratch(PathBuf);
 
 impl Scratch {
@@ -57,7 +57,7 @@ fn said(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// The names of all elements and all texts of an XML file, which is well formed.
+/// Parses an XML file, which must be well formed; returns the names of all elements, and all texts.
 fn parsed(xml: &str) -> (Vec<String>, String) {
     let mut reader = Reader::from_str(xml);
     let (mut names, mut texts) = (Vec::new(), String::new());
@@ -80,9 +80,9 @@ fn count(names: &[String], name: &str) -> usize {
     names.iter().filter(|other| *other == name).count()
 }
 
-/// What a browser would ask somebody else for.
+/// Checks that a page makes a browser load nothing from elsewhere.
 fn asks_nobody(text: &str) {
-    // But for what is in the same file.
+    // References within the same file are allowed.
     let text = text.replace("url(#", "");
     for wanted in ["src=", "href=\"http", "url(", "@import"] {
         assert!(!text.contains(wanted), "{wanted}");
@@ -100,7 +100,7 @@ fn a_recording_is_shown_again() {
     );
     let one = shown(&rhist(&["replay", "--only", "gawk"], &[&file]));
     assert!(one.contains("gawk") && !one.contains("make"), "{one}");
-    // As JSON it is what it was, but for the first line.
+    // The replay as JSON equals the recording except for its first line.
     let again = shown(&rhist(&["replay", "-f", "json"], &[&file]));
     let lines = |text: &str| {
         text.lines()
@@ -151,7 +151,7 @@ fn a_picture_of_rows() {
     assert!(said(&output).contains("there is only its histogram"));
 }
 
-/// One row, and ten thousand.
+/// Checks pictures of one row, and of ten thousand.
 #[test]
 fn pictures_of_few_and_many() {
     let scratch = Scratch::new("many");
@@ -401,7 +401,7 @@ fn a_full_disk_and_a_closed_pipe_are_survived() {
             "{}",
             said(&output)
         );
-        // Nobody reads, neither what it prints nor what it says.
+        // Closes both outputs, of results and of messages.
         for quiet in [true, false] {
             let closed = || {
                 let (stdout, _) = UnixStream::pair().unwrap();
@@ -473,7 +473,7 @@ fn no_title_commands_a_terminal() {
     assert!(said(&output).contains("[2J") && !said(&output).contains('\u{1b}'));
 }
 
-/// What takes longer than a second says on a terminal how far it is, and nowhere else.
+/// Checks that a task of more than a second shows its progress on a terminal, and only there.
 #[test]
 fn progress_is_for_terminals() {
     let scratch = Scratch::new("progress");
@@ -482,7 +482,7 @@ fn progress_is_for_terminals() {
     let (begin, end) = LOG.split_at(LOG.find("\n{\"v\"").unwrap() + 1);
     let rest = scratch.file("rest.jsonl", end);
     let begin = scratch.file("begin.jsonl", begin);
-    // Standard input, at first the header, later the tables.
+    // Standard input has the header at once, and the tables 1.3 seconds later.
     let slowly = format!(
         "(cat {}; sleep 1.3; cat {}) |",
         begin.display(),
@@ -491,7 +491,7 @@ fn progress_is_for_terminals() {
     let rhist = env!("CARGO_BIN_EXE_rhist");
     let plot = format!("{slowly} {rhist} plot - -o {}", svg.display());
     let replay = format!("{rhist} replay --speed 0.8 {}", log.display());
-    // Each is run by a terminal that writes down what it is told.
+    // Each command runs on a terminal whose output is recorded.
     let told = |command: &str| {
         let output = Command::new("script")
             .args(["-qec", command, "/dev/null"])
@@ -514,7 +514,7 @@ fn progress_is_for_terminals() {
         "{text:?}"
     );
     assert!(erased(&text), "{text:?}");
-    // The tables are to be seen, somebody wants quiet, or it is no terminal.
+    // No progress is shown if tables are printed, with --quiet, or without a terminal.
     assert!(!told(&replay).contains("read "));
     assert_eq!(told(&format!("{plot} --quiet")), "");
     assert_eq!(told(&format!("({plot}) 2>&1 | cat")), "");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Which module uses which other one: no two use each other, not even by a third one.
+//! Tests the dependencies between modules: no two use each other, not even through others.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -8,7 +8,7 @@ use std::path::Path;
 
 type Uses = BTreeMap<String, BTreeSet<String>>;
 
-/// Adds to `uses` the modules that the files of this directory use, tests left out.
+/// Adds to `uses` the modules that the files in this directory use, except in tests.
 fn read(directory: &Path, top: Option<&str>, uses: &mut Uses) {
     for entry in fs::read_dir(directory).unwrap() {
         let path = entry.unwrap().path();
@@ -26,7 +26,7 @@ fn read(directory: &Path, top: Option<&str>, uses: &mut Uses) {
             .split_once("\n#[cfg(test)]\nmod tests")
             .unwrap_or((&text, ""));
         let own = uses.entry(module.to_owned()).or_default();
-        // 'use crate::{a, b::c}' names several.
+        // A line like `use crate::{a, b::c}` names several modules.
         for part in code.split("crate::").skip(1) {
             let several = part.strip_prefix('{').and_then(|list| list.split_once('}'));
             for name in several.map_or(part, |(list, _)| list).split(',') {
@@ -42,7 +42,7 @@ fn read(directory: &Path, top: Option<&str>, uses: &mut Uses) {
     }
 }
 
-/// A way from the last module of `way` back to its first one.
+/// Returns a path of uses from the last module of `way` back to its first one.
 fn circle(uses: &Uses, way: &[String]) -> Option<Vec<String>> {
     let next = uses.get(way.last()?)?;
     next.iter().find_map(|next| {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! How much memory the tables of questions may take.
+//! The memory budget of the tables that questions need.
 
 use super::plan::plan;
 use crate::backend::{Backend, Plan};
@@ -11,18 +11,18 @@ use crate::questions::Asked;
 use crate::recipe::SIZE;
 use crate::tracefs::Tracefs;
 
-/// The rows of the largest table.
+/// The number of rows of the largest table.
 pub const MOST_ROWS: u32 = 131_072;
 
-/// The memory of this machine, in bytes.
+/// Returns the memory of this machine, in bytes.
 pub fn memory() -> u64 {
     let all = rustix::system::sysinfo();
     all.totalram as u64 * u64::from(all.mem_unit)
 }
 
-/// Halves the tables of questions until all of them together take at most a hundredth of this memory, and says so: a
-/// machine with less memory has fewer tasks and requests, too. Tables of what is told apart by fields may grow as far as
-/// there is such memory left. Tables stay for which the user asked for a size.
+/// Halves the tables of questions until all tables together take at most a hundredth of `memory`, and says so: a
+/// machine with less memory has fewer tasks and requests, too. Tables of groups may grow as long as this budget lasts.
+/// Tables whose size the user has chosen stay as they are.
 pub fn fit(
     all: &[Asked],
     memory: u64,
@@ -68,11 +68,11 @@ pub fn fit(
     Ok(all)
 }
 
-/// About what the tables of a question take.
+/// Returns about how many bytes the tables of a question take.
 fn memory_of(backend: Backend, question: &Question, plan: &Plan) -> u64 {
     let cpus = std::thread::available_parallelism().map_or(1, |n| n.get() as u64);
-    // The entry twice, the element and a key, of which a stack has 248 bytes; and sums, which the module keeps for each
-    // CPU, as far as there are not very many of them.
+    // A row has its entry twice, an element and a key, of which a stack takes 248 bytes; and sums, of which the module
+    // keeps one for each CPU, up to 36.
     let row = match backend {
         Backend::C => 192,
         Backend::Module { .. } => 256 + 16 * cpus.min(36),
@@ -85,8 +85,8 @@ fn memory_of(backend: Backend, question: &Question, plan: &Plan) -> u64 {
             stack,
             ..
         } => {
-            // The first trigger has a table of what waits, with the stacks; what forgets starts has two of it. So has one
-            // between the first and the last, unless it joins.
+            // The first trigger's table holds the starts, with their stacks; with `expire()` it exists twice. So does
+            // the table of a trigger between the first and the last, unless that trigger joins.
             let forgets = expires.is_some() && backend != Backend::C;
             let first = row_of(*stack) * if forgets { 2 } else { 1 };
             let between = if backend.joins(*stack) {
@@ -108,7 +108,7 @@ fn memory_of(backend: Backend, question: &Question, plan: &Plan) -> u64 {
     waiting + u64::from(question.size.max(question.most)) * row_of(stack)
 }
 
-/// A size with which all tables of a question are larger, if there is one.
+/// Returns a size with which all tables of a question are larger, if there is one.
 pub fn more_room(question: &Question) -> Option<u32> {
     let waiting = match question.measure {
         Measure::Latency { waiting, .. } => waiting,
@@ -136,10 +136,10 @@ mod tests {
         };
         let memory = |text: &str| of(Backend::C, text);
         assert_eq!(memory("count sched:sched_switch"), 2048 * 192);
-        // The two of a latency, and that of the intervals.
+        // A latency has two tables of starts and ends, and one of intervals.
         assert_eq!(memory("runq"), (2 * 16384 + 8192) * 192);
         assert_eq!(memory("offcpu --stacks"), 8192 * (448 + 192) + 4096 * 448);
-        // The trigger that joins has few rows, unless it hands stacks on.
+        // A trigger that joins has few rows, unless it passes stacks on.
         let module = Backend::Module { beside: false };
         let row = of(module, "count sched:sched_switch") / 2048;
         let all = of(module, "runq --min 5");
@@ -159,7 +159,7 @@ mod tests {
             });
             Ok::<Vec<_>, Error>(rows.collect())
         };
-        // What the exporter's package exports, as it is installed.
+        // The questions that the exporter's package asks, from its configuration file.
         let default = include_str!("../../debian/rhist-exporter.default");
         let exported = default.split('\'').skip(1).step_by(2).map(asked);
         let exported: Vec<Asked> = exported.collect();
@@ -195,7 +195,7 @@ mod tests {
         let (first, last) = small.split_once("..").unwrap();
         assert_eq!(first, "8192");
         assert!(last.parse::<u32>().unwrap() < 131_072, "{small}");
-        // There is nothing to tell apart, the user knows better, and where nobody says that tables grow.
+        // Tables do not grow without groups, if the user has set a size, or if the implementation cannot grow them.
         assert_eq!(size("runq", module, 1 << 20), of("8192"));
         let sized = "runq --by comm --size 4096";
         assert_eq!(size(sized, module, 1 << 20), of("4096"));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Counting: what is made for questions, read at the end of each of their intervals, and taken back.
+//! Counting: sets questions up, reads their tables at the end of each interval, and removes all again.
 
 use std::fs;
 use std::path::Path;
@@ -24,36 +24,36 @@ use crate::stop::{Stop, NEVER, SECOND};
 use crate::tracefs::Tracefs;
 use crate::whose::{watch, Seen};
 
-/// How many hits a second a CPU may have without being asked for.
+/// The most hits a second on one CPU that are counted without `--yes`.
 const MANY: u128 = 1_000_000;
 
 /// A question that is being counted.
 pub struct Counting<'a> {
-    /// The question.
+    /// The question that is asked.
     pub asked: &'a Asked,
-    /// Which of the questions it is, the first being 0.
+    /// The index of the question among those asked at once, from 0.
     pub number: usize,
-    /// Its table.
+    /// The source of the question's tables.
     pub source: Box<dyn Source>,
-    /// How it was asked.
+    /// The plan that was carried out for the question.
     pub plan: Plan,
-    /// Who counts.
+    /// The implementation that counts.
     pub backend: Backend,
-    /// How many tables were due.
+    /// The number of tables that were due so far.
     pub tables: u32,
-    /// What was lost until the last table.
+    /// The losses up to the last table.
     pub lost: Lost,
-    /// Whether the last table has the account with which it came.
+    /// Whether the account of the last table was left as it was read.
     pub as_it_came: bool,
 }
 
 impl Counting<'_> {
-    /// The next table. In its account is what all triggers of the question have lost, for those who see nothing else.
+    /// Returns the next table. Its account has the losses of all triggers of the question, not only its own.
     pub fn table(&mut self) -> Result<Table> {
         let mut table = self.source.next()?;
         let own = table.account;
         self.as_it_came = true;
-        // The table of a single trigger has the account already.
+        // With a single trigger, the table's own account is complete.
         if self.plan.triggers() == 1 {
             return Ok(table);
         }
@@ -64,18 +64,18 @@ impl Counting<'_> {
         Ok(table)
     }
 
-    /// The lines of the last table as they came, if they came as JSON with the same account.
+    /// Returns the JSON lines of the last table as they were read, if they were JSON and their account is complete.
     pub fn lines(&self) -> Option<&[u8]> {
         self.source.lines().filter(|_| self.as_it_came)
     }
 
-    /// Whether there were as many tables as wanted.
+    /// Returns whether there were as many tables as the user wants.
     fn is_done(&self) -> bool {
         let wanted = self.asked.options.tables;
         wanted.is_some_and(|wanted| u64::from(self.tables) >= wanted)
     }
 
-    /// When the next table is due if counting began then; `otherwise` is the interval that nobody has said.
+    /// Returns the time of the next table after a start at `begin`; `otherwise` is the interval if the user gave none.
     fn due(&self, begin: Instant, otherwise: Option<Duration>) -> Instant {
         let interval = self.asked.options.interval.or(otherwise).unwrap_or(NEVER);
         let due = begin.checked_add(interval.saturating_mul(self.tables + 1));
@@ -83,8 +83,8 @@ impl Counting<'_> {
     }
 }
 
-/// Does something with each question at the end of each of its intervals, until there were as many as wanted or a signal
-/// comes, which ends all of them.
+/// Calls a function for each question at the end of each of its intervals, until the wanted number of tables was read,
+/// or until a signal ends all questions.
 pub fn every(
     all: &mut [Counting<'_>],
     otherwise: Option<Duration>,
@@ -110,7 +110,8 @@ pub fn every(
     }
 }
 
-/// Asks questions, and takes all of it back when `body` is done with the tables. Signals must not end the process by then.
+/// Asks questions, calls `body` to read the tables, and then removes all that was made. Signals must already be
+/// handled, so that they do not kill the process.
 pub fn count(
     all: &[Asked],
     tracefs: &Tracefs,
@@ -123,7 +124,7 @@ pub fn count(
         let question = &asked.question;
         question.only.is_some() || question.by.iter().any(|by| by.owner.is_some())
     };
-    // Its thread is one of those that are left out.
+    // Started before the process's threads are listed, so that its thread is left out of the counts, too.
     let seen = all.iter().any(is_folded).then(|| watch(Path::new("/")));
     let own = threads();
     for asked in &mut all {
@@ -139,7 +140,7 @@ pub fn count(
     for (i, asked) in all.iter_mut().enumerate() {
         let mut plan = plan::plan(asked, backend, tracefs, &owner(i))?;
         let mut session = Session::begin(tracefs, &plan, i, global.keep)?;
-        // Events are made first, so that they are measured, too.
+        // Events are created first, so that their rates are measured, too.
         let (needs, _) = plan.needs();
         session.apply(needs)?;
         if lacks_comm(&mut session, backend, &asked.question) {
@@ -205,7 +206,7 @@ pub fn count(
     })
 }
 
-/// The source with its rows folded, if the plan wants that.
+/// Returns the source with its rows folded, if the plan says so.
 fn folded(
     source: Box<dyn Source>,
     plan: &Plan,
@@ -217,7 +218,7 @@ fn folded(
     }
 }
 
-/// Opens the table of a plan that was carried out.
+/// Opens the table of a plan that has been carried out.
 pub fn open(backend: Backend, instance: &Tracefs, plan: &Plan) -> Result<Box<dyn Source>> {
     Ok(match backend {
         Backend::Module { .. } => Box::new(Pipe::open(instance, plan)?),
@@ -225,7 +226,7 @@ pub fn open(backend: Backend, instance: &Tracefs, plan: &Plan) -> Result<Box<dyn
     })
 }
 
-/// The threads of this process.
+/// Returns the ids of all threads of this process.
 fn threads() -> Vec<u64> {
     let tasks = fs::read_dir("/proc/self/task")
         .into_iter()
@@ -238,7 +239,7 @@ fn threads() -> Vec<u64> {
     threads
 }
 
-/// Whether a question divides by the name of the task that runs and the kernel refuses that: by a trial.
+/// Returns whether a question groups by the running task's name and the kernel refuses such a key, by trying it.
 pub fn lacks_comm(session: &mut Session, backend: Backend, question: &Question) -> bool {
     backend == Backend::C
         && question.is_by_comm()
@@ -248,7 +249,7 @@ pub fn lacks_comm(session: &mut Session, backend: Backend, question: &Question) 
         )
 }
 
-/// Refuses events that happen so often that counting them is felt, unless the user insists.
+/// Refuses events that happen so often that counting them costs too much, unless the user gave `--yes`.
 fn check_rates(session: &mut Session, backend: Backend, steps: &[Step]) -> Result<()> {
     for (event, rate) in session.rates(backend.command(), steps)? {
         if rate > MANY {
@@ -261,7 +262,7 @@ fn check_rates(session: &mut Session, backend: Backend, steps: &[Step]) -> Resul
     Ok(())
 }
 
-/// Removes what killed processes have left, and says so. What cannot be removed disturbs nobody who asks.
+/// Removes leftovers of killed processes, and says so. Leftovers that stay do no harm to this question.
 fn clean_up(tracefs: &Tracefs, quiet: bool) {
     let left = Leftovers::find_unkept(tracefs);
     if left.is_empty() {
@@ -288,7 +289,7 @@ mod tests {
 
     use crate::questions::tests::asked;
 
-    /// Gives one table, again and again, and loses more each time.
+    /// A source that returns the same table each time, and loses more each time.
     struct Losing(Option<Table>, Lost, Option<u64>);
 
     impl Source for Losing {
@@ -347,7 +348,7 @@ mod tests {
         let mut all = counting(&asked, Some(table.clone()));
         all.table().unwrap();
         assert_eq!(all.lines(), Some(&b"lines"[..]));
-        // Where nothing has expired the lines are as they came, though they do not say so.
+        // If nothing has expired, the lines are passed on unchanged, even if they lack the counts of expiry.
         for (more, lines) in [(0, Some(&b"lines"[..])), (4, None)] {
             all.source = Box::new(Losing(Some(table.clone()), Lost::default(), Some(more)));
             all.lost = Lost::default();
@@ -358,7 +359,7 @@ mod tests {
                 assert_eq!((losses.retired, all.lines()), (None, lines));
             }
         }
-        // One trigger has lost what its own table says.
+        // With one trigger, the losses are those of its own table.
         let asked = self::asked("count sched:sched_switch");
         table.account.full = 1;
         let mut all = counting(&asked, Some(table));
@@ -378,7 +379,7 @@ mod tests {
             .collect();
         let (sender, receiver) = channel();
         let mut order = Vec::new();
-        // The one that has no end ends with a signal.
+        // The question without an end is ended by a signal.
         every(
             &mut all,
             Some(SECOND / 10),

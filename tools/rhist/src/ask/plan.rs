@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! The lines that ask a question.
+//! The lines that are written to ask a question.
 
 use std::fmt::Write as _;
 
@@ -9,11 +9,11 @@ use crate::error::{Error, Result};
 use crate::questions::Asked;
 use crate::tracefs::{echo, Tracefs};
 
-/// How long a trigger can be, so that the kernel takes also the line that removes it: less than a page with `!` and the
-/// end of the line.
+/// The longest trigger line, in bytes: the kernel must also accept the line that removes it, with `!` and a newline,
+/// and takes less than a page.
 const MOST_LINE: usize = 4093;
 
-/// The lines that ask a question, which the kernel takes.
+/// Returns the plan for a question, whose lines the kernel accepts.
 pub fn plan(asked: &Asked, backend: Backend, tracefs: &Tracefs, owner: &str) -> Result<Plan> {
     let plan = backend.plan(tracefs, &asked.question, owner)?;
     let long = |step: &Step| matches!(step, Step::Trigger { line, .. } if line.len() > MOST_LINE);
@@ -32,7 +32,7 @@ pub fn plan(asked: &Asked, backend: Backend, tracefs: &Tracefs, owner: &str) -> 
     }))
 }
 
-/// The plan as commands of a shell.
+/// Returns the plan as shell commands.
 pub fn lines(plan: &Plan) -> String {
     let instance = "instances/rhist-PID";
     let file =

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! How wide intervals are: by what the first second counts, where the implementation has none that are fine enough.
+//! The width of intervals: chosen from the counts of the first second, if the implementation has no fine intervals.
 
 use super::budget::MOST_ROWS;
 use crate::backend::Backend;
@@ -9,8 +9,8 @@ use crate::quantile::width_within;
 use crate::question::{Intervals, Question};
 use crate::questions::Asked;
 
-/// How many percent percentiles may be above the true values, where that is less than the intervals of powers of two
-/// have: their width is chosen by what the first second counts.
+/// Returns the wanted precision of percentiles in percent, if powers of two are too coarse for it and the backend needs
+/// a width, which is chosen from the counts of the first second.
 pub fn first_second(backend: Backend, question: &Question) -> Option<u64> {
     match question.intervals {
         Intervals::Within(percent)
@@ -22,8 +22,8 @@ pub fn first_second(backend: Backend, question: &Question) -> Option<u64> {
     }
 }
 
-/// Chooses the width of the intervals of a question by a table of powers of two, and says which one. They stay as they
-/// are if the table has no room for finer ones.
+/// Chooses the width of a question's intervals from a table of powers of two, and says which one. Keeps the powers of
+/// two if the table has no room for finer intervals.
 pub fn choose_width(asked: &mut Asked, table: &Table, within: u64) -> String {
     let question = &mut asked.question;
     let unit = question.unit().map_or("", Unit::name);
@@ -53,7 +53,7 @@ mod tests {
     fn the_first_second_chooses_intervals() {
         let second = |backend, text: &str| first_second(backend, &asked(text).question);
         assert_eq!(second(Backend::C, "runq --within 10"), Some(10));
-        // Powers of two are enough, there are none, and the module has them as fine as is asked for.
+        // Powers of two are fine enough, there are no intervals, or the module has fine intervals itself.
         assert_eq!(second(Backend::C, "runq --within 100"), None);
         assert_eq!(second(Backend::C, "oncpu --within 10"), None);
         assert_eq!(second(Backend::C, "runq"), None);

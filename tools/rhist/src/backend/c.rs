@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! C's implementation: latencies by a synthetic event and a third trigger, powers of two, and differences of readings.
+//! Plans for C's implementation: latencies with a synthetic event, powers of two, differences of readings.
 
 use std::path::PathBuf;
 
@@ -32,7 +32,7 @@ pub(super) fn plan(maker: &mut Maker<'_>) -> Result<()> {
     Ok(())
 }
 
-/// One trigger that counts; the same for both.
+/// Adds one trigger that counts, which is the same for both backends.
 pub(super) fn count(maker: &mut Maker<'_>, event: &Records, sums: &[Sum]) {
     let sums: Vec<&str> = sums.iter().map(|sum| sum.field.as_str()).collect();
     let values = if sums.is_empty() {
@@ -46,8 +46,7 @@ pub(super) fn count(maker: &mut Maker<'_>, event: &Records, sums: &[Sum]) {
     maker.plan.event = maker.event(&event.event);
 }
 
-/// A latency by a synthetic event, which carries it, and what it is divided by, to a third trigger, whose intervals are
-/// these.
+/// Adds triggers for a latency; a synthetic event passes it, with the keys, to a third trigger with the intervals.
 pub(super) fn latency(maker: &mut Maker<'_>) -> Result<()> {
     let question = maker.question;
     let Measure::Latency {
@@ -63,7 +62,7 @@ pub(super) fn latency(maker: &mut Maker<'_>) -> Result<()> {
     else {
         return Ok(());
     };
-    // What each event has, the synthetic one has, too: it happens where the second event does.
+    // The synthetic event happens in the context of the second event, so common fields need not be passed on.
     let mut carried: Vec<&str> = Vec::new();
     for by in question.by.iter().filter(|by| !by.is_common()) {
         if !carried.contains(&by.field()) {
@@ -111,7 +110,7 @@ pub(super) fn latency(maker: &mut Maker<'_>) -> Result<()> {
     Ok(())
 }
 
-/// The units of the columns, which text does not say.
+/// Sets the units of the columns, which text output lacks.
 pub(super) fn units(maker: &mut Maker<'_>) {
     let question = maker.question;
     maker.plan.unit = question.unit();
@@ -137,7 +136,7 @@ pub(super) fn units(maker: &mut Maker<'_>) {
     }
 }
 
-/// Reads `hist` and subtracts what was there before.
+/// Reads the file `hist`, and subtracts the previous reading.
 pub struct Readings {
     path: PathBuf,
     all: Vec<(String, PathBuf)>,
@@ -147,7 +146,7 @@ pub struct Readings {
 }
 
 impl Readings {
-    /// Reads the table in an instance in which the plan was carried out.
+    /// Returns readings of the plan's table in `instance`, where the plan has been carried out.
     pub fn open(instance: &Tracefs, plan: &Plan) -> Self {
         Self {
             path: instance.event_file(&plan.event, &plan.file),
@@ -168,7 +167,7 @@ impl Readings {
     }
 }
 
-/// The time of a clock, in nanoseconds.
+/// Returns the time of a clock, in nanoseconds.
 fn now(clock: ClockId) -> u64 {
     let time = clock_gettime(clock);
     u64::try_from(time.tv_sec).unwrap_or_default() * 1_000_000_000
@@ -200,7 +199,7 @@ impl Source for Readings {
             }
         }
         finish(&mut table, &self.plan);
-        // The kernel counts hits apart from the rows; those of rows that came while it was copying are not among them.
+        // The kernel's total excludes hits of rows that were added while it copied the table, so the rows are added up.
         let hits = table
             .hitcount()
             .map(|column| table.rows.iter().map(|row| row.values[column]).sum());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Rows of tasks, control groups or processes become rows of whose they are: the kernel counts by numbers, and the files
-//! of this machine say what they are called.
+//! Folding: rows of tasks, control groups or processes become rows of their owners. The kernel counts by numbers; files
+//! of this machine give their names.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -11,30 +11,30 @@ use crate::model::{Key, KeyColumn, Kind, Number, Row, Sum, Table};
 use crate::question::{Only, Owner};
 use crate::whose::{Seen, Task};
 
-/// How the row of a task is called that had ended before it was looked up.
+/// The name of the row for tasks that ended before they were looked up.
 pub const ENDED: &str = "(ended)";
 
-/// How rows become others.
+/// How rows are folded.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Fold {
-    /// The columns that replace the first keys of a row, in order. The other keys, such as the interval, follow unchanged.
+    /// The columns that replace the first keys of a row. The other keys, such as the interval, follow unchanged.
     pub columns: Vec<Column>,
-    /// How many keys the kernel's rows have for that.
+    /// The number of keys of the kernel's rows that are replaced.
     pub keys: usize,
-    /// Which rows are wanted, and the key that says whose one is.
+    /// The only owners that are wanted, and the index of the key that tells a row's owner.
     pub only: Option<(usize, Only)>,
 }
 
-/// A key of the rows that are shown.
+/// A key of the folded rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Column {
-    /// This key of the kernel's row, as it is.
+    /// The kernel's key with this index, unchanged.
     Same(usize),
-    /// What this key says of its owner.
+    /// This owner of the kernel's key with this index.
     Of(usize, Owner),
 }
 
-/// A table whose rows are folded.
+/// A source whose rows are folded.
 pub struct Folded {
     inner: Box<dyn Source>,
     fold: Fold,
@@ -44,7 +44,7 @@ pub struct Folded {
 }
 
 impl Folded {
-    /// Folds this one by what was seen.
+    /// Returns a source with the folded rows of `inner`; `seen` has the owners.
     pub fn new(inner: Box<dyn Source>, fold: &Fold, seen: Arc<Mutex<Seen>>) -> Self {
         Self {
             inner,
@@ -56,12 +56,12 @@ impl Folded {
     }
 }
 
-/// Text as tables have it: each character stands for a byte.
+/// Returns a text as a key of tables: each character stands for a byte.
 fn text(name: &str) -> Key {
     Key::Text(name.bytes().map(char::from).collect())
 }
 
-/// The number of a key: of a task, a control group, a process.
+/// Returns the number of a task, a control group or a process that a key holds.
 fn number(key: &Key) -> Option<u64> {
     match key {
         Key::Number(number) | Key::Task { pid: number, .. } => u64::try_from(*number).ok(),
@@ -69,7 +69,7 @@ fn number(key: &Key) -> Option<u64> {
     }
 }
 
-/// What a key is the number of.
+/// Returns the kind of owner whose number a column has.
 fn is_of(column: &KeyColumn) -> Owner {
     match column.name.as_str() {
         "common_cgroup" => Owner::Cgroup,
@@ -79,11 +79,11 @@ fn is_of(column: &KeyColumn) -> Owner {
     }
 }
 
-/// What a number says.
+/// The owner that a number refers to.
 enum Said<'a> {
     Task(&'a Task),
     Cgroup(&'a str),
-    /// The number itself, which is enough.
+    /// The number itself, which needs no look-up.
     Number(u64),
     Unknown,
 }
@@ -99,7 +99,7 @@ fn said<'a>(seen: &'a Seen, column: &KeyColumn, key: &Key) -> Said<'a> {
     }
 }
 
-/// The key of this owner.
+/// Returns the key for this kind of owner.
 fn key(seen: &Seen, owner: Owner, said: &Said<'_>) -> Key {
     let pod = |path: &str| seen.pod_name(path).unwrap_or_else(|| "(no pod)".into());
     match (owner, said) {
@@ -119,12 +119,12 @@ fn key(seen: &Seen, owner: Owner, said: &Said<'_>) -> Key {
     }
 }
 
-/// A process, by its name and its number.
+/// Returns the key of a process: its name and its id.
 fn process(tgid: u64, comm: &str) -> Key {
     text(&format!("{comm}-{tgid}"))
 }
 
-/// Whether a row is wanted; nothing if nobody knows.
+/// Returns whether a row is wanted; `None` if its owner is unknown.
 fn is_wanted(seen: &Seen, only: &Only, said: &Said<'_>) -> Option<bool> {
     match (only, said) {
         (_, Said::Unknown) => None,
@@ -136,10 +136,10 @@ fn is_wanted(seen: &Seen, only: &Only, said: &Said<'_>) -> Option<bool> {
     }
 }
 
-/// A table with its rows folded, and how many of its hits are of tasks or control groups that nobody has seen.
+/// Returns a table with its rows folded, and the number of hits whose tasks or control groups are unknown.
 fn fold(table: &Table, fold: &Fold, seen: &Seen) -> (Table, Number) {
     let mut folded = table.without_rows();
-    // C's text names the columns only above rows.
+    // C's text names the columns only if there are rows.
     if table.keys.len() < fold.keys {
         return (folded, 0);
     }
@@ -179,7 +179,7 @@ fn fold(table: &Table, fold: &Fold, seen: &Seen) -> (Table, Number) {
         if !known {
             ended += hits(row);
         }
-        // Whose it was nobody knows, so it is not of those that alone are wanted.
+        // A row of an unknown owner is left out if only some owners are wanted.
         if known || fold.only.is_none() {
             folded.rows.push(Row {
                 keys,
@@ -264,7 +264,7 @@ mod tests {
             .collect()
     }
 
-    /// Two threads of one container, a unit, and a task that nobody has seen.
+    /// Returns a table with two threads of one container, a unit, and an unknown task.
     fn counted() -> Table {
         table(&[
             (100, 10, 5),
@@ -326,7 +326,7 @@ mod tests {
         assert_eq!(only(cron, vec![Column::Same(0)]), (threads, 2));
     }
 
-    /// What the module counts by its own keys.
+    /// Folds rows that the module counts by its own keys.
     #[test]
     fn control_groups_have_names() {
         use std::os::unix::fs::MetadataExt;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! The module: latencies by `join()`, fine intervals, and epochs that each read of `hist_pipe` ends.
+//! Plans for the module: latencies by `join()`, fine intervals, and epochs, each of which a read of `hist_pipe` ends.
 
 use std::fs::File;
 use std::io::{self, Read, Seek};
@@ -27,7 +27,7 @@ pub(super) fn plan(maker: &mut Maker<'_>) -> Result<()> {
             maker.trigger(&event.event, &text, &event.condition());
             maker.plan.event = event.event.clone();
         }
-        // A filter sees the fields of an event alone, not what is reckoned from two.
+        // A filter can test fields of an event, but not a latency computed from two events.
         Measure::Latency { stack, only, .. } if *stack || only.is_some() => {
             super::c::latency(maker)?
         }
@@ -66,7 +66,7 @@ pub(super) fn plan(maker: &mut Maker<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Reads `hist_pipe`.
+/// Reads the file `hist_pipe`.
 pub struct Pipe {
     file: File,
     path: PathBuf,
@@ -76,7 +76,7 @@ pub struct Pipe {
 }
 
 impl Pipe {
-    /// Opens it in an instance in which the plan was carried out.
+    /// Opens the plan's `hist_pipe` in an instance in which the plan has been carried out.
     pub fn open(instance: &Tracefs, plan: &Plan) -> Result<Self> {
         let path = instance.event_file(&plan.event, &plan.file);
         let stats = plan.file.replace("_pipe", "_stats");
@@ -93,7 +93,7 @@ impl Pipe {
         })
     }
 
-    /// Calls `each` with the title and the number of each line of the statistics of all triggers.
+    /// Calls `each` with the title and the number of each line of all triggers' statistics.
     fn each_number(&self, mut each: impl FnMut(&str, u64)) -> Result<()> {
         for path in &self.stats {
             for line in String::from_utf8_lossy(&read(path)?).lines() {
@@ -128,7 +128,7 @@ impl Source for Pipe {
                 ))
             })?;
         finish(&mut table, &self.plan);
-        // That of all triggers, not of the last one alone.
+        // The cost is the sum over all triggers, not only the last one's.
         if let Some(cost) = &mut table.cost {
             *cost = 0;
             self.each_number(|title, number| {

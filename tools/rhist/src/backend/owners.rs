@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Questions about owners of tasks: what the kernel counts for them, and how its rows become those that were asked for.
-//!
-//! The module knows the process, the user and the control group of the task that runs, so its tables and filters have
-//! them. Elsewhere the kernel counts by task, whichever field has its number, and the tool looks the tasks up.
+//! Questions about owners of tasks: which numbers the kernel counts for them, and how its rows become the wanted rows.
+//! The module knows the process, the user and the control group of the running task, so its tables and filters have
+//! them. For other tasks and for C's implementation the kernel counts by task, using the field with the task's number,
+//! and the tool looks the tasks up.
 
 use super::fold::{Column, Fold};
 use super::Backend;
 use crate::error::{Error, Result};
 use crate::question::{any_of, By, Measure, Only, Owner, Question, CURRENT};
 
-/// What to count.
+/// A question in the form in which the kernel can count it.
 pub(super) struct Resolved {
     /// The question with keys and filters that the kernel has.
     pub(super) question: Question,
-    /// How its rows become others.
+    /// How the kernel's rows are folded, if they are.
     pub(super) fold: Option<Fold>,
-    /// The processes whose tasks alone the instance sees.
+    /// The processes to which the instance is restricted.
     pub(super) processes: Vec<u64>,
 }
 
-/// Resolves a question for an implementation; `knows` says whether it knows owners of the task that runs.
+/// Resolves a question for a backend; `knows` says whether the backend has owners of the running task as keys.
 pub(super) fn resolve(backend: Backend, knows: bool, question: &Question) -> Result<Resolved> {
     let mut resolved = Resolved {
         question: question.clone(),
@@ -45,7 +45,7 @@ pub(super) fn resolve(backend: Backend, knows: bool, question: &Question) -> Res
             resolved.processes.clone_from(all);
             only = None;
         } else if question.task.is_none() {
-            // The first event alone says for which task it is, and only it can leave others out.
+            // Only the first event has the task, so only its filter can leave other tasks out.
             let field = question
                 .start_task
                 .as_ref()
@@ -66,7 +66,7 @@ pub(super) fn resolve(backend: Backend, knows: bool, question: &Question) -> Res
         .filter(|by| by.owner.is_none())
         .cloned()
         .collect();
-    // Names of tasks take the place of their numbers there.
+    // If tasks are counted by name, the key is a name instead of a number.
     let named = question.lacks_comm && question.is_by_comm();
     let mut place = |owner: Owner, wish: &str| -> Result<usize> {
         let field = match knows {
@@ -126,7 +126,7 @@ mod tests {
 
     const MODULE: Backend = Backend::Module { beside: false };
 
-    /// The triggers and files that this question writes, and what is folded.
+    /// Returns the triggers and files that this question writes, and the fold.
     fn written(text: &str, backend: Backend) -> Result<(String, Option<Fold>)> {
         let tracefs = Tracefs::find(Some("tests/tracefs-growing".as_ref())).unwrap();
         let plan = plan(&asked(text), backend, &tracefs, "1")?;
@@ -153,7 +153,7 @@ mod tests {
         let (text, fold) = written(&format!("syscalls --latency -p {own},1"), MODULE).unwrap();
         let both = format!("if common_tgid == {own} || common_tgid == 1'");
         assert_eq!((text.matches(&both).count(), fold), (2, None), "{text}");
-        // Two owners of one key.
+        // Two owners are found by one key.
         assert_eq!(
             columns("syscalls --by cgroup,pod", MODULE),
             (
@@ -172,7 +172,7 @@ mod tests {
                 Backend::C,
                 "keys=id.syscall,common_pid:",
             ),
-            // The task that runs is not the one that waited.
+            // The running task is not the one that waited.
             ("runq --by cgroup", MODULE, "keys=next_pid,$lat.log2=3:"),
             ("runq --by cgroup", Backend::C, "keys=next_pid,lat.log2:"),
             (
@@ -184,7 +184,7 @@ mod tests {
             let (text, _) = written(question, backend).unwrap();
             assert!(text.contains(keys), "{text}");
         }
-        // A key that is there has the number already, and the order is that of the words.
+        // A key of the question may have the task's number already; keys stay in the order of the question.
         let both = (vec![of(0, Owner::Cgroup), Column::Same(0)], 1);
         assert_eq!(columns("runq --by cgroup,pid", Backend::C), both);
         let error = written("bio --by cpu --cgroup /", Backend::C)
@@ -216,7 +216,7 @@ mod tests {
                 Some((0, Only::Processes(vec![own.into()])))
             );
         }
-        // Where the second event is of no task, the first one has the threads of the start.
+        // The second event has no task, so the first event's filter has the threads that exist at the start.
         let (text, fold) = ask("bio --queued", Backend::C);
         assert!(
             text.contains(&format!("common_pid == {own}")) && fold.is_none(),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! The commands that tell systems for many machines what is counted here.
+//! The commands that export counts to systems that gather them from many machines.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -24,10 +24,10 @@ use crate::recipe::Recipe;
 use crate::record::{Header, Recording};
 use crate::stop::{Stop, SECOND};
 
-/// How often something is sent if nobody says it.
+/// How often counts are sent if the user gives no interval.
 const INTERVAL: Duration = Duration::from_secs(10);
 
-/// What all exporters take.
+/// The arguments of all exporters.
 #[derive(Debug, Clone, Args)]
 pub struct Common {
     /// Questions as they are asked without exporting, each with its options one word: runq 'syscalls 5 --latency';
@@ -70,7 +70,7 @@ pub struct Prometheus {
     /// For command lines of before, as clients get native histograms anyway
     #[arg(long, hide = true)]
     pub native: bool,
-    /// What to export.
+    /// The arguments of all exporters.
     #[command(flatten)]
     pub common: Common,
 }
@@ -84,12 +84,12 @@ pub struct Otlp {
     /// Send what was counted in each interval, in place of all until then
     #[arg(long)]
     pub delta: bool,
-    /// What to export.
+    /// The arguments of all exporters.
     #[command(flatten)]
     pub common: Common,
 }
 
-/// The command of this file.
+/// Returns the definition of the commands in this file.
 pub fn command() -> Command {
     let about = |name: &'static str, about: &'static str| Command::new(name).about(about);
     about(
@@ -108,7 +108,7 @@ pub fn command() -> Command {
     )))
 }
 
-/// Runs it.
+/// Runs one of the commands in this file.
 pub fn run(matches: &ArgMatches, recipes: &[Recipe], global: &Global) -> Result<Outcome> {
     match matches.subcommand() {
         Some(("prometheus", matches)) => arguments::<Prometheus>(matches)?.run(recipes, global),
@@ -117,11 +117,11 @@ pub fn run(matches: &ArgMatches, recipes: &[Recipe], global: &Global) -> Result<
     }
 }
 
-/// What is told of all tables.
+/// A table to export, with its labels.
 struct Told<'a> {
-    /// The name of the question in the names of metrics.
+    /// The name of the question, for the names of metrics.
     question: &'a str,
-    /// What it asks, in words.
+    /// The question in words.
     title: &'a str,
     /// The release of the kernel that counted.
     kernel: &'a str,
@@ -129,8 +129,8 @@ struct Told<'a> {
 }
 
 impl Common {
-    /// Gives each table to `tell` when it is due, until there are no more or a signal comes. Says whether the tables
-    /// were complete.
+    /// Calls `tell` with each table when it is due, until there are no more tables or a signal arrives. Returns whether
+    /// the tables were complete.
     fn feed(
         &self,
         recipes: &[Recipe],
@@ -166,7 +166,7 @@ impl Common {
         })
     }
 
-    /// The names of questions in the names of metrics, each of which is another one.
+    /// Returns the names of questions for the names of metrics, all different.
     fn names(&self, asked: &[Asked]) -> Vec<String> {
         let mut names: Vec<String> = Vec::new();
         for (i, asked) in asked.iter().enumerate() {
@@ -199,7 +199,7 @@ impl Common {
             if pace.due(table.span).is_some_and(|due| stop.wait(Some(due))) {
                 break;
             }
-            // What nobody has named is called by the event.
+            // A question without a name is named after its event.
             let question = question.get_or_insert_with(|| {
                 let (_, event) = table.event.split_once(':').unwrap_or_default();
                 event_name(event)
@@ -222,7 +222,7 @@ impl Prometheus {
         let shared = Shared::new(Questions::new(self.common.series), self.le);
         if self.textfile.is_none() {
             let listener = prometheus::listen(self.listen)?;
-            // The port may be one that the system has chosen.
+            // With port 0 the system chooses the port.
             let address = listener.local_addr().unwrap_or(self.listen);
             prometheus::serve(listener, shared.clone())?;
             if !global.quiet {
@@ -244,7 +244,7 @@ impl Prometheus {
                     metrics.add(told.table).map(|_| ())
                 })?;
                 let written = write();
-                // A disk that is full may have room again. Once is enough.
+                // A full disk may have room again. One message is enough.
                 if let Some(error) = written.as_ref().err().filter(|_| !failed) {
                     output::say(&format!("rhist: {error}; it is tried again"));
                 }
@@ -252,12 +252,12 @@ impl Prometheus {
                 Ok(())
             });
         shared.with(|exposed| exposed.up = false);
-        // Also of what has failed: the file says that nobody counts.
+        // Written after a failure, too: the file then says that nothing is counted any more.
         let written = write();
         let outcome = outcome?;
         written?;
         if self.textfile.is_none() && self.common.replay.is_some() {
-            // What a recording says can be scraped until somebody ends the program.
+            // The recording's counts can be scraped until a signal ends the program.
             stop.wait(None);
         }
         Ok(outcome)
@@ -270,7 +270,7 @@ impl Otlp {
         let mut sender = Sender::new(&self.endpoint, self.delta)?;
         let mut questions = Questions::new(self.common.series);
         let host = match self.common.replay {
-            // A recording does not say where it was made.
+            // A recording does not have the name of its machine.
             Some(_) => String::new(),
             None => rustix::system::uname()
                 .nodename()
@@ -291,7 +291,7 @@ impl Otlp {
                     false => otlp::metrics(told.question, metrics.add(told.table)?, false),
                 };
                 let answer = sender.send(told.question, &otlp::request(&origin, points));
-                // Once is enough.
+                // Only a new message is printed.
                 if let Some(text) = answer.as_ref().filter(|_| answer != said) {
                     output::say(&format!("rhist: {text}"));
                 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! The commands that draw and compare what was recorded.
+//! The commands that draw and compare recordings.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -31,7 +31,7 @@ pub struct Chosen {
 }
 
 impl Chosen {
-    /// Whether a row is meant.
+    /// Returns whether a row was chosen by the options.
     pub fn takes(&self, table: &Table, row: &Row) -> bool {
         let Some(wanted) = &self.only else {
             return true;
@@ -49,7 +49,7 @@ impl Chosen {
             })
     }
 
-    /// Reads all that is meant of a recording.
+    /// Reads all chosen rows of a recording.
     pub fn load(&self, path: &Path, global: &Global) -> Result<Loaded> {
         let recording = Recording::open(path)?.with_progress(!global.quiet);
         Loaded::of(recording, |table, row| self.takes(table, row))
@@ -63,7 +63,7 @@ pub struct Diff {
     pub a: PathBuf,
     /// The recording of afterwards
     pub b: PathBuf,
-    /// What to compare.
+    /// The part of the recordings to compare.
     #[command(flatten)]
     pub chosen: Chosen,
     /// Percentiles to compare
@@ -90,7 +90,7 @@ pub struct Plot {
     /// Which picture an SVG is
     #[arg(long, value_enum, default_value = "histogram")]
     pub picture: Picture,
-    /// What to draw.
+    /// The part of the recording to draw.
     #[command(flatten)]
     pub chosen: Chosen,
     /// What is written above it
@@ -109,7 +109,7 @@ pub struct Flame {
     /// The width of a function: a column of sums, or hitcount
     #[arg(long, value_name = "COLUMN")]
     pub value: Option<String>,
-    /// What to draw.
+    /// The part of the recording to draw.
     #[command(flatten)]
     pub chosen: Chosen,
     /// What is written above it
@@ -117,7 +117,7 @@ pub struct Flame {
     pub title: Option<String>,
 }
 
-/// The commands of this file.
+/// Returns the definitions of the commands in this file.
 pub fn commands() -> [Command; 3] {
     let about = |name: &'static str, about: &'static str| Command::new(name).about(about);
     [
@@ -136,7 +136,7 @@ pub fn commands() -> [Command; 3] {
     ]
 }
 
-/// Runs one of the commands; `None` if it is not of this file.
+/// Runs one of the commands in this file; `None` for another command.
 pub fn run(name: &str, matches: &ArgMatches, global: &Global) -> Option<Result<Outcome>> {
     Some(match name {
         "diff" => arguments(matches).and_then(|diff: Diff| diff.run(global)),
@@ -146,7 +146,7 @@ pub fn run(name: &str, matches: &ArgMatches, global: &Global) -> Option<Result<O
     })
 }
 
-/// Says what a recording lacks.
+/// Says which hits a recording lacks; returns how the command ends.
 pub fn outcome<'a>(cut: Option<&str>, accounts: impl Iterator<Item = &'a Account>) -> Outcome {
     let mut lacks: Vec<String> = cut.map(str::to_owned).into_iter().collect();
     lacks.extend(accounts.filter_map(incomplete));
@@ -159,7 +159,7 @@ pub fn outcome<'a>(cut: Option<&str>, accounts: impl Iterator<Item = &'a Account
     }
 }
 
-/// Says what a recording lacks that was read to its end.
+/// Says which hits a recording lacks that was read to its end; returns how the command ends.
 pub fn outcome_of(loaded: &Loaded) -> Outcome {
     outcome(
         loaded.cut.as_deref(),
@@ -190,7 +190,7 @@ impl Diff {
         };
         sink.write(text.as_bytes())?;
         let whole = |loaded: &Loaded| outcome_of(loaded) == Outcome::Done;
-        // Both say what they lack.
+        // Both recordings are checked, so that all gaps of both are reported.
         Ok(match [whole(&a), whole(&b)] {
             [true, true] => Outcome::Done,
             _ => Outcome::Incomplete,
@@ -240,7 +240,7 @@ impl Flame {
     }
 }
 
-/// Accounts added up, so that each loss is said once.
+/// Adds up accounts, so that each kind of loss is said once.
 pub fn sum_of(accounts: &[Account]) -> Option<Account> {
     let mut sum = *accounts.first()?;
     for account in &accounts[1..] {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! `record`: asks a question and writes down what is read.
+//! `record`: asks a question and writes the tables to a file.
 
 use std::fs::File;
 use std::io::{self, BufWriter, ErrorKind};
@@ -18,7 +18,7 @@ use crate::record::{Header, Recorder};
 use crate::stop::{Stop, SECOND};
 use crate::tracefs::Tracefs;
 
-/// What `record` takes besides a question.
+/// The arguments of `record` besides a question.
 #[derive(Debug, Clone, Args)]
 pub struct Record {
     /// The file to write; without it rhist-QUESTION.jsonl, which must not be there yet
@@ -26,7 +26,7 @@ pub struct Record {
     pub output: Option<PathBuf>,
 }
 
-/// The command of this file.
+/// Returns the definition of the command in this file.
 pub fn command(recipes: &[Recipe]) -> Command {
     with::<Record>(
         Command::new("record").about("Asks a question and keeps the answers of all intervals"),
@@ -43,7 +43,7 @@ pub fn command(recipes: &[Recipe]) -> Command {
     .subcommands(questions::commands(recipes))
 }
 
-/// The release of the kernel.
+/// Returns the release of the running kernel.
 pub fn release() -> String {
     rustix::system::uname()
         .release()
@@ -52,7 +52,7 @@ pub fn release() -> String {
 }
 
 impl Record {
-    /// Runs it.
+    /// Runs the command.
     pub fn run(&self, asked: &Asked, tracefs: &Tracefs, global: &Global) -> Result<Outcome> {
         let name = PathBuf::from(format!("rhist-{}.jsonl", asked.question.name));
         let path = self.output.as_ref().unwrap_or(&name);
@@ -87,7 +87,7 @@ impl Record {
                     header.know(&table, &counting.plan.names);
                     recorder = Some(Recorder::begin(file, &header).map_err(written)?);
                 }
-                // As they came, unless another trigger of the question has lost something.
+                // Lines are written as they were read, unless another trigger of the question has lost hits.
                 match (&mut recorder, counting.lines()) {
                     (Some(recorder), Some(lines)) => recorder.lines(lines),
                     (Some(recorder), None) => recorder.table(&table),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! `replay`: a recording as it was when it was counted.
+//! `replay`: shows a recording like a question that is being counted.
 
 use std::path::PathBuf;
 use std::thread;
@@ -35,10 +35,10 @@ pub struct Replay {
     /// Show a heat map over time; with --live on the whole screen
     #[arg(long)]
     pub heat: bool,
-    /// What to show.
+    /// The part of the recording to show.
     #[command(flatten)]
     pub chosen: Chosen,
-    /// What of the table.
+    /// The shown part of the table.
     #[command(flatten)]
     pub rows: Rows,
     /// How to write tables
@@ -46,12 +46,12 @@ pub struct Replay {
     pub format: Form,
 }
 
-/// The command of this file.
+/// Returns the definition of the command in this file.
 pub fn command() -> Command {
     with::<Replay>(Command::new("replay").about("What did a recording say?"))
 }
 
-/// How many times as fast as it was: a number that is not negative.
+/// Parses a speed, relative to the original one: a number that is not negative.
 pub fn speed(text: &str) -> std::result::Result<f64, String> {
     let speed = text
         .parse()
@@ -60,30 +60,30 @@ pub fn speed(text: &str) -> std::result::Result<f64, String> {
     speed.ok_or_else(|| format!("'{text}' is no speed: 2 is twice as fast, 0 does not wait at all"))
 }
 
-/// Waits so that epochs come as they came when they were recorded.
+/// Waits so that epochs appear at the times at which they were recorded.
 pub struct Pace {
     speed: f64,
     begin: Option<(Instant, Span)>,
 }
 
 impl Pace {
-    /// So many times as fast; 0 for no waiting.
+    /// Returns a pace of `speed` times the original one; 0 never waits.
     pub fn new(speed: f64) -> Self {
         Self { speed, begin: None }
     }
 
-    /// When an epoch is due, if not now.
+    /// Returns when an epoch is due; `None` if it is due at once.
     pub fn due(&mut self, span: Option<Span>) -> Option<Instant> {
         let span = span.filter(|_| self.speed > 0.0)?;
         let (begin, first) = *self.begin.get_or_insert_with(|| (Instant::now(), span));
         let seconds = span.to.saturating_sub(first.to) as f64 / 1e9 / self.speed;
-        // What is too far to be said is never due.
+        // A time too far away to be expressed is never reached.
         begin
             .checked_add(Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX))
             .or(Some(begin + NEVER))
     }
 
-    /// Waits for an epoch.
+    /// Waits until an epoch is due.
     pub fn wait(&mut self, span: Option<Span>) {
         if let Some(due) = self.due(span) {
             thread::sleep(due.saturating_duration_since(Instant::now()));
@@ -92,7 +92,7 @@ impl Pace {
 }
 
 impl Replay {
-    /// Runs it.
+    /// Runs the command.
     pub fn run(self, global: &Global) -> Result<Outcome> {
         match (self.live, self.heat) {
             (true, _) => self.live(global),
@@ -101,17 +101,17 @@ impl Replay {
         }
     }
 
-    /// The rows of a table that are meant.
+    /// Keeps only the chosen rows of a table.
     fn choose(&self, table: &mut Table) {
         let mut rows = std::mem::take(&mut table.rows);
         rows.retain(|row| self.chosen.takes(table, row));
         table.rows = rows;
     }
 
-    /// The tables, one after the other.
+    /// Prints the tables, one after the other.
     fn tables(&self, global: &Global) -> Result<Outcome> {
         let mut sink = Sink::open(None)?;
-        // Where tables are to be seen, they say themselves how far it is.
+        // Tables on a terminal show the progress themselves.
         let progress = !global.quiet && !sink.terminal;
         let mut recording = Recording::open(&self.file)?.with_progress(progress);
         let mut pace = Pace::new(self.speed);
@@ -197,20 +197,20 @@ impl Replay {
     }
 }
 
-/// The tables of one trigger of a recording, as they came.
+/// The tables of one trigger of a recording, in their original form.
 struct Played<'a> {
     replay: &'a Replay,
     recording: Recording,
     pace: Pace,
-    /// The next one, and when it is due.
+    /// The next table, and when it is due.
     next: Option<(Instant, Result<Table>)>,
-    /// The event and the trigger of the first one.
+    /// The event and the trigger of the first table.
     of: Option<(String, String)>,
     lost: Vec<Account>,
 }
 
 impl Played<'_> {
-    /// Reads the next one ahead.
+    /// Reads the next table ahead.
     fn fill(&mut self) {
         while self.next.is_none() {
             let Some(read) = self.recording.next() else {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! OpenTelemetry: exponential histograms as they are, in their own unit, sent to a collector by HTTP.
+//! OpenTelemetry: exponential histograms with the kernel's buckets, in the original unit, sent to a collector by HTTP.
 //!
 //! An interval of `.log2=N` with index `i` is the bucket `i - 1` of scale `N`, exactly.
 
@@ -25,21 +25,21 @@ use super::{event_name, Exponential, Indices, Labels, Points, Set};
 use crate::error::{Error, Result};
 use crate::model::{Agg, Kind, Number, Unit};
 
-/// How many bytes of requests wait for a collector that does not answer.
+/// The most bytes of requests that are kept for a collector that does not answer.
 const MOST_WAITING: usize = 16 << 20;
 
-/// How often a request is tried again at the end.
+/// How often the last requests are tried again at the end.
 const LAST_TRIES: u32 = 5;
 
-/// How long a collector has to answer.
+/// The time that a collector has to answer.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// What the resource is that all metrics are of.
+/// The machine that all metrics describe.
 #[derive(Debug, Clone, Default)]
 pub struct Origin {
     /// The name of the machine.
     pub host: String,
-    /// The release of its kernel.
+    /// The release of the machine's kernel.
     pub kernel: String,
 }
 
@@ -70,7 +70,7 @@ fn attributes(set: &Set, labels: Option<&Labels>) -> Vec<KeyValue> {
     all
 }
 
-/// The unit as OpenTelemetry writes it.
+/// Returns a unit in the notation of OpenTelemetry.
 fn unit(unit: Option<Unit>) -> &'static str {
     match unit {
         Some(Unit::Ns) => "ns",
@@ -80,7 +80,7 @@ fn unit(unit: Option<Unit>) -> &'static str {
     }
 }
 
-/// Buckets one after the other, from the lowest that has hits to the highest one.
+/// Returns buckets without gaps, from the lowest with hits to the highest.
 fn dense(indices: &Indices) -> Option<Buckets> {
     let (&first, _) = indices.first_key_value()?;
     let (&last, _) = indices.last_key_value()?;
@@ -92,7 +92,7 @@ fn dense(indices: &Indices) -> Option<Buckets> {
     })
 }
 
-/// The metrics of what a trigger counted.
+/// Returns the metrics for the counts of a trigger.
 pub fn metrics(question: &str, set: &Set, delta: bool) -> Vec<Metric> {
     let temporality = match delta {
         true => AggregationTemporality::Delta,
@@ -164,7 +164,7 @@ pub fn metrics(question: &str, set: &Set, delta: bool) -> Vec<Metric> {
                 sum.clamp(i64::MIN.into(), i64::MAX.into()) as i64,
             )
         });
-        // What has no unit can be negative.
+        // Numbers without a unit can be negative, so their sum is not monotonic.
         let data = sum(points.collect(), value.unit.is_some());
         let name = format!("{question}.{}", crate::units::text(&value.name));
         metrics.push(metric(
@@ -227,19 +227,19 @@ fn explicit(set: &Set, labels: Option<&Labels>, points: &Points) -> HistogramDat
         sum: sum(set, points),
         min: peak(set, points, Agg::Min),
         max: peak(set, points, Agg::Max),
-        // Above the last bound is nothing.
+        // No hit is above the last bound.
         bucket_counts: bounds.iter().map(|&(_, hits)| hits).chain([0]).collect(),
         explicit_bounds: bounds.iter().map(|&(bound, _)| bound as f64).collect(),
         ..HistogramDataPoint::default()
     }
 }
 
-/// The smallest or the largest number, if the trigger has it.
+/// Returns the smallest or the largest number, if the trigger has it.
 fn peak(set: &Set, points: &Points, agg: Agg) -> Option<f64> {
     set.of_measure(points, agg).map(|number| number as f64)
 }
 
-/// The sum as OpenTelemetry takes it: there is none if numbers can be negative.
+/// Returns the sum for OpenTelemetry, which accepts none if numbers can be negative.
 fn sum(set: &Set, points: &Points) -> Option<f64> {
     let negative = points
         .slots
@@ -251,7 +251,7 @@ fn sum(set: &Set, points: &Points) -> Option<f64> {
         .map(|sum: Number| sum as f64)
 }
 
-/// The request that sends metrics.
+/// Returns the request that sends metrics.
 pub fn request(origin: &Origin, metrics: Vec<Metric>) -> ExportMetricsServiceRequest {
     let known = [
         ("service.name", "rhist"),
@@ -283,12 +283,12 @@ pub fn request(origin: &Origin, metrics: Vec<Metric>) -> ExportMetricsServiceReq
     }
 }
 
-/// What became of a request.
+/// The collector's answer to a request.
 enum Answer {
     Taken,
-    /// Perhaps later.
+    /// The request may be accepted later.
     Later(String),
-    /// Never; why.
+    /// The request is refused, for this reason.
     Never(String),
 }
 
@@ -296,18 +296,18 @@ enum Answer {
 pub struct Sender {
     agent: ureq::Agent,
     url: String,
-    /// Requests, each with the question that it is of.
+    /// The requests that were not accepted yet, each with its question.
     waiting: VecDeque<(String, Vec<u8>)>,
-    /// Only what is in the last request of a question counts, so that those before it need not wait.
+    /// Whether a request has all counts of its question so far, so that earlier requests can be dropped.
     cumulative: bool,
-    /// How many requests were dropped.
+    /// The number of requests that were dropped.
     lost: u64,
-    /// Whether it was said that the collector refuses requests.
+    /// Whether a message that the collector refuses requests was printed.
     said: bool,
 }
 
 impl Sender {
-    /// To this collector: `http://HOST:PORT`, or a whole address with a path.
+    /// Returns a sender to a collector at `http://HOST:PORT`, or at a whole address with a path.
     pub fn new(endpoint: &str, delta: bool) -> Result<Self> {
         let Some(rest) = endpoint
             .strip_prefix("http://")
@@ -339,8 +339,8 @@ impl Sender {
         })
     }
 
-    /// Sends a request of a question, after those that wait. What a collector that cannot be reached does not take goes on
-    /// waiting, and what it refuses is dropped; the text says so.
+    /// Sends a request of a question, after those that wait. Requests wait as long as the collector cannot be reached,
+    /// and are dropped if it refuses them; then a message is returned.
     pub fn send(
         &mut self,
         question: &str,
@@ -358,7 +358,7 @@ impl Sender {
         }
     }
 
-    /// Drops the oldest requests if too much waits, and says how many.
+    /// Drops the oldest requests if too many bytes wait; returns the number of dropped requests.
     fn shorten(&mut self) -> u64 {
         let mut bytes: usize = self.waiting.iter().map(|(_, body)| body.len()).sum();
         let mut dropped = 0;
@@ -373,8 +373,8 @@ impl Sender {
         dropped
     }
 
-    /// Sends what waits, until something is to be sent later. What is refused is never sent again, as the specification
-    /// says, and that is said once.
+    /// Sends the waiting requests until the collector asks for a later try. A refused request is never sent again, as
+    /// the specification demands, and that is said once.
     fn flush(&mut self) -> Option<String> {
         let mut said = None;
         while let Some((_, body)) = self.waiting.front() {
@@ -399,7 +399,7 @@ impl Sender {
         said
     }
 
-    /// Tries for a while to send what still waits. Says how many requests were dropped.
+    /// Tries for a while to send the waiting requests. Returns the number of dropped requests.
     pub fn finish(mut self) -> Result<u64> {
         let mut pause = Duration::from_millis(250);
         for _ in 0..LAST_TRIES {
@@ -437,7 +437,7 @@ impl Sender {
         let status = response.status();
         match status.as_u16() {
             200..300 => {}
-            // As the specification of OTLP says.
+            // States for which the specification of OTLP demands another try.
             429 | 502 | 503 | 504 => return Answer::Later(status.to_string()),
             _ => return Answer::Never(status.to_string()),
         }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Prometheus: classic and native histograms, by a server for scrapes or a file for node_exporter.
+//! Prometheus: classic and native histograms, from a server for scrapes or in a file for node_exporter.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -33,12 +33,12 @@ use super::{base, event_name, Exponential, Indices, Labels, Points, Questions, S
 use crate::error::{Error, Result};
 use crate::model::{Agg, KeyColumn, Kind, Number, Unit};
 
-/// Names that labels of keys do not get.
+/// Names that labels made from keys must not have.
 const TAKEN: [&str; 7] = [
     "le", "event", "table", "question", "reason", "overflow", "quantile",
 ];
 
-/// How long a client has to say what it wants.
+/// The time that a client has to send its request.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The ends of the buckets of a classic histogram.
@@ -47,27 +47,27 @@ pub enum Le {
     /// Powers of two, the same in each series from the first scrape on.
     #[default]
     Powers,
-    /// All intervals that have hits, which makes each series another one.
+    /// The ends of all intervals with hits, which differ between series.
     Fine,
 }
 
-/// What is exposed.
+/// The counts that are exposed.
 #[derive(Debug, Clone)]
 pub struct Exposed {
-    /// All that was counted.
+    /// The counts of all questions.
     pub questions: Questions,
-    /// The buckets of classic histograms.
+    /// The kind of buckets for classic histograms.
     pub le: Le,
-    /// Whether counting goes on.
+    /// Whether counting is going on.
     pub up: bool,
 }
 
-/// The same for the thread that counts and the one that answers.
+/// The exposed counts, shared by the thread that counts and the thread that answers.
 #[derive(Debug, Clone)]
 pub struct Shared(Arc<Mutex<Exposed>>);
 
 impl Shared {
-    /// Nothing yet.
+    /// Returns shared counts that are empty.
     pub fn new(questions: Questions, le: Le) -> Self {
         Self(Arc::new(Mutex::new(Exposed {
             questions,
@@ -76,9 +76,9 @@ impl Shared {
         })))
     }
 
-    /// Changes what is exposed.
+    /// Locks the exposed counts for `change`, and returns its result.
     pub fn with<T>(&self, change: impl FnOnce(&mut Exposed) -> T) -> T {
-        // Nobody panics while it is locked; if so, the numbers would still be whole.
+        // No code panics while it holds the lock, and the numbers would still be consistent.
         change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
@@ -88,7 +88,7 @@ impl Shared {
         registry
     }
 
-    /// All of it in this format.
+    /// Encodes all counts in this format.
     pub fn encode(&self, format: Format) -> Result<Vec<u8>> {
         let registry = self.registry();
         let failed = |e: &dyn fmt::Display| Error::new(format!("cannot write the metrics: {e}"));
@@ -107,7 +107,7 @@ impl Shared {
 /// The formats of a scrape.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
-    /// The one that has native histograms.
+    /// The format that has native histograms, protobuf.
     Protobuf,
     /// OpenMetrics 1.0.
     OpenMetrics,
@@ -116,7 +116,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// Its name in HTTP.
+    /// Returns the content type of the format in HTTP.
     pub fn content_type(self) -> &'static str {
         match self {
             Self::Protobuf => {
@@ -127,7 +127,7 @@ impl Format {
         }
     }
 
-    /// The one that a client likes best, by its `Accept`.
+    /// Returns the format that a client prefers, by the `Accept` header.
     pub fn accepted(accept: &str) -> Self {
         let mut best = (0.0, Self::Plain);
         for wish in accept.split(',') {
@@ -148,7 +148,7 @@ impl Format {
     }
 }
 
-/// OpenMetrics as the older text, which names counters with their suffix and knows neither units nor an end.
+/// Converts OpenMetrics to the older text format: counters are named with their suffix; no units, no end mark.
 fn plain(open_metrics: &str) -> String {
     let mut out = String::with_capacity(open_metrics.len());
     let mut help = None;
@@ -173,7 +173,7 @@ fn plain(open_metrics: &str) -> String {
     out
 }
 
-/// Labels as Prometheus takes them.
+/// Returns the labels of a series in the form for Prometheus.
 fn labels(set: &Set, labels: Option<&Labels>, more: &[(&str, &str)]) -> Vec<(String, String)> {
     let mut all = vec![("event".to_owned(), event_name(&set.head.event))];
     if set.number > 1 {
@@ -194,7 +194,7 @@ fn labels(set: &Set, labels: Option<&Labels>, more: &[(&str, &str)]) -> Vec<(Str
     all
 }
 
-/// A name that Prometheus takes.
+/// Returns a valid label of Prometheus for a name.
 fn label(name: &str) -> String {
     let name = identifier(name);
     match TAKEN.contains(&name.as_str()) || name.starts_with("__") {
@@ -203,7 +203,7 @@ fn label(name: &str) -> String {
     }
 }
 
-/// A text with only letters, digits and underscores, which no digit begins.
+/// Returns the text with only letters, digits and underscores, and no digit at the beginning.
 fn identifier(text: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
     let name: String = text.chars().map(plain).collect();
@@ -219,11 +219,11 @@ impl Collector for Shared {
     }
 }
 
-/// Encodes the series of one metric.
+/// A function that encodes the series of one metric.
 type Encode<'a> = Box<dyn Fn(&mut MetricEncoder<'_>) -> fmt::Result + 'a>;
 
-/// Metrics of one type by name and unit, with what they are and their series: each is named once, whichever triggers
-/// it is of.
+/// Metrics of one type by name and unit, each with its help text and its series: a metric is declared once, even if
+/// several triggers have it.
 #[derive(Default)]
 struct Families<'a>(BTreeMap<Name, (String, Vec<Encode<'a>>)>);
 
@@ -251,7 +251,7 @@ impl<'a> Families<'a> {
     }
 }
 
-/// Counts of a set, with their reason if there are several.
+/// A function that returns counts of a set, with their reason if there are several.
 type Counts<'a> = &'a dyn Fn(&Set) -> Vec<(Option<&'static str>, u64)>;
 
 impl Exposed {
@@ -295,7 +295,7 @@ impl Exposed {
                 };
                 let name = format!("{question}_{}", identifier(&value.name));
                 let help = about(&format!("Sum of {}", measured(&value.name)));
-                // What has no unit can be negative, and a counter cannot.
+                // A number without a unit can be negative, which a counter cannot.
                 match unit {
                     Some(_) => counters.add(
                         name,
@@ -326,7 +326,7 @@ impl Exposed {
         self.account(encoder)
     }
 
-    /// What became of the calls of all triggers, and whether they are still there.
+    /// Encodes the outcomes of the calls of all triggers, and whether counting is going on.
     fn account(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
         let counter =
             |encoder: &mut DescriptorEncoder<'_>, name: &str, help: &str, count: Counts<'_>| {
@@ -394,7 +394,7 @@ impl Exposed {
         let (divisor, _) = base(column.unit);
         let grid = grid(column);
         each(set, metric, |points, series| {
-            // What was not summed is not known, unless it is nothing.
+            // Without a sum of the measured field the sum is unknown, unless there are no hits.
             let none = if points.hits == 0 { 0.0 } else { f64::NAN };
             let sum = set
                 .of_measure(points, Agg::Sum)
@@ -404,7 +404,7 @@ impl Exposed {
                 Le::Fine => points.bounds(),
             };
             let classic = classic(&bounds, points.hits, divisor);
-            // Formats of text leave native buckets out.
+            // Text formats have no native buckets.
             let Kind::Log2 { scale } = column.kind else {
                 return series.encode_histogram::<NoLabelSet>(sum, points.hits, &classic, None);
             };
@@ -434,7 +434,7 @@ impl Exposed {
     }
 }
 
-/// Encodes each series of a set.
+/// Calls a function for each series of a set, to encode it.
 fn each(
     set: &Set,
     metric: &mut MetricEncoder<'_>,
@@ -449,12 +449,12 @@ fn each(
 
 const NONE: Option<&Exemplar<NoLabelSet, u64>> = None;
 
-/// A text in a help text, which is one line.
+/// Returns a name in the form for a help text, which is one line.
 fn help(name: &str) -> String {
     crate::units::text(name).replace('\\', "?")
 }
 
-/// What is measured, in a help text: latencies are in a field of the tool's own.
+/// Returns the measured quantity for a help text; latencies have a field of the tool.
 fn measured(name: &str) -> String {
     match name.trim_start_matches('$') {
         "lat" => "the times".to_owned(),
@@ -467,10 +467,11 @@ fn created(set: &Set) -> Option<SystemTime> {
     (begin > 0).then(|| UNIX_EPOCH + Duration::from_nanos(begin))
 }
 
-/// The ends of the buckets that each series of this column has: powers of two, of which each is the end of an interval
-/// whatever the scale. Of wider intervals they are as many intervals; numbers up to the first end are in the first bucket.
+/// Returns the ends of the buckets that each series of this column has: powers of two, each of which is the end of an
+/// interval on any scale. Wider intervals get as many ends as there are powers; numbers up to the first end are in the
+/// first bucket.
 ///
-/// Times are told apart from 128 ns (1 us if they are counted in microseconds) to some five hours.
+/// The bounds of times go from 128 ns (1 us if they are counted in microseconds) to some five hours.
 fn grid(column: &KeyColumn) -> Vec<Number> {
     let (first, last) = match column.unit {
         Some(Unit::Ns) => (7, 44),
@@ -488,13 +489,13 @@ fn grid(column: &KeyColumn) -> Vec<Number> {
     }
 }
 
-/// The buckets of a classic histogram of so many hits: their upper ends in the base unit, and the hits in each.
+/// Returns the buckets of a classic histogram with `hits` hits: their upper ends in the base unit, and their hits.
 fn classic(bounds: &[(Number, u64)], hits: u64, divisor: f64) -> Vec<(f64, u64)> {
     let mut buckets: Vec<(f64, u64)> = Vec::new();
     for &(bound, hits) in bounds {
         let bound = bound as f64 / divisor;
         match buckets.last_mut() {
-            // Beyond 2^53 neighbours can become one number.
+            // Beyond 2^53 two neighbouring bounds can become one number.
             Some((last, sum)) if *last == bound => *sum += hits,
             _ => buckets.push((bound, hits)),
         }
@@ -504,24 +505,24 @@ fn classic(bounds: &[(Number, u64)], hits: u64, divisor: f64) -> Vec<(f64, u64)>
     buckets
 }
 
-/// A native histogram.
+/// A native histogram of Prometheus.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Native {
-    /// Its schema.
+    /// The schema of the histogram.
     pub schema: i32,
     /// The largest number in the bucket of 0.
     pub threshold: f64,
-    /// Its buckets.
+    /// The buckets of the histogram, by index.
     pub buckets: Exponential,
 }
 
 impl Native {
-    /// That of intervals of `.log2=scale` of this unit: of the schema `scale`, each interval a bucket.
+    /// Returns the native histogram for intervals of `.log2=scale` in this unit: schema `scale`, one bucket for each.
     ///
-    /// Numbers without unit and bytes have these buckets exactly. Seconds are not whole numbers: of nanoseconds the
-    /// bounds of no schema fall on those of another one, as `log2(10^9)` is no fraction of a power of two. All bounds
-    /// are moved by the same factor then, to the nearest ones: up by 1.6 % of nanoseconds and `.log2=3`, at most by
-    /// half a bucket.
+    /// For bytes and numbers without a unit the buckets are exact. Seconds are not whole numbers: bounds in nanoseconds
+    /// never fall on the bounds of a schema, as `log2(10^9)` is no multiple of a fraction of a power of two. All bounds
+    /// are then moved by the same factor to the nearest bounds: up by 1.6 % for nanoseconds and `.log2=3`, by half a
+    /// bucket at most.
     pub fn of(scale: u8, unit: Option<Unit>, points: &Points) -> Self {
         let schema = i32::from(scale);
         let (divisor, _) = base(unit);
@@ -539,12 +540,12 @@ impl Native {
     }
 }
 
-/// The upper end of a native bucket.
+/// Returns the upper end of a native bucket.
 pub fn upper_end(schema: i32, index: i64) -> f64 {
     (index as f64 * f64::from(-schema).exp2()).exp2()
 }
 
-/// Buckets as spans and differences.
+/// Buckets in the form of Prometheus: spans, and differences of counts.
 struct Sparse {
     spans: Vec<(i32, u32)>,
     deltas: Vec<i64>,
@@ -566,7 +567,7 @@ impl Sparse {
             next = index + 1;
         }
         if spans.is_empty() {
-            // By this one it is known as a native histogram.
+            // An empty span marks the histogram as a native one.
             spans.push((0, 0));
         }
         Self { spans, deltas }
@@ -580,7 +581,7 @@ impl Sparse {
     }
 }
 
-/// Writes what is exposed to a file for node_exporter, at once: whoever reads it has the old or the new one.
+/// Writes the counts to a file for node_exporter, atomically: a reader sees the old or the new file.
 pub fn write_file(shared: &Shared, path: &Path) -> Result<()> {
     let text = shared.encode(Format::Plain)?;
     let name = path.file_name().ok_or_else(|| {
@@ -589,7 +590,7 @@ pub fn write_file(shared: &Shared, path: &Path) -> Result<()> {
             "{path} is no file; say --textfile with the name of one that ends in .prom"
         ))
     })?;
-    // node_exporter reads only what ends in .prom.
+    // node_exporter reads only files whose names end in .prom.
     let temporary = path.with_file_name(format!(
         ".{}.{}",
         name.to_string_lossy(),
@@ -602,13 +603,13 @@ pub fn write_file(shared: &Shared, path: &Path) -> Result<()> {
         fs::rename(&temporary, path)
     };
     write().map_err(|e| {
-        // Nothing half is left behind.
+        // A half-written file is removed.
         let _ = fs::remove_file(&temporary);
         Error::file("write", path, &e)
     })
 }
 
-/// Listens for scrapes.
+/// Opens the socket for scrapes.
 pub fn listen(address: SocketAddr) -> Result<TcpListener> {
     TcpListener::bind(address).map_err(|e| {
         let text = e.to_string();
@@ -619,7 +620,7 @@ pub fn listen(address: SocketAddr) -> Result<TcpListener> {
     })
 }
 
-/// Answers scrapes in a thread of its own, as long as the program runs.
+/// Answers scrapes in a thread, as long as the program runs.
 pub fn serve(listener: TcpListener, shared: Shared) -> Result<()> {
     let failed = |e: std::io::Error| Error::new(format!("cannot serve scrapes: {e}"));
     listener.set_nonblocking(true).map_err(failed)?;
@@ -634,7 +635,7 @@ pub fn serve(listener: TcpListener, shared: Shared) -> Result<()> {
     let accept = async move {
         loop {
             let Ok((stream, _)) = listener.accept().await else {
-                // Too many open files, say: later there may be fewer.
+                // The process may have too many open files, for example; later there may be fewer.
                 tokio::time::sleep(Duration::from_millis(100)).await;
                 continue;
             };
@@ -647,7 +648,7 @@ pub fn serve(listener: TcpListener, shared: Shared) -> Result<()> {
                 .timer(TokioTimer::new())
                 .header_read_timeout(PATIENCE)
                 .serve_connection(TokioIo::new(stream), answer);
-            // A client that goes away is no fault of ours.
+            // A client that disconnects is no error.
             tokio::spawn(async move { drop(connection.await) });
         }
     };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Flame graphs of the tables whose keys are stack traces.
+//! Flame graphs of tables whose keys are stack traces.
 
 use std::collections::BTreeMap;
 
@@ -10,9 +10,9 @@ use crate::error::{Error, Result};
 use crate::model::{Key, Table};
 use crate::units;
 
-/// The stacks of a table, outermost function first, other keys before them, with the sum of one column of values.
+/// Returns the stacks of a table, outermost function first and other keys before it, each with a value from one column.
 ///
-/// This is the format of stackcollapse and `perf`: `a;b;c 12`.
+/// This is the format of `stackcollapse` and `perf`: `a;b;c 12`.
 pub fn folded(table: &Table, column: usize) -> Result<Vec<String>> {
     let stack = |row_keys: &[Key]| row_keys.iter().any(|key| matches!(key, Key::Stack(_)));
     if !table.rows.is_empty() && !table.rows.iter().any(|row| stack(&row.keys)) {
@@ -50,12 +50,13 @@ pub fn folded(table: &Table, column: usize) -> Result<Vec<String>> {
         .collect())
 }
 
-/// One frame: what separates frames and values is left out of it.
+/// Returns a frame without the characters that separate frames and lines.
 fn frame(text: &str) -> String {
     text.replace([';', '\n'], ":")
 }
 
-/// Which column of values a flame graph is of: the one of this name, else the first that is not the number of hits.
+/// Returns the index of the column of values for a flame graph: the column with this name, or else the first one that
+/// is not the number of hits.
 pub fn column(table: &Table, name: Option<&str>) -> Result<usize> {
     let found = match name {
         Some(name) => table.values.iter().position(|value| value.name == name),
@@ -78,7 +79,7 @@ pub fn column(table: &Table, name: Option<&str>) -> Result<usize> {
     })
 }
 
-/// The flame graph of a table as SVG, with a script inside by which one looks around in it.
+/// Returns the flame graph of a table as SVG, with a script for navigation.
 pub fn draw(title: &str, table: &Table, column: usize) -> Result<String> {
     let lines = folded(table, column)?;
     if lines.is_empty() {

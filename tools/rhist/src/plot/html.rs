@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! One HTML file with all pictures and the table. It asks nobody for anything: no script, no font, no picture elsewhere.
+//! One HTML file with all pictures and the table. It needs no other file: no external script, font or picture.
 
 use std::fmt::Write as _;
 
@@ -12,7 +12,7 @@ use crate::quantile::{error_of, quantile, Percent};
 use crate::record::{incomplete, Loaded, Series};
 use crate::units;
 
-/// How many groups the table has at most.
+/// The most groups in the table.
 const MOST_ROWS: usize = 10_000;
 
 const HEAD: &str = r#"<!DOCTYPE html>
@@ -34,7 +34,7 @@ code { overflow-wrap: anywhere }
 </style>
 ";
 
-/// The page of a series of a recording.
+/// Returns the HTML page for a series of a recording.
 pub fn draw(loaded: &Loaded, series: &Series) -> Result<String> {
     let table = &series.sum.table;
     let title = escaped(&loaded.title);
@@ -68,11 +68,11 @@ pub fn draw(loaded: &Loaded, series: &Series) -> Result<String> {
     Ok(out)
 }
 
-/// The table of groups, most hits first.
+/// Writes the table of groups, most hits first.
 fn rows(table: &Table, out: &mut String) {
     let keys: Vec<&KeyColumn> = table.other_keys().collect();
     let interval = table.interval_column().map(|i| &table.keys[i]);
-    // A sum of what the intervals are of says less than the percentiles.
+    // The sum of the measured field tells less than its percentiles, so it is left out.
     let sums: Vec<(usize, &ValueColumn)> = table
         .values
         .iter()
@@ -157,7 +157,7 @@ fn rows(table: &Table, out: &mut String) {
     }
 }
 
-/// A flame graph as a part of a page: without the head of an XML file, and without its script.
+/// Returns a flame graph for a part of a page: without the XML header and without the script.
 fn still(flame: &str) -> String {
     let svg = &flame[flame.find("<svg").unwrap_or_default()..];
     let svg = svg.replacen(" onload=\"init(evt)\"", "", 1);
@@ -169,7 +169,7 @@ fn still(flame: &str) -> String {
     }
 }
 
-/// A text as HTML.
+/// Returns a text with HTML's special characters escaped.
 fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for character in units::plain(text).chars() {

@@ -32,25 +32,25 @@ pub enum Picture {
 /// Width and height of a picture.
 const SIZE: (u32, u32) = (960, 480);
 
-/// The height of title and subtitle.
+/// The height of the title and the subtitle.
 const HEAD: i32 = 56;
 
-/// Where the shades of a heat map are explained.
+/// The horizontal position of a heat map's legend.
 const LEGEND: i32 = 850;
 
-/// How many bars or rows of cells a picture has at most.
+/// The most bars or rows of cells in a picture.
 const MOST_PLACES: usize = 160;
 
-/// How many columns of cells.
+/// The most columns of cells in a picture.
 const MOST_COLUMNS: usize = 400;
 
-/// How many rows of a table without intervals get a bar.
+/// The most rows with a bar, for a table without intervals.
 const MOST_BARS: usize = 24;
 
-/// How many characters of a name are shown beside a bar.
+/// The most characters of a name beside a bar.
 const NAME: usize = 38;
 
-/// How many characters of title and subtitle are shown.
+/// The most characters of the title and of the subtitle.
 const TITLE: usize = 84;
 const SUBTITLE: usize = 140;
 
@@ -58,7 +58,7 @@ const INK: RGBColor = RGBColor(0x22, 0x22, 0x22);
 const FAINT: RGBColor = RGBColor(0xdd, 0xdd, 0xdd);
 const BAR: RGBColor = RGBColor(0x2f, 0x6d, 0xb3);
 
-/// From few hits to many.
+/// The colours of a heat map, from few hits to many.
 const SHADES: [RGBColor; 10] = [
     RGBColor(0xe6, 0xee, 0xf6),
     RGBColor(0xc9, 0xdd, 0xee),
@@ -75,7 +75,7 @@ const SHADES: [RGBColor; 10] = [
 type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 type Drawn = std::result::Result<(), Box<dyn std::error::Error>>;
 
-/// Draws one of the pictures.
+/// Draws one of the pictures as SVG.
 pub fn draw(picture: Picture, title: &str, series: &Series) -> Result<String> {
     let table = &series.sum.table;
     let mut svg = String::new();
@@ -99,7 +99,7 @@ pub fn draw(picture: Picture, title: &str, series: &Series) -> Result<String> {
     Ok(svg)
 }
 
-/// Title and subtitle; what is below them is left.
+/// Draws the title and the subtitle; returns the area below them.
 fn head<'a>(
     area: &Area<'a>,
     title: &str,
@@ -116,7 +116,7 @@ fn head<'a>(
     Ok(rest)
 }
 
-/// The beginning of a text, with an ellipsis if it is longer.
+/// Returns the beginning of a text, with an ellipsis if the text is longer.
 fn cut(text: &str, most: usize) -> String {
     match text.chars().count() > most {
         true => text.chars().take(most - 1).chain(['…']).collect(),
@@ -124,7 +124,7 @@ fn cut(text: &str, most: usize) -> String {
     }
 }
 
-/// What all pictures say below their title: how many hits, for how long, what was lost.
+/// Returns the subtitle of all pictures: hits, duration, and losses.
 fn account(series: &Series) -> String {
     let table = &series.sum.table;
     let mut text = format!(
@@ -144,7 +144,7 @@ fn account(series: &Series) -> String {
     text
 }
 
-/// The name of a column, some of its percentiles in words, and how exact they are.
+/// Returns the name of a column, some of its percentiles, and their precision, as text.
 fn percentiles(table: &Table, column: &KeyColumn) -> String {
     let groups = table.groups();
     let distribution = Distribution::of(groups.iter().map(|group| &group.distribution));
@@ -160,7 +160,7 @@ fn percentiles(table: &Table, column: &KeyColumn) -> String {
     format!("{}: {}", name_of(column), texts.join(", "))
 }
 
-/// The name of a column and its unit.
+/// Returns the name of a column with its unit.
 fn name_of(column: &KeyColumn) -> String {
     match column.unit {
         Some(unit) => format!("{} ({})", units::text(&column.name), unit.name()),
@@ -168,7 +168,7 @@ fn name_of(column: &KeyColumn) -> String {
     }
 }
 
-/// An axis for plotters: a part of ours, with its marks.
+/// A part of an [`Axis`] with its marks, for plotters.
 struct Scale {
     part: Range<f64>,
     marks: Vec<(f64, String)>,
@@ -211,7 +211,7 @@ impl ValueFormatter<f64> for Scale {
     }
 }
 
-/// The part of an axis that all intervals take, with a bit of room.
+/// Returns the part of an axis that all intervals take, with a margin.
 fn part_of(ranges: impl Iterator<Item = Range<f64>>) -> Range<f64> {
     let all = ranges
         .reduce(|a, b| a.start.min(b.start)..a.end.max(b.end))
@@ -291,7 +291,7 @@ fn cdf(area: &Area<'_>, title: &str, series: &Series, column: &KeyColumn) -> Dra
         .y_desc("hits up to this number; it runs inside the band")
         .y_label_formatter(&|percent| format!("{percent:.0} %"))
         .draw()?;
-    // At the end of an interval the share is known; inside, it is between those of its two ends.
+    // The share is known at the ends of an interval; inside, it is between the shares at both ends.
     let mut below = 0u64;
     let mut line = vec![(part.start, 0.0)];
     let mut band = Vec::new();
@@ -374,12 +374,12 @@ fn heat(area: &Area<'_>, title: &str, series: &Series, column: &KeyColumn) -> Dr
     shades(&legend, most)
 }
 
-/// What the shades of a heat map stand for.
+/// Draws the legend of a heat map's colours.
 fn shades(area: &Area<'_>, most: u64) -> Drawn {
     let style = ("sans-serif", 15).into_font().color(&INK);
     area.draw(&Text::new("hits", (8, 16), style.clone()))?;
     let mut y = 40;
-    // The largest number of hits of each shade, of which few are named.
+    // Each colour has a largest number of hits, of which only a few are labelled.
     for (i, shade) in SHADES.iter().enumerate().rev() {
         area.draw(&Rectangle::new([(8, y), (28, y + 18)], shade.filled()))?;
         let text = match i {
@@ -395,7 +395,7 @@ fn shades(area: &Area<'_>, most: u64) -> Drawn {
     Ok(())
 }
 
-/// The rows with most hits, a bar each.
+/// Draws the rows with most hits, one bar for each.
 fn bars(area: &Area<'_>, title: &str, series: &Series) -> Drawn {
     let table = &series.sum.table;
     let area = head(area, title, &account(series))?;
@@ -447,7 +447,7 @@ fn bars(area: &Area<'_>, title: &str, series: &Series) -> Drawn {
     Ok(())
 }
 
-/// The groups of a table and their hits, most hits first, those with as many by name.
+/// Returns the groups of a table and their hits, most hits first, groups with equal hits by name.
 pub fn sorted(table: &Table) -> Vec<(String, u64)> {
     let hits = table.hitcount();
     let mut rows: Vec<(String, u64)> = table

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Tables as they are written: as text, as JSON, as cells.
+//! The forms in which tables are written: text, JSON and CSV.
 
 use std::io::{self, Write};
 use std::time::Duration;
@@ -23,7 +23,7 @@ pub enum Form {
     Csv,
 }
 
-/// The line above the table of an interval.
+/// Returns the line above the table of an interval.
 pub fn heading(table: &Table, elapsed: Duration, first: bool) -> String {
     let length = table.span.map_or(0.0, |span| span.seconds());
     let hits = units::count(table.account.hits.into());
@@ -34,7 +34,7 @@ pub fn heading(table: &Table, elapsed: Duration, first: bool) -> String {
     )
 }
 
-/// A table in this form. The first one of several has what is needed once.
+/// Returns a table in this form. Only the `first` of several tables has titles.
 pub fn table(table: &Table, form: Form, look: &Look, first: bool) -> Result<Vec<u8>> {
     let mut out = Vec::new();
     let written = match form {
@@ -46,7 +46,7 @@ pub fn table(table: &Table, form: Form, look: &Look, first: bool) -> Result<Vec<
     Ok(out)
 }
 
-/// A line for each row. Times are in the unit that the title has.
+/// Writes one line for each row. The title names the unit of times.
 fn csv(table: &Table, look: &Look, titles: bool, out: &mut impl Write) -> io::Result<()> {
     let interval = table.interval_column();
     let with_unit = |name: &str, unit: Option<crate::model::Unit>| match unit {

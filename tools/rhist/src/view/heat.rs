@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! The heat map on a terminal: a column for each epoch, a row for some intervals, the hits as shade.
+//! The heat map on a terminal: a column for each epoch, a row for a range of intervals, a shade for the number of hits.
 
 use std::fmt::Write as _;
 use std::io::stdout;
@@ -9,37 +9,37 @@ use crate::grid::{level, Epoch, HeatMap};
 use crate::model::{KeyColumn, Span, Table, Unit};
 use crate::units::{self, Round};
 
-/// Shades without colours, from no hits to most.
+/// Shades without colours, from no hits to the most hits.
 const CHARACTERS: &[u8; 10] = b" .:-=+*#%@";
 
-/// Shades among the 256 colours of terminals, from few hits to most: from dark blue to yellow and white.
+/// Shades from the 256 colours of terminals, from few hits to most: from dark blue to yellow and white.
 const COLOURS: [u8; 12] = [17, 18, 54, 90, 126, 162, 198, 203, 209, 215, 221, 230];
 
-/// The place that the numbers of an axis take.
+/// The width of the numbers beside the map.
 const LABEL: usize = 7;
 
-/// How many characters an epoch is wide at most.
+/// The most characters for the width of an epoch.
 const WIDEST: usize = 8;
 
-/// How large a picture is to be, and whether it has colours.
+/// The size of a picture, and whether it has colours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Paper {
-    /// Characters in a line.
+    /// The number of characters in a line.
     pub width: usize,
-    /// Lines.
+    /// The number of lines.
     pub height: usize,
-    /// Whether there are 256 colours, and half blocks.
+    /// Whether the picture has 256 colours, and two cells in one character.
     pub colours: bool,
 }
 
 impl Paper {
-    /// The standard output, or that of a usual terminal.
+    /// Returns the size of the standard output, or of a usual terminal if that is none.
     pub fn of_output(colours: bool) -> Self {
         let size = rustix::termios::tcgetwinsize(stdout()).ok();
         let size = size.filter(|size| size.ws_col > 0 && size.ws_row > 1);
         Self {
             width: size.map_or(80, |size| size.ws_col.into()),
-            // The line of the cursor stays free.
+            // The cursor's line is kept free.
             height: size.map_or(24, |size| usize::from(size.ws_row) - 1),
             colours,
         }
@@ -53,7 +53,7 @@ pub fn draw(title: &str, table: &Table, epochs: &[Epoch], paper: Paper) -> Strin
     let Some(column) = table.interval_column().map(|i| &table.keys[i]) else {
         return out + &cut("no column of intervals", width) + "\n";
     };
-    // Besides the title, the axis and the legend.
+    // The title, the axis and the legend take three lines.
     let lines = paper.height.saturating_sub(3).max(3);
     let Some(picture) = Picture::new(column, epochs, width, lines, paper.colours) else {
         return out + &cut("no hits yet", width) + "\n";
@@ -76,11 +76,11 @@ pub fn draw(title: &str, table: &Table, epochs: &[Epoch], paper: Paper) -> Strin
     out
 }
 
-/// A heat map for so many characters in so many lines.
+/// A heat map in a given number of characters and lines.
 pub struct Picture {
-    /// What is drawn.
+    /// The heat map to draw.
     pub map: HeatMap,
-    /// How many characters a column is wide.
+    /// The width of a column in characters.
     pub wide: usize,
     unit: Option<Unit>,
     most: u64,
@@ -89,7 +89,7 @@ pub struct Picture {
 }
 
 impl Picture {
-    /// `None` if there are no hits.
+    /// Returns the picture; `None` if there are no hits.
     pub fn new(
         column: &KeyColumn,
         epochs: &[Epoch],
@@ -110,24 +110,24 @@ impl Picture {
         })
     }
 
-    /// The lines, each by its upper row of the map; the highest numbers come first.
+    /// Iterates over the lines, each given by its upper row of the map; the highest numbers come first.
     pub fn lines(&self) -> impl Iterator<Item = usize> {
         let step = if self.colours { 2 } else { 1 };
         (0..self.map.rows.places).rev().step_by(step)
     }
 
-    /// Whether a row of the map is in a line.
+    /// Returns whether a line shows a row of the map.
     pub fn has(&self, line: usize, row: usize) -> bool {
         row == line || self.colours && row + 1 == line
     }
 
-    /// What is before a line.
+    /// Returns the label before a line.
     pub fn label(&self, line: usize) -> String {
         let last = units::value(self.map.rows.last(line), self.unit, Round::Up);
         format!("{last:>LABEL$} ")
     }
 
-    /// The character of a cell, and the shades of its upper and its lower half, or 0.
+    /// Returns the character of a cell, and the shades of its upper and its lower half, 0 for none.
     pub fn cell(&self, column: usize, line: usize) -> (char, usize, usize) {
         let shade = |row: usize, levels: usize| {
             let cell = self.map.columns[column].cells.get(row);
@@ -147,7 +147,7 @@ impl Picture {
         }
     }
 
-    /// What a cell of the map has: when, which numbers, how many hits, and their share of those of that time.
+    /// Returns a cell's contents in words: time, numbers, hits, and share of the hits at that time.
     pub fn read_out(&self, column: usize, row: usize) -> String {
         let time = self.map.columns[column]
             .spans
@@ -162,7 +162,7 @@ impl Picture {
         )
     }
 
-    /// The axis of time: when it begins and how long it is.
+    /// Returns the time axis: its beginning and its length.
     pub fn axis(&self) -> String {
         let drawn = self.wide * self.map.columns.len();
         let Some((first, duration)) = self.map.duration() else {
@@ -178,17 +178,17 @@ impl Picture {
     }
 }
 
-/// The colour of a shade above 0, among the 256 of terminals.
+/// Returns the terminal's colour for a shade above 0.
 pub fn colour(shade: usize) -> u8 {
     COLOURS[shade - 1]
 }
 
-/// When an epoch began, in nanoseconds of `CLOCK_REALTIME`.
+/// Returns the beginning of an epoch, in nanoseconds of `CLOCK_REALTIME`.
 fn begin(span: &Span) -> u64 {
     span.real.saturating_sub(span.to.saturating_sub(span.from))
 }
 
-/// Hours, minutes and seconds of a time in nanoseconds of `CLOCK_REALTIME`.
+/// Returns hours, minutes and seconds of a time in nanoseconds of `CLOCK_REALTIME`.
 pub fn time_of_day(real: u64) -> String {
     let seconds = real / 1_000_000_000 % 86_400;
     format!(
@@ -223,12 +223,12 @@ fn legend(most: u64, colours: bool, width: usize) -> String {
     }
 }
 
-/// So much of a text as fits in a line.
+/// Returns as much of a text as fits in a line.
 fn cut(text: &str, width: usize) -> String {
     text.chars().take(width).collect()
 }
 
-/// What colours the terminal has been told.
+/// The colours that the terminal uses at present.
 #[derive(Default)]
 struct Pen {
     front: usize,
@@ -236,7 +236,7 @@ struct Pen {
 }
 
 impl Pen {
-    /// A character with these shades before and behind it; 0 is none.
+    /// Draws a character in one shade on another; 0 leaves the colour as it is.
     fn draw(&mut self, line: &mut String, character: char, front: usize, back: usize) {
         let front = if front == 0 { self.front } else { front };
         if front != self.front {
@@ -253,7 +253,7 @@ impl Pen {
         line.push(character);
     }
 
-    /// Ends the colours.
+    /// Switches the colours off.
     fn lift(&mut self, line: &mut String) {
         if self.front != 0 || self.back != 0 {
             line.push_str("\x1b[0m");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! The heat map on the whole screen: a cursor reads out a cell, and lists the rows that are in it.
+//! The heat map on the whole screen: a cursor shows a cell's contents, and lists the rows in it.
 
 use crossterm::event::KeyCode;
 use crossterm::style::{Color, Stylize};
@@ -10,30 +10,30 @@ use super::page::{bold, plain, Area, Page};
 use crate::grid::{self, Epoch};
 use crate::model::{KeyColumn, Number, Sum, Table};
 
-/// How many epochs are drawn at most: of an hour, if each is of a second.
+/// The most epochs that are drawn: an hour of epochs of one second.
 pub const MOST_EPOCHS: usize = 3600;
-/// How many rows are kept at most to be listed.
+/// The most rows that are kept for lists.
 const MOST_ROWS: usize = 50_000;
 
-/// The epochs until now, and where the cursor is.
+/// The epochs so far, and the position of the cursor.
 #[derive(Default)]
 pub struct Map {
-    /// How the intervals are called and counted.
+    /// The column of intervals.
     column: Option<KeyColumn>,
     epochs: Vec<Epoch>,
-    /// The tables of the last epochs.
+    /// The tables of the latest epochs.
     tables: Vec<Table>,
-    /// What was drawn last, and where.
+    /// The picture that was drawn last, and its place on the screen.
     picture: Option<Picture>,
     drawn: Option<(usize, Area)>,
-    /// An epoch, and the place of an interval.
+    /// The cursor: the index of an epoch, and the place of an interval.
     cursor: Option<(usize, Number)>,
-    /// Whether the rows of the cell are to be seen in place of the map.
+    /// Whether the rows of the cell are shown instead of the map.
     pub listing: bool,
 }
 
 impl Map {
-    /// Adds an epoch. Tables without intervals have nothing to draw.
+    /// Adds an epoch; ignores a table without intervals.
     pub fn add(&mut self, table: &Table) {
         let Some(column) = table.interval_column() else {
             return;
@@ -43,7 +43,7 @@ impl Map {
         self.tables.push(table.clone());
         if self.epochs.len() > MOST_EPOCHS {
             self.epochs.remove(0);
-            // The cursor goes with its epoch.
+            // When the oldest epoch is dropped, the cursor stays on its epoch.
             self.cursor = self
                 .cursor
                 .map(|(epoch, place)| (epoch.saturating_sub(1), place));
@@ -57,7 +57,7 @@ impl Map {
         self.tables.drain(..self.tables.len() - kept);
     }
 
-    /// The cell in which the cursor is: the column, and the row from the lowest.
+    /// Returns the cell under the cursor: its column, and its row counted from the lowest.
     fn cell(&self) -> Option<(&Picture, usize, usize)> {
         let picture = self.picture.as_ref()?;
         let (epoch, place) = self.cursor?;
@@ -67,7 +67,7 @@ impl Map {
         Some((picture, column, row.unwrap_or(map.rows.places - 1)))
     }
 
-    /// Moves the cursor by an arrow; the first one shows it in the fullest cell of the last column.
+    /// Moves the cursor by an arrow key; the first one puts it on the fullest cell of the last column.
     pub fn step(&mut self, arrow: KeyCode) {
         let Some(picture) = &self.picture else { return };
         let (columns, rows) = (picture.map.columns.len(), picture.map.rows.places);
@@ -87,12 +87,12 @@ impl Map {
         self.cursor = Some((column * picture.map.together, picture.map.rows.range(row).1));
     }
 
-    /// Lists the rows of the cell, or shows the map again.
+    /// Shows the list of the cell's rows, or the map again.
     pub fn enter(&mut self) {
         self.listing = !self.listing && self.cursor.is_some();
     }
 
-    /// Goes back from the list, or removes the cursor; says whether there was something to go back from.
+    /// Leaves the list, or removes the cursor; returns whether there was anything to leave.
     pub fn back(&mut self) -> bool {
         match self.listing {
             true => self.listing = false,
@@ -101,7 +101,7 @@ impl Map {
         true
     }
 
-    /// What the cell is, and its rows as a table; none are left of a time that is too long ago.
+    /// Returns the cell's contents in words, and its rows as a table; `None` for rows that are not kept any more.
     pub fn list(&self) -> Option<(String, Option<Table>)> {
         let (picture, column, row) = self.cell()?;
         let first = column * picture.map.together;
@@ -130,7 +130,7 @@ impl Map {
         Some((picture.read_out(column, row), sum.map(|sum| sum.table)))
     }
 
-    /// Draws the map, which a pause leaves as it is, and what the cursor reads out.
+    /// Draws the map, which does not change during a pause, and the contents of the cursor's cell.
     pub fn draw(&mut self, page: &mut Page, area: Area, colours: bool, paused: bool) {
         let (rest, read_out) = area.above_last();
         let (body, axis) = rest.above_last();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! The whole screen: lines with their styles, and the terminal that shows them.
+//! The whole screen: lines with styles, and the terminal that shows them.
 
 use std::io::{self, stdout, Write};
 use std::sync::Once;
@@ -10,37 +10,37 @@ use crossterm::style::{ContentStyle, Print, PrintStyledContent, StyledContent, S
 use crossterm::terminal::{self, Clear, ClearType};
 use crossterm::{execute, queue};
 
-/// A part of a line, and how it looks.
+/// A part of a line, with its style.
 pub type Part = StyledContent<String>;
 
-/// A part as all others are.
+/// Returns a part of a line without style.
 pub fn plain(text: impl Into<String>) -> Part {
     ContentStyle::new().apply(text.into())
 }
 
-/// A part in bold type.
+/// Returns a part of a line in bold type.
 pub fn bold(text: impl Into<String>) -> Part {
     plain(text).bold()
 }
 
-/// What is to be seen. What does not fit is cut off.
+/// The contents of the screen. Text beyond the edges is cut off.
 pub struct Page {
-    /// How many characters a line has.
+    /// The number of characters of a line.
     pub width: usize,
     lines: Vec<Vec<Part>>,
 }
 
-/// Some lines of a page, one below the other.
+/// Some consecutive lines of a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Area {
-    /// The first one.
+    /// Index of the first line.
     pub top: usize,
-    /// How many there are.
+    /// The number of lines.
     pub height: usize,
 }
 
 impl Page {
-    /// An empty page.
+    /// Returns an empty page.
     pub fn new(width: usize, height: usize) -> Self {
         Self {
             width,
@@ -48,7 +48,7 @@ impl Page {
         }
     }
 
-    /// All of its lines.
+    /// Returns the area of the whole page.
     pub fn area(&self) -> Area {
         Area {
             top: 0,
@@ -56,7 +56,7 @@ impl Page {
         }
     }
 
-    /// Puts the lines into an area.
+    /// Writes the lines into an area.
     pub fn put(&mut self, area: Area, lines: impl IntoIterator<Item = Vec<Part>>) {
         let places = self.lines.iter_mut().skip(area.top).take(area.height);
         for (place, line) in places.zip(lines) {
@@ -72,7 +72,7 @@ impl Page {
 }
 
 impl Area {
-    /// The first line, and the others.
+    /// Returns the first line of the area, and the lines below it.
     pub fn below_first(self) -> (Self, Self) {
         let first = self.height.min(1);
         let area = |top, height| Self { top, height };
@@ -82,7 +82,7 @@ impl Area {
         )
     }
 
-    /// The others, and the last line.
+    /// Returns the lines above the last one, and the last line.
     pub fn above_last(self) -> (Self, Self) {
         let last = self.height.min(1);
         let area = |top, height| Self { top, height };
@@ -91,11 +91,11 @@ impl Area {
     }
 }
 
-/// The terminal while it shows pages. It is as before when this is dropped, and in a panic.
+/// The terminal while it shows pages. Dropping this restores it, and so does a panic.
 pub struct Terminal(());
 
 impl Terminal {
-    /// Takes it.
+    /// Takes the terminal.
     pub fn take() -> io::Result<Self> {
         static HOOK: Once = Once::new();
         HOOK.call_once(|| {
@@ -106,7 +106,7 @@ impl Terminal {
             }));
         });
         terminal::enable_raw_mode()?;
-        // From now on it is given back.
+        // From here on, dropping the value restores the terminal.
         let terminal = Self(());
         execute!(
             stdout(),
@@ -117,7 +117,7 @@ impl Terminal {
         Ok(terminal)
     }
 
-    /// Shows what is drawn on a page of its size.
+    /// Draws a page of the terminal's size and shows it.
     pub fn draw(&mut self, draw: impl FnOnce(&mut Page)) -> io::Result<()> {
         let (width, height) = terminal::size()?;
         let mut page = Page::new(width.into(), height.into());
@@ -132,7 +132,7 @@ impl Drop for Terminal {
     }
 }
 
-/// Gives the terminal back; doing it twice does no harm.
+/// Restores the terminal; calling it twice is harmless.
 fn restore() {
     let _ = terminal::disable_raw_mode();
     let _ = execute!(
@@ -153,7 +153,7 @@ fn show(page: &Page, out: &mut impl Write) -> io::Result<()> {
                 false => queue!(out, PrintStyledContent(part.clone()))?,
             }
         }
-        // A line that is full has no end to clear.
+        // A full line has no rest to clear.
         if line
             .iter()
             .map(|part| part.content().chars().count())
@@ -173,7 +173,7 @@ pub(crate) mod tests {
     use crossterm::style::Attribute;
 
     impl Page {
-        /// Each line in quotation marks, as wide as the page.
+        /// Returns each line in quotation marks, padded to the width of the page.
         pub(crate) fn text(&self) -> String {
             let line = |parts: &Vec<Part>| -> String {
                 let text: String = parts.iter().map(|part| part.content().as_str()).collect();
@@ -182,7 +182,7 @@ pub(crate) mod tests {
             self.lines.iter().map(line).collect()
         }
 
-        /// The place of the first character in reverse.
+        /// Returns the position of the first character in reverse video.
         pub(crate) fn reversed(&self) -> Option<(usize, usize)> {
             (0..).zip(&self.lines).find_map(|(y, line)| {
                 let is = |part: &Part| part.style().attributes.has(Attribute::Reverse);

@@ -12,55 +12,55 @@ use crate::model::{
 use crate::quantile::{error_of, power_of_two, quantile, Percent};
 use crate::units::{self, amount, Round, Scale};
 
-/// How wide a bar is at most.
+/// The longest bar, in characters.
 const BAR: usize = 40;
-/// How wide a column of keys is at most where columns are beside each other.
+/// The widest column of keys, if columns are beside each other.
 const WIDEST: usize = 48;
-/// How many intervals of one width have a line of their own; more are taken together.
+/// The most lines for intervals of one width; more intervals are merged.
 const MOST_LINES: usize = 40;
 
-/// In which order rows are shown.
+/// The order of the rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Sort {
-    /// By the first sum of a table without intervals, else by hits; largest first.
+    /// By the first sum in a table without intervals, else by hits; largest first.
     #[default]
     Largest,
-    /// By the last percentile, largest first.
+    /// By the last percentile; largest first.
     Percentile,
-    /// By the keys.
+    /// Rows sorted by their keys.
     Key,
 }
 
-/// How to show a table.
+/// The way to show a table.
 #[derive(Debug, Clone, Default)]
 pub struct Look {
-    /// The names of the columns of keys but the interval, in their order.
+    /// The names of the key columns except for the interval, in order.
     pub labels: Vec<String>,
-    /// What the numbers of a column of keys are called.
+    /// The names of numbers in key columns, by column.
     pub names: Vec<(String, Vec<(Number, String)>)>,
-    /// What is measured.
+    /// The name of the measured number.
     pub heading: String,
-    /// Which percentiles to show.
+    /// The percentiles to show.
     pub percents: Vec<Percent>,
-    /// Whether the average, the total and the extremes are beside them.
+    /// Whether to show the average, the total and the extremes, too.
     pub avg: bool,
-    /// How many rows, 0 for all.
+    /// The most rows to show, 0 for all.
     pub top: usize,
-    /// In which order.
+    /// The order of the rows.
     pub sort: Sort,
-    /// In what to show times.
+    /// The unit for times; chosen for each number if it is `None`.
     pub scale: Option<Scale>,
     /// Whether the output is a terminal that shows colours.
     pub colour: bool,
-    /// Whether bars may be of other characters than ASCII.
+    /// Whether bars may have characters beyond ASCII.
     pub blocks: bool,
-    /// How many columns the terminal has.
+    /// The number of columns of the terminal.
     pub width: usize,
-    /// Whether lines that are wider than that are cut.
+    /// Whether to cut lines that are wider than the terminal.
     pub cut: bool,
 }
 
-/// A key as it is shown.
+/// Returns a key in the form in which it is shown.
 pub fn key_text(key: &Key) -> String {
     match key {
         Key::Stack(frames) => {
@@ -106,7 +106,7 @@ impl Look {
         }
     }
 
-    /// The groups of a table in their order.
+    /// Returns the groups of a table in the order to show.
     pub fn sorted(&self, table: &Table) -> Vec<Group> {
         let mut groups = table.groups();
         let hits = table.hitcount().unwrap_or_default();
@@ -128,7 +128,7 @@ impl Look {
         groups
     }
 
-    /// One row for each interval, with a bar.
+    /// Writes one row for each interval, with a bar.
     fn histogram(
         &self,
         all: &Distribution,
@@ -146,7 +146,7 @@ impl Look {
             _ => filled(&all.fold(power_of_two)),
         };
         let most = shown.iter().map(|&(_, n)| n).max().unwrap_or(1);
-        // Both ends are rounded up, so that an interval is seen to begin where the one before it ends.
+        // Both ends are rounded up, so that an interval begins with the number with which the previous one ends.
         let number = |n: Number| amount(n, unit, Round::Up, self.scale);
         let rows: Vec<(String, String, u64)> = shown
             .iter()
@@ -203,7 +203,7 @@ impl Look {
         }
     }
 
-    /// The average, the total, the smallest and the largest number of a group; bounds where a table has no such column.
+    /// Returns average, total, smallest and largest number of a group; bounds if the table has no such column.
     fn aggregates(&self, table: &Table, group: &Group) -> [String; 4] {
         let unit = table
             .interval_column()
@@ -233,14 +233,14 @@ impl Look {
         .map(or_none)
     }
 
-    /// The column of the largest numbers, if they are shown: beside percentiles.
+    /// Returns the index of the column with the largest numbers, if it is to be shown beside the percentiles.
     fn largest(&self, table: &Table) -> Option<usize> {
         table
             .of_measure(Agg::Max)
             .filter(|_| !self.percents.is_empty())
     }
 
-    /// One row for each group.
+    /// Writes one row for each group.
     fn columns(&self, table: &Table, groups: &[Group], out: &mut impl Write) -> io::Result<()> {
         let interval = table.interval_column();
         let hits = table.hitcount();
@@ -248,7 +248,7 @@ impl Look {
             .filter(|&i| Some(i) != interval)
             .map(|i| table.keys[i].name.as_str())
             .collect();
-        // A table without anything to divide by has a key that says nothing.
+        // A table that is not grouped has one constant key, which is not shown.
         let keys = if self.labels.is_empty() {
             Vec::new()
         } else {
@@ -368,7 +368,7 @@ impl Look {
         Ok(())
     }
 
-    /// A paragraph for each stack.
+    /// Writes one paragraph for each stack.
     fn stacks(&self, table: &Table, groups: &[Group], out: &mut impl Write) -> io::Result<()> {
         let shown = if self.top == 0 {
             groups
@@ -422,7 +422,7 @@ impl Look {
         }
     }
 
-    /// A line, cut to the terminal if it is shown on one.
+    /// Returns a line, cut to the terminal's width if it is for a terminal.
     fn line(&self, text: &str) -> String {
         shortened(text, if self.cut { self.width } else { usize::MAX })
     }
@@ -453,7 +453,7 @@ impl Look {
     }
 }
 
-/// Text of at most so many characters.
+/// Returns at most `width` characters of a text.
 pub fn shortened(text: &str, width: usize) -> String {
     match text.char_indices().nth(width) {
         None => text.to_owned(),
@@ -461,7 +461,7 @@ pub fn shortened(text: &str, width: usize) -> String {
     }
 }
 
-/// The intervals of this width that end in the same power of two, together.
+/// Returns the range of intervals of this width that end in the same power of two.
 fn nearly_power_of_two(bucket: Bucket, width: Number) -> Bucket {
     let power = power_of_two(bucket);
     Bucket {
@@ -470,7 +470,7 @@ fn nearly_power_of_two(bucket: Bucket, width: Number) -> Bucket {
     }
 }
 
-/// All powers of two from the first one with hits to the last one.
+/// Returns all powers of two from the first one with hits to the last one.
 fn filled(folded: &Distribution) -> Vec<(Bucket, u64)> {
     let (Some(&(first, _)), Some(&(last, _))) = (folded.buckets.first(), folded.buckets.last())
     else {
@@ -483,7 +483,7 @@ fn filled(folded: &Distribution) -> Vec<(Bucket, u64)> {
             .buckets
             .binary_search_by(|&(other, _)| other.cmp(&bucket));
         all.push((bucket, found.map_or(0, |i| folded.buckets[i].1)));
-        // Not all intervals are powers of two: negative numbers have others.
+        // Intervals may differ from powers of two, for negative numbers.
         let next = power_of_two(Bucket {
             lo: bucket.hi + 1,
             hi: bucket.hi + 1,
@@ -497,7 +497,7 @@ fn filled(folded: &Distribution) -> Vec<(Bucket, u64)> {
     all
 }
 
-/// Small histograms of one line, all over the same powers of two.
+/// Small histograms of one line each, all over the same powers of two.
 struct Spark {
     powers: Vec<Bucket>,
 }
@@ -655,7 +655,7 @@ mod tests {
             avg: true,
             ..look(&["pid"])
         };
-        // Two hits of at most 1024 ns and one of at most 2048, as if each was as long.
+        // Two hits of at most 1024 ns and one of at most 2048 ns, counted as if each took that long.
         let mut counted = table(&[(7, 10, 2), (7, 11, 1)]);
         let row = |text: String| text.lines().nth(1).unwrap().to_owned();
         let bounds = row(text(&look, &counted));
@@ -699,7 +699,7 @@ mod tests {
             };
             let text = text(&look, &table(&[(1, 10, 90), (22, 12, 7)]));
             let plain = text.replace("\x1b[1m", "").replace("\x1b[0m", "");
-            // The style ends though the line is cut.
+            // The style is ended even if the line is cut.
             assert_eq!(
                 text.matches("\x1b[1m").count(),
                 text.matches("\x1b[0m").count()

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! A table or a heat map on the whole screen, anew after each interval.
+//! A table or a heat map on the whole screen, redrawn after each interval.
 
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
@@ -16,38 +16,38 @@ use crate::output::WholeScreen;
 use crate::stop::{Stop, NEVER};
 use crate::units;
 
-/// How long a key waits for its effect at most.
+/// The longest time between a key press and its effect.
 const TICK: Duration = Duration::from_millis(50);
 
-/// What is on the screen.
+/// The state of the screen.
 struct Screen<'a> {
     title: &'a str,
     look: Look,
     table: Option<Table>,
     paused: bool,
-    /// The text that rows must have, and whether it is being typed.
+    /// The text that shown rows must contain, and whether the user is typing it.
     filter: String,
     typing: bool,
     scroll: usize,
-    /// All until now, and whether it is to be seen in place of the last table.
+    /// All epochs so far, and whether the heat map is shown instead of the last table.
     map: Map,
     heat: bool,
     colours: bool,
 }
 
-/// Where the tables come from.
+/// A source of tables for the screen.
 pub trait Feed {
-    /// When the next one is due; `None` if there is none any more.
+    /// Returns when the next table is due; `None` after the last one.
     fn due(&mut self) -> Option<Instant>;
 
-    /// The next one.
+    /// Returns the next table.
     fn next(&mut self) -> Result<Table>;
 
-    /// Whether the last one stays on the screen until the user has seen it.
+    /// Returns whether the last table stays on the screen until the user leaves it.
     fn stays(&self) -> bool;
 }
 
-/// What is being counted: a table after each interval.
+/// A question that is being counted: a table after each interval.
 pub struct Counted<'a> {
     next: &'a mut dyn FnMut() -> Result<Table>,
     interval: Duration,
@@ -56,7 +56,7 @@ pub struct Counted<'a> {
 }
 
 impl<'a> Counted<'a> {
-    /// What `next` returns, so many times or until somebody ends it.
+    /// Returns the feed of the tables that `next` returns, `count` times or without a limit.
     pub fn new(
         interval: Duration,
         count: Option<u64>,
@@ -71,7 +71,7 @@ impl<'a> Counted<'a> {
     }
 }
 
-/// When an interval ends. One that is too long to be said never does.
+/// Returns the end of an interval; never reached if it is too far away to be expressed.
 fn after(begin: Instant, interval: Duration) -> Instant {
     begin.checked_add(interval).unwrap_or(begin + NEVER)
 }
@@ -92,14 +92,14 @@ impl Feed for Counted<'_> {
     }
 }
 
-/// What a key asks for.
+/// The effect of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Wish {
     GoOn,
     Quit,
 }
 
-/// Shows tables, or a heat map of them, until the user, a signal or their end ends it.
+/// Shows tables, or a heat map of them, until the user or a signal ends it, or the tables end.
 pub fn run(title: &str, look: &Look, heat: bool, stop: &Stop, feed: &mut dyn Feed) -> Result<()> {
     if !std::io::stdout().is_terminal() {
         return Err(Error::new(
@@ -233,7 +233,7 @@ impl<'a> Screen<'a> {
                 let hits: i128 = table
                     .hitcount()
                     .map_or(0, |i| table.rows.iter().map(|row| row.values[i]).sum());
-                // Of one CPU.
+                // The cost is in percent of one CPU.
                 let cost = table.cost.map_or_else(String::new, |ppm| {
                     format!("  own cost {:.2} %", ppm as f64 / 10_000.0)
                 });
@@ -284,7 +284,7 @@ impl<'a> Screen<'a> {
     fn draw_table(&mut self, page: &mut Page, body: Area, table: &Table) {
         let look = Look {
             width: page.width,
-            // No more rows are made than are seen, unless they are searched.
+            // Only visible rows are made, unless they are to be searched.
             top: if self.filter.is_empty() {
                 body.height + self.scroll
             } else {
@@ -381,7 +381,7 @@ mod tests {
         );
     }
 
-    /// The screen after three epochs and these keys, and the place that is marked as the cursor.
+    /// Returns the screen after three epochs and these keys, and the position of the cursor's mark.
     fn heat(colours: bool, keys: &[KeyCode]) -> (String, Option<(usize, usize)>) {
         let look = Look {
             labels: vec!["pid".into()],
@@ -409,7 +409,7 @@ mod tests {
         let (plain, marked) = heat(false, &[]);
         insta::assert_snapshot!("map", plain);
         assert_eq!(marked, None);
-        // The first arrow marks the fullest cell of the last column, and no arrow leaves the map.
+        // The first arrow puts the cursor on the fullest cell of the last column, and no arrow moves it off the map.
         for keys in [
             &[Down][..],
             &[Left, Right],
@@ -433,7 +433,7 @@ mod tests {
             text.contains(" 22:13:20 4.09-8.20us: 0 hits (0.0 %)"),
             "{text}"
         );
-        // In colours a line has two rows, and the cursor is in one of them.
+        // In colours a line has two rows of the map, and the cursor is in one of them.
         let (text, marked) = heat(true, &[Left, Left, Up, Up]);
         assert!(
             text.contains(" 22:13:21 2.04-4.10us: 5 hits (5.3 %)"),
@@ -449,7 +449,7 @@ mod tests {
         );
         assert_eq!(heat(false, &[Left, Esc]).1, None);
         assert!(heat(false, &[Char('h')]).0.contains("PID"));
-        // Without a cursor there is nothing to list.
+        // Without a cursor no list can be shown.
         assert_eq!(heat(false, &[Enter]).0, plain);
     }
 

@@ -1,31 +1,31 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! What the path of a control group says, and how container runtimes call what is in it.
+//! The parts of a control group's path, and the names that container runtimes give to their objects.
 
 use std::fs;
 use std::path::Path;
 
 use serde_json::Value;
 
-/// How many digits of a long number are enough for people.
+/// The number of digits of a long id that are shown to people.
 pub const SHORT: usize = 12;
 
-/// How many digits the number of a container has.
+/// The number of digits of a container's id.
 const ID: usize = 64;
 
-/// What the path of a control group says of who is in it.
+/// The owners that the path of a control group names.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Place<'a> {
-    /// The number of the innermost container.
+    /// The id of the innermost container.
     pub container: Option<&'a str>,
-    /// The number of its pod, with dashes as Kubernetes writes it.
+    /// The id of the container's pod, with dashes as in Kubernetes.
     pub pod: Option<String>,
-    /// The innermost unit of systemd.
+    /// The innermost systemd unit.
     pub unit: Option<&'a str>,
 }
 
 impl<'a> Place<'a> {
-    /// Reads a path, by the names that systemd's and cgroupfs's drivers of docker, podman, containerd and CRI-O give.
+    /// Parses a path that was made by the systemd or cgroupfs drivers of docker, podman, containerd and CRI-O.
     pub fn of(path: &'a str) -> Self {
         let mut place = Self::default();
         for part in path.split('/') {
@@ -66,8 +66,8 @@ fn is_hex(text: &str) -> bool {
     text.bytes().all(|b| b.is_ascii_hexdigit())
 }
 
-/// The path of a task by its file `cgroup`, which has a line for each hierarchy: the one that names a container or a pod,
-/// else that of version 2, else that of systemd.
+/// Returns the path of a task from its file `cgroup`, which has a line for each hierarchy: the path that names a
+/// container or a pod, or else that of version 2, or else that of systemd.
 pub fn path_of(file: &str) -> &str {
     let lines = || {
         file.lines().filter_map(|line| {
@@ -90,7 +90,7 @@ fn json(path: &Path) -> Option<Value> {
     serde_json::from_slice(&fs::read(path).ok()?).ok()
 }
 
-/// The names of the files in a directory, sorted.
+/// Returns the names of the files in a directory, sorted.
 fn entries(directory: &Path) -> Vec<String> {
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();
     let mut names: Vec<String> = entries
@@ -100,8 +100,8 @@ fn entries(directory: &Path) -> Vec<String> {
     names
 }
 
-/// The name of the container with this number, by the files of the runtime that runs it: docker, podman and CRI-O,
-/// Kubernetes, containerd.
+/// Returns the name of the container with this id, from the files of the runtime that runs it: docker, podman and
+/// CRI-O, Kubernetes, containerd.
 pub fn container(root: &Path, id: &str) -> Option<String> {
     let docker = root.join("var/lib/docker/containers").join(id);
     if let Some(config) = json(&docker.join("config.v2.json")) {
@@ -119,7 +119,7 @@ pub fn container(root: &Path, id: &str) -> Option<String> {
             return Some(name.to_owned());
         }
     }
-    // POD_NAMESPACE_CONTAINER-ID.log
+    // The name of a log is POD_NAMESPACE_CONTAINER-ID.log.
     let log = format!("-{id}.log");
     for name in entries(&root.join("var/log/containers")) {
         let parts = name.strip_suffix(&log).map(|name| name.splitn(3, '_'));
@@ -139,17 +139,17 @@ pub fn container(root: &Path, id: &str) -> Option<String> {
     })
 }
 
-/// The namespace and the name of the pod with this number, by the logs that Kubernetes keeps.
+/// Returns the namespace and the name of the pod with this id, from the logs that Kubernetes keeps.
 pub fn pod(root: &Path, uid: &str) -> Option<String> {
     let names = entries(&root.join("var/log/pods"));
     names.iter().find_map(|name| {
-        // NAMESPACE_NAME_UID
+        // The name of a directory is NAMESPACE_NAME_UID.
         let name = name.strip_suffix(uid)?.strip_suffix('_')?;
         Some(name.replacen('_', "/", 1))
     })
 }
 
-/// The name of the user with this number.
+/// Returns the name of the user with this id.
 pub fn user(root: &Path, uid: &str) -> Option<String> {
     let users = fs::read_to_string(root.join("etc/passwd")).ok()?;
     users.lines().find_map(|line| {
@@ -231,7 +231,7 @@ mod tests {
         assert_eq!(path_of("0::/a:b\n"), "/a:b");
     }
 
-    /// Directories made like those of docker 27, podman 5, Kubernetes 1.31 and containerd 2.
+    /// Uses directories like those of docker 27, podman 5, Kubernetes 1.31 and containerd 2.
     #[test]
     fn runtimes_name_containers() {
         let tree = Tree::new("runtimes");

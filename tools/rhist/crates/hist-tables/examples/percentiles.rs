@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Prints a percentile of each row of a file hist: `cargo run --example percentiles < FILE`.
+//! Prints a percentile of each row of a `hist` file: `cargo run --example percentiles < FILE`.
 
 use std::error::Error;
 use std::io::{stdin, Read};

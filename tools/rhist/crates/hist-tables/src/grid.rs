@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Intervals as places on an axis: which come one after the other, and how they fold into fewer and wider ones.
+//! Intervals as places on an axis: their order, and folding them into fewer and wider ones.
 
 use std::collections::BTreeMap;
 
 use crate::model::{Bucket, Key, Kind, Number, Span, Table};
 
-/// An interval and its place among all those that its column can have, empty ones included.
+/// An interval, and its place among all intervals that its column can have, including empty ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Slot {
-    /// Its place. Those of neighbours differ by 1.
+    /// The place of the interval. Neighbouring intervals have places that differ by 1.
     pub place: Number,
-    /// The numbers in it.
+    /// The numbers in the interval.
     pub bucket: Bucket,
 }
 
-/// The place of an interval in a column of this kind.
+/// Returns the interval of a key with its place, in a column of this kind.
 ///
-/// With `.log2=N` it is the index of native histograms; 0 has the place below that of 1, and negative numbers have those
-/// below it, by their magnitudes.
+/// With `.log2=N` the place is the index of native histograms; the interval of 0 is one place below that of 1, and
+/// negative numbers follow below, by their magnitudes.
 pub fn slot(kind: Kind, key: &Key) -> Option<Slot> {
     let &Key::Bucket { bucket, index } = key else {
         return None;
@@ -32,7 +32,7 @@ pub fn slot(kind: Kind, key: &Key) -> Option<Slot> {
     Some(Slot { place, bucket })
 }
 
-/// The hits of a table by interval, in ascending order. There are none if it has no column of intervals.
+/// Returns the hits of a table by interval, in ascending order; none if the table has no column of intervals.
 pub fn slots(table: &Table) -> Vec<(Slot, u64)> {
     let (Some(column), Some(hits)) = (table.interval_column(), table.hitcount()) else {
         return Vec::new();
@@ -48,24 +48,23 @@ pub fn slots(table: &Table) -> Vec<(Slot, u64)> {
     sums.into_iter().filter(|&(_, count)| count > 0).collect()
 }
 
-/// Neighbours taken together, so many that few places are left.
+/// Merges neighbouring intervals, so that few places are left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fold {
     kind: Kind,
-    /// How many intervals become one.
+    /// The number of intervals that become one.
     together: Number,
-    /// The lowest of the wider places.
+    /// The lowest place after merging.
     first: Number,
-    /// How many wider places there are.
+    /// The number of places after merging.
     pub places: usize,
 }
 
 impl Fold {
-    /// Folds all places from `first` to `last` so that at most `most` are left, but at least 5: one for 0, and two for
-    /// the numbers on each side.
+    /// Returns the fold of all places from `first` to `last` to at most `most` places, but at least 5: one for 0, and
+    /// two for the numbers on each side.
     ///
-    /// Neighbours of `.log2=N` are taken together by powers of two: what comes of them are the intervals of a smaller
-    /// `N`.
+    /// Neighbours of `.log2=N` are merged by powers of two, which gives the intervals of a smaller `N`.
     pub fn new(kind: Kind, first: Number, last: Number, most: usize) -> Self {
         let most = Number::try_from(most.max(5)).unwrap_or(Number::MAX);
         let is_log = !matches!(kind, Kind::Buckets { .. });
@@ -85,21 +84,21 @@ impl Fold {
         }
     }
 
-    /// That of these intervals; `None` if there are none.
+    /// Returns the fold of these intervals; `None` if there are none.
     pub fn of<'a>(kind: Kind, slots: impl Iterator<Item = &'a Slot>, most: usize) -> Option<Self> {
         let places = slots.map(|slot| (slot.place, slot.place));
         let (first, last) = places.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))?;
         Some(Self::new(kind, first, last, most))
     }
 
-    /// Which of the wider places this one is in, counted from the lowest.
+    /// Returns the wider place that contains this interval, counted from the lowest.
     pub fn place(&self, slot: Slot) -> Option<usize> {
         usize::try_from(wider(self.kind, slot.place, self.together) - self.first)
             .ok()
             .filter(|&place| place < self.places)
     }
 
-    /// The first and the last place that one of the wider places has.
+    /// Returns the first and the last of the original places that a wider place contains.
     pub fn range(&self, place: usize) -> (Number, Number) {
         let place = self.first + Number::try_from(place).unwrap_or_default();
         let before = |index: Number| ((index - 1) * self.together + 1).max(0);
@@ -111,17 +110,17 @@ impl Fold {
         }
     }
 
-    /// The last number of a wider place, for labels: exact up to 2^53.
+    /// Returns the last number of a wider place, for labels: exact up to 2^53.
     pub fn last(&self, place: usize) -> Number {
         self.end(self.first + Number::try_from(place).unwrap_or_default())
     }
 
-    /// The numbers of a wider place, likewise.
+    /// Returns the numbers of a wider place, for labels: exact up to 2^53.
     pub fn numbers(&self, place: usize) -> Bucket {
         let hi = self.last(place);
         let before = self.first + Number::try_from(place).unwrap_or_default() - 1;
         let lo = match (self.kind, before) {
-            // Without parts of powers of two, 0 is with 1.
+            // Whole powers of two have 0 and 1 in one interval.
             (Kind::Log2 { scale: 0 }, -1) => 0,
             _ => self.end(before) + 1,
         };
@@ -145,12 +144,12 @@ impl Fold {
     }
 }
 
-/// What one trigger counted in one epoch, all groups together.
+/// The hits of one trigger in one epoch, all groups together.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Epoch {
-    /// When it was.
+    /// The time of the epoch.
     pub span: Option<Span>,
-    /// How many hits there were.
+    /// The number of hits.
     pub hits: u64,
     /// The hits by interval, in ascending order; none if the table has no column of intervals.
     pub slots: Vec<(Slot, u64)>,
@@ -167,28 +166,28 @@ impl Epoch {
     }
 }
 
-/// Intervals over time: how many hits each has in each column of epochs.
+/// Intervals over time: the hits of each interval in each column of epochs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HeatMap {
-    /// How intervals become rows; the first row is the lowest.
+    /// Maps intervals to rows; the first row is the lowest.
     pub rows: Fold,
     /// The columns, oldest first.
     pub columns: Vec<Column>,
-    /// How many epochs a column has; the last one may have fewer.
+    /// The number of epochs in a column; the last one may have fewer.
     pub together: usize,
 }
 
-/// Some epochs, one after the other.
+/// Some consecutive epochs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Column {
-    /// The first and the last of them.
+    /// The times of the first and the last epoch.
     pub spans: Option<(Span, Span)>,
     /// The hits in each row.
     pub cells: Vec<u64>,
 }
 
 impl HeatMap {
-    /// Folds epochs of a column of intervals into so many columns and rows. `None` if there are no hits.
+    /// Returns the heat map of epochs with intervals, folded into `columns` and `rows`. `None` if there are no hits.
     pub fn new(kind: Kind, epochs: &[Epoch], columns: usize, rows: usize) -> Option<Self> {
         let slots = epochs
             .iter()
@@ -221,13 +220,13 @@ impl HeatMap {
         })
     }
 
-    /// The hits of the cell that has most.
+    /// Returns the hits of the cell with most hits.
     pub fn most(&self) -> u64 {
         let cells = self.columns.iter().flat_map(|column| &column.cells);
         cells.copied().max().unwrap_or_default()
     }
 
-    /// When the first epoch began and how long all took, in nanoseconds, if that is known.
+    /// Returns the first epoch's time, and the duration of all epochs in nanoseconds; `None` if they are unknown.
     pub fn duration(&self) -> Option<(Span, u64)> {
         let (first, _) = self.columns.first()?.spans?;
         let (_, last) = self.columns.last()?.spans?;
@@ -235,11 +234,11 @@ impl HeatMap {
     }
 }
 
-/// Which of `levels` shades a cell has, by the logarithm of its hits: 0 without hits, the last one with as many as the
-/// cell that has `most`. Without floating point, so that it is the same everywhere.
+/// Returns which of `levels` shades a cell has, by the logarithm of its hits: 0 without hits, the last one if it has
+/// `most` hits. Uses no floating point, so that the result is the same everywhere.
 pub fn level(hits: u64, most: u64, levels: usize) -> usize {
     let log = |n: u64| match n.checked_ilog2() {
-        // Four binary digits behind the point.
+        // The logarithm has four binary digits after the point.
         Some(whole) => {
             u64::from(whole) * 16
                 + u64::try_from((u128::from(n) << 4 >> whole) & 15).unwrap_or_default()
@@ -305,7 +304,7 @@ mod tests {
 
     #[test]
     fn two_neighbours_are_one_of_the_scale_below() {
-        // 16 places of scale 3, the powers of two from 1 to 4, are 9 of scale 2.
+        // The places 0 to 16 of scale 3, for the numbers from 1 to 4, become 9 places of scale 2.
         let fold = Fold::new(LOG, 0, 16, 9);
         assert_eq!(fold.places, 9);
         let lasts: Vec<Number> = (0..9).map(|place| fold.last(place)).collect();

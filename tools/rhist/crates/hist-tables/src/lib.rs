@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! What the kernel's event histograms print, as tables: read from text and JSON, added, subtracted, and divided into
+//! The output of the kernel's event histograms as tables: read from text and JSON, added, subtracted, and divided into
 //! intervals, whose percentiles have guaranteed bounds.
 //!
 //! ```
@@ -26,11 +26,11 @@ use std::fmt;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Error(String);
 
-/// The result of all that can fail.
+/// The result of functions that can fail.
 pub type Result<T> = std::result::Result<T, Error>;
 
 impl Error {
-    /// An error of this text.
+    /// Returns an error with this text.
     pub fn new(text: impl Into<String>) -> Self {
         Self(text.into())
     }

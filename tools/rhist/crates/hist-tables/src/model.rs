@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! What a histogram is once it has been read: a table with columns, rows and an account of its hits.
+//! A histogram that was read: a table with columns, rows and an account of its hits.
 //!
-//! Tables are the same whoever made them, the module (as JSON) or the C implementation (as text). They can be
-//! subtracted, as counts only grow, and added.
+//! Tables are the same for both sources, the module (JSON) and the C implementation (text). They can be subtracted, as
+//! counts only grow, and added.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
@@ -13,7 +13,7 @@ use serde::Deserialize;
 
 use crate::{Error, Result};
 
-/// A number of a key or a sum: all of `i64` and `u64`.
+/// A number in a key or a sum: any of `i64` and `u64`.
 pub type Number = i128;
 
 /// The unit of a column.
@@ -28,7 +28,7 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// The unit of this name, as JSON and recipes write it.
+    /// Returns the unit with this name, as in JSON and recipes.
     pub fn named(name: &str) -> Option<Self> {
         match name {
             "ns" => Some(Self::Ns),
@@ -38,7 +38,7 @@ impl Unit {
         }
     }
 
-    /// Its name.
+    /// Returns the name of the unit.
     pub fn name(self) -> &'static str {
         match self {
             Self::Ns => "ns",
@@ -48,7 +48,7 @@ impl Unit {
     }
 }
 
-/// What a key column holds.
+/// The kind of a key column's values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// A number.
@@ -65,12 +65,12 @@ pub enum Kind {
     Stack,
     /// Intervals: `2^scale` of them for each power of two.
     Log2 {
-        /// The binary logarithm of the number of intervals.
+        /// log2 of the number of intervals.
         scale: u8,
     },
     /// Intervals of this width.
     Buckets {
-        /// How many numbers one has.
+        /// The number of integers in an interval.
         width: u64,
     },
 }
@@ -92,31 +92,31 @@ impl Kind {
 pub struct KeyColumn {
     /// The field, without modifiers.
     pub name: String,
-    /// What it holds.
+    /// The kind of the column's values.
     pub kind: Kind,
-    /// In what it counts, if that is known.
+    /// The unit of the column's numbers, if it is known.
     pub unit: Option<Unit>,
 }
 
-/// What a column shows of the numbers that the hits of a row have.
+/// The statistic of a row's numbers that a column shows.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Agg {
-    /// Their sum.
+    /// The sum.
     #[default]
     Sum,
-    /// The smallest one.
+    /// The smallest number.
     Min,
-    /// The largest one.
+    /// The largest number.
     Max,
-    /// Their mean.
+    /// The mean.
     Avg,
-    /// Their standard deviation.
+    /// The standard deviation.
     Stddev,
 }
 
 impl Agg {
-    /// Its name, as triggers and JSON write it.
+    /// Returns the name of the statistic, as in triggers and JSON.
     pub fn name(self) -> &'static str {
         match self {
             Self::Sum => "sum",
@@ -127,25 +127,25 @@ impl Agg {
         }
     }
 
-    /// Whether its numbers are in hundredths.
+    /// Returns whether the statistic is in hundredths.
     pub fn has_decimals(self) -> bool {
         matches!(self, Self::Avg | Self::Stddev)
     }
 }
 
-/// A column of counts, sums, or of what else is made of numbers.
+/// A column of counts, sums, or other statistics of numbers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ValueColumn {
-    /// `hitcount` or the field.
+    /// `hitcount`, or the name of the field.
     pub name: String,
-    /// What it shows of the field.
+    /// The statistic of the field that the column shows.
     pub agg: Agg,
-    /// In what it counts, if that is known.
+    /// The unit of the column's numbers, if it is known.
     pub unit: Option<Unit>,
 }
 
 impl ValueColumn {
-    /// The column of the sums of a field.
+    /// Returns the column for the sums of a field.
     pub fn of_sums(name: String) -> Self {
         Self {
             name,
@@ -154,7 +154,7 @@ impl ValueColumn {
         }
     }
 
-    /// What it is called.
+    /// Returns the title of the column.
     pub fn title(&self) -> String {
         let name = self.name.trim_start_matches('$');
         match self.agg {
@@ -163,7 +163,7 @@ impl ValueColumn {
         }
     }
 
-    /// The number of two rows together. There is none of their means and deviations.
+    /// Returns the number of two rows together, which is unknown for means and deviations.
     pub fn joined(&self, a: Number, b: Number) -> Number {
         match self.agg {
             Agg::Sum => a + b,
@@ -176,10 +176,10 @@ impl ValueColumn {
     }
 }
 
-/// In a row where its column has no number.
+/// The value of a row without a number in a column.
 pub const UNKNOWN: Number = Number::MIN;
 
-/// Adds the values of a row to those of another one; `columns` are theirs.
+/// Adds the values of a row to those of another row; both have the columns `columns`.
 pub fn join(columns: &[ValueColumn], to: &mut [Number], from: &[Number]) {
     for ((to, from), column) in to.iter_mut().zip(from).zip(columns) {
         *to = column.joined(*to, *from);
@@ -189,9 +189,9 @@ pub fn join(columns: &[ValueColumn], to: &mut [Number], from: &[Number]) {
 /// An interval of integers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Bucket {
-    /// The first number in it.
+    /// The first number in the interval.
     pub lo: Number,
-    /// The last number in it.
+    /// The last number in the interval.
     pub hi: Number,
 }
 
@@ -211,31 +211,31 @@ pub enum Key {
     },
     /// A task.
     Task {
-        /// Its number.
+        /// The task's id.
         pid: Number,
-        /// The name that it had when the row was made.
+        /// The name that the task had when the row was created.
         comm: String,
     },
     /// A system call.
     Syscall {
-        /// Its number.
+        /// The number of the system call.
         number: Number,
-        /// Its name, with `sys_`, if it has one.
+        /// The name of the system call, with `sys_`, if it has one.
         name: Option<String>,
     },
     /// A stack trace, innermost function first.
     Stack(Vec<String>),
     /// An interval.
     Bucket {
-        /// The numbers in it.
+        /// The numbers in the interval.
         bucket: Bucket,
-        /// Which interval of its column it is, in the numbering of native histograms; only of `Log2`, not of 0.
+        /// The index of the interval in native histograms; `None` unless the column is `Log2`, and for 0.
         index: Option<i64>,
     },
 }
 
 impl Key {
-    /// The interval, if the key is one.
+    /// Returns the interval, if the key is one.
     pub fn bucket(&self) -> Option<Bucket> {
         match self {
             Self::Bucket { bucket, .. } => Some(*bucket),
@@ -244,7 +244,7 @@ impl Key {
     }
 }
 
-/// A row: its keys, as many as key columns, and its counts and sums, as many as value columns.
+/// A row: its keys, one for each key column, and its counts and sums, one for each value column.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Row {
     /// The keys.
@@ -253,65 +253,65 @@ pub struct Row {
     pub values: Vec<Number>,
 }
 
-/// From when to when the hits of a table are.
+/// The time in which the hits of a table happened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Span {
-    /// Which epoch of the table it is.
+    /// The number of the epoch of the table.
     pub epoch: u64,
     /// The beginning, in nanoseconds of `CLOCK_MONOTONIC`.
     pub from: u64,
-    /// The end, likewise.
+    /// The end, in nanoseconds of `CLOCK_MONOTONIC`.
     pub to: u64,
     /// The end in nanoseconds of `CLOCK_REALTIME`.
     pub real: u64,
 }
 
 impl Span {
-    /// How long it is, in seconds.
+    /// Returns the length in seconds.
     pub fn seconds(&self) -> f64 {
         self.to.saturating_sub(self.from) as f64 / 1e9
     }
 }
 
-/// What the module alone counts.
+/// Numbers that only the module counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Losses {
-    /// How often the trigger was called.
+    /// The number of calls of the trigger.
     pub calls: u64,
-    /// Calls that came when too many were under way on that CPU, one inside the other.
+    /// Calls while too many others were in progress on the CPU, each nested in another.
     pub nested: u64,
-    /// Calls that wanted a variable that was not set.
+    /// Calls that needed a variable which was not set.
     pub ignored: u64,
     /// Hits whose fields `save()` had no room for.
     pub saves: u64,
     /// Records of synthetic events that could not be written.
     pub traces: u64,
-    /// Hits that are in no row any more; where nothing expires there is no such number, and none of the next two.
+    /// Hits that are in no row any more; `None`, like the following two, if starts never expire.
     pub retired: Option<u64>,
-    /// Starts that nobody has ended.
+    /// Starts that no end has consumed.
     pub expired: Option<u64>,
-    /// Starts that nobody had ended when the next one of the same key came.
+    /// Starts that were overwritten by the next start of their key.
     pub overwritten: Option<u64>,
 }
 
-/// What became of the calls of a trigger.
+/// The outcomes of a trigger's calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Account {
-    /// Hits, those of all rows together.
+    /// The hits of all rows together.
     pub hits: u64,
     /// Calls with a new key when the table was full.
     pub full: u64,
-    /// The rest of the account. C's implementation does not have it.
+    /// The other outcomes, which C's implementation does not count.
     pub losses: Option<Losses>,
 }
 
 impl Account {
-    /// Adds what became of later calls.
+    /// Adds the outcomes of later calls.
     pub fn add(&mut self, other: &Self) {
         *self = zip(self, other, u64::wrapping_add);
     }
 
-    /// Whether both say the same: a number of what expires that one of them lacks is 0.
+    /// Returns whether both accounts are equal, where a missing number of expiry counts as 0.
     pub fn is_as(&self, other: &Self) -> bool {
         let nothing = Self {
             losses: Some(Losses {
@@ -327,7 +327,7 @@ impl Account {
     }
 }
 
-/// Applies an operation to each number of two accounts. Where something expires in one of them alone, the other has 0.
+/// Applies an operation to each number of two accounts. A number of expiry that only one of them has is 0 in the other.
 fn zip(a: &Account, b: &Account, f: impl Fn(u64, u64) -> u64) -> Account {
     let either = |a: Option<u64>, b: Option<u64>| {
         a.or(b)?;
@@ -349,12 +349,12 @@ fn zip(a: &Account, b: &Account, f: impl Fn(u64, u64) -> u64) -> Account {
     }
 }
 
-/// The number of 64 bits and a sign whose bits these are.
+/// Returns the signed 64-bit number with these bits.
 fn with_sign(number: Number) -> Number {
     u64::try_from(number).map_or(number, |bits| Number::from(bits as i64))
 }
 
-/// The keys of a row by which it is found in another reading: what an address is called changes with modules.
+/// Returns the keys that identify a row in another reading: without names of symbols, which change with modules.
 fn same_keys(keys: &[Key]) -> Cow<'_, [Key]> {
     let is_symbol = |key: &Key| matches!(key, Key::Symbol { .. });
     if !keys.iter().any(is_symbol) {
@@ -370,18 +370,18 @@ fn same_keys(keys: &[Key]) -> Cow<'_, [Key]> {
     Cow::Owned(keys.iter().map(without_name).collect())
 }
 
-/// A histogram as it was read.
+/// A histogram, as it was read at one time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Table {
     /// `system:event`.
     pub event: String,
-    /// The line of the trigger, as it can be typed.
+    /// The line of the trigger, in a form that can be typed.
     pub trigger: String,
-    /// Whether it counts.
+    /// Whether the trigger is active, not paused.
     pub active: bool,
-    /// Whether the rows follow; those of `hist_pipe` do not if others read the variables of the table.
+    /// Whether the rows are there; `hist_pipe` leaves them out if other triggers read the table's variables.
     pub consumed: bool,
-    /// Of when its hits are; text does not say it.
+    /// The time in which the hits happened; unknown for text.
     pub span: Option<Span>,
     /// The columns of keys.
     pub keys: Vec<KeyColumn>,
@@ -389,9 +389,9 @@ pub struct Table {
     pub values: Vec<ValueColumn>,
     /// The rows, in the order in which they were read.
     pub rows: Vec<Row>,
-    /// What became of the calls.
+    /// The outcomes of the trigger's calls.
     pub account: Account,
-    /// What its triggers take of one CPU, in millionths, if they measure it.
+    /// The cost of the trigger as a share of one CPU, in millionths, if it is measured.
     pub cost: Option<u64>,
 }
 
@@ -400,19 +400,19 @@ pub struct Table {
 pub struct Distribution {
     /// The intervals that have hits, in ascending order, with their hits.
     pub buckets: Vec<(Bucket, u64)>,
-    /// The smallest number, if it is known.
+    /// The smallest number, if it is known exactly.
     pub min: Option<Number>,
-    /// The largest one, likewise.
+    /// The largest number, if it is known exactly.
     pub max: Option<Number>,
 }
 
 impl Distribution {
-    /// All hits.
+    /// Returns the number of all hits.
     pub fn hits(&self) -> u64 {
         self.buckets.iter().map(|&(_, n)| n).sum()
     }
 
-    /// The same hits in wider intervals.
+    /// Returns the distribution in wider intervals; `wider` maps each interval.
     pub fn fold(&self, wider: impl Fn(Bucket) -> Bucket) -> Self {
         let mut folded = BTreeMap::new();
         for &(bucket, hits) in &self.buckets {
@@ -424,7 +424,7 @@ impl Distribution {
         }
     }
 
-    /// All of several together. The ends are known if they are of each of them that has hits.
+    /// Returns the sum of several distributions. The smallest and largest numbers are known if all with hits know them.
     pub fn of<'a>(all: impl Iterator<Item = &'a Self>) -> Self {
         let all: Vec<&Self> = all.filter(|one| !one.buckets.is_empty()).collect();
         let known = |ends: Vec<Option<Number>>| ends.into_iter().collect::<Option<Vec<Number>>>();
@@ -440,36 +440,36 @@ impl Distribution {
     }
 }
 
-/// The rows that differ only in their interval.
+/// The rows that differ only in the measured interval.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Group {
     /// The other keys, in the order of their columns.
     pub keys: Vec<Key>,
-    /// Their counts and sums, added.
+    /// The counts and sums of the rows, added up.
     pub values: Vec<Number>,
-    /// Their hits by interval; empty if the table has no column of intervals.
+    /// The hits by interval; empty if the table has no column of intervals.
     pub distribution: Distribution,
 }
 
 impl Table {
-    /// The place of the column of counts.
+    /// Returns the index of the column of counts.
     pub fn hitcount(&self) -> Option<usize> {
         self.values.iter().position(|v| v.name == "hitcount")
     }
 
-    /// The place of the column that shows this of what the intervals are of.
+    /// Returns the index of the column with this statistic of the measured field.
     pub fn of_measure(&self, agg: Agg) -> Option<usize> {
         let name = &self.keys[self.interval_column()?].name;
         let mut values = self.values.iter();
         values.position(|value| value.agg == agg && value.name == *name)
     }
 
-    /// The column of intervals that is the measure: the last one, as those to divide by come before it.
+    /// Returns the index of the measured interval's column: the last one, as intervals to group by come before it.
     pub fn interval_column(&self) -> Option<usize> {
         self.keys.iter().rposition(|k| k.kind.is_interval())
     }
 
-    /// The columns of keys but that of the measure.
+    /// Returns the columns of keys except for the measured interval.
     pub fn other_keys(&self) -> impl Iterator<Item = &KeyColumn> {
         let interval = self.interval_column();
         let keys = self.keys.iter().enumerate();
@@ -477,8 +477,8 @@ impl Table {
             .map(|(_, key)| key)
     }
 
-    /// Removes times below 0, which have no sign, so they are above all that a clock can measure. They arise where an
-    /// interrupt has the first event once more between the time stamp of the second one and its trigger.
+    /// Removes negative times, which appear as larger than any clock can measure. They arise when an interrupt repeats
+    /// the first event between the second event's time stamp and its trigger.
     pub fn remove_negative_times(&mut self) {
         let Some(column) = self.interval_column() else {
             return;
@@ -498,10 +498,9 @@ impl Table {
         self.account.hits = self.account.hits.saturating_sub(removed);
     }
 
-    /// What was counted after `earlier`, an earlier reading of the same trigger that nobody cleared in between.
+    /// Returns the hits since `earlier`, an earlier reading of the trigger, which has not been cleared since.
     ///
-    /// Rows without a new hit are left out. Those that are no longer there, as names change with modules, are passed
-    /// over.
+    /// Rows without a new hit are left out. Rows that are missing now, as names change with modules, are ignored.
     pub fn since(&self, earlier: &Self) -> Result<Self> {
         self.same_columns(earlier)?;
         let cleared = || {
@@ -563,7 +562,7 @@ impl Table {
         })
     }
 
-    /// Adds the hits of another reading of a trigger with the same columns: a later epoch, another machine.
+    /// Adds the hits of another table with the same columns: of a later epoch, or of another machine.
     pub fn merge(&mut self, other: &Self) -> Result<()> {
         self.same_columns(other)?;
         if self.rows.is_empty() {
@@ -595,7 +594,7 @@ impl Table {
         Ok(())
     }
 
-    /// The same table, empty.
+    /// Returns this table without its rows and hits.
     pub fn without_rows(&self) -> Self {
         Self {
             event: self.event.clone(),
@@ -607,7 +606,7 @@ impl Table {
         }
     }
 
-    /// The rows by all keys but the interval that is the measure, the groups in the order in which they were read.
+    /// Returns the rows grouped by all keys except for the measured interval, groups in the order of their first rows.
     pub fn groups(&self) -> Vec<Group> {
         let interval = self.interval_column();
         let hits = self.hitcount();
@@ -658,7 +657,7 @@ impl Table {
             .collect()
     }
 
-    /// Makes rows of tasks rows of their names.
+    /// Merges rows of tasks with the same name to one row.
     pub fn name_tasks(&mut self) {
         for (i, column) in self.keys.iter_mut().enumerate() {
             if column.kind != Kind::Execname {
@@ -674,7 +673,7 @@ impl Table {
         self.rows = Sum::of(self).table.rows;
     }
 
-    /// Reads the numbers of this key column as signed. C prints all of them without a sign.
+    /// Converts the numbers of this key column to signed ones. C prints all of them as unsigned.
     pub fn signed(&mut self, column: usize) {
         for row in &mut self.rows {
             if let Some(Key::Number(number)) = row.keys.get_mut(column) {
@@ -683,7 +682,7 @@ impl Table {
         }
     }
 
-    /// Reads the numbers of this column of sums as signed, likewise.
+    /// Converts the numbers of this column of sums to signed ones. C prints all of them as unsigned.
     pub fn signed_sum(&mut self, column: usize) {
         for sum in self
             .rows
@@ -694,7 +693,7 @@ impl Table {
         }
     }
 
-    /// Text does not say which columns a table without rows has.
+    /// Checks that both tables have the same columns. A table without rows may lack them, as in text.
     fn same_columns(&self, other: &Self) -> Result<()> {
         let same = self.keys == other.keys && self.values == other.values;
         if same || self.rows.is_empty() || other.rows.is_empty() {
@@ -707,15 +706,15 @@ impl Table {
     }
 }
 
-/// Adds up tables of one trigger.
+/// The sum of tables of one trigger.
 pub struct Sum {
-    /// All that was added.
+    /// The sum so far.
     pub table: Table,
     places: HashMap<Vec<Key>, usize>,
 }
 
 impl Sum {
-    /// Begins with this table.
+    /// Returns a sum that begins with this table.
     pub fn of(table: &Table) -> Self {
         let mut sum = Self {
             table: table.without_rows(),
@@ -725,7 +724,7 @@ impl Sum {
         sum
     }
 
-    /// Adds a later epoch, or the table of another machine.
+    /// Adds a table of a later epoch, or of another machine.
     pub fn add(&mut self, table: &Table) -> Result<()> {
         let rows = std::mem::take(&mut self.table.rows);
         let merged = self.table.merge(&table.without_rows());
@@ -791,7 +790,7 @@ mod tests {
         let mut both = first.clone();
         both.merge(&first).unwrap();
         assert_eq!(values(both.groups()), [[9, 3, UNKNOWN], [1, 2, UNKNOWN]]);
-        // What a maximum was before does not say what it was since.
+        // The maximum since an earlier reading is unknown.
         assert_eq!(
             both.since(&first).unwrap().rows[0].values[2..],
             [UNKNOWN; 3]

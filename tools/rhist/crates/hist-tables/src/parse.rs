@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! From what the kernel prints to tables, and back to JSON.
+//! Parsers of the kernel's output to tables, and a writer of JSON.
 
 pub mod json;
 pub mod text;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Percentiles of a distribution: between which numbers they are, which is known for sure.
+//! Percentiles of a distribution, with the bounds between which they certainly are.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,7 +8,7 @@ use std::str::FromStr;
 use crate::model::{Bucket, Distribution, Group, KeyColumn, Kind, Number};
 use crate::units::{self, Round};
 
-/// The largest N of `.log2=N`.
+/// The largest `N` of `.log2=N`.
 const FINEST: u8 = 6;
 
 /// A percentage above 0, up to 100 and with at most three decimals, in thousandths.
@@ -16,7 +16,7 @@ const FINEST: u8 = 6;
 pub struct Percent(u32);
 
 impl Percent {
-    /// Half of all.
+    /// The median: half of all hits.
     pub const MEDIAN: Self = Self(50_000);
 }
 
@@ -54,16 +54,16 @@ impl fmt::Display for Percent {
     }
 }
 
-/// The interval in which a percentile is: at least so many percent of the hits are at its last number or below, and
-/// fewer are below its first one. It does not reach beyond the smallest and the largest number, if they are known. There
-/// is none without hits.
+/// Returns the interval that contains a percentile: at least this percentage of the hits is at its last number or
+/// below, and less is below its first number. It is cut at the smallest and the largest number, if they are known.
+/// `None` without hits.
 pub fn quantile(distribution: &Distribution, percent: Percent) -> Option<Bucket> {
     let hits: u128 = distribution
         .buckets
         .iter()
         .map(|&(_, n)| u128::from(n))
         .sum();
-    // Which of the hits in ascending order it is, from 1.
+    // The rank, from 1, of the hit that is the percentile, in ascending order.
     let rank = (hits * u128::from(percent.0)).div_ceil(100_000);
     let mut below = 0;
     distribution.buckets.iter().find_map(|&(bucket, n)| {
@@ -79,19 +79,19 @@ pub fn quantile(distribution: &Distribution, percent: Percent) -> Option<Bucket>
     })
 }
 
-/// How many percent the last number of an interval of `.log2=scale` is above any other number in it at most.
+/// Returns by how many percent the last number of an interval of `.log2=scale` exceeds the first one at most.
 fn above(scale: u8) -> f64 {
     (2f64.powf(0.5f64.powi(scale.into())) - 1.0) * 100.0
 }
 
-/// The least scale by which no number is more percent above; the largest one that there is has 1.1 %.
+/// Returns the smallest scale with at most this excess; the largest scale, with 1.1 %, if none is fine enough.
 pub fn scale_within(percent: u64) -> u8 {
     let fits = |scale: &u8| above(*scale) <= percent as f64;
     (0..FINEST).find(fits).unwrap_or(FINEST)
 }
 
-/// The width of intervals by which this percentile of each group is at most `within` percent above the true value, one
-/// digit and zeros, and about how many rows they take. There is none without hits.
+/// Returns the width of intervals, one digit and zeros, with which this percentile of each group is at most `within`
+/// percent above the true value, and about how many rows they take. `None` without hits.
 pub fn width_within(groups: &[Group], percent: Percent, within: u64) -> Option<(u64, u64)> {
     let distributions = groups.iter().map(|group| &group.distribution);
     let percentiles = distributions
@@ -110,7 +110,7 @@ pub fn width_within(groups: &[Group], percent: Percent, within: u64) -> Option<(
     ))
 }
 
-/// How far the last number of an interval is above any other number in it, in words.
+/// Returns, in words, how far a percentile may be above the true value.
 pub fn error_of(column: &KeyColumn) -> Option<String> {
     match column.kind {
         Kind::Log2 { scale: 0 } => Some("upper bounds, less than twice the true value".to_owned()),
@@ -123,7 +123,7 @@ pub fn error_of(column: &KeyColumn) -> Option<String> {
     }
 }
 
-/// The power of two in which an interval is: above half of the last number, up to it.
+/// Returns the power of two that contains an interval: from above half of its last number up to that number.
 pub fn power_of_two(bucket: Bucket) -> Bucket {
     let Ok(hi) = u64::try_from(bucket.hi) else {
         return bucket;
@@ -186,7 +186,7 @@ mod tests {
         }
     }
 
-    /// A group of hits in powers of two.
+    /// Returns a group with hits in powers of two.
     fn group(numbers: &[u64]) -> Group {
         let mut buckets = BTreeMap::new();
         for &number in numbers {
@@ -209,13 +209,13 @@ mod tests {
     fn widths_are_of_the_lowest_percentile() {
         let width = |groups: &[Group], within| width_within(groups, percent("50"), within);
         assert_eq!(width(&[], 10), None);
-        // 8193 .. 16384 and up to 32768.
+        // The group's hits are in the intervals 8193 .. 16384 and up to 32768.
         let high = group(&[9000, 9000, 20_000]);
         assert_eq!(
             width(std::slice::from_ref(&high), 10),
             Some((800, 24_575 / 800 + 1))
         );
-        // 513 .. 1024: a tenth of it is also enough for what is higher.
+        // The lower group's hits are in 513 .. 1024: a tenth of that is fine enough for the higher group, too.
         let both = [high, group(&[1000])];
         assert_eq!(width(&both, 10), Some((50, 24_575 / 50 + 1 + 511 / 50 + 1)));
         assert_eq!(width(&[group(&[0])], 10).unwrap().0, 1);
@@ -232,7 +232,7 @@ mod tests {
     }
 
     proptest! {
-        /// A percentile of a list that is sorted is in the interval.
+        /// Checks that the percentile of a sorted list is in the interval.
         #[test]
         fn the_true_value_is_inside(
             mut numbers in prop::collection::vec(0..100_000u64, 1..300),
@@ -248,14 +248,14 @@ mod tests {
             let rank = (numbers.len() as u64 * u64::from(thousandths)).div_ceil(100_000);
             let wanted = numbers[rank as usize - 1];
             prop_assert_eq!(quantile(&distribution, Percent(thousandths)), Some(interval(width, wanted)));
-            // The ends of all numbers are ends of percentiles, too.
+            // With known smallest and largest numbers, the percentile's bounds do not exceed them.
             let (min, max) = (Number::from(numbers[0]), Number::from(numbers[numbers.len() - 1]));
             let known = Distribution { min: Some(min), max: Some(max), ..distribution };
             let Bucket { lo, hi } = quantile(&known, Percent(thousandths)).unwrap();
             prop_assert!(min <= lo && lo <= wanted.into() && Number::from(wanted) <= hi && hi <= max);
         }
 
-        /// What the chosen intervals say of a percentile is as near as was asked for.
+        /// Checks that percentiles from the chosen intervals are as precise as wanted.
         #[test]
         fn chosen_intervals_are_fine_enough(
             mut numbers in prop::collection::vec(1..1_000_000u64, 1..100),

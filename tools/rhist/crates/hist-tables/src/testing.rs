@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! A table for tests, those of the tool, too.
+//! A table for tests of this crate and of the tool.
 
 use std::collections::BTreeMap;
 
 use crate::model::{Account, Bucket, Key, KeyColumn, Kind, Number, Row, Table, Unit, ValueColumn};
 
-/// A table of a number and an interval, with these rows.
+/// Returns a table with the keys number and interval, and these rows.
 pub(crate) fn table(rows: &[(i128, u32, u64)]) -> Table {
     let mut summed: BTreeMap<(i128, u32), u64> = BTreeMap::new();
     for &(key, power, hits) in rows {

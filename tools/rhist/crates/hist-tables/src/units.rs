@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Numbers as people read them, three digits and a unit, and the keys of rows.
+//! Numbers in a form for people, with three digits and a unit, and the text of keys.
 
 use crate::model::{Agg, Bucket, Key, Number, Unit, ValueColumn, UNKNOWN};
 
-/// What comes of the digits that are not shown.
+/// The direction in which a shown number is rounded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Round {
-    /// The number shown is the number or below it.
+    /// The shown number is at most the true one.
     Down,
-    /// The number shown is the number or above it.
+    /// The shown number is at least the true one.
     Up,
 }
 
-/// In what times are shown: the steps of nanoseconds, in their order.
+/// The unit in which times are shown: a power of 1000 nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 pub enum Scale {
@@ -27,7 +27,7 @@ pub enum Scale {
     S,
 }
 
-/// The steps of a unit, smallest first: how many of the unit one is, and its name.
+/// Returns the units that a number can be shown in, smallest first: the size in the given unit, and the name.
 fn steps(unit: Option<Unit>) -> &'static [(u128, &'static str)] {
     match unit {
         Some(Unit::Ns) => &[
@@ -54,20 +54,20 @@ fn steps(unit: Option<Unit>) -> &'static [(u128, &'static str)] {
     }
 }
 
-/// A number in the step of its unit that suits it, with three digits.
+/// Returns a number in the unit that suits its size, with three digits.
 pub fn value(number: Number, unit: Option<Unit>, round: Round) -> String {
     let steps = steps(unit);
     let fits = |&(step, _): &(u128, &str)| number.unsigned_abs() >= step;
     let place = steps.iter().rposition(fits).unwrap_or(0);
     let (text, shown) = digits(number, steps[place], round);
-    // Rounded up, 999.9 us are 1 ms.
+    // Rounded up, 999.9 us become 1 ms.
     match steps.get(place + 1) {
         Some(&next) if shown >= next.0 => digits(number, next, round).0,
         _ => text,
     }
 }
 
-/// The digits of a number in a step, with its name, and the magnitude that they show.
+/// Returns the digits of a number in a unit, with the unit's name, and the magnitude that they show.
 fn digits(number: Number, (step, name): (u128, &str), round: Round) -> (String, u128) {
     let (sign, round) = match (number < 0, round) {
         (false, _) => ("", round),
@@ -93,7 +93,7 @@ fn digits(number: Number, (step, name): (u128, &str), round: Round) -> (String, 
     let whole = count(Number::try_from(shown / tens).unwrap_or(Number::MAX));
     let digits = match decimals {
         0 => whole,
-        // 9.999 rounded up is 10.
+        // Rounded up, 9.999 become 10.
         _ => format!(
             "{whole}.{:0width$}",
             shown % tens,
@@ -106,7 +106,7 @@ fn digits(number: Number, (step, name): (u128, &str), round: Round) -> (String, 
     )
 }
 
-/// A number of a table: times in the unit that is wanted, a count in all its digits.
+/// Returns a number of a table: a time in the wanted unit, a count with all its digits.
 pub fn amount(number: Number, unit: Option<Unit>, round: Round, wanted: Option<Scale>) -> String {
     let ns = match unit {
         None => return count(number),
@@ -120,7 +120,7 @@ pub fn amount(number: Number, unit: Option<Unit>, round: Round, wanted: Option<S
     }
 }
 
-/// A number of a column of values without a unit, for programs; `None` if it is not known.
+/// Returns a number of a column of values without its unit, for programs; `None` if it is unknown.
 pub fn plain_value(number: Number, agg: Agg) -> Option<String> {
     match number {
         UNKNOWN => None,
@@ -133,7 +133,7 @@ pub fn plain_value(number: Number, agg: Agg) -> Option<String> {
     }
 }
 
-/// A number of a column of values as a table shows it.
+/// Returns a number of a column of values in the form for tables.
 pub fn shown(number: Number, column: &ValueColumn, wanted: Option<Scale>) -> String {
     match number {
         UNKNOWN => "-".to_owned(),
@@ -150,7 +150,7 @@ pub fn shown(number: Number, column: &ValueColumn, wanted: Option<Scale>) -> Str
     }
 }
 
-/// An interval, its ends rounded away from it.
+/// Returns an interval as text, with its ends rounded outwards.
 pub fn interval(bucket: Bucket, unit: Option<Unit>) -> String {
     let (lo, hi) = (
         value(bucket.lo, unit, Round::Down),
@@ -159,7 +159,7 @@ pub fn interval(bucket: Bucket, unit: Option<Unit>) -> String {
     if lo == hi {
         return lo;
     }
-    // 1.24-1.35us
+    // The unit is written once, as in 1.24-1.35us.
     let number = |text: &str| text.trim_end_matches(|c: char| !c.is_ascii_digit()).len();
     let name = &hi[number(&hi)..];
     let lo = lo
@@ -170,7 +170,7 @@ pub fn interval(bucket: Bucket, unit: Option<Unit>) -> String {
     format!("{lo}{between}{hi}")
 }
 
-/// All digits of a count, in groups of three.
+/// Returns all digits of a count, in groups of three.
 pub fn count(number: Number) -> String {
     let digits = number.unsigned_abs().to_string();
     let mut text = String::from(if number < 0 { "-" } else { "" });
@@ -183,7 +183,7 @@ pub fn count(number: Number) -> String {
     text
 }
 
-/// A share of a whole in percent, with one decimal.
+/// Returns the share of a whole in percent, with one decimal.
 pub fn percent(part: u64, whole: u64) -> String {
     let tenths = match whole {
         0 => 0,
@@ -192,7 +192,7 @@ pub fn percent(part: u64, whole: u64) -> String {
     format!("{}.{} %", tenths / 10, tenths % 10)
 }
 
-/// A string of the kernel, each of whose characters stands for a byte, as the text that it is in UTF-8, and [`plain`].
+/// Returns a string of the kernel, whose characters stand for bytes, decoded as UTF-8 and made [`plain`].
 pub fn text(bytes: &str) -> String {
     let bytes: Vec<u8> = bytes
         .chars()
@@ -201,7 +201,7 @@ pub fn text(bytes: &str) -> String {
     plain(&String::from_utf8_lossy(&bytes))
 }
 
-/// A text without what would command a terminal, or may not be in XML: a question mark is in its place.
+/// Returns a text with question marks in place of characters that would command a terminal or are not allowed in XML.
 pub fn plain(text: &str) -> String {
     let shown = |c: char| match c {
         '\u{fffe}' | '\u{ffff}' => '?',
@@ -211,7 +211,7 @@ pub fn plain(text: &str) -> String {
     text.chars().map(shown).collect()
 }
 
-/// A key as one word.
+/// Returns a key as one word.
 pub fn key(key: &Key, unit: Option<Unit>) -> String {
     match key {
         Key::Number(number) => match unit {
@@ -220,7 +220,7 @@ pub fn key(key: &Key, unit: Option<Unit>) -> String {
         },
         Key::Text(name) => text(name),
         Key::Symbol { address, name } if name.is_empty() => format!("{address:#x}"),
-        // The size of the function is left out.
+        // The size of the symbol's function is left out.
         Key::Symbol { name, .. } => match name.split_once('/') {
             Some((start, size)) => {
                 let module = size.split_once(' ').map_or("", |(_, module)| module);
@@ -243,7 +243,7 @@ pub fn key(key: &Key, unit: Option<Unit>) -> String {
     }
 }
 
-/// The function of a frame, without the offset in it and its module: that of `vfs_read+0x10/0x200` is `vfs_read`.
+/// Returns the function of a frame, without offset and module: for `vfs_read+0x10/0x200` it is `vfs_read`.
 pub fn function(frame: &str) -> &str {
     frame.split(['+', ' ']).next().unwrap_or(frame)
 }

@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Errors: one sentence that says what is wrong, and the way out.
+//! Errors: one sentence that says what is wrong, with a remedy.
 
 use std::fmt;
 use std::io;
 use std::path::Path;
 
-/// What went wrong, as the user reads it.
+/// An error, in words for the user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Error(String);
 
-/// The result of all that can fail.
+/// The result of functions that can fail.
 pub type Result<T> = std::result::Result<T, Error>;
 
 impl Error {
-    /// An error of this text.
+    /// Returns an error with this text.
     pub fn new(text: impl Into<String>) -> Self {
         Self(text.into())
     }
 
-    /// What the system said about this file: `what` is what cannot be done to it.
+    /// Returns the error of a system call on this file; `what` is the action that failed.
     pub fn file(what: &str, path: &Path, error: &io::Error) -> Self {
         let text = error.to_string();
         let reason = text.split(" (os error").next().unwrap_or_default();

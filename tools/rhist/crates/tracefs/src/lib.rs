@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! The files of tracefs, where Linux has its trace events: where it is mounted, reading whole files, appending lines,
-//! what the kernel says of a line that it refuses, and the fields of an event.
+//! The files of tracefs, Linux's interface to trace events: finding the mount, reading whole files, appending lines,
+//! the kernel's reasons for refusing a line, and the fields of an event.
 //!
 //! ```no_run
 //! use tracefs::{Format, Tracefs};
@@ -12,7 +12,7 @@
 //!     println!("{} {}", field.kind, field.name);
 //! }
 //! let trigger = tracefs.event_file("sched:sched_switch", "trigger");
-//! // An error has what error_log says of the line, with its caret.
+//! An error includes the entry of `error_log` for the line, with its caret.
 //! tracefs.append(&trigger, "hist:keys=next_comm")?;
 //! # Ok(())
 //! # }
@@ -26,10 +26,10 @@ mod error;
 
 pub use error::{Error, Result};
 
-/// Where tracefs is mounted if nobody says otherwise, newer place first.
+/// The usual mount points of tracefs, the newer one first.
 const PLACES: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
 
-/// Where it is mounted by this list of mounts, those places first.
+/// Returns the mount points of tracefs in this list of mounts, the usual ones first.
 fn mounted(mounts: &str) -> Vec<PathBuf> {
     let mut places: Vec<PathBuf> = mounts
         .lines()
@@ -43,7 +43,7 @@ fn mounted(mounts: &str) -> Vec<PathBuf> {
     places
 }
 
-/// A directory of tracefs: its top or an instance.
+/// A directory of tracefs: the top or an instance.
 #[derive(Debug, Clone)]
 pub struct Tracefs {
     root: PathBuf,
@@ -51,7 +51,7 @@ pub struct Tracefs {
 }
 
 impl Tracefs {
-    /// Finds the mounted tracefs, or takes the given directory.
+    /// Returns the tracefs in the given directory, or else the mounted one.
     pub fn find(given: Option<&Path>) -> Result<Self> {
         if let Some(root) = given {
             if !root.join("events").is_dir() {
@@ -63,7 +63,7 @@ impl Tracefs {
             return Ok(Self::at(root));
         }
         let mounts = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
-        // Below debugfs it is mounted by who first looks there.
+        // Below debugfs, tracefs is mounted when the directory is first accessed.
         let all = mounted(&mounts)
             .into_iter()
             .chain(PLACES.map(PathBuf::from));
@@ -95,25 +95,25 @@ impl Tracefs {
         }
     }
 
-    /// Returns this tracefs with `teller`, which is called before each write with the line of a shell that does the same.
+    /// Returns this tracefs with `teller`, which is called before each write with an equivalent shell command.
     #[must_use]
     pub fn telling(self, teller: Option<fn(&str)>) -> Self {
         Self { teller, ..self }
     }
 
-    /// Tells what is about to be done to it, as a line of a shell, if that is wanted.
+    /// Passes a shell command, which is equivalent to the next write, to the teller, if there is one.
     pub fn say(&self, line: &str) {
         if let Some(teller) = self.teller {
             teller(line);
         }
     }
 
-    /// The directory.
+    /// Returns the directory of this tracefs.
     pub fn root(&self) -> &Path {
         &self.root
     }
 
-    /// The instance of this name.
+    /// Returns the instance with this name.
     pub fn instance(&self, name: &str) -> Self {
         Self {
             root: self.root.join("instances").join(name),
@@ -121,12 +121,12 @@ impl Tracefs {
         }
     }
 
-    /// A file in it.
+    /// Returns the path of a file in this directory.
     pub fn path(&self, file: &str) -> PathBuf {
         self.root.join(file)
     }
 
-    /// A file of an event, `system:event`.
+    /// Returns the path of a file of an event, `system:event`.
     pub fn event_file(&self, event: &str, file: &str) -> PathBuf {
         self.root
             .join("events")
@@ -134,24 +134,24 @@ impl Tracefs {
             .join(file)
     }
 
-    /// Whether there is such an event.
+    /// Returns whether the event exists.
     pub fn has_event(&self, event: &str) -> bool {
         self.event_file(event, "").is_dir()
     }
 
-    /// A whole file.
+    /// Returns the content of a file.
     pub fn read(&self, file: &str) -> Result<Vec<u8>> {
         read(&self.path(file))
     }
 
-    /// A whole file, as far as it is text.
+    /// Returns the content of a file as text, with invalid UTF-8 replaced.
     pub fn read_text(&self, file: &str) -> Result<String> {
         self.read(file)
             .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
     }
 
-    /// Appends a line to a file by one write, so that the kernel takes it as one command. If it refuses it, the error
-    /// has the reason from `error_log`.
+    /// Appends a line to a file by one write, so that the kernel takes it as one command. If the kernel refuses the
+    /// line, the error includes the reason from `error_log`.
     pub fn append(&self, file: &Path, line: &str) -> Result<()> {
         let log = self.path("error_log");
         let before = last_entry(&log);
@@ -179,17 +179,17 @@ impl Tracefs {
     }
 }
 
-/// The line of a shell that appends a line to a file.
+/// Returns the shell command that appends a line to a file.
 pub fn echo(line: &str, file: &str) -> String {
     format!("echo '{}' >> {file}", line.replace('\'', "'\\''"))
 }
 
-/// A whole file, wherever it is.
+/// Returns the content of the file at any path.
 pub fn read(path: &Path) -> Result<Vec<u8>> {
     fs::read(path).map_err(|error| Error::file("read", path, &error))
 }
 
-/// The numbers that events have for disks, with their names.
+/// Returns the numbers by which events refer to disks, with the disks' names.
 pub fn disks() -> Vec<(i128, String)> {
     let disks = fs::read_dir("/sys/class/block")
         .into_iter()
@@ -205,19 +205,19 @@ pub fn disks() -> Vec<(i128, String)> {
         .collect()
 }
 
-/// What system calls return when they fail, with what that means.
+/// Returns the numbers that system calls return for errors, with their meanings.
 pub fn failures() -> Vec<(i128, String)> {
     let known = (1..=133).map(|number| {
         let text = io::Error::from_raw_os_error(number).to_string();
         let text = text.split(" (os error").next().unwrap_or_default();
         (-i128::from(number), format!("{text} (-{number})"))
     });
-    // ERESTARTSYS and the like: a signal came, and programs get EINTR or do not see it.
+    // For ERESTARTSYS and the like, a signal arrived, and programs get EINTR or do not see the error.
     let interrupted = [512, 513, 514, 516].map(|n: i128| (-n, format!("Interrupted (-{n})")));
     known.chain(interrupted).collect()
 }
 
-/// What `error_log` has to say of the last refused command: the reason, the command and a caret.
+/// Returns the entry of `error_log` for the last refused command: the reason, the command and a caret.
 fn last_entry(log: &Path) -> Option<String> {
     let log = String::from_utf8_lossy(&fs::read(log).ok()?).into_owned();
     let start = log.rfind("\n[").map_or(0, |at| at + 1);
@@ -226,10 +226,10 @@ fn last_entry(log: &Path) -> Option<String> {
         .then(|| log[start..].to_owned())
 }
 
-/// The fields of an event: its file `format`.
+/// The fields of an event, from its file `format`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Format {
-    /// Its own fields, and before them the common ones.
+    /// The common fields, and then the event's own.
     pub fields: Vec<Field>,
     print: String,
 }
@@ -237,34 +237,34 @@ pub struct Format {
 /// A field of an event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Field {
-    /// Its name.
+    /// The name of the field.
     pub name: String,
-    /// Its type, as C writes it.
+    /// The type of the field, in C's notation.
     pub kind: String,
-    /// What it holds.
+    /// The kind of the field's value.
     pub holds: Holds,
 }
 
-/// What a field holds, as far as triggers tell it apart.
+/// The kind of a field's value, as far as triggers distinguish them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Holds {
     /// A number of this many bytes.
     Number {
-        /// Its size in bytes.
+        /// The size in bytes.
         size: u8,
-        /// Whether it can be negative.
+        /// Whether the number can be negative.
         signed: bool,
     },
-    /// A string in as many bytes.
+    /// A string in this many bytes.
     Chars(u16),
     /// A string of any length.
     Text,
-    /// Something that is no key.
+    /// Any other type, which cannot be a key.
     Other,
 }
 
 impl Format {
-    /// That of an event, `system:event`.
+    /// Returns the format of an event, `system:event`.
     pub fn of(tracefs: &Tracefs, event: &str) -> Result<Self> {
         if !tracefs.has_event(event) {
             return Err(Error::new(format!(
@@ -276,7 +276,7 @@ impl Format {
         Ok(Self::parse(&String::from_utf8_lossy(&read(&path)?)))
     }
 
-    /// Reads the text of the file.
+    /// Parses the text of the file `format`.
     pub fn parse(text: &str) -> Self {
         let fields = text.lines().filter_map(|line| {
             let mut parts = line
@@ -324,12 +324,12 @@ impl Format {
         }
     }
 
-    /// The field of this name.
+    /// Returns the field with this name.
     pub fn field(&self, name: &str) -> Option<&Field> {
         self.fields.iter().find(|field| field.name == name)
     }
 
-    /// The names that the event prints for the numbers of a field.
+    /// Returns the names that the event prints for a field's numbers.
     pub fn names(&self, field: &str) -> Vec<(i128, String)> {
         let start = format!("__print_symbolic(REC->{field},");
         let Some(at) = self.print.find(&start) else {

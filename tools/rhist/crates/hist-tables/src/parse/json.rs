@@ -2,7 +2,7 @@
 
 //! The JSON lines of `hist_json` and `hist_pipe`: Documentation/hist-json.schema.json.
 //!
-//! Numbers have up to 64 bits and are never made floating. Each character of a string stands for a byte.
+//! Numbers have up to 64 bits and are never converted to floating point. Each character of a string stands for a byte.
 
 use std::fmt::{self, Write as _};
 use std::io::{self, BufRead, Read, Write};
@@ -16,10 +16,10 @@ use crate::model::{
 use crate::units;
 use crate::{Error, Result};
 
-/// The version of the lines. It changes when one of their members changes its meaning.
+/// The version of the lines' format, which changes when the meaning of a member changes.
 pub const VERSION: u64 = 1;
 
-/// Says that a line is of a later version, if it says so itself.
+/// Returns a message if a line has a later version; `None` if it has no version, or a known one.
 pub fn is_newer(line: &[u8]) -> Option<String> {
     #[derive(serde::Deserialize)]
     struct Versioned {
@@ -29,10 +29,10 @@ pub fn is_newer(line: &[u8]) -> Option<String> {
     (v > VERSION).then(|| format!("version {v}, which needs a newer rhist"))
 }
 
-/// How long a line may be.
+/// The length in bytes at which a line is refused.
 const LONGEST: u64 = 16 << 20;
 
-/// Reads a line, with its end; nothing is left at the end of all.
+/// Reads a line, including its newline; `line` stays empty at the end of the input.
 pub fn read_line(lines: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<usize> {
     let read = lines.take(LONGEST).read_until(b'\n', line)?;
     if line.len() as u64 >= LONGEST && !line.ends_with(b"\n") {
@@ -44,7 +44,7 @@ pub fn read_line(lines: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<usi
     Ok(read)
 }
 
-/// What no kernel says of a column, as pictures and exports would never end with it.
+/// Returns the error of a column that no kernel prints, and with which pictures and exports would never end.
 fn wrong_column(column: &KeyColumn) -> Option<&'static str> {
     match column.kind {
         Kind::Log2 { scale: 7.. } => Some("the scale of a column is above 6"),
@@ -53,7 +53,7 @@ fn wrong_column(column: &KeyColumn) -> Option<&'static str> {
     }
 }
 
-/// Whether a key is an interval that its column cannot have.
+/// Returns whether a key is an interval that its column cannot have.
 fn is_outside(key: &Key, column: &KeyColumn) -> bool {
     match (key, column.kind) {
         (
@@ -66,7 +66,7 @@ fn is_outside(key: &Key, column: &KeyColumn) -> bool {
     }
 }
 
-/// Reads tables from lines. What is between tables and of another type is passed over.
+/// Reads tables from lines. Lines of other types between tables are skipped.
 pub struct Reader<R> {
     lines: R,
     line: Vec<u8>,
@@ -74,7 +74,7 @@ pub struct Reader<R> {
 }
 
 impl<R: BufRead> Reader<R> {
-    /// A reader of these lines.
+    /// Returns a reader of these lines.
     pub fn new(lines: R) -> Self {
         Self {
             lines,
@@ -83,7 +83,7 @@ impl<R: BufRead> Reader<R> {
         }
     }
 
-    /// The next line that is not empty.
+    /// Returns the next line that is not empty.
     fn next_line(&mut self) -> Result<Option<Line>> {
         loop {
             self.line.clear();
@@ -167,7 +167,7 @@ impl<R: BufRead> Iterator for Reader<R> {
     }
 }
 
-/// All tables of a text.
+/// Returns all tables in a text.
 pub fn tables(text: &[u8]) -> Result<Vec<Table>> {
     Reader::new(text).collect()
 }
@@ -176,7 +176,7 @@ enum Line {
     Head(Box<Head>),
     Row(Vec<Key>, Vec<Value>),
     End(Account),
-    /// Percentiles, which are computed from the rows here, and types to come.
+    /// Lines of percentiles, which the reader computes from the rows instead, and of later types.
     Other,
 }
 
@@ -193,12 +193,12 @@ impl Line {
                 None => Self::Row(row.k, row.v),
             })
         };
-        // Nearly all lines are rows.
+        // Most lines are rows, so they are tried first.
         if line.starts_with(b"{\"k\":") {
             return row();
         }
         match serde_json::from_slice::<Tag<'_>>(line)?.kind.as_deref() {
-            // Members may mean something else there.
+            // In a later version, members may have another meaning.
             Some("hist") if is_newer(line).is_some() => Err(de::Error::custom("it is newer")),
             Some("hist") => serde_json::from_slice(line).map(Self::Head),
             Some("end") => serde_json::from_slice(line).map(|end: End| Self::End(end.into())),
@@ -360,7 +360,7 @@ struct RawRow {
     q: Option<IgnoredAny>,
 }
 
-/// A number of up to 64 bits and a sign.
+/// A signed or unsigned number of 64 bits.
 struct Integer(Number);
 
 impl<'de> Deserialize<'de> for Integer {
@@ -382,16 +382,16 @@ impl<'de> Deserialize<'de> for Integer {
     }
 }
 
-/// What a row has in a column of values.
+/// The value of a row in a column of values.
 enum Value {
     Integer(Number),
-    /// In hundredths. Exact below 2^46.
+    /// A number in hundredths; exact below 2^46.
     Decimal(Number),
     Nothing,
 }
 
 impl Value {
-    /// The number in this column; `None` if the column has no such numbers.
+    /// Returns the number for this column; `None` if the column has numbers of another kind.
     fn of(&self, column: &ValueColumn) -> Option<Number> {
         match *self {
             Self::Integer(number) => (!column.agg.has_decimals()).then_some(number),
@@ -454,7 +454,7 @@ impl<'de> Visitor<'de> for Keys {
     }
 
     fn visit_unit<E>(self) -> std::result::Result<Key, E> {
-        // The place of the intervals in a line of percentiles, which is passed over.
+        // A line of percentiles, which is skipped, has null in place of the interval.
         Ok(Key::Text(String::new()))
     }
 
@@ -515,9 +515,9 @@ impl<'de> Visitor<'de> for Keys {
     }
 }
 
-/// Writes a table as lines that a [`Reader`] reads back.
+/// Writes a table as lines that a [`Reader`] can read.
 ///
-/// What text does not say is 0: the times of a table of C's implementation, and the losses that it does not count.
+/// Numbers that text lacks are 0: the times of a table of C's implementation, and the losses that C does not count.
 pub fn write(table: &Table, out: &mut impl Write) -> io::Result<()> {
     let mut line = String::new();
     head(table, &mut line);
@@ -590,7 +590,7 @@ fn head(table: &Table, line: &mut String) {
         span.epoch, span.from, span.to, span.real
     );
     let unit = |unit: Option<Unit>, line: &mut String| {
-        // The kernel knows no others.
+        // The kernel has no units besides times.
         if let Some(unit) = unit.filter(|&unit| unit != Unit::Bytes) {
             let _ = write!(line, ",\"unit\":\"{}\"", unit.name());
         }
@@ -640,7 +640,7 @@ fn comma(line: &mut String, i: usize) {
 }
 
 fn key(key: &Key, line: &mut String) {
-    // Writing to a string cannot fail.
+    // Writing to a string never fails.
     let _ = match key {
         Key::Number(number) => write!(line, "{number}"),
         Key::Text(text) => {
@@ -683,7 +683,7 @@ fn key(key: &Key, line: &mut String) {
     };
 }
 
-/// A string as the kernel writes it: printable ASCII as it is, all else by its number.
+/// Writes a string like the kernel does: printable ASCII unchanged, all else by its number.
 fn string(text: &str, line: &mut String) {
     line.push('"');
     for character in text.chars() {
@@ -733,7 +733,7 @@ pub(crate) mod tests {
         let mut out = Vec::new();
         write(table, &mut out).unwrap();
         let again = String::from_utf8(out).unwrap();
-        // "unit" comes before "kind" or after it; the lines of rows are those of the kernel.
+        // The order of "unit" and "kind" may differ, but the lines of rows equal the kernel's.
         for line in TWO.lines().skip(1).take(2) {
             assert!(again.contains(line), "{again}");
         }
@@ -881,7 +881,7 @@ pub(crate) mod tests {
     }
 
     prop_compose! {
-        /// Any table of one row.
+        /// Generates any table with one row.
         pub(crate) fn any_table()(
             cells in prop::collection::vec(cell(), 1..4),
             values in prop::collection::vec(number(), 1..4),

@@ -1,32 +1,32 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! The text of the file `hist`, which C's implementation and the module print alike.
+//! The parser of the text in a `hist` file, which C's implementation and the module print alike.
 //!
-//! Rows say neither what kind a key is nor, for sure, where a string ends. The line of the trigger has the modifiers
-//! of the keys, and the widths to which the kernel fills up say the rest.
+//! Rows tell neither the kind of a key nor, unambiguously, the end of a string. The line of the trigger has the
+//! modifiers of the keys, and the widths to which the kernel pads its output tell the rest.
 
 use crate::model::{Account, Bucket, Key, KeyColumn, Kind, Number, Row, Sum, Table, ValueColumn};
 use crate::{Error, Result};
 
-/// The width to which a string is filled up.
+/// The width to which the kernel pads a string.
 const STRING_WIDTH: usize = 50;
-/// The width of a number.
+/// The width to which the kernel pads a number.
 const NUMBER_WIDTH: usize = 10;
-/// The width of the name of a task.
+/// The width to which the kernel pads the name of a task.
 const COMM_WIDTH: usize = 16;
-/// The width of a bar, and the blank before it.
+/// The width of a bar, including the blank before it.
 const BAR_WIDTH: usize = 21;
 
-/// What a file `hist` has.
+/// The contents of a `hist` file.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Read {
-    /// Its tables, one for each trigger.
+    /// The tables, one for each trigger.
     pub tables: Vec<Table>,
-    /// The error of a row that was left out, because the kernel prints no such row.
+    /// The error of a row that was left out, as the kernel prints no such row.
     pub left_out: Option<String>,
 }
 
-/// Reads the tables of the file `hist` of this event, `system:event`.
+/// Returns the tables in the `hist` file of this event, `system:event`.
 pub fn tables(event: &str, text: &[u8]) -> Result<Read> {
     // Each character stands for a byte, as in JSON.
     let text: String = text.iter().copied().map(char::from).collect();
@@ -39,7 +39,7 @@ pub fn tables(event: &str, text: &[u8]) -> Result<Read> {
     Ok(read)
 }
 
-/// How the trigger asks for a key to be shown.
+/// The form in which a trigger shows a key.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Shown {
     /// A number or a string.
@@ -67,7 +67,7 @@ impl Shown {
     }
 }
 
-/// The keys of a trigger, by their names and how they are shown.
+/// Returns the names of a trigger's keys, and the forms in which they are shown.
 fn keys_of(trigger: &str) -> Vec<(String, Shown)> {
     let keys = parameter(trigger, "keys=").unwrap_or_default();
     let hidden = trigger.contains(":quantiles(");
@@ -99,7 +99,7 @@ fn keys_of(trigger: &str) -> Vec<(String, Shown)> {
         .collect()
 }
 
-/// A parameter of a trigger.
+/// Returns the value of a trigger's parameter.
 fn parameter<'a>(trigger: &'a str, name: &str) -> Option<&'a str> {
     let value = &trigger[trigger.find(name)? + name.len()..];
     value.split([':', ' ']).next()
@@ -112,7 +112,7 @@ struct Parser<'a> {
 }
 
 impl<'a> Parser<'a> {
-    /// Reads what is before the rows.
+    /// Parses the lines before the rows.
     fn new(event: &str, text: &'a str) -> Result<Self> {
         let wrong = || {
             Error::new(format!(
@@ -166,7 +166,7 @@ impl<'a> Parser<'a> {
         while let Some(row) = self.rest.strip_prefix("{ ") {
             self.rest = row;
             if self.row().is_none() {
-                // The next row or, after the last one, the totals.
+                // The text continues with the next row or, after the last one, with the totals.
                 let next = row.find("\n{ ").or_else(|| row.find("\n\nTotals:"));
                 self.rest = next.map_or("", |at| &row[at + 1..]);
                 wrong = wrong.or(row.lines().next());
@@ -197,7 +197,7 @@ impl<'a> Parser<'a> {
         };
         self.table.account.hits = total("Hits:")?;
         self.table.account.full = total("Dropped:")?;
-        // Names that differ in the blanks at their end are the same key here.
+        // Two names that differ only in trailing blanks are the same key here, so their rows are added up.
         Ok((Sum::of(&self.table).table, left_out))
     }
 
@@ -219,14 +219,14 @@ impl<'a> Parser<'a> {
             }
         }
         if self.table.rows.is_empty() {
-            // C names a value in the trigger that it does not show.
+            // C may omit a value that its trigger names, so the names are taken from the rows.
             self.table.values = names.into_iter().map(ValueColumn::of_sums).collect();
         }
         if values.len() != self.table.values.len() {
             return None;
         }
         self.table.rows.push(Row { keys, values });
-        // What handlers keep is in lines of their own.
+        // Tracked and saved values are on lines of their own, which are skipped.
         self.skip("\n")?;
         while self.rest.starts_with('\t') {
             self.rest = self.rest.split_once('\n')?.1;
@@ -300,7 +300,7 @@ impl<'a> Parser<'a> {
                 self.skip("~ ")?;
                 let lo = self.signed()?;
                 self.skip("-")?;
-                // The last one of all wraps.
+                // The end of the last interval wraps around to a negative number.
                 let hi = match self.signed()? {
                     hi if hi < lo => Number::from(u64::MAX),
                     hi => hi,
@@ -314,7 +314,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// A number, right-aligned, or a string, left-aligned: the first row says which one it is.
+    /// Parses a right-aligned number or a left-aligned string: the first row decides which one it is.
     fn plain(&mut self, i: usize) -> Option<Key> {
         let digits = self.rest.trim_start_matches(' ');
         let tail = digits.trim_start_matches(|c: char| c.is_ascii_digit());
@@ -342,7 +342,7 @@ impl<'a> Parser<'a> {
     }
 
     fn stack(&mut self, i: usize) -> Option<Key> {
-        // A field's name is followed by the first frame, without a new line.
+        // After a field's name, the first frame follows on the same line.
         let end = self
             .rest
             .find(".stacktrace")
@@ -367,7 +367,7 @@ impl<'a> Parser<'a> {
         Some(Key::Stack(frames))
     }
 
-    /// A count or a sum; nothing if it is a share or a bar.
+    /// Parses a count or a sum; the inner `None` is a share or a bar.
     fn value(&mut self) -> Option<Option<(String, Number)>> {
         self.rest = self.rest.trim_start_matches(' ');
         let line = self.rest.lines().next()?;
@@ -401,15 +401,15 @@ impl<'a> Parser<'a> {
         Some(Some((name.to_owned(), number)))
     }
 
-    /// Where the key that begins here ends, at this byte or later.
+    /// Returns where the key at the current position ends, at index `from` or later.
     fn end_of_key(&self, from: usize) -> Option<usize> {
-        // The name of a task may have lines.
+        // The name of a task may contain newlines.
         let mut pairs = self.rest.as_bytes().get(from..)?.windows(2);
         let at = pairs.position(|pair| matches!(pair, b", " | b" }" | b"} "))?;
         Some(from + at)
     }
 
-    /// The byte at which a column of this width ends.
+    /// Returns the index of the byte at which a column of this width ends.
     fn place(&self, width: usize) -> Option<usize> {
         self.rest.char_indices().nth(width).map(|(at, _)| at)
     }
@@ -628,7 +628,7 @@ mod tests {
     }
 
     proptest! {
-        /// Rows as the kernel prints them, with any names of tasks.
+        /// Generates rows like the kernel prints them, with arbitrary names of tasks.
         #[test]
         fn what_is_printed_is_read(
             rows in prop::collection::vec(
