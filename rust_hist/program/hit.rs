@@ -134,8 +134,8 @@ where
         return count::<C, STEPS>(cx, map, Ending::DroppedNested);
     }
 
-    // The key, and what it is made of. To read the time stamp takes a call, which a hit that ends before it is needed
-    // does not make.
+    // The key, after the numbers that it depends on. Reading the time stamp takes a call, so a hit reads it as late as
+    // possible: it may end before.
     let mut stamp = 0;
     if const { STEPS & KEY_STAMP != 0 && STEPS & KEY_ANY != 0 } {
         stamp = key_stamp(cx);
@@ -226,7 +226,7 @@ where
         return count::<C, STEPS>(cx, map, Ending::Ignored);
     };
 
-    // What is computed of them, and the key.
+    // The numbers that depend on these variables, and the key.
     if const { STEPS & KEY_STAMP != 0 && STEPS & KEY_VALUES == 0 } {
         stamp = key_stamp(cx);
     }
@@ -251,7 +251,7 @@ fn key_stamp<'c>(cx: impl Context<'c>) -> u64 {
     program.stamp(&cx, program.plan.has_key_stamp)
 }
 
-/// Goes on with what comes after the element is known, here or, with [`APART`], in another function.
+/// Runs the back of the hit: inlined here or, with [`APART`], the function that the trigger has for it.
 #[inline(always)]
 fn go_on<'c, C: Context<'c>, const STEPS: u32>(
     cx: C,

@@ -98,7 +98,7 @@ pub(super) const MOVED: u32 = 1 << 28;
 /// All of them.
 pub(super) const EVERYTHING: u32 = (1 << 29) - 1;
 
-/// Those of a back: what comes after the element is known.
+/// The steps of a back, which a hit takes after its element is known.
 pub const BACK: u32 = VALS_ANY
     | VALS_EXPRS
     | SUMS

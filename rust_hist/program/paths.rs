@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The paths of hits, and the two tables that a trigger's path is chosen from.
+//! The paths of hits: two tables, from which the path of each trigger is chosen.
 //!
 //! A path has two parts. The front computes the key, reads the variables of other triggers and finds the element; it is
 //! an instance of [`hit`] or [`joined`]. The back adds to the sums, sets the variables and runs the actions; it is an
@@ -128,7 +128,7 @@ pub trait LookPath: Offers {
     fn rest<'c, C: Context<'c>>(cx: C, found: NumCell<'c>);
 }
 
-/// What comes after the element of a hit is known.
+/// The second part of a path: the steps that a hit takes after its element is known.
 pub trait Back {
     /// Leaves a hit in its element. `refs` are [its numbers](super::eval::Inputs).
     fn leave<'c, C: Context<'c>>(cx: C, map: &'c Map<C::Storage, C::Hash>, elt: Elt, refs: &[u64]);
@@ -327,7 +327,7 @@ pub trait Entry {
 /// One row of a table.
 #[derive(Clone, Copy)]
 pub struct Row<N, F> {
-    /// What it offers.
+    /// The most that a trigger with this row may need.
     pub offers: N,
     /// Its function.
     pub enter: F,
@@ -343,7 +343,7 @@ pub struct Chosen<E: Entry> {
     pub of_hit: E::OfHit,
 }
 
-/// Returns what a front with these keys and steps offers, where all backs that it may call offer `back`.
+/// Returns the offers of a front with these keys and steps, where all backs that it may call offer `back` together.
 const fn offer<K: KeyForm>(refs: usize, steps: u32, back: u32) -> Needs {
     // The columns of a key are no words: a bucket is an expression there.
     let of_columns = match (K::KIND, steps & KEY_EXPRS) {
@@ -370,7 +370,7 @@ const fn offer<K: KeyForm>(refs: usize, steps: u32, back: u32) -> Needs {
     }
 }
 
-/// Returns what a path with these steps offers: one that keeps more than sums does not keep sums alone, unless it says so.
+/// Returns the offers of a back with these steps. A back with tallies does not keep plain sums unless it has `SUMS`.
 const fn of_back(steps: u32) -> u32 {
     match steps & TALLIES {
         0 => steps | SUMS,
@@ -421,7 +421,7 @@ const ALL_TALLIES: u32 = TALLIES | SEVERAL;
 const RECORD: u32 = OF_RECORD | APART;
 const COMPUTED: u32 = KEY_TEXT | KEY_EXPRS | KEY_ANY | KEY_STAMP | NESTED | APART;
 const VALUED: u32 = COMPUTED | KEY_VALUES;
-/// What there is to do because tables get other maps, and the variables in them do not all come along.
+/// Steps for variables of tables whose maps are replaced, where not all variables move to the new map.
 const CHANGING: u32 = MOVING | AGED;
 const FOR_ALL: u32 = EVERYTHING & !(KEY_VALUES | CHANGING);
 const OF_EXPIRING: u32 = COMPUTED | TEXT_REFS | AGED;
@@ -432,7 +432,7 @@ const ANY_VALS: u32 = VALS_EXPRS | VALS_ANY | STAMP | SHARED;
 const ANY_NUMBERS: u32 = STAMP | VARS | VARS_STAMP | VARS_EXPRS | VARS_ANY;
 const ANY_VARS: u32 = ANY_NUMBERS | SHARED;
 
-/// The fronts. The first row that offers what a trigger needs is its front; the last offers everything.
+/// Returns the fronts. A trigger has the first front that offers all its needs; the last one offers everything.
 ///
 /// Each row is built when it is looked at: all rows together are too large for the stack of a task that creates a
 /// trigger.
@@ -561,7 +561,7 @@ pub fn backs<E: Entry>() -> impl Iterator<Item = Row<u32, E::OfHit>> {
     rows.iter().map(|row| row())
 }
 
-/// Returns the function of the first row that offers what is needed.
+/// Returns the function of the first row whose offers suffice.
 fn first<N, F>(
     mut rows: impl Iterator<Item = Row<N, F>>,
     offers: impl Fn(&N) -> bool,

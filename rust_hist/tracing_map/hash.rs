@@ -28,15 +28,15 @@
 //! # The proof
 //!
 //! The keys of a table have one length; a long key that is shorter is padded with zeros, which add nothing. So two
-//! keys differ in a word with the same `i`, even if one is the beginning of the other. Whatever the other words and
-//! the other numbers are:
+//! keys differ in a word with the same `i`, even if one is the beginning of the other. The
+//! following holds for any values of the other words and the other numbers:
 //!
 //! - *One word*: an odd factor keeps numbers apart.
 //! - *A word times its number*: let `L` and `H` of two keys differ by given numbers. Then so do the lower halves of
 //!   `w k[i]` and of `w' k[i]`, and the upper ones, modulo `2^64`. Each of these two differences is one of two
 //!   integers, so `(w - w') k[i]` is one of four, of which each fits at most one `k[i]`: four in `2^64`.
 //! - *Two words in one product*: say that the second ones differ. Then so do the factors `y` and `y'` that they come
-//!   to, whatever `k[i+1]` is. The first factor `x` is any number with the same probability, and that of the other
+//!   to, for any `k[i+1]`. The first factor `x` is any number with the same probability, and that of the other
 //!   key is `x + d` or `x + d - 2^64`, with a known `d`. In each case, `x (y' - y)` is one of four integers, as in
 //!   the case of a word times its number, and each fits at most one `x`: eight in `2^64`. If the second words are
 //!   equal, `x` and `x'` differ by a known number for each `x`, and four of all `y` fit.
