@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The paths of hits: two tables, from which the path of each trigger is chosen.
+//! The paths of hits, in two tables. A trigger has one row of each.
 //!
 //! A path has two parts. The front computes the key, reads the variables of other triggers and finds the element; it is
 //! an instance of [`hit`] or [`joined`]. The back adds to the sums, sets the variables and runs the actions; it is an

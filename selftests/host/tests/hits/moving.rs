@@ -244,7 +244,12 @@ fn track(world: &World, path: &Path, fixed: &World, ops: &[Op]) {
             let ended = world.hit_on(&path, 0, &record, &AROUND);
             if ended.is_hit {
                 let wanted = fixed.hit(0, &record, &AROUND);
-                assert_eq!(ended.snapshots, wanted.snapshots, "{op:?} on {}", path.name());
+                assert_eq!(
+                    ended.snapshots,
+                    wanted.snapshots,
+                    "{op:?} on {}",
+                    path.name()
+                );
             }
         }
     };
