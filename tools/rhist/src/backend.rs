@@ -4,6 +4,7 @@
 
 pub mod c;
 pub mod fold;
+pub mod lines;
 pub mod module;
 mod owners;
 
@@ -128,7 +129,7 @@ impl Backend {
             Self::C => (3, "C's implementation"),
             Self::Module { .. } => (8, "the module"),
         };
-        if question.keys() > most {
+        if question.keys() > most && !question.lines {
             return Err(Error::new(format!(
                 "{} fields are too many for --by: a table of {whose} has {most} keys{}{}",
                 question.by.len(),
@@ -152,7 +153,7 @@ impl Backend {
                 sums.len()
             )));
         }
-        let own = own_format(tracefs, question.event())?;
+        let own = own_format(tracefs, question)?;
         for name in sums {
             let holds = own.field(&name.field).map(|field| field.holds);
             if holds.is_some_and(|holds| !matches!(holds, Holds::Number { .. })) {
@@ -250,7 +251,11 @@ fn same_types(tracefs: &Tracefs, question: &Question) -> Result<()> {
     else {
         return Ok(());
     };
-    let formats = (own_format(tracefs, start)?, own_format(tracefs, end)?);
+    let format = |records: &Records| match records.event.starts_with(OWN) {
+        true => Ok(Format::parse(PROBED)),
+        false => Format::of(tracefs, &records.event),
+    };
+    let formats = (format(start)?, format(end)?);
     for (first, second) in start_on.iter().zip(end_on) {
         let (Some(a), Some(b)) = (formats.0.field(first), formats.1.field(second)) else {
             continue;
@@ -270,16 +275,29 @@ fn same_types(tracefs: &Tracefs, question: &Question) -> Result<()> {
     Ok(())
 }
 
-/// The fields of probes, as far as all of them have them: probes have them as soon as they are made.
+/// The fields that all probes of functions have: probes have them as soon as they are made.
 const PROBED: &str = "field:unsigned long __probe_ip; offset:8; size:8; signed:0;\n\
                       field:unsigned long __probe_func; offset:8; size:8; signed:0;\n";
 
-/// The format of the event that is counted. A probe that is not made yet has only common fields.
-fn own_format(tracefs: &Tracefs, records: &Records) -> Result<Format> {
-    if records.event.starts_with(OWN) {
-        return Ok(Format::parse(PROBED));
+/// The format of the event that is counted. A probe that is not made yet has the fields that its definition says.
+fn own_format(tracefs: &Tracefs, question: &Question) -> Result<Format> {
+    let event = &question.event().event;
+    let Some(name) = event.strip_prefix(OWN) else {
+        return Ok(Format::of(tracefs, event)?);
+    };
+    let mut text = PROBED.to_owned();
+    let probe = question.probes.iter().find(|probe| name[1..] == probe.name);
+    let words = probe.map_or("", |probe| &probe.definition).split(' ');
+    for (field, fetched) in words.filter_map(|word| word.split_once('=')) {
+        let (kind, size, signed) = match fetched.rsplit_once(':').map_or("", |(_, kind)| kind) {
+            "string" | "ustring" => ("__data_loc char[]", 4, 0),
+            "s32" => ("s32", 4, 1),
+            "s64" => ("s64", 8, 1),
+            _ => ("u64", 8, 0),
+        };
+        text += &format!("field:{kind} {field}; offset:8; size:{size}; signed:{signed};\n");
     }
-    Ok(Format::of(tracefs, &records.event)?)
+    Ok(Format::parse(&text))
 }
 
 /// What has to be written, and where the answer is then.
@@ -293,6 +311,8 @@ pub struct Plan {
     pub by_comm: bool,
     /// How the rows of the kernel become those that were asked for.
     pub fold: Option<Fold>,
+    /// What a line is made of, where each hit is one.
+    pub each: Option<lines::Each>,
     /// The event that the question is about, whichever one the table is of.
     pub counted: String,
     /// The file of the table, as the event has it.
@@ -354,6 +374,20 @@ pub enum Step {
         line: String,
         /// The event.
         name: String,
+    },
+    /// Has the buffers of the instance keep records, with the stack of the kernel or of the program.
+    Buffer {
+        /// Whether with that of the kernel.
+        stack: bool,
+        /// Whether with that of the program.
+        user: bool,
+    },
+    /// Has records of an event written to these buffers.
+    Records {
+        /// `system:event`.
+        event: String,
+        /// Which ones.
+        filter: Option<String>,
     },
     /// Adds a trigger.
     Trigger {
@@ -583,6 +617,10 @@ pub struct Lost {
     pub nested: u64,
     /// Records of synthetic events that could not be written.
     pub traces: u64,
+    /// Records of lines that the buffers had no room for.
+    pub records: u64,
+    /// Pages of records that are not as the kernel writes them.
+    pub damaged: u64,
     /// Starts that were forgotten, as they had not ended; nothing where none are.
     pub expired: Option<u64>,
     /// Starts that had not ended when the next one of the same key came, likewise.
@@ -627,6 +665,19 @@ impl Lost {
             said.push(format!(
                 "{} records of synthetic events lost; ask for fewer events by --if",
                 self.traces
+            ));
+        }
+        if self.records > 0 {
+            said.push(format!(
+                "{} lines lost, as they came faster than they are read; ask for fewer by --slower, --if or -p",
+                self.records
+            ));
+        }
+        if self.damaged > 0 {
+            said.push(format!(
+                "{} pages of records are not as the kernel writes them, and their rest is missing; ask for a table, \
+                 without --each and --slower",
+                self.damaged
             ));
         }
         if let Some(expired) = self.expired.filter(|&expired| expired > 0) {

@@ -13,6 +13,9 @@ pub const COMM: &str = "common_comm";
 /// The field of each event with the number of the task that runs.
 pub const CURRENT: &str = "common_pid";
 
+/// The key of a line with the task of the first event, where the second one has none.
+pub const TASK: &str = "task.execname";
+
 /// The rows of the smallest table.
 const LEAST_ROWS: u32 = 128;
 
@@ -48,6 +51,10 @@ pub struct Question {
     pub task: Option<String>,
     /// The same of the first event of a latency.
     pub start_task: Option<String>,
+    /// Whether each hit is a line, in place of a table.
+    pub lines: bool,
+    /// The event whose record comes before that of a line and completes it, if there is one.
+    pub before: Option<Before>,
     /// Whose tasks alone are wanted.
     pub only: Option<Only>,
     /// The threads that the wanted processes have at the start.
@@ -178,6 +185,17 @@ pub enum Measure {
     },
 }
 
+/// What is known before that which makes a line happens.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Before {
+    /// The earlier event.
+    pub records: Records,
+    /// Its field with the number of the task.
+    pub on: String,
+    /// The field of the event of the lines that has this number.
+    pub end_on: String,
+}
+
 /// Records of an event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Records {
@@ -270,6 +288,11 @@ impl Question {
             Measure::Count { event, .. } | Measure::Distribution { event, .. } => (None, event),
             Measure::Latency { start, end, .. } => (Some(start), end),
         }
+    }
+
+    /// Whether the task that runs is the one that is measured.
+    pub fn is_of_current(&self) -> bool {
+        self.task.as_deref() == Some(CURRENT)
     }
 
     /// Leaves the records of these threads out, where the task that runs is the one that is measured.

@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 
 use rustix::fs::{flock, FlockOperation};
 
+use crate::backend::lines::FIRST_KIB;
 use crate::backend::{Plan, Step};
 use crate::error::{Error, Result};
 use crate::output;
@@ -39,6 +40,7 @@ const SHARED: [&str; 3] = ["synthetic_events", "rsynthetic_events", "dynamic_eve
 enum Undo {
     Trigger { event: String, line: String },
     Shared { file: String, line: String },
+    Records { event: String },
     Instance,
 }
 
@@ -116,11 +118,9 @@ impl Session {
         }
         drop(turn);
         session._lock = lock(session.instance.root());
-        // Nothing is traced into its buffer.
+        // Nothing is traced into its buffer unless lines are asked for.
         let small = session.instance.path("buffer_size_kb");
-        let said = format!("echo 4 > {}", small.display());
-        session.instance.say(&said);
-        fs::write(&small, "4").map_err(|error| Error::file("write", &small, &error))?;
+        write(&session.instance, &small, "4")?;
         Ok(session)
     }
 
@@ -138,6 +138,32 @@ impl Session {
                 };
             }
             Step::Processes { pids } => return follow(&self.instance, pids),
+            Step::Buffer { stack, user } => {
+                for (wanted, option) in [(*stack, "stacktrace"), (*user, "userstacktrace")] {
+                    if wanted {
+                        write(
+                            &self.instance,
+                            &self.instance.path("options").join(option),
+                            "1",
+                        )?;
+                    }
+                }
+                write(&self.instance, &self.instance.path("trace_clock"), "mono")?;
+                let size = self.instance.path("buffer_size_kb");
+                return write(&self.instance, &size, &FIRST_KIB.to_string());
+            }
+            Step::Records { event, filter } => {
+                self.has_event(event)?;
+                let file = |name| self.instance.event_file(event, name);
+                if let Some(filter) = filter {
+                    self.instance.append(&file("filter"), filter)?;
+                }
+                let enable = file("enable");
+                self.undo.push(Undo::Records {
+                    event: event.clone(),
+                });
+                self.instance.append(&enable, "1")
+            }
             Step::Dynamic { line, name } => {
                 self.refuse_existing(&name.replace('/', ":"))?;
                 self.undo.push(Undo::Shared {
@@ -155,11 +181,7 @@ impl Session {
                 self.top.append(&self.top.path(file), line)
             }
             Step::Trigger { event, line } => {
-                if !self.instance.has_event(event) {
-                    return Err(Error::new(format!(
-                        "there is no event {event} in this kernel"
-                    )));
-                }
+                self.has_event(event)?;
                 self.undo.push(Undo::Trigger {
                     event: event.clone(),
                     line: format!("!{line}"),
@@ -173,6 +195,15 @@ impl Session {
             self.undo.pop();
         }
         Ok(result?)
+    }
+
+    fn has_event(&self, event: &str) -> Result<()> {
+        match self.instance.has_event(event) {
+            true => Ok(()),
+            false => Err(Error::new(format!(
+                "there is no event {event} in this kernel"
+            ))),
+        }
     }
 
     /// Carries steps out for as long as it takes to look at the instance.
@@ -265,6 +296,10 @@ impl Session {
                     .instance
                     .append(&self.instance.event_file(&event, "trigger"), &line)
                     .map_err(Error::from),
+                Undo::Records { event } => {
+                    let enable = self.instance.event_file(&event, "enable");
+                    self.instance.append(&enable, "0").map_err(Error::from)
+                }
                 Undo::Shared { file, line } => {
                     let file = self.top.path(&file);
                     self.top.append(&file, &line).map_err(Error::from)
@@ -292,9 +327,7 @@ impl Drop for Session {
 /// Has an instance see only records of these processes and of what they start. Threads that come while they are named
 /// are named, too.
 fn follow(instance: &Tracefs, pids: &[u64]) -> Result<()> {
-    let fork = instance.path("options/event-fork");
-    instance.say(&format!("echo 1 > {}", fork.display()));
-    fs::write(&fork, "1").map_err(|error| Error::file("write", &fork, &error))?;
+    write(instance, &instance.path("options/event-fork"), "1")?;
     let mut named: Vec<u64> = Vec::new();
     loop {
         let threads = pids.iter().flat_map(|&pid| threads(Path::new("/"), pid));
@@ -313,6 +346,12 @@ fn follow(instance: &Tracefs, pids: &[u64]) -> Result<()> {
         ))),
         false => Ok(()),
     }
+}
+
+/// Writes a file of an instance over.
+fn write(instance: &Tracefs, file: &Path, text: &str) -> Result<()> {
+    instance.say(&format!("echo '{text}' > {}", file.display()));
+    fs::write(file, text).map_err(|error| Error::file("write", file, &error))
 }
 
 /// The triggers that count as many records as those of these steps, each once, with their events.

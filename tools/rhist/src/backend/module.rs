@@ -18,6 +18,9 @@ pub(super) fn plan(maker: &mut Maker<'_>) -> Result<()> {
     let size = maker.size();
     maker.needs();
     match &question.measure {
+        Measure::Count { event, .. } | Measure::Distribution { event, .. } if question.lines => {
+            super::lines::plan(maker, &event.event, event.filter.as_deref());
+        }
         Measure::Count { event, sums } => {
             super::c::count(maker, event, sums);
         }
@@ -28,7 +31,7 @@ pub(super) fn plan(maker: &mut Maker<'_>) -> Result<()> {
             maker.plan.event = event.event.clone();
         }
         // A filter sees the fields of an event alone, not what is reckoned from two.
-        Measure::Latency { stack, only, .. } if *stack || only.is_some() => {
+        Measure::Latency { stack, only, .. } if *stack || only.is_some() || question.lines => {
             super::c::latency(maker)?
         }
         Measure::Latency {

@@ -76,7 +76,7 @@ pub fn key_text(key: &Key) -> String {
 }
 
 impl Look {
-    fn key(&self, column: &str, key: &Key) -> String {
+    pub(super) fn key(&self, column: &str, key: &Key) -> String {
         if let Key::Number(number) = key {
             let names = self.names.iter().find(|(name, _)| name == column);
             let name = names.and_then(|(_, names)| names.iter().find(|(n, _)| n == number));
@@ -423,11 +423,11 @@ impl Look {
     }
 
     /// A line, cut to the terminal if it is shown on one.
-    fn line(&self, text: &str) -> String {
+    pub(super) fn line(&self, text: &str) -> String {
         shortened(text, if self.cut { self.width } else { usize::MAX })
     }
 
-    fn heading(&self, text: &str, out: &mut impl Write) -> io::Result<()> {
+    pub(super) fn heading(&self, text: &str, out: &mut impl Write) -> io::Result<()> {
         let style = if self.colour {
             Style::new().bold()
         } else {
