@@ -144,6 +144,11 @@ impl Backend {
                 }
             )));
         }
+        if self == Self::C && !question.saves.is_empty() {
+            return Err(Error::new(
+                "--exemplars needs the module; --slower TIME shows slow hits as lines with C's implementation, too",
+            ));
+        }
         let sums = question.sums();
         // The number of hits is one of three values of C's.
         let most = if self == Self::C { 2 } else { most };
@@ -206,16 +211,19 @@ impl Backend {
             }
         }
         let format = &maker.format;
-        for by in &question.by {
-            let Some(field) = format.field(by.field()) else {
+        let plain = question.by.iter().filter(|by| by.modifier().is_empty());
+        let plain = plain.map(|by| (by.label.as_str(), by.field()));
+        let saved = question.saves.iter().map(|field| ("", field.as_str()));
+        for (label, field) in plain.chain(saved) {
+            let Some(field) = format.field(field) else {
                 continue;
             };
-            let names = match (by.label.as_str(), field.kind.as_str()) {
+            let names = match (label, field.kind.as_str()) {
                 ("error", _) => failures(),
                 (_, "dev_t") => disks(),
                 _ => format.names(&field.name),
             };
-            if by.modifier().is_empty() && !names.is_empty() {
+            if !names.is_empty() {
                 plan.names.push((field.name.clone(), names));
             }
         }
@@ -571,6 +579,14 @@ impl Maker<'_> {
                 format!("{field},{field}.max,{field}.min")
             }
             Backend::Module { .. } => format!("{field},{field}.max"),
+        }
+    }
+
+    /// What keeps the largest hit of each row by this variable: nothing where that is not asked for.
+    pub(crate) fn exemplars(&self, variable: &str) -> String {
+        match self.question.saves.as_slice() {
+            [] => String::new(),
+            saves => format!(":onmax(${variable}).save({})", saves.join(",")),
         }
     }
 

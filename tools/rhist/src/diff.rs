@@ -120,6 +120,7 @@ fn paired(before: &Table, after: &Table) -> Vec<Pair> {
             keys,
             values,
             distribution,
+            ..
         } in table.groups()
         {
             let words = keys

@@ -116,10 +116,10 @@ pub struct Showing {
     #[arg(long, conflicts_with = "format")]
     pub heat: bool,
     /// Show each hit as a line, in place of a table
-    #[arg(long, conflicts_with_all = ["interval", "live", "heat"])]
+    #[arg(long, conflicts_with_all = ["interval", "live", "heat", "exemplars"])]
     pub each: bool,
     /// Show each hit as a line that took at least so many microseconds, or a time such as 10ms
-    #[arg(long, value_name = "TIME", value_parser = microseconds, conflicts_with_all = ["interval", "live", "heat", "min"])]
+    #[arg(long, value_name = "TIME", value_parser = microseconds, conflicts_with_all = ["interval", "live", "heat", "min", "exemplars"])]
     pub slower: Option<Duration>,
     /// Print the lines that would be written to tracefs, for both backends
     #[arg(long)]

@@ -51,6 +51,8 @@ pub struct Question {
     pub task: Option<String>,
     /// The same of the first event of a latency.
     pub start_task: Option<String>,
+    /// The fields of the largest hit of each row that are kept with it.
+    pub saves: Vec<String>,
     /// Whether each hit is a line, in place of a table.
     pub lines: bool,
     /// The event whose record comes before that of a line and completes it, if there is one.

@@ -72,6 +72,9 @@ pub struct Options {
     /// Rows that the table in the kernel has room for
     #[arg(long, value_name = "ROWS", value_parser = clap::value_parser!(u32).range(128..=131_072))]
     pub size: Option<u32>,
+    /// Keep the largest hit of each interval, so that it is known which one it was (the module alone)
+    #[arg(long)]
+    pub exemplars: bool,
     /// Count also events that happen more than a million times a second on a CPU (C's implementation)
     #[arg(long)]
     pub yes: bool,
@@ -521,6 +524,7 @@ fn wishes(options: &Options) -> Result<Wishes> {
         values: Vec::new(),
         times: (options.min, options.max),
         lines: false,
+        exemplars: options.exemplars,
         size: options.size,
         intervals: match (options.buckets, options.within) {
             (Some(intervals), _) => intervals,

@@ -28,6 +28,9 @@ pub const WAITING: u32 = 16384;
 /// How many of an event's own fields a line has.
 const MOST_FIELDS: usize = 9;
 
+/// How many of these an exemplar has.
+const MOST_SAVED: usize = 4;
+
 /// What is of the task that runs.
 const OF_CURRENT: [&str; 10] = [
     "common_pid",
@@ -330,6 +333,8 @@ pub struct Wishes {
     pub times: (Option<Duration>, Option<Duration>),
     /// Whether each hit is a line.
     pub lines: bool,
+    /// Whether the largest hit of each row is kept.
+    pub exemplars: bool,
     /// Rows of the table.
     pub size: Option<u32>,
     /// How fine intervals are.
@@ -337,6 +342,11 @@ pub struct Wishes {
 }
 
 impl Wishes {
+    /// Whether single hits are wanted.
+    fn is_of_hits(&self) -> bool {
+        self.lines || self.exemplars
+    }
+
     /// The filter for the times that are wanted, which are in this field; none if all are.
     fn only_times(&self, field: &Sum) -> Result<Option<String>> {
         let (min, max) = self.times;
@@ -557,6 +567,7 @@ impl Variant {
             smallest: false,
             schedstats: self.schedstats,
             lacks_comm: false,
+            saves: Vec::new(),
             lines: wishes.lines,
             before,
             task: counted.pid.clone(),
@@ -564,6 +575,9 @@ impl Variant {
             only: wishes.only.clone(),
             threads: wishes.of_processes.clone(),
         };
+        if wishes.exemplars {
+            question.saves = self.saves(&question, tracefs)?;
+        }
         if let Intervals::Time(ns) = question.intervals {
             question.intervals = Intervals::Width(match question.unit() {
                 Some(Unit::Ns) => ns,
@@ -576,6 +590,35 @@ impl Variant {
             });
         }
         Ok(question)
+    }
+
+    /// What is kept of the largest hit of a row: what a line has, but what the rows of the question say anyway.
+    fn saves(&self, question: &Question, tracefs: &Tracefs) -> Result<Vec<String>> {
+        if !question.has_intervals() {
+            return Err(Error::new(format!(
+                "{} counts here and has no intervals with a largest hit; leave --exemplars out",
+                question.name
+            )));
+        }
+        let own = match self.lines.is_empty() {
+            true => self.own_fields(tracefs)?,
+            false => self.lines.clone(),
+        };
+        let mut saves: Vec<String> = Vec::new();
+        for label in own.iter().take(MOST_SAVED) {
+            let by = self.by(label, tracefs)?;
+            // An address alone says nothing.
+            if by.modifier().starts_with(".sym") {
+                continue;
+            }
+            // With the number of a task its name.
+            let comm = (by.field() == CURRENT).then(|| COMM.to_owned());
+            saves.extend(std::iter::once(by.field().to_owned()).chain(comm));
+        }
+        let is_said = |field: &String| question.by.iter().any(|by| by.field() == field);
+        saves.retain(|field| !is_said(field));
+        saves.dedup();
+        Ok(saves)
     }
 
     /// What a line has of an event of which no recipe says it: the names that the variant has, or whose it is and the
@@ -774,7 +817,7 @@ impl Recipe {
             .variants
             .iter()
             .filter(|variant| variant.flag.as_deref() == flag)
-            .filter(|variant| variant.each.is_none_or(|each| each == wishes.lines))
+            .filter(|variant| variant.each.is_none_or(|each| each == wishes.is_of_hits()))
         {
             refused = match variant
                 .missing(tracefs)

@@ -77,6 +77,15 @@ pub(super) fn latency(maker: &mut Maker<'_>) -> Result<()> {
             carried.push(by.field());
         }
     }
+    for field in question
+        .saves
+        .iter()
+        .filter(|field| !field.starts_with("common_"))
+    {
+        if !carried.contains(&field.as_str()) {
+            carried.push(field);
+        }
+    }
     let mut fields = vec!["u64 lat".to_owned()];
     let mut parameters = vec!["$lat"];
     for field in carried {
@@ -124,7 +133,11 @@ pub(super) fn latency(maker: &mut Maker<'_>) -> Result<()> {
         true => (maker.keys(Some("stack.stacktrace".into())), "lat".into()),
         false => (maker.keys(Some(maker.interval("lat"))), maker.shown("lat")),
     };
-    let text = format!("keys={keys}:vals={vals}:size={}", maker.size());
+    let largest = match maker.exemplars("largest") {
+        none if none.is_empty() => none,
+        kept => format!(":largest=lat{kept}"),
+    };
+    let text = format!("keys={keys}:vals={vals}:size={}{largest}", maker.size());
     maker.trigger(&event, &text, &condition(only.as_deref()));
     maker.plan.event = event;
     Ok(())

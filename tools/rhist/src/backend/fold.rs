@@ -184,6 +184,7 @@ fn fold(table: &Table, fold: &Fold, seen: &Seen) -> (Table, Number) {
             folded.rows.push(Row {
                 keys,
                 values: row.values.clone(),
+                exemplar: row.exemplar.clone(),
             });
         }
     }

@@ -20,6 +20,8 @@ use crate::tracefs::{Field, Format, Tracefs};
 
 /// How large the buffer of a CPU is at first, in KiB. It grows with what comes between two looks.
 pub const FIRST_KIB: u64 = 256;
+/// How functions of the kernel begin that an event calls.
+const TRACING: [&str; 3] = ["trace_event_", "__do_trace_", "__traceiter_"];
 /// No function has an address below that.
 const LOWEST: u64 = 4096;
 /// How long what came before a line is kept for it, in nanoseconds.
@@ -269,9 +271,8 @@ impl Lines {
         let kernel = kernel.iter().skip_while(|&&at| at < LOWEST);
         let mut frames: Vec<String> = kernel.map(|&at| self.symbol(at)).collect();
         // What traces has been called by what is traced.
-        let own = frames
-            .iter()
-            .rposition(|frame| frame.starts_with("trace_event_"));
+        let tracing = |frame: &String| TRACING.iter().any(|start| frame.starts_with(start));
+        let own = frames.iter().rposition(tracing);
         frames.drain(..own.map_or(0, |own| own + 1));
         if self.each.user && !program.is_empty() {
             let maps = self.maps.entry(pid).or_insert_with(|| {
@@ -355,34 +356,9 @@ impl Lines {
         }
     }
 
-    fn kind(by: &By) -> Kind {
-        match (by.field(), by.modifier()) {
-            (STACK, _) | (_, ".stacktrace") => Kind::Stack,
-            (_, ".execname") => Kind::Execname,
-            (_, ".syscall") => Kind::Syscall,
-            (_, ".sym" | ".sym-offset") => Kind::Symbol,
-            (COMM | ARGUMENTS, _) | (_, ".hex") => Kind::Text,
-            _ => Kind::Number,
-        }
-    }
-
     /// The table of these hits, in their order.
     fn table(&mut self, hits: &[Hit]) -> Table {
         let each = self.each.clone();
-        let mut keys: Vec<KeyColumn> = each
-            .keys
-            .iter()
-            .map(|by| KeyColumn {
-                name: by.field().to_owned(),
-                kind: Self::kind(by),
-                unit: None,
-            })
-            .collect();
-        keys.push(KeyColumn {
-            name: TIME.into(),
-            kind: Kind::Number,
-            unit: None,
-        });
         let of = |(name, unit): &(String, Option<Unit>)| ValueColumn {
             unit: *unit,
             ..ValueColumn::of_sums(name.clone())
@@ -405,22 +381,30 @@ impl Lines {
             Row {
                 keys: row,
                 values: std::iter::once(1).chain(values).collect(),
+                exemplar: None,
             }
         });
         let rows: Vec<Row> = rows.collect();
-        // Texts are known by what they are.
-        for (i, column) in keys.iter_mut().enumerate() {
-            if rows.iter().any(|row| matches!(row.keys[i], Key::Text(_))) {
-                column.kind = Kind::Text;
-            }
-        }
+        let names = each.keys.iter().map(By::field).chain([TIME]);
+        let keys = names.enumerate().map(|(i, name)| KeyColumn {
+            name: name.to_owned(),
+            kind: rows.first().map_or(Kind::Number, |row| match row.keys[i] {
+                Key::Text(_) => Kind::Text,
+                Key::Symbol { .. } => Kind::Symbol,
+                Key::Task { .. } => Kind::Execname,
+                Key::Syscall { .. } => Kind::Syscall,
+                Key::Stack(_) => Kind::Stack,
+                _ => Kind::Number,
+            }),
+            unit: None,
+        });
         Table {
             event: each.event,
             trigger: String::new(),
             active: true,
             consumed: true,
             span: Some(self.span),
-            keys,
+            keys: keys.collect(),
             values,
             account: Account {
                 hits: rows.len() as u64,

@@ -123,6 +123,7 @@ mod tests {
                 Key::Stack(stack.iter().map(|&frame| frame.into()).collect()),
             ],
             values: vec![hits, sum],
+            exemplar: None,
         };
         table.rows = vec![
             row(

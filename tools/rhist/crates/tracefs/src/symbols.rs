@@ -20,6 +20,8 @@ impl Symbols {
             let address = u64::from_str_radix(words.next()?, 16).ok()?;
             let is_code = matches!(words.next()?, "t" | "T" | "w" | "W");
             let name = words.next()?.to_owned();
+            // The beginning of a section is no function.
+            let is_code = is_code && !name.ends_with("_text_start");
             (is_code && address != 0).then_some((address, name))
         });
         let mut all: Vec<_> = functions.collect();
@@ -59,7 +61,7 @@ mod tests {
 
     #[test]
     fn addresses_have_names() {
-        let text = "ffffffff81000100 T vfs_read\nffffffff81000200 t do_x\t[m]\nffffffff81000150 D data\nx\n\
+        let text = "ffffffff81000100 T vfs_read\nffffffff81000200 t do_x\t[m]\nffffffff81000200 T __x_text_start\nffffffff81000150 D data\nx\n\
                     0000000000000000 T hidden\n";
         let all = Symbols::parse(text);
         assert_eq!(all.name(0xffff_ffff_8100_01ff), "vfs_read+0xff");

@@ -225,7 +225,11 @@ impl<'a> Parser<'a> {
         if values.len() != self.table.values.len() {
             return None;
         }
-        self.table.rows.push(Row { keys, values });
+        self.table.rows.push(Row {
+            keys,
+            values,
+            exemplar: None,
+        });
         // What handlers keep is in lines of their own.
         self.skip("\n")?;
         while self.rest.starts_with('\t') {
