@@ -8,7 +8,7 @@ pub mod plan;
 pub mod width;
 
 use std::fmt::Write as _;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use budget::{fit, memory};
 use count::{count, every, Counting};
@@ -25,11 +25,15 @@ use crate::stop::{Stop, SECOND};
 use crate::tracefs::Tracefs;
 use crate::view::form::{self, heading, Form};
 use crate::view::heat::{self, Paper};
+use crate::view::lines::Lines;
 use crate::view::map::MOST_EPOCHS;
 use crate::view::table::Look;
 use crate::view::top::{self, Counted};
 
-/// Prints the lines that would be written, for both backends or for the wanted one.
+/// How often lines are read.
+const LOOK: Duration = Duration::from_millis(200);
+
+/// Prints the lines for both backends, or for the one that is wanted.
 pub fn dry_run(asked: &Asked, tracefs: &Tracefs, global: &Global) -> Result<()> {
     let there = Backend::all(tracefs);
     let asked = std::slice::from_ref(asked);
@@ -133,11 +137,30 @@ pub fn ask(
         }
         if !global.quiet {
             output::say(&match interval {
+                None if asked.question.lines => {
+                    "counting, a line for each hit; ^C ends it".to_owned()
+                }
                 None => "counting; ^C ends it and shows the table".to_owned(),
                 Some(interval) => format!(
                     "counting, a table each {} s; ^C ends it",
                     interval.as_secs_f64()
                 ),
+            });
+        }
+        if asked.question.lines {
+            let mut lines = Lines::default();
+            let mut first = true;
+            return every(all, Some(LOOK), &stop, &mut |counting| {
+                let table = counting.source.next()?;
+                if table.rows.is_empty() {
+                    return Ok(());
+                }
+                let out = match showing.format {
+                    Form::Text => lines.write(&table, &look(counting)),
+                    form => form::table(&table, form, &look(counting), first)?,
+                };
+                first = false;
+                sink.write(&out)
             });
         }
         if showing.heat {

@@ -4,6 +4,7 @@
 
 pub mod c;
 pub mod fold;
+pub mod lines;
 pub mod module;
 mod owners;
 
@@ -128,7 +129,7 @@ impl Backend {
             Self::C => (3, "C's implementation"),
             Self::Module { .. } => (8, "the module"),
         };
-        if question.keys() > most {
+        if question.keys() > most && !question.lines {
             return Err(Error::new(format!(
                 "{} fields are too many for --by: a table of {whose} has {most} keys{}{}",
                 question.by.len(),
@@ -143,6 +144,11 @@ impl Backend {
                 }
             )));
         }
+        if self == Self::C && !question.saves.is_empty() {
+            return Err(Error::new(
+                "--exemplars needs the module; --slower TIME shows slow hits as lines with C's implementation, too",
+            ));
+        }
         let sums = question.sums();
         // C has three values, one of which is the number of hits.
         let most = if self == Self::C { 2 } else { most };
@@ -152,7 +158,7 @@ impl Backend {
                 sums.len()
             )));
         }
-        let own = own_format(tracefs, question.event())?;
+        let own = own_format(tracefs, question)?;
         for name in sums {
             let holds = own.field(&name.field).map(|field| field.holds);
             if holds.is_some_and(|holds| !matches!(holds, Holds::Number { .. })) {
@@ -205,16 +211,19 @@ impl Backend {
             }
         }
         let format = &maker.format;
-        for by in &question.by {
-            let Some(field) = format.field(by.field()) else {
+        let plain = question.by.iter().filter(|by| by.modifier().is_empty());
+        let plain = plain.map(|by| (by.label.as_str(), by.field()));
+        let saved = question.saves.iter().map(|field| ("", field.as_str()));
+        for (label, field) in plain.chain(saved) {
+            let Some(field) = format.field(field) else {
                 continue;
             };
-            let names = match (by.label.as_str(), field.kind.as_str()) {
+            let names = match (label, field.kind.as_str()) {
                 ("error", _) => failures(),
                 (_, "dev_t") => disks(),
                 _ => format.names(&field.name),
             };
-            if by.modifier().is_empty() && !names.is_empty() {
+            if !names.is_empty() {
                 plan.names.push((field.name.clone(), names));
             }
         }
@@ -250,7 +259,11 @@ fn same_types(tracefs: &Tracefs, question: &Question) -> Result<()> {
     else {
         return Ok(());
     };
-    let formats = (own_format(tracefs, start)?, own_format(tracefs, end)?);
+    let format = |records: &Records| match records.event.starts_with(OWN) {
+        true => Ok(Format::parse(PROBED)),
+        false => Format::of(tracefs, &records.event),
+    };
+    let formats = (format(start)?, format(end)?);
     for (first, second) in start_on.iter().zip(end_on) {
         let (Some(a), Some(b)) = (formats.0.field(first), formats.1.field(second)) else {
             continue;
@@ -270,16 +283,29 @@ fn same_types(tracefs: &Tracefs, question: &Question) -> Result<()> {
     Ok(())
 }
 
-/// The fields that all probes have. A probe itself lists them only once it was created.
+/// The fields that all probes of functions have: probes have them as soon as they are made.
 const PROBED: &str = "field:unsigned long __probe_ip; offset:8; size:8; signed:0;\n\
                       field:unsigned long __probe_func; offset:8; size:8; signed:0;\n";
 
-/// Returns the format of the event that is counted. A probe that does not exist yet has only common fields.
-fn own_format(tracefs: &Tracefs, records: &Records) -> Result<Format> {
-    if records.event.starts_with(OWN) {
-        return Ok(Format::parse(PROBED));
+/// The format of the event that is counted. A probe that is not made yet has the fields that its definition says.
+fn own_format(tracefs: &Tracefs, question: &Question) -> Result<Format> {
+    let event = &question.event().event;
+    let Some(name) = event.strip_prefix(OWN) else {
+        return Ok(Format::of(tracefs, event)?);
+    };
+    let mut text = PROBED.to_owned();
+    let probe = question.probes.iter().find(|probe| name[1..] == probe.name);
+    let words = probe.map_or("", |probe| &probe.definition).split(' ');
+    for (field, fetched) in words.filter_map(|word| word.split_once('=')) {
+        let (kind, size, signed) = match fetched.rsplit_once(':').map_or("", |(_, kind)| kind) {
+            "string" | "ustring" => ("__data_loc char[]", 4, 0),
+            "s32" => ("s32", 4, 1),
+            "s64" => ("s64", 8, 1),
+            _ => ("u64", 8, 0),
+        };
+        text += &format!("field:{kind} {field}; offset:8; size:{size}; signed:{signed};\n");
     }
-    Ok(Format::of(tracefs, &records.event)?)
+    Ok(Format::parse(&text))
 }
 
 /// The steps that ask a question, and where to read the answer.
@@ -293,7 +319,9 @@ pub struct Plan {
     pub by_comm: bool,
     /// How the kernel's rows become the wanted rows.
     pub fold: Option<Fold>,
-    /// The event that the question is about, which may differ from the event of the table.
+    /// What a line is made of, where each hit is one.
+    pub each: Option<lines::Each>,
+    /// The event that the question is about, whichever one the table is of.
     pub counted: String,
     /// The name of the file with the table.
     pub file: String,
@@ -354,6 +382,20 @@ pub enum Step {
         line: String,
         /// The name of the event.
         name: String,
+    },
+    /// Has the buffers of the instance keep records, with the stack of the kernel or of the program.
+    Buffer {
+        /// Whether with that of the kernel.
+        stack: bool,
+        /// Whether with that of the program.
+        user: bool,
+    },
+    /// Has records of an event written to these buffers.
+    Records {
+        /// `system:event`.
+        event: String,
+        /// Which ones.
+        filter: Option<String>,
     },
     /// Adds a trigger.
     Trigger {
@@ -540,7 +582,15 @@ impl Maker<'_> {
         }
     }
 
-    /// Returns the key for the intervals of a field.
+    /// What keeps the largest hit of each row by this variable: nothing where that is not asked for.
+    pub(crate) fn exemplars(&self, variable: &str) -> String {
+        match self.question.saves.as_slice() {
+            [] => String::new(),
+            saves => format!(":onmax(${variable}).save({})", saves.join(",")),
+        }
+    }
+
+    /// The intervals of a field.
     pub(crate) fn interval(&self, field: &str) -> String {
         let scale = match (self.question.intervals, self.backend) {
             (Intervals::Width(width), _) => return format!("{field}.buckets={width}"),
@@ -583,7 +633,11 @@ pub struct Lost {
     pub nested: u64,
     /// Records of synthetic events that could not be written.
     pub traces: u64,
-    /// Starts that expired without an end; `None` if starts never expire.
+    /// Records of lines that the buffers had no room for.
+    pub records: u64,
+    /// Pages of records that are not as the kernel writes them.
+    pub damaged: u64,
+    /// Starts that were forgotten, as they had not ended; nothing where none are.
     pub expired: Option<u64>,
     /// Starts that were followed by another start of the same key; `None` if starts never expire.
     pub overwritten: Option<u64>,
@@ -627,6 +681,19 @@ impl Lost {
             said.push(format!(
                 "{} records of synthetic events lost; ask for fewer events by --if",
                 self.traces
+            ));
+        }
+        if self.records > 0 {
+            said.push(format!(
+                "{} lines lost, as they came faster than they are read; ask for fewer by --slower, --if or -p",
+                self.records
+            ));
+        }
+        if self.damaged > 0 {
+            said.push(format!(
+                "{} pages of records are not as the kernel writes them, and their rest is missing; ask for a table, \
+                 without --each and --slower",
+                self.damaged
             ));
         }
         if let Some(expired) = self.expired.filter(|&expired| expired > 0) {

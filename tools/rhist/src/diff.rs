@@ -119,6 +119,7 @@ fn paired(before: &Table, after: &Table) -> Vec<Pair> {
             keys,
             values,
             distribution,
+            ..
         } in table.groups()
         {
             let words = keys

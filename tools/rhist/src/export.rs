@@ -10,8 +10,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::error::Result;
 use crate::grid::{self, Slot};
 use crate::model::{
-    self, Account, Agg, Bucket, Key, KeyColumn, Kind, Losses, Number, Row, Span, Table, Unit,
-    ValueColumn, UNKNOWN,
+    self, Account, Agg, Bucket, Exemplar, Key, KeyColumn, Kind, Losses, Number, Row, Span, Table,
+    Unit, ValueColumn, UNKNOWN,
 };
 use crate::units;
 
@@ -33,18 +33,23 @@ pub struct Points {
     pub values: Vec<Number>,
     /// The number of hits in each interval.
     pub slots: BTreeMap<Slot, u64>,
+    /// The last exemplar of each interval that has one.
+    pub exemplars: BTreeMap<Slot, Exemplar>,
 }
 
 impl Points {
-    fn add(&mut self, hits: u64, values: &[Number], columns: &[ValueColumn], slot: Option<Slot>) {
+    fn add(&mut self, hits: u64, row: &Row, columns: &[ValueColumn], slot: Option<Slot>) {
+        let values = &row.values;
         self.hits = self.hits.wrapping_add(hits);
         match self.values.is_empty() {
-            true => self.values = values.to_vec(),
+            true => self.values.clone_from(values),
             false => model::join(columns, &mut self.values, values),
         }
         if let Some(slot) = slot {
             let count = self.slots.entry(slot).or_default();
             *count = count.wrapping_add(hits);
+            let exemplar = row.exemplar.as_deref().cloned();
+            self.exemplars.extend(exemplar.map(|one| (slot, one)));
         }
     }
 
@@ -148,7 +153,7 @@ impl Set {
                 None if room => self.series.entry(labels).or_default(),
                 None => self.overflow.get_or_insert_default(),
             };
-            points.add(hits, &row.values, &table.values, slot);
+            points.add(hits, row, &table.values, slot);
         }
         Ok(())
     }
@@ -471,9 +476,14 @@ mod tests {
     fn bounds_leave_no_interval_open() {
         let bounds = |buckets: &[(Number, Number)]| {
             let mut points = Points::default();
+            let row = Row {
+                keys: Vec::new(),
+                values: Vec::new(),
+                exemplar: None,
+            };
             for (place, &(lo, hi)) in (0..).zip(buckets) {
                 let bucket = Bucket { lo, hi };
-                points.add(1, &[], &[], Some(Slot { place, bucket }));
+                points.add(1, &row, &[], Some(Slot { place, bucket }));
             }
             points
                 .bounds()

@@ -309,6 +309,7 @@ fn overview(tracefs: &Tracefs) -> Result<Table> {
                         .map(|text| Key::Text(text.clone()))
                         .into(),
                     values: vec![table.account.hits.into()],
+                    exemplar: None,
                 });
             }
         }
@@ -346,6 +347,7 @@ fn overview_since(now: &Table, before: &Table) -> Table {
         (new > 0).then(|| Row {
             keys: row.keys.clone(),
             values: vec![new],
+            exemplar: None,
         })
     });
     Table {
@@ -427,6 +429,7 @@ mod tests {
                 .map(|&(name, hits)| Row {
                     keys: vec![Key::Text(name.into())],
                     values: vec![hits],
+                    exemplar: None,
                 })
                 .collect(),
             ..crate::testing::table(&[])

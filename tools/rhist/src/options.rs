@@ -3,6 +3,7 @@
 //! The options that several commands have, and the ways in which commands end.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::builder::Resettable;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
@@ -114,12 +115,33 @@ pub struct Showing {
     /// Show a heat map over time: at the end (^C), or with --live on the whole screen
     #[arg(long, conflicts_with = "format")]
     pub heat: bool,
+    /// Show each hit as a line, in place of a table
+    #[arg(long, conflicts_with_all = ["interval", "live", "heat", "exemplars"])]
+    pub each: bool,
+    /// Show each hit as a line that took at least so many microseconds, or a time such as 10ms
+    #[arg(long, value_name = "TIME", value_parser = microseconds, conflicts_with_all = ["interval", "live", "heat", "min", "exemplars"])]
+    pub slower: Option<Duration>,
     /// Print the lines that would be written to tracefs, for both backends
     #[arg(long)]
     pub dry_run: bool,
 }
 
-/// Adds arguments to a command, and keeps the command's own description.
+/// A time: a number of microseconds, or one with its unit.
+pub fn microseconds(text: &str) -> std::result::Result<Duration, String> {
+    time(text, 1e-6)
+        .ok_or_else(|| format!("'{text}' is no number of microseconds, and no time such as 10ms"))
+}
+
+/// A number with the unit of a time, or without one if a number alone has so many seconds.
+pub fn time(text: &str, usual: f64) -> Option<Duration> {
+    let units = [("ns", 1e-9), ("us", 1e-6), ("ms", 1e-3), ("s", 1.0)];
+    let with_unit = |&(name, seconds): &(&str, f64)| Some((text.strip_suffix(name)?, seconds));
+    let (number, seconds) = units.iter().find_map(with_unit).unwrap_or((text, usual));
+    let number: f64 = number.parse().ok()?;
+    Duration::try_from_secs_f64(number * seconds).ok()
+}
+
+/// Adds arguments, and keeps what the command says of itself.
 pub fn with<T: Args>(command: Command) -> Command {
     let (about, long) = (
         command.get_about().cloned(),

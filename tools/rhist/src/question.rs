@@ -13,7 +13,10 @@ pub const COMM: &str = "common_comm";
 /// The field with the number of the running task, which each event has.
 pub const CURRENT: &str = "common_pid";
 
-/// The number of rows of the smallest table.
+/// The key of a line with the task of the first event, where the second one has none.
+pub const TASK: &str = "task.execname";
+
+/// The rows of the smallest table.
 const LEAST_ROWS: u32 = 128;
 
 /// A question that the kernel can count.
@@ -47,7 +50,13 @@ pub struct Question {
     pub task: Option<String>,
     /// The field with the number of the measured task, in the first event of a latency.
     pub start_task: Option<String>,
-    /// The only owners whose tasks are wanted; `None` for all tasks.
+    /// The fields of the largest hit of each row that are kept with it.
+    pub saves: Vec<String>,
+    /// Whether each hit is a line, in place of a table.
+    pub lines: bool,
+    /// The event whose record comes before that of a line and completes it, if there is one.
+    pub before: Option<Before>,
+    /// Whose tasks alone are wanted.
     pub only: Option<Only>,
     /// The threads that the wanted processes have when counting starts.
     pub threads: Vec<u64>,
@@ -177,7 +186,18 @@ pub enum Measure {
     },
 }
 
-/// Some records of an event.
+/// What is known before that which makes a line happens.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Before {
+    /// The earlier event.
+    pub records: Records,
+    /// Its field with the number of the task.
+    pub on: String,
+    /// The field of the event of the lines that has this number.
+    pub end_on: String,
+}
+
+/// Records of an event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Records {
     /// The event, as `system:event`.
@@ -271,7 +291,12 @@ impl Question {
         }
     }
 
-    /// Leaves out the records of these threads, if the measured task is the running one.
+    /// Whether the task that runs is the one that is measured.
+    pub fn is_of_current(&self) -> bool {
+        self.task.as_deref() == Some(CURRENT)
+    }
+
+    /// Leaves the records of these threads out, where the task that runs is the one that is measured.
     pub fn leave_out(&mut self, threads: &[u64]) {
         let records = match self.records() {
             (Some(start), end) if !end.of_current => start,

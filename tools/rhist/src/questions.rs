@@ -10,7 +10,7 @@ use clap::{Arg, ArgAction, ArgMatches, Args, Command};
 
 use crate::error::{Error, Result};
 use crate::model::{Number, Unit};
-use crate::options::{arguments, flag, with};
+use crate::options::{arguments, flag, microseconds, time, with};
 use crate::quantile::Percent;
 use crate::question::{Intervals, Only, Question};
 use crate::recipe::{has_probes, Kind, RawProbe, Recipe, Side, Variant, Wishes};
@@ -72,6 +72,9 @@ pub struct Options {
     /// Rows that the table in the kernel has room for
     #[arg(long, value_name = "ROWS", value_parser = clap::value_parser!(u32).range(128..=131_072))]
     pub size: Option<u32>,
+    /// Keep the largest hit of each interval, so that it is known which one it was (the module alone)
+    #[arg(long)]
+    pub exemplars: bool,
     /// Count also events that happen more than a million times a second on a CPU (C's implementation)
     #[arg(long)]
     pub yes: bool,
@@ -82,11 +85,6 @@ fn seconds(text: &str) -> std::result::Result<Duration, String> {
     found.ok_or_else(|| {
         format!("'{text}' is no number of seconds above 0, and no time such as 500ms")
     })
-}
-
-fn microseconds(text: &str) -> std::result::Result<Duration, String> {
-    time(text, 1e-6)
-        .ok_or_else(|| format!("'{text}' is no number of microseconds, and no time such as 10ms"))
 }
 
 fn width(text: &str) -> std::result::Result<Intervals, String> {
@@ -102,16 +100,7 @@ fn width(text: &str) -> std::result::Result<Intervals, String> {
     found.map(|(_, intervals)| intervals).ok_or_else(wrong)
 }
 
-/// Parses a time with a unit; a number alone is taken times `usual` seconds.
-fn time(text: &str, usual: f64) -> Option<Duration> {
-    let units = [("ns", 1e-9), ("us", 1e-6), ("ms", 1e-3), ("s", 1.0)];
-    let with_unit = |&(name, seconds): &(&str, f64)| Some((text.strip_suffix(name)?, seconds));
-    let (number, seconds) = units.iter().find_map(with_unit).unwrap_or((text, usual));
-    let number: f64 = number.parse().ok()?;
-    Duration::try_from_secs_f64(number * seconds).ok()
-}
-
-/// Returns the definitions of the commands that ask questions.
+/// The commands that ask questions.
 pub fn commands(recipes: &[Recipe]) -> Vec<Command> {
     let event = |name: &'static str| Arg::new(name).required(true).help("An event, system:event");
     let mut commands: Vec<Command> = recipes.iter().map(recipe_command).collect();
@@ -277,6 +266,10 @@ impl Asked {
         let percents = matches.try_get_many::<Percent>("pct").ok().flatten();
         let lowest = percents.and_then(|all| all.min().copied());
         let mut wishes = wishes(&options)?;
+        let slower = matches.try_get_one::<Duration>("slower").ok().flatten();
+        wishes.times.0 = wishes.times.0.or(slower.copied());
+        wishes.lines =
+            slower.is_some() || matches.try_get_one("each").ok().flatten() == Some(&true);
         let words = words(command.find_subcommand(name).ok_or_else(missing)?, matches);
         let recipe = recipes.iter().find(|recipe| recipe.name == name);
         let loaded;
@@ -396,6 +389,8 @@ fn own_question(name: &str, matches: &ArgMatches, tracefs: &Tracefs) -> Result<V
         by: [].into(),
         default_by: Vec::new(),
         keep: Vec::new(),
+        each: None,
+        lines: Vec::new(),
         expires: None,
         probes: Vec::new(),
         size: None,
@@ -528,6 +523,8 @@ fn wishes(options: &Options) -> Result<Wishes> {
         filter: options.filter.clone(),
         values: Vec::new(),
         times: (options.min, options.max),
+        lines: false,
+        exemplars: options.exemplars,
         size: options.size,
         intervals: match (options.buckets, options.within) {
             (Some(intervals), _) => intervals,

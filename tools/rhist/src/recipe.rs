@@ -12,9 +12,10 @@ use serde::Deserialize;
 use crate::error::{Error, Result};
 use crate::model::Unit;
 use crate::question::{
-    any_of, By, Intervals, Measure, Only, Owner, Probe, Question, Records, Sum, CURRENT, OWN,
+    any_of, Before, By, Intervals, Measure, Only, Owner, Probe, Question, Records, Sum, COMM,
+    CURRENT, OWN, TASK,
 };
-use crate::tracefs::{disks, Format, Tracefs};
+use crate::tracefs::{disks, Format, Holds, Tracefs};
 
 /// The directory for an administrator's recipes.
 const MORE: &str = "/etc/rhist/recipes.d";
@@ -24,7 +25,13 @@ pub const SIZE: u32 = 2048;
 /// The number of rows for starts that have not ended.
 pub const WAITING: u32 = 16384;
 
-/// Fields that are about the running task.
+/// How many of an event's own fields a line has.
+const MOST_FIELDS: usize = 9;
+
+/// How many of these an exemplar has.
+const MOST_SAVED: usize = 4;
+
+/// What is of the task that runs.
 const OF_CURRENT: [&str; 10] = [
     "common_pid",
     "common_tgid",
@@ -47,7 +54,7 @@ macro_rules! built_in {
 /// The tool's own recipes, in the order of the help.
 const BUILT_IN: &[(&str, &str)] = built_in![
     "runq", "offcpu", "oncpu", "profile", "bio", "syscalls", "fsync", "faults", "kmem", "irq",
-    "softirq", "work", "locks", "tcp", "drops", "exec",
+    "softirq", "work", "locks", "tcp", "drops", "exec", "open",
 ];
 
 /// A ready-made question, in one or more variants.
@@ -191,7 +198,12 @@ pub struct Variant {
     /// The keys to group by in any case, besides those of `--by`.
     #[serde(default)]
     pub keep: Vec<String>,
-    /// The time after which the start of a latency may expire, as text for a trigger: for keys that do not come again.
+    /// Whether it is for lines alone, or not for lines.
+    pub each: Option<bool>,
+    /// What a line has unless `--by` says otherwise.
+    #[serde(default)]
+    pub lines: Vec<String>,
+    /// After which time the start of a latency may be forgotten, as a trigger writes it: for keys that do not come again.
     pub expires: Option<String>,
     /// Probes that are created for this variant.
     #[serde(default)]
@@ -319,14 +331,23 @@ pub struct Wishes {
     pub values: Vec<(Narrowing, Vec<u64>)>,
     /// The shortest and the longest time that counts.
     pub times: (Option<Duration>, Option<Duration>),
-    /// The number of rows of the table.
+    /// Whether each hit is a line.
+    pub lines: bool,
+    /// Whether the largest hit of each row is kept.
+    pub exemplars: bool,
+    /// Rows of the table.
     pub size: Option<u32>,
     /// How fine the intervals are.
     pub intervals: Intervals,
 }
 
 impl Wishes {
-    /// Returns the filter for the wanted times of this field; `None` if all times are wanted.
+    /// Whether single hits are wanted.
+    fn is_of_hits(&self) -> bool {
+        self.lines || self.exemplars
+    }
+
+    /// The filter for the times that are wanted, which are in this field; none if all are.
     fn only_times(&self, field: &Sum) -> Result<Option<String>> {
         let (min, max) = self.times;
         let name = &field.field;
@@ -336,7 +357,7 @@ impl Wishes {
             _ if min.or(max).is_none() => return Ok(None),
             _ => {
                 return Err(Error::new(format!(
-                    "{name} is no time, so there is no --min and --max; write --if '{name} >= ..'"
+                    "{name} is no time, so there is no --min, --max and --slower; write --if '{name} >= ..'"
                 )))
             }
         };
@@ -443,16 +464,27 @@ impl Variant {
         if let Some(filter) = &wishes.filter {
             records.only(filter);
         }
+        let mut before = None;
         let measure = match self.measure {
             Kind::Count if wishes.times != (None, None) => {
                 return Err(Error::new(format!(
-                    "{name} counts and measures no times here, so there is no --min and --max"
+                    "{name} counts and measures no times here, so there is no --min, --max and --slower"
                 )))
             }
-            Kind::Count => Measure::Count {
-                event: records,
-                sums: self.sums.iter().map(|field| sum(field)).collect(),
-            },
+            Kind::Count => {
+                let on = self.start.as_ref().and_then(|start| start.on.first());
+                before = start_records.zip(on.zip(counted.on.first())).map(
+                    |(records, (on, end_on))| Before {
+                        records,
+                        on: on.clone(),
+                        end_on: end_on.clone(),
+                    },
+                );
+                Measure::Count {
+                    event: records,
+                    sums: self.sums.iter().map(|field| sum(field)).collect(),
+                }
+            }
             Kind::Distribution => {
                 let field = sum(self.field.as_ref().ok_or_else(|| incomplete("field"))?);
                 if let Some(only) = wishes.only_times(&field)? {
@@ -482,24 +514,38 @@ impl Variant {
                 }
             }
         };
+        let own;
         let by: Vec<&String> = match &wishes.by {
+            None if wishes.lines && self.lines.is_empty() => {
+                own = self.own_fields(tracefs)?;
+                own.iter().collect()
+            }
+            None if wishes.lines => self.lines.iter().collect(),
             None => self.default_by.iter().collect(),
             Some(by) => {
                 let kept = self.keep.iter().filter(|label| !by.contains(label));
                 kept.chain(by).collect()
             }
         };
-        let by: Vec<By> = by
+        let mut by: Vec<By> = by
             .into_iter()
             .map(|label| self.by(label, tracefs))
             .collect::<Result<_>>()?;
-        // Rows are counted by task, even if the user groups by owners.
+        let task = |side: &Option<Side>| side.as_ref().and_then(|side| side.pid.clone());
+        let start_task = task(&self.start);
+        if wishes.lines && wishes.by.is_none() && counted.pid.is_none() && start_task.is_some() {
+            by.push(By {
+                label: "task".into(),
+                key: TASK.into(),
+                owner: None,
+            });
+        }
+        // A row for each task, whoever has them.
         let tasks = wishes.only.is_some() || by.iter().any(|by| by.owner.is_some());
         let rows = self
             .size
             .unwrap_or(SIZE)
             .max(if tasks { WAITING } else { 0 });
-        let task = |side: &Option<Side>| side.as_ref().and_then(|side| side.pid.clone());
         let mut question = Question {
             name: name.into(),
             probes: self
@@ -521,11 +567,17 @@ impl Variant {
             smallest: false,
             schedstats: self.schedstats,
             lacks_comm: false,
+            saves: Vec::new(),
+            lines: wishes.lines,
+            before,
             task: counted.pid.clone(),
-            start_task: task(&self.start),
+            start_task,
             only: wishes.only.clone(),
             threads: wishes.of_processes.clone(),
         };
+        if wishes.exemplars {
+            question.saves = self.saves(&question, tracefs)?;
+        }
         if let Intervals::Time(ns) = question.intervals {
             question.intervals = Intervals::Width(match question.unit() {
                 Some(Unit::Ns) => ns,
@@ -540,7 +592,58 @@ impl Variant {
         Ok(question)
     }
 
-    /// Returns the key for the user's name of it.
+    /// What is kept of the largest hit of a row: what a line has, but what the rows of the question say anyway.
+    fn saves(&self, question: &Question, tracefs: &Tracefs) -> Result<Vec<String>> {
+        if !question.has_intervals() {
+            return Err(Error::new(format!(
+                "{} counts here and has no intervals with a largest hit; leave --exemplars out",
+                question.name
+            )));
+        }
+        let own = match self.lines.is_empty() {
+            true => self.own_fields(tracefs)?,
+            false => self.lines.clone(),
+        };
+        let mut saves: Vec<String> = Vec::new();
+        for label in own.iter().take(MOST_SAVED) {
+            let by = self.by(label, tracefs)?;
+            // An address alone says nothing.
+            if by.modifier().starts_with(".sym") {
+                continue;
+            }
+            // With the number of a task its name.
+            let comm = (by.field() == CURRENT).then(|| COMM.to_owned());
+            saves.extend(std::iter::once(by.field().to_owned()).chain(comm));
+        }
+        let is_said = |field: &String| question.by.iter().any(|by| by.field() == field);
+        saves.retain(|field| !is_said(field));
+        saves.dedup();
+        Ok(saves)
+    }
+
+    /// What a line has of an event of which no recipe says it: the names that the variant has, or whose it is and the
+    /// event's own fields.
+    fn own_fields(&self, tracefs: &Tracefs) -> Result<Vec<String>> {
+        let Some(side) = self.counted().filter(|_| self.by.is_empty()) else {
+            let named = self.by.values().any(|key| key.ends_with(".execname"));
+            let is_wanted = |key: &str| !key.ends_with("stacktrace") && !(named && key == COMM);
+            let names = self.by.iter().filter(|(_, key)| is_wanted(key));
+            return Ok(names.map(|(name, _)| name.clone()).collect());
+        };
+        let task = side.is_of_current().then(|| "task".to_owned());
+        let format = Format::of(tracefs, &side.event)?;
+        let measured =
+            |name: &String| self.sums.contains(name) || self.field.as_ref() == Some(name);
+        let own = format
+            .fields
+            .iter()
+            .filter(|field| field.holds != Holds::Other);
+        let own = own.map(|field| field.name.clone());
+        let own = own.filter(|name| !name.starts_with("common_") && !measured(name));
+        Ok(task.into_iter().chain(own.take(MOST_FIELDS)).collect())
+    }
+
+    /// A key by the name that the user has for it.
     fn by(&self, label: &str, tracefs: &Tracefs) -> Result<By> {
         let make = |key: &str| By {
             label: label.split('.').next().unwrap_or(label).into(),
@@ -714,6 +817,7 @@ impl Recipe {
             .variants
             .iter()
             .filter(|variant| variant.flag.as_deref() == flag)
+            .filter(|variant| variant.each.is_none_or(|each| each == wishes.is_of_hits()))
         {
             refused = match variant
                 .missing(tracefs)

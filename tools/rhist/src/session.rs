@@ -16,6 +16,7 @@ use std::time::{Duration, Instant};
 
 use rustix::fs::{flock, FlockOperation};
 
+use crate::backend::lines::FIRST_KIB;
 use crate::backend::{Plan, Step};
 use crate::error::{Error, Result};
 use crate::output;
@@ -40,6 +41,7 @@ const SHARED: [&str; 3] = ["synthetic_events", "rsynthetic_events", "dynamic_eve
 enum Undo {
     Trigger { event: String, line: String },
     Shared { file: String, line: String },
+    Records { event: String },
     Instance,
 }
 
@@ -117,11 +119,9 @@ impl Session {
         }
         drop(turn);
         session._lock = lock(session.instance.root());
-        // No records are traced into the instance's buffer, so a small one is enough.
+        // Nothing is traced into its buffer unless lines are asked for.
         let small = session.instance.path("buffer_size_kb");
-        let said = format!("echo 4 > {}", small.display());
-        session.instance.say(&said);
-        fs::write(&small, "4").map_err(|error| Error::file("write", &small, &error))?;
+        write(&session.instance, &small, "4")?;
         Ok(session)
     }
 
@@ -139,6 +139,32 @@ impl Session {
                 };
             }
             Step::Processes { pids } => return follow(&self.instance, pids),
+            Step::Buffer { stack, user } => {
+                for (wanted, option) in [(*stack, "stacktrace"), (*user, "userstacktrace")] {
+                    if wanted {
+                        write(
+                            &self.instance,
+                            &self.instance.path("options").join(option),
+                            "1",
+                        )?;
+                    }
+                }
+                write(&self.instance, &self.instance.path("trace_clock"), "mono")?;
+                let size = self.instance.path("buffer_size_kb");
+                return write(&self.instance, &size, &FIRST_KIB.to_string());
+            }
+            Step::Records { event, filter } => {
+                self.has_event(event)?;
+                let file = |name| self.instance.event_file(event, name);
+                if let Some(filter) = filter {
+                    self.instance.append(&file("filter"), filter)?;
+                }
+                let enable = file("enable");
+                self.undo.push(Undo::Records {
+                    event: event.clone(),
+                });
+                self.instance.append(&enable, "1")
+            }
             Step::Dynamic { line, name } => {
                 self.refuse_existing(&name.replace('/', ":"))?;
                 self.undo.push(Undo::Shared {
@@ -156,11 +182,7 @@ impl Session {
                 self.top.append(&self.top.path(file), line)
             }
             Step::Trigger { event, line } => {
-                if !self.instance.has_event(event) {
-                    return Err(Error::new(format!(
-                        "there is no event {event} in this kernel"
-                    )));
-                }
+                self.has_event(event)?;
                 self.undo.push(Undo::Trigger {
                     event: event.clone(),
                     line: format!("!{line}"),
@@ -176,7 +198,16 @@ impl Session {
         Ok(result?)
     }
 
-    /// Carries out steps, calls a function on the instance, and undoes the steps.
+    fn has_event(&self, event: &str) -> Result<()> {
+        match self.instance.has_event(event) {
+            true => Ok(()),
+            false => Err(Error::new(format!(
+                "there is no event {event} in this kernel"
+            ))),
+        }
+    }
+
+    /// Carries steps out for as long as it takes to look at the instance.
     pub fn try_out<T>(
         &mut self,
         steps: &[Step],
@@ -266,6 +297,10 @@ impl Session {
                     .instance
                     .append(&self.instance.event_file(&event, "trigger"), &line)
                     .map_err(Error::from),
+                Undo::Records { event } => {
+                    let enable = self.instance.event_file(&event, "enable");
+                    self.instance.append(&enable, "0").map_err(Error::from)
+                }
                 Undo::Shared { file, line } => {
                     let file = self.top.path(&file);
                     self.top.append(&file, &line).map_err(Error::from)
@@ -292,9 +327,7 @@ impl Drop for Session {
 
 /// Restricts an instance to records of these processes, their threads, and the tasks that they will start.
 fn follow(instance: &Tracefs, pids: &[u64]) -> Result<()> {
-    let fork = instance.path("options/event-fork");
-    instance.say(&format!("echo 1 > {}", fork.display()));
-    fs::write(&fork, "1").map_err(|error| Error::file("write", &fork, &error))?;
+    write(instance, &instance.path("options/event-fork"), "1")?;
     let mut named: Vec<u64> = Vec::new();
     loop {
         let threads = pids.iter().flat_map(|&pid| threads(Path::new("/"), pid));
@@ -315,7 +348,13 @@ fn follow(instance: &Tracefs, pids: &[u64]) -> Result<()> {
     }
 }
 
-/// Returns triggers that count the same records as the triggers of these steps, each once, with their events.
+/// Writes a file of an instance over.
+fn write(instance: &Tracefs, file: &Path, text: &str) -> Result<()> {
+    instance.say(&format!("echo '{text}' > {}", file.display()));
+    fs::write(file, text).map_err(|error| Error::file("write", file, &error))
+}
+
+/// The triggers that count as many records as those of these steps, each once, with their events.
 fn samples(command: &str, steps: &[Step]) -> Vec<(String, String)> {
     let mut samples = Vec::new();
     for step in steps {

@@ -4,6 +4,7 @@
 
 pub mod form;
 pub mod heat;
+pub mod lines;
 pub mod map;
 pub mod page;
 pub mod table;

@@ -12,6 +12,7 @@ use super::budget::{fit, memory, more_room};
 use super::plan;
 use super::width::{choose_width, first_second};
 use crate::backend::fold::Folded;
+use crate::backend::lines::Lines;
 use crate::backend::{c::Readings, module::Pipe, Backend, Lost, Plan, Source, Step};
 use crate::error::{Error, Result};
 use crate::model::Table;
@@ -171,7 +172,11 @@ pub fn count(
         counting.push(Counting {
             asked,
             number: i,
-            source: folded(open(backend, session.instance(), &plan)?, &plan, &seen),
+            source: folded(
+                lines(backend, tracefs, session.instance(), &plan)?,
+                &plan,
+                &seen,
+            ),
             plan,
             backend,
             tables: 0,
@@ -218,7 +223,25 @@ fn folded(
     }
 }
 
-/// Opens the table of a plan that has been carried out.
+/// Opens what a plan that was carried out is read from: records where each hit is a line, else its table.
+fn lines(
+    backend: Backend,
+    tracefs: &Tracefs,
+    instance: &Tracefs,
+    plan: &Plan,
+) -> Result<Box<dyn Source>> {
+    let Some(each) = &plan.each else {
+        return open(backend, instance, plan);
+    };
+    let tables = match plan.triggers() {
+        0 => None,
+        _ => Some(open(backend, instance, plan)?),
+    };
+    let lines = Lines::open(tracefs, instance, each, tables, memory())?;
+    Ok(Box::new(lines))
+}
+
+/// Opens the table of a plan that was carried out.
 pub fn open(backend: Backend, instance: &Tracefs, plan: &Plan) -> Result<Box<dyn Source>> {
     Ok(match backend {
         Backend::Module { .. } => Box::new(Pipe::open(instance, plan)?),

@@ -4,6 +4,7 @@
 
 use std::fmt::Write as _;
 
+use crate::backend::lines::FIRST_KIB;
 use crate::backend::{Backend, Plan, Step};
 use crate::error::{Error, Result};
 use crate::questions::Asked;
@@ -49,12 +50,29 @@ pub fn lines(plan: &Plan) -> String {
             }
             Step::Dynamic { line, .. } => writeln!(text, "{}", echo(line, "dynamic_events")),
             Step::Synthetic { file, line, .. } => writeln!(text, "{}", echo(line, file)),
+            Step::Buffer { stack, user } => {
+                let options = [(*stack, "stacktrace"), (*user, "userstacktrace")];
+                for (_, option) in options.iter().filter(|(wanted, _)| *wanted) {
+                    let _ = writeln!(text, "echo 1 > {instance}/options/{option}");
+                }
+                let _ = writeln!(text, "echo mono > {instance}/trace_clock");
+                writeln!(text, "echo {FIRST_KIB} > {instance}/buffer_size_kb")
+            }
+            Step::Records { event, filter } => {
+                if let Some(filter) = filter {
+                    let _ = writeln!(text, "{}", echo(filter, &file(event, "filter")));
+                }
+                writeln!(text, "{}", echo("1", &file(event, "enable")))
+            }
             Step::Trigger { event, line } => {
                 writeln!(text, "{}", echo(line, &file(event, "trigger")))
             }
         };
     }
-    let _ = writeln!(text, "cat {}", file(&plan.event, &plan.file));
+    let _ = match plan.each {
+        Some(_) => writeln!(text, "cat {instance}/per_cpu/cpu*/trace_pipe_raw"),
+        None => writeln!(text, "cat {}", file(&plan.event, &plan.file)),
+    };
     if plan.fold.is_some() {
         text.push_str("# whose its rows are, the files of /proc, /sys/fs/cgroup and of container runtimes say\n");
     }

@@ -9,7 +9,7 @@ use rustix::time::{clock_gettime, ClockId};
 use super::{finish, Lost, Maker, Plan, Source};
 use crate::error::{Error, Result};
 use crate::model::{Account, Span, Table, Unit};
-use crate::question::{condition, Measure, Records, Sum};
+use crate::question::{condition, Measure, Records, Sum, CURRENT, TASK};
 use crate::reading;
 use crate::recipe::SIZE;
 use crate::tracefs::{read, Tracefs};
@@ -18,6 +18,9 @@ pub(super) fn plan(maker: &mut Maker<'_>) -> Result<()> {
     let question = maker.question;
     maker.needs();
     match &question.measure {
+        Measure::Count { event, .. } | Measure::Distribution { event, .. } if question.lines => {
+            super::lines::plan(maker, &event.event, event.filter.as_deref());
+        }
         Measure::Count { event, sums } => count(maker, event, sums),
         Measure::Distribution { event, field } => {
             let keys = maker.keys(Some(maker.interval(&field.field)));
@@ -65,8 +68,21 @@ pub(super) fn latency(maker: &mut Maker<'_>) -> Result<()> {
     // The synthetic event happens in the context of the second event, so common fields need not be passed on.
     let mut carried: Vec<&str> = Vec::new();
     for by in question.by.iter().filter(|by| !by.is_common()) {
+        // It comes with the first event.
+        if by.key == TASK {
+            continue;
+        }
         if !carried.contains(&by.field()) {
             carried.push(by.field());
+        }
+    }
+    for field in question
+        .saves
+        .iter()
+        .filter(|field| !field.starts_with("common_"))
+    {
+        if !carried.contains(&field.as_str()) {
+            carried.push(field);
         }
     }
     let mut fields = vec!["u64 lat".to_owned()];
@@ -75,15 +91,23 @@ pub(super) fn latency(maker: &mut Maker<'_>) -> Result<()> {
         fields.push(maker.declaration(field)?);
         parameters.push(field);
     }
-    let (mut kept, mut passed) = ("", "");
+    let (mut kept, mut passed) = (String::new(), "");
     if *stack {
         fields.push("unsigned long[] stack".into());
         parameters.push("$s");
-        (kept, passed) = (",st=common_stacktrace", ",s=$st");
+        (kept, passed) = (",st=common_stacktrace".to_owned(), ",s=$st");
+    }
+    if let Some(by) = question.by.iter().find(|by| by.key == TASK) {
+        let task = question.start_task.as_deref().unwrap_or(CURRENT);
+        fields.push(format!("int {}", by.field()));
+        parameters.push("$tp");
+        kept = format!("{kept},tp={task}");
     }
     let name = maker.synthetic(&fields);
+    // The clock of records, by which it is known when they were.
+    let clock = if question.lines { ":clock=mono" } else { "" };
     let text = format!(
-        "keys={}:ts0=common_timestamp{kept}:{}",
+        "keys={}:ts0=common_timestamp{kept}:{}{clock}",
         start_on.join(","),
         maker.starts(*waiting, expires)
     );
@@ -94,17 +118,25 @@ pub(super) fn latency(maker: &mut Maker<'_>) -> Result<()> {
         false => (format!("keys={on}"), *waiting),
     };
     let text = format!(
-        "{keys}:lat=common_timestamp-$ts0{passed}:onmatch({}).trace({name},{}):size={rows}",
+        "{keys}:lat=common_timestamp-$ts0{passed}:onmatch({}).trace({name},{}):size={rows}{clock}",
         maker.event(&start.event).replace(':', "."),
         parameters.join(",")
     );
     maker.trigger(&end.event, &text, &end.condition());
+    let event = format!("{}:{name}", maker.backend.synthetic_system());
+    if question.lines {
+        super::lines::plan(maker, &event, only.as_deref());
+        return Ok(());
+    }
     let (keys, vals) = match stack {
         true => (maker.keys(Some("stack.stacktrace".into())), "lat".into()),
         false => (maker.keys(Some(maker.interval("lat"))), maker.shown("lat")),
     };
-    let event = format!("{}:{name}", maker.backend.synthetic_system());
-    let text = format!("keys={keys}:vals={vals}:size={}", maker.size());
+    let largest = match maker.exemplars("largest") {
+        none if none.is_empty() => none,
+        kept => format!(":largest=lat{kept}"),
+    };
+    let text = format!("keys={keys}:vals={vals}:size={}{largest}", maker.size());
     maker.trigger(&event, &text, &condition(only.as_deref()));
     maker.plan.event = event;
     Ok(())
@@ -167,8 +199,8 @@ impl Readings {
     }
 }
 
-/// Returns the time of a clock, in nanoseconds.
-fn now(clock: ClockId) -> u64 {
+/// The time of a clock, in nanoseconds.
+pub(super) fn now(clock: ClockId) -> u64 {
     let time = clock_gettime(clock);
     u64::try_from(time.tv_sec).unwrap_or_default() * 1_000_000_000
         + u64::try_from(time.tv_nsec).unwrap_or_default()

@@ -184,6 +184,7 @@ fn fold(table: &Table, fold: &Fold, seen: &Seen) -> (Table, Number) {
             folded.rows.push(Row {
                 keys,
                 values: row.values.clone(),
+                exemplar: row.exemplar.clone(),
             });
         }
     }
@@ -197,7 +198,10 @@ impl Source for Folded {
     fn next(&mut self) -> Result<Table> {
         let table = self.inner.next()?;
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        seen.look();
+        // Lines are read more often than something comes.
+        if !table.rows.is_empty() {
+            seen.look();
+        }
         let (folded, ended) = fold(&table, &self.fold, &seen);
         self.ended += ended;
         self.all += Number::from(folded.account.hits);

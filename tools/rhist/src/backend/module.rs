@@ -18,17 +18,25 @@ pub(super) fn plan(maker: &mut Maker<'_>) -> Result<()> {
     let size = maker.size();
     maker.needs();
     match &question.measure {
+        Measure::Count { event, .. } | Measure::Distribution { event, .. } if question.lines => {
+            super::lines::plan(maker, &event.event, event.filter.as_deref());
+        }
         Measure::Count { event, sums } => {
             super::c::count(maker, event, sums);
         }
         Measure::Distribution { event, field } => {
             let keys = maker.keys(Some(maker.interval(&field.field)));
-            let text = format!("keys={keys}:vals={}:size={size}", maker.shown(&field.field));
+            let largest = match maker.exemplars("largest") {
+                none if none.is_empty() => none,
+                kept => format!(":largest={}{kept}", field.field),
+            };
+            let vals = maker.shown(&field.field);
+            let text = format!("keys={keys}:vals={vals}:size={size}{largest}");
             maker.trigger(&event.event, &text, &event.condition());
             maker.plan.event = event.event.clone();
         }
-        // A filter can test fields of an event, but not a latency computed from two events.
-        Measure::Latency { stack, only, .. } if *stack || only.is_some() => {
+        // A filter sees the fields of an event alone, not what is reckoned from two.
+        Measure::Latency { stack, only, .. } if *stack || only.is_some() || question.lines => {
             super::c::latency(maker)?
         }
         Measure::Latency {
@@ -48,9 +56,10 @@ pub(super) fn plan(maker: &mut Maker<'_>) -> Result<()> {
             maker.trigger(&start.event, &text, &start.condition());
             let keys = maker.keys(Some(maker.interval("$lat")));
             let text = format!(
-                "join({}):lat=common_timestamp-$ts0:keys={keys}:vals={}:size={size}",
+                "join({}):lat=common_timestamp-$ts0:keys={keys}:vals={}:size={size}{}",
                 end_on.join(","),
-                maker.shown("$lat")
+                maker.shown("$lat"),
+                maker.exemplars("lat")
             );
             maker.trigger(&end.event, &text, &end.condition());
             maker.plan.event = maker.event(&end.event);

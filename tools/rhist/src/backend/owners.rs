@@ -28,20 +28,22 @@ pub(super) fn resolve(backend: Backend, knows: bool, question: &Question) -> Res
         processes: Vec::new(),
     };
     let current = |field: &Option<String>| field.as_deref() == Some(CURRENT);
-    let knows = knows && current(&question.task);
     let is_latency = matches!(question.measure, Measure::Latency { .. });
+    let knows = knows && current(&question.task);
+    // Lines of one event come without a trigger, and the filters of events do not know owners.
+    let knows_filters = knows && (is_latency || !question.lines);
     let mut only = question.only.as_ref();
     if let Some(Only::Processes(all)) = only {
         let all_current = current(&question.task) && (!is_latency || current(&question.start_task));
         let tgids = || any_of("common_tgid", all.iter().map(u64::to_string));
-        if knows {
+        if knows_filters {
             let (start, counted) = resolved.question.records();
             counted.only(&tgids());
             if let Some(start) = start.filter(|_| current(&question.start_task)) {
                 start.only(&tgids());
             }
             only = None;
-        } else if backend == Backend::C && all_current {
+        } else if (backend == Backend::C || question.lines) && all_current {
             resolved.processes.clone_from(all);
             only = None;
         } else if question.task.is_none() {
@@ -69,7 +71,8 @@ pub(super) fn resolve(backend: Backend, knows: bool, question: &Question) -> Res
     // If tasks are counted by name, the key is a name instead of a number.
     let named = question.lacks_comm && question.is_by_comm();
     let mut place = |owner: Owner, wish: &str| -> Result<usize> {
-        let field = match knows {
+        // A record has the number of the task alone.
+        let field = match knows && !question.lines {
             true => owner.key().to_owned(),
             false => question
                 .task

@@ -15,8 +15,9 @@ use opentelemetry_proto::tonic::common::v1::{any_value, AnyValue, Instrumentatio
 use opentelemetry_proto::tonic::metrics::v1::exponential_histogram_data_point::Buckets;
 use opentelemetry_proto::tonic::metrics::v1::number_data_point::Value;
 use opentelemetry_proto::tonic::metrics::v1::{
-    metric::Data, AggregationTemporality, ExponentialHistogram, ExponentialHistogramDataPoint,
-    Histogram, HistogramDataPoint, Metric, NumberDataPoint, ResourceMetrics, ScopeMetrics, Sum,
+    exemplar::Value as ExemplarValue, metric::Data, AggregationTemporality, Exemplar,
+    ExponentialHistogram, ExponentialHistogramDataPoint, Histogram, HistogramDataPoint, Metric,
+    NumberDataPoint, ResourceMetrics, ScopeMetrics, Sum,
 };
 use opentelemetry_proto::tonic::resource::v1::Resource;
 use prost::Message;
@@ -212,6 +213,7 @@ fn exponential(
         zero_threshold: buckets.threshold as f64,
         positive: dense(&buckets.positive),
         negative: dense(&buckets.negative),
+        exemplars: exemplars(set, points),
         ..ExponentialHistogramDataPoint::default()
     }
 }
@@ -229,12 +231,29 @@ fn explicit(set: &Set, labels: Option<&Labels>, points: &Points) -> HistogramDat
         max: peak(set, points, Agg::Max),
         // No hit is above the last bound.
         bucket_counts: bounds.iter().map(|&(_, hits)| hits).chain([0]).collect(),
+        exemplars: exemplars(set, points),
         explicit_bounds: bounds.iter().map(|&(bound, _)| bound as f64).collect(),
         ..HistogramDataPoint::default()
     }
 }
 
-/// Returns the smallest or the largest number, if the trigger has it.
+/// The exemplars; when their hits were is not kept, so they have the time of the point.
+fn exemplars(set: &Set, points: &Points) -> Vec<Exemplar> {
+    let exemplars = points.exemplars.values().map(|one| Exemplar {
+        filtered_attributes: one
+            .named()
+            .map(|(name, value)| attribute(name, &value))
+            .collect(),
+        time_unix_nano: set.times.1,
+        value: Some(ExemplarValue::AsInt(
+            one.value.clamp(i64::MIN.into(), i64::MAX.into()) as i64,
+        )),
+        ..Exemplar::default()
+    });
+    exemplars.collect()
+}
+
+/// The smallest or the largest number, if the trigger has it.
 fn peak(set: &Set, points: &Points, agg: Agg) -> Option<f64> {
     set.of_measure(points, agg).map(|number| number as f64)
 }
@@ -458,6 +477,22 @@ impl Sender {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn points_have_exemplars() {
+        let mut counted = crate::testing::table(&[(1, 10, 90), (1, 12, 9)]);
+        crate::testing::exemplify(&mut counted, &[(1000, "a"), (4000, "b")]);
+        let mut metrics = super::super::Metrics::new("runq", 10);
+        let all = super::metrics("runq", metrics.add(&counted).unwrap(), false);
+        let Some(Data::ExponentialHistogram(histogram)) = &all[0].data else {
+            panic!("no histogram")
+        };
+        let exemplars = &histogram.data_points[0].exemplars;
+        let values: Vec<_> = exemplars.iter().map(|one| one.value).collect();
+        assert_eq!(values, [1000, 4000].map(|n| Some(ExemplarValue::AsInt(n))));
+        let wanted = [attribute("cpu", "1"), attribute("comm", "a")];
+        assert_eq!(exemplars[0].filtered_attributes, wanted);
+    }
 
     #[test]
     fn the_oldest_requests_are_dropped() {

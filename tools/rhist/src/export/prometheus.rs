@@ -2,6 +2,7 @@
 
 //! Prometheus: classic and native histograms, from a server for scrapes or in a file for node_exporter.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::fmt;
@@ -25,13 +26,13 @@ use prometheus_client::encoding::{
     prometheus_protobuf, text, DescriptorEncoder, MetricEncoder, NativeHistogram,
     NativeHistogramBuckets, NoLabelSet,
 };
-use prometheus_client::metrics::exemplar::Exemplar;
+use prometheus_client::metrics::exemplar::Exemplar as Own;
 use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::{Registry, Unit as BaseUnit};
 
 use super::{base, event_name, Exponential, Indices, Labels, Points, Questions, Set};
 use crate::error::{Error, Result};
-use crate::model::{Agg, KeyColumn, Kind, Number, Unit};
+use crate::model::{Agg, Bucket, Exemplar, KeyColumn, Kind, Number, Unit};
 
 /// Names that labels made from keys must not have.
 const TAKEN: [&str; 7] = [
@@ -60,6 +61,8 @@ pub struct Exposed {
     pub le: Le,
     /// Whether counting is going on.
     pub up: bool,
+    /// What is behind each bucket of the text that was encoded last.
+    exemplars: RefCell<Vec<String>>,
 }
 
 /// The exposed counts, shared by the thread that counts and the thread that answers.
@@ -73,6 +76,7 @@ impl Shared {
             questions,
             le,
             up: true,
+            exemplars: RefCell::default(),
         })))
     }
 
@@ -91,6 +95,7 @@ impl Shared {
     /// Encodes all counts in this format.
     pub fn encode(&self, format: Format) -> Result<Vec<u8>> {
         let registry = self.registry();
+        self.with(|exposed| exposed.exemplars.borrow_mut().clear());
         let failed = |e: &dyn fmt::Display| Error::new(format!("cannot write the metrics: {e}"));
         if format == Format::Protobuf {
             return prometheus_protobuf::encode_to_vec(&registry).map_err(|e| failed(&e));
@@ -99,7 +104,10 @@ impl Shared {
         text::encode(&mut open_metrics, &registry).map_err(|e| failed(&e))?;
         Ok(match format {
             Format::Plain => plain(&open_metrics).into_bytes(),
-            _ => open_metrics.into_bytes(),
+            _ => {
+                let exemplars = self.with(|exposed| exposed.exemplars.take());
+                with_exemplars(&open_metrics, &exemplars).into_bytes()
+            }
         })
     }
 }
@@ -148,7 +156,47 @@ impl Format {
     }
 }
 
-/// Converts OpenMetrics to the older text format: counters are named with their suffix; no units, no end mark.
+/// The text with these exemplars, one behind each bucket: the encoder takes none but its own, and of native histograms none
+/// at all.
+fn with_exemplars(open_metrics: &str, exemplars: &[String]) -> String {
+    let mut next = exemplars.iter();
+    let mut out = String::with_capacity(open_metrics.len());
+    for line in open_metrics.lines() {
+        out += line;
+        if !line.starts_with('#') && line.contains("_bucket{") {
+            out += next.next().map_or("", String::as_str);
+        }
+        out.push('\n');
+    }
+    out
+}
+
+/// The largest exemplar of each bucket, that of all larger numbers included, as OpenMetrics writes it: of at most 128
+/// characters.
+fn exemplars(points: &Points, bounds: &[(Number, u64)], divisor: f64) -> Vec<String> {
+    let all: Vec<Exemplar> = points.exemplars.values().cloned().collect();
+    let ends = bounds.iter().map(|&(end, _)| end).chain([Number::MAX]);
+    let mut lo = Number::MIN;
+    let texts = ends.map(|hi| {
+        let found = Exemplar::in_bucket(&all, Bucket { lo, hi });
+        lo = hi.saturating_add(1);
+        found.map_or_else(String::new, |one| {
+            let mut length = 0;
+            let labels = one.named().map(|(name, value)| (label(name), value));
+            let labels = labels.take_while(|(name, value)| {
+                length += name.chars().count() + value.chars().count();
+                length <= 128
+            });
+            let quoted = |value: String| value.replace('\\', "\\\\").replace('"', "\\\"");
+            let labels = labels.map(|(name, value)| format!("{name}=\"{}\"", quoted(value)));
+            let labels = labels.collect::<Vec<_>>().join(",");
+            format!(" # {{{labels}}} {}", one.value as f64 / divisor)
+        })
+    });
+    texts.collect()
+}
+
+/// OpenMetrics as the older text, which names counters with their suffix and knows neither units nor an end.
 fn plain(open_metrics: &str) -> String {
     let mut out = String::with_capacity(open_metrics.len());
     let mut help = None;
@@ -403,6 +451,9 @@ impl Exposed {
                 Le::Powers => points.bounds_in(&grid),
                 Le::Fine => points.bounds(),
             };
+            self.exemplars
+                .borrow_mut()
+                .extend(exemplars(points, &bounds, divisor));
             let classic = classic(&bounds, points.hits, divisor);
             // Text formats have no native buckets.
             let Kind::Log2 { scale } = column.kind else {
@@ -447,7 +498,7 @@ fn each(
     Ok(())
 }
 
-const NONE: Option<&Exemplar<NoLabelSet, u64>> = None;
+const NONE: Option<&Own<NoLabelSet, u64>> = None;
 
 /// Returns a name in the form for a help text, which is one line.
 fn help(name: &str) -> String {
@@ -701,5 +752,42 @@ fn answer(shared: &Shared, request: &Request<Incoming>) -> Response<Full<Bytes>>
         }
         "/" => text(StatusCode::OK, "rhist: the metrics are at /metrics"),
         _ => text(StatusCode::NOT_FOUND, "there is nothing but /metrics"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{exemplify, table};
+
+    #[test]
+    fn buckets_have_exemplars() {
+        let mut counted = table(&[(1, 10, 90), (1, 12, 9), (2, 10, 1)]);
+        exemplify(&mut counted, &[(1000, "a \"b\""), (4000, &"x".repeat(200))]);
+        for le in [Le::Powers, Le::Fine] {
+            let shared = Shared::new(Questions::new(10), le);
+            shared
+                .with(|exposed| exposed.questions.of("runq").add(&counted).map(drop))
+                .unwrap();
+            let text = String::from_utf8(shared.encode(Format::OpenMetrics).unwrap()).unwrap();
+            let with: Vec<&str> = text.lines().filter(|line| line.contains(" # {")).collect();
+            assert_eq!(with.len(), 2, "{text}");
+            assert!(
+                with[0].contains("le=\"0.000001024\"") && with[0].contains("pid=\"1\""),
+                "{text}"
+            );
+            assert!(
+                with[0].ends_with("} 90 # {cpu=\"1\",comm=\"a \\\"b\\\"\"} 0.000001"),
+                "{text}"
+            );
+            // A label that is too long is left out.
+            assert!(
+                with[1].contains("le=\"0.000004096\"")
+                    && with[1].ends_with("} 99 # {cpu=\"1\"} 0.000004"),
+                "{text}"
+            );
+            let plain = String::from_utf8(shared.encode(Format::Plain).unwrap()).unwrap();
+            assert!(!plain.contains(" # {"), "{plain}");
+        }
     }
 }

@@ -124,6 +124,7 @@ mod tests {
                 Key::Stack(stack.iter().map(|&frame| frame.into()).collect()),
             ],
             values: vec![hits, sum],
+            exemplar: None,
         };
         table.rows = vec![
             row(

@@ -7,7 +7,7 @@ use std::io::{self, Write};
 use anstyle::Style;
 
 use crate::model::{
-    Agg, Bucket, Distribution, Group, Key, KeyColumn, Kind, Number, Table, Unit, UNKNOWN,
+    Agg, Bucket, Distribution, Exemplar, Group, Key, KeyColumn, Kind, Number, Table, Unit, UNKNOWN,
 };
 use crate::quantile::{error_of, power_of_two, quantile, Percent};
 use crate::units::{self, amount, Round, Scale};
@@ -76,7 +76,7 @@ pub fn key_text(key: &Key) -> String {
 }
 
 impl Look {
-    fn key(&self, column: &str, key: &Key) -> String {
+    pub(super) fn key(&self, column: &str, key: &Key) -> String {
         if let Key::Number(number) = key {
             let names = self.names.iter().find(|(name, _)| name == column);
             let name = names.and_then(|(_, names)| names.iter().find(|(n, _)| n == number));
@@ -97,8 +97,7 @@ impl Look {
         match interval {
             _ if groups.is_empty() => writeln!(out, "  no hits"),
             Some(column) if self.labels.is_empty() => {
-                let all = &groups[0].distribution;
-                self.histogram(all, column, out)?;
+                self.histogram(&groups[0], column, out)?;
                 self.percentiles(table, &groups[0], out)
             }
             _ if stacks => self.stacks(table, &groups, out),
@@ -128,14 +127,9 @@ impl Look {
         groups
     }
 
-    /// Writes one row for each interval, with a bar.
-    fn histogram(
-        &self,
-        all: &Distribution,
-        column: &KeyColumn,
-        out: &mut impl Write,
-    ) -> io::Result<()> {
-        let unit = column.unit;
+    /// One row for each interval, with a bar.
+    fn histogram(&self, group: &Group, column: &KeyColumn, out: &mut impl Write) -> io::Result<()> {
+        let (all, unit) = (&group.distribution, column.unit);
         let shown = match column.kind {
             Kind::Buckets { width } if all.buckets.len() > MOST_LINES => {
                 let width = Number::from(width.max(1));
@@ -148,19 +142,27 @@ impl Look {
         let most = shown.iter().map(|&(_, n)| n).max().unwrap_or(1);
         // Both ends are rounded up, so that an interval begins with the number with which the previous one ends.
         let number = |n: Number| amount(n, unit, Round::Up, self.scale);
-        let rows: Vec<(String, String, u64)> = shown
+        let rows: Vec<(String, String, u64, String)> = shown
             .iter()
-            .map(|&(bucket, n)| (number(bucket.lo), number(bucket.hi), n))
+            .map(|&(bucket, n)| {
+                let found = Exemplar::in_bucket(&group.exemplars, bucket);
+                let said = found.map_or_else(String::new, |one| self.exemplar(one, unit));
+                (number(bucket.lo), number(bucket.hi), n, said)
+            })
             .collect();
         let low = rows.iter().map(|row| row.0.len()).max().unwrap_or(0);
         let high = rows.iter().map(|row| row.1.len()).max().unwrap_or(0);
         let heading = format!("{:>width$}", self.heading, width = low + high + 4);
         self.heading(&format!("  {heading} {:>12}  distribution", "count"), out)?;
-        let width = BAR.min(self.width.saturating_sub(low + high + 24)).max(8);
-        for (lo, hi, n) in &rows {
+        let said = rows.iter().map(|row| row.3.chars().count()).max();
+        let said = said.filter(|&said| said > 0).map_or(0, |said| said + 2);
+        let width = BAR
+            .min(self.width.saturating_sub(low + high + 24 + said))
+            .max(8);
+        for (lo, hi, n, said) in &rows {
             let count = units::count((*n).into());
             let line = format!(
-                "  {lo:>low$} .. {hi:>high$} {count:>12}  {}",
+                "  {lo:>low$} .. {hi:>high$} {count:>12}  {:<width$}  {said}",
                 self.bar(*n, most, width)
             );
             writeln!(out, "{}", self.line(line.trim_end()))?;
@@ -359,6 +361,11 @@ impl Look {
             });
             let text = format!("  {}  {bars}", line(row));
             writeln!(out, "{}", self.line(text.trim_end()))?;
+            let worst = group.exemplars.iter().max_by_key(|one| one.value);
+            if let Some(worst) = worst {
+                let text = format!("      {}", self.exemplar(worst, unit));
+                writeln!(out, "{}", self.line(&text))?;
+            }
         }
         self.more(groups.len() - shown.len(), out)?;
         if let (Some(column), false) = (interval, self.percents.is_empty()) {
@@ -412,6 +419,19 @@ impl Look {
         self.more(groups.len() - shown.len(), out)
     }
 
+    /// A hit as it is shown: its number, and which one it was.
+    fn exemplar(&self, one: &Exemplar, unit: Option<Unit>) -> String {
+        let field = |(name, key): (&String, &Key)| {
+            format!("{}={}", Exemplar::short(name), self.key(name, key))
+        };
+        let fields = one.fields.iter().map(field);
+        let number = amount(one.value, unit, Round::Up, self.scale);
+        std::iter::once(number)
+            .chain(fields)
+            .collect::<Vec<_>>()
+            .join(" ")
+    }
+
     fn more(&self, rows: usize, out: &mut impl Write) -> io::Result<()> {
         match rows {
             0 => Ok(()),
@@ -422,12 +442,12 @@ impl Look {
         }
     }
 
-    /// Returns a line, cut to the terminal's width if it is for a terminal.
-    fn line(&self, text: &str) -> String {
+    /// A line, cut to the terminal if it is shown on one.
+    pub(super) fn line(&self, text: &str) -> String {
         shortened(text, if self.cut { self.width } else { usize::MAX })
     }
 
-    fn heading(&self, text: &str, out: &mut impl Write) -> io::Result<()> {
+    pub(super) fn heading(&self, text: &str, out: &mut impl Write) -> io::Result<()> {
         let style = if self.colour {
             Style::new().bold()
         } else {
@@ -561,7 +581,7 @@ impl Spark {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::table;
+    use crate::testing::{exemplify, table};
 
     fn look(labels: &[&str]) -> Look {
         Look {
@@ -646,6 +666,37 @@ mod tests {
             "{shown}"
         );
         assert!(lines[8].contains("100 hits  p50 20.0us"), "{shown}");
+    }
+
+    #[test]
+    fn exemplars_say_which_hit_it_was() {
+        let mut counted = table(&[(1, 10, 90), (1, 12, 9)]);
+        exemplify(&mut counted, &[(1001, "make"), (3333, "a b")]);
+        let rows = text(&look(&["pid"]), &counted);
+        assert!(rows.contains("\n      3.34us cpu=1 comm=a b\n"), "{rows}");
+        counted.keys.remove(0);
+        counted
+            .rows
+            .iter_mut()
+            .for_each(|row| drop(row.keys.remove(0)));
+        let histogram = text(&look(&[]), &counted);
+        let ends: Vec<&str> = histogram
+            .lines()
+            .skip(1)
+            .map(|line| line.rsplit("  ").next().unwrap())
+            .collect();
+        assert_eq!(
+            (ends[0], ends[2]),
+            ("1.01us cpu=1 comm=make", "3.34us cpu=1 comm=a b"),
+            "{histogram}"
+        );
+        assert!(
+            histogram
+                .lines()
+                .take(4)
+                .all(|line| line.chars().count() <= 80),
+            "{histogram}"
+        );
     }
 
     #[test]

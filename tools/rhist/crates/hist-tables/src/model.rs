@@ -251,6 +251,56 @@ pub struct Row {
     pub keys: Vec<Key>,
     /// Counts and sums.
     pub values: Vec<Number>,
+    /// The hit with the largest number, if the trigger keeps one.
+    pub exemplar: Option<Box<Exemplar>>,
+}
+
+/// A hit that stands for others: its number, and what it was.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Exemplar {
+    /// The number.
+    pub value: Number,
+    /// Fields of the hit.
+    pub fields: BTreeMap<String, Key>,
+}
+
+impl Exemplar {
+    /// The one of a larger number.
+    fn larger(a: Option<Box<Self>>, b: &Option<Box<Self>>) -> Option<Box<Self>> {
+        match (a, b) {
+            (Some(a), Some(b)) if b.value > a.value => Some(b.clone()),
+            (a, b) => a.or_else(|| b.clone()),
+        }
+    }
+
+    /// Its fields as words, by their short names.
+    pub fn named(&self) -> impl Iterator<Item = (&str, String)> {
+        let fields = self.fields.iter();
+        fields.map(|(name, key)| (Self::short(name), crate::units::key(key, None)))
+    }
+
+    /// The name of a field without what says only whose of several it is: `comm` for `next_comm`.
+    pub fn short(name: &str) -> &str {
+        let rest = ["common_", "next_"].iter();
+        let mut rest = rest.filter_map(|prefix| name.strip_prefix(prefix));
+        rest.next().unwrap_or(name)
+    }
+
+    /// The largest one of those that are in an interval.
+    pub fn in_bucket(all: &[Self], bucket: Bucket) -> Option<&Self> {
+        let inside = all
+            .iter()
+            .filter(|one| (bucket.lo..=bucket.hi).contains(&one.value));
+        inside.max_by_key(|one| one.value)
+    }
+}
+
+impl Row {
+    /// Adds what another row of these columns has.
+    fn join(&mut self, columns: &[ValueColumn], other: &Self) {
+        join(columns, &mut self.values, &other.values);
+        self.exemplar = Exemplar::larger(self.exemplar.take(), &other.exemplar);
+    }
 }
 
 /// The time in which the hits of a table happened.
@@ -449,6 +499,8 @@ pub struct Group {
     pub values: Vec<Number>,
     /// The hits by interval; empty if the table has no column of intervals.
     pub distribution: Distribution,
+    /// The exemplars of the rows that have one.
+    pub exemplars: Vec<Exemplar>,
 }
 
 impl Table {
@@ -543,6 +595,7 @@ impl Table {
                 rows.push(Row {
                     keys: row.keys.clone(),
                     values,
+                    exemplar: row.exemplar.clone(),
                 });
             }
         }
@@ -578,7 +631,7 @@ impl Table {
         for row in &other.rows {
             match places.get(&row.keys) {
                 Some(&i) => {
-                    join(&self.values, &mut self.rows[i].values, &row.values);
+                    self.rows[i].join(&self.values, row);
                 }
                 None => self.rows.push(row.clone()),
             }
@@ -625,6 +678,7 @@ impl Table {
                     keys: keys.clone(),
                     values: Vec::new(),
                     distribution: Distribution::default(),
+                    exemplars: Vec::new(),
                 };
                 groups.push((group, BTreeMap::new()));
                 groups.len() - 1
@@ -634,6 +688,7 @@ impl Table {
                 true => group.values.clone_from(&row.values),
                 false => join(&self.values, &mut group.values, &row.values),
             }
+            group.exemplars.extend(row.exemplar.as_deref().cloned());
             if let (Some(bucket), Some(hits)) = (interval.and_then(|i| row.keys[i].bucket()), hits)
             {
                 *buckets.entry(bucket).or_default() +=
@@ -738,8 +793,7 @@ impl Sum {
         for row in rows {
             match self.places.get(&row.keys) {
                 Some(&place) => {
-                    let values = &mut self.table.rows[place].values;
-                    join(&self.table.values, values, &row.values);
+                    self.table.rows[place].join(&self.table.values, row);
                 }
                 None => {
                     self.places.insert(row.keys.clone(), self.table.rows.len());
@@ -753,7 +807,7 @@ impl Sum {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::table;
+    use crate::testing::{exemplify, table};
     use proptest::prelude::*;
 
     fn sorted(mut table: Table) -> Table {
@@ -909,6 +963,34 @@ mod tests {
         let text = |name: &str| Key::Text(name.to_owned());
         assert_eq!(rows, [(text("a"), 12), (text("a"), 1), (text("b"), 1)]);
         assert_eq!(all.keys[0].kind, Kind::Text);
+    }
+
+    #[test]
+    fn the_larger_exemplar_stays() {
+        let of = |all: &[(Number, &str)]| {
+            let mut one = table(&[(1, 10, 5), (1, 12, 1)]);
+            exemplify(&mut one, all);
+            one
+        };
+        let mut sum = Sum::of(&of(&[(1000, "a"), (3000, "b")]));
+        sum.add(&of(&[(900, "c"), (4000, "d")])).unwrap();
+        sum.add(&of(&[])).unwrap();
+        let mut merged = of(&[]);
+        merged.merge(&of(&[(1000, "a"), (4000, "d")])).unwrap();
+        assert_eq!(sum.table.rows[0].exemplar, merged.rows[0].exemplar);
+        let all = &sum.table.groups()[0].exemplars;
+        let names = |hi| {
+            let one = Exemplar::in_bucket(all, Bucket { lo: 0, hi })?;
+            Some(
+                one.named()
+                    .map(|(name, value)| format!("{name} {value}"))
+                    .collect::<Vec<_>>()
+                    .join(", "),
+            )
+        };
+        assert_eq!(names(999), None);
+        assert_eq!(names(1000).as_deref(), Some("cpu 1, comm a"));
+        assert_eq!(names(5000).as_deref(), Some("cpu 1, comm d"));
     }
 
     #[test]

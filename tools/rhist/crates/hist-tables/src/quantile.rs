@@ -202,6 +202,7 @@ mod tests {
             keys: Vec::new(),
             values: Vec::new(),
             distribution,
+            exemplars: Vec::new(),
         }
     }
 

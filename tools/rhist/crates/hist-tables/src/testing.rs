@@ -4,7 +4,21 @@
 
 use std::collections::BTreeMap;
 
-use crate::model::{Account, Bucket, Key, KeyColumn, Kind, Number, Row, Table, Unit, ValueColumn};
+use crate::model::{
+    Account, Bucket, Exemplar, Key, KeyColumn, Kind, Number, Row, Table, Unit, ValueColumn,
+};
+
+/// Gives the first rows of a table exemplars with these numbers, of tasks of these names.
+pub(crate) fn exemplify(table: &mut Table, all: &[(Number, &str)]) {
+    for (row, &(value, comm)) in table.rows.iter_mut().zip(all) {
+        let name = ("next_comm".to_owned(), Key::Text(comm.into()));
+        let cpu = ("common_cpu".to_owned(), Key::Number(1));
+        row.exemplar = Some(Box::new(Exemplar {
+            value,
+            fields: [name, cpu].into(),
+        }));
+    }
+}
 
 /// Returns a table with the keys number and interval, and these rows.
 pub(crate) fn table(rows: &[(i128, u32, u64)]) -> Table {
@@ -56,6 +70,7 @@ pub(crate) fn table(rows: &[(i128, u32, u64)]) -> Table {
                     },
                 ],
                 values: vec![hits.into(), Number::from(hits) << power],
+                exemplar: None,
             })
             .collect(),
     }

@@ -23,6 +23,8 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 mod error;
+pub mod records;
+pub mod symbols;
 
 pub use error::{Error, Result};
 
@@ -229,7 +231,9 @@ fn last_entry(log: &Path) -> Option<String> {
 /// The fields of an event, from its file `format`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Format {
-    /// The common fields, and then the event's own.
+    /// The number of the event, which begins its records.
+    pub id: u16,
+    /// Its own fields, and before them the common ones.
     pub fields: Vec<Field>,
     print: String,
 }
@@ -243,6 +247,10 @@ pub struct Field {
     pub kind: String,
     /// The kind of the field's value.
     pub holds: Holds,
+    /// Where it begins in a record, in bytes.
+    pub offset: usize,
+    /// How many bytes it has there.
+    pub size: usize,
 }
 
 /// The kind of a field's value, as far as triggers distinguish them.
@@ -285,10 +293,11 @@ impl Format {
                 .split(';')
                 .map(str::trim);
             let declaration = parts.next()?;
-            let mut size = 0u16;
+            let (mut offset, mut size) = (0, 0u16);
             let mut signed = false;
             for part in parts {
                 match part.split_once(':') {
+                    Some(("offset", n)) => offset = n.parse().unwrap_or_default(),
                     Some(("size", n)) => size = n.parse().unwrap_or_default(),
                     Some(("signed", n)) => signed = n == "1",
                     _ => {}
@@ -314,9 +323,13 @@ impl Format {
                 name: name.trim_start_matches('*').to_owned(),
                 kind: kind.to_owned(),
                 holds,
+                offset,
+                size: size.into(),
             })
         });
+        let id = text.lines().find_map(|line| line.strip_prefix("ID: "));
         Self {
+            id: id.and_then(|id| id.parse().ok()).unwrap_or_default(),
             fields: fields.collect(),
             print: text
                 .split_once("print fmt:")
@@ -375,6 +388,8 @@ mod tests {
         assert_eq!(holds("name"), Some(Holds::Text));
         assert_eq!(holds("mac"), Some(Holds::Other));
         assert_eq!(holds("nothing"), None);
+        let place = |name: &str| format.field(name).map(|field| (field.offset, field.size));
+        assert_eq!((format.id, place("comm")), (1, Some((12, 16))));
         assert_eq!(format.names("vec"), [(0, "HI".into()), (1, "TIMER".into())]);
         assert_eq!(format.names("comm"), []);
     }

@@ -4,13 +4,14 @@
 //!
 //! Numbers have up to 64 bits and are never converted to floating point. Each character of a string stands for a byte.
 
+use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
 use std::io::{self, BufRead, Read, Write};
 
 use serde::de::{self, Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
 
 use crate::model::{
-    Account, Agg, Bucket, Key, KeyColumn, Kind, Losses, Number, Row, Span, Table, Unit,
+    Account, Agg, Bucket, Exemplar, Key, KeyColumn, Kind, Losses, Number, Row, Span, Table, Unit,
     ValueColumn, UNKNOWN,
 };
 use crate::units;
@@ -130,7 +131,7 @@ impl<R: BufRead> Reader<R> {
         }
         loop {
             match self.next_line()? {
-                Some(Line::Row(keys, values)) if keys.len() == table.keys.len() && values.len() == table.values.len() => {
+                Some(Line::Row(keys, values, exemplar)) if keys.len() == table.keys.len() && values.len() == table.values.len() => {
                     let mut columns = keys.iter().zip(&table.keys);
                     if columns.any(|(key, column)| is_outside(key, column)) {
                         return Err(self.wrong("an interval is none of its column"));
@@ -138,7 +139,7 @@ impl<R: BufRead> Reader<R> {
                     let values = values.iter().zip(&table.values);
                     let values = values.map(|(value, column)| value.of(column)).collect::<Option<_>>();
                     let values = values.ok_or_else(|| self.wrong("a number is none of its column"))?;
-                    table.rows.push(Row { keys, values });
+                    table.rows.push(Row { keys, values, exemplar });
                 }
                 Some(Line::Row(..)) => return Err(self.wrong("the row has not as many members as there are columns")),
                 Some(Line::Other) => {}
@@ -174,7 +175,7 @@ pub fn tables(text: &[u8]) -> Result<Vec<Table>> {
 
 enum Line {
     Head(Box<Head>),
-    Row(Vec<Key>, Vec<Value>),
+    Row(Vec<Key>, Vec<Value>, Option<Box<Exemplar>>),
     End(Account),
     /// Lines of percentiles, which the reader computes from the rows instead, and of later types.
     Other,
@@ -190,7 +191,17 @@ impl Line {
         let row = || {
             serde_json::from_slice(line).map(|row: RawRow| match row.q {
                 Some(IgnoredAny) => Self::Other,
-                None => Self::Row(row.k, row.v),
+                None => {
+                    let kept = row
+                        .saved
+                        .into_iter()
+                        .find(|(name, _)| name.starts_with("onmax("));
+                    let exemplar = kept.and_then(|(_, kept)| kept).map(|kept| Exemplar {
+                        value: kept.value.0,
+                        fields: kept.row,
+                    });
+                    Self::Row(row.k, row.v, exemplar.map(Box::new))
+                }
             })
         };
         // Most lines are rows, so they are tried first.
@@ -358,6 +369,16 @@ struct RawRow {
     k: Vec<Key>,
     v: Vec<Value>,
     q: Option<IgnoredAny>,
+    #[serde(default)]
+    saved: BTreeMap<String, Option<Kept>>,
+}
+
+/// What a handler keeps with a row.
+#[derive(serde::Deserialize)]
+struct Kept {
+    value: Integer,
+    #[serde(default)]
+    row: BTreeMap<String, Key>,
 }
 
 /// A signed or unsigned number of 64 bits.
@@ -537,7 +558,22 @@ pub fn write(table: &Table, out: &mut impl Write) -> io::Result<()> {
             comma(&mut line, i);
             line.push_str(&units::plain_value(value, column.agg).unwrap_or("null".into()));
         }
-        line.push_str("]}\n");
+        line.push(']');
+        if let Some(exemplar) = &row.exemplar {
+            let _ = write!(
+                line,
+                ",\"saved\":{{\"onmax($lat)\":{{\"value\":{},\"row\":{{",
+                exemplar.value
+            );
+            for (i, (name, field)) in exemplar.fields.iter().enumerate() {
+                comma(&mut line, i);
+                string(name, &mut line);
+                line.push(':');
+                key(field, &mut line);
+            }
+            line.push_str("}}}");
+        }
+        line.push_str("}\n");
         out.write_all(line.as_bytes())?;
     }
     let Account { hits, full, losses } = table.account;
@@ -890,6 +926,7 @@ pub(crate) mod tests {
             expiring in prop::collection::vec(prop::option::of(any::<u64>()), 3),
             unit in prop::option::of(prop_oneof![Just(Unit::Ns), Just(Unit::Us)]),
             active in any::<bool>(),
+            exemplar in prop::option::of((number(), bytes(), bytes().prop_map(Key::Text))),
         ) -> Table {
             let n = numbers;
             Table {
@@ -908,7 +945,14 @@ pub(crate) mod tests {
                     .zip(&names[5..])
                     .map(|(_, name)| ValueColumn { unit, ..ValueColumn::of_sums(name.clone()) })
                     .collect(),
-                rows: vec![Row { keys: cells.into_iter().map(|(_, key)| key).collect(), values }],
+                rows: vec![Row {
+                    keys: cells.into_iter().map(|(_, key)| key).collect(),
+                    values,
+                    exemplar: exemplar.map(|(value, name, key)| Box::new(Exemplar {
+                        value,
+                        fields: [(name, key)].into(),
+                    })),
+                }],
                 account: Account {
                     hits: n[4],
                     full: n[5],

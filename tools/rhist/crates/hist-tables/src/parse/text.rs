@@ -225,8 +225,12 @@ impl<'a> Parser<'a> {
         if values.len() != self.table.values.len() {
             return None;
         }
-        self.table.rows.push(Row { keys, values });
-        // Tracked and saved values are on lines of their own, which are skipped.
+        self.table.rows.push(Row {
+            keys,
+            values,
+            exemplar: None,
+        });
+        // What handlers keep is in lines of their own.
         self.skip("\n")?;
         while self.rest.starts_with('\t') {
             self.rest = self.rest.split_once('\n')?.1;

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! Lines: a row of a table each as it comes, with stacks below it.
+
+use std::io::{self, Write};
+
+use super::heat::time_of_day;
+use super::table::Look;
+use crate::backend::lines::TIME;
+use crate::model::{Key, Row, Table, UNKNOWN};
+use crate::units;
+
+/// How wide a column is at first: as wide as most of what is in it.
+const WIDTH: usize = 8;
+
+/// The widths of the columns, which only grow, so that lines stay below each other.
+#[derive(Debug, Default)]
+pub struct Lines {
+    widths: Vec<usize>,
+}
+
+impl Lines {
+    /// The lines of a table, below titles if they are the first ones.
+    pub fn write(&mut self, table: &Table, look: &Look) -> Vec<u8> {
+        let mut out = Vec::new();
+        // Writing to memory does not fail.
+        let _ = self.all(table, look, &mut out);
+        out
+    }
+
+    fn all(&mut self, table: &Table, look: &Look, out: &mut Vec<u8>) -> io::Result<()> {
+        let hits = table.hitcount();
+        let measures: Vec<usize> = (0..table.values.len())
+            .filter(|&i| Some(i) != hits)
+            .collect();
+        let keys: Vec<usize> = (0..table.keys.len())
+            .filter(|&i| table.keys[i].name != TIME)
+            .filter(|&i| {
+                !table
+                    .rows
+                    .iter()
+                    .any(|row| matches!(row.keys[i], Key::Stack(_)))
+            })
+            .collect();
+        let rows = table.rows.iter().map(|row| {
+            let measured = measures.iter().map(|&i| match row.values[i] {
+                UNKNOWN => "?".to_owned(),
+                value => units::shown(value, &table.values[i], look.scale),
+            });
+            let keys = keys
+                .iter()
+                .map(|&i| look.key(&table.keys[i].name, &row.keys[i]));
+            std::iter::once(time(table, row))
+                .chain(measured)
+                .chain(keys)
+                .collect()
+        });
+        let rows: Vec<Vec<String>> = rows.collect();
+        if self.widths.is_empty() {
+            let title = |&i: &usize| match (&table.values[i], measures.len()) {
+                (_, 1) if !look.heading.is_empty() => look.heading.to_uppercase(),
+                (column, _) => column.title().to_uppercase(),
+            };
+            let titles = std::iter::once("UTC".to_owned()).chain(measures.iter().map(title));
+            let name = |&i: &usize| look.labels.get(i).unwrap_or(&table.keys[i].name);
+            let keys = keys.iter().map(|i| name(i).to_uppercase());
+            let titles: Vec<String> = titles.chain(keys).collect();
+            self.widths = vec![WIDTH; titles.len()];
+            for cells in std::iter::once(&titles).chain(&rows) {
+                self.widen(cells);
+            }
+            look.heading(&self.line(&titles, measures.len()), out)?;
+        }
+        for (row, cells) in table.rows.iter().zip(&rows) {
+            self.widen(cells);
+            let line = self.line(cells, measures.len());
+            writeln!(out, "{}", look.line(&line))?;
+            for key in &row.keys {
+                let Key::Stack(frames) = key else { continue };
+                for frame in frames {
+                    writeln!(
+                        out,
+                        "{}",
+                        look.line(&format!("      {}", units::text(frame)))
+                    )?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn widen(&mut self, cells: &[String]) {
+        for (width, cell) in self.widths.iter_mut().zip(cells) {
+            *width = cell.chars().count().max(*width);
+        }
+    }
+
+    /// Cells one beside the other, numbers that were measured to the right.
+    fn line(&self, cells: &[String], measures: usize) -> String {
+        let cells = cells.iter().zip(&self.widths).enumerate();
+        let padded = cells.map(|(i, (cell, &width))| match (1..=measures).contains(&i) {
+            true => format!("{cell:>width$}"),
+            false => format!("{cell:<width$}"),
+        });
+        let line = padded.collect::<Vec<_>>().join("  ");
+        line.trim_end().to_owned()
+    }
+}
+
+/// When a hit was, to the microsecond.
+fn time(table: &Table, row: &Row) -> String {
+    let at = table.keys.iter().position(|column| column.name == TIME);
+    match at.map(|at| &row.keys[at]) {
+        Some(&Key::Number(time)) => {
+            let ns = u64::try_from(time).unwrap_or_default();
+            format!("{}.{:06}", time_of_day(ns), ns % 1_000_000_000 / 1000)
+        }
+        _ => String::new(),
+    }
+}
