@@ -65,7 +65,9 @@ static int unreachable_key(void)
 
 	if (IS_ERR(map))
 		return PTR_ERR(map);
-	ret = tracing_map_add_key_field(map, 0, tracing_map_cmp_none);
+	ret = tracing_map_add_sum_field(map);
+	if (ret >= 0)
+		ret = tracing_map_add_key_field(map, 0, tracing_map_cmp_none);
 	if (ret >= 0)
 		ret = tracing_map_init(map);
 	if (ret)
