@@ -22,7 +22,7 @@ static void (*others)(struct tracing_map *map);
 #include "tracing_map.c"
 
 /* 640 characters */
-#define X4(x) x x x x
+#define X4(x) "" x x x x
 static noinline void long_name(void) __asm__(X4(X4(X4("long_name_"))));
 static noinline void long_name(void)
 {
@@ -120,11 +120,9 @@ delete:
 	return ret;
 }
 
-#define F1(n) , "u64", "f" #n
-#define F8(n) F1(n##0) F1(n##1) F1(n##2) F1(n##3) F1(n##4) F1(n##5) F1(n##6) F1(n##7)
-
 static int counted_twice(void)
 {
+	const char *t = "u64", *n = "field";
 	struct dynevent_cmd cmd;
 	char *text = kzalloc(MAX_DYNEVENT_CMD_LEN, GFP_KERNEL);
 	int ret;
@@ -132,7 +130,11 @@ static int counted_twice(void)
 	if (!text)
 		return -ENOMEM;
 	synth_event_cmd_init(&cmd, text, MAX_DYNEVENT_CMD_LEN);
-	ret = synth_event_gen_cmd_start(&cmd, "defect", THIS_MODULE F8(1) F8(2) F8(3) F8(4) F1(5));
+	/* 33 pairs, which nobody creates an event of */
+	ret = synth_event_gen_cmd_start(&cmd, "defect", THIS_MODULE,
+		t, n, t, n, t, n, t, n, t, n, t, n, t, n, t, n, t, n, t, n, t, n,
+		t, n, t, n, t, n, t, n, t, n, t, n, t, n, t, n, t, n, t, n, t, n,
+		t, n, t, n, t, n, t, n, t, n, t, n, t, n, t, n, t, n, t, n, t, n);
 	kfree(text);
 	return ret == -EINVAL ? -EDOM : ret;
 }
