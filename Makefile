@@ -11,7 +11,7 @@ export ARCH ?= x86_64
 FLAVOUR ?= dropin
 WHERE = $(FLAVOUR) $(VERSION)
 
-.PHONY: help demo test test-ci test-all soak lint advisories host-test models tsan fuzz fuzzer debug bench kernel module tool deb vm release check-kdir setup undo fmt clippy checkpatch clean distclean
+.PHONY: help demo test test-ci test-all soak lint advisories host-test models tsan fuzz fuzzer debug defects bench kernel module tool deb vm release check-kdir setup undo fmt clippy checkpatch clean distclean
 
 help:
 	@echo 'make demo        build a test kernel and the module, boot them, show histograms of live events'
@@ -25,13 +25,14 @@ help:
 	@echo 'make fuzz        ten minutes of fuzzing on this machine'
 	@echo 'make fuzzer      the guest under random commands, with events and modules; FUZZ_SECONDS= says how long'
 	@echo 'make debug       all selftests, the tests of upstream, the fuzzer and the stress in the kernel with KASAN and lockdep'
+	@echo 'make defects     show the defects of C in upstream/, and that its patches mend them; N=9 takes one patch alone'
 	@echo 'make bench       measure what triggers cost, C and ours; write Documentation/benchmarks.rst'
 	@echo 'make lint        formatting, clippy, checkpatch, layers, warning-free module builds, machine code'
 	@echo 'make advisories  what is known of the crates of rhist; needs a network and cargo-deny, which no test needs'
 	@echo
 	@echo 'make setup       install what is missing, get the kernel source'
 	@echo 'make undo        remove the packages that were installed'
-	@echo 'make kernel      build the test kernel   (FLAVOUR=dropin|reference|debug|stock VERSION=7.2|7.3)'
+	@echo 'make kernel      build the test kernel   (FLAVOUR=dropin|reference|debug|stock|plain|mended VERSION=7.2|7.3)'
 	@echo 'make module      build rust_hist.ko for it, or for KDIR='
 	@echo 'make tool        build rhist, which asks histograms questions; prints where it is'
 	@echo 'make deb         make a Debian package of rhist; prints where it is'
@@ -85,6 +86,9 @@ fuzzer:
 
 debug:
 	@scripts/test selftests-debug-all upstream-debug fuzzer-debug stress-debug
+
+defects:
+	@$(if $(N),scripts/setup vm && scripts/defects $(or $(VERSION),7.2) $(N),scripts/test defects-$(or $(VERSION),7.2))
 
 bench:
 	@scripts/bench $(if $(KVM),--kvm)

@@ -17,6 +17,7 @@ our @EXPORT = qw(call nr await);
 
 # NAME => [x86-64, arm64]
 my %nr = (
+	bpf => [321, 280],
 	clock_gettime => [228, 113],
 	close => [3, 57],
 	delete_module => [176, 106],
