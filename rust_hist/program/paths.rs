@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The paths of hits, in two tables. A trigger has one row of each.
+//! Two tables, from which each trigger gets its path: the functions that handle its hits.
 //!
 //! A path has two parts. The front computes the key, reads the variables of other triggers and finds the element; it is
 //! an instance of [`hit`] or [`joined`]. The back adds to the sums, sets the variables and runs the actions; it is an
@@ -8,8 +8,8 @@
 //! has [`APART`] calls the back of its trigger through a pointer. A few fronts, for the triggers that most people use, do
 //! the work of a back themselves.
 //!
-//! [`select`] takes the first row of each table that offers what a trigger needs; the last row offers everything.
-//! A new key form is a row of [`paths`], a new step of what a hit leaves is a row of [`backs`].
+//! [`select`] takes the first row of each table that covers the needs of a trigger; the last row offers everything.
+//! A new key form is a row of [`paths`]; a new step after the lookup is a row of [`backs`].
 //!
 //! Context: [`select`] process; the paths any, NMI included, with preemption off. They never allocate, sleep, lock or
 //! panic.
