@@ -72,12 +72,19 @@ pub struct Options {
     /// Rows that the table in the kernel has room for
     #[arg(long, value_name = "ROWS", value_parser = clap::value_parser!(u32).range(128..=131_072))]
     pub size: Option<u32>,
+    /// Also what this rhist does itself
+    #[arg(long = "self")]
+    pub itself: bool,
+    /// Also the idle task, which 'profile' leaves out
+    #[arg(long)]
+    pub idle: bool,
     /// Count also events that happen more than a million times a second on a CPU (C's implementation)
     #[arg(long)]
     pub yes: bool,
 }
 
-fn seconds(text: &str) -> std::result::Result<Duration, String> {
+/// A time above 0: so many seconds, or a number with its unit.
+pub fn seconds(text: &str) -> std::result::Result<Duration, String> {
     let found = time(text, 1.0).filter(|duration| !duration.is_zero());
     found.ok_or_else(|| {
         format!("'{text}' is no number of seconds above 0, and no time such as 500ms")
@@ -524,6 +531,7 @@ fn wishes(options: &Options) -> Result<Wishes> {
         only,
         of_processes,
         comm: options.comm.clone(),
+        idle: options.idle,
         by: options.by.clone(),
         filter: options.filter.clone(),
         values: Vec::new(),

@@ -47,7 +47,8 @@ macro_rules! built_in {
 /// In the order in which help lists them.
 const BUILT_IN: &[(&str, &str)] = built_in![
     "runq", "offcpu", "oncpu", "profile", "bio", "syscalls", "fsync", "faults", "kmem", "irq",
-    "softirq", "work", "locks", "tcp", "drops", "exec",
+    "softirq", "work", "locks", "tcp", "connect", "drops", "exec", "timers", "cache", "reclaim",
+    "oom",
 ];
 
 /// A question that the tool knows, in one or more variants.
@@ -233,6 +234,8 @@ pub struct Side {
     pub pid: Option<String>,
     /// The field that `-c` looks at.
     pub comm: Option<String>,
+    /// The field that is 0 where a CPU is idle, which is left out unless `--idle` is there.
+    pub idle: Option<String>,
 }
 
 impl Side {
@@ -244,6 +247,7 @@ impl Side {
             on: Vec::new(),
             pid: Some(CURRENT.into()),
             comm: Some("COMM".into()),
+            idle: None,
         }
     }
 
@@ -252,17 +256,18 @@ impl Side {
         self.pid.as_deref() == Some(CURRENT)
     }
 
-    fn unnarrowed(&self) -> Records {
-        Records {
-            event: self.event.clone(),
-            filter: self.filter.clone(),
-            of_current: false,
+    fn unnarrowed(&self, wishes: &Wishes) -> Records {
+        let mut records = Records::all(&self.event);
+        records.filter.clone_from(&self.filter);
+        if let Some(idle) = self.idle.as_ref().filter(|_| !wishes.idle) {
+            records.only(&format!("{idle} != 0"));
         }
+        records
     }
 
     /// The records that the user wants.
     fn records(&self, wishes: &Wishes) -> Result<Records> {
-        let mut records = self.unnarrowed();
+        let mut records = self.unnarrowed(wishes);
         if !wishes.threads.is_empty() {
             let field = self.pid.as_ref().ok_or_else(|| {
                 Error::new(format!(
@@ -311,6 +316,8 @@ pub struct Wishes {
     pub of_processes: Vec<u64>,
     /// Only tasks of this name.
     pub comm: Option<String>,
+    /// Also where a CPU is idle.
+    pub idle: bool,
     /// By these names or fields.
     pub by: Option<Vec<String>>,
     /// Only records that pass this filter of the kernel.
@@ -419,9 +426,9 @@ impl Variant {
             let narrowed = start.records(wishes);
             // It is enough if one of the two events knows the task.
             if narrowed.is_ok() {
-                records = records.or_else(|_| Ok(counted.unnarrowed()));
+                records = records.or_else(|_| Ok(counted.unnarrowed(wishes)));
             }
-            start_records = Some(narrowed.unwrap_or_else(|_| start.unnarrowed()));
+            start_records = Some(narrowed.unwrap_or_else(|_| start.unnarrowed(wishes)));
         }
         let mut records = records?;
         for (Narrowing { field, start, .. }, values) in &wishes.values {
@@ -466,7 +473,7 @@ impl Variant {
             Kind::Latency => {
                 let start = self.start.as_ref().ok_or_else(|| incomplete("start"))?;
                 Measure::Latency {
-                    start: start_records.unwrap_or_else(|| start.unnarrowed()),
+                    start: start_records.unwrap_or_else(|| start.unnarrowed(wishes)),
                     start_on: start.on.clone(),
                     end: records,
                     end_on: counted.on.clone(),

@@ -24,7 +24,7 @@ use crate::tracefs::{read, Tracefs};
 use crate::whose::threads;
 
 /// How long events are counted to know how often they happen.
-const SAMPLE: Duration = Duration::from_millis(200);
+pub const SAMPLE: Duration = Duration::from_millis(200);
 const SCHEDSTATS: &str = "/proc/sys/kernel/sched_schedstats";
 /// The end of the name of an instance whose owner needs `sched_schedstats`, which was off before its first owner came.
 /// The last one switches it off again.
@@ -197,9 +197,9 @@ impl Session {
         self.try_out(&[trigger], |_| Ok(())).is_ok()
     }
 
-    /// How many hits a second the CPU has that has most of them, of each event that the triggers of these steps are of
-    /// and that is there: by triggers with the same filters that are there for a moment.
-    pub fn rates(&mut self, command: &str, steps: &[Step]) -> Result<Vec<(String, u128)>> {
+    /// How many hits a second the CPU has that has most of them, and how many all have, of each event that the triggers of
+    /// these steps are of and that is there: by triggers with the same filters that are there for a moment.
+    pub fn rates(&mut self, command: &str, steps: &[Step]) -> Result<Vec<(String, u128, u128)>> {
         let mut samples = samples(command, steps);
         // What is made for the question cannot happen more often than what it is made of.
         samples.retain(|(event, _)| self.instance.has_event(event));
@@ -216,13 +216,12 @@ impl Session {
                 let tables =
                     reading::tables(&event, &read(&instance.event_file(&event, command))?)?;
                 let rows = tables.iter().flat_map(|table| &table.rows);
-                let most = rows
-                    .filter_map(|row| row.values.first())
-                    .max()
-                    .copied()
-                    .unwrap_or(0);
+                let hits = rows.filter_map(|row| row.values.first());
+                let hits: Vec<u128> = hits.map(|hits| hits.unsigned_abs()).collect();
+                let most = hits.iter().max().copied().unwrap_or(0);
                 let millis = begin.elapsed().as_millis().max(1);
-                rates.push((event, most.unsigned_abs() * 1000 / millis));
+                let all: u128 = hits.iter().sum();
+                rates.push((event, most * 1000 / millis, all * 1000 / millis));
             }
             Ok(rates)
         })

@@ -126,7 +126,7 @@ pub fn count(
     // Its thread is one of those that are left out.
     let seen = all.iter().any(is_folded).then(|| watch(Path::new("/")));
     let own = threads();
-    for asked in &mut all {
+    for asked in all.iter_mut().filter(|asked| !asked.options.itself) {
         asked.question.leave_out(&own);
     }
     clean_up(tracefs, global.quiet);
@@ -250,7 +250,7 @@ pub fn lacks_comm(session: &mut Session, backend: Backend, question: &Question) 
 
 /// Refuses events that happen so often that counting them is felt, unless the user insists.
 fn check_rates(session: &mut Session, backend: Backend, steps: &[Step]) -> Result<()> {
-    for (event, rate) in session.rates(backend.command(), steps)? {
+    for (event, rate, _) in session.rates(backend.command(), steps)? {
         if rate > MANY {
             return Err(Error::new(format!(
                 "{event} happens {rate} times a second on one CPU, so counting it slows the machine down; \
