@@ -20,6 +20,7 @@ my %nr = (
 	bpf => [321, 280],
 	clock_gettime => [228, 113],
 	close => [3, 57],
+	fadvise64 => [221, 223],
 	delete_module => [176, 106],
 	fdatasync => [75, 83],
 	finit_module => [313, 273],

@@ -5,6 +5,7 @@
 pub mod budget;
 pub mod count;
 pub mod plan;
+pub mod share;
 pub mod width;
 
 use std::fmt::Write as _;
@@ -191,7 +192,7 @@ pub fn ask(
             let first = counting.tables == 1;
             let table = counting.source.next()?;
             let mut out = Vec::new();
-            if showing.format == Form::Text && interval.is_some() {
+            if showing.format == Form::Text {
                 out = heading(&table, begin.elapsed(), first).into_bytes();
             }
             out.extend(form::table(&table, showing.format, &look(counting), first)?);

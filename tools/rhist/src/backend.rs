@@ -319,7 +319,7 @@ pub struct Plan {
     pub by_comm: bool,
     /// How the kernel's rows become the wanted rows.
     pub fold: Option<Fold>,
-    /// What a line is made of, where each hit is one.
+    /// The parts of a line, where each hit is one.
     pub each: Option<lines::Each>,
     /// The event that the question is about, whichever one the table is of.
     pub counted: String,

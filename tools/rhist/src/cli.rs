@@ -6,6 +6,7 @@ pub mod fleet;
 pub mod keep;
 pub mod record;
 pub mod replay;
+pub mod why;
 
 use std::fs::OpenOptions;
 use std::io::{self, Write};
@@ -45,6 +46,7 @@ pub fn command(recipes: &[Recipe]) -> Command {
         .subcommand(record::command(recipes))
         .subcommand(replay::command())
         .subcommands(keep::commands())
+        .subcommand(why::command())
         .subcommand(fleet::command())
         .subcommand(Command::new("ls").about("Which triggers are there, anybody's?"))
         .subcommand(with::<look::Show>(
@@ -141,6 +143,7 @@ fn run() -> Result<Outcome> {
         }
         "replay" => return arguments::<replay::Replay>(matches)?.run(&global),
         "export" => return fleet::run(matches, &recipes, &global),
+        "why" => return arguments::<why::Why>(matches)?.run(&recipes, &global),
         _ => {}
     }
     if let Some(outcome) = keep::run(name, matches, &global) {
@@ -161,6 +164,10 @@ fn run() -> Result<Outcome> {
         "clean" => done(clean(&tracefs, matches.get_flag("dry-run"))),
         "record" => {
             let record: record::Record = arguments(matches)?;
+            if record.baseline {
+                let question = matches.subcommand_name();
+                return record.baseline(question, &recipes, &tracefs, &global);
+            }
             let questions = command.find_subcommand(name).unwrap_or(&command);
             record.run(
                 &Asked::new(questions, matches, &recipes, &tracefs)?,
@@ -233,7 +240,10 @@ fn man(command: Command, recipes: &[Recipe], directory: &Path) -> Result<()> {
     clap_mangen::generate_to(command, directory).map_err(failed)?;
     for words in names {
         let path = directory.join(format!("rhist-{}.1", words.replace(' ', "-")));
-        let section = examples::section(&examples::of(&words, recipes));
+        let mut section = examples::section(&examples::of(&words, recipes));
+        let recipe = recipes.iter().find(|recipe| recipe.name == words);
+        section.extend(recipe.map(examples::fields));
+        section.push_str(".SH SEE ALSO\nrhist(1), /usr/share/doc/rhist/rhist.rst\n");
         let page = OpenOptions::new().append(true).open(path);
         page.and_then(|mut page| page.write_all(section.as_bytes()))
             .map_err(failed)?;

@@ -31,18 +31,7 @@ pub struct Wanted {
 /// Returns the comparison of two series as text.
 pub fn compare(a: (&Loaded, &Series), b: (&Loaded, &Series), wanted: &Wanted) -> Result<String> {
     let (before, after) = (&a.1.sum.table, &b.1.sum.table);
-    let same = |a: &KeyColumn, b: &KeyColumn| {
-        a.name == b.name && a.unit == b.unit && a.kind.is_interval() == b.kind.is_interval()
-    };
-    let columns = before.keys.len() == after.keys.len()
-        && before.keys.iter().zip(&after.keys).all(|(a, b)| same(a, b));
-    if !columns {
-        return Err(Error::new(format!(
-            "the two have different keys, {} and {}, so they cannot be compared; record the same question twice",
-            names(before),
-            names(after)
-        )));
-    }
+    comparable(before, after)?;
     let mut out = String::new();
     for (side, (loaded, series)) in [("A", a), ("B", b)] {
         let _ = writeln!(out, "{side}: {}", said(loaded, series));
@@ -58,6 +47,23 @@ pub fn compare(a: (&Loaded, &Series), b: (&Loaded, &Series), wanted: &Wanted) ->
         distributions(&all, column, wanted.blocks, &mut out);
     }
     Ok(out)
+}
+
+/// Refuses tables that have different keys.
+pub fn comparable(before: &Table, after: &Table) -> Result<()> {
+    let same = |a: &KeyColumn, b: &KeyColumn| {
+        a.name == b.name && a.unit == b.unit && a.kind.is_interval() == b.kind.is_interval()
+    };
+    let columns = before.keys.len() == after.keys.len()
+        && before.keys.iter().zip(&after.keys).all(|(a, b)| same(a, b));
+    match columns {
+        true => Ok(()),
+        false => Err(Error::new(format!(
+            "the two have different keys, {} and {}, so they cannot be compared; record the same question twice",
+            names(before),
+            names(after)
+        ))),
+    }
 }
 
 fn names(table: &Table) -> String {

@@ -2,6 +2,7 @@
 
 //! Examples of command lines, for help and man pages. The files of recipes have their own.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use clap::builder::Resettable;
@@ -66,6 +67,10 @@ const OWN: &[(&str, &[(&str, &str)])] = &[
                 "a minute, a table each second, into rhist-runq.jsonl",
             ),
             ("record -o today.jsonl syscalls --latency", "until ^C"),
+            (
+                "record --baseline -o good.jsonl",
+                "a minute of a good day, for rhist why",
+            ),
         ],
     ),
     (
@@ -81,6 +86,16 @@ const OWN: &[(&str, &[(&str, &str)])] = &[
             "diff rhist-runq.jsonl today.jsonl",
             "what has changed from one to the other",
         )],
+    ),
+    (
+        "why",
+        &[
+            ("why good.jsonl", "what has changed since then, in a minute"),
+            (
+                "why good.jsonl today.jsonl",
+                "the same of two that were recorded",
+            ),
+        ],
     ),
     (
         "plot",
@@ -197,6 +212,21 @@ pub fn section(examples: &[Example]) -> String {
             escaped(ask),
             escaped(says)
         );
+    }
+    text
+}
+
+/// Returns a section of a man page: the names that `--by` of a recipe knows, each with its fields of the kernel.
+pub fn fields(recipe: &Recipe) -> String {
+    let all = recipe.variants.iter().flat_map(|variant| &variant.by);
+    let mut names: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for (name, key) in all {
+        names.entry(name).or_default().insert(key);
+    }
+    let mut text = ".SH FIELDS\n".to_owned();
+    for (name, keys) in names {
+        let keys = Vec::from_iter(keys).join(", ");
+        let _ = write!(text, ".TP\n\\fB{}\\fR\n{}\n", escaped(name), escaped(&keys));
     }
     text
 }

@@ -29,6 +29,7 @@ pub mod session;
 pub mod stop;
 pub mod view;
 pub mod whose;
+pub mod why;
 
 pub use ::tracefs;
 pub use hist_tables::{grid, model, parse, quantile, units};

@@ -141,7 +141,7 @@ pub fn time(text: &str, usual: f64) -> Option<Duration> {
     Duration::try_from_secs_f64(number * seconds).ok()
 }
 
-/// Adds arguments, and keeps what the command says of itself.
+/// Adds arguments, and keeps the description of the command.
 pub fn with<T: Args>(command: Command) -> Command {
     let (about, long) = (
         command.get_about().cloned(),

@@ -186,7 +186,7 @@ pub enum Measure {
     },
 }
 
-/// What is known before that which makes a line happens.
+/// The event before the one that makes a line, and the fields that it knows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Before {
     /// The earlier event.

@@ -75,12 +75,19 @@ pub struct Options {
     /// Keep the largest hit of each interval, so that it is known which one it was (the module alone)
     #[arg(long)]
     pub exemplars: bool,
+    /// Also what this rhist does itself
+    #[arg(long = "self")]
+    pub itself: bool,
+    /// Also the idle task, which 'profile' leaves out
+    #[arg(long)]
+    pub idle: bool,
     /// Count also events that happen more than a million times a second on a CPU (C's implementation)
     #[arg(long)]
     pub yes: bool,
 }
 
-fn seconds(text: &str) -> std::result::Result<Duration, String> {
+/// A time above 0: so many seconds, or a number with its unit.
+pub fn seconds(text: &str) -> std::result::Result<Duration, String> {
     let found = time(text, 1.0).filter(|duration| !duration.is_zero());
     found.ok_or_else(|| {
         format!("'{text}' is no number of seconds above 0, and no time such as 500ms")
@@ -519,6 +526,7 @@ fn wishes(options: &Options) -> Result<Wishes> {
         only,
         of_processes,
         comm: options.comm.clone(),
+        idle: options.idle,
         by: options.by.clone(),
         filter: options.filter.clone(),
         values: Vec::new(),

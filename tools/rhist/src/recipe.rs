@@ -31,7 +31,7 @@ const MOST_FIELDS: usize = 9;
 /// How many of these an exemplar has.
 const MOST_SAVED: usize = 4;
 
-/// What is of the task that runs.
+/// Keys that belong to the current task.
 const OF_CURRENT: [&str; 10] = [
     "common_pid",
     "common_tgid",
@@ -54,7 +54,8 @@ macro_rules! built_in {
 /// The tool's own recipes, in the order of the help.
 const BUILT_IN: &[(&str, &str)] = built_in![
     "runq", "offcpu", "oncpu", "profile", "bio", "syscalls", "fsync", "faults", "kmem", "irq",
-    "softirq", "work", "locks", "tcp", "drops", "exec", "open",
+    "softirq", "work", "locks", "tcp", "connect", "drops", "exec", "open", "timers", "cache",
+    "reclaim", "oom",
 ];
 
 /// A ready-made question, in one or more variants.
@@ -200,7 +201,7 @@ pub struct Variant {
     pub keep: Vec<String>,
     /// Whether it is for lines alone, or not for lines.
     pub each: Option<bool>,
-    /// What a line has unless `--by` says otherwise.
+    /// The fields of a line unless `--by` names others.
     #[serde(default)]
     pub lines: Vec<String>,
     /// After which time the start of a latency may be forgotten, as a trigger writes it: for keys that do not come again.
@@ -245,6 +246,8 @@ pub struct Side {
     pub pid: Option<String>,
     /// The field with the task's name, which `-c` restricts.
     pub comm: Option<String>,
+    /// The field that is 0 where a CPU is idle, which is left out unless `--idle` is there.
+    pub idle: Option<String>,
 }
 
 impl Side {
@@ -256,6 +259,7 @@ impl Side {
             on: Vec::new(),
             pid: Some(CURRENT.into()),
             comm: Some("COMM".into()),
+            idle: None,
         }
     }
 
@@ -264,17 +268,18 @@ impl Side {
         self.pid.as_deref() == Some(CURRENT)
     }
 
-    fn unnarrowed(&self) -> Records {
-        Records {
-            event: self.event.clone(),
-            filter: self.filter.clone(),
-            of_current: false,
+    fn unnarrowed(&self, wishes: &Wishes) -> Records {
+        let mut records = Records::all(&self.event);
+        records.filter.clone_from(&self.filter);
+        if let Some(idle) = self.idle.as_ref().filter(|_| !wishes.idle) {
+            records.only(&format!("{idle} != 0"));
         }
+        records
     }
 
     /// Returns the records that match the user's wishes.
     fn records(&self, wishes: &Wishes) -> Result<Records> {
-        let mut records = self.unnarrowed();
+        let mut records = self.unnarrowed(wishes);
         if !wishes.threads.is_empty() {
             let field = self.pid.as_ref().ok_or_else(|| {
                 Error::new(format!(
@@ -323,6 +328,8 @@ pub struct Wishes {
     pub of_processes: Vec<u64>,
     /// The only name of tasks that counts.
     pub comm: Option<String>,
+    /// Whether hits of the idle task count.
+    pub idle: bool,
     /// The keys to group by, as names or fields.
     pub by: Option<Vec<String>>,
     /// The filter that records must pass.
@@ -440,9 +447,9 @@ impl Variant {
             let narrowed = start.records(wishes);
             // It is enough if one of the two events has the task's field.
             if narrowed.is_ok() {
-                records = records.or_else(|_| Ok(counted.unnarrowed()));
+                records = records.or_else(|_| Ok(counted.unnarrowed(wishes)));
             }
-            start_records = Some(narrowed.unwrap_or_else(|_| start.unnarrowed()));
+            start_records = Some(narrowed.unwrap_or_else(|_| start.unnarrowed(wishes)));
         }
         let mut records = records?;
         for (Narrowing { field, start, .. }, values) in &wishes.values {
@@ -498,7 +505,7 @@ impl Variant {
             Kind::Latency => {
                 let start = self.start.as_ref().ok_or_else(|| incomplete("start"))?;
                 Measure::Latency {
-                    start: start_records.unwrap_or_else(|| start.unnarrowed()),
+                    start: start_records.unwrap_or_else(|| start.unnarrowed(wishes)),
                     start_on: start.on.clone(),
                     end: records,
                     end_on: counted.on.clone(),
@@ -540,7 +547,7 @@ impl Variant {
                 owner: None,
             });
         }
-        // A row for each task, whoever has them.
+        // A row for each task, as owners are looked up by task.
         let tasks = wishes.only.is_some() || by.iter().any(|by| by.owner.is_some());
         let rows = self
             .size
@@ -592,7 +599,7 @@ impl Variant {
         Ok(question)
     }
 
-    /// What is kept of the largest hit of a row: what a line has, but what the rows of the question say anyway.
+    /// Returns the fields that are kept of the largest hit of a row: those of a line that are no key of the row.
     fn saves(&self, question: &Question, tracefs: &Tracefs) -> Result<Vec<String>> {
         if !question.has_intervals() {
             return Err(Error::new(format!(
@@ -621,7 +628,7 @@ impl Variant {
         Ok(saves)
     }
 
-    /// What a line has of an event of which no recipe says it: the names that the variant has, or whose it is and the
+    /// Returns the fields of a line if no recipe lists them: the names that the variant has, or the task and the
     /// event's own fields.
     fn own_fields(&self, tracefs: &Tracefs) -> Result<Vec<String>> {
         let Some(side) = self.counted().filter(|_| self.by.is_empty()) else {

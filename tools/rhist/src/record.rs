@@ -39,6 +39,9 @@ pub struct Header {
     /// The release of the kernel.
     #[serde(default)]
     pub kernel: String,
+    /// The name of the machine.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub host: String,
     /// Units of columns, by name, that the question tells but the kernel does not.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub units: BTreeMap<String, String>,
@@ -63,6 +66,7 @@ impl Header {
             title,
             backend,
             kernel,
+            host: String::new(),
             units: BTreeMap::new(),
             names: BTreeMap::new(),
         }
@@ -138,6 +142,11 @@ impl<W: Write> Recorder<W> {
     pub fn lines(&mut self, lines: &[u8]) -> io::Result<()> {
         self.out.write_all(lines)?;
         self.out.flush()
+    }
+
+    /// Returns the writer.
+    pub fn into_inner(self) -> W {
+        self.out
     }
 
     /// Adds a table that was not read as JSON.

@@ -26,7 +26,7 @@ use crate::tracefs::{read, Tracefs};
 use crate::whose::threads;
 
 /// The time for which events are counted to measure their rates.
-const SAMPLE: Duration = Duration::from_millis(200);
+pub const SAMPLE: Duration = Duration::from_millis(200);
 const SCHEDSTATS: &str = "/proc/sys/kernel/sched_schedstats";
 /// The suffix of the name of an instance whose owner needs `sched_schedstats`, which was off before the first such
 /// owner. The last owner switches it off again.
@@ -229,9 +229,9 @@ impl Session {
         self.try_out(&[trigger], |_| Ok(())).is_ok()
     }
 
-    /// Returns the rate of each existing event for which these steps have triggers: the hits a second on the CPU with
-    /// most of them, measured by triggers with the same filters that exist for a moment.
-    pub fn rates(&mut self, command: &str, steps: &[Step]) -> Result<Vec<(String, u128)>> {
+    /// Returns two rates of each existing event for which these steps have triggers: the hits a second on the CPU with
+    /// most of them, and on all CPUs. Triggers with the same filters, which exist for a moment, measure them.
+    pub fn rates(&mut self, command: &str, steps: &[Step]) -> Result<Vec<(String, u128, u128)>> {
         let mut samples = samples(command, steps);
         // Events made for the question cannot happen more often than the events that they follow from.
         samples.retain(|(event, _)| self.instance.has_event(event));
@@ -248,13 +248,12 @@ impl Session {
                 let tables =
                     reading::tables(&event, &read(&instance.event_file(&event, command))?)?;
                 let rows = tables.iter().flat_map(|table| &table.rows);
-                let most = rows
-                    .filter_map(|row| row.values.first())
-                    .max()
-                    .copied()
-                    .unwrap_or(0);
+                let hits = rows.filter_map(|row| row.values.first());
+                let hits: Vec<u128> = hits.map(|hits| hits.unsigned_abs()).collect();
+                let most = hits.iter().max().copied().unwrap_or(0);
                 let millis = begin.elapsed().as_millis().max(1);
-                rates.push((event, most.unsigned_abs() * 1000 / millis));
+                let all: u128 = hits.iter().sum();
+                rates.push((event, most * 1000 / millis, all * 1000 / millis));
             }
             Ok(rates)
         })

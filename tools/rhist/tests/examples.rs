@@ -115,6 +115,13 @@ fn help_and_man_pages_end_with_examples() {
         section.starts_with(".TP\n\\fBrhist bio \\-\\-disks 10\\fR\nby disk"),
         "{section}"
     );
+    for part in [
+        ".SH FIELDS\n.TP\n\\fBcomm\\fR\n",
+        ".TP\n\\fBdisk\\fR\ndev\n.TP\n",
+        "\n.SH SEE ALSO\nrhist(1)",
+    ] {
+        assert!(section.contains(part), "{section}");
+    }
     assert!(page("rhist-export-otlp.1").contains(".SH EXAMPLES"));
     fs::remove_dir_all(pages).unwrap();
 }

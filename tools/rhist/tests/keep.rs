@@ -295,6 +295,47 @@ fn two_recordings_are_compared() {
 }
 
 #[test]
+fn what_has_changed_is_said() {
+    let scratch = Scratch::new("why");
+    let good = scratch.file("good.jsonl", &format!("{LOG}{COUNTS}"));
+    let text = shown(&rhist(&["why"], &[&good, &good]));
+    assert!(text.contains("nothing has changed for sure, of "), "{text}");
+    assert!(
+        text.contains("not compared: syscalls --count: it has no times"),
+        "{text}"
+    );
+    // One of the two is damaged, and the other one is compared.
+    let damaged = COUNTS.replacen("\"v\":[", "\"v\":{", 1);
+    let damaged = scratch.file("bad.jsonl", &format!("{LOG}{damaged}"));
+    for files in [[&good, &damaged], [&damaged, &good]] {
+        let output = rhist(&["why"], &files.map(PathBuf::as_path));
+        assert_eq!(output.status.code(), Some(3));
+        let said = said(&output);
+        assert!(
+            said.starts_with("rhist: syscalls --count is left out: ") && said.lines().count() == 1,
+            "{said}"
+        );
+        assert!(String::from_utf8_lossy(&output.stdout).contains("of 1 question"));
+    }
+    let newer = scratch.file("newer.jsonl", &LOG.replacen("{\"v\":1", "{\"v\":2", 1));
+    for (arguments, files, text) in [
+        (&["why"][..], &[&good, &newer][..], "needs a newer rhist"),
+        (&["why"], &[&scratch.0, &good], "Is a directory"),
+        (
+            &["--tracefs", "tests/tracefs", "record", "--baseline", "runq"],
+            &[],
+            "leave it or 'runq' out",
+        ),
+        (&["--tracefs", "tests/tracefs", "record"], &[], ""),
+    ] {
+        let files: Vec<&Path> = files.iter().map(|file| file.as_path()).collect();
+        let output = rhist(arguments, &files);
+        assert_ne!(output.status.code(), Some(0), "{arguments:?}");
+        assert!(said(&output).contains(text), "{}", said(&output));
+    }
+}
+
+#[test]
 fn a_cut_recording_is_used_and_said() {
     let scratch = Scratch::new("cut");
     let file = scratch.file("cut.jsonl", &LOG[..LOG.len() - 40]);

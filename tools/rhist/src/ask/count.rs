@@ -128,7 +128,7 @@ pub fn count(
     // Started before the process's threads are listed, so that its thread is left out of the counts, too.
     let seen = all.iter().any(is_folded).then(|| watch(Path::new("/")));
     let own = threads();
-    for asked in &mut all {
+    for asked in all.iter_mut().filter(|asked| !asked.options.itself) {
         asked.question.leave_out(&own);
     }
     clean_up(tracefs, global.quiet);
@@ -223,7 +223,7 @@ fn folded(
     }
 }
 
-/// Opens what a plan that was carried out is read from: records where each hit is a line, else its table.
+/// Opens the source of the answers of a plan that was carried out: records where each hit is a line, else its table.
 fn lines(
     backend: Backend,
     tracefs: &Tracefs,
@@ -274,7 +274,7 @@ pub fn lacks_comm(session: &mut Session, backend: Backend, question: &Question) 
 
 /// Refuses events that happen so often that counting them costs too much, unless the user gave `--yes`.
 fn check_rates(session: &mut Session, backend: Backend, steps: &[Step]) -> Result<()> {
-    for (event, rate) in session.rates(backend.command(), steps)? {
+    for (event, rate, _) in session.rates(backend.command(), steps)? {
         if rate > MANY {
             return Err(Error::new(format!(
                 "{event} happens {rate} times a second on one CPU, so counting it slows the machine down; \

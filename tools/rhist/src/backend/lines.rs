@@ -18,7 +18,7 @@ use crate::tracefs::records::{Buffers, Record};
 use crate::tracefs::symbols::{in_maps, Symbols};
 use crate::tracefs::{Field, Format, Tracefs};
 
-/// How large the buffer of a CPU is at first, in KiB. It grows with what comes between two looks.
+/// Size of the buffer of a CPU at first, in KiB. It grows with the records that come between two looks.
 pub const FIRST_KIB: u64 = 256;
 /// How functions of the kernel begin that an event calls.
 const TRACING: [&str; 3] = ["trace_event_", "__do_trace_", "__traceiter_"];
@@ -27,12 +27,12 @@ const LOWEST: u64 = 4096;
 /// How long what came before a line is kept for it, in nanoseconds.
 const PATIENCE: u64 = 10_000_000_000;
 /// The key that stands for the arguments of a program: fields `arg0`, `arg1` and so on, each with `at0`, `at1`, which are 0
-/// behind the last one.
+/// after the last one.
 const ARGUMENTS: &str = "args";
 /// The name of the column that says when a hit was, in nanoseconds of `CLOCK_REALTIME`.
 pub const TIME: &str = "time";
 
-/// What a line is made of.
+/// The parts of a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Each {
     /// The event.
@@ -235,7 +235,7 @@ impl Lines {
         hits
     }
 
-    /// The name of a task: what it is called now, or what the kernel has kept of it.
+    /// Returns the name of a task: its present one, or the one that the kernel has kept.
     fn comm(&mut self, pid: Number) -> String {
         if let Some(name) = self.names.get(&pid) {
             return name.clone();
@@ -270,7 +270,7 @@ impl Lines {
         // The field of a synthetic event begins with their number.
         let kernel = kernel.iter().skip_while(|&&at| at < LOWEST);
         let mut frames: Vec<String> = kernel.map(|&at| self.symbol(at)).collect();
-        // What traces has been called by what is traced.
+        // The frames of the tracer itself come first.
         let tracing = |frame: &String| TRACING.iter().any(|start| frame.starts_with(start));
         let own = frames.iter().rposition(tracing);
         frames.drain(..own.map_or(0, |own| own + 1));
@@ -476,7 +476,7 @@ mod tests {
         [page, all].concat()
     }
 
-    /// A record of an event by a task, with words behind that.
+    /// Makes a record of an event by a task, followed by words.
     fn record(event: u16, pid: i32, words: &[u64], text: &[u8]) -> Vec<u8> {
         let mut all = event.to_ne_bytes().to_vec();
         all.extend([0, 0]);
@@ -525,7 +525,7 @@ mod tests {
         Lines::open(tracefs, tracefs, each, None, 1 << 30).unwrap()
     }
 
-    /// What is shown, without the times.
+    /// Returns the lines that are shown, without the times.
     fn shown(table: &Table, look: &Look) -> Vec<String> {
         let text = String::from_utf8(Shown::default().write(table, look)).unwrap();
         let cells = |line: &str| {

@@ -35,7 +35,7 @@ pub(super) fn plan(maker: &mut Maker<'_>) -> Result<()> {
             maker.trigger(&event.event, &text, &event.condition());
             maker.plan.event = event.event.clone();
         }
-        // A filter sees the fields of an event alone, not what is reckoned from two.
+        // A filter sees the fields of one event alone, no number that is computed from two.
         Measure::Latency { stack, only, .. } if *stack || only.is_some() || question.lines => {
             super::c::latency(maker)?
         }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use clap::{ArgMatches, Args, Command};
 
 use super::keep::{outcome, sum_of};
-use super::record::release;
+use super::record::{host, release};
 use super::replay::{speed, Pace};
 use crate::ask::count;
 use crate::error::{Error, Result};
@@ -272,10 +272,7 @@ impl Otlp {
         let host = match self.common.replay {
             // A recording does not have the name of its machine.
             Some(_) => String::new(),
-            None => rustix::system::uname()
-                .nodename()
-                .to_string_lossy()
-                .into_owned(),
+            None => host(),
         };
         let mut said = None;
         let outcome = self

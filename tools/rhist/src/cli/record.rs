@@ -3,13 +3,16 @@
 //! `record`: asks a question and writes the tables to a file.
 
 use std::fs::File;
-use std::io::{self, BufWriter, ErrorKind};
-use std::path::PathBuf;
+use std::io::{self, BufWriter, ErrorKind, Write};
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Command};
+use rustix::system::uname;
 
-use crate::ask::count;
+use super::why::{self, Length};
+use crate::ask::count::{self, Counting};
 use crate::error::{Error, Result};
+use crate::model::Table;
 use crate::options::{with, Global, Outcome};
 use crate::output;
 use crate::questions::{self, Asked};
@@ -24,6 +27,12 @@ pub struct Record {
     /// The file to write; without it rhist-QUESTION.jsonl, which must not be there yet
     #[arg(short, long, value_name = "FILE", global = true)]
     pub output: Option<PathBuf>,
+    /// In place of a question ask those of 'rhist why', into rhist-baseline.jsonl unless -o says another one
+    #[arg(long)]
+    pub baseline: bool,
+    /// How long that takes.
+    #[command(flatten)]
+    pub length: Length,
 }
 
 /// Returns the definition of the command in this file.
@@ -35,7 +44,6 @@ pub fn command(recipes: &[Recipe]) -> Command {
         "Asks a question and keeps the answers of all intervals. The question is asked as without recording; without \
          INTERVAL it is one second.",
     )
-    .subcommand_required(true)
     .arg_required_else_help(true)
     .disable_help_subcommand(true)
     .subcommand_value_name("QUESTION")
@@ -45,13 +53,88 @@ pub fn command(recipes: &[Recipe]) -> Command {
 
 /// Returns the release of the running kernel.
 pub fn release() -> String {
-    rustix::system::uname()
-        .release()
-        .to_string_lossy()
-        .into_owned()
+    uname().release().to_string_lossy().into_owned()
+}
+
+/// The name of the machine.
+pub fn host() -> String {
+    uname().nodename().to_string_lossy().into_owned()
+}
+
+/// The first line of the recording of a question that was asked in these words, the first table of which this is.
+pub fn header(words: &[String], counting: &Counting<'_>, table: &Table) -> Header {
+    let mut header = Header::new(
+        words.to_vec(),
+        counting.asked.title.clone(),
+        counting.backend.to_string(),
+        release(),
+    );
+    header.host = host();
+    header.know(table, &counting.plan.names);
+    header
+}
+
+/// Adds a table as it came, unless another trigger of the question has lost something.
+pub fn add<W: Write>(
+    recorder: &mut Recorder<W>,
+    counting: &Counting<'_>,
+    table: &Table,
+) -> io::Result<()> {
+    match counting.lines() {
+        Some(lines) => recorder.lines(lines),
+        None => recorder.table(table),
+    }
 }
 
 impl Record {
+    /// Opens the file; the one that nobody has named must not be there.
+    fn create(&self, path: &Path) -> Result<File> {
+        let opened = match self.output {
+            Some(_) => File::create(path),
+            None => File::create_new(path),
+        };
+        opened.map_err(|e| match e.kind() {
+            ErrorKind::AlreadyExists => Error::new(format!(
+                "{} is there already; say another one by -o",
+                path.display()
+            )),
+            _ => Error::file("write", path, &e),
+        })
+    }
+
+    /// Says that it begins.
+    fn say(path: &Path, global: &Global) {
+        if !global.quiet {
+            output::say(&format!("recording to {}; ^C ends it", path.display()));
+        }
+    }
+
+    /// Asks the questions of 'rhist why', and keeps the answers.
+    pub fn baseline(
+        &self,
+        question: Option<&str>,
+        recipes: &[Recipe],
+        tracefs: &Tracefs,
+        global: &Global,
+    ) -> Result<Outcome> {
+        if let Some(question) = question {
+            return Err(Error::new(format!(
+                "--baseline asks questions of its own; leave it or '{question}' out"
+            )));
+        }
+        let name = PathBuf::from("rhist-baseline.jsonl");
+        let path = self.output.as_ref().unwrap_or(&name);
+        let mut file = None;
+        let (bytes, outcome) = why::ask(&self.length, recipes, tracefs, global, &mut || {
+            file = Some(self.create(path)?);
+            Self::say(path, global);
+            Ok(())
+        })?;
+        let written = file.map_or(Ok(()), |mut file| file.write_all(&bytes));
+        written.map_err(|e| Error::file("write", path, &e))?;
+        Ok(outcome)
+    }
+
     /// Runs the command.
     pub fn run(&self, asked: &Asked, tracefs: &Tracefs, global: &Global) -> Result<Outcome> {
         let name = PathBuf::from(format!("rhist-{}.jsonl", asked.question.name));
@@ -59,41 +142,19 @@ impl Record {
         let written = |e: io::Error| Error::file("write", path, &e);
         let stop = Stop::on_signals()?;
         count::count(std::slice::from_ref(asked), tracefs, global, &mut |all| {
-            let opened = match self.output {
-                Some(_) => File::create(path),
-                None => File::create_new(path),
-            };
-            let file = opened.map_err(|e| match e.kind() {
-                ErrorKind::AlreadyExists => Error::new(format!(
-                    "{} is there already; say another one by -o",
-                    path.display()
-                )),
-                _ => written(e),
-            })?;
-            let mut file = Some(BufWriter::new(file));
-            if !global.quiet {
-                output::say(&format!("recording to {}; ^C ends it", path.display()));
-            }
+            let mut file = Some(BufWriter::new(self.create(path)?));
+            Self::say(path, global);
             let mut recorder: Option<Recorder<BufWriter<File>>> = None;
             count::every(all, Some(SECOND), &stop, &mut |counting| {
                 let table = counting.table()?;
                 if let Some(file) = file.take() {
-                    let mut header = Header::new(
-                        asked.words.clone(),
-                        asked.title.clone(),
-                        counting.backend.to_string(),
-                        release(),
-                    );
-                    header.know(&table, &counting.plan.names);
+                    let header = header(&asked.words, counting, &table);
                     recorder = Some(Recorder::begin(file, &header).map_err(written)?);
                 }
-                // Lines are written as they were read, unless another trigger of the question has lost hits.
-                match (&mut recorder, counting.lines()) {
-                    (Some(recorder), Some(lines)) => recorder.lines(lines),
-                    (Some(recorder), None) => recorder.table(&table),
-                    (None, _) => Ok(()),
+                match &mut recorder {
+                    Some(recorder) => add(recorder, counting, &table).map_err(written),
+                    None => Ok(()),
                 }
-                .map_err(written)
             })
         })
     }

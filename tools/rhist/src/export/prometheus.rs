@@ -61,7 +61,7 @@ pub struct Exposed {
     pub le: Le,
     /// Whether counting is going on.
     pub up: bool,
-    /// What is behind each bucket of the text that was encoded last.
+    /// The exemplar after each bucket of the text that was encoded last.
     exemplars: RefCell<Vec<String>>,
 }
 
@@ -156,7 +156,7 @@ impl Format {
     }
 }
 
-/// The text with these exemplars, one behind each bucket: the encoder takes none but its own, and of native histograms none
+/// Returns the text with these exemplars, one after each bucket: the encoder takes none but its own, and of native histograms none
 /// at all.
 fn with_exemplars(open_metrics: &str, exemplars: &[String]) -> String {
     let mut next = exemplars.iter();

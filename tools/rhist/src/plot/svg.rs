@@ -16,7 +16,6 @@ use crate::model::{Distribution, KeyColumn, Number, Table, Unit};
 use crate::quantile::{error_of, quantile, Percent};
 use crate::record::Series;
 use crate::units::{self, Round};
-use crate::view::heat::time_of_day;
 
 /// The pictures that there are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -333,7 +332,7 @@ fn heat(area: &Area<'_>, title: &str, series: &Series, column: &KeyColumn) -> Dr
             let begin = first
                 .real
                 .saturating_sub(first.to.saturating_sub(first.from));
-            format!("seconds after {} UTC", time_of_day(begin))
+            format!("seconds after {} UTC", units::time_of_day(begin))
         }
         None => "epochs".to_owned(),
     };

@@ -23,13 +23,16 @@ pub enum Form {
     Csv,
 }
 
-/// Returns the line above the table of an interval.
+/// Returns the line above the table of an interval: its time of day and its length.
 pub fn heading(table: &Table, elapsed: Duration, first: bool) -> String {
     let length = table.span.map_or(0.0, |span| span.seconds());
     let hits = units::count(table.account.hits.into());
     let gap = if first { "" } else { "\n" };
+    let at = table.span.map_or_else(String::new, |span| {
+        format!("{} UTC, ", units::time_of_day(span.real))
+    });
     format!(
-        "{gap}after {:.1} s: {hits} hits in {length:.3} s\n",
+        "{gap}{at}after {:.1} s: {hits} hits in {length:.3} s\n",
         elapsed.as_secs_f64()
     )
 }

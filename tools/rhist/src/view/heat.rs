@@ -151,7 +151,9 @@ impl Picture {
     pub fn read_out(&self, column: usize, row: usize) -> String {
         let time = self.map.columns[column]
             .spans
-            .map_or_else(String::new, |(first, _)| time_of_day(begin(&first)) + " ");
+            .map_or_else(String::new, |(first, _)| {
+                units::time_of_day(begin(&first)) + " "
+            });
         let cells = &self.map.columns[column].cells;
         let hits = cells.get(row).copied().unwrap_or_default();
         format!(
@@ -169,7 +171,7 @@ impl Picture {
             return format!("{:>LABEL$} {} epochs", "", self.map.columns.len());
         };
         let end = units::value(duration.into(), Some(Unit::Ns), Round::Up);
-        let clock = format!("{} UTC", time_of_day(begin(&first)));
+        let clock = format!("{} UTC", units::time_of_day(begin(&first)));
         let text = match drawn.checked_sub(clock.len() + end.len() + 2) {
             Some(free) => format!("{clock} {}+{end}", " ".repeat(free)),
             None => format!("+{end}"),
@@ -186,17 +188,6 @@ pub fn colour(shade: usize) -> u8 {
 /// Returns the beginning of an epoch, in nanoseconds of `CLOCK_REALTIME`.
 fn begin(span: &Span) -> u64 {
     span.real.saturating_sub(span.to.saturating_sub(span.from))
-}
-
-/// Returns hours, minutes and seconds of a time in nanoseconds of `CLOCK_REALTIME`.
-pub fn time_of_day(real: u64) -> String {
-    let seconds = real / 1_000_000_000 % 86_400;
-    format!(
-        "{:02}:{:02}:{:02}",
-        seconds / 3600,
-        seconds / 60 % 60,
-        seconds % 60
-    )
 }
 
 fn legend(most: u64, colours: bool, width: usize) -> String {

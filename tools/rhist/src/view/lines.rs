@@ -4,13 +4,13 @@
 
 use std::io::{self, Write};
 
-use super::heat::time_of_day;
+use crate::units::time_of_day;
 use super::table::Look;
 use crate::backend::lines::TIME;
 use crate::model::{Key, Row, Table, UNKNOWN};
 use crate::units;
 
-/// How wide a column is at first: as wide as most of what is in it.
+/// Width of a column at first: that fits most values.
 const WIDTH: usize = 8;
 
 /// The widths of the columns, which only grow, so that lines stay below each other.

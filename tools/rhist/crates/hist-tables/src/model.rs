@@ -255,7 +255,7 @@ pub struct Row {
     pub exemplar: Option<Box<Exemplar>>,
 }
 
-/// A hit that stands for others: its number, and what it was.
+/// A hit that stands for others: its number and its fields.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Exemplar {
     /// The number.

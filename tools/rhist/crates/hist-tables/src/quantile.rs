@@ -18,6 +18,8 @@ pub struct Percent(u32);
 impl Percent {
     /// The median: half of all hits.
     pub const MEDIAN: Self = Self(50_000);
+    /// All but one in a hundred.
+    pub const TAIL: Self = Self(99_000);
 }
 
 impl FromStr for Percent {

@@ -192,6 +192,17 @@ pub fn percent(part: u64, whole: u64) -> String {
     format!("{}.{} %", tenths / 10, tenths % 10)
 }
 
+/// Returns hours, minutes and seconds of a time in nanoseconds of `CLOCK_REALTIME`.
+pub fn time_of_day(real: u64) -> String {
+    let seconds = real / 1_000_000_000 % 86_400;
+    format!(
+        "{:02}:{:02}:{:02}",
+        seconds / 3600,
+        seconds / 60 % 60,
+        seconds % 60
+    )
+}
+
 /// Returns a string of the kernel, whose characters stand for bytes, decoded as UTF-8 and made [`plain`].
 pub fn text(bytes: &str) -> String {
     let bytes: Vec<u8> = bytes

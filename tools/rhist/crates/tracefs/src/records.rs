@@ -11,7 +11,7 @@ use crate::{read, Error, Field, Holds, Result, Tracefs};
 
 /// The largest page that the kernel hands out unless somebody asks for larger ones.
 const PAGE: usize = 64 << 10;
-/// What a page begins with: a time stamp, and how many bytes follow.
+/// The bytes of the head of a page: a time stamp, and the number of bytes that follow.
 const HEAD: usize = 16;
 /// The part of a time stamp that its record need not have.
 const STAMP: u64 = (1 << 59) - 1;
@@ -83,7 +83,7 @@ impl Record {
     }
 
     /// The addresses in a field, up to the first one that is 0. One that is not dynamic is the last one of its record, and
-    /// has as many as there are, whatever its format says.
+    /// has as many as there are; its format may say another number.
     pub fn addresses(&self, field: &Field) -> Vec<u64> {
         let bytes = match field.kind.contains("_loc") {
             true => self.field(field),
@@ -306,7 +306,7 @@ mod tests {
         }
     }
 
-    /// Whatever is in a page, reading it ends, and what is wrong is said.
+    /// Reading a page ends for any content, and reports damage.
     #[test]
     fn damaged_pages_are_noticed() {
         let bytes = bytes();

@@ -9,7 +9,7 @@ use std::fs;
 pub struct Symbols(Vec<(u64, String)>);
 
 impl Symbols {
-    /// Those of this kernel; none if this user may not see them.
+    /// Returns the symbols of this kernel; none if this user may not see them.
     pub fn of_kernel() -> Self {
         Self::parse(&fs::read_to_string("/proc/kallsyms").unwrap_or_default())
     }

@@ -373,7 +373,7 @@ struct RawRow {
     saved: BTreeMap<String, Option<Kept>>,
 }
 
-/// What a handler keeps with a row.
+/// The values that a handler keeps with a row.
 #[derive(serde::Deserialize)]
 struct Kept {
     value: Integer,

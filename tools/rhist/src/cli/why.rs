@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+//! `why`: the changes since a good day, in sentences.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::{Args, Command};
+
+use super::record::{add, header};
+use crate::ask::{count, share};
+use crate::backend::Backend;
+use crate::error::{Error, Result};
+use crate::options::{with, Global, Outcome};
+use crate::output;
+use crate::questions::{seconds, split, Asked};
+use crate::recipe::Recipe;
+use crate::record::Recorder;
+use crate::stop::Stop;
+use crate::tracefs::Tracefs;
+use crate::why::{compare, Recorded, PARTS, QUESTIONS};
+
+/// How large a recording may be: more than a day of each second has.
+const LARGEST: u64 = 256 << 20;
+
+/// How long the questions of a baseline are asked.
+#[derive(Debug, Clone, Args)]
+pub struct Length {
+    /// How long the questions of 'rhist why' are asked: seconds, or a time with its unit
+    #[arg(long = "for", value_name = "TIME", default_value = "60", value_parser = seconds)]
+    pub length: Duration,
+}
+
+/// `why`
+#[derive(Debug, Clone, Args)]
+pub struct Why {
+    /// The recording of a good day, by 'rhist record --baseline'
+    pub baseline: PathBuf,
+    /// The recording to compare with it, made likewise; without it the questions are asked now
+    pub now: Option<PathBuf>,
+    /// How long that takes.
+    #[command(flatten)]
+    pub length: Length,
+    /// How many sentences
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    pub top: usize,
+}
+
+/// The command of this file.
+pub fn command() -> Command {
+    with::<Why>(Command::new("why").about("What has changed since a good day?")).long_about(format!(
+        "What has changed since a good day? Asks several questions for a minute, side by side, and compares the answers \
+         with those that 'rhist record --baseline' has kept. What has become slower or faster for sure is said in \
+         sentences, first what costs most: the hits times the least that each has become longer. The questions are: {}. \
+         Together they take at most 2 % of all CPUs; one that would take more than is left is left out, and named.",
+        QUESTIONS.join("; ")
+    ))
+}
+
+/// Asks the questions, and returns the recordings of all of them. Calls `begun` when all of them are counted.
+pub fn ask(
+    length: &Length,
+    recipes: &[Recipe],
+    tracefs: &Tracefs,
+    global: &Global,
+    begun: &mut dyn FnMut() -> Result<()>,
+) -> Result<(Vec<u8>, Outcome)> {
+    let backend = Backend::choose(tracefs, global.backend)?;
+    let stop = Stop::on_signals()?;
+    let (mut all, mut said) = (Vec::new(), Vec::new());
+    for question in QUESTIONS {
+        match Asked::parse(question, recipes, tracefs) {
+            Ok(mut asked) => {
+                asked.words = split(question)?;
+                asked.options.tables = Some(PARTS.into());
+                asked.options.interval = Some(length.length / PARTS);
+                all.push(asked);
+            }
+            Err(error) => said.push(format!("{question} is left out: {error}")),
+        }
+    }
+    let (all, more) = share::affordable(all, backend, tracefs)?;
+    for sentence in said.iter().chain(&more).filter(|_| !global.quiet) {
+        output::say(&format!("rhist: {sentence}"));
+    }
+    if all.is_empty() {
+        return Err(Error::new(
+            "none of the questions can be asked; 'rhist doctor' says what is missing",
+        ));
+    }
+    let written = |e: io::Error| Error::new(format!("cannot write a table: {e}"));
+    let mut recorders: Vec<Option<Recorder<Vec<u8>>>> = all.iter().map(|_| None).collect();
+    let mut costs: Vec<Option<u64>> = vec![None; all.len()];
+    // That the tables of so many questions are smaller, on a small machine, is as it should be.
+    let silent = Global {
+        quiet: true,
+        ..global.clone()
+    };
+    let outcome = count::count(&all, tracefs, &silent, &mut |counted| {
+        begun()?;
+        count::every(counted, None, &stop, &mut |counting| {
+            let table = counting.table()?;
+            costs[counting.number] = table.cost;
+            let recorder = match recorders[counting.number].take() {
+                Some(recorder) => recorder,
+                None => {
+                    Recorder::begin(Vec::new(), &header(&counting.asked.words, counting, &table))
+                        .map_err(written)?
+                }
+            };
+            let recorder = recorders[counting.number].insert(recorder);
+            add(recorder, counting, &table).map_err(written)
+        })
+    })?;
+    if let (Some(costs), false) = (costs.into_iter().sum::<Option<u64>>(), global.quiet) {
+        let took = share::percent(costs / share::cpus());
+        output::say(&format!("rhist: the triggers took {took} of all CPUs"));
+    }
+    let all = recorders.into_iter().flatten();
+    Ok((all.flat_map(Recorder::into_inner).collect(), outcome))
+}
+
+/// Reads a recording of several questions.
+fn read(path: &Path) -> Result<Recorded> {
+    let failed = |e: io::Error| Error::file("read", path, &e);
+    let mut bytes = Vec::new();
+    let file = File::open(path).map_err(failed)?;
+    file.take(LARGEST).read_to_end(&mut bytes).map_err(failed)?;
+    if bytes.len() as u64 == LARGEST {
+        return Err(Error::new(format!(
+            "{} is larger than 256 MiB; record with a longer interval",
+            path.display()
+        )));
+    }
+    Recorded::of(&path.display().to_string(), &bytes)
+}
+
+impl Why {
+    /// Runs it.
+    pub fn run(&self, recipes: &[Recipe], global: &Global) -> Result<Outcome> {
+        let before = read(&self.baseline)?;
+        let (now, mut outcome) = match &self.now {
+            Some(path) => (read(path)?, Outcome::Done),
+            None => {
+                let tracefs = global.tracefs()?;
+                let (bytes, outcome) = ask(&self.length, recipes, &tracefs, global, &mut || {
+                    if !global.quiet {
+                        let seconds = self.length.length.as_secs_f64();
+                        output::say(&format!("counting for {seconds} s; ^C ends it"));
+                    }
+                    Ok(())
+                })?;
+                (Recorded::of("just counted", &bytes)?, outcome)
+            }
+        };
+        output::print(compare(&before, &now, self.top).as_bytes())?;
+        for lacking in before.lacks.iter().chain(&now.lacks) {
+            output::say(&format!("rhist: {lacking}"));
+            outcome = Outcome::Incomplete;
+        }
+        Ok(outcome)
+    }
+}
