@@ -48,6 +48,9 @@ pub(crate) mod symbols;
 pub(crate) mod synth_api;
 pub(crate) mod task;
 pub(crate) mod text;
+/// What the module needs of the tracing core beyond what all kernels export.
+#[path = "ffi/core/patched.rs"]
+pub(crate) mod trace_core;
 pub(crate) mod trace_seq;
 mod tracefs_file;
 pub(crate) mod work;

@@ -43,7 +43,8 @@ use super::{
     seq::{
         self,
         SeqWriter, //
-    }, //
+    },
+    trace_core, //
 };
 use crate::program::filter::Effort;
 use crate::program::filter::Filter;
@@ -291,12 +292,11 @@ impl<T: Trigger> Command<T> {
     const VTABLE: bindings::event_command = bindings::event_command {
         trigger_type: T::TYPE,
         flags: Self::FLAGS,
-        owner: super::this_module(),
         parse: Some(Self::parse_callback),
         unreg_all: Some(Self::unreg_all_callback),
         free: Some(Self::free_callback),
         print: Some(Self::print_callback),
-        ..pin_init::zeroed()
+        ..trace_core::COMMAND
     };
 
     /// Registers the command `name`, which refuses lines yet; `EBUSY` if there is one of that name.
@@ -315,7 +315,7 @@ impl<T: Trigger> Command<T> {
                 // SAFETY: this is the place of the command.
                 unsafe { command.write(operations) };
                 // SAFETY: it is complete, and stays where it is until `drop` takes it off the list.
-                to_result(unsafe { bindings::register_event_command(command) })
+                to_result(unsafe { trace_core::register_event_command(command) })
             }),
         }))
     }
@@ -657,7 +657,7 @@ impl<T: Trigger> Command<T> {
         // SAFETY: by the contract; it is freed below.
         unsafe { Node::<T>::from_raw(data) }.detached(&held);
         // SAFETY: the node is off its lists, and nobody else frees it.
-        unsafe { bindings::trigger_data_free(data) };
+        unsafe { trace_core::trigger_data_free(data) };
     }
 
     /// # Safety
@@ -700,7 +700,7 @@ pub(crate) type Registration<T> = Watched<Command<T>>;
 impl<T: Trigger> PinnedDrop for Command<T> {
     fn drop(self: Pin<&mut Self>) {
         // SAFETY: registered by `register`. No trigger is left: each of them pins the module.
-        let ret = unsafe { bindings::unregister_event_command(self.command.get()) };
+        let ret = unsafe { trace_core::unregister_event_command(self.command.get()) };
         if ret != 0 {
             pr_err!("the trigger command was not registered any more: {}\n", ret);
         }
@@ -796,7 +796,7 @@ impl<T: Trigger> Prepared<T> {
         )?;
         // SAFETY: `cmd` is registered; the name is unused, a null parameter means no count.
         let node = unsafe {
-            bindings::trigger_data_alloc(
+            trace_core::trigger_data_alloc(
                 cmd,
                 (*cmd).name,
                 core::ptr::null_mut(),
@@ -858,7 +858,7 @@ impl<T: Trigger> Prepared<T> {
         command.nodes.get(held).reserve(promised, GFP_KERNEL)?;
         command.promised.set(promised);
         // SAFETY: the file is live and `event_mutex` is held.
-        let ret = unsafe { bindings::trace_event_trigger_enable_disable(self.file(), 1) };
+        let ret = unsafe { trace_core::trace_event_trigger_enable_disable(self.file(), 1) };
         // The count is raised also when this failed.
         let ready = Ready {
             prepared: self,
@@ -872,7 +872,7 @@ impl<T: Trigger> Prepared<T> {
 impl<T: Trigger> Drop for Prepared<T> {
     fn drop(&mut self) {
         // SAFETY: by the type invariant nobody else knows the node; its data goes with it.
-        unsafe { bindings::trigger_data_free(self.node().as_ptr()) };
+        unsafe { trace_core::trigger_data_free(self.node().as_ptr()) };
     }
 }
 
@@ -929,7 +929,7 @@ impl<T: Trigger> Drop for Ready<'_, T> {
             .promised
             .set(command.promised.get().saturating_sub(1));
         // SAFETY: the file is live while the mutex is held; by the type invariant the count is raised.
-        unsafe { bindings::trace_event_trigger_enable_disable(self.prepared.file(), 0) };
+        unsafe { trace_core::trace_event_trigger_enable_disable(self.prepared.file(), 0) };
     }
 }
 
@@ -990,11 +990,11 @@ impl<'a, T: Trigger> Attached<'a, T> {
         // SAFETY: the node is on the list of the file, whose writers hold `event_mutex` as we do.
         unsafe { bindings::hist_helper_list_del_rcu(&raw mut (*node).list) };
         // SAFETY: the file is live; this lowers what `attach` raised.
-        unsafe { bindings::trace_event_trigger_enable_disable(file, 0) };
+        unsafe { trace_core::trace_event_trigger_enable_disable(file, 0) };
         // SAFETY: the file is live and `event_mutex` held.
-        unsafe { bindings::update_cond_flag(file) };
+        unsafe { trace_core::update_cond_flag(file) };
         self.0.detached(held);
         // SAFETY: the node is off its lists, and the value that stands for it is consumed.
-        unsafe { bindings::trigger_data_free(node) };
+        unsafe { trace_core::trigger_data_free(node) };
     }
 }

@@ -29,7 +29,8 @@ use super::{
         self,
         SeqWriter, //
     },
-    task, //
+    task,
+    trace_core, //
 };
 use crate::sync::{
     Atomic,
@@ -193,12 +194,12 @@ impl<T: EventTable> Callbacks<T> {
         from_result(|| {
             // SAFETY: by the contract. This checks the lock-down and takes references on the instance
             // and on the event file.
-            to_result(unsafe { bindings::tracing_open_file_tr(inode, file) })?;
+            to_result(unsafe { trace_core::tracing_open_file_tr(inode, file) })?;
             // SAFETY: the file is being opened, with the references of the call before.
             let opened = unsafe { Self::open_locked(file) };
             if opened.is_err() {
                 // SAFETY: gives back what `tracing_open_file_tr()` took.
-                unsafe { bindings::tracing_release_file_tr(inode, file) };
+                unsafe { trace_core::tracing_release_file_tr(inode, file) };
             }
             opened.map(|()| 0)
         })
@@ -373,8 +374,8 @@ impl<T: EventTable> Callbacks<T> {
         let Ok(event) = (unsafe { LockedEvent::lock(file) }) else {
             return PollEvents::ERROR.bits();
         };
-        // SAFETY: the arguments are those of a poll; the wait queue is part of the kernel image.
-        unsafe { base::poll_wait(file, &raw mut bindings::hist_poll_wq, table) };
+        // SAFETY: the arguments are those of a poll; the wait queue stays.
+        unsafe { base::poll_wait(file, &raw mut trace_core::hist_poll_wq, table) };
         T::poll(&state.opened, event).bits()
     }
 
@@ -385,7 +386,7 @@ impl<T: EventTable> Callbacks<T> {
         // SAFETY: `open_locked` stored the box there, and nobody else uses the file any more.
         drop(unsafe { Pin::<KBox<OpenState<T>>>::from_foreign((*Self::seq_of(file)).private) });
         // SAFETY: the counterpart of `tracing_open_file_tr`.
-        unsafe { bindings::tracing_release_file_tr(inode, file) };
+        unsafe { trace_core::tracing_release_file_tr(inode, file) };
         // SAFETY: the counterpart of `seq_open`.
         unsafe { base::seq_release(inode, file) }
     }
@@ -393,7 +394,7 @@ impl<T: EventTable> Callbacks<T> {
 
 /// A file for all event directories.
 #[repr(transparent)]
-pub(crate) struct Entry(bindings::event_dir_file);
+pub(crate) struct Entry(trace_core::event_dir_file);
 
 // SAFETY: it points to constant values alone.
 unsafe impl Send for Entry {}
@@ -406,7 +407,7 @@ impl Entry {
     ///
     /// The file appears only if the kernel reserves its name.
     pub(crate) fn new<T: EventTable>(name: &'static CStr) -> Self {
-        Self(bindings::event_dir_file {
+        Self(trace_core::event_dir_file {
             name: name.as_char_ptr(),
             fops: &Callbacks::<T>::VTABLE,
         })
@@ -440,7 +441,7 @@ impl<const N: usize> Registration<N> {
             _: {
                 // SAFETY: the list is complete, and stays where it is until `drop` has taken it back; the
                 // operations name this module as their owner.
-                unsafe { bindings::event_dir_files_serve(this.as_ptr().cast()) };
+                unsafe { trace_core::event_dir_files_serve(this.as_ptr().cast()) };
             },
         })
     }
@@ -450,6 +451,6 @@ impl<const N: usize> Registration<N> {
 impl<const N: usize> PinnedDrop for Registration<N> {
     fn drop(self: Pin<&mut Self>) {
         // SAFETY: this takes back what `new` did. No file is open: each of them pins the module.
-        unsafe { bindings::event_dir_files_serve(core::ptr::null()) };
+        unsafe { trace_core::event_dir_files_serve(core::ptr::null()) };
     }
 }
