@@ -10,6 +10,7 @@
 
 mod ffi;
 mod hist_trigger;
+#[cfg_attr(rust_hist_stock, path = "synth/kernel.rs")]
 mod synth;
 
 /// Declares the pure layers. The host crate, which has the same files, also tests what the module does not

@@ -98,6 +98,7 @@ pub(super) fn local_clock() -> u64 {
 }
 
 /// Returns the record that this CPU writes first and copies if somebody wants it; null if there is none.
+#[cfg(not(rust_hist_stock))]
 #[inline(always)]
 pub(super) fn scratch_record() -> *mut bindings::ring_buffer_event {
     let record;
