@@ -5,6 +5,14 @@
 //! The rest of the module sees safe views of the kernel's objects, and values that prove which locks and contexts a
 //! caller has. The views decide nothing about histograms.
 
+#![cfg_attr(
+    rust_hist_stock,
+    allow(
+        dead_code,
+        reason = "records of synthetic events are written on kernels with the series alone"
+    )
+)]
+
 /// Returns a reference to the value that contains the C structure at an address as its member `$field`.
 ///
 /// Unsafe: the structure must be that member, and the value must live as long as the reference is used.
@@ -24,6 +32,7 @@ pub(crate) mod clock;
 pub(crate) mod command;
 pub(crate) mod cpus;
 mod delayed;
+#[cfg_attr(rust_hist_stock, path = "ffi/core/stock/dyn_event.rs")]
 pub(crate) mod dyn_event;
 pub(crate) mod enable;
 pub(crate) mod error_log;
@@ -39,16 +48,24 @@ mod nofault;
 pub(crate) mod poll;
 pub(crate) mod random;
 pub(crate) mod readme;
+#[cfg_attr(rust_hist_stock, path = "ffi/core/stock/record.rs")]
 pub(crate) mod record;
 pub(crate) mod seq;
 pub(crate) mod snapshot;
 pub(crate) mod stack;
 pub(crate) mod symbols;
-#[cfg(not(CONFIG_SYNTH_EVENTS))]
+#[cfg(not(any(CONFIG_SYNTH_EVENTS, rust_hist_stock)))]
 pub(crate) mod synth_api;
 pub(crate) mod task;
 pub(crate) mod text;
+/// Functions of the tracing core that not all kernels export. Both versions have the functions of
+/// [`ffi/core/patched.rs`](srctree/rust_hist/ffi/core/patched.rs), most of which have the names and the meaning of the core.
+/// Kbuild chooses one version by the exports of the kernel.
+#[cfg_attr(rust_hist_stock, path = "ffi/core/stock.rs")]
+#[cfg_attr(not(rust_hist_stock), path = "ffi/core/patched.rs")]
+pub(crate) mod trace_core;
 pub(crate) mod trace_seq;
+#[cfg(not(rust_hist_stock))]
 mod tracefs_file;
 pub(crate) mod work;
 

@@ -10,6 +10,7 @@
 
 mod ffi;
 mod hist_trigger;
+#[cfg_attr(rust_hist_stock, path = "synth/kernel.rs")]
 mod synth;
 
 /// Declares the pure layers. The host crate has the same files, and also tests functions that the module does not use.
@@ -55,7 +56,8 @@ use ffi::{
         self,
         Entry, //
     },
-    readme, //
+    readme,
+    trace_core, //
 };
 use hist_trigger::{
     enable::EnableTrigger,
@@ -147,8 +149,8 @@ impl Names {
     /// `EBUSY` for the names of the C implementation if the kernel has it, `EINVAL` for other numbers.
     fn choose(parameter: u8) -> Result<&'static Self> {
         match parameter {
-            0 if cfg!(CONFIG_HIST_TRIGGERS) => Ok(&BESIDE),
-            1 if cfg!(CONFIG_HIST_TRIGGERS) => {
+            0 if trace_core::HAS_HIST => Ok(&BESIDE),
+            1 if trace_core::HAS_HIST => {
                 pr_err!("names=1: the kernel has hist triggers of its own\n");
                 Err(EBUSY)
             }

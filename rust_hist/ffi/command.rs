@@ -43,7 +43,8 @@ use super::{
     seq::{
         self,
         SeqWriter, //
-    }, //
+    },
+    trace_core, //
 };
 use crate::program::filter::Effort;
 use crate::program::filter::Filter;
@@ -290,12 +291,11 @@ impl<T: Trigger> Command<T> {
     const VTABLE: bindings::event_command = bindings::event_command {
         trigger_type: T::TYPE,
         flags: Self::FLAGS,
-        owner: super::this_module(),
         parse: Some(Self::parse_callback),
         unreg_all: Some(Self::unreg_all_callback),
         free: Some(Self::free_callback),
         print: Some(Self::print_callback),
-        ..pin_init::zeroed()
+        ..trace_core::COMMAND
     };
 
     /// Registers the command `name`, which refuses lines until [`Command::open`]; `EBUSY` if the name is in use.
@@ -314,7 +314,7 @@ impl<T: Trigger> Command<T> {
                 // SAFETY: the pointer is the place of the command.
                 unsafe { command.write(operations) };
                 // SAFETY: the command is complete, and stays in place until `drop` takes it off the list.
-                to_result(unsafe { bindings::register_event_command(command) })
+                to_result(unsafe { trace_core::register_event_command(command) })
             }),
         }))
     }
@@ -656,7 +656,7 @@ impl<T: Trigger> Command<T> {
         // SAFETY: by the contract; the node is freed below.
         unsafe { Node::<T>::from_raw(data) }.detached(&held);
         // SAFETY: the node is off its lists, and only this call frees it.
-        unsafe { bindings::trigger_data_free(data) };
+        unsafe { trace_core::trigger_data_free(data) };
     }
 
     /// # Safety
@@ -699,7 +699,7 @@ pub(crate) type Registration<T> = Watched<Command<T>>;
 impl<T: Trigger> PinnedDrop for Command<T> {
     fn drop(self: Pin<&mut Self>) {
         // SAFETY: registered by `register`. No trigger is left, as each of them pins the module.
-        let ret = unsafe { bindings::unregister_event_command(self.command.get()) };
+        let ret = unsafe { trace_core::unregister_event_command(self.command.get()) };
         if ret != 0 {
             pr_err!("the trigger command was not registered any more: {}\n", ret);
         }
@@ -795,7 +795,7 @@ impl<T: Trigger> Prepared<T> {
         )?;
         // SAFETY: `cmd` is registered; the name is unused, a null parameter means no count.
         let node = unsafe {
-            bindings::trigger_data_alloc(
+            trace_core::trigger_data_alloc(
                 cmd,
                 (*cmd).name,
                 core::ptr::null_mut(),
@@ -857,7 +857,7 @@ impl<T: Trigger> Prepared<T> {
         command.nodes.get(held).reserve(promised, GFP_KERNEL)?;
         command.promised.set(promised);
         // SAFETY: the file is live and `event_mutex` is held.
-        let ret = unsafe { bindings::trace_event_trigger_enable_disable(self.file(), 1) };
+        let ret = unsafe { trace_core::trace_event_trigger_enable_disable(self.file(), 1) };
         // The count is raised even if the call fails.
         let ready = Ready {
             prepared: self,
@@ -871,7 +871,7 @@ impl<T: Trigger> Prepared<T> {
 impl<T: Trigger> Drop for Prepared<T> {
     fn drop(&mut self) {
         // SAFETY: by the type invariant no other context knows the node; its data are freed with it.
-        unsafe { bindings::trigger_data_free(self.node().as_ptr()) };
+        unsafe { trace_core::trigger_data_free(self.node().as_ptr()) };
     }
 }
 
@@ -928,7 +928,7 @@ impl<T: Trigger> Drop for Ready<'_, T> {
             .promised
             .set(command.promised.get().saturating_sub(1));
         // SAFETY: the file is live while the mutex is held; by the type invariant the count is raised.
-        unsafe { bindings::trace_event_trigger_enable_disable(self.prepared.file(), 0) };
+        unsafe { trace_core::trace_event_trigger_enable_disable(self.prepared.file(), 0) };
     }
 }
 
@@ -989,11 +989,11 @@ impl<'a, T: Trigger> Attached<'a, T> {
         // SAFETY: the node is on the list of the file, whose writers hold `event_mutex` as this caller does.
         unsafe { bindings::hist_helper_list_del_rcu(&raw mut (*node).list) };
         // SAFETY: the file is live; this lowers the count that was raised for the trigger.
-        unsafe { bindings::trace_event_trigger_enable_disable(file, 0) };
+        unsafe { trace_core::trace_event_trigger_enable_disable(file, 0) };
         // SAFETY: the file is live and `event_mutex` held.
-        unsafe { bindings::update_cond_flag(file) };
+        unsafe { trace_core::update_cond_flag(file) };
         self.0.detached(held);
         // SAFETY: the node is off its lists, and the value that borrowed it is consumed.
-        unsafe { bindings::trigger_data_free(node) };
+        unsafe { trace_core::trigger_data_free(node) };
     }
 }

@@ -19,6 +19,7 @@ use super::{
         EventMutexHeld,
         PreemptOff, //
     },
+    trace_core, //
 };
 use crate::sync::{
     Acquire,
@@ -117,7 +118,7 @@ impl<'a> SoftEnabled<'a> {
     /// Enables the event.
     pub(crate) fn new(file: &'a EventFile, held: &'a EventMutexHeld) -> Result<Self> {
         // SAFETY: the file is live and the mutex held.
-        let ret = unsafe { bindings::trace_event_enable_disable(file.as_ptr(), 1, 1) };
+        let ret = unsafe { trace_core::trace_event_enable_disable(file.as_ptr(), 1, 1) };
         // INVARIANT: the count is raised even if the call fails.
         let enabled = Self::kept(file, held);
         to_result(ret).map(|()| enabled)
@@ -132,6 +133,6 @@ impl<'a> SoftEnabled<'a> {
 impl Drop for SoftEnabled<'_> {
     fn drop(&mut self) {
         // SAFETY: the file is live and the mutex held; by the type invariant the count was raised.
-        unsafe { bindings::trace_event_enable_disable(self.0.as_ptr(), 0, 1) };
+        unsafe { trace_core::trace_event_enable_disable(self.0.as_ptr(), 0, 1) };
     }
 }

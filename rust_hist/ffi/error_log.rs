@@ -5,9 +5,9 @@
 //! C counterpart: `tracing_log_err()` in [`kernel/trace/trace.c`](srctree/kernel/trace/trace.c).
 
 use super::{
-    bindings,
     event::Instance,
-    text::TextBuf, //
+    text::TextBuf,
+    trace_core, //
 };
 use core::ffi::CStr;
 use kernel::prelude::*;
@@ -34,7 +34,7 @@ pub(crate) fn report(
     // SAFETY: the instance is live, and null means the top one; the strings are copied before the call returns, and 0
     // is the index of the only text.
     unsafe {
-        bindings::tracing_log_err(
+        trace_core::tracing_log_err(
             instance.map_or(core::ptr::null_mut(), |instance| instance.as_ptr()),
             location.as_char_ptr(),
             command.as_char_ptr().cast_mut(),

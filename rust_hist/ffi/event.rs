@@ -9,14 +9,13 @@
 //! borrowed for that time and never stored.
 
 use super::{
-    arch,
     bindings,
     guard::{
-        lock_trace_types,
         EventMutexHeld,
         PreemptOff, //
     },
-    record::SOFT_DISABLED, //
+    record::SOFT_DISABLED,
+    trace_core, //
 };
 use core::{
     ffi::CStr,
@@ -143,7 +142,7 @@ impl Drop for EventRef {
 /// References to events that user space created.
 #[cfg(CONFIG_DYNAMIC_EVENTS)]
 mod dynamic {
-    pub(super) use super::bindings::{
+    pub(super) use super::trace_core::{
         trace_event_dyn_put_ref as put,
         trace_event_dyn_try_get_ref as try_get, //
     };
@@ -234,7 +233,7 @@ impl EventFile {
         let (call, name) = (self.call().0.get(), name.as_char_ptr().cast_mut());
         // SAFETY: the event is live and its fields do not change under `event_mutex`; the name is
         // only compared.
-        let field = unsafe { bindings::trace_find_event_field(call, name) };
+        let field = unsafe { trace_core::trace_find_event_field(call, name) };
         // SAFETY: the field lives as long as the event or the kernel.
         unsafe { field.as_ref() }.map(FieldView)
     }
@@ -455,7 +454,7 @@ impl<'a> Instance<'a> {
     ) -> Option<&'a EventFile> {
         // SAFETY: the instance is live and `event_mutex` held; the names are only compared.
         let file = unsafe {
-            bindings::__find_event_file(self.0, system.as_char_ptr(), event.as_char_ptr())
+            trace_core::__find_event_file(self.0, system.as_char_ptr(), event.as_char_ptr())
         };
         // SAFETY: the file stays on the list of its instance while the mutex is held, which is as long as the file is
         // borrowed from which the instance was taken.
@@ -465,26 +464,26 @@ impl<'a> Instance<'a> {
     /// Keeps the instance from being removed until [`Instance::unpin`]; takes `trace_types_lock`.
     pub(crate) fn pin(&self) -> Result {
         // SAFETY: the instance is live as long as one of its files.
-        to_result(unsafe { bindings::tracing_check_open_get_tr(self.0) }).map_err(|_| ENODEV)
+        to_result(unsafe { trace_core::tracing_check_open_get_tr(self.0) }).map_err(|_| ENODEV)
     }
 
     /// Undoes one [`Instance::pin`]; takes `trace_types_lock`.
     pub(crate) fn unpin(&self) {
         // SAFETY: the instance is live, and has a reference that `pin` took.
-        unsafe { bindings::trace_array_put(self.0) };
+        unsafe { trace_core::trace_array_put(self.0) };
     }
 
     /// Returns whether the clock of the instance counts nanoseconds.
     #[inline(always)]
     pub(crate) fn clock_in_ns(&self) -> bool {
         // SAFETY: the instance is live as long as one of its files.
-        unsafe { bindings::trace_clock_in_ns(self.0) }
+        unsafe { trace_core::trace_clock_in_ns(self.0) }
     }
 
     /// Sets the clock of the instance, which empties its buffers.
     pub(crate) fn set_clock(&self, name: &CStr) -> Result {
         // SAFETY: the instance is live as long as one of its files; the name is only read.
-        to_result(unsafe { bindings::tracing_set_clock(self.0, name.as_char_ptr()) })
+        to_result(unsafe { trace_core::tracing_set_clock(self.0, name.as_char_ptr()) })
     }
 
     /// Makes all records be written in place, with their final time stamp, instead of first into the CPU's scratch
@@ -492,17 +491,14 @@ impl<'a> Instance<'a> {
     ///
     /// Takes `trace_types_lock`, so paths that free triggers must not call it.
     pub(crate) fn refuse_scratch(&self) {
-        let _lock = lock_trace_types();
-        // SAFETY: the instance is live, and the lock protects the count.
-        unsafe { (*self.0).exact_stamp_ref += 1 };
+        // SAFETY: the instance is live while a file of it is.
+        unsafe { trace_core::refuse_scratch(self.0) };
     }
 
     /// Undoes one [`Instance::refuse_scratch`].
     pub(crate) fn allow_scratch(&self) {
-        let _lock = lock_trace_types();
-        // SAFETY: the instance is live, and the lock protects the count, which is above zero because each call undoes
-        // one `refuse_scratch`.
-        unsafe { (*self.0).exact_stamp_ref -= 1 };
+        // SAFETY: the instance is live, and each call undoes one `refuse_scratch`.
+        unsafe { trace_core::allow_scratch(self.0) };
     }
 }
 
@@ -586,14 +582,14 @@ impl<'a> Hit<'a> {
     #[inline(always)]
     pub(crate) fn clock_in_ns(&self) -> bool {
         // SAFETY: the file and its instance are live while one of their events is being written.
-        unsafe { bindings::trace_clock_in_ns((*self.file).tr) }
+        unsafe { trace_core::stamps_in_ns(self.file) }
     }
 
     /// Returns the time stamp of the record; a record in the scratch buffer gets it at the first call.
     #[inline(always)]
     pub(crate) fn time_stamp(&self) -> u64 {
-        // SAFETY: `buffer` and `event` belong to the record that is being written.
-        unsafe { bindings::tracing_event_time_stamp(self.buffer, self.event) }
+        // SAFETY: `buffer` and `event` belong to the record that is being written, for `file`.
+        unsafe { trace_core::time_stamp(self.file, self.buffer, self.event) }
     }
 }
 
@@ -607,7 +603,8 @@ unsafe fn record_len(event: *mut bindings::ring_buffer_event) -> usize {
     // SAFETY: every record has a word after its header: the smallest record in the ring buffer has two words, and in
     // the scratch record this word is the length of the data.
     let first = unsafe { first_word(event) };
-    if core::ptr::eq(event, arch::scratch_record()) {
+    // SAFETY: by the contract.
+    if unsafe { trace_core::is_scratch(event) } {
         return first;
     }
     let mut event = event;

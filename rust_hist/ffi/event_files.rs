@@ -28,7 +28,8 @@ use super::{
         self,
         SeqWriter, //
     },
-    task, //
+    task,
+    trace_core, //
 };
 use crate::sync::{
     Atomic,
@@ -193,12 +194,12 @@ impl<T: EventTable> Callbacks<T> {
         from_result(|| {
             // SAFETY: by the contract. The call checks the lock-down and takes references to the instance and the event
             // file.
-            to_result(unsafe { bindings::tracing_open_file_tr(inode, file) })?;
+            to_result(unsafe { trace_core::tracing_open_file_tr(inode, file) })?;
             // SAFETY: the file is being opened, with the references from the call before.
             let opened = unsafe { Self::open_locked(file) };
             if opened.is_err() {
                 // SAFETY: releases the references of `tracing_open_file_tr()`.
-                unsafe { bindings::tracing_release_file_tr(inode, file) };
+                unsafe { trace_core::tracing_release_file_tr(inode, file) };
             }
             opened.map(|()| 0)
         })
@@ -374,7 +375,7 @@ impl<T: EventTable> Callbacks<T> {
             return PollEvents::ERROR.bits();
         };
         // SAFETY: the arguments are those of the VFS for a poll; the wait queue is part of the kernel image.
-        unsafe { base::poll_wait(file, &raw mut bindings::hist_poll_wq, table) };
+        unsafe { base::poll_wait(file, &raw mut trace_core::hist_poll_wq, table) };
         T::poll(&state.opened, event).bits()
     }
 
@@ -385,7 +386,7 @@ impl<T: EventTable> Callbacks<T> {
         // SAFETY: `open_locked` stored the box there, and no other context uses the file any more.
         drop(unsafe { Pin::<KBox<OpenState<T>>>::from_foreign((*Self::seq_of(file)).private) });
         // SAFETY: releases the references of `tracing_open_file_tr`.
-        unsafe { bindings::tracing_release_file_tr(inode, file) };
+        unsafe { trace_core::tracing_release_file_tr(inode, file) };
         // SAFETY: undoes `seq_open`.
         unsafe { base::seq_release(inode, file) }
     }
@@ -393,7 +394,7 @@ impl<T: EventTable> Callbacks<T> {
 
 /// A file in all event directories.
 #[repr(transparent)]
-pub(crate) struct Entry(bindings::event_dir_file);
+pub(crate) struct Entry(trace_core::event_dir_file);
 
 // SAFETY: it has only pointers to constant values.
 unsafe impl Send for Entry {}
@@ -406,7 +407,7 @@ impl Entry {
     ///
     /// The file only appears if the kernel has reserved its name.
     pub(crate) fn new<T: EventTable>(name: &'static CStr) -> Self {
-        Self(bindings::event_dir_file {
+        Self(trace_core::event_dir_file {
             name: name.as_char_ptr(),
             fops: &Callbacks::<T>::VTABLE,
         })
@@ -440,7 +441,7 @@ impl<const N: usize> Registration<N> {
             _: {
                 // SAFETY: the list is complete, and stays in place until `drop` has withdrawn it; the operations name
                 // this module as their owner.
-                unsafe { bindings::event_dir_files_serve(this.as_ptr().cast()) };
+                unsafe { trace_core::event_dir_files_serve(this.as_ptr().cast()) };
             },
         })
     }
@@ -450,6 +451,6 @@ impl<const N: usize> Registration<N> {
 impl<const N: usize> PinnedDrop for Registration<N> {
     fn drop(self: Pin<&mut Self>) {
         // SAFETY: this withdraws the list that `new` has passed. No file is open, as each of them pins the module.
-        unsafe { bindings::event_dir_files_serve(core::ptr::null()) };
+        unsafe { trace_core::event_dir_files_serve(core::ptr::null()) };
     }
 }

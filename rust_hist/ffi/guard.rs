@@ -10,7 +10,8 @@
 
 use super::{
     arch,
-    bindings, //
+    bindings,
+    trace_core, //
 };
 use core::{
     cell::UnsafeCell,
@@ -54,8 +55,8 @@ pub(crate) struct EventMutex {
 impl EventMutex {
     /// Takes `event_mutex`. Sleeps; the caller must not hold a lock that comes after it.
     pub(crate) fn lock() -> Self {
-        // SAFETY: `event_mutex` is a mutex of the kernel image, initialised at build time.
-        let mutex = unsafe { Mutex::from_raw(&raw mut bindings::event_mutex) };
+        // SAFETY: `event_mutex` is a mutex that stays, initialised at build time.
+        let mutex = unsafe { Mutex::from_raw(&raw mut trace_core::event_mutex) };
         Self {
             _guard: mutex.lock(),
             // INVARIANT: taken by the line before, and released when both fields are dropped.
@@ -91,13 +92,6 @@ impl<T> Guarded<T> {
         // must ensure.
         unsafe { &mut *self.0.get() }
     }
-}
-
-/// Takes `trace_types_lock`, until the guard is dropped. Paths that free triggers must not call this, as the removal of
-/// an instance holds the lock there.
-pub(super) fn lock_trace_types() -> MutexGuard<'static, ()> {
-    // SAFETY: `trace_types_lock` is a mutex of the kernel image, initialised at build time.
-    unsafe { Mutex::from_raw(&raw mut bindings::trace_types_lock) }.lock()
 }
 
 /// Proof that preemption is off: the task stays on this CPU, and no other task runs on it.

@@ -8,8 +8,12 @@
 
 #include <linux/kprobes.h>
 #include <linux/poll.h>
+#ifdef RUST_HIST_STOCK
+#include "core/stock.h"
+#else
 #include <trace.h>
 #include <trace_dynevent.h>
+#endif
 
 /* EPOLL* of <uapi/linux/eventpoll.h>, whose casts bindgen does not evaluate */
 enum {
@@ -83,16 +87,9 @@ HIST_HELPER(void *hist_helper_function(const char *name), return NULL);
 #endif
 HIST_HELPER(int hist_helper_cpu_list(const char *list, u64 *set),
 		return bitmap_parselist(list, (unsigned long *)set, nr_cpu_ids));
+#ifndef RUST_HIST_STOCK
 /* Inline in some configurations */
 HIST_HELPER(const char *hist_helper_syscall_name(int nr), return get_syscall_name(nr));
-HIST_HELPER(void hist_helper_poll_wakeup(void), hist_poll_wakeup());
-HIST_HELPER(void hist_helper_pollers_inc(void), static_branch_inc(&hist_helper_pollers.key));
-HIST_HELPER(void hist_helper_pollers_dec(void), static_branch_dec(&hist_helper_pollers.key));
-/* tracing_snapshot_cond() and its callback hold it; arch_spin_lock() is inline */
-HIST_HELPER(void hist_helper_max_lock(struct trace_array *tr),
-		local_irq_disable(); arch_spin_lock(&tr->max_lock));
-HIST_HELPER(void hist_helper_max_unlock(struct trace_array *tr),
-		arch_spin_unlock(&tr->max_lock); local_irq_enable());
 /* Of struct dyn_event */
 HIST_HELPER(int hist_helper_dyn_event_add(struct dyn_event *ev, struct trace_event_call *call),
 		return dyn_event_add(ev, call));
@@ -102,5 +99,14 @@ HIST_HELPER(bool hist_helper_dyn_event_busy(struct trace_event_call *call),
 HIST_HELPER(struct hlist_head *hist_helper_perf_head(struct trace_event_call *call),
 		return this_cpu_ptr(call->perf_events));
 HIST_HELPER(void hist_helper_caller_regs(struct pt_regs *regs), perf_fetch_caller_regs(regs));
+#endif
+HIST_HELPER(void hist_helper_poll_wakeup(void), hist_poll_wakeup());
+HIST_HELPER(void hist_helper_pollers_inc(void), static_branch_inc(&hist_helper_pollers.key));
+HIST_HELPER(void hist_helper_pollers_dec(void), static_branch_dec(&hist_helper_pollers.key));
+/* tracing_snapshot_cond() and its callback hold it; arch_spin_lock() is inline */
+HIST_HELPER(void hist_helper_max_lock(struct trace_array *tr),
+		local_irq_disable(); arch_spin_lock(&tr->max_lock));
+HIST_HELPER(void hist_helper_max_unlock(struct trace_array *tr),
+		arch_spin_unlock(&tr->max_lock); local_irq_enable());
 
 #endif /* RUST_HIST_HELPERS_H */

@@ -7,7 +7,8 @@
 use super::{
     bindings,
     event::EventFile,
-    guard::EventMutexHeld, //
+    guard::EventMutexHeld,
+    trace_core, //
 };
 use core::{
     ffi::CStr,
@@ -38,7 +39,7 @@ impl TopEvent {
     pub(crate) fn get(system: &CStr, event: &CStr) -> Result<Self> {
         // SAFETY: the names are only compared; a null instance is the top one.
         let file = from_err_ptr(unsafe {
-            bindings::trace_get_event_file(
+            trace_core::trace_get_event_file(
                 core::ptr::null(),
                 system.as_char_ptr(),
                 event.as_char_ptr(),
@@ -58,6 +59,6 @@ impl TopEvent {
 impl Drop for TopEvent {
     fn drop(&mut self) {
         // SAFETY: undoes `trace_get_event_file()`.
-        unsafe { bindings::trace_put_event_file(self.0.as_ptr()) };
+        unsafe { trace_core::trace_put_event_file(self.0.as_ptr()) };
     }
 }

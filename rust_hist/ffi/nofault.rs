@@ -7,7 +7,7 @@
 //! C code: [`mm/maccess.c`](srctree/mm/maccess.c).
 //! Context: any, NMI included. Memory that is not resident is not fetched, but counts as unreadable.
 
-use super::bindings;
+use super::trace_core;
 use kernel::prelude::*;
 
 /// The longest string that filters test, with its NUL: `USTRING_BUF_SIZE`.
@@ -110,8 +110,8 @@ impl Remote {
         // CAST: a slice is never longer than `isize::MAX`.
         let room = room as isize;
         let copy = match is_of_user {
-            true => bindings::strncpy_from_user_nofault,
-            false => bindings::strncpy_from_kernel_nofault,
+            true => trace_core::strncpy_from_user_nofault,
+            false => trace_core::strncpy_from_kernel_nofault,
         };
         // SAFETY: `room` bytes can be written at `start`; both functions accept any source address.
         let copied = unsafe { copy(start.cast(), self.as_ptr(), room) };

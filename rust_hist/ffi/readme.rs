@@ -4,7 +4,7 @@
 //!
 //! C header: [`kernel/trace/trace.h`](srctree/kernel/trace/trace.h)
 
-use super::bindings;
+use super::trace_core;
 use core::ffi::CStr;
 use kernel::prelude::*;
 
@@ -19,7 +19,7 @@ impl Registration {
     /// Appends `text` to the `README`.
     pub(crate) fn new(text: &'static CStr) -> Self {
         // SAFETY: the text lives as long as the module, and is withdrawn before that ends.
-        unsafe { bindings::tracing_readme_append(text.as_char_ptr()) };
+        unsafe { trace_core::tracing_readme_append(text.as_char_ptr()) };
         // INVARIANT: the text was just appended.
         Self(())
     }
@@ -28,6 +28,6 @@ impl Registration {
 impl Drop for Registration {
     fn drop(&mut self) {
         // SAFETY: this withdraws the text of `new`, and waits for a reader that is copying it.
-        unsafe { bindings::tracing_readme_append(core::ptr::null()) };
+        unsafe { trace_core::tracing_readme_append(core::ptr::null()) };
     }
 }

@@ -5,7 +5,7 @@
 //! C counterparts: `%ps` and `%pS` of [`lib/vsprintf.c`](srctree/lib/vsprintf.c), and
 //! [`kernel/trace/trace_syscalls.c`](srctree/kernel/trace/trace_syscalls.c).
 
-use super::bindings;
+use super::trace_core;
 use core::ffi::CStr;
 use kernel::{
     bindings as base,
@@ -72,7 +72,7 @@ unsafe fn with_formatted<R>(
 pub(crate) fn syscall(nr: u64) -> Option<&'static [u8]> {
     // CAST: truncates to an `int`, as C does.
     // SAFETY: the function only looks the number up.
-    let name = unsafe { bindings::hist_helper_syscall_name(nr as c_int) };
+    let name = unsafe { trace_core::syscall_name(nr as c_int) };
     // SAFETY: the names of system calls are part of the kernel image.
     (!name.is_null()).then(|| unsafe { CStr::from_char_ptr(name) }.to_bytes())
 }

@@ -99,6 +99,7 @@ pub(super) fn local_clock() -> u64 {
 
 /// Returns this CPU's scratch record, to which it writes a record before copying it if it is wanted; null if there is
 /// none.
+#[cfg(not(rust_hist_stock))]
 #[inline(always)]
 pub(super) fn scratch_record() -> *mut bindings::ring_buffer_event {
     let record;

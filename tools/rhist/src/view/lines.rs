@@ -4,11 +4,11 @@
 
 use std::io::{self, Write};
 
-use crate::units::time_of_day;
 use super::table::Look;
 use crate::backend::lines::TIME;
 use crate::model::{Key, Row, Table, UNKNOWN};
 use crate::units;
+use crate::units::time_of_day;
 
 /// Width of a column at first: that fits most values.
 const WIDTH: usize = 8;

@@ -31,18 +31,21 @@ pub use error::{Error, Result};
 /// The usual mount points of tracefs, the newer one first.
 const PLACES: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
 
-/// Returns the mount points of tracefs in this list of mounts, the usual ones first.
+/// Returns the mount points of tracefs in this list of mounts, the usual ones first. The module's own view of it, on a
+/// kernel whose tracefs has no place for the files of the module, comes before all.
 fn mounted(mounts: &str) -> Vec<PathBuf> {
-    let mut places: Vec<PathBuf> = mounts
+    let mut places: Vec<(bool, PathBuf)> = mounts
         .lines()
         .filter_map(|line| match line.split(' ').collect::<Vec<_>>()[..] {
-            [_, place, "tracefs", ..] => Some(place.replace("\\040", " ").into()),
+            [_, place, kind @ ("tracefs" | "rhistfs"), ..] => {
+                Some((kind == "tracefs", place.replace("\\040", " ").into()))
+            }
             _ => None,
         })
         .collect();
     let rank = |place: &PathBuf| PLACES.iter().position(|usual| place == Path::new(usual));
-    places.sort_by_key(|place| rank(place).unwrap_or(PLACES.len()));
-    places
+    places.sort_by_key(|(is_tracefs, place)| (*is_tracefs, rank(place).unwrap_or(PLACES.len())));
+    places.into_iter().map(|(_, place)| place).collect()
 }
 
 /// A directory of tracefs: the top or an instance.
@@ -397,8 +400,10 @@ mod tests {
     #[test]
     fn what_is_mounted_is_looked_at_first() {
         let mounts = "proc /proc proc rw 0 0\ntracefs /mnt/a\\040b tracefs rw 0 0\n\
-                      tracefs /sys/kernel/debug/tracing tracefs rw 0 0\ntracefs /sys/kernel/tracing tracefs rw 0 0\n";
+                      tracefs /sys/kernel/debug/tracing tracefs rw 0 0\ntracefs /sys/kernel/tracing tracefs rw 0 0\n\
+                      none /mnt/view rhistfs rw 0 0\n";
         let places = [
+            "/mnt/view",
             "/sys/kernel/tracing",
             "/sys/kernel/debug/tracing",
             "/mnt/a b",

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The tracing core of a kernel that has the series: all of this is its own.
+//!
+//! C headers: [`kernel/trace/trace.h`](srctree/kernel/trace/trace.h),
+//! [`kernel/trace/trace_dynevent.h`](srctree/kernel/trace/trace_dynevent.h)
+
+use super::{
+    arch,
+    bindings,
+    this_module, //
+};
+use kernel::{
+    prelude::*,
+    sync::{
+        Mutex,
+        MutexGuard, //
+    }, //
+};
+
+pub(super) use super::bindings::{
+    __find_event_file,
+    event_dir_file,
+    event_dir_files_serve,
+    event_mutex,
+    hist_poll_wq,
+    register_event_command,
+    strncpy_from_kernel_nofault,
+    strncpy_from_user_nofault,
+    trace_array_put,
+    trace_clock_in_ns,
+    trace_event_enable_disable,
+    trace_event_trigger_enable_disable,
+    trace_find_event_field,
+    trace_get_event_file,
+    trace_put_event_file,
+    tracing_check_open_get_tr,
+    tracing_log_err,
+    tracing_open_file_tr,
+    tracing_readme_append,
+    tracing_release_file_tr,
+    tracing_set_clock,
+    trigger_data_alloc,
+    trigger_data_free,
+    unregister_event_command,
+    update_cond_flag, //
+};
+
+#[cfg(CONFIG_DYNAMIC_EVENTS)]
+pub(super) use super::bindings::{
+    trace_event_dyn_put_ref,
+    trace_event_dyn_try_get_ref, //
+};
+
+/// Whether the kernel has triggers and files of the names of the C implementation itself.
+pub(crate) const HAS_HIST: bool = cfg!(CONFIG_HIST_TRIGGERS);
+
+/// What all commands have in common.
+pub(super) const COMMAND: bindings::event_command = bindings::event_command {
+    owner: this_module(),
+    ..pin_init::zeroed()
+};
+
+/// Takes `trace_types_lock`, until the guard is dropped. Not for paths that free triggers: the removal of an instance
+/// holds it there.
+fn lock_trace_types() -> MutexGuard<'static, ()> {
+    // SAFETY: `trace_types_lock` is a mutex of the kernel image, initialised at build time.
+    unsafe { Mutex::from_raw(&raw mut bindings::trace_types_lock) }.lock()
+}
+
+/// Asks for records that are kept to be written in place and not first into the scratch buffer of the CPU. Takes
+/// `trace_types_lock`.
+///
+/// # Safety
+///
+/// The instance must be live.
+pub(super) unsafe fn refuse_scratch(instance: *mut bindings::trace_array) {
+    let _lock = lock_trace_types();
+    // SAFETY: by the contract, and the lock protects the count.
+    unsafe { (*instance).exact_stamp_ref += 1 };
+}
+
+/// Takes back one [`refuse_scratch`]. Takes `trace_types_lock`.
+///
+/// # Safety
+///
+/// The instance must be live, and have been asked.
+pub(super) unsafe fn allow_scratch(instance: *mut bindings::trace_array) {
+    let _lock = lock_trace_types();
+    // SAFETY: by the contract, and the lock protects the count, which is above zero because each call undoes one
+    // `refuse_scratch`.
+    unsafe { (*instance).exact_stamp_ref -= 1 };
+}
+
+/// Whether a record is the one that this CPU writes first and copies if somebody wants it.
+///
+/// # Safety
+///
+/// This CPU must be writing the record, with preemption off.
+#[inline(always)]
+pub(super) unsafe fn is_scratch(event: *mut bindings::ring_buffer_event) -> bool {
+    core::ptr::eq(event, arch::scratch_record())
+}
+
+/// The time stamp of a record; one in the scratch buffer gets it when it is first asked for.
+///
+/// # Safety
+///
+/// This CPU must be writing the record, of an event of `file`.
+#[inline(always)]
+pub(super) unsafe fn time_stamp(
+    _file: *mut bindings::trace_event_file,
+    buffer: *mut bindings::trace_buffer,
+    event: *mut bindings::ring_buffer_event,
+) -> u64 {
+    // SAFETY: by the contract.
+    unsafe { bindings::tracing_event_time_stamp(buffer, event) }
+}
+
+/// Whether the clock of the time stamps of an event counts nanoseconds.
+///
+/// # Safety
+///
+/// The file must be live.
+#[inline(always)]
+pub(super) unsafe fn stamps_in_ns(file: *mut bindings::trace_event_file) -> bool {
+    // SAFETY: by the contract; an instance lives as long as its files.
+    unsafe { trace_clock_in_ns((*file).tr) }
+}
+
+/// The name of a system call; null if there is none of this number.
+///
+/// # Safety
+///
+/// None is needed.
+pub(super) unsafe fn syscall_name(number: c_int) -> *const c_char {
+    // SAFETY: the function only looks the number up.
+    unsafe { bindings::hist_helper_syscall_name(number) }
+}

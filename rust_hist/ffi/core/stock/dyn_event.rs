@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The kernel's own synthetic events, for who generates them.
+//!
+//! C counterpart: `trace_synth()` in [`kernel/trace/trace_synth.h`](srctree/kernel/trace/trace_synth.h)
+
+use super::{
+    bindings,
+    event::c_str,
+    guard::PreemptOff, //
+};
+use core::{
+    ffi::CStr,
+    ptr::NonNull, //
+};
+use kernel::{
+    interop::list::clist_create,
+    prelude::*,
+    types::Opaque, //
+};
+
+/// Who writes to an event; the kernel has no place for it.
+pub(crate) type User = KVec<u8>;
+
+/// A synthetic event, which stays while the value lives.
+///
+/// # Invariants
+///
+/// The file came from `trace_get_event_file()`, for the system of synthetic events.
+pub(crate) struct KernelEvent(NonNull<bindings::trace_event_file>);
+
+// SAFETY: the file is counted, and used by all tasks.
+unsafe impl Send for KernelEvent {}
+
+// SAFETY: the file is counted, and used by all tasks.
+unsafe impl Sync for KernelEvent {}
+
+/// A field on the list of its event.
+#[repr(transparent)]
+struct Listed(Opaque<bindings::ftrace_event_field>);
+
+/// What `probe` of the class of a synthetic event is; scripts/layout has checked it.
+type Probe = unsafe extern "C" fn(*mut c_void, *mut u64, *mut c_uint);
+
+impl KernelEvent {
+    /// The event of this name, if there is one. Takes `event_mutex`.
+    pub(crate) fn get(name: &CStr) -> Option<Self> {
+        // SAFETY: the names are only compared; null is the top instance.
+        let file = unsafe {
+            bindings::trace_get_event_file(
+                core::ptr::null(),
+                c"synthetic".as_char_ptr(),
+                name.as_char_ptr(),
+            )
+        };
+        let file = kernel::error::from_err_ptr(file).ok()?;
+        // INVARIANT: it did.
+        NonNull::new(file).map(Self)
+    }
+
+    fn call(&self) -> *mut bindings::trace_event_call {
+        // SAFETY: by the type invariant.
+        unsafe { self.0.as_ref().event_call }
+    }
+
+    /// Calls `each` with the type and the name of each field, in order.
+    pub(crate) fn fields(&self, mut each: impl FnMut(&[u8], &[u8]) -> Result) -> Result {
+        // SAFETY: the event is live, with its class, and its fields do not change; the list is complete.
+        let list = unsafe {
+            clist_create!(
+                &raw mut (*(*self.call()).class).fields,
+                Listed,
+                bindings::ftrace_event_field,
+                link
+            )
+        };
+        let mut fields = KVec::new();
+        for field in list.iter() {
+            fields.push(field.0.get(), GFP_KERNEL)?;
+        }
+        // The core adds each at the front.
+        for &field in fields.iter().rev() {
+            // SAFETY: a field on the list is live, with its texts.
+            let (kind, name) = unsafe { (c_str((*field).type_), c_str((*field).name)) };
+            each(
+                kind.unwrap_or_default().to_bytes(),
+                name.unwrap_or_default().to_bytes(),
+            )?;
+        }
+        Ok(())
+    }
+
+    fn listeners(&self) -> *mut bindings::tracepoint_func {
+        // SAFETY: such an event has a tracepoint; its list is a word that is written whole.
+        unsafe { (&raw const (*(*self.call()).__bindgen_anon_1.tp).funcs).read_volatile() }
+    }
+
+    /// Whether anybody has the event enabled, in any instance or by perf.
+    #[inline(always)]
+    pub(crate) fn has_listeners(&self) -> bool {
+        !self.listeners().is_null()
+    }
+
+    /// Generates the event with these values, one for each field in order: a number; the address of a string that ends with a
+    /// NUL; or that of a stack, of words, the first of which says how many there are, and the last of which is 0.
+    ///
+    /// # Safety
+    ///
+    /// There must be a value for each field, as its type wants it.
+    pub(crate) unsafe fn fire(&self, values: &mut [u64], _preempt: &PreemptOff<'_>) {
+        let mut at = self.listeners();
+        if at.is_null() {
+            return;
+        }
+        // The values are in the order of the fields. C only reads it.
+        let mut order = ORDER;
+        loop {
+            // SAFETY: preemption is off, so the list is not freed; the last one has no function.
+            let (function, data) = unsafe { ((*at).func, (*at).data) };
+            if function.is_null() {
+                break;
+            }
+            // SAFETY: the functions of a synthetic event are of this type.
+            let probe = unsafe { core::mem::transmute::<*mut c_void, Probe>(function) };
+            // SAFETY: by the contract.
+            unsafe { probe(data, values.as_mut_ptr(), order.as_mut_ptr()) };
+            at = at.wrapping_add(1);
+        }
+    }
+}
+
+/// The most fields of a synthetic event.
+const FIELDS: usize = 64;
+
+const ORDER: [c_uint; FIELDS] = {
+    let mut order = [0; FIELDS];
+    let mut at = 0;
+    while at < FIELDS {
+        order[at] = at as c_uint;
+        at += 1;
+    }
+    order
+};
+
+impl Drop for KernelEvent {
+    fn drop(&mut self) {
+        // SAFETY: by the type invariant.
+        unsafe { bindings::trace_put_event_file(self.0.as_ptr()) };
+    }
+}

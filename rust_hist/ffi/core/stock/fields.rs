@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The fields that all events have, and the names of system calls.
+//!
+//! C counterparts: `trace_find_event_field()` in [`kernel/trace/trace_events.c`](srctree/kernel/trace/trace_events.c), and
+//! `get_syscall_name()` in [`kernel/trace/trace_syscalls.c`](srctree/kernel/trace/trace_syscalls.c)
+
+use super::{
+    super::event::c_str,
+    bindings,
+    EventMutexHeld, //
+};
+use core::{
+    ffi::CStr,
+    mem::offset_of, //
+};
+use kernel::{
+    error::{
+        from_result,
+        to_result, //
+    },
+    interop::list::clist_create,
+    prelude::*,
+    sync::SetOnce,
+    types::Opaque, //
+};
+
+/// A field that no event keeps.
+#[repr(transparent)]
+struct Field(bindings::ftrace_event_field);
+
+// SAFETY: it points at constant strings alone.
+unsafe impl Sync for Field {}
+
+impl Field {
+    const fn new(
+        name: &'static CStr,
+        kind: &'static CStr,
+        class: u32,
+        signed: bool,
+        at: usize,
+        size: usize,
+    ) -> Self {
+        Self(bindings::ftrace_event_field {
+            name: name.as_ptr().cast(),
+            type_: kind.as_ptr().cast(),
+            // CAST: small numbers, these three.
+            filter_type: class as c_int,
+            offset: at as c_int,
+            size: size as c_int,
+            // Of which `check` sees that it is this bit.
+            _bitfield_1: bindings::__BindgenBitfieldUnit::new([signed as u8]),
+            ..EMPTY
+        })
+    }
+}
+
+// SAFETY: a structure of numbers and pointers.
+const EMPTY: bindings::ftrace_event_field = unsafe { core::mem::zeroed() };
+
+/// Whether the fields are signed that are said to be; `ENODEV`.
+pub(super) fn check() -> Result {
+    let [cpu, .., pid] = &FIELDS;
+    match (cpu.0.is_signed(), pid.0.is_signed()) {
+        (1, 1) => Ok(()),
+        _ => Err(ENODEV),
+    }
+}
+
+/// One that stands for something that no record has.
+macro_rules! generic {
+    ($name:literal, $kind:literal, $class:ident, $signed:literal) => {
+        Field::new($name, $kind, bindings::$class, $signed, 0, 0)
+    };
+}
+
+/// One that each record begins with.
+macro_rules! common {
+    ($name:literal, $kind:literal, $field:ident, $size:literal, $signed:literal) => {
+        Field::new(
+            $name,
+            $kind,
+            bindings::FILTER_OTHER,
+            $signed,
+            offset_of!(bindings::trace_entry, $field),
+            $size,
+        )
+    };
+}
+
+static FIELDS: [Field; 11] = [
+    generic!(c"CPU", c"int", FILTER_CPU, true),
+    generic!(c"cpu", c"int", FILTER_CPU, true),
+    generic!(c"common_cpu", c"int", FILTER_CPU, true),
+    generic!(c"COMM", c"char *", FILTER_COMM, false),
+    generic!(c"comm", c"char *", FILTER_COMM, false),
+    generic!(c"stacktrace", c"char *", FILTER_STACKTRACE, false),
+    generic!(c"STACKTRACE", c"char *", FILTER_STACKTRACE, false),
+    common!(c"common_type", c"unsigned short", type_, 2, false),
+    common!(c"common_flags", c"unsigned char", flags, 1, false),
+    common!(
+        c"common_preempt_count",
+        c"unsigned char",
+        preempt_count,
+        1,
+        false
+    ),
+    common!(c"common_pid", c"int", pid, 4, true),
+];
+
+/// A field on the list of its event.
+#[repr(transparent)]
+struct Listed(Opaque<bindings::ftrace_event_field>);
+
+/// The field of an event: its own, then the generic, then the common ones; null if there is none of that name.
+///
+/// # Safety
+///
+/// The event must be live, its fields not change, and `name` be a string.
+pub(in super::super) unsafe fn trace_find_event_field(
+    call: *mut bindings::trace_event_call,
+    name: *mut c_char,
+) -> *const bindings::ftrace_event_field {
+    // SAFETY: by the contract.
+    let name = unsafe { c_str(name) };
+    // SAFETY: the event is live, with its class, and the list complete.
+    let list = unsafe {
+        let class = (*call).class;
+        let head = match (*class).get_fields {
+            Some(get_fields) => get_fields(call),
+            None => &raw mut (*class).fields,
+        };
+        clist_create!(head, Listed, bindings::ftrace_event_field, link)
+    };
+    let own = list.iter().map(|field| field.0.get().cast_const());
+    // SAFETY: a field on the list is live, with its name.
+    let own = own
+        .into_iter()
+        .find(|&field| unsafe { c_str((*field).name) } == name);
+    let all = || FIELDS.iter().map(|field| &raw const field.0);
+    // SAFETY: a constant string.
+    own.or_else(|| all().find(|&field| unsafe { c_str((*field).name) } == name))
+        .unwrap_or(core::ptr::null())
+}
+
+/// The names of system calls by number, each of which the kernel image keeps; null where there is none.
+static SYSCALLS: SetOnce<Names> = SetOnce::new();
+
+struct Names(KVec<*const c_char>);
+
+// SAFETY: the strings are constant.
+unsafe impl Send for Names {}
+
+// SAFETY: the strings are constant.
+unsafe impl Sync for Names {}
+
+/// Asks the events of system calls for their names. Sleeps; the mutex is held.
+pub(super) fn learn_syscalls(_held: &EventMutexHeld) -> Result {
+    if SYSCALLS.as_ref().is_some() {
+        return Ok(());
+    }
+    let mut names = Names(KVec::new());
+    // SAFETY: the mutex is held, and the function for such a value, which outlives the call.
+    to_result(unsafe {
+        bindings::hist_stock_with_event_mutex(Some(collect), (&raw mut names).cast())
+    })?;
+    SYSCALLS.populate(names);
+    Ok(())
+}
+
+/// Goes through the events of the top instance, with `event_mutex` held.
+///
+/// # Safety
+///
+/// `data` must be a [`Names`].
+unsafe extern "C" fn collect(data: *mut c_void) -> c_int {
+    // SAFETY: by the contract.
+    let names = unsafe { &mut *data.cast::<Names>() };
+    // SAFETY: the event is the module's own, with a file in the top instance.
+    let head = unsafe { &raw mut (*bindings::hist_stock_top()).events };
+    // SAFETY: the instance is live, its list has such entries, and `event_mutex` protects it.
+    let list = unsafe { clist_create!(head, File, bindings::trace_event_file, list) };
+    from_result(|| {
+        for file in list.iter() {
+            // SAFETY: a file on the list is live, with its event and the class of that.
+            let (system, data) = unsafe {
+                let call = (*file.0.get()).event_call;
+                (c_str((*(*call).class).system), (*call).data)
+            };
+            if system != Some(c"syscalls") {
+                continue;
+            }
+            // SAFETY: the events of this system have such data.
+            let (name, number) = unsafe {
+                let data = data.cast::<bindings::syscall_metadata>();
+                ((*data).name, (*data).syscall_nr)
+            };
+            let Ok(number) = usize::try_from(number) else {
+                continue;
+            };
+            if number >= names.0.len() {
+                names.0.resize(number + 1, core::ptr::null(), GFP_KERNEL)?;
+            }
+            if let Some(place) = names.0.get_mut(number) {
+                *place = name;
+            }
+        }
+        Ok(0)
+    })
+}
+
+/// The file of an event on the list of its instance.
+#[repr(transparent)]
+struct File(Opaque<bindings::trace_event_file>);
+
+/// The name of a system call; null if there is none of this number.
+///
+/// # Safety
+///
+/// None is needed.
+pub(in super::super) unsafe fn syscall_name(number: c_int) -> *const c_char {
+    let name = || {
+        SYSCALLS
+            .as_ref()?
+            .0
+            .get(usize::try_from(number).ok()?)
+            .copied()
+    };
+    name().unwrap_or(core::ptr::null())
+}

@@ -1,0 +1,647 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The files of the view that tracefs has, too: `trigger`, `error_log` and `README` show both, and both are written to.
+//!
+//! C counterparts: `event_trigger_fops` in
+//! [`kernel/trace/trace_events_trigger.c`](srctree/kernel/trace/trace_events_trigger.c), `tracing_err_log_fops` and
+//! `tracing_readme_fops` in [`kernel/trace/trace.c`](srctree/kernel/trace/trace.c)
+//!
+//! An open file has the one of tracefs open, with the credentials of its user. The text to read is copied when the file is opened.
+
+use super::{
+    super::{
+        event::c_str,
+        guard::{
+            EventMutex,
+            EventMutexHeld, //
+        },
+        text::TextBuf, //
+    },
+    bindings, commands, events_of, log, sweep_now,
+    view::{
+        event_of,
+        tracing_open_file_tr,
+        tracing_release_file_tr,
+        Lower,
+        Path, //
+    },
+};
+use crate::{
+    sync::{
+        Acquire,
+        Atomic,
+        Release, //
+    },
+    text::{
+        lex,
+        Out, //
+    }, //
+};
+use core::{
+    ffi::CStr,
+    ptr::null_mut, //
+};
+use kernel::{
+    bindings as base,
+    error::{
+        from_result,
+        to_result, //
+    },
+    prelude::*,
+    types::ForeignOwnable, //
+};
+
+/// The text that follows the kernel's `README`, or null.
+static README_TEXT: Atomic<*mut c_char> = Atomic::new(null_mut());
+
+/// Has `README` end with `text`, or not, if it is null.
+///
+/// # Safety
+///
+/// The string must stay until the next call.
+pub(in super::super) unsafe fn tracing_readme_append(text: *const c_char) {
+    // ORDERING: pairs with the opening of the file.
+    README_TEXT.store(text.cast_mut(), Release);
+}
+
+pub(super) const TRIGGER: &base::file_operations = &base::file_operations {
+    open: Some(open_trigger),
+    write: Some(write_trigger),
+    release: Some(release_trigger),
+    ..FILE
+};
+
+pub(super) const ERROR_LOG: &base::file_operations = &base::file_operations {
+    open: Some(open_log),
+    write: Some(write_log),
+    release: Some(release),
+    ..FILE
+};
+
+pub(super) const ALL_TRIGGERS: &base::file_operations = &base::file_operations {
+    open: Some(open_all_triggers),
+    release: Some(release),
+    ..FILE
+};
+
+pub(super) const README: &base::file_operations = &base::file_operations {
+    open: Some(open_readme),
+    read: Some(read_readme),
+    release: Some(release),
+    ..FILE
+};
+
+const FILE: base::file_operations = base::file_operations {
+    owner: super::this_module(),
+    read: Some(read),
+    llseek: Some(base::generic_file_llseek),
+    ..pin_init::zeroed()
+};
+
+/// What hangs on an open file.
+struct Opened {
+    /// The open file of tracefs.
+    lower: *mut base::file,
+    /// The text of the module, or all of the text.
+    text: TextBuf,
+}
+
+/// The most bytes that are read of a file of tracefs.
+const LOWER_MAX: usize = 1 << 20;
+
+impl Opened {
+    /// Opens the file of tracefs that `file` stands for.
+    ///
+    /// # Safety
+    ///
+    /// `file` must be being opened.
+    unsafe fn new(file: *mut base::file) -> Result<KBox<Self>> {
+        // SAFETY: it has no precondition.
+        to_result(unsafe { base::security_locked_down(base::lockdown_reason_LOCKDOWN_TRACEFS) })?;
+        // SAFETY: by the contract.
+        let path = unsafe { Path::of_file(file) }?;
+        let mut opened = KBox::new(
+            Self {
+                lower: null_mut(),
+                text: TextBuf::new(),
+            },
+            GFP_KERNEL,
+        )?;
+        // SAFETY: by the contract.
+        opened.lower = unsafe { Lower::find(path.text())?.open(file) }?;
+        Ok(opened)
+    }
+
+    /// What hangs on `file`.
+    ///
+    /// # Safety
+    ///
+    /// The file must be open.
+    unsafe fn of<'a>(file: *mut base::file) -> &'a Self {
+        // SAFETY: by the contract, `keep` has put it there.
+        unsafe { KBox::<Self>::borrow((*file).private_data) }
+    }
+
+    /// Hangs the value on the file.
+    ///
+    /// # Safety
+    ///
+    /// The file must be being opened.
+    unsafe fn keep(opened: KBox<Self>, file: *mut base::file) -> c_int {
+        // SAFETY: by the contract.
+        unsafe { (*file).private_data = opened.into_foreign() };
+        0
+    }
+
+    /// All that tracefs shows, of a file that is a `seq_file` there.
+    fn lower_text(&self) -> Result<TextBuf> {
+        let mut text = TextBuf::new();
+        let mut room = KVec::from_elem(0u8, kernel::page::PAGE_SIZE, GFP_KERNEL)?;
+        let mut at = 0;
+        while text.as_bytes().len() < LOWER_MAX {
+            // SAFETY: the file is open, and the room has this size.
+            let got = unsafe {
+                bindings::hist_stock_read(
+                    self.lower,
+                    room.as_mut_ptr().cast(),
+                    room.len(),
+                    &raw mut at,
+                )
+            };
+            let got = to_result(got as c_int).map(|()| got.unsigned_abs())?;
+            match room.get(..got) {
+                Some(bytes) if got > 0 => text.write_bytes(bytes).map_err(|_| ENOMEM)?,
+                _ => break,
+            }
+        }
+        Ok(text)
+    }
+}
+
+impl Drop for Opened {
+    fn drop(&mut self) {
+        if !self.lower.is_null() {
+            // SAFETY: opened by `new`.
+            unsafe { base::fput(self.lower) };
+        }
+    }
+}
+
+/// Whether a file is open for what `bit` says: 1 to read, 2 to write.
+///
+/// # Safety
+///
+/// The file must be open.
+unsafe fn is_open_for(file: *mut base::file, bit: u32) -> bool {
+    // SAFETY: by the contract.
+    let mode = unsafe { (*file).f_mode };
+    u32::from_ne_bytes(mode.to_ne_bytes()) & bit != 0
+}
+
+const READ: u32 = 1;
+const WRITE: u32 = 2;
+
+/// Whether a file is being opened to be emptied.
+///
+/// # Safety
+///
+/// The file must be being opened.
+unsafe fn truncates(file: *mut base::file) -> bool {
+    // SAFETY: by the contract.
+    unsafe { is_open_for(file, WRITE) && (*file).f_flags & base::O_TRUNC != 0 }
+}
+
+/// # Safety
+///
+/// For the VFS, with an open file that shows its text.
+unsafe extern "C" fn read(
+    file: *mut base::file,
+    to: *mut c_char,
+    size: usize,
+    at: *mut base::loff_t,
+) -> isize {
+    // SAFETY: the file is open.
+    let text = unsafe { Opened::of(file) }.text.as_bytes();
+    // SAFETY: the text has this length; the rest are arguments of a read.
+    unsafe { base::simple_read_from_buffer(to.cast(), size, at, text.as_ptr().cast(), text.len()) }
+}
+
+/// # Safety
+///
+/// For the VFS, with a file that is closed by its last user.
+unsafe extern "C" fn release(_inode: *mut base::inode, file: *mut base::file) -> c_int {
+    // SAFETY: `keep` has put it there, and nobody else uses the file any more.
+    drop(unsafe { KBox::<Opened>::from_foreign((*file).private_data) });
+    0
+}
+
+/// # Safety
+///
+/// For the VFS, with a file that is being opened.
+unsafe extern "C" fn open_trigger(inode: *mut base::inode, file: *mut base::file) -> c_int {
+    from_result(|| {
+        // SAFETY: by the contract.
+        let mut opened = unsafe { Opened::new(file) }?;
+        // SAFETY: by the contract.
+        let ret = unsafe { tracing_open_file_tr(inode, file) };
+        // This event has triggers of C alone.
+        if ret != EINVAL.to_errno() {
+            to_result(ret)?;
+        }
+        let shown = || -> Result {
+            let held = &EventMutex::lock();
+            // SAFETY: opened above.
+            let event = unsafe { event_of(inode) };
+            // SAFETY: by the contract.
+            if let Some(event) = event.filter(|_| unsafe { truncates(file) }) {
+                for command in commands(held) {
+                    // SAFETY: a command on the list is complete; the mutex is held.
+                    unsafe {
+                        if let Some(remove) = (*command).unreg_all {
+                            remove(event.as_ptr());
+                        }
+                    }
+                }
+            }
+            // SAFETY: by the contract.
+            if unsafe { is_open_for(file, READ) } {
+                if let Some(event) = event {
+                    opened.text = triggers(event, held)?;
+                }
+                let lower = opened.lower_text()?;
+                // With triggers there is no list of what triggers there are.
+                let shows =
+                    |line: &&[u8]| opened.text.as_bytes().is_empty() || line.first() != Some(&b'#');
+                let mut text = TextBuf::joined(&[opened.text.as_bytes()])?;
+                for line in lower
+                    .as_bytes()
+                    .split_inclusive(|&byte| byte == b'\n')
+                    .filter(shows)
+                {
+                    text.write_bytes(line).map_err(|_| ENOMEM)?;
+                }
+                opened.text = text;
+            }
+            Ok(())
+        }();
+        // SAFETY: by the contract.
+        if unsafe { truncates(file) } {
+            sweep_now();
+        }
+        if let Err(error) = shown {
+            // SAFETY: opened above.
+            unsafe { tracing_release_file_tr(inode, file) };
+            return Err(error);
+        }
+        // SAFETY: by the contract.
+        Ok(unsafe { Opened::keep(opened, file) })
+    })
+}
+
+/// The lines of the triggers of an event.
+fn triggers(event: &super::super::event::EventFile, held: &EventMutexHeld) -> Result<TextBuf> {
+    let mut size = kernel::page::PAGE_SIZE;
+    loop {
+        let mut room = KVec::from_elem(0u8, size, GFP_KERNEL)?;
+        let mut page = base::seq_file {
+            buf: room.as_mut_ptr().cast(),
+            size,
+            ..pin_init::zeroed()
+        };
+        for node in event.triggers(held) {
+            let node = node.as_ptr();
+            // SAFETY: a node on the list is live, with its operations; the page is written to by the module's own
+            // functions, which need no more of it.
+            unsafe {
+                if let Some(print) = (*(*node).cmd_ops).print {
+                    print(&raw mut page, node);
+                }
+            }
+        }
+        if page.count < size {
+            room.truncate(page.count);
+            return TextBuf::joined(&[&room]);
+        }
+        size = size.checked_mul(2).ok_or(ENOMEM)?;
+    }
+}
+
+/// # Safety
+///
+/// For the VFS, with an open file.
+unsafe extern "C" fn write_trigger(
+    file: *mut base::file,
+    from: *const c_char,
+    size: usize,
+    _at: *mut base::loff_t,
+) -> isize {
+    if size == 0 {
+        return 0;
+    }
+    // SAFETY: the arguments are those of a write.
+    let ret = unsafe { run(file, from, size) };
+    sweep_now();
+    match ret {
+        // CAST: below a page.
+        Ok(()) => size as isize,
+        Err(error) => error.to_errno() as isize,
+    }
+}
+
+/// Carries out a line, of whichever command.
+///
+/// # Safety
+///
+/// The file must be an open `trigger`, and the rest the arguments of a write.
+unsafe fn run(file: *mut base::file, from: *const c_char, size: usize) -> Result {
+    if size >= kernel::page::PAGE_SIZE {
+        return Err(EINVAL);
+    }
+    let mut line = KVec::from_elem(0u8, size + 1, GFP_KERNEL)?;
+    // SAFETY: there is room for so many bytes.
+    if unsafe { base::copy_from_user(line.as_mut_ptr().cast(), from.cast(), size) } != 0 {
+        return Err(EFAULT);
+    }
+    // What C's `strim()`, `strsep()` and `skip_spaces()` do.
+    let len = line.iter().position(|&byte| byte == 0).unwrap_or(size);
+    let is_space = |&byte: &u8| lex::is_space(byte);
+    let begin = line
+        .iter()
+        .take(len)
+        .position(|byte| !is_space(byte))
+        .unwrap_or(len);
+    let end = line
+        .iter()
+        .take(len)
+        .rposition(|byte| !is_space(byte))
+        .map_or(begin, |last| last + 1);
+    if let Some(end) = line.get_mut(end) {
+        *end = 0;
+    }
+    let text = line.get(begin..end).unwrap_or_default();
+    let name_end = text.iter().position(|byte| b": \t".contains(byte));
+    let name = text
+        .get(..name_end.unwrap_or(text.len()))
+        .unwrap_or_default();
+    let name = name.strip_prefix(b"!").unwrap_or(name);
+    let params = name_end.map(|at| begin + at + 1);
+    let params = params.and_then(|from| {
+        let blank = line
+            .get(from..end)?
+            .iter()
+            .position(|byte| !is_space(byte))?;
+        Some(from + blank)
+    });
+
+    let mutex = EventMutex::lock();
+    // SAFETY: a command on the list is complete, with a string for its name.
+    let command = commands(&mutex).find(|&command| {
+        unsafe { c_str((*command).name) }.is_some_and(|own| own.to_bytes() == name)
+    });
+    let Some(command) = command else {
+        drop(mutex);
+        // SAFETY: the file is open, and the rest are the arguments of a write.
+        return unsafe { pass_on(Opened::of(file).lower, from, size) };
+    };
+    if let Some(at) = name_end.and_then(|at| line.get_mut(begin + at)) {
+        *at = 0;
+    }
+    let base_of = line.as_mut_ptr().cast::<c_char>();
+    let params = params.map_or(null_mut(), |at| base_of.wrapping_add(at));
+    let glob = base_of.wrapping_add(begin);
+    // SAFETY: the file is open, with its inode.
+    let Some(event) = (unsafe { event_of((*file).f_inode) }) else {
+        let mut texts = [c"Event has triggers of the kernel alone".as_char_ptr()];
+        let location = c"rhistfs".as_char_ptr();
+        // SAFETY: the strings are constant, or in the line.
+        unsafe { log::tracing_log_err(null_mut(), location, glob, texts.as_mut_ptr(), 0, 0) };
+        return Err(EOPNOTSUPP);
+    };
+    // SAFETY: the command is complete; the strings are in the line, which nobody else has, and the mutex is held.
+    to_result(unsafe {
+        match (*command).parse {
+            Some(parse) => parse(command, event.as_ptr(), glob, glob, params),
+            None => EINVAL.to_errno(),
+        }
+    })
+}
+
+/// Passes the write of a user on to a file of tracefs.
+///
+/// # Safety
+///
+/// The file must be open, and the rest the arguments of a write.
+unsafe fn pass_on(lower: *mut base::file, from: *const c_char, size: usize) -> Result {
+    let mut at = 0;
+    // SAFETY: by the contract; an open file has its operations.
+    let ret = unsafe {
+        match (*(*lower).f_op).write {
+            Some(write) => write(lower, from, size, &raw mut at),
+            None => return Err(EINVAL),
+        }
+    };
+    // CAST: an error, or below a page.
+    to_result(ret as c_int)
+}
+
+/// # Safety
+///
+/// For the VFS, with a file that is closed by its last user.
+unsafe extern "C" fn release_trigger(inode: *mut base::inode, file: *mut base::file) -> c_int {
+    // SAFETY: by the contract.
+    unsafe {
+        tracing_release_file_tr(inode, file);
+        release(inode, file)
+    }
+}
+
+/// # Safety
+///
+/// For the VFS, with a file that is being opened.
+unsafe extern "C" fn open_log(_inode: *mut base::inode, file: *mut base::file) -> c_int {
+    from_result(|| {
+        // SAFETY: by the contract.
+        let mut opened = unsafe { Opened::new(file) }?;
+        // SAFETY: by the contract.
+        let (empty, read) = unsafe { (truncates(file), is_open_for(file, READ)) };
+        // SAFETY: by the contract.
+        let path = unsafe { Path::of_file(file) }?;
+        let instance = Instance::get(path.spot().instance)?;
+        if empty {
+            // SAFETY: the instance has a reference.
+            unsafe { log::clear(instance.0) };
+        }
+        if read {
+            // SAFETY: the instance has a reference.
+            let own = unsafe { log::read(instance.0) }?;
+            opened.text = merged(opened.lower_text()?.as_bytes(), own.as_bytes())?;
+        }
+        // SAFETY: by the contract.
+        Ok(unsafe { Opened::keep(opened, file) })
+    })
+}
+
+/// # Safety
+///
+/// For the VFS, with a file that is being opened.
+unsafe extern "C" fn open_all_triggers(_inode: *mut base::inode, file: *mut base::file) -> c_int {
+    from_result(|| {
+        // SAFETY: by the contract.
+        let mut opened = unsafe { Opened::new(file) }?;
+        // SAFETY: by the contract.
+        let path = unsafe { Path::of_file(file) }?;
+        let instance = Instance::get(path.spot().instance)?;
+        let mut text = opened.lower_text()?;
+        let held = &EventMutex::lock();
+        for event in events_of(instance.0, held) {
+            let lines = triggers(event, held)?;
+            for line in lines.as_bytes().split_inclusive(|&byte| byte == b'\n') {
+                let (system, name) = (
+                    event.system().unwrap_or_default(),
+                    event.name().unwrap_or_default(),
+                );
+                // In the columns of the core.
+                let len = system.to_bytes().len() + 1 + name.to_bytes().len();
+                let blanks = [b' '; 32];
+                let blanks = blanks.get(len.min(31)..).unwrap_or_default();
+                for part in [system.to_bytes(), b":", name.to_bytes(), blanks, line] {
+                    text.write_bytes(part).map_err(|_| ENOMEM)?;
+                }
+            }
+        }
+        opened.text = text;
+        // SAFETY: by the contract.
+        Ok(unsafe { Opened::keep(opened, file) })
+    })
+}
+
+/// The entries of two logs in the order of their times, which they begin with.
+fn merged(one: &[u8], two: &[u8]) -> Result<TextBuf> {
+    let mut out = TextBuf::new();
+    let (mut one, mut two) = (entries(one).peekable(), entries(two).peekable());
+    loop {
+        let first = match (one.peek(), two.peek()) {
+            (Some(a), Some(b)) if time(b) < time(a) => two.next(),
+            (Some(_), _) => one.next(),
+            _ => two.next(),
+        };
+        match first {
+            Some(entry) => out.write_bytes(entry).map_err(|_| ENOMEM)?,
+            None => return Ok(out),
+        }
+    }
+}
+
+/// The entries of a log.
+fn entries(mut text: &[u8]) -> impl Iterator<Item = &[u8]> {
+    core::iter::from_fn(move || {
+        let len = text
+            .windows(2)
+            .position(|two| two == b"\n[")
+            .map_or(text.len(), |at| at + 1);
+        let (entry, rest) = text.split_at_checked(len)?;
+        text = rest;
+        (!entry.is_empty()).then_some(entry)
+    })
+}
+
+/// What an entry has between brackets, in which a blank comes before a digit.
+fn time(entry: &[u8]) -> (usize, &[u8]) {
+    let time = entry.split(|&byte| byte == b']').next().unwrap_or_default();
+    (time.len(), time)
+}
+
+/// An instance with a reference; null for the top one.
+struct Instance(*mut bindings::trace_array);
+
+impl Instance {
+    /// The instance of a name, which has a directory.
+    fn get(name: Option<&[u8]>) -> Result<Self> {
+        let Some(name) = name else {
+            return Ok(Self(null_mut()));
+        };
+        let name = TextBuf::terminated(name)?;
+        // SAFETY: there is an instance of this name, so none is made.
+        let found = unsafe {
+            bindings::trace_array_get_by_name(name.as_c_str().as_char_ptr(), core::ptr::null())
+        };
+        if found.is_null() {
+            Err(ENODEV)
+        } else {
+            Ok(Self(found))
+        }
+    }
+}
+
+impl Drop for Instance {
+    fn drop(&mut self) {
+        // SAFETY: found with a reference; of null it does nothing.
+        unsafe { bindings::trace_array_put(self.0) };
+    }
+}
+
+/// # Safety
+///
+/// For the VFS, with an open file.
+unsafe extern "C" fn write_log(
+    _file: *mut base::file,
+    _from: *const c_char,
+    size: usize,
+    _at: *mut base::loff_t,
+) -> isize {
+    // Opening it has emptied it; the text does not matter.
+    size as isize
+}
+
+/// # Safety
+///
+/// For the VFS, with a file that is being opened.
+unsafe extern "C" fn open_readme(_inode: *mut base::inode, file: *mut base::file) -> c_int {
+    from_result(|| {
+        // SAFETY: by the contract.
+        let mut opened = unsafe { Opened::new(file) }?;
+        // ORDERING: pairs with `tracing_readme_append`.
+        // SAFETY: null, or a constant string.
+        let text: Option<&CStr> = unsafe { c_str(README_TEXT.load(Acquire)) };
+        opened.text = TextBuf::joined(&[text.unwrap_or_default().to_bytes()])?;
+        // SAFETY: by the contract.
+        Ok(unsafe { Opened::keep(opened, file) })
+    })
+}
+
+/// Reads the text of tracefs, and after it the module's text, whose positions are above all positions of tracefs.
+///
+/// # Safety
+///
+/// For the VFS, with an open file.
+unsafe extern "C" fn read_readme(
+    file: *mut base::file,
+    to: *mut c_char,
+    size: usize,
+    at: *mut base::loff_t,
+) -> isize {
+    const BEHIND: base::loff_t = 1 << 30;
+
+    // SAFETY: the VFS passes the position of this read, for us to move.
+    let at = unsafe { &mut *at };
+    // SAFETY: the file is open.
+    let lower = unsafe { Opened::of(file) }.lower;
+    if *at < BEHIND {
+        // SAFETY: an open file has its operations; the arguments are those of a read.
+        let got = unsafe {
+            match (*(*lower).f_op).read {
+                Some(read) => read(lower, to, size, at),
+                None => 0,
+            }
+        };
+        if got != 0 {
+            return got;
+        }
+        *at = BEHIND;
+    }
+    let mut own = *at - BEHIND;
+    // SAFETY: the arguments are those of a read.
+    let got = unsafe { read(file, to, size, &raw mut own) };
+    *at = own + BEHIND;
+    got
+}

@@ -1,0 +1,716 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The file system `rhistfs`, whose place is `/sys/kernel/rhist`: tracefs to look at, with the files of the module.
+//!
+//! C headers: [`include/linux/fs.h`](srctree/include/linux/fs.h), [`include/linux/namei.h`](srctree/include/linux/namei.h)
+//!
+//! The view has the names of tracefs, of which the module has a mount of its own. Directories down to those
+//! of events are directories, made when somebody looks them up; the files of `files` are the module's; all else are links to
+//! where tracefs is mounted.
+
+use super::{
+    super::{
+        event::EventFile,
+        guard::{
+            EventMutex,
+            EventMutexHeld, //
+        },
+    },
+    bindings,
+    fields,
+    files,
+    log,
+    sweep_now,
+    OwnFile, //
+};
+use crate::sync::{
+    Acquire,
+    Atomic,
+    Release, //
+};
+use core::{
+    ffi::CStr,
+    ptr::{
+        null_mut,
+        NonNull, //
+    }, //
+};
+use kernel::{
+    bindings as base,
+    error::{
+        from_err_ptr,
+        from_result,
+        to_result, //
+    },
+    prelude::*, //
+};
+
+pub(in super::super) use super::files::tracing_readme_append;
+
+/// Where links lead to.
+const TRACEFS: &[u8] = b"/sys/kernel/tracing";
+
+/// A file of all event directories; one without a name ends a list.
+#[repr(C)]
+#[derive(Zeroable)]
+pub(in super::super) struct event_dir_file {
+    pub(in super::super) name: *const c_char,
+    pub(in super::super) fops: *const base::file_operations,
+}
+
+/// The files of event directories, or null.
+static SERVED: Atomic<*mut event_dir_file> = Atomic::new(null_mut());
+
+/// The module's own mount of tracefs.
+static MOUNT: Atomic<*mut base::vfsmount> = Atomic::new(null_mut());
+
+/// Lets the view be mounted. The mutex is held, and nobody uses the module yet.
+pub(super) fn register(held: &EventMutexHeld) -> Result {
+    log::init();
+    fields::check()?;
+    fields::learn_syscalls(held)?;
+    // SAFETY: a constant string.
+    let tracefs = unsafe { base::get_fs_type(c"tracefs".as_char_ptr()) };
+    if tracefs.is_null() {
+        return Err(ENODEV);
+    }
+    // SAFETY: a file system that is part of the kernel image.
+    let mount = from_err_ptr(unsafe { base::kern_mount(tracefs) })?;
+    // ORDERING: pairs with `lower`.
+    MOUNT.store(mount, Release);
+    // SAFETY: the object is there from the start; the name is constant.
+    let point = to_result(unsafe {
+        base::sysfs_create_mount_point(bindings::kernel_kobj, c"rhist".as_char_ptr())
+    });
+    let registered = point.and_then(|()| {
+        // SAFETY: the type is complete, and stays until it is taken back.
+        to_result(unsafe { base::register_filesystem(&raw mut bindings::hist_stock_view) })
+            .inspect_err(|_| remove_mount_point())
+    });
+    registered.inspect_err(|_| unmount())
+}
+
+/// Takes back what [`register`] did. The view is not mounted: that would pin the module.
+pub(super) fn unregister() {
+    // SAFETY: registered by `register`.
+    unsafe { base::unregister_filesystem(&raw mut bindings::hist_stock_view) };
+    remove_mount_point();
+    unmount();
+}
+
+fn remove_mount_point() {
+    // SAFETY: made by `register`.
+    unsafe { base::sysfs_remove_mount_point(bindings::kernel_kobj, c"rhist".as_char_ptr()) };
+}
+
+fn unmount() {
+    // ORDERING: nobody else uses it any more.
+    let mount = MOUNT.xchg(null_mut(), Acquire);
+    // SAFETY: made by `register`.
+    unsafe { base::kern_unmount(mount) };
+}
+
+/// Has the view show these files in the directories of all events, up to one without a name; none, if null.
+///
+/// # Safety
+///
+/// The list must stay until the next call.
+pub(in super::super) unsafe fn event_dir_files_serve(files: *const event_dir_file) {
+    // ORDERING: pairs with `served`.
+    SERVED.store(files.cast_mut(), Release);
+}
+
+/// The files of event directories.
+fn served() -> impl Iterator<Item = (&'static CStr, *const base::file_operations)> {
+    // ORDERING: pairs with `event_dir_files_serve`.
+    let mut at = SERVED.load(Acquire);
+    core::iter::from_fn(move || {
+        // SAFETY: null or an element of a list that stays while the module can be used.
+        let file = unsafe { at.as_ref() }?;
+        if file.name.is_null() {
+            return None;
+        }
+        at = at.wrapping_add(1);
+        // SAFETY: a constant string.
+        Some((unsafe { CStr::from_char_ptr(file.name) }, file.fops))
+    })
+}
+
+/// More bytes than a path here has.
+const PATH_LEN: usize = 640;
+
+/// The path of an entry from the root of the view.
+pub(super) struct Path {
+    room: [u8; PATH_LEN],
+    at: usize,
+}
+
+impl Path {
+    /// Returns the path of `dentry`.
+    ///
+    /// # Safety
+    ///
+    /// The entry must be live, and of the view.
+    pub(super) unsafe fn of(dentry: *mut base::dentry) -> Result<Self> {
+        let mut path = Self {
+            room: [0; PATH_LEN],
+            at: 0,
+        };
+        let room = path.room.as_mut_ptr();
+        // SAFETY: by the contract; the room has this size, which no number is too small for.
+        let text =
+            from_err_ptr(unsafe { base::dentry_path_raw(dentry, room.cast(), PATH_LEN as c_int) })?;
+        path.at = text.addr() - room.addr();
+        Ok(path)
+    }
+
+    /// The path of an open file.
+    ///
+    /// # Safety
+    ///
+    /// The file must be one of the view.
+    pub(super) unsafe fn of_file(file: *mut base::file) -> Result<Self> {
+        // SAFETY: an open file has its entry.
+        unsafe { Self::of((*file).__bindgen_anon_1.f_path.dentry) }
+    }
+
+    pub(super) fn text(&self) -> &CStr {
+        let bytes = self.room.get(self.at..).unwrap_or_default();
+        CStr::from_bytes_until_nul(bytes).unwrap_or_default()
+    }
+
+    /// The instance, and what follows.
+    pub(super) fn spot(&self) -> Spot<'_> {
+        let mut parts = self.text().to_bytes().split(|&byte| byte == b'/');
+        let mut next = || parts.by_ref().find(|part| !part.is_empty());
+        let mut rest = [b"".as_slice(); 5];
+        let mut instance = None;
+        let mut first = next();
+        if first == Some(b"instances") {
+            instance = next();
+            if instance.is_some() {
+                first = next();
+            }
+        }
+        let mut len = 0;
+        let mut part = first;
+        while let (Some(name), Some(place)) = (part, rest.get_mut(len)) {
+            *place = name;
+            len += 1;
+            part = next();
+        }
+        Spot {
+            instance,
+            rest,
+            len,
+        }
+    }
+}
+
+/// Where something is in the view.
+pub(super) struct Spot<'a> {
+    pub(super) instance: Option<&'a [u8]>,
+    rest: [&'a [u8]; 5],
+    len: usize,
+}
+
+/// The files of the module in the view.
+enum Ours {
+    /// A directory, if it is one in tracefs.
+    Directory,
+    /// A directory where instances are made and removed.
+    Instances,
+    /// A file, where tracefs has one of the same name.
+    Beside(*const base::file_operations, u16),
+    /// A file of an event, where that has triggers.
+    OfEvent(*const base::file_operations),
+    /// A link.
+    Nothing,
+}
+
+impl<'a> Spot<'a> {
+    /// The names below that of the instance.
+    pub(super) fn names(&self) -> &[&'a [u8]] {
+        self.rest.get(..self.len).unwrap_or_default()
+    }
+
+    fn ours(&self) -> Ours {
+        match self.names() {
+            [b"instances"] => Ours::Instances,
+            [] | [b"events"] | [b"events", _] | [b"events", _, _] => Ours::Directory,
+            [b"events", _, _, b"trigger"] => Ours::Beside(files::TRIGGER, 0o640),
+            [b"error_log"] => Ours::Beside(files::ERROR_LOG, 0o640),
+            [b"show_event_triggers"] => Ours::Beside(files::ALL_TRIGGERS, 0o440),
+            [b"README"] => Ours::Beside(files::README, 0o440),
+            [b"events", _, _, name] => served()
+                .find(|file| file.0.to_bytes() == *name)
+                .map_or(Ours::Nothing, |file| Ours::OfEvent(file.1)),
+            _ => Ours::Nothing,
+        }
+    }
+
+    /// Whether it is the directory of an event.
+    fn is_event(&self) -> bool {
+        matches!(self.names(), [b"events", _, _])
+    }
+}
+
+/// Something in tracefs.
+pub(super) struct Lower(base::path);
+
+impl Lower {
+    /// Finds the file at `path`; `ENOENT` if there is none.
+    pub(super) fn find(path: &CStr) -> Result<Self> {
+        // ORDERING: pairs with `register`.
+        let mount = MOUNT.load(Acquire);
+        let mut found = base::path::default();
+        // SAFETY: the mount stays as long as the module; the path is a string, and the answer has room.
+        to_result(unsafe {
+            bindings::vfs_path_lookup(
+                (*mount).mnt_root,
+                mount,
+                path.as_char_ptr(),
+                0,
+                &raw mut found,
+            )
+        })?;
+        Ok(Self(found))
+    }
+
+    fn is_directory(&self) -> bool {
+        // SAFETY: a found entry has an inode as long as there is a reference on it.
+        let mode = unsafe { (*(*self.0.dentry).d_inode).i_mode };
+        u32::from(mode) & base::S_IFMT == base::S_IFDIR
+    }
+
+    /// Opens it, for who has opened `file`, with the same flags.
+    ///
+    /// # Safety
+    ///
+    /// `file` must be being opened.
+    pub(super) unsafe fn open(&self, file: *mut base::file) -> Result<*mut base::file> {
+        // SAFETY: by the contract; a file has the credentials of who opens it.
+        let (flags, cred) = unsafe { ((*file).f_flags, (*file).f_cred) };
+        // CAST: flags as `open()` has them.
+        // SAFETY: the path is referred to.
+        from_err_ptr(unsafe { base::dentry_open(&self.0, flags as c_int, cred) })
+    }
+}
+
+impl Drop for Lower {
+    fn drop(&mut self) {
+        // SAFETY: found with a reference.
+        unsafe { base::path_put(&self.0) };
+    }
+}
+
+const DIRECTORY: base::inode_operations = base::inode_operations {
+    lookup: Some(lookup),
+    ..pin_init::zeroed()
+};
+
+const INSTANCES: base::inode_operations = base::inode_operations {
+    lookup: Some(lookup),
+    mkdir: Some(mkdir),
+    rmdir: Some(rmdir),
+    ..pin_init::zeroed()
+};
+
+const LINK: base::inode_operations = base::inode_operations {
+    get_link: Some(get_link),
+    ..pin_init::zeroed()
+};
+
+const LISTING: base::file_operations = base::file_operations {
+    owner: super::this_module(),
+    open: Some(open_directory),
+    read: Some(base::generic_read_dir),
+    llseek: Some(base::generic_file_llseek),
+    iterate_shared: Some(iterate),
+    release: Some(release_directory),
+    ..pin_init::zeroed()
+};
+
+// CAST: bits that fit.
+const IS_DIRECTORY: u16 = base::S_IFDIR as u16 | 0o750;
+const IS_LINK: u16 = base::S_IFLNK as u16 | 0o777;
+const IS_FILE: u16 = base::S_IFREG as u16;
+
+/// Makes an inode; `ENOMEM`.
+///
+/// # Safety
+///
+/// The superblock must be that of the view, and the operations constant, or null.
+unsafe fn inode(
+    sb: *mut base::super_block,
+    mode: u16,
+    of_inode: *const base::inode_operations,
+    of_file: *const base::file_operations,
+) -> Result<*mut base::inode> {
+    // SAFETY: by the contract.
+    let inode = unsafe { bindings::hist_stock_inode(sb, mode, of_inode, of_file) };
+    if inode.is_null() {
+        Err(ENOMEM)
+    } else {
+        Ok(inode)
+    }
+}
+
+/// The root of the view; null without memory, or while the module is not ready.
+///
+/// # Safety
+///
+/// For stock.c, with a superblock that is being made.
+#[no_mangle]
+unsafe extern "C" fn hist_stock_root(sb: *mut base::super_block) -> *mut base::inode {
+    // ORDERING: pairs with `event_dir_files_serve`.
+    if SERVED.load(Acquire).is_null() {
+        // The load of the module may still fail.
+        return null_mut();
+    }
+    // SAFETY: by the contract.
+    unsafe { inode(sb, IS_DIRECTORY, &DIRECTORY, &LISTING) }.unwrap_or(null_mut())
+}
+
+/// # Safety
+///
+/// For the VFS, with a directory and a new entry of it.
+unsafe extern "C" fn lookup(
+    directory: *mut base::inode,
+    dentry: *mut base::dentry,
+    _flags: c_uint,
+) -> *mut base::dentry {
+    // SAFETY: by the contract.
+    let found = unsafe { find((*directory).i_sb, dentry) };
+    match found {
+        // SAFETY: by the contract; without an inode the entry says that there is nothing.
+        Ok(inode) => unsafe { base::d_add(dentry, inode) },
+        Err(error) => return error.to_ptr(),
+    }
+    null_mut()
+}
+
+/// The inode for an entry; null if there is nothing of that name.
+///
+/// # Safety
+///
+/// The superblock must be that of the view, and the entry one of it.
+unsafe fn find(sb: *mut base::super_block, dentry: *mut base::dentry) -> Result<*mut base::inode> {
+    // SAFETY: by the contract.
+    let path = unsafe { Path::of(dentry) }?;
+    let ours = path.spot().ours();
+    let lower = match ours {
+        // SAFETY: the entry has a parent, the directory of its event.
+        Ours::OfEvent(_) => Lower::find(unsafe { trigger_beside(dentry) }?.as_c_str()),
+        _ => Lower::find(path.text()),
+    };
+    let lower = match lower {
+        Err(error) if error == ENOENT => return Ok(null_mut()),
+        lower => lower?,
+    };
+    let (no_inode, no_file) = (core::ptr::null(), core::ptr::null());
+    // SAFETY: by the contract; all operations are constant.
+    unsafe {
+        match ours {
+            Ours::Directory if lower.is_directory() => {
+                inode(sb, IS_DIRECTORY, &DIRECTORY, &LISTING)
+            }
+            Ours::Instances if lower.is_directory() => {
+                inode(sb, IS_DIRECTORY, &INSTANCES, &LISTING)
+            }
+            Ours::Beside(fops, mode) => inode(sb, IS_FILE | mode, no_inode, fops),
+            Ours::OfEvent(fops) => inode(sb, IS_FILE | 0o440, no_inode, fops),
+            Ours::Directory | Ours::Instances | Ours::Nothing => inode(sb, IS_LINK, &LINK, no_file),
+        }
+    }
+}
+
+/// The path of the file `trigger` beside an entry.
+///
+/// # Safety
+///
+/// The entry must be live, and not the root.
+unsafe fn trigger_beside(dentry: *mut base::dentry) -> Result<super::super::text::TextBuf> {
+    // SAFETY: by the contract.
+    let path = unsafe { Path::of((*dentry).d_parent) }?;
+    super::super::text::TextBuf::joined(&[path.text().to_bytes(), b"/trigger\0"])
+}
+
+/// # Safety
+///
+/// For the VFS.
+unsafe extern "C" fn get_link(
+    dentry: *mut base::dentry,
+    _inode: *mut base::inode,
+    done: *mut base::delayed_call,
+) -> *const c_char {
+    let text = || -> Result<*const c_char> {
+        if dentry.is_null() {
+            // The caller must not sleep, and asks again.
+            return Err(ECHILD);
+        }
+        // SAFETY: the entry is live.
+        let path = unsafe { Path::of(dentry) }?;
+        let mut text = KVec::new();
+        text.extend_from_slice(TRACEFS, GFP_KERNEL)?;
+        text.extend_from_slice(path.text().to_bytes_with_nul(), GFP_KERNEL)?;
+        let (text, _, _) = text.into_raw_parts();
+        // SAFETY: by the contract. The function frees memory of the allocator of the vector.
+        unsafe {
+            (*done).fn_ = Some(base::kfree_link);
+            (*done).arg = text.cast();
+        }
+        Ok(text.cast::<c_char>().cast_const())
+    };
+    match text() {
+        Ok(text) => text,
+        Err(error) => error.to_ptr::<c_char>().cast_const(),
+    }
+}
+
+/// # Safety
+///
+/// For the VFS, with a directory that is being opened.
+unsafe extern "C" fn open_directory(_inode: *mut base::inode, file: *mut base::file) -> c_int {
+    from_result(|| {
+        // SAFETY: by the contract.
+        let path = unsafe { Path::of_file(file) }?;
+        let lower = Lower::find(path.text())?;
+        // SAFETY: by the contract.
+        unsafe { (*file).private_data = lower.open(file)?.cast() };
+        Ok(0)
+    })
+}
+
+/// # Safety
+///
+/// For the VFS, with a directory that is closed by its last user.
+unsafe extern "C" fn release_directory(_inode: *mut base::inode, file: *mut base::file) -> c_int {
+    // SAFETY: opened by `open_directory`.
+    unsafe { base::fput((*file).private_data.cast()) };
+    0
+}
+
+/// What hands the entries of a directory of tracefs on.
+#[repr(C)]
+struct Forward {
+    from: base::dir_context,
+    to: *mut base::dir_context,
+    /// Whether names are left out that the module has its own files for.
+    event: bool,
+    full: bool,
+}
+
+/// # Safety
+///
+/// For the VFS, with an open directory.
+unsafe extern "C" fn iterate(file: *mut base::file, to: *mut base::dir_context) -> c_int {
+    from_result(|| {
+        // SAFETY: by the contract.
+        let path = unsafe { Path::of_file(file) }?;
+        let event = path.spot().is_event();
+        // SAFETY: opened by `open_directory`.
+        let lower = unsafe { (*file).private_data.cast::<base::file>() };
+        // SAFETY: by the contract the context is ours for the call.
+        let context = unsafe { &mut *to };
+        let actor = context.actor.ok_or(EINVAL)?;
+        // The module's own come first, at positions from 0 on.
+        let mut own = 0;
+        for (name, _) in served().take(if event { usize::MAX } else { 0 }) {
+            if context.pos == own {
+                let len = name.to_bytes().len();
+                // SAFETY: the name is a string of so many bytes.
+                if !unsafe { actor(to, name.as_char_ptr(), len as c_int, own, 1, 0) } {
+                    return Ok(0);
+                }
+                context.pos += 1;
+            }
+            own += 1;
+        }
+        let at = context.pos - own;
+        // SAFETY: the directory is open; only its reader, who holds its lock, moves the position.
+        if unsafe { (*lower).f_pos } != at {
+            // SAFETY: the directory is open.
+            unsafe { base::vfs_llseek(lower, at, base::SEEK_SET as c_int) };
+        }
+        let mut forward = Forward {
+            from: base::dir_context {
+                actor: Some(hand_on),
+                ..*context
+            },
+            to,
+            event,
+            full: false,
+        };
+        // SAFETY: the directory is open, and the context is the first member of what `hand_on` wants.
+        let ret = unsafe { base::iterate_dir(lower, &raw mut forward.from) };
+        context.pos = own + forward.from.pos;
+        to_result(ret).map(|()| 0)
+    })
+}
+
+/// # Safety
+///
+/// For a directory of tracefs, with the context of a [`Forward`].
+unsafe extern "C" fn hand_on(
+    from: *mut base::dir_context,
+    name: *const c_char,
+    len: c_int,
+    at: base::loff_t,
+    number: u64,
+    _type: c_uint,
+) -> bool {
+    // SAFETY: by the contract.
+    let forward = unsafe { &mut *from.cast::<Forward>() };
+    // SAFETY: a name has so many bytes.
+    let bytes =
+        unsafe { core::slice::from_raw_parts(name.cast::<u8>(), len.unsigned_abs() as usize) };
+    if forward.event && served().any(|file| file.0.to_bytes() == bytes) {
+        return true;
+    }
+    // SAFETY: the context is that of the reader.
+    match unsafe { (*forward.to).actor } {
+        // SAFETY: the arguments are those of an entry; most are of another type here.
+        Some(actor) => unsafe { actor(forward.to, name, len, at, number, 0) },
+        None => false,
+    }
+}
+
+/// The name of an entry.
+///
+/// # Safety
+///
+/// The entry must be live, and not be renamed.
+unsafe fn name_of(dentry: *mut base::dentry) -> *const c_char {
+    // SAFETY: by the contract.
+    unsafe { (*dentry).__bindgen_anon_1.d_name.name.cast() }
+}
+
+/// # Safety
+///
+/// For the VFS, with the directory of instances and a new entry.
+unsafe extern "C" fn mkdir(
+    _map: *mut base::mnt_idmap,
+    directory: *mut base::inode,
+    dentry: *mut base::dentry,
+    _mode: base::umode_t,
+) -> *mut base::dentry {
+    let make = || -> Result {
+        // SAFETY: by the contract.
+        let inode = unsafe { inode((*directory).i_sb, IS_DIRECTORY, &DIRECTORY, &LISTING) }?;
+        // SAFETY: the name is a string.
+        let made = unsafe { bindings::trace_array_get_by_name(name_of(dentry), core::ptr::null()) };
+        if made.is_null() {
+            // SAFETY: nobody else has the inode.
+            unsafe { base::iput(inode) };
+            return Err(ENOMEM);
+        }
+        // SAFETY: made with a reference; the instance stays.
+        unsafe { bindings::trace_array_put(made) };
+        // SAFETY: by the contract.
+        unsafe { base::d_instantiate(dentry, inode) };
+        Ok(())
+    };
+    make().map_or_else(|error| error.to_ptr(), |()| null_mut())
+}
+
+/// # Safety
+///
+/// For the VFS, with the directory of instances and an entry of it.
+unsafe extern "C" fn rmdir(_directory: *mut base::inode, dentry: *mut base::dentry) -> c_int {
+    // Unused files may be left.
+    sweep_now();
+    // SAFETY: there is an instance of that name, so none is made.
+    let instance = unsafe { bindings::trace_array_get_by_name(name_of(dentry), core::ptr::null()) };
+    if instance.is_null() {
+        return ENOENT.to_errno();
+    }
+    // SAFETY: found with a reference.
+    unsafe { bindings::trace_array_put(instance) };
+    // SAFETY: who removes it meanwhile takes it off the list that this looks at.
+    let ret = unsafe { bindings::trace_array_destroy(instance) };
+    if ret == EBUSY.to_errno() {
+        let mut texts = [c"Instance has triggers, or is in use".as_char_ptr()];
+        // SAFETY: the strings are live.
+        unsafe {
+            log::tracing_log_err(
+                null_mut(),
+                c"instances".as_char_ptr(),
+                name_of(dentry).cast_mut(),
+                texts.as_mut_ptr(),
+                0,
+                0,
+            )
+        };
+    }
+    ret
+}
+
+/// Opens the event of a file of the view: finds or makes the module's file of the event, which then stays until
+/// [`tracing_release_file_tr`], and is the private data of the inode. Checks the lock-down.
+///
+/// # Safety
+///
+/// The file must be being opened, with its inode, in the directory of an event.
+pub(in super::super) unsafe fn tracing_open_file_tr(
+    inode: *mut base::inode,
+    file: *mut base::file,
+) -> c_int {
+    from_result(|| {
+        // SAFETY: it has no precondition.
+        to_result(unsafe { base::security_locked_down(base::lockdown_reason_LOCKDOWN_TRACEFS) })?;
+        // SAFETY: by the contract.
+        let path = unsafe { Path::of_file(file) }?;
+        let spot = path.spot();
+        let &[_, system, event, _] = spot.names() else {
+            return Err(ENOENT);
+        };
+        let texts = super::super::text::TextBuf::joined(&[
+            system,
+            b"\0",
+            event,
+            b"\0",
+            spot.instance.unwrap_or_default(),
+            b"\0",
+        ])?;
+        let mut texts = texts.as_bytes().split_inclusive(|&byte| byte == 0);
+        let mut text =
+            || CStr::from_bytes_until_nul(texts.next().unwrap_or_default()).unwrap_or_default();
+        let (system, event, instance) = (text(), text(), text());
+        let held = &EventMutex::lock();
+        let own = OwnFile::find(spot.instance.map(|_| instance), system, event, held)?;
+        // SAFETY: all who have the inode open have found the same file.
+        unsafe { (*inode).i_private = own.open(held).cast() };
+        Ok(0)
+    })
+}
+
+/// Takes back one [`tracing_open_file_tr`].
+///
+/// # Safety
+///
+/// The inode must be open.
+pub(in super::super) unsafe fn tracing_release_file_tr(
+    inode: *mut base::inode,
+    _file: *mut base::file,
+) -> c_int {
+    let held = &EventMutex::lock();
+    // SAFETY: by the contract; null if it could not be opened.
+    if let Some(event) = unsafe { event_of(inode) } {
+        // SAFETY: `tracing_open_file_tr` has put it there, and it stays as long as it is open.
+        unsafe { OwnFile::of(event.as_ptr()) }.close(held);
+    }
+    0
+}
+
+/// The event of a file of the view that is open; `None` if the core has no triggers for modules on it.
+///
+/// # Safety
+///
+/// [`tracing_open_file_tr`] must have been called for the inode, and the mutex be held.
+pub(super) unsafe fn event_of<'a>(inode: *mut base::inode) -> Option<&'a EventFile> {
+    // SAFETY: by the contract.
+    let event = NonNull::new(unsafe { (*inode).i_private })?;
+    // SAFETY: it stays as long as it is open.
+    Some(unsafe { EventFile::from_raw(event.as_ptr().cast()) })
+}

@@ -1,0 +1,130 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+#
+# What selftests/stock/load runs in the guest, with the module beside it: loads the module, looks at the view, uses it, and unloads
+# the module. Prints KTAP; ends with the number of failures.
+
+VIEW=/sys/kernel/rhist
+TRACEFS=/sys/kernel/tracing
+EVENT=$VIEW/events/sched/sched_process_fork
+n=0
+bad=0
+
+# check WHAT COMMAND...
+check() {
+	what=$1
+	shift
+	n=$((n + 1))
+	if "$@"; then
+		echo "ok $n $what"
+	else
+		echo "not ok $n $what"
+		bad=$((bad + 1))
+	fi
+}
+
+fails() { ! "$@" 2>/dev/null; }
+# Opening for nothing else removes all triggers, and empties the log.
+write() { echo "$2" >>"$1"; }
+empty() { : >"$1"; }
+refused() { fails write "$@"; }
+has() { grep -qF -- "$2" "$1"; }
+lacks() { ! grep -qF -- "$2" "$1"; }
+same() { [ "$1" = "$2" ]; }
+same_names() { [ "$(ls "$1")" = "$(ls "$2")" ]; }
+hits() { sed -n 's/.*Hits: //p' "$1"; }
+forks() { for _ in 1 2 3 4 5; do /bin/true; done; }
+busy() { fails rmmod rust_hist; }
+gone() { [ ! -e "$1" ]; }
+
+check 'the module loads' insmod ./rust_hist.ko
+check 'the view is mounted' mount -t rhistfs none $VIEW
+
+check 'the top looks like tracefs' same_names $TRACEFS $VIEW
+check 'so does a system' same_names $TRACEFS/events/sched $VIEW/events/sched
+check 'an event has the files of the module' ls $EVENT/hist_json $EVENT/hist_pipe $EVENT/hist_stats
+check 'its other files are links' same "$(readlink $EVENT/format)" $TRACEFS/events/sched/sched_process_fork/format
+check 'which can be read' has $EVENT/format 'name: sched_process_fork'
+check 'what there is not is not there' gone $VIEW/events/sched/sched_nothing
+check 'README ends with the text of the module' has $VIEW/README hist_json
+
+check 'a trigger is made' write $EVENT/trigger 'hist:keys=parent_comm:vals=child_pid:sort=hitcount'
+check 'it is shown' has $EVENT/trigger 'hist:keys=parent_comm:vals=hitcount,child_pid:sort=hitcount'
+check 'with all others' has $VIEW/show_event_triggers 'sched:sched_process_fork        hist:keys=parent_comm'
+check 'but not in tracefs' lacks $TRACEFS/events/sched/sched_process_fork/trigger 'hist:'
+check 'one of C is passed on' write $EVENT/trigger traceon:1
+check 'which tracefs has' has $TRACEFS/events/sched/sched_process_fork/trigger traceon
+check 'and the view, too' has $EVENT/trigger traceon
+check 'it goes by the view' write $EVENT/trigger '!traceon'
+before=$(hits $EVENT/hist)
+forks
+after=$(hits $EVENT/hist)
+check 'hits are counted' [ "$after" -ge $((before + 5)) ]
+check 'the table is C'\''s to look at' has $EVENT/hist '# event histogram'
+check 'json is' has $EVENT/hist_json '"keys"'
+check 'a trigger is paused' write $EVENT/trigger 'hist:keys=parent_comm:vals=child_pid:sort=hitcount:pause'
+before=$(hits $EVENT/hist)
+forks
+check 'and has no hits' same "$(hits $EVENT/hist)" "$before"
+check 'and cleared' write $EVENT/trigger 'hist:keys=parent_comm:vals=child_pid:sort=hitcount:clear'
+check 'and is empty' same "$(hits $EVENT/hist)" 0
+check 'the module is in use' busy
+check 'the trigger is removed' write $EVENT/trigger '!hist:keys=parent_comm:vals=child_pid:sort=hitcount'
+check 'and is gone' lacks $EVENT/trigger 'hist:'
+
+check 'a wrong line is refused' refused $EVENT/trigger 'hist:keys=nothing'
+check 'and explained' has $VIEW/error_log 'hist:sched:sched_process_fork: error: '
+check 'the log is emptied' empty $VIEW/error_log
+check 'and empty' lacks $VIEW/error_log error:
+check 'a system call is refused' refused $VIEW/events/syscalls/sys_enter_openat/trigger 'hist:keys=common_pid'
+check 'and explained, too' has $VIEW/error_log 'System calls need a kernel with the series'
+
+check 'an event of the tracing core is' refused $VIEW/events/ftrace/print/trigger 'hist:keys=ip'
+check 'and explained as well' has $VIEW/error_log 'Event has triggers of the kernel alone'
+check 'which has triggers of C' write $VIEW/events/ftrace/print/trigger traceon:1
+check 'that go' write $VIEW/events/ftrace/print/trigger '!traceon'
+
+check 'variables' write $EVENT/trigger 'hist:keys=child_pid:ts0=common_timestamp.usecs'
+check 'a join' write $VIEW/events/sched/sched_process_exit/trigger \
+	'hist:keys=pid:lat=common_timestamp.usecs-$ts0:onmax($lat).save(comm)'
+forks
+check 'matches' has $VIEW/events/sched/sched_process_exit/hist 'max:'
+check 'a synthetic event of the kernel' write $TRACEFS/synthetic_events 'rhist_life u64 lat; char comm[16]; char[] text'
+check 'is generated' write $VIEW/events/sched/sched_process_exit/trigger \
+	'hist:keys=pid:lat2=common_timestamp.usecs-$ts0:onmatch(sched.sched_process_fork).trace(rhist_life,$lat2,comm,comm)'
+check 'is enabled' write $TRACEFS/events/synthetic/rhist_life/enable 1
+forks
+write $TRACEFS/events/synthetic/rhist_life/enable 0
+check 'is recorded' has $TRACEFS/trace 'rhist_life: lat='
+check 'with its strings' grep -q 'rhist_life: lat=[0-9]* comm=true text=true' $TRACEFS/trace
+check 'cannot be deleted' refused $TRACEFS/synthetic_events '!rhist_life'
+for event in sched_process_exit sched_process_fork; do
+	check "$event is emptied" empty $VIEW/events/sched/$event/trigger
+	check 'and has no trigger' lacks $VIEW/events/sched/$event/trigger 'hist:'
+done
+check 'can be deleted' write $TRACEFS/synthetic_events '!rhist_life'
+
+check 'an instance is made' mkdir $VIEW/instances/rhist_own
+check 'has a trigger' write $VIEW/instances/rhist_own/events/sched/sched_process_fork/trigger 'hist:keys=parent_comm'
+forks
+check 'with hits' [ "$(hits $VIEW/instances/rhist_own/events/sched/sched_process_fork/hist)" -ge 5 ]
+check 'is busy' fails rmdir $VIEW/instances/rhist_own
+check 'loses it' write $VIEW/instances/rhist_own/events/sched/sched_process_fork/trigger '!hist:keys=parent_comm'
+check 'is removed' rmdir $VIEW/instances/rhist_own
+check 'is gone in tracefs' gone $TRACEFS/instances/rhist_own
+
+echo 1 >$TRACEFS/set_event_pid
+check 'PID filters' write $EVENT/trigger 'hist:keys=parent_comm'
+forks
+check 'hold for triggers' same "$(hits $EVENT/hist)" 0
+: >$TRACEFS/set_event_pid
+: >$EVENT/trigger
+
+check 'the module stays while it is mounted' busy
+check 'the view is unmounted' umount $VIEW
+check 'the module is unloaded' rmmod rust_hist
+check 'its event is gone' gone $TRACEFS/events/rust_hist
+check 'it loads again' insmod ./rust_hist.ko
+check 'and goes again' rmmod rust_hist
+echo "1..$n"
+exit "$bad"
