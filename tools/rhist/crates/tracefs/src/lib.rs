@@ -12,7 +12,7 @@
 //!     println!("{} {}", field.kind, field.name);
 //! }
 //! let trigger = tracefs.event_file("sched:sched_switch", "trigger");
-//! An error includes the entry of `error_log` for the line, with its caret.
+//! // An error includes the entry of `error_log` for the line, with its caret.
 //! tracefs.append(&trigger, "hist:keys=next_comm")?;
 //! # Ok(())
 //! # }
