@@ -633,7 +633,7 @@ impl Variant {
     fn own_fields(&self, tracefs: &Tracefs) -> Result<Vec<String>> {
         let Some(side) = self.counted().filter(|_| self.by.is_empty()) else {
             let named = self.by.values().any(|key| key.ends_with(".execname"));
-            let is_wanted = |key: &str| !key.ends_with("stacktrace") && !(named && key == COMM);
+            let is_wanted = |key: &str| !(key.ends_with("stacktrace") || named && key == COMM);
             let names = self.by.iter().filter(|(_, key)| is_wanted(key));
             return Ok(names.map(|(name, _)| name.clone()).collect());
         };
