@@ -333,6 +333,9 @@ pub struct Row<N, F> {
     pub enter: F,
 }
 
+/// Makes a row when it is looked at: all rows together are too large for the stack of a task that creates a trigger.
+type MakeRow<N, F> = fn() -> Row<N, F>;
+
 /// The functions for the hits of a trigger.
 pub struct Chosen<E: Entry> {
     /// The front.
@@ -438,7 +441,7 @@ const ANY_VARS: u32 = ANY_NUMBERS | SHARED;
 /// trigger.
 #[rustfmt::skip]
 pub fn paths<E: Entry>() -> impl Iterator<Item = Row<Needs, E::Fn>> {
-    let rows: &'static [fn() -> Row<Needs, E::Fn>; PATHS] = &const { [
+    let rows: &'static [MakeRow<Needs, E::Fn>; PATHS] = &const { [
         // With their backs.
         record::<E, OfRecord<Words<1>, 0>>,
         record::<E, OfRecord<Words<1>, { KEY_PARTS }>>,
@@ -526,7 +529,7 @@ fn of_hit<E: Entry, const STEPS: u32>() -> Row<u32, E::OfHit> {
 /// The backs of fronts that need nothing but the record. The last row offers all that these can have.
 #[rustfmt::skip]
 pub fn backs_of_record<E: Entry>() -> impl Iterator<Item = Row<u32, E::OfRecord>> {
-    let rows: &'static [fn() -> Row<u32, E::OfRecord>] = &const { [
+    let rows: &'static [MakeRow<u32, E::OfRecord>] = &const { [
         of_record::<E, 0>,
         of_record::<E, { SHARED | VALS_EXPRS }>,
         of_record::<E, { TALLIES }>,
@@ -542,7 +545,7 @@ pub fn backs_of_record<E: Entry>() -> impl Iterator<Item = Row<u32, E::OfRecord>
 /// The backs of all other fronts. The last row offers everything.
 #[rustfmt::skip]
 pub fn backs<E: Entry>() -> impl Iterator<Item = Row<u32, E::OfHit>> {
-    let rows: &'static [fn() -> Row<u32, E::OfHit>] = &const { [
+    let rows: &'static [MakeRow<u32, E::OfHit>] = &const { [
         of_hit::<E, 0>,
         of_hit::<E, { VALS_EXPRS | VALS_ANY }>,
         of_hit::<E, { ANY_VALS }>,

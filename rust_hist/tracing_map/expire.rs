@@ -8,7 +8,7 @@
 //! map, and so on: so a start hides all older starts of its key. From time to time
 //!
 //! 1. an empty map becomes the youngest; the maps that were not the youngest the last time already are removed from the
-//! list that hits search, the others stay;
+//!    list that hits search, the others stay;
 //! 2. once no hit uses the removed maps any more, [`Map::left`] counts the starts in them that no end has consumed.
 //!
 //! So a start can be found for at least one such interval. Nothing is moved between maps. Variables of a listed map are

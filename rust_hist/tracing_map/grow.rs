@@ -8,9 +8,11 @@
 //! many keys are inserted meanwhile. The steps are:
 //!
 //! 1. [`Map::reserve_for`] and [`Map::take_keys`], while hits use the old map and none knows the new one: later hits
-//! with these keys find them in the new map; 2. hits start to use the new map; 3. once no hit uses the old map any
-//! more, [`Map::take_rows`] adds its rows to the new map, with the keys that were inserted since step 1, and
-//! [`Map::take_account`] adds the account; 4. [`Map::release`] frees the reserved elements that were not needed.
+//!    with these keys find them in the new map;
+//! 2. hits start to use the new map;
+//! 3. once no hit uses the old map any more, [`Map::take_rows`] adds its rows to the new map, with the keys that were
+//!    inserted since step 1, and [`Map::take_account`] adds the account;
+//! 4. [`Map::release`] frees the reserved elements that were not needed.
 //!
 //! Until step 4 the counts of the new map are too low, and nothing may read it. The old map keeps its counts.
 //!

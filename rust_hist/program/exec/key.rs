@@ -658,6 +658,10 @@ const MORE_WORDS: usize = 48;
 
 /// Room for any key. No more of it is cleared than the key needs.
 #[derive(Clone, Copy, Default)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "it is on the stack of a hit, which cannot allocate"
+)]
 pub enum CopyRoom {
     /// No room.
     #[default]

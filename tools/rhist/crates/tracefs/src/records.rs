@@ -310,7 +310,7 @@ mod tests {
     #[test]
     fn damaged_pages_are_noticed() {
         let bytes = bytes();
-        let good = whole(&[record(&[5 << 5 | bytes.len() as u32 / 4], &bytes)]);
+        let good = whole(&[record(&[(5 << 5) | (bytes.len() as u32 / 4)], &bytes)]);
         let read = |bytes: &[u8]| page(0, bytes, &mut Vec::new());
         assert!(read(&good));
         for length in 0..good.len() {
@@ -319,9 +319,9 @@ mod tests {
         for wrong in [
             record(&[5 << 5, 0], &[0; 8]),
             record(&[5 << 5, 400], &[0; 8]),
-            record(&[5 << 5 | 29, u32::MAX], &[]),
+            record(&[(5 << 5) | 29, u32::MAX], &[]),
         ] {
-            assert!(!read(&whole(&[wrong.clone()])), "{wrong:?}");
+            assert!(!read(&whole(std::slice::from_ref(&wrong))), "{wrong:?}");
         }
         let mut state = 1_u32;
         for _ in 0..20_000 {
