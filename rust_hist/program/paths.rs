@@ -549,7 +549,7 @@ pub fn backs<E: Entry>() -> impl Iterator<Item = Row<u32, E::OfHit>> {
         of_hit::<E, 0>,
         of_hit::<E, { VALS_EXPRS | VALS_ANY }>,
         of_hit::<E, { ANY_VALS }>,
-        of_hit::<E, { VARS_STAMP | STAMP }>,
+        of_hit::<E, { VARS | VARS_STAMP | STAMP }>,
         of_hit::<E, { ANY_VARS }>,
         of_hit::<E, { VARS | VARS_STACK | SHARED }>,
         of_hit::<E, { VARS | ACTIONS }>,
