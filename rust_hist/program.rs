@@ -106,8 +106,7 @@ pub use self::{
         LookPath,
         RecordPath,
         RecordRest,
-        Row,
-        PATHS, //
+        Row, //
     },
     reciprocal::Reciprocal,
     resolver::{

@@ -40,6 +40,7 @@ use super::{
         ACTIONS,
         AGED,
         APART,
+        IN_ENTRY,
         KEY_ANY,
         KEY_STAMP,
         KEY_VALUES,
@@ -51,15 +52,7 @@ use super::{
         SUMS,
         TALLIES,
         VALS_ANY,
-        VALS_EXPRS,
-        VARS,
-        VARS_ANY,
-        VARS_EXPRS,
-        VARS_NAME,
-        VARS_OTHER,
-        VARS_STACK,
-        VARS_STAMP,
-        VARS_TEXT, //
+        VALS_EXPRS, //
     }, //
 };
 
@@ -92,17 +85,6 @@ pub type MissedIn<'c, C> = Missed<'c, <C as Context<'c>>::Storage, <C as Context
 
 /// Values that are no plain numbers of the record.
 const COMPUTED_VALS: u32 = VALS_EXPRS | VALS_ANY;
-
-/// Steps that write the extra words of the entry.
-const IN_ENTRY: u32 = VARS
-    | VARS_STAMP
-    | VARS_EXPRS
-    | VARS_ANY
-    | VARS_TEXT
-    | VARS_NAME
-    | VARS_STACK
-    | VARS_OTHER
-    | ACTIONS;
 
 /// Handles one hit. `K` is the form of the key, `REFS` the most references of the trigger, `STEPS` the other steps,
 /// `ROOM` the most numbers computed once. With `LAST` false it returns [`Outcome::Redo`] for a key that is not in the

@@ -98,13 +98,8 @@ pub(super) const MOVED: u32 = 1 << 28;
 /// All of them.
 pub(super) const EVERYTHING: u32 = (1 << 29) - 1;
 
-/// The steps of a back, which a hit takes after its element is known.
-pub const BACK: u32 = VALS_ANY
-    | VALS_EXPRS
-    | SUMS
-    | TALLIES
-    | SEVERAL
-    | VARS
+/// Steps that write the extra words of the entry.
+pub(super) const IN_ENTRY: u32 = VARS
     | VARS_STAMP
     | VARS_EXPRS
     | VARS_ANY
@@ -112,10 +107,11 @@ pub const BACK: u32 = VALS_ANY
     | VARS_NAME
     | VARS_STACK
     | VARS_OTHER
-    | ACTIONS
-    | STAMP
-    | SHARED
-    | MOVED;
+    | ACTIONS;
+
+/// The steps of a back, which a hit takes after its element is known.
+pub const BACK: u32 =
+    IN_ENTRY | VALS_ANY | VALS_EXPRS | SUMS | TALLIES | SEVERAL | STAMP | SHARED | MOVED;
 
 /// No step: the front calls the back of the trigger, which is another function.
 pub(super) const APART: u32 = 1 << 31;

@@ -266,7 +266,14 @@ impl<K: KeyForm, J: KeyForm, const REFS: usize, const STEPS: u32, const NUMBERS:
 pub(super) struct Await<K, const STEPS: u32>(PhantomData<K>);
 
 impl<K: KeyForm, const STEPS: u32> Offers for Await<K, STEPS> {
-    const OFFERS: Needs = without_refless(offer::<K>(1, STEPS, BACK));
+    const OFFERS: Needs = {
+        let offers = offer::<K>(1, STEPS, BACK);
+
+        Needs {
+            steps: offers.steps & !NO_REFS,
+            ..offers
+        }
+    };
 }
 
 impl<K: KeyForm, const STEPS: u32> LookPath for Await<K, STEPS> {
@@ -381,14 +388,6 @@ const fn of_back(steps: u32) -> u32 {
     }
 }
 
-/// Returns these offers without triggers that read no variables.
-const fn without_refless(offers: Needs) -> Needs {
-    Needs {
-        steps: offers.steps & !NO_REFS,
-        ..offers
-    }
-}
-
 fn record<E: Entry, P: RecordPath>() -> Row<Needs, E::Fn> {
     Row {
         offers: P::OFFERS,
@@ -409,9 +408,6 @@ fn awaits<E: Entry, P: LookPath>() -> Row<Needs, E::Fn> {
         enter: E::of_look::<P>(),
     }
 }
-
-/// How many rows [`paths`] has.
-pub const PATHS: usize = 61;
 
 /// Steps of a front that needs nothing but the record.
 const OF_RECORD: u32 = KEY_TEXT | KEY_PARTS | KEY_EXPRS | NESTED;
@@ -436,12 +432,9 @@ const ANY_NUMBERS: u32 = STAMP | VARS | VARS_STAMP | VARS_EXPRS | VARS_ANY;
 const ANY_VARS: u32 = ANY_NUMBERS | SHARED;
 
 /// Returns the fronts. A trigger has the first front that offers all its needs; the last one offers everything.
-///
-/// Each row is built when it is looked at: all rows together are too large for the stack of a task that creates a
-/// trigger.
 #[rustfmt::skip]
 pub fn paths<E: Entry>() -> impl Iterator<Item = Row<Needs, E::Fn>> {
-    let rows: &'static [MakeRow<Needs, E::Fn>; PATHS] = &const { [
+    let rows: &'static [MakeRow<Needs, E::Fn>] = &const { [
         // With their backs.
         record::<E, OfRecord<Words<1>, 0>>,
         record::<E, OfRecord<Words<1>, { KEY_PARTS }>>,
