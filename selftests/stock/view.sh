@@ -89,6 +89,9 @@ check 'a join' write $VIEW/events/sched/sched_process_exit/trigger \
 	'hist:keys=pid:lat=common_timestamp.usecs-$ts0:onmax($lat).save(comm)'
 forks
 check 'matches' has $VIEW/events/sched/sched_process_exit/hist 'max:'
+# It would read the variable once for the next one.
+check 'and goes' write $VIEW/events/sched/sched_process_exit/trigger \
+	'!hist:keys=pid:lat=common_timestamp.usecs-$ts0:onmax($lat).save(comm)'
 check 'a synthetic event of the kernel' write $TRACEFS/synthetic_events 'rhist_life u64 lat; char comm[16]; char[] text'
 check 'is generated' write $VIEW/events/sched/sched_process_exit/trigger \
 	'hist:keys=pid:lat2=common_timestamp.usecs-$ts0:onmatch(sched.sched_process_fork).trace(rhist_life,$lat2,comm,comm)'
