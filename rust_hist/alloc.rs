@@ -112,14 +112,14 @@ impl<T> Default for Vec<T> {
 impl<T> Deref for Vec<T> {
     type Target = [T];
 
-    #[inline(always)]
+    #[inline]
     fn deref(&self) -> &[T] {
         &self.0
     }
 }
 
 impl<T> DerefMut for Vec<T> {
-    #[inline(always)]
+    #[inline]
     fn deref_mut(&mut self) -> &mut [T] {
         &mut self.0
     }

@@ -306,7 +306,7 @@ fn signed_bounds(word: u64, width: NonZeroU64) -> Bounds {
 }
 
 /// Returns the exponent of the smallest power of two that is not below `value` (`order_base_2()`): the word of `.log2`.
-#[inline(always)]
+#[inline]
 pub(crate) fn ceil_log2(value: u64) -> u64 {
     // OVERFLOW: 0 is left as it is.
     match NonZeroU64::new(value.wrapping_sub(u64::from(value != 0))) {
@@ -344,7 +344,7 @@ fn part(value: u64, coarser: u32) -> u64 {
 }
 
 /// Like [`part`], but the word of a `signed` number whose highest bit is set is negative.
-#[inline(always)]
+#[inline]
 pub(crate) fn part_of(value: u64, coarser: u32, signed: bool) -> u64 {
     if is_negative(value) && signed {
         return part(value.wrapping_neg(), coarser).wrapping_neg();

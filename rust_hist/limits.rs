@@ -131,13 +131,13 @@ impl<T: Copy + Default, const N: usize> List<T, N> {
     }
 
     /// Returns the whole array, including the defaults after the items.
-    #[inline(always)]
+    #[inline]
     pub fn places(&self) -> &[T; N] {
         &self.items
     }
 
     /// Returns the items in the order in which they were appended.
-    #[inline(always)]
+    #[inline]
     pub fn as_slice(&self) -> &[T] {
         self.items.get(..self.len).unwrap_or(&[])
     }

@@ -623,7 +623,7 @@ impl Program {
     }
 
     /// Returns the limit on how often the trigger's actions run; `None` if there is none.
-    #[inline(always)]
+    #[inline]
     pub fn limit(&self) -> Option<&Limit> {
         self.limit.as_ref()
     }
@@ -793,7 +793,7 @@ impl Program {
     }
 
     /// Returns how long a start that no end consumes is kept at least; `None` if the trigger has no `expire()`.
-    #[inline(always)]
+    #[inline]
     pub fn expiry(&self) -> Option<&Expiry> {
         self.expiry.as_ref()
     }

@@ -66,13 +66,13 @@ pub const HAS_JUMP_TABLES: bool = arch::HAS_JUMP_TABLES;
 /// No addition is lost if interrupts and NMIs add to the same word at any point, and other CPUs may read it at any
 /// time. Additions by two CPUs to one word may be lost on some architectures, so callers use this function only if
 /// `tracing_map::Shape` has one shard for each CPU.
-#[inline(always)]
+#[inline]
 pub fn local_add(words: &[Atomic<u64>], at: usize, v: u64) {
     local_add_behind::<0>(words, at, v);
 }
 
 /// Like [`local_add`], for the word `BEHIND` words after word `at`: the instruction adds the two numbers.
-#[inline(always)]
+#[inline]
 pub fn local_add_behind<const BEHIND: usize>(words: &[Atomic<u64>], at: usize, v: u64) {
     // OVERFLOW: a sum that wraps around is the index of another word, for the instruction, too.
     if words.get(at.wrapping_add(BEHIND)).is_some() {
@@ -83,7 +83,7 @@ pub fn local_add_behind<const BEHIND: usize>(words: &[Atomic<u64>], at: usize, v
 
 /// Adds 1, wrapping around, to word `at` of `words`, if there is such a word. Only this CPU may write the word; see
 /// [`local_add`] for the guarantees.
-#[inline(always)]
+#[inline]
 pub fn local_inc(words: &[Atomic<u64>], at: usize) {
     if words.get(at).is_some() {
         // SAFETY: the word exists, as was just checked.
@@ -95,7 +95,7 @@ pub fn local_inc(words: &[Atomic<u64>], at: usize) {
 /// with [`Acquire`].
 ///
 /// C counterpart: `smp_wmb()`.
-#[inline(always)]
+#[inline]
 pub fn order_writes() {
     arch::order_writes();
 }
@@ -124,35 +124,35 @@ pub fn local_raise(words: &[Atomic<u64>], at: usize, v: u64) {
 
 /// Returns the 8 bytes at `at` as a number, by one load even if they are not aligned, as C does; `None` unless all are
 /// inside. For plain bytes the compiler knows of no alignment, and on some architectures loads them one by one.
-#[inline(always)]
+#[inline]
 pub fn load_8(bytes: &[u8], at: usize) -> Option<u64> {
     // SAFETY: all bytes are inside, as was just checked.
     are_inside(bytes, at, 8).then(|| unsafe { arch::load_8(bytes, at) })
 }
 
 /// Returns the 4 bytes at `at` as a number, by one load even if they are not aligned; `None` unless all are inside.
-#[inline(always)]
+#[inline]
 pub fn load_4(bytes: &[u8], at: usize) -> Option<u32> {
     // SAFETY: all bytes are inside, as was just checked.
     are_inside(bytes, at, 4).then(|| unsafe { arch::load_4(bytes, at) })
 }
 
 /// Returns the 2 bytes at `at` as a number, by one load even if they are not aligned; `None` unless both are inside.
-#[inline(always)]
+#[inline]
 pub fn load_2(bytes: &[u8], at: usize) -> Option<u16> {
     // SAFETY: both bytes are inside, as was just checked.
     are_inside(bytes, at, 2).then(|| unsafe { arch::load_2(bytes, at) })
 }
 
 /// Returns whether all of the `n` bytes at `at` are inside `bytes`.
-#[inline(always)]
+#[inline]
 fn are_inside(bytes: &[u8], at: usize, n: usize) -> bool {
     // OVERFLOW: a range that wraps ends before it begins, and is not inside.
     bytes.get(at..at.wrapping_add(n)).is_some()
 }
 
 /// Stores `number` in 8 bytes, by one store even if they are not aligned.
-#[inline(always)]
+#[inline]
 pub fn store_8(bytes: &mut [u8; 8], number: u64) {
     arch::store_8(bytes, number);
 }
@@ -212,14 +212,14 @@ impl Pair {
 
     /// Returns the pair whose first word is word `at` among the words of `pairs`; `at` must be even. `None` if it is
     /// beyond the end.
-    #[inline(always)]
+    #[inline]
     pub fn at(pairs: &[Self], at: u16) -> Option<&Self> {
         debug_assert!(at % 2 == 0 || usize::from(at / 2) >= pairs.len());
         pairs.get(usize::from(at / 2))
     }
 
     /// Returns the words of some pairs, one by one.
-    #[inline(always)]
+    #[inline]
     pub fn words(pairs: &[Self]) -> &[Atomic<u64>] {
         // SAFETY: a pair is an array of two words, and of the same size, as an assertion in this file checks; pairs
         // follow each other without a gap. OVERFLOW: the pairs have fewer bytes than the address space.
@@ -265,7 +265,7 @@ impl Pair {
     }
 
     /// Reads the first word.
-    #[inline(always)]
+    #[inline]
     pub fn value(&self) -> u64 {
         // ORDERING: `Acquire` pairs with the full ordering of `cmpxchg`: the writer's earlier accesses are
         // visible to a caller that sees its value.
@@ -273,7 +273,7 @@ impl Pair {
     }
 
     /// Reads the second word.
-    #[inline(always)]
+    #[inline]
     pub fn meta(&self) -> u64 {
         // ORDERING: `Acquire` pairs with the full ordering of `cmpxchg`: the writer's earlier accesses are
         // visible to a caller that sees its meta.
@@ -282,7 +282,7 @@ impl Pair {
 
     /// Sets the first word to `value`, adds `ADD` to the second one, wrapping around, and sets `BITS` there, fully
     /// ordered.
-    #[inline(always)]
+    #[inline]
     pub fn set<const ADD: u64, const BITS: u64>(&self, value: u64) {
         step::set::<ADD, BITS>(self, value);
     }
@@ -339,7 +339,7 @@ mod step {
     };
 
     /// Reads the first word.
-    #[inline(always)]
+    #[inline]
     pub(super) fn value(pair: &Pair) -> u64 {
         let [value, _] = &pair.words;
         // ORDERING: pairs with the full ordering of `cmpxchg`: a later load of meta returns the meta of this value or a
@@ -348,7 +348,7 @@ mod step {
     }
 
     /// Reads the second word.
-    #[inline(always)]
+    #[inline]
     pub(super) fn meta(pair: &Pair) -> u64 {
         let [_, meta] = &pair.words;
         // ORDERING: pairs with the full ordering of `cmpxchg`: a later load of the value returns the value of this meta
@@ -448,7 +448,7 @@ mod host {
         /// thread reads and then writes a word, the checker does not try reads of other threads after that write. A
         /// relaxed read-modify-write without effect, on another word, before each access makes it try them, and does
         /// not change which values an access may return.
-        #[inline(always)]
+        #[inline]
         fn cell(&self) -> &T::Cell {
             #[cfg(nested)]
             interrupt::step();
@@ -461,19 +461,19 @@ mod host {
     macro_rules! atomic_accesses {
         ($type:ty) => {
             /// Reads the word.
-            #[inline(always)]
+            #[inline]
             pub fn load<O: AcquireOrRelaxed>(&self, _: O) -> $type {
                 self.cell().load(O::ORDER)
             }
 
             /// Writes the word.
-            #[inline(always)]
+            #[inline]
             pub fn store<O: ReleaseOrRelaxed>(&self, v: $type, _: O) {
                 self.cell().store(v, O::ORDER)
             }
 
             /// Writes the word and returns its old value.
-            #[inline(always)]
+            #[inline]
             pub fn xchg<O: Ordering>(&self, v: $type, _: O) -> $type {
                 self.cell().swap(v, O::ORDER)
             }
@@ -500,7 +500,7 @@ mod host {
                 atomic_accesses!($word);
 
                 /// Writes `new` if the word holds `old`; else returns the word's value, without ordering.
-                #[inline(always)]
+                #[inline]
                 pub fn cmpxchg<O: Ordering>(
                     &self,
                     old: $word,
@@ -512,7 +512,7 @@ mod host {
                 }
 
                 /// Adds `v`, wrapping around, and returns the word's old value.
-                #[inline(always)]
+                #[inline]
                 pub fn fetch_add<O: Ordering>(&self, v: $word, _: O) -> $word {
                     self.cell().fetch_add(v, O::ORDER)
                 }

@@ -57,6 +57,7 @@ pub use self::{
         Sum, //
     },
     key::{
+        add_word,
         in_steps,
         long_hash,
         Key,
@@ -121,7 +122,7 @@ pub struct Elt(u32);
 
 impl Elt {
     /// Returns the index, less than the number of elements of the map.
-    #[inline(always)]
+    #[inline]
     pub fn index(self) -> usize {
         // CAST: `u32` fits in `usize` on every architecture that Linux supports.
         self.0 as usize
@@ -166,7 +167,7 @@ pub struct Map<S, H = SeededHash> {
 }
 
 /// Returns `n` words from `at` on; an empty slice if there are fewer.
-#[inline(always)]
+#[inline]
 fn part(words: &[Atomic<u64>], at: usize, n: usize) -> &[Atomic<u64>] {
     words
         .get(at..)
@@ -199,37 +200,37 @@ where
     }
 
     /// Returns the shape with which the map was created.
-    #[inline(always)]
+    #[inline]
     pub fn shape(&self) -> &Shape {
         &self.shape
     }
 
     /// Returns the view of the map through which hits use it.
-    #[inline(always)]
+    #[inline]
     pub fn view(&self) -> MapView<'_, S, H> {
         MapView::new(self)
     }
 
     /// Returns all words of the map.
-    #[inline(always)]
+    #[inline]
     pub fn words(&self) -> &[Atomic<u64>] {
         Pair::words(&self.storage)
     }
 
-    #[inline(always)]
+    #[inline]
     fn slots(&self) -> &[Atomic<u64>] {
         self.words()
             .get(CONTROL_WORDS..self.shape.keys_at)
             .unwrap_or(&[])
     }
 
-    #[inline(always)]
+    #[inline]
     fn pool(&self) -> Pool<'_> {
         Pool::new(self.words(), &self.shape)
     }
 
     /// Returns the key words of an element.
-    #[inline(always)]
+    #[inline]
     pub fn key(&self, elt: Elt) -> &[Atomic<u64>] {
         part(self.words(), self.shape.key_at(elt), self.shape.key_words)
     }

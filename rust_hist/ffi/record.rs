@@ -521,6 +521,7 @@ pub(super) unsafe fn write_perf(
 /// # Safety
 ///
 /// The requirements of [`write_perf`]; `head` must be the list of this CPU.
+#[inline(always)]
 unsafe fn write_perf_to(
     call: *mut bindings::trace_event_call,
     head: *mut bindings::hlist_head,

@@ -203,6 +203,7 @@ impl Inserter for NewEntry<'_> {
 }
 
 /// Writes the name of the task that creates an entry.
+#[inline]
 fn creator(out: &mut [u8; COMM_LEN], preempt: &PreemptOff<'_>) {
     if task::is_idle(preempt) {
         for (to, from) in out.iter_mut().zip(b"<idle>") {

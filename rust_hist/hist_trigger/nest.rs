@@ -70,7 +70,7 @@ impl Nesting {
     }
 
     /// Returns whether a hit on this CPU would exceed the limit.
-    #[inline(always)]
+    #[inline]
     pub(super) fn is_full(&self, preempt: &PreemptOff<'_>) -> bool {
         match self {
             Self::Outside => false,
@@ -79,7 +79,7 @@ impl Nesting {
     }
 
     /// Begins to generate an event; `None` at the limit.
-    #[inline(always)]
+    #[inline]
     pub(super) fn enter<'a>(&'a self, preempt: &'a PreemptOff<'_>) -> Option<Level<'a>> {
         match self {
             Self::Outside => None,
@@ -113,14 +113,14 @@ impl Nest {
         Ok(Arc::new(Self(all), GFP_KERNEL)?)
     }
 
-    #[inline(always)]
+    #[inline]
     fn count(&self, preempt: &PreemptOff<'_>) -> Option<&Atomic<u32>> {
         // CAST: `u32` fits in `usize` on every architecture that Linux supports.
         let PerCpu(count) = self.0.get(preempt.cpu() as usize)?;
         Some(count)
     }
 
-    #[inline(always)]
+    #[inline]
     fn is_full(&self, preempt: &PreemptOff<'_>) -> bool {
         // ORDERING: only this CPU accesses the count.
         // CAST: at most `NEST_MAX`.
@@ -162,7 +162,7 @@ pub(super) struct Level<'a> {
 }
 
 impl Drop for Level<'_> {
-    #[inline(always)]
+    #[inline]
     fn drop(&mut self) {
         // INVARIANT: the event was generated, and all interrupts meanwhile have ended.
         // ORDERING: the compiler must not move the store before the end of the event's triggers.

@@ -377,7 +377,7 @@ impl Table {
     }
 
     /// Returns the snapshot that hits of the table take.
-    #[inline(always)]
+    #[inline]
     pub(super) fn snapshot(&self) -> Option<&Snapshot> {
         self.snapshot.as_ref()
     }
@@ -388,7 +388,7 @@ impl Table {
     }
 
     /// Returns the present map, for the length of one hit.
-    #[inline(always)]
+    #[inline]
     pub(super) fn in_hit<'a>(&'a self, _preempt: PreemptOff<'a>) -> &'a Live {
         // ORDERING: pairs with the exchange in `exchange`; the new map is visible before its address.
         let live = self.live.load(Acquire);

@@ -52,7 +52,7 @@ pub(super) struct Inputs<'h, E> {
 
 impl<'h, E> Inputs<'h, E> {
     /// Returns the inputs of a key's numbers.
-    #[inline(always)]
+    #[inline]
     pub(super) fn of_key<'c: 'h>(cx: E, stamp: u64, refs: &'h [u64]) -> Self
     where
         E: Context<'c>,
@@ -109,7 +109,7 @@ impl Program {
 
     /// Returns the time stamp of the record, in the units that the trigger wants. It takes a call; 0 if it is not
     /// `needed`.
-    #[inline(always)]
+    #[inline]
     pub(super) fn stamp(&self, env: &impl Env, needed: bool) -> u64 {
         if !needed {
             return 0;
@@ -300,7 +300,7 @@ impl Plan {
 }
 
 /// Divides users' numbers: a division by zero gives all ones.
-#[inline(always)]
+#[inline]
 fn divide(left: u64, right: u64) -> u64 {
     left.checked_div(right).unwrap_or(u64::MAX)
 }

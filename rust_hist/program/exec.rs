@@ -106,7 +106,7 @@ pub trait Context<'c>: Env + 'c {
     fn own(&self) -> Self::Source;
 
     /// The map of the trigger.
-    #[inline(always)]
+    #[inline]
     fn map(&self) -> MapView<'c, Self::Storage, Self::Hash> {
         self.view(self.own())
     }
@@ -179,13 +179,13 @@ impl<'c, C: Context<'c>> Copy for Hit<'_, 'c, C> {}
 
 impl<'h, 'c: 'h, C: Context<'c>> Hit<'h, 'c, C> {
     /// The extra words of the entry, as single words.
-    #[inline(always)]
+    #[inline]
     fn words(&self) -> &'h [Atomic<u64>] {
         Pair::words(self.aux)
     }
 
     /// The operands from which numbers of this hit are computed.
-    #[inline(always)]
+    #[inline]
     pub(super) fn inputs(&self) -> Inputs<'h, C> {
         Inputs {
             record: self.cx.record(),
@@ -198,7 +198,7 @@ impl<'h, 'c: 'h, C: Context<'c>> Hit<'h, 'c, C> {
 
 /// Returns the place and length of a string field of the record, either of which may be beyond the record's end; `None`
 /// if `op` is no string field.
-#[inline(always)]
+#[inline]
 pub(super) fn place_of(op: Op, record: &[u8]) -> Option<(usize, usize)> {
     Some(match op {
         Op::StaticString { offset, len } => (index(offset), index(len)),
@@ -209,7 +209,7 @@ pub(super) fn place_of(op: Op, record: &[u8]) -> Option<(usize, usize)> {
 }
 
 /// Converts 32 bits to an index.
-#[inline(always)]
+#[inline]
 fn index(bits: u32) -> usize {
     // CAST: tracing needs 32-bit pointers at least.
     bits as usize

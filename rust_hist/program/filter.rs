@@ -325,7 +325,7 @@ impl Filter {
         })
     }
 
-    #[inline(always)]
+    #[inline]
     fn run(&self, holds: impl Fn(&Test) -> Option<bool>) -> Option<bool> {
         let mut at = 0;
 
@@ -398,20 +398,20 @@ impl Filter {
 
 /// Evaluates a [`Test::Range`]. The operands are references, so that they stay in memory until the word is computed:
 /// otherwise they would take registers that need a stack frame.
-#[inline(always)]
+#[inline]
 fn is_in_range(word: u64, first: &u64, mask: &u64, span: &u64) -> bool {
     word.wrapping_sub(*first) & *mask <= *span
 }
 
 /// Returns the eight bytes at `at`; `None` unless the record has all of them.
-#[inline(always)]
+#[inline]
 fn eight_bytes(record: &[u8], at: u32) -> Option<u64> {
     // CAST: tracing needs 32-bit pointers at least.
     load_8(record, at as usize)
 }
 
 /// Returns the bytes of a [`Word::Located`]; `None` unless the record has eight bytes from the string's start on.
-#[inline(always)]
+#[inline]
 fn located_bytes(record: &[u8], is_relative: bool, at: u32) -> Option<u64> {
     let (from, len) = place(is_relative, record, at);
 
@@ -453,7 +453,7 @@ fn has_cpu(set: &[u64], number: u64) -> bool {
 }
 
 /// Returns a mask of the first `len` bytes in memory, at most all eight.
-#[inline(always)]
+#[inline]
 fn low_bytes(len: usize) -> u64 {
     match len {
         // OVERFLOW: at most 7 times 8.
@@ -490,9 +490,12 @@ fn words_of<'a>(
     // CAST: tracing needs 32-bit pointers at least.
     let (from, _) = located(record, at as usize);
 
-    set.iter().enumerate().map(move |(i, &wanted)| {
-        let at = from.saturating_add(i.saturating_mul(size_of::<u64>()));
+    let mut at = from;
 
-        (u64_at(record, at), wanted)
+    set.iter().map(move |&wanted| {
+        let word = u64_at(record, at);
+
+        at = at.saturating_add(size_of::<u64>());
+        (word, wanted)
     })
 }

@@ -465,7 +465,7 @@ impl Operand {
     }
 
     /// Returns the value of a simple number before its operation.
-    #[inline(always)]
+    #[inline]
     pub(super) fn load(&self, record: &[u8], cpu: impl Fn() -> u32) -> Option<u64> {
         if self.is_word {
             // CAST: tracing needs 32-bit pointers at least.
@@ -476,7 +476,7 @@ impl Operand {
 
     /// Returns the number of kind `source` at this operand's place; `None` if it is neither in the record nor known
     /// beforehand.
-    #[inline(always)]
+    #[inline]
     pub(super) fn load_from(
         &self,
         source: Source,
@@ -487,13 +487,13 @@ impl Operand {
     }
 
     /// Returns the word of a string that this operand stands for.
-    #[inline(always)]
+    #[inline]
     pub(super) fn text(&self, record: &[u8]) -> u64 {
         text_word(record, self.at) & self.magic
     }
 
     /// Returns the reference that this operand stands for, before its operation.
-    #[inline(always)]
+    #[inline]
     pub(super) fn reference(&self, refs: &[u64]) -> u64 {
         // CAST: a small number.
         reference(refs, self.at as usize)
@@ -621,7 +621,7 @@ pub(super) fn load(
 }
 
 /// Returns reference `n`; 0 if there is none.
-#[inline(always)]
+#[inline]
 pub(super) fn reference(refs: &[u64], n: usize) -> u64 {
     refs.get(n).copied().unwrap_or(0)
 }

@@ -138,7 +138,7 @@ pub trait Back {
 pub(super) struct Leave<const STEPS: u32>;
 
 impl<const STEPS: u32> Back for Leave<STEPS> {
-    #[inline(always)]
+    #[inline]
     fn leave<'c, C: Context<'c>>(cx: C, map: &'c Map<C::Storage, C::Hash>, elt: Elt, refs: &[u64]) {
         const { assert!(STEPS & !BACK == 0) };
         leave::<C, STEPS>(cx, map.view(), refs, elt);
@@ -155,7 +155,7 @@ impl<K: KeyForm, const STEPS: u32> Offers for OfRecord<K, STEPS> {
 impl<K: KeyForm, const STEPS: u32> RecordPath for OfRecord<K, STEPS> {
     type Rest = RestOfRecord<K>;
 
-    #[inline(always)]
+    #[inline]
     fn hit<'c, C: Context<'c>>(cx: C) -> Outcome<MissedIn<'c, C>> {
         const { assert!(STEPS & !(OF_RECORD | BACK_OF_RECORD | APART) == 0) };
         hit::<K, C, 0, STEPS, 0, false>(cx, None, None)
@@ -166,7 +166,7 @@ impl<K: KeyForm, const STEPS: u32> RecordPath for OfRecord<K, STEPS> {
 pub(super) struct RestOfRecord<K>(PhantomData<K>);
 
 impl<K: KeyForm> RecordRest for RestOfRecord<K> {
-    #[inline(always)]
+    #[inline]
     fn hit<'c, C: Context<'c>>(cx: C, missed: MissedIn<'c, C>) {
         hit::<K, C, 0, { OF_RECORD | APART }, 0, true>(cx, None, Some(missed));
     }
@@ -209,7 +209,7 @@ impl<
 {
     type Rest = R;
 
-    #[inline(always)]
+    #[inline]
     fn hit<'c, C: Context<'c>>(cx: C) -> Outcome<MissedIn<'c, C>> {
         hit::<K, C, REFS, STEPS, NUMBERS, LAST>(cx, None, None)
     }
@@ -256,7 +256,7 @@ impl<K: KeyForm, J: KeyForm, const REFS: usize, const STEPS: u32, const NUMBERS:
 {
     type Rest = Self;
 
-    #[inline(always)]
+    #[inline]
     fn hit<'c, C: Context<'c>>(cx: C) -> Outcome<MissedIn<'c, C>> {
         joined::<K, J, C, REFS, STEPS, NUMBERS>(cx)
     }
@@ -300,7 +300,7 @@ impl<K: KeyForm, const STEPS: u32> LookPath for Await<K, STEPS> {
         found
     }
 
-    #[inline(always)]
+    #[inline]
     fn rest<'c, C: Context<'c>>(cx: C, found: NumCell<'c>) {
         hit::<K, C, 1, STEPS, 0, true>(cx, Some(found), None);
     }
@@ -447,7 +447,6 @@ pub fn paths<E: Entry>() -> impl Iterator<Item = Row<Needs, E::Fn>> {
         // Of the record alone.
         record::<E, OfRecord<Words<1>, { APART }>>,
         record::<E, OfRecord<Words<2>, { APART }>>,
-        record::<E, OfRecord<Words<1>, { KEY_TEXT | APART }>>,
         record::<E, OfRecord<Words<2>, { KEY_TEXT | APART }>>,
         record::<E, OfRecord<Words<1>, { RECORD }>>,
         record::<E, OfRecord<Words<2>, { RECORD }>>,
@@ -460,8 +459,6 @@ pub fn paths<E: Entry>() -> impl Iterator<Item = Row<Needs, E::Fn>> {
         any::<E, Path<Words<2>, 0, { COMPUTED }>>,
         any::<E, Front<Words<3>, General<MoreWords>, 0, { COMPUTED }, 0, false>>,
         any::<E, Path<MoreWords, 0, { COMPUTED }>>,
-        any::<E, Path<Words<1>, 1, { APART }>>,
-        any::<E, Path<Words<2>, 1, { APART }>>,
         any::<E, Path<Words<1>, 1, { KEY_TEXT | TEXT_REFS | APART }>>,
         any::<E, Path<Words<2>, 1, { KEY_TEXT | TEXT_REFS | APART }>>,
         awaits::<E, Await<Words<1>, { NESTED | APART }>>,
@@ -473,29 +470,19 @@ pub fn paths<E: Entry>() -> impl Iterator<Item = Row<Needs, E::Fn>> {
         any::<E, Path<Columns<C_KEYS_MAX>, 0, { COMPUTED }>>,
         any::<E, Path<Columns<C_KEYS_MAX>, 1, { COMPUTED | TEXT_REFS }>>,
         any::<E, General<Columns<C_KEYS_MAX>>>,
-        any::<E, Path<StackField, 0, { NESTED | APART }>>,
         any::<E, General<StackField>>,
-        any::<E, Path<Stack, 0, { APART }>>,
         any::<E, General<Stack>>,
         any::<E, General<Copied>>,
         any::<E, WithValues<Words<1>, { VALUED }>>,
         any::<E, WithValues<Words<2>, { VALUED }>>,
-        any::<E, WithValues<Columns<C_KEYS_MAX>, { VALUED }>>,
         any::<E, WithValues<Columns<KEYS_MAX>, { VALUED }>>,
-        any::<E, Joined<Words<1>, Words<1>, 1, { COMPUTED }, FEW_NUMBERS>>,
+        any::<E, Joined<Words<1>, Words<1>, 1, { COMPUTED | AGED }, FEW_NUMBERS>>,
         any::<E, Joined<Words<2>, Words<1>, 1, { COMPUTED }, FEW_NUMBERS>>,
-        any::<E, Joined<Words<3>, Words<1>, 1, { COMPUTED }, FEW_NUMBERS>>,
         any::<E, Joined<Words<1>, Words<2>, 1, { COMPUTED }, FEW_NUMBERS>>,
         any::<E, Joined<Words<2>, Words<2>, 1, { COMPUTED }, FEW_NUMBERS>>,
         any::<E, Settled>,
-        any::<E, Changing<Words<1>, 1, { AGED | APART }>>,
-        any::<E, Changing<Words<2>, 1, { AGED | APART }>>,
-        awaits::<E, Await<Words<1>, { NESTED | AGED | APART }>>,
-        awaits::<E, Await<Words<2>, { NESTED | AGED | APART }>>,
         any::<E, Changing<Words<1>, REFS_MAX, { OF_EXPIRING }>>,
         any::<E, Changing<Words<2>, REFS_MAX, { OF_EXPIRING }>>,
-        any::<E, Joined<Words<1>, Words<1>, 1, { COMPUTED | AGED }, FEW_NUMBERS>>,
-        any::<E, Joined<Words<2>, Words<2>, 1, { COMPUTED | AGED }, FEW_NUMBERS>>,
         any::<E, FromMoving<Words<1>>>,
         any::<E, FromMoving<Words<2>>>,
         any::<E, Everything>,
@@ -525,7 +512,6 @@ pub fn backs_of_record<E: Entry>() -> impl Iterator<Item = Row<u32, E::OfRecord>
     let rows: &'static [MakeRow<u32, E::OfRecord>] = &const { [
         of_record::<E, 0>,
         of_record::<E, { SHARED | VALS_EXPRS }>,
-        of_record::<E, { TALLIES }>,
         of_record::<E, { SHARED | VALS_EXPRS | ALL_TALLIES }>,
         of_record::<E, { SHARED | VARS }>,
         of_record::<E, { SHARED | VARS | VARS_TEXT }>,
@@ -540,11 +526,9 @@ pub fn backs_of_record<E: Entry>() -> impl Iterator<Item = Row<u32, E::OfRecord>
 pub fn backs<E: Entry>() -> impl Iterator<Item = Row<u32, E::OfHit>> {
     let rows: &'static [MakeRow<u32, E::OfHit>] = &const { [
         of_hit::<E, 0>,
-        of_hit::<E, { VALS_EXPRS | VALS_ANY }>,
         of_hit::<E, { ANY_VALS }>,
         of_hit::<E, { VARS | VARS_STAMP | STAMP }>,
         of_hit::<E, { ANY_VARS }>,
-        of_hit::<E, { VARS | VARS_STACK | SHARED }>,
         of_hit::<E, { VARS | ACTIONS }>,
         of_hit::<E, { ANY_VARS | ACTIONS }>,
         of_hit::<E, { ANY_VARS | VARS_TEXT | VARS_NAME }>,

@@ -111,7 +111,7 @@ impl Plan {
     }
 
     /// Returns the steps of the values that `save()` stores.
-    #[inline(always)]
+    #[inline]
     pub(super) fn saves_of(&self, action: &Action) -> &[VarStep] {
         match action.kind {
             ActionKind::Save { first, len } => part(&self.saves, first, len),
@@ -120,7 +120,7 @@ impl Plan {
     }
 
     /// Returns the parameters of the event that an action generates.
-    #[inline(always)]
+    #[inline]
     pub(super) fn args_of(&self, action: &Action) -> &[ArgStep] {
         match action.kind {
             ActionKind::Trace { first, len, .. } => part(&self.args, first, len),
@@ -195,7 +195,7 @@ pub(super) enum TextFrom {
 
 impl TextFrom {
     /// Returns whether the source is a string of the record.
-    #[inline(always)]
+    #[inline]
     pub(super) fn is_record(self) -> bool {
         matches!(self, Self::Fixed | Self::LongFixed | Self::Dyn | Self::Rel)
     }
@@ -245,7 +245,7 @@ impl TextAt {
     }
 
     /// Returns the index of a variable in [`super::Program::refs`].
-    #[inline(always)]
+    #[inline]
     pub(super) fn reference(&self) -> u8 {
         // CAST: `at` is the index of a reference, which fits.
         self.at as u8
@@ -277,13 +277,13 @@ pub(super) enum ArgFrom {
 
 impl VarStep {
     /// Returns whether the variable is a number.
-    #[inline(always)]
+    #[inline]
     pub(super) fn is_number(&self) -> bool {
         self.kind == Kind::Number
     }
 
     /// Returns the words of a string or stack variable among the extra words of an entry.
-    #[inline(always)]
+    #[inline]
     pub(super) fn text_words<'a>(&self, aux: &'a [Atomic<u64>]) -> Option<&'a [Atomic<u64>]> {
         let at = usize::from(self.at);
 
@@ -292,7 +292,7 @@ impl VarStep {
     }
 
     /// Returns the words of a string or stack variable that is known to have `N` words.
-    #[inline(always)]
+    #[inline]
     pub(super) fn words<'a, const N: usize>(
         &self,
         aux: &'a [Atomic<u64>],
@@ -304,7 +304,7 @@ impl VarStep {
     }
 
     /// Stores the number of the variable in the extra words of an entry; does nothing if the variable is not stored.
-    #[inline(always)]
+    #[inline]
     pub(super) fn set(&self, aux: &[Pair], value: u64) {
         if let Some(cell) = NumCell::at(aux, self.at) {
             cell.set(value);

@@ -102,13 +102,13 @@ impl Reciprocal {
     }
 
     /// Returns `n / width` of the short form, which takes fewer instructions, with these numbers.
-    #[inline(always)]
+    #[inline]
     pub(super) fn short_quotient(magic: u64, shift: u8, n: u64) -> u64 {
         high(magic, n).wrapping_shr(shift.into())
     }
 
     /// Returns `n / width` for a width in the long form, whose factor has 65 bits.
-    #[inline(always)]
+    #[inline]
     pub(super) fn long_quotient(magic: u64, shift: u8, n: u64) -> u64 {
         let high = high(magic, n);
         // OVERFLOW: `high` is at most `n`, so the difference does not wrap. `high + n` may have 65 bits, so
@@ -120,7 +120,7 @@ impl Reciprocal {
 }
 
 /// Returns the upper 64 bits of a product.
-#[inline(always)]
+#[inline]
 fn high(a: u64, b: u64) -> u64 {
     // CAST: the shift leaves 64 bits.
     (u128::from(a).wrapping_mul(u128::from(b)) >> 64) as u64

@@ -139,20 +139,20 @@ impl Code {
     }
 
     /// Returns the indices of the expression's items.
-    #[inline(always)]
+    #[inline]
     pub(super) fn range(&self) -> Range<usize> {
         range(self.start, self.len)
     }
 }
 
 /// Returns the `len` items of `all` from `first` on; an empty slice if there are fewer.
-#[inline(always)]
+#[inline]
 pub(super) fn part<T>(all: &[T], first: u16, len: u16) -> &[T] {
     all.get(range(first, len)).unwrap_or(&[])
 }
 
 /// Returns the `len` indices from `first` on.
-#[inline(always)]
+#[inline]
 fn range(first: u16, len: u16) -> Range<usize> {
     let first = usize::from(first);
 

@@ -72,14 +72,14 @@ pub trait FieldValues {
 
     /// Returns the bytes of a string, without its NUL, if they cannot change while the values are borrowed, so that the
     /// string need not be queried twice.
-    #[inline(always)]
+    #[inline]
     fn stable_string(&self, _field: usize) -> Option<&[u8]> {
         None
     }
 
     /// Calls `next` with these values, but with the expensive ones (a stack trace) computed: each value is queried
     /// twice, for its length and for its content.
-    #[inline(always)]
+    #[inline]
     fn materialize<N: WithValues>(&self, next: N) -> N::Out
     where
         Self: Sized,
@@ -110,7 +110,7 @@ pub struct Sizes {
 
 impl Sizes {
     /// Returns lengths that are all 0, for [`Schema::measure`] to fill.
-    #[inline(always)]
+    #[inline]
     pub const fn new() -> Self {
         Self {
             total: 0,
@@ -119,12 +119,12 @@ impl Sizes {
     }
 
     /// Returns the size of the record in bytes, header included: a multiple of 4.
-    #[inline(always)]
+    #[inline]
     pub fn record_len(&self) -> usize {
         self.total.into()
     }
 
-    #[inline(always)]
+    #[inline]
     fn reserved(&self, field: usize) -> usize {
         self.parts.get(field).copied().unwrap_or(0).into()
     }
@@ -144,7 +144,7 @@ pub(super) struct Tail<'r> {
 
 impl<'r> Tail<'r> {
     /// Removes the next `n` bytes from the rest; returns their offset in the record and the bytes.
-    #[inline(always)]
+    #[inline]
     pub(super) fn take(&mut self, n: usize) -> Option<(usize, &'r mut [u8])> {
         let offset = self.offset;
         let (taken, rest) = core::mem::take(&mut self.bytes).split_at_mut_checked(n)?;
@@ -155,14 +155,14 @@ impl<'r> Tail<'r> {
     }
 
     /// Sets the remaining bytes to 0.
-    #[inline(always)]
+    #[inline]
     pub(super) fn clear(self) {
         clear_all(self.bytes);
     }
 }
 
 /// Returns the `__data_loc` word for a value at `offset`; `None` if offset or length has more than 16 bits.
-#[inline(always)]
+#[inline]
 pub(super) fn data_loc(offset: usize, len: usize) -> Option<u64> {
     let offset = u32::from(u16::try_from(offset).ok()?);
     let len = u32::from(u16::try_from(len).ok()?);
@@ -193,7 +193,7 @@ impl Schema {
     /// # Errors
     ///
     /// [`Lost::Torn`] if a length cannot be read, [`Lost::TooLong`] if one exceeds 16 bits.
-    #[inline(always)]
+    #[inline]
     pub fn measure<V: FieldValues>(&self, values: &V, sizes: &mut Sizes) -> Result<(), Lost> {
         if self.dynamic {
             self.measure_parts(values, sizes)
@@ -235,7 +235,7 @@ impl Schema {
     }
 
     /// Returns whether all fields are numbers, so that each record has [`Schema::fixed_len`] bytes.
-    #[inline(always)]
+    #[inline]
     pub fn has_numbers_alone(&self) -> bool {
         self.numbers
     }
@@ -289,7 +289,7 @@ impl Schema {
     }
 
     /// Splits a record, without its header, into the slots of the fields and the rest.
-    #[inline(always)]
+    #[inline]
     pub(super) fn split<'r>(&self, record: &'r mut [u8]) -> Option<(&'r mut [u8], Tail<'r>)> {
         let body = record.get_mut(HEADER..)?;
         let (fixed, bytes) = body.split_at_mut_checked(self.words() * 8)?;
@@ -366,7 +366,7 @@ impl Schema {
 }
 
 /// Returns the word of a slot with a number at its start that leaves `unused` bits of the slot unused.
-#[inline(always)]
+#[inline]
 pub(super) fn in_slot(value: u64, unused: u8) -> u64 {
     let unused = u32::from(unused);
     let high = value.wrapping_shl(unused);
@@ -446,7 +446,7 @@ fn write_dynamic<V: FieldValues>(to: &mut [u8], i: usize, values: &V) -> Result<
 }
 
 /// Clears the bytes after the first `len`, mostly none or a few words.
-#[inline(always)]
+#[inline]
 fn clear_from(bytes: &mut [u8], len: usize) {
     clear_all(bytes.get_mut(len..).unwrap_or(&mut []));
 }

@@ -49,7 +49,7 @@ pub struct StableValues<'v> {
 
 impl StableValues<'_> {
     /// Returns values of no record, for [`Schema::collect_stable`] to fill.
-    #[inline(always)]
+    #[inline]
     pub const fn new() -> Self {
         Self {
             values: [StableValue::Number(0); FEW],
@@ -58,7 +58,7 @@ impl StableValues<'_> {
     }
 
     /// Returns the size of the record in bytes, header included: a multiple of 4.
-    #[inline(always)]
+    #[inline]
     pub fn record_len(&self) -> usize {
         self.len.into()
     }

@@ -49,7 +49,7 @@ pub(crate) use alternative;
 /// # Safety
 ///
 /// The word must exist.
-#[inline(always)]
+#[inline]
 pub(super) unsafe fn local_add<const BEHIND: usize>(words: &[Atomic<u64>], at: usize, v: u64) {
     // SAFETY: by the contract the word exists. OVERFLOW: below the number of words.
     let word = unsafe { words.get_unchecked(at.wrapping_add(BEHIND)) };
@@ -58,7 +58,7 @@ pub(super) unsafe fn local_add<const BEHIND: usize>(words: &[Atomic<u64>], at: u
 
 /// Adds `v`, wrapping around, to `word`.
 #[cfg(not(CONFIG_RUST))]
-#[inline(always)]
+#[inline]
 fn add(word: &Atomic<u64>, v: u64) {
     // ORDERING: the word publishes nothing else; readers want the sum, not an order.
     word.fetch_add(v, Relaxed);
@@ -100,14 +100,14 @@ fn add(word: &Atomic<u64>, v: u64) {
 /// # Safety
 ///
 /// The word must exist.
-#[inline(always)]
+#[inline]
 pub(super) unsafe fn local_inc(words: &[Atomic<u64>], at: usize) {
     // SAFETY: by the contract the word exists.
     unsafe { local_add::<0>(words, at, 1) };
 }
 
 /// Orders this CPU's later writes after its earlier writes, for readers that read the words in the opposite order.
-#[inline(always)]
+#[inline]
 pub(super) fn order_writes() {
     // SAFETY: the instruction orders writes, and does nothing else.
     unsafe { core::arch::asm!("dmb ishst", options(nostack, preserves_flags)) };
@@ -122,7 +122,7 @@ pub(super) fn has_pairs() -> bool {
 }
 
 /// Sets `word`, which only this CPU writes, to `new` if it is `old`; else returns its value.
-#[inline(always)]
+#[inline]
 pub(super) fn local_cmpxchg(word: &Atomic<u64>, old: u64, new: u64) -> Result<u64, u64> {
     // ORDERING: the word publishes nothing else.
     word.cmpxchg(old, new, Relaxed)
@@ -235,7 +235,7 @@ load!(load_4, u32, "ldr {number:w}, [{bytes}, {at}]");
 load!(load_2, u16, "ldrh {number:w}, [{bytes}, {at}]");
 
 /// Stores `number` in 8 bytes, by one instruction like the loads of `load`.
-#[inline(always)]
+#[inline]
 pub(super) fn store_8(bytes: &mut [u8; 8], number: u64) {
     // SAFETY: this stores to the 8 bytes of the reference, which are ordinary memory, and does nothing else.
     unsafe {

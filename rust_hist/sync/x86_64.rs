@@ -43,7 +43,7 @@ pub(super) unsafe fn local_add<const BEHIND: usize>(words: &[Atomic<u64>], at: u
 /// # Safety
 ///
 /// The word must exist.
-#[inline(always)]
+#[inline]
 pub(super) unsafe fn local_inc(words: &[Atomic<u64>], at: usize) {
     // SAFETY: by the contract the instruction computes the address of a live `Atomic<u64>`, which is aligned and valid for
     // a read and a write of 8 bytes. All other accesses to the word are atomic, the store of an aligned quadword is
@@ -61,7 +61,7 @@ pub(super) unsafe fn local_inc(words: &[Atomic<u64>], at: usize) {
 /// Orders this CPU's later writes after its earlier writes, for readers that read the words in the opposite order.
 ///
 /// CPUs of this architecture never reorder writes, so only the compiler is kept from it.
-#[inline(always)]
+#[inline]
 pub(super) fn order_writes() {
     core::sync::atomic::compiler_fence(core::sync::atomic::Ordering::SeqCst);
 }
@@ -142,7 +142,7 @@ macro_rules! load {
         /// # Safety
         ///
         /// All bytes of the number must be inside `bytes`.
-        #[inline(always)]
+        #[inline]
         pub(super) unsafe fn $name(bytes: &[u8], at: usize) -> $number {
             // SAFETY: by the contract this reads bytes of the slice, aligned or not.
             unsafe { bytes.as_ptr().add(at).cast::<$number>().read_unaligned() }
@@ -155,7 +155,7 @@ load!(load_4, u32);
 load!(load_2, u16);
 
 /// Stores `number` in 8 bytes.
-#[inline(always)]
+#[inline]
 pub(super) fn store_8(bytes: &mut [u8; 8], number: u64) {
     *bytes = number.to_ne_bytes();
 }

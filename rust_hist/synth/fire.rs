@@ -171,7 +171,7 @@ impl<'r> WithValues for Begin<'_, 'r> {
 
 impl Fired {
     /// Commits a record, or counts it as lost.
-    #[inline(always)]
+    #[inline]
     fn end(&mut self, begun: Begun<'_>) {
         match begun {
             // The triggers of the event run inside `commit()`, and may generate another event.

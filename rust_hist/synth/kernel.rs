@@ -148,7 +148,7 @@ impl SynthEvent {
     }
 
     /// Whether anybody has the event enabled.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn has_listeners(&self) -> bool {
         self.event.has_listeners()
     }

@@ -51,7 +51,7 @@ impl Ending {
     ];
 
     /// Returns the index of the account's word for this outcome; `None` for a hit, which its element counts.
-    #[inline(always)]
+    #[inline]
     pub(super) fn word(self) -> Option<usize> {
         match self {
             Self::Hit => None,
@@ -160,7 +160,7 @@ impl Account {
 }
 
 impl<const N: usize> Values for [u64; N] {
-    #[inline(always)]
+    #[inline]
     fn value(&self, i: usize) -> u64 {
         self.get(i).copied().unwrap_or(0)
     }
@@ -232,13 +232,13 @@ impl<'a> Shard<'a> {
     }
 
     /// Adds `v` to word `at` of the map.
-    #[inline(always)]
+    #[inline]
     fn add(&self, at: usize, v: u64) {
         self.add_to(self.words, at, v);
     }
 
     /// Adds `v` to word `at` of `words`, which are in this shard.
-    #[inline(always)]
+    #[inline]
     pub(super) fn add_to(&self, words: &[Atomic<u64>], at: usize, v: u64) {
         if self.is_own {
             local_add(words, at, v);
@@ -267,26 +267,26 @@ impl<'a> Shard<'a> {
     }
 
     /// Returns all words of the map.
-    #[inline(always)]
+    #[inline]
     pub(super) fn words(&self) -> &'a [Atomic<u64>] {
         self.words
     }
 
     /// Returns whether no other CPU writes to this shard.
-    #[inline(always)]
+    #[inline]
     pub(super) fn is_own(&self) -> bool {
         self.is_own
     }
 
     /// Returns the index, among all words of the map, of the hit count of an element.
-    #[inline(always)]
+    #[inline]
     pub(super) fn count_at(&self, elt: Elt) -> usize {
         // OVERFLOW: below the number of words.
         self.at.wrapping_add(self.shape.sums_at(elt.index()))
     }
 
     /// Adds 1 to word `at` of the map.
-    #[inline(always)]
+    #[inline]
     fn inc(&self, at: usize) {
         if self.is_own {
             local_inc(self.words, at);
@@ -297,7 +297,7 @@ impl<'a> Shard<'a> {
     }
 
     /// Counts a call with this outcome; does nothing for a hit, which is counted in its element.
-    #[inline(always)]
+    #[inline]
     pub fn count(&self, ending: Ending) {
         if let Some(at) = ending.word() {
             // OVERFLOW: below the number of words.
@@ -339,7 +339,7 @@ where
     H: KeyHash,
 {
     /// Returns the part of the map that `cpu` writes on a hit. The caller must be on that CPU and stay there.
-    #[inline(always)]
+    #[inline]
     pub fn shard(&self, cpu: u32) -> Shard<'_> {
         self.view().shard(cpu, true)
     }

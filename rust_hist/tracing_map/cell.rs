@@ -113,20 +113,20 @@ impl<'a> NumCell<'a> {
     pub const WORDS: usize = 2;
 
     /// Returns the variable in `pair`.
-    #[inline(always)]
+    #[inline]
     pub fn new(pair: &'a Pair) -> Self {
         Self { pair }
     }
 
     /// Returns the variable [at](Pair::at) word `at` of an element; `None` if the element has no pair there.
-    #[inline(always)]
+    #[inline]
     pub fn at(aux: &'a [Pair], at: u16) -> Option<Self> {
         Pair::at(aux, at).map(Self::new)
     }
 
     /// Replaces the words by the result of `change` for them; leaves them if that is `None`. Returns the words before
     /// and after the change.
-    #[inline(always)]
+    #[inline]
     fn change(
         &self,
         change: impl Fn(PairValue) -> Option<PairValue>,
@@ -152,7 +152,7 @@ impl<'a> NumCell<'a> {
     }
 
     /// Returns the number, or `None` if it is not set.
-    #[inline]
+    #[inline(always)]
     pub fn read(&self) -> Option<u64> {
         let PairValue { value, meta } = self.pair.load();
 
@@ -160,7 +160,7 @@ impl<'a> NumCell<'a> {
     }
 
     /// Returns whether the number is set. Another context may set or consume it right after the call.
-    #[inline(always)]
+    #[inline]
     pub fn is_set(&self) -> bool {
         self.pair.meta() & SET != 0
     }
@@ -170,11 +170,14 @@ impl<'a> NumCell<'a> {
     /// If several contexts consume the number, one of them gets it.
     #[inline]
     pub fn consume(&self) -> Option<Taken> {
-        let (old, left) = self.change(|old| {
-            let meta = next(old.meta);
+        let (old, left) = self.change(
+            #[inline(always)]
+            |old| {
+                let meta = next(old.meta);
 
-            (old.meta & SET != 0).then_some(PairValue { meta, ..old })
-        })?;
+                (old.meta & SET != 0).then_some(PairValue { meta, ..old })
+            },
+        )?;
 
         Some(Taken {
             value: old.value,
@@ -188,12 +191,15 @@ impl<'a> NumCell<'a> {
     pub fn restore(&self, taken: &Taken) {
         // INVARIANT: restores the number and the version. No other context can restore the same version: the number was
         // not set in between, so no other context has taken it.
-        self.change(|old| {
-            (old.meta == taken.left.meta).then_some(PairValue {
-                value: taken.value,
-                meta: old.meta.wrapping_sub(NUM_VERSION) | SET,
-            })
-        });
+        self.change(
+            #[inline(always)]
+            |old| {
+                (old.meta == taken.left.meta).then_some(PairValue {
+                    value: taken.value,
+                    meta: old.meta.wrapping_sub(NUM_VERSION) | SET,
+                })
+            },
+        );
     }
 
     /// Returns how often the number was taken and not restored, given that it was set `set` times since the cell was
@@ -204,7 +210,7 @@ impl<'a> NumCell<'a> {
 }
 
 /// Returns the meta word after a change of the cell that unsets it.
-#[inline(always)]
+#[inline]
 fn next(meta: u64) -> u64 {
     // INVARIANT: increments the version.
     (meta & !SET).wrapping_add(NUM_VERSION)
@@ -251,6 +257,7 @@ impl NumCell<'_> {
     }
 
     /// Returns the state of the number at this moment.
+    #[inline]
     pub(super) fn state(&self) -> State {
         let PairValue { value, meta } = self.pair.load();
 
@@ -301,7 +308,7 @@ pub struct TextCell<'a> {
 
 impl<'a> TextCell<'a> {
     /// Returns the variable in `words`; `None` if there are no words.
-    #[inline(always)]
+    #[inline]
     pub fn new(words: &'a [Atomic<u64>]) -> Option<Self> {
         let (meta, content) = words.split_first()?;
 
@@ -425,7 +432,7 @@ impl<'a> TextCell<'a> {
 }
 
 /// Reads a word of the content.
-#[inline(always)]
+#[inline]
 fn load(word: &Atomic<u64>) -> u64 {
     // ORDERING: pairs with `Release` of the words that a `WordWriter` writes: if this is a word of a later content, the load
     // of the meta word that follows returns one that is at least as late.

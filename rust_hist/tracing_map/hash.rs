@@ -77,7 +77,7 @@ pub struct Sum {
 
 impl Sum {
     /// Adds the product of two words.
-    #[inline(always)]
+    #[inline]
     pub fn add(&mut self, word: u64, factor: u64) {
         // OVERFLOW: the product of 64-bit numbers fits in 128 bits.
         let product = u128::from(word).wrapping_mul(factor.into());
@@ -97,13 +97,13 @@ pub trait KeyHash: Copy + Default + Send + Sync {
     fn hash(self, key: &[u64]) -> u64;
 
     /// Returns the factors by which the words of a long key are multiplied before they are added up.
-    #[inline(always)]
+    #[inline]
     fn factors(self) -> &'static Factors {
         &UNSEEDED.words
     }
 
     /// Returns the hash of a long key, given the sum of its words.
-    #[inline(always)]
+    #[inline]
     fn end(self, sum: Sum) -> u64 {
         SeededHash::default().end(sum)
     }
@@ -129,7 +129,7 @@ impl Ends {
     /// The last multiplication alone would do, but for some factors it would map an arithmetic progression of keys
     /// (ids, addresses, buckets) to one run of slots. A product depends most on the low bits; with its bytes swapped,
     /// the next product depends on all bits. So such keys spread like random ones, for any stride and seed.
-    #[inline(always)]
+    #[inline]
     fn spread(&self, number: u64) -> u64 {
         number
             .swap_bytes()
@@ -139,7 +139,7 @@ impl Ends {
     }
 
     /// Returns the hash for the sum of a key's words.
-    #[inline(always)]
+    #[inline]
     fn of(&self, sum: Sum) -> u64 {
         self.spread(sum.low.wrapping_add(sum.high.wrapping_mul(self.first)))
     }
@@ -246,7 +246,7 @@ impl Default for SeededHash {
 }
 
 impl KeyHash for SeededHash {
-    #[inline(always)]
+    #[inline]
     fn hash(self, key: &[u64]) -> u64 {
         let mut sum = Sum::default();
 
@@ -259,12 +259,12 @@ impl KeyHash for SeededHash {
         self.ends.of(sum)
     }
 
-    #[inline(always)]
+    #[inline]
     fn factors(self) -> &'static Factors {
         &self.seed.words
     }
 
-    #[inline(always)]
+    #[inline]
     fn end(self, sum: Sum) -> u64 {
         // Reads the seed, not the copies, which would take registers while the words are added up, as they are read
         // with the map.

@@ -63,33 +63,37 @@ impl<const N: usize> Key for [u64; N] {
             return hash.hash(self);
         }
 
-        // Loops over indices, so that the compiler unrolls both loops.
+        // No loop over the first words: a crate that is compiled for size does not unroll it.
         let mut sum = Sum::default();
-        for at in 0..N {
-            if let (Some(word), Some(factor)) = (self.get(at), hash.factors().get(at)) {
-                sum.add(*word, *factor);
-            }
+        let mut len = 0;
+        if N > 0 {
+            len = add_at(&mut sum, len, hash, self, 0);
         }
-        let mut len = N;
-        while len > 0 && self.get(len.wrapping_sub(1)) == Some(&0) {
-            // OVERFLOW: the length is not 0, here and above.
-            len = len.wrapping_sub(1);
+        if N > 1 {
+            len = add_at(&mut sum, len, hash, self, 1);
+        }
+        if N > 2 {
+            len = add_at(&mut sum, len, hash, self, 2);
+        }
+        if N > 3 {
+            len = add_at(&mut sum, len, hash, self, 3);
+        }
+        for at in UNROLLED..N {
+            len = add_at(&mut sum, len, hash, self, at);
         }
         long_hash(hash, sum, len)
     }
 
-    #[inline(always)]
+    #[inline]
     fn is_at(&self, words: &[Atomic<u64>], at: usize) -> bool {
-        (0..N).zip(self).all(|(i, wanted)| {
-            words
-                // OVERFLOW: below the number of words.
-                .get(at.wrapping_add(i))
-                // ORDERING: the slot was read with `Acquire`; the key of its element does not change.
-                .is_some_and(|held| held.load(Relaxed) == *wanted)
-        })
+        (N <= 0 || is_word_at(words, at, self, 0))
+            && (N <= 1 || is_word_at(words, at, self, 1))
+            && (N <= 2 || is_word_at(words, at, self, 2))
+            && (N <= 3 || is_word_at(words, at, self, 3))
+            && (N <= UNROLLED || (UNROLLED..N).all(|i| is_word_at(words, at, self, i)))
     }
 
-    #[inline(always)]
+    #[inline]
     fn write(&self, to: &[Atomic<u64>]) {
         for (held, word) in to.iter().zip(self) {
             // ORDERING: the slot that names the element is published with `Release` after this.
@@ -98,8 +102,42 @@ impl<const N: usize> Key for [u64; N] {
     }
 }
 
-/// Returns the hash of a long key: `sum` is the sum of its words, `len` their number up to the last one that is not 0.
+/// The words of an array that [`Key`] handles without a loop.
+const UNROLLED: usize = 4;
+
+/// Adds word `at` of a key to `sum`. Returns the number of words up to the last one that is not 0, which was `len` before.
 #[inline(always)]
+pub fn add_word(sum: &mut Sum, len: usize, at: usize, word: u64, factor: u64) -> usize {
+    sum.add(word, factor);
+    match word {
+        0 => len,
+        // OVERFLOW: an index in a key is small.
+        _ => at.wrapping_add(1),
+    }
+}
+
+/// Adds word `at` of `key`, if it has one, with the factor for this place.
+#[inline(always)]
+fn add_at(sum: &mut Sum, len: usize, hash: impl KeyHash, key: &[u64], at: usize) -> usize {
+    match (key.get(at), hash.factors().get(at)) {
+        (Some(&word), Some(&factor)) => add_word(sum, len, at, word, factor),
+        _ => len,
+    }
+}
+
+/// Returns whether word `i` of `key` is word `at + i` of `words`.
+#[inline]
+fn is_word_at(words: &[Atomic<u64>], at: usize, key: &[u64], i: usize) -> bool {
+    // OVERFLOW: below the number of words.
+    match (words.get(at.wrapping_add(i)), key.get(i)) {
+        // ORDERING: the slot was read with `Acquire`; the key of its element does not change.
+        (Some(held), Some(wanted)) => held.load(Relaxed) == *wanted,
+        _ => false,
+    }
+}
+
+/// Returns the hash of a long key: `sum` is the sum of its words, `len` their number up to the last one that is not 0.
+#[inline]
 pub fn long_hash(hash: impl KeyHash, sum: Sum, len: usize) -> u64 {
     // CAST: at most `KEY_WORDS_MAX`.
     (hash.end(sum) & !LEN_MASK) | ((len as u64) << LEN_SHIFT)
@@ -120,7 +158,7 @@ pub struct Whole<'k> {
 impl<'k> Whole<'k> {
     /// Returns `words` as a key of a map of this shape; `None` if their number is wrong. In a map with long keys,
     /// trailing words that are 0 may be left out.
-    #[inline(always)]
+    #[inline]
     pub fn new(words: &'k [u64], shape: &Shape) -> Option<Self> {
         let (is_long, len) = (shape.has_long_keys(), words.len());
 
@@ -131,7 +169,7 @@ impl<'k> Whole<'k> {
     }
 
     /// Returns a key made of all of `words`, of any length.
-    #[inline(always)]
+    #[inline]
     pub fn of_all(words: &'k [u64]) -> Self {
         Self::with(words, words.len() > SHORT_KEY_WORDS)
     }
@@ -154,25 +192,25 @@ impl<'k> Whole<'k> {
     }
 
     /// Returns all words of which the key was made.
-    #[inline(always)]
+    #[inline]
     pub fn words(&self) -> &'k [u64] {
         self.words
     }
 
     /// Returns the number of words, not counting trailing zeros of a long key.
-    #[inline(always)]
+    #[inline]
     pub fn trimmed_len(&self) -> usize {
         self.len
     }
 
     /// Returns the words, without trailing zeros of a long key.
-    #[inline(always)]
+    #[inline]
     fn trimmed(&self) -> &'k [u64] {
         self.words.get(..self.len).unwrap_or(&[])
     }
 
     /// Returns a long key whose last word is not 0.
-    #[inline(always)]
+    #[inline]
     pub fn of_long(words: &'k [u64]) -> Self {
         debug_assert!(words.last() != Some(&0));
         // INVARIANT: `len` counts all words.
@@ -203,7 +241,7 @@ impl Key for Whole<'_> {
         long_hash(hash, sum, words.len())
     }
 
-    #[inline(always)]
+    #[inline]
     fn is_at(&self, words: &[Atomic<u64>], at: usize) -> bool {
         let (wanted, mut differ) = (self.trimmed(), 0);
         // OVERFLOW: below the number of words.
@@ -220,7 +258,7 @@ impl Key for Whole<'_> {
         differ == 0
     }
 
-    #[inline(always)]
+    #[inline]
     fn write(&self, to: &[Atomic<u64>]) {
         let zeros = core::iter::repeat(&0);
 

@@ -99,7 +99,7 @@ impl<'a> Pool<'a> {
 
     /// Returns whether no element was free at some time during the call. Always false for a map whose insertions must
     /// do more than fail when it is full.
-    #[inline(always)]
+    #[inline]
     pub(super) fn is_empty(self) -> bool {
         let (Some(next), Some(stack)) = (self.words.get(NEXT), self.words.get(TOP)) else {
             return true;
@@ -117,6 +117,7 @@ impl<'a> Pool<'a> {
 
     /// Allocates an element, which the caller then owns; `None` if none is free, or if the free ones are reserved for
     /// [`Pool::take_last`], in a map that another one is to replace.
+    #[inline]
     pub(super) fn take(self) -> Option<Elt> {
         self.pop().or_else(|| self.take_new(self.shape.plenty))
     }
@@ -127,6 +128,7 @@ impl<'a> Pool<'a> {
     }
 
     /// Allocates an element that was never allocated before, among the first `end` ones.
+    #[inline(always)]
     fn take_new(self, end: usize) -> Option<Elt> {
         let next = self.words.get(NEXT)?;
 

@@ -180,14 +180,14 @@ impl<'a> Rows<'a> {
     }
 
     /// Returns word `at` of row `i`, or 0 if there is no such word.
-    #[inline(always)]
+    #[inline]
     pub(super) fn word(&self, i: usize, at: usize) -> u64 {
         let at = i.wrapping_mul(self.row_words).wrapping_add(at);
         self.words.get(at).copied().unwrap_or(0)
     }
 
     /// Returns whether the key bytes of row `a` come before those of row `b`.
-    #[inline(always)]
+    #[inline]
     pub(super) fn key_is_less(&self, a: usize, b: usize) -> bool {
         for at in 0..self.key_words {
             let (a, b) = (self.word(a, at), self.word(b, at));
@@ -403,7 +403,7 @@ where
 }
 
 /// Adds the words of one element and CPU to those of a row: `parts` begins with as many words as `sums` has.
-#[inline(always)]
+#[inline]
 fn add_part(sums: &mut [u64], parts: &[Atomic<u64>], merge: &Merge) {
     if !merge.is_plain() {
         return merge_into(sums, parts, merge);

@@ -289,7 +289,7 @@ impl Shape {
     }
 
     /// Returns the number of words of a key.
-    #[inline(always)]
+    #[inline]
     pub fn key_words(&self) -> usize {
         self.key_words
     }
@@ -301,7 +301,7 @@ impl Shape {
 
     /// Returns the element that stands for all keys that find no room, which has sums but no key; `None` if their hits
     /// are dropped.
-    #[inline(always)]
+    #[inline]
     pub fn others(&self) -> Option<Elt> {
         // CAST: there are at most 2^20 elements.
         self.has_others.then_some(Elt(self.elts as u32))
@@ -329,7 +329,7 @@ impl Shape {
     }
 
     /// Returns whether keys are so long that leaving out zeros at their end pays.
-    #[inline(always)]
+    #[inline]
     pub(super) fn has_long_keys(&self) -> bool {
         self.key_words > SHORT_KEY_WORDS
     }
@@ -369,21 +369,21 @@ impl Shape {
     }
 
     /// Returns the index of the first slot in which keys with this hash may be.
-    #[inline(always)]
+    #[inline]
     pub(super) fn home(&self, hash: u64) -> usize {
         // CAST: the shift leaves the top bits alone, fewer than 32.
         hash.wrapping_shr(self.hash_shift) as usize
     }
 
     /// Returns the index, in a shard, of the first sum of the element `index`.
-    #[inline(always)]
+    #[inline]
     pub(super) fn sums_at(&self, index: usize) -> usize {
         // OVERFLOW: less than `shard_words`, which `Shape::new` computes without overflow.
         index.wrapping_mul(self.sums).wrapping_add(ACCOUNT_WORDS)
     }
 
     /// Returns the index of the first key word of an element.
-    #[inline(always)]
+    #[inline]
     pub(super) fn key_at(&self, elt: Elt) -> usize {
         // OVERFLOW: less than `aux_at`, which `Shape::new` computes without overflow, since the index of an element is
         // less than the number of elements.

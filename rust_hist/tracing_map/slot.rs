@@ -23,7 +23,7 @@ impl Slot {
     pub(super) const FREE: Self = Self(0);
 
     /// Returns the slot for element `elt`, whose key has this hash.
-    #[inline(always)]
+    #[inline]
     pub(super) fn new(hash: u64, elt: Elt) -> Self {
         // INVARIANT: the index of an element is less than 2^20, so the lower half is not 0.
         // OVERFLOW: the index of an element is less than 2^20.
@@ -31,13 +31,13 @@ impl Slot {
     }
 
     /// Returns whether the slot stores this hash. The slot must not be free.
-    #[inline(always)]
+    #[inline]
     pub(super) fn has_hash(self, hash: u64) -> bool {
         (self.0 ^ hash) & HASH == 0
     }
 
     /// Returns the element, `None` if the slot is free.
-    #[inline(always)]
+    #[inline]
     pub(super) fn elt(self) -> Option<Elt> {
         // CAST: takes the lower half.
         (self.0 as u32).checked_sub(1).map(Elt)

@@ -214,7 +214,7 @@ pub fn compare_rows(a: &Row<'_>, b: &Row<'_>, keys: &[SortKey]) -> Ordering {
 pub type SortEntry = [u64; 3];
 
 /// Returns the index of the row of an entry.
-#[inline(always)]
+#[inline]
 pub fn row_of(entry: &SortEntry) -> usize {
     let [_, _, row] = *entry;
     // CAST: the word was made from a `usize`.
@@ -310,7 +310,7 @@ impl Prefix {
         }
     }
 
-    #[inline(always)]
+    #[inline]
     fn get(&self, rows: &Rows<'_>, i: usize) -> u64 {
         let word = match self.kind {
             PrefixKind::Nothing => return 0,

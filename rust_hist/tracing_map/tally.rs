@@ -381,7 +381,7 @@ impl Shard<'_> {
     }
 
     /// Returns the words of an element and the following ones, [`SPAN`] in all, which are in the map.
-    #[inline(always)]
+    #[inline]
     fn span(&self, elt: Elt) -> Option<&[Atomic<u64>; SPAN]> {
         // CAST: a map has less than 2^32 words. The cast tells the compiler that the sum does not wrap around.
         let at = self.count_at(elt) as u32 as usize;
@@ -439,7 +439,7 @@ impl Tally {
     }
 
     /// Returns whether a number is larger than the one in its peak word `peak`.
-    #[inline(always)]
+    #[inline]
     fn is_peak(&self, words: &[Atomic<u64>; SPAN], v: u64, peak: usize) -> bool {
         // OVERFLOW: the sum of an 8-bit number and 0 or 1.
         let word = words.get(usize::from(self.own).wrapping_add(peak));

@@ -71,7 +71,7 @@ impl Order {
     pub const SIGNED: Self = Self(1 << 63);
 
     /// Returns a number whose unsigned value compares like `number` does in this order.
-    #[inline(always)]
+    #[inline]
     pub fn rank(self, number: u64) -> u64 {
         number ^ self.0
     }
@@ -87,7 +87,7 @@ impl When {
     }
 
     /// Returns whether the condition holds for the number `new` if `old` is tracked.
-    #[inline(always)]
+    #[inline]
     fn holds(&self, new: u64, old: PairValue) -> bool {
         match self {
             When::Larger => new > old.value,
@@ -111,7 +111,7 @@ impl When {
     }
 
     /// Returns whether `new` ends the state above the limit that the number in `old` has begun.
-    #[inline(always)]
+    #[inline]
     fn ends(&self, new: u64, old: PairValue) -> bool {
         match *self {
             When::Above { back, order, .. } => old.meta & ABOVE != 0 && order.rank(new) <= back,
@@ -133,13 +133,13 @@ pub enum Tracked {
 
 /// Returns the number tracked [at](Pair::at) word `at` of an element, or 0 if no hit has stored one. The result may be
 /// outdated at once; [`TrackCell::update`] compares again.
-#[inline(always)]
+#[inline]
 pub fn track_value(aux: &[Pair], at: u16) -> u64 {
     Pair::at(aux, at).map_or(0, Pair::value)
 }
 
 /// Returns whether a hit has stored the number tracked [at](Pair::at) word `at` of an element.
-#[inline(always)]
+#[inline]
 pub fn is_tracked(aux: &[Pair], at: u16) -> bool {
     Pair::at(aux, at).is_some_and(|pair| pair.meta() & FIRED != 0)
 }
@@ -182,7 +182,7 @@ pub struct TrackCell<'a> {
 }
 
 /// Returns a row that is neither the current one nor claimed, and its claim bit; `None` if there is no such row.
-#[inline(always)]
+#[inline]
 fn free_row(meta: u64) -> Option<(u64, u64)> {
     // CAST: less than 4.
     let current = 1u64.wrapping_shl((meta & ROW) as u32);
@@ -197,7 +197,7 @@ impl<'a> TrackCell<'a> {
     /// Returns the value tracked [at](Pair::at) word `at` of an element, with rows of `row_words` words; `None` if the
     /// element has no words for the number. If words of a row are missing, a hit that needs that row is
     /// [lost](Tracked::Lost).
-    #[inline(always)]
+    #[inline]
     pub fn new(aux: &'a [Pair], at: u16, row_words: u16) -> Option<Self> {
         debug_assert!(at % 2 == 0);
         let (pair, rows) = aux.get(usize::from(at / 2)..)?.split_first()?;
@@ -210,7 +210,7 @@ impl<'a> TrackCell<'a> {
     }
 
     /// Returns the words of a row; `None` if the element does not have them.
-    #[inline(always)]
+    #[inline]
     fn row(&self, row: u64) -> Option<&'a [Atomic<u64>]> {
         // CAST: a row is less than 4.
         // OVERFLOW: at most 4 times a short number, here and below.
@@ -356,7 +356,7 @@ impl<'a> TrackCell<'a> {
 
     /// If `value` ends the state above the limit, records that, so that the next number above the limit will be stored;
     /// returns whether it does.
-    #[inline(always)]
+    #[inline]
     pub fn end(&self, when: &When, value: u64) -> bool {
         matches!(when, When::Above { .. }) && end_by_state(self.pair, when, value)
     }

@@ -20,13 +20,19 @@ pub struct WordWriter<'a> {
 }
 
 impl<'a> WordWriter<'a> {
-    #[inline(always)]
+    #[inline]
     pub(super) fn new(words: &'a [Atomic<u64>]) -> Self {
         Self { words }
     }
 
+    /// Returns the number of words that there is room for.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.words.len()
+    }
+
     /// Writes word `at`; does nothing if there is no such word.
-    #[inline(always)]
+    #[inline]
     pub fn put(&self, at: usize, word: u64) {
         if let Some(to) = self.words.get(at) {
             write(to, word);
@@ -34,7 +40,7 @@ impl<'a> WordWriter<'a> {
     }
 
     /// Writes `words`, as many as fit, and returns their number.
-    #[inline(always)]
+    #[inline]
     pub fn put_all(&self, words: impl ExactSizeIterator<Item = u64>) -> usize {
         let len = words.len().min(self.words.len());
 
@@ -45,7 +51,7 @@ impl<'a> WordWriter<'a> {
     }
 
     /// Writes `words` and then `last`, if all fit; returns whether they did.
-    #[inline(always)]
+    #[inline]
     pub fn put_with_last(&self, words: impl ExactSizeIterator<Item = u64>, last: u64) -> bool {
         let Some((to_last, to)) = self.words.get(..=words.len()).and_then(<[_]>::split_last) else {
             return false;
@@ -59,7 +65,7 @@ impl<'a> WordWriter<'a> {
     }
 
     /// Returns the `len` words from `at` on; `None` if there are not as many.
-    #[inline(always)]
+    #[inline]
     pub fn part(&self, at: u16, len: u8) -> Option<Self> {
         let at = usize::from(at);
 
@@ -70,7 +76,7 @@ impl<'a> WordWriter<'a> {
     }
 
     /// Replaces the last word by the result of `change`, if there are exactly `len` words.
-    #[inline(always)]
+    #[inline]
     pub fn change_last_of(&self, len: usize, change: impl FnOnce(u64) -> u64) {
         if let Some(last) = self.words.last().filter(|_| self.words.len() == len) {
             // ORDERING: only this context writes the word, so it reads its own last store.
@@ -80,7 +86,7 @@ impl<'a> WordWriter<'a> {
 }
 
 /// Writes one word.
-#[inline(always)]
+#[inline]
 fn write(to: &Atomic<u64>, word: u64) {
     // ORDERING: pairs with `Acquire` of the words in `TextCell::copy` and `TrackCell::read`: a reader that loads this word
     // then loads a meta word that is at least as late as the one which says that they are being written.

@@ -38,7 +38,10 @@ use crate::{
 
 use super::{
     super::{
-        bytes::word_in,
+        bytes::{
+            u64_at,
+            word_in, //
+        },
         eval::{
             Inputs,
             IMMEDIATE,
@@ -95,7 +98,7 @@ use super::{
 impl Program {
     /// Keeps the name of the task that makes an entry, written by `creator`, in the extra words, if the trigger shows
     /// it.
-    #[inline(always)]
+    #[inline]
     pub fn keep_creator(&self, aux: &[Atomic<u64>], creator: impl FnOnce(&mut [u8; COMM_LEN])) {
         if !self.plan.has_creator {
             return;
@@ -209,21 +212,43 @@ pub fn track_row<'r>(track: &Track, aux: &'r [u64]) -> Kept<'r> {
     }
 }
 
+// The words of a task's name are handled without a loop: a crate that is compiled for size does not unroll it.
+const _: () = assert!(COMM_WORDS == 2);
+
+/// Writes a task's name, as far as it fits; returns the number of words.
+#[inline]
+fn put_name(to: WordWriter<'_>, [first, second]: [u64; COMM_WORDS]) -> usize {
+    to.put(0, first);
+    to.put(1, second);
+    COMM_WORDS.min(to.len())
+}
+
+/// Returns a word of the task's name that begins `words`.
+#[inline]
+fn name_word(words: &[Atomic<u64>], at: usize) -> u64 {
+    // ORDERING: the name is written before the slot of its entry is published with `Release`, and a hit loads that slot
+    // with `Acquire`.
+    words.get(at).map_or(0, |word| word.load(Relaxed))
+}
+
 impl VarStep {
     /// Stores the name of a task in this variable.
-    #[inline(always)]
+    #[inline]
     fn set_name(&self, aux: &[Atomic<u64>], name: [u64; COMM_WORDS]) {
         let words = self.words::<NAME>(aux);
 
         if let Some(cell) = words.and_then(|words| TextCell::new(words)) {
             // If another context is writing the variable, this one leaves it alone; see `TextCell::fill`.
-            cell.fill(|to| Some(to.put_all(name.into_iter())));
+            cell.fill(
+                #[inline(always)]
+                |to| Some(put_name(to, name)),
+            );
         }
     }
 
     /// Returns the string of the record in words, if bytes after its NUL may be copied too and it is wholly inside the
     /// record; else its place and length.
-    #[inline(always)]
+    #[inline]
     fn short_text<'r>(&self, record: &'r [u8]) -> Result<Split<'r>, (usize, usize)> {
         let (at, len) = self.text.place(record).unwrap_or((0, 0));
 
@@ -260,14 +285,20 @@ impl VarStep {
     fn save_string(&self, record: &[u8], to: WordWriter<'_>) -> usize {
         match self.short_text(record) {
             Ok(from) => from.copy(to),
-            Err((at, len)) => copy_string(record, at, len, |at, word| to.put(at, word)),
+            Err((at, len)) => copy_string(
+                record,
+                at,
+                len,
+                #[inline(always)]
+                |at, word| to.put(at, word),
+            ),
         }
     }
 }
 
 impl Track {
     /// The tracked value in the extra words of an entry.
-    #[inline(always)]
+    #[inline]
     fn cell<'a>(&self, aux: &'a [Pair]) -> Option<TrackCell<'a>> {
         TrackCell::new(aux, self.at, self.row_words)
     }
@@ -275,7 +306,7 @@ impl Track {
 
 impl Action {
     /// Returns the value tracked by the action's handler at this moment, 0 if there is none.
-    #[inline(always)]
+    #[inline]
     fn tracked_in(&self, aux: &[Pair]) -> u64 {
         match self.track {
             Some(track) => track_value(aux, track.at),
@@ -284,7 +315,7 @@ impl Action {
     }
 
     /// Whether the action generates a synthetic event that is enabled for anything.
-    #[inline(always)]
+    #[inline]
     fn traces<'c>(&self, cx: impl Context<'c>) -> bool {
         match self.kind {
             ActionKind::Trace { synth, .. } => cx.is_wanted(synth),
@@ -358,27 +389,22 @@ impl<'h, 'c: 'h, C: Context<'c>> Hit<'h, 'c, C> {
     }
 
     /// Returns the name of the current task, or of the task that made the entry, kept in its first extra words.
-    #[inline(always)]
+    #[inline]
     fn task_name(&self, from: TextFrom) -> [u64; COMM_WORDS] {
-        let mut name = [0; COMM_WORDS];
-
         if from == TextFrom::Creator {
-            copy_words(self.words().get(..COMM_WORDS).unwrap_or(&[]), &mut name);
+            [name_word(self.words(), 0), name_word(self.words(), 1)]
         } else {
             let mut comm = [0; COMM_LEN];
 
             self.cx.comm(&mut comm);
-            for (to, from) in name.iter_mut().zip(comm.chunks_exact(size_of::<u64>())) {
-                *to = word_in(from);
-            }
+            [u64_at(&comm, 0), u64_at(&comm, size_of::<u64>())]
         }
-        name
     }
 
     /// Sets a variable to the kernel stack.
     ///
     /// Inlined: each further stack frame makes unwinding longer.
-    #[inline(always)]
+    #[inline]
     fn set_stack(&self, words: &[Atomic<u64>]) {
         let mut room = C::Stack::default();
         // Before the variable is marked busy: unwinding takes long.
@@ -439,7 +465,7 @@ impl<'h, 'c: 'h, C: Context<'c>> Hit<'h, 'c, C> {
 
     /// Whether this entry has the tracked value of an action, after taking it over from an older map if the table is
     /// growing.
-    #[inline(always)]
+    #[inline]
     fn has_tracked(&self, action: &Action) -> bool {
         // Mostly true at once. A copy, so that `self` need not be in memory then.
         action.track.is_none_or(|track| {
@@ -510,7 +536,7 @@ impl<'h, 'c: 'h, C: Context<'c>> Hit<'h, 'c, C> {
     }
 
     /// Whether the `limit()` of the trigger, if any, allows an action now; if not, the action is counted as lost.
-    #[inline(always)]
+    #[inline]
     fn is_within_limit(&self) -> bool {
         match self.cx.program().limit() {
             None => true,
@@ -533,7 +559,7 @@ impl<'h, 'c: 'h, C: Context<'c>> Hit<'h, 'c, C> {
     }
 
     /// Copies the key of the entry to `room`.
-    #[inline(always)]
+    #[inline]
     fn copy_key<'r>(&self, room: &'r mut [u64; KEY_WORDS_MAX]) -> &'r [u64] {
         let key = room.get_mut(..self.map.shape().key_words());
         let key = key.unwrap_or(&mut []);
@@ -588,9 +614,7 @@ impl<'h, 'c: 'h, C: Context<'c>> Hit<'h, 'c, C> {
             };
             let len = match step.text.from {
                 from if from.is_record() => step.save_string(record, to),
-                from @ (TextFrom::Task | TextFrom::Creator) => {
-                    to.put_all(self.task_name(from).into_iter())
-                }
+                from @ (TextFrom::Task | TextFrom::Creator) => put_name(to, self.task_name(from)),
                 _ => self.save_text(step, to),
             };
 
@@ -634,7 +658,10 @@ impl<'h, 'c: 'h, C: Context<'c>> Hit<'h, 'c, C> {
             (Op::Stacktrace, _) => self.set_stack(words),
             (op, Some(cell)) => {
                 // If another context is writing the variable, this one leaves it alone; see `TextCell::fill`.
-                cell.fill(|to| self.stack_to(op, to));
+                cell.fill(
+                    #[inline(always)]
+                    |to| self.stack_to(op, to),
+                );
             }
             _ => (),
         }
@@ -690,6 +717,7 @@ impl<'h, 'c: 'h, C: Context<'c>> Hit<'h, 'c, C> {
     }
 
     /// The words of one of the trigger's own variables in the entry.
+    #[inline]
     pub(super) fn own_words(&self, n: u8) -> Option<&'h [Atomic<u64>]> {
         let var = self.cx.program().vars().get(usize::from(n))?;
 

@@ -21,6 +21,7 @@ use crate::{
         Relaxed, //
     },
     tracing_map::{
+        add_word,
         long_hash,
         Key,
         KeyHash,
@@ -113,25 +114,24 @@ impl<const N: usize> KeyForm for Words<N> {
         let mut key = [0; N];
         let [first, second, third, fourth, ..] =
             cx.program().key_of::<LOOKUP>().plan.words.places();
-        let word = |word| word_of::<C, STEPS>(word, cx, stamp, refs);
 
         // No loop, so that the words stay in registers.
         if let Some(to) = key.get_mut(0) {
-            *to = word(first);
+            *to = word_of::<C, STEPS>(first, cx, stamp, refs);
         }
         if let Some(to) = key.get_mut(1) {
-            *to = word(second);
+            *to = word_of::<C, STEPS>(second, cx, stamp, refs);
         }
         if let Some(to) = key.get_mut(2) {
-            *to = word(third);
+            *to = word_of::<C, STEPS>(third, cx, stamp, refs);
         }
         if let Some(to) = key.get_mut(3) {
-            *to = word(fourth);
+            *to = word_of::<C, STEPS>(fourth, cx, stamp, refs);
         }
         (key, 0)
     }
 
-    #[inline(always)]
+    #[inline]
     fn whole<'a>(key: &'a [u64; N]) -> &'a [u64] {
         key
     }
@@ -168,7 +168,7 @@ impl KeyForm for MoreWords {
         (Summed { key, sum }, 0)
     }
 
-    #[inline(always)]
+    #[inline]
     fn whole<'a>(key: &'a Summed<'_>) -> &'a [u64] {
         key.key.words()
     }
@@ -188,17 +188,17 @@ pub struct Summed<'r> {
 impl Key for Summed<'_> {
     const WORDS: Option<usize> = None;
 
-    #[inline(always)]
+    #[inline]
     fn hash(&self, hash: impl KeyHash) -> u64 {
         long_hash(hash, self.sum, self.key.trimmed_len())
     }
 
-    #[inline(always)]
+    #[inline]
     fn is_at(&self, words: &[Atomic<u64>], at: usize) -> bool {
         self.key.is_at(words, at)
     }
 
-    #[inline(always)]
+    #[inline]
     fn write(&self, to: &[Atomic<u64>]) {
         self.key.write(to);
     }
@@ -277,7 +277,7 @@ pub struct Segments<'r> {
 }
 
 impl<const N: usize> Default for ColumnsRoom<'_, N> {
-    #[inline(always)]
+    #[inline]
     fn default() -> Self {
         Self {
             comm: [0; COMM_LEN],
@@ -325,13 +325,6 @@ impl<const N: usize> KeyForm for Columns<N> {
                 None => Split::of_word(word_of::<C, STEPS>(number, cx, stamp, refs)),
             };
             let (mut at, mut rest) = (first, whole);
-            let mut add = |at: usize, word: u64, factor: u64| {
-                sum.add(word, factor);
-                if word != 0 {
-                    // OVERFLOW: a word's index in a key is small, here and below.
-                    end = at.wrapping_add(1);
-                }
-            };
 
             while let Some((word, more)) = rest.split_first_chunk::<WORD>() {
                 // Each word of a key has a factor. The test keeps the compiler from handling two words at once, while
@@ -340,12 +333,13 @@ impl<const N: usize> KeyForm for Columns<N> {
                     break;
                 };
 
-                add(at, word_in(word), *factor);
+                end = add_word(&mut sum, end, at, word_in(word), *factor);
                 rest = more;
+                // OVERFLOW: a word's index in a key is small, here and below.
                 at = at.wrapping_add(1);
             }
             if let Some(factor) = factors.get(at) {
-                add(at, last, *factor);
+                end = add_word(&mut sum, end, at, last, *factor);
             }
             *segment = Segment {
                 // OVERFLOW: the columns are in ascending order.
@@ -364,7 +358,7 @@ impl<const N: usize> KeyForm for Columns<N> {
         (key, cuts)
     }
 
-    #[inline(always)]
+    #[inline]
     fn whole<'a>(_key: &'a Segments<'_>) -> &'a [u64] {
         &[]
     }
@@ -417,7 +411,7 @@ fn beginning<'r>(
 impl Key for Segments<'_> {
     const WORDS: Option<usize> = None;
 
-    #[inline(always)]
+    #[inline]
     fn hash(&self, hash: impl KeyHash) -> u64 {
         long_hash(hash, self.sum, self.end)
     }
@@ -476,7 +470,7 @@ impl Key for Segments<'_> {
 }
 
 /// If the first word of `held` is `wanted`, skips it.
-#[inline(always)]
+#[inline]
 fn skip(held: &mut &[Atomic<u64>], wanted: u64) -> bool {
     match held.split_first() {
         // ORDERING: the slot was read with `Acquire`; the key of its element does not change.
@@ -518,7 +512,7 @@ fn skip_zeros(held: &mut &[Atomic<u64>], len: usize) -> bool {
 }
 
 /// Whether all of these words are 0.
-#[inline(always)]
+#[inline]
 fn are_zeros<const N: usize>(words: &[Atomic<u64>; N]) -> bool {
     // ORDERING: the slot was read with `Acquire`; the key of its element does not change.
     words.iter().fold(0, |all, word| all | word.load(Relaxed)) == 0
@@ -560,7 +554,7 @@ impl KeyForm for StackField {
         (Frames(frames), 0)
     }
 
-    #[inline(always)]
+    #[inline]
     fn whole<'a>(_key: &'a Frames<'_>) -> &'a [u64] {
         &[]
     }
@@ -587,7 +581,7 @@ impl Frames<'_> {
 impl Key for Frames<'_> {
     const WORDS: Option<usize> = None;
 
-    #[inline(always)]
+    #[inline]
     fn hash(&self, hash: impl KeyHash) -> u64 {
         let len = self.0.len() / WORD;
         let mut sum = Sum::default();
@@ -598,7 +592,7 @@ impl Key for Frames<'_> {
         long_hash(hash, sum, len)
     }
 
-    #[inline(always)]
+    #[inline]
     fn is_at(&self, words: &[Atomic<u64>], at: usize) -> bool {
         let mut differ = 0;
         // OVERFLOW: below the number of words.
@@ -611,7 +605,7 @@ impl Key for Frames<'_> {
         differ == 0
     }
 
-    #[inline(always)]
+    #[inline]
     fn write(&self, to: &[Atomic<u64>]) {
         let words = self.0.chunks_exact(WORD).map(word_in);
 
@@ -632,7 +626,7 @@ impl KeyForm for Stack {
     type Room<'r, E: Env + 'r> = E::Stack;
     type Key<'r> = Whole<'r>;
 
-    #[inline(always)]
+    #[inline]
     fn key<'r, 'c: 'r, C: Context<'c>, const STEPS: u32, const LOOKUP: bool>(
         cx: C,
         _stamp: u64,
@@ -642,7 +636,7 @@ impl KeyForm for Stack {
         (Whole::of_long(cx.stack(room)), 0)
     }
 
-    #[inline(always)]
+    #[inline]
     fn whole<'a>(key: &'a Whole<'_>) -> &'a [u64] {
         key.words()
     }
@@ -701,7 +695,7 @@ impl KeyForm for Copied {
     type Room<'r, E: Env + 'r> = CopyRoom;
     type Key<'r> = Whole<'r>;
 
-    #[inline(always)]
+    #[inline]
     fn key<'r, 'c: 'r, C: Context<'c>, const STEPS: u32, const LOOKUP: bool>(
         cx: C,
         stamp: u64,
@@ -714,7 +708,7 @@ impl KeyForm for Copied {
         (Whole::of_all(words), cuts)
     }
 
-    #[inline(always)]
+    #[inline]
     fn whole<'a>(key: &'a Whole<'_>) -> &'a [u64] {
         key.words()
     }

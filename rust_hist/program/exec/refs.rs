@@ -97,7 +97,7 @@ pub(in super::super) struct RefKey<'h, 'r, K: KeyForm, const LOOKUP: bool, const
 
 impl<'h, 'r, K: KeyForm, const LOOKUP: bool, const AGED: bool> RefKey<'h, 'r, K, LOOKUP, AGED> {
     /// Wraps a key and its hash.
-    #[inline(always)]
+    #[inline]
     pub(in super::super) fn new(key: &'h K::Key<'r>, hash: u64) -> Self {
         Self { key, hash }
     }
@@ -112,7 +112,7 @@ impl<'h, 'r, K: KeyForm, const LOOKUP: bool, const AGED: bool> RefKey<'h, 'r, K,
     }
 
     /// Returns the extra words of the entry in a map that `source` replaces, mostly the only one.
-    #[inline(always)]
+    #[inline]
     fn find_older<'c, C: Context<'c>>(&self, cx: C, source: C::Source) -> Option<&'c [Pair]> {
         let older = cx.replaced(source)?;
 
@@ -164,7 +164,7 @@ where
 
 impl Cell {
     /// Returns the words of the variable within the extra words of an entry.
-    #[inline(always)]
+    #[inline]
     pub(super) fn of<'a>(&self, aux: &'a [Atomic<u64>]) -> &'a [Atomic<u64>] {
         aux.get(usize::from(self.at)..)
             .and_then(|from| from.get(..usize::from(self.words)))
@@ -494,7 +494,7 @@ impl Ref {
     }
 
     /// Reads the variable that [`Ref::find_only`] has found; consumes it if the reference says so.
-    #[inline(always)]
+    #[inline]
     pub(in super::super) fn read_found(&self, cell: NumCell<'_>) -> Result<u64, Unset> {
         let number = match self.consume {
             true => cell.consume().map(|taken| taken.value),

@@ -45,13 +45,17 @@ pub(super) fn cell_text(
     let cell = TextCell::new(words)?;
 
     match kind {
-        Kind::String => cell.copy(room, |at, word| put(at, ended(word, at, room))),
+        Kind::String => cell.copy(
+            room,
+            #[inline(always)]
+            |at, word| put(at, ended(word, at, room)),
+        ),
         Kind::Number | Kind::Cpumask | Kind::Stack => cell.copy(room, put),
     }
 }
 
 /// Passes at most `room` words to `put`. Returns how many.
-#[inline(always)]
+#[inline]
 pub(super) fn copy(words: &[u64], room: usize, mut put: impl FnMut(usize, u64)) -> usize {
     let mut len = 0;
 
@@ -65,7 +69,7 @@ pub(super) fn copy(words: &[u64], room: usize, mut put: impl FnMut(usize, u64)) 
 
 /// Word `at` of a string, with its last byte made NUL if it is the last word of `room`: the string may be longer than
 /// the room.
-#[inline(always)]
+#[inline]
 fn ended(word: u64, at: usize, room: usize) -> u64 {
     if at.wrapping_add(1) == room {
         without_last_byte(word)
@@ -75,7 +79,7 @@ fn ended(word: u64, at: usize, room: usize) -> u64 {
 }
 
 /// Returns the word with its last byte in memory made NUL.
-#[inline(always)]
+#[inline]
 fn without_last_byte(word: u64) -> u64 {
     low(word, u64::BITS.wrapping_sub(u8::BITS))
 }
@@ -98,7 +102,10 @@ pub(super) fn copy_cell(words: &[Atomic<u64>], kind: Kind, to: WordWriter<'_>) -
 pub(super) fn set_copy(words: &[Atomic<u64>], kind: Kind, from: &[Atomic<u64>]) {
     if let Some(cell) = TextCell::new(words) {
         // If another context is writing the variable, this one leaves it alone; see `TextCell::fill`.
-        cell.fill(|to| copy_cell(from, kind, to));
+        cell.fill(
+            #[inline(always)]
+            |to| copy_cell(from, kind, to),
+        );
     }
 }
 
@@ -107,7 +114,18 @@ pub(super) fn set_copy(words: &[Atomic<u64>], kind: Kind, from: &[Atomic<u64>]) 
 pub(super) fn set_string(words: &[Atomic<u64>], bytes: &[u8], at: usize, len: usize) {
     if let Some(cell) = TextCell::new(words) {
         // If another context is writing the variable, this one leaves it alone; see `TextCell::fill`.
-        cell.fill(|to| Some(copy_string(bytes, at, len, |at, word| to.put(at, word))));
+        cell.fill(
+            #[inline(always)]
+            |to| {
+                Some(copy_string(
+                    bytes,
+                    at,
+                    len,
+                    #[inline(always)]
+                    |at, word| to.put(at, word),
+                ))
+            },
+        );
     }
 }
 
@@ -123,7 +141,7 @@ pub(super) struct Split<'r> {
 
 impl<'r> Split<'r> {
     /// The `len` bytes at `at` of `bytes`, or as many of them as there are.
-    #[inline(always)]
+    #[inline]
     pub(super) fn new(bytes: &'r [u8], at: usize, len: usize) -> Self {
         match Self::inside(bytes, at, len) {
             Some(split) => split,
@@ -152,7 +170,7 @@ impl<'r> Split<'r> {
 
     /// The `len` bytes at `at`, if all are there and end at byte 8 or later, as strings of a record do. The last word
     /// is loaded from the eight bytes up to the end, as there may be none after it.
-    #[inline(always)]
+    #[inline]
     pub(super) fn inside(bytes: &'r [u8], at: usize, len: usize) -> Option<Self> {
         // OVERFLOW: an end that wrapped is before `at`, so `get` finds nothing.
         let end = at.wrapping_add(len);
@@ -167,7 +185,7 @@ impl<'r> Split<'r> {
     }
 
     /// One word that is made of no bytes in memory, such as a number.
-    #[inline(always)]
+    #[inline]
     pub(super) fn of_word(last: u64) -> Self {
         Self {
             whole: &[],
@@ -184,7 +202,7 @@ impl<'r> Split<'r> {
     }
 
     /// The number of words, with a last one that is not full.
-    #[inline(always)]
+    #[inline]
     fn words(&self) -> usize {
         // OVERFLOW: the length of bytes in memory.
         self.len.wrapping_add(WORD.wrapping_sub(1)) / WORD
@@ -192,7 +210,7 @@ impl<'r> Split<'r> {
 
     /// Copies the words, bytes after a NUL included, if there is room for all whole words and one more. Returns the
     /// number of words, 0 if there is no room.
-    #[inline(always)]
+    #[inline]
     pub(super) fn copy(self, to: WordWriter<'_>) -> usize {
         let whole = self.whole.chunks_exact(WORD).map(word_in);
 
@@ -205,7 +223,7 @@ impl<'r> Split<'r> {
 }
 
 /// The bytes of a word before bit `bits` in memory order, followed by zeros.
-#[inline(always)]
+#[inline]
 fn low(word: u64, bits: u32) -> u64 {
     let mask = 1u64.wrapping_shl(bits).wrapping_sub(1);
 
@@ -214,7 +232,7 @@ fn low(word: u64, bits: u32) -> u64 {
 
 /// Marks the zero bytes of a little-endian word by their top bit. Only the first mark is reliable; 0 if there is no
 /// zero byte.
-#[inline(always)]
+#[inline]
 fn nuls(word: u64) -> u64 {
     const ONES: u64 = u64::MAX / 0xff;
     const TOPS: u64 = ONES << 7;
@@ -224,7 +242,7 @@ fn nuls(word: u64) -> u64 {
 }
 
 /// Returns how many bits precede the first zero byte of a word in memory, `None` if there is none.
-#[inline(always)]
+#[inline]
 pub(super) fn bits_before_nul(word: u64) -> Option<u32> {
     let nuls = nuls(word.to_le());
 
@@ -232,7 +250,7 @@ pub(super) fn bits_before_nul(word: u64) -> Option<u32> {
 }
 
 /// The longest string, NUL not counted, that fits in `room` words.
-#[inline(always)]
+#[inline]
 pub(in super::super) fn most_in(room: usize) -> usize {
     room.saturating_mul(WORD).saturating_sub(1)
 }
@@ -267,7 +285,7 @@ pub(super) fn copy_string(
 }
 
 /// The bytes of a word before its first zero byte, followed by zeros.
-#[inline(always)]
+#[inline]
 fn before_nul(word: u64) -> u64 {
     let word = word.to_le();
 
@@ -277,7 +295,7 @@ fn before_nul(word: u64) -> u64 {
 }
 
 /// The last `len` bytes of a word, with `len` less than eight, followed by zeros.
-#[inline(always)]
+#[inline]
 fn high(word: u64, len: usize) -> u64 {
     // CAST: below 8. OVERFLOW: at most 56. Two shifts, since a shift by 64 bits would do nothing.
     let bits = u64::BITS
@@ -307,7 +325,7 @@ pub(in super::super) fn until_nul(bytes: &[u8], at: usize, len: usize) -> &[u8] 
 }
 
 /// The first bytes: so many whole words, and `bits` bits of the next.
-#[inline(always)]
+#[inline]
 fn upto(bytes: &[u8], words: usize, bits: u32) -> &[u8] {
     // CAST: at most 8. OVERFLOW: at most the length of a slice.
     let len = words

@@ -66,6 +66,7 @@ pub(super) struct ArgVals<'h, 'c, C: Context<'c>> {
 }
 
 impl<'h, 'c: 'h, C: Context<'c>> ArgVals<'h, 'c, C> {
+    #[inline]
     fn source(&self, at: usize) -> Option<&'h ArgSource> {
         let args = self.hit.cx.program().args_of(self.action);
 
@@ -189,7 +190,7 @@ struct Seen {
 
 impl Seen {
     /// Counts word `at` of a string. Whether it belongs to the string.
-    #[inline(always)]
+    #[inline]
     fn is_of_string(&mut self, at: usize, word: u64) -> bool {
         if !self.goes_on(at) {
             return false;
@@ -204,7 +205,7 @@ impl Seen {
     }
 
     /// Counts word `at` of a stack. Whether it is a frame.
-    #[inline(always)]
+    #[inline]
     fn is_of_stack(&mut self, at: usize, frame: u64) -> bool {
         if !self.goes_on(at) {
             return false;
@@ -218,7 +219,7 @@ impl Seen {
     }
 
     /// Whether the end was not seen before word `at`.
-    #[inline(always)]
+    #[inline]
     fn goes_on(&mut self, at: usize) -> bool {
         if at == 0 {
             *self = Self::default();
@@ -263,7 +264,11 @@ impl<'h, 'c: 'h, C: Context<'c>> FieldValues for ArgVals<'h, 'c, C> {
             }
             return Ok(len);
         }
-        let len = self.string_to(field, |at, word| put_word(to, at, word))?;
+        let len = self.string_to(
+            field,
+            #[inline(always)]
+            |at, word| put_word(to, at, word),
+        )?;
 
         // Longer than when it was measured: another hit has set the variable since, and a part of its string is no
         // value.
@@ -273,10 +278,12 @@ impl<'h, 'c: 'h, C: Context<'c>> FieldValues for ArgVals<'h, 'c, C> {
         Ok(len)
     }
 
+    #[inline]
     fn stack_len(&self, field: usize) -> Result<usize, Unread> {
         self.stack_to(field, |_, _| ())
     }
 
+    #[inline(always)]
     fn stack(&self, field: usize, to: &mut [u8]) -> Result<usize, Unread> {
         let room = to.len() / WORD;
         let len = self.stack_to(field, |at, frame| {
@@ -292,12 +299,12 @@ impl<'h, 'c: 'h, C: Context<'c>> FieldValues for ArgVals<'h, 'c, C> {
         Ok(len.min(room))
     }
 
-    #[inline(always)]
+    #[inline]
     fn stable_string(&self, field: usize) -> Option<&[u8]> {
         self.bytes(field)
     }
 
-    #[inline(always)]
+    #[inline]
     fn materialize<N: WithValues>(&self, next: N) -> N::Out {
         if self.has_stack() {
             self.materialize_stack(next)
