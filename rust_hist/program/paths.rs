@@ -331,12 +331,12 @@ pub trait Entry {
     fn back<B: Back>() -> Self::OfHit;
 }
 
-/// One row of a table.
+/// A row of [`paths`] or [`backs`].
 #[derive(Clone, Copy)]
 pub struct Row<N, F> {
     /// The most that a trigger with this row may need.
     pub offers: N,
-    /// Its function.
+    /// The function that a trigger with this row calls.
     pub enter: F,
 }
 
@@ -444,7 +444,7 @@ pub fn paths<E: Entry>() -> impl Iterator<Item = Row<Needs, E::Fn>> {
         any::<E, Path<Words<1>, 0, { VARS | ACTIONS }>>,
         any::<E, Path<Words<1>, 1, { ANY_NUMBERS }>>,
         awaits::<E, Await<Words<1>, { ANY_NUMBERS | ACTIONS | NESTED }>>,
-        // Of the record alone.
+        // Fronts that read nothing but the record and the CPU.
         record::<E, OfRecord<Words<1>, { APART }>>,
         record::<E, OfRecord<Words<2>, { APART }>>,
         record::<E, OfRecord<Words<1>, { KEY_TEXT | APART }>>,
@@ -453,7 +453,7 @@ pub fn paths<E: Entry>() -> impl Iterator<Item = Row<Needs, E::Fn>> {
         record::<E, OfRecord<Words<2>, { RECORD }>>,
         record::<E, OfRecord<Words<3>, { RECORD }>>,
         record::<E, OfRecord<MoreWords, { RECORD }>>,
-        // Of at most one variable of another trigger.
+        // Fronts that read at most one variable of another trigger.
         any::<E, Path<Words<1>, 0, { APART }>>,
         any::<E, Path<Words<2>, 0, { APART }>>,
         any::<E, Path<Words<1>, 0, { COMPUTED }>>,
