@@ -154,7 +154,7 @@ pub(crate) struct HistTrigger {
     gauge: Option<KBox<Gauge>>,
     /// The functions that handle its hits.
     path: Chosen<hot::ForCore>,
-    /// It was made for others, which read its variables, and goes with the last of them.
+    /// Whether the trigger was made for others, which read its variables, and goes with the last of them.
     helper: bool,
 }
 

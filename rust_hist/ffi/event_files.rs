@@ -58,7 +58,7 @@ use kernel::{
     types::ForeignOwnable, //
 };
 
-/// One kind of file.
+/// A kind of file in the directory of an event.
 #[vtable]
 pub(crate) trait EventTable: Sized + 'static {
     /// The state of an open file besides the copy.

@@ -64,8 +64,8 @@ impl Drop for Growth {
     }
 }
 
-/// Reserves room in the list for a trigger of `table`. The trigger must be attached before the mutex is released, or
-/// never.
+/// Reserves room for `table` in the list of tables that get other maps. The trigger must be attached before the mutex
+/// is released, or never.
 pub(super) fn reserve(table: &Table, held: &EventMutexHeld) -> Result {
     match table.is_replaced() {
         true => Ok(TABLES.get(held).reserve(1, GFP_KERNEL)?),
@@ -73,7 +73,7 @@ pub(super) fn reserve(table: &Table, held: &EventMutexHeld) -> Result {
     }
 }
 
-/// Adds the table of a trigger that is being attached.
+/// Adds the table of a trigger that is being attached to the list of tables that get other maps.
 pub(super) fn add(table: &Arc<Table>, held: &EventMutexHeld) {
     if table.is_replaced() {
         // `reserve` has made room, so this cannot fail.

@@ -53,7 +53,7 @@ use kernel::{
 
 /// The reason why a helper could not be created.
 pub(super) enum NoHelper {
-    /// There is no memory for it.
+    /// There is no memory for the helper.
     Memory,
     /// The text of the helper was refused, with this message if there is one.
     Refused(Option<ErrKind>),
@@ -107,7 +107,7 @@ impl Definition {
 ///
 /// A helper's variable may exist already, with keys that do not fit.
 ///
-/// Not inlined: it takes much stack.
+/// Not inlined: creating a helper takes much stack.
 #[inline(never)]
 fn compile(
     command: &Command<HistTrigger>,

@@ -214,7 +214,7 @@ impl Drop for Opened {
     }
 }
 
-/// Lists the triggers, each with its table if that is consumed, and claims the epochs of these.
+/// Lists the triggers, and claims the ended epoch of each table that this read consumes.
 ///
 /// Not inlined: its stack frame is gone when the rows are copied.
 #[inline(never)]

@@ -71,7 +71,8 @@ use kernel::{
 /// since a trigger looks up its key in other triggers' tables by the same hash.
 static SEED: SetOnce<HashSeed> = SetOnce::new();
 
-/// Derives the numbers from `seed`, or chooses them at random if that is 0. Called once, when the module is loaded.
+/// Derives the numbers that all hashes of keys begin with from `seed`, or chooses them at random if `seed` is 0. Called
+/// once, when the module is loaded.
 pub(crate) fn seed_hashes(seed: u64) {
     SEED.populate(match seed {
         0 => HashSeed::random(random::number),
@@ -626,7 +627,7 @@ impl Table {
         self.room.store(room, Relaxed);
     }
 
-    /// Repeats a request that failed for lack of memory.
+    /// Repeats the request for a larger map if it failed for lack of memory.
     pub(super) fn try_again(&self) {
         // ORDERING: the word is only a hint: only the thread that calls this leaves the state `FAILED`.
         if self.room.load(Relaxed) == FAILED {

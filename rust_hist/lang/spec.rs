@@ -199,7 +199,7 @@ pub enum Usage {
     Key,
     /// In `vals=`.
     Value,
-    /// As a variable, or as a parameter of an action.
+    /// An expression for a variable, or for a parameter of an action.
     Variable,
     /// In an expression.
     Operand,

@@ -30,7 +30,7 @@ pub(super) const IMMEDIATE: u32 = 1 << 0;
 pub(super) const STAMPS: u32 = 1 << 1;
 /// Expressions of any simple numbers. With these, all expressions are evaluated by a call.
 pub(super) const EXPRS: u32 = 1 << 2;
-/// Any other numbers.
+/// Numbers that are none of the kinds `IMMEDIATE`, `STAMPS` and `EXPRS`.
 pub(super) const OTHERS: u32 = 1 << 3;
 /// Numbers that are computed from the record and the CPU alone.
 pub(super) const OF_RECORD: u32 = IMMEDIATE | EXPRS;

@@ -117,7 +117,7 @@ pub struct Filter {
 /// The operands that a filter's tests read besides bytes at fixed places of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effort {
-    /// Nothing else.
+    /// No operands but bytes at fixed places of a record.
     Bytes,
     /// The beginnings of strings at any place of the record, and the number of the CPU.
     Places,

@@ -95,7 +95,7 @@ pub(super) const KEY_STAMP: u32 = 1 << 27;
 /// The table of the trigger may be getting a larger map while its tracked values are looked at.
 pub(super) const MOVED: u32 = 1 << 28;
 
-/// All of them.
+/// All steps of this file.
 pub(super) const EVERYTHING: u32 = (1 << 29) - 1;
 
 /// Steps that write the extra words of the entry.
@@ -113,7 +113,7 @@ pub(super) const IN_ENTRY: u32 = VARS
 pub const BACK: u32 =
     IN_ENTRY | VALS_ANY | VALS_EXPRS | SUMS | TALLIES | SEVERAL | STAMP | SHARED | MOVED;
 
-/// No step: the front calls the back of the trigger, which is another function.
+/// Not a step: says that the front of the path calls the trigger's back, a function of its own.
 pub(super) const APART: u32 = 1 << 31;
 
 /// Largest number of words of a key that are computed without a loop.
@@ -126,9 +126,9 @@ pub enum KeyKind {
     Words(usize),
     /// More words than [`UNROLLED_MAX`], each computed by itself.
     MoreWords,
-    /// At most as many columns as C has room for, strings in the record and numbers, of a key of several pieces.
+    /// Several fields, each a string of the record or a number: at most as many as a key of C has.
     Columns,
-    /// More columns than C has room for.
+    /// Several fields, each a string of the record or a number: more than a key of C has.
     ManyColumns,
     /// A stack of the record and nothing else.
     StackField,
@@ -147,9 +147,9 @@ pub struct Needs {
     pub join: Option<KeyKind>,
     /// How many variables of other triggers are read.
     pub refs: usize,
-    /// Number of those variables plus the numbers that a hit computes once; 0 if there are none of the latter.
+    /// Number of variables of other triggers plus the numbers that a hit computes once; 0 if it computes none once.
     pub numbers: usize,
-    /// The other steps, as a set of this file's flags.
+    /// The other steps, one bit for each: a set of the flags of this file.
     pub steps: u32,
 }
 

@@ -94,7 +94,7 @@ pub(super) enum Source {
     /// An expression of simple numbers that have no parts, without [`StepOp::Save`] and without
     /// [rare](StepOp::is_rare) steps.
     Steps,
-    /// Any other expression.
+    /// Any expression that `Steps` does not cover.
     AnySteps,
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Two tables, from which each trigger gets its path: the functions that handle its hits.
+//! Tables of fronts and of backs, from which each trigger gets its path: the functions that handle its hits.
 //!
 //! A path has two parts. The front computes the key, reads the variables of other triggers and finds the element; it is
 //! an instance of [`hit`] or [`joined`]. The back adds to the sums, sets the variables and runs the actions; it is an
@@ -8,8 +8,10 @@
 //! has [`APART`] calls the back of its trigger through a pointer. A few fronts, for the triggers that most people use, do
 //! the work of a back themselves.
 //!
-//! [`select`] takes the first row of each table that covers the needs of a trigger; the last row offers everything.
-//! A new key form is a row of [`paths`]; a new step after the lookup is a row of [`backs`].
+//! [`paths`] has the fronts. [`backs_of_record`] has the backs for fronts that need nothing but the record, [`backs`]
+//! those for all others. [`select`] takes the first row of each table that covers the needs of a trigger; the last row
+//! offers everything. A new key form is a row of [`paths`]; a new step after the lookup is a row of [`backs`], and of
+//! [`backs_of_record`] if it needs nothing but the record.
 //!
 //! Context: [`select`] process; the paths any, NMI included, with preemption off. They never allocate, sleep, lock or
 //! panic.
@@ -331,12 +333,12 @@ pub trait Entry {
     fn back<B: Back>() -> Self::OfHit;
 }
 
-/// One row of a table.
+/// A row of one of the tables.
 #[derive(Clone, Copy)]
 pub struct Row<N, F> {
     /// The most that a trigger with this row may need.
     pub offers: N,
-    /// Its function.
+    /// The function that a trigger with this row calls.
     pub enter: F,
 }
 
@@ -444,7 +446,7 @@ pub fn paths<E: Entry>() -> impl Iterator<Item = Row<Needs, E::Fn>> {
         any::<E, Path<Words<1>, 0, { VARS | ACTIONS }>>,
         any::<E, Path<Words<1>, 1, { ANY_NUMBERS }>>,
         awaits::<E, Await<Words<1>, { ANY_NUMBERS | ACTIONS | NESTED }>>,
-        // Of the record alone.
+        // Fronts that read nothing but the record and the CPU.
         record::<E, OfRecord<Words<1>, { APART }>>,
         record::<E, OfRecord<Words<2>, { APART }>>,
         record::<E, OfRecord<Words<2>, { KEY_TEXT | APART }>>,
@@ -452,7 +454,7 @@ pub fn paths<E: Entry>() -> impl Iterator<Item = Row<Needs, E::Fn>> {
         record::<E, OfRecord<Words<2>, { RECORD }>>,
         record::<E, OfRecord<Words<3>, { RECORD }>>,
         record::<E, OfRecord<MoreWords, { RECORD }>>,
-        // Of at most one variable of another trigger.
+        // Fronts that read at most one variable of another trigger.
         any::<E, Path<Words<1>, 0, { APART }>>,
         any::<E, Path<Words<2>, 0, { APART }>>,
         any::<E, Path<Words<1>, 0, { COMPUTED }>>,

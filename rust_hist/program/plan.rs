@@ -189,7 +189,7 @@ pub(super) enum TextFrom {
     Creator,
     /// A variable of another trigger.
     Variable,
-    /// Any other source; or none, for a number.
+    /// A source that no other variant names; or none, for a number.
     Elsewhere,
 }
 

@@ -209,11 +209,11 @@ impl<'a> TrackCell<'a> {
         })
     }
 
-    /// Returns the words of a row; `None` if the element does not have them.
+    /// Returns the words of row number `row` of a tracked value; `None` if the element does not have them.
     #[inline]
     fn row(&self, row: u64) -> Option<&'a [Atomic<u64>]> {
         // CAST: a row is less than 4.
-        // OVERFLOW: at most 4 times a short number, here and below.
+        // OVERFLOW: `row_words` is at most 65535, so four rows have few words, here and below.
         let at = (row as usize).wrapping_mul(self.row_words);
 
         self.rows.get(at..at.wrapping_add(self.row_words))

@@ -33,7 +33,7 @@ static int hook_reg(struct trace_event_call *call, enum trace_reg type, void *da
 
 	if (type != TRACE_REG_REGISTER && type != TRACE_REG_UNREGISTER)
 		return 0;
-	/* Or the core would empty the buffer of each instance when this module goes */
+	/* With the bit set, unloading would empty the buffer of each instance */
 	if (type == TRACE_REG_UNREGISTER)
 		clear_bit(EVENT_FILE_FL_WAS_ENABLED_BIT, &file->flags);
 	if (READ_ONCE(hook_task) == current && hook_run) {
@@ -66,7 +66,10 @@ static struct trace_event_call hook_call = {
 };
 static struct trace_event_call *hook_entry __used __section("_ftrace_events") = &hook_call;
 
-/* Whoever enables the event meanwhile makes one of the calls do nothing */
+/*
+ * Runs a function with event_mutex held. If somebody else enables or disables
+ * the event meanwhile, a call does nothing, so there are several.
+ */
 int hist_stock_with_event_mutex(int (*run)(void *data), void *data)
 {
 	int on;
@@ -88,7 +91,7 @@ static const struct super_operations view_super = {
 	.drop_inode	= inode_just_drop,
 };
 
-/* Nothing is kept that may have gone meanwhile */
+/* The cache keeps no entry, since tracefs may remove its file at any time */
 static const struct dentry_operations view_dentries = { .d_delete = always_delete_dentry };
 
 /* The top instance, for a function that hist_stock_with_event_mutex() calls */

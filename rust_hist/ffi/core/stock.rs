@@ -6,10 +6,10 @@
 //! [`kernel/trace/trace_events.c`](srctree/kernel/trace/trace_events.c), [`kernel/trace/trace.c`](srctree/kernel/trace/trace.c).
 //! The functions have the names, arguments and results of those of the core, where it has them.
 //!
-//! An event of an instance that has triggers has an [`OwnFile`], a `trace_event_file` of the module. The core calls its
-//! triggers as those of any other, from when it is registered by the `reg()` of the event's class, which knows such a file only
-//! as the data of a probe. The file that the core has for the event is pinned meanwhile: neither the event nor the instance can
-//! go. The files that users see are in `stock/view.rs`.
+//! An event that has triggers in an instance has an [`OwnFile`] there: a `trace_event_file` of the module. The `reg()`
+//! of the event's class registers this file as the data of a probe; from then on the core calls its triggers. The
+//! core's own file of the event is pinned meanwhile, so neither the event nor the instance can be removed.
+//! `stock/view.rs` has the files that users see.
 //!
 //! Locks: the mutex of the module stands for `event_mutex`, which comes inside of it, by [`register`].
 
@@ -82,26 +82,26 @@ pub(super) use {
 /// All names are free in the files of the module.
 pub(crate) const HAS_HIST: bool = false;
 
-/// What all commands have in common.
+/// The zeroed command that each command of the module is filled in from.
 pub(super) const COMMAND: bindings::event_command = pin_init::zeroed();
 
-/// The commands, the last one first.
+/// The registered commands.
 static COMMANDS: Guarded<KVec<Registered>> = Guarded::new(KVec::new());
 
-/// A command on the list.
+/// A command of [`COMMANDS`].
 #[derive(Clone, Copy, PartialEq)]
 struct Registered(*mut bindings::event_command);
 
-// SAFETY: it is used under the mutex.
+// SAFETY: the pointer is used under the mutex only.
 unsafe impl Send for Registered {}
 
-/// The files of events that are in use, or just looked up.
+/// The module's files of events that are in use, or that were looked up a moment ago.
 static FILES: Guarded<KVec<Own>> = Guarded::new(KVec::new());
 
-/// The nodes that are to be freed, each of which points at the next one.
+/// The first of the nodes that are to be freed; each node points to the next one.
 static GRAVES: Atomic<*mut OwnNode> = Atomic::new(null_mut());
 
-/// Takes the mutex, for as long as the value lives, of a caller that says that it is held.
+/// Returns the proof that the mutex is held. The caller holds it; this does not lock.
 ///
 /// # Safety
 ///
@@ -111,7 +111,7 @@ unsafe fn held() -> EventMutexHeld {
     unsafe { EventMutexHeld::assume() }
 }
 
-/// The work that frees what nobody uses any more.
+/// Returns the work that frees nodes and files that nobody uses any more.
 fn work() -> &'static delayed::Work {
     // SAFETY: it is static and complete; `Work` is a transparent type that C alone looks into.
     unsafe { &*(&raw const bindings::hist_stock_work).cast::<delayed::Work>() }
@@ -123,8 +123,8 @@ fn sweep_soon() {
     unsafe { delayed::queue_now(work()) };
 }
 
-/// Waits until what nobody uses at the time of the call is freed: then the event and the instance may go, too. Sleeps,
-/// without a lock.
+/// Waits until all nodes and files are freed that nobody uses at the time of the call, so that their events and
+/// instances can be removed. Sleeps; no lock may be held.
 fn sweep_now() {
     // SAFETY: the work is complete.
     unsafe { bindings::flush_delayed_work(work().get()) };
@@ -175,15 +175,15 @@ pub(super) unsafe fn unregister_event_command(command: *mut bindings::event_comm
         view::unregister();
         // SAFETY: nobody queues the work any more: no file of the view is open, and no trigger left.
         unsafe { delayed::cancel(work()) };
-        // SAFETY: as the work does.
+        // SAFETY: the work is cancelled, so it does not run at the same time; no lock is held.
         unsafe { hist_stock_sweep(null_mut()) };
-        // SAFETY: it waits until those who polled are woken.
+        // SAFETY: the work is static. The function waits until it has woken the tasks that poll.
         unsafe { bindings::irq_work_sync(&raw mut bindings::hist_stock_poll_work) };
     }
     0
 }
 
-/// Runs `run` for each command, until it says so.
+/// Iterates over the registered commands.
 fn commands(held: &EventMutexHeld) -> impl Iterator<Item = *mut bindings::event_command> + '_ {
     COMMANDS.get(held).iter().map(|command| command.0)
 }
@@ -210,7 +210,7 @@ pub(super) unsafe fn trigger_data_alloc(
 ) -> *mut bindings::event_trigger_data {
     let node = OwnNode {
         node: bindings::event_trigger_data {
-            // No limit, as the core reads it.
+            // The core takes this number for no limit.
             count: c_ulong::MAX,
             cmd_ops: command,
             private_data: private,
@@ -221,7 +221,7 @@ pub(super) unsafe fn trigger_data_alloc(
     let Ok(node) = KBox::new(node, GFP_KERNEL) else {
         return null_mut();
     };
-    // SAFETY: it is the module that this code is in.
+    // SAFETY: the pointer is to the module of this code, which is live.
     if !unsafe { bindings::try_module_get(this_module()) } {
         return null_mut();
     }
@@ -260,7 +260,7 @@ unsafe extern "C" fn hist_stock_sweep(_work: *mut bindings::work_struct) {
     let files = FILES.get(&mutex);
     let mut at = 0;
     while let Some(file) = files.get(at) {
-        // Without memory it is freed later, by the next who has something to free.
+        // Without memory, a later run of the work frees the file.
         if file.is_used() || unused.reserve(1, GFP_KERNEL).is_err() {
             at += 1;
         } else if let Ok(file) = files.remove(at) {
@@ -283,10 +283,11 @@ unsafe extern "C" fn hist_stock_sweep(_work: *mut bindings::work_struct) {
             unsafe { free(&raw mut node.node) };
         }
         drop(node);
-        // SAFETY: the node had a reference. The code stays until the work is over, for which who unloads the module waits.
+        // SAFETY: the node had a reference. Unloading the module waits for this work, so the code stays until it is
+        // over.
         unsafe { bindings::module_put(this_module()) };
     }
-    // The nodes refer to these, so they go last.
+    // The nodes point to these files, so the files are freed last.
     drop(unused);
 }
 
@@ -302,36 +303,36 @@ struct OwnFile {
     opened: Cell<u32>,
     /// Whether the core calls its triggers. Changes under the mutex.
     registered: Cell<bool>,
-    /// Which clock the time stamps of the instance are of; see `clocks`.
+    /// The index in `clocks::CLOCKS` of the clock that gives time stamps in the instance.
     clock: Atomic<u32>,
 }
 
 type Own = KBox<OwnFile>;
 
-// SAFETY: `real` is counted; what changes does so under the mutex.
+// SAFETY: the value holds a reference on `real`, and the members that change do so under the mutex.
 unsafe impl Send for OwnFile {}
 
 // CAST: flags of the C enumeration.
 const TRIGGER_MODE: c_ulong = bindings::EVENT_FILE_FL_TRIGGER_MODE_BIT as c_ulong;
 const TRIGGER_COND: c_ulong = bindings::EVENT_FILE_FL_TRIGGER_COND_BIT as c_ulong;
-/// Nobody but triggers is to see the records. The core lets those tasks pass whom `set_event_pid` of the instance names, if it
-/// names any.
+/// Flags by which only triggers see the records, and by which the core leaves out tasks that `set_event_pid` of the
+/// instance does not name, if it names any.
 const FLAGS: c_ulong = bindings::EVENT_FILE_FL_SOFT_DISABLED as c_ulong
     | bindings::EVENT_FILE_FL_PID_FILTER as c_ulong;
 
 impl OwnFile {
-    /// The value that `file` is the file of.
+    /// Returns the value whose first member is `file`.
     ///
     /// # Safety
     ///
     /// `file` must be that of a value that lives for `'a`.
     unsafe fn of<'a>(file: *mut bindings::trace_event_file) -> &'a Self {
         const { assert!(offset_of!(OwnFile, file) == 0) };
-        // SAFETY: by the contract, as it is the first member.
+        // SAFETY: by the contract, and `file` is the first member of the value.
         unsafe { &*file.cast::<Self>() }
     }
 
-    /// The file of the event in the instance, which is made if there is none.
+    /// Returns the module's file of an event in an instance; makes it if there is none.
     fn find(
         instance: Option<&CStr>,
         system: &CStr,
@@ -348,11 +349,12 @@ impl OwnFile {
         })?;
         let files = FILES.get(held);
         if let Some(own) = files.iter().find(|own| own.real == real) {
-            // SAFETY: taken above, and the file has one of its own.
+            // SAFETY: the reference was taken above; the file that was found holds another one.
             unsafe { bindings::trace_put_event_file(real) };
-            // SAFETY: it stays in its box while the mutex is held, and who keeps it for longer counts as a user.
+            // SAFETY: the file stays in its box while the mutex is held. A caller that keeps it for longer counts as a
+            // user.
             let own = &raw const **own;
-            // SAFETY: as said.
+            // SAFETY: the pointer was made from a reference one line above; the file stays in its box.
             return Ok(unsafe { &*own });
         }
         // SAFETY: the file is pinned.
@@ -361,7 +363,7 @@ impl OwnFile {
             .iter()
             .find(|own| own.instance() == tr)
             .map_or(0, |own| own.clock.load(Relaxed));
-        // From here on dropping the value puts the reference.
+        // From here on, dropping the value releases the reference on the core's file.
         let own = KBox::new(
             Self {
                 file: Opaque::new(bindings::trace_event_file {
@@ -378,7 +380,7 @@ impl OwnFile {
             GFP_KERNEL,
         );
         let own = own.inspect_err(|_| {
-            // SAFETY: taken above.
+            // SAFETY: the reference was taken above.
             unsafe { bindings::trace_put_event_file(real) };
         })?;
         let file = own.file.get();
@@ -398,14 +400,15 @@ impl OwnFile {
         }
         let at = &raw const *own;
         files.push(own, GFP_KERNEL)?;
-        // If nothing comes of it.
+        // Frees the file again if the caller fails before the file is used.
         sweep_soon();
-        // SAFETY: it stays in its box while the mutex is held, and who keeps it for longer counts as a user.
+        // SAFETY: the file stays in its box while the mutex is held. A caller that keeps it for longer counts as a
+        // user.
         Ok(unsafe { &*at })
     }
 
     fn instance(&self) -> *mut bindings::trace_array {
-        // SAFETY: it does not change.
+        // SAFETY: the member does not change after the file was made.
         unsafe { (*self.file.get()).tr }
     }
 
@@ -419,10 +422,10 @@ impl OwnFile {
         }
     }
 
-    /// The words of the file that the core, too, counts users of triggers in.
+    /// Returns the number of triggers of the file, and the number of requests to call them.
     fn counts(&self) -> (&Atomic<i32>, &Atomic<i32>) {
         let file = self.file.get();
-        // SAFETY: an `atomic_t` is such a word.
+        // SAFETY: an `atomic_t` has the layout of an `Atomic<i32>`, and both members live as long as the file.
         unsafe {
             (
                 Atomic::from_ptr(&raw mut (*file).tm_ref.counter),
@@ -433,11 +436,11 @@ impl OwnFile {
 
     fn is_used(&self) -> bool {
         let (triggers, enabled) = self.counts();
-        // ORDERING: they change under the mutex.
+        // ORDERING: the numbers change under the mutex only.
         self.opened.get() != 0 || triggers.load(Relaxed) != 0 || enabled.load(Relaxed) != 0
     }
 
-    /// Keeps the file until [`OwnFile::close`].
+    /// Keeps the file from being freed until [`OwnFile::close`].
     fn open(&self, _held: &EventMutexHeld) -> *mut bindings::trace_event_file {
         self.opened.set(self.opened.get().saturating_add(1));
         self.file.get()
@@ -449,7 +452,7 @@ impl OwnFile {
         sweep_soon();
     }
 
-    /// Has the core call the triggers of the file, or no more.
+    /// Makes the core call the triggers of the file, or stop calling them.
     fn register(&self, on: bool) -> Result {
         // SAFETY: the event is pinned, and its class with it.
         let (call, class) = unsafe {
@@ -458,7 +461,7 @@ impl OwnFile {
         };
         // SAFETY: the class is that of a live event, and keeps the name of its system.
         if on && unsafe { CStr::from_char_ptr((*class).system) } == c"syscalls" {
-            // An instance has one place for the file of such an event, which is that of the core.
+            // An instance has one place for the file of a system call, and the core's file is in it.
             let name = self.name().unwrap_or_default().as_char_ptr().cast_mut();
             let mut texts = [c"System calls need a kernel with the series".as_char_ptr()];
             // SAFETY: the instance is live, and the strings are constant or stay as long as the event.
@@ -475,7 +478,7 @@ impl OwnFile {
             return Err(EOPNOTSUPP);
         }
         let mut data = (call, self.file.get(), on);
-        // SAFETY: the mutex is held. The function is for such data, which outlives the call.
+        // SAFETY: the mutex is held. `register` takes data of this type, which outlives the call.
         let ret = unsafe {
             bindings::hist_stock_with_event_mutex(Some(register), (&raw mut data).cast())
         };
@@ -487,12 +490,12 @@ impl OwnFile {
 
 impl Drop for OwnFile {
     fn drop(&mut self) {
-        // SAFETY: the counterpart of `trace_get_event_file()` in `find`.
+        // SAFETY: releases the reference that `trace_get_event_file()` returned in `find`.
         unsafe { bindings::trace_put_event_file(self.real) };
     }
 }
 
-/// The files that there are of the events of an instance; null stands for the top one.
+/// Iterates over the module's files of the events of an instance; null stands for the top one.
 fn events_of<'a>(
     instance: *mut bindings::trace_array,
     held: &'a EventMutexHeld,
@@ -510,7 +513,7 @@ fn events_of<'a>(
         .map(|own| unsafe { super::event::EventFile::from_raw(own.file.get()) })
 }
 
-/// What [`OwnFile::register`] does under `event_mutex`.
+/// Registers or unregisters a file with the core: the part of [`OwnFile::register`] that needs `event_mutex`.
 ///
 /// # Safety
 ///
@@ -535,7 +538,7 @@ unsafe extern "C" fn register(data: *mut c_void) -> c_int {
     }
 }
 
-/// The file of an event, also one that nobody uses yet; null if there is none.
+/// Returns the module's file of an event, also if nobody uses it yet; null without such an event.
 ///
 /// # Safety
 ///
@@ -558,7 +561,7 @@ pub(super) unsafe fn __find_event_file(
     file.map_or(null_mut(), |own| own.file.get())
 }
 
-/// The file of an event, with a reference; an error as a pointer.
+/// Returns the module's file of an event, with a reference; an error is returned as a pointer.
 ///
 /// # Safety
 ///
@@ -589,11 +592,11 @@ pub(super) unsafe fn trace_get_event_file(
 ///
 /// The file must be what that returned. The mutex must not be held.
 pub(super) unsafe fn trace_put_event_file(file: *mut bindings::trace_event_file) {
-    // SAFETY: by the contract it is open.
+    // SAFETY: by the contract, the file is open.
     unsafe { OwnFile::of(file) }.close(&EventMutex::lock());
 }
 
-/// Has an event call its triggers, or lowers the number of those who want it to.
+/// Adds a request that the core calls the triggers of an event, or takes one back.
 ///
 /// # Safety
 ///
@@ -606,7 +609,7 @@ pub(super) unsafe fn trace_event_enable_disable(
     // SAFETY: by the contract.
     let own = unsafe { OwnFile::of(file) };
     let (_, count) = own.counts();
-    // ORDERING: it changes under the mutex.
+    // ORDERING: the number changes under the mutex only.
     let before = count.fetch_add(if on != 0 { 1 } else { -1 }, Relaxed);
     let change = match on != 0 {
         true => before == 0,
@@ -623,7 +626,7 @@ pub(super) unsafe fn trace_event_enable_disable(
     })
 }
 
-/// Counts a trigger of an event, or one less.
+/// Adds one to the number of triggers of an event, or subtracts one; asks the core to call them while there are any.
 ///
 /// # Safety
 ///
@@ -634,7 +637,7 @@ pub(super) unsafe fn trace_event_trigger_enable_disable(
 ) -> c_int {
     // SAFETY: by the contract.
     let (count, _) = unsafe { OwnFile::of(file) }.counts();
-    // ORDERING: it changes under the mutex.
+    // ORDERING: the number changes under the mutex only.
     let before = count.fetch_add(if on != 0 { 1 } else { -1 }, Relaxed);
     // SAFETY: the file is live; this takes the address of its member.
     let flags = unsafe { &raw mut (*file).flags };
@@ -649,7 +652,7 @@ pub(super) unsafe fn trace_event_trigger_enable_disable(
     unsafe { trace_event_enable_disable(file, on, 1) }
 }
 
-/// Has an event write records for its triggers only if one of them needs them.
+/// Clears the flag by which an event writes records before it calls triggers, if no trigger needs a record.
 ///
 /// # Safety
 ///
@@ -672,9 +675,9 @@ pub(super) unsafe fn update_cond_flag(file: *mut bindings::trace_event_file) {
 
 // --- records, instances ---
 
-/// Whether a record is the one that this CPU writes first: that begins its page, which no record in the ring buffer does,
-/// where a page begins with its own header, unless a sub-buffer has several pages. Such a one, if it is long, is then taken to be
-/// four bytes longer than it is, which are within the page.
+/// Returns whether a record is in this CPU's scratch page, which it begins. A page of the ring buffer begins with a
+/// header instead, except the later pages of a sub-buffer of several pages: a long record at the beginning of one is
+/// taken for a scratch record, and so for four bytes longer than it is. These bytes are within the page.
 ///
 /// # Safety
 ///
@@ -685,14 +688,14 @@ pub(super) unsafe fn is_scratch(event: *mut bindings::ring_buffer_event) -> bool
     event.addr() & (kernel::page::PAGE_SIZE - 1) == 0 && unsafe { (*event).type_len() } == 0
 }
 
-/// Where records are first written to is the core's choice.
+/// Does nothing: without the series, the core alone chooses where records are written first.
 ///
 /// # Safety
 ///
 /// None is needed.
 pub(super) unsafe fn refuse_scratch(_instance: *mut bindings::trace_array) {}
 
-/// Takes back one [`refuse_scratch`].
+/// Does nothing, like [`refuse_scratch`].
 ///
 /// # Safety
 ///
@@ -705,10 +708,10 @@ pub(super) unsafe fn allow_scratch(_instance: *mut bindings::trace_array) {}
 ///
 /// The instance must be live.
 pub(super) unsafe fn tracing_check_open_get_tr(instance: *mut bindings::trace_array) -> c_int {
-    // SAFETY: by the contract; it keeps its name.
+    // SAFETY: by the contract; an instance keeps its name.
     let name = unsafe { (*instance).name };
     if !name.is_null() {
-        // SAFETY: there is an instance of this name, so it is not made. It has a reference then.
+        // SAFETY: the name is that of a live instance, so none is made; the call takes a reference on it.
         unsafe { bindings::trace_array_get_by_name(name, core::ptr::null()) };
     }
     0
@@ -720,7 +723,7 @@ pub(super) unsafe fn tracing_check_open_get_tr(instance: *mut bindings::trace_ar
 ///
 /// The instance must be live.
 pub(super) unsafe fn trace_array_put(instance: *mut bindings::trace_array) {
-    // SAFETY: by the contract; it keeps its name.
+    // SAFETY: by the contract; an instance keeps its name.
     if !unsafe { (*instance).name }.is_null() {
         // SAFETY: by the contract.
         unsafe { bindings::trace_array_put(instance) };
@@ -748,20 +751,21 @@ pub(super) unsafe fn trace_event_dyn_put_ref(call: *mut bindings::trace_event_ca
     unsafe { references(call) }.fetch_add(-1, Full);
 }
 
-/// The number of references on an event that user space made.
+/// Returns the number of references on an event that user space made.
 ///
 /// # Safety
 ///
 /// The event must be live for `'a`, and dynamic.
 unsafe fn references<'a>(call: *mut bindings::trace_event_call) -> &'a Atomic<i32> {
-    // SAFETY: by the contract this member of the union is the valid one; an `atomic_t` is such a word.
+    // SAFETY: by the contract, the event is dynamic, so this member of the union is valid; an `atomic_t` has the layout
+    // of an `Atomic<i32>`.
     unsafe { Atomic::from_ptr((&raw mut (*call).__bindgen_anon_2).cast::<i32>()) }
 }
 
 // --- strings that may not be there ---
 
-/// Copies the string at an address of the kernel up to and including its NUL, which stands in place of the last byte if it is
-/// longer; returns how much.
+/// Copies the string at a kernel address up to and including its NUL, or its first `count - 1` bytes and a NUL; returns
+/// the number of bytes copied.
 ///
 /// # Safety
 ///
@@ -775,7 +779,7 @@ pub(super) unsafe fn strncpy_from_kernel_nofault(
     unsafe { copy_string(to, from, count, bindings::copy_from_kernel_nofault) }
 }
 
-/// As [`strncpy_from_kernel_nofault`], of the current task.
+/// Like [`strncpy_from_kernel_nofault`], for an address of the current task.
 ///
 /// # Safety
 ///
@@ -806,11 +810,11 @@ unsafe fn copy_string(
         let in_page = kernel::page::PAGE_SIZE - from.addr() % kernel::page::PAGE_SIZE;
         let size = in_page.min(count - copied);
         let to = to.wrapping_add(copied);
-        // SAFETY: `size` bytes can be written there.
+        // SAFETY: `size` bytes can be written at `to`.
         if unsafe { copy(to.cast(), from, size) } != 0 {
             return EFAULT.to_errno() as isize;
         }
-        // SAFETY: they have just been written.
+        // SAFETY: the call has written these bytes.
         let bytes = unsafe { core::slice::from_raw_parts(to.cast::<u8>(), size) };
         if let Some(end) = bytes.iter().position(|&byte| byte == 0) {
             return (copied + end + 1) as isize;
@@ -818,7 +822,7 @@ unsafe fn copy_string(
         copied += size;
     }
     if let Some(last) = count.checked_sub(1) {
-        // SAFETY: the last of the bytes that can be written.
+        // SAFETY: `last` is within the bytes that can be written.
         unsafe { to.add(last).write(0) };
     }
     count as isize

@@ -120,9 +120,9 @@ impl Program {
         }
     }
 
-    /// Counts the `begun` starts of an entry that were overwritten; each start set all variables. A start has ended
-    /// when one of its number variables was consumed; some variables are never consumed. If some ends consume one
-    /// variable and others another, the variable that was consumed most often counts.
+    /// Returns how many of the `begun` starts of an entry a later start has overwritten, and whether one is left. Each
+    /// start set all variables. It has ended when one of its number variables was consumed; if some ends consume one
+    /// variable and some another, the variable that was consumed most often counts.
     pub fn starts(&self, aux: &[Pair], begun: u64) -> Starts {
         let numbers = self.plan.vars.iter().filter(|var| var.is_number());
         // Variables that are stored nowhere say nothing about starts.

@@ -383,18 +383,18 @@ pub enum Step {
         /// The name of the event.
         name: String,
     },
-    /// Has the buffers of the instance keep records, with the stack of the kernel or of the program.
+    /// Makes the buffers of the instance keep records, with the stack of the kernel or of the program.
     Buffer {
-        /// Whether with that of the kernel.
+        /// Whether records have the stack of the kernel.
         stack: bool,
-        /// Whether with that of the program.
+        /// Whether records have the stack of the program.
         user: bool,
     },
-    /// Has records of an event written to these buffers.
+    /// Makes the kernel write records of an event to the buffers of the instance.
     Records {
         /// `system:event`.
         event: String,
-        /// Which ones.
+        /// The filter that the records have to pass.
         filter: Option<String>,
     },
     /// Adds a trigger.
@@ -582,7 +582,8 @@ impl Maker<'_> {
         }
     }
 
-    /// What keeps the largest hit of each row by this variable: nothing where that is not asked for.
+    /// Returns the action that keeps the largest hit of each row by this variable; an empty text if exemplars are not
+    /// wanted.
     pub(crate) fn exemplars(&self, variable: &str) -> String {
         match self.question.saves.as_slice() {
             [] => String::new(),

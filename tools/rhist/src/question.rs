@@ -197,7 +197,7 @@ pub struct Before {
     pub end_on: String,
 }
 
-/// Records of an event.
+/// The records that a question counts: an event, perhaps with a filter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Records {
     /// The event, as `system:event`.

@@ -25,10 +25,10 @@ pub const SIZE: u32 = 2048;
 /// The number of rows for starts that have not ended.
 pub const WAITING: u32 = 16384;
 
-/// How many of an event's own fields a line has.
+/// The largest number of an event's own fields in a line.
 const MOST_FIELDS: usize = 9;
 
-/// How many of these an exemplar has.
+/// The largest number of an event's own fields in an exemplar.
 const MOST_SAVED: usize = 4;
 
 /// Keys that belong to the current task.
@@ -199,7 +199,7 @@ pub struct Variant {
     /// The keys to group by in any case, besides those of `--by`.
     #[serde(default)]
     pub keep: Vec<String>,
-    /// Whether it is for lines alone, or not for lines.
+    /// True for a variant that only answers with a line for each hit, false for one that never does; `None` for both.
     pub each: Option<bool>,
     /// The fields of a line unless `--by` names others.
     #[serde(default)]
@@ -650,7 +650,7 @@ impl Variant {
         Ok(task.into_iter().chain(own.take(MOST_FIELDS)).collect())
     }
 
-    /// A key by the name that the user has for it.
+    /// Returns the key for a name given to `--by`.
     fn by(&self, label: &str, tracefs: &Tracefs) -> Result<By> {
         let make = |key: &str| By {
             label: label.split('.').next().unwrap_or(label).into(),

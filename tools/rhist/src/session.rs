@@ -347,13 +347,13 @@ fn follow(instance: &Tracefs, pids: &[u64]) -> Result<()> {
     }
 }
 
-/// Writes a file of an instance over.
+/// Replaces the content of a file of an instance.
 fn write(instance: &Tracefs, file: &Path, text: &str) -> Result<()> {
     instance.say(&format!("echo '{text}' > {}", file.display()));
     fs::write(file, text).map_err(|error| Error::file("write", file, &error))
 }
 
-/// The triggers that count as many records as those of these steps, each once, with their events.
+/// Returns the triggers that count as many records as the triggers of these steps, each once, with their events.
 fn samples(command: &str, steps: &[Step]) -> Vec<(String, String)> {
     let mut samples = Vec::new();
     for step in steps {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! The changes from one recording of several questions to another one, in sentences, the dearest change first.
+//! Compares two recordings of several questions, and says the changes in sentences, the most expensive change first.
 //!
-//! A percentile has changed for sure if its bounds in the two recordings do not overlap. That it is not chance alone is
-//! seen by the parts of the recordings: each part of the one is on the same side of each part of the other one. If nothing
-//! has changed, all orders of the parts are equally likely, and only two of them are so.
+//! A percentile has changed for sure if its bounds in the two recordings do not overlap. To exclude chance, each
+//! recording is divided into parts, and all parts of one have to lie on the same side of all parts of the other one.
+//! Without a change, all orders of the parts are equally likely, and only two of them are like this.
 
 use std::collections::BTreeMap;
 use std::io::Cursor;
@@ -16,8 +16,8 @@ use crate::quantile::{quantile, Percent};
 use crate::record::{incomplete, Header, Recording};
 use crate::units::{self, Round};
 
-/// The questions that `why` asks. Each has one key that names the waiting task or device, or two keys, the second of which
-/// is the one of the share. They are asked in this order, until the budget is used.
+/// The questions that `why` asks, in this order, until the budget is used up. The first key of a question names the
+/// task or device that waits; a sentence may name the value of the second key that has most of the change.
 pub const QUESTIONS: [&str; 9] = [
     "bio --disks",
     "fsync --by comm",
@@ -30,22 +30,23 @@ pub const QUESTIONS: [&str; 9] = [
     "irq",
 ];
 
-/// Into how many parts a recording is divided at least, if it has so many tables; at most into one less than twice as many.
+/// The smallest number of parts that a recording is divided into, if it has as many tables. The largest number is one
+/// less than twice as many.
 pub const PARTS: u32 = 12;
 
-/// How many hits a row has in both recordings at least.
+/// The smallest number of hits that a row must have in each recording to be compared.
 const LEAST_HITS: u64 = 100;
 
-/// How many orders there are of the parts of both recordings at least.
+/// The smallest number of orders in which the parts of both recordings can be, for a change not to be chance.
 const ORDERS: u64 = 40_000;
 
-/// Which percentiles are compared.
+/// The percentiles that are compared.
 const PERCENTS: [Percent; 2] = [Percent::MEDIAN, Percent::TAIL];
 
-/// The distribution of each value of the second key, by what these are called.
+/// The distribution for each value of the second key, by the value as it is shown.
 type Shares = BTreeMap<String, Distribution>;
 
-/// The rows of a table by their first key.
+/// The rows of a table, by the value of their first key.
 type Rows = BTreeMap<String, Shares>;
 
 /// The answer of a recording to one question.
@@ -78,14 +79,14 @@ impl Answer {
         }))
     }
 
-    /// The question without the keys, which are said otherwise.
+    /// Returns the question without its keys, which [`place`] puts into words.
     fn name(&self) -> String {
         let words: Vec<&str> = self.words.iter().map(String::as_str).collect();
         let words = words.split(|word| *word == "--by").next();
         units::plain(&words.unwrap_or_default().join(" "))
     }
 
-    /// The percentile of a row in each part that has it.
+    /// Returns a percentile of the row `key` in each part that has the row.
     fn in_parts(&self, key: &str, percent: Percent) -> Vec<Bucket> {
         let rows = self.parts.iter().filter_map(|rows| rows.get(key));
         rows.filter_map(|row| quantile(&whole(row), percent))
@@ -93,17 +94,17 @@ impl Answer {
     }
 }
 
-/// A recording of several questions: those of one question each, one after the other.
+/// A file with the recordings of several questions, one after the other.
 pub struct Recorded {
     name: String,
     header: Header,
     answers: Vec<Answer>,
-    /// Its gaps, in sentences.
+    /// The gaps in the recordings, in sentences.
     pub lacks: Vec<String>,
 }
 
 impl Recorded {
-    /// Reads one from these bytes; `name` is for messages.
+    /// Reads such a file from its bytes; `name` is for messages.
     pub fn of(name: &str, bytes: &[u8]) -> Result<Self> {
         let mut first: Option<Header> = None;
         let (mut answers, mut lacks) = (Vec::new(), Vec::new());
@@ -146,7 +147,8 @@ impl Recorded {
         })
     }
 
-    /// When it ended, in nanoseconds of `CLOCK_REALTIME`, and how many seconds it took.
+    /// Returns when the recordings ended, in nanoseconds of `CLOCK_REALTIME`, and how many seconds the longest one
+    /// took.
     fn time(&self) -> (u64, f64) {
         let spans = self.answers.iter().filter_map(|one| one.whole.table.span);
         spans.fold((0, 0.0), |(real, seconds), span| {
@@ -154,7 +156,7 @@ impl Recorded {
         })
     }
 
-    /// Where it is from.
+    /// Returns a line with the name of the file, the time, the host, the kernel and the implementation that counted.
     fn said(&self) -> String {
         let (end, seconds) = self.time();
         let head = &self.header;
@@ -167,12 +169,12 @@ impl Recorded {
     }
 }
 
-/// The recordings of which one consists: each begins with a line that says what was asked.
+/// Splits the bytes of a file into recordings; each begins with a line that says what was asked.
 fn divided(bytes: &[u8]) -> Vec<&[u8]> {
     let mut all = Vec::new();
     let (mut begin, mut at) = (0, 0);
     for line in bytes.split_inclusive(|&byte| byte == b'\n') {
-        // What else begins so is the first line of a table.
+        // The first line of a table begins like a header, too.
         let like = at > 0 && line.starts_with(b"{\"v\":");
         if like && serde_json::from_slice::<Header>(line).is_ok() {
             all.push(&bytes[begin..at]);
@@ -184,7 +186,7 @@ fn divided(bytes: &[u8]) -> Vec<&[u8]> {
     all
 }
 
-/// The rows of a table by their keys, as these are called.
+/// Returns the rows of a table, by the values of their keys as they are shown.
 fn rows(table: &Table) -> Rows {
     let mut rows = Rows::new();
     for group in table.groups() {
@@ -197,13 +199,13 @@ fn rows(table: &Table) -> Rows {
     rows
 }
 
-/// All of a row.
+/// Returns the distribution of a row, with all values of its second key.
 fn whole(row: &Shares) -> Distribution {
     Distribution::of(row.values())
 }
 
-/// By how much a percentile has changed at least, below 0 if it has become smaller: by nothing if its bounds overlap, or if
-/// the ends that are shown differ by less than a quarter.
+/// Returns the least by which a percentile has changed, negative if it has become smaller; 0 if its bounds overlap, or
+/// if the ends that are shown differ by less than a quarter.
 fn least(before: Bucket, after: Bucket) -> Number {
     let shift = diff::shift(before, after);
     let (smaller, larger) = (before.hi.min(after.hi), before.hi.max(after.hi));
@@ -214,19 +216,20 @@ fn least(before: Bucket, after: Bucket) -> Number {
     }
 }
 
-/// Whether all of the one are on the same side of all of the other ones, and there are so many that chance does not do that.
+/// Returns whether all of `before` lie on the same side of all of `after`, and both are so many that this is not
+/// chance.
 fn are_apart(before: &[Bucket], after: &[Bucket]) -> bool {
     let below = |low: &[Bucket], high: &[Bucket]| {
         let most = low.iter().map(|bucket| bucket.hi).max();
         most.is_some_and(|most| high.iter().all(|bucket| bucket.lo > most))
     };
-    // Which places among all are those of the one: a binomial coefficient.
+    // The number of ways to choose the places of `before` among all: a binomial coefficient.
     let (one, all) = (before.len() as u64, (before.len() + after.len()) as u64);
     let orders = (0..one).fold(1, |orders, i| orders * (all - i) / (i + 1));
     orders >= ORDERS && (below(before, after) || below(after, before))
 }
 
-/// How a key is spoken of.
+/// Returns a key in words, as a sentence ends with it: " on sda", " for bash".
 fn place(column: Option<&&KeyColumn>, key: &str) -> String {
     let of_task = ["comm", "pid", "tgid", "cgroup", "pod", "uid"];
     match column.map_or("", |column| column.name.as_str()) {
@@ -238,7 +241,8 @@ fn place(column: Option<&&KeyColumn>, key: &str) -> String {
     }
 }
 
-/// How much of what takes longer than before is of one value of the second key, if that is more than half.
+/// Returns in words which value of the second key has more than half of the hits above `before`, and which part; `None`
+/// if no value has.
 fn share(row: &Shares, before: Bucket, column: Option<&&KeyColumn>) -> Option<String> {
     column?;
     let above = |all: &Distribution| {
@@ -274,7 +278,7 @@ fn changes(before: &Answer, after: &Answer, out: &mut Vec<(Number, String)>) -> 
         };
         let all = whole(now);
         let hits = all.hits();
-        // A change of the tool itself is none.
+        // Changes of the tool's own tasks are not reported.
         let own = key == "rhist" && others.first().is_some_and(|by| by.name.ends_with("comm"));
         if own || hits.min(then.hits()) < LEAST_HITS {
             continue;
@@ -377,11 +381,11 @@ mod tests {
     use proptest::prelude::*;
     use std::sync::LazyLock;
 
-    /// Numbers that are the same for the same seed.
+    /// A generator of random numbers, which are the same for the same seed.
     struct Chance(u64);
 
     impl Chance {
-        /// From 0 up to 1.
+        /// Returns a random number from 0 up to 1.
         fn next(&mut self) -> f64 {
             self.0 ^= self.0 << 13;
             self.0 ^= self.0 >> 7;
@@ -389,13 +393,13 @@ mod tests {
             (self.0 >> 11) as f64 / (1u64 << 53) as f64
         }
 
-        /// Nearly normal, of mean 0 and deviation 1.
+        /// Returns a random number, nearly normally distributed, with mean 0 and deviation 1.
         fn normal(&mut self) -> f64 {
             (0..12).map(|_| self.next()).sum::<f64>() - 6.0
         }
     }
 
-    /// The load of a row: its question, its keys, its hits in a part, and its median in nanoseconds.
+    /// The load of a row: the index of its question, its keys, its hits in a part, and its median in nanoseconds.
     type Load = (usize, &'static [&'static str], u32, f64);
 
     const LOADS: [Load; 13] = [
@@ -414,10 +418,11 @@ mod tests {
         (2, &["rhist"], 60, 9e3),
     ];
 
-    /// How a row is other than usual: so many of its hits take so many times as long.
+    /// A change of a row: the index of its load, the share of its hits that change, and how many times as long they
+    /// take.
     type Injected = (usize, f64, f64);
 
-    /// The interval of a number in a column of this scale.
+    /// Returns the interval of a number in a column with `.log2=scale`.
     fn interval(number: f64, scale: u8) -> Key {
         let parts = f64::from(1u32 << scale);
         let index = (number.log2() * parts).ceil();
@@ -431,7 +436,7 @@ mod tests {
         }
     }
 
-    /// The recording of a minute. The load of a row is heavier in one part than in another one, and that lasts for some.
+    /// Makes a recording of a minute. The load of a row varies: it is heavier in some successive parts than in others.
     fn minute(seed: u64, scale: u8, injected: &[Injected]) -> Vec<u8> {
         let mut chance = Chance(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
         let mut heavier = [0.0; LOADS.len()];
@@ -507,7 +512,7 @@ mod tests {
         recorded
     }
 
-    /// The sentences, without their numbers.
+    /// Returns the sentences of a comparison, without their numbers.
     fn sentences(before: &[u8], after: &[u8]) -> Vec<String> {
         let said = compare(&read(before), &read(after), 100);
         let sentence = |line: &str| {
@@ -561,7 +566,7 @@ mod tests {
         ];
         for (seed, (injected, wanted)) in (1..).zip(injected) {
             let before = minute(seed, 3, &[]);
-            // Beside a smaller one.
+            // A second, smaller change is reported after the large one.
             let after = minute(seed + 100, 3, &[(11, 1.0, 2.0), injected]);
             let said = sentences(&before, &after);
             let first = said.first().map_or("", String::as_str);
@@ -588,7 +593,7 @@ mod tests {
         assert!(are_apart(&all(10, 12), &all(0, 12)));
         assert!(!are_apart(&all(0, 12), &all(9, 12)));
         assert!(!are_apart(&[all(0, 11), all(10, 1)].concat(), &all(10, 12)));
-        // Among few parts it may be.
+        // With six and twelve parts, the order may be chance.
         assert!(!are_apart(&all(0, 6), &all(10, 12)));
         assert!(!are_apart(&[], &all(10, 12)));
         assert_eq!(least(at(100), at(130)), 21);
@@ -625,7 +630,8 @@ mod tests {
 
     #[test]
     fn few_hits_say_nothing() {
-        // sshd has 36 hits, and rhist is the tool itself: ten times as slow is nothing that is said of them.
+        // Nothing is said of sshd, which has 36 hits, and of rhist, which is the tool itself, though they became ten
+        // times as slow.
         let said = sentences(
             &minute(1, 3, &[]),
             &minute(101, 3, &[(4, 1.0, 10.0), (12, 1.0, 10.0)]),
@@ -681,7 +687,7 @@ mod tests {
                 let end = |length: u8| (at + usize::from(length)).min(bytes.len());
                 match how {
                     0 => drop(bytes.splice(at..end(1), [byte])),
-                    // Where numbers are, they become larger ones.
+                    // Digits become larger ones, so numbers stay numbers.
                     1 => {
                         let digits = bytes[at..].iter().position(u8::is_ascii_digit);
                         let at = at + digits.unwrap_or_default();

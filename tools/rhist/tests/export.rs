@@ -233,7 +233,8 @@ proptest! {
         prop_assert_eq!(native(&histogram), indices);
     }
 
-    /// Checks that native histograms of seconds have all hits, and bounds all off by one factor, at most half a bucket.
+    /// Checks that native histograms of seconds have all hits, and that each bound of a bucket is wrong by less than
+    /// half a bucket.
     #[test]
     fn native_buckets_of_seconds_are_within_the_bound(
         numbers in prop::collection::vec(any_number(), 1..60), scale in 0u8..7, us in any::<bool>(),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The clocks of time stamps. A trigger has those of an instance, of which the events that have triggers are: not those of its
-//! records, since no module can change these.
+//! The clocks that give triggers their time stamps. Each instance has one for its triggers, which `clock=` chooses. It
+//! is not the clock of the instance's records, which no module can change.
 //!
 //! C counterpart: `trace_clocks` in [`kernel/trace/trace.c`](srctree/kernel/trace/trace.c)
 
@@ -19,7 +19,7 @@ use kernel::prelude::*;
 /// A clock by its name. All of them count nanoseconds, and may be asked in any context.
 struct Clock(&'static core::ffi::CStr, unsafe extern "C" fn() -> u64);
 
-/// The first is that of an instance which has not been told of one.
+/// The clocks that `clock=` can name. An instance has the first one until a trigger names another.
 static CLOCKS: [Clock; 7] = [
     Clock(c"local", bindings::trace_clock_local),
     Clock(c"global", bindings::trace_clock_global),
@@ -30,7 +30,7 @@ static CLOCKS: [Clock; 7] = [
     Clock(c"tai", bindings::ktime_get_tai_fast_ns),
 ];
 
-/// Gives the events of an instance another clock; `EINVAL` if the module has none of that name.
+/// Sets the clock of all events with triggers in an instance; `EINVAL` if the module has no clock with this name.
 ///
 /// # Safety
 ///
@@ -50,8 +50,8 @@ pub(in super::super) unsafe fn tracing_set_clock(
         .iter()
         .filter(|own| own.instance() == instance)
     {
-        // CAST: a small number.
-        // ORDERING: a number by itself.
+        // CAST: the index is below the number of clocks.
+        // ORDERING: no other data depends on the index.
         own.clock.store(index as u32, Relaxed);
     }
     0
@@ -77,7 +77,7 @@ pub(in super::super) unsafe fn stamps_in_ns(_file: *mut bindings::trace_event_fi
     true
 }
 
-/// The time stamp of a hit: now.
+/// Returns the time stamp of a hit: the present time by the clock of its instance.
 ///
 /// # Safety
 ///
@@ -90,8 +90,8 @@ pub(in super::super) unsafe fn time_stamp(
 ) -> u64 {
     // SAFETY: by the contract.
     let clock: &Atomic<u32> = &unsafe { OwnFile::of(file) }.clock;
-    // CAST: an index.
-    // ORDERING: a number by itself.
+    // CAST: the index is below the number of clocks.
+    // ORDERING: no other data depends on the index.
     let clock = CLOCKS.get(clock.load(Relaxed) as usize);
     // SAFETY: the clocks have no precondition.
     clock.map_or(0, |clock| unsafe { (clock.1)() })

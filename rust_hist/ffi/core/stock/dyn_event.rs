@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The kernel's own synthetic events, for who generates them.
+//! Generates synthetic events of the kernel.
 //!
 //! C counterpart: `trace_synth()` in [`kernel/trace/trace_synth.h`](srctree/kernel/trace/trace_synth.h)
 
@@ -19,7 +19,7 @@ use kernel::{
     types::Opaque, //
 };
 
-/// Who writes to an event; the kernel has no place for it.
+/// The description of who generates an event. Nothing reads it: the kernel has no place for it.
 pub(crate) type User = KVec<u8>;
 
 /// A synthetic event, which stays while the value lives.
@@ -35,11 +35,11 @@ unsafe impl Send for KernelEvent {}
 // SAFETY: the file is counted, and used by all tasks.
 unsafe impl Sync for KernelEvent {}
 
-/// A field on the list of its event.
+/// A field as an entry of the list of its event's fields.
 #[repr(transparent)]
 struct Listed(Opaque<bindings::ftrace_event_field>);
 
-/// What `probe` of the class of a synthetic event is; scripts/layout has checked it.
+/// The type of `probe` in the class of a synthetic event, which `scripts/layout` has checked.
 type Probe = unsafe extern "C" fn(*mut c_void, *mut u64, *mut c_uint);
 
 impl KernelEvent {
@@ -54,7 +54,7 @@ impl KernelEvent {
             )
         };
         let file = kernel::error::from_err_ptr(file).ok()?;
-        // INVARIANT: it did.
+        // INVARIANT: `trace_get_event_file()` has just returned the file.
         NonNull::new(file).map(Self)
     }
 
@@ -78,7 +78,7 @@ impl KernelEvent {
         for field in list.iter() {
             fields.push(field.0.get(), GFP_KERNEL)?;
         }
-        // The core adds each at the front.
+        // The core adds each field at the front of the list.
         for &field in fields.iter().rev() {
             // SAFETY: a field on the list is live, with its texts.
             let (kind, name) = unsafe { (c_str((*field).type_), c_str((*field).name)) };
@@ -91,7 +91,7 @@ impl KernelEvent {
     }
 
     fn listeners(&self) -> *mut bindings::tracepoint_func {
-        // SAFETY: such an event has a tracepoint; its list is a word that is written whole.
+        // SAFETY: a synthetic event has a tracepoint; the pointer to its functions is written as one word.
         unsafe { (&raw const (*(*self.call()).__bindgen_anon_1.tp).funcs).read_volatile() }
     }
 
@@ -101,8 +101,8 @@ impl KernelEvent {
         !self.listeners().is_null()
     }
 
-    /// Generates the event with these values, one for each field in order: a number; the address of a string that ends with a
-    /// NUL; or that of a stack, of words, the first of which says how many there are, and the last of which is 0.
+    /// Generates the event with these values, one for each field in order. A value is a number, the address of a string
+    /// that ends with a NUL, or the address of a stack: a word with the number of frames, the frames, and a 0.
     ///
     /// # Safety
     ///
@@ -112,15 +112,15 @@ impl KernelEvent {
         if at.is_null() {
             return;
         }
-        // The values are in the order of the fields. C only reads it.
+        // Value N belongs to field N. The probe takes a mutable pointer, but only reads the order.
         let mut order = ORDER;
         loop {
-            // SAFETY: preemption is off, so the list is not freed; the last one has no function.
+            // SAFETY: preemption is off, so the list is not freed; it ends with an entry without a function.
             let (function, data) = unsafe { ((*at).func, (*at).data) };
             if function.is_null() {
                 break;
             }
-            // SAFETY: the functions of a synthetic event are of this type.
+            // SAFETY: all functions of a synthetic event's tracepoint are of the type `Probe`.
             let probe = unsafe { core::mem::transmute::<*mut c_void, Probe>(function) };
             // SAFETY: by the contract.
             unsafe { probe(data, values.as_mut_ptr(), order.as_mut_ptr()) };

@@ -25,11 +25,11 @@ use kernel::{
     types::Opaque, //
 };
 
-/// A field that no event keeps.
+/// A field that is on no event's list of fields: a generic one, or one that all records begin with.
 #[repr(transparent)]
 struct Field(bindings::ftrace_event_field);
 
-// SAFETY: it points at constant strings alone.
+// SAFETY: the field points to constant strings only.
 unsafe impl Sync for Field {}
 
 impl Field {
@@ -44,21 +44,21 @@ impl Field {
         Self(bindings::ftrace_event_field {
             name: name.as_ptr().cast(),
             type_: kind.as_ptr().cast(),
-            // CAST: small numbers, these three.
+            // CAST: the class, the offset and the size are small numbers.
             filter_type: class as c_int,
             offset: at as c_int,
             size: size as c_int,
-            // Of which `check` sees that it is this bit.
+            // `check` verifies that the lowest bit of this word says "signed".
             _bitfield_1: bindings::__BindgenBitfieldUnit::new([signed as u8]),
             ..EMPTY
         })
     }
 }
 
-// SAFETY: a structure of numbers and pointers.
+// SAFETY: the structure has numbers and pointers only, for which 0 is valid.
 const EMPTY: bindings::ftrace_event_field = unsafe { core::mem::zeroed() };
 
-/// Whether the fields are signed that are said to be; `ENODEV`.
+/// Checks that two fields that are declared signed are so for C, too; `ENODEV` if not.
 pub(super) fn check() -> Result {
     let [cpu, .., pid] = &FIELDS;
     match (cpu.0.is_signed(), pid.0.is_signed()) {
@@ -67,14 +67,14 @@ pub(super) fn check() -> Result {
     }
 }
 
-/// One that stands for something that no record has.
+/// A generic field, such as `CPU`, whose value is not in the record.
 macro_rules! generic {
     ($name:literal, $kind:literal, $class:ident, $signed:literal) => {
         Field::new($name, $kind, bindings::$class, $signed, 0, 0)
     };
 }
 
-/// One that each record begins with.
+/// A field that each record begins with.
 macro_rules! common {
     ($name:literal, $kind:literal, $field:ident, $size:literal, $signed:literal) => {
         Field::new(
@@ -112,7 +112,8 @@ static FIELDS: [Field; 11] = [
 #[repr(transparent)]
 struct Listed(Opaque<bindings::ftrace_event_field>);
 
-/// The field of an event: its own, then the generic, then the common ones; null if there is none of that name.
+/// Returns the field of an event with this name: one of its own, else a generic one, else one that all records have;
+/// null if there is none.
 ///
 /// # Safety
 ///
@@ -160,7 +161,7 @@ pub(super) fn learn_syscalls(_held: &EventMutexHeld) -> Result {
         return Ok(());
     }
     let mut names = Names(KVec::new());
-    // SAFETY: the mutex is held, and the function for such a value, which outlives the call.
+    // SAFETY: the mutex is held; `collect` takes data of this type, which outlives the call.
     to_result(unsafe {
         bindings::hist_stock_with_event_mutex(Some(collect), (&raw mut names).cast())
     })?;
@@ -168,7 +169,7 @@ pub(super) fn learn_syscalls(_held: &EventMutexHeld) -> Result {
     Ok(())
 }
 
-/// Goes through the events of the top instance, with `event_mutex` held.
+/// Stores the names of the system calls that have events in the top instance. `event_mutex` is held.
 ///
 /// # Safety
 ///
@@ -182,7 +183,7 @@ unsafe extern "C" fn collect(data: *mut c_void) -> c_int {
     let list = unsafe { clist_create!(head, File, bindings::trace_event_file, list) };
     from_result(|| {
         for file in list.iter() {
-            // SAFETY: a file on the list is live, with its event and the class of that.
+            // SAFETY: a file on the list is live, with its event and the event's class.
             let (system, data) = unsafe {
                 let call = (*file.0.get()).event_call;
                 (c_str((*(*call).class).system), (*call).data)
@@ -190,7 +191,7 @@ unsafe extern "C" fn collect(data: *mut c_void) -> c_int {
             if system != Some(c"syscalls") {
                 continue;
             }
-            // SAFETY: the events of this system have such data.
+            // SAFETY: the data of an event of `syscalls` is a `syscall_metadata`.
             let (name, number) = unsafe {
                 let data = data.cast::<bindings::syscall_metadata>();
                 ((*data).name, (*data).syscall_nr)
@@ -209,11 +210,11 @@ unsafe extern "C" fn collect(data: *mut c_void) -> c_int {
     })
 }
 
-/// The file of an event on the list of its instance.
+/// The file of an event as an entry of its instance's list.
 #[repr(transparent)]
 struct File(Opaque<bindings::trace_event_file>);
 
-/// The name of a system call; null if there is none of this number.
+/// Returns the name of a system call; null if no call has this number.
 ///
 /// # Safety
 ///

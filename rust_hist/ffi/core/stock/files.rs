@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The files of the view that tracefs has, too: `trigger`, `error_log` and `README` show both, and both are written to.
+//! The files of the view that tracefs has, too: `trigger`, `error_log`, `README` and `show_event_triggers`. Reading one
+//! shows the text of tracefs and of the module; writing acts on the one or the other.
 //!
 //! C counterparts: `event_trigger_fops` in
 //! [`kernel/trace/trace_events_trigger.c`](srctree/kernel/trace/trace_events_trigger.c), `tracing_err_log_fops` and
 //! `tracing_readme_fops` in [`kernel/trace/trace.c`](srctree/kernel/trace/trace.c)
 //!
-//! An open file has the one of tracefs open, with the credentials of its user. The text to read is copied when the file is opened.
+//! While such a file is open, the file of tracefs is open, too, with the credentials of the user. The text to read is
+//! copied when the file is opened.
 
 use super::{
     super::{
@@ -54,13 +56,13 @@ use kernel::{
 /// The text that follows the kernel's `README`, or null.
 static README_TEXT: Atomic<*mut c_char> = Atomic::new(null_mut());
 
-/// Has `README` end with `text`, or not, if it is null.
+/// Makes `README` of the view end with `text`; null takes the text away.
 ///
 /// # Safety
 ///
 /// The string must stay until the next call.
 pub(in super::super) unsafe fn tracing_readme_append(text: *const c_char) {
-    // ORDERING: pairs with the opening of the file.
+    // ORDERING: pairs with the load in `open_readme`.
     README_TEXT.store(text.cast_mut(), Release);
 }
 
@@ -98,11 +100,11 @@ const FILE: base::file_operations = base::file_operations {
     ..pin_init::zeroed()
 };
 
-/// What hangs on an open file.
+/// The state of an open file of the view.
 struct Opened {
     /// The open file of tracefs.
     lower: *mut base::file,
-    /// The text of the module, or all of the text.
+    /// The text to read: of `README` the part of the module, else all of it.
     text: TextBuf,
 }
 
@@ -132,7 +134,7 @@ impl Opened {
         Ok(opened)
     }
 
-    /// What hangs on `file`.
+    /// Returns the state of `file`.
     ///
     /// # Safety
     ///
@@ -142,7 +144,7 @@ impl Opened {
         unsafe { KBox::<Self>::borrow((*file).private_data) }
     }
 
-    /// Hangs the value on the file.
+    /// Stores the state in the file, and returns 0.
     ///
     /// # Safety
     ///
@@ -153,7 +155,7 @@ impl Opened {
         0
     }
 
-    /// All that tracefs shows, of a file that is a `seq_file` there.
+    /// Returns the whole text of the file of tracefs, which has to be a `seq_file`.
     fn lower_text(&self) -> Result<TextBuf> {
         let mut text = TextBuf::new();
         let mut room = KVec::from_elem(0u8, kernel::page::PAGE_SIZE, GFP_KERNEL)?;
@@ -181,7 +183,7 @@ impl Opened {
 impl Drop for Opened {
     fn drop(&mut self) {
         if !self.lower.is_null() {
-            // SAFETY: opened by `new`.
+            // SAFETY: `new` has opened the file, and this is its only release.
             unsafe { base::fput(self.lower) };
         }
     }
@@ -244,13 +246,13 @@ unsafe extern "C" fn open_trigger(inode: *mut base::inode, file: *mut base::file
         let mut opened = unsafe { Opened::new(file) }?;
         // SAFETY: by the contract.
         let ret = unsafe { tracing_open_file_tr(inode, file) };
-        // This event has triggers of C alone.
+        // `EINVAL` says that an event can have triggers of C only; then the module has no file for it.
         if ret != EINVAL.to_errno() {
             to_result(ret)?;
         }
         let shown = || -> Result {
             let held = &EventMutex::lock();
-            // SAFETY: opened above.
+            // SAFETY: `tracing_open_file_tr` was called above.
             let event = unsafe { event_of(inode) };
             // SAFETY: by the contract.
             if let Some(event) = event.filter(|_| unsafe { truncates(file) }) {
@@ -269,7 +271,8 @@ unsafe extern "C" fn open_trigger(inode: *mut base::inode, file: *mut base::file
                     opened.text = triggers(event, held)?;
                 }
                 let lower = opened.lower_text()?;
-                // With triggers there is no list of what triggers there are.
+                // Without triggers, the file of tracefs lists the available commands in lines that begin with `#`. They
+                // are left out if the module has triggers to show.
                 let shows =
                     |line: &&[u8]| opened.text.as_bytes().is_empty() || line.first() != Some(&b'#');
                 let mut text = TextBuf::joined(&[opened.text.as_bytes()])?;
@@ -289,7 +292,7 @@ unsafe extern "C" fn open_trigger(inode: *mut base::inode, file: *mut base::file
             sweep_now();
         }
         if let Err(error) = shown {
-            // SAFETY: opened above.
+            // SAFETY: `tracing_open_file_tr` was called above.
             unsafe { tracing_release_file_tr(inode, file) };
             return Err(error);
         }
@@ -298,7 +301,7 @@ unsafe extern "C" fn open_trigger(inode: *mut base::inode, file: *mut base::file
     })
 }
 
-/// The lines of the triggers of an event.
+/// Returns the lines that show the module's triggers of an event.
 fn triggers(event: &super::super::event::EventFile, held: &EventMutexHeld) -> Result<TextBuf> {
     let mut size = kernel::page::PAGE_SIZE;
     loop {
@@ -310,8 +313,8 @@ fn triggers(event: &super::super::event::EventFile, held: &EventMutexHeld) -> Re
         };
         for node in event.triggers(held) {
             let node = node.as_ptr();
-            // SAFETY: a node on the list is live, with its operations; the page is written to by the module's own
-            // functions, which need no more of it.
+            // SAFETY: a node on the list is live, with its operations. Only functions of the module write to the
+            // `seq_file`, and they use no other members of it.
             unsafe {
                 if let Some(print) = (*(*node).cmd_ops).print {
                     print(&raw mut page, node);
@@ -342,13 +345,13 @@ unsafe extern "C" fn write_trigger(
     let ret = unsafe { run(file, from, size) };
     sweep_now();
     match ret {
-        // CAST: below a page.
+        // CAST: the size is less than a page.
         Ok(()) => size as isize,
         Err(error) => error.to_errno() as isize,
     }
 }
 
-/// Carries out a line, of whichever command.
+/// Carries out a line written to `trigger`: by a command of the module, or by passing it on to tracefs.
 ///
 /// # Safety
 ///
@@ -358,11 +361,11 @@ unsafe fn run(file: *mut base::file, from: *const c_char, size: usize) -> Result
         return Err(EINVAL);
     }
     let mut line = KVec::from_elem(0u8, size + 1, GFP_KERNEL)?;
-    // SAFETY: there is room for so many bytes.
+    // SAFETY: `line` has room for `size` bytes.
     if unsafe { base::copy_from_user(line.as_mut_ptr().cast(), from.cast(), size) } != 0 {
         return Err(EFAULT);
     }
-    // What C's `strim()`, `strsep()` and `skip_spaces()` do.
+    // Splits the line as C does with `strim()`, `strsep()` and `skip_spaces()`.
     let len = line.iter().position(|&byte| byte == 0).unwrap_or(size);
     let is_space = |&byte: &u8| lex::is_space(byte);
     let begin = line
@@ -440,7 +443,7 @@ unsafe fn pass_on(lower: *mut base::file, from: *const c_char, size: usize) -> R
             None => return Err(EINVAL),
         }
     };
-    // CAST: an error, or below a page.
+    // CAST: the result is an error number, or less than a page.
     to_result(ret as c_int)
 }
 
@@ -500,7 +503,7 @@ unsafe extern "C" fn open_all_triggers(_inode: *mut base::inode, file: *mut base
                     event.system().unwrap_or_default(),
                     event.name().unwrap_or_default(),
                 );
-                // In the columns of the core.
+                // The core pads the name of the event to the same width.
                 let len = system.to_bytes().len() + 1 + name.to_bytes().len();
                 let blanks = [b' '; 32];
                 let blanks = blanks.get(len.min(31)..).unwrap_or_default();
@@ -515,7 +518,7 @@ unsafe extern "C" fn open_all_triggers(_inode: *mut base::inode, file: *mut base
     })
 }
 
-/// The entries of two logs in the order of their times, which they begin with.
+/// Returns the entries of two logs in the order of the times that they begin with.
 fn merged(one: &[u8], two: &[u8]) -> Result<TextBuf> {
     let mut out = TextBuf::new();
     let (mut one, mut two) = (entries(one).peekable(), entries(two).peekable());
@@ -532,7 +535,7 @@ fn merged(one: &[u8], two: &[u8]) -> Result<TextBuf> {
     }
 }
 
-/// The entries of a log.
+/// Iterates over the entries of a log; each begins with `[`.
 fn entries(mut text: &[u8]) -> impl Iterator<Item = &[u8]> {
     core::iter::from_fn(move || {
         let len = text
@@ -545,7 +548,8 @@ fn entries(mut text: &[u8]) -> impl Iterator<Item = &[u8]> {
     })
 }
 
-/// What an entry has between brackets, in which a blank comes before a digit.
+/// Returns the time of an entry as a value that compares like the time: the length of the text up to `]`, and this
+/// text, in which blanks pad the seconds.
 fn time(entry: &[u8]) -> (usize, &[u8]) {
     let time = entry.split(|&byte| byte == b']').next().unwrap_or_default();
     (time.len(), time)
@@ -555,7 +559,7 @@ fn time(entry: &[u8]) -> (usize, &[u8]) {
 struct Instance(*mut bindings::trace_array);
 
 impl Instance {
-    /// The instance of a name, which has a directory.
+    /// Returns the instance with this name, for which there is a directory; the top one without a name.
     fn get(name: Option<&[u8]>) -> Result<Self> {
         let Some(name) = name else {
             return Ok(Self(null_mut()));
@@ -575,7 +579,7 @@ impl Instance {
 
 impl Drop for Instance {
     fn drop(&mut self) {
-        // SAFETY: found with a reference; of null it does nothing.
+        // SAFETY: `get` has taken a reference; the function ignores null.
         unsafe { bindings::trace_array_put(self.0) };
     }
 }
@@ -589,7 +593,7 @@ unsafe extern "C" fn write_log(
     size: usize,
     _at: *mut base::loff_t,
 ) -> isize {
-    // Opening it has emptied it; the text does not matter.
+    // Opening the file for writing has emptied the log; the written text does not matter.
     size as isize
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The entries of `error_log` that are the module's.
+//! The module's entries of `error_log`.
 //!
 //! C counterpart: `tracing_log_err()` in [`kernel/trace/trace.c`](srctree/kernel/trace/trace.c)
 
@@ -23,19 +23,19 @@ global_lock! {
     unsafe(uninit) static LOG: Mutex<KVec<Entry>> = KVec::new();
 }
 
-/// As many as the core keeps.
+/// The largest number of entries; the core keeps as many of its own.
 const ENTRIES: usize = 8;
 
-/// An entry, and the instance that it is of.
+/// The text of an entry, after the number of its instance.
 struct Entry(usize, TextBuf);
 
-/// Makes the log usable. Called once, before all else here.
+/// Makes the log usable. Called once, before any other function of this file.
 pub(super) fn init() {
     // SAFETY: called once, at the load of the module.
     unsafe { LOG.init() };
 }
 
-/// Adds an entry to the log; without memory there is an entry less.
+/// Adds an entry to the log; without memory the entry is lost.
 ///
 /// # Safety
 ///
@@ -68,7 +68,7 @@ pub(in super::super) unsafe fn tracing_log_err(
     let _ = log.push(Entry(instance, text), GFP_KERNEL);
 }
 
-/// What tells instances apart: the top one is 0.
+/// Returns a number that identifies an instance: 0 for the top one, else its address.
 ///
 /// # Safety
 ///
@@ -107,7 +107,7 @@ fn entry(location: &CStr, command: &CStr, text: &CStr, column: u16) -> Result<Te
     Ok(out)
 }
 
-/// The entries of an instance, one after the other.
+/// Returns the text of an instance's entries, the oldest one first.
 ///
 /// # Safety
 ///
@@ -123,7 +123,7 @@ pub(super) unsafe fn read(instance: *mut bindings::trace_array) -> Result<TextBu
     Ok(out)
 }
 
-/// Takes the entries of an instance away.
+/// Removes the entries of an instance from the log.
 ///
 /// # Safety
 ///

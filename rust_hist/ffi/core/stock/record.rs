@@ -8,7 +8,7 @@ use super::{
 };
 use kernel::prelude::*;
 
-/// The kernel knows itself what records have in common that one context writes at one time.
+/// The common values of the records that a hit writes. Empty here: the kernel fills them in itself.
 #[derive(Clone, Copy)]
 pub(crate) struct Moment;
 

@@ -4,9 +4,9 @@
 //!
 //! C headers: [`include/linux/fs.h`](srctree/include/linux/fs.h), [`include/linux/namei.h`](srctree/include/linux/namei.h)
 //!
-//! The view has the names of tracefs, of which the module has a mount of its own. Directories down to those
-//! of events are directories, made when somebody looks them up; the files of `files` are the module's; all else are links to
-//! where tracefs is mounted.
+//! The view has the names of tracefs, which it reads from a mount of tracefs that belongs to the module. Directories,
+//! down to those of events, are made when somebody looks them up. The files in `files.rs` belong to the module. All
+//! other entries are links to `/sys/kernel/tracing`.
 
 use super::{
     super::{
@@ -47,10 +47,10 @@ use kernel::{
 
 pub(in super::super) use super::files::tracing_readme_append;
 
-/// Where links lead to.
+/// The directory that the links of the view lead to.
 const TRACEFS: &[u8] = b"/sys/kernel/tracing";
 
-/// A file of all event directories; one without a name ends a list.
+/// A file that each event directory of the view has; a list of them ends with one without a name.
 #[repr(C)]
 #[derive(Zeroable)]
 pub(in super::super) struct event_dir_file {
@@ -58,7 +58,7 @@ pub(in super::super) struct event_dir_file {
     pub(in super::super) fops: *const base::file_operations,
 }
 
-/// The files of event directories, or null.
+/// The list of the files that each event directory has, or null.
 static SERVED: Atomic<*mut event_dir_file> = Atomic::new(null_mut());
 
 /// The module's own mount of tracefs.
@@ -74,58 +74,59 @@ pub(super) fn register(held: &EventMutexHeld) -> Result {
     if tracefs.is_null() {
         return Err(ENODEV);
     }
-    // SAFETY: a file system that is part of the kernel image.
+    // SAFETY: tracefs is part of the kernel image, so the type is always valid.
     let mount = from_err_ptr(unsafe { base::kern_mount(tracefs) })?;
-    // ORDERING: pairs with `lower`.
+    // ORDERING: pairs with the load in `Lower::find`.
     MOUNT.store(mount, Release);
-    // SAFETY: the object is there from the start; the name is constant.
+    // SAFETY: `kernel_kobj` exists since the boot; the name is constant.
     let point = to_result(unsafe {
         base::sysfs_create_mount_point(bindings::kernel_kobj, c"rhist".as_char_ptr())
     });
     let registered = point.and_then(|()| {
-        // SAFETY: the type is complete, and stays until it is taken back.
+        // SAFETY: the type is complete and static.
         to_result(unsafe { base::register_filesystem(&raw mut bindings::hist_stock_view) })
             .inspect_err(|_| remove_mount_point())
     });
     registered.inspect_err(|_| unmount())
 }
 
-/// Takes back what [`register`] did. The view is not mounted: that would pin the module.
+/// Undoes [`register`]. The view is not mounted, as a mount would pin the module.
 pub(super) fn unregister() {
-    // SAFETY: registered by `register`.
+    // SAFETY: `register` has registered the type.
     unsafe { base::unregister_filesystem(&raw mut bindings::hist_stock_view) };
     remove_mount_point();
     unmount();
 }
 
 fn remove_mount_point() {
-    // SAFETY: made by `register`.
+    // SAFETY: `register` has made it, and nothing else removes it.
     unsafe { base::sysfs_remove_mount_point(bindings::kernel_kobj, c"rhist".as_char_ptr()) };
 }
 
 fn unmount() {
-    // ORDERING: nobody else uses it any more.
+    // ORDERING: pairs with the store in `register`; no file of the view is open any more.
     let mount = MOUNT.xchg(null_mut(), Acquire);
-    // SAFETY: made by `register`.
+    // SAFETY: `register` has made it, and nothing else removes it.
     unsafe { base::kern_unmount(mount) };
 }
 
-/// Has the view show these files in the directories of all events, up to one without a name; none, if null.
+/// Sets the files that each event directory of the view has: a list that ends with one without a name, or null for
+/// none.
 ///
 /// # Safety
 ///
 /// The list must stay until the next call.
 pub(in super::super) unsafe fn event_dir_files_serve(files: *const event_dir_file) {
-    // ORDERING: pairs with `served`.
+    // ORDERING: pairs with the loads in `served` and `hist_stock_root`.
     SERVED.store(files.cast_mut(), Release);
 }
 
-/// The files of event directories.
+/// Iterates over the name and the operations of each file that event directories have.
 fn served() -> impl Iterator<Item = (&'static CStr, *const base::file_operations)> {
-    // ORDERING: pairs with `event_dir_files_serve`.
+    // ORDERING: pairs with the store in `event_dir_files_serve`.
     let mut at = SERVED.load(Acquire);
     core::iter::from_fn(move || {
-        // SAFETY: null or an element of a list that stays while the module can be used.
+        // SAFETY: the pointer is null, or to an element of a list that stays while the module can be used.
         let file = unsafe { at.as_ref() }?;
         if file.name.is_null() {
             return None;
@@ -136,7 +137,7 @@ fn served() -> impl Iterator<Item = (&'static CStr, *const base::file_operations
     })
 }
 
-/// More bytes than a path here has.
+/// More bytes than any path in the view has.
 const PATH_LEN: usize = 640;
 
 /// The path of an entry from the root of the view.
@@ -157,7 +158,7 @@ impl Path {
             at: 0,
         };
         let room = path.room.as_mut_ptr();
-        // SAFETY: by the contract; the room has this size, which no number is too small for.
+        // SAFETY: by the contract; the room has `PATH_LEN` bytes.
         let text =
             from_err_ptr(unsafe { base::dentry_path_raw(dentry, room.cast(), PATH_LEN as c_int) })?;
         path.at = text.addr() - room.addr();
@@ -179,7 +180,7 @@ impl Path {
         CStr::from_bytes_until_nul(bytes).unwrap_or_default()
     }
 
-    /// The instance, and what follows.
+    /// Splits the path into the instance and the names below it.
     pub(super) fn spot(&self) -> Spot<'_> {
         let mut parts = self.text().to_bytes().split(|&byte| byte == b'/');
         let mut next = || parts.by_ref().find(|part| !part.is_empty());
@@ -207,29 +208,29 @@ impl Path {
     }
 }
 
-/// Where something is in the view.
+/// A place in the view.
 pub(super) struct Spot<'a> {
     pub(super) instance: Option<&'a [u8]>,
     rest: [&'a [u8]; 5],
     len: usize,
 }
 
-/// The files of the module in the view.
+/// Which entries of the view belong to the module, and how.
 enum Ours {
-    /// A directory, if it is one in tracefs.
+    /// A directory, if tracefs has a directory there.
     Directory,
-    /// A directory where instances are made and removed.
+    /// The directory `instances`, where users make and remove instances.
     Instances,
-    /// A file, where tracefs has one of the same name.
+    /// A file with these operations and this mode, if tracefs has a file with the same name.
     Beside(*const base::file_operations, u16),
-    /// A file of an event, where that has triggers.
+    /// A file of an event, if the event can have triggers.
     OfEvent(*const base::file_operations),
-    /// A link.
+    /// Not of the module: the entry is a link to tracefs.
     Nothing,
 }
 
 impl<'a> Spot<'a> {
-    /// The names below that of the instance.
+    /// Returns the names of the path below the instance.
     pub(super) fn names(&self) -> &[&'a [u8]] {
         self.rest.get(..self.len).unwrap_or_default()
     }
@@ -249,19 +250,19 @@ impl<'a> Spot<'a> {
         }
     }
 
-    /// Whether it is the directory of an event.
+    /// Returns whether the place is the directory of an event.
     fn is_event(&self) -> bool {
         matches!(self.names(), [b"events", _, _])
     }
 }
 
-/// Something in tracefs.
+/// A file or a directory of tracefs, with a reference.
 pub(super) struct Lower(base::path);
 
 impl Lower {
     /// Finds the file at `path`; `ENOENT` if there is none.
     pub(super) fn find(path: &CStr) -> Result<Self> {
-        // ORDERING: pairs with `register`.
+        // ORDERING: pairs with the store in `register`.
         let mount = MOUNT.load(Acquire);
         let mut found = base::path::default();
         // SAFETY: the mount stays as long as the module; the path is a string, and the answer has room.
@@ -283,23 +284,23 @@ impl Lower {
         u32::from(mode) & base::S_IFMT == base::S_IFDIR
     }
 
-    /// Opens it, for who has opened `file`, with the same flags.
+    /// Opens the file with the flags and the credentials of `file`.
     ///
     /// # Safety
     ///
     /// `file` must be being opened.
     pub(super) unsafe fn open(&self, file: *mut base::file) -> Result<*mut base::file> {
-        // SAFETY: by the contract; a file has the credentials of who opens it.
+        // SAFETY: by the contract; an open file has the credentials of the task that opened it.
         let (flags, cred) = unsafe { ((*file).f_flags, (*file).f_cred) };
         // CAST: flags as `open()` has them.
-        // SAFETY: the path is referred to.
+        // SAFETY: the value holds a reference on the path.
         from_err_ptr(unsafe { base::dentry_open(&self.0, flags as c_int, cred) })
     }
 }
 
 impl Drop for Lower {
     fn drop(&mut self) {
-        // SAFETY: found with a reference.
+        // SAFETY: the reference was taken when the value was found.
         unsafe { base::path_put(&self.0) };
     }
 }
@@ -336,7 +337,7 @@ const IS_DIRECTORY: u16 = base::S_IFDIR as u16 | 0o750;
 const IS_LINK: u16 = base::S_IFLNK as u16 | 0o777;
 const IS_FILE: u16 = base::S_IFREG as u16;
 
-/// Makes an inode; `ENOMEM`.
+/// Makes an inode; `ENOMEM` without memory.
 ///
 /// # Safety
 ///
@@ -363,9 +364,9 @@ unsafe fn inode(
 /// For stock.c, with a superblock that is being made.
 #[no_mangle]
 unsafe extern "C" fn hist_stock_root(sb: *mut base::super_block) -> *mut base::inode {
-    // ORDERING: pairs with `event_dir_files_serve`.
+    // ORDERING: pairs with the store in `event_dir_files_serve`.
     if SERVED.load(Acquire).is_null() {
-        // The load of the module may still fail.
+        // The module is being loaded, which may still fail.
         return null_mut();
     }
     // SAFETY: by the contract.
@@ -390,7 +391,7 @@ unsafe extern "C" fn lookup(
     null_mut()
 }
 
-/// The inode for an entry; null if there is nothing of that name.
+/// Returns an inode for an entry; null if the view has no entry with this name.
 ///
 /// # Safety
 ///
@@ -425,7 +426,7 @@ unsafe fn find(sb: *mut base::super_block, dentry: *mut base::dentry) -> Result<
     }
 }
 
-/// The path of the file `trigger` beside an entry.
+/// Returns the path of the file `trigger` in the directory of an entry.
 ///
 /// # Safety
 ///
@@ -446,7 +447,7 @@ unsafe extern "C" fn get_link(
 ) -> *const c_char {
     let text = || -> Result<*const c_char> {
         if dentry.is_null() {
-            // The caller must not sleep, and asks again.
+            // The caller must not sleep; after this error it asks again in a context that can.
             return Err(ECHILD);
         }
         // SAFETY: the entry is live.
@@ -491,12 +492,12 @@ unsafe extern "C" fn release_directory(_inode: *mut base::inode, file: *mut base
     0
 }
 
-/// What hands the entries of a directory of tracefs on.
+/// Passes the entries of a directory of tracefs on to a reader of the view.
 #[repr(C)]
 struct Forward {
     from: base::dir_context,
     to: *mut base::dir_context,
-    /// Whether names are left out that the module has its own files for.
+    /// Whether the directory is an event's, where the names of the module's own files are left out.
     event: bool,
     full: bool,
 }
@@ -511,15 +512,15 @@ unsafe extern "C" fn iterate(file: *mut base::file, to: *mut base::dir_context) 
         let event = path.spot().is_event();
         // SAFETY: opened by `open_directory`.
         let lower = unsafe { (*file).private_data.cast::<base::file>() };
-        // SAFETY: by the contract the context is ours for the call.
+        // SAFETY: by the contract, only this call uses the context.
         let context = unsafe { &mut *to };
         let actor = context.actor.ok_or(EINVAL)?;
-        // The module's own come first, at positions from 0 on.
+        // The module's own files come first, at positions from 0 on.
         let mut own = 0;
         for (name, _) in served().take(if event { usize::MAX } else { 0 }) {
             if context.pos == own {
                 let len = name.to_bytes().len();
-                // SAFETY: the name is a string of so many bytes.
+                // SAFETY: the name has `len` bytes.
                 if !unsafe { actor(to, name.as_char_ptr(), len as c_int, own, 1, 0) } {
                     return Ok(0);
                 }
@@ -542,7 +543,7 @@ unsafe extern "C" fn iterate(file: *mut base::file, to: *mut base::dir_context) 
             event,
             full: false,
         };
-        // SAFETY: the directory is open, and the context is the first member of what `hand_on` wants.
+        // SAFETY: the directory is open, and the context is the first member of a `Forward`, which `hand_on` takes.
         let ret = unsafe { base::iterate_dir(lower, &raw mut forward.from) };
         context.pos = own + forward.from.pos;
         to_result(ret).map(|()| 0)
@@ -562,21 +563,21 @@ unsafe extern "C" fn hand_on(
 ) -> bool {
     // SAFETY: by the contract.
     let forward = unsafe { &mut *from.cast::<Forward>() };
-    // SAFETY: a name has so many bytes.
+    // SAFETY: the name has `len` bytes.
     let bytes =
         unsafe { core::slice::from_raw_parts(name.cast::<u8>(), len.unsigned_abs() as usize) };
     if forward.event && served().any(|file| file.0.to_bytes() == bytes) {
         return true;
     }
-    // SAFETY: the context is that of the reader.
+    // SAFETY: `to` is the context of the reader.
     match unsafe { (*forward.to).actor } {
-        // SAFETY: the arguments are those of an entry; most are of another type here.
+        // SAFETY: the arguments describe an entry, as the actor wants them.
         Some(actor) => unsafe { actor(forward.to, name, len, at, number, 0) },
         None => false,
     }
 }
 
-/// The name of an entry.
+/// Returns the name of an entry.
 ///
 /// # Safety
 ///
@@ -605,7 +606,7 @@ unsafe extern "C" fn mkdir(
             unsafe { base::iput(inode) };
             return Err(ENOMEM);
         }
-        // SAFETY: made with a reference; the instance stays.
+        // SAFETY: `trace_array_get_by_name` has taken a reference; the instance stays without it.
         unsafe { bindings::trace_array_put(made) };
         // SAFETY: by the contract.
         unsafe { base::d_instantiate(dentry, inode) };
@@ -618,16 +619,16 @@ unsafe extern "C" fn mkdir(
 ///
 /// For the VFS, with the directory of instances and an entry of it.
 unsafe extern "C" fn rmdir(_directory: *mut base::inode, dentry: *mut base::dentry) -> c_int {
-    // Unused files may be left.
+    // Files of events that nobody uses any more may still pin the instance.
     sweep_now();
-    // SAFETY: there is an instance of that name, so none is made.
+    // SAFETY: the entry is that of an instance with this name, so none is made.
     let instance = unsafe { bindings::trace_array_get_by_name(name_of(dentry), core::ptr::null()) };
     if instance.is_null() {
         return ENOENT.to_errno();
     }
-    // SAFETY: found with a reference.
+    // SAFETY: `trace_array_get_by_name` has taken the reference.
     unsafe { bindings::trace_array_put(instance) };
-    // SAFETY: who removes it meanwhile takes it off the list that this looks at.
+    // SAFETY: the function looks the pointer up in the list of instances, which a concurrent removal takes it off.
     let ret = unsafe { bindings::trace_array_destroy(instance) };
     if ret == EBUSY.to_errno() {
         let mut texts = [c"Instance has triggers, or is in use".as_char_ptr()];
@@ -679,13 +680,13 @@ pub(in super::super) unsafe fn tracing_open_file_tr(
         let (system, event, instance) = (text(), text(), text());
         let held = &EventMutex::lock();
         let own = OwnFile::find(spot.instance.map(|_| instance), system, event, held)?;
-        // SAFETY: all who have the inode open have found the same file.
+        // SAFETY: all openers of the inode store the same pointer.
         unsafe { (*inode).i_private = own.open(held).cast() };
         Ok(0)
     })
 }
 
-/// Takes back one [`tracing_open_file_tr`].
+/// Undoes one [`tracing_open_file_tr`].
 ///
 /// # Safety
 ///
@@ -695,15 +696,15 @@ pub(in super::super) unsafe fn tracing_release_file_tr(
     _file: *mut base::file,
 ) -> c_int {
     let held = &EventMutex::lock();
-    // SAFETY: by the contract; null if it could not be opened.
+    // SAFETY: by the contract; the member is null if the file could not be opened.
     if let Some(event) = unsafe { event_of(inode) } {
-        // SAFETY: `tracing_open_file_tr` has put it there, and it stays as long as it is open.
+        // SAFETY: `tracing_open_file_tr` has stored the pointer; the file stays while it is open.
         unsafe { OwnFile::of(event.as_ptr()) }.close(held);
     }
     0
 }
 
-/// The event of a file of the view that is open; `None` if the core has no triggers for modules on it.
+/// Returns the event of an open file of the view; `None` if the event cannot have triggers of modules.
 ///
 /// # Safety
 ///
@@ -711,6 +712,6 @@ pub(in super::super) unsafe fn tracing_release_file_tr(
 pub(super) unsafe fn event_of<'a>(inode: *mut base::inode) -> Option<&'a EventFile> {
     // SAFETY: by the contract.
     let event = NonNull::new(unsafe { (*inode).i_private })?;
-    // SAFETY: it stays as long as it is open.
+    // SAFETY: the module's file of the event stays while it is open.
     Some(unsafe { EventFile::from_raw(event.as_ptr().cast()) })
 }

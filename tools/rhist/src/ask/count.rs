@@ -382,7 +382,7 @@ mod tests {
                 assert_eq!((losses.retired, all.lines()), (None, lines));
             }
         }
-        // With one trigger, the losses are those of its own table.
+        // A question with one trigger has the losses of that trigger's table.
         let asked = self::asked("count sched:sched_switch");
         table.account.full = 1;
         let mut all = counting(&asked, Some(table));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! How much of the CPUs several questions may take together.
+//! Limits how much of the CPUs several questions take together.
 
 use std::thread;
 
@@ -12,13 +12,15 @@ use crate::questions::Asked;
 use crate::session::{owner, Session, SAMPLE};
 use crate::tracefs::Tracefs;
 
-/// What all questions may take together, in millionths of all CPUs.
+/// The largest cost of all questions together, in millionths of all CPUs.
 pub const MOST: u64 = 20_000;
 
-/// How long a hit of a trigger takes, in nanoseconds, where none measures it: C's have some 1,500 instructions.
+/// The assumed time of a hit in nanoseconds, for triggers that do not measure it: a hit of C has some 1,500
+/// instructions.
 const HIT: u128 = 1000;
 
-/// Looks at each question for a moment. Returns those that do not take too much together, and a sentence for each other one.
+/// Measures the cost of each question for a moment. Returns the questions that fit in the budget together, in their
+/// order, and for each other one a sentence that says why not.
 pub fn affordable(
     all: Vec<Asked>,
     backend: Backend,
@@ -33,7 +35,7 @@ pub fn affordable(
         match cost(&asked, backend, tracefs, &mut session) {
             Ok(cost) if cost <= left => {
                 left -= cost;
-                // How often its events happen is known.
+                // Asks no confirmation for frequent events: the cost has just been measured.
                 asked.options.yes = true;
                 kept.push(asked);
             }
@@ -49,17 +51,17 @@ pub fn affordable(
     Ok((kept, said))
 }
 
-/// Millionths as percent.
+/// Returns a number of millionths as text in percent.
 pub fn percent(millionths: u64) -> String {
     format!("{:.2} %", millionths as f64 / 1e4)
 }
 
-/// How many CPUs there are.
+/// Returns the number of CPUs.
 pub fn cpus() -> u64 {
     thread::available_parallelism().map_or(1, |n| n.get() as u64)
 }
 
-/// Returns the cost of a question in millionths of all CPUs: as its triggers measure it, or reckoned from its hits.
+/// Returns the cost of a question in millionths of all CPUs: measured by its triggers, or estimated from its hits.
 fn cost(asked: &Asked, backend: Backend, tracefs: &Tracefs, session: &mut Session) -> Result<u64> {
     let plan = plan(asked, backend, tracefs, &owner(0))?;
     let measured = match backend {
@@ -80,8 +82,8 @@ fn cost(asked: &Asked, backend: Backend, tracefs: &Tracefs, session: &mut Sessio
     ))
 }
 
-/// Returns the reckoned cost of so many hits a second, one number for each event. An event that is made for the question
-/// happens at most as often as the rarest of them.
+/// Returns the estimated cost of a plan in millionths of all CPUs; `rates` has the hits a second of each event. A
+/// synthetic event that the plan creates is taken to happen as often as the rarest of them.
 fn reckoned(rates: impl Iterator<Item = u128> + Clone, plan: &Plan, cpus: u64) -> u64 {
     let made = plan.events.iter().filter(|event| event.contains("rhist_"));
     let hits = rates.clone().sum::<u128>() + rates.min().unwrap_or(0) * made.count() as u128;

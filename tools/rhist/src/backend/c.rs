@@ -68,7 +68,7 @@ pub(super) fn latency(maker: &mut Maker<'_>) -> Result<()> {
     // The synthetic event happens in the context of the second event, so common fields need not be passed on.
     let mut carried: Vec<&str> = Vec::new();
     for by in question.by.iter().filter(|by| !by.is_common()) {
-        // It comes with the first event.
+        // The task comes with the first event.
         if by.key == TASK {
             continue;
         }

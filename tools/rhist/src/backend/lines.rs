@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Lines: the records of an event in the tool's own instance, in place of a table of their hits.
+//! Answers with a line for each hit: reads the records of an event in the tool's own instance, instead of a table of
+//! hits.
 
 use std::collections::HashMap;
 use std::fs;
@@ -18,13 +19,13 @@ use crate::tracefs::records::{Buffers, Record};
 use crate::tracefs::symbols::{in_maps, Symbols};
 use crate::tracefs::{Field, Format, Tracefs};
 
-/// Size of the buffer of a CPU at first, in KiB. It grows with the records that come between two looks.
+/// The first size of a CPU's buffer in KiB. It grows with the records that come between two reads.
 pub const FIRST_KIB: u64 = 256;
-/// How functions of the kernel begin that an event calls.
+/// Prefixes of the kernel's functions that write a record. They are on its stack.
 const TRACING: [&str; 3] = ["trace_event_", "__do_trace_", "__traceiter_"];
-/// No function has an address below that.
+/// The lowest address that a function can have.
 const LOWEST: u64 = 4096;
-/// How long what came before a line is kept for it, in nanoseconds.
+/// How long the record of an earlier event waits for the line that it belongs to, in nanoseconds.
 const PATIENCE: u64 = 10_000_000_000;
 /// The key that stands for the arguments of a program: fields `arg0`, `arg1` and so on, each with `at0`, `at1`, which are 0
 /// after the last one.
@@ -32,20 +33,20 @@ const ARGUMENTS: &str = "args";
 /// The name of the column that says when a hit was, in nanoseconds of `CLOCK_REALTIME`.
 pub const TIME: &str = "time";
 
-/// The parts of a line.
+/// The content of a line for each hit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Each {
-    /// The event.
+    /// The event whose records are lines.
     event: String,
-    /// The event that comes before, its field with the number of the task, and that of `event`.
+    /// The event that happens before, its field with the number of the task, and the field of `event` with that number.
     before: Option<(String, String, String)>,
     keys: Vec<By>,
     values: Vec<(String, Option<Unit>)>,
-    /// Whether the stack of the program is beside that of the kernel.
+    /// Whether the line has the stack of the program besides the kernel's.
     user: bool,
 }
 
-/// Adds the steps by which records of this event come, those that pass the filter alone.
+/// Adds the steps that make the kernel write records of `event` which pass the filter.
 pub(super) fn plan(maker: &mut Maker<'_>, event: &str, filter: Option<&str>) {
     let question = maker.question;
     let stack = question.by.iter().any(|by| by.key == STACK);
@@ -91,7 +92,7 @@ pub(super) fn plan(maker: &mut Maker<'_>, event: &str, filter: Option<&str>) {
     });
 }
 
-/// A record, what came before it, and what followed it.
+/// A hit: its record, the record of the event before it, and the stacks that follow it.
 #[derive(Debug)]
 struct Hit {
     record: Record,
@@ -122,21 +123,21 @@ impl Formats {
         })
     }
 
-    /// A field of a line, and the record that has it.
+    /// Returns a field by its name, and the record that has it: the hit's own, or the one before it.
     fn find<'a>(&self, hit: &'a Hit, name: &str) -> Option<(&'a Record, &Field)> {
         let own = self.line.field(name).map(|field| (&hit.record, field));
         own.or_else(|| Some((hit.before.as_ref()?, self.before.field(name)?)))
     }
 }
 
-/// Reads records. Each is a row of a table.
+/// A source of tables in which each row is a record.
 pub struct Lines {
     buffers: Buffers,
     each: Each,
     formats: Formats,
-    /// What waits for its line, by task.
+    /// The records of the event before, which wait for their lines, by task.
     waiting: HashMap<Number, Record>,
-    /// The tables that the lines come from, which may lose hits.
+    /// The tables of the triggers that generate the lines' event, which may lose hits.
     tables: Option<Box<dyn Source>>,
     kib: u64,
     most_kib: u64,
@@ -144,14 +145,14 @@ pub struct Lines {
     symbols: Option<Symbols>,
     names: HashMap<Number, String>,
     maps: HashMap<Number, String>,
-    /// Stacks of programs that had ended before they were looked up.
+    /// The number of stacks of programs that had ended before their addresses were looked up.
     ended: u64,
     span: Span,
 }
 
 impl Lines {
-    /// Opens the buffers of an instance in which the plan was carried out; `tables` says what its triggers lose. The
-    /// buffers of all CPUs together take at most a hundredth of this memory.
+    /// Opens the buffers of an instance in which the plan was carried out; `tables` tells what its triggers lose. The
+    /// buffers of all CPUs together take at most a hundredth of `memory`.
     pub fn open(
         top: &Tracefs,
         instance: &Tracefs,
@@ -182,7 +183,7 @@ impl Lines {
         })
     }
 
-    /// The lines among records, which are in the order of time.
+    /// Returns the hits in records that are in the order of time.
     fn hits(&mut self, records: Vec<Record>) -> Vec<Hit> {
         let mut hits: Vec<Hit> = Vec::new();
         let task = |record: &Record, format: &Format, name: &str| {
@@ -267,7 +268,7 @@ impl Lines {
     }
 
     fn stack(&mut self, kernel: &[u64], program: &[u64], pid: Number) -> Key {
-        // The field of a synthetic event begins with their number.
+        // The stack of a synthetic event begins with the number of frames.
         let kernel = kernel.iter().skip_while(|&&at| at < LOWEST);
         let mut frames: Vec<String> = kernel.map(|&at| self.symbol(at)).collect();
         // The frames of the tracer itself come first.
@@ -285,7 +286,7 @@ impl Lines {
         Key::Stack(frames)
     }
 
-    /// The arguments of a program, `?` for one that the kernel could not read.
+    /// Returns the arguments of a program, with `?` for each that the kernel could not read.
     fn arguments(&self, hit: &Hit) -> Option<String> {
         hit.before.as_ref()?;
         let mut all = Vec::new();
@@ -298,7 +299,7 @@ impl Lines {
             }
             all.push(match self.formats.find(hit, &format!("arg{i}")) {
                 Some((record, text)) => record.text(text).unwrap_or_else(|| "?".into()),
-                // There are more than were asked for.
+                // The program has more arguments than the probe reads.
                 None => "...".into(),
             });
         }
@@ -356,7 +357,7 @@ impl Lines {
         }
     }
 
-    /// The table of these hits, in their order.
+    /// Returns a table of these hits, in their order.
     fn table(&mut self, hits: &[Hit]) -> Table {
         let each = self.each.clone();
         let of = |(name, unit): &(String, Option<Unit>)| ValueColumn {
@@ -419,7 +420,7 @@ impl Lines {
 impl Source for Lines {
     fn next(&mut self) -> Result<Table> {
         let (records, most) = self.buffers.read()?;
-        // Four times as much may come at once.
+        // A buffer has room for four times as much as came since the last read.
         if most as u64 * 4 > self.kib * 1024 && self.kib < self.most_kib {
             self.kib = (self.kib * 2).min(self.most_kib);
             self.buffers.resize(self.kib)?;
@@ -460,7 +461,7 @@ mod tests {
     use crate::view::table::Look;
     use crate::whose::tests::Tree;
 
-    /// A page of records: their times, and their bytes, as many as words have.
+    /// Returns a page of these records, each with its time and its content of whole words.
     fn page(records: &[(u64, Vec<u8>)]) -> Vec<u8> {
         let mut all = Vec::new();
         let mut before = 0;
@@ -476,7 +477,7 @@ mod tests {
         [page, all].concat()
     }
 
-    /// Makes a record of an event by a task, followed by words.
+    /// Returns the content of a record: the head for this event and task, the words, and the text.
     fn record(event: u16, pid: i32, words: &[u64], text: &[u8]) -> Vec<u8> {
         let mut all = event.to_ne_bytes().to_vec();
         all.extend([0, 0]);
@@ -491,7 +492,7 @@ mod tests {
         format!("\tfield:{declaration};\toffset:{offset};\tsize:{size};\tsigned:{signed};\n")
     }
 
-    /// An instance with these formats and, of each CPU, this page.
+    /// Makes the files of an instance with these formats, and with this page for each CPU.
     fn instance(
         name: &str,
         formats: &[(&str, u16, &[String])],
@@ -525,7 +526,7 @@ mod tests {
         Lines::open(tracefs, tracefs, each, None, 1 << 30).unwrap()
     }
 
-    /// Returns the lines that are shown, without the times.
+    /// Returns the lines that a table is shown as, without the times.
     fn shown(table: &Table, look: &Look) -> Vec<String> {
         let text = String::from_utf8(Shown::default().write(table, look)).unwrap();
         let cells = |line: &str| {
@@ -581,7 +582,7 @@ mod tests {
             (table.account.hits, table.rows[0].values.as_slice()),
             (3, &[1, 5_000_000][..])
         );
-        // By the clock of the day.
+        // The time is of `CLOCK_REALTIME`.
         let Key::Number(time) = table.rows[0].keys[3] else {
             panic!("no time")
         };
@@ -614,7 +615,7 @@ mod tests {
             (11, before(6, 0, 1)),
             (12, after(5)),
             (13, after(6)),
-            // Nobody has said what this one was started with.
+            // No earlier record has the arguments of this task.
             (14, after(8)),
         ])];
         let formats: [(&str, u16, &[String]); 2] =
@@ -655,7 +656,7 @@ mod tests {
                 (2, of_kernel(own)),
                 (3, of_program(own, here)),
             ]),
-            // One that has ended has addresses, which are said.
+            // Frames of a program that has ended are shown as addresses.
             page(&[(1, record(9, -7, &[], b"")), (2, of_program(-7, 0x1000))]),
         ];
         let formats: [(&str, u16, &[String]); 3] = [

@@ -175,7 +175,7 @@ mod tests {
                 Backend::C,
                 "keys=id.syscall,common_pid:",
             ),
-            // The running task is not the one that waited.
+            // The task that waited is `next_pid`, not the running one, so the key is not `common_pid`.
             ("runq --by cgroup", MODULE, "keys=next_pid,$lat.log2=3:"),
             ("runq --by cgroup", Backend::C, "keys=next_pid,lat.log2:"),
             (

@@ -61,7 +61,7 @@ pub fn host() -> String {
     uname().nodename().to_string_lossy().into_owned()
 }
 
-/// The first line of the recording of a question that was asked in these words, the first table of which this is.
+/// Returns the first line of a recording: the words of the question, and the properties of the recording's first table.
 pub fn header(words: &[String], counting: &Counting<'_>, table: &Table) -> Header {
     let mut header = Header::new(
         words.to_vec(),

@@ -22,7 +22,7 @@ use crate::stop::Stop;
 use crate::tracefs::Tracefs;
 use crate::why::{compare, Recorded, PARTS, QUESTIONS};
 
-/// How large a recording may be: more than a day of each second has.
+/// The largest size of a recording in bytes: more than a day has that keeps each second.
 const LARGEST: u64 = 256 << 20;
 
 /// How long the questions of a baseline are asked.
@@ -40,7 +40,7 @@ pub struct Why {
     pub baseline: PathBuf,
     /// The recording to compare with it, made likewise; without it the questions are asked now
     pub now: Option<PathBuf>,
-    /// How long that takes.
+    /// How long the questions are asked.
     #[command(flatten)]
     pub length: Length,
     /// How many sentences
@@ -48,7 +48,7 @@ pub struct Why {
     pub top: usize,
 }
 
-/// The command of this file.
+/// Returns the definition of the command `why`.
 pub fn command() -> Command {
     with::<Why>(Command::new("why").about("What has changed since a good day?")).long_about(format!(
         "What has changed since a good day? Asks several questions for a minute, side by side, and compares the answers \
@@ -59,7 +59,8 @@ pub fn command() -> Command {
     ))
 }
 
-/// Asks the questions, and returns the recordings of all of them. Calls `begun` when all of them are counted.
+/// Asks the questions, and returns their recordings one after the other. Calls `begun` when counting has started for
+/// all of them.
 pub fn ask(
     length: &Length,
     recipes: &[Recipe],
@@ -93,7 +94,7 @@ pub fn ask(
     let written = |e: io::Error| Error::new(format!("cannot write a table: {e}"));
     let mut recorders: Vec<Option<Recorder<Vec<u8>>>> = all.iter().map(|_| None).collect();
     let mut costs: Vec<Option<u64>> = vec![None; all.len()];
-    // That the tables of so many questions are smaller, on a small machine, is as it should be.
+    // No message says that tables are smaller than usual: on a small machine that is expected of so many questions.
     let silent = Global {
         quiet: true,
         ..global.clone()
@@ -138,7 +139,7 @@ fn read(path: &Path) -> Result<Recorded> {
 }
 
 impl Why {
-    /// Runs it.
+    /// Runs the command.
     pub fn run(&self, recipes: &[Recipe], global: &Global) -> Result<Outcome> {
         let before = read(&self.baseline)?;
         let (now, mut outcome) = match &self.now {

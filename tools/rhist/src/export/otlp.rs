@@ -237,7 +237,7 @@ fn explicit(set: &Set, labels: Option<&Labels>, points: &Points) -> HistogramDat
     }
 }
 
-/// The exemplars; when their hits were is not kept, so they have the time of the point.
+/// Returns the exemplars of a point. They have the time of the point, since the time of a hit is not kept.
 fn exemplars(set: &Set, points: &Points) -> Vec<Exemplar> {
     let exemplars = points.exemplars.values().map(|one| Exemplar {
         filtered_attributes: one

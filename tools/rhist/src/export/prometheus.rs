@@ -156,8 +156,8 @@ impl Format {
     }
 }
 
-/// Returns the text with these exemplars, one after each bucket: the encoder takes none but its own, and of native histograms none
-/// at all.
+/// Returns the text with an exemplar after each bucket. They are added to the text since the encoder accepts only its
+/// own exemplars, and none for native histograms.
 fn with_exemplars(open_metrics: &str, exemplars: &[String]) -> String {
     let mut next = exemplars.iter();
     let mut out = String::with_capacity(open_metrics.len());
@@ -171,7 +171,7 @@ fn with_exemplars(open_metrics: &str, exemplars: &[String]) -> String {
     out
 }
 
-/// The largest exemplar of each bucket, that of all larger numbers included, as OpenMetrics writes it: of at most 128
+/// Returns for each bucket, the last one included, its largest exemplar as OpenMetrics writes it, in at most 128
 /// characters.
 fn exemplars(points: &Points, bounds: &[(Number, u64)], divisor: f64) -> Vec<String> {
     let all: Vec<Exemplar> = points.exemplars.values().cloned().collect();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! Lines: a row of a table each as it comes, with stacks below it.
+//! Shows each row of a table as a line as soon as it comes, with its stacks below it.
 
 use std::io::{self, Write};
 
@@ -10,17 +10,17 @@ use crate::model::{Key, Row, Table, UNKNOWN};
 use crate::units;
 use crate::units::time_of_day;
 
-/// Width of a column at first: that fits most values.
+/// The first width of a column, which fits most values.
 const WIDTH: usize = 8;
 
-/// The widths of the columns, which only grow, so that lines stay below each other.
+/// A table that is shown line by line. The widths of its columns only grow, so that columns stay aligned.
 #[derive(Debug, Default)]
 pub struct Lines {
     widths: Vec<usize>,
 }
 
 impl Lines {
-    /// The lines of a table, below titles if they are the first ones.
+    /// Returns the lines of a table, after the titles if they are the first lines.
     pub fn write(&mut self, table: &Table, look: &Look) -> Vec<u8> {
         let mut out = Vec::new();
         // Writing to memory does not fail.
@@ -95,7 +95,7 @@ impl Lines {
         }
     }
 
-    /// Cells one beside the other, numbers that were measured to the right.
+    /// Returns a line of these cells; numbers that were measured are aligned to the right.
     fn line(&self, cells: &[String], measures: usize) -> String {
         let cells = cells.iter().zip(&self.widths).enumerate();
         let padded = cells.map(|(i, (cell, &width))| match (1..=measures).contains(&i) {
@@ -107,7 +107,7 @@ impl Lines {
     }
 }
 
-/// When a hit was, to the microsecond.
+/// Returns the time of a hit, to the microsecond.
 fn time(table: &Table, row: &Row) -> String {
     let at = table.keys.iter().position(|column| column.name == TIME);
     match at.map(|at| &row.keys[at]) {

@@ -236,7 +236,7 @@ fn last_entry(log: &Path) -> Option<String> {
 pub struct Format {
     /// The number of the event, which begins its records.
     pub id: u16,
-    /// Its own fields, and before them the common ones.
+    /// The fields of the event: first those that all events have, then its own.
     pub fields: Vec<Field>,
     print: String,
 }

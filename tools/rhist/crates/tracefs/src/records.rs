@@ -13,17 +13,17 @@ use crate::{read, Error, Field, Holds, Result, Tracefs};
 const PAGE: usize = 64 << 10;
 /// The bytes of the head of a page: a time stamp, and the number of bytes that follow.
 const HEAD: usize = 16;
-/// The part of a time stamp that its record need not have.
+/// The bits of a time stamp that an absolute time in a page has; the others are those of the page's time.
 const STAMP: u64 = (1 << 59) - 1;
-/// `O_NONBLOCK`: a file without records has an end.
+/// `O_NONBLOCK`: reading a file without records ends instead of waiting for some.
 const NONBLOCK: i32 = 0o4000;
 
-/// A record.
+/// A record of an event, as it is in the buffer of a CPU.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Record {
-    /// When it was made, by the clock of its instance.
+    /// The time of the record, by the clock of its instance.
     pub time: u64,
-    /// The CPU that has made it.
+    /// The CPU that wrote the record.
     pub cpu: u32,
     data: Vec<u8>,
 }
@@ -33,18 +33,18 @@ impl Record {
         self.data.get(offset..offset + N)?.try_into().ok()
     }
 
-    /// The number of its event: see [`crate::Format::id`].
+    /// Returns the number of the record's event: see [`crate::Format::id`].
     pub fn event(&self) -> u16 {
         self.bytes(0).map_or(0, u16::from_ne_bytes)
     }
 
-    /// The task that has made it.
+    /// Returns the number of the task that wrote the record.
     pub fn pid(&self) -> i32 {
         self.bytes(4).map_or(0, i32::from_ne_bytes)
     }
 
-    /// The bytes of a field. Those of a dynamic field are elsewhere in the record; there are none of one that the kernel
-    /// could not read.
+    /// Returns the bytes of a field. A dynamic field has its bytes at another place of the record, and none if the
+    /// kernel could not read them.
     fn field(&self, field: &Field) -> Option<&[u8]> {
         let dynamic = field.kind.contains("_loc");
         if !dynamic {
@@ -59,7 +59,7 @@ impl Record {
         (length > 0).then_some(bytes)
     }
 
-    /// The number in a field.
+    /// Returns the number in a field; `None` if it has none.
     pub fn number(&self, field: &Field) -> Option<i128> {
         let Holds::Number { signed, .. } = field.holds else {
             return None;
@@ -75,15 +75,15 @@ impl Record {
         })
     }
 
-    /// The text in a field, each character for a byte.
+    /// Returns the text in a field up to a NUL, each byte as a character.
     pub fn text(&self, field: &Field) -> Option<String> {
         let bytes = self.field(field)?;
         let text = bytes.split(|&byte| byte == 0).next()?;
         Some(text.iter().map(|&byte| char::from(byte)).collect())
     }
 
-    /// The addresses in a field, up to the first one that is 0. One that is not dynamic is the last one of its record, and
-    /// has as many as there are; its format may say another number.
+    /// Returns the addresses in a field, up to the first 0. A field that is not dynamic extends to the end of the
+    /// record; the number of addresses in its format is ignored.
     pub fn addresses(&self, field: &Field) -> Vec<u64> {
         let bytes = match field.kind.contains("_loc") {
             true => self.field(field),
@@ -95,7 +95,7 @@ impl Record {
     }
 }
 
-/// Adds the records of a page to `records`. Says whether the page is as the kernel writes it.
+/// Adds the records of a page to `records`. Returns whether the page is well-formed.
 fn page(cpu: u32, bytes: &[u8], records: &mut Vec<Record>) -> bool {
     let word = |at: usize| -> Option<u32> {
         Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
@@ -105,7 +105,7 @@ fn page(cpu: u32, bytes: &[u8], records: &mut Vec<Record>) -> bool {
     };
     let begin = u64::from_ne_bytes(begin.try_into().unwrap_or_default());
     let commit = u64::from_ne_bytes(commit.try_into().unwrap_or_default());
-    // The two bits above say that records before these were lost, which is counted elsewhere.
+    // The two highest bits say that records before the page were lost, which [`Buffers::lost`] counts.
     let end = HEAD + (commit & 0x3fff_ffff) as usize;
     let (mut at, mut time) = (HEAD, begin);
     while at < end {
@@ -147,18 +147,18 @@ fn page(cpu: u32, bytes: &[u8], records: &mut Vec<Record>) -> bool {
     true
 }
 
-/// The buffers of an instance, one for each CPU, which are read until they are empty, again and again.
+/// The buffers of an instance, one for each CPU; each read takes all records that they have.
 #[derive(Debug)]
 pub struct Buffers {
     instance: Tracefs,
     cpus: Vec<(u32, File, PathBuf)>,
     page: Vec<u8>,
-    /// Pages that were not as the kernel writes them.
+    /// The number of malformed pages.
     pub damaged: u64,
 }
 
 impl Buffers {
-    /// Opens those of an instance.
+    /// Opens the buffers of an instance.
     pub fn open(instance: &Tracefs) -> Result<Self> {
         let root = instance.path("per_cpu");
         let entries = fs::read_dir(&root).map_err(|error| Error::file("read", &root, &error))?;
@@ -186,7 +186,8 @@ impl Buffers {
         })
     }
 
-    /// The records that came since the last time, in the order of time, and the bytes of the CPU that had most of them.
+    /// Returns the records since the last call in the order of time, and the number of bytes of the CPU with most of
+    /// them.
     pub fn read(&mut self) -> Result<(Vec<Record>, usize)> {
         let mut records = Vec::new();
         let mut most = 0;
@@ -212,7 +213,7 @@ impl Buffers {
         Ok((records, most))
     }
 
-    /// How many records the buffers had no room for, by `per_cpu/cpu*/stats`.
+    /// Returns how many records the buffers had no room for, by `per_cpu/cpu*/stats`.
     pub fn lost(&self) -> Result<u64> {
         let mut lost = 0;
         for (_, _, path) in &self.cpus {
@@ -229,7 +230,7 @@ impl Buffers {
         Ok(lost)
     }
 
-    /// Gives each of them so many KiB.
+    /// Sets the size of each buffer.
     pub fn resize(&self, kib: u64) -> Result<()> {
         let file = self.instance.path("buffer_size_kb");
         fs::write(&file, kib.to_string()).map_err(|error| Error::file("write", &file, &error))
@@ -241,7 +242,7 @@ mod tests {
     use super::*;
     use crate::Format;
 
-    /// A record: the words of its head, and its bytes.
+    /// Returns the bytes of a record from the words of its head and its content.
     fn record(head: &[u32], bytes: &[u8]) -> Vec<u8> {
         let mut all: Vec<u8> = head.iter().flat_map(|word| word.to_ne_bytes()).collect();
         all.extend(bytes);
@@ -256,7 +257,7 @@ mod tests {
         page
     }
 
-    /// The event 7 of the task 42, with a number, a name, and a text that is elsewhere.
+    /// Returns a record of the event 7 by the task 42, with a number, a name, and a dynamic text.
     fn bytes() -> Vec<u8> {
         let mut all = vec![7, 0, 0, 0, 42, 0, 0, 0];
         all.extend((-2_i32).to_ne_bytes());
@@ -278,7 +279,7 @@ mod tests {
         let words = bytes.len() as u32 / 4;
         let all = whole(&[
             record(&[5 << 5 | words], &bytes),
-            // Two that only change the time, one that says its length, one that was discarded.
+            // Two records that only change the time, one with its length in a word, one that was discarded.
             record(&[3 << 5 | 30, 1], &[]),
             record(&[1 << 5, bytes.len() as u32 + 4], &bytes),
             record(&[1 << 5 | 29, 8], &[0; 4]),

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-//! What addresses are called: those of the kernel by `/proc/kallsyms`, those of a program by its `maps`.
+//! Names of addresses: in the kernel by `/proc/kallsyms`, in a program by its `maps`.
 
 use std::fs;
 
-/// The functions of the kernel.
+/// The functions of the kernel, with their addresses in ascending order.
 #[derive(Debug, Default)]
 pub struct Symbols(Vec<(u64, String)>);
 
@@ -20,7 +20,7 @@ impl Symbols {
             let address = u64::from_str_radix(words.next()?, 16).ok()?;
             let is_code = matches!(words.next()?, "t" | "T" | "w" | "W");
             let name = words.next()?.to_owned();
-            // The beginning of a section is no function.
+            // A symbol for the beginning of a section is not a function.
             let is_code = is_code && !name.ends_with("_text_start");
             (is_code && address != 0).then_some((address, name))
         });
@@ -29,7 +29,7 @@ impl Symbols {
         Self(all)
     }
 
-    /// The function that has this address, and where in it.
+    /// Returns the function with this address, and the offset in it; the address if none has it.
     pub fn name(&self, address: u64) -> String {
         let after = self.0.partition_point(|&(begin, _)| begin <= address);
         match self.0[..after].last() {
@@ -39,7 +39,7 @@ impl Symbols {
     }
 }
 
-/// The file that has this address by the text of `/proc/PID/maps`, and where in it.
+/// Returns the file that is mapped at this address, by the text of `/proc/PID/maps`, and the offset in it.
 pub fn in_maps(maps: &str, address: u64) -> Option<String> {
     maps.lines().find_map(|line| {
         let mut words = line.split_ascii_whitespace();

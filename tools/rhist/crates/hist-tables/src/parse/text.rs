@@ -42,7 +42,7 @@ pub fn tables(event: &str, text: &[u8]) -> Result<Read> {
 /// The form in which a trigger shows a key.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Shown {
-    /// A number or a string.
+    /// As a number or a string, without a modifier.
     Plain,
     Hex,
     Symbol,
