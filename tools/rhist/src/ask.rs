@@ -40,15 +40,8 @@ pub fn dry_run(asked: &Asked, tracefs: &Tracefs, global: &Global) -> Result<()> 
     let asked = std::slice::from_ref(asked);
     let beside = there.contains(&Backend::Module { beside: true });
     let mut text = String::new();
-    for backend in [Backend::Module { beside }, Backend::C] {
-        let wanted = match global.backend {
-            Wanted::Auto => true,
-            Wanted::Module => backend != Backend::C,
-            Wanted::C => backend == Backend::C,
-        };
-        if !wanted {
-            continue;
-        }
+    let both = [Backend::Module { beside }, Backend::C];
+    for backend in both.into_iter().filter(|&one| global.backend.takes(one)) {
         let who = match backend {
             Backend::C => "C's implementation",
             Backend::Module { .. } => "the module",

@@ -42,6 +42,13 @@ pub enum Wanted {
     C,
 }
 
+impl Wanted {
+    /// Returns whether the user wants this backend.
+    pub fn takes(self, backend: Backend) -> bool {
+        self == Self::Auto || (self == Self::C) == (backend == Backend::C)
+    }
+}
+
 impl Backend {
     /// Returns the backends of this kernel, the better one first.
     pub fn all(tracefs: &Tracefs) -> Vec<Self> {
@@ -63,11 +70,7 @@ impl Backend {
     /// Returns the backend that the user wants.
     pub fn choose(tracefs: &Tracefs, wanted: Wanted) -> Result<Self> {
         let all = Self::all(tracefs);
-        let found = all.iter().copied().find(|backend| match wanted {
-            Wanted::Auto => true,
-            Wanted::Module => matches!(backend, Self::Module { .. }),
-            Wanted::C => *backend == Self::C,
-        });
+        let found = all.iter().copied().find(|&backend| wanted.takes(backend));
         found.ok_or_else(|| {
             Error::new(match wanted {
                 Wanted::Module => "the module rust_hist is not loaded; modprobe rust_hist, or use --backend c",

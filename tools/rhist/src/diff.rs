@@ -7,6 +7,7 @@ use std::fmt::Write as _;
 
 use crate::error::{Error, Result};
 use crate::model::{Bucket, Distribution, Group, Key, KeyColumn, Number, Table};
+use crate::output::columns;
 use crate::quantile::{quantile, Percent};
 use crate::record::{Loaded, Series};
 use crate::units::{self, Round};
@@ -162,27 +163,6 @@ fn sum(groups: &[Pair], side: usize) -> Side {
     }
 }
 
-/// Writes lines of cells in columns, each as wide as its widest cell; the first column is aligned to the left.
-fn columns(lines: &[Vec<String>], out: &mut String) {
-    let mut widths: Vec<usize> = Vec::new();
-    for line in lines {
-        widths.resize(widths.len().max(line.len()), 0);
-        for (width, cell) in widths.iter_mut().zip(line) {
-            *width = (*width).max(cell.chars().count());
-        }
-    }
-    for line in lines {
-        let mut text = String::new();
-        for (i, (cell, &width)) in line.iter().zip(&widths).enumerate() {
-            let _ = match i {
-                0 => write!(text, "{cell:width$}"),
-                _ => write!(text, "  {cell:>width$}"),
-            };
-        }
-        let _ = writeln!(out, "{}", text.trim_end());
-    }
-}
-
 /// Writes the rate of each group in both recordings, and which groups are new or have vanished.
 fn rates(groups: &[Pair], series: [&Series; 2], top: usize, out: &mut String) {
     // Recordings of different length are compared by their hits in a second.
@@ -220,7 +200,7 @@ fn rates(groups: &[Pair], series: [&Series; 2], top: usize, out: &mut String) {
         lines.push(vec![pair.name.clone(), cell(0), cell(1), change]);
     }
     out.push('\n');
-    columns(&lines, out);
+    out.push_str(&columns(&lines, |i| i == 0));
     more(groups, top, out);
     let only = |here: usize| {
         groups
@@ -282,7 +262,7 @@ fn shifts(all: &Pair, groups: &[Pair], column: &KeyColumn, wanted: &Wanted, out:
         lines.push(line);
     }
     out.push('\n');
-    columns(&lines, out);
+    out.push_str(&columns(&lines, |i| i == 0));
 }
 
 /// Returns a shift in words, which say so if there may be none.

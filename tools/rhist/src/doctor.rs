@@ -52,18 +52,11 @@ pub fn doctor(tracefs: Result<Tracefs>, recipes: &[Recipe]) -> Result<String> {
     let module = all
         .iter()
         .find(|backend| matches!(backend, Backend::Module { .. }));
-    match module {
-        Some(backend) => line(
-            true,
-            "module",
-            &format!("triggers are called {}", backend.command()),
-        ),
-        None => line(
-            false,
-            "module",
-            "no percentiles finer than a factor of two; modprobe rust_hist",
-        ),
-    }
+    let more = module.map_or_else(
+        || "no percentiles finer than a factor of two; modprobe rust_hist".to_owned(),
+        |backend| format!("triggers are called {}", backend.command()),
+    );
+    line(module.is_some(), "module", &more);
     // Beside C's implementation the README is C's.
     if module == Some(&Backend::Module { beside: false }) {
         for (word, said, what) in WORDS {
@@ -76,59 +69,41 @@ pub fn doctor(tracefs: Result<Tracefs>, recipes: &[Recipe]) -> Result<String> {
             line(has, &format!("module: {word}"), more);
         }
     }
-    match (all.contains(&Backend::C), module) {
-        (true, _) => line(
-            true,
-            "hist triggers of C",
-            "latencies take three triggers and an event",
-        ),
-        (false, Some(_)) => line(false, "hist triggers of C", "the module is in their place"),
-        (false, None) => line(
-            false,
-            "hist triggers of C",
-            "build the kernel with CONFIG_HIST_TRIGGERS",
-        ),
-    }
-    line(
-        tracefs.path("instances").is_dir(),
-        "instances",
-        if tracefs.path("instances").is_dir() {
-            "the tool has one of its own"
-        } else {
-            "this kernel is too old"
-        },
-    );
+    let has = all.contains(&Backend::C);
+    let more = match (has, module) {
+        (true, _) => "latencies take three triggers and an event",
+        (false, Some(_)) => "the module is in their place",
+        (false, None) => "build the kernel with CONFIG_HIST_TRIGGERS",
+    };
+    line(has, "hist triggers of C", more);
+    let has = tracefs.path("instances").is_dir();
+    let more = match has {
+        true => "the tool has one of its own",
+        false => "this kernel is too old",
+    };
+    line(has, "instances", more);
     for (kind, what) in [("f", "probes of functions"), ("t", "probes of tracepoints")] {
         let has = has_probes(&tracefs, kind);
         let older = kind == "f" && !has && has_probes(&tracefs, "p");
-        line(
-            has || older,
-            what,
-            match (has, older) {
-                (true, _) => "",
-                (false, true) => "of one function, and of none by a pattern",
-                (false, false) => "Linux 6.5 has them, with CONFIG_FPROBE_EVENTS",
-            },
-        );
+        let more = match (has, older) {
+            (true, _) => "",
+            (false, true) => "of one function, and of none by a pattern",
+            (false, false) => "Linux 6.5 has them, with CONFIG_FPROBE_EVENTS",
+        };
+        line(has || older, what, more);
     }
     let left = Leftovers::find_unkept(&tracefs);
-    match left.is_empty() {
-        true => line(true, "clean", "nothing is left of a killed rhist"),
-        false => line(
-            false,
-            "clean",
-            "a killed rhist has left something; 'rhist clean' removes it",
-        ),
-    }
+    let more = match left.is_empty() {
+        true => "nothing is left of a killed rhist",
+        false => "a killed rhist has left something; 'rhist clean' removes it",
+    };
+    line(left.is_empty(), "clean", more);
     let mut kept = Leftovers::find(&tracefs).instances;
     kept.retain(|name| !left.instances.contains(name));
     if !kept.is_empty() {
         let names = kept.join(", ");
-        line(
-            true,
-            "kept",
-            &format!("--keep has left {names}; 'rhist clean' removes it"),
-        );
+        let more = format!("--keep has left {names}; 'rhist clean' removes it");
+        line(true, "kept", &more);
     }
     let mut trial = match all.first() {
         Some(&backend) => Session::begin(&tracefs, &Plan::default(), 0, false)

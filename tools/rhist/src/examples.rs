@@ -10,174 +10,53 @@ use clap::Command;
 
 use crate::recipe::{Example, Recipe};
 
-/// The examples of commands that are no recipes, by the words of the command.
-const OWN: &[(&str, &[(&str, &str)])] = &[
-    (
-        "count",
-        &[
-            (
-                "count sched:sched_switch --by next_comm",
-                "switches to each task",
-            ),
-            (
-                "count kmem:kmalloc --by call_site.sym --sum bytes_alloc",
-                "bytes by site",
-            ),
-        ],
-    ),
-    (
-        "dist",
-        &[(
-            "dist kmem:kmalloc bytes_req --if 'bytes_req > 4096'",
-            "sizes of large allocations",
-        )],
-    ),
-    (
-        "lat",
-        &[(
-            "lat sched:sched_waking sched:sched_switch --on pid=next_pid --by next_comm",
-            "from waking to running, as runq",
-        )],
-    ),
-    (
-        "func",
-        &[
-            (
-                "func vfs_read --by comm",
-                "how long a function takes, and for whom",
-            ),
-            (
-                "func 'vfs_*' --calls",
-                "how often each of several is called",
-            ),
-        ],
-    ),
-    (
-        "run",
-        &[(
-            "run recipes/bio.toml --variant queued",
-            "a variant of the recipe in a file",
-        )],
-    ),
-    (
-        "record",
-        &[
-            (
-                "record runq 1 60",
-                "a minute, a table each second, into rhist-runq.jsonl",
-            ),
-            ("record -o today.jsonl syscalls --latency", "until ^C"),
-            (
-                "record --baseline -o good.jsonl",
-                "a minute of a good day, for rhist why",
-            ),
-        ],
-    ),
-    (
-        "replay",
-        &[
-            ("replay rhist-runq.jsonl", "the table of a recording"),
-            ("replay rhist-runq.jsonl --heat", "as a heat map"),
-        ],
-    ),
-    (
-        "diff",
-        &[(
-            "diff rhist-runq.jsonl today.jsonl",
-            "what has changed from one to the other",
-        )],
-    ),
-    (
-        "why",
-        &[
-            ("why good.jsonl", "what has changed since then, in a minute"),
-            (
-                "why good.jsonl today.jsonl",
-                "the same of two that were recorded",
-            ),
-        ],
-    ),
-    (
-        "plot",
-        &[
-            (
-                "plot rhist-runq.jsonl -o runq.html",
-                "all pictures and the table",
-            ),
-            (
-                "plot rhist-runq.jsonl --picture heat -o heat.svg",
-                "a heat map",
-            ),
-        ],
-    ),
-    (
-        "flame",
-        &[(
-            "flame rhist-offcpu.jsonl -o sleeps.svg",
-            "a flame graph of stacks",
-        )],
-    ),
-    (
-        "export prometheus",
-        &[(
-            "export prometheus runq 'syscalls 5 --latency'",
-            "two questions for scrapes at 127.0.0.1:9435",
-        )],
-    ),
-    (
-        "export otlp",
-        &[(
-            "export otlp --endpoint http://127.0.0.1:4318 runq",
-            "to a collector",
-        )],
-    ),
-    ("ls", &[("ls", "all hist triggers, whoever made them")]),
-    (
-        "show",
-        &[("show sched:sched_switch", "the tables of an event")],
-    ),
-    ("top", &[("top", "live")]),
-    (
-        "stats",
-        &[("stats", "each trigger, its cost and its losses")],
-    ),
-    ("doctor", &[("doctor", "each question is tried")]),
-    (
-        "explain",
-        &[(
-            "explain 'hist:keys=pid.log2'",
-            "in words, or where it is wrong",
-        )],
-    ),
-    (
-        "clean",
-        &[("clean --dry-run", "what a killed rhist has left")],
-    ),
-    (
-        "completions",
-        &[(
-            "completions bash",
-            "for ~/.local/share/bash-completion/completions/rhist",
-        )],
-    ),
-    (
-        "man",
-        &[("man /usr/local/share/man/man1", "a page for each command")],
-    ),
-];
+/// The examples of commands that are no recipes: a command line, and its purpose.
+const OWN: &str = "\
+count sched:sched_switch --by next_comm | switches to each task
+count kmem:kmalloc --by call_site.sym --sum bytes_alloc | bytes by site
+dist kmem:kmalloc bytes_req --if 'bytes_req > 4096' | sizes of large allocations
+lat sched:sched_waking sched:sched_switch --on pid=next_pid --by next_comm | from waking to running, as runq
+func vfs_read --by comm | how long a function takes, and for whom
+func 'vfs_*' --calls | how often each of several is called
+run recipes/bio.toml --variant queued | a variant of the recipe in a file
+record runq 1 60 | a minute, a table each second, into rhist-runq.jsonl
+record -o today.jsonl syscalls --latency | until ^C
+record --baseline -o good.jsonl | a minute of a good day, for rhist why
+replay rhist-runq.jsonl | the table of a recording
+replay rhist-runq.jsonl --heat | as a heat map
+diff rhist-runq.jsonl today.jsonl | what has changed from one to the other
+why good.jsonl | what has changed since then, in a minute
+why good.jsonl today.jsonl | the same of two that were recorded
+plot rhist-runq.jsonl -o runq.html | all pictures and the table
+plot rhist-runq.jsonl --picture heat -o heat.svg | a heat map
+flame rhist-offcpu.jsonl -o sleeps.svg | a flame graph of stacks
+export prometheus runq 'syscalls 5 --latency' | two questions for scrapes at 127.0.0.1:9435
+export otlp --endpoint http://127.0.0.1:4318 runq | to a collector
+ls | all hist triggers, whoever made them
+show sched:sched_switch | the tables of an event
+top | live
+stats | each trigger, its cost and its losses
+doctor | each question is tried
+explain 'hist:keys=pid.log2' | in words, or where it is wrong
+clean --dry-run | what a killed rhist has left
+completions bash | for ~/.local/share/bash-completion/completions/rhist
+man /usr/local/share/man/man1 | a page for each command";
 
 /// Returns the examples of a command, given by its words.
 pub fn of(words: &str, recipes: &[Recipe]) -> Vec<Example> {
     if let Some(recipe) = recipes.iter().find(|recipe| recipe.name == words) {
         return recipe.examples.clone();
     }
-    let own = OWN.iter().filter(|(name, _)| *name == words);
-    own.flat_map(|(_, all)| all.iter())
-        .map(|&(ask, says)| Example {
-            ask: ask.into(),
-            says: says.into(),
-        })
-        .collect()
+    let own = OWN.lines().filter_map(|line| line.split_once(" | "));
+    own.filter(|(ask, _)| {
+        let rest = ask.strip_prefix(words);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
+    })
+    .map(|(ask, says)| Example {
+        ask: ask.into(),
+        says: says.into(),
+    })
+    .collect()
 }
 
 /// Adds to each command its examples, which are shown at the end of its long help.

@@ -119,31 +119,29 @@ fn sign(table: &mut Table, format: &Format) {
 
 /// `ls`: the hist triggers of all instances.
 pub fn list(tracefs: &Tracefs) -> Result<()> {
-    let mut rows = vec![[
-        "INSTANCE".to_owned(),
-        "EVENT".to_owned(),
-        "TRIGGER".to_owned(),
-    ]];
+    let titles = ["INSTANCE", "EVENT", "TRIGGER"];
+    let mut rows = vec![titles.map(str::to_owned).into()];
     for (name, instance) in instances(tracefs) {
         for event in triggers_of(&instance) {
             let path = instance.event_file(&event, "trigger");
             for line in String::from_utf8_lossy(&read(&path)?).lines() {
                 if line.starts_with("hist:") || line.starts_with("rhist:") {
-                    rows.push([name.clone(), event.clone(), line.to_owned()]);
+                    rows.push(vec![name.clone(), event.clone(), line.to_owned()]);
                 }
             }
         }
     }
-    let wide = |i: usize| rows.iter().map(|row| row[i].len()).max().unwrap_or(0);
-    let (first, second) = (wide(0), wide(1));
-    let lines: Vec<String> = rows
-        .iter()
-        .map(|[a, b, c]| units::plain(&format!("{a:<first$}  {b:<second$}  {c}")) + "\n")
-        .collect();
-    match rows.len() {
-        1 => output::print(b"there are no hist triggers\n"),
-        _ => output::print(lines.concat().as_bytes()),
+    print(&rows, |_| true)
+}
+
+/// Prints lines of cells, the first of which has the titles.
+fn print(rows: &[Vec<String>], left: impl Fn(usize) -> bool) -> Result<()> {
+    if rows.len() == 1 {
+        return output::print(b"there are no hist triggers\n");
     }
+    let plain = |row: &Vec<String>| row.iter().map(|cell| units::plain(cell)).collect();
+    let rows: Vec<Vec<String>> = rows.iter().map(plain).collect();
+    output::print(output::columns(&rows, left).as_bytes())
 }
 
 /// Returns how to show the table of a trigger that the tool did not make.
@@ -271,27 +269,7 @@ pub fn stats(tracefs: &Tracefs) -> Result<()> {
             }
         }
     }
-    if rows.len() == 1 {
-        return output::print(b"there are no hist triggers\n");
-    }
-    let widths: Vec<usize> = (0..titles.len())
-        .map(|i| rows.iter().map(|row| row[i].len()).max().unwrap_or(0))
-        .collect();
-    let mut out = String::new();
-    for row in &rows {
-        let cells = row
-            .iter()
-            .zip(&widths)
-            .enumerate()
-            .map(|(i, (cell, &width))| match i {
-                0 | 1 => format!("{cell:<width$}"),
-                10 => cell.clone(),
-                _ => format!("{cell:>width$}"),
-            });
-        out.push_str(&units::plain(&cells.collect::<Vec<_>>().join("  ")));
-        out.push('\n');
-    }
-    output::print(out.as_bytes())
+    print(&rows, |i| i < 2 || i == titles.len() - 1)
 }
 
 /// Returns a table of all triggers with their hits.

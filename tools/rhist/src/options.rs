@@ -27,42 +27,25 @@ pub enum Outcome {
 
 /// The options of all commands.
 #[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Everywhere")]
 pub struct Global {
     /// The directory in which tracefs is mounted
-    #[arg(long, global = true, value_name = "DIR", help_heading = "Everywhere")]
+    #[arg(long, global = true, value_name = "DIR")]
     pub tracefs: Option<PathBuf>,
     /// Who counts: the module, or C's implementation
-    #[arg(
-        long,
-        global = true,
-        value_enum,
-        default_value_t,
-        help_heading = "Everywhere"
-    )]
+    #[arg(long, global = true, value_enum, default_value_t)]
     pub backend: Wanted,
     /// Leave what was made in tracefs until 'rhist clean' removes it
-    #[arg(long, global = true, help_heading = "Everywhere")]
+    #[arg(long, global = true)]
     pub keep: bool,
     /// Say nothing but results and errors
-    #[arg(short, long, global = true, help_heading = "Everywhere")]
+    #[arg(short, long, global = true)]
     pub quiet: bool,
     /// Say each line that is written to tracefs, as it is written
-    #[arg(
-        short,
-        long,
-        global = true,
-        conflicts_with = "quiet",
-        help_heading = "Everywhere"
-    )]
+    #[arg(short, long, global = true, conflicts_with = "quiet")]
     pub verbose: bool,
     /// Colours
-    #[arg(
-        long,
-        global = true,
-        value_enum,
-        default_value_t,
-        help_heading = "Everywhere"
-    )]
+    #[arg(long, global = true, value_enum, default_value_t)]
     pub color: output::Colour,
 }
 

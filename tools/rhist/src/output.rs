@@ -58,7 +58,7 @@ impl Sink {
             let stdout = io::stdout();
             return Ok(Self {
                 terminal: stdout.is_terminal(),
-                width: columns(&stdout),
+                width: width(&stdout),
                 out: Box::new(stdout),
                 name: "the output".into(),
             });
@@ -80,7 +80,7 @@ impl Sink {
 }
 
 /// Returns the number of columns of a terminal; 80 if it is unknown.
-fn columns(terminal: impl AsFd) -> usize {
+fn width(terminal: impl AsFd) -> usize {
     let size = rustix::termios::tcgetwinsize(terminal);
     let columns = size.map_or(0, |size| usize::from(size.ws_col));
     if columns == 0 {
@@ -93,6 +93,32 @@ fn columns(terminal: impl AsFd) -> usize {
 /// Prints to the standard output.
 pub fn print(bytes: &[u8]) -> Result<()> {
     Sink::open(None)?.write(bytes)
+}
+
+/// Widens columns until these cells fit.
+pub fn widen(widths: &mut Vec<usize>, cells: &[String]) {
+    widths.resize(widths.len().max(cells.len()), 0);
+    for (width, cell) in widths.iter_mut().zip(cells) {
+        *width = cell.chars().count().max(*width);
+    }
+}
+
+/// Returns cells side by side, in columns of these widths; those for which `left` holds are aligned to the left.
+pub fn beside(cells: &[String], widths: &[usize], left: impl Fn(usize) -> bool) -> String {
+    let cells = cells.iter().zip(widths).enumerate();
+    let padded = cells.map(|(i, (cell, &width))| match left(i) {
+        true => format!("{cell:<width$}"),
+        false => format!("{cell:>width$}"),
+    });
+    padded.collect::<Vec<_>>().join("  ")
+}
+
+/// Returns lines of cells in columns, each as wide as its widest cell.
+pub fn columns(lines: &[Vec<String>], left: impl Fn(usize) -> bool) -> String {
+    let mut widths = Vec::new();
+    lines.iter().for_each(|cells| widen(&mut widths, cells));
+    let line = |cells: &Vec<String>| beside(cells, &widths, &left).trim_end().to_owned() + "\n";
+    lines.iter().map(line).collect()
 }
 
 /// Messages that wait until the whole screen is released; `None` if it is not taken.
@@ -150,7 +176,7 @@ impl Progress {
             return;
         }
         self.due = Instant::now() + PATIENCE / 5;
-        self.write(&self.line(done, columns(io::stderr())));
+        self.write(&self.line(done, width(io::stderr())));
     }
 
     /// Returns the text to show, cut to one line.

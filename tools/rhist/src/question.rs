@@ -2,6 +2,9 @@
 
 //! A question: the measured quantity, the keys to group by, and the records that count. Backends make lines from it.
 
+use serde::Deserialize;
+
+use crate::error::Error;
 use crate::model::Unit;
 
 /// The system name that stands for the tool's own dynamic events.
@@ -138,7 +141,8 @@ pub enum Intervals {
 }
 
 /// A dynamic event.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Probe {
     /// The kind of the probe, as in `dynamic_events`: `t`, `f`, `p`, `r`.
     pub kind: String,
@@ -146,6 +150,13 @@ pub struct Probe {
     pub name: String,
     /// The probed function or event, and the arguments.
     pub definition: String,
+}
+
+/// The error of an option that restricts or tells apart tasks, where the event has none.
+pub fn nobody(event: &str, option: &str) -> Error {
+    Error::new(format!(
+        "{event} does not say for which task it is, so there is no {option} here"
+    ))
 }
 
 /// A measured quantity.

@@ -12,8 +12,8 @@ use crate::error::{Error, Result};
 use crate::model::{Number, Unit};
 use crate::options::{arguments, flag, microseconds, time, with};
 use crate::quantile::Percent;
-use crate::question::{Intervals, Only, Question};
-use crate::recipe::{has_probes, Kind, RawProbe, Recipe, Side, Variant, Wishes};
+use crate::question::{Intervals, Only, Probe, Question};
+use crate::recipe::{has_probes, Kind, Recipe, Side, Variant, Wishes};
 use crate::tracefs::Tracefs;
 use crate::units::{self, Round};
 use crate::whose::{threads, Seen};
@@ -383,26 +383,8 @@ fn own_question(name: &str, matches: &ArgMatches, tracefs: &Tracefs) -> Result<V
         }
     };
     let mut variant = Variant {
-        flag: None,
-        help: String::new(),
-        measure: Kind::Count,
         heading: "hits".into(),
-        event: None,
-        start: None,
-        end: None,
-        field: None,
-        unit: None,
-        sums: Vec::new(),
-        by: [].into(),
-        default_by: Vec::new(),
-        keep: Vec::new(),
-        each: None,
-        lines: Vec::new(),
-        expires: None,
-        probes: Vec::new(),
-        size: None,
-        stack: false,
-        schedstats: false,
+        ..Variant::default()
     };
     match name {
         "count" => {
@@ -436,7 +418,7 @@ fn own_question(name: &str, matches: &ArgMatches, tracefs: &Tracefs) -> Result<V
             let several = function.contains(['*', '?']);
             // Older kernels have only probes of a single function.
             let fprobes = several || has_probes(tracefs, "f") || !has_probes(tracefs, "p");
-            let probe = |name: &str, kind: &str, definition: String| RawProbe {
+            let probe = |name: &str, kind: &str, definition: String| Probe {
                 kind: kind.into(),
                 name: name.into(),
                 definition,

@@ -12,8 +12,8 @@ use serde::Deserialize;
 use crate::error::{Error, Result};
 use crate::model::Unit;
 use crate::question::{
-    any_of, Before, By, Intervals, Measure, Only, Owner, Probe, Question, Records, Sum, COMM,
-    CURRENT, OWN, TASK,
+    any_of, nobody, Before, By, Intervals, Measure, Only, Owner, Probe, Question, Records, Sum,
+    COMM, CURRENT, OWN, TASK,
 };
 use crate::tracefs::{disks, Format, Holds, Tracefs};
 
@@ -165,7 +165,7 @@ impl Values {
 }
 
 /// A way of asking a recipe's question.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Variant {
     /// The flag that selects this way; if several variants have it, the first one that the kernel supports is taken.
@@ -208,7 +208,7 @@ pub struct Variant {
     pub expires: Option<String>,
     /// Probes that are created for this variant.
     #[serde(default)]
-    pub probes: Vec<RawProbe>,
+    pub probes: Vec<Probe>,
     /// The number of rows of the table.
     pub size: Option<u32>,
     /// Whether times are summed by the stack of the first event.
@@ -220,10 +220,11 @@ pub struct Variant {
 }
 
 /// The kind of quantity that a variant measures.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
     /// The number of records.
+    #[default]
     Count,
     /// The distribution of a field.
     Distribution,
@@ -281,21 +282,14 @@ impl Side {
     fn records(&self, wishes: &Wishes) -> Result<Records> {
         let mut records = self.unnarrowed(wishes);
         if !wishes.threads.is_empty() {
-            let field = self.pid.as_ref().ok_or_else(|| {
-                Error::new(format!(
-                    "{} does not say for which task it is, so there is no -t here",
-                    self.event
-                ))
-            })?;
+            let field = self.pid.as_ref().ok_or_else(|| nobody(&self.event, "-t"))?;
             records.only(&any_of(field, wishes.threads.iter().map(u64::to_string)));
         }
         if let Some(comm) = &wishes.comm {
-            let field = self.comm.as_ref().ok_or_else(|| {
-                Error::new(format!(
-                    "{} does not say for which task it is, so there is no -c here",
-                    self.event
-                ))
-            })?;
+            let field = self
+                .comm
+                .as_ref()
+                .ok_or_else(|| nobody(&self.event, "-c"))?;
             records.only(&format!("{field} == \"{comm}\""));
         }
         let processes = matches!(wishes.only, Some(Only::Processes(_)));
@@ -303,18 +297,6 @@ impl Side {
         records.of_current = all && self.is_of_current();
         Ok(records)
     }
-}
-
-/// A probe in a recipe.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct RawProbe {
-    /// The kind of the probe.
-    pub kind: String,
-    /// The name of the probe.
-    pub name: String,
-    /// The probed function or event, and the arguments.
-    pub definition: String,
 }
 
 /// The user's options for a question.
@@ -555,15 +537,7 @@ impl Variant {
             .max(if tasks { WAITING } else { 0 });
         let mut question = Question {
             name: name.into(),
-            probes: self
-                .probes
-                .iter()
-                .map(|probe| Probe {
-                    kind: probe.kind.clone(),
-                    name: probe.name.clone(),
-                    definition: probe.definition.clone(),
-                })
-                .collect(),
+            probes: self.probes.clone(),
             measure,
             by,
             size: wishes.size.unwrap_or(rows),
@@ -668,14 +642,8 @@ impl Variant {
             false => Format::of(tracefs, event)?,
         };
         if let Some(owner) = Owner::named(label).filter(|_| format.field(label).is_none()) {
-            let task = self
-                .counted()
-                .and_then(|side| side.pid.as_ref())
-                .ok_or_else(|| {
-                    Error::new(format!(
-                    "{event} does not say for which task it is, so there is no --by {label} here"
-                ))
-                })?;
+            let task = self.counted().and_then(|side| side.pid.as_ref());
+            let task = task.ok_or_else(|| nobody(event, &format!("--by {label}")))?;
             return Ok(By {
                 owner: Some(owner),
                 ..make(task)

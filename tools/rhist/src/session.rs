@@ -39,9 +39,12 @@ const SHARED: [&str; 3] = ["synthetic_events", "rsynthetic_events", "dynamic_eve
 /// How a step is undone.
 #[derive(Debug)]
 enum Undo {
-    Trigger { event: String, line: String },
-    Shared { file: String, line: String },
-    Records { event: String },
+    /// By a line in a file, of an instance or of all of them.
+    Line {
+        of: Tracefs,
+        file: PathBuf,
+        line: String,
+    },
     Instance,
 }
 
@@ -120,8 +123,7 @@ impl Session {
         drop(turn);
         session._lock = lock(session.instance.root());
         // Nothing is traced into its buffer unless lines are asked for.
-        let small = session.instance.path("buffer_size_kb");
-        write(&session.instance, &small, "4")?;
+        write(&session.instance, "buffer_size_kb", "4")?;
         Ok(session)
     }
 
@@ -131,27 +133,20 @@ impl Session {
     }
 
     fn step(&mut self, step: &Step) -> Result<()> {
-        let result = match step {
-            Step::Schedstats => {
-                return match is_marked(&self.name) {
-                    true => write_schedstats(&self.top, "1"),
-                    false => Ok(()),
-                };
-            }
-            Step::Processes { pids } => return follow(&self.instance, pids),
+        match step {
+            Step::Schedstats => match is_marked(&self.name) {
+                true => write_schedstats(&self.top, "1"),
+                false => Ok(()),
+            },
+            Step::Processes { pids } => follow(&self.instance, pids),
             Step::Buffer { stack, user } => {
                 for (wanted, option) in [(*stack, "stacktrace"), (*user, "userstacktrace")] {
                     if wanted {
-                        write(
-                            &self.instance,
-                            &self.instance.path("options").join(option),
-                            "1",
-                        )?;
+                        write(&self.instance, &format!("options/{option}"), "1")?;
                     }
                 }
-                write(&self.instance, &self.instance.path("trace_clock"), "mono")?;
-                let size = self.instance.path("buffer_size_kb");
-                return write(&self.instance, &size, &FIRST_KIB.to_string());
+                write(&self.instance, "trace_clock", "mono")?;
+                write(&self.instance, "buffer_size_kb", &FIRST_KIB.to_string())
             }
             Step::Records { event, filter } => {
                 self.has_event(event)?;
@@ -160,42 +155,43 @@ impl Session {
                     self.instance.append(&file("filter"), filter)?;
                 }
                 let enable = file("enable");
-                self.undo.push(Undo::Records {
-                    event: event.clone(),
-                });
-                self.instance.append(&enable, "1")
+                self.line(self.instance.clone(), enable, "1", "0".into())
             }
             Step::Dynamic { line, name } => {
                 self.refuse_existing(&name.replace('/', ":"))?;
-                self.undo.push(Undo::Shared {
-                    file: "dynamic_events".into(),
-                    line: format!("-:{name}"),
-                });
-                self.top.append(&self.top.path("dynamic_events"), line)
+                let file = self.top.path("dynamic_events");
+                self.line(self.top.clone(), file, line, format!("-:{name}"))
             }
             Step::Synthetic { file, line, name } => {
                 self.refuse_existing(&format!("{}:{name}", file.trim_end_matches("_events")))?;
-                self.undo.push(Undo::Shared {
-                    file: file.clone(),
-                    line: format!("!{name}"),
-                });
-                self.top.append(&self.top.path(file), line)
+                self.line(
+                    self.top.clone(),
+                    self.top.path(file),
+                    line,
+                    format!("!{name}"),
+                )
             }
             Step::Trigger { event, line } => {
                 self.has_event(event)?;
-                self.undo.push(Undo::Trigger {
-                    event: event.clone(),
-                    line: format!("!{line}"),
-                });
                 // An instance has its own error_log.
-                self.instance
-                    .append(&self.instance.event_file(event, "trigger"), line)
+                let file = self.instance.event_file(event, "trigger");
+                self.line(self.instance.clone(), file, line, format!("!{line}"))
             }
-        };
-        if result.is_err() {
+        }
+    }
+
+    /// Adds a line to a file, which `undo` undoes.
+    fn line(&mut self, of: Tracefs, file: PathBuf, line: &str, undo: String) -> Result<()> {
+        self.undo.push(Undo::Line {
+            of: of.clone(),
+            file: file.clone(),
+            line: undo,
+        });
+        let written = of.append(&file, line);
+        if written.is_err() {
             self.undo.pop();
         }
-        Ok(result?)
+        Ok(written?)
     }
 
     fn has_event(&self, event: &str) -> Result<()> {
@@ -292,18 +288,7 @@ impl Session {
         while self.undo.len() > left {
             let Some(undo) = self.undo.pop() else { break };
             let done = match undo {
-                Undo::Trigger { event, line } => self
-                    .instance
-                    .append(&self.instance.event_file(&event, "trigger"), &line)
-                    .map_err(Error::from),
-                Undo::Records { event } => {
-                    let enable = self.instance.event_file(&event, "enable");
-                    self.instance.append(&enable, "0").map_err(Error::from)
-                }
-                Undo::Shared { file, line } => {
-                    let file = self.top.path(&file);
-                    self.top.append(&file, &line).map_err(Error::from)
-                }
+                Undo::Line { of, file, line } => of.append(&file, &line).map_err(Error::from),
                 Undo::Instance => remove_instance(&self.top, &self.name),
             };
             first = first.and(done);
@@ -326,7 +311,7 @@ impl Drop for Session {
 
 /// Restricts an instance to records of these processes, their threads, and the tasks that they will start.
 fn follow(instance: &Tracefs, pids: &[u64]) -> Result<()> {
-    write(instance, &instance.path("options/event-fork"), "1")?;
+    write(instance, "options/event-fork", "1")?;
     let mut named: Vec<u64> = Vec::new();
     loop {
         let threads = pids.iter().flat_map(|&pid| threads(Path::new("/"), pid));
@@ -348,9 +333,10 @@ fn follow(instance: &Tracefs, pids: &[u64]) -> Result<()> {
 }
 
 /// Replaces the content of a file of an instance.
-fn write(instance: &Tracefs, file: &Path, text: &str) -> Result<()> {
+fn write(instance: &Tracefs, name: &str, text: &str) -> Result<()> {
+    let file = instance.path(name);
     instance.say(&format!("echo '{text}' > {}", file.display()));
-    fs::write(file, text).map_err(|error| Error::file("write", file, &error))
+    fs::write(&file, text).map_err(|error| Error::file("write", &file, &error))
 }
 
 /// Returns the triggers that count as many records as the triggers of these steps, each once, with their events.

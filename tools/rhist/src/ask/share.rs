@@ -19,16 +19,17 @@ pub const MOST: u64 = 20_000;
 /// instructions.
 const HIT: u128 = 1000;
 
-/// Measures the cost of each question for a moment. Returns the questions that fit in the budget together, in their
-/// order, and for each other one a sentence that says why not.
+/// Measures the cost of each question for a moment. Returns the questions that together take at most `most` millionths of
+/// all CPUs, in their order, and for each other one a sentence that says why not.
 pub fn affordable(
     all: Vec<Asked>,
+    most: u64,
     backend: Backend,
     tracefs: &Tracefs,
 ) -> Result<(Vec<Asked>, Vec<String>)> {
     let mut session = Session::begin(tracefs, &Plan::default(), 0, false)?;
     let (mut kept, mut said) = (Vec::new(), Vec::new());
-    let mut left = MOST;
+    let mut left = most;
     for mut asked in all {
         asked.question.costs = true;
         let words = asked.words.join(" ");

@@ -7,8 +7,8 @@
 
 use super::fold::{Column, Fold};
 use super::Backend;
-use crate::error::{Error, Result};
-use crate::question::{any_of, By, Measure, Only, Owner, Question, CURRENT};
+use crate::error::Result;
+use crate::question::{any_of, nobody, By, Measure, Only, Owner, Question, CURRENT};
 
 /// A question in the form in which the kernel can count it.
 pub(super) struct Resolved {
@@ -51,7 +51,7 @@ pub(super) fn resolve(backend: Backend, knows: bool, question: &Question) -> Res
             let field = question
                 .start_task
                 .as_ref()
-                .ok_or_else(|| nobody(question, "-p"))?;
+                .ok_or_else(|| nobody(&question.event().event, "-p"))?;
             let threads = question.threads.iter().map(u64::to_string);
             if let (Some(start), _) = resolved.question.records() {
                 start.only(&any_of(field, threads));
@@ -77,7 +77,7 @@ pub(super) fn resolve(backend: Backend, knows: bool, question: &Question) -> Res
             false => question
                 .task
                 .clone()
-                .ok_or_else(|| nobody(question, wish))?,
+                .ok_or_else(|| nobody(&question.event().event, wish))?,
         };
         let has_number = |by: &By| {
             let modifier = by.modifier();
@@ -111,13 +111,6 @@ pub(super) fn resolve(backend: Backend, knows: bool, question: &Question) -> Res
     resolved.question.by = keys;
     resolved.fold = Some(fold);
     Ok(resolved)
-}
-
-fn nobody(question: &Question, wish: &str) -> Error {
-    Error::new(format!(
-        "{} does not say for which task it is, so there is no {wish} here",
-        question.event().event
-    ))
 }
 
 #[cfg(test)]

@@ -31,6 +31,9 @@ pub struct Length {
     /// How long the questions of 'rhist why' are asked: seconds, or a time with its unit
     #[arg(long = "for", value_name = "TIME", default_value = "60", value_parser = seconds)]
     pub length: Duration,
+    /// Ask all questions of 'rhist why', also those that would take more than 2 % of all CPUs
+    #[arg(long = "costly")]
+    pub costly: bool,
 }
 
 /// `why`
@@ -82,7 +85,8 @@ pub fn ask(
             Err(error) => said.push(format!("{question} is left out: {error}")),
         }
     }
-    let (all, more) = share::affordable(all, backend, tracefs)?;
+    let most = if length.costly { u64::MAX } else { share::MOST };
+    let (all, more) = share::affordable(all, most, backend, tracefs)?;
     for sentence in said.iter().chain(&more).filter(|_| !global.quiet) {
         output::say(&format!("rhist: {sentence}"));
     }

@@ -7,8 +7,8 @@ use std::io::{self, Write};
 use super::table::Look;
 use crate::backend::lines::TIME;
 use crate::model::{Key, Row, Table, UNKNOWN};
-use crate::units;
-use crate::units::time_of_day;
+use crate::output::{beside, widen};
+use crate::units::{self, time_of_day};
 
 /// The first width of a column, which fits most values.
 const WIDTH: usize = 8;
@@ -67,12 +67,12 @@ impl Lines {
             let titles: Vec<String> = titles.chain(keys).collect();
             self.widths = vec![WIDTH; titles.len()];
             for cells in std::iter::once(&titles).chain(&rows) {
-                self.widen(cells);
+                widen(&mut self.widths, cells);
             }
             look.heading(&self.line(&titles, measures.len()), out)?;
         }
         for (row, cells) in table.rows.iter().zip(&rows) {
-            self.widen(cells);
+            widen(&mut self.widths, cells);
             let line = self.line(cells, measures.len());
             writeln!(out, "{}", look.line(&line))?;
             for key in &row.keys {
@@ -89,20 +89,9 @@ impl Lines {
         Ok(())
     }
 
-    fn widen(&mut self, cells: &[String]) {
-        for (width, cell) in self.widths.iter_mut().zip(cells) {
-            *width = cell.chars().count().max(*width);
-        }
-    }
-
     /// Returns a line of these cells; numbers that were measured are aligned to the right.
     fn line(&self, cells: &[String], measures: usize) -> String {
-        let cells = cells.iter().zip(&self.widths).enumerate();
-        let padded = cells.map(|(i, (cell, &width))| match (1..=measures).contains(&i) {
-            true => format!("{cell:>width$}"),
-            false => format!("{cell:<width$}"),
-        });
-        let line = padded.collect::<Vec<_>>().join("  ");
+        let line = beside(cells, &self.widths, |i| !(1..=measures).contains(&i));
         line.trim_end().to_owned()
     }
 }

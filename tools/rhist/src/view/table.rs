@@ -9,6 +9,7 @@ use anstyle::Style;
 use crate::model::{
     Agg, Bucket, Distribution, Exemplar, Group, Key, KeyColumn, Kind, Number, Table, Unit, UNKNOWN,
 };
+use crate::output::{beside, widen};
 use crate::quantile::{error_of, power_of_two, quantile, Percent};
 use crate::units::{self, amount, Round, Scale};
 
@@ -328,27 +329,11 @@ impl Look {
                 cells
             })
             .collect();
-        let widths: Vec<usize> = (0..titles.len())
-            .map(|i| {
-                rows.iter()
-                    .map(|row| &row[i])
-                    .chain([&titles[i]])
-                    .map(|cell| cell.chars().count())
-                    .max()
-                    .unwrap_or(0)
-            })
-            .collect();
-        let line = |cells: &[String]| -> String {
-            let padded = cells
-                .iter()
-                .zip(&widths)
-                .enumerate()
-                .map(|(i, (cell, &width))| match i < left {
-                    true => format!("{cell:<width$}"),
-                    false => format!("{cell:>width$}"),
-                });
-            padded.collect::<Vec<_>>().join("  ")
-        };
+        let mut widths = Vec::new();
+        for cells in rows.iter().chain([&titles]) {
+            widen(&mut widths, cells);
+        }
+        let line = |cells: &[String]| beside(cells, &widths, |i| i < left);
         let spark = interval.is_some().then(|| Spark::of(shown));
         let heading = match &spark {
             Some(spark) => format!("  {}  {}", line(&titles), spark.title(unit, self.scale)),
