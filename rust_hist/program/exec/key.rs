@@ -258,8 +258,9 @@ pub struct ColumnsRoom<'r, const N: usize> {
 struct Segment<'r> {
     /// The number of zero words that fill up the column before this one.
     gap: usize,
-    /// The bytes of the whole words.
-    whole: &'r [u8],
+    /// The bytes of the whole words; `None` if there are none. Segments that are not used yet are zeros in memory, which
+    /// the compiler writes at once.
+    whole: Option<&'r [u8]>,
     /// The word after the whole ones: the rest of a string, or a number.
     last: u64,
 }
@@ -283,7 +284,7 @@ impl<const N: usize> Default for ColumnsRoom<'_, N> {
             comm: [0; COMM_LEN],
             segments: [Segment {
                 gap: 0,
-                whole: &[],
+                whole: None,
                 last: 0,
             }; N],
         }
@@ -344,7 +345,7 @@ impl<const N: usize> KeyForm for Columns<N> {
             *segment = Segment {
                 // OVERFLOW: the columns are in ascending order.
                 gap: first.wrapping_sub(next),
-                whole,
+                whole: Some(whole),
                 last,
             };
             next = at.wrapping_add(1);
@@ -426,10 +427,11 @@ impl Key for Segments<'_> {
             if !skip_zeros(&mut rest, segment.gap) {
                 return false;
             }
-            let Some((own, behind)) = rest.split_at_checked(segment.whole.len() / WORD) else {
+            let whole = segment.whole.unwrap_or(&[]);
+            let Some((own, behind)) = rest.split_at_checked(whole.len() / WORD) else {
                 return false;
             };
-            let mut both = own.iter().zip(segment.whole.chunks_exact(WORD));
+            let mut both = own.iter().zip(whole.chunks_exact(WORD));
 
             // ORDERING: the slot was read with `Acquire`; the key of its element does not change.
             if !both.all(|(held, word)| held.load(Relaxed) == word_in(word)) {
@@ -457,7 +459,7 @@ impl Key for Segments<'_> {
             for _ in 0..segment.gap {
                 put(0);
             }
-            for word in segment.whole.chunks_exact(WORD) {
+            for word in segment.whole.unwrap_or(&[]).chunks_exact(WORD) {
                 put(word_in(word));
             }
             put(segment.last);
@@ -490,13 +492,7 @@ fn skip_zeros(held: &mut &[Atomic<u64>], len: usize) -> bool {
     };
 
     // A string column mostly has some 30 words to spare.
-    while let Some((eight, more)) = zeros.split_first_chunk::<8>() {
-        if !are_zeros(eight) {
-            return false;
-        }
-        zeros = more;
-    }
-    if let Some((four, more)) = zeros.split_first_chunk::<4>() {
+    while let Some((four, more)) = zeros.split_first_chunk() {
         if !are_zeros(four) {
             return false;
         }
@@ -511,11 +507,11 @@ fn skip_zeros(held: &mut &[Atomic<u64>], len: usize) -> bool {
     true
 }
 
-/// Whether all of these words are 0.
-#[inline]
-fn are_zeros<const N: usize>(words: &[Atomic<u64>; N]) -> bool {
+/// Returns whether all of these words are 0. No loop: a crate that is compiled for size does not unroll it.
+#[inline(always)]
+fn are_zeros([a, b, c, d]: &[Atomic<u64>; 4]) -> bool {
     // ORDERING: the slot was read with `Acquire`; the key of its element does not change.
-    words.iter().fold(0, |all, word| all | word.load(Relaxed)) == 0
+    a.load(Relaxed) | b.load(Relaxed) | c.load(Relaxed) | d.load(Relaxed) == 0
 }
 
 /// A key that is one stack field of the record, used in place.
