@@ -47,6 +47,7 @@ mod module_notifier;
 mod nofault;
 pub(crate) mod poll;
 pub(crate) mod random;
+#[cfg(not(rust_hist_built_in))]
 pub(crate) mod readme;
 #[cfg_attr(rust_hist_stock, path = "ffi/core/stock/record.rs")]
 pub(crate) mod record;
@@ -54,7 +55,7 @@ pub(crate) mod seq;
 pub(crate) mod snapshot;
 pub(crate) mod stack;
 pub(crate) mod symbols;
-#[cfg(not(any(CONFIG_SYNTH_EVENTS, rust_hist_stock)))]
+#[cfg(rust_hist_synth_api)]
 pub(crate) mod synth_api;
 pub(crate) mod task;
 pub(crate) mod text;
@@ -66,12 +67,20 @@ pub(crate) mod text;
 pub(crate) mod trace_core;
 pub(crate) mod trace_seq;
 #[cfg(not(rust_hist_stock))]
+#[cfg_attr(rust_hist_built_in, path = "ffi/core/patched/tracefs_file.rs")]
 mod tracefs_file;
 pub(crate) mod work;
+
+/// Returns the module that contains this code, which is none.
+#[cfg(rust_hist_built_in)]
+const fn this_module() -> *mut bindings::module {
+    core::ptr::null_mut()
+}
 
 /// Returns the module that contains this code.
 ///
 /// Declared here, as the kernel crate's name for it depends on the version.
+#[cfg(not(rust_hist_built_in))]
 const fn this_module() -> *mut bindings::module {
     extern "C" {
         // Only the address of this symbol is used.

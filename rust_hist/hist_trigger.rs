@@ -34,6 +34,7 @@ mod log;
 mod nest;
 mod overhead;
 pub(crate) mod pipe;
+#[cfg(not(rust_hist_built_in))]
 pub(crate) mod readme;
 mod remove;
 mod resolve;

@@ -8,6 +8,8 @@
 //! Layers: `hist_trigger` and `synth` are glue and use all others; `ffi` has the C structures and knows nothing about
 //! histograms; the other layers are pure `core` Rust and are also built on the host.
 
+#[cfg(rust_hist_built_in)]
+mod built_in;
 mod ffi;
 mod hist_trigger;
 #[cfg_attr(rust_hist_stock, path = "synth/kernel.rs")]
@@ -43,10 +45,9 @@ pure_layers! {
     tracing_map,
 }
 
-use core::{
-    borrow::Borrow,
-    ffi::CStr, //
-};
+#[cfg(not(rust_hist_built_in))]
+use core::borrow::Borrow;
+use core::ffi::CStr;
 use ffi::{
     command::{
         self,
@@ -55,17 +56,21 @@ use ffi::{
     event_files::{
         self,
         Entry, //
-    },
+    }, //
+};
+#[cfg(not(rust_hist_built_in))]
+use ffi::{
     readme,
     trace_core, //
 };
+#[cfg(not(rust_hist_built_in))]
+use hist_trigger::readme::README;
 use hist_trigger::{
     enable::EnableTrigger,
     growth::Growth,
     json::JsonFile,
     load,
     pipe::PipeFile,
-    readme::README,
     show::HistFile,
     stats::StatsFile,
     storage,
@@ -74,6 +79,7 @@ use hist_trigger::{
 use kernel::prelude::*;
 use sync::Pair;
 
+#[cfg(not(rust_hist_built_in))]
 module! {
     type: RustHist,
     name: "rust_hist",
@@ -92,6 +98,10 @@ module! {
     },
 }
 
+/// What `module!` defines for messages.
+#[cfg(rust_hist_built_in)]
+const __LOG_PREFIX: &[u8] = b"rust_hist\0";
+
 /// The names of the commands and files that the module registers.
 struct Names {
     /// The name of the trigger, and of the file that shows its table.
@@ -105,6 +115,7 @@ struct Names {
     debug: &'static CStr,
     synth: &'static synth::Names,
     /// The lines that the README of tracefs lacks in a kernel without the C implementation.
+    #[cfg(not(rust_hist_built_in))]
     readme: Option<&'static CStr>,
 }
 
@@ -119,15 +130,17 @@ static DROP_IN: Names = Names {
     #[cfg(rust_hist_debug)]
     debug: c"hist_debug",
     // The kernel may have C's synthetic events without its hist triggers, as a separate option.
-    synth: if cfg!(CONFIG_SYNTH_EVENTS) {
-        &synth::BESIDE
-    } else {
+    synth: if cfg!(rust_hist_synth_api) {
         &synth::DROP_IN
+    } else {
+        &synth::BESIDE
     },
+    #[cfg(not(rust_hist_built_in))]
     readme: Some(README),
 };
 
 /// The names for a kernel that has the C implementation.
+#[cfg(not(rust_hist_built_in))]
 static BESIDE: Names = Names {
     hist: c"rhist",
     enable: c"enable_rhist",
@@ -141,6 +154,7 @@ static BESIDE: Names = Names {
     readme: None,
 };
 
+#[cfg(not(rust_hist_built_in))]
 impl Names {
     /// Returns the names chosen by the parameter `names`; 0 chooses by the kernel's configuration.
     ///
@@ -165,16 +179,17 @@ impl Names {
 }
 
 /// Returns the value of a parameter, which depending on its version the kernel crate returns by reference or by value.
+#[cfg(not(rust_hist_built_in))]
 fn value<T: Copy>(parameter: impl Borrow<T>) -> T {
     *parameter.borrow()
 }
 
-/// All registrations of the module while it is loaded.
+/// All registrations of commands, files and types.
 ///
 /// Fields are dropped in their order, so the commands, without which nothing else is used, go first. Nothing is in use
 /// then: a trigger, a synthetic event and an open file pin the module.
 #[pin_data]
-struct RustHist {
+struct Registered {
     #[pin]
     hist: command::Registration<HistTrigger>,
     #[pin]
@@ -188,28 +203,25 @@ struct RustHist {
     // Dropped after `files`: its removal drops the dentries of the event directories' files, no longer served then.
     #[pin]
     synth: synth::Registration,
-    readme: Option<readme::Registration>,
 }
 
 /// The number of files of an event.
 const FILES: usize = 4 + cfg!(rust_hist_debug) as usize;
 
-impl kernel::InPlaceModule for RustHist {
-    fn init(_module: &'static ThisModule) -> impl PinInit<Self, Error> {
-        pin_init::pin_init_scope(|| {
+impl Registered {
+    /// Registers all.
+    fn new(names: &'static Names, hash_seed: u64) -> impl PinInit<Self, Error> {
+        pin_init::pin_init_scope(move || {
             if !Pair::supported() {
                 pr_err!("the processor cannot exchange 16 bytes at once\n");
                 return Err(ENODEV);
             }
-            let names = Names::choose(value(module_parameters::names.value()))?;
-            storage::seed_hashes(value(module_parameters::hash_seed.value()));
-            Ok(Self::registered(names))
+            storage::seed_hashes(hash_seed);
+            Ok(Self::of(names))
         })
     }
-}
 
-impl RustHist {
-    fn registered(names: &'static Names) -> impl PinInit<Self, Error> {
+    fn of(names: &'static Names) -> impl PinInit<Self, Error> {
         try_pin_init!(Self {
             growth: Growth::new(),
             // The core lists commands without triggers in this order, as it does C's.
@@ -228,7 +240,6 @@ impl RustHist {
                 #[cfg(rust_hist_debug)]
                 Entry::new::<hist_trigger::debug::DebugFile>(names.debug),
             ]),
-            readme: names.readme.map(readme::Registration::new),
             _: {
                 synth.open();
                 enable.open();
@@ -241,11 +252,40 @@ impl RustHist {
                     names.stats,
                     names.synth.file()
                 );
-                load::run(&load::Commands {
-                    hist: &hist,
-                    enable: [&enable, &disable],
-                });
             },
+        })
+    }
+
+    /// Makes the triggers of the parameter.
+    fn load(&self) {
+        load::run(&load::Commands {
+            hist: &self.hist,
+            enable: [&self.enable, &self.disable],
+        });
+    }
+}
+
+/// The module while it is loaded.
+#[cfg(not(rust_hist_built_in))]
+#[pin_data]
+struct RustHist {
+    #[pin]
+    registered: Registered,
+    readme: Option<readme::Registration>,
+}
+
+#[cfg(not(rust_hist_built_in))]
+impl kernel::InPlaceModule for RustHist {
+    fn init(_module: &'static ThisModule) -> impl PinInit<Self, Error> {
+        pin_init::pin_init_scope(|| {
+            let names = Names::choose(value(module_parameters::names.value()))?;
+            Ok(try_pin_init!(Self {
+                registered <- Registered::new(names, value(module_parameters::hash_seed.value())),
+                readme: names.readme.map(readme::Registration::new),
+                _: {
+                    registered.load();
+                },
+            }))
         })
     }
 }

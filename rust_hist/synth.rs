@@ -14,7 +14,7 @@
 //! Lock order: the lock of the types of dynamic events (held by the core around lines of
 //! `dynamic_events`), `event_mutex`, `trace_types_lock`.
 
-#[cfg(not(CONFIG_SYNTH_EVENTS))]
+#[cfg(rust_hist_synth_api)]
 mod api;
 mod command;
 mod fire;

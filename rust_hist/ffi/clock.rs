@@ -8,6 +8,7 @@ use super::{
     arch,
     bindings, //
 };
+#[cfg(not(rust_hist_built_in))]
 use kernel::time::{
     ClockSource,
     Monotonic,
@@ -41,7 +42,18 @@ pub(crate) struct Moment {
 }
 
 impl Moment {
+    /// Returns the present moment, also before the kernel keeps time, when its other functions must not be called.
+    #[cfg(rust_hist_built_in)]
+    pub(crate) fn now() -> Self {
+        Self {
+            monotonic: fast(),
+            // SAFETY: the function takes no lock and has no precondition.
+            real: unsafe { bindings::ktime_get_real_fast_ns() },
+        }
+    }
+
     /// Returns the present moment. Context: any but NMI.
+    #[cfg(not(rust_hist_built_in))]
     pub(crate) fn now() -> Self {
         Self {
             // CAST: neither clock is ever below 0.

@@ -155,13 +155,12 @@ unsafe impl<K: Kind> Sync for Registry<K> {}
 
 impl<K: Kind> Registry<K> {
     const VTABLE: bindings::dyn_event_operations = bindings::dyn_event_operations {
-        owner: super::this_module(),
         create: Some(Event::<K>::create_callback),
         show: Some(Event::<K>::show_callback),
         is_busy: Some(Event::<K>::is_busy_callback),
         free: Some(Event::<K>::free_callback),
         match_: Some(Event::<K>::match_callback),
-        ..zeroed()
+        ..super::trace_core::TYPE
     };
 
     /// Returns a registry that is not registered.
@@ -299,7 +298,7 @@ impl Owner {
     ///
     /// `module` must be null, or a module that is not going away while the event is created. Events that outlive it
     /// clear their owner when it goes.
-    #[cfg(not(CONFIG_SYNTH_EVENTS))]
+    #[cfg(rust_hist_synth_api)]
     pub(super) unsafe fn from_raw(module: *mut bindings::module) -> Self {
         Self(module)
     }
@@ -444,7 +443,7 @@ impl<K: Kind> Event<K> {
     /// # Safety
     ///
     /// `file` must be a live event file for `'a`.
-    #[cfg(not(CONFIG_SYNTH_EVENTS))]
+    #[cfg(rust_hist_synth_api)]
     pub(super) unsafe fn of_file<'a>(
         file: *mut bindings::trace_event_file,
     ) -> Option<ArcBorrow<'a, Self>> {

@@ -40,10 +40,10 @@ pub(super) fn test_string(
 pub(super) struct Remote(u64);
 
 /// The number of bytes of a string that are copied at once.
-#[cfg(not(CONFIG_SYNTH_EVENTS))]
+#[cfg(rust_hist_synth_api)]
 const PIECE: usize = 64;
 
-#[cfg(not(CONFIG_SYNTH_EVENTS))]
+#[cfg(rust_hist_synth_api)]
 impl Remote {
     /// Returns the address `at`, which may be invalid.
     pub(super) fn new(at: u64) -> Self {

@@ -123,7 +123,7 @@ impl Reserved {
     /// # Safety
     ///
     /// `file` must be a live event file, and the caller must be in a context where events may be recorded.
-    #[cfg(not(CONFIG_SYNTH_EVENTS))]
+    #[cfg(rust_hist_synth_api)]
     pub(super) unsafe fn new(file: *mut bindings::trace_event_file, len: usize) -> Option<Self> {
         let mut room = Room::new();
         // SAFETY: by the contract.
@@ -236,7 +236,7 @@ impl Reserved {
     }
 
     /// Returns the parts of the record, for a caller that keeps them until [`Reserved::from_raw`].
-    #[cfg(not(CONFIG_SYNTH_EVENTS))]
+    #[cfg(rust_hist_synth_api)]
     pub(super) fn into_raw(self) -> (bindings::trace_event_buffer, *mut bindings::trace_buffer) {
         (self.buffer, self.nest)
     }
@@ -247,7 +247,7 @@ impl Reserved {
     ///
     /// The arguments must be the result of `into_raw` for a record of `len` bytes; only one of the values made from
     /// them may be committed or discarded, and no other may be used after that.
-    #[cfg(not(CONFIG_SYNTH_EVENTS))]
+    #[cfg(rust_hist_synth_api)]
     pub(super) unsafe fn from_raw(
         buffer: bindings::trace_event_buffer,
         nest: *mut bindings::trace_buffer,
@@ -273,7 +273,7 @@ impl Reserved {
     }
 
     /// Makes the record visible to readers, like [`Complete::commit`].
-    #[cfg(not(CONFIG_SYNTH_EVENTS))]
+    #[cfg(rust_hist_synth_api)]
     pub(super) fn commit(mut self) {
         // SAFETY: `self` is not used after this.
         unsafe { self.give() };
@@ -293,7 +293,7 @@ impl Reserved {
     }
 
     /// Discards the record.
-    #[cfg(not(CONFIG_SYNTH_EVENTS))]
+    #[cfg(rust_hist_synth_api)]
     pub(super) fn discard(mut self) {
         // SAFETY: `self` is not used after this.
         unsafe { self.give_back() };

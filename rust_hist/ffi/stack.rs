@@ -10,8 +10,15 @@ use super::{
     guard::PreemptOff, //
 };
 use crate::limits::STACK_DEPTH;
+#[cfg(rust_hist_built_in)]
+use crate::sync::{
+    Atomic,
+    Relaxed, //
+};
 use core::mem::MaybeUninit;
 use kernel::ffi::c_ulong;
+#[cfg(rust_hist_built_in)]
+use kernel::ffi::c_void;
 
 /// The number of frames of the tracing core between a trigger function and the traced code.
 ///
@@ -69,7 +76,7 @@ fn without_ours(frames: &[u64]) -> Option<&[u64]> {
     // The first frame is this function's.
     let mut own = 1;
 
-    while frames.get(own).is_some_and(|&frame| code.has(frame)) {
+    while frames.get(own).is_some_and(|&frame| is_own(frame, &code)) {
         // OVERFLOW: the number of a frame is small.
         own = own.wrapping_add(1);
     }
@@ -78,7 +85,7 @@ fn without_ours(frames: &[u64]) -> Option<&[u64]> {
     Some(wanted.get(..STACK_DEPTH).unwrap_or(wanted))
 }
 
-/// The addresses of this module's code.
+/// The addresses of some code.
 struct Code {
     base: u64,
     size: u64,
@@ -91,7 +98,58 @@ impl Code {
     }
 }
 
+/// The number of bytes of `event_triggers_call()`.
+#[cfg(rust_hist_built_in)]
+static SIZE: Atomic<u64> = Atomic::new(0);
+
+/// Learns how long the function is that calls triggers, before there are any.
+#[cfg(rust_hist_built_in)]
+pub(crate) fn learn() {
+    let (mut size, mut offset) = (0, 0);
+    let at = triggers_call().addr();
+    // SAFETY: the function only looks the address up. It writes to both variables, or to none.
+    unsafe { bindings::kallsyms_lookup_size_offset(at, &raw mut size, &raw mut offset) };
+    // CAST: a word of 64 bits.
+    // ORDERING: hits come after the registration of a trigger, which orders this before them.
+    SIZE.store(size as u64, Relaxed);
+}
+
+/// The function of the core that calls the triggers of an event.
+#[cfg(rust_hist_built_in)]
+#[inline(always)]
+fn triggers_call() -> *mut c_void {
+    // CAST: an address.
+    bindings::event_triggers_call as *mut c_void
+}
+
+/// Returns whether a frame before which all are this code's is this code's, too.
+#[cfg(rust_hist_built_in)]
+#[inline(always)]
+fn is_own(frame: u64, caller: &Code) -> bool {
+    !caller.has(frame)
+}
+
+/// Returns whether a frame is this module's.
+#[cfg(not(rust_hist_built_in))]
+#[inline(always)]
+fn is_own(frame: u64, code: &Code) -> bool {
+    code.has(frame)
+}
+
+/// Returns the address range of the function that calls triggers: where this code is among the kernel's, nothing says.
+#[cfg(rust_hist_built_in)]
+#[inline(always)]
+fn code() -> Code {
+    Code {
+        // CAST: an address.
+        base: triggers_call().addr() as u64,
+        // ORDERING: stored before there are hits.
+        size: SIZE.load(Relaxed),
+    }
+}
+
 /// Returns the address range of this module's code.
+#[cfg(not(rust_hist_built_in))]
 #[inline(always)]
 fn code() -> Code {
     // A module's first memory area is its code (`HIST_AT_MODULE_TEXT`).

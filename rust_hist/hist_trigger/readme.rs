@@ -25,7 +25,7 @@ macro_rules! snapshot {
 }
 
 /// The lines about synthetic events, which a kernel with C's implementation has already.
-#[cfg(not(CONFIG_SYNTH_EVENTS))]
+#[cfg(rust_hist_synth_api)]
 macro_rules! synthetic_events {
     () => {
         "\
@@ -43,7 +43,7 @@ macro_rules! synthetic_events {
 \t           -:[synthetic/]<event>\n\n"
     };
 }
-#[cfg(CONFIG_SYNTH_EVENTS)]
+#[cfg(not(rust_hist_synth_api))]
 macro_rules! synthetic_events {
     () => {
         ""

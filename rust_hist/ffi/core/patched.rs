@@ -5,10 +5,14 @@
 //! C headers: [`kernel/trace/trace.h`](srctree/kernel/trace/trace.h),
 //! [`kernel/trace/trace_dynevent.h`](srctree/kernel/trace/trace_dynevent.h)
 
+/// What depends on whether this code is a module's or the kernel's own.
+#[cfg_attr(rust_hist_built_in, path = "patched/built_in.rs")]
+#[cfg_attr(not(rust_hist_built_in), path = "patched/module.rs")]
+mod place;
+
 use super::{
     arch,
-    bindings,
-    this_module, //
+    bindings, //
 };
 use kernel::{
     prelude::*,
@@ -18,10 +22,21 @@ use kernel::{
     }, //
 };
 
-pub(super) use super::bindings::{
-    __find_event_file,
+#[cfg(not(rust_hist_built_in))]
+pub(crate) use self::place::HAS_HIST;
+#[cfg(not(rust_hist_built_in))]
+pub(super) use self::place::{
+    dyn_event_unregister,
+    tracing_readme_append, //
+};
+pub(super) use self::place::{
     event_dir_file,
     event_dir_files_serve,
+    COMMAND,
+    TYPE, //
+};
+pub(super) use super::bindings::{
+    __find_event_file,
     event_mutex,
     hist_poll_wq,
     register_event_command,
@@ -37,7 +52,6 @@ pub(super) use super::bindings::{
     tracing_check_open_get_tr,
     tracing_log_err,
     tracing_open_file_tr,
-    tracing_readme_append,
     tracing_release_file_tr,
     tracing_set_clock,
     trigger_data_alloc,
@@ -50,15 +64,6 @@ pub(super) use super::bindings::{
 pub(super) use super::bindings::{
     trace_event_dyn_put_ref,
     trace_event_dyn_try_get_ref, //
-};
-
-/// Whether the kernel has triggers and files of the names of the C implementation itself.
-pub(crate) const HAS_HIST: bool = cfg!(CONFIG_HIST_TRIGGERS);
-
-/// What all commands have in common.
-pub(super) const COMMAND: bindings::event_command = bindings::event_command {
-    owner: this_module(),
-    ..pin_init::zeroed()
 };
 
 /// Takes `trace_types_lock`, until the guard is dropped. Not for paths that free triggers: the removal of an instance

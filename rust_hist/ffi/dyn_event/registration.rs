@@ -56,6 +56,12 @@ impl<K: Kind> Registration<K> {
         })
     }
 
+    /// Makes the file, once there is a tracefs.
+    #[cfg(rust_hist_built_in)]
+    pub(crate) fn create_file(&self) -> Result {
+        self._file.create()
+    }
+
     /// Allows user space to create events.
     pub(crate) fn open(&self) {
         // ORDERING: pairs with `Registry::is_open`.
@@ -77,10 +83,12 @@ impl<K: Kind> Operations<K> {
     }
 }
 
+// Operations that are built in stay on the list, and are static.
+#[cfg(not(rust_hist_built_in))]
 impl<K: Kind> Drop for Operations<K> {
     fn drop(&mut self) {
         // SAFETY: by the type invariant. No event is left: each of them pins the module.
-        unsafe { bindings::dyn_event_unregister(K::registry().operations.get()) };
+        unsafe { crate::ffi::trace_core::dyn_event_unregister(K::registry().operations.get()) };
     }
 }
 
