@@ -945,11 +945,10 @@ impl<'a, T: Trigger> Attached<'a, T> {
         file: &'a EventFile,
         held: &'a EventMutexHeld,
     ) -> impl Iterator<Item = Attached<'a, T>> {
-        // One adapter: the functions of two would have names that are too long for kallsyms.
-        file.triggers(held).filter_map(|node| {
+        file.triggers(held)
+            .filter(|node| node.kind() == T::TYPE)
             // SAFETY: the type shows that this is a node of this command's kind; the mutex keeps it on the list.
-            (node.kind() == T::TYPE).then(|| Self(unsafe { Node::from_raw(node.as_ptr()) }))
-        })
+            .map(|node| Self(unsafe { Node::from_raw(node.as_ptr()) }))
     }
 
     /// Returns the command of the trigger.

@@ -261,7 +261,6 @@ impl TriggerPair<'_> {
     fn same_typed(&self, a: &Action, b: &Action) -> bool {
         let (mut a_list, mut b_list) = (self.a.0.typed_of(a), self.b.0.typed_of(b));
 
-        // A loop: the functions of a chain of iterators would have names that are too long for kallsyms.
         loop {
             match (a_list.next(), b_list.next()) {
                 (Some(a), Some(b)) if self.same_text(a, b) => (),

@@ -82,7 +82,6 @@ use super::{
         VARS_ANY,
         VARS_EXPRS,
         VARS_NAME,
-        VARS_STACK,
         VARS_STAMP,
         VARS_TEXT,
         WHOLE_KEY, //

@@ -187,6 +187,9 @@ impl HashSeed {
     }
 
     /// Returns random numbers for hashes; `number` must return independent random numbers.
+    ///
+    /// Not inlined, as they take half of the stack that a function may have.
+    #[inline(never)]
     pub fn random(mut number: impl FnMut() -> u64) -> Self {
         Self {
             ends: Ends {

@@ -86,10 +86,10 @@ impl<const N: usize> Key for [u64; N] {
 
     #[inline]
     fn is_at(&self, words: &[Atomic<u64>], at: usize) -> bool {
-        (N <= 0 || is_word_at(words, at, self, 0))
-            && (N <= 1 || is_word_at(words, at, self, 1))
-            && (N <= 2 || is_word_at(words, at, self, 2))
-            && (N <= 3 || is_word_at(words, at, self, 3))
+        (N < 1 || is_word_at(words, at, self, 0))
+            && (N < 2 || is_word_at(words, at, self, 1))
+            && (N < 3 || is_word_at(words, at, self, 2))
+            && (N < 4 || is_word_at(words, at, self, 3))
             && (N <= UNROLLED || (UNROLLED..N).all(|i| is_word_at(words, at, self, i)))
     }
 

@@ -27,7 +27,7 @@ impl<'a> WordWriter<'a> {
 
     /// Returns the number of words that there is room for.
     #[inline]
-    pub fn len(&self) -> usize {
+    pub fn room(&self) -> usize {
         self.words.len()
     }
 

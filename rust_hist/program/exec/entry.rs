@@ -220,7 +220,7 @@ const _: () = assert!(COMM_WORDS == 2);
 fn put_name(to: WordWriter<'_>, [first, second]: [u64; COMM_WORDS]) -> usize {
     to.put(0, first);
     to.put(1, second);
-    COMM_WORDS.min(to.len())
+    COMM_WORDS.min(to.room())
 }
 
 /// Returns a word of the task's name that begins `words`.
