@@ -658,7 +658,8 @@ impl Table {
 
     /// Returns the form of a map with the size of `live`.
     fn like(&self, live: &Live) -> Form {
-        self.form.with_bits(live.map.shape().elts().ilog2())
+        self.form
+            .with_bits(live.map.shape().elts().trailing_zeros())
     }
 
     /// Allocates a map for the keys of `old` and those that it has refused: at least four times as large, or as large
@@ -666,8 +667,8 @@ impl Table {
     fn larger(&self, old: &Live) -> Result<UniqueArc<Live>> {
         let taken_over = self.epochs.get(&EventMutex::lock()).refused;
         let wanted = old.map.wanted(taken_over).min(self.most_elts());
-        let bits = old.map.shape().elts().ilog2();
-        let most = wanted.next_power_of_two().ilog2().max(bits + 1);
+        let bits = old.map.shape().elts().trailing_zeros();
+        let most = wanted.next_power_of_two().trailing_zeros().max(bits + 1);
         let mut larger = (bits + 1..=most).rev();
         let next = larger.find_map(|bits| Live::new(self.form.with_bits(bits), false).ok());
         if next.is_none() {
