@@ -479,6 +479,7 @@ pub fn paths<E: Entry>() -> impl Iterator<Item = Row<Needs, E::Fn>> {
         any::<E, WithValues<Columns<KEYS_MAX>, { VALUED }>>,
         any::<E, Joined<Words<1>, Words<1>, 1, { COMPUTED | AGED }, FEW_NUMBERS>>,
         any::<E, Joined<Words<2>, Words<1>, 1, { COMPUTED }, FEW_NUMBERS>>,
+        any::<E, Joined<Words<3>, Words<1>, 1, { COMPUTED }, FEW_NUMBERS>>,
         any::<E, Joined<Words<1>, Words<2>, 1, { COMPUTED }, FEW_NUMBERS>>,
         any::<E, Joined<Words<2>, Words<2>, 1, { COMPUTED }, FEW_NUMBERS>>,
         any::<E, Settled>,
