@@ -64,6 +64,7 @@ pub use self::{
         Whole,
         SHORT_KEY_WORDS,
         STEP, //
+        UNROLLED_MAX,
     },
     moving::{
         Missing,

@@ -4,7 +4,10 @@
 //!
 //! C counterpart: [`fs/tracefs/inode.c`](srctree/fs/tracefs/inode.c)
 
-use super::bindings;
+use super::{
+    bindings,
+    trace_core::create_tracefs_file, //
+};
 use core::{
     ffi::CStr,
     ptr::NonNull, //
@@ -13,9 +16,6 @@ use kernel::{
     bindings as base,
     prelude::*, //
 };
-
-/// Readable and writable by the owner, readable by the group, like the kernel's files of this kind.
-const MODE: base::umode_t = 0o640;
 
 /// Keeps a file at the top of tracefs until this is dropped.
 ///
@@ -40,18 +40,8 @@ impl TracefsFile {
         name: &'static CStr,
         operations: &'static base::file_operations,
     ) -> Result<Self> {
-        // SAFETY: the operations are constant, and stay until the inode does not use them any more.
-        let dentry = unsafe {
-            bindings::tracefs_create_file(
-                name.as_char_ptr(),
-                MODE,
-                core::ptr::null_mut(),
-                core::ptr::null_mut(),
-                operations,
-            )
-        };
-        // INVARIANT: the file was just created.
-        Ok(Self(NonNull::new(dentry).ok_or(ENODEV)?))
+        // SAFETY: by the contract. INVARIANT: the file was just created.
+        Ok(Self(unsafe { create_tracefs_file(name, operations)? }))
     }
 }
 

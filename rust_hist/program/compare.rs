@@ -259,15 +259,13 @@ impl TriggerPair<'_> {
     /// Returns whether two actions have the same text. Their kinds may still differ: a synthetic event called `saved`
     /// may have been created after the first one.
     fn same_typed(&self, a: &Action, b: &Action) -> bool {
-        let (mut a_list, mut b_list) = (self.a.0.typed_of(a), self.b.0.typed_of(b));
+        let (a_list, b_list) = (self.a.0.typed_of(a), self.b.0.typed_of(b));
+        let (a_text, b_text) = (self.a.1, self.b.1);
 
-        loop {
-            match (a_list.next(), b_list.next()) {
-                (Some(a), Some(b)) if self.same_text(a, b) => (),
-                (None, None) => return self.same_text(a.word, b.word),
-                _ => return false,
-            }
-        }
+        self.same_text(a.word, b.word)
+            && a_list
+                .map(|span| span.of(a_text))
+                .eq(b_list.map(|span| span.of(b_text)))
     }
 
     fn same_text(&self, a: Span, b: Span) -> bool {

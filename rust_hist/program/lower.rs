@@ -101,19 +101,20 @@ impl Program {
 
     /// Returns whether any column, variable or parameter is computed from this number of the task.
     fn asks_for(&self, number: TaskNumber) -> bool {
-        let asks = |field| self.ops(field).any(|op| op == Op::Task(number));
+        let joins = self.joins.iter().flat_map(|join| &*join.keys);
+        let keys = joins.chain(self.keys()).map(|key| &key.field);
+        let saves = self.saves.iter().map(|save| &save.field);
+        let args = self.args.iter().filter_map(|arg| match &arg.source {
+            ArgSource::Field(field) => Some(field),
+            _ => None,
+        });
+        let mut all = keys
+            .chain(self.vals())
+            .chain(self.vars.iter().map(|var| &var.field))
+            .chain(saves)
+            .chain(args);
 
-        self.joins
-            .iter()
-            .any(|join| join.keys.iter().any(|key| asks(&key.field)))
-            || self.keys().iter().any(|key| asks(&key.field))
-            || self.vals().iter().any(asks)
-            || self.vars.iter().any(|var| asks(&var.field))
-            || self.saves.iter().any(|save| asks(&save.field))
-            || self
-                .args
-                .iter()
-                .any(|arg| matches!(&arg.source, ArgSource::Field(field) if asks(field)))
+        all.any(|field| self.ops(field).any(|op| op == Op::Task(number)))
     }
 
     /// Lowers the numbers that a hit computes once.

@@ -7,7 +7,10 @@
 
 use crate::{
     limits::C_KEYS_MAX,
-    tracing_map::SHORT_KEY_WORDS, //
+    tracing_map::{
+        SHORT_KEY_WORDS,
+        UNROLLED_MAX, //
+    }, //
 };
 
 use super::{
@@ -115,9 +118,6 @@ pub const BACK: u32 =
 
 /// Not a step: says that the front of the path calls the trigger's back, a function of its own.
 pub(super) const APART: u32 = 1 << 31;
-
-/// Largest number of words of a key that are computed without a loop.
-const UNROLLED_MAX: usize = 4;
 
 /// The form in which a hit computes its key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -27,6 +27,9 @@ use crate::{
 /// Most words of a short key: enough for two numbers, or the name of a task.
 pub const SHORT_KEY_WORDS: usize = 2;
 
+/// Most words of a key that are computed, hashed and compared one by one, without a loop.
+pub const UNROLLED_MAX: usize = 4;
+
 /// The bits of the hash of a long key that hold its length. The other bits choose the slot.
 const LEN_MASK: u64 = 0b1111_1111 << LEN_SHIFT;
 /// Just above the half of a hash that slots do not store.
@@ -78,7 +81,7 @@ impl<const N: usize> Key for [u64; N] {
         if N > 3 {
             len = add_at(&mut sum, len, hash, self, 3);
         }
-        for at in UNROLLED..N {
+        for at in UNROLLED_MAX..N {
             len = add_at(&mut sum, len, hash, self, at);
         }
         long_hash(hash, sum, len)
@@ -90,7 +93,7 @@ impl<const N: usize> Key for [u64; N] {
             && (N < 2 || is_word_at(words, at, self, 1))
             && (N < 3 || is_word_at(words, at, self, 2))
             && (N < 4 || is_word_at(words, at, self, 3))
-            && (N <= UNROLLED || (UNROLLED..N).all(|i| is_word_at(words, at, self, i)))
+            && (N <= UNROLLED_MAX || (UNROLLED_MAX..N).all(|i| is_word_at(words, at, self, i)))
     }
 
     #[inline]
@@ -101,9 +104,6 @@ impl<const N: usize> Key for [u64; N] {
         }
     }
 }
-
-/// The words of an array that [`Key`] handles without a loop.
-const UNROLLED: usize = 4;
 
 /// Adds word `at` of a key to `sum`. Returns the number of words up to the last one that is not 0, which was `len` before.
 #[inline(always)]

@@ -14,7 +14,15 @@ use super::{
     arch,
     bindings, //
 };
+use core::{
+    ffi::CStr,
+    ptr::{
+        null_mut,
+        NonNull, //
+    }, //
+};
 use kernel::{
+    bindings as base,
     prelude::*,
     sync::{
         Mutex,
@@ -65,6 +73,33 @@ pub(super) use super::bindings::{
     trace_event_dyn_put_ref,
     trace_event_dyn_try_get_ref, //
 };
+
+/// Creates a file at the top of tracefs, readable and writable by the owner and readable by the group, like the kernel's files
+/// of this kind.
+///
+/// # Errors
+///
+/// `ENODEV` if there is no tracefs, or it refuses the file.
+///
+/// # Safety
+///
+/// The operations must name this module as their owner, or stay while the kernel runs.
+pub(super) unsafe fn create_tracefs_file(
+    name: &'static CStr,
+    operations: &'static base::file_operations,
+) -> Result<NonNull<base::dentry>> {
+    // SAFETY: the name is constant. By the contract the operations stay until the inode does not use them any more.
+    let dentry = unsafe {
+        bindings::tracefs_create_file(
+            name.as_char_ptr(),
+            0o640,
+            null_mut(),
+            null_mut(),
+            operations,
+        )
+    };
+    NonNull::new(dentry).ok_or(ENODEV)
+}
 
 /// Takes `trace_types_lock`, until the guard is dropped. Not for paths that free triggers: the removal of an instance
 /// holds it there.

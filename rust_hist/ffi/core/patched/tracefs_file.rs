@@ -4,15 +4,12 @@
 //!
 //! C counterpart: [`fs/tracefs/inode.c`](srctree/fs/tracefs/inode.c)
 
-use super::bindings;
+use super::trace_core::create_tracefs_file;
 use core::ffi::CStr;
 use kernel::{
     bindings as base,
     prelude::*, //
 };
-
-/// Readable and writable by the owner, readable by the group, like the kernel's files of this kind.
-const MODE: base::umode_t = 0o640;
 
 /// A file that is to be made.
 pub(super) struct TracefsFile {
@@ -31,7 +28,7 @@ impl TracefsFile {
     ///
     /// # Safety
     ///
-    /// The operations must be those of this file, which is never removed.
+    /// The operations must be those of this file, which is never removed, and stay while the kernel runs.
     pub(super) unsafe fn new(
         name: &'static CStr,
         operations: &'static base::file_operations,
@@ -41,19 +38,7 @@ impl TracefsFile {
 
     /// Makes the file.
     pub(super) fn create(&self) -> Result {
-        // SAFETY: the name and the operations are constant.
-        let dentry = unsafe {
-            bindings::tracefs_create_file(
-                self.name.as_char_ptr(),
-                MODE,
-                core::ptr::null_mut(),
-                core::ptr::null_mut(),
-                self.operations,
-            )
-        };
-        match dentry.is_null() {
-            true => Err(ENODEV),
-            false => Ok(()),
-        }
+        // SAFETY: by the contract of `new`, as the file is never removed.
+        unsafe { create_tracefs_file(self.name, self.operations) }.map(drop)
     }
 }
