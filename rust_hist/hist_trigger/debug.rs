@@ -29,7 +29,10 @@ use crate::{
     },
     text::Out, //
 };
-use core::fmt;
+use core::fmt::{
+    self,
+    Write, //
+};
 use kernel::{
     prelude::*,
     sync::Arc, //
@@ -87,6 +90,14 @@ impl Tell for Debug {
 
         write_header(n, trigger, &mut out)
             .and_then(|()| program.write_debug(text, &Addresses(data), &mut out))
+            .and_then(|()| {
+                // C's output has no such line.
+                let [front, of_record, of_hit] = data.path.rows;
+                write!(
+                    out,
+                    "\n  path: paths()[{front}], backs_of_record()[{of_record}], backs()[{of_hit}]\n"
+                )
+            })
             .map_err(|_| ENOMEM)?;
         Ok(Self(out))
     }

@@ -352,6 +352,8 @@ pub struct Chosen<E: Entry> {
     pub of_record: E::OfRecord,
     /// The back, if the front is another one.
     pub of_hit: E::OfHit,
+    /// Their rows in [`paths`], [`backs_of_record`] and [`backs`], for `hist_debug`.
+    pub rows: [usize; 3],
 }
 
 /// Returns the offers of a front with these keys and steps, where all backs that it may call offer `back` together.
@@ -440,11 +442,13 @@ pub fn paths<E: Entry>() -> impl Iterator<Item = Row<Needs, E::Fn>> {
         record::<E, OfRecord<Words<1>, 0>>,
         record::<E, OfRecord<Words<1>, { KEY_PARTS }>>,
         record::<E, OfRecord<Words<1>, { VARS }>>,
-        record::<E, OfRecord<Words<4>, { KEY_TEXT | NESTED | SHARED }>>,
+        record::<E, OfRecord<Words<4>, { KEY_TEXT }>>,
         any::<E, Path<Words<1>, 0, { VARS_STAMP | STAMP }>>,
         any::<E, Path<Words<1>, 0, { VARS | ACTIONS }>>,
         any::<E, Path<Words<1>, 1, { ANY_NUMBERS }>>,
         awaits::<E, Await<Words<1>, { ANY_NUMBERS | ACTIONS | NESTED }>>,
+        any::<E, Joined<Words<2>, Words<1>, 1, { KEY_EXPRS | KEY_ANY | KEY_STAMP | VALS_EXPRS | VALS_ANY }, FEW_NUMBERS>>,
+        any::<E, Joined<Words<3>, Words<1>, 1, { KEY_TEXT | KEY_EXPRS | KEY_ANY | KEY_STAMP | VALS_EXPRS | VALS_ANY }, FEW_NUMBERS>>,
         // Fronts that read nothing but the record and the CPU.
         record::<E, OfRecord<Words<1>, { APART }>>,
         record::<E, OfRecord<Words<2>, { APART }>>,
@@ -452,6 +456,7 @@ pub fn paths<E: Entry>() -> impl Iterator<Item = Row<Needs, E::Fn>> {
         record::<E, OfRecord<Words<1>, { RECORD }>>,
         record::<E, OfRecord<Words<2>, { RECORD }>>,
         record::<E, OfRecord<Words<3>, { RECORD }>>,
+        record::<E, OfRecord<Words<4>, { KEY_TEXT | APART }>>,
         record::<E, OfRecord<MoreWords, { RECORD }>>,
         // Fronts that read at most one variable of another trigger.
         any::<E, Path<Words<1>, 0, { APART }>>,
@@ -516,7 +521,7 @@ pub fn backs_of_record<E: Entry>() -> impl Iterator<Item = Row<u32, E::OfRecord>
         of_record::<E, { SHARED | VALS_EXPRS }>,
         of_record::<E, { SHARED | VALS_EXPRS | ALL_TALLIES }>,
         of_record::<E, { SHARED | VARS }>,
-        of_record::<E, { SHARED | VARS | VARS_TEXT }>,
+        of_record::<E, { VARS | VARS_TEXT | VARS_NAME }>,
         of_record::<E, { BACK_OF_RECORD }>,
     ] };
 
@@ -533,6 +538,7 @@ pub fn backs<E: Entry>() -> impl Iterator<Item = Row<u32, E::OfHit>> {
         of_hit::<E, { ANY_VARS }>,
         of_hit::<E, { VARS | ACTIONS }>,
         of_hit::<E, { ANY_VARS | ACTIONS }>,
+        of_hit::<E, { VARS | VARS_TEXT }>,
         of_hit::<E, { ANY_VARS | VARS_TEXT | VARS_NAME }>,
         of_hit::<E, { ANY_VALS | ALL_TALLIES }>,
         of_hit::<E, { ANY_VALS | ANY_VARS | VARS_TEXT | VARS_NAME | ACTIONS }>,
@@ -543,14 +549,17 @@ pub fn backs<E: Entry>() -> impl Iterator<Item = Row<u32, E::OfHit>> {
     rows.iter().map(|row| row())
 }
 
-/// Returns the function of the first row whose offers suffice.
+/// Returns the first row whose offers suffice, and its function; `last` if there is none.
 fn first<N, F>(
-    mut rows: impl Iterator<Item = Row<N, F>>,
+    rows: impl Iterator<Item = Row<N, F>>,
     offers: impl Fn(&N) -> bool,
-) -> Option<F> {
-    let found = rows.find(|row| offers(&row.offers));
+    last: fn() -> F,
+) -> (usize, F) {
+    let mut rows = rows.enumerate();
+    let found = rows.find(|(_, row)| offers(&row.offers));
 
-    found.map(|row| row.enter)
+    debug_assert!(found.is_some());
+    found.map_or_else(|| (usize::MAX, last()), |(n, row)| (n, row.enter))
 }
 
 /// Chooses the functions for hits that need this.
@@ -558,14 +567,26 @@ fn first<N, F>(
 /// The last rows offer everything; only one of the two backs is ever called, and the other one may be any.
 pub fn select<E: Entry>(needs: &Needs) -> Chosen<E> {
     let back = needs.steps & BACK;
-    let enter = first(paths::<E>(), |row| needs.are_covered_by(row));
+    let (front, enter) = first(
+        paths::<E>(),
+        |row| needs.are_covered_by(row),
+        E::of::<Everything>,
+    );
+    let (short, of_record) = first(
+        backs_of_record::<E>(),
+        |row| BACK_OF_RECORD & back & !row == 0,
+        E::back_of_record::<Leave<BACK_OF_RECORD>>,
+    );
+    let (long, of_hit) = first(
+        backs::<E>(),
+        |row| back & !row == 0,
+        E::back::<Leave<{ EVERYTHING & BACK }>>,
+    );
 
-    debug_assert!(enter.is_some());
     Chosen {
-        enter: enter.unwrap_or_else(E::of::<Everything>),
-        of_record: first(backs_of_record::<E>(), |row| back & !row == 0)
-            .unwrap_or_else(E::back_of_record::<Leave<BACK_OF_RECORD>>),
-        of_hit: first(backs::<E>(), |row| back & !row == 0)
-            .unwrap_or_else(E::back::<Leave<{ EVERYTHING & BACK }>>),
+        enter,
+        of_record,
+        of_hit,
+        rows: [front, short, long],
     }
 }

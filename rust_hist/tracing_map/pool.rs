@@ -149,6 +149,7 @@ impl<'a> Pool<'a> {
         }
     }
 
+    #[inline]
     fn pop(self) -> Option<Elt> {
         let stack = self.words.get(TOP)?;
 

@@ -45,10 +45,10 @@ class X86:
     division = re.compile(r"i?div[bwlq]? ")
     # 2 % above the last measurement: what makes less of something lowers its limit.
     limits = {
-        "size: text": 818_000,
-        "bytes a hit can reach": 315_000,
+        "size: text": 845_000,
+        "bytes a hit can reach": 333_000,
         "bytes outside": 320_000,
-        "entries": 86,
+        "entries": 90,
         "largest function of a hit": 9_250,
         "largest function outside": 14_300,
         "copies of one generic function": 30_700,
