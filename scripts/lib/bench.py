@@ -174,7 +174,7 @@ FULL = re.compile(r"full(-[a-z]+)?(@\d+)?$")
 # Rows of which each hit has a new key.
 NEW = re.compile(r"new(-[a-z0-9-]+)?$")
 # Rows of words that C does not have.
-BEYOND = re.compile(r"(join|overhead|grow|others|own|expire|start-found|log2-parts|stat|read-json|read-epoch)(-[a-z0-9-]+)?$")
+BEYOND = re.compile(r"(join|(?:filter|reject)-(?:tgid|cgroup)|overhead|grow|others|own|expire|start-found|log2-parts|stat|read-json|read-epoch)(-[a-z0-9-]+)?$")
 # The first rows of the tables after the first.
 FIRST = ("small-key", "spread")
 
