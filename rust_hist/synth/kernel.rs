@@ -10,6 +10,7 @@ use crate::{
     ffi::{
         dyn_event::{
             KernelEvent,
+            Large,
             User, //
         },
         error_log,
@@ -70,6 +71,11 @@ pub(crate) fn register(_names: &'static Names) -> impl PinInit<Registration, Err
 /// The words of a stack: its length, as many frames as C copies, and a 0.
 const STACK_WORDS: usize = 32;
 
+pub(crate) use crate::limits::NEST_MAX;
+
+/// Most fields of an event whose values take little of the stack, if they are numbers.
+const FEW: usize = 8;
+
 /// The bytes for the strings and stacks of an event, which a hit has on its own stack.
 const PAD: usize = 1024;
 
@@ -81,6 +87,8 @@ const PAD: usize = 1024;
 pub(crate) struct SynthEvent {
     event: KernelEvent,
     schema: Schema,
+    /// Whether its values are at most [`FEW`] numbers.
+    is_small: bool,
 }
 
 /// Returns the event called `name`, if there is one.
@@ -103,8 +111,14 @@ pub(crate) fn find(name: &[u8], _held: &EventMutexHeld) -> Option<Arc<SynthEvent
         );
         return None;
     }
+    let is_small = pad == 0 && schema.fields().count() <= FEW;
     // INVARIANT: the schema was made from the event's fields, and the room was checked above.
-    Arc::new(SynthEvent { event, schema }, GFP_KERNEL).ok()
+    let event = SynthEvent {
+        event,
+        schema,
+        is_small,
+    };
+    Arc::new(event, GFP_KERNEL).ok()
 }
 
 /// Returns how many bytes of a pad the values of a field take.
@@ -194,8 +208,23 @@ impl WithValues for Fire<'_> {
 
     #[inline(never)]
     fn run(self, values: &impl FieldValues) -> Fired {
-        let mut words = [0u64; schema::FIELDS_MAX];
-        let mut pad = Pad([0; PAD]);
+        if self.event.is_small {
+            return self.put::<FEW, 0>(values);
+        }
+        // The values are on the stack while the triggers of the event run.
+        match Large::enter(self.preempt) {
+            Some(_large) => self.put::<{ schema::FIELDS_MAX }, PAD>(values),
+            None => Fired { lost: 1 },
+        }
+    }
+}
+
+impl Fire<'_> {
+    /// Generates the event, with at most `FIELDS` fields and `BYTES` bytes for strings and stacks.
+    #[inline(never)]
+    fn put<const FIELDS: usize, const BYTES: usize>(&self, values: &impl FieldValues) -> Fired {
+        let mut words = [0u64; FIELDS];
+        let mut pad = Pad([0; BYTES]);
         let mut free = pad.0.as_mut_slice();
         let fields = self.event.schema.fields().enumerate();
         for ((index, field), word) in fields.zip(words.iter_mut()) {
@@ -217,8 +246,8 @@ impl WithValues for Fire<'_> {
                 }
             };
         }
-        // SAFETY: each field has its value: strings end with a NUL, and stacks with a 0, since the pad is zero and not used to its
-        // last byte or word.
+        // SAFETY: each field has its value, as `run` has chosen room for all: strings end with a NUL, and stacks with a 0, since
+        // the pad is zero and not used to its last byte or word.
         unsafe { self.event.event.fire(&mut words, self.preempt) };
         Fired::default()
     }
@@ -226,7 +255,7 @@ impl WithValues for Fire<'_> {
 
 /// Memory for the strings and stacks of an event, aligned for words.
 #[repr(align(8))]
-struct Pad([u8; PAD]);
+struct Pad<const BYTES: usize>([u8; BYTES]);
 
 /// Copies a string and a NUL after it.
 fn put_string(values: &impl FieldValues, index: usize, room: &mut [u8]) {

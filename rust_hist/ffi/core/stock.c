@@ -165,3 +165,19 @@ ssize_t hist_stock_read(struct file *file, void *to, size_t size, loff_t *at)
 	*at = kiocb.ki_pos;
 	return got;
 }
+
+/* Hits on this CPU that have the values of a large synthetic event on their stack. */
+static DEFINE_PER_CPU(unsigned int, large);
+
+bool hist_stock_enter_large(void)
+{
+	if (in_nmi() || __this_cpu_read(large) >= 2)
+		return false;
+	__this_cpu_inc(large);
+	return true;
+}
+
+void hist_stock_leave_large(void)
+{
+	__this_cpu_dec(large);
+}

@@ -43,4 +43,7 @@ struct inode *hist_stock_root(struct super_block *sb);
 			irq_work_queue(&hist_stock_poll_work);			\
 	} while (0)
 
+bool hist_stock_enter_large(void);
+void hist_stock_leave_large(void);
+
 #endif /* RUST_HIST_STOCK_H */

@@ -11,6 +11,7 @@ use super::{
 };
 use core::{
     ffi::CStr,
+    marker::PhantomData,
     ptr::NonNull, //
 };
 use kernel::{
@@ -112,8 +113,6 @@ impl KernelEvent {
         if at.is_null() {
             return;
         }
-        // Value N belongs to field N. The probe takes a mutable pointer, but only reads the order.
-        let mut order = ORDER;
         loop {
             // SAFETY: preemption is off, so the list is not freed; it ends with an entry without a function.
             let (function, data) = unsafe { ((*at).func, (*at).data) };
@@ -122,17 +121,35 @@ impl KernelEvent {
             }
             // SAFETY: all functions of a synthetic event's tracepoint are of the type `Probe`.
             let probe = unsafe { core::mem::transmute::<*mut c_void, Probe>(function) };
-            // SAFETY: by the contract.
-            unsafe { probe(data, values.as_mut_ptr(), order.as_mut_ptr()) };
+            // SAFETY: by the contract. Value N belongs to field N. The probe takes a mutable pointer, but only reads the order.
+            unsafe { probe(data, values.as_mut_ptr(), ORDER.as_ptr().cast_mut()) };
             at = at.wrapping_add(1);
         }
+    }
+}
+
+/// A hit that has the values of a large event on its stack; dropping this ends it.
+pub(crate) struct Large<'p>(PhantomData<&'p PreemptOff<'p>>);
+
+impl<'p> Large<'p> {
+    /// Begins; `None` in an NMI, whose stack has but 8192 bytes, and if two such hits nest on this CPU already.
+    pub(crate) fn enter(_preempt: &'p PreemptOff<'p>) -> Option<Self> {
+        // SAFETY: preemption is off until the value is dropped.
+        unsafe { bindings::hist_stock_enter_large() }.then_some(Self(PhantomData))
+    }
+}
+
+impl Drop for Large<'_> {
+    fn drop(&mut self) {
+        // SAFETY: `enter` has begun it, on this CPU: preemption has been off since.
+        unsafe { bindings::hist_stock_leave_large() };
     }
 }
 
 /// The most fields of a synthetic event.
 const FIELDS: usize = 64;
 
-const ORDER: [c_uint; FIELDS] = {
+static ORDER: [c_uint; FIELDS] = {
     let mut order = [0; FIELDS];
     let mut at = 0;
     while at < FIELDS {
