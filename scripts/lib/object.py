@@ -266,9 +266,16 @@ class Object:
 
     def inlined(self, addresses):
         """Returns for each address the functions whose code it is, the innermost first."""
+        addresses = list(addresses)
         text = "".join(f"{a:#x}\n" for a in addresses)
         lines = self.tool("llvm-symbolizer", "--obj=" + self.path, "--output-style=JSON", text=text).splitlines()
-        return [[frame["FunctionName"] for frame in json.loads(line)["Symbol"]] for line in lines]
+        found = [[frame["FunctionName"] for frame in json.loads(line)["Symbol"]] for line in lines]
+        # All sections of an object file begin at 0, so the symbolizer may take a constant for the outermost function.
+        holders = [self.holder(address) for address in addresses]
+        names = self.demangled(set(holders))
+        for frames, holder in zip(found, holders):
+            frames[-1:] = [names[holder]]
+        return found
 
     def demangled(self, symbols):
         symbols = list(symbols)
