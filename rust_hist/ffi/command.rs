@@ -684,11 +684,12 @@ impl<T: Trigger> Command<T> {
 impl<T: Trigger> ModuleGoing for Command<T> {
     /// Removes the triggers on events of `module`, which is going away.
     fn module_going(&self, module: ModuleId) {
-        let held = &EventMutex::lock();
+        let held = EventMutex::lock();
         let is_going = |trigger: &Attached<'_, T>| trigger.file().is_of_module(module);
-        while let Some(trigger) = self.triggers(held).find(is_going) {
-            T::event_going(trigger, held);
+        while let Some(trigger) = self.triggers(&held).find(is_going) {
+            T::event_going(trigger, &held);
         }
+        trace_core::let_go(held);
     }
 }
 

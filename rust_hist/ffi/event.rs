@@ -71,14 +71,14 @@ impl EventCall {
     }
 
     /// Returns whether the event can be enabled, as all can except some of ftrace's own.
-    fn can_be_enabled(&self) -> bool {
+    pub(super) fn can_be_enabled(&self) -> bool {
         // SAFETY: the event is live, and so is its class.
         let registers = unsafe { (*(*self.0.get()).class).reg }.is_some();
         registers && self.flags() & FLAG_IGNORE_ENABLE == 0
     }
 
     /// Returns the module with the event's code; null for the kernel image and for dynamic events.
-    fn module(&self) -> *mut bindings::module {
+    pub(super) fn module(&self) -> *mut bindings::module {
         if self.is_dynamic() {
             // The field has a reference count instead of a module.
             return core::ptr::null_mut();

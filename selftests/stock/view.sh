@@ -76,13 +76,63 @@ check 'a wrong line is refused' refused $EVENT/trigger 'hist:keys=nothing'
 check 'and explained' has $VIEW/error_log 'hist:sched:sched_process_fork: error: '
 check 'the log is emptied' empty $VIEW/error_log
 check 'and empty' lacks $VIEW/error_log error:
-check 'a system call is refused' refused $VIEW/events/syscalls/sys_enter_openat/trigger 'hist:keys=common_pid'
-check 'and explained, too' has $VIEW/error_log 'System calls need a kernel with the series'
+CALL=$VIEW/events/syscalls/sys_enter_openat
+check 'a system call has triggers' write $CALL/trigger 'hist:keys=common_pid'
+: </dev/null
+before=$(hits $CALL/hist)
+check 'with hits' [ "$before" -gt 0 ]
+check 'is enabled' write $CALL/enable 1
+: </dev/null
+check 'is disabled' write $CALL/enable 0
+between=$(hits $CALL/hist)
+check 'and hit meanwhile' [ "$between" -gt "$before" ]
+: </dev/null
+check 'and after that' [ "$(hits $CALL/hist)" -gt "$between" ]
+check 'in an instance that the view does not show' ls -d $TRACEFS/instances/rust_hist
+check 'nor lists' same "$(ls $VIEW/instances)" ''
+check 'nor makes' fails mkdir $VIEW/instances/rust_hist
+check 'its trigger goes' write $CALL/trigger '!hist:keys=common_pid'
+check 'and the instance with it' gone $TRACEFS/instances/rust_hist
 
-check 'an event of the tracing core is' refused $VIEW/events/ftrace/print/trigger 'hist:keys=ip'
-check 'and explained as well' has $VIEW/error_log 'Event has triggers of the kernel alone'
-check 'which has triggers of C' write $VIEW/events/ftrace/print/trigger traceon:1
-check 'that go' write $VIEW/events/ftrace/print/trigger '!traceon'
+PRINT=events/ftrace/print
+check 'an event of the tracing core has triggers' write $VIEW/$PRINT/trigger 'hist:keys=common_pid'
+echo 1 >$TRACEFS/trace_marker
+echo 2 >$TRACEFS/trace_marker
+check 'with hits' same "$(hits $VIEW/$PRINT/hist)" 2
+check 'beside those of C' write $VIEW/$PRINT/trigger traceon:1
+check 'where a comment stands for it' has $TRACEFS/$PRINT/trigger '# hist triggers of rust_hist'
+check 'it is emptied' empty $VIEW/$PRINT/trigger
+check 'and empty' lacks $TRACEFS/$PRINT/trigger 'rust_hist'
+check 'one of C goes by its own line' write $VIEW/$PRINT/trigger '!traceon'
+
+check 'a trigger is made' write $EVENT/trigger 'hist:keys=parent_comm'
+check 'enable shows it' same "$(cat $EVENT/enable)" '0*'
+check 'and can be written to' write $EVENT/enable 1
+check 'which it shows' same "$(cat $EVENT/enable)" '1*'
+check 'beside tracefs' same "$(cat $TRACEFS/events/sched/sched_process_fork/enable)" 1
+write $EVENT/enable 0
+check 'the trigger is removed' write $EVENT/trigger '!hist:keys=parent_comm'
+check 'enable shows nothing' same "$(cat $EVENT/enable)" 0
+
+# With the last trigger the event is free before the write returns, though files of it are open.
+PROBE=$VIEW/events/kprobes/rhist_probe
+for text in 'kprobe_events p:rhist_probe do_exit' 'synthetic_events rhist_probe u64 val'; do
+	list=$TRACEFS/${text%% *}
+	check "a line of $list" write "$list" "${text#* }"
+	[ -d $PROBE ] || PROBE=$VIEW/events/synthetic/rhist_probe
+	exec 3<$PROBE/hist 4>>$PROBE/trigger
+	check 'an event that is in use' write $PROBE/trigger 'hist:keys=common_pid'
+	case $list in
+	*kprobe*) gone='-:rhist_probe' ;;
+	*) gone='!rhist_probe' ;;
+	esac
+	check 'cannot be deleted' refused "$list" "$gone"
+	check 'the trigger goes' eval 'echo "!hist:keys=common_pid" >&4'
+	check 'the event can be deleted at once' write "$list" "$gone"
+	check 'its open files cannot be read' eval '! cat <&3 2>/dev/null'
+	check 'nor written' eval '! echo "hist:keys=common_pid" 2>/dev/null >&4'
+	exec 3<&- 4>&-
+done
 
 check 'variables' write $EVENT/trigger 'hist:keys=child_pid:ts0=common_timestamp.usecs'
 check 'a join' write $VIEW/events/sched/sched_process_exit/trigger \

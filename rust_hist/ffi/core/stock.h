@@ -34,9 +34,7 @@ ssize_t hist_stock_read(struct file *file, void *to, size_t size, loff_t *at);
 /* In Rust */
 void hist_stock_sweep(struct work_struct *work);
 struct inode *hist_stock_root(struct super_block *sb);
-
-/* The file that core/stock.rs has found when the file was opened */
-#define event_file_file(f) ((struct trace_event_file *)file_inode(f)->i_private)
+struct trace_event_file *event_file_file(struct file *file);
 #define hist_poll_wakeup()							\
 	do {									\
 		if (wq_has_sleeper(&hist_stock_poll_wq))			\

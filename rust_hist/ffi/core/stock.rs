@@ -8,7 +8,8 @@
 //!
 //! An event that has triggers in an instance has an [`OwnFile`] there: a `trace_event_file` of the module. The `reg()`
 //! of the event's class registers this file as the data of a probe; from then on the core calls its triggers. The
-//! core's own file of the event is pinned meanwhile, so neither the event nor the instance can be removed.
+//! core's own file of the event is pinned meanwhile, so neither the event nor the instance can be removed. A file of the
+//! view that is open pins neither: the event is looked up anew by its names when the file is used.
 //! `stock/view.rs` has the files that users see.
 //!
 //! Locks: the mutex of the module stands for `event_mutex`, which comes inside of it, by [`register`].
@@ -21,9 +22,20 @@ mod fields;
 mod files;
 #[path = "stock/log.rs"]
 mod log;
+#[path = "stock/pins.rs"]
+mod pins;
 #[path = "stock/view.rs"]
 mod view;
 
+use self::pins::{
+    has_no_triggers,
+    init_lists,
+    module_of,
+    Pin,
+    Relays,
+    HUB,
+    RELAYS, //
+};
 use super::{
     bindings,
     delayed,
@@ -33,6 +45,7 @@ use super::{
         EventMutexHeld,
         Guarded, //
     },
+    text::TextBuf,
     this_module, //
 };
 use crate::sync::{
@@ -177,6 +190,7 @@ pub(super) unsafe fn unregister_event_command(command: *mut bindings::event_comm
         unsafe { delayed::cancel(work()) };
         // SAFETY: the work is cancelled, so it does not run at the same time; no lock is held.
         unsafe { hist_stock_sweep(null_mut()) };
+        pins::forget(&EventMutex::lock());
         // SAFETY: the work is static. The function waits until it has woken the tasks that poll.
         unsafe { bindings::irq_work_sync(&raw mut bindings::hist_stock_poll_work) };
     }
@@ -255,25 +269,23 @@ pub(super) unsafe fn trigger_data_free(node: *mut bindings::event_trigger_data) 
 /// For the workqueue, or when the work does not run any more. No lock may be held.
 #[no_mangle]
 unsafe extern "C" fn hist_stock_sweep(_work: *mut bindings::work_struct) {
-    let mut unused = KVec::new();
+    let mut hit = false;
     let mutex = EventMutex::lock();
-    let files = FILES.get(&mutex);
-    let mut at = 0;
-    while let Some(file) = files.get(at) {
-        // Without memory, a later run of the work frees the file.
-        if file.is_used() || unused.reserve(1, GFP_KERNEL).is_err() {
-            at += 1;
-        } else if let Ok(file) = files.remove(at) {
-            let _ = unused.push_within_capacity(file);
-        }
+    let mut relays = Relays::NONE;
+    if RELAYS.get(&mutex).are_idle() {
+        relays = core::mem::replace(RELAYS.get(&mutex), Relays::NONE);
+        hit = !relays.instance.is_null();
+    }
+    for file in FILES.get(&mutex).iter().filter(|file| !file.is_used()) {
+        hit |= file.hit.replace(false);
+        file.leaving.set(file.real.take());
     }
     // ORDERING: a node whose file goes was buried under the mutex.
     let mut grave = GRAVES.xchg(null_mut(), Full);
     drop(mutex);
-    if grave.is_null() && unused.is_empty() {
-        return;
+    if hit || !grave.is_null() {
+        wait_for_hits();
     }
-    wait_for_hits();
     while !grave.is_null() {
         // SAFETY: it was made by `trigger_data_alloc`, and nobody sees it any more.
         let mut node = unsafe { KBox::from_raw(grave) };
@@ -287,29 +299,73 @@ unsafe extern "C" fn hist_stock_sweep(_work: *mut bindings::work_struct) {
         // over.
         unsafe { bindings::module_put(this_module()) };
     }
-    // The nodes point to these files, so the files are freed last.
-    drop(unused);
+    // The nodes pointed to the files, and hits may have used the events until now.
+    drop(relays);
+    let mutex = EventMutex::lock();
+    let files = FILES.get(&mutex);
+    for file in files.iter() {
+        drop(file.leaving.take());
+    }
+    files.retain(|file| file.opened.get() != 0 || file.is_pinned());
+}
+
+/// Gives back all events that nobody needs any more, such as those of a module that is going away.
+pub(super) fn let_go(mutex: EventMutex) {
+    drop(mutex);
+    sweep_now();
 }
 
 // --- files of events ---
+
+/// The names of a system, an event and an instance, each with a NUL. The top instance has an empty name.
+struct Names(TextBuf);
+
+impl PartialEq for Names {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.as_bytes() == other.0.as_bytes()
+    }
+}
+
+impl Names {
+    fn new(system: &[u8], event: &[u8], instance: Option<&[u8]>) -> Result<Self> {
+        let instance = instance.unwrap_or_default();
+        TextBuf::joined(&[system, b"\0", event, b"\0", instance, b"\0"]).map(Self)
+    }
+
+    fn split(&self) -> [&CStr; 3] {
+        let mut names = self.0.as_bytes().split_inclusive(|&byte| byte == 0);
+        [(); 3].map(|()| {
+            CStr::from_bytes_until_nul(names.next().unwrap_or_default()).unwrap_or_default()
+        })
+    }
+}
 
 /// The module's own file of an event in an instance.
 #[repr(C)]
 struct OwnFile {
     file: Opaque<bindings::trace_event_file>,
-    /// The file of the core, with references on it, on the instance and on the event.
-    real: *mut bindings::trace_event_file,
-    /// How often it is open. Changes under the mutex.
+    names: Names,
+    /// The node in the list of the core's file, if the event cannot be enabled, or of that of [`RELAYS`].
+    hub: Opaque<bindings::event_trigger_data>,
+    /// Without it nobody may use the event, which may be gone. Changes under the mutex.
+    real: Cell<Option<Pin>>,
+    /// The former `real`, while the work waits for the hits that may use the event. For the work alone.
+    leaving: Cell<Option<Pin>>,
+    /// How many files of the view are open that belong to it. Changes under the mutex.
     opened: Cell<u32>,
+    /// How often [`trace_get_event_file`] returned it. Changes under the mutex.
+    kept: Cell<u32>,
     /// Whether the core calls its triggers. Changes under the mutex.
     registered: Cell<bool>,
+    /// Whether there may be hits that use the event. Changes under the mutex.
+    hit: Cell<bool>,
     /// The index in `clocks::CLOCKS` of the clock that gives time stamps in the instance.
     clock: Atomic<u32>,
 }
 
 type Own = KBox<OwnFile>;
 
-// SAFETY: the value holds a reference on `real`, and the members that change do so under the mutex.
+// SAFETY: the members that change do so under the mutex, and any task may drop a pin.
 unsafe impl Send for OwnFile {}
 
 // CAST: flags of the C enumeration.
@@ -317,8 +373,8 @@ const TRIGGER_MODE: c_ulong = bindings::EVENT_FILE_FL_TRIGGER_MODE_BIT as c_ulon
 const TRIGGER_COND: c_ulong = bindings::EVENT_FILE_FL_TRIGGER_COND_BIT as c_ulong;
 /// Flags by which only triggers see the records, and by which the core leaves out tasks that `set_event_pid` of the
 /// instance does not name, if it names any.
-const FLAGS: c_ulong = bindings::EVENT_FILE_FL_SOFT_DISABLED as c_ulong
-    | bindings::EVENT_FILE_FL_PID_FILTER as c_ulong;
+const FLAGS: c_ulong = bindings::EVENT_FILE_FL_SOFT_DISABLED as c_ulong | PID_FILTER;
+const PID_FILTER: c_ulong = bindings::EVENT_FILE_FL_PID_FILTER as c_ulong;
 
 impl OwnFile {
     /// Returns the value whose first member is `file`.
@@ -332,94 +388,114 @@ impl OwnFile {
         unsafe { &*file.cast::<Self>() }
     }
 
-    /// Returns the module's file of an event in an instance; makes it if there is none.
-    fn find(
-        instance: Option<&CStr>,
-        system: &CStr,
-        event: &CStr,
-        held: &EventMutexHeld,
-    ) -> Result<&'static Self> {
-        // SAFETY: the names are only compared; null stands for the top instance.
-        let real = kernel::error::from_err_ptr(unsafe {
-            bindings::trace_get_event_file(
-                instance.map_or(core::ptr::null(), CStr::as_char_ptr),
-                system.as_char_ptr(),
-                event.as_char_ptr(),
-            )
-        })?;
-        let files = FILES.get(held);
-        if let Some(own) = files.iter().find(|own| own.real == real) {
-            // SAFETY: the reference was taken above; the file that was found holds another one.
-            unsafe { bindings::trace_put_event_file(real) };
-            // SAFETY: the file stays in its box while the mutex is held. A caller that keeps it for longer counts as a
-            // user.
-            let own = &raw const **own;
-            // SAFETY: the pointer was made from a reference one line above; the file stays in its box.
-            return Ok(unsafe { &*own });
+    /// Returns the module's file of an event in an instance, pinned until nobody needs it at the next run of the work;
+    /// makes it if there is none.
+    fn find(names: Names, held: &EventMutexHeld) -> Result<&'static Self> {
+        if let Some(own) = Self::known(&names, held) {
+            own.pin(held)?;
+            return Ok(own);
         }
-        // SAFETY: the file is pinned.
-        let (call, tr) = unsafe { ((*real).event_call, (*real).tr) };
-        let clock = files
-            .iter()
-            .find(|own| own.instance() == tr)
-            .map_or(0, |own| own.clock.load(Relaxed));
-        // From here on, dropping the value releases the reference on the core's file.
+        FILES.get(held).reserve(1, GFP_KERNEL)?;
         let own = KBox::new(
             Self {
                 file: Opaque::new(bindings::trace_event_file {
-                    event_call: call,
-                    tr,
                     flags: FLAGS,
                     ..Default::default()
                 }),
-                real,
+                names,
+                hub: Opaque::new(bindings::event_trigger_data {
+                    cmd_ops: (&raw const HUB.0).cast_mut(),
+                    ..pin_init::zeroed()
+                }),
+                real: Cell::new(None),
+                leaving: Cell::new(None),
                 opened: Cell::new(0),
+                kept: Cell::new(0),
                 registered: Cell::new(false),
-                clock: Atomic::new(clock),
+                hit: Cell::new(false),
+                clock: Atomic::new(0),
             },
             GFP_KERNEL,
-        );
-        let own = own.inspect_err(|_| {
-            // SAFETY: the reference was taken above.
-            unsafe { bindings::trace_put_event_file(real) };
-        })?;
+        )?;
+        own.pin(held)?;
         let file = own.file.get();
-        for head in [
-            // SAFETY: the file is ours.
-            unsafe { &raw mut (*file).list },
-            // SAFETY: the file is ours.
-            unsafe { &raw mut (*file).triggers },
-        ] {
-            // SAFETY: the file is ours; an empty list points at itself.
-            unsafe {
-                head.write(bindings::list_head {
-                    next: head,
-                    prev: head,
-                })
-            };
-        }
+        // SAFETY: the node is ours.
+        unsafe { (*own.hub.get()).private_data = file.cast() };
+        // SAFETY: the file is ours.
+        unsafe { init_lists(file) };
         let at = &raw const *own;
-        files.push(own, GFP_KERNEL)?;
-        // Frees the file again if the caller fails before the file is used.
-        sweep_soon();
+        let _ = FILES.get(held).push_within_capacity(own);
         // SAFETY: the file stays in its box while the mutex is held. A caller that keeps it for longer counts as a
         // user.
         Ok(unsafe { &*at })
     }
 
+    /// Returns the module's file of an event, if there is one.
+    fn known(names: &Names, held: &EventMutexHeld) -> Option<&'static Self> {
+        let mut files = FILES.get(held).iter();
+        let own = files.find(|own| own.names == *names)?;
+        // SAFETY: the file stays in its box while the mutex is held. A caller that keeps it for longer counts as a
+        // user.
+        Some(unsafe { &*(&raw const **own) })
+    }
+
+    /// Returns what `enable` shows of an event with triggers of the module; `None` if it has none.
+    fn state(names: &Names, held: &EventMutexHeld) -> Option<&'static [u8]> {
+        // CAST: flags of the C enumeration.
+        const ENABLED: c_ulong = bindings::EVENT_FILE_FL_ENABLED as c_ulong;
+        const SOFT_DISABLED: c_ulong = bindings::EVENT_FILE_FL_SOFT_DISABLED as c_ulong;
+
+        let own = Self::known(names, held)?;
+        // SAFETY: the mutex is held, and the reference ends with the function.
+        let pin = unsafe { (*own.real.as_ptr()).as_ref() }.filter(|_| own.registered.get())?;
+        // SAFETY: the file is pinned. The core changes its flags one by one.
+        let flags = unsafe { (&raw const (*pin.real).flags).read_volatile() };
+        match flags & (ENABLED | SOFT_DISABLED) {
+            ENABLED => Some(b"1*\n"),
+            _ => Some(b"0*\n"),
+        }
+    }
+
+    /// Looks the event up if it is not pinned, and pins it until nobody needs it at the next run of the work.
+    fn pin(&self, held: &EventMutexHeld) -> Result {
+        if self.is_pinned() {
+            return Ok(());
+        }
+        let pin = Pin::new(&self.names, held)?;
+        // SAFETY: the file is pinned.
+        let (call, tr) = unsafe { ((*pin.real).event_call, (*pin.real).tr) };
+        let other = FILES
+            .get(held)
+            .iter()
+            .find(|own| own.is_pinned() && own.instance() == tr);
+        let clock = other.map_or(0, |own| own.clock.load(Relaxed));
+        let file = self.file.get();
+        // SAFETY: the file is ours. No hit and no trigger uses it, since it was not pinned.
+        unsafe {
+            (*file).event_call = call;
+            (*file).tr = tr;
+            // Events that cannot be enabled heed no filter.
+            (*file).flags = if pin.is_fixed() {
+                FLAGS & !PID_FILTER
+            } else {
+                FLAGS
+            };
+        }
+        // ORDERING: no other data depends on the index.
+        self.clock.store(clock, Relaxed);
+        self.real.set(Some(pin));
+        sweep_soon();
+        Ok(())
+    }
+
+    fn is_pinned(&self) -> bool {
+        // SAFETY: the mutex is held, and the reference ends here.
+        unsafe { (*self.real.as_ptr()).is_some() }
+    }
+
     fn instance(&self) -> *mut bindings::trace_array {
         // SAFETY: the member does not change after the file was made.
         unsafe { (*self.file.get()).tr }
-    }
-
-    /// The name of the event.
-    fn name(&self) -> Option<&CStr> {
-        // SAFETY: the event is pinned, and keeps its name.
-        unsafe {
-            super::event::c_str(bindings::hist_helper_trace_event_name(
-                (*self.file.get()).event_call,
-            ))
-        }
     }
 
     /// Returns the number of triggers of the file, and the number of requests to call them.
@@ -434,64 +510,37 @@ impl OwnFile {
         }
     }
 
+    /// Whether the event must stay.
     fn is_used(&self) -> bool {
         let (triggers, enabled) = self.counts();
         // ORDERING: the numbers change under the mutex only.
-        self.opened.get() != 0 || triggers.load(Relaxed) != 0 || enabled.load(Relaxed) != 0
-    }
-
-    /// Keeps the file from being freed until [`OwnFile::close`].
-    fn open(&self, _held: &EventMutexHeld) -> *mut bindings::trace_event_file {
-        self.opened.set(self.opened.get().saturating_add(1));
-        self.file.get()
-    }
-
-    /// Takes back one [`OwnFile::open`].
-    fn close(&self, _held: &EventMutexHeld) {
-        self.opened.set(self.opened.get().saturating_sub(1));
-        sweep_soon();
+        self.kept.get() != 0 || triggers.load(Relaxed) != 0 || enabled.load(Relaxed) != 0
     }
 
     /// Makes the core call the triggers of the file, or stop calling them.
     fn register(&self, on: bool) -> Result {
-        // SAFETY: the event is pinned, and its class with it.
-        let (call, class) = unsafe {
-            let call = (*self.file.get()).event_call;
-            (call, (*call).class)
+        let own = self.file.get();
+        // SAFETY: the mutex is held, and the reference ends here.
+        let pin = unsafe { (*self.real.as_ptr()).as_ref() }.ok_or(ENODEV)?;
+        // SAFETY: the file is live.
+        let call = unsafe { (*own).event_call };
+        let mut data = match (pin.is_fixed(), self.names.split()) {
+            (true, _) => (pin.real, null_mut(), self.hub.get(), on),
+            (_, [system, ..]) if system == c"syscalls" => {
+                // SAFETY: the mutex is held.
+                let relay = RELAYS.get(unsafe { &held() }).get(call)?;
+                (relay, relay, self.hub.get(), on)
+            }
+            _ => (null_mut(), own, null_mut(), on),
         };
-        // SAFETY: the class is that of a live event, and keeps the name of its system.
-        if on && unsafe { CStr::from_char_ptr((*class).system) } == c"syscalls" {
-            // An instance has one place for the file of a system call, and the core's file is in it.
-            let name = self.name().unwrap_or_default().as_char_ptr().cast_mut();
-            let mut texts = [c"System calls need a kernel with the series".as_char_ptr()];
-            // SAFETY: the instance is live, and the strings are constant or stay as long as the event.
-            unsafe {
-                tracing_log_err(
-                    self.instance(),
-                    c"syscalls".as_char_ptr(),
-                    name,
-                    texts.as_mut_ptr(),
-                    0,
-                    0,
-                )
-            };
-            return Err(EOPNOTSUPP);
-        }
-        let mut data = (call, self.file.get(), on);
         // SAFETY: the mutex is held. `register` takes data of this type, which outlives the call.
         let ret = unsafe {
             bindings::hist_stock_with_event_mutex(Some(register), (&raw mut data).cast())
         };
         to_result(ret)?;
         self.registered.set(on);
+        self.hit.set(true);
         Ok(())
-    }
-}
-
-impl Drop for OwnFile {
-    fn drop(&mut self) {
-        // SAFETY: releases the reference that `trace_get_event_file()` returned in `find`.
-        unsafe { bindings::trace_put_event_file(self.real) };
     }
 }
 
@@ -500,10 +549,13 @@ fn events_of<'a>(
     instance: *mut bindings::trace_array,
     held: &'a EventMutexHeld,
 ) -> impl Iterator<Item = &'a super::event::EventFile> {
-    let is_of = move |own: &&'a Own| match instance.is_null() {
-        // SAFETY: an instance lives as long as its files.
-        true => unsafe { (*own.instance()).name }.is_null(),
-        false => own.instance() == instance,
+    let is_of = move |own: &&'a Own| {
+        own.is_pinned()
+            && match instance.is_null() {
+                // SAFETY: the instance is pinned.
+                true => unsafe { (*own.instance()).name }.is_null(),
+                false => own.instance() == instance,
+            }
     };
     // SAFETY: the file stays while the mutex is held.
     FILES
@@ -517,25 +569,76 @@ fn events_of<'a>(
 ///
 /// # Safety
 ///
-/// `data` must be an event, a file, and whether to register it.
+/// `data` must be the file whose list the node is for, or null; the file to register as long as that list is not empty, or null;
+/// the node; and whether to register.
 unsafe extern "C" fn register(data: *mut c_void) -> c_int {
     type Data = (
-        *mut bindings::trace_event_call,
         *mut bindings::trace_event_file,
+        *mut bindings::trace_event_file,
+        *mut bindings::event_trigger_data,
         bool,
     );
     // SAFETY: by the contract.
-    let (call, file, on) = unsafe { data.cast::<Data>().read() };
+    let (list, file, node, on) = unsafe { data.cast::<Data>().read() };
+    let add = || {
+        // SAFETY: `event_mutex` protects the list, which the node is not on, and which is live.
+        unsafe {
+            bindings::hist_helper_list_add_tail_rcu(
+                &raw mut (*node).list,
+                &raw mut (*list).triggers,
+            );
+        }
+    };
+    // SAFETY: `event_mutex` protects the list. The node is on it, and stays until the hits are over that may see it.
+    let remove = || unsafe { bindings::hist_helper_list_del_rcu(&raw mut (*node).list) };
+    if !list.is_null() && !on {
+        remove();
+    }
+    // SAFETY: the file is live.
+    let alone = list.is_null() || unsafe { has_no_triggers(list) };
+    if !list.is_null() && on {
+        add();
+    }
+    if file.is_null() || !alone {
+        return 0;
+    }
     let how = match on {
         true => bindings::trace_reg_TRACE_REG_REGISTER,
         false => bindings::trace_reg_TRACE_REG_UNREGISTER,
     };
     // SAFETY: the event is pinned, and its class with it.
-    match unsafe { (*(*call).class).reg } {
+    let (call, reg) = unsafe {
+        let call = (*file).event_call;
+        (call, (*(*call).class).reg)
+    };
+    let ret = match reg {
         // SAFETY: `event_mutex` is held, and the file stays until it is unregistered.
         Some(reg) => unsafe { reg(call, how, file.cast()) },
         None => EINVAL.to_errno(),
+    };
+    if ret != 0 && on && !list.is_null() {
+        remove();
     }
+    ret
+}
+
+/// # Safety
+///
+/// The names must be strings, `instance` may be null.
+unsafe fn names(
+    instance: *const c_char,
+    system: *const c_char,
+    event: *const c_char,
+) -> Result<Names> {
+    // SAFETY: by the contract.
+    let [instance, system, event] = unsafe {
+        [instance, system, event].map(|name| super::event::c_str(name).map(CStr::to_bytes))
+    };
+    Names::new(
+        system.unwrap_or_default(),
+        event.unwrap_or_default(),
+        instance,
+    )
 }
 
 /// Returns the module's file of an event, also if nobody uses it yet; null without such an event.
@@ -549,19 +652,13 @@ pub(super) unsafe fn __find_event_file(
     event: *const c_char,
 ) -> *mut bindings::trace_event_file {
     // SAFETY: by the contract; an instance keeps its name, and the top one has none.
-    let (name, system, event) = unsafe {
-        (
-            super::event::c_str((*instance).name),
-            CStr::from_char_ptr(system),
-            CStr::from_char_ptr(event),
-        )
-    };
+    let names = unsafe { names((*instance).name, system, event) };
     // SAFETY: by the contract.
-    let file = OwnFile::find(name, system, event, unsafe { &held() });
+    let file = names.and_then(|names| OwnFile::find(names, unsafe { &held() }));
     file.map_or(null_mut(), |own| own.file.get())
 }
 
-/// Returns the module's file of an event, with a reference; an error is returned as a pointer.
+/// Returns the module's file of an event that can be enabled, with a reference; an error is returned as a pointer.
 ///
 /// # Safety
 ///
@@ -573,17 +670,23 @@ pub(super) unsafe fn trace_get_event_file(
 ) -> *mut bindings::trace_event_file {
     let held = &EventMutex::lock();
     // SAFETY: by the contract.
-    let (instance, system, event) = unsafe {
-        (
-            super::event::c_str(instance),
-            CStr::from_char_ptr(system),
-            CStr::from_char_ptr(event),
-        )
-    };
-    match OwnFile::find(instance, system, event, held) {
-        Ok(own) => own.open(held),
-        Err(error) => error.to_ptr(),
-    }
+    let names = unsafe { names(instance, system, event) };
+    let found = names.and_then(|names| {
+        let own = OwnFile::find(names, held)?;
+        let file = own.file.get();
+        // SAFETY: the event is pinned while the mutex is held.
+        let event = unsafe { super::event::EventFile::from_raw(file) }.call();
+        if !event.can_be_enabled() {
+            return Err(EINVAL);
+        }
+        // SAFETY: null, or a module that is there as long as the event is pinned.
+        if !unsafe { bindings::try_module_get(event.module()) } {
+            return Err(EBUSY);
+        }
+        own.kept.set(own.kept.get() + 1);
+        Ok(file)
+    });
+    found.unwrap_or_else(Error::to_ptr)
 }
 
 /// Takes back one [`trace_get_event_file`].
@@ -592,8 +695,13 @@ pub(super) unsafe fn trace_get_event_file(
 ///
 /// The file must be what that returned. The mutex must not be held.
 pub(super) unsafe fn trace_put_event_file(file: *mut bindings::trace_event_file) {
-    // SAFETY: by the contract, the file is open.
-    unsafe { OwnFile::of(file) }.close(&EventMutex::lock());
+    let _mutex = EventMutex::lock();
+    // SAFETY: by the contract.
+    let own = unsafe { OwnFile::of(file) };
+    own.kept.set(own.kept.get() - 1);
+    // SAFETY: `trace_get_event_file` has taken the reference; the event is still pinned.
+    unsafe { bindings::module_put(module_of(file)) };
+    sweep_soon();
 }
 
 /// Adds a request that the core calls the triggers of an event, or takes one back.

@@ -48,7 +48,7 @@ pub(in super::super) unsafe fn tracing_set_clock(
     for own in FILES
         .get(unsafe { &held() })
         .iter()
-        .filter(|own| own.instance() == instance)
+        .filter(|own| own.is_pinned() && own.instance() == instance)
     {
         // CAST: the index is below the number of clocks.
         // ORDERING: no other data depends on the index.

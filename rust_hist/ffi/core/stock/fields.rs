@@ -180,7 +180,8 @@ unsafe extern "C" fn collect(data: *mut c_void) -> c_int {
     // SAFETY: the event is the module's own, with a file in the top instance.
     let head = unsafe { &raw mut (*bindings::hist_stock_top()).events };
     // SAFETY: the instance is live, its list has such entries, and `event_mutex` protects it.
-    let list = unsafe { clist_create!(head, File, bindings::trace_event_file, list) };
+    let list =
+        unsafe { clist_create!(head, super::pins::Listed, bindings::trace_event_file, list) };
     from_result(|| {
         for file in list.iter() {
             // SAFETY: a file on the list is live, with its event and the event's class.
@@ -209,10 +210,6 @@ unsafe extern "C" fn collect(data: *mut c_void) -> c_int {
         Ok(0)
     })
 }
-
-/// The file of an event as an entry of its instance's list.
-#[repr(transparent)]
-struct File(Opaque<bindings::trace_event_file>);
 
 /// Returns the name of a system call; null if no call has this number.
 ///

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The files of the view that tracefs has, too: `trigger`, `error_log`, `README` and `show_event_triggers`. Reading one
-//! shows the text of tracefs and of the module; writing acts on the one or the other.
+//! The files of the view that tracefs has, too: `trigger`, `enable`, `error_log`, `README` and `show_event_triggers`.
+//! Reading one shows the text of tracefs and of the module; writing acts on the one or the other.
 //!
 //! C counterparts: `event_trigger_fops` in
 //! [`kernel/trace/trace_events_trigger.c`](srctree/kernel/trace/trace_events_trigger.c), `tracing_err_log_fops` and
@@ -19,7 +19,11 @@ use super::{
         },
         text::TextBuf, //
     },
-    bindings, commands, events_of, log, sweep_now,
+    bindings,
+    commands,
+    events_of,
+    log,
+    sweep_now,
     view::{
         event_of,
         tracing_open_file_tr,
@@ -27,6 +31,7 @@ use super::{
         Lower,
         Path, //
     },
+    OwnFile, //
 };
 use crate::{
     sync::{
@@ -68,8 +73,17 @@ pub(in super::super) unsafe fn tracing_readme_append(text: *const c_char) {
 
 pub(super) const TRIGGER: &base::file_operations = &base::file_operations {
     open: Some(open_trigger),
+    read: Some(read_trigger),
     write: Some(write_trigger),
     release: Some(release_trigger),
+    ..FILE
+};
+
+pub(super) const ENABLE: &base::file_operations = &base::file_operations {
+    open: Some(open_enable),
+    read: Some(read_enable),
+    write: Some(write_enable),
+    release: Some(release),
     ..FILE
 };
 
@@ -245,17 +259,13 @@ unsafe extern "C" fn open_trigger(inode: *mut base::inode, file: *mut base::file
         // SAFETY: by the contract.
         let mut opened = unsafe { Opened::new(file) }?;
         // SAFETY: by the contract.
-        let ret = unsafe { tracing_open_file_tr(inode, file) };
-        // `EINVAL` says that an event can have triggers of C only; then the module has no file for it.
-        if ret != EINVAL.to_errno() {
-            to_result(ret)?;
-        }
+        to_result(unsafe { tracing_open_file_tr(inode, file) })?;
         let shown = || -> Result {
             let held = &EventMutex::lock();
             // SAFETY: `tracing_open_file_tr` was called above.
-            let event = unsafe { event_of(inode) };
+            let event = unsafe { event_of(inode) }?;
             // SAFETY: by the contract.
-            if let Some(event) = event.filter(|_| unsafe { truncates(file) }) {
+            if unsafe { truncates(file) } {
                 for command in commands(held) {
                     // SAFETY: a command on the list is complete; the mutex is held.
                     unsafe {
@@ -267,9 +277,7 @@ unsafe extern "C" fn open_trigger(inode: *mut base::inode, file: *mut base::file
             }
             // SAFETY: by the contract.
             if unsafe { is_open_for(file, READ) } {
-                if let Some(event) = event {
-                    opened.text = triggers(event, held)?;
-                }
+                opened.text = triggers(event, held)?;
                 let lower = opened.lower_text()?;
                 // Without triggers, the file of tracefs lists the available commands in lines that begin with `#`. They
                 // are left out if the module has triggers to show.
@@ -287,10 +295,7 @@ unsafe extern "C" fn open_trigger(inode: *mut base::inode, file: *mut base::file
             }
             Ok(())
         }();
-        // SAFETY: by the contract.
-        if unsafe { truncates(file) } {
-            sweep_now();
-        }
+        sweep_now();
         if let Err(error) = shown {
             // SAFETY: `tracing_open_file_tr` was called above.
             unsafe { tracing_release_file_tr(inode, file) };
@@ -299,6 +304,26 @@ unsafe extern "C" fn open_trigger(inode: *mut base::inode, file: *mut base::file
         // SAFETY: by the contract.
         Ok(unsafe { Opened::keep(opened, file) })
     })
+}
+
+/// # Safety
+///
+/// For the VFS, with an open file.
+unsafe extern "C" fn read_trigger(
+    file: *mut base::file,
+    to: *mut c_char,
+    size: usize,
+    at: *mut base::loff_t,
+) -> isize {
+    let mutex = EventMutex::lock();
+    // SAFETY: the file is open, with its inode.
+    if let Err(error) = unsafe { event_of((*file).f_inode) } {
+        return error.to_errno() as isize;
+    }
+    drop(mutex);
+    sweep_now();
+    // SAFETY: by the contract.
+    unsafe { read(file, to, size, at) }
 }
 
 /// Returns the lines that show the module's triggers of an event.
@@ -413,13 +438,7 @@ unsafe fn run(file: *mut base::file, from: *const c_char, size: usize) -> Result
     let params = params.map_or(null_mut(), |at| base_of.wrapping_add(at));
     let glob = base_of.wrapping_add(begin);
     // SAFETY: the file is open, with its inode.
-    let Some(event) = (unsafe { event_of((*file).f_inode) }) else {
-        let mut texts = [c"Event has triggers of the kernel alone".as_char_ptr()];
-        let location = c"rhistfs".as_char_ptr();
-        // SAFETY: the strings are constant, or in the line.
-        unsafe { log::tracing_log_err(null_mut(), location, glob, texts.as_mut_ptr(), 0, 0) };
-        return Err(EOPNOTSUPP);
-    };
+    let event = unsafe { event_of((*file).f_inode) }?;
     // SAFETY: the command is complete; the strings are in the line, which nobody else has, and the mutex is held.
     to_result(unsafe {
         match (*command).parse {
@@ -461,6 +480,60 @@ unsafe extern "C" fn release_trigger(inode: *mut base::inode, file: *mut base::f
 /// # Safety
 ///
 /// For the VFS, with a file that is being opened.
+unsafe extern "C" fn open_enable(_inode: *mut base::inode, file: *mut base::file) -> c_int {
+    // SAFETY: by the contract.
+    from_result(|| Ok(unsafe { Opened::keep(Opened::new(file)?, file) }))
+}
+
+/// Shows the state that tracefs shows, with a `*` while the event has triggers of the module.
+///
+/// # Safety
+///
+/// For the VFS, with an open file.
+unsafe extern "C" fn read_enable(
+    file: *mut base::file,
+    to: *mut c_char,
+    size: usize,
+    at: *mut base::loff_t,
+) -> isize {
+    let state = || -> Result<Option<&'static [u8]>> {
+        // SAFETY: the file is open.
+        let names = unsafe { Path::of_file(file) }?.spot().event()?;
+        Ok(OwnFile::state(&names, &EventMutex::lock()))
+    };
+    // SAFETY: the arguments are those of a read; an open file has its operations.
+    unsafe {
+        match (state(), (*(*Opened::of(file).lower).f_op).read) {
+            (Err(error), _) => error.to_errno() as isize,
+            (Ok(Some(text)), _) => {
+                base::simple_read_from_buffer(to.cast(), size, at, text.as_ptr().cast(), text.len())
+            }
+            (_, Some(read)) => read(Opened::of(file).lower, to, size, at),
+            (_, None) => EINVAL.to_errno() as isize,
+        }
+    }
+}
+
+/// # Safety
+///
+/// For the VFS, with an open file.
+unsafe extern "C" fn write_enable(
+    file: *mut base::file,
+    from: *const c_char,
+    size: usize,
+    _at: *mut base::loff_t,
+) -> isize {
+    // SAFETY: by the contract.
+    match unsafe { pass_on(Opened::of(file).lower, from, size) } {
+        // CAST: the file has taken the size.
+        Ok(()) => size as isize,
+        Err(error) => error.to_errno() as isize,
+    }
+}
+
+/// # Safety
+///
+/// For the VFS, with a file that is being opened.
 unsafe extern "C" fn open_log(_inode: *mut base::inode, file: *mut base::file) -> c_int {
     from_result(|| {
         // SAFETY: by the contract.
@@ -496,7 +569,8 @@ unsafe extern "C" fn open_all_triggers(_inode: *mut base::inode, file: *mut base
         let instance = Instance::get(path.spot().instance)?;
         let mut text = opened.lower_text()?;
         let held = &EventMutex::lock();
-        for event in events_of(instance.0, held) {
+        // As with C, events that cannot be enabled are left out.
+        for event in events_of(instance.0, held).filter(|event| event.call().can_be_enabled()) {
             let lines = triggers(event, held)?;
             for line in lines.as_bytes().split_inclusive(|&byte| byte == b'\n') {
                 let (system, name) = (

@@ -19,8 +19,14 @@ use super::{
     bindings,
     fields,
     files,
+    held,
     log,
+    pins::RELAYS_NAME,
     sweep_now,
+    sweep_soon,
+    trace_array_put,
+    tracing_check_open_get_tr,
+    Names,
     OwnFile, //
 };
 use crate::sync::{
@@ -30,10 +36,7 @@ use crate::sync::{
 };
 use core::{
     ffi::CStr,
-    ptr::{
-        null_mut,
-        NonNull, //
-    }, //
+    ptr::null_mut, //
 };
 use kernel::{
     bindings as base,
@@ -223,7 +226,7 @@ enum Ours {
     Instances,
     /// A file with these operations and this mode, if tracefs has a file with the same name.
     Beside(*const base::file_operations, u16),
-    /// A file of an event, if the event can have triggers.
+    /// A file that each event has.
     OfEvent(*const base::file_operations),
     /// Not of the module: the entry is a link to tracefs.
     Nothing,
@@ -235,11 +238,20 @@ impl<'a> Spot<'a> {
         self.rest.get(..self.len).unwrap_or_default()
     }
 
+    /// Returns the names of the event that a file belongs to.
+    pub(super) fn event(&self) -> Result<Names> {
+        match self.names() {
+            &[_, system, event, _] => Names::new(system, event, self.instance),
+            _ => Err(ENOENT),
+        }
+    }
+
     fn ours(&self) -> Ours {
         match self.names() {
             [b"instances"] => Ours::Instances,
             [] | [b"events"] | [b"events", _] | [b"events", _, _] => Ours::Directory,
             [b"events", _, _, b"trigger"] => Ours::Beside(files::TRIGGER, 0o640),
+            [b"events", _, _, b"enable"] => Ours::Beside(files::ENABLE, 0o640),
             [b"error_log"] => Ours::Beside(files::ERROR_LOG, 0o640),
             [b"show_event_triggers"] => Ours::Beside(files::ALL_TRIGGERS, 0o440),
             [b"README"] => Ours::Beside(files::README, 0o440),
@@ -399,10 +411,13 @@ unsafe extern "C" fn lookup(
 unsafe fn find(sb: *mut base::super_block, dentry: *mut base::dentry) -> Result<*mut base::inode> {
     // SAFETY: by the contract.
     let path = unsafe { Path::of(dentry) }?;
+    if path.spot().instance == Some(RELAYS_NAME.to_bytes()) {
+        return Ok(null_mut());
+    }
     let ours = path.spot().ours();
     let lower = match ours {
         // SAFETY: the entry has a parent, the directory of its event.
-        Ours::OfEvent(_) => Lower::find(unsafe { trigger_beside(dentry) }?.as_c_str()),
+        Ours::OfEvent(_) => Lower::find(unsafe { format_beside(dentry) }?.as_c_str()),
         _ => Lower::find(path.text()),
     };
     let lower = match lower {
@@ -426,15 +441,15 @@ unsafe fn find(sb: *mut base::super_block, dentry: *mut base::dentry) -> Result<
     }
 }
 
-/// Returns the path of the file `trigger` in the directory of an entry.
+/// Returns the path of the file `format` in the directory of an entry, which all events have.
 ///
 /// # Safety
 ///
 /// The entry must be live, and not the root.
-unsafe fn trigger_beside(dentry: *mut base::dentry) -> Result<super::super::text::TextBuf> {
+unsafe fn format_beside(dentry: *mut base::dentry) -> Result<super::super::text::TextBuf> {
     // SAFETY: by the contract.
     let path = unsafe { Path::of((*dentry).d_parent) }?;
-    super::super::text::TextBuf::joined(&[path.text().to_bytes(), b"/trigger\0"])
+    super::super::text::TextBuf::joined(&[path.text().to_bytes(), b"/format\0"])
 }
 
 /// # Safety
@@ -499,6 +514,8 @@ struct Forward {
     to: *mut base::dir_context,
     /// Whether the directory is an event's, where the names of the module's own files are left out.
     event: bool,
+    /// Whether the directory is that of instances, where the module's own is left out.
+    instances: bool,
     full: bool,
 }
 
@@ -510,6 +527,7 @@ unsafe extern "C" fn iterate(file: *mut base::file, to: *mut base::dir_context) 
         // SAFETY: by the contract.
         let path = unsafe { Path::of_file(file) }?;
         let event = path.spot().is_event();
+        let instances = matches!(path.spot().ours(), Ours::Instances);
         // SAFETY: opened by `open_directory`.
         let lower = unsafe { (*file).private_data.cast::<base::file>() };
         // SAFETY: by the contract, only this call uses the context.
@@ -541,6 +559,7 @@ unsafe extern "C" fn iterate(file: *mut base::file, to: *mut base::dir_context) 
             },
             to,
             event,
+            instances,
             full: false,
         };
         // SAFETY: the directory is open, and the context is the first member of a `Forward`, which `hand_on` takes.
@@ -566,7 +585,9 @@ unsafe extern "C" fn hand_on(
     // SAFETY: the name has `len` bytes.
     let bytes =
         unsafe { core::slice::from_raw_parts(name.cast::<u8>(), len.unsigned_abs() as usize) };
-    if forward.event && served().any(|file| file.0.to_bytes() == bytes) {
+    if forward.event && served().any(|file| file.0.to_bytes() == bytes)
+        || forward.instances && bytes == RELAYS_NAME.to_bytes()
+    {
         return true;
     }
     // SAFETY: `to` is the context of the reader.
@@ -597,6 +618,10 @@ unsafe extern "C" fn mkdir(
     _mode: base::umode_t,
 ) -> *mut base::dentry {
     let make = || -> Result {
+        // SAFETY: the name is a string.
+        if unsafe { CStr::from_char_ptr(name_of(dentry)) } == RELAYS_NAME {
+            return Err(EEXIST);
+        }
         // SAFETY: by the contract.
         let inode = unsafe { inode((*directory).i_sb, IS_DIRECTORY, &DIRECTORY, &LISTING) }?;
         // SAFETY: the name is a string.
@@ -662,26 +687,15 @@ pub(in super::super) unsafe fn tracing_open_file_tr(
         to_result(unsafe { base::security_locked_down(base::lockdown_reason_LOCKDOWN_TRACEFS) })?;
         // SAFETY: by the contract.
         let path = unsafe { Path::of_file(file) }?;
-        let spot = path.spot();
-        let &[_, system, event, _] = spot.names() else {
-            return Err(ENOENT);
-        };
-        let texts = super::super::text::TextBuf::joined(&[
-            system,
-            b"\0",
-            event,
-            b"\0",
-            spot.instance.unwrap_or_default(),
-            b"\0",
-        ])?;
-        let mut texts = texts.as_bytes().split_inclusive(|&byte| byte == 0);
-        let mut text =
-            || CStr::from_bytes_until_nul(texts.next().unwrap_or_default()).unwrap_or_default();
-        let (system, event, instance) = (text(), text(), text());
+        let names = path.spot().event()?;
         let held = &EventMutex::lock();
-        let own = OwnFile::find(spot.instance.map(|_| instance), system, event, held)?;
-        // SAFETY: all openers of the inode store the same pointer.
-        unsafe { (*inode).i_private = own.open(held).cast() };
+        let own = OwnFile::find(names, held)?;
+        own.opened.set(own.opened.get() + 1);
+        // As with C, the instance stays while the file is open.
+        // SAFETY: the instance is pinned while the mutex is held.
+        to_result(unsafe { tracing_check_open_get_tr(own.instance()) })?;
+        // SAFETY: all openers of the inode store the same pointer, since there is one file for the names.
+        unsafe { (*inode).i_private = own.file.get().cast() };
         Ok(0)
     })
 }
@@ -695,23 +709,40 @@ pub(in super::super) unsafe fn tracing_release_file_tr(
     inode: *mut base::inode,
     _file: *mut base::file,
 ) -> c_int {
-    let held = &EventMutex::lock();
-    // SAFETY: by the contract; the member is null if the file could not be opened.
-    if let Some(event) = unsafe { event_of(inode) } {
-        // SAFETY: `tracing_open_file_tr` has stored the pointer; the file stays while it is open.
-        unsafe { OwnFile::of(event.as_ptr()) }.close(held);
-    }
+    let mutex = EventMutex::lock();
+    // SAFETY: `tracing_open_file_tr` has stored the pointer; the file stays while it is open.
+    let own = unsafe { OwnFile::of((*inode).i_private.cast()) };
+    own.opened.set(own.opened.get() - 1);
+    // SAFETY: takes back the reference of `tracing_open_file_tr`.
+    unsafe { trace_array_put(own.instance()) };
+    sweep_soon();
+    drop(mutex);
+    sweep_now();
     0
 }
 
-/// Returns the event of an open file of the view; `None` if the event cannot have triggers of modules.
+/// Returns the event of an open file of the view; `ENODEV` if it is gone.
 ///
 /// # Safety
 ///
 /// [`tracing_open_file_tr`] must have been called for the inode, and the mutex be held.
-pub(super) unsafe fn event_of<'a>(inode: *mut base::inode) -> Option<&'a EventFile> {
+pub(super) unsafe fn event_of<'a>(inode: *mut base::inode) -> Result<&'a EventFile> {
     // SAFETY: by the contract.
-    let event = NonNull::new(unsafe { (*inode).i_private })?;
-    // SAFETY: the module's file of the event stays while it is open.
-    Some(unsafe { EventFile::from_raw(event.as_ptr().cast()) })
+    let file = unsafe { (*inode).i_private.cast() };
+    // SAFETY: the module's file of the event stays while it is open, and the mutex is held.
+    unsafe { OwnFile::of(file).pin(&held()) }.map_err(|_| ENODEV)?;
+    // SAFETY: the event is pinned, at least until the mutex is released.
+    Ok(unsafe { EventFile::from_raw(file) })
+}
+
+/// Returns the event of an open file of the view; null if it is gone.
+///
+/// # Safety
+///
+/// [`tracing_open_file_tr`] must have been called for the file's inode, and the mutex be held.
+#[no_mangle]
+unsafe extern "C" fn event_file_file(file: *mut base::file) -> *mut bindings::trace_event_file {
+    // SAFETY: by the contract; an open file has its inode.
+    let event = unsafe { event_of((*file).f_inode) };
+    event.map_or(null_mut(), EventFile::as_ptr)
 }
