@@ -344,15 +344,25 @@ MODULE_FILE=${MODULE_FILE:-$(find "/lib/modules/$(uname -r)" -name $MODULE.ko | 
 # try_rmmod - the text of rmmod's refusal, or nothing
 try_rmmod() { rmmod "$MODULE" 2>&1 || true; }
 
-# unload - takes it out when what was on its way back has come back
-unload() { until_true rmmod "$MODULE"; }
+# unload - takes it out when what was on its way back has come back. The view goes before it, and leaves the test in tracefs.
+unload() {
+	[ "$IDLE" = 0 ] || { cd /sys/kernel/tracing && umount "$TRACEFS"; }
+	until_true rmmod "$MODULE"
+}
 
-load() { insmod "$MODULE_FILE" "$@"; }
+load() {
+	insmod "$MODULE_FILE" "$@" || return
+	[ "$IDLE" = 0 ] || { mount -t rhistfs none "$TRACEFS" && cd "$TRACEFS"; }
+}
+
+# IDLE, from 'run': references on the module that nobody uses. A mount of the view is one.
+IDLE=${IDLE:-0}
+unused() { read -r references </sys/module/$MODULE/refcnt && [ "$references" = "$IDLE" ]; }
 
 # in_use - rmmod is refused because of a user
 in_use() {
 	case $(try_rmmod) in
-	*"in use"*) ;;
+	*"in use"*) ! unused || fail "nothing but a mount uses the module" ;;
 	*) fail "rmmod was not refused with 'in use'" ;;
 	esac
 	[ -d "/sys/module/$MODULE" ] || fail "the module is gone"
