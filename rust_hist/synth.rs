@@ -52,8 +52,6 @@ use kernel::{
     }, //
 };
 
-pub(crate) use crate::limits::NEST_MAX;
-
 /// The names of synthetic events' files and system.
 pub(crate) struct Names {
     /// The name of the file that lists the events; also the location in the error log.

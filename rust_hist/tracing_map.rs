@@ -63,8 +63,8 @@ pub use self::{
         Key,
         Whole,
         SHORT_KEY_WORDS,
-        STEP, //
-        UNROLLED_MAX,
+        STEP,
+        UNROLLED_MAX, //
     },
     moving::{
         Missing,

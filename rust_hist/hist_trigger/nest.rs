@@ -24,11 +24,11 @@ use crate::{
             PreemptOff, //
         }, //
     },
+    limits::NEST_MAX,
     sync::{
         Atomic,
         Relaxed, //
-    },
-    synth::NEST_MAX, //
+    }, //
 };
 use core::sync::atomic::{
     compiler_fence,

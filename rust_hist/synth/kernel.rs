@@ -71,8 +71,6 @@ pub(crate) fn register(_names: &'static Names) -> impl PinInit<Registration, Err
 /// The words of a stack: its length, as many frames as C copies, and a 0.
 const STACK_WORDS: usize = 32;
 
-pub(crate) use crate::limits::NEST_MAX;
-
 /// Most fields of an event whose values take little of the stack, if they are numbers.
 const FEW: usize = 8;
 

@@ -102,7 +102,7 @@ pub(super) unsafe fn create_tracefs_file(
 }
 
 /// Releases the mutex. Triggers hold no events of modules.
-#[inline(always)]
+#[inline]
 pub(super) fn let_go(_mutex: super::guard::EventMutex) {}
 
 /// Takes `trace_types_lock`, until the guard is dropped. Not for paths that free triggers: the removal of an instance

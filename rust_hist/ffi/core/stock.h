@@ -30,6 +30,8 @@ struct trace_array *hist_stock_top(void);
 struct inode *hist_stock_inode(struct super_block *sb, umode_t mode,
 			       const struct inode_operations *iop, const struct file_operations *fop);
 ssize_t hist_stock_read(struct file *file, void *to, size_t size, loff_t *at);
+bool hist_stock_enter_large(void);
+void hist_stock_leave_large(void);
 
 /* In Rust */
 void hist_stock_sweep(struct work_struct *work);
@@ -40,8 +42,5 @@ struct trace_event_file *event_file_file(struct file *file);
 		if (wq_has_sleeper(&hist_stock_poll_wq))			\
 			irq_work_queue(&hist_stock_poll_work);			\
 	} while (0)
-
-bool hist_stock_enter_large(void);
-void hist_stock_leave_large(void);
 
 #endif /* RUST_HIST_STOCK_H */
