@@ -135,7 +135,9 @@ impl<'p> Large<'p> {
     /// Begins; `None` in an NMI, whose stack has but 8192 bytes, and if two such hits nest on this CPU already.
     pub(crate) fn enter(_preempt: &'p PreemptOff<'p>) -> Option<Self> {
         // SAFETY: preemption is off until the value is dropped.
-        unsafe { bindings::hist_stock_enter_large() }.then_some(Self(PhantomData))
+        let is_entered = unsafe { bindings::hist_stock_enter_large() };
+        // Not `then_some`, which makes and drops the value of a refusal, too.
+        is_entered.then(|| Self(PhantomData))
     }
 }
 
