@@ -32,6 +32,7 @@ use super::{
     HistTrigger, //
 };
 use crate::{
+    alloc::AllocError,
     error::{
         ErrKind,
         Errno,
@@ -76,15 +77,19 @@ struct Request<'a> {
     file: &'a EventFile,
     held: &'a EventMutexHeld,
     log: Log<'a>,
-    spec: HistSpec<'a>,
+    spec: KBox<HistSpec<'a>>,
 }
 
-/// Parses a line; logs why it is refused.
+/// Parses the text of a command.
 ///
-/// Not inlined: the refusal is on its stack.
+/// Not inlined: the parsed text is large, and moves from its stack to the heap.
 #[inline(never)]
-fn parse<'a>(log: &Log<'a>) -> core::result::Result<HistSpec<'a>, Failure> {
-    lang::parse(log.prefix, log.text).map_err(|refusal| log.refuse(&refusal))
+pub(super) fn parse<'a>(
+    prefix: &'a [u8],
+    text: &'a [u8],
+) -> core::result::Result<KBox<HistSpec<'a>>, Refusal> {
+    let place = KBox::new_uninit(GFP_KERNEL).map_err(|_| AllocError)?;
+    Ok(KBox::write(place, lang::parse(prefix, text)?))
 }
 
 /// Carries out one line.
@@ -123,7 +128,7 @@ impl<'a> Request<'a> {
             file: log.file,
             held,
             log,
-            spec: parse(&log)?,
+            spec: parse(log.prefix, log.text).map_err(|refusal| log.refuse(&refusal))?,
         };
         match log.removes {
             true => request.remove(),
@@ -145,6 +150,7 @@ impl<'a> Request<'a> {
     }
 
     /// Compiles the filter for the event.
+    #[inline(never)]
     fn filter(&self, program: &Program) -> core::result::Result<Option<Filter>, Failure> {
         if let Some(refusal) = self.spec.refuse_filter() {
             return Err(self.log.refuse(&refusal));
@@ -177,6 +183,7 @@ impl<'a> Request<'a> {
         })
     }
 
+    #[inline(never)]
     fn remove(&self) -> core::result::Result<(), Failure> {
         let (program, _) = self.compile(Purpose::Change)?;
         self.check_filter(&program)?;
@@ -192,15 +199,21 @@ impl<'a> Request<'a> {
     }
 
     fn change_or_create(&self) -> core::result::Result<(), Failure> {
-        let Some(change) = self.spec.update() else {
-            return self.create();
-        };
+        match self.spec.update() {
+            Some(change) if self.change(change)? => Ok(()),
+            // A new trigger may start paused; `cont` and `clear` have no effect on it.
+            _ => self.create(),
+        }
+    }
+
+    /// Changes the trigger of the text; returns whether there is one.
+    #[inline(never)]
+    fn change(&self, change: Update) -> core::result::Result<bool, Failure> {
         let (program, _) = self.compile(Purpose::Change)?;
         self.check_filter(&program)?;
         match self.existing(&program) {
-            Some(trigger) => Ok(update(&trigger, change, self.held)?),
-            // A new trigger may start paused; `cont` and `clear` have no effect on it.
-            None => self.create(),
+            Some(trigger) => Ok(update(&trigger, change, self.held).map(|()| true)?),
+            None => Ok(false),
         }
     }
 
@@ -277,6 +290,7 @@ impl<'a> Request<'a> {
     /// table has to be looked up.
     ///
     /// PARITY: C logs nothing.
+    #[inline(never)]
     fn never_found(&self, program: &Program, tables: &[Arc<Table>]) -> Option<(usize, TextBuf)> {
         let source = |table: u16| {
             tables

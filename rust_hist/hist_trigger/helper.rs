@@ -14,6 +14,7 @@
 //! Context: process, under `event_mutex`.
 
 use super::{
+    command,
     filter,
     hold::Hold,
     resolve::{
@@ -40,7 +41,6 @@ use crate::{
         guard::EventMutexHeld,
         text::TextBuf, //
     },
-    lang,
     program::{
         Purpose,
         HELPER_VAR, //
@@ -110,14 +110,14 @@ impl Definition {
 /// Not inlined: creating a helper takes much stack.
 #[inline(never)]
 fn compile(
-    command: &Command<HistTrigger>,
+    commands: &Command<HistTrigger>,
     file: &EventFile,
     held: &EventMutexHeld,
     prefix: &'static [u8],
     text: &[u8],
 ) -> core::result::Result<(Arc<Definition>, Found), NoHelper> {
-    let spec = lang::parse(prefix, text)?;
-    let mut names = Names::new(command, file, held, Purpose::Change);
+    let spec = command::parse(prefix, text)?;
+    let mut names = Names::new(commands, file, held, Purpose::Change);
     let mut program = Definition::empty()?;
     program.fill(&spec, &mut names, Purpose::Change)?;
     program.create_actions(&spec, &mut names)?;
@@ -151,6 +151,21 @@ impl<'a> Helper<'a> {
             .map_err(|_| NoHelper::Memory)?;
 
         let (definition, found) = compile(command, file, held, like.prefix, text.as_bytes())?;
+        Self::prepare(command, file, filter, definition, found, held)
+    }
+
+    /// Prepares a helper with this definition and the filter that is in its text.
+    ///
+    /// Not inlined: its stack frame is not needed while the text is compiled.
+    #[inline(never)]
+    fn prepare(
+        command: &'a Command<HistTrigger>,
+        file: &'a EventFile,
+        filter: Option<&[u8]>,
+        definition: Arc<Definition>,
+        found: Found,
+        held: &'a EventMutexHeld,
+    ) -> core::result::Result<Self, NoHelper> {
         let table = Table::new(definition.clone())?;
         let mut data = HistTrigger::new(command, file, definition, table.clone(), found, held)?;
         data.helper = true;

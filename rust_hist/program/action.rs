@@ -105,6 +105,7 @@ impl Handler {
 
 impl Compiler<'_, '_> {
     /// Parses all handlers with their actions.
+    #[inline(never)]
     pub(super) fn parse_actions(&mut self) -> Result<(), Refusal> {
         for &token in self.spec.actions.as_slice() {
             let bytes = token.of(self.command.text());
@@ -448,7 +449,20 @@ impl Program {
     ) -> Result<(), Refusal> {
         // There are at most `REFS_MAX` references, so the conversion does not fail.
         self.act_refs = u8::try_from(self.refs.len()).unwrap_or(u8::MAX);
+        self.compile_actions(spec, event)?;
+        self.starts_paused = spec.starts_paused(self.timestamps);
+        Ok(self.lower()?)
+    }
 
+    /// Compiles the actions.
+    ///
+    /// Not inlined: its stack frame is gone before the program is lowered.
+    #[inline(never)]
+    fn compile_actions(
+        &mut self,
+        spec: &HistSpec<'_>,
+        event: &mut dyn Resolver,
+    ) -> Result<(), Refusal> {
         let mut compiler = Compiler::new(self, spec, event);
         let mut at = 0;
 
@@ -462,9 +476,7 @@ impl Program {
             at = at.saturating_add(1);
         }
         compiler.check_join()?;
-        compiler.check_rows()?;
-        self.starts_paused = spec.starts_paused(self.timestamps);
-        Ok(self.lower()?)
+        compiler.check_rows()
     }
 
     /// Returns the number of variables that C would need: tracked and saved values are variables there, too.

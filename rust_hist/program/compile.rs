@@ -272,6 +272,7 @@ impl<'a, 't> Compiler<'a, 't> {
     }
 
     /// Compiles values, keys and sort keys, which follow the variables.
+    #[inline(never)]
     fn columns(&mut self, vals_last: bool) -> Result<(), Refusal> {
         if vals_last {
             self.vals()?;
@@ -317,6 +318,7 @@ impl<'a, 't> Compiler<'a, 't> {
     }
 
     /// Compiles `join()`.
+    #[inline(never)]
     fn join(&mut self) -> Result<(), Refusal> {
         let Some(list) = self.spec.join else {
             return Ok(());
@@ -476,6 +478,7 @@ impl<'a, 't> Compiler<'a, 't> {
         }
     }
 
+    #[inline(never)]
     fn keys(&mut self) -> Result<(), Refusal> {
         let command = self.command;
         let mut items = self.spec.items(self.spec.keys);
@@ -557,6 +560,7 @@ impl<'a, 't> Compiler<'a, 't> {
         Ok(())
     }
 
+    #[inline(never)]
     fn sort(&mut self) -> Result<(), Refusal> {
         let full = |_| Refusal::silent(Errno::Einval);
         let Some(list) = self.spec.sort else {

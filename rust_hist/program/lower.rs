@@ -66,13 +66,19 @@ impl Program {
     /// Not inlined: its stack frame is gone before the compiler calls deeper functions.
     #[inline(never)]
     pub(super) fn lower(&mut self) -> Result<(), AllocError> {
-        self.plan = Plan::default();
-        self.plan.has_creator = self.needs_comm();
+        self.empty_plan();
         self.find_values()?;
         self.lower_values()?;
         self.lower_columns()?;
         self.lower_vars()?;
         self.lower_actions()
+    }
+
+    /// Not inlined: two plans are on its stack.
+    #[inline(never)]
+    fn empty_plan(&mut self) {
+        self.plan = Plan::default();
+        self.plan.has_creator = self.needs_comm();
     }
 
     /// Finds the numbers that a hit computes once: first the numbers of the task, then the variables that something
@@ -162,10 +168,12 @@ impl Program {
     }
 
     /// Lowers the fields of a key.
-    fn lower_key(&mut self, keys: &[Key]) -> Result<KeyPlan, AllocError> {
+    #[inline(never)]
+    fn lower_key(&mut self, keys: &[Key]) -> Result<Vec<KeyColumn>, AllocError> {
         let mut columns = Vec::new();
 
-        for mut key in keys.iter().copied() {
+        for &key in keys {
+            let mut key = key;
             let number = self.lower_number(&key.field)?;
 
             // A shorter `len` leaves room for the NUL, so that no string of fixed size counts as cut.
@@ -174,35 +182,50 @@ impl Program {
             }
             columns.push(KeyColumn { key, number })?;
         }
-        // INVARIANT: the columns are the keys in their order; `lower_words()` returns no words unless all can be
-        // computed apart.
-        Ok(KeyPlan {
-            has_comm: keys.iter().any(|key| key.field.op == Op::Comm),
+        Ok(columns)
+    }
+
+    /// Returns the plan of a key with these columns, which are its fields in their order.
+    #[inline(never)]
+    fn key_plan(&self, columns: Vec<KeyColumn>) -> KeyPlan {
+        let mut fields = columns.iter().map(|column| &column.key.field);
+
+        // INVARIANT: `lower_words()` returns no words unless all can be computed apart.
+        KeyPlan {
+            has_comm: fields.any(|field| field.op == Op::Comm),
             has_values: columns
                 .iter()
                 .any(|column| self.plan.reads_list(&column.number)),
             words: lower_words(&columns),
             columns,
-        })
+        }
+    }
+
+    /// Lowers the keys of the rows and of the tables that are joined.
+    #[inline(never)]
+    fn lower_keys(&mut self) -> Result<(), AllocError> {
+        let keys = core::mem::take(&mut self.keys);
+        let columns = self.lower_key(&keys);
+
+        self.keys = keys;
+        self.plan.row = self.key_plan(columns?);
+
+        let mut joins = core::mem::take(&mut self.joins);
+        let lowered = joins.iter_mut().try_for_each(|join| {
+            let columns = self.lower_key(&join.keys)?;
+
+            join.plan = self.key_plan(columns);
+            Ok(())
+        });
+
+        self.joins = joins;
+        lowered
     }
 
     /// Lowers keys and values.
     #[inline(never)]
     fn lower_columns(&mut self) -> Result<(), AllocError> {
-        let keys = core::mem::take(&mut self.keys);
-        let row = self.lower_key(&keys);
-
-        self.keys = keys;
-        self.plan.row = row?;
-
-        let mut joins = core::mem::take(&mut self.joins);
-        let lowered = joins.iter_mut().try_for_each(|join| {
-            join.plan = self.lower_key(&join.keys)?;
-            Ok(())
-        });
-
-        self.joins = joins;
-        lowered?;
+        self.lower_keys()?;
         self.plan.has_key_stamp = core::mem::take(&mut self.plan.has_stamp);
         for at in 0..self.numbers.len() {
             let val = self.numbers.get(at).map(|&val| usize::from(val));

@@ -73,6 +73,7 @@ impl Compiler<'_, '_> {
     /// Splits the tokens that define variables into definitions.
     ///
     /// PARITY: `parse_var_defs()` ignores what follows the sixteenth item of a token.
+    #[inline(never)]
     pub(super) fn definitions(&mut self) -> Result<(), Refusal> {
         let command = self.command;
 
@@ -94,6 +95,7 @@ impl Compiler<'_, '_> {
     }
 
     /// Compiles the definitions of the variables, in order.
+    #[inline(never)]
     pub(super) fn variables(&mut self, purpose: Purpose) -> Result<(), Refusal> {
         let mut at = 0;
 

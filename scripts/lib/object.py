@@ -22,9 +22,17 @@ BACK = re.compile(r"hist_trigger::hot::leave_(record|hit)(::<.*>)?$")
 # The functions that the core or another entry jumps to.
 ENTRY = re.compile(rf"ffi::command::Command.*::(timed|filtered|filtered_slowly)(::<.*>)?$|{FRONT.pattern}|{BACK.pattern}")
 # The most bytes of stack of a chain of calls in a hit, the kernel's functions not counted; see the document.
-STACK_MAX = 4864
+STACK_MAX = 4888
 # The largest frame of any function of the module, hit or not: the kernel warns of larger ones in C (CONFIG_FRAME_WARN).
 FRAME_MAX = 2048
+# The most bytes of stack that a write to `trigger` takes, the kernel's functions not counted. The kernel's stacks have
+# 16 KiB, and an allocation may be a hit, with STACK_MAX bytes more.
+WRITE_MAX = 8704
+WRITE = re.compile(r"ffi::command::Command.*::parse_callback$")
+# The compiler of actions calls the look-ups through a pointer, and one of them compiles a trigger without actions.
+LOOKS_UP = re.compile(r"::compile_actions$")
+LOOK_UP = re.compile(r" as .*Resolver>::")
+WITHOUT_ACTIONS = re.compile(r"hist_trigger::helper::compile$")
 
 SECTIONS = {
     "Locked instructions": "locked instruction",
@@ -374,6 +382,34 @@ def deepest(obj, graph, names, symbol, above=()):
     return size + obj.frame(symbol), [f"{short(names[symbol])} {obj.frame(symbol)}"] + chain
 
 
+def deepest_write(obj):
+    """Returns the bytes of the deepest chain of calls from a write to `trigger`, and the chain."""
+    names = obj.demangled(obj.functions)
+    found = {}
+
+    def look_ups():
+        return {s for s, name in names.items() if LOOK_UP.search(name)}
+
+    def chain_of(symbol, is_without_actions):
+        is_without_actions |= bool(WITHOUT_ACTIONS.search(names[symbol]))
+        key = symbol, is_without_actions
+        if key not in found:
+            # A function that calls itself has the stack of one call.
+            found[key] = 0, []
+            calls = (r for r in obj.references(symbol) if obj.machine.calls.match(r[1]))
+            callees = {t for _, _, t, here in calls if here and t != symbol}
+            if LOOKS_UP.search(names[symbol]) and not is_without_actions:
+                callees |= look_ups()
+            below = [chain_of(callee, is_without_actions) for callee in callees]
+            size, chain = max(below, default=(0, []), key=lambda b: b[0])
+            found[key] = size + obj.frame(symbol), [f"{short(names[symbol])} {obj.frame(symbol)}"] + chain
+        return found[key]
+
+    if not look_ups() or not any(WITHOUT_ACTIONS.search(name) for name in names.values()):
+        sys.exit("the look-ups of a trigger's actions have other names")
+    return max((chain_of(s, False) for s, name in names.items() if WRITE.search(name)), key=lambda found: found[0])
+
+
 def main():
     suffix, path, document = sys.argv[1:4]
     verbose = "-v" in sys.argv[4:]
@@ -415,6 +451,10 @@ def main():
     print(f"stack: {size} bytes: " + ", ".join(chain))
     if size > STACK_MAX:
         bad.append(f"a hit takes {size} bytes of stack, at most {STACK_MAX} are allowed")
+    size, chain = deepest_write(obj)
+    print(f"stack of a write: {size} bytes: " + ", ".join(chain))
+    if size > WRITE_MAX:
+        bad.append(f"a write to trigger takes {size} bytes of stack, at most {WRITE_MAX} are allowed")
     large = {symbol: obj.frame(symbol) for symbol in obj.functions if obj.frame(symbol) > FRAME_MAX}
     for symbol, name in obj.demangled(large).items():
         bad.append(f"{short(name)} takes {large[symbol]} bytes of stack, at most {FRAME_MAX} are allowed for one function")
