@@ -37,6 +37,9 @@ enum {
 	HIST_AT_MODULE_TEXT		= offsetof(struct module, mem[MOD_TEXT]),
 	HIST_AT_DENTRY_INODE		= offsetof(struct dentry, d_inode),
 	HIST_AT_DENTRY_SB		= offsetof(struct dentry, d_sb),
+	/* What scripts/check-object allows for a hit, and 1.25 KiB for the kernel's functions */
+	HIST_STACK_OF_HIT		= 6144,
+	HIST_STACK_OF_TASK		= THREAD_SIZE,
 };
 
 /* The parameter `triggers`, its NUL included */
@@ -65,6 +68,10 @@ HIST_HELPER(void hist_helper_list_del_rcu(struct list_head *node), list_del_rcu(
 /* bindgen does not know where they are, see bindings.rs */
 HIST_HELPER(const char *hist_helper_current_comm(void), return current->comm);
 HIST_HELPER(pid_t hist_helper_current_tgid(void), return current->tgid);
+/* The bytes that are left of the task's stack; THREAD_SIZE or more on another stack, of which nothing is known */
+HIST_HELPER(unsigned long hist_helper_stack_left(void),
+		return (unsigned long)__builtin_frame_address(0) - (unsigned long)task_stack_page(current));
+HIST_HELPER(bool hist_helper_in_nmi(void), return in_nmi());
 /* What a task is called in the initial namespace is the number itself */
 HIST_HELPER(uid_t hist_helper_current_uid(void), return __kuid_val(current_uid()));
 HIST_HELPER(int hist_helper_current_node(void), return numa_node_id());

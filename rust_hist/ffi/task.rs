@@ -21,6 +21,13 @@ use kernel::prelude::*;
 const WORD: usize = size_of::<u64>();
 const _: () = assert!(COMM_LEN == bindings::TASK_COMM_LEN as usize && COMM_LEN == 2 * WORD);
 
+/// The bytes of a task's stack.
+// CAST: a small number.
+const STACK_OF_TASK: c_ulong = bindings::HIST_STACK_OF_TASK as c_ulong;
+/// The bytes of stack that a hit needs, with the core's functions around it.
+// CAST: a small number.
+const STACK_OF_HIT: c_ulong = bindings::HIST_STACK_OF_HIT as c_ulong;
+
 /// Copies the name of the current task. The name may change meanwhile.
 #[inline(always)]
 pub(crate) fn comm(to: &mut [u8; COMM_LEN], _preempt: &PreemptOff<'_>) {
@@ -78,6 +85,19 @@ pub(super) fn pause() -> Result {
         true => Err(EINTR),
         false => Ok(()),
     }
+}
+
+/// Returns whether the stack has room for another hit inside of this one. In an NMI `has_taken_much` says whether hits
+/// have left no room.
+#[inline(always)]
+pub(crate) fn has_stack(has_taken_much: impl FnOnce() -> bool, _preempt: &PreemptOff<'_>) -> bool {
+    // SAFETY: there always is a current task, and its stack lives while it runs.
+    let left = unsafe { bindings::hist_helper_stack_left() };
+    if left < STACK_OF_TASK {
+        return left >= STACK_OF_HIT;
+    }
+    // SAFETY: it has no precondition.
+    !has_taken_much() || !unsafe { bindings::hist_helper_in_nmi() }
 }
 
 /// Returns whether this CPU runs its idle task.

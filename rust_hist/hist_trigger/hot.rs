@@ -313,9 +313,7 @@ impl<'a, A: Arguments<'a>> Context<'a> for InKernel<'a, A> {
             );
             return 1;
         };
-        // The path has checked the depth, and interrupts since then have ended.
-        let Some(_level) = self.trigger.nesting.enter(&preempt) else {
-            debug_assert!(false, "a path of such triggers has `NESTED`");
+        let Some(_level) = self.trigger.nesting.enter(synth, &preempt) else {
             return 1;
         };
         synth.fire(values, Moment::of(&hit), &preempt).lost

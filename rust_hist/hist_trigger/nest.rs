@@ -22,13 +22,15 @@ use crate::{
         guard::{
             EventMutexHeld,
             PreemptOff, //
-        }, //
+        },
+        task, //
     },
     limits::NEST_MAX,
     sync::{
         Atomic,
         Relaxed, //
-    }, //
+    },
+    synth::SynthEvent, //
 };
 use core::sync::atomic::{
     compiler_fence,
@@ -78,12 +80,16 @@ impl Nesting {
         }
     }
 
-    /// Begins to generate an event; `None` at the limit.
+    /// Begins to generate an event; `None` if the stack has no room for hits on the event.
     #[inline]
-    pub(super) fn enter<'a>(&'a self, preempt: &'a PreemptOff<'_>) -> Option<Level<'a>> {
+    pub(super) fn enter<'a>(
+        &'a self,
+        synth: &SynthEvent,
+        preempt: &'a PreemptOff<'_>,
+    ) -> Option<Level<'a>> {
         match self {
             Self::Outside => None,
-            Self::Inside(nest) => nest.enter(preempt),
+            Self::Inside(nest) => nest.enter(synth, preempt),
         }
     }
 }
@@ -129,12 +135,14 @@ impl Nest {
     }
 
     #[inline(always)]
-    fn enter<'a>(&'a self, preempt: &'a PreemptOff<'_>) -> Option<Level<'a>> {
+    fn enter<'a>(&'a self, synth: &SynthEvent, preempt: &'a PreemptOff<'_>) -> Option<Level<'a>> {
         let count = self.count(preempt)?;
         // ORDERING: only this CPU accesses the count.
         let at = count.load(Relaxed);
-        // CAST: at most `NEST_MAX`.
-        if at as usize >= NEST_MAX {
+        // The path has checked the depth, and interrupts since then have ended.
+        // CAST: less than `NEST_MAX`.
+        debug_assert!((at as usize) < NEST_MAX);
+        if !task::has_stack(|| at != 0 && !synth.is_small(), preempt) {
             return None;
         }
         // INVARIANT: later interrupts see the raised count; earlier ones have ended.

@@ -159,6 +159,12 @@ impl SynthEvent {
         &self.schema
     }
 
+    /// Returns whether the values of the event take little of a hit's stack.
+    #[inline]
+    pub(crate) fn is_small(&self) -> bool {
+        self.is_small
+    }
+
     /// Returns whether anybody has the event enabled.
     #[inline]
     pub(crate) fn has_listeners(&self) -> bool {
