@@ -91,9 +91,6 @@ static const struct super_operations view_super = {
 	.drop_inode	= inode_just_drop,
 };
 
-/* The cache keeps no entry, since tracefs may remove its file at any time */
-static const struct dentry_operations view_dentries = { .d_delete = always_delete_dentry };
-
 /* The top instance, for a function that hist_stock_with_event_mutex() calls */
 struct trace_array *hist_stock_top(void)
 {
@@ -106,7 +103,7 @@ static int view_fill(struct super_block *sb, struct fs_context *fc)
 	sb->s_blocksize_bits = PAGE_SHIFT;
 	sb->s_magic = 0x72686973;
 	sb->s_op = &view_super;
-	set_default_d_op(sb, &view_dentries);
+	set_default_d_op(sb, &hist_stock_entries);
 	sb->s_root = d_make_root(hist_stock_root(sb));
 	return sb->s_root ? 0 : -ENOMEM;
 }

@@ -36,6 +36,8 @@ void hist_stock_leave_large(void);
 /* In Rust */
 void hist_stock_sweep(struct work_struct *work);
 struct inode *hist_stock_root(struct super_block *sb);
+extern const struct dentry_operations hist_stock_entries;
+enum { HIST_LOOKUP_RCU = LOOKUP_RCU };
 struct trace_event_file *event_file_file(struct file *file);
 #define hist_poll_wakeup()							\
 	do {									\

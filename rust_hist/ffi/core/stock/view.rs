@@ -415,12 +415,8 @@ unsafe fn find(sb: *mut base::super_block, dentry: *mut base::dentry) -> Result<
         return Ok(null_mut());
     }
     let ours = path.spot().ours();
-    let lower = match ours {
-        // SAFETY: the entry has a parent, the directory of its event.
-        Ours::OfEvent(_) => Lower::find(unsafe { format_beside(dentry) }?.as_c_str()),
-        _ => Lower::find(path.text()),
-    };
-    let lower = match lower {
+    // SAFETY: by the contract.
+    let lower = match unsafe { lower_of(dentry, &path) } {
         Err(error) if error == ENOENT => return Ok(null_mut()),
         lower => lower?,
     };
@@ -439,6 +435,54 @@ unsafe fn find(sb: *mut base::super_block, dentry: *mut base::dentry) -> Result<
             Ours::Directory | Ours::Instances | Ours::Nothing => inode(sb, IS_LINK, &LINK, no_file),
         }
     }
+}
+
+/// Returns the file of tracefs without which the view has no such entry; `ENOENT` if there is none.
+///
+/// # Safety
+///
+/// The entry must be live, and `path` its path.
+unsafe fn lower_of(dentry: *mut base::dentry, path: &Path) -> Result<Lower> {
+    match path.spot().ours() {
+        // SAFETY: the entry is live, and has a parent, the directory of its event.
+        Ours::OfEvent(_) => Lower::find(unsafe { format_beside(dentry) }?.as_c_str()),
+        _ => Lower::find(path.text()),
+    }
+}
+
+/// The operations of entries: the cache keeps none that nobody uses, and asks before it uses one again, since tracefs
+/// may remove its file at any time.
+#[no_mangle]
+static hist_stock_entries: base::dentry_operations = base::dentry_operations {
+    d_revalidate: Some(revalidate),
+    d_delete: Some(base::always_delete_dentry),
+    ..pin_init::zeroed()
+};
+
+/// Returns whether tracefs still has the file of an entry: 0 or 1, or an errno.
+///
+/// # Safety
+///
+/// For the VFS, with a live entry of the view.
+unsafe extern "C" fn revalidate(
+    _directory: *mut base::inode,
+    _name: *const base::qstr,
+    dentry: *mut base::dentry,
+    flags: c_uint,
+) -> c_int {
+    from_result(|| {
+        if flags & bindings::HIST_LOOKUP_RCU != 0 {
+            // The caller must not sleep; after this error it asks again in a context that can.
+            return Err(ECHILD);
+        }
+        // SAFETY: by the contract.
+        let path = unsafe { Path::of(dentry) }?;
+        // SAFETY: by the contract.
+        match unsafe { lower_of(dentry, &path) } {
+            Err(error) if error == ENOENT => Ok(0),
+            lower => lower.map(|_| 1),
+        }
+    })
 }
 
 /// Returns the path of the file `format` in the directory of an entry, which all events have.
