@@ -37,8 +37,6 @@ enum {
 	HIST_AT_MODULE_TEXT		= offsetof(struct module, mem[MOD_TEXT]),
 	HIST_AT_DENTRY_INODE		= offsetof(struct dentry, d_inode),
 	HIST_AT_DENTRY_SB		= offsetof(struct dentry, d_sb),
-	/* What scripts/check-object allows for a hit, and 1.25 KiB for the kernel's functions */
-	HIST_STACK_OF_HIT		= 6144,
 	HIST_STACK_OF_TASK		= THREAD_SIZE,
 };
 

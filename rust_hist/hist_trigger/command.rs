@@ -32,7 +32,6 @@ use super::{
     HistTrigger, //
 };
 use crate::{
-    alloc::AllocError,
     error::{
         ErrKind,
         Errno,
@@ -88,7 +87,7 @@ pub(super) fn parse<'a>(
     prefix: &'a [u8],
     text: &'a [u8],
 ) -> core::result::Result<KBox<HistSpec<'a>>, Refusal> {
-    let place = KBox::new_uninit(GFP_KERNEL).map_err(|_| AllocError)?;
+    let place = KBox::new_uninit(GFP_KERNEL)?;
     Ok(KBox::write(place, lang::parse(prefix, text)?))
 }
 
@@ -150,7 +149,6 @@ impl<'a> Request<'a> {
     }
 
     /// Compiles the filter for the event.
-    #[inline(never)]
     fn filter(&self, program: &Program) -> core::result::Result<Option<Filter>, Failure> {
         if let Some(refusal) = self.spec.refuse_filter() {
             return Err(self.log.refuse(&refusal));
@@ -183,6 +181,9 @@ impl<'a> Request<'a> {
         })
     }
 
+    /// Carries out a line that removes a trigger.
+    ///
+    /// Not inlined: the stack of creating a trigger does not include this.
     #[inline(never)]
     fn remove(&self) -> core::result::Result<(), Failure> {
         let (program, _) = self.compile(Purpose::Change)?;
@@ -207,6 +208,8 @@ impl<'a> Request<'a> {
     }
 
     /// Changes the trigger of the text; returns whether there is one.
+    ///
+    /// Not inlined: its stack frame is gone before a trigger is created.
     #[inline(never)]
     fn change(&self, change: Update) -> core::result::Result<bool, Failure> {
         let (program, _) = self.compile(Purpose::Change)?;
@@ -290,7 +293,6 @@ impl<'a> Request<'a> {
     /// table has to be looked up.
     ///
     /// PARITY: C logs nothing.
-    #[inline(never)]
     fn never_found(&self, program: &Program, tables: &[Arc<Table>]) -> Option<(usize, TextBuf)> {
         let source = |table: u16| {
             tables

@@ -9,6 +9,8 @@
 //! `dropped_nested`. As in C, the hits of all contexts count together: the ring buffer has a word of bits for each CPU,
 //! and each nested record takes five of them. C drops such hits without counting them.
 //!
+//! An event for whose hits the stack has no room is not generated, and counted as lost.
+//!
 //! Only triggers in a chain pay for this: triggers that generate events raise the count meanwhile, and these and
 //! triggers on events that can be generated check it first.
 //!

@@ -117,6 +117,7 @@ const PAUSED: &[u8] = b" [paused]";
 /// assert_eq!(message, Some((ErrKind::InvalidSize, 24)));
 /// # Ok::<(), Refusal>(())
 /// ```
+// Not inlined: the state of the parser is on its stack.
 #[inline(never)]
 pub fn parse<'t>(prefix: &'t [u8], text: &'t [u8]) -> Result<HistSpec<'t>, Refusal> {
     let text = position(text, 0)

@@ -199,6 +199,7 @@ impl Program {
         self.update = spec.update();
         self.needs_existing = spec.cont || spec.clear;
 
+        // The parts are not inlined: the stack frame of one is gone before the next one is compiled.
         Compiler::new(self, spec, event).parse_actions()?;
         // `join()`, which C does not have.
         Compiler::new(self, spec, event).join()?;

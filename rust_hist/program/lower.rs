@@ -172,8 +172,7 @@ impl Program {
     fn lower_key(&mut self, keys: &[Key]) -> Result<Vec<KeyColumn>, AllocError> {
         let mut columns = Vec::new();
 
-        for &key in keys {
-            let mut key = key;
+        for mut key in keys.iter().copied() {
             let number = self.lower_number(&key.field)?;
 
             // A shorter `len` leaves room for the NUL, so that no string of fixed size counts as cut.
@@ -202,6 +201,8 @@ impl Program {
     }
 
     /// Lowers the keys of the rows and of the tables that are joined.
+    ///
+    /// Not inlined, nor are its parts: plans of keys are on their stacks.
     #[inline(never)]
     fn lower_keys(&mut self) -> Result<(), AllocError> {
         let keys = core::mem::take(&mut self.keys);

@@ -373,41 +373,40 @@ def weights(obj, graph, verbose):
     }
 
 
-def deepest(obj, graph, names, symbol, above=()):
-    """Returns the bytes of the deepest chain of calls from a function on, and the chain."""
-    if symbol in above:
-        return 0, [names[symbol] + " (again)"]
-    below = [deepest(obj, graph, names, callee, above + (symbol,)) for callee in graph[symbol]]
-    size, chain = max(below, default=(0, []), key=lambda b: b[0])
-    return size + obj.frame(symbol), [f"{short(names[symbol])} {obj.frame(symbol)}"] + chain
+def deepest(obj, names, callees, call, found=None):
+    """Returns the bytes of the deepest chain of calls, and the chain.
+
+    A call is a tuple that begins with the function; `callees` returns the calls that it makes.
+    """
+    found = {} if found is None else found
+    if call not in found:
+        # A function that calls itself has the stack of one call.
+        found[call] = 0, []
+        below = [deepest(obj, names, callees, callee, found) for callee in callees(call)]
+        size, chain = max(below, default=(0, []), key=lambda b: b[0])
+        symbol = call[0]
+        found[call] = size + obj.frame(symbol), [f"{short(names[symbol])} {obj.frame(symbol)}"] + chain
+    return found[call]
 
 
 def deepest_write(obj):
     """Returns the bytes of the deepest chain of calls from a write to `trigger`, and the chain."""
     names = obj.demangled(obj.functions)
-    found = {}
-
-    def look_ups():
-        return {s for s, name in names.items() if LOOK_UP.search(name)}
-
-    def chain_of(symbol, is_without_actions):
-        is_without_actions |= bool(WITHOUT_ACTIONS.search(names[symbol]))
-        key = symbol, is_without_actions
-        if key not in found:
-            # A function that calls itself has the stack of one call.
-            found[key] = 0, []
-            calls = (r for r in obj.references(symbol) if obj.machine.calls.match(r[1]))
-            callees = {t for _, _, t, here in calls if here and t != symbol}
-            if LOOKS_UP.search(names[symbol]) and not is_without_actions:
-                callees |= look_ups()
-            below = [chain_of(callee, is_without_actions) for callee in callees]
-            size, chain = max(below, default=(0, []), key=lambda b: b[0])
-            found[key] = size + obj.frame(symbol), [f"{short(names[symbol])} {obj.frame(symbol)}"] + chain
-        return found[key]
-
-    if not look_ups() or not any(WITHOUT_ACTIONS.search(name) for name in names.values()):
+    look_ups = {s for s, name in names.items() if LOOK_UP.search(name)}
+    without_actions = {s for s, name in names.items() if WITHOUT_ACTIONS.search(name)}
+    if not look_ups or not without_actions:
         sys.exit("the look-ups of a trigger's actions have other names")
-    return max((chain_of(s, False) for s, name in names.items() if WRITE.search(name)), key=lambda found: found[0])
+
+    def callees(call):
+        symbol, has_actions = call
+        has_actions = has_actions and symbol not in without_actions
+        below = {t for _, text, t, here in obj.references(symbol) if here and t != symbol and obj.machine.calls.match(text)}
+        if has_actions and LOOKS_UP.search(names[symbol]):
+            below |= look_ups
+        return [(callee, has_actions) for callee in below]
+
+    writes = (s for s, name in names.items() if WRITE.search(name))
+    return max((deepest(obj, names, callees, (s, True)) for s in writes), key=lambda found: found[0])
 
 
 def main():
@@ -447,7 +446,10 @@ def main():
     for kind, terms in lists.items():
         bad += [f"the document allows {t} a {kind}, and it has none" for t in sorted(terms - set(used[kind]) - optional)]
 
-    size, chain = max((deepest(obj, graph, names, root) for root in roots(obj)), key=lambda found: found[0])
+    size, chain = max(
+        (deepest(obj, names, lambda call: [(t,) for t in graph[call[0]]], (root,)) for root in roots(obj)),
+        key=lambda found: found[0],
+    )
     print(f"stack: {size} bytes: " + ", ".join(chain))
     if size > STACK_MAX:
         bad.append(f"a hit takes {size} bytes of stack, at most {STACK_MAX} are allowed")

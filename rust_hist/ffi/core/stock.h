@@ -19,6 +19,8 @@
 #include <trace/syscall.h>
 #include "layout.h"
 
+enum { HIST_LOOKUP_RCU = LOOKUP_RCU };
+
 extern struct mutex hist_stock_mutex;
 extern wait_queue_head_t hist_stock_poll_wq;
 extern struct irq_work hist_stock_poll_work;
@@ -37,7 +39,6 @@ void hist_stock_leave_large(void);
 void hist_stock_sweep(struct work_struct *work);
 struct inode *hist_stock_root(struct super_block *sb);
 extern const struct dentry_operations hist_stock_entries;
-enum { HIST_LOOKUP_RCU = LOOKUP_RCU };
 struct trace_event_file *event_file_file(struct file *file);
 #define hist_poll_wakeup()							\
 	do {									\

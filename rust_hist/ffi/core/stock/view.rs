@@ -416,7 +416,7 @@ unsafe fn find(sb: *mut base::super_block, dentry: *mut base::dentry) -> Result<
     }
     let ours = path.spot().ours();
     // SAFETY: by the contract.
-    let lower = match unsafe { lower_of(dentry, &path) } {
+    let lower = match unsafe { lower_of(dentry, &path, &ours) } {
         Err(error) if error == ENOENT => return Ok(null_mut()),
         lower => lower?,
     };
@@ -441,9 +441,9 @@ unsafe fn find(sb: *mut base::super_block, dentry: *mut base::dentry) -> Result<
 ///
 /// # Safety
 ///
-/// The entry must be live, and `path` its path.
-unsafe fn lower_of(dentry: *mut base::dentry, path: &Path) -> Result<Lower> {
-    match path.spot().ours() {
+/// The entry must be live, and `path` and `ours` be of it.
+unsafe fn lower_of(dentry: *mut base::dentry, path: &Path, ours: &Ours) -> Result<Lower> {
+    match ours {
         // SAFETY: the entry is live, and has a parent, the directory of its event.
         Ours::OfEvent(_) => Lower::find(unsafe { format_beside(dentry) }?.as_c_str()),
         _ => Lower::find(path.text()),
@@ -478,7 +478,7 @@ unsafe extern "C" fn revalidate(
         // SAFETY: by the contract.
         let path = unsafe { Path::of(dentry) }?;
         // SAFETY: by the contract.
-        match unsafe { lower_of(dentry, &path) } {
+        match unsafe { lower_of(dentry, &path, &path.spot().ours()) } {
             Err(error) if error == ENOENT => Ok(0),
             lower => lower.map(|_| 1),
         }
