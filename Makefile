@@ -32,7 +32,7 @@ help:
 	@echo
 	@echo 'make setup       install what is missing, get the kernel source'
 	@echo 'make undo        remove the packages that were installed'
-	@echo 'make kernel      build the test kernel   (FLAVOUR=dropin|reference|debug|stock|plain|mended|built-in VERSION=7.2|7.3)'
+	@echo 'make kernel      build the test kernel   (FLAVOUR=dropin|reference|mitigations|debug|stock|plain|mended|built-in VERSION=7.2|7.3)'
 	@echo 'make module      build rust_hist.ko for it, or for KDIR='
 	@echo 'make tool        build rhist, which asks histograms questions; prints where it is'
 	@echo 'make deb         make a Debian package of rhist; prints where it is'
