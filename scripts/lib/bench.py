@@ -4,8 +4,8 @@
 usage: bench.py check    RESULTS BASELINE COMBINATION
        bench.py baseline RESULTS COMBINATION             prints the new baseline
        bench.py document RESULTS MAP DIRECTORY BASELINE  writes benchmarks.rst and its plots, if nothing is missing
-       bench.py beside   RESULTS DIRECTORY BASELINE ARCH OTHER
-                                                         writes benchmarks-ARCH.rst, with the figures of the baseline OTHER
+       bench.py beside   RESULTS DIRECTORY BASELINE NAME OTHER
+                                                         writes benchmarks-NAME.rst, with the figures of the baseline OTHER
 
 RESULTS is what selftests/bench/rows -t printed, with lines '# WORD: TEXT' about the machine, and the lines of
 selftests/bench/random --tabs that begin with "random"; MAP what scripts/bench-map printed.
@@ -39,7 +39,9 @@ def results(path):
     with open(path, encoding="utf-8") as lines:
         for line in lines:
             if line.startswith("# "):
-                about.append(line[2:].rstrip("\n").split(": ", 1))
+                says = line[2:].rstrip("\n").split(": ", 1)
+                # Each guest says something of itself.
+                about += [says] * (says not in about)
             elif line.count("\t") == 7:
                 name, side, unit, median, least, most, limit, text = line.rstrip("\n").split("\t")
                 # A limit that is a part of C is known where C was measured, too.
@@ -306,16 +308,28 @@ are in :doc:`benchmarks-arm64`.
 """
 
 HEAD_BESIDE = """.. SPDX-License-Identifier: GPL-2.0
-.. Written by 'make bench ARCH={arch}'.
+.. Written by '{command}'.
 
 {line}
-rust_hist: benchmarks of {arch}
+{title}
 {line}
 
-What ``make bench ARCH={arch}`` measures, in the guest of that architecture, beside what ours costs on x86-64, by
-``selftests/bench/baseline``; :doc:`benchmarks` has all of x86-64. Instructions of {arch}, but atomic ones, either
-access memory or compute, so what ours does takes more of them than on x86-64.
+{says}
 """
+
+# Of each document beside benchmarks.rst: the command that writes it, the end of its title, the head of the column with the figures
+# of selftests/bench/baseline, and its first paragraph.
+BESIDE = {
+    "arm64": ("make bench ARCH=arm64", "of arm64", "on x86-64", """\
+What ``make bench ARCH=arm64`` measures, in the guest of that architecture, beside what ours costs on x86-64, by
+``selftests/bench/baseline``; :doc:`benchmarks` has all of x86-64. Instructions of arm64, but atomic ones, either
+access memory or compute, so what ours does takes more of them than on x86-64."""),
+    "mitigations": ("scripts/bench --mitigations", "with mitigations", "without", """\
+What ``scripts/bench --mitigations`` measures in a kernel with the mitigations of Debian's configuration, beside what
+ours costs in the kernel without them, by ``selftests/bench/baseline``; :doc:`benchmarks` has all of that kernel. Each
+return is a jump to a return thunk, and each indirect branch goes through a retpoline, as on a CPU that needs both. This
+takes one instruction more for a return and four for an indirect call; what these cost in time no count shows."""),
+}
 
 
 def missing(figures, about, drawn, against):
@@ -351,7 +365,7 @@ def document(path, map_path, where, against):
     for kind in ("fill", "spread"):
         lacks += [kind] * (sum(name.startswith(kind + "-") and bool(FILLING.match(name)) for name, _ in figures) < 4)
     refuse(lacks + ["the map alone"] * (not rows))
-    out = [HEAD] + guest(figures, about, drawn, {})
+    out = [HEAD] + guest(figures, about, drawn, {}, [])
     out += ["Fill", "====", "", "The same trigger on a table of 2048 entries, against how many of them are taken.", "",
             ".. image:: bench-fill.svg", ""]
     write(where, "benchmarks.rst", out + native(comments, rows))
@@ -359,20 +373,22 @@ def document(path, map_path, where, against):
     plot_cpus(rows, os.path.join(where, "bench-cpus.svg"))
 
 
-def beside(path, where, against, arch, other):
+def beside(path, where, against, name, other):
     figures, about = results(path)
     drawn = randoms(path)
     refuse(missing(figures, dict(about), drawn, against))
-    title = f"rust_hist: benchmarks of {arch}"
-    elsewhere = {name: median for name, (median, _) in read_baseline(other)[0].items()}
-    write(where, f"benchmarks-{arch}.rst",
-          [HEAD_BESIDE.format(arch=arch, line="=" * len(title))] + guest(figures, about, drawn, elsewhere))
+    command, of, column, says = BESIDE[name]
+    title = f"rust_hist: benchmarks {of}"
+    elsewhere = {row: median for row, (median, _) in read_baseline(other)[0].items()}
+    write(where, f"benchmarks-{name}.rst",
+          [HEAD_BESIDE.format(command=command, title=title, line="=" * len(title), says=says)]
+          + guest(figures, about, drawn, elsewhere, [column]))
 
 
-def guest(figures, about, drawn, elsewhere):
-    """What is measured in a guest, beside the medians of the same rows elsewhere."""
+def guest(figures, about, drawn, elsewhere, columns):
+    """What is measured in a guest, beside the medians of the same rows elsewhere, which are in these columns."""
     counts = dict(about).get("Counts", "instructions")
-    head = ["C", "rust_hist", "at most", "rust_hist / C"] + ["on x86-64"] * bool(elsewhere)
+    head = ["C", "rust_hist", "at most", "rust_hist / C"] + columns
     named, shapes, ways, shared = hit_tables(figures, elsewhere)
     out = ["Machine and versions", "====================", ""]
     out += [f":{word}: {text}" for word, text in about] + [""]
