@@ -374,8 +374,8 @@ impl<T: EventTable> Callbacks<T> {
         let Ok(event) = (unsafe { LockedEvent::lock(file) }) else {
             return PollEvents::ERROR.bits();
         };
-        // SAFETY: the arguments are those of the VFS for a poll; the wait queue is part of the kernel image.
-        unsafe { base::poll_wait(file, &raw mut trace_core::hist_poll_wq, table) };
+        // SAFETY: the arguments are those of the VFS for a poll, and the mutex is held.
+        unsafe { trace_core::hist_poll_wait(file, table) };
         T::poll(&state.opened, event).bits()
     }
 

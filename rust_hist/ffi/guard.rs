@@ -49,6 +49,8 @@ impl EventMutexHeld {
 /// `event_mutex`, held by this task until the guard is dropped.
 pub(crate) struct EventMutex {
     held: EventMutexHeld,
+    // Dropped before the guard.
+    _end: trace_core::EndOfEventMutex,
     _guard: MutexGuard<'static, ()>,
 }
 
@@ -59,8 +61,9 @@ impl EventMutex {
         let mutex = unsafe { Mutex::from_raw(&raw mut trace_core::event_mutex) };
         Self {
             _guard: mutex.lock(),
-            // INVARIANT: taken by the line before, and released when both fields are dropped.
+            // INVARIANT: taken by the line before, and released when all fields are dropped.
             held: EventMutexHeld(NotThreadSafe),
+            _end: trace_core::EndOfEventMutex,
         }
     }
 }

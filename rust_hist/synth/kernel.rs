@@ -10,10 +10,9 @@ use crate::{
     ffi::{
         dyn_event::{
             KernelEvent,
-            Large,
+            Pads,
             User, //
         },
-        error_log,
         guard::{
             EventMutexHeld,
             PreemptOff, //
@@ -36,7 +35,8 @@ use crate::{
 use core::ffi::CStr;
 use kernel::{
     prelude::*,
-    sync::Arc, //
+    sync::Arc,
+    transmute::AsBytes, //
 };
 
 /// The names for synthetic events. Empty here, since the kernel's names are used.
@@ -71,22 +71,17 @@ pub(crate) fn register(_names: &'static Names) -> impl PinInit<Registration, Err
 /// The words of a stack: its length, as many frames as C copies, and a 0.
 const STACK_WORDS: usize = 32;
 
-/// Most fields of an event whose values take little of the stack, if they are numbers.
-const FEW: usize = 8;
-
-/// The bytes for the strings and stacks of an event, which a hit has on its own stack.
-const PAD: usize = 1024;
+const WORD: usize = size_of::<u64>();
 
 /// A synthetic event, which cannot be deleted while the value lives.
 ///
 /// # Invariants
 ///
-/// The schema has the fields of the event, and a pad has room for its strings and stacks.
+/// The schema has the fields of the event, and a pad has a word for each, and behind these room for their strings and stacks.
 pub(crate) struct SynthEvent {
     event: KernelEvent,
     schema: Schema,
-    /// Whether its values are at most [`FEW`] numbers.
-    is_small: bool,
+    pads: Pads,
 }
 
 /// Returns the event called `name`, if there is one.
@@ -94,37 +89,27 @@ pub(crate) fn find(name: &[u8], _held: &EventMutexHeld) -> Option<Arc<SynthEvent
     let text = TextBuf::terminated(name).ok()?;
     let event = KernelEvent::get(text.as_c_str())?;
     let schema = schema_of(name, &event).ok()?;
-    let pad = schema
+    // OVERFLOW: an event has at most `FIELDS_MAX` fields.
+    let words = schema
         .fields()
-        .map(|field| room_of(field.class))
-        .fold(0usize, usize::saturating_add);
-    if pad > PAD {
-        error_log::report(
-            None,
-            c"synthetic_events",
-            text.as_c_str(),
-            c"Too many strings and stacks for trace() on this kernel",
-            b"",
-            0,
-        );
-        return None;
-    }
-    let is_small = pad == 0 && schema.fields().count() <= FEW;
-    // INVARIANT: the schema was made from the event's fields, and the room was checked above.
+        .map(|field| 1 + words_of(field.class))
+        .fold(0, usize::wrapping_add);
+    let pads = Pads::new(words).ok()?;
+    // INVARIANT: the schema was made from the event's fields, and the pads with room for them.
     let event = SynthEvent {
         event,
         schema,
-        is_small,
+        pads,
     };
     Arc::new(event, GFP_KERNEL).ok()
 }
 
-/// Returns how many bytes of a pad the values of a field take.
-fn room_of(class: SynthClass) -> usize {
+/// Returns how many words a value of this class takes, beside the one that stands for it.
+fn words_of(class: SynthClass) -> usize {
     match class {
         SynthClass::Number => 0,
-        SynthClass::StaticString | SynthClass::DynString => STR_SLOT,
-        SynthClass::Stack => STACK_WORDS * 8,
+        SynthClass::StaticString | SynthClass::DynString => STR_SLOT / WORD,
+        SynthClass::Stack => STACK_WORDS,
     }
 }
 
@@ -162,7 +147,7 @@ impl SynthEvent {
     /// Returns whether the values of the event take little of a hit's stack.
     #[inline]
     pub(crate) fn is_small(&self) -> bool {
-        self.is_small
+        self.schema.has_numbers_alone()
     }
 
     /// Returns whether anybody has the event enabled.
@@ -212,75 +197,62 @@ impl WithValues for Fire<'_> {
 
     #[inline(never)]
     fn run(self, values: &impl FieldValues) -> Fired {
-        if self.event.is_small {
-            return self.put::<FEW, 0>(values);
-        }
-        // The values are on the stack while the triggers of the event run.
-        match Large::enter(self.preempt) {
-            Some(_large) => self.put::<{ schema::FIELDS_MAX }, PAD>(values),
-            None => Fired { lost: 1 },
+        let fired = self.event.pads.with(self.preempt, |pad| {
+            let fields = self.event.schema.fields();
+            let (words, mut free) = pad.split_at_mut_checked(fields.count())?;
+            let fields = self.event.schema.fields().enumerate();
+            for ((index, field), word) in fields.zip(words.iter_mut()) {
+                let (room, rest) =
+                    core::mem::take(&mut free).split_at_mut_checked(words_of(field.class))?;
+                free = rest;
+                *word = match field.class {
+                    SynthClass::Number => values.number(index),
+                    SynthClass::StaticString | SynthClass::DynString => {
+                        put_string(values, index, room);
+                        room.as_ptr().addr() as u64
+                    }
+                    SynthClass::Stack => {
+                        put_stack(values, index, room);
+                        room.as_ptr().addr() as u64
+                    }
+                };
+            }
+            // SAFETY: each field has its value: strings end with a NUL, and stacks with a 0.
+            unsafe { self.event.event.fire(words, self.preempt) };
+            Some(())
+        });
+        Fired {
+            lost: fired.flatten().is_none().into(),
         }
     }
 }
-
-impl Fire<'_> {
-    /// Generates the event, with at most `FIELDS` fields and `BYTES` bytes for strings and stacks.
-    #[inline(never)]
-    fn put<const FIELDS: usize, const BYTES: usize>(&self, values: &impl FieldValues) -> Fired {
-        let mut words = [0u64; FIELDS];
-        let mut pad = Pad([0; BYTES]);
-        let mut free = pad.0.as_mut_slice();
-        let fields = self.event.schema.fields().enumerate();
-        for ((index, field), word) in fields.zip(words.iter_mut()) {
-            let Some((room, rest)) =
-                core::mem::take(&mut free).split_at_mut_checked(room_of(field.class))
-            else {
-                return Fired { lost: 1 };
-            };
-            free = rest;
-            *word = match field.class {
-                SynthClass::Number => values.number(index),
-                SynthClass::StaticString | SynthClass::DynString => {
-                    put_string(values, index, room);
-                    room.as_ptr().addr() as u64
-                }
-                SynthClass::Stack => {
-                    put_stack(values, index, room);
-                    room.as_ptr().addr() as u64
-                }
-            };
-        }
-        // SAFETY: each field has its value, as `run` has chosen room for all: strings end with a NUL, and stacks with a 0, since
-        // the pad is zero and not used to its last byte or word.
-        unsafe { self.event.event.fire(&mut words, self.preempt) };
-        Fired::default()
-    }
-}
-
-/// Memory for the strings and stacks of an event, aligned for words.
-#[repr(align(8))]
-struct Pad<const BYTES: usize>([u8; BYTES]);
 
 /// Copies a string and a NUL after it.
-fn put_string(values: &impl FieldValues, index: usize, room: &mut [u8]) {
-    let Some((_, to)) = room.split_last_mut() else {
+fn put_string(values: &impl FieldValues, index: usize, room: &mut [u64]) {
+    let Some((last, to)) = AsBytes::as_bytes_mut(room).split_last_mut() else {
         return;
     };
-    if values.string(index, to).is_err() {
+    let len = values.string(index, to).unwrap_or_else(|_| {
+        let len = schema::FAULT.len().min(to.len());
         for (byte, from) in to.iter_mut().zip(schema::FAULT) {
             *byte = *from;
         }
-    }
+        len
+    });
+    *to.get_mut(len).unwrap_or(last) = 0;
 }
 
 /// Copies the frames of a stack, with their number before them and a 0 after them.
-fn put_stack(values: &impl FieldValues, index: usize, room: &mut [u8]) {
-    let Some((length, frames)) = room.split_first_chunk_mut::<8>() else {
+fn put_stack(values: &impl FieldValues, index: usize, room: &mut [u64]) {
+    let Some(((length, frames), last)) = room
+        .split_last_mut()
+        .and_then(|(last, room)| Some((room.split_first_mut()?, last)))
+    else {
         return;
     };
-    let Some((frames, _)) = frames.split_last_chunk_mut::<8>() else {
-        return;
-    };
-    let count = values.stack(index, frames).unwrap_or(0);
-    *length = (count as u64).to_ne_bytes();
+    let count = values
+        .stack(index, AsBytes::as_bytes_mut(frames))
+        .unwrap_or(0);
+    *frames.get_mut(count).unwrap_or(last) = 0;
+    *length = count as u64;
 }

@@ -46,7 +46,6 @@ pub(super) use self::place::{
 pub(super) use super::bindings::{
     __find_event_file,
     event_mutex,
-    hist_poll_wq,
     register_event_command,
     strncpy_from_kernel_nofault,
     strncpy_from_user_nofault,
@@ -67,6 +66,20 @@ pub(super) use super::bindings::{
     unregister_event_command,
     update_cond_flag, //
 };
+
+/// Dropped before the mutex is released, which is all that happens.
+pub(super) struct EndOfEventMutex;
+
+/// Adds a poller of a `hist` file to the wait queue for hits and for the removal of events.
+///
+/// # Safety
+///
+/// The arguments must be those of the VFS for a poll.
+#[inline]
+pub(super) unsafe fn hist_poll_wait(file: *mut base::file, table: *mut base::poll_table_struct) {
+    // SAFETY: by the contract; the wait queue is part of the kernel image.
+    unsafe { base::poll_wait(file, &raw mut bindings::hist_poll_wq, table) };
+}
 
 #[cfg(CONFIG_DYNAMIC_EVENTS)]
 pub(super) use super::bindings::{

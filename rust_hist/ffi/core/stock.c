@@ -86,65 +86,10 @@ int hist_stock_with_event_mutex(int (*run)(void *data), void *data)
 	return hook_result;
 }
 
-static const struct super_operations view_super = {
-	.statfs		= simple_statfs,
-	.drop_inode	= inode_just_drop,
-};
-
 /* The top instance, for a function that hist_stock_with_event_mutex() calls */
 struct trace_array *hist_stock_top(void)
 {
 	return hook_instance;
-}
-
-static int view_fill(struct super_block *sb, struct fs_context *fc)
-{
-	sb->s_blocksize = PAGE_SIZE;
-	sb->s_blocksize_bits = PAGE_SHIFT;
-	sb->s_magic = 0x72686973;
-	sb->s_op = &view_super;
-	set_default_d_op(sb, &hist_stock_entries);
-	sb->s_root = d_make_root(hist_stock_root(sb));
-	return sb->s_root ? 0 : -ENOMEM;
-}
-
-static int view_get_tree(struct fs_context *fc)
-{
-	return get_tree_single(fc, view_fill);
-}
-
-static const struct fs_context_operations view_context = { .get_tree = view_get_tree };
-
-static int view_init(struct fs_context *fc)
-{
-	fc->ops = &view_context;
-	return 0;
-}
-
-struct file_system_type hist_stock_view = {
-	.owner		 = THIS_MODULE,
-	.name		 = "rhistfs",
-	.init_fs_context = view_init,
-	.kill_sb	 = kill_anon_super,
-};
-
-struct inode *hist_stock_inode(struct super_block *sb, umode_t mode,
-			       const struct inode_operations *iop, const struct file_operations *fop)
-{
-	struct inode *inode = new_inode(sb);
-
-	if (!inode)
-		return NULL;
-	inode->i_ino = get_next_ino();
-	inode->i_mode = mode;
-	simple_inode_init_ts(inode);
-	if (S_ISDIR(mode))
-		inc_nlink(inode);
-	if (iop)
-		inode->i_op = iop;
-	if (fop)
-		inode->i_fop = fop;
-	return inode;
 }
 
 /* What a file shows that is a seq_file; the position counts */
@@ -161,20 +106,4 @@ ssize_t hist_stock_read(struct file *file, void *to, size_t size, loff_t *at)
 	got = seq_read_iter(&kiocb, &iter);
 	*at = kiocb.ki_pos;
 	return got;
-}
-
-/* Hits on this CPU that have the values of a large synthetic event on their stack. */
-static DEFINE_PER_CPU(unsigned int, large);
-
-bool hist_stock_enter_large(void)
-{
-	if (in_nmi() || __this_cpu_read(large) >= 2)
-		return false;
-	__this_cpu_inc(large);
-	return true;
-}
-
-void hist_stock_leave_large(void)
-{
-	__this_cpu_dec(large);
 }

@@ -25,20 +25,13 @@ extern struct mutex hist_stock_mutex;
 extern wait_queue_head_t hist_stock_poll_wq;
 extern struct irq_work hist_stock_poll_work;
 extern struct delayed_work hist_stock_work;
-extern struct file_system_type hist_stock_view;
 
 int hist_stock_with_event_mutex(int (*run)(void *data), void *data);
 struct trace_array *hist_stock_top(void);
-struct inode *hist_stock_inode(struct super_block *sb, umode_t mode,
-			       const struct inode_operations *iop, const struct file_operations *fop);
 ssize_t hist_stock_read(struct file *file, void *to, size_t size, loff_t *at);
-bool hist_stock_enter_large(void);
-void hist_stock_leave_large(void);
 
 /* In Rust */
 void hist_stock_sweep(struct work_struct *work);
-struct inode *hist_stock_root(struct super_block *sb);
-extern const struct dentry_operations hist_stock_entries;
 struct trace_event_file *event_file_file(struct file *file);
 #define hist_poll_wakeup()							\
 	do {									\

@@ -22,6 +22,8 @@ mod fields;
 mod files;
 #[path = "stock/log.rs"]
 mod log;
+#[path = "stock/mount.rs"]
+mod mount;
 #[path = "stock/pins.rs"]
 mod pins;
 #[path = "stock/view.rs"]
@@ -81,15 +83,13 @@ pub(super) use {
         view::{
             event_dir_file,
             event_dir_files_serve,
+            hist_poll_wait,
             tracing_open_file_tr,
             tracing_readme_append,
             tracing_release_file_tr, //
         },
     },
-    super::bindings::{
-        hist_stock_mutex as event_mutex,
-        hist_stock_poll_wq as hist_poll_wq, //
-    },
+    super::bindings::hist_stock_mutex as event_mutex,
 };
 
 /// All names are free in the files of the module.
@@ -122,6 +122,23 @@ static GRAVES: Atomic<*mut OwnNode> = Atomic::new(null_mut());
 unsafe fn held() -> EventMutexHeld {
     // SAFETY: by the contract.
     unsafe { EventMutexHeld::assume() }
+}
+
+/// Dropped before the mutex is released.
+pub(super) struct EndOfEventMutex;
+
+impl Drop for EndOfEventMutex {
+    /// Gives back the events that were looked up and are not needed after all, so that they can be deleted.
+    fn drop(&mut self) {
+        // SAFETY: the mutex is held.
+        let held = unsafe { held() };
+        for file in FILES.get(&held).iter() {
+            // With hits it takes the work, which waits for them.
+            if !file.is_used() && !file.hit.get() {
+                drop(file.real.take());
+            }
+        }
+    }
 }
 
 /// Returns the work that frees nodes and files that nobody uses any more.
@@ -388,8 +405,8 @@ impl OwnFile {
         unsafe { &*file.cast::<Self>() }
     }
 
-    /// Returns the module's file of an event in an instance, pinned until nobody needs it at the next run of the work;
-    /// makes it if there is none.
+    /// Returns the module's file of an event in an instance, pinned until the mutex is released, or for as long as it is
+    /// used; makes it if there is none.
     fn find(names: Names, held: &EventMutexHeld) -> Result<&'static Self> {
         if let Some(own) = Self::known(&names, held) {
             own.pin(held)?;
@@ -456,7 +473,7 @@ impl OwnFile {
         }
     }
 
-    /// Looks the event up if it is not pinned, and pins it until nobody needs it at the next run of the work.
+    /// Looks the event up if it is not pinned, and pins it until the mutex is released, or for as long as it is used.
     fn pin(&self, held: &EventMutexHeld) -> Result {
         if self.is_pinned() {
             return Ok(());
@@ -484,7 +501,6 @@ impl OwnFile {
         // ORDERING: no other data depends on the index.
         self.clock.store(clock, Relaxed);
         self.real.set(Some(pin));
-        sweep_soon();
         Ok(())
     }
 

@@ -9,12 +9,24 @@ use super::{
     event::c_str,
     guard::PreemptOff, //
 };
+use crate::{
+    limits::NEST_MAX,
+    sync::{
+        Atomic,
+        Relaxed, //
+    }, //
+};
 use core::{
+    cell::UnsafeCell,
     ffi::CStr,
-    marker::PhantomData,
-    ptr::NonNull, //
+    ptr::NonNull,
+    sync::atomic::{
+        compiler_fence,
+        Ordering::SeqCst, //
+    }, //
 };
 use kernel::{
+    cpu::nr_cpu_ids,
     interop::list::clist_create,
     prelude::*,
     types::Opaque, //
@@ -128,23 +140,79 @@ impl KernelEvent {
     }
 }
 
-/// A hit that has the values of a large event on its stack; dropping this ends it.
-pub(crate) struct Large<'p>(PhantomData<&'p PreemptOff<'p>>);
-
-impl<'p> Large<'p> {
-    /// Begins; `None` in an NMI, whose stack has but 8192 bytes, and if two such hits nest on this CPU already.
-    pub(crate) fn enter(_preempt: &'p PreemptOff<'p>) -> Option<Self> {
-        // SAFETY: preemption is off until the value is dropped.
-        let is_entered = unsafe { bindings::hist_stock_enter_large() };
-        // Not `then_some`, which makes and drops the value of a refusal, too.
-        is_entered.then(|| Self(PhantomData))
-    }
+/// Memory for the values of an event, for each CPU and each of the hits that may nest there.
+///
+/// # Invariants
+///
+/// `words` has a part of `1 + NEST_MAX * len` words for each CPU. The first one is how many hits on the CPU are using the
+/// memory; it is only written on its CPU, with preemption off. The hit that has raised it from `n` alone uses the words of
+/// number `n` behind it; a hit that interrupts another one has lowered the count again when the other one continues.
+pub(crate) struct Pads {
+    words: KVVec<UnsafeCell<u64>>,
+    len: usize,
 }
 
-impl Drop for Large<'_> {
-    fn drop(&mut self) {
-        // SAFETY: `enter` has begun it, on this CPU: preemption has been off since.
-        unsafe { bindings::hist_stock_leave_large() };
+// SAFETY: by the type invariant no two tasks use the same word at the same time.
+unsafe impl Send for Pads {}
+
+// SAFETY: by the type invariant no two tasks use the same word at the same time.
+unsafe impl Sync for Pads {}
+
+impl Pads {
+    /// Allocates memory for `len` words. Process context, sleeps.
+    pub(crate) fn new(len: usize) -> Result<Self> {
+        let each = len
+            .checked_mul(NEST_MAX)
+            .and_then(|words| words.checked_add(1))
+            .ok_or(ENOMEM)?;
+        // CAST: the number of CPUs fits.
+        let all = each.checked_mul(nr_cpu_ids() as usize).ok_or(ENOMEM)?;
+        let mut words = KVVec::with_capacity(all, GFP_KERNEL)?;
+        for _ in 0..all {
+            words.push(UnsafeCell::new(0), GFP_KERNEL)?;
+        }
+        // INVARIANT: all counts are 0.
+        Ok(Self { words, len })
+    }
+
+    /// Calls `run` with memory of its own; returns `None` if [`NEST_MAX`] hits on this CPU are using theirs.
+    #[inline]
+    pub(crate) fn with<R>(
+        &self,
+        preempt: &PreemptOff<'_>,
+        run: impl FnOnce(&mut [u64]) -> R,
+    ) -> Option<R> {
+        // OVERFLOW: `new` has multiplied more.
+        let each = self.len.wrapping_mul(NEST_MAX).wrapping_add(1);
+        // CAST: `u32` fits in `usize` on every architecture that Linux supports.
+        let (count, pads) = self
+            .words
+            .get((preempt.cpu() as usize).wrapping_mul(each)..)?
+            .split_first()?;
+        // SAFETY: the word lives as long as the value, and is used as an atomic alone.
+        let count = unsafe { Atomic::from_ptr(count.get()) };
+        // ORDERING: only this CPU accesses the count, here and below.
+        let at = count.load(Relaxed);
+        if at >= NEST_MAX as u64 {
+            return None;
+        }
+        // CAST: less than `NEST_MAX`.
+        let pad = pads
+            .get((at as usize).wrapping_mul(self.len)..)?
+            .get(..self.len)?;
+        // INVARIANT: hits that interrupt this one see the raised count.
+        count.store(at + 1, Relaxed);
+        // ORDERING: the hits run on this CPU: the compiler must not move the use of the words before the store.
+        compiler_fence(SeqCst);
+        // SAFETY: the words live as long as the value, and by the type invariant nobody else uses them meanwhile.
+        let words =
+            unsafe { core::slice::from_raw_parts_mut(UnsafeCell::raw_get(pad.as_ptr()), self.len) };
+        let result = run(words);
+        // ORDERING: the compiler must not move the use of the words behind the store.
+        compiler_fence(SeqCst);
+        // INVARIANT: all hits that have interrupted this one have ended.
+        count.store(at, Relaxed);
+        Some(result)
     }
 }
 

@@ -6,12 +6,18 @@
 //! `event_triggers_call()` in [`kernel/trace/trace_events_trigger.c`](srctree/kernel/trace/trace_events_trigger.c)
 
 use super::{
+    super::text::TextBuf,
     bindings,
+    view::Lower,
     EventMutexHeld,
     Guarded,
     Names,
     COMMAND,
     PID_FILTER, //
+};
+use crate::sync::{
+    Atomic,
+    Relaxed, //
 };
 use core::{
     ffi::CStr,
@@ -214,8 +220,30 @@ unsafe extern "C" fn hub_print(
 /// The line by which [`hub_print`] shows a node.
 const HUB_TEXT: &[u8] = b"# hist triggers of rust_hist, see /sys/kernel/rhist\n";
 
-/// The name of the instance that [`Relays`] is about, which the view does not show.
-pub(super) const RELAYS_NAME: &CStr = c"rust_hist";
+/// The names that the instance of [`RELAYS`] may have: the first that no user has taken.
+const NAMES: [&CStr; 3] = [c"rust_hist", c"rust_hist_calls", c"rust_hist_system_calls"];
+
+/// The place in [`NAMES`] of the name of the instance; behind the last one while there is none.
+static NAME: Atomic<usize> = Atomic::new(NAMES.len());
+
+/// Returns whether this is the name of the module's own instance, which the view does not show.
+pub(super) fn is_relays(name: &[u8]) -> bool {
+    // ORDERING: no other data depends on the index.
+    let own = NAMES.get(NAME.load(Relaxed));
+    own.is_some_and(|own| own.to_bytes() == name)
+}
+
+/// Returns the index of a name that no instance has; `EBUSY` if there is none.
+fn free_name() -> Result<usize> {
+    for (index, name) in NAMES.iter().enumerate() {
+        let path = TextBuf::joined(&[b"/instances/", name.to_bytes_with_nul()])?;
+        match Lower::find(path.as_c_str()) {
+            Err(error) if error == ENOENT => return Ok(index),
+            found => found.map(drop)?,
+        }
+    }
+    Err(EBUSY)
+}
 
 /// What system calls call: files of the module in an instance of its own. Each instance has one place for the file of a system
 /// call, which the core's file takes when somebody enables the event.
@@ -246,10 +274,15 @@ impl Relays {
             | bindings::EVENT_FILE_FL_TRIGGER_COND as c_ulong;
 
         if self.instance.is_null() {
-            let system = c"syscalls".as_char_ptr();
+            let index = free_name()?;
+            let name = NAMES.get(index).ok_or(EBUSY)?.as_char_ptr();
             // SAFETY: the names are constant.
             self.instance =
-                unsafe { bindings::trace_array_get_by_name(RELAYS_NAME.as_char_ptr(), system) };
+                unsafe { bindings::trace_array_get_by_name(name, c"syscalls".as_char_ptr()) };
+            if !self.instance.is_null() {
+                // ORDERING: no other data depends on the index.
+                NAME.store(index, Relaxed);
+            }
         }
         if self.instance.is_null() {
             return Err(ENOMEM);
@@ -287,7 +320,9 @@ impl Relays {
 impl Drop for Relays {
     fn drop(&mut self) {
         if !self.instance.is_null() {
-            // SAFETY: releases the reference of `get`. The instance goes, but if it is used again already.
+            // ORDERING: no other data depends on the index.
+            NAME.store(NAMES.len(), Relaxed);
+            // SAFETY: releases the reference of `get`. The instance goes, but if somebody else uses it.
             unsafe {
                 bindings::trace_array_put(self.instance);
                 bindings::trace_array_destroy(self.instance);

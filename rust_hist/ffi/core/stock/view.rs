@@ -6,7 +6,7 @@
 //!
 //! The view has the names of tracefs, which it reads from a mount of tracefs that belongs to the module. Directories,
 //! down to those of events, are made when somebody looks them up. The files in `files.rs` belong to the module. All
-//! other entries are links to `/sys/kernel/tracing`.
+//! other entries are links to `/sys/kernel/tracing`, or to the place that the mount option `lower=` names (`mount.rs`).
 
 use super::{
     super::{
@@ -21,7 +21,11 @@ use super::{
     files,
     held,
     log,
-    pins::RELAYS_NAME,
+    mount::{
+        self,
+        inode, //
+    },
+    pins::is_relays,
     sweep_now,
     sweep_soon,
     trace_array_put,
@@ -49,9 +53,6 @@ use kernel::{
 };
 
 pub(in super::super) use super::files::tracing_readme_append;
-
-/// The directory that the links of the view lead to.
-const TRACEFS: &[u8] = b"/sys/kernel/tracing";
 
 /// A file that each event directory of the view has; a list of them ends with one without a name.
 #[repr(C)]
@@ -85,18 +86,14 @@ pub(super) fn register(held: &EventMutexHeld) -> Result {
     let point = to_result(unsafe {
         base::sysfs_create_mount_point(bindings::kernel_kobj, c"rhist".as_char_ptr())
     });
-    let registered = point.and_then(|()| {
-        // SAFETY: the type is complete and static.
-        to_result(unsafe { base::register_filesystem(&raw mut bindings::hist_stock_view) })
-            .inspect_err(|_| remove_mount_point())
-    });
-    registered.inspect_err(|_| unmount())
+    point
+        .and_then(|()| mount::register().inspect_err(|_| remove_mount_point()))
+        .inspect_err(|_| unmount())
 }
 
 /// Undoes [`register`]. The view is not mounted, as a mount would pin the module.
 pub(super) fn unregister() {
-    // SAFETY: `register` has registered the type.
-    unsafe { base::unregister_filesystem(&raw mut bindings::hist_stock_view) };
+    mount::unregister();
     remove_mount_point();
     unmount();
 }
@@ -120,7 +117,7 @@ fn unmount() {
 ///
 /// The list must stay until the next call.
 pub(in super::super) unsafe fn event_dir_files_serve(files: *const event_dir_file) {
-    // ORDERING: pairs with the loads in `served` and `hist_stock_root`.
+    // ORDERING: pairs with the loads in `served` and `is_ready`.
     SERVED.store(files.cast_mut(), Release);
 }
 
@@ -300,10 +297,20 @@ impl Lower {
     ///
     /// # Safety
     ///
-    /// `file` must be being opened.
+    /// `file` must be open, or being opened.
     pub(super) unsafe fn open(&self, file: *mut base::file) -> Result<*mut base::file> {
+        // SAFETY: by the contract.
+        unsafe { self.open_as(file, (*file).f_flags) }
+    }
+
+    /// Opens the file with these flags and the credentials of `file`.
+    ///
+    /// # Safety
+    ///
+    /// `file` must be open, or being opened.
+    unsafe fn open_as(&self, file: *mut base::file, flags: c_uint) -> Result<*mut base::file> {
         // SAFETY: by the contract; an open file has the credentials of the task that opened it.
-        let (flags, cred) = unsafe { ((*file).f_flags, (*file).f_cred) };
+        let cred = unsafe { (*file).f_cred };
         // CAST: flags as `open()` has them.
         // SAFETY: the value holds a reference on the path.
         from_err_ptr(unsafe { base::dentry_open(&self.0, flags as c_int, cred) })
@@ -349,40 +356,20 @@ const IS_DIRECTORY: u16 = base::S_IFDIR as u16 | 0o750;
 const IS_LINK: u16 = base::S_IFLNK as u16 | 0o777;
 const IS_FILE: u16 = base::S_IFREG as u16;
 
-/// Makes an inode; `ENOMEM` without memory.
-///
-/// # Safety
-///
-/// The superblock must be that of the view, and the operations constant, or null.
-unsafe fn inode(
-    sb: *mut base::super_block,
-    mode: u16,
-    of_inode: *const base::inode_operations,
-    of_file: *const base::file_operations,
-) -> Result<*mut base::inode> {
-    // SAFETY: by the contract.
-    let inode = unsafe { bindings::hist_stock_inode(sb, mode, of_inode, of_file) };
-    if inode.is_null() {
-        Err(ENOMEM)
-    } else {
-        Ok(inode)
-    }
+/// Returns whether the view has its files: they come last when the module is loaded.
+pub(super) fn is_ready() -> bool {
+    // ORDERING: pairs with the store in `event_dir_files_serve`.
+    !SERVED.load(Acquire).is_null()
 }
 
-/// The root of the view; null without memory, or while the module is not ready.
+/// Makes the root of a mount of the view.
 ///
 /// # Safety
 ///
-/// For stock.c, with a superblock that is being made.
-#[no_mangle]
-unsafe extern "C" fn hist_stock_root(sb: *mut base::super_block) -> *mut base::inode {
-    // ORDERING: pairs with the store in `event_dir_files_serve`.
-    if SERVED.load(Acquire).is_null() {
-        // The module is being loaded, which may still fail.
-        return null_mut();
-    }
-    // SAFETY: by the contract.
-    unsafe { inode(sb, IS_DIRECTORY, &DIRECTORY, &LISTING) }.unwrap_or(null_mut())
+/// The superblock must be that of the mount, with its options.
+pub(super) unsafe fn root(sb: *mut base::super_block) -> Result<*mut base::inode> {
+    // SAFETY: by the contract; the operations are constant.
+    unsafe { inode(sb, IS_DIRECTORY, &DIRECTORY, &LISTING) }
 }
 
 /// # Safety
@@ -411,7 +398,7 @@ unsafe extern "C" fn lookup(
 unsafe fn find(sb: *mut base::super_block, dentry: *mut base::dentry) -> Result<*mut base::inode> {
     // SAFETY: by the contract.
     let path = unsafe { Path::of(dentry) }?;
-    if path.spot().instance == Some(RELAYS_NAME.to_bytes()) {
+    if path.spot().instance.is_some_and(is_relays) {
         return Ok(null_mut());
     }
     let ours = path.spot().ours();
@@ -445,15 +432,14 @@ unsafe fn find(sb: *mut base::super_block, dentry: *mut base::dentry) -> Result<
 unsafe fn lower_of(dentry: *mut base::dentry, path: &Path, ours: &Ours) -> Result<Lower> {
     match ours {
         // SAFETY: the entry is live, and has a parent, the directory of its event.
-        Ours::OfEvent(_) => Lower::find(unsafe { format_beside(dentry) }?.as_c_str()),
+        Ours::OfEvent(_) => Lower::find(unsafe { beside(dentry, c"/format") }?.as_c_str()),
         _ => Lower::find(path.text()),
     }
 }
 
 /// The operations of entries: the cache keeps none that nobody uses, and asks before it uses one again, since tracefs
 /// may remove its file at any time.
-#[no_mangle]
-static hist_stock_entries: base::dentry_operations = base::dentry_operations {
+pub(super) const ENTRIES: &base::dentry_operations = &base::dentry_operations {
     d_revalidate: Some(revalidate),
     d_delete: Some(base::always_delete_dentry),
     ..pin_init::zeroed()
@@ -485,15 +471,15 @@ unsafe extern "C" fn revalidate(
     })
 }
 
-/// Returns the path of the file `format` in the directory of an entry, which all events have.
+/// Returns the path of another file in the directory of an entry.
 ///
 /// # Safety
 ///
 /// The entry must be live, and not the root.
-unsafe fn format_beside(dentry: *mut base::dentry) -> Result<super::super::text::TextBuf> {
+unsafe fn beside(dentry: *mut base::dentry, name: &CStr) -> Result<super::super::text::TextBuf> {
     // SAFETY: by the contract.
     let path = unsafe { Path::of((*dentry).d_parent) }?;
-    super::super::text::TextBuf::joined(&[path.text().to_bytes(), b"/format\0"])
+    super::super::text::TextBuf::joined(&[path.text().to_bytes(), name.to_bytes_with_nul()])
 }
 
 /// # Safety
@@ -511,9 +497,8 @@ unsafe extern "C" fn get_link(
         }
         // SAFETY: the entry is live.
         let path = unsafe { Path::of(dentry) }?;
-        let mut text = KVec::new();
-        text.extend_from_slice(TRACEFS, GFP_KERNEL)?;
-        text.extend_from_slice(path.text().to_bytes_with_nul(), GFP_KERNEL)?;
+        // SAFETY: the entry is one of a mount of the view.
+        let text = unsafe { mount::link((*dentry).d_sb, path.text()) }?.into_bytes();
         let (text, _, _) = text.into_raw_parts();
         // SAFETY: by the contract. The function frees memory of the allocator of the vector.
         unsafe {
@@ -630,7 +615,7 @@ unsafe extern "C" fn hand_on(
     let bytes =
         unsafe { core::slice::from_raw_parts(name.cast::<u8>(), len.unsigned_abs() as usize) };
     if forward.event && served().any(|file| file.0.to_bytes() == bytes)
-        || forward.instances && bytes == RELAYS_NAME.to_bytes()
+        || forward.instances && is_relays(bytes)
     {
         return true;
     }
@@ -663,7 +648,7 @@ unsafe extern "C" fn mkdir(
 ) -> *mut base::dentry {
     let make = || -> Result {
         // SAFETY: the name is a string.
-        if unsafe { CStr::from_char_ptr(name_of(dentry)) } == RELAYS_NAME {
+        if is_relays(unsafe { CStr::from_char_ptr(name_of(dentry)) }.to_bytes()) {
             return Err(EEXIST);
         }
         // SAFETY: by the contract.
@@ -777,6 +762,41 @@ pub(super) unsafe fn event_of<'a>(inode: *mut base::inode) -> Result<&'a EventFi
     unsafe { OwnFile::of(file).pin(&held()) }.map_err(|_| ENODEV)?;
     // SAFETY: the event is pinned, at least until the mutex is released.
     Ok(unsafe { EventFile::from_raw(file) })
+}
+
+/// Adds a poller of a file of the view to the module's wait queue, for hits, and to C's, for the removal of the event.
+///
+/// # Safety
+///
+/// The arguments must be those of the VFS for a poll of a file in the directory of an event, and the mutex be held with the event
+/// pinned: it can then only be removed after this.
+pub(in super::super) unsafe fn hist_poll_wait(
+    file: *mut base::file,
+    table: *mut base::poll_table_struct,
+) {
+    // SAFETY: by the contract; the wait queue is static.
+    unsafe { base::poll_wait(file, &raw mut bindings::hist_stock_poll_wq, table) };
+    // SAFETY: by the contract; a table is null, or live.
+    if unsafe { table.as_ref() }.is_none_or(|table| table._qproc.is_none()) {
+        // The poller is on the queues already.
+        return;
+    }
+    let watch = || -> Result {
+        // SAFETY: by the contract.
+        let path = unsafe { beside((*file).__bindgen_anon_1.f_path.dentry, c"/hist") }?;
+        // SAFETY: by the contract, the file stays open meanwhile.
+        let lower = unsafe { Lower::find(path.as_c_str())?.open_as(file, base::O_RDONLY) }?;
+        // SAFETY: the file was just opened. Who waits keeps it, and C's queue is a part of the kernel image.
+        unsafe {
+            if let Some(poll) = (*(*lower).f_op).poll {
+                poll(lower, table);
+            }
+            base::fput(lower);
+        }
+        Ok(())
+    };
+    // Without memory the poller is not told of the removal.
+    let _ = watch();
 }
 
 /// Returns the event of an open file of the view; null if it is gone.
