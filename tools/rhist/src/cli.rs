@@ -6,6 +6,7 @@ pub mod fleet;
 pub mod keep;
 pub mod record;
 pub mod replay;
+pub mod shell;
 pub mod why;
 
 use std::fs::OpenOptions;
@@ -73,6 +74,7 @@ pub fn command(recipes: &[Recipe]) -> Command {
                 .about("Removes what a killed rhist has left, and what --keep has")
                 .arg(flag("dry-run", "Only say what there is to remove")),
         )
+        .subcommand(shell::command())
         .subcommand(
             Command::new("completions")
                 .about("Prints the completions for a shell")
@@ -141,6 +143,7 @@ fn run() -> Result<Outcome> {
             };
             return done(explain::explain(trigger).and_then(|text| output::print(text.as_bytes())));
         }
+        "shell" => return done(shell::run(matches)),
         "replay" => return arguments::<replay::Replay>(matches)?.run(&global),
         "export" => return fleet::run(matches, &recipes, &global),
         "why" => return arguments::<why::Why>(matches)?.run(&recipes, &global),

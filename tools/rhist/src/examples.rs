@@ -38,6 +38,7 @@ top | live
 stats | each trigger, its cost and its losses
 doctor | each question is tried
 explain 'hist:keys=pid.log2' | in words, or where it is wrong
+shell trace-cmd stat | what trace-cmd finds, with the triggers of the module
 clean --dry-run | what a killed rhist has left
 completions bash | for ~/.local/share/bash-completion/completions/rhist
 man /usr/local/share/man/man1 | a page for each command";
