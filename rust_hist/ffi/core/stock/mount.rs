@@ -322,18 +322,21 @@ unsafe extern "C" fn kill(sb: *mut base::super_block) {
 ///
 /// For the VFS, with a context that [`begin`] has begun, for a mount of the view.
 unsafe extern "C" fn reconfigure(fc: *mut bindings::fs_context) -> c_int {
-    // SAFETY: by the contract.
+    // SAFETY: by the contract, and the VFS holds the lock of the superblock, which is complete.
     let (named, sb) = unsafe { (named(fc), (*(*fc).root).d_sb) };
-    if named.lower.is_some() {
+    // SAFETY: by the contract.
+    let options = unsafe { Options::of(sb) };
+    if named
+        .lower
+        .as_deref()
+        .is_some_and(|lower| *lower != *options.lower)
+    {
         // Links that are in use would lead to the former place.
         return EINVAL.to_errno();
     }
-    // SAFETY: the VFS holds the lock of the superblock, which is complete.
-    unsafe {
-        let options = Options::of(sb);
-        options.change(named);
-        options.apply((*(*sb).s_root).d_inode);
-    }
+    options.change(named);
+    // SAFETY: the root belongs to the mount, and changes under the lock of the superblock.
+    unsafe { options.apply((*(*sb).s_root).d_inode) };
     0
 }
 
