@@ -14,8 +14,8 @@ WHERE = $(FLAVOUR) $(VERSION)
 .PHONY: help demo test test-ci test-all soak lint advisories host-test models tsan fuzz fuzzer debug defects bench kernel module tool deb vm release check-kdir setup undo fmt clippy checkpatch clean distclean
 
 help:
-	@echo 'make demo        build a test kernel and the module, boot them, show histograms of live events'
-	@echo 'make test        show on the kernel of the demo that all works; TESTS="a b" runs some'
+	@echo 'make demo        boot Debian'\''s kernel with the module, show histograms of live events; KERNEL=patched builds one'
+	@echo 'make test        build a kernel, show on it that all works; TESTS="a b" runs some'
 	@echo 'make test-ci     what CI runs: both versions, all flavours, C beside ours, lints'
 	@echo 'make test-all    the same, and what takes long on all kernels'
 	@echo 'make host-test   unit, property and model-check tests on this machine, without a guest; T=NAME runs some'

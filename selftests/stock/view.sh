@@ -93,6 +93,13 @@ check 'nor lists' same "$(ls $VIEW/instances)" ''
 check 'nor makes' fails mkdir $VIEW/instances/rust_hist
 check 'its trigger goes' write $CALL/trigger '!hist:keys=common_pid'
 check 'and the instance with it' gone $TRACEFS/instances/rust_hist
+check 'a user may have an instance of that name' mkdir $VIEW/instances/rust_hist
+check 'while system calls have triggers, too' write $CALL/trigger 'hist:keys=common_pid'
+check 'whose instance is another one' ls -d $TRACEFS/instances/rust_hist_calls
+check 'and is not listed' same "$(ls $VIEW/instances)" rust_hist
+check 'and goes' write $CALL/trigger '!hist:keys=common_pid'
+check 'alone' same "$(ls $TRACEFS/instances)" rust_hist
+check 'that of the user goes by rmdir' rmdir $VIEW/instances/rust_hist
 
 PRINT=events/ftrace/print
 check 'an event of the tracing core has triggers' write $VIEW/$PRINT/trigger 'hist:keys=common_pid'
@@ -172,6 +179,45 @@ forks
 check 'hold for triggers' same "$(hits $EVENT/hist)" 0
 : >$TRACEFS/set_event_pid
 : >$EVENT/trigger
+
+# mounted - its options, and owner and mode of an entry
+mounted() {
+	grep " $OTHER rhistfs " /proc/mounts | cut -d' ' -f4
+	stat -c '%u %g %a' "$OTHER$1"
+}
+OTHER=/tmp/other
+mkdir $OTHER
+check 'the root is for its owner alone' same "$(stat -c '%u %g %a' $VIEW)" '0 0 700'
+check 'the view is mounted for a group' mount -t rhistfs -o gid=7,mode=750 none $OTHER
+check 'which has it' same "$(mounted /)" "$(printf 'rw,relatime,gid=7,mode=750\n0 7 750')"
+check 'with all in it' same "$(mounted /events/sched/sched_waking/hist)" "$(printf 'rw,relatime,gid=7,mode=750\n0 7 440')"
+check 'the other mount is as it was' same "$(stat -c '%u %g %a' $VIEW)" '0 0 700'
+check 'the options are changed' mount -o remount,uid=3,gid=8 $OTHER
+check 'for all' same "$(mounted /events/sched)" "$(printf 'rw,relatime,uid=3,gid=8,mode=750\n3 8 750')"
+check 'but where links lead' fails mount -o remount,lower=/tmp $OTHER
+check 'which may be named' mount -o remount,lower=/sys/kernel/tracing $OTHER
+umount $OTHER
+for options in gid=4294967295 gid=x gid mode=10000 mode=8 lower=tmp lower nothing=1; do
+	check "the option $options is refused" fails mount -t rhistfs -o $options none $OTHER
+done
+check 'links lead elsewhere' mount -t rhistfs -o "lower=/tmp/a b" none $OTHER
+check 'as it says' same "$(readlink $OTHER/trace)" '/tmp/a b/trace'
+check 'and the list of mounts' has /proc/mounts 'lower=/tmp/a\040b'
+check 'that mount goes' umount $OTHER
+
+# A program that looks for tracefs, in a mount namespace of its own.
+# shellcheck disable=SC2016
+check 'a program has the view in the place of tracefs' rhist shell sh -ec '
+	cd /sys/kernel/tracing
+	echo hist:keys=parent_comm >events/sched/sched_process_fork/trigger
+	grep -q "^hist:" events/sched/sched_process_fork/trigger
+	! grep -q "^hist:" /sys/kernel/rhist/events/sched/sched_process_fork/trigger
+	[ "$(cat current_tracer)" = nop ] && [ -f trace ]
+	rhist shell grep -q "hits\|Hits" events/sched/sched_process_fork/hist'
+check 'others do not' lacks /proc/mounts "$TRACEFS rhistfs"
+check 'the trigger stays' has $EVENT/trigger 'hist:'
+: >$EVENT/trigger
+check 'a wrong command is said' fails rhist shell /nothing/there
 
 check 'the module stays while it is mounted' busy
 check 'the view is unmounted' umount $VIEW
