@@ -304,7 +304,8 @@ rust_hist: benchmarks
 
 ``make bench`` measures all of this in one go, C's hist triggers and ours side by side in the same kernel, and
 writes this file. How it measures is in :doc:`testing`; why ours costs what it does, in :doc:`design`. The figures of arm64
-are in :doc:`benchmarks-arm64`.
+are in :doc:`benchmarks-arm64`; those of a kernel with a distribution's mitigations, which costs C and ours more, in
+:doc:`benchmarks-mitigations`.
 """
 
 HEAD_BESIDE = """.. SPDX-License-Identifier: GPL-2.0
