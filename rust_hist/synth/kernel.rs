@@ -77,7 +77,7 @@ const WORD: usize = size_of::<u64>();
 ///
 /// # Invariants
 ///
-/// The schema has the fields of the event, and a pad has a word for each, and behind these room for their strings and stacks.
+/// The schema has the fields of the event, and a pad has a word for each, and after these room for their strings and stacks.
 pub(crate) struct SynthEvent {
     event: KernelEvent,
     schema: Schema,

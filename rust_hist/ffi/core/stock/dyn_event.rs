@@ -146,7 +146,7 @@ impl KernelEvent {
 ///
 /// `words` has a part of `1 + NEST_MAX * len` words for each CPU. The first one is how many hits on the CPU are using the
 /// memory; it is only written on its CPU, with preemption off. The hit that has raised it from `n` alone uses the words of
-/// number `n` behind it; a hit that interrupts another one has lowered the count again when the other one continues.
+/// number `n` after it; a hit that interrupts another one has lowered the count again when the other one continues.
 pub(crate) struct Pads {
     words: KVVec<UnsafeCell<u64>>,
     len: usize,
@@ -208,7 +208,7 @@ impl Pads {
         let words =
             unsafe { core::slice::from_raw_parts_mut(UnsafeCell::raw_get(pad.as_ptr()), self.len) };
         let result = run(words);
-        // ORDERING: the compiler must not move the use of the words behind the store.
+        // ORDERING: the compiler must not move the use of the words to after the store.
         compiler_fence(SeqCst);
         // INVARIANT: all hits that have interrupted this one have ended.
         count.store(at, Relaxed);

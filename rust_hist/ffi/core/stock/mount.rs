@@ -203,7 +203,7 @@ pub(super) fn unregister() {
     unsafe { base::unregister_filesystem(TYPE.0.get()) };
 }
 
-/// Returns what the call of `mount()` names.
+/// Returns the options that the call of `mount()` names.
 ///
 /// # Safety
 ///

@@ -223,7 +223,7 @@ const HUB_TEXT: &[u8] = b"# hist triggers of rust_hist, see /sys/kernel/rhist\n"
 /// The names that the instance of [`RELAYS`] may have: the first that no user has taken.
 const NAMES: [&CStr; 3] = [c"rust_hist", c"rust_hist_calls", c"rust_hist_system_calls"];
 
-/// The place in [`NAMES`] of the name of the instance; behind the last one while there is none.
+/// The place in [`NAMES`] of the name of the instance; after the last one while there is none.
 static NAME: Atomic<usize> = Atomic::new(NAMES.len());
 
 /// Returns whether this is the name of the module's own instance, which the view does not show.
