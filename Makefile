@@ -35,7 +35,7 @@ help:
 	@echo 'make kernel      build the test kernel   (FLAVOUR=dropin|reference|mitigations|debug|stock|plain|mended|built-in VERSION=7.2|7.3)'
 	@echo 'make module      build rust_hist.ko for it, or for KDIR='
 	@echo 'make tool        build rhist, which asks histograms questions; prints where it is'
-	@echo 'make deb         make a Debian package of rhist; prints where it is'
+	@echo 'make deb         make Debian packages of rhist and, for DKMS, of the module; prints where they are'
 	@echo 'make vm          a shell in the guest, with the module loaded; T="map/full synth" runs these tests in it'
 	@echo 'make release     test, date and tag the version in VERSION; TESTS="a b" runs these jobs instead of make test-ci'
 	@echo 'make check-kdir KDIR=DIR   name every option and symbol that a built kernel lacks'
