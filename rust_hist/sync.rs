@@ -33,8 +33,7 @@ pub use self::host::interrupted;
 /// The functions for this architecture; or a model of them, for tests that check each access, or for other hosts.
 ///
 /// The functions `local_add()`, `local_inc()`, `local_cmpxchg()`, `order_writes()`, `has_pairs()`, `cmpxchg_pair()`,
-/// `set_pair()`, `load_8()`, `load_4()`, `load_2()`, `store_8()` and the constant `HAS_JUMP_TABLES` are described in
-/// [`sync/x86_64.rs`](srctree/rust_hist/sync/x86_64.rs).
+/// `set_pair()`, `load_8()`, `load_4()` and `store_8()` are described in [`sync/x86_64.rs`](srctree/rust_hist/sync/x86_64.rs).
 #[cfg(all(
     not(any(loom, miri, nested)),
     any(target_arch = "x86_64", target_arch = "aarch64")
@@ -57,9 +56,6 @@ compile_error!(
     "rust_hist does not know this architecture: it needs sync/ARCH.rs, an exchange of 16 bytes and additions that \
      interrupts do not tear, and ffi/arch/ARCH.rs, the CPU's own words"
 );
-
-/// Whether the compiler implements a `match` with many cases by a jump table instead of comparisons.
-pub const HAS_JUMP_TABLES: bool = arch::HAS_JUMP_TABLES;
 
 /// Adds `v`, wrapping around, to word `at` of `words`, if there is such a word. Only this CPU may write the word.
 ///
@@ -135,13 +131,6 @@ pub fn load_8(bytes: &[u8], at: usize) -> Option<u64> {
 pub fn load_4(bytes: &[u8], at: usize) -> Option<u32> {
     // SAFETY: all bytes are inside, as was just checked.
     are_inside(bytes, at, 4).then(|| unsafe { arch::load_4(bytes, at) })
-}
-
-/// Returns the 2 bytes at `at` as a number, by one load even if they are not aligned; `None` unless both are inside.
-#[inline]
-pub fn load_2(bytes: &[u8], at: usize) -> Option<u16> {
-    // SAFETY: both bytes are inside, as was just checked.
-    are_inside(bytes, at, 2).then(|| unsafe { arch::load_2(bytes, at) })
 }
 
 /// Returns whether all of the `n` bytes at `at` are inside `bytes`.
@@ -550,9 +539,6 @@ mod host {
             Relaxed, //
         };
 
-        /// Arbitrary: code with and without jump tables behaves alike.
-        pub(in super::super) const HAS_JUMP_TABLES: bool = true;
-
         /// Adds `v` to the word that is `BEHIND` words after word `at`.
         ///
         /// # Safety
@@ -613,15 +599,6 @@ mod host {
         /// There are no requirements.
         pub(in super::super) unsafe fn load_4(bytes: &[u8], at: usize) -> u32 {
             u32::from_ne_bytes(*bytes[at..].first_chunk().expect("they are inside"))
-        }
-
-        /// Returns 2 bytes as a number.
-        ///
-        /// # Safety
-        ///
-        /// There are no requirements.
-        pub(in super::super) unsafe fn load_2(bytes: &[u8], at: usize) -> u16 {
-            u16::from_ne_bytes(*bytes[at..].first_chunk().expect("they are inside"))
         }
 
         /// Stores `number` in 8 bytes.

@@ -5,7 +5,6 @@
 //! Context: any, NMI included. Never panics.
 
 use crate::sync::{
-    load_2,
     load_4,
     load_8, //
 };
@@ -27,12 +26,6 @@ pub(super) fn u64_at(record: &[u8], at: usize) -> u64 {
 #[inline]
 pub(super) fn u32_at(record: &[u8], at: usize) -> u32 {
     load_4(record, at).unwrap_or(0)
-}
-
-/// Returns the number of 2 bytes at `at`; 0 unless both of them are inside the record.
-#[inline]
-pub(super) fn u16_at(record: &[u8], at: usize) -> u16 {
-    load_2(record, at).unwrap_or(0)
 }
 
 /// Returns the byte at `at`; 0 unless it is inside the record.

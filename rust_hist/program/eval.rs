@@ -195,10 +195,11 @@ impl Plan {
     /// Returns whether an expression is computed from the record and the CPU alone.
     fn is_of_record(&self, number: &Operand) -> bool {
         let mut steps = number.code.of(&self.steps).iter();
+        let is_other = |source| matches!(source, Source::Early | Source::Timestamp);
 
         !self.reads_list(number)
-            && number.first != Source::Timestamp
-            && steps.all(|step| step.operand.source != Source::Timestamp)
+            && !is_other(number.first)
+            && steps.all(|step| !is_other(step.operand.source))
     }
 
     /// Returns the value of an expression that is computed from the record and the CPU alone.
@@ -209,7 +210,7 @@ impl Plan {
         number.finish::<false>(value, &[])
     }
 
-    /// Returns the value of any expression.
+    /// Returns the value of any expression, or of a number of [`Source::Early`].
     #[inline(never)]
     fn expression(
         &self,
@@ -219,7 +220,10 @@ impl Plan {
         stamp: u64,
         refs: &[u64],
     ) -> u64 {
-        let value = self.evaluate::<NUMBERS>(number, record, || cpu, stamp, refs);
+        let value = match number.source {
+            Source::Early => number.load_other(Source::Early, record, stamp, refs, 0),
+            _ => self.evaluate::<NUMBERS>(number, record, || cpu, stamp, refs),
+        };
 
         number.finish::<false>(value, refs)
     }
@@ -242,12 +246,8 @@ impl Plan {
         let mut value: u64 = match number.load_from(number.first, record, &cpu) {
             Some(first) => first,
             None if const { OF & OTHERS == 0 } => 0,
-            None => match number.first {
-                Source::Timestamp => stamp,
-                Source::Ref => number.reference(refs),
-                // The first step loads the number.
-                _ => 0,
-            },
+            // If the operand has no first number, the first step loads it.
+            None => number.load_other(number.first, record, stamp, refs, 0),
         };
 
         // An empty slice in place of `None` would make each expression choose between two slices, in four instructions.
@@ -266,13 +266,9 @@ impl Plan {
                 // A set of kinds without `EXPRS` has no expressions that save a number.
                 None if const { OF & EXPRS == 0 } => 0,
                 None if const { OF & OTHERS == 0 } => saved,
+                // An operand is never an expression, so only the saved number is left.
                 None => operand.finish::<true>(
-                    match operand.source {
-                        Source::Timestamp => stamp,
-                        Source::Ref => operand.reference(refs),
-                        // An operand is never an expression, so only the saved number is left.
-                        _ => saved,
-                    },
+                    operand.load_other(operand.source, record, stamp, refs, saved),
                     refs,
                 ),
             };

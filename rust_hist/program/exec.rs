@@ -4,8 +4,9 @@
 //!
 //! C counterpart: `event_hist_trigger()`, `add_to_key()` and the `hist_field_*()` functions of
 //! [`kernel/trace/trace_events_hist.c`](srctree/kernel/trace/trace_events_hist.c).
-//! A record may be shorter than the format of its event says, and its location words may say anything: bytes outside
-//! the record read as zero, and of a string only the part inside is read.
+//! A record may be shorter than the format of its event says, and its location words may say anything. A number reads
+//! as zero unless all of it is inside the record, and so does each word of a key of a few words. Of any other string only
+//! the part inside is read.
 //!
 //! `program/hit.rs` puts the steps together: `program/exec/key.rs` computes the key, `program/exec/refs.rs` reads
 //! variables of other triggers, `program/exec/entry.rs` sets variables and runs actions, `program/exec/text.rs` copies

@@ -19,18 +19,13 @@ use super::{
         IMMEDIATE,
         STAMPS, //
     },
-    operand::{
-        Operand,
-        Source, //
-    },
+    operand::Operand,
     plan::TextFrom,
     Kind,
     Op,
     Program, //
 };
 
-/// Words of the key may be parts of strings.
-pub(super) const KEY_TEXT: u32 = 1 << 0;
 /// Numbers of the key may be of any kind; without this flag they are simple.
 pub(super) const KEY_ANY: u32 = 1 << 1;
 /// Values may be numbers of any kind; without this flag they are plain numbers of the record.
@@ -213,7 +208,7 @@ impl Program {
         let mut steps = 0;
         let mut key_number = |number: &Operand| {
             steps |= match plan.kind_of(number) {
-                _ if number.is_key_number() => 0,
+                _ if number.is_simple() => 0,
                 IMMEDIATE | EXPRS => KEY_EXPRS,
                 _ => KEY_ANY,
             }
@@ -234,7 +229,6 @@ impl Program {
                 _ => VALS_ANY,
             };
         }
-        let has_key_text = words.iter().any(|word| word.source == Source::Text);
         let vars = self.vars().iter().zip(plan.vars.iter());
 
         for (var, step) in vars.filter(|(var, _)| var.is_stored()) {
@@ -279,7 +273,6 @@ impl Program {
             },
             steps: steps
                 | is(NO_REFS, self.refs().is_empty())
-                | is(KEY_TEXT, has_key_text)
                 | is(KEY_PARTS, words.iter().any(Operand::has_parts))
                 | is(KEY_VALUES, self.key_of::<true>().plan.has_values)
                 | is(SUMS, !plan.has_tallies)

@@ -19,18 +19,13 @@ use crate::{
         part_of,
         Buckets,
         Scale, //
-    },
-    sync::HAS_JUMP_TABLES, //
+    }, //
 };
 
 use super::{
     bytes::{
         text_word,
-        u16_at,
-        u32_at,
-        u64_at,
-        u8_at,
-        widen, //
+        u64_at, //
     },
     reciprocal::Reciprocal,
     Code,
@@ -45,7 +40,7 @@ use super::{
 /// # Invariants
 ///
 /// `is_changed` says whether `post` is not [`PostOp::None`]; `is_word` says whether `post` is that and `source` is
-/// [`Source::U64`]. So one test recognises the most frequent operand, and one those without an operation.
+/// [`Source::Word`]. So one test recognises the most frequent operand, and one those without an operation.
 // The size is 48 bytes: three times 16 takes fewer instructions to multiply an index by than 40 bytes do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(align(16))]
@@ -56,13 +51,17 @@ pub(super) struct Operand {
     /// Source of the first number of an expression; [`Source::Saved`] if the steps load it themselves.
     pub(super) first: Source,
     post: PostOp,
+    /// How far the eight bytes are shifted to the right, which leaves a number of fewer bytes.
+    right: u8,
     /// The offset in the record, or the index of a reference; for an expression, of its first number.
     at: u32,
     /// The shift of the divisor's reciprocal.
     shift: u8,
     /// The place of the expression's steps.
     pub(super) code: Code,
-    /// The magic number of the divisor's reciprocal; the mask of a [`Source::Text`]; for a [`PostOp::Log2`] [`POWERS`],
+    /// The bit for the sign of a signed number of fewer than eight bytes; else 0.
+    sign: u64,
+    /// The magic number of the divisor's reciprocal; for a [`PostOp::Log2`] [`POWERS`],
     /// or how much coarser than the finest scale its buckets are, with [`SIGNED`] for a signed number.
     magic: u64,
     /// The factor by which the number is multiplied.
@@ -72,21 +71,23 @@ pub(super) struct Operand {
     add: u64,
 }
 
+// The bits of [`Source::Word`] and [`Source::Bytes`]. Tests of them stay apart from the comparisons of a `match`.
+const WORD: u8 = 1 << 7;
+const BYTES: u8 = 1 << 6;
+
 /// The source of a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
 pub(super) enum Source {
-    // Numbers of the record, by size and sign.
-    U64,
-    U32,
-    S32,
-    U16,
-    S16,
-    U8,
-    S8,
+    /// The eight bytes of the record at [`Operand::at`]: a number, or a part of a string.
+    Word = WORD,
+    /// The last ones of the eight bytes at [`Operand::at`].
+    Bytes = BYTES,
+    /// The first ones of the eight bytes at [`Operand::at`], where the record has fewer than eight up to their end:
+    /// those of `common_type`, `common_flags` and `common_preempt_count`.
+    Early = 0,
     Const,
     Cpu,
-    /// A word of a string of the record, some bytes of which may be masked out.
-    Text,
     Timestamp,
     Ref,
     /// The number that [`StepOp::Save`] has saved.
@@ -102,16 +103,10 @@ pub(super) enum Source {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PostOp {
     None,
-    /// Adds `add`.
-    Add,
     /// Multiplies by `factor` and adds `add`: sums, differences and products with constants become this.
     Linear,
-    /// Divides by a constant.
-    Quotient,
-    /// Divides by a constant and multiplies by `factor`: rounds down to a multiple of a width.
+    /// Divides by a constant and multiplies by `factor`: with the same constant, it rounds down to a multiple of it.
     Multiple,
-    /// [`PostOp::Quotient`] or [`PostOp::Multiple`] for a reciprocal of 65 bits.
-    LongMultiple,
     /// Takes the exponent of the smallest power of two that is not below the number; or the bucket of `.log2=N`, if
     /// `magic` has its scale.
     Log2,
@@ -145,9 +140,11 @@ impl Default for Operand {
             source: Source::Const,
             first: Source::Saved,
             post: PostOp::None,
+            right: 0,
             at: 0,
             shift: 0,
             code: Code::default(),
+            sign: 0,
             magic: 0,
             factor: 1,
             add: 0,
@@ -190,13 +187,9 @@ impl Operand {
             // `hist_field_name()` then finds no name for it.
             Op::One => Self::constant(1),
             Op::Num { offset, load } => {
-                let source = Source::of(load);
+                let (len, is_signed) = load.shape();
 
-                // INVARIANT: the number has no operation.
-                Self {
-                    is_word: source == Source::U64,
-                    ..Self::of_source(source, offset)
-                }
+                Self::of_bytes(offset, len, is_signed)
             }
             Op::Timestamp => Self::of_source(Source::Timestamp, 0),
             Op::Cpu => Self::of_source(Source::Cpu, 0),
@@ -231,6 +224,31 @@ impl Operand {
                 .unwrap_or(operand),
             // The caller adds a step for signed buckets.
             (Some(Buckets::SignedWidth(_)) | None, _) => operand,
+        }
+    }
+
+    /// Returns the operand for a number or a part of a string: the bytes from `offset` on, of which there are one to
+    /// eight.
+    fn of_bytes(offset: u32, len: u32, is_signed: bool) -> Self {
+        // OVERFLOW: there are at most eight bytes.
+        let missing = 8u32.wrapping_sub(len);
+        let (source, at) = match offset.checked_sub(missing) {
+            Some(at) if missing == 0 => (Source::Word, at),
+            Some(at) => (Source::Bytes, at),
+            None => (Source::Early, offset),
+        };
+        // CAST: at most 56.
+        let right = missing.wrapping_mul(8) as u8;
+
+        // INVARIANT: there is no operation.
+        Self {
+            is_word: source == Source::Word,
+            right,
+            sign: match is_signed && missing != 0 {
+                true => (1 << 63) >> right,
+                false => 0,
+            },
+            ..Self::of_source(source, at)
         }
     }
 
@@ -310,11 +328,8 @@ impl Operand {
                 let factor = self.factor.wrapping_mul(factor);
                 let post = match post {
                     PostOp::None if constant.is_some() => post,
-                    PostOp::None | PostOp::Add | PostOp::Linear if factor == 1 => PostOp::Add,
-                    PostOp::None | PostOp::Add => PostOp::Linear,
-                    PostOp::Quotient | PostOp::Multiple if add == 0 => PostOp::Multiple,
-                    PostOp::Linear => post,
-                    PostOp::LongMultiple if add == 0 => post,
+                    PostOp::None | PostOp::Linear => PostOp::Linear,
+                    PostOp::Multiple if add == 0 => post,
                     _ => return None,
                 };
 
@@ -328,13 +343,10 @@ impl Operand {
                 // A division by 0 stays a step, which gives all ones.
                 Some(value) => Self::constant(value.checked_div(width)?),
                 None => match Reciprocal::new(NonZeroU64::new(width)?) {
-                    Some(reciprocal) => Self {
-                        magic: reciprocal.magic,
-                        shift: reciprocal.shift,
-                        ..self.with(match reciprocal.is_short {
-                            true => PostOp::Quotient,
-                            false => PostOp::LongMultiple,
-                        })
+                    Some(Reciprocal { magic, shift }) => Self {
+                        magic,
+                        shift,
+                        ..self.with(PostOp::Multiple)
                     },
                     None => self,
                 },
@@ -400,16 +412,12 @@ impl Operand {
             .saturating_mul(word)
             .saturating_sub(1)
             .min(len as usize);
-        let mut mask = [0; size_of::<u64>()];
+        let len = end.saturating_sub(first).min(word);
 
-        for byte in mask.iter_mut().take(end.saturating_sub(first)) {
-            *byte = 0xff;
-        }
-        let at = u32::try_from(first).map_or(u32::MAX, |first| offset.saturating_add(first));
-
-        Self {
-            magic: u64::from_ne_bytes(mask),
-            ..Self::of_source(Source::Text, at)
+        // CAST: at most eight.
+        match (u32::try_from(first), len as u32) {
+            (Ok(first), len @ 1..) => Self::of_bytes(offset.saturating_add(first), len, false),
+            _ => Self::constant(0),
         }
     }
 
@@ -417,7 +425,7 @@ impl Operand {
     pub(super) fn is_simple(&self) -> bool {
         let is_elsewhere = matches!(
             self.source,
-            Source::Text
+            Source::Early
                 | Source::Timestamp
                 | Source::Ref
                 | Source::Saved
@@ -432,11 +440,6 @@ impl Operand {
     /// expression.
     pub(super) fn reads_list(&self) -> bool {
         self.source == Source::Ref || self.first == Source::Ref || self.post == PostOp::SubRef
-    }
-
-    /// Returns whether the number is simple, or a word of a string, as most keys are.
-    pub(super) fn is_key_number(&self) -> bool {
-        self.is_simple() || self.source == Source::Text
     }
 
     /// Returns whether the number is simple and has no operation: [`Operand::load`] computes it.
@@ -483,13 +486,56 @@ impl Operand {
         record: &[u8],
         cpu: impl Fn() -> u32,
     ) -> Option<u64> {
-        load(source, self.at, self.add, record, cpu)
+        // CAST: tracing needs 32-bit pointers at least.
+        let at = self.at as usize;
+
+        if source as u8 & WORD != 0 {
+            return Some(u64_at(record, at));
+        }
+        if source as u8 & BYTES != 0 {
+            return Some(self.end_of(u64_at(record, at)));
+        }
+        match source {
+            Source::Const => Some(self.add),
+            Source::Cpu => Some(cpu().into()),
+            _ => None,
+        }
     }
 
-    /// Returns the word of a string that this operand stands for.
+    /// Returns the number that `word` ends with, extended to 64 bits.
+    #[inline(always)]
+    fn end_of(&self, word: u64) -> u64 {
+        let number = word.wrapping_shr(self.right.into());
+
+        // If the bit of the sign is set, this sets all bits above it.
+        (number ^ self.sign).wrapping_sub(self.sign)
+    }
+
+    /// Returns the number of kind `source` at this operand's place for the kinds that [`Operand::load_from`] leaves out;
+    /// `other` for a kind without a place.
     #[inline]
-    pub(super) fn text(&self, record: &[u8]) -> u64 {
-        text_word(record, self.at) & self.magic
+    pub(super) fn load_other(
+        &self,
+        source: Source,
+        record: &[u8],
+        stamp: u64,
+        refs: &[u64],
+        other: u64,
+    ) -> u64 {
+        match source {
+            Source::Early => {
+                // CAST: tracing needs 32-bit pointers at least.
+                let rest = record.get(self.at as usize..).unwrap_or(&[]);
+
+                match rest.len().saturating_mul(8) >= 64usize.saturating_sub(self.right.into()) {
+                    true => self.end_of(text_word(rest, 0).wrapping_shl(self.right.into())),
+                    false => 0,
+                }
+            }
+            Source::Timestamp => stamp,
+            Source::Ref => self.reference(refs),
+            _ => other,
+        }
     }
 
     /// Returns the reference that this operand stands for, before its operation.
@@ -503,24 +549,18 @@ impl Operand {
     #[inline(always)]
     pub(super) fn finish<const PARTS: bool>(&self, value: u64, refs: &[u64]) -> u64 {
         debug_assert!(PARTS || !self.has_parts());
-        // Without jump tables, the compiler would merge the test of `post` with the comparisons of the `match` below.
-        let is_changed = match HAS_JUMP_TABLES {
-            true => self.post != PostOp::None,
-            false => self.is_changed,
-        };
-
-        if !is_changed {
+        // Without jump tables, the compiler would merge a test of `post` with the comparisons of the `match` below.
+        if !self.is_changed {
             return value;
         }
-        let quotient = || Reciprocal::short_quotient(self.magic, self.shift, value);
-
         match self.post {
-            PostOp::None | PostOp::Add => value.wrapping_add(self.add),
-            PostOp::Linear => value.wrapping_mul(self.factor).wrapping_add(self.add),
-            PostOp::Quotient => quotient(),
-            PostOp::Multiple => quotient().wrapping_mul(self.factor),
-            PostOp::LongMultiple => {
-                Reciprocal::long_quotient(self.magic, self.shift, value).wrapping_mul(self.factor)
+            PostOp::None | PostOp::Linear => value.wrapping_mul(self.factor).wrapping_add(self.add),
+            PostOp::Multiple => {
+                let Self { magic, shift, .. } = *self;
+
+                Reciprocal { magic, shift }
+                    .quotient(value)
+                    .wrapping_mul(self.factor)
             }
             PostOp::Log2 if PARTS && self.magic != POWERS => {
                 // CAST: a small number.
@@ -529,20 +569,6 @@ impl Operand {
             PostOp::Log2 => ceil_log2(value),
             // CAST: a small number.
             PostOp::SubRef => value.wrapping_sub(reference(refs, self.add as usize)),
-        }
-    }
-}
-
-impl Source {
-    pub(super) fn of(load: Load) -> Self {
-        match load {
-            Load::U64 | Load::S64 => Self::U64,
-            Load::U32 => Self::U32,
-            Load::S32 => Self::S32,
-            Load::U16 => Self::U16,
-            Load::S16 => Self::S16,
-            Load::U8 => Self::U8,
-            Load::S8 => Self::S8,
         }
     }
 }
@@ -586,38 +612,6 @@ impl StepOp {
             other => other,
         }
     }
-}
-
-/// Returns the number at `at` of the record, the CPU or `constant`, as `source` says; `None` for other sources.
-#[inline(always)]
-pub(super) fn load(
-    source: Source,
-    at: u32,
-    constant: u64,
-    record: &[u8],
-    cpu: impl Fn() -> u32,
-) -> Option<u64> {
-    // CAST: tracing needs 32-bit pointers at least.
-    let at = at as usize;
-
-    // CAST: a signed number has the same bits.
-    Some(match source {
-        Source::U64 => u64_at(record, at),
-        Source::U32 => u32_at(record, at).into(),
-        Source::S32 => widen(u32_at(record, at) as i32),
-        Source::U16 => u16_at(record, at).into(),
-        Source::S16 => widen(u16_at(record, at) as i16),
-        Source::U8 => u8_at(record, at).into(),
-        Source::S8 => widen(u8_at(record, at) as i8),
-        Source::Const => constant,
-        Source::Cpu => cpu().into(),
-        Source::Text
-        | Source::Timestamp
-        | Source::Ref
-        | Source::Saved
-        | Source::Steps
-        | Source::AnySteps => return None,
-    })
 }
 
 /// Returns reference `n`; 0 if there is none.

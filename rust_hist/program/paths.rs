@@ -64,7 +64,6 @@ use super::{
         KEY_EXPRS,
         KEY_PARTS,
         KEY_STAMP,
-        KEY_TEXT,
         KEY_VALUES,
         MOVED,
         MOVING,
@@ -360,8 +359,7 @@ pub struct Chosen<E: Entry> {
 const fn offer<K: KeyForm>(refs: usize, steps: u32, back: u32) -> Needs {
     // The columns of a key are no words: a bucket is an expression there.
     let of_columns = match (K::KIND, steps & KEY_EXPRS) {
-        (KeyKind::Columns | KeyKind::ManyColumns, 0) => KEY_TEXT,
-        (KeyKind::Columns | KeyKind::ManyColumns, _) => KEY_TEXT | KEY_PARTS,
+        (KeyKind::Columns | KeyKind::ManyColumns, KEY_EXPRS) => KEY_PARTS,
         _ => 0,
     };
     let steps = match K::IS_WHOLE {
@@ -413,7 +411,7 @@ fn awaits<E: Entry, P: LookPath>() -> Row<Needs, E::Fn> {
 }
 
 /// Steps of a front that needs nothing but the record.
-const OF_RECORD: u32 = KEY_TEXT | KEY_PARTS | KEY_EXPRS | NESTED;
+const OF_RECORD: u32 = KEY_PARTS | KEY_EXPRS | NESTED;
 /// Steps of a back that needs nothing but the record.
 const BACK_OF_RECORD: u32 =
     SHARED | SUMS | ALL_TALLIES | VALS_EXPRS | VARS | VARS_TEXT | VARS_EXPRS | VARS_NAME;
@@ -421,7 +419,7 @@ const ALL_TALLIES: u32 = TALLIES | SEVERAL;
 
 // What fronts offer.
 const RECORD: u32 = OF_RECORD | APART;
-const COMPUTED: u32 = KEY_TEXT | KEY_EXPRS | KEY_ANY | KEY_STAMP | NESTED | APART;
+const COMPUTED: u32 = KEY_EXPRS | KEY_ANY | KEY_STAMP | NESTED | APART;
 const VALUED: u32 = COMPUTED | KEY_VALUES;
 /// Steps for variables of tables whose maps are replaced, where not all variables move to the new map.
 const CHANGING: u32 = MOVING | AGED;
@@ -442,21 +440,20 @@ pub fn paths<E: Entry>() -> impl Iterator<Item = Row<Needs, E::Fn>> {
         record::<E, OfRecord<Words<1>, 0>>,
         record::<E, OfRecord<Words<1>, { KEY_PARTS }>>,
         record::<E, OfRecord<Words<1>, { VARS }>>,
-        record::<E, OfRecord<Words<4>, { KEY_TEXT }>>,
+        record::<E, OfRecord<Words<4>, 0>>,
         any::<E, Path<Words<1>, 0, { VARS_STAMP | STAMP }>>,
         any::<E, Path<Words<1>, 0, { VARS | ACTIONS }>>,
         any::<E, Path<Words<1>, 1, { ANY_NUMBERS }>>,
         awaits::<E, Await<Words<1>, { ANY_NUMBERS | ACTIONS | NESTED }>>,
         any::<E, Joined<Words<2>, Words<1>, 1, { KEY_EXPRS | KEY_ANY | KEY_STAMP | VALS_EXPRS | VALS_ANY }, FEW_NUMBERS>>,
-        any::<E, Joined<Words<3>, Words<1>, 1, { KEY_TEXT | KEY_EXPRS | KEY_ANY | KEY_STAMP | VALS_EXPRS | VALS_ANY }, FEW_NUMBERS>>,
+        any::<E, Joined<Words<3>, Words<1>, 1, { KEY_EXPRS | KEY_ANY | KEY_STAMP | VALS_EXPRS | VALS_ANY }, FEW_NUMBERS>>,
         // Fronts that read nothing but the record and the CPU.
         record::<E, OfRecord<Words<1>, { APART }>>,
         record::<E, OfRecord<Words<2>, { APART }>>,
-        record::<E, OfRecord<Words<2>, { KEY_TEXT | APART }>>,
         record::<E, OfRecord<Words<1>, { RECORD }>>,
         record::<E, OfRecord<Words<2>, { RECORD }>>,
         record::<E, OfRecord<Words<3>, { RECORD }>>,
-        record::<E, OfRecord<Words<4>, { KEY_TEXT | APART }>>,
+        record::<E, OfRecord<Words<4>, { APART }>>,
         record::<E, OfRecord<MoreWords, { RECORD }>>,
         // Fronts that read at most one variable of another trigger.
         any::<E, Path<Words<1>, 0, { APART }>>,
@@ -465,8 +462,8 @@ pub fn paths<E: Entry>() -> impl Iterator<Item = Row<Needs, E::Fn>> {
         any::<E, Path<Words<2>, 0, { COMPUTED }>>,
         any::<E, Front<Words<3>, General<MoreWords>, 0, { COMPUTED }, 0, false>>,
         any::<E, Path<MoreWords, 0, { COMPUTED }>>,
-        any::<E, Path<Words<1>, 1, { KEY_TEXT | TEXT_REFS | APART }>>,
-        any::<E, Path<Words<2>, 1, { KEY_TEXT | TEXT_REFS | APART }>>,
+        any::<E, Path<Words<1>, 1, { TEXT_REFS | APART }>>,
+        any::<E, Path<Words<2>, 1, { TEXT_REFS | APART }>>,
         awaits::<E, Await<Words<1>, { NESTED | APART }>>,
         awaits::<E, Await<Words<2>, { NESTED | APART }>>,
         any::<E, General<Words<1>>>,

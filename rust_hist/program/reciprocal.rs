@@ -26,20 +26,15 @@ use core::num::NonZeroU64;
 ///
 /// # Invariants
 ///
-/// `n / width`, for each `n` of 64 bits, is
+/// `n / width`, for each `n` of 64 bits, is `(magic * n / 2^64 + n) / 2^(shift + 1)`, each quotient truncated:
+/// `2^(shift + 1)` is the smallest power that is not below `width`, and `magic` is
+/// `2^64 * (2^(shift + 1) - width) / width + 1`.
 ///
-/// - `magic * n / 2^(64 + shift)`, if `is_short`: `magic` is `2^(64 + shift) / width`, rounded up, has 64 bits,
-///   and `magic * width` is above `2^(64 + shift)` by no more than `2^shift`;
-/// - `(magic * n / 2^64 + n) / 2^(shift + 1)`, if not: `2^(shift + 1)` is the smallest power that is not below
-///   `width`, and `magic` is `2^64 * (2^(shift + 1) - width) / width + 1`.
-///
-/// All quotients are truncated. Granlund, Montgomery: Division by Invariant Integers using Multiplication,
-/// 1994, theorem 4.2 and fig. 4.1.
+/// Granlund, Montgomery: Division by Invariant Integers using Multiplication, 1994, fig. 4.1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reciprocal {
     pub(super) magic: u64,
     pub(super) shift: u8,
-    pub(super) is_short: bool,
 }
 
 impl Reciprocal {
@@ -49,73 +44,28 @@ impl Reciprocal {
         let below = width.checked_sub(1).filter(|&below| below != 0)?;
         let shift = below.ilog2();
         // `2^(shift + 1) - width`, which is less than `width`. For a shift of 63 the power is 2^64, which wraps to 0.
-        let rest = 2u64.wrapping_shl(shift).wrapping_sub(width);
-        let rest = if shift == 63 {
-            width.wrapping_neg()
-        } else {
-            rest
+        let rest = match shift {
+            63 => width.wrapping_neg(),
+            _ => 2u64.wrapping_shl(shift).wrapping_sub(width),
         };
 
-        if let Some(short) = Self::short(width, shift) {
-            return Some(short);
-        }
-        // INVARIANT: `magic` is that of the long form. The quotient is less than 2^64 - 1, as `rest` is less
-        // than `width`, so adding 1 does not wrap.
+        // INVARIANT: the fraction is less than 2^64 - 1, as `rest` is less than `width`, so adding 1 does not wrap.
         Some(Self {
-            magic: fraction(rest, width).0.wrapping_add(1),
+            magic: fraction(rest, width).wrapping_add(1),
             // CAST: at most 63.
             shift: shift as u8,
-            is_short: false,
-        })
-    }
-
-    /// Returns the short form of a width that is above `2^shift` and at most `2^(shift + 1)`, if there is one.
-    fn short(width: u64, shift: u32) -> Option<Self> {
-        if width.is_power_of_two() {
-            // INVARIANT: `magic` is `2^64 / width`, which is exact, and has 64 bits as the width is not 1.
-            return Some(Self {
-                magic: 1u64.wrapping_shl(63u32.wrapping_sub(shift)),
-                shift: 0,
-                is_short: true,
-            });
-        }
-
-        // The width is no power of two, so the quotient has 64 bits and the remainder is not 0.
-        let power = 1u64.wrapping_shl(shift);
-        let (quotient, rest) = fraction(power, width);
-
-        // INVARIANT: `(quotient + 1) * width` exceeds `2^(64 + shift)` by `width - rest`.
-        (width.wrapping_sub(rest) <= power).then_some(Self {
-            magic: quotient.wrapping_add(1),
-            // CAST: at most 63.
-            shift: shift as u8,
-            is_short: true,
         })
     }
 
     /// Returns `n / width`.
+    #[inline]
     pub fn quotient(&self, n: u64) -> u64 {
-        match self.is_short {
-            true => Self::short_quotient(self.magic, self.shift, n),
-            false => Self::long_quotient(self.magic, self.shift, n),
-        }
-    }
-
-    /// Returns `n / width` of the short form, which takes fewer instructions, with these numbers.
-    #[inline]
-    pub(super) fn short_quotient(magic: u64, shift: u8, n: u64) -> u64 {
-        high(magic, n).wrapping_shr(shift.into())
-    }
-
-    /// Returns `n / width` for a width in the long form, whose factor has 65 bits.
-    #[inline]
-    pub(super) fn long_quotient(magic: u64, shift: u8, n: u64) -> u64 {
-        let high = high(magic, n);
+        let high = high(self.magic, n);
         // OVERFLOW: `high` is at most `n`, so the difference does not wrap. `high + n` may have 65 bits, so
         // half of it is computed as half of the difference plus `high`.
         let half = (n.wrapping_sub(high) >> 1).wrapping_add(high);
 
-        half.wrapping_shr(shift.into())
+        half.wrapping_shr(self.shift.into())
     }
 }
 
@@ -126,8 +76,8 @@ fn high(a: u64, b: u64) -> u64 {
     (u128::from(a).wrapping_mul(u128::from(b)) >> 64) as u64
 }
 
-/// Returns the truncated quotient and the remainder of `2^64 * of / by`, for an `of` less than `by`.
-fn fraction(of: u64, by: u64) -> (u64, u64) {
+/// Returns the truncated quotient `2^64 * of / by`, for an `of` less than `by`.
+fn fraction(of: u64, by: u64) -> u64 {
     let mut rest = of;
     let mut quotient: u64 = 0;
 
@@ -141,5 +91,5 @@ fn fraction(of: u64, by: u64) -> (u64, u64) {
             quotient |= 1;
         }
     }
-    (quotient, rest)
+    quotient
 }

@@ -64,6 +64,20 @@ impl Load {
             _ => return None,
         })
     }
+
+    /// Returns the size in bytes, and whether the number is signed.
+    pub(super) fn shape(self) -> (u32, bool) {
+        match self {
+            Self::U8 => (1, false),
+            Self::S8 => (1, true),
+            Self::U16 => (2, false),
+            Self::S16 => (2, true),
+            Self::U32 => (4, false),
+            Self::S32 => (4, true),
+            Self::U64 => (8, false),
+            Self::S64 => (8, true),
+        }
+    }
 }
 
 /// The source from which a hit takes the value of a column. Offsets are bytes in the record.

@@ -113,9 +113,6 @@ pub(super) fn order_writes() {
     unsafe { core::arch::asm!("dmb ishst", options(nostack, preserves_flags)) };
 }
 
-/// `Kbuild` forbids jump tables: such a jump takes six instructions.
-pub(super) const HAS_JUMP_TABLES: bool = false;
-
 /// Returns whether this CPU has the instructions of [`cmpxchg_pair`]: each CPU of this architecture does.
 pub(super) fn has_pairs() -> bool {
     true
@@ -232,7 +229,6 @@ macro_rules! load {
 
 load!(load_8, u64, "ldr {number}, [{bytes}, {at}]");
 load!(load_4, u32, "ldr {number:w}, [{bytes}, {at}]");
-load!(load_2, u16, "ldrh {number:w}, [{bytes}, {at}]");
 
 /// Stores `number` in 8 bytes, by one instruction like the loads of `load`.
 #[inline]

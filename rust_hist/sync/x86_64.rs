@@ -66,10 +66,6 @@ pub(super) fn order_writes() {
     core::sync::atomic::compiler_fence(core::sync::atomic::Ordering::SeqCst);
 }
 
-/// Whether the compiler may use jump tables: protections of indirect jumps forbid them.
-pub(super) const HAS_JUMP_TABLES: bool =
-    cfg!(not(any(CONFIG_MITIGATION_RETPOLINE, CONFIG_X86_KERNEL_IBT)));
-
 /// Returns whether this CPU has the instruction of [`cmpxchg_pair`].
 pub(super) fn has_pairs() -> bool {
     const CX16: u32 = 1 << 13;
@@ -152,7 +148,6 @@ macro_rules! load {
 
 load!(load_8, u64);
 load!(load_4, u32);
-load!(load_2, u16);
 
 /// Stores `number` in 8 bytes.
 #[inline]

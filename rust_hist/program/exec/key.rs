@@ -46,13 +46,9 @@ use super::{
             KeyKind,
             KEY_ANY,
             KEY_EXPRS,
-            KEY_PARTS,
-            KEY_TEXT, //
+            KEY_PARTS, //
         },
-        operand::{
-            Operand,
-            Source, //
-        },
+        operand::Operand,
         plan::KeyColumn,
         Op, //
     },
@@ -204,7 +200,7 @@ impl Key for Summed<'_> {
     }
 }
 
-/// Computes a word of a key. The flags [`KEY_TEXT`], [`KEY_PARTS`], [`KEY_EXPRS`] and [`KEY_ANY`] in `STEPS` say which
+/// Computes a word of a key. The flags [`KEY_PARTS`], [`KEY_EXPRS`] and [`KEY_ANY`] in `STEPS` say which
 /// kinds of numbers occur; for other kinds no code is made.
 #[inline(always)]
 fn word_of<'c, C: Context<'c>, const STEPS: u32>(
@@ -229,9 +225,6 @@ fn word_of<'c, C: Context<'c>, const STEPS: u32>(
 
     match simple {
         Some(value) => value,
-        None if const { STEPS & KEY_TEXT != 0 } && word.source == Source::Text => {
-            word.text(inputs.record)
-        }
         None if const { STEPS & KEY_ANY != 0 } => plan.computed::<NUMBERS>(word, inputs),
         None if const { STEPS & KEY_EXPRS != 0 } => plan.computed::<OF_RECORD>(word, inputs),
         None => {
@@ -722,6 +715,14 @@ fn copy_key<'c, C: Context<'c>, const LOOKUP: bool>(
 ) -> usize {
     let (program, record, mut cuts) = (cx.program(), cx.record(), 0);
     let plan = program.key_of::<LOOKUP>().plan;
+
+    // Each form of a key gives the same words for a record that ends early.
+    for (to, word) in buf.iter_mut().zip(plan.words.as_slice()) {
+        *to = word_of::<C, { KEY_ANY | KEY_PARTS }>(word, cx, stamp, refs);
+    }
+    if !plan.words.as_slice().is_empty() {
+        return 0;
+    }
 
     for KeyColumn { key, number } in &*plan.columns {
         let Some(slot) = buf

@@ -26,6 +26,9 @@ const FIELDS: &[(&str, usize, usize, bool)] = &[
     ("s32", 20, 4, true),
     ("u64", 24, 8, false),
     ("s64", 32, 8, true),
+    // Before the eighth byte of the record.
+    ("common_type", 0, 2, false),
+    ("common_flags", 2, 1, false),
 ];
 
 /// A field of the record as a number, by its declared size and sign.

@@ -14,6 +14,7 @@ use rust_hist::{
         Buckets,
         Scale, //
     },
+    limits::KEY_PARTS_MAX,
     program::{
         Field,
         Insn,
@@ -182,6 +183,24 @@ fn located(record: &[u8], offset: u32, base: usize) -> &[u8] {
     &from[..from.len().min(word >> 16)]
 }
 
+/// Whether each word of the key is a number, or is at a fixed place of the record.
+fn has_few_words(program: &Program) -> bool {
+    let keys = program.keys().iter();
+    let is_fixed = |op| {
+        !matches!(
+            op,
+            Op::DynString { .. }
+                | Op::RelDynString { .. }
+                | Op::Comm
+                | Op::Stacktrace
+                | Op::StackField { .. }
+        )
+    };
+
+    keys.clone().all(|key| is_fixed(key.field().op()))
+        && keys.map(|key| key.words()).sum::<usize>() <= KEY_PARTS_MAX
+}
+
 /// The words of a key.
 pub(super) fn words(
     program: &Program,
@@ -201,9 +220,14 @@ pub(super) fn words(
         frames
     };
     let bytes = match field.op() {
-        Op::StaticString { offset, len } => {
+        Op::StaticString { offset, len: size } => {
             let from = record.get(offset as usize..).unwrap_or(&[]);
-            string(&from[..from.len().min(len as usize)])
+            let inside = from.len().min(size as usize);
+            // A key of a few words has none of a word of which a byte is missing.
+            match has_few_words(program) && inside < (size as usize).min(8 * len - 1) {
+                true => string(&from[..inside / 8 * 8]),
+                false => string(&from[..inside]),
+            }
         }
         Op::DynString { offset } => string(located(record, offset, 0)),
         Op::RelDynString { offset } => string(located(record, offset, offset as usize + 4)),
@@ -322,7 +346,13 @@ pub(super) const FIELDS: [&str; 9] = [
 ];
 
 pub(super) fn fields() -> impl Strategy<Value = &'static str> {
-    let others = ["pointed", "cpu", "common_timestamp"];
+    let others = [
+        "pointed",
+        "cpu",
+        "common_timestamp",
+        "common_type",
+        "common_preempt_count",
+    ];
 
     prop::sample::select([&FIELDS[..], &others].concat())
 }

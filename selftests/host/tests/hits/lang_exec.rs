@@ -154,7 +154,12 @@ fn b_30_records_that_end_early() {
     assert_eq!(key_over(&record[..100], "filename"), slot(b"", 32));
     assert_eq!(key_over(&record[..41], "filename"), slot(b"", 32));
     assert_eq!(key_over(&record[..112], "label"), slot(b"ab", 32));
-    assert_eq!(key_over(&record[..70], "seven"), slot(b"se", 1));
+    // A short string at a fixed place reads like numbers.
+    assert_eq!(key_over(&record[..70], "seven"), [0]);
+    assert_eq!(
+        key_over(&record[..70], "seven,filename")[..1],
+        slot(b"se", 1)
+    );
     assert_eq!(
         key_over(&record[..140], "stack"),
         slot(&11u64.to_ne_bytes(), 31)
