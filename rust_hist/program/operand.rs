@@ -31,7 +31,6 @@ use super::{
     Code,
     Field,
     Insn,
-    Load,
     Op, //
 };
 
