@@ -184,7 +184,7 @@ impl HistTrigger {
             &found.tables,
             nesting.is_inside(),
         );
-        let gauge = match definition.program.overhead() {
+        let gauge = match definition.program.overhead {
             true => Some(Gauge::new()?),
             false => None,
         };

@@ -121,7 +121,6 @@ pub use self::{
         Code,
         Insn,
         Kind,
-        Load,
         Name,
         Op,
         Time, //
@@ -157,19 +156,26 @@ const NUMBER_WORDS: usize = 2;
 /// A use of a field: a key, a value, a variable or an operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Field {
-    name: Name,
-    op: Op,
-    kind: Kind,
-    modifier: Modifier,
+    /// The displayed name without its modifier; [`Program::name_of`] returns its bytes.
+    pub name: Name,
+    /// Where a hit takes the field's value from.
+    pub op: Op,
+    /// The kind of the field's value: a number, a string, a mask or a stack.
+    pub kind: Kind,
+    /// The modifier of the field. A stack of the record always has [`Modifier::Stacktrace`], typed or not.
+    pub modifier: Modifier,
     /// Whether the number is in microseconds, by the field's own modifier or by the modifier of an operand.
-    usecs: bool,
-    time: Time,
+    pub usecs: bool,
+    /// Whether the field is a time stamp, an interval, or neither.
+    pub time: Time,
     /// Size in bytes, sign and type as C computes them: from the event's field, the left operand or the variable.
-    size: u32,
-    signed: bool,
+    pub size: u32,
+    /// Whether the field is a signed number.
+    pub signed: bool,
     /// Whether buckets are made for signed numbers, which C does not have.
     signed_buckets: bool,
-    type_name: Name,
+    /// The text of the type; [`Program::name_of`] returns its bytes.
+    pub type_name: Name,
 }
 
 impl Default for Field {
@@ -190,65 +196,11 @@ impl Default for Field {
 }
 
 impl Field {
-    /// Returns the displayed name without its modifier; [`Program::name_of`] returns its bytes.
-    #[inline]
-    pub fn name(&self) -> Name {
-        self.name
-    }
-
-    /// Returns the text of the type; [`Program::name_of`] returns its bytes.
-    #[inline]
-    pub fn type_name(&self) -> Name {
-        self.type_name
-    }
-
-    /// Returns the size in bytes of the event's field, or of the left operand of an expression.
-    #[inline]
-    pub fn size(&self) -> u32 {
-        self.size
-    }
-
-    /// Returns whether the field is a signed number.
-    #[inline]
-    pub fn is_signed(&self) -> bool {
-        self.signed
-    }
-
-    /// Returns whether the field is in microseconds.
-    #[inline]
-    pub fn usecs(&self) -> bool {
-        self.usecs
-    }
-
-    /// Returns whether the field is a time stamp, an interval, or neither.
-    #[inline]
-    pub fn time(&self) -> Time {
-        self.time
-    }
-
-    /// Returns the modifier of the field. A stack of the record always has [`Modifier::Stacktrace`], typed or not.
-    #[inline]
-    pub fn modifier(&self) -> Modifier {
-        self.modifier
-    }
-
     /// Returns the kind of buckets into which the field's numbers are put; `None` if it has no such modifier.
     pub fn buckets(&self) -> Option<Buckets> {
         let buckets = self.modifier.buckets()?;
 
         Some(buckets.with_sign(self.signed_buckets))
-    }
-
-    /// Returns where a hit takes the field's value from.
-    #[inline]
-    pub fn op(&self) -> Op {
-        self.op
-    }
-
-    /// Returns the kind of the field's value: a number, a string, a mask or a stack.
-    #[inline]
-    pub fn kind(&self) -> Kind {
-        self.kind
     }
 }
 
@@ -259,18 +211,13 @@ impl Field {
 /// `offset` and `size` are multiples of 8, and `offset + size <= KEY_SIZE_MAX`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Key {
-    field: Field,
+    /// The field of which this key is made.
+    pub field: Field,
     offset: u32,
     size: u32,
 }
 
 impl Key {
-    /// Returns the field of which this key is made.
-    #[inline]
-    pub fn field(&self) -> &Field {
-        &self.field
-    }
-
     /// Returns the index of the slot's first 64-bit word in the key.
     #[inline]
     pub fn first_word(&self) -> usize {
@@ -311,29 +258,12 @@ struct Join {
 /// A variable that the trigger defines.
 #[derive(Clone, Copy, Debug)]
 pub struct Var {
-    name: Span,
-    field: Field,
-    cell: Cell,
-}
-
-impl Var {
-    /// Returns the span of the variable's name in the trigger's text.
-    #[inline]
-    pub fn name(&self) -> Span {
-        self.name
-    }
-
-    /// Returns the field that a hit stores in this variable.
-    #[inline]
-    pub fn field(&self) -> &Field {
-        &self.field
-    }
-
-    /// Returns the words of this variable in an entry.
-    #[inline]
-    pub fn cell(&self) -> Cell {
-        self.cell
-    }
+    /// The span of the variable's name in the trigger's text.
+    pub name: Span,
+    /// The field that a hit stores in this variable.
+    pub field: Field,
+    /// The words of this variable in an entry.
+    pub cell: Cell,
 }
 
 impl Var {
@@ -357,56 +287,23 @@ enum HitValue {
 /// A variable of another trigger that this one reads.
 #[derive(Clone, Copy, Debug)]
 pub struct Ref {
-    table: u16,
-    cell: Cell,
+    /// The number that the resolver gave to the table that holds the variable.
+    pub table: u16,
+    /// The variable's words in an entry of the table that holds it.
+    pub cell: Cell,
     /// Whether the table has maps of several ages, as its starts expire.
     expires: bool,
-    consume: bool,
-    name: Name,
-    event: Option<(Span, Span)>,
+    /// Whether reading the variable unsets it.
+    pub consume: bool,
+    /// The variable's name without `$`; [`Program::name_of`] returns its bytes. The name of a helper trigger's variable
+    /// is not part of the text.
+    pub name: Name,
+    /// The system and the event that precede the variable in the text; `None` if they were not typed.
+    pub event: Option<(Span, Span)>,
     /// The value, if the variable is a constant.
     constant: Option<u64>,
     /// The variable as a field, for columns that name it.
-    field: Field,
-}
-
-impl Ref {
-    /// Returns the number that the resolver gave to the table that holds the variable.
-    #[inline]
-    pub fn table(&self) -> u16 {
-        self.table
-    }
-
-    /// Returns the variable's words in an entry of the table that holds it.
-    #[inline]
-    pub fn cell(&self) -> Cell {
-        self.cell
-    }
-
-    /// Returns whether reading the variable unsets it.
-    #[inline]
-    pub fn consumes(&self) -> bool {
-        self.consume
-    }
-
-    /// Returns the variable's name without `$`; [`Program::name_of`] returns its bytes. The name of a
-    /// helper trigger's variable is not part of the text.
-    #[inline]
-    pub fn name(&self) -> Name {
-        self.name
-    }
-
-    /// Returns the referenced variable as a field, for columns that name it.
-    #[inline]
-    pub fn field(&self) -> &Field {
-        &self.field
-    }
-
-    /// Returns the system and the event that precede the variable in the text; `None` if they were not typed.
-    #[inline]
-    pub fn event(&self) -> Option<(Span, Span)> {
-        self.event
-    }
+    pub field: Field,
 }
 
 /// The purpose for which a command is compiled.
@@ -457,29 +354,39 @@ pub enum Purpose {
 /// ```
 #[derive(Debug)]
 pub struct Program {
-    keys: Vec<Key>,
-    vals: Vec<Field>,
+    /// The keys, in the order of the text.
+    pub keys: Vec<Key>,
+    /// The values besides the raw hitcount, in the order of the text.
+    pub vals: Vec<Field>,
     /// The sum, maximum or other statistic of a row that is shown for each of `vals`.
-    columns: Vec<Column>,
+    pub columns: Vec<Column>,
     /// The statistics kept of each number that a hit adds, and the index of the first of `vals` with that number.
     tallies: Tallies,
     numbers: Vec<u8>,
     /// At most one; a list, as an empty one takes less room than an unused `Join`.
     joins: Vec<Join>,
     sort: List<SortKey, SORT_KEYS_MAX>,
-    vars: Vec<Var>,
-    refs: Vec<Ref>,
+    /// The variables that the trigger defines, in the order of the text.
+    pub vars: Vec<Var>,
+    /// The variables of other triggers that this trigger reads, each once.
+    pub refs: Vec<Ref>,
     /// The numbers that a hit computes once, each after those that it is computed from.
     values: Vec<HitValue>,
-    code: Vec<Insn>,
-    actions: Vec<Action>,
+    /// The instructions of all expressions.
+    pub code: Vec<Insn>,
+    /// The handlers with their actions, in the order in which they run.
+    pub actions: Vec<Action>,
     params: Vec<Span>,
-    saves: Vec<Save>,
-    args: Vec<Arg>,
+    /// The parameters of all `save()` actions.
+    pub saves: Vec<Save>,
+    /// The parameters of all `trace()` actions.
+    pub args: Vec<Arg>,
     quantiles: List<Quantile, QUANTILES_MAX>,
     limit: Option<Limit>,
-    overhead: bool,
-    budget: Option<Budget>,
+    /// Whether the cost of the trigger's hits is measured.
+    pub overhead: bool,
+    /// The limit on the cost of the trigger's hits; `None` if there is none.
+    pub budget: Option<Budget>,
     /// Names and types that are not part of the text.
     made: Vec<u8>,
     key_size: u32,
@@ -488,42 +395,34 @@ pub struct Program {
     tracked: u8,
     /// Index of the first of `refs` that only actions use, set once the actions are compiled.
     act_refs: u8,
-    bits: u32,
-    grows_to: Option<u32>,
-    others: bool,
+    /// Log2 of the map's size; for a table that may grow, of the size of the first map.
+    pub bits: u32,
+    /// Log2 of the size that the table may grow to; `None` for a table of fixed size.
+    pub grows_to: Option<u32>,
+    /// Whether hits of keys that find no room are summed in one row of their own.
+    pub others: bool,
     expiry: Option<Expiry>,
     name: Option<Span>,
     clock: Option<Span>,
     filter: Option<Span>,
-    timestamps: bool,
-    usecs: bool,
-    nohitcount: bool,
-    update: Option<Update>,
-    needs_existing: bool,
-    starts_paused: bool,
+    /// Whether a column is the record's time stamp: the trace clock must then be set, and the ring buffer must stamp a
+    /// record before filters discard it.
+    pub timestamps: bool,
+    /// Whether a time stamp is shown in microseconds.
+    pub usecs: bool,
+    /// Whether the raw hitcount is hidden.
+    pub nohitcount: bool,
+    /// The change that the command makes to an existing trigger; `None` if the command creates one.
+    pub update: Option<Update>,
+    /// Whether the command is refused with [`crate::error::ErrKind::TriggerEnoentClear`] if there is no trigger to
+    /// change.
+    pub needs_existing: bool,
+    /// Whether a new trigger starts paused.
+    pub starts_paused: bool,
     plan: plan::Plan,
 }
 
 impl Program {
-    /// Returns the keys, in the order of the text.
-    #[inline]
-    pub fn keys(&self) -> &[Key] {
-        &self.keys
-    }
-
-    /// Returns the values besides the raw hitcount, in the order of the text.
-    #[inline]
-    pub fn vals(&self) -> &[Field] {
-        &self.vals
-    }
-
-    /// Returns the statistic that is shown for each of the [values](Program::vals). Values that only differ in the
-    /// statistic of a number may share its sum.
-    #[inline]
-    pub fn columns(&self) -> &[Column] {
-        &self.columns
-    }
-
     /// Returns how the sums of an entry are merged over CPUs, and over entries.
     pub fn merge(&self) -> &Merge {
         self.tallies.merge()
@@ -535,22 +434,16 @@ impl Program {
         self.sort.as_slice()
     }
 
-    /// Returns the variables that the trigger defines, in the order of the text.
-    #[inline]
-    pub fn vars(&self) -> &[Var] {
-        &self.vars
-    }
-
     /// Returns the variable `name`, which other triggers may read; `text` is the text of the trigger.
     pub fn var(&self, name: &[u8], text: &[u8]) -> Option<&Var> {
-        let mut stored = self.vars().iter().filter(|var| var.is_stored());
+        let mut stored = self.vars.iter().filter(|var| var.is_stored());
 
         stored.find(|var| var.name.of(text) == name)
     }
 
     /// Returns the index of the variable `name` that the trigger defines, stored or not; `text` is the trigger's text.
     fn own_var(&self, name: &[u8], text: &[u8]) -> Option<u8> {
-        let found = self.vars().iter().position(|var| var.name.of(text) == name);
+        let found = self.vars.iter().position(|var| var.name.of(text) == name);
 
         u8::try_from(found?).ok()
     }
@@ -577,36 +470,6 @@ impl Program {
         })
     }
 
-    /// Returns the variables of other triggers that this trigger reads, each once.
-    #[inline]
-    pub fn refs(&self) -> &[Ref] {
-        &self.refs
-    }
-
-    /// Returns the instructions of all expressions.
-    #[inline]
-    pub fn code(&self) -> &[Insn] {
-        &self.code
-    }
-
-    /// Returns the handlers with their actions, in the order in which they run.
-    #[inline]
-    pub fn actions(&self) -> &[Action] {
-        &self.actions
-    }
-
-    /// Returns the parameters of all `save()` actions.
-    #[inline]
-    pub fn saves(&self) -> &[Save] {
-        &self.saves
-    }
-
-    /// Returns the parameters of all `trace()` actions.
-    #[inline]
-    pub fn args(&self) -> &[Arg] {
-        &self.args
-    }
-
     /// Returns the quantiles to show of the [folded key](Program::folded_key), as they were typed.
     #[inline]
     pub fn quantiles(&self) -> &[Quantile] {
@@ -615,7 +478,7 @@ impl Program {
 
     /// Returns whether the keys have strings that may be longer than the room for them.
     pub fn may_cut(&self) -> bool {
-        self.keys().iter().any(|key| {
+        self.keys.iter().any(|key| {
             let Field { op, kind, .. } = key.field;
 
             kind == Kind::String && matches!(op, Op::DynString { .. } | Op::RelDynString { .. })
@@ -628,21 +491,11 @@ impl Program {
         self.limit.as_ref()
     }
 
-    /// Returns whether the cost of the trigger's hits is measured.
-    pub fn overhead(&self) -> bool {
-        self.overhead
-    }
-
-    /// Returns the limit on the cost of the trigger's hits; `None` if there is none.
-    pub fn budget(&self) -> Option<Budget> {
-        self.budget
-    }
-
     /// Returns the key of buckets that `quantiles()` leaves out of the rows; `None` if there are no quantiles.
     pub fn folded_key(&self) -> Option<&Key> {
         match self.quantiles() {
             [] => None,
-            _ => self.keys().iter().find(|key| key.field.is_bucketed()),
+            _ => self.keys.iter().find(|key| key.field.is_bucketed()),
         }
     }
 
@@ -731,7 +584,7 @@ impl Program {
                 plan: &join.plan,
             },
             _ => plan::KeyParts {
-                keys: self.keys(),
+                keys: &self.keys,
                 words: self.key_words(),
                 plan: &self.plan.row,
             },
@@ -745,12 +598,6 @@ impl Program {
         self.tallies.words()
     }
 
-    /// Returns log2 of the map's size; for a table that may grow, of the size of the first map.
-    #[inline]
-    pub fn size_bits(&self) -> u32 {
-        self.bits
-    }
-
     /// Returns whether the table may ever get a larger map.
     #[inline]
     pub fn may_grow(&self) -> bool {
@@ -759,13 +606,13 @@ impl Program {
 
     /// Returns whether any handler tracks a value (`onmax()`, `onchange()`, `onover()`).
     pub fn tracks(&self) -> bool {
-        self.actions().iter().any(|action| action.track.is_some())
+        self.actions.iter().any(|action| action.track.is_some())
     }
 
     /// For a table that may grow: returns how many of the extra words of an entry do not change after its creation:
     /// those before the variables, which are numbers, and before the tracked values.
     pub fn fixed_words(&self) -> u16 {
-        let stored = self.vars().iter().filter(|var| var.is_stored());
+        let stored = self.vars.iter().filter(|var| var.is_stored());
 
         stored
             .map(|var| var.cell.at)
@@ -780,18 +627,6 @@ impl Program {
         self.may_grow() && self.expiry().is_none()
     }
 
-    /// Returns log2 of the size that the table may grow to; `None` for a table of fixed size.
-    #[inline]
-    pub fn grows_to(&self) -> Option<u32> {
-        self.grows_to
-    }
-
-    /// Returns whether hits of keys that find no room are summed in one row of their own.
-    #[inline]
-    pub fn others(&self) -> bool {
-        self.others
-    }
-
     /// Returns how long a start that no end consumes is kept at least; `None` if the trigger has no `expire()`.
     #[inline]
     pub fn expiry(&self) -> Option<&Expiry> {
@@ -804,32 +639,13 @@ impl Program {
         self.filter.map(|span| span.of(text))
     }
 
-    /// Returns whether a column is the record's time stamp: the trace clock must then be set, and the ring buffer must
-    /// stamp a record before filters discard it.
-    #[inline]
-    pub fn needs_timestamp(&self) -> bool {
-        self.timestamps
-    }
-
-    /// Returns whether a time stamp is shown in microseconds.
-    #[inline]
-    pub fn usecs(&self) -> bool {
-        self.usecs
-    }
-
-    /// Returns whether the raw hitcount is hidden.
-    #[inline]
-    pub fn nohitcount(&self) -> bool {
-        self.nohitcount
-    }
-
     /// Returns whether an entry keeps the name of the task that created it, which `.execname` shows.
     #[inline]
     pub fn needs_comm(&self) -> bool {
-        self.keys()
+        self.keys
             .iter()
             .any(|key| key.field.modifier == Modifier::Execname)
-            || self.vars().iter().any(|var| var.field.op == Op::EntryComm)
+            || self.vars.iter().any(|var| var.field.op == Op::EntryComm)
     }
 
     /// Copies from the first trigger of a name the settings that all triggers sharing its entries have: the number of
@@ -837,24 +653,5 @@ impl Program {
     pub fn join(&mut self, first: &Self) {
         self.bits = first.bits;
         self.nohitcount = first.nohitcount;
-    }
-
-    /// Returns the change that the command makes to an existing trigger; `None` if the command creates one.
-    #[inline]
-    pub fn update(&self) -> Option<Update> {
-        self.update
-    }
-
-    /// Returns whether the command is refused with [`crate::error::ErrKind::TriggerEnoentClear`] if there is no trigger
-    /// to change.
-    #[inline]
-    pub fn needs_existing(&self) -> bool {
-        self.needs_existing
-    }
-
-    /// Returns whether a new trigger starts paused.
-    #[inline]
-    pub fn starts_paused(&self) -> bool {
-        self.starts_paused
     }
 }

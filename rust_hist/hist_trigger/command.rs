@@ -266,7 +266,7 @@ impl<'a> Request<'a> {
         if self.existing(&program).is_some() {
             return Err(self.log.refuse(&exists()));
         }
-        if program.needs_existing() {
+        if program.needs_existing {
             return Err(self.log.refuse(&not_there()));
         }
         if let Some(first) = &namesake {
@@ -313,7 +313,7 @@ impl<'a> Request<'a> {
 
     /// Returns the clock that the instance must have for `program` and its helpers.
     fn clock(&self, program: &Program, helpers: &[Helper<'_>]) -> Result<Option<TextBuf>> {
-        let name = if program.needs_timestamp() {
+        let name = if program.timestamps {
             program.clock(self.log.text).unwrap_or(CLOCK)
         } else if helpers.iter().any(Helper::needs_timestamp) {
             CLOCK
@@ -353,10 +353,10 @@ impl<'a> Request<'a> {
             held,
         )?;
         let mut trigger = Prepared::new(self.command, data, filter, self.file)?;
-        if program.starts_paused() {
+        if program.starts_paused {
             trigger.set_paused();
         }
-        if program.overhead() {
+        if program.overhead {
             trigger.time()?;
         }
 
@@ -378,7 +378,7 @@ impl<'a> Request<'a> {
                 .set_clock(clock.as_c_str())
                 .map_err(|_| self.log.refuse(&self.spec.refuse_clock()))?;
         }
-        if program.needs_timestamp() {
+        if program.timestamps {
             hold.exact_stamps();
         }
         for helper in helpers {
@@ -387,7 +387,7 @@ impl<'a> Request<'a> {
         // From here on, `remove` releases the held resources.
         hold.keep();
         trigger.attach();
-        if program.budget().is_some() {
+        if program.budget.is_some() {
             self.command.watch_soon(held);
         }
         Ok(())
@@ -396,9 +396,9 @@ impl<'a> Request<'a> {
 
 /// Returns the number of the program's actions that take snapshots.
 fn snapshots(program: &Program) -> usize {
-    let actions = program.actions().iter();
+    let actions = program.actions.iter();
     actions
-        .filter(|action| action.kind() == ActionKind::Snapshot)
+        .filter(|action| action.kind == ActionKind::Snapshot)
         .count()
 }
 

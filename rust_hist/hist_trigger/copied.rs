@@ -138,7 +138,7 @@ fn merged(shape: &Shape, rows: &Rows<'_>) -> Result<KVVec<u64>> {
     let generations = Generations::new(*rows, &order);
     let words = generations.keys().checked_mul(rows.row_words());
     let mut words = memory::charged_zeros(words.ok_or(ENOMEM)?)?;
-    generations.merge(shape.merge(), &mut words);
+    generations.merge(&shape.merge, &mut words);
     Ok(words)
 }
 
@@ -178,7 +178,7 @@ impl Copied {
             sort::sort(rows, program.sort_keys(), order);
         };
         let rows = Rows::new(&shape, &words, len);
-        let mut others = memory::charged_zeros(shape.others().map_or(0, |_| shape.sums()))?;
+        let mut others = memory::charged_zeros(shape.others().map_or(0, |_| shape.sums))?;
         // Tables with several maps have no row of others.
         let has_others = maps.youngest().copy_others(&mut others);
         let hits_of_others = others.first().copied().unwrap_or(0);

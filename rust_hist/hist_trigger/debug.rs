@@ -49,7 +49,7 @@ struct Addresses<'a>(&'a HistTrigger);
 
 impl Addresses<'_> {
     fn source(&self, reference: &Ref) -> Option<&Arc<Table>> {
-        self.0.sources.get(usize::from(reference.table()))
+        self.0.sources.get(usize::from(reference.table))
     }
 }
 
@@ -71,7 +71,7 @@ impl DebugTables for Addresses<'_> {
 
     fn variable<R>(&self, reference: &Ref, found: impl FnOnce(VarInfo<'_>) -> R) -> R {
         let own = &self.0.definition;
-        let name = own.program.name_of(reference.name(), &own.text);
+        let name = own.program.name_of(reference.name, &own.text);
         match self.source(reference) {
             Some(table) => {
                 let definition = table.definition();

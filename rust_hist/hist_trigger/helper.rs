@@ -92,9 +92,9 @@ pub(super) fn is_for(var: &[u8], field: &[u8]) -> bool {
 impl Definition {
     /// Iterates over the names of the stored variables that the trigger defines.
     pub(super) fn var_names(&self) -> impl Iterator<Item = &[u8]> {
-        let vars = self.program.vars().iter();
+        let vars = self.program.vars.iter();
         let stored = vars.filter(|var| var.is_stored());
-        stored.map(|var| var.name().of(&self.text))
+        stored.map(|var| var.name.of(&self.text))
     }
 
     /// Returns whether a variable of the trigger holds `field` like a helper's.
@@ -193,7 +193,7 @@ impl<'a> Helper<'a> {
 
     /// Returns whether the helper keeps time stamps, which need the clock of the instance.
     pub(super) fn needs_timestamp(&self) -> bool {
-        self.table.definition().program.needs_timestamp()
+        self.table.definition().program.timestamps
     }
 
     /// Attaches the helper to its event.

@@ -23,7 +23,7 @@ use kernel::{
 /// Returns whether a trigger prevents the removal of its instance: triggers on other events may read its variables, or
 /// it reads theirs.
 pub(super) fn needs_instance(program: &Program) -> bool {
-    !program.vars().is_empty() || !program.refs().is_empty()
+    !program.vars.is_empty() || !program.refs.is_empty()
 }
 
 /// The held resources; dropping this releases them.
@@ -53,7 +53,7 @@ impl<'a> Hold<'a> {
         Self {
             instance,
             pinned: needs_instance(program),
-            stamps: program.needs_timestamp(),
+            stamps: program.timestamps,
             snapshot: None,
         }
     }

@@ -113,7 +113,7 @@ pub(super) fn watch(command: &Command<HistTrigger>, held: &EventMutexHeld) -> bo
         let (Some(gauge), Some(meter)) = (&trigger.data().gauge, trigger.meter()) else {
             continue;
         };
-        let Some(budget) = trigger.data().definition.program.budget() else {
+        let Some(budget) = trigger.data().definition.program.budget else {
             continue;
         };
         are_any = true;

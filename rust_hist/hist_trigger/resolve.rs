@@ -206,13 +206,13 @@ impl<'a> Names<'a> {
         Attached::<HistTrigger>::all(self.file, self.held).find_map(|trigger| {
             let data = trigger.data();
             let (program, text) = (&data.definition.program, &*data.definition.text);
-            let var = program.refs().iter().find(|var| {
+            let var = program.refs.iter().find(|var| {
                 let typed = var
-                    .event()
+                    .event
                     .map(|(system, name)| (system.of(text), name.of(text)));
-                typed == event && program.name_of(var.name(), text) == name
+                typed == event && program.name_of(var.name, text) == name
             })?;
-            data.sources.get(usize::from(var.table())).cloned()
+            data.sources.get(usize::from(var.table)).cloned()
         })
     }
 

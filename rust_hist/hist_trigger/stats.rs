@@ -101,8 +101,8 @@ impl Tell for Stats {
             ("lost_traces", account.lost_traces),
             // CAST: these are numbers of objects in memory.
             ("entries", maps.keys() as u64),
-            ("size", shape.elts() as u64),
-            ("shards", shape.shards() as u64),
+            ("size", shape.elts as u64),
+            ("shards", shape.shards as u64),
             ("cpus_per_shard", shape.cpus_per_shard()),
             ("memory", self.memory as u64),
         ];

@@ -91,10 +91,10 @@ impl Form {
     fn of(program: &Program) -> Self {
         Self {
             dimensions: Dimensions {
-                bits: program.size_bits(),
-                grows_to: program.grows_to().unwrap_or(0),
+                bits: program.bits,
+                grows_to: program.grows_to.unwrap_or(0),
                 expires: program.expiry().is_some(),
-                others: program.others(),
+                others: program.others,
                 key_words: program.key_words(),
                 aux_words: program.aux_words(),
                 sums: program.sums(),
@@ -658,8 +658,7 @@ impl Table {
 
     /// Returns the form of a map with the size of `live`.
     fn like(&self, live: &Live) -> Form {
-        self.form
-            .with_bits(live.map.shape().elts().trailing_zeros())
+        self.form.with_bits(live.map.shape().elts.trailing_zeros())
     }
 
     /// Allocates a map for the keys of `old` and those that it has refused: at least four times as large, or as large
@@ -667,7 +666,7 @@ impl Table {
     fn larger(&self, old: &Live) -> Result<UniqueArc<Live>> {
         let taken_over = self.epochs.get(&EventMutex::lock()).refused;
         let wanted = old.map.wanted(taken_over).min(self.most_elts());
-        let bits = old.map.shape().elts().trailing_zeros();
+        let bits = old.map.shape().elts.trailing_zeros();
         let most = wanted.next_power_of_two().trailing_zeros().max(bits + 1);
         let mut larger = (bits + 1..=most).rev();
         let next = larger.find_map(|bits| Live::new(self.form.with_bits(bits), false).ok());
@@ -684,7 +683,7 @@ impl Table {
     /// once.
     pub(super) fn grow(&self) -> Result {
         let old = self.live(&EventMutex::lock());
-        if !old.map.is_crowded() || old.map.shape().elts() >= self.most_elts() {
+        if !old.map.is_crowded() || old.map.shape().elts >= self.most_elts() {
             self.leave_room(CONTENT);
             return Ok(());
         }

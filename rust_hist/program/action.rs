@@ -316,7 +316,7 @@ impl Compiler<'_, '_> {
         }
 
         let name = name.skip(1);
-        let vars = self.program.vars();
+        let vars = &self.program.vars;
         let Some(found) = vars
             .iter()
             .position(|var| var.name.of(text) == name.of(text))
@@ -498,7 +498,7 @@ impl Program {
 
     /// Returns whether a compiled handler tracks the variable `index`.
     fn is_tracked(&self, index: u8) -> bool {
-        self.actions().iter().any(|action| {
+        self.actions.iter().any(|action| {
             action.track.is_some()
                 && action
                     .handler

@@ -117,18 +117,16 @@ impl Program {
 
         match part {
             Part::Name => self.name(text) == other.name(other_text),
-            Part::Keys => same_all(self.keys(), other.keys(), |a, b| pair.same_key(a, b)),
-            Part::Vals => same_all(self.vals(), other.vals(), |a, b| pair.same(a, b)),
-            Part::Vars => same_all(self.vars(), other.vars(), |a, b| {
+            Part::Keys => same_all(&self.keys, &other.keys, |a, b| pair.same_key(a, b)),
+            Part::Vals => same_all(&self.vals, &other.vals, |a, b| pair.same(a, b)),
+            Part::Vars => same_all(&self.vars, &other.vars, |a, b| {
                 pair.same_text(a.name, b.name) && pair.same(&a.field, &b.field)
             }),
             Part::Sort => self.sort_keys() == other.sort_keys(),
             Part::Table | Part::Expiry | Part::Overhead => true,
             Part::Actions => {
                 self.limit() == other.limit()
-                    && same_all(self.actions(), other.actions(), |a, b| {
-                        pair.same_action(a, b)
-                    })
+                    && same_all(&self.actions, &other.actions, |a, b| pair.same_action(a, b))
             }
             Part::Join => same_all(&self.joins, &other.joins, |a, b| {
                 same_all(&a.keys, &b.keys, |a, b| pair.same_key(a, b))
@@ -146,12 +144,12 @@ impl Program {
     /// must be compiled.
     pub fn same_layout(&self, other: &Program) -> bool {
         self.aux_words() == other.aux_words()
-            && self.columns() == other.columns()
+            && self.columns == other.columns
             && self.tallies == other.tallies
-            && same_all(self.vars(), other.vars(), |a, b| a.cell == b.cell)
-            && same_all(self.actions(), other.actions(), |a, b| a.track == b.track)
-            && same_all(self.saves(), other.saves(), |a, b| {
-                a.at == b.at && a.words == b.words && a.field.kind() == b.field.kind()
+            && same_all(&self.vars, &other.vars, |a, b| a.cell == b.cell)
+            && same_all(&self.actions, &other.actions, |a, b| a.track == b.track)
+            && same_all(&self.saves, &other.saves, |a, b| {
+                a.at == b.at && a.words == b.words && a.field.kind == b.field.kind
             })
     }
 }
@@ -195,21 +193,19 @@ impl TriggerPair<'_> {
     }
 
     fn same_code(&self, a: Code, b: Code) -> bool {
-        same_all(
-            a.of(self.a.0.code()),
-            b.of(self.b.0.code()),
-            |a, b| match (a, b) {
+        same_all(a.of(&self.a.0.code), b.of(&self.b.0.code), |a, b| {
+            match (a, b) {
                 (Insn::Push(a), Insn::Push(b)) => self.same(a, b),
                 (a, b) => mem::discriminant(a) == mem::discriminant(b),
-            },
-        )
+            }
+        })
     }
 
     /// Returns whether two references name the same variable, and the same event if both texts name one.
     fn same_ref(&self, a: u8, b: u8) -> bool {
         let (Some(a), Some(b)) = (
-            self.a.0.refs().get(usize::from(a)),
-            self.b.0.refs().get(usize::from(b)),
+            self.a.0.refs.get(usize::from(a)),
+            self.b.0.refs.get(usize::from(b)),
         ) else {
             return false;
         };

@@ -291,8 +291,8 @@ impl<'a, 't> Compiler<'a, 't> {
     fn check_column_names(&self) -> Result<(), Refusal> {
         let program = &self.program;
         let text = self.command.text();
-        let keys = program.keys().iter().map(|key| &key.field);
-        let columns = keys.chain(program.vals());
+        let keys = program.keys.iter().map(|key| &key.field);
+        let columns = keys.chain(program.vals.iter());
         let is_own = |field: &&Field| matches!(field.op, Op::Own(_));
 
         for own in columns.clone().filter(is_own) {
@@ -366,7 +366,7 @@ impl<'a, 't> Compiler<'a, 't> {
     /// Refuses `join()` in a trigger that reads no variable of another trigger.
     pub(super) fn check_join(&self) -> Result<(), Refusal> {
         match self.spec.join {
-            Some(list) if self.program.refs().is_empty() => {
+            Some(list) if self.program.refs.is_empty() => {
                 Err(self
                     .command
                     .explain(Errno::Einval, ErrKind::JoinNoRef, list))
@@ -380,7 +380,7 @@ impl<'a, 't> Compiler<'a, 't> {
     /// one key. With `expire()` nothing is moved.
     pub(super) fn check_rows(&self) -> Result<(), Refusal> {
         let program = &self.program;
-        let mut stored = program.vars().iter().filter(|var| var.is_stored());
+        let mut stored = program.vars.iter().filter(|var| var.is_stored());
         let tracks = program.tracks();
         let refuse = |kind, at| Err(self.command.explain(Errno::Einval, kind, at));
 
@@ -400,7 +400,7 @@ impl<'a, 't> Compiler<'a, 't> {
     /// Refuses `expire()` for a table if no stored number can tell that a start has ended, or if the table has tracked
     /// values, which do not expire with their generation.
     fn check_expiry(&self, tracks: bool) -> Result<(), Refusal> {
-        let mut stored = self.program.vars().iter().filter(|var| var.is_stored());
+        let mut stored = self.program.vars.iter().filter(|var| var.is_stored());
         let mut words = self.spec.params(EXPIRE);
         let (first, second) = (words.next(), words.last());
         let kind = match second {
@@ -423,7 +423,7 @@ impl<'a, 't> Compiler<'a, 't> {
 
             // One more than `VALS_MAX`, as the hit count may be one of the items.
             for _ in 0..=VALS_MAX {
-                let vals = self.program.vals().len();
+                let vals = self.program.vals.len();
                 let ends_in_hitcount = items
                     .rest()
                     .is_some_and(|rest| self.spec.is(rest, HITCOUNT));
@@ -450,7 +450,7 @@ impl<'a, 't> Compiler<'a, 't> {
             }
         }
 
-        if self.program.nohitcount && self.program.vals().is_empty() {
+        if self.program.nohitcount && self.program.vals.is_empty() {
             return Err(Refusal::new(Errno::Enoent, ErrKind::NeedNohcVal, 0));
         }
         Ok(self.program.find_numbers()?)
@@ -526,7 +526,10 @@ impl<'a, 't> Compiler<'a, 't> {
             return Ok(());
         }
 
-        let mut items = self.spec.items(self.spec.keys).zip(self.program.keys());
+        let mut items = self
+            .spec
+            .items(self.spec.keys)
+            .zip(self.program.keys.iter());
         let mut foldable = items
             .by_ref()
             .filter(|(_, key)| key.field.is_bucketed())
@@ -538,7 +541,7 @@ impl<'a, 't> Compiler<'a, 't> {
             (None, _) => return refuse(ErrKind::QuantilesKey, token),
         }
 
-        let mut actions = self.program.actions().iter();
+        let mut actions = self.program.actions.iter();
 
         if let Some(save) = actions.find(|action| matches!(action.kind, ActionKind::Save { .. })) {
             return refuse(ErrKind::QuantilesSave, save.word);
@@ -553,7 +556,7 @@ impl<'a, 't> Compiler<'a, 't> {
             return Ok(());
         };
 
-        if self.program.actions().is_empty() {
+        if self.program.actions.is_empty() {
             let kind = ErrKind::LimitNoAction;
             return Err(self.command.explain(Errno::Einval, kind, token));
         }
@@ -743,7 +746,7 @@ impl Program {
             Op::Ref(_) => true,
             // A variable is computed from variables before it, so the recursion ends.
             Op::Own(n) => {
-                let var = self.vars().get(usize::from(n));
+                let var = self.vars.get(usize::from(n));
 
                 var.is_some_and(|var| self.refers(&var.field))
             }
@@ -760,7 +763,7 @@ impl Program {
     /// If any value has `.max` or the like, columns of the same number share its statistics; otherwise each value has
     /// its own sum, as in C.
     fn find_numbers(&mut self) -> Result<(), AllocError> {
-        let shares = self.vals().iter().any(|val| val.stat().is_some());
+        let shares = self.vals.iter().any(|val| val.stat().is_some());
         let mut tallies: List<Tally, VALS_MAX> = List::new();
         let mut places: List<u8, VALS_MAX> = List::new();
 
@@ -797,10 +800,10 @@ impl Program {
 
     /// Returns the column of the first value, or else of the first key, whose field `is` accepts.
     fn column(&self, is: impl Fn(&Field) -> bool) -> Option<Column> {
-        if let Some(at) = self.vals().iter().position(&is) {
-            return self.columns().get(at).copied();
+        if let Some(at) = self.vals.iter().position(&is) {
+            return self.columns.get(at).copied();
         }
-        let key = self.keys().iter().find(|key| is(&key.field))?;
+        let key = self.keys.iter().find(|key| is(&key.field))?;
 
         Some(Column::Key {
             at: key.first_word(),

@@ -33,7 +33,6 @@ use super::{
     Field,
     Handler,
     Insn,
-    Load,
     Modifier,
     Op,
     Program,
@@ -108,22 +107,22 @@ const ACTIONS: &str = "\n  action tracking variables (for onmax()/onchange()/onm
 impl Program {
     /// Returns the variable `name`, for another trigger that refers to it; `text` is the text of this trigger.
     pub fn describe<'p>(&'p self, name: &'p [u8], text: &'p [u8]) -> VarInfo<'p> {
-        self.vars()
+        self.vars
             .iter()
             .enumerate()
-            .find(|(_, var)| var.name().of(text) == name)
+            .find(|(_, var)| var.name.of(text) == name)
             .map_or_else(VarInfo::default, |(index, var)| {
                 self.describe_var(index, var, text)
             })
     }
 
     fn describe_var<'p>(&'p self, index: usize, var: &'p Var, text: &'p [u8]) -> VarInfo<'p> {
-        let field = var.field();
+        let field = &var.field;
         VarInfo {
-            name: var.name().of(text),
+            name: var.name.of(text),
             index,
-            type_name: self.name_of(field.type_name(), text),
-            size: field.size(),
+            type_name: self.name_of(field.type_name, text),
+            size: field.size,
             signed: field.may_be_negative(),
         }
     }
@@ -140,30 +139,30 @@ impl Program {
         let mut next = |referred| numbers.next().map_or(Ok(()), |n| found(n, referred));
         let (mut foreign, mut own) = (Once(0), Once(0));
 
-        for (n, var) in self.refs().iter().enumerate().take(self.act_refs.into()) {
+        for (n, var) in self.refs.iter().enumerate().take(self.act_refs.into()) {
             foreign.is_first(n);
             next(Referred::Foreign(var))?;
         }
-        for (i, action) in self.actions().iter().enumerate() {
-            if let Some(n) = tracked_var(action.handler()).filter(|&n| own.is_first(n)) {
+        for (i, action) in self.actions.iter().enumerate() {
+            if let Some(n) = tracked_var(action.handler).filter(|&n| own.is_first(n)) {
                 next(Referred::Own(n, None))?;
             }
 
-            let tracked = usize::from(action.track().is_some());
+            let tracked = usize::from(action.track.is_some());
             let mut index = self.vars_before(i).saturating_add(tracked);
 
             for arg in self.args_of(action) {
-                match *arg.source() {
+                match arg.source {
                     ArgSource::Ref(n) => {
                         let n = usize::from(n);
 
-                        if let Some(var) = self.refs().get(n).filter(|_| foreign.is_first(n)) {
+                        if let Some(var) = self.refs.get(n).filter(|_| foreign.is_first(n)) {
                             next(Referred::Foreign(var))?;
                         }
                     }
                     ArgSource::Own(n) => {
                         if own.is_first(n.into()) {
-                            next(Referred::Own(n.into(), arg.event()))?;
+                            next(Referred::Own(n.into(), arg.event))?;
                         }
                     }
                     ArgSource::Field(ref field) => {
@@ -178,17 +177,17 @@ impl Program {
 
     /// Returns the number of variables that C numbers before those of action `i`.
     fn vars_before(&self, i: usize) -> usize {
-        let is_field = |arg: &&Arg| matches!(arg.source(), ArgSource::Field(_));
+        let is_field = |arg: &&Arg| matches!(arg.source, ArgSource::Field(_));
 
-        self.actions()
+        self.actions
             .iter()
             .take(i)
             .map(|action| {
-                usize::from(action.track().is_some())
+                usize::from(action.track.is_some())
                     .saturating_add(self.saves_of(action).len())
                     .saturating_add(self.args_of(action).iter().filter(is_field).count())
             })
-            .fold(self.vars().len(), usize::saturating_add)
+            .fold(self.vars.len(), usize::saturating_add)
     }
 
     /// Writes the output of `hist_debug` that follows the header.
@@ -218,9 +217,9 @@ struct Writer<'a, T> {
 impl<T: DebugTables> Writer<'_, T> {
     fn all(&mut self) -> fmt::Result {
         let program = self.program;
-        let keys = program.keys().len();
-        let vals = program.vals().len().saturating_add(1);
-        let vals = vals.saturating_add(program.vars().len());
+        let keys = program.keys.len();
+        let vals = program.vals.len().saturating_add(1);
+        let vals = vals.saturating_add(program.vars.len());
 
         self.out.write_str("hist_data: ")?;
         self.tables.write_own(self.out)?;
@@ -233,24 +232,24 @@ impl<T: DebugTables> Writer<'_, T> {
         self.out.write_str("\n  val fields:\n")?;
         let mut index = 0usize;
         self.field(&mut index, &Field::default(), Role::Val)?;
-        for field in program.vals() {
+        for field in program.vals.iter() {
             self.field(&mut index, field, Role::Val)?;
         }
-        for (n, var) in program.vars().iter().enumerate() {
-            self.field(&mut index, var.field(), Role::Var(n, var))?;
+        for (n, var) in program.vars.iter().enumerate() {
+            self.field(&mut index, &var.field, Role::Var(n, var))?;
         }
 
         self.out.write_str("\n  key fields:\n")?;
-        for key in program.keys() {
+        for key in program.keys.iter() {
             let bytes = key.words().saturating_mul(8);
-            self.field(&mut index, key.field(), Role::Key(bytes))?;
+            self.field(&mut index, &key.field, Role::Key(bytes))?;
         }
         for join in program.joins.iter() {
             // C's output has no such section.
             self.out.write_str("\n  join fields:\n")?;
             for (n, key) in join.keys.iter().enumerate() {
                 write!(self.out, "\n    join[{n}]:\n")?;
-                self.described(key.field(), Role::Key(key.words().saturating_mul(8)))?;
+                self.described(&key.field, Role::Key(key.words().saturating_mul(8)))?;
             }
         }
         self.references()?;
@@ -266,7 +265,7 @@ impl<T: DebugTables> Writer<'_, T> {
         let Some(folded) = program.folded_key() else {
             return Ok(());
         };
-        let keys = program.keys().iter();
+        let keys = program.keys.iter();
         let behind = keys.skip_while(|key| *key != folded).count();
 
         write!(
@@ -287,8 +286,8 @@ impl<T: DebugTables> Writer<'_, T> {
         write!(self.out, "\n    hist_data->fields[{index}]:\n")?;
         *index = index.saturating_add(1);
 
-        if let (Role::Val, Op::Ref(n)) = (role, field.op()) {
-            return match self.program.refs().get(usize::from(n)) {
+        if let (Role::Val, Op::Ref(n)) = (role, field.op) {
+            return match self.program.refs.get(usize::from(n)) {
                 Some(reference) => self.reference(usize::from(n), reference),
                 None => Ok(()),
             };
@@ -301,17 +300,17 @@ impl<T: DebugTables> Writer<'_, T> {
         self.flags(field, role)?;
         self.event_field(field)?;
         match role {
-            Role::Var(n, var) if var.is_stored() => self.variable(var.name().of(self.text), n)?,
+            Role::Var(n, var) if var.is_stored() => self.variable(var.name.of(self.text), n)?,
             Role::Var(_, var) => {
-                self.line(b"      var.name: ", var.name().of(self.text))?;
+                self.line(b"      var.name: ", var.name.of(self.text))?;
                 self.out.write_str("      not stored\n")?;
             }
             _ => (),
         }
-        if let Op::Own(n) = field.op() {
+        if let Op::Own(n) = field.op {
             self.own_value(n)?;
         }
-        match (field.op(), role) {
+        match (field.op, role) {
             (Op::Const(value), _) => writeln!(self.out, "      constant: {value}")?,
             (Op::Ref(n), Role::Var(..)) => self.ref_index(usize::from(n))?,
             _ => (),
@@ -319,14 +318,14 @@ impl<T: DebugTables> Writer<'_, T> {
         let size = match role {
             Role::Key(bytes) => bytes,
             // CAST: a `u32` fits in `usize`.
-            _ => field.size() as usize,
+            _ => field.size as usize,
         };
         self.kind(
-            self.program.name_of(field.type_name(), self.text),
+            self.program.name_of(field.type_name, self.text),
             size,
             field.may_be_negative(),
         )?;
-        match field.modifier() {
+        match field.modifier {
             Modifier::Log2(scale) if scale != Scale::POWERS => {
                 writeln!(self.out, "      scale: {}", scale.get())?;
             }
@@ -341,7 +340,7 @@ impl<T: DebugTables> Writer<'_, T> {
     }
 
     fn flags(&mut self, field: &Field, role: Role<'_>) -> fmt::Result {
-        let first = match (role, field.op()) {
+        let first = match (role, field.op) {
             (Role::Key(_), _) => "HIST_FIELD_FL_KEY",
             (_, Op::One) => "VAL: HIST_FIELD_FL_HITCOUNT",
             (Role::Var(..), _) => "HIST_FIELD_FL_VAR",
@@ -349,7 +348,7 @@ impl<T: DebugTables> Writer<'_, T> {
             (Role::Val, _) => "VAL: normal u64 value",
         };
         writeln!(self.out, "      flags:\n        {first}")?;
-        match (field.op(), role) {
+        match (field.op, role) {
             (Op::Ref(_), Role::Var(..)) => self.out.write_str("        HIST_FIELD_FL_ALIAS\n"),
             (Op::Const(_), _) => self.out.write_str("        HIST_FIELD_FL_CONST\n"),
             _ => Ok(()),
@@ -358,7 +357,7 @@ impl<T: DebugTables> Writer<'_, T> {
 
     /// Writes the name of a field of the event.
     fn event_field(&mut self, field: &Field) -> fmt::Result {
-        let name = match field.op() {
+        let name = match field.op {
             Op::Num { .. }
             | Op::StaticString { .. }
             | Op::DynString { .. }
@@ -373,8 +372,8 @@ impl<T: DebugTables> Writer<'_, T> {
 
     /// Writes the name of the variable, if a field is the number that the hit gives to it.
     fn own_value(&mut self, n: u8) -> fmt::Result {
-        match self.program.vars().get(usize::from(n)) {
-            Some(var) => self.line(b"      value of the hit: $", var.name().of(self.text)),
+        match self.program.vars.get(usize::from(n)) {
+            Some(var) => self.line(b"      value of the hit: $", var.name.of(self.text)),
             None => Ok(()),
         }
     }
@@ -433,16 +432,16 @@ impl<T: DebugTables> Writer<'_, T> {
             Referred::Own(own, event) => self.own_reference(n, *own, *event),
             Referred::Field(arg, field, index) => {
                 let var = VarInfo {
-                    name: arg.name().of(self.text),
+                    name: arg.name.of(self.text),
                     index: *index,
-                    type_name: self.program.name_of(field.type_name(), self.text),
-                    size: field.size(),
+                    type_name: self.program.name_of(field.type_name, self.text),
+                    size: field.size,
                     // C shows each variable that it creates for a field as unsigned.
                     signed: false,
                 };
 
                 self.var_ref(n, None, &var)?;
-                self.event(arg.event())?;
+                self.event(arg.event)?;
                 self.referred_kind(&var)
             }
         }
@@ -453,7 +452,7 @@ impl<T: DebugTables> Writer<'_, T> {
         let tables = self.tables;
         tables.variable(reference, |var| {
             self.var_ref(n, Some(reference), &var)?;
-            self.event(reference.event())?;
+            self.event(reference.event)?;
             self.referred_kind(&var)
         })
     }
@@ -471,7 +470,7 @@ impl<T: DebugTables> Writer<'_, T> {
     /// Writes a reference to the trigger's own variable `own`.
     fn own_reference(&mut self, n: usize, own: usize, event: Option<(Span, Span)>) -> fmt::Result {
         let program = self.program;
-        let Some(var) = program.vars().get(own) else {
+        let Some(var) = program.vars.get(own) else {
             return Ok(());
         };
         let described = program.describe_var(own, var, self.text);
@@ -513,7 +512,7 @@ impl<T: DebugTables> Writer<'_, T> {
             };
 
             self.out.write_str(core::mem::take(&mut title))?;
-            self.kept("field_vars", n, (arg.name(), index), field)?;
+            self.kept("field_vars", n, (arg.name, index), field)?;
             n = n.saturating_add(1);
             Ok(())
         })
@@ -521,13 +520,13 @@ impl<T: DebugTables> Writer<'_, T> {
 
     fn actions(&mut self) -> fmt::Result {
         let program = self.program;
-        let actions = program.actions();
+        let actions = &program.actions;
 
         if !actions.is_empty() {
             self.out.write_str(ACTIONS)?;
         }
         for (i, action) in actions.iter().enumerate() {
-            let name = match action.handler() {
+            let name = match action.handler {
                 Handler::Match { system, event } => {
                     self.out.write_str("\n")?;
                     self.matched(i, "event_system", system.of(self.text))?;
@@ -556,7 +555,7 @@ impl<T: DebugTables> Writer<'_, T> {
 
     /// Writes the reference to the variable that an action tracks.
     fn tracked(&mut self, action: &Action) -> fmt::Result {
-        let tracked = tracked_var(action.handler());
+        let tracked = tracked_var(action.handler);
 
         self.program.each_ref(|n, referred| match referred {
             Referred::Own(own, _) if Some(own) == tracked => self.referred(n, &referred),
@@ -574,19 +573,19 @@ impl<T: DebugTables> Writer<'_, T> {
     /// PARITY: C ends the output at a parameter that is not a field of the event. Here the other parameters follow.
     fn saves(&mut self) -> fmt::Result {
         let program = self.program;
-        if !program.saves().is_empty() {
+        if !program.saves.is_empty() {
             self.out
                 .write_str("\n  save action variables (save() params):\n")?;
         }
         let mut n = 0usize;
 
-        for (i, action) in program.actions().iter().enumerate() {
+        for (i, action) in program.actions.iter().enumerate() {
             let first = program.vars_before(i).saturating_add(1);
 
             for (k, save) in program.saves_of(action).iter().enumerate() {
-                let var = (save.name(), first.saturating_add(k));
+                let var = (save.name, first.saturating_add(k));
 
-                self.kept("save_vars", n, var, save.field())?;
+                self.kept("save_vars", n, var, &save.field)?;
                 n = n.saturating_add(1);
             }
         }
@@ -611,30 +610,30 @@ impl<T: DebugTables> Writer<'_, T> {
         write!(self.out, "\n      {list}[{n}].val:\n")?;
         self.event_field(field)?;
 
-        let type_name = self.program.name_of(field.type_name(), self.text);
+        let type_name = self.program.name_of(field.type_name, self.text);
 
         // CAST: a `u32` fits in `usize`.
-        self.kind(type_name, field.size() as usize, field.may_be_negative())
+        self.kind(type_name, field.size as usize, field.may_be_negative())
     }
 
     /// Returns the name of the C function that computes a field.
     fn function(&self, field: &Field) -> &'static str {
-        match field.modifier() {
+        match field.modifier {
             Modifier::Log2(_) => return "log2",
             Modifier::Buckets(_) => return "bucket",
             _ => (),
         }
-        match field.op() {
+        match field.op {
             Op::One => "counter",
-            Op::Num { load, .. } => match load {
-                Load::U8 => "u8",
-                Load::S8 => "s8",
-                Load::U16 => "u16",
-                Load::S16 => "s16",
-                Load::U32 => "u32",
-                Load::S32 => "s32",
-                Load::U64 => "u64",
-                Load::S64 => "s64",
+            Op::Num { size, signed, .. } => match (size, signed) {
+                (1, false) => "u8",
+                (1, true) => "s8",
+                (2, false) => "u16",
+                (2, true) => "s16",
+                (4, false) => "u32",
+                (4, true) => "s32",
+                (_, false) => "u64",
+                (_, true) => "s64",
             },
             Op::Timestamp => "timestamp",
             Op::Cpu => "cpu",
@@ -655,8 +654,8 @@ impl<T: DebugTables> Writer<'_, T> {
 
     /// Returns the name of the C function of the root operator of an expression.
     fn operator(&self, code: &Code) -> &'static str {
-        match code.of(self.program.code()) {
-            [.., Insn::Push(divisor), Insn::Div] => match divisor.op() {
+        match code.of(&self.program.code) {
+            [.., Insn::Push(divisor), Insn::Div] => match divisor.op {
                 Op::Const(n) if n.is_power_of_two() => "div_power2",
                 Op::Const(n) if n > DIV_SHIFT_MAX => "div_not_power2",
                 Op::Const(_) => "div_mult_shift",

@@ -71,7 +71,7 @@ impl Program {
     /// triggers, which are there already.
     #[inline(always)]
     pub(super) fn compute_values<'c>(&self, cx: impl Context<'c>, stamp: u64, numbers: &mut [u64]) {
-        let mut at = self.refs().len();
+        let mut at = self.refs.len();
 
         if !self.plan.tasks.is_empty() {
             at = self.ask_task(cx, numbers, at);

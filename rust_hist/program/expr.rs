@@ -72,7 +72,6 @@ use super::{
     Insn,
     Key,
     Kind,
-    Load,
     Modifier,
     Name,
     Op,
@@ -554,7 +553,7 @@ impl Compiler<'_, '_> {
         let command = self.command;
         let text = command.text();
         let not_found = command.refuse(ErrKind::VarNotFound, name);
-        let found = find_var(self.event, self.program.actions(), text, event, name);
+        let found = find_var(self.event, &self.program.actions, text, event, name);
         let var = match found {
             Ok(Some(var)) => var,
             Ok(None) => return Err(not_found),
@@ -714,13 +713,13 @@ impl Program {
     /// difference or `join()`.
     fn join_differs(&self, definer: &Program) -> Option<Span> {
         let join = self.joins.first()?;
-        let (own, others) = (&*join.keys, definer.keys());
+        let (own, others) = (&*join.keys, &definer.keys);
         let same = |(a, b): (&Key, &Key)| {
             a.field.kind == b.field.kind && a.size == b.size && !b.field.is_bucketed()
         };
         let agree = own
             .iter()
-            .zip(others)
+            .zip(others.iter())
             .take_while(|pair| same(*pair))
             .count();
 
@@ -774,29 +773,27 @@ impl Program {
     /// Returns the index in the text of the first number that may be negative but is treated as unsigned, as in C: an
     /// operand of a division, or the variable of an `onmax()`; `None` if there is none.
     pub fn loses_sign(&self) -> Option<usize> {
-        let keys = self.keys().iter().map(|key| &key.field);
-        let vars = self.vars().iter().map(|var| &var.field);
-        let mut fields = vars.chain(keys).chain(self.vals());
+        let keys = self.keys.iter().map(|key| &key.field);
+        let vars = self.vars.iter().map(|var| &var.field);
+        let mut fields = vars.chain(keys).chain(self.vals.iter());
         let divided = fields.find_map(|field| match field.op {
             Op::Expr(code) => signed_in(code.of(&self.code)).err(),
             _ => None,
         });
 
         divided.or_else(|| {
-            self.actions()
-                .iter()
-                .find_map(|action| match action.handler {
-                    Handler::Track {
-                        arg,
-                        var,
-                        when: When::Larger,
-                    } => {
-                        let var = self.vars().get(usize::from(var))?;
+            self.actions.iter().find_map(|action| match action.handler {
+                Handler::Track {
+                    arg,
+                    var,
+                    when: When::Larger,
+                } => {
+                    let var = self.vars.get(usize::from(var))?;
 
-                        var.field.may_be_negative().then_some(arg.start)
-                    }
-                    _ => None,
-                })
+                    var.field.may_be_negative().then_some(arg.start)
+                }
+                _ => None,
+            })
         })
     }
 }
@@ -925,9 +922,7 @@ pub(super) fn read_op(desc: &FieldDesc<'_>) -> Option<(Op, Kind)> {
         FieldKind::Function => return None,
         FieldKind::Other if is_place(desc.type_name) => return None,
         FieldKind::Other | FieldKind::PtrString | FieldKind::Cpu => {
-            let load = Load::of(desc.size, desc.signed)?;
-
-            (Op::Num { offset, load }, Kind::Number)
+            (Op::num(offset, desc.size, desc.signed)?, Kind::Number)
         }
     })
 }

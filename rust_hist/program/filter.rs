@@ -45,7 +45,6 @@ use super::{
     exec::place_of,
     types::{
         part,
-        Load,
         Op, //
     }, //
 };

@@ -84,33 +84,16 @@ pub enum ActionKind {
 /// A handler with its action.
 #[derive(Clone, Copy, Debug)]
 pub struct Action {
-    pub(super) handler: Handler,
-    pub(super) kind: ActionKind,
+    /// The condition on which the action runs.
+    pub handler: Handler,
+    /// The effect of the action.
+    pub kind: ActionKind,
     /// The action's name in the text, before its parenthesis.
     pub(super) word: Span,
     /// Index of the first of the action's parameters in [`super::Program::params`], and their number.
     pub(super) params: (u16, u16),
-    pub(super) track: Option<Track>,
-}
-
-impl Action {
-    /// Returns the condition on which the action runs.
-    #[inline]
-    pub fn handler(&self) -> Handler {
-        self.handler
-    }
-
-    /// Returns the effect of the action.
-    #[inline]
-    pub fn kind(&self) -> ActionKind {
-        self.kind
-    }
-
-    /// Returns the words of the tracked value in an entry; `None` for `onmatch`.
-    #[inline]
-    pub fn track(&self) -> Option<Track> {
-        self.track
-    }
+    /// The words of the tracked value in an entry; `None` for `onmatch`.
+    pub track: Option<Track>,
 }
 
 /// The place of a tracked value in the extra words of an entry: two words for the number, and then
@@ -136,25 +119,15 @@ impl Track {
 /// A parameter of `save()`.
 #[derive(Clone, Copy, Debug)]
 pub struct Save {
-    pub(super) name: Span,
-    pub(super) field: Field,
+    /// The text of the parameter, which is also its displayed name.
+    pub name: Span,
+    /// The field that is saved.
+    pub field: Field,
     pub(super) at: u16,
     pub(super) words: u16,
 }
 
 impl Save {
-    /// Returns the text of the parameter, which is also its displayed name.
-    #[inline]
-    pub fn name(&self) -> Span {
-        self.name
-    }
-
-    /// Returns the field that is saved.
-    #[inline]
-    pub fn field(&self) -> &Field {
-        &self.field
-    }
-
     /// Returns the index of the parameter's first word in the row.
     #[inline]
     pub fn at(&self) -> usize {
@@ -175,29 +148,12 @@ impl Save {
 /// never an address.
 #[derive(Clone, Copy, Debug)]
 pub struct Arg {
-    pub(super) name: Span,
-    pub(super) event: Option<(Span, Span)>,
-    pub(super) source: ArgSource,
-}
-
-impl Arg {
-    /// Returns the text of the parameter, without a preceding event and without `$`.
-    #[inline]
-    pub fn name(&self) -> Span {
-        self.name
-    }
-
-    /// Returns the system and the event that precede the parameter in the text; `None` if they were not typed.
-    #[inline]
-    pub fn event(&self) -> Option<(Span, Span)> {
-        self.event
-    }
-
-    /// Returns where the parameter's value comes from.
-    #[inline]
-    pub fn source(&self) -> &ArgSource {
-        &self.source
-    }
+    /// The text of the parameter, without a preceding event and without `$`.
+    pub name: Span,
+    /// The system and the event that precede the parameter in the text; `None` if they were not typed.
+    pub event: Option<(Span, Span)>,
+    /// Where the parameter's value comes from.
+    pub source: ArgSource,
 }
 
 /// The source of a parameter's value.

@@ -149,7 +149,7 @@ where
     let refs = match refs {
         _ if const { ROOM == 0 } => refs,
         // `numbers` holds them already: they were computed for the key, and there are no references.
-        _ if values_first && cx.program().refs().is_empty() => &numbers,
+        _ if values_first && cx.program().refs.is_empty() => &numbers,
         _ => {
             if const { STEPS & KEY_STAMP != 0 && STEPS & KEY_ANY == 0 } {
                 stamp = key_stamp(cx);
@@ -279,7 +279,7 @@ where
     K: KeyForm,
     C: Context<'c>,
 {
-    match cx.program().refs() {
+    match &cx.program().refs[..] {
         _ if const { REFS == 0 } => Ok(&[]),
         _ if const { STEPS & MOVING != 0 } => {
             let copy = key;
@@ -308,7 +308,7 @@ where
     K: KeyForm,
     C: Context<'c>,
 {
-    match cx.program().refs() {
+    match &cx.program().refs[..] {
         [reference, more @ ..] if const { REFS == 1 } || more.is_empty() => {
             let number = match found {
                 Some(cell) => reference.read_found(cell),

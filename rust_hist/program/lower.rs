@@ -84,12 +84,9 @@ impl Program {
     /// Finds the numbers that a hit computes once: first the numbers of the task, then the variables that something
     /// names, each after those that it is computed from.
     fn find_values(&mut self) -> Result<(), AllocError> {
-        let named = self
-            .vars()
-            .iter()
-            .fold(self.named_in_columns(), |all, var| {
-                all | self.named_by(&var.field)
-            });
+        let named = self.vars.iter().fold(self.named_in_columns(), |all, var| {
+            all | self.named_by(&var.field)
+        });
 
         self.values = Vec::new();
         for number in TaskNumber::ALL {
@@ -97,7 +94,7 @@ impl Program {
                 self.values.push(HitValue::Task(number))?;
             }
         }
-        for n in (0..=u8::MAX).take(self.vars().len()) {
+        for n in (0..=u8::MAX).take(self.vars.len()) {
             if named & bit(n) != 0 {
                 self.values.push(HitValue::Own(n))?;
             }
@@ -108,14 +105,14 @@ impl Program {
     /// Returns whether any column, variable or parameter is computed from this number of the task.
     fn asks_for(&self, number: TaskNumber) -> bool {
         let joins = self.joins.iter().flat_map(|join| &*join.keys);
-        let keys = joins.chain(self.keys()).map(|key| &key.field);
+        let keys = joins.chain(self.keys.iter()).map(|key| &key.field);
         let saves = self.saves.iter().map(|save| &save.field);
         let args = self.args.iter().filter_map(|arg| match &arg.source {
             ArgSource::Field(field) => Some(field),
             _ => None,
         });
         let mut all = keys
-            .chain(self.vals())
+            .chain(self.vals.iter())
             .chain(self.vars.iter().map(|var| &var.field))
             .chain(saves)
             .chain(args);
@@ -231,7 +228,7 @@ impl Program {
         for at in 0..self.numbers.len() {
             let val = self.numbers.get(at).map(|&val| usize::from(val));
 
-            if let Some(&field) = val.and_then(|val| self.vals().get(val)) {
+            if let Some(&field) = val.and_then(|val| self.vals.get(val)) {
                 let number = self.lower_number(&field)?;
 
                 self.plan.vals.push(number).map_err(|_| AllocError)?;
@@ -442,7 +439,7 @@ impl Program {
     pub(super) fn immediate_field<'p>(&'p self, source: &'p ArgSource) -> Option<&'p Field> {
         let field = match source {
             ArgSource::Field(field) => return Some(field),
-            ArgSource::Own(n) => self.vars.get(usize::from(*n))?.field(),
+            ArgSource::Own(n) => &self.vars.get(usize::from(*n))?.field,
             ArgSource::Ref(_) => return None,
         };
 

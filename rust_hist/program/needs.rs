@@ -229,7 +229,7 @@ impl Program {
                 _ => VALS_ANY,
             };
         }
-        let vars = self.vars().iter().zip(plan.vars.iter());
+        let vars = self.vars.iter().zip(plan.vars.iter());
 
         for (var, step) in vars.filter(|(var, _)| var.is_stored()) {
             steps |= match var.field.op {
@@ -248,7 +248,7 @@ impl Program {
             };
         }
 
-        let mut refs = self.refs().iter();
+        let mut refs = self.refs.iter();
         let (mut has_shorter, mut is_moving) = (false, false);
 
         for (words, moves) in sources {
@@ -266,19 +266,19 @@ impl Program {
                     _ => KeyKind::Copied,
                 }
             }),
-            refs: self.refs().len(),
+            refs: self.refs.len(),
             numbers: match plan.tasks.len().saturating_add(plan.values.len()) {
                 0 => 0,
-                values => self.refs().len().saturating_add(values),
+                values => self.refs.len().saturating_add(values),
             },
             steps: steps
-                | is(NO_REFS, self.refs().is_empty())
+                | is(NO_REFS, self.refs.is_empty())
                 | is(KEY_PARTS, words.iter().any(Operand::has_parts))
                 | is(KEY_VALUES, self.key_of::<true>().plan.has_values)
                 | is(SUMS, !plan.has_tallies)
                 | is(TALLIES, plan.has_tallies)
                 | is(SEVERAL, plan.has_tallies && plan.vals.as_slice().len() > 1)
-                | is(ACTIONS, !self.actions().is_empty())
+                | is(ACTIONS, !self.actions.is_empty())
                 | is(KEY_STAMP, plan.has_key_stamp)
                 | is(STAMP, plan.has_stamp)
                 | is(WHOLE_KEY, has_shorter)
@@ -289,16 +289,16 @@ impl Program {
                 | is(SHARED, is_shared)
                 | is(MOVING, is_moving)
                 | is(MOVED, self.moves() && self.tracks())
-                | is(AGED, self.refs().iter().any(|reference| reference.expires))
+                | is(AGED, self.refs.iter().any(|reference| reference.expires))
                 | is(NESTED, is_nested),
         }
     }
 
     fn key_kind(&self) -> KeyKind {
         let words = self.plan.row.words.as_slice().len();
-        let mut keys = self.keys().iter();
+        let mut keys = self.keys.iter();
 
-        match self.keys() {
+        match &self.keys[..] {
             _ if words != 0 && words == self.key_words() => KeyKind::of_words(words),
             _ if self.key_words() <= SHORT_KEY_WORDS => KeyKind::Copied,
             [only] if only.field.op == Op::Stacktrace => KeyKind::Stack,

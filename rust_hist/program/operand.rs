@@ -185,11 +185,11 @@ impl Operand {
             // PARITY: `create_hist_field()` ignores `.log2` and `.buckets` of a hitcount, and
             // `hist_field_name()` then finds no name for it.
             Op::One => Self::constant(1),
-            Op::Num { offset, load } => {
-                let (len, is_signed) = load.shape();
-
-                Self::of_bytes(offset, len, is_signed)
-            }
+            Op::Num {
+                offset,
+                size,
+                signed,
+            } => Self::of_bytes(offset, size.into(), signed),
             Op::Timestamp => Self::of_source(Source::Timestamp, 0),
             Op::Cpu => Self::of_source(Source::Cpu, 0),
             Op::Const(value) => Self::constant(value),

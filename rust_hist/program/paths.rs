@@ -283,7 +283,7 @@ impl<K: KeyForm, const STEPS: u32> LookPath for Await<K, STEPS> {
 
         let mut room = <K::Room<'_, C>>::default();
         let (key, _) = K::key::<C, STEPS, false>(cx, 0, &[], &mut room);
-        let only = cx.program().refs().first();
+        let only = cx.program().refs.first();
         let found = only.and_then(|only| match const { STEPS & AGED } {
             0 => only.find_only::<C, K, false>(cx, &key),
             _ => only.find_only::<C, K, true>(cx, &key),

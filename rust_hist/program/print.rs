@@ -114,7 +114,7 @@ impl Program {
             Part::Sort => self.write_sort(text, out)?,
             Part::Table => self.write_table(text, out)?,
             Part::Actions => {
-                for action in self.actions() {
+                for action in self.actions.iter() {
                     self.write_action(action, text, out)?;
                 }
                 if let Some(limit) = self.limit() {
@@ -162,12 +162,12 @@ impl Program {
     }
 
     fn write_overhead(&self, out: &mut dyn Out) -> fmt::Result {
-        if !self.overhead() {
+        if !self.overhead {
             return Ok(());
         }
 
         out.write_str(":overhead")?;
-        if let Some(budget) = self.budget() {
+        if let Some(budget) = self.budget {
             out.write_str("(")?;
             write_thousandths(budget.thousandths(), out)?;
             out.write_str("%)")?;
@@ -210,7 +210,7 @@ impl Program {
 
     /// Prints the keys as they may be typed after `keys=`.
     pub fn write_key_list(&self, text: &[u8], out: &mut dyn Out) -> fmt::Result {
-        self.write_keys(self.keys(), text, out)
+        self.write_keys(&self.keys, text, out)
     }
 
     fn write_keys(&self, keys: &[Key], text: &[u8], out: &mut dyn Out) -> fmt::Result {
@@ -229,11 +229,11 @@ impl Program {
         out.write_str(":vals=")?;
         // PARITY: C omits a hidden raw hitcount. A second plain hitcount would then be taken for the first one when the
         // line is parsed again.
-        if !self.nohitcount || self.vals().iter().any(Field::is_plain_hitcount) {
+        if !self.nohitcount || self.vals.iter().any(Field::is_plain_hitcount) {
             out.write_str("hitcount")?;
             comma = true;
         }
-        for val in self.vals() {
+        for val in self.vals.iter() {
             if comma {
                 out.write_str(",")?;
             }
@@ -244,7 +244,7 @@ impl Program {
     }
 
     fn write_vars(&self, text: &[u8], out: &mut dyn Out) -> fmt::Result {
-        for (i, var) in self.vars().iter().enumerate() {
+        for (i, var) in self.vars.iter().enumerate() {
             out.write_str(if i == 0 { ":" } else { "," })?;
             out.write_bytes(var.name.of(text))?;
             out.write_str("=")?;
@@ -284,14 +284,14 @@ impl Program {
 
             let field = match sort.column {
                 Column::Sum(_) | Column::Made(_) => {
-                    let mut columns = self.columns().iter();
+                    let mut columns = self.columns.iter();
 
                     columns
                         .position(|column| *column == sort.column)
-                        .and_then(|n| self.vals().get(n))
+                        .and_then(|n| self.vals.get(n))
                 }
                 Column::Key { at, .. } => {
-                    let mut keys = self.keys().iter();
+                    let mut keys = self.keys.iter();
 
                     keys.find(|key| key.first_word() == at)
                         .map(|key| &key.field)
@@ -356,14 +356,14 @@ impl Program {
 
     /// Returns whether a reference was typed without system and event.
     fn is_unqualified(&self, index: u8) -> bool {
-        self.refs()
+        self.refs
             .get(usize::from(index))
             .is_some_and(|reference| reference.event.is_none())
     }
 
     /// Returns whether `name` is the bare name of variable `n`.
     fn is_var_name(&self, n: u8, name: Name, text: &[u8]) -> bool {
-        self.vars()
+        self.vars
             .get(usize::from(n))
             .is_some_and(|var| var.name.of(text) == self.name_of(name, text))
     }

@@ -173,7 +173,7 @@ impl Compiler<'_, '_> {
         let text = command.text();
 
         if self.is_target(event) {
-            let mut vars = self.program.vars().iter();
+            let mut vars = self.program.vars.iter();
             let own = vars.position(|var| var.name.of(text) == name.of(text));
 
             if let Some(own) = own.and_then(|own| u8::try_from(own).ok()) {
@@ -184,7 +184,7 @@ impl Compiler<'_, '_> {
         let not_found = command.refuse(ErrKind::ParamNotFound, name);
         let found = find_var(
             self.event,
-            self.program.actions(),
+            &self.program.actions,
             text,
             event.or(handler.matched()),
             name,
@@ -288,7 +288,7 @@ impl Compiler<'_, '_> {
     fn own_field(&mut self, name: Span) -> Result<Field, Refusal> {
         let is_field = |arg: &&Arg| matches!(arg.source, ArgSource::Field(_));
 
-        if self.program.args().iter().filter(is_field).count() >= PARAMS_MAX {
+        if self.program.args.iter().filter(is_field).count() >= PARAMS_MAX {
             return Err(self.command.refuse(ErrKind::TooManyFieldVars, name));
         }
         self.field_var(name, true)
@@ -324,8 +324,8 @@ impl Program {
     /// Returns the field that the value of a parameter comes from.
     fn field_of<'p>(&'p self, source: &'p ArgSource) -> Option<&'p Field> {
         match source {
-            ArgSource::Ref(n) => self.refs().get(usize::from(*n)).map(|var| var.field()),
-            ArgSource::Own(n) => self.vars().get(usize::from(*n)).map(|var| var.field()),
+            ArgSource::Ref(n) => self.refs.get(usize::from(*n)).map(|var| &var.field),
+            ArgSource::Own(n) => self.vars.get(usize::from(*n)).map(|var| &var.field),
             ArgSource::Field(field) => Some(field),
         }
     }
@@ -359,7 +359,7 @@ impl Program {
             return &[];
         };
 
-        part(self.args(), first, len)
+        part(&self.args, first, len)
     }
 
     /// Returns whether this program's keys equal the keys by which `other` looks up variables, in number, types, sizes
@@ -377,9 +377,9 @@ impl Program {
                 .any(|op| matches!(op, Op::Own(_) | Op::Ref(_)))
         };
 
-        self.keys().len() == other.lookup_keys().len()
-            && self.keys().iter().zip(other.lookup_keys()).all(same)
-            && !self.keys().iter().any(is_variable)
+        self.keys.len() == other.lookup_keys().len()
+            && self.keys.iter().zip(other.lookup_keys()).all(same)
+            && !self.keys.iter().any(is_variable)
     }
 
     /// Returns whether a hit of this program can find an entry of `source`: the first keys of this program are of the
@@ -395,7 +395,7 @@ impl Program {
 
         let keys = self.lookup_keys();
 
-        keys.len() >= source.keys().len() && keys.iter().zip(source.keys()).all(fits)
+        keys.len() >= source.keys.len() && keys.iter().zip(source.keys.iter()).all(fits)
     }
 
     /// Returns the index in the text and the table's number of the first reference whose entry this trigger
@@ -404,17 +404,17 @@ impl Program {
         &self,
         source: impl Fn(u16) -> Option<&'s Program>,
     ) -> Option<(usize, u16)> {
-        self.refs().iter().find_map(|var| {
-            let Name::Text(name) = var.name() else {
+        self.refs.iter().find_map(|var| {
+            let Name::Text(name) = var.name else {
                 return None;
             };
             // The dollar sign before the name is part of the reference.
-            let start = match var.event() {
+            let start = match var.event {
                 Some((system, _)) => system.start,
                 None => name.start.saturating_sub(1),
             };
 
-            (!self.can_find(source(var.table())?)).then_some((start, var.table()))
+            (!self.can_find(source(var.table)?)).then_some((start, var.table))
         })
     }
 

@@ -28,58 +28,6 @@ pub enum Name {
     Made(Span),
 }
 
-/// The representation of a number in a record.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Load {
-    /// 1 byte, unsigned.
-    U8,
-    /// 1 byte, signed.
-    S8,
-    /// 2 bytes, unsigned.
-    U16,
-    /// 2 bytes, signed.
-    S16,
-    /// 4 bytes, unsigned.
-    U32,
-    /// 4 bytes, signed.
-    S32,
-    /// 8 bytes, unsigned.
-    U64,
-    /// 8 bytes, signed.
-    S64,
-}
-
-impl Load {
-    /// Returns the representation of a number of `size` bytes; `None` if there is no number of that size.
-    pub(super) fn of(size: u32, signed: bool) -> Option<Self> {
-        Some(match (size, signed) {
-            (1, false) => Self::U8,
-            (1, true) => Self::S8,
-            (2, false) => Self::U16,
-            (2, true) => Self::S16,
-            (4, false) => Self::U32,
-            (4, true) => Self::S32,
-            (8, false) => Self::U64,
-            (8, true) => Self::S64,
-            _ => return None,
-        })
-    }
-
-    /// Returns the size in bytes, and whether the number is signed.
-    pub(super) fn shape(self) -> (u32, bool) {
-        match self {
-            Self::U8 => (1, false),
-            Self::S8 => (1, true),
-            Self::U16 => (2, false),
-            Self::S16 => (2, true),
-            Self::U32 => (4, false),
-            Self::S32 => (4, true),
-            Self::U64 => (8, false),
-            Self::S64 => (8, true),
-        }
-    }
-}
-
 /// The source from which a hit takes the value of a column. Offsets are bytes in the record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Op {
@@ -89,8 +37,10 @@ pub enum Op {
     Num {
         /// The offset of the number.
         offset: u32,
-        /// The size and sign of the number.
-        load: Load,
+        /// The size of the number in bytes: 1, 2, 4 or 8.
+        size: u8,
+        /// Whether the number is signed.
+        signed: bool,
     },
     /// The time stamp of the record.
     Timestamp,
@@ -135,6 +85,19 @@ pub enum Op {
     Own(u8),
     /// The result of an expression.
     Expr(Code),
+}
+
+impl Op {
+    /// Returns the source of a number in the record; `None` if no number has this size.
+    pub(super) fn num(offset: u32, size: u32, signed: bool) -> Option<Self> {
+        let size = u8::try_from(size).ok()?;
+
+        matches!(size, 1 | 2 | 4 | 8).then_some(Self::Num {
+            offset,
+            size,
+            signed,
+        })
+    }
 }
 
 /// The place of one expression: a range of [`super::Program::code`], or of the steps of the plan.

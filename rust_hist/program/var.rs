@@ -189,7 +189,7 @@ impl Compiler<'_, '_> {
         columns: Result<(), Refusal>,
     ) -> Result<(), Refusal> {
         let twice = (0..=u8::MAX)
-            .zip(self.program.vars())
+            .zip(self.program.vars.iter())
             .filter(|(n, _)| self.defined_elsewhere & bit(*n) != 0)
             .find(|(_, var)| columns.is_err() || var.is_stored());
 
@@ -257,7 +257,7 @@ impl Compiler<'_, '_> {
         // Last to first, as a definition can only name variables before it.
         for (n, def) in (0..=u8::MAX).zip(self.defs.iter()).rev() {
             let users = (0..=u8::MAX)
-                .zip(program.vars().iter())
+                .zip(program.vars.iter())
                 .filter(|(_, var)| program.named_by(&var.field) & bit(n) != 0)
                 .fold(0, |all, (user, _)| all | bit(user));
             let is_named = columns & bit(n) != 0 || users != 0;
@@ -338,10 +338,10 @@ impl Program {
     /// Returns the index in the text of the first variable that is a constant, that nothing in the trigger names, and
     /// whose name may be a misspelt parameter; and that parameter, with its equals sign.
     pub fn like_parameter(&self, text: &[u8]) -> Option<(usize, &'static [u8])> {
-        let in_vars = self.vars().iter().map(|var| self.named_by(&var.field));
+        let in_vars = self.vars.iter().map(|var| self.named_by(&var.field));
         let named = in_vars.fold(self.named_in_columns(), |all, vars| all | vars);
 
-        (0..=u8::MAX).zip(self.vars()).find_map(|(n, var)| {
+        (0..=u8::MAX).zip(self.vars.iter()).find_map(|(n, var)| {
             let name = var.name.of(text);
             let is_named = named & bit(n) != 0 || self.has_action_on(name, text);
 
@@ -378,9 +378,9 @@ impl Program {
 
     /// Returns the variables of this trigger that keys and values name, one bit each.
     pub(super) fn named_in_columns(&self) -> u32 {
-        let keys = self.keys().iter().map(|key| &key.field);
+        let keys = self.keys.iter().map(|key| &key.field);
 
-        keys.chain(self.vals())
+        keys.chain(self.vals.iter())
             .fold(0, |all, field| all | self.named_by(field))
     }
 
@@ -392,7 +392,7 @@ impl Program {
             before.is_some_and(|before| before.ends_with(b"$"))
         };
 
-        self.actions().iter().any(|action| {
+        self.actions.iter().any(|action| {
             let tracked = action.handler.tracked();
             let of_handler = tracked.map_or(&[][..], |(arg, _)| arg.of(text));
             let mut of_action = self.params_of(action).iter();
@@ -413,7 +413,7 @@ impl Program {
             Op::DynString { .. } | Op::RelDynString { .. } => STR_SLOT / 8,
             Op::Stacktrace | Op::StackField { .. } => STACK_DEPTH,
             Op::Ref(index) if field.kind != Kind::Number => {
-                self.refs().get(usize::from(index)).map_or(0, |reference| {
+                self.refs.get(usize::from(index)).map_or(0, |reference| {
                     usize::from(reference.cell.words).saturating_sub(1)
                 })
             }

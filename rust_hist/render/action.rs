@@ -63,13 +63,12 @@ impl<S: Symbols> Renderer<'_, S> {
     ///
     /// PARITY: with two such handlers `track_data_print()` writes the saved values after each of them.
     pub(super) fn actions<W: Out>(&self, row: &Row<'_>, out: &mut W) -> fmt::Result {
-        for action in self.program.actions() {
-            let (Handler::Track { when, .. }, Some(track)) = (action.handler(), action.track())
-            else {
+        for action in self.program.actions.iter() {
+            let (Handler::Track { when, .. }, Some(track)) = (action.handler, action.track) else {
                 continue;
             };
             let title: &[u8] = match when {
-                _ if action.kind() == ActionKind::Snapshot => continue,
+                _ if action.kind == ActionKind::Snapshot => continue,
                 When::Larger => b"\n\tmax: ",
                 When::Other | When::Apart { .. } => b"\n\tchanged: ",
                 When::Above { .. } => b"\n\tover: ",
@@ -82,7 +81,7 @@ impl<S: Symbols> Renderer<'_, S> {
             for save in self.program.saves_of(action) {
                 out.write_bytes(separator)?;
                 self.saved(save, &kept, out)?;
-                separator = match save.field().kind() {
+                separator = match save.field.kind {
                     Kind::Stack => SEPARATOR_AFTER_STACK,
                     Kind::Number | Kind::String | Kind::Cpumask => SEPARATOR,
                 };
@@ -97,8 +96,8 @@ impl<S: Symbols> Renderer<'_, S> {
     fn saved<W: Out>(&self, save: &Save, kept: &Kept<'_>, out: &mut W) -> fmt::Result {
         let words = kept_words(save, kept.row);
 
-        out.write_bytes(save.name().of(self.text))?;
-        match save.field().kind() {
+        out.write_bytes(save.name.of(self.text))?;
+        match save.field.kind {
             Kind::Number => {
                 let v = words.first().copied().unwrap_or(0);
                 out.write_bytes(b": ")?;
@@ -133,17 +132,17 @@ impl<S: Symbols> Renderer<'_, S> {
         comm: &[u64],
         out: &mut W,
     ) -> fmt::Result {
-        let mut actions = self.program.actions().iter();
-        let Some(action) = actions.find(|action| action.kind() == ActionKind::Snapshot) else {
+        let mut actions = self.program.actions.iter();
+        let Some(action) = actions.find(|action| action.kind == ActionKind::Snapshot) else {
             return Ok(());
         };
-        let Handler::Track { arg, when, .. } = action.handler() else {
+        let Handler::Track { arg, when, .. } = action.handler else {
             return Ok(());
         };
 
         out.write_bytes(b"\nSnapshot taken (see tracing/snapshot).  Details:\n")?;
         out.write_bytes(b"\ttriggering value { ")?;
-        out.write_str(action.handler().word())?;
+        out.write_str(action.handler.word())?;
         out.write_bytes(b"(")?;
         out.write_bytes(arg.of(self.text))?;
         out.write_bytes(b") }: ")?;

@@ -69,7 +69,7 @@ impl<'a> Fold<'a> {
             quantiles: program.quantiles(),
             at: key.first_word(),
             key_words: program.key_words(),
-            buckets: key.field().buckets()?,
+            buckets: key.field.buckets()?,
             merge: program.merge(),
         })
     }

@@ -218,21 +218,21 @@ impl<S: Symbols> Json<'_, S> {
         let mut comma = Comma::default();
 
         out.write_bytes(b",\"keys\":[")?;
-        for key in self.program.keys() {
+        for key in self.program.keys.iter() {
             comma.before(out)?;
-            self.key_column(key.field(), head, out)?;
+            self.key_column(&key.field, head, out)?;
         }
         out.write_bytes(b"],\"vals\":[")?;
         comma = Comma::default();
-        if !self.program.nohitcount() {
+        if !self.program.nohitcount {
             comma.before(out)?;
             self.column(b"hitcount", out)?;
             out.write_bytes(b"}")?;
         }
-        for field in self.program.vals() {
+        for field in self.program.vals.iter() {
             comma.before(out)?;
             self.column(self.program.field_name(field, self.text), out)?;
-            if let Modifier::Stat(stat) = field.modifier() {
+            if let Modifier::Stat(stat) = field.modifier {
                 out.write_bytes(b",\"agg\":")?;
                 quoted(stat.name().as_bytes(), out)?;
             }
@@ -250,14 +250,14 @@ impl<S: Symbols> Json<'_, S> {
 
     fn key_column<W: Out>(&self, field: &Field, head: &Head<'_>, out: &mut W) -> fmt::Result {
         self.column(
-            match field.op() {
+            match field.op {
                 Op::Stacktrace => b"common_stacktrace",
                 _ => self.program.field_name(field, self.text),
             },
             out,
         )?;
         out.write_bytes(b",\"kind\":")?;
-        out.write_bytes(match (field.kind(), field.modifier()) {
+        out.write_bytes(match (field.kind, field.modifier) {
             (Kind::Stack, _) => b"\"stack\"",
             (Kind::String | Kind::Cpumask, _) => b"\"string\"",
             (_, Modifier::Sym | Modifier::SymOffset) => b"\"symbol\"",
@@ -267,7 +267,7 @@ impl<S: Symbols> Json<'_, S> {
             (_, Modifier::Buckets(_)) => b"\"buckets\"",
             _ => b"\"number\"",
         })?;
-        match field.modifier() {
+        match field.modifier {
             Modifier::Log2(scale) => member(b",\"scale\":", scale.get().into(), out)?,
             Modifier::Buckets(width) => member(b",\"width\":", width.get(), out)?,
             _ => (),
@@ -289,7 +289,7 @@ impl<S: Symbols> Json<'_, S> {
             out.write_bytes(b"{\"others\":true")?;
         } else {
             out.write_bytes(b"{\"k\":[")?;
-            for key in self.program.keys() {
+            for key in self.program.keys.iter() {
                 comma.before(out)?;
                 match fold {
                     Some(fold) if fold.leaves_out(key) => out.write_bytes(b"null")?,
@@ -300,11 +300,11 @@ impl<S: Symbols> Json<'_, S> {
         }
         out.write_bytes(b",\"v\":[")?;
         comma = Comma::default();
-        if !self.program.nohitcount() {
+        if !self.program.nohitcount {
             comma.before(out)?;
             out.write_bytes(decimal(row.sums.first().copied().unwrap_or(0)).as_bytes())?;
         }
-        for (field, column) in self.program.vals().iter().zip(self.program.columns()) {
+        for (field, column) in self.program.vals.iter().zip(self.program.columns.iter()) {
             comma.before(out)?;
             match column {
                 Column::Sum(at) => number(row.sums.get(*at).copied().unwrap_or(0), field, out)?,
@@ -344,11 +344,11 @@ impl<S: Symbols> Json<'_, S> {
 
     /// Writes one key of a row.
     fn key<W: Out>(&self, key: &Key, row: &Row<'_>, out: &mut W) -> fmt::Result {
-        let field = key.field();
+        let field = &key.field;
         let words = key.of(row.key);
         let v = words.first().copied().unwrap_or(0);
 
-        match (field.kind(), field.modifier()) {
+        match (field.kind, field.modifier) {
             (Kind::Stack, _) => self.stack(words, out),
             (Kind::String, _) => text(words, out),
             (Kind::Cpumask, _) => {
@@ -385,7 +385,7 @@ impl<S: Symbols> Json<'_, S> {
             }
             _ => match field.buckets() {
                 Some(buckets) => {
-                    let numbers = buckets.numbers(v, field.is_signed());
+                    let numbers = buckets.numbers(v, field.signed);
 
                     bounds(buckets.index(v), numbers, out)
                 }
@@ -412,8 +412,8 @@ impl<S: Symbols> Json<'_, S> {
     fn saved<W: Out>(&self, row: &Row<'_>, out: &mut W) -> fmt::Result {
         let mut comma = Comma::default();
 
-        for (i, action) in self.program.actions().iter().enumerate() {
-            let (Some((arg, var)), Some(track)) = (keeps(action), action.track()) else {
+        for (i, action) in self.program.actions.iter().enumerate() {
+            let (Some((arg, var)), Some(track)) = (keeps(action), action.track) else {
                 continue;
             };
             let kept = track_row(&track, row.aux);
@@ -423,14 +423,14 @@ impl<S: Symbols> Json<'_, S> {
             }
             comma.before(out)?;
             out.write_bytes(b"\"")?;
-            let word = action.handler().word();
+            let word = action.handler.word();
             out.write_str(word)?;
             out.write_bytes(b"(")?;
             Escaped(out).write_bytes(arg.of(self.text))?;
             out.write_bytes(b")")?;
-            let before = self.program.actions().iter().take(i);
+            let before = self.program.actions.iter().take(i);
             let same = before
-                .filter(|other| other.handler().word() == word)
+                .filter(|other| other.handler.word() == word)
                 .filter_map(keeps)
                 .filter(|(other, _)| other.of(self.text) == arg.of(self.text))
                 .count();
@@ -444,8 +444,8 @@ impl<S: Symbols> Json<'_, S> {
                 continue;
             }
             out.write_bytes(b"{\"value\":")?;
-            match self.program.vars().get(usize::from(var)) {
-                Some(var) => number(kept.value, var.field(), out)?,
+            match self.program.vars.get(usize::from(var)) {
+                Some(var) => number(kept.value, &var.field, out)?,
                 None => out.write_bytes(b"null")?,
             }
             self.saved_row(action, kept.row, out)?;
@@ -462,14 +462,14 @@ impl<S: Symbols> Json<'_, S> {
         let saves = self.program.saves_of(action);
         let mut comma = Comma::default();
 
-        if !matches!(action.kind(), ActionKind::Save { .. }) {
+        if !matches!(action.kind, ActionKind::Save { .. }) {
             return Ok(());
         }
         out.write_bytes(b",\"row\":{")?;
         for (i, save) in saves.iter().enumerate() {
-            let name = save.name().of(self.text);
+            let name = save.name.of(self.text);
             let mut before = saves.iter().take(i);
-            if before.any(|other| other.name().of(self.text) == name) {
+            if before.any(|other| other.name.of(self.text) == name) {
                 continue;
             }
             let words = kept_words(save, row);
@@ -477,9 +477,9 @@ impl<S: Symbols> Json<'_, S> {
             comma.before(out)?;
             quoted(name, out)?;
             out.write_bytes(b":")?;
-            match save.field().kind() {
+            match save.field.kind {
                 Kind::Number => {
-                    number(words.first().copied().unwrap_or(0), save.field(), out)?;
+                    number(words.first().copied().unwrap_or(0), &save.field, out)?;
                 }
                 Kind::String | Kind::Cpumask => text(words, out)?,
                 Kind::Stack => self.stack(words, out)?,
@@ -532,7 +532,7 @@ pub fn end<W: Out>(program: &Program, account: &Account, end: &End, out: &mut W)
 /// Returns the text of the parameters, and the index of the variable, of a handler that tracks a value in each row;
 /// `None` for other handlers.
 fn keeps(action: &Action) -> Option<(Span, u8)> {
-    match (action.kind(), action.handler()) {
+    match (action.kind, action.handler) {
         (ActionKind::Snapshot, _) | (_, Handler::Match { .. }) => None,
         (_, Handler::Track { arg, var, .. }) => Some((arg, var)),
     }
@@ -540,8 +540,8 @@ fn keeps(action: &Action) -> Option<(Span, u8)> {
 
 /// Writes the unit of a column's numbers, if it is known.
 fn unit<W: Out>(field: &Field, head: &Head<'_>, out: &mut W) -> fmt::Result {
-    match field.time() {
-        Time::Interval if head.clock_in_ns => out.write_bytes(match field.usecs() {
+    match field.time {
+        Time::Interval if head.clock_in_ns => out.write_bytes(match field.usecs {
             true => b",\"unit\":\"us\"",
             false => b",\"unit\":\"ns\"",
         }),
@@ -590,7 +590,7 @@ fn bounds<W: Out>(index: Option<u64>, Bounds { lo, hi }: Bounds, out: &mut W) ->
 
 /// Writes a number of a field, with its sign if the field has one.
 fn number<W: Out>(v: u64, field: &Field, out: &mut W) -> fmt::Result {
-    integer(Integer::new(v, field.is_signed()), out)
+    integer(Integer::new(v, field.signed), out)
 }
 
 /// Writes the string in `words` up to its first NUL.

@@ -54,7 +54,7 @@ impl<S: Symbols> Renderer<'_, S> {
         let mut has_stack = false;
         let mut is_empty = true;
         let fold = Fold::of(self.program).filter(|fold| fold.is_folded(row));
-        let keys = self.program.keys().iter();
+        let keys = self.program.keys.iter();
         let keys = keys.filter(|key| fold.as_ref().is_none_or(|fold| !fold.leaves_out(key)));
 
         if row.is_of_others() {
@@ -68,11 +68,11 @@ impl<S: Symbols> Renderer<'_, S> {
             is_empty = false;
             let words = key.of(row.key);
 
-            if key.field().kind() == Kind::Stack {
+            if key.field.kind == Kind::Stack {
                 self.stack(key, words, out)?;
                 has_stack = true;
             } else {
-                out.write_bytes(self.program.field_name(key.field(), self.text))?;
+                out.write_bytes(self.program.field_name(&key.field, self.text))?;
                 out.write_bytes(b": ")?;
                 self.part(key, words, row.aux, out)?;
             }
@@ -88,7 +88,7 @@ impl<S: Symbols> Renderer<'_, S> {
     fn part<W: Out>(&self, key: &Key, words: &[u64], aux: &[u64], out: &mut W) -> fmt::Result {
         let v = words.first().copied().unwrap_or(0);
 
-        match key.field().modifier() {
+        match key.field.modifier {
             Modifier::Hex => out.write_bytes(hex(v).as_bytes()),
             Modifier::Sym => {
                 address(v, out)?;
@@ -134,7 +134,7 @@ impl<S: Symbols> Renderer<'_, S> {
             | Modifier::Percent
             | Modifier::Graph
             | Modifier::Stat(_)
-            | Modifier::Stacktrace => match key.field().kind() {
+            | Modifier::Stacktrace => match key.field.kind {
                 Kind::String => left_with(STRING_WIDTH, out, |out| string(words, out)),
                 Kind::Cpumask => left_with(STRING_WIDTH, out, |out| cpus(words, out)),
                 Kind::Number | Kind::Stack => out.write_bytes(decimal(v).right(NUMBER_WIDTH)),
@@ -144,10 +144,10 @@ impl<S: Symbols> Renderer<'_, S> {
 
     /// Writes a key field that is a stack, one line for each frame.
     fn stack<W: Out>(&self, key: &Key, words: &[u64], out: &mut W) -> fmt::Result {
-        if key.field().op() == Op::Stacktrace {
+        if key.field.op == Op::Stacktrace {
             out.write_bytes(b"common_stacktrace:\n")?;
         } else {
-            out.write_bytes(self.program.field_name(key.field(), self.text))?;
+            out.write_bytes(self.program.field_name(&key.field, self.text))?;
             out.write_bytes(b".stacktrace")?;
         }
         for frame in frames(words) {

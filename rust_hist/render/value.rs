@@ -59,13 +59,13 @@ impl Stats {
     /// Returns the statistics of `rows`, and of the row of others if there is one.
     pub fn with(program: &Program, rows: &Rows<'_>, others: Option<Row<'_>>) -> Self {
         let mut stats = Self::default();
-        let mut vals = program.vals().iter();
+        let mut vals = program.vals.iter();
 
-        if !vals.any(|val| matches!(val.modifier(), Modifier::Percent | Modifier::Graph)) {
+        if !vals.any(|val| matches!(val.modifier, Modifier::Percent | Modifier::Graph)) {
             return stats;
         }
         for row in rows.iter().chain(others) {
-            let columns = core::iter::once(&Column::Sum(0)).chain(program.columns());
+            let columns = core::iter::once(&Column::Sum(0)).chain(program.columns.iter());
 
             for (stat, column) in stats.columns.iter_mut().zip(columns) {
                 let v = match column {
@@ -181,12 +181,12 @@ pub(super) fn plain_number<W: Out>(
 impl<S: Symbols> Renderer<'_, S> {
     /// Writes the values of a row: the hit count, unless hidden, and the trigger's values.
     pub(super) fn values<W: Out>(&self, row: &Row<'_>, out: &mut W) -> fmt::Result {
-        let columns = self.program.columns().iter();
+        let columns = self.program.columns.iter();
 
-        if !self.program.nohitcount() {
+        if !self.program.nohitcount {
             self.value(0, &Field::default(), &Column::Sum(0), row, out)?;
         }
-        for (i, (field, column)) in (1..).zip(self.program.vals().iter().zip(columns)) {
+        for (i, (field, column)) in (1..).zip(self.program.vals.iter().zip(columns)) {
             // PARITY: `hist_trigger_entry_print()` omits a computed value.
             out.write_bytes(b" ")?;
             self.value(i, field, column, row, out)?;
@@ -216,10 +216,10 @@ impl<S: Symbols> Renderer<'_, S> {
         };
         let column = self.stats.column(i);
 
-        match field.modifier() {
+        match field.modifier {
             Modifier::Percent => {
                 out.write_bytes(b" (%):")?;
-                let carries = match field.is_signed() {
+                let carries = match field.signed {
                     true => 0,
                     false => column.carries,
                 };

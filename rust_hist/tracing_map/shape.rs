@@ -86,13 +86,14 @@ const MORE_SHARDS: usize = 64;
 ///
 /// let dimensions = Dimensions { bits: 11, key_words: 1, sums: 2, ..Dimensions::default() };
 /// let shape = Shape::new(dimensions, 4).ok_or("out of range")?;
-/// assert_eq!(shape.elts(), 2048);
-/// assert!(shape.words() * 8 <= 208 * 2048);
+/// assert_eq!(shape.elts, 2048);
+/// assert!(shape.words * 8 <= 208 * 2048);
 /// # Ok::<(), &str>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
-    pub(super) elts: usize,
+    /// The number of elements, which is the number of keys that the map can hold.
+    pub elts: usize,
     /// The number of taken elements at which a lookup that finds no key reports a full table; never reached if an
     /// insertion without room must do more than to count the drop.
     pub(super) full_at: usize,
@@ -102,19 +103,23 @@ pub struct Shape {
     has_others: bool,
     pub(super) slot_mask: usize,
     pub(super) hash_shift: u32,
-    pub(super) key_words: usize,
+    /// The number of words of a key.
+    pub key_words: usize,
     /// The number of aux words of an element, counted in pairs, and the index of the first element's pairs.
     pub(super) aux_pairs: u16,
     pub(super) aux_pairs_at: u32,
-    pub(super) sums: usize,
+    /// The number of sums of a row.
+    pub sums: usize,
     /// How the words of an element are merged over the shards.
-    pub(super) merge: Merge,
-    pub(super) shards: usize,
+    pub merge: Merge,
+    /// The number of shards.
+    pub shards: usize,
     pub(super) cpu_shift: u32,
     pub(super) keys_at: usize,
     pub(super) shards_at: usize,
     pub(super) shard_words: usize,
-    words: usize,
+    /// The number of 64-bit words of memory that the map needs, all of which must be 0.
+    pub words: usize,
     most_words: usize,
 }
 
@@ -273,11 +278,6 @@ impl Shape {
         })
     }
 
-    /// Returns the number of 64-bit words of memory that the map needs, all of which must be 0.
-    pub fn words(&self) -> usize {
-        self.words
-    }
-
     /// Returns the number of [pairs](crate::sync::Pair) of words that the map needs.
     pub fn pairs(&self) -> usize {
         self.words.div_ceil(2)
@@ -286,17 +286,6 @@ impl Shape {
     /// Returns the maximum number of bytes of the map's allocation, including the excess from rounding up.
     pub fn most_bytes(&self) -> usize {
         self.most_words.saturating_mul(8)
-    }
-
-    /// Returns the number of words of a key.
-    #[inline]
-    pub fn key_words(&self) -> usize {
-        self.key_words
-    }
-
-    /// Returns the number of elements, which is the number of keys that the map can hold.
-    pub fn elts(&self) -> usize {
-        self.elts
     }
 
     /// Returns the element that stands for all keys that find no room, which has sums but no key; `None` if their hits
@@ -311,16 +300,6 @@ impl Shape {
     #[inline]
     pub fn is_replaced(&self) -> bool {
         self.plenty < self.elts
-    }
-
-    /// Returns how the words of an element are merged over shards, and over elements of one key.
-    pub fn merge(&self) -> &Merge {
-        &self.merge
-    }
-
-    /// Returns the number of shards.
-    pub fn shards(&self) -> usize {
-        self.shards
     }
 
     /// Returns the number of CPUs that share a shard.
@@ -355,11 +334,6 @@ impl Shape {
     pub fn row_words(&self) -> usize {
         // OVERFLOW: a key has at most 129 words, the aux part at most 8192, and there are at most 81 sums.
         self.sums_in_row().wrapping_add(self.sums)
-    }
-
-    /// Returns the number of sums of a row.
-    pub fn sums(&self) -> usize {
-        self.sums
     }
 
     /// Returns the index of the first sum in a row.

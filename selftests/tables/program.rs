@@ -10,26 +10,19 @@ use std::{ops::Deref, sync::Arc};
 /// A program.
 pub struct Program {
     program: Arc<program::Program>,
-    bits: u32,
-    grows_to: u32,
+    pub bits: u32,
+    pub grows_to: Option<u32>,
 }
 
 impl Program {
     /// Gives its table `1 << bits` entries, and up to `1 << grows_to` if it is one that grows.
     pub fn with_bits(program: Arc<program::Program>, bits: u32, grows_to: u32) -> Self {
+        let grows_to = program.grows_to.map(|_| grows_to);
         Self {
             program,
             bits,
             grows_to,
         }
-    }
-
-    pub fn size_bits(&self) -> u32 {
-        self.bits
-    }
-
-    pub fn grows_to(&self) -> Option<u32> {
-        self.program.grows_to().map(|_| self.grows_to)
     }
 }
 

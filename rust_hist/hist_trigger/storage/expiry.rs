@@ -284,7 +284,7 @@ impl Table {
             self.epochs.get(&EventMutex::lock()).due = due;
             return Ok(());
         }
-        if !is_due && young.map.shape().elts() < self.most_elts() {
+        if !is_due && young.map.shape().elts < self.most_elts() {
             if let Ok(larger) = self.larger(young) {
                 return self.put(larger, young, Why::Room);
             }

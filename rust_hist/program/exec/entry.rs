@@ -115,7 +115,7 @@ impl Program {
     /// Returns the values that an action saves.
     pub fn saves_of(&self, action: &Action) -> &[Save] {
         match action.kind {
-            ActionKind::Save { first, len } => part(self.saves(), first, len),
+            ActionKind::Save { first, len } => part(&self.saves, first, len),
             ActionKind::Trace { .. } | ActionKind::Snapshot => &[],
         }
     }
@@ -144,7 +144,7 @@ impl Program {
         for var in self.plan.vars.iter().filter(|var| var.is_number()) {
             Moving::new(NumCell::at(new, var.at), NumCell::at(old, var.at)).carry();
         }
-        for action in self.actions() {
+        for action in self.actions.iter() {
             let Handler::Track { when, .. } = &action.handler else {
                 continue;
             };
@@ -166,7 +166,7 @@ impl Program {
             let comm = to.get_mut(..COMM_WORDS).unwrap_or(&mut []);
             copy_words(Pair::words(from), comm);
         }
-        for track in self.actions().iter().filter_map(|action| action.track) {
+        for track in self.actions.iter().filter_map(|action| action.track) {
             let at = usize::from(track.at);
             let Some((fired, rest)) = to.get_mut(at..).and_then(|to| to.split_first_mut()) else {
                 continue;
@@ -421,7 +421,7 @@ impl<'h, 'c: 'h, C: Context<'c>> Hit<'h, 'c, C> {
     /// Runs the actions of the trigger.
     #[inline(always)]
     pub(in super::super) fn act<const STEPS: u32>(&self) {
-        for action in self.cx.program().actions() {
+        for action in self.cx.program().actions.iter() {
             if const { STEPS & MOVED != 0 } && !self.has_tracked(action) {
                 continue;
             }
@@ -561,7 +561,7 @@ impl<'h, 'c: 'h, C: Context<'c>> Hit<'h, 'c, C> {
     /// Copies the key of the entry to `room`.
     #[inline]
     fn copy_key<'r>(&self, room: &'r mut [u64; KEY_WORDS_MAX]) -> &'r [u64] {
-        let key = room.get_mut(..self.map.shape().key_words());
+        let key = room.get_mut(..self.map.shape().key_words);
         let key = key.unwrap_or(&mut []);
 
         copy_words(self.map.key(self.elt), key);
@@ -649,7 +649,7 @@ impl<'h, 'c: 'h, C: Context<'c>> Hit<'h, 'c, C> {
     /// Stores a stack, of the kernel or of the record, in a variable.
     #[inline(never)]
     fn set_any_stack(&self, var: &VarStep) {
-        let field = self.cx.program().vars().get(usize::from(var.n));
+        let field = self.cx.program().vars.get(usize::from(var.n));
         let (Some(words), Some(var)) = (var.text_words(self.words()), field) else {
             return;
         };
@@ -676,7 +676,7 @@ impl<'h, 'c: 'h, C: Context<'c>> Hit<'h, 'c, C> {
                 .foreign_words(step.text.reference())
                 .and_then(|from| copy_cell(from, step.kind, to)),
             _ => {
-                let save = self.cx.program().saves().get(usize::from(step.n));
+                let save = self.cx.program().saves.get(usize::from(step.n));
 
                 save.and_then(|save| self.stack_to(save.field.op, to))
             }
@@ -706,7 +706,7 @@ impl<'h, 'c: 'h, C: Context<'c>> Hit<'h, 'c, C> {
     /// entry any more, because the table has been cleared.
     #[inline]
     pub(super) fn foreign_words(&self, n: u8) -> Option<&'c [Atomic<u64>]> {
-        let of = self.cx.program().refs().get(usize::from(n))?;
+        let of = self.cx.program().refs.get(usize::from(n))?;
         let (cx, address) = (self.cx, reference(self.refs, n.into()));
         let source = cx.source(of.table)?;
         let in_older = || older_than(cx, source).find_map(|older| cx.view(older).aux_from(address));
@@ -719,7 +719,7 @@ impl<'h, 'c: 'h, C: Context<'c>> Hit<'h, 'c, C> {
     /// The words of one of the trigger's own variables in the entry.
     #[inline]
     pub(super) fn own_words(&self, n: u8) -> Option<&'h [Atomic<u64>]> {
-        let var = self.cx.program().vars().get(usize::from(n))?;
+        let var = self.cx.program().vars.get(usize::from(n))?;
 
         Some(var.cell.of(self.words()))
     }

@@ -140,7 +140,7 @@ impl<'h, 'r, K: KeyForm, const LOOKUP: bool, const AGED: bool> RefKey<'h, 'r, K,
             KeyKind::Words(words) => words,
             _ => cx.program().key_of::<LOOKUP>().words,
         };
-        let elt = match map.shape().key_words() == words {
+        let elt = match map.shape().key_words == words {
             true => map.get(self.key, self.hash)?,
             false => look_up_beginning::<K, _, _>(*self.key, map.map())?,
         };
@@ -159,7 +159,7 @@ where
     H: KeyHash,
 {
     debug_assert!(K::IS_WHOLE, "a path of such triggers has `WHOLE_KEY`");
-    map.lookup(K::whole(&key).get(..map.shape().key_words())?)
+    map.lookup(K::whole(&key).get(..map.shape().key_words)?)
 }
 
 impl Cell {
@@ -224,7 +224,7 @@ impl Program {
         let mut takes = false;
         let mut last: Option<(u16, &[Pair])> = None;
 
-        for ((reference, place), cell) in self.refs().iter().zip(&mut *buf).zip(&mut cells) {
+        for ((reference, place), cell) in self.refs.iter().zip(&mut *buf).zip(&mut cells) {
             let aux = match last {
                 Some((table, aux)) if table == reference.table => aux,
                 _ => reference.aux(cx, key)?,
@@ -277,7 +277,7 @@ impl Program {
     ) -> Result<(), Missing> {
         // The variables to be consumed.
         let mut places: [Option<Place<'c, C>>; REFS_MAX] = [const { None }; REFS_MAX];
-        let refs = self.refs().iter();
+        let refs = self.refs.iter();
 
         for ((reference, number), place) in refs.zip(&mut *buf).zip(&mut places) {
             if reference.cell.kind != Kind::Number {
@@ -328,7 +328,7 @@ impl Program {
         places: &[Option<Place<'c, C>>],
         all: &[Option<TakenFrom>],
     ) {
-        for ((reference, place), taken) in self.refs().iter().zip(places).zip(all) {
+        for ((reference, place), taken) in self.refs.iter().zip(places).zip(all) {
             let (Some(place), Some(taken)) = (place, taken) else {
                 continue;
             };

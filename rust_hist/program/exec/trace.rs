@@ -33,7 +33,6 @@ use super::{
             ArgStep, //
         },
         Action,
-        Arg,
         ArgSource,
         Kind,
         Op, //
@@ -70,7 +69,7 @@ impl<'h, 'c: 'h, C: Context<'c>> ArgVals<'h, 'c, C> {
     fn source(&self, at: usize) -> Option<&'h ArgSource> {
         let args = self.hit.cx.program().args_of(self.action);
 
-        args.get(at).map(Arg::source)
+        args.get(at).map(|arg| &arg.source)
     }
 
     /// Returns the string of parameter `at` if it is a string of the record.
@@ -103,7 +102,7 @@ impl<'h, 'c: 'h, C: Context<'c>> ArgVals<'h, 'c, C> {
             (Some(field), _) if kind == Kind::String => {
                 let mut comm = [0; COMM_LEN];
 
-                if field.op() == Op::Comm {
+                if field.op == Op::Comm {
                     hit.cx.comm(&mut comm);
                 }
                 return Ok(copy_string(
@@ -114,7 +113,7 @@ impl<'h, 'c: 'h, C: Context<'c>> ArgVals<'h, 'c, C> {
                 ));
             }
             (Some(field), _) => {
-                let len = match field.op() {
+                let len = match field.op {
                     Op::Stacktrace => self.frames.map(|frames| copy(frames, room, put)),
                     Op::StackField { offset } => {
                         Some(copy_stack(hit.cx.record(), offset, room, put))
@@ -136,10 +135,9 @@ impl<'h, 'c: 'h, C: Context<'c>> ArgVals<'h, 'c, C> {
 
     /// Whether a parameter is the kernel stack.
     fn has_stack(&self) -> bool {
-        let args = self.hit.cx.program().args_of(self.action).iter();
+        let mut args = self.hit.cx.program().args_of(self.action).iter();
 
-        args.map(Arg::source)
-            .any(|source| matches!(source, ArgSource::Field(field) if field.op() == Op::Stacktrace))
+        args.any(|arg| matches!(arg.source, ArgSource::Field(field) if field.op == Op::Stacktrace))
     }
 
     /// [`FieldValues::materialize`] for values with a kernel stack ([`ArgVals::has_stack`]).

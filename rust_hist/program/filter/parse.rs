@@ -42,7 +42,6 @@ use super::{
     Filter,
     FilterRefusal,
     Function,
-    Load,
     Op,
     Part,
     Step,
@@ -653,7 +652,7 @@ impl Field {
 
     /// Returns whether C has a function that compares the field as a number.
     fn is_number(&self) -> bool {
-        self.kind == FieldKind::Cpu || Load::of(self.size, false).is_some()
+        self.kind == FieldKind::Cpu || Op::num(0, self.size, false).is_some()
     }
 
     /// Returns the test for numbers from `first` to `first + span`. Bits above the size of the number, which a sign may

@@ -148,8 +148,8 @@ fn h_act_03_and_04_tracked_variables() {
             );
             let expected = usize::from(typed.starts_with("($y"));
 
-            assert_eq!(p.actions()[0].handler().word(), handler);
-            match p.actions()[0].handler() {
+            assert_eq!(p.actions[0].handler.word(), handler);
+            match p.actions[0].handler {
                 Handler::Track { var, .. } => assert_eq!(usize::from(var), expected),
                 other => panic!("{other:?}"),
             }
@@ -240,10 +240,10 @@ fn h_act_03_and_04_tracked_variables() {
     );
 
     assert!(matches!(
-        p.actions()[0].kind(),
+        p.actions[0].kind,
         ActionKind::Save { first: 0, len: 1 }
     ));
-    assert!(matches!(p.actions()[1].kind(), ActionKind::Snapshot));
+    assert!(matches!(p.actions[1].kind, ActionKind::Snapshot));
 }
 
 #[test]

@@ -244,14 +244,14 @@ fn h_exp_code() {
     let p = world
         .compile("keys=s32:x=u8*2-$prio/u16:y=1+2")
         .expect("compiles");
-    let Op::Expr(code) = p.vars()[0].field().op() else {
+    let Op::Expr(code) = p.vars[0].field.op else {
         panic!("an expression");
     };
     let code: Vec<_> = code
-        .of(p.code())
+        .of(&p.code)
         .iter()
         .map(|insn| match insn {
-            Insn::Push(field) => match field.op() {
+            Insn::Push(field) => match field.op {
                 Op::Num { .. } => "field".to_string(),
                 Op::Const(value) => value.to_string(),
                 Op::Ref(n) => format!("${n}"),
@@ -262,7 +262,7 @@ fn h_exp_code() {
         .collect();
 
     assert_eq!(code, ["field", "2", "Mul", "$0", "field", "Div", "Sub"]);
-    assert_eq!(p.vars()[1].field().op(), Op::Const(3));
+    assert_eq!(p.vars[1].field.op, Op::Const(3));
     // Nothing is left of what was folded.
-    assert_eq!(p.code().len(), 7);
+    assert_eq!(p.code.len(), 7);
 }

@@ -63,7 +63,7 @@ fn h_mod_02_to_05_names_of_numbers() {
     ] {
         let p = keys(&KMALLOC, &format!("ptr.{typed}"), &format!("ptr.{typed}"));
 
-        assert_eq!(p.keys()[0].field().modifier(), modifier);
+        assert_eq!(p.keys[0].field.modifier, modifier);
         if modifier != Modifier::Hex {
             refuses(
                 &KMALLOC,
@@ -121,7 +121,7 @@ fn scales_of_log2() {
         );
         let scale = Scale::new(n).expect("a scale");
 
-        assert_eq!(p.keys()[0].field().modifier(), Modifier::Log2(scale));
+        assert_eq!(p.keys[0].field.modifier, Modifier::Log2(scale));
     }
     for wrong in ["", "7", "9", "10", "-1", "+1", "0x1", "01", "4 ", "a"] {
         refuses(
@@ -235,7 +235,7 @@ fn h_mod_10_buckets() {
 fn h_mod_11_usecs() {
     let p = keys(&KMALLOC, "ptr.usecs", "ptr.usecs");
 
-    assert!(!p.needs_timestamp() && !p.usecs());
+    assert!(!p.timestamps && !p.usecs);
 
     let p = accepts(
         &KMALLOC,
@@ -244,7 +244,7 @@ fn h_mod_11_usecs() {
          clock=global",
     );
 
-    assert!(p.needs_timestamp() && p.usecs());
+    assert!(p.timestamps && p.usecs);
 }
 
 #[test]
@@ -322,7 +322,7 @@ fn h_spf_02_timestamp() {
         "keys=common_timestamp:vals=hitcount:sort=hitcount:size=2048:clock=global",
     );
 
-    assert!(p.needs_timestamp() && !p.usecs());
+    assert!(p.timestamps && !p.usecs);
 }
 
 #[test]
@@ -338,7 +338,7 @@ fn h_spf_03_and_04_cpu() {
     const OWN: Event = Event(&[("cpu", "int", 8, 4, true, rust_hist::field::FieldKind::Other)]);
 
     assert!(matches!(
-        keys(&OWN, "cpu", "cpu").keys()[0].field().op(),
+        keys(&OWN, "cpu", "cpu").keys[0].field.op,
         rust_hist::program::Op::Num { .. }
     ));
 }
@@ -348,7 +348,7 @@ fn h_spf_05_stacktrace() {
     for name in ["common_stacktrace", "stacktrace", "STACKTRACE"] {
         let p = keys(&KMALLOC, name, "common_stacktrace");
 
-        assert_eq!(p.keys()[0].field().kind(), Kind::Stack);
+        assert_eq!(p.keys[0].field.kind, Kind::Stack);
         refuses(
             &KMALLOC,
             &format!("hist:keys=node:vals=^{name}"),
@@ -431,7 +431,7 @@ fn h_key_01_sort_by_size_and_sign() {
 fn h_key_05_pointers_are_numbers() {
     let p = keys(&ZOO, "pointed", "pointed");
 
-    assert_eq!(p.keys()[0].field().kind(), Kind::Number);
+    assert_eq!(p.keys[0].field.kind, Kind::Number);
     accepts(
         &ZOO,
         "keys=u8:vals=pointed",

@@ -167,7 +167,7 @@ fn h_cmd_06_x_23_key_bytes() {
     let p = keys(&ZOO, "seven,u8", "seven,u8");
 
     assert_eq!(p.key_words(), 2);
-    assert_eq!(p.keys()[1].first_word(), 1);
+    assert_eq!(p.keys[1].first_word(), 1);
 }
 
 #[test]
@@ -457,12 +457,9 @@ fn h_cmd_11_size() {
     ] {
         let p = compile(&KMALLOC, format!("keys=node:size={size}").as_bytes()).expect(size);
 
-        assert_eq!(p.size_bits(), bits, "{size}");
+        assert_eq!(p.bits, bits, "{size}");
     }
-    assert_eq!(
-        compile(&KMALLOC, b"keys=node").map(|p| p.size_bits()),
-        Ok(11)
-    );
+    assert_eq!(compile(&KMALLOC, b"keys=node").map(|p| p.bits), Ok(11));
     for size in [
         "0",
         "1",
@@ -509,7 +506,7 @@ fn h_cmd_12_to_15_pause_cont_clear() {
     let update = |text: &str| {
         let p = compile(&KMALLOC, format!("keys=node{text}").as_bytes()).expect(text);
 
-        (p.update(), p.needs_existing(), p.starts_paused())
+        (p.update, p.needs_existing, p.starts_paused)
     };
 
     assert_eq!(update(""), (None, false, false));
@@ -874,9 +871,9 @@ fn h_cmd_36_the_line_makes_the_trigger_again_in_its_state() {
 
         assert!(program.same_trigger(text.as_bytes(), &removal, text.as_bytes()));
         // It describes a new trigger, and changes none.
-        assert_eq!(program.update(), None);
+        assert_eq!(program.update, None);
         (
-            program.starts_paused(),
+            program.starts_paused,
             program.filter(text.as_bytes()).map(<[u8]>::to_vec),
         )
     };
@@ -922,15 +919,15 @@ fn h_cmd_36_what_c_accepts_keeps_its_meaning() {
         named.name(b"keys=node:name=a [paused]"),
         Some(&b"a [paused]"[..])
     );
-    assert!(!named.starts_paused());
+    assert!(!named.starts_paused);
 
     let alias = program("keys=node:v [paused]=ptr:w=$v [paused]");
 
-    assert_eq!(alias.vars().len(), 2);
-    assert!(!alias.starts_paused());
+    assert_eq!(alias.vars.len(), 2);
+    assert!(!alias.starts_paused);
     // Without time stamps a clock is nothing, whatever it is called.
-    assert!(!program("keys=node:clock=mono [paused]").starts_paused());
-    assert!(program("keys=node:clock=mono if ptr [paused]").starts_paused());
+    assert!(!program("keys=node:clock=mono [paused]").starts_paused);
+    assert!(program("keys=node:clock=mono if ptr [paused]").starts_paused);
     // Nor is anything else a state.
     for text in [
         "keys=node [active]",

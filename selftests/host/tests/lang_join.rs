@@ -133,7 +133,7 @@ fn keys_and_values_may_be_made_of_what_others_have() {
     ] {
         let program = world.compile(text).expect(text);
 
-        assert_eq!(program.refs().len(), 1, "{text}");
+        assert_eq!(program.refs.len(), 1, "{text}");
         assert_eq!(program.aux_words(), 0, "{text}");
     }
     let program = world

@@ -52,7 +52,7 @@ fn the_line_makes_the_same_trigger_in_its_state() {
         for word in ["overhead", "overhead(0.5%)"] {
             let text = format!("{TABLE}:{word} [{state}]");
             let program = compile(&SWITCH, text.as_bytes()).expect("accepted");
-            assert_eq!(program.starts_paused(), is_paused, "{text}");
+            assert_eq!(program.starts_paused, is_paused, "{text}");
         }
     }
 }

@@ -191,7 +191,7 @@ fn one_key_is_folded() {
             &format!("keys=prev_comm,{key}{VALS}:sort=hitcount{SIZE}:quantiles(50)"),
         );
 
-        assert_eq!(program.folded_key(), program.keys().get(1));
+        assert_eq!(program.folded_key(), program.keys.get(1));
         assert_eq!(program.quantiles(), [Quantile::parse(b"50").expect("one")]);
     }
     assert_eq!(

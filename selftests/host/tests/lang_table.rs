@@ -42,11 +42,7 @@ fn x_60_sizes_of_a_table_that_grows() {
         let text = format!("keys=node:size={size}");
         let p = compile(&KMALLOC, text.as_bytes()).expect(size);
 
-        assert_eq!(
-            (p.size_bits(), p.grows_to()),
-            (bits.0, Some(bits.1)),
-            "{size}"
-        );
+        assert_eq!((p.bits, p.grows_to), (bits.0, Some(bits.1)), "{size}");
         let shown = String::from_utf8(line_of(&p, text.as_bytes())).expect("ASCII");
         assert!(shown.contains(&format!(":size={line} ")), "{shown}");
     }
@@ -133,9 +129,9 @@ fn x_60_x_61_what_rows_keep() {
     ] {
         let p = compile(&KMALLOC, text.as_bytes()).expect(text);
 
-        assert_eq!(p.others(), text.contains("others"));
+        assert_eq!(p.others, text.contains("others"));
         let shown = String::from_utf8(line_of(&p, text.as_bytes())).expect("ASCII");
-        assert_eq!(shown.contains(":others ["), p.others(), "{shown}");
+        assert_eq!(shown.contains(":others ["), p.others, "{shown}");
     }
 }
 

@@ -50,12 +50,12 @@ fn world() -> World {
 /// Where the parameters of the first action come from: `r`, `v` or `f`, each with its number.
 fn sources(program: &Program) -> Vec<String> {
     program
-        .args_of(&program.actions()[0])
+        .args_of(&program.actions[0])
         .iter()
-        .map(|arg| match arg.source() {
+        .map(|arg| match arg.source {
             ArgSource::Ref(n) => format!("r{n}"),
             ArgSource::Own(n) => format!("v{n}"),
-            ArgSource::Field(field) => format!("f{}", field.size()),
+            ArgSource::Field(field) => format!("f{}", field.size),
         })
         .collect()
 }
@@ -84,7 +84,7 @@ fn h_act_05_both_forms_with_all_handlers() {
 
             assert_eq!(sources(&program), ["v0", "f4"]);
             assert!(matches!(
-                program.actions()[0].kind(),
+                program.actions[0].kind,
                 ActionKind::Trace {
                     synth: 0,
                     first: 0,
@@ -93,7 +93,7 @@ fn h_act_05_both_forms_with_all_handlers() {
                 }
             ));
             assert_eq!(
-                program.actions()[0].track().is_some(),
+                program.actions[0].track.is_some(),
                 !handler.starts_with("onmatch")
             );
         }
@@ -133,7 +133,7 @@ fn h_act_06_events_that_are_called_like_actions() {
         );
 
         assert!(
-            matches!(program.actions()[0].kind(), ActionKind::Trace { synth: n, .. } if n == synth),
+            matches!(program.actions[0].kind, ActionKind::Trace { synth: n, .. } if n == synth),
             "{typed}"
         );
     }
@@ -158,11 +158,8 @@ fn h_act_06_a_trigger_is_found_whatever_its_words_mean_by_now() {
     let saves = before.compile(text).expect(text);
     let traces = after.compile(text).expect(text);
 
-    assert!(matches!(saves.actions()[0].kind(), ActionKind::Save { .. }));
-    assert!(matches!(
-        traces.actions()[0].kind(),
-        ActionKind::Trace { .. }
-    ));
+    assert!(matches!(saves.actions[0].kind, ActionKind::Save { .. }));
+    assert!(matches!(traces.actions[0].kind, ActionKind::Trace { .. }));
     for made in [&saves, &traces] {
         for world in [&mut before, &mut after] {
             assert!(removal(world).same_trigger(text.as_bytes(), made, text.as_bytes()));
@@ -225,7 +222,7 @@ fn h_act_13_h_act_14_where_a_variable_is_looked_for() {
 
         assert_eq!(sources(&program), [expected], "{param}");
         // A parameter does not take what it reads.
-        assert!(program.refs().iter().all(|reference| !reference.consumes()));
+        assert!(program.refs.iter().all(|reference| !reference.consume));
     }
     for (handler, param, entry) in [
         // The event that the handler names is the only one.
@@ -265,7 +262,7 @@ fn h_act_13_h_act_14_where_a_variable_is_looked_for() {
         .compile("keys=next_prio:l=8:onmatch(zoo.all).u($l):onmax($l).u($ts)")
         .expect("found by the other handler");
 
-    assert_eq!(program.refs().len(), 1);
+    assert_eq!(program.refs.len(), 1);
 }
 
 #[test]
@@ -305,7 +302,7 @@ fn h_act_13_forms_of_parameters() {
         );
 
         assert_eq!(sources(&program), [expected], "{param}");
-        assert_eq!(program.needs_timestamp(), param.contains("timestamp"));
+        assert_eq!(program.timestamps, param.contains("timestamp"));
     }
     for param in ["prev_prio.hex", "sched.switch", "a.$b", ".a"] {
         let text = format!("keys=next_prio:onmatch(kmem.kmalloc).i({param})");
@@ -370,8 +367,8 @@ fn h_act_15_e_12_limits_of_fields() {
         .compile(&format!("keys=next_prio:{action}"))
         .expect("as many as an event has fields");
 
-    assert_eq!(program.args().len(), PARAMS_MAX);
-    assert_eq!(program.refs().len(), 0);
+    assert_eq!(program.args.len(), PARAMS_MAX);
+    assert_eq!(program.refs.len(), 0);
     world.refuses(
         &format!("keys=next_prio:a=8:{action}:onmax($a).one(next_prio)"),
         Einval,
@@ -443,10 +440,10 @@ fn h_act_16_h_act_17_a_field_of_the_other_event() {
         "keys=node:synthetic_bytes_req=bytes_req if node >= 0"
     );
     // Both actions read one variable.
-    assert_eq!(program.refs().len(), 1);
-    assert_eq!(program.refs()[0].table(), 1);
+    assert_eq!(program.refs.len(), 1);
+    assert_eq!(program.refs[0].table, 1);
     assert_eq!(
-        program.name_of(program.refs()[0].name(), b""),
+        program.name_of(program.refs[0].name, b""),
         b"synthetic_bytes_req"
     );
     // H-ACT-19: it is there for the next one.
@@ -670,7 +667,7 @@ fn references_are_limited() {
     );
     let program = world.compile(&text).expect("sixteen");
 
-    assert_eq!(program.refs().len(), REFS_MAX);
+    assert_eq!(program.refs.len(), REFS_MAX);
     // What is the trigger's own, or there already, takes no room.
     for param in ["$v3", "$own", "9"] {
         world
@@ -885,7 +882,7 @@ fn h_var_08_two_handlers_of_one_event() {
         .expect("one event has it");
 
     assert_eq!(sources(&program), ["r0"]);
-    assert_eq!(program.refs().len(), 1);
+    assert_eq!(program.refs.len(), 1);
     world.refuses(
         "keys=next_prio:onmatch(kmem.kmalloc).u(8):onmatch(zoo.all).u(8):onmax($x).u($ts):x=8",
         Einval,

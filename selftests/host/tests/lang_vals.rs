@@ -45,7 +45,7 @@ fn x_22_each_word_prints_as_it_was_typed() {
         "keys=u8:vals=hitcount,common_timestamp.max:sort=hitcount:size=2048:clock=global",
     );
 
-    assert!(p.needs_timestamp());
+    assert!(p.timestamps);
 }
 
 #[test]

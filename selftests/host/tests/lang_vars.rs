@@ -353,7 +353,7 @@ fn h_var_11_keys_and_values_name_numbers_of_the_hit() {
         );
     }
 
-    let refs = |world: &mut World, text| world.compile(text).expect("accepted").refs().len();
+    let refs = |world: &mut World, text| world.compile(text).expect("accepted").refs.len();
 
     assert_eq!(refs(&mut world, "keys=u8:vals=$prio:prio=s16+1"), 1);
     assert_eq!(refs(&mut world, "keys=u8:vals=$mine:mine=s16+1"), 0);
@@ -422,9 +422,9 @@ fn h_var_11_keys_and_values_name_numbers_of_the_hit() {
 fn what_only_keys_and_values_name_is_stored_nowhere() {
     let stored = |text: &str| {
         let program = world().synth("num u8 a").compile(text).expect(text);
-        let names = program.vars().iter().filter(|var| var.is_stored());
+        let names = program.vars.iter().filter(|var| var.is_stored());
         let names =
-            names.map(|var| String::from_utf8_lossy(var.name().of(text.as_bytes())).into_owned());
+            names.map(|var| String::from_utf8_lossy(var.name.of(text.as_bytes())).into_owned());
 
         (names.collect::<Vec<_>>().join(","), program.aux_words())
     };
@@ -465,7 +465,7 @@ fn a_removal_means_the_variable_that_the_trigger_had_when_it_was_made() {
     let mut world = world.with("sched", "switch", "keys=next_pid:cost=next_prio");
     let other = compile_with(&mut world, text, Purpose::Change).expect("the other one's");
 
-    assert_eq!((first.refs().len(), other.refs().len()), (0, 1));
+    assert_eq!((first.refs.len(), other.refs.len()), (0, 1));
     assert!(first.same_trigger(text.as_bytes(), &other, text.as_bytes()));
     assert!(other.same_trigger(text.as_bytes(), &first, text.as_bytes()));
 }
@@ -476,7 +476,7 @@ fn h_var_08_events_of_handlers_come_first() {
     let refs = |world: &mut World, text: &str| {
         let program = compile_with(world, text, Purpose::Change).expect(text);
 
-        program.refs().iter().map(|r| r.table()).collect::<Vec<_>>()
+        program.refs.iter().map(|r| r.table).collect::<Vec<_>>()
     };
 
     assert_eq!(
@@ -528,8 +528,8 @@ fn h_var_13_at_most_sixteen_references() {
         .compile(&format!("keys=s32{}", text(&names)))
         .expect("sixteen");
 
-    assert_eq!(program.refs().len(), 16);
-    assert!(program.refs().iter().all(|r| r.consumes()));
+    assert_eq!(program.refs.len(), 16);
+    assert!(program.refs.iter().all(|r| r.consume));
 
     // The same ones again are no more.
     assert!(world
@@ -573,11 +573,7 @@ fn h_var_03_and_04_who_consumes() {
             .compile(&format!("keys=s32:{text}"))
             .unwrap_or_else(|refusal| panic!("{text}: {refusal:?}"));
 
-        program
-            .refs()
-            .iter()
-            .map(|r| r.consumes())
-            .collect::<Vec<_>>()
+        program.refs.iter().map(|r| r.consume).collect::<Vec<_>>()
     };
 
     assert_eq!(consumes(&mut world, "x=$prio"), [false]);
@@ -635,7 +631,7 @@ fn cells_have_their_places() {
         let p = world
             .compile(text)
             .unwrap_or_else(|refusal| panic!("{text}: {refusal:?}"));
-        let cells: Vec<Cell> = p.vars().iter().map(|var| var.cell()).collect();
+        let cells: Vec<Cell> = p.vars.iter().map(|var| var.cell).collect();
 
         (cells, p.aux_words())
     };
@@ -696,12 +692,12 @@ fn cells_have_their_places() {
         )
         .expect("compiles");
     let tracks: Vec<_> = p
-        .actions()
+        .actions
         .iter()
-        .map(|action| action.track().expect("tracks"))
+        .map(|action| action.track.expect("tracks"))
         .collect();
     let saves: Vec<_> = p
-        .saves()
+        .saves
         .iter()
         .map(|save| (save.at(), save.words()))
         .collect();
@@ -757,9 +753,9 @@ fn h_mod_07_the_name_of_the_task() {
     );
 
     assert!(p.needs_comm());
-    assert_eq!(p.vars()[0].field().op(), Op::EntryComm);
-    assert_eq!(p.vars()[0].field().kind(), Kind::String);
-    assert_eq!(p.vars()[0].field().size(), 256);
+    assert_eq!(p.vars[0].field.op, Op::EntryComm);
+    assert_eq!(p.vars[0].field.kind, Kind::String);
+    assert_eq!(p.vars[0].field.size, 256);
 
     // A copy of the variable's text is one more.
     let p = world.accepts(
@@ -767,7 +763,7 @@ fn h_mod_07_the_name_of_the_task() {
         &line("", ":x=common_pid.execname,y=common_pid.execname", ""),
     );
 
-    assert_eq!(p.vars()[1].field().op(), Op::EntryComm);
+    assert_eq!(p.vars[1].field.op, Op::EntryComm);
 }
 
 #[test]

@@ -456,7 +456,7 @@ fn of_two_maps_the_larger_number_is_kept() {
             exchange(&inside, meanwhile, || table.replace()).expect("memory");
             assert!(other.join().expect("thread"));
 
-            let track = world.triggers[0].program.actions()[0].track();
+            let track = world.triggers[0].program.actions[0].track;
             world.with_rows(0, |_, rows| {
                 let kept = track_row(&track.expect("tracked"), rows[0].aux);
                 assert_eq!((kept.value, kept.row), (9, &[9][..]));

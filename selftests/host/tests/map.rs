@@ -75,13 +75,13 @@ fn memory_stays_below_that_of_c() {
         for cpus in 1..=4 {
             let shape = shape(bits, 1, 0, 2, cpus);
             assert!(shape.per_cpu());
-            assert!(shape.words() * 8 <= 208 << bits, "{bits} bits, {cpus} CPUs");
+            assert!(shape.words * 8 <= 208 << bits, "{bits} bits, {cpus} CPUs");
             assert_eq!(shape.most_bytes(), 208 << bits);
         }
         for cpus in [8, 64, 512, 8192] {
             let shape = shape(bits, 1, 0, 2, cpus);
             assert!(
-                shape.words() * 8 <= (3 * 208) << bits,
+                shape.words * 8 <= (3 * 208) << bits,
                 "{bits} bits, {cpus} CPUs"
             );
         }
@@ -105,11 +105,11 @@ fn memory_is_bounded_on_any_machine() {
             for cpus in [1, 2, 5, 40, 64, 512, 8192] {
                 let shape = shape(bits, key_words, aux_words, sums, cpus);
                 assert!(
-                    shape.words() * 8 <= 3 * c + 8,
+                    shape.words * 8 <= 3 * c + 8,
                     "{bits} bits, {key_words} words of key, {aux_words} of aux, {sums} sums, {cpus} CPUs"
                 );
-                assert!(shape.shards() as u64 * shape.cpus_per_shard() >= u64::from(cpus));
-                assert_eq!(shape.per_cpu(), shape.shards() == cpus as usize);
+                assert!(shape.shards as u64 * shape.cpus_per_shard() >= u64::from(cpus));
+                assert_eq!(shape.per_cpu(), shape.shards == cpus as usize);
             }
         }
     }
@@ -117,10 +117,10 @@ fn memory_is_bounded_on_any_machine() {
 
 #[test]
 fn cpus_share_shards_past_the_bound() {
-    assert_eq!(shape(11, 1, 0, 2, 36).shards(), 36);
+    assert_eq!(shape(11, 1, 0, 2, 36).shards, 36);
     let many = shape(11, 1, 0, 2, 512);
     assert!(!many.per_cpu());
-    assert_eq!(many.shards(), 32);
+    assert_eq!(many.shards, 32);
     assert_eq!(many.cpus_per_shard(), 16);
     // What the documents say of a key of 8 bytes and one value.
     assert_eq!(shape(11, 1, 0, 2, 36).cpus_per_shard(), 1);

@@ -56,7 +56,7 @@ type Copied<'a> = (&'a [u64], &'a [u64], &'a [u64]);
 
 fn shape_of(program: &Program) -> Shape {
     let dimensions = Dimensions {
-        bits: program.size_bits(),
+        bits: program.bits,
         key_words: program.key_words(),
         aux_words: if program.needs_comm() { COMM_WORDS } else { 0 },
         sums: program.sums(),

@@ -395,7 +395,7 @@ proptest! {
         for (row, key) in sums(&new).iter().zip(keys) {
             check(row, &tallies, 0, &numbers(key), (is_signed, &stats));
         }
-        let mut others = vec![0; new.shape().sums()];
+        let mut others = vec![0; new.shape().sums];
         prop_assert_eq!(new.copy_others(&mut others), !numbers(OTHERS).is_empty());
         if !numbers(OTHERS).is_empty() {
             check(&others, &tallies, 0, &numbers(OTHERS), (is_signed, &stats));
@@ -490,5 +490,5 @@ fn the_memory_for_shards_grows_with_what_is_kept() {
     assert!(shape(2, 36).per_cpu() && !shape(2, 37).per_cpu());
     assert!(shape(3, 24).per_cpu() && !shape(3, 25).per_cpu());
     // 208 bytes three times, and eight more for each word and CPU.
-    assert!(shape(11, 8192).words() * 8 <= (3 * 208 + 8 * 8 * 64) * 2048);
+    assert!(shape(11, 8192).words * 8 <= (3 * 208 + 8 * 8 * 64) * 2048);
 }

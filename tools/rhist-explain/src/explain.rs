@@ -142,9 +142,9 @@ impl Words<'_> {
     fn all(&self) -> String {
         let program = self.program;
         let keys: Vec<String> = program
-            .keys()
+            .keys
             .iter()
-            .map(|key| self.key(key.field()))
+            .map(|key| self.key(&key.field))
             .collect();
         let mut said = format!(
             "Counts the hits of the event, a row for each {}.\n",
@@ -155,24 +155,21 @@ impl Words<'_> {
             said.push('\n');
         };
 
-        if !program.vals().is_empty() {
-            let vals: Vec<String> = program.vals().iter().map(|val| self.value(val)).collect();
+        if !program.vals.is_empty() {
+            let vals: Vec<String> = program.vals.iter().map(|val| self.value(val)).collect();
             line(format!("Columns: {}.", and(&vals)));
         }
-        if program.nohitcount() {
+        if program.nohitcount {
             line("The number of hits has no column.".to_owned());
         }
-        for var in program.vars() {
-            let name = self.of(var.name().of(self.text));
-            line(format!(
-                "Keeps {} as ${name}.",
-                self.expression(var.field())
-            ));
+        for var in program.vars.iter() {
+            let name = self.of(var.name.of(self.text));
+            line(format!("Keeps {} as ${name}.", self.expression(&var.field)));
         }
         if let Some(join) = self.join() {
             line(format!("Variables of other triggers are found by {join}."));
         }
-        for action in program.actions() {
+        for action in program.actions.iter() {
             line(self.action(action));
         }
         if let Some(limit) = program.limit() {
@@ -196,7 +193,7 @@ impl Words<'_> {
                     self.of(&text.0)
                 })
                 .collect();
-            let name = self.name(folded.field());
+            let name = self.name(&folded.field);
             line(format!(
                 "Of {name} it shows the percentiles {}, in place of rows.",
                 and(&percentiles)
@@ -219,13 +216,10 @@ impl Words<'_> {
                 "It shares the table '{name}' with all triggers of this name."
             ));
         }
-        if let Some(clock) = program
-            .clock(self.text)
-            .filter(|_| program.needs_timestamp())
-        {
+        if let Some(clock) = program.clock(self.text).filter(|_| program.timestamps) {
             line(format!("Times are by the clock '{}'.", self.of(clock)));
         }
-        match (program.overhead(), program.budget()) {
+        match (program.overhead, program.budget) {
             (_, Some(budget)) => {
                 let thousandths = budget.thousandths();
                 let share = format!("{}.{:03}", thousandths / 1000, thousandths % 1000);
@@ -237,11 +231,11 @@ impl Words<'_> {
             (true, None) => line("It measures what it costs.".to_owned()),
             _ => {}
         }
-        match program.update() {
+        match program.update {
             Some(Update::Pause) => line("It is stopped.".to_owned()),
             Some(Update::Continue) => line("It goes on.".to_owned()),
             Some(Update::Clear) => line("Its table is emptied.".to_owned()),
-            None if program.starts_paused() => line("It is stopped.".to_owned()),
+            None if program.starts_paused => line("It is stopped.".to_owned()),
             None => {}
         }
         if let Some(filter) = program.filter(self.text) {
@@ -261,7 +255,7 @@ impl Words<'_> {
     fn name(&self, field: &Field) -> String {
         let name = self.of(self.program.field_name(field, self.text));
 
-        match field.op() {
+        match field.op {
             Op::Own(_) if !name.starts_with('$') => format!("${name}"),
             _ => name,
         }
@@ -270,7 +264,7 @@ impl Words<'_> {
     fn key(&self, field: &Field) -> String {
         let name = self.name(field);
 
-        match field.modifier() {
+        match field.modifier {
             _ if name.ends_with("stacktrace") => "kernel stack".to_owned(),
             Modifier::Stacktrace => format!("stack in {name}"),
             Modifier::Hex => format!("{name} (hexadecimal)"),
@@ -294,7 +288,7 @@ impl Words<'_> {
             _ => format!("the sum of {name}"),
         };
 
-        match field.modifier() {
+        match field.modifier {
             Modifier::Hex => format!("{sum} (hexadecimal)"),
             Modifier::Usecs => format!("{sum} (in microseconds)"),
             Modifier::Percent => format!("{sum} as a share"),
@@ -316,7 +310,7 @@ impl Words<'_> {
         let plain = name.strip_suffix(".usecs").unwrap_or(&name);
 
         match plain.strip_prefix("common_timestamp") {
-            _ if field.kind() == Kind::Stack => "the stack".to_owned(),
+            _ if field.kind == Kind::Stack => "the stack".to_owned(),
             Some("") => "the time".to_owned(),
             Some(since) if plain.contains("-$") => {
                 let since = since.split_once('-').map_or("", |(_, since)| since);
@@ -329,10 +323,10 @@ impl Words<'_> {
 
     /// The fields of `join()`.
     fn join(&self) -> Option<String> {
-        let own = self.program.keys().iter().map(|key| key.field());
-        let looked = self.program.lookup_keys().iter().map(|key| key.field());
+        let own = self.program.keys.iter().map(|key| &key.field);
+        let looked = self.program.lookup_keys().iter().map(|key| &key.field);
 
-        if own.clone().eq(looked.clone()) || self.program.refs().is_empty() {
+        if own.clone().eq(looked.clone()) || self.program.refs.is_empty() {
             return None;
         }
         Some(and(&looked
@@ -341,7 +335,7 @@ impl Words<'_> {
     }
 
     fn action(&self, action: &Action) -> String {
-        let when = match action.handler() {
+        let when = match action.handler {
             Handler::Match { system, event } => format!(
                 "When a start by {}:{} was found",
                 self.of(system.of(self.text)),
@@ -352,7 +346,7 @@ impl Words<'_> {
                 let mut parts = arg.split(',');
                 let name = parts.next().unwrap_or_default();
 
-                match (action.handler().word(), parts.next(), parts.next()) {
+                match (action.handler.word(), parts.next(), parts.next()) {
                     ("onmax", ..) => format!("When {name} is larger than ever in this row"),
                     ("onover", limit, back) => {
                         let limit = limit.unwrap_or_default();
@@ -369,13 +363,13 @@ impl Words<'_> {
                 }
             }
         };
-        let does = match action.kind() {
+        let does = match action.kind {
             ActionKind::Save { .. } => {
                 let saved: Vec<String> = self
                     .program
-                    .saves()
+                    .saves
                     .iter()
-                    .map(|save| self.of(save.name().of(self.text)))
+                    .map(|save| self.of(save.name.of(self.text)))
                     .collect();
 
                 format!("keeps {} with the row", and(&saved))
@@ -387,9 +381,9 @@ impl Words<'_> {
                     .args_of(action)
                     .iter()
                     .map(|arg| {
-                        let name = self.of(arg.name().of(self.text));
+                        let name = self.of(arg.name.of(self.text));
 
-                        match arg.source() {
+                        match arg.source {
                             ArgSource::Field(_) => name,
                             _ if name.starts_with('$') => name,
                             _ => format!("${name}"),
@@ -417,17 +411,17 @@ impl Words<'_> {
                 let name = match sort.column {
                     Column::Sum(_) | Column::Made(_) => self
                         .program
-                        .columns()
+                        .columns
                         .iter()
                         .position(|column| *column == sort.column)
-                        .and_then(|place| self.program.vals().get(place))
+                        .and_then(|place| self.program.vals.get(place))
                         .map(|val| self.name(val)),
                     Column::Key { at, .. } => self
                         .program
-                        .keys()
+                        .keys
                         .iter()
                         .find(|key| key.first_word() == at)
-                        .map(|key| self.name(key.field()))
+                        .map(|key| self.name(&key.field))
                         .or_else(|| Some("a percentile".to_owned())),
                 };
                 let name = name.unwrap_or_else(|| "hitcount".to_owned());
@@ -444,13 +438,13 @@ impl Words<'_> {
 
     fn size(&self) -> String {
         let rows = |bits: u32| 1u64 << bits;
-        let first = rows(self.program.size_bits());
-        let others = match self.program.others() {
+        let first = rows(self.program.bits);
+        let others = match self.program.others {
             true => "hits of new keys are summed in a row of their own",
             false => "hits of new keys are dropped",
         };
 
-        match self.program.grows_to() {
+        match self.program.grows_to {
             Some(bits) => format!(
                 "The table has room for {first} rows and grows up to {}; {others} when it is full.",
                 rows(bits)

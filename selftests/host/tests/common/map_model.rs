@@ -70,7 +70,7 @@ pub(crate) fn check<H: KeyHash>(bits: u32, cpus: u32, ops: &[Op]) {
     let mut map =
         Map::new(shape, words.clone(), H::default()).expect("as many words as it asks for");
     let mut model = Model {
-        limit: shape.elts(),
+        limit: shape.elts,
         ..Model::default()
     };
     let hit = |map: &Map<Words, H>,

@@ -19,7 +19,6 @@ use rust_hist::{
         Field,
         Insn,
         Kind,
-        Load,
         Modifier,
         Op,
         Program,
@@ -92,17 +91,8 @@ fn bytes(record: &[u8], at: u32, len: usize) -> &[u8] {
 }
 
 /// A number of the record by its bytes, the lowest one first.
-fn load(record: &[u8], at: u32, load: Load) -> u64 {
-    let (size, signed) = match load {
-        Load::U8 => (1, false),
-        Load::S8 => (1, true),
-        Load::U16 => (2, false),
-        Load::S16 => (2, true),
-        Load::U32 => (4, false),
-        Load::S32 => (4, true),
-        Load::U64 => (8, false),
-        Load::S64 => (8, true),
-    };
+fn load(record: &[u8], at: u32, size: u8, signed: bool) -> u64 {
+    let size = size.into();
     let bytes = bytes(record, at, size);
     let mut value = (0..)
         .zip(bytes)
@@ -117,23 +107,22 @@ fn load(record: &[u8], at: u32, load: Load) -> u64 {
 
 /// What a column comes to that is a number, by what its field says.
 pub(super) fn number(program: &Program, field: &Field, record: &[u8], around: &Around) -> u64 {
-    let value = match field.op() {
+    let value = match field.op {
         // It has no modifier that would be computed.
         Op::One => return 1,
-        Op::Num { offset, load: how } => load(record, offset, how),
-        Op::Timestamp if program.usecs() && around.in_ns => around.ts.wrapping_add(500) / 1000,
+        Op::Num {
+            offset,
+            size,
+            signed,
+        } => load(record, offset, size, signed),
+        Op::Timestamp if program.usecs && around.in_ns => around.ts.wrapping_add(500) / 1000,
         Op::Timestamp => around.ts,
         Op::Cpu => around.cpu.into(),
         Op::Const(value) => value,
-        Op::Own(n) => number(
-            program,
-            program.vars()[usize::from(n)].field(),
-            record,
-            around,
-        ),
+        Op::Own(n) => number(program, &program.vars[usize::from(n)].field, record, around),
         Op::Expr(code) => {
             let mut stack = Vec::new();
-            for insn in code.of(program.code()) {
+            for insn in code.of(&program.code) {
                 let value = if let Insn::Push(field) = insn {
                     number(program, field, record, around)
                 } else {
@@ -155,9 +144,9 @@ pub(super) fn number(program: &Program, field: &Field, record: &[u8], around: &A
         other => panic!("{other:?} is no number"),
     };
 
-    match field.modifier() {
+    match field.modifier {
         Modifier::Log2(Scale::POWERS) => (0..64).find(|&log| value <= 1 << log).unwrap_or(64),
-        Modifier::Log2(scale) if field.is_signed() && value >> 63 != 0 => {
+        Modifier::Log2(scale) if field.signed && value >> 63 != 0 => {
             part(scale, value.wrapping_neg()).wrapping_neg()
         }
         Modifier::Log2(scale) => part(scale, value),
@@ -177,7 +166,7 @@ fn part(scale: Scale, value: u64) -> u64 {
 
 /// The bytes that a location word of the record gives, as many as are inside.
 fn located(record: &[u8], offset: u32, base: usize) -> &[u8] {
-    let word = load(record, offset, Load::U32) as usize;
+    let word = load(record, offset, 4, false) as usize;
     let from = record.get(base + (word & 0xffff)..).unwrap_or(&[]);
 
     &from[..from.len().min(word >> 16)]
@@ -185,7 +174,7 @@ fn located(record: &[u8], offset: u32, base: usize) -> &[u8] {
 
 /// Whether each word of the key is a number, or is at a fixed place of the record.
 fn has_few_words(program: &Program) -> bool {
-    let keys = program.keys().iter();
+    let keys = program.keys.iter();
     let is_fixed = |op| {
         !matches!(
             op,
@@ -197,7 +186,7 @@ fn has_few_words(program: &Program) -> bool {
         )
     };
 
-    keys.clone().all(|key| is_fixed(key.field().op()))
+    keys.clone().all(|key| is_fixed(key.field.op))
         && keys.map(|key| key.words()).sum::<usize>() <= KEY_PARTS_MAX
 }
 
@@ -219,7 +208,7 @@ pub(super) fn words(
         frames.resize(len, 0);
         frames
     };
-    let bytes = match field.op() {
+    let bytes = match field.op {
         Op::StaticString { offset, len: size } => {
             let from = record.get(offset as usize..).unwrap_or(&[]);
             let inside = from.len().min(size as usize);
@@ -234,8 +223,8 @@ pub(super) fn words(
         Op::Comm => string(around.comm.as_bytes()),
         Op::Stacktrace => return frames(around.frames),
         Op::StackField { offset } => {
-            let at = load(record, offset, Load::U32) as u32 & 0xffff;
-            let count = load(record, at, Load::U64);
+            let at = load(record, offset, 4, false) as u32 & 0xffff;
+            let count = load(record, at, 8, false);
             let most = count.min(len as u64) as u32;
             let frame = |i: u32| bytes(record, at + 8 + 8 * i, 8);
             let all: Vec<u64> = (0..most)
@@ -255,12 +244,12 @@ fn check(world: &World, records: &[Vec<u8>], around: &Around) -> Result<(), Test
     let mut rows = BTreeMap::<Vec<u64>, Vec<u64>>::new();
 
     for record in records {
-        let columns = program.keys().iter();
+        let columns = program.keys.iter();
         let key: Vec<u64> = columns
-            .flat_map(|key| words(program, key.field(), key.words(), record, around))
+            .flat_map(|key| words(program, &key.field, key.words(), record, around))
             .collect();
         let vals = program
-            .vals()
+            .vals
             .iter()
             .map(|field| number(program, field, record, around));
         let added: Vec<u64> = [1].into_iter().chain(vals).collect();
@@ -273,7 +262,7 @@ fn check(world: &World, records: &[Vec<u8>], around: &Around) -> Result<(), Test
 
         let aux = &world.aux(0, &key);
 
-        for var in program.vars() {
+        for var in program.vars.iter() {
             if let Some(wanted) = wanted(program, var, record, around) {
                 prop_assert_eq!(kept(var, aux), Some(wanted));
             }
@@ -285,7 +274,7 @@ fn check(world: &World, records: &[Vec<u8>], around: &Around) -> Result<(), Test
 
 /// The words that a variable of an entry holds, if it is set; of a string those that a reader looks at.
 fn kept(var: &Var, aux: &[Pair]) -> Option<Vec<u64>> {
-    let cell = var.cell();
+    let cell = var.cell;
     let words = &Pair::words(aux)[cell.at.into()..][..cell.words.into()];
     let mut content = Vec::new();
 
@@ -308,10 +297,10 @@ fn kept(var: &Var, aux: &[Pair]) -> Option<Vec<u64>> {
 
 /// What a variable is to hold, if it is a number or a string of the record.
 fn wanted(program: &Program, var: &Var, record: &[u8], around: &Around) -> Option<Vec<u64>> {
-    let room = usize::from(var.cell().words) - 1;
-    let bytes = match var.field().op() {
-        _ if var.cell().kind == Kind::Number => {
-            return Some(vec![number(program, var.field(), record, around)])
+    let room = usize::from(var.cell.words) - 1;
+    let bytes = match var.field.op {
+        _ if var.cell.kind == Kind::Number => {
+            return Some(vec![number(program, &var.field, record, around)])
         }
         Op::StaticString { offset, len } => {
             let from = record.get(offset as usize..).unwrap_or(&[]);

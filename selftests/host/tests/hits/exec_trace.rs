@@ -281,7 +281,7 @@ fn x_14_b_02_a_text_that_is_being_written_loses_the_event() {
         (end, "comm", &whole),
     ] {
         let Trigger { program, text, .. } = &world.triggers[n];
-        let cell = program.var(name.as_bytes(), text).expect("defined").cell();
+        let cell = program.var(name.as_bytes(), text).expect("defined").cell;
         let aux = world.aux(n, &[2]);
         let meta = &Pair::words(&aux)[usize::from(cell.at)];
         let before = meta.load(Relaxed);

@@ -324,10 +324,7 @@ fn b_27_a_saved_stack_is_shown_as_symbols() {
 /// The string or stack in a variable.
 fn text_in(world: &World, n: usize, var: &str, key: &[u64]) -> Option<Vec<u64>> {
     let Trigger { program, text, .. } = &world.triggers[n];
-    let cell = program
-        .var(var.as_bytes(), text)
-        .expect("a variable")
-        .cell();
+    let cell = program.var(var.as_bytes(), text).expect("a variable").cell;
     let aux = world.aux(n, key);
     let words = &Pair::words(&aux)[usize::from(cell.at)..][..usize::from(cell.words)];
     let mut content = vec![0xdead_beef; words.len() - 1];
@@ -413,7 +410,7 @@ fn h_var_12_a_string_is_copied_by_an_alias() {
 
     // Somebody is writing the source, and never ends: the hit is ignored.
     let Trigger { program, text, .. } = &world.triggers[from];
-    let cell = program.var(b"who", text).expect("a variable").cell();
+    let cell = program.var(b"who", text).expect("a variable").cell;
     let aux = world.aux(from, &[2]);
     let meta = &Pair::words(&aux)[usize::from(cell.at)];
     let before = meta.load(Relaxed);
@@ -508,8 +505,7 @@ fn b_01_a_handler_compares_its_own_hit() {
     world.hit(n, &switch("a", 1, "b", 2, 3), &AROUND);
 
     let aux = &world.aux(n, &[1]);
-    let number =
-        NumCell::at(aux, world.triggers[n].program.vars()[0].cell().at).expect("a variable");
+    let number = NumCell::at(aux, world.triggers[n].program.vars[0].cell.at).expect("a variable");
     for (path, prio) in world.paths(n).zip(5..) {
         let record = switch("a", 1, "b", 2, prio);
         let ended = world.interrupted(&path, n, &record, &AROUND, &|| _ = number.set(99));
@@ -566,7 +562,7 @@ proptest! {
         for elt in map.published() {
             let Trigger { program, text, .. } = &world.triggers[0];
             for name in ["f", "l", "c", "sv"] {
-                let cell = program.var(name.as_bytes(), text).expect("a variable").cell();
+                let cell = program.var(name.as_bytes(), text).expect("a variable").cell;
                 let at = usize::from(cell.at);
                 let words = &Pair::words(map.aux(elt))[at..at + usize::from(cell.words)];
                 let mut content = vec![0; words.len() - 1];

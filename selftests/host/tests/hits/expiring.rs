@@ -188,7 +188,7 @@ impl Run {
         self.end_late();
         let table = self.world.triggers[0].table.clone();
         let most = 1
-            << if table.program().grows_to().is_some() {
+            << if table.program().grows_to.is_some() {
                 GROWS_TO
             } else {
                 BITS
@@ -202,7 +202,7 @@ impl Run {
             }
             _ => Machine::this().pass(1000),
         }
-        self.is_turn = !matches!(op, Op::Crowd) || self.live.shape().elts() == most;
+        self.is_turn = !matches!(op, Op::Crowd) || self.live.shape().elts == most;
         self.late = self.maps.len() - 1;
         self.world.triggers[0].begin_late();
         table
@@ -415,7 +415,7 @@ fn rows_of_generations_are_merged() {
     let generations = Generations::new(rows, &order);
     assert_eq!((rows.len(), generations.keys()), (5, 3));
     let mut merged = vec![0; 3 * shape.row_words()];
-    generations.merge(shape.merge(), &mut merged);
+    generations.merge(&shape.merge, &mut merged);
     let merged = Rows::new(&shape, &merged, 3);
     let all: Vec<_> = merged
         .iter()

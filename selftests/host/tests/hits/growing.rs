@@ -57,7 +57,7 @@ fn threads_hit_while_it_grows() {
                     let (mut counted, mut calls) = (BTreeMap::new(), 0);
                     for i in 0.. {
                         // Once there is room for all of them.
-                        if i % KEYS == 0 && source.map().shape().elts() as u64 > KEYS {
+                        if i % KEYS == 0 && source.map().shape().elts as u64 > KEYS {
                             break;
                         }
                         calls += 1;
@@ -103,7 +103,7 @@ fn threads_hit_while_it_grows() {
     // No element was lost: as many further keys fit as there is room for.
     let map = source.map();
     let fit = (1_000_000..).take_while(|&key| map.insert(&[key], |_| ()).is_some());
-    assert_eq!(found.len() + fit.count(), map.shape().elts());
+    assert_eq!(found.len() + fit.count(), map.shape().elts);
 }
 
 /// Elements that were kept back for keys of the smaller map, and given back, are room.

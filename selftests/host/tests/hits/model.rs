@@ -306,7 +306,7 @@ impl Run {
             is_late,
             ..AROUND
         };
-        let may_grow = self.table().live().shape().elts() < self.most;
+        let may_grow = self.table().live().shape().elts < self.most;
         let ended = self.world.hit(0, &record_of(key, value), &around);
         let one = (1, u64::from(value));
 
@@ -450,10 +450,10 @@ impl Run {
         let shape = map.shape();
         let most = self.most;
 
-        assert!(shape.elts() <= most, "a table of {} elements", shape.elts());
+        assert!(shape.elts <= most, "a table of {} elements", shape.elts);
         if !self.kind.expires() {
             // A map is smaller than one with the most elements.
-            let maps = (5 + READERS) * most / shape.elts().min(most);
+            let maps = (5 + READERS) * most / shape.elts.min(most);
             let all = maps * shape.pairs() * 16 + self.bytes_of_others();
             let bytes = self.machine.bytes();
             assert!(bytes <= all, "{bytes} bytes of maps, more than {all}");
@@ -593,7 +593,7 @@ impl Run {
             self.hit(0, key, 1, false);
             self.rest();
         }
-        let elts = self.table().live().shape().elts();
+        let elts = self.table().live().shape().elts;
         assert_eq!(
             (self.table().entries().expect("memory"), elts),
             (self.most, self.most)

@@ -65,7 +65,7 @@ fn around(is_late: bool) -> Around {
 
 /// Whether the first table has its larger map.
 fn has_grown(world: &World) -> bool {
-    world.triggers[0].map().shape().elts() > 1 << BITS
+    world.triggers[0].map().shape().elts > 1 << BITS
 }
 
 /// Gives the first table a larger map while `hit` is called for the other operations: for those before the first step before
@@ -281,7 +281,7 @@ fn track_late(world: &World, path: &Path, ops: &[Op]) {
     let world = grow(world.anew(), ops, hit);
 
     let program = &world.triggers[0].program;
-    let track = program.actions()[0].track().expect("tracked");
+    let track = program.actions[0].track.expect("tracked");
     let found = world.with_rows(0, |_, rows| {
         let row = |row: &Row<'_>| {
             let kept = track_row(&track, row.aux);

@@ -43,7 +43,7 @@ fn each_path(text: &str, others: bool, grows: bool) {
             }
         }
 
-        let mut sums = vec![0; map.shape().sums()];
+        let mut sums = vec![0; map.shape().sums];
         let has_others = map.copy_others(&mut sums);
         let sums = has_others.then(|| (sums[0], sums.get(1).copied().unwrap_or(0)));
         let left: u64 = (1 << BITS..KEYS).sum();

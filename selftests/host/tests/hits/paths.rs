@@ -467,7 +467,7 @@ fn most_cases_are_accepted() {
             let left = run(&world, case, |_, n| world.triggers[n].path);
 
             *accepted += 1;
-            if !program.refs().is_empty() {
+            if !program.refs.is_empty() {
                 with_refs += 1;
                 hits += left.accounts.last().expect("one").hits;
             }

@@ -128,7 +128,7 @@ fn a_reader_waits_for_its_own_table_alone() {
 fn a_step_is_as_large_as_what_was_refused() {
     let _alone = alone();
     let (world, events) = tables(&[GROWING]);
-    let size = || world.triggers[0].map().shape().elts();
+    let size = || world.triggers[0].map().shape().elts;
 
     // A key that comes again and again is one key.
     for _ in 0..50 {
@@ -149,6 +149,6 @@ fn a_step_is_as_large_as_what_was_refused() {
         crowd(&world, 0, 4 * first);
     }
     Machine::work();
-    assert_eq!(world.triggers[0].map().shape().elts(), 64);
+    assert_eq!(world.triggers[0].map().shape().elts, 64);
     events[0].remove_all();
 }

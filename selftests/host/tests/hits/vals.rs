@@ -67,13 +67,13 @@ proptest! {
             let record = &records[i % records.len()];
             let around = Around { cpu: (i % CPUS as usize) as u32, ..AROUND };
             let key: Vec<u64> = program
-                .keys()
+                .keys
                 .iter()
-                .flat_map(|key| words(&program, key.field(), key.words(), record, &around))
+                .flat_map(|key| words(&program, &key.field, key.words(), record, &around))
                 .collect();
             let row = wanted.entry(key).or_insert(vec![Vec::new(); vals.len()]);
 
-            for (numbers, field) in row.iter_mut().zip(program.vals()) {
+            for (numbers, field) in row.iter_mut().zip(program.vals.iter()) {
                 numbers.push((number(&program, field, record, &around), 1));
             }
             prop_assert_eq!(world.hit(0, record, &around), HIT);
@@ -83,8 +83,8 @@ proptest! {
         prop_assert_eq!(found.iter().map(|row| &row.0).collect::<Vec<_>>(), wanted.keys().collect::<Vec<_>>());
         for ((_, sums), row) in found.iter().zip(wanted.values()) {
             prop_assert_eq!(sums[0], row[0].len() as u64);
-            for ((column, field), numbers) in program.columns().iter().zip(program.vals()).zip(row) {
-                let stat = match field.modifier() {
+            for ((column, field), numbers) in program.columns.iter().zip(program.vals.iter()).zip(row) {
+                let stat = match field.modifier {
                     Modifier::Stat(stat) => stat,
                     _ => Stat::Sum,
                 };
@@ -96,7 +96,7 @@ proptest! {
                     ),
                     Column::Made(gauge) => prop_assert_eq!(
                         gauge.number(sums).map(hundredths),
-                        Some(model(numbers, field.is_signed(), stat)),
+                        Some(model(numbers, field.signed, stat)),
                         "{} {:?}", &text, numbers
                     ),
                     Column::Key { .. } => prop_assert!(false),

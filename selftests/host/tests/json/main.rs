@@ -171,10 +171,10 @@ fn decoded(program: &Program, line: &Value) -> (Vec<u64>, Vec<u64>) {
     let mut words = Vec::new();
     let keys = line["k"].as_array().expect("a list");
 
-    assert_eq!(keys.len(), program.keys().len());
-    for (key, value) in program.keys().iter().zip(keys) {
-        let field = key.field();
-        match (field.kind(), field.modifier()) {
+    assert_eq!(keys.len(), program.keys.len());
+    for (key, value) in program.keys.iter().zip(keys) {
+        let field = key.field;
+        match (field.kind, field.modifier) {
             (Kind::String, _) => words.extend(words_of(&bytes(value), key.words())),
             (Kind::Stack, _) => {
                 let frames = value["stack"].as_array().expect("a list");
@@ -540,9 +540,9 @@ fn what_handlers_keep() {
     let program = create(&mut Synthetic, text.as_bytes()).expect("a right trigger");
     let mut aux = vec![0; program.aux_words()];
     let tracks: Vec<_> = program
-        .actions()
+        .actions
         .iter()
-        .map(|action| action.track().expect("kept"))
+        .map(|action| action.track.expect("kept"))
         .collect();
     let mut keep = |n: usize, value: u64, row: &[u64]| {
         let at = usize::from(tracks[n].at);
@@ -764,7 +764,7 @@ proptest! {
         let shown = value["v"].as_array().expect("a list");
 
         prop_assert_eq!(shown.len(), 9);
-        for (shown, column) in shown[1..].iter().zip(program.columns()) {
+        for (shown, column) in shown[1..].iter().zip(program.columns.iter()) {
             let Column::Made(gauge) = column else {
                 prop_assert!(shown.is_i64() || shown.is_u64());
                 continue;
@@ -800,8 +800,8 @@ proptest! {
         let program = compile(event, typed.as_bytes()).expect("a right trigger");
         let mut numbers = numbers.into_iter();
         let mut key = Vec::new();
-        for part in program.keys() {
-            match part.field().kind() {
+        for part in program.keys.iter() {
+            match part.field.kind {
                 Kind::String => key.extend(till_nul(text.clone(), part.words())),
                 Kind::Stack => {
                     let mut frames = frames.clone();

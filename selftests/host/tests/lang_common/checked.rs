@@ -71,10 +71,10 @@ pub(crate) fn check_with(resolver: &mut dyn Resolver, text: &[u8]) -> bool {
             assert!(program.same_trigger(text, &again, printed));
             assert!(again.same_trigger(printed, &program, text));
             assert_eq!(line_of(&again, printed), line);
-            assert_eq!(again.size_bits(), program.size_bits());
-            assert_eq!(again.nohitcount(), program.nohitcount());
-            assert_eq!(again.usecs(), program.usecs());
-            assert_eq!(again.needs_timestamp(), program.needs_timestamp());
+            assert_eq!(again.bits, program.bits);
+            assert_eq!(again.nohitcount, program.nohitcount);
+            assert_eq!(again.usecs, program.usecs);
+            assert_eq!(again.timestamps, program.timestamps);
             assert_eq!(again.aux_words(), program.aux_words());
             check_places(&program);
 
@@ -94,8 +94,8 @@ fn check_places(program: &Program) {
     let comm = usize::from(program.needs_comm()) * 2;
     let mut taken: Vec<(usize, usize)> = vec![(0, comm)];
 
-    for var in program.vars() {
-        let cell = var.cell();
+    for var in program.vars.iter() {
+        let cell = var.cell;
 
         if !var.is_stored() {
             continue;
@@ -104,18 +104,15 @@ fn check_places(program: &Program) {
         assert!(cell.kind != Kind::Number || (cell.at % 2 == 0 && cell.words == 2));
         taken.push((cell.at.into(), cell.words.into()));
     }
-    for action in program.actions() {
-        assert!(program
-            .args_of(action)
-            .iter()
-            .all(|arg| match *arg.source() {
-                ArgSource::Ref(n) => usize::from(n) < program.refs().len(),
-                ArgSource::Own(n) => usize::from(n) < program.vars().len(),
-                ArgSource::Field(_) => true,
-            }));
+    for action in program.actions.iter() {
+        assert!(program.args_of(action).iter().all(|arg| match arg.source {
+            ArgSource::Ref(n) => usize::from(n) < program.refs.len(),
+            ArgSource::Own(n) => usize::from(n) < program.vars.len(),
+            ArgSource::Field(_) => true,
+        }));
 
-        let Some(track) = action.track() else {
-            assert!(matches!(action.handler(), Handler::Match { .. }));
+        let Some(track) = action.track else {
+            assert!(matches!(action.handler, Handler::Match { .. }));
             continue;
         };
 

@@ -208,7 +208,7 @@ pub(crate) fn line_of(program: &Program, text: &[u8]) -> Vec<u8> {
     let mut out = Text::default();
 
     program
-        .write_line(b"hist", text, program.starts_paused(), &mut out)
+        .write_line(b"hist", text, program.starts_paused, &mut out)
         .expect("the collector takes everything");
     assert_eq!(out.0.pop(), Some(b'\n'));
     out.0

@@ -76,7 +76,7 @@ fn settle(world: &World, counted: &[u64], calls: usize) {
     let fit = (1_000_000..).take_while(|&key| map.insert(&[key], |_| ()).is_some());
     assert_eq!(
         found.len() + fit.count(),
-        map.shape().elts(),
+        map.shape().elts,
         "an element was lost"
     );
 }
@@ -501,7 +501,7 @@ fn tracked(before: &[Step], outer: Step, inner: &'static [Step], after: &[Step],
         _ => None,
     });
     let largest = numbers.max().map_or(5, |largest| largest.max(5));
-    let track = world.triggers[A].program.actions()[0].track();
+    let track = world.triggers[A].program.actions[0].track;
     let case = format!("{outer:?} by {inner:?} at {at}");
     world.with_rows(A, |_, rows| {
         let kept = track_row(&track.expect("tracked"), rows[0].aux);

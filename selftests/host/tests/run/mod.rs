@@ -292,10 +292,10 @@ impl World {
 
     /// What the hits of a program on `event` need, as the module finds it out.
     fn needs(&self, program: &Program, table: &Table, event: (&str, &str)) -> Needs {
-        let generates = |action: &Action| matches!(action.kind(), ActionKind::Trace { .. });
-        let is_nested = event.0 == SYNTHETIC || program.actions().iter().any(generates);
-        let sources = program.refs().iter().map(|reference| {
-            let source = &self.triggers[usize::from(reference.table())];
+        let generates = |action: &Action| matches!(action.kind, ActionKind::Trace { .. });
+        let is_nested = event.0 == SYNTHETIC || program.actions.iter().any(generates);
+        let sources = program.refs.iter().map(|reference| {
+            let source = &self.triggers[usize::from(reference.table)];
             (source.program.key_words(), source.program.moves())
         });
 
