@@ -330,7 +330,7 @@ impl Errno {
 
 /// One entry of `error_log`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Entry {
+pub struct LogEntry {
     /// The message.
     pub kind: ErrKind,
     /// Column of the caret in the logged command, the prefix (`hist:` or `rhist:`) included.
@@ -346,19 +346,19 @@ pub struct Entry {
 /// # Examples
 ///
 /// ```
-/// use rust_hist::error::{Entry, ErrKind, Errno, Refusal};
+/// use rust_hist::error::{LogEntry, ErrKind, Errno, Refusal};
 ///
 /// let refusal = Refusal::new(Errno::Einval, ErrKind::VarNotFound, 10);
 ///
 /// assert_eq!(refusal.errno.code(), 22);
-/// assert_eq!(refusal.entry(), Some(Entry { kind: ErrKind::VarNotFound, at: 10 }));
+/// assert_eq!(refusal.entry(), Some(LogEntry { kind: ErrKind::VarNotFound, at: 10 }));
 /// assert_eq!(ErrKind::VarNotFound.text(), c"Couldn't find variable");
 /// ```
 #[derive(Debug, PartialEq, Eq)]
 pub struct Refusal {
     /// The errno for the writer.
     pub errno: Errno,
-    entry: Option<Entry>,
+    entry: Option<LogEntry>,
     detail: Vec<u8>,
 }
 
@@ -375,7 +375,7 @@ impl Refusal {
     /// Returns a refusal with one message, whose caret is in column `at`.
     pub fn new(errno: Errno, kind: ErrKind, at: u16) -> Self {
         Self {
-            entry: Some(Entry { kind, at }),
+            entry: Some(LogEntry { kind, at }),
             ..Self::silent(errno)
         }
     }
@@ -406,7 +406,7 @@ impl Refusal {
     }
 
     /// Returns the entry of `error_log`, if there is one.
-    pub fn entry(&self) -> Option<Entry> {
+    pub fn entry(&self) -> Option<LogEntry> {
         self.entry
     }
 }

@@ -51,7 +51,7 @@ use self::{
         Nest,
         Nesting, //
     },
-    overhead::Gauge,
+    overhead::HitCost,
     resolve::Found,
     storage::Table, //
 };
@@ -152,7 +152,7 @@ pub(crate) struct HistTrigger {
     /// The state of the trigger's `limit()`.
     turns: Turns,
     /// The cost of the trigger's hits, if it is measured.
-    gauge: Option<KBox<Gauge>>,
+    gauge: Option<KBox<HitCost>>,
     /// The functions that handle its hits.
     path: Chosen<hot::ForCore>,
     /// Whether the trigger was made for others, which read its variables, and goes with the last of them.
@@ -185,7 +185,7 @@ impl HistTrigger {
             nesting.is_inside(),
         );
         let gauge = match definition.program.overhead {
-            true => Some(Gauge::new()?),
+            true => Some(HitCost::new()?),
             false => None,
         };
         Ok(Self {
@@ -224,7 +224,7 @@ impl HistTrigger {
             + self.sources.bytes()
             + self.synths.bytes()
             + self.user.as_ref().map_or(0, |user| user.capacity())
-            + self.gauge.as_ref().map_or(0, |_| size_of::<Gauge>())
+            + self.gauge.as_ref().map_or(0, |_| size_of::<HitCost>())
             + self.table.bytes(held)
     }
 }

@@ -55,7 +55,7 @@ use ffi::{
     },
     event_files::{
         self,
-        Entry, //
+        FileEntry, //
     }, //
 };
 #[cfg(not(rust_hist_built_in))]
@@ -89,7 +89,7 @@ module! {
     params: {
         names: u8 {
             default: 0,
-            description: "Names to register: 0 by the kernel's configuration, 1 hist, 2 rhist",
+            description: "ModuleNames to register: 0 by the kernel's configuration, 1 hist, 2 rhist",
         },
         hash_seed: u64 {
             default: 0,
@@ -103,7 +103,7 @@ module! {
 const __LOG_PREFIX: &[u8] = b"rust_hist\0";
 
 /// The names of the commands and files that the module registers.
-struct Names {
+struct ModuleNames {
     /// The name of the trigger, and of the file that shows its table.
     hist: &'static CStr,
     enable: &'static CStr,
@@ -113,14 +113,14 @@ struct Names {
     stats: &'static CStr,
     #[cfg(rust_hist_debug)]
     debug: &'static CStr,
-    synth: &'static synth::Names,
+    synth: &'static synth::SynthNames,
     /// The lines that the README of tracefs lacks in a kernel without the C implementation.
     #[cfg(not(rust_hist_built_in))]
     readme: Option<&'static CStr>,
 }
 
 /// The names of the C implementation, for a kernel without it.
-static DROP_IN: Names = Names {
+static DROP_IN: ModuleNames = ModuleNames {
     hist: c"hist",
     enable: c"enable_hist",
     disable: c"disable_hist",
@@ -141,7 +141,7 @@ static DROP_IN: Names = Names {
 
 /// The names for a kernel that has the C implementation.
 #[cfg(not(rust_hist_built_in))]
-static BESIDE: Names = Names {
+static BESIDE: ModuleNames = ModuleNames {
     hist: c"rhist",
     enable: c"enable_rhist",
     disable: c"disable_rhist",
@@ -155,7 +155,7 @@ static BESIDE: Names = Names {
 };
 
 #[cfg(not(rust_hist_built_in))]
-impl Names {
+impl ModuleNames {
     /// Returns the names chosen by the parameter `names`; 0 chooses by the kernel's configuration.
     ///
     /// # Errors
@@ -210,7 +210,7 @@ const FILES: usize = 4 + cfg!(rust_hist_debug) as usize;
 
 impl Registered {
     /// Registers all.
-    fn new(names: &'static Names, hash_seed: u64) -> impl PinInit<Self, Error> {
+    fn new(names: &'static ModuleNames, hash_seed: u64) -> impl PinInit<Self, Error> {
         pin_init::pin_init_scope(move || {
             if !Pair::supported() {
                 pr_err!("the processor cannot exchange 16 bytes at once\n");
@@ -221,7 +221,7 @@ impl Registered {
         })
     }
 
-    fn of(names: &'static Names) -> impl PinInit<Self, Error> {
+    fn of(names: &'static ModuleNames) -> impl PinInit<Self, Error> {
         try_pin_init!(Self {
             growth: Growth::new(),
             // The core lists commands without triggers in this order, as it does C's.
@@ -233,12 +233,12 @@ impl Registered {
 
             // From here on user space can open files and create triggers and events.
             files <- event_files::Registration::new([
-                Entry::new::<HistFile>(names.hist),
-                Entry::new::<JsonFile>(names.json),
-                Entry::new::<PipeFile>(names.pipe),
-                Entry::new::<StatsFile>(names.stats),
+                FileEntry::new::<HistFile>(names.hist),
+                FileEntry::new::<JsonFile>(names.json),
+                FileEntry::new::<PipeFile>(names.pipe),
+                FileEntry::new::<StatsFile>(names.stats),
                 #[cfg(rust_hist_debug)]
-                Entry::new::<hist_trigger::debug::DebugFile>(names.debug),
+                FileEntry::new::<hist_trigger::debug::DebugFile>(names.debug),
             ]),
             _: {
                 synth.open();
@@ -278,7 +278,7 @@ struct RustHist {
 impl kernel::InPlaceModule for RustHist {
     fn init(_module: &'static ThisModule) -> impl PinInit<Self, Error> {
         pin_init::pin_init_scope(|| {
-            let names = Names::choose(value(module_parameters::names.value()))?;
+            let names = ModuleNames::choose(value(module_parameters::names.value()))?;
             Ok(try_pin_init!(Self {
                 registered <- Registered::new(names, value(module_parameters::hash_seed.value())),
                 readme: names.readme.map(readme::Registration::new),

@@ -104,9 +104,9 @@ pub use self::{
         Entry,
         HitPath,
         LookPath,
+        PathRow, //
         RecordPath,
         RecordRest,
-        Row, //
     },
     reciprocal::Reciprocal,
     resolver::{

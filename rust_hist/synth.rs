@@ -24,9 +24,9 @@ use crate::{
     ffi::{
         dyn_event::{
             self,
+            DynEventType,
             Event,
             FieldDef,
-            Kind,
             Owner,
             Registry, //
         },
@@ -53,7 +53,7 @@ use kernel::{
 };
 
 /// The names of synthetic events' files and system.
-pub(crate) struct Names {
+pub(crate) struct SynthNames {
     /// The name of the file that lists the events; also the location in the error log.
     file: &'static CStr,
     /// The system of the events.
@@ -62,7 +62,7 @@ pub(crate) struct Names {
     prefix: &'static CStr,
 }
 
-impl Names {
+impl SynthNames {
     /// Returns the name of the file that lists the events.
     pub(crate) fn file(&self) -> &'static CStr {
         self.file
@@ -70,24 +70,24 @@ impl Names {
 }
 
 /// The names of the C implementation, for a kernel without it.
-pub(crate) static DROP_IN: Names = Names {
+pub(crate) static DROP_IN: SynthNames = SynthNames {
     file: c"synthetic_events",
     system: c"synthetic",
     prefix: c"s",
 };
 
 /// The names for a kernel that has the C implementation.
-pub(crate) static BESIDE: Names = Names {
+pub(crate) static BESIDE: SynthNames = SynthNames {
     file: c"rsynthetic_events",
     system: c"rsynthetic",
     prefix: c"rs",
 };
 
 /// The names in use, set before anything is registered.
-static NAMES: SetOnce<&'static Names> = SetOnce::new();
+static NAMES: SetOnce<&'static SynthNames> = SetOnce::new();
 
 /// Returns the names in use.
-fn names() -> &'static Names {
+fn names() -> &'static SynthNames {
     NAMES.as_ref().copied().unwrap_or(&DROP_IN)
 }
 
@@ -109,7 +109,7 @@ impl Synth {
 }
 
 #[vtable]
-impl Kind for Synth {
+impl DynEventType for Synth {
     fn registry() -> &'static Registry<Self> {
         &EVENTS
     }
@@ -166,7 +166,7 @@ impl Kind for Synth {
 
     fn print(&self, record: &[u8], verbose: bool, out: &mut TraceWriter<'_>) -> fmt::Result {
         self.schema
-            .write_line(record, verbose, &print::KernelNames, out)
+            .write_line(record, verbose, &print::RecordNames, out)
     }
 }
 
@@ -203,7 +203,7 @@ fn publish(schema: Schema, owner: Owner, held: &EventMutexHeld) -> Result {
 pub(crate) type Registration = dyn_event::Registration<Synth>;
 
 /// Registers the type of events and its file, through which no event can be created yet.
-pub(crate) fn register(use_names: &'static Names) -> impl PinInit<Registration, Error> {
+pub(crate) fn register(use_names: &'static SynthNames) -> impl PinInit<Registration, Error> {
     NAMES.populate(use_names);
     Registration::new(use_names.file)
 }

@@ -83,7 +83,7 @@ pub(crate) use {
 
 /// A type of dynamic events; the implementor is the type's data of one event.
 #[vtable]
-pub(crate) trait Kind: Sized + Send + Sync + 'static {
+pub(crate) trait DynEventType: Sized + Send + Sync + 'static {
     /// The one registry of the type.
     fn registry() -> &'static Registry<Self>;
 
@@ -136,7 +136,7 @@ pub(crate) struct FieldDef<'a> {
 /// # Invariants
 ///
 /// `operations` is on the core's list while there is a [`Registration`].
-pub(crate) struct Registry<K: Kind> {
+pub(crate) struct Registry<K: DynEventType> {
     operations: Opaque<bindings::dyn_event_operations>,
     /// Not 0 once events can be created.
     open: Atomic<u32>,
@@ -148,12 +148,12 @@ pub(crate) struct Registry<K: Kind> {
 }
 
 // SAFETY: the operations are constant while they are registered, and the list belongs to the core.
-unsafe impl<K: Kind> Send for Registry<K> {}
+unsafe impl<K: DynEventType> Send for Registry<K> {}
 
 // SAFETY: the operations are constant while they are registered, and the list belongs to the core.
-unsafe impl<K: Kind> Sync for Registry<K> {}
+unsafe impl<K: DynEventType> Sync for Registry<K> {}
 
-impl<K: Kind> Registry<K> {
+impl<K: DynEventType> Registry<K> {
     const VTABLE: bindings::dyn_event_operations = bindings::dyn_event_operations {
         create: Some(Event::<K>::create_callback),
         show: Some(Event::<K>::show_callback),
@@ -210,7 +210,7 @@ impl<K: Kind> Registry<K> {
 #[repr(transparent)]
 struct DynEvent(Opaque<dyn_event>);
 
-impl<K: Kind> ModuleGoing for Registry<K> {
+impl<K: DynEventType> ModuleGoing for Registry<K> {
     /// Clears the owner of events that `module` could not delete, since they are in use.
     ///
     /// These events have no listeners, as each listener would pin the module.
@@ -230,7 +230,7 @@ impl<K: Kind> ModuleGoing for Registry<K> {
 pub(crate) type User = KVec<u8>;
 
 /// The changing state of an event; used under `event_mutex`.
-struct State {
+struct EventState {
     /// The users that generate the event and keep it from being deleted.
     users: Guarded<KVec<Arc<User>>>,
     /// The number of instances in which the event is enabled, plus one for perf.
@@ -248,7 +248,7 @@ struct State {
 /// - The C structures point at each other.
 /// - While the event is on the list of dynamic events, the list owns a reference to the `Arc`, the data of `call`.
 #[pin_data]
-pub(crate) struct Event<K: Kind> {
+pub(crate) struct Event<K: DynEventType> {
     #[pin]
     node: Opaque<dyn_event>,
     #[pin]
@@ -264,19 +264,19 @@ pub(crate) struct Event<K: Kind> {
     owner: Atomic<*mut bindings::module>,
     /// The format of the records, ended by a NUL. The core may replace names of enumerators in it.
     _print_fmt: KVec<u8>,
-    state: State,
+    state: EventState,
     kind: K,
 }
 
 // SAFETY: the C structures are used under the core's locks, the tracepoint's list is read under RCU, and the module is
 // a counted pointer.
-unsafe impl<K: Kind> Send for Event<K> {}
+unsafe impl<K: DynEventType> Send for Event<K> {}
 
 // SAFETY: the C structures are used under the core's locks, the tracepoint's list is read under RCU, and the module is
 // a counted pointer.
-unsafe impl<K: Kind> Sync for Event<K> {}
+unsafe impl<K: DynEventType> Sync for Event<K> {}
 
-impl<K: Kind> Deref for Event<K> {
+impl<K: DynEventType> Deref for Event<K> {
     type Target = K;
 
     fn deref(&self) -> &K {
@@ -304,7 +304,7 @@ impl Owner {
     }
 }
 
-impl<K: Kind> Event<K> {
+impl<K: DynEventType> Event<K> {
     /// Creates an event, which is not visible yet; `print_fmt` is the format of its records.
     pub(crate) fn new(kind: K, mut print_fmt: KVec<u8>, owner: Owner) -> Result<Arc<Self>> {
         print_fmt.push(0, GFP_KERNEL)?;
@@ -313,7 +313,7 @@ impl<K: Kind> Event<K> {
             kind,
             _print_fmt: print_fmt,
             owner: Atomic::new(owner.0),
-            state: State {
+            state: EventState {
                 users: Guarded::new(KVec::new()),
                 listeners: Atomic::new(0),
                 left: Atomic::new(0),

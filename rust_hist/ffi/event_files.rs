@@ -166,9 +166,9 @@ struct OpenState<T: EventTable> {
 }
 
 /// The callbacks of one kind of file.
-struct Callbacks<T: EventTable>(PhantomData<T>);
+struct FileCallbacks<T: EventTable>(PhantomData<T>);
 
-impl<T: EventTable> Callbacks<T> {
+impl<T: EventTable> FileCallbacks<T> {
     const SEQ_VTABLE: base::seq_operations = base::seq_operations {
         start: Some(Self::start),
         stop: Some(Self::stop),
@@ -394,22 +394,22 @@ impl<T: EventTable> Callbacks<T> {
 
 /// A file in all event directories.
 #[repr(transparent)]
-pub(crate) struct Entry(trace_core::event_dir_file);
+pub(crate) struct FileEntry(trace_core::event_dir_file);
 
 // SAFETY: it has only pointers to constant values.
-unsafe impl Send for Entry {}
+unsafe impl Send for FileEntry {}
 
 // SAFETY: it has only pointers to constant values.
-unsafe impl Sync for Entry {}
+unsafe impl Sync for FileEntry {}
 
-impl Entry {
+impl FileEntry {
     /// Returns a file of the kind `T`, readable for its owner and group.
     ///
     /// The file only appears if the kernel has reserved its name.
     pub(crate) fn new<T: EventTable>(name: &'static CStr) -> Self {
         Self(trace_core::event_dir_file {
             name: name.as_char_ptr(),
-            fops: &Callbacks::<T>::VTABLE,
+            fops: &FileCallbacks::<T>::VTABLE,
         })
     }
 }
@@ -422,8 +422,8 @@ impl Entry {
 #[repr(C)]
 #[pin_data(PinnedDrop)]
 pub(crate) struct Registration<const N: usize> {
-    files: [Entry; N],
-    end: Entry,
+    files: [FileEntry; N],
+    end: FileEntry,
     #[pin]
     _pin: PhantomPinned,
 }
@@ -433,10 +433,10 @@ impl<const N: usize> Registration<N> {
     ///
     /// From here on files can be opened, and then the module stays until their last close; so loading the module must
     /// not fail any more.
-    pub(crate) fn new(files: [Entry; N]) -> impl PinInit<Self> {
+    pub(crate) fn new(files: [FileEntry; N]) -> impl PinInit<Self> {
         pin_init!(&this in Self {
             files,
-            end: Entry(pin_init::zeroed()),
+            end: FileEntry(pin_init::zeroed()),
             _pin: PhantomPinned,
             _: {
                 // SAFETY: the list is complete, and stays in place until `drop` has withdrawn it; the operations name

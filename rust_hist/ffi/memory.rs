@@ -35,7 +35,7 @@ unsafe impl ZeroIsValid for u64 {}
 unsafe impl<T: ZeroIsValid, const N: usize> ZeroIsValid for [T; N] {}
 
 // SAFETY: an array of pairs of words, each of which has 8 bytes and may be zeros.
-unsafe impl ZeroIsValid for Line {}
+unsafe impl ZeroIsValid for CacheLines {}
 
 const FLAGS: bindings::gfp_t =
     bindings::GFP_KERNEL | bindings::__GFP_NOWARN | 1 << bindings::___GFP_RETRY_MAYFAIL_BIT;
@@ -117,22 +117,22 @@ fn zeros_within<T: ZeroIsValid>(
     Ok(unsafe { KVVec::from_raw_parts(block.cast().as_ptr(), len, len) })
 }
 
-/// The number of pairs in a [`Line`], two cache lines, which x86 prefetches together.
+/// The number of pairs in a [`CacheLines`], two cache lines, which x86 prefetches together.
 const LINE_PAIRS: usize = 8;
 
 /// Two cache lines, at an address that is a multiple of their size.
 #[repr(C, align(128))]
-struct Line([Pair; LINE_PAIRS]);
+struct CacheLines([Pair; LINE_PAIRS]);
 
-const _: () = assert!(size_of::<Line>() == LINE_PAIRS * size_of::<Pair>());
+const _: () = assert!(size_of::<CacheLines>() == LINE_PAIRS * size_of::<Pair>());
 
-/// Words that several contexts share, all 0 at first; they are aligned like a [`Line`].
-pub(crate) struct Words {
-    lines: KVVec<Line>,
+/// SharedWords that several contexts share, all 0 at first; they are aligned like a [`CacheLines`].
+pub(crate) struct SharedWords {
+    lines: KVVec<CacheLines>,
     bytes: usize,
 }
 
-impl Words {
+impl SharedWords {
     /// Allocates this many pairs of words, or a few more, in little more than `most` bytes if they fit in there; with
     /// `is_charged` they are charged to the memory cgroup of the caller. May sleep.
     pub(crate) fn zeros(
@@ -145,8 +145,8 @@ impl Words {
             false => FLAGS,
         };
         // The block's size is a multiple of the alignment, from which `kmalloc()` derives its alignment.
-        let lines: KVVec<Line> = zeros_within(pairs.div_ceil(LINE_PAIRS), most, flags)?;
-        let bytes = lines.len() * size_of::<Line>();
+        let lines: KVVec<CacheLines> = zeros_within(pairs.div_ceil(LINE_PAIRS), most, flags)?;
+        let bytes = lines.len() * size_of::<CacheLines>();
         Ok(Self {
             lines,
             bytes: match rounded(bytes) {
@@ -162,12 +162,12 @@ impl Words {
     }
 }
 
-impl Deref for Words {
+impl Deref for SharedWords {
     type Target = [Pair];
 
     #[inline(always)]
     fn deref(&self) -> &[Pair] {
-        // SAFETY: a `Line` is an array of `LINE_PAIRS` pairs, and the lines follow each other without a gap. OVERFLOW:
+        // SAFETY: a `CacheLines` is an array of `LINE_PAIRS` pairs, and the lines follow each other without a gap. OVERFLOW:
         // the block has fewer bytes than the address space.
         unsafe {
             core::slice::from_raw_parts(

@@ -31,14 +31,14 @@ const STEP: u32 = 1 << STEP_BITS;
 const STEP_BITS: u32 = u32::BITS - EVERY.ilog2();
 
 /// The words of a meter on one CPU.
-type Words = [Atomic<u64>; 3];
+type MeterWords = [Atomic<u64>; 3];
 
 /// Indices of the words with the number of timed calls, whose additions carried, and with their time in ns.
 const SAMPLES: usize = 1;
 const TIME: usize = 2;
 
 /// The words of one trigger. Each CPU writes its own, by instructions that are atomic against interrupts.
-pub(crate) struct Meter(PerCpu<Words>);
+pub(crate) struct Meter(PerCpu<MeterWords>);
 
 impl Meter {
     /// Allocates words that are 0. Process context, sleeps; `ENOMEM` if there is no memory.
@@ -68,7 +68,7 @@ impl Meter {
 
     /// Adds `n` to word `AT` of this CPU.
     fn add_to<const AT: usize>(&self, n: u64) {
-        const { assert!(AT * 8 < size_of::<Words>()) };
+        const { assert!(AT * 8 < size_of::<MeterWords>()) };
         // SAFETY: like in `count`, for another word, which the assertion keeps inside the words.
         unsafe { arch::add_on_cpu(self.0.base().cast::<u64>().wrapping_add(AT), n) };
     }
@@ -91,6 +91,6 @@ impl Meter {
     /// Returns the bytes that the words of all CPUs take.
     pub(crate) fn bytes(&self) -> usize {
         // CAST: the number of CPUs fits.
-        size_of::<Words>() * nr_cpu_ids() as usize
+        size_of::<MeterWords>() * nr_cpu_ids() as usize
     }
 }

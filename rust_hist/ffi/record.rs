@@ -22,7 +22,7 @@ use kernel::prelude::*;
 
 /// The outcome of writing a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Outcome {
+pub(crate) enum WriteResult {
     /// The record was written.
     Written,
     /// The record is not wanted: the event is disabled there, tracing is off, or the task is filtered out.
@@ -36,14 +36,14 @@ pub(crate) enum Begun<'r> {
     /// The record is complete, and must be committed.
     Complete(Complete<'r>),
     /// The record needs no further steps.
-    Done(Outcome),
+    Done(WriteResult),
 }
 
 /// Memory for the state of one record, which is filled in place: moving it would take as long as writing a short
 /// record.
-pub(crate) struct Room(MaybeUninit<Reserved>);
+pub(crate) struct RecordBuf(MaybeUninit<Reserved>);
 
-impl Room {
+impl RecordBuf {
     /// Returns memory that is not initialised.
     #[inline(always)]
     pub(crate) const fn new() -> Self {
@@ -54,9 +54,9 @@ impl Room {
 /// The part of the header, `struct trace_entry`, that is the same for all records of one context: its flags, and its
 /// task.
 #[derive(Clone, Copy)]
-pub(crate) struct Moment(u64);
+pub(crate) struct CommonFields(u64);
 
-impl Moment {
+impl CommonFields {
     /// Returns the context in which the record of a hit was begun.
     #[inline(always)]
     pub(crate) fn of(hit: &Hit<'_>) -> Self {
@@ -125,7 +125,7 @@ impl Reserved {
     /// `file` must be a live event file, and the caller must be in a context where events may be recorded.
     #[cfg(rust_hist_synth_api)]
     pub(super) unsafe fn new(file: *mut bindings::trace_event_file, len: usize) -> Option<Self> {
-        let mut room = Room::new();
+        let mut room = RecordBuf::new();
         // SAFETY: by the contract.
         unsafe { Self::new_in(&mut room, file, len) }?;
         // SAFETY: reserved above, and the memory is not used again.
@@ -139,7 +139,7 @@ impl Reserved {
     /// The requirements of [`Reserved::new`].
     #[inline(always)]
     unsafe fn new_in(
-        room: &mut Room,
+        room: &mut RecordBuf,
         file: *mut bindings::trace_event_file,
         len: usize,
     ) -> Option<&mut Self> {
@@ -180,13 +180,13 @@ impl Reserved {
     /// The requirements of [`Reserved::new_in`]; `file` must be a file of the event of `call`.
     #[inline(always)]
     unsafe fn new_at<'r>(
-        room: &'r mut Room,
+        room: &'r mut RecordBuf,
         (file, call): (
             *mut bindings::trace_event_file,
             *mut bindings::trace_event_call,
         ),
         len: usize,
-        moment: Moment,
+        moment: CommonFields,
         preempt: &PreemptOff<'_>,
     ) -> Option<&'r mut Self> {
         // SAFETY: by the contract the file is live, and its instance with it.
@@ -267,7 +267,7 @@ impl Reserved {
         if !fill(self.bytes()) {
             // SAFETY: by the contract.
             unsafe { self.give_back() };
-            return Begun::Done(Outcome::Lost);
+            return Begun::Done(WriteResult::Lost);
         }
         Begun::Complete(Complete(self))
     }
@@ -367,14 +367,14 @@ pub(super) unsafe fn is_plain(file: *mut bindings::trace_event_file) -> bool {
 /// `file` must be a live event file, of the event of `call`.
 #[inline(always)]
 pub(super) unsafe fn begin_at<'r>(
-    room: &'r mut Room,
+    room: &'r mut RecordBuf,
     (file, call): (
         *mut bindings::trace_event_file,
         *mut bindings::trace_event_call,
     ),
     len: usize,
     fill: impl FnOnce(&mut [u8]) -> bool,
-    moment: Moment,
+    moment: CommonFields,
     preempt: &PreemptOff<'_>,
 ) -> Begun<'r> {
     // SAFETY: by the contract; the caller may record events.
@@ -395,7 +395,7 @@ pub(super) unsafe fn begin_at<'r>(
 /// `file` must be a live event file.
 #[inline(always)]
 pub(super) unsafe fn begin<'r>(
-    room: &'r mut Room,
+    room: &'r mut RecordBuf,
     file: *mut bindings::trace_event_file,
     len: usize,
     fill: impl FnOnce(&mut [u8]) -> bool,
@@ -416,7 +416,7 @@ pub(super) unsafe fn begin<'r>(
 ///
 /// `file` must be a live event file.
 #[cold]
-unsafe fn missing(file: *mut bindings::trace_event_file, preempt: &PreemptOff<'_>) -> Outcome {
+unsafe fn missing(file: *mut bindings::trace_event_file, preempt: &PreemptOff<'_>) -> WriteResult {
     // CAST: flags of the C enumeration.
     const PID_FILTER: c_ulong = bindings::EVENT_FILE_FL_PID_FILTER as c_ulong;
     const CONDITION: c_ulong = bindings::EVENT_FILE_FL_TRIGGER_COND_BIT as c_ulong;
@@ -425,18 +425,18 @@ unsafe fn missing(file: *mut bindings::trace_event_file, preempt: &PreemptOff<'_
     let flags = unsafe { (&raw const (*file).flags).read_volatile() };
     // SAFETY: by the contract.
     if flags & PID_FILTER != 0 && unsafe { bindings::trace_event_ignore_this_pid(file) } {
-        return Outcome::Unwanted;
+        return WriteResult::Unwanted;
     }
     // A trigger needs the record even if it is not to be kept; the substitute buffer has room for two nested records,
     // regardless of this one's size.
     if flags & (1 << CONDITION) != 0 {
-        return Outcome::Lost;
+        return WriteResult::Lost;
     }
     // SAFETY: the instance lives as long as its file.
     if unsafe { is_off((*file).tr, preempt) } {
-        return Outcome::Unwanted;
+        return WriteResult::Unwanted;
     }
-    Outcome::Lost
+    WriteResult::Lost
 }
 
 /// Returns whether recording is off in an instance, or on this CPU.
@@ -500,7 +500,7 @@ pub(super) unsafe fn write_perf(
     len: usize,
     fill: impl FnOnce(&mut [u8]) -> bool,
     _preempt: &PreemptOff<'_>,
-) -> Outcome {
+) -> WriteResult {
     // SAFETY: preemption is off, and perf has lists for all CPUs from before it opens the event until a grace period
     // after it has closed it.
     let head = unsafe { bindings::hist_helper_perf_head(call) };
@@ -510,7 +510,7 @@ pub(super) unsafe fn write_perf(
     let program = unsafe { (&raw const (*call).prog_array).read_volatile() };
     // PARITY: `perf_event_raw_event_synth()` does not run BPF programs on synthetic events.
     if empty && program.is_null() {
-        return Outcome::Unwanted;
+        return WriteResult::Unwanted;
     }
     // SAFETY: the event is live by the contract, and `head` is the list of this CPU.
     unsafe { write_perf_to(call, head, len, fill) }
@@ -527,12 +527,12 @@ unsafe fn write_perf_to(
     head: *mut bindings::hlist_head,
     len: usize,
     fill: impl FnOnce(&mut [u8]) -> bool,
-) -> Outcome {
+) -> WriteResult {
     // The kernel warns of a larger record.
     const MAX: usize = bindings::PERF_MAX_TRACE_SIZE as usize;
 
     let Some(len) = len.checked_next_multiple_of(8).filter(|&len| len <= MAX) else {
-        return Outcome::Lost;
+        return WriteResult::Lost;
     };
     let mut regs = core::ptr::null_mut();
     let mut context = 0;
@@ -541,14 +541,14 @@ unsafe fn write_perf_to(
     // SAFETY: the size is not above the limit, and the results are stored in local variables.
     let data = unsafe { bindings::perf_trace_buf_alloc(size, &raw mut regs, &raw mut context) };
     if data.is_null() {
-        return Outcome::Lost;
+        return WriteResult::Lost;
     }
     // SAFETY: the buffer of this CPU and context, of `MAX` bytes, belongs to this function until it is submitted.
     let record = unsafe { core::slice::from_raw_parts_mut(data.cast::<u8>(), len) };
     if !fill(record) {
         // SAFETY: the buffer was allocated above.
         unsafe { give_back_perf(data, size, regs, context) };
-        return Outcome::Lost;
+        return WriteResult::Lost;
     }
     // SAFETY: the registers belong to the buffer.
     unsafe { bindings::hist_helper_caller_regs(regs) };
@@ -565,7 +565,7 @@ unsafe fn write_perf_to(
             core::ptr::null_mut(),
         )
     };
-    Outcome::Written
+    WriteResult::Written
 }
 
 /// Releases a buffer of perf, by submitting it to an empty list.

@@ -33,9 +33,9 @@ const ALL_FRAMES: usize = OWN_FRAMES_MAX + CORE_FRAMES + STACK_DEPTH;
 
 /// Room for a stack.
 #[derive(Clone, Copy)]
-pub(crate) struct Room([MaybeUninit<u64>; ALL_FRAMES]);
+pub(crate) struct StackBuf([MaybeUninit<u64>; ALL_FRAMES]);
 
-impl Default for Room {
+impl Default for StackBuf {
     #[inline(always)]
     fn default() -> Self {
         Self([const { MaybeUninit::uninit() }; ALL_FRAMES])
@@ -48,8 +48,8 @@ impl Default for Room {
 /// The number of this module's frames depends on inlining and on the purpose of the stack, so they are searched for in
 /// each trace. Unwinding one frame takes longer than the rest of a hit, so this function is inlined.
 #[inline(always)]
-pub(crate) fn save<'r>(room: &'r mut Room, _preempt: &PreemptOff<'_>) -> &'r [u64] {
-    let Room(room) = room;
+pub(crate) fn save<'r>(room: &'r mut StackBuf, _preempt: &PreemptOff<'_>) -> &'r [u64] {
+    let StackBuf(room) = room;
     // CAST: the size is far below 2^32.
     let size = ALL_FRAMES as u32;
     // SAFETY: the array has `size` words, each as large as the machine's `unsigned long`.
@@ -86,12 +86,12 @@ fn without_ours(frames: &[u64]) -> Option<&[u64]> {
 }
 
 /// The addresses of some code.
-struct Code {
+struct CodeRange {
     base: u64,
     size: u64,
 }
 
-impl Code {
+impl CodeRange {
     #[inline(always)]
     fn has(&self, address: u64) -> bool {
         address.wrapping_sub(self.base) < self.size
@@ -125,22 +125,22 @@ fn triggers_call() -> *mut c_void {
 /// Returns whether a frame before which all are this code's is this code's, too.
 #[cfg(rust_hist_built_in)]
 #[inline(always)]
-fn is_own(frame: u64, caller: &Code) -> bool {
+fn is_own(frame: u64, caller: &CodeRange) -> bool {
     !caller.has(frame)
 }
 
 /// Returns whether a frame is this module's.
 #[cfg(not(rust_hist_built_in))]
 #[inline(always)]
-fn is_own(frame: u64, code: &Code) -> bool {
+fn is_own(frame: u64, code: &CodeRange) -> bool {
     code.has(frame)
 }
 
 /// Returns the address range of the function that calls triggers: where this code is among the kernel's, nothing says.
 #[cfg(rust_hist_built_in)]
 #[inline(always)]
-fn code() -> Code {
-    Code {
+fn code() -> CodeRange {
+    CodeRange {
         // CAST: an address.
         base: triggers_call().addr() as u64,
         // ORDERING: stored before there are hits.
@@ -151,14 +151,14 @@ fn code() -> Code {
 /// Returns the address range of this module's code.
 #[cfg(not(rust_hist_built_in))]
 #[inline(always)]
-fn code() -> Code {
+fn code() -> CodeRange {
     // A module's first memory area is its code (`HIST_AT_MODULE_TEXT`).
     // SAFETY: the module lives while its code runs. No reference is created, as C may change other members meanwhile.
     let text = unsafe { &raw const (*super::this_module()).mem[0] };
     // SAFETY: this is a pointer to a member of the module; the place and size of the code do not change while it runs.
     let (base, size) = unsafe { ((*text).base, (*text).size) };
 
-    Code {
+    CodeRange {
         // CAST: an address.
         base: base.addr() as u64,
         size: size.into(),

@@ -15,8 +15,8 @@
 use super::{
     bindings,
     dyn_event::{
+        DynEventType,
         Event,
-        Kind,
         Owner, //
     },
     event::c_str,
@@ -74,7 +74,7 @@ pub(crate) type Cmd = bindings::dynevent_cmd;
 /// Type and name of a field.
 pub(crate) type Desc = bindings::synth_field_desc;
 /// An open trace.
-pub(crate) type State = bindings::synth_event_trace_state;
+pub(crate) type TraceState = bindings::synth_event_trace_state;
 /// An event in an instance.
 pub(crate) type File = bindings::trace_event_file;
 /// A module.
@@ -134,7 +134,7 @@ pub(crate) enum Which<'a> {
 
 /// The operations of a type of events that the functions of this file need.
 #[vtable]
-pub(crate) trait SynthApi: Kind {
+pub(crate) trait SynthApi: DynEventType {
     /// The largest number of fields of an event.
     const FIELDS_MAX: u32;
 
@@ -164,7 +164,7 @@ pub(crate) trait SynthApi: Kind {
 }
 
 /// The implementation of the API's functions for the type `T`.
-pub(crate) struct Entry<T>(PhantomData<T>);
+pub(crate) struct ApiFns<T>(PhantomData<T>);
 
 /// Returns a string that C passed; `EINVAL` if it is null.
 ///
@@ -285,7 +285,7 @@ impl<T: SynthApi> Traced<'_, T> {
 /// # Safety
 ///
 /// `state` must be null, or used by no other context for `'a`.
-pub(crate) unsafe fn fresh<'a>(state: *mut State) -> Result<&'a mut State> {
+pub(crate) unsafe fn fresh<'a>(state: *mut TraceState) -> Result<&'a mut TraceState> {
     let state = NonNull::new(state).ok_or(EINVAL)?.as_ptr();
     // SAFETY: by the contract there is room for it; all its bytes may be 0.
     unsafe { ptr::write_bytes(state, 0, 1) };
@@ -299,20 +299,20 @@ pub(crate) unsafe fn fresh<'a>(state: *mut State) -> Result<&'a mut State> {
 ///
 /// `state` must be null, or have been passed to `synth_event_trace_start()`, and be used by no other context for `'a`;
 /// the caller must still hold the reference to that event file.
-pub(crate) unsafe fn opened<'a>(state: *mut State) -> Result<Opened<'a>> {
+pub(crate) unsafe fn opened<'a>(state: *mut TraceState) -> Result<OpenTrace<'a>> {
     // INVARIANT: by the contract.
     // SAFETY: by the contract.
-    Ok(Opened(unsafe { state.as_mut() }.ok_or(EINVAL)?))
+    Ok(OpenTrace(unsafe { state.as_mut() }.ok_or(EINVAL)?))
 }
 
 /// An open trace.
 ///
 /// # Invariants
 ///
-/// [`Entry::trace_start`] has filled the state, and the caller still holds the reference to that event file.
-pub(crate) struct Opened<'a>(&'a mut State);
+/// [`ApiFns::trace_start`] has filled the state, and the caller still holds the reference to that event file.
+pub(crate) struct OpenTrace<'a>(&'a mut TraceState);
 
-impl Opened<'_> {
+impl OpenTrace<'_> {
     /// Returns the event and the record; `EINVAL` if the trace was ended.
     fn kept<T: SynthApi>(&self) -> Result<(&Event<T>, Reserved)> {
         if self.0.entry.is_null() {
@@ -336,7 +336,7 @@ impl Opened<'_> {
     }
 }
 
-impl<T: SynthApi> Entry<T> {
+impl<T: SynthApi> ApiFns<T> {
     /// Returns a builder in a buffer of `size` bytes.
     fn builder_in(buffer: *mut c_char, size: usize) -> Cmd {
         Cmd {
@@ -451,7 +451,7 @@ impl<T: SynthApi> Entry<T> {
         Ok(())
     }
 
-    pub(crate) fn trace_start(state: &mut State, traced: Result<Traced<'_, T>>) -> Result {
+    pub(crate) fn trace_start(state: &mut TraceState, traced: Result<Traced<'_, T>>) -> Result {
         let traced = traced?;
         if !traced.is_enabled() {
             state.disabled = true;
@@ -470,7 +470,7 @@ impl<T: SynthApi> Entry<T> {
         Ok(())
     }
 
-    pub(crate) fn add_val(name: &CStr, value: u64, trace: Opened<'_>) -> Result {
+    pub(crate) fn add_val(name: &CStr, value: u64, trace: OpenTrace<'_>) -> Result {
         if trace.0.add_next {
             return Err(EINVAL);
         }
@@ -478,7 +478,7 @@ impl<T: SynthApi> Entry<T> {
         trace.put::<T>(Which::Named(name), value)
     }
 
-    pub(crate) fn add_next_val(value: u64, trace: Opened<'_>) -> Result {
+    pub(crate) fn add_next_val(value: u64, trace: OpenTrace<'_>) -> Result {
         if trace.0.add_name {
             return Err(EINVAL);
         }
@@ -489,7 +489,7 @@ impl<T: SynthApi> Entry<T> {
         trace.put::<T>(which, value)
     }
 
-    pub(crate) fn trace_end(trace: Opened<'_>) -> Result {
+    pub(crate) fn trace_end(trace: OpenTrace<'_>) -> Result {
         if trace.0.disabled {
             return Ok(());
         }
@@ -510,15 +510,15 @@ macro_rules! export_synth_api {
             use $crate::ffi::synth_api::*;
             use kernel::{error::from_result, prelude::*};
 
-            /// Calls [`Entry::cmd_init`].
+            /// Calls [`ApiFns::cmd_init`].
             ///
             /// # Safety
             ///
-            /// See [`Entry::cmd_init`].
+            /// See [`ApiFns::cmd_init`].
             #[no_mangle]
             unsafe extern "C" fn synth_event_cmd_init(cmd: *mut Cmd, buf: *mut c_char, len: c_int) {
                 // SAFETY: the caller's contract is the same as the function's.
-                unsafe { Entry::<$api>::cmd_init(cmd, buf, len) }
+                unsafe { ApiFns::<$api>::cmd_init(cmd, buf, len) }
             }
 
             const _: () = {
@@ -536,9 +536,9 @@ macro_rules! export_synth_api {
                     = add_field_str(&mut builder(cmd)?, string(text)?);
                 synth_event_add_fields(cmd: *mut Cmd, fields: *mut Desc, n: c_uint)
                     = add_fields(&mut builder(cmd)?, array(fields, n)?);
-                synth_event_add_next_val(value: u64, state: *mut State)
+                synth_event_add_next_val(value: u64, state: *mut TraceState)
                     = add_next_val(value, opened(state)?);
-                synth_event_add_val(name: *const c_char, value: u64, state: *mut State)
+                synth_event_add_val(name: *const c_char, value: u64, state: *mut TraceState)
                     = add_val(string(name)?, value, opened(state)?);
                 synth_event_create(
                     name: *const c_char, fields: *mut Desc, n: c_uint, module: *mut Module
@@ -549,8 +549,8 @@ macro_rules! export_synth_api {
                 ) = array_start(&mut builder(cmd)?, string(name)?, module, array(fields, n)?);
                 synth_event_trace_array(file: *mut File, vals: *mut u64, n: c_uint)
                     = trace_array(traced(file)?, array(vals, n).ok());
-                synth_event_trace_end(state: *mut State) = trace_end(opened(state)?);
-                synth_event_trace_start(file: *mut File, state: *mut State)
+                synth_event_trace_end(state: *mut TraceState) = trace_end(opened(state)?);
+                synth_event_trace_start(file: *mut File, state: *mut TraceState)
                     = trace_start(fresh(state)?, traced(file));
             }
         }
@@ -559,7 +559,7 @@ macro_rules! export_synth_api {
         $name:ident($($arg:ident: $kind:ty),*) = $entry:ident($($value:expr),*);
     )+) => {
         $(
-            #[doc = concat!("[`Entry::", stringify!($entry), "`], exported.")]
+            #[doc = concat!("[`ApiFns::", stringify!($entry), "`], exported.")]
             ///
             /// # Safety
             ///
@@ -567,7 +567,7 @@ macro_rules! export_synth_api {
             #[no_mangle]
             unsafe extern "C" fn $name($($arg: $kind),*) -> c_int {
                 // SAFETY: by the contract.
-                from_result(|| unsafe { Entry::<$api>::$entry($($value),*) }.map(|()| 0))
+                from_result(|| unsafe { ApiFns::<$api>::$entry($($value),*) }.map(|()| 0))
             }
 
             const _: () = {

@@ -25,7 +25,7 @@ use super::{
         self,
         remove, //
     },
-    resolve::Names,
+    resolve::Referents,
     snapshot::Snapshot,
     storage::Table,
     Definition,
@@ -139,8 +139,8 @@ impl<'a> Request<'a> {
     fn compile(
         &self,
         purpose: Purpose,
-    ) -> core::result::Result<(KBox<Program>, Names<'a>), Failure> {
-        let mut names = Names::new(self.command, self.file, self.held, purpose);
+    ) -> core::result::Result<(KBox<Program>, Referents<'a>), Failure> {
+        let mut names = Referents::new(self.command, self.file, self.held, purpose);
         let mut program = Definition::empty()?;
         program
             .fill(&self.spec, &mut names, purpose)
@@ -225,7 +225,7 @@ impl<'a> Request<'a> {
     fn check_namesake(
         &self,
         program: &Program,
-        names: &Names<'_>,
+        names: &Referents<'_>,
     ) -> core::result::Result<Option<Attached<'a, HistTrigger>>, Failure> {
         let namesake = self.namesake(program);
         if let Some(first) = &namesake {
@@ -243,7 +243,9 @@ impl<'a> Request<'a> {
     ///
     /// Not inlined: the stack that compiling takes is free again when the trigger is attached.
     #[inline(never)]
-    fn settle(&self) -> core::result::Result<(KBox<Program>, Names<'a>, Option<Filter>), Failure> {
+    fn settle(
+        &self,
+    ) -> core::result::Result<(KBox<Program>, Referents<'a>, Option<Filter>), Failure> {
         let (mut program, mut names) = self.compile(Purpose::New)?;
         let filter = self.filter(&program)?;
         program
@@ -330,7 +332,7 @@ impl<'a> Request<'a> {
     fn put(
         &self,
         program: KBox<Program>,
-        names: Names<'a>,
+        names: Referents<'a>,
         filter: Option<Filter>,
         namesake: Option<Attached<'a, HistTrigger>>,
     ) -> core::result::Result<(), Failure> {

@@ -34,23 +34,23 @@ use kernel::{
 };
 
 /// The rows of one table.
-pub(super) struct Copied {
+pub(super) struct TableCopy {
     pub(super) definition: Arc<Definition>,
     /// The outcomes of the calls; the hits are those of the copied rows, and of rows that have expired.
     pub(super) account: Account,
     /// The hits of rows that have expired, if starts expire.
     pub(super) retired: Option<u64>,
     shape: Shape,
-    rows: Words,
+    rows: OrderedRows,
     /// The sums of the keys that found no room, if there are any.
     others: KVVec<u64>,
     /// The folded rows of a trigger with `quantiles()`.
-    groups: Words,
+    groups: OrderedRows,
 }
 
 /// Rows, and the order in which they are shown.
 #[derive(Default)]
-struct Words {
+struct OrderedRows {
     words: KVVec<u64>,
     order: KVVec<SortEntry>,
 }
@@ -142,7 +142,7 @@ fn merged(shape: &Shape, rows: &Rows<'_>) -> Result<KVVec<u64>> {
     Ok(words)
 }
 
-impl Copied {
+impl TableCopy {
     /// Copies the rows of maps while hits go on: all rows that existed when this was called.
     pub(super) fn of_live(definition: &Arc<Definition>, maps: &Maps) -> Result<Self> {
         let program = &definition.program;
@@ -189,13 +189,13 @@ impl Copied {
             Some(fold) => {
                 let order = ordered(&rows, |rows, order| fold.sort(rows, order))?;
                 let words = folded(&fold, &rows, &order)?;
-                let groups = Words {
+                let groups = OrderedRows {
                     order: ordered(&fold.rows(&rows, &words), as_wanted)?,
                     words,
                 };
                 (order, groups)
             }
-            None => (ordered(&rows, as_wanted)?, Words::default()),
+            None => (ordered(&rows, as_wanted)?, OrderedRows::default()),
         };
         Ok(Self {
             definition: definition.clone(),
@@ -203,7 +203,7 @@ impl Copied {
             retired: maps.retired(),
             shape,
             others,
-            rows: Words { words, order },
+            rows: OrderedRows { words, order },
             groups,
         })
     }
@@ -215,15 +215,15 @@ impl Copied {
             account: maps.account(&definition.program),
             retired: maps.retired(),
             shape: *maps.youngest().shape(),
-            rows: Words::default(),
+            rows: OrderedRows::default(),
             others: KVVec::new(),
-            groups: Words::default(),
+            groups: OrderedRows::default(),
         }
     }
 
     /// Returns the rows of the table; for a trigger with `quantiles()` ordered by group and bucket.
     pub(super) fn rows(&self) -> Ordered<'_> {
-        let Words { words, order } = &self.rows;
+        let OrderedRows { words, order } = &self.rows;
         Ordered {
             rows: Rows::new(&self.shape, words, order.len()),
             order,
@@ -238,7 +238,7 @@ impl Copied {
     /// Returns the fold of a trigger with `quantiles()`, and the folded rows.
     pub(super) fn groups(&self) -> Option<(Fold<'_>, Ordered<'_>)> {
         let fold = Fold::of(&self.definition.program)?;
-        let Words { words, order } = &self.groups;
+        let OrderedRows { words, order } = &self.groups;
         let groups = Ordered {
             rows: fold.rows(&self.rows().rows, words),
             order,

@@ -19,7 +19,7 @@ use super::{
     hold::Hold,
     resolve::{
         Found, //
-        Names,
+        Referents,
     },
     storage::Table,
     Definition,
@@ -117,7 +117,7 @@ fn compile(
     text: &[u8],
 ) -> core::result::Result<(Arc<Definition>, Found), NoHelper> {
     let spec = command::parse(prefix, text)?;
-    let mut names = Names::new(commands, file, held, Purpose::Change);
+    let mut names = Referents::new(commands, file, held, Purpose::Change);
     let mut program = Definition::empty()?;
     program.fill(&spec, &mut names, Purpose::Change)?;
     program.create_actions(&spec, &mut names)?;

@@ -27,9 +27,9 @@ use crate::{
             Record, //
         },
         guard::PreemptOff,
-        memory::Words,
+        memory::SharedWords,
         poll,
-        record::Moment,
+        record::CommonFields,
         stack,
         task, //
     },
@@ -81,7 +81,7 @@ trait Arguments<'a>: Copy + 'a {
     fn leave(
         self,
         trigger: &'a HistTrigger,
-        map: &'a Map<Words, SeededHash>,
+        map: &'a Map<SharedWords, SeededHash>,
         elt: Elt,
         refs: &[u64],
     );
@@ -103,7 +103,7 @@ impl<'a> Arguments<'a> for Record<'a> {
     fn leave(
         self,
         trigger: &'a HistTrigger,
-        map: &'a Map<Words, SeededHash>,
+        map: &'a Map<SharedWords, SeededHash>,
         elt: Elt,
         _refs: &[u64],
     ) {
@@ -126,7 +126,7 @@ impl<'a> Arguments<'a> for Hit<'a> {
     fn leave(
         self,
         trigger: &'a HistTrigger,
-        map: &'a Map<Words, SeededHash>,
+        map: &'a Map<SharedWords, SeededHash>,
         elt: Elt,
         refs: &[u64],
     ) {
@@ -149,7 +149,7 @@ impl<'a, A: Arguments<'a>> InKernel<'a, A> {
 }
 
 impl<'a, A: Arguments<'a>> Env for InKernel<'a, A> {
-    type Stack = stack::Room;
+    type Stack = stack::StackBuf;
 
     #[inline(always)]
     fn timestamp(&self) -> u64 {
@@ -177,7 +177,7 @@ impl<'a, A: Arguments<'a>> Env for InKernel<'a, A> {
     }
 
     #[inline(always)]
-    fn stack<'s>(&self, room: &'s mut stack::Room) -> &'s [u64] {
+    fn stack<'s>(&self, room: &'s mut stack::StackBuf) -> &'s [u64] {
         stack::save(room, &self.preempt())
     }
 }
@@ -215,7 +215,7 @@ fn creator(out: &mut [u8; COMM_LEN], preempt: &PreemptOff<'_>) {
 }
 
 impl<'a, A: Arguments<'a>> Context<'a> for InKernel<'a, A> {
-    type Storage = Words;
+    type Storage = SharedWords;
     type Hash = SeededHash;
     type NewEntry = NewEntry<'a>;
     type Source = &'a Live;
@@ -242,7 +242,7 @@ impl<'a, A: Arguments<'a>> Context<'a> for InKernel<'a, A> {
     }
 
     #[inline(always)]
-    fn view(&self, source: &'a Live) -> MapView<'a, Words, SeededHash> {
+    fn view(&self, source: &'a Live) -> MapView<'a, SharedWords, SeededHash> {
         source.map.view()
     }
 
@@ -257,12 +257,12 @@ impl<'a, A: Arguments<'a>> Context<'a> for InKernel<'a, A> {
     }
 
     #[inline(always)]
-    fn keep_rest(self, map: &'a Map<Words, SeededHash>, elt: Elt, from: usize) {
+    fn keep_rest(self, map: &'a Map<SharedWords, SeededHash>, elt: Elt, from: usize) {
         keep_rest(self.trigger, self.arguments, map, elt, from);
     }
 
     #[inline(always)]
-    fn leave(self, map: &'a Map<Words, SeededHash>, elt: Elt, refs: &[u64]) {
+    fn leave(self, map: &'a Map<SharedWords, SeededHash>, elt: Elt, refs: &[u64]) {
         self.arguments.leave(self.trigger, map, elt, refs);
     }
 
@@ -316,7 +316,7 @@ impl<'a, A: Arguments<'a>> Context<'a> for InKernel<'a, A> {
         let Some(_level) = self.trigger.nesting.enter(synth, &preempt) else {
             return 1;
         };
-        synth.fire(values, Moment::of(&hit), &preempt).lost
+        synth.fire(values, CommonFields::of(&hit), &preempt).lost
     }
 }
 
@@ -326,7 +326,7 @@ impl<'a, A: Arguments<'a>> Context<'a> for InKernel<'a, A> {
 fn keep_rest<'a, A: Arguments<'a>>(
     trigger: &'a HistTrigger,
     arguments: A,
-    map: &Map<Words, SeededHash>,
+    map: &Map<SharedWords, SeededHash>,
     elt: Elt,
     from: usize,
 ) {
@@ -343,7 +343,7 @@ impl<P: program::RecordPath> RecordPath<HistTrigger> for Run<P> {
     fn hit<'a>(
         trigger: &'a HistTrigger,
         record: Record<'a>,
-    ) -> Option<Missed<'a, Words, SeededHash>> {
+    ) -> Option<Missed<'a, SharedWords, SeededHash>> {
         let cx = InKernel {
             trigger,
             arguments: record,
@@ -356,13 +356,13 @@ impl<P: program::RecordPath> RecordPath<HistTrigger> for Run<P> {
 }
 
 impl<R: program::RecordRest> RecordRest<HistTrigger> for Run<R> {
-    type Left<'a> = Missed<'a, Words, SeededHash>;
+    type Left<'a> = Missed<'a, SharedWords, SeededHash>;
 
     #[inline(always)]
     fn hit<'a>(
         trigger: &'a HistTrigger,
         record: Record<'a>,
-        missed: Missed<'a, Words, SeededHash>,
+        missed: Missed<'a, SharedWords, SeededHash>,
     ) {
         let cx = InKernel {
             trigger,
@@ -407,16 +407,17 @@ impl<P: program::LookPath> LookPath<HistTrigger> for Run<P> {
 }
 
 /// A back of fronts that need nothing but the record: all that it is given fits in registers.
-type BackOfRecord = for<'a> fn(&'a HistTrigger, Record<'a>, &'a Map<Words, SeededHash>, Elt);
+type BackOfRecord = for<'a> fn(&'a HistTrigger, Record<'a>, &'a Map<SharedWords, SeededHash>, Elt);
 
 /// A back of all other fronts.
-type BackOfHit = for<'a> fn(&'a HistTrigger, &Hit<'a>, &'a Map<Words, SeededHash>, Elt, &[u64]);
+type BackOfHit =
+    for<'a> fn(&'a HistTrigger, &Hit<'a>, &'a Map<SharedWords, SeededHash>, Elt, &[u64]);
 
 /// A back as a [`BackOfRecord`].
 fn leave_record<'a, B: Back>(
     trigger: &'a HistTrigger,
     arguments: Record<'a>,
-    map: &'a Map<Words, SeededHash>,
+    map: &'a Map<SharedWords, SeededHash>,
     elt: Elt,
 ) {
     B::leave(InKernel { trigger, arguments }, map, elt, &[]);
@@ -426,7 +427,7 @@ fn leave_record<'a, B: Back>(
 fn leave_hit<'a, B: Back>(
     trigger: &'a HistTrigger,
     hit: &Hit<'a>,
-    map: &'a Map<Words, SeededHash>,
+    map: &'a Map<SharedWords, SeededHash>,
     elt: Elt,
     refs: &[u64],
 ) {

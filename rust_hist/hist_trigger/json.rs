@@ -9,7 +9,7 @@
 use super::{
     copied::{
         self,
-        Copied, //
+        TableCopy, //
     },
     growth::settled,
     overhead,
@@ -60,7 +60,7 @@ pub(crate) struct Lines {
     /// The first line, which describes the trigger.
     header: TextBuf,
     /// The rows and totals for the other lines; `None` if there are none.
-    copied: Option<Copied>,
+    copied: Option<TableCopy>,
 }
 
 impl Lines {
@@ -128,13 +128,13 @@ fn of(definition: &Definition) -> Json<'_, KernelNames> {
 }
 
 /// A trigger as found at the beginning of the read, with a value of type `M` that tells where its rows are.
-pub(super) struct Listed<M> {
+pub(super) struct ListedLines<M> {
     header: TextBuf,
     definition: Arc<Definition>,
     pub(super) map: M,
 }
 
-impl<M> Listed<M> {
+impl<M> ListedLines<M> {
     pub(super) fn new(
         trigger: &Attached<'_, HistTrigger>,
         epoch: Epoch,
@@ -170,7 +170,7 @@ impl<M> Listed<M> {
     #[inline(never)]
     pub(super) fn copy(
         self,
-        copy: impl FnOnce(&Arc<Definition>, &M) -> Result<Option<Copied>>,
+        copy: impl FnOnce(&Arc<Definition>, &M) -> Result<Option<TableCopy>>,
     ) -> Result<Lines> {
         let copied = copy(&self.definition, &self.map)?;
         let len = match &copied {
@@ -203,12 +203,12 @@ impl EventTable for JsonFile {
         let event = settled(event)?;
         let (file, held) = (event.file(), event.held());
         let now = Moment::now();
-        let mut listed: KVec<Listed<Counted>> = KVec::new();
+        let mut listed: KVec<ListedLines<Counted>> = KVec::new();
         let mut hits: u64 = 0;
         for trigger in Attached::<HistTrigger>::all(file, held) {
             let table = &trigger.data().table;
             let counted = table.counted(held)?;
-            let one = Listed::new(&trigger, table.epoch(&now, held), None, counted, held)?;
+            let one = ListedLines::new(&trigger, table.epoch(&now, held), None, counted, held)?;
             listed.push(one, GFP_KERNEL_ACCOUNT)?;
         }
         let none = Lines::none_if(listed.is_empty(), file)?;
@@ -217,7 +217,7 @@ impl EventTable for JsonFile {
         let mut tables = KVec::with_capacity(listed.len(), GFP_KERNEL_ACCOUNT)?;
         for one in listed {
             let lines = one.copy(|definition, counted| {
-                let copied = Copied::of_live(definition, &counted.maps)?;
+                let copied = TableCopy::of_live(definition, &counted.maps)?;
                 let before = counted.before(&definition.program);
                 hits = hits.wrapping_add(before.plus(&copied.account).hits);
                 Ok(Some(copied))

@@ -98,7 +98,7 @@ impl Nesting {
 
 /// The number of nested hits on one CPU that are generating an event. In a cache line of its own.
 #[repr(align(64))]
-struct PerCpu(Atomic<u32>);
+struct GeneratingHits(Atomic<u32>);
 
 /// The number of nested hits that are generating an event, for each CPU; shared by all triggers.
 ///
@@ -106,7 +106,7 @@ struct PerCpu(Atomic<u32>);
 ///
 /// A count is only written on its CPU, with preemption off; a writer that interrupts another one has lowered the count
 /// again when the interrupted writer continues.
-pub(crate) struct Nest(KVVec<PerCpu>);
+pub(crate) struct Nest(KVVec<GeneratingHits>);
 
 impl Nest {
     /// Returns counts that are all 0.
@@ -115,7 +115,7 @@ impl Nest {
         let cpus = nr_cpu_ids() as usize;
         let mut all = KVVec::with_capacity(cpus, GFP_KERNEL)?;
         for _ in 0..cpus {
-            all.push(PerCpu(Atomic::new(0)), GFP_KERNEL)?;
+            all.push(GeneratingHits(Atomic::new(0)), GFP_KERNEL)?;
         }
         // INVARIANT: all counts are 0.
         Ok(Arc::new(Self(all), GFP_KERNEL)?)
@@ -124,7 +124,7 @@ impl Nest {
     #[inline]
     fn count(&self, preempt: &PreemptOff<'_>) -> Option<&Atomic<u32>> {
         // CAST: `u32` fits in `usize` on every architecture that Linux supports.
-        let PerCpu(count) = self.0.get(preempt.cpu() as usize)?;
+        let GeneratingHits(count) = self.0.get(preempt.cpu() as usize)?;
         Some(count)
     }
 

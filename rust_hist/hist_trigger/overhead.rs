@@ -39,9 +39,9 @@ use kernel::{
 };
 
 /// The measured cost of one trigger.
-pub(super) struct Gauge(Guarded<State>);
+pub(super) struct HitCost(Guarded<CostState>);
 
-struct State {
+struct CostState {
     /// The time at which the trigger was created or cleared, in ns of the monotonic clock, and the cost up to then.
     since: u64,
     before: Cost,
@@ -51,11 +51,11 @@ struct State {
     is_over: bool,
 }
 
-impl Gauge {
+impl HitCost {
     /// Returns the gauge of a new trigger.
     pub(super) fn new() -> Result<KBox<Self>> {
         let now = Moment::now().monotonic;
-        let state = State {
+        let state = CostState {
             since: now,
             before: Cost::default(),
             window: Window::new(now, Cost::default()),

@@ -15,12 +15,12 @@
 use super::{
     copied::{
         self,
-        Copied, //
+        TableCopy, //
     },
     growth::settled,
     json::{
         Lines,
-        Listed, //
+        ListedLines, //
     },
     log::Log,
     remove,
@@ -67,7 +67,7 @@ use kernel::{
 pub(crate) struct PipeFile;
 
 /// The state of an open file.
-pub(crate) struct Opened {
+pub(crate) struct OpenPipe {
     seen: Seen,
     reader: Guarded<Reader>,
 }
@@ -83,7 +83,7 @@ struct Reader {
 }
 
 /// The epochs that one read returns.
-pub(crate) struct Epochs {
+pub(crate) struct ReadEpochs {
     tables: KVec<Lines>,
     /// The claims on these epochs, until the reader has received the first bytes.
     claims: KVec<Claim>,
@@ -128,7 +128,7 @@ fn check(event: &LockedEvent<'_>, is_logged: &mut bool) -> Result<bool> {
     Err(EBUSY)
 }
 
-impl Opened {
+impl OpenPipe {
     /// Makes the tables that this file consumes count it as a reader, and no other tables.
     fn register(&self, event: &LockedEvent<'_>) -> Result {
         let held = event.held();
@@ -208,7 +208,7 @@ fn new_spares(tables: KVec<Arc<Table>>) -> Result<KVec<(Arc<Table>, UniqueArc<Li
     Ok(spares)
 }
 
-impl Drop for Opened {
+impl Drop for OpenPipe {
     fn drop(&mut self) {
         self.exchange_tables(KVec::new(), &EventMutex::lock());
     }
@@ -218,7 +218,7 @@ impl Drop for Opened {
 ///
 /// Not inlined: its stack frame is gone when the rows are copied.
 #[inline(never)]
-fn claim(event: &LockedEvent<'_>) -> Result<(KVec<Listed<bool>>, KVec<Claim>)> {
+fn claim(event: &LockedEvent<'_>) -> Result<(KVec<ListedLines<bool>>, KVec<Claim>)> {
     let (file, held) = (event.file(), event.held());
     let now = Moment::now();
     let mut listed = KVec::new();
@@ -234,7 +234,7 @@ fn claim(event: &LockedEvent<'_>) -> Result<(KVec<Listed<bool>>, KVec<Claim>)> {
             Some(next) => next.epoch,
             None => table.epoch(&now, held),
         };
-        let one = Listed::new(&trigger, epoch, Some(is_consumed), is_consumed, held)?;
+        let one = ListedLines::new(&trigger, epoch, Some(is_consumed), is_consumed, held)?;
         listed.push(one, GFP_KERNEL_ACCOUNT)?;
         if let Some(next) = next {
             tables.push((table.clone(), next), GFP_KERNEL_ACCOUNT)?;
@@ -251,13 +251,13 @@ fn claim(event: &LockedEvent<'_>) -> Result<(KVec<Listed<bool>>, KVec<Claim>)> {
 
 #[vtable]
 impl EventTable for PipeFile {
-    type Opened = Opened;
-    type Copy = Epochs;
+    type Opened = OpenPipe;
+    type Copy = ReadEpochs;
 
-    fn open(event: LockedEvent<'_>) -> Result<Opened> {
+    fn open(event: LockedEvent<'_>) -> Result<OpenPipe> {
         let event = settled(event)?;
         let had_triggers = check(&event, &mut false)?;
-        Ok(Opened {
+        Ok(OpenPipe {
             reader: Guarded::new(Reader {
                 tables: KVec::new(),
                 had_triggers,
@@ -267,7 +267,7 @@ impl EventTable for PipeFile {
         })
     }
 
-    fn copy(opened: &Opened, event: LockedEvent<'_>) -> Result<Epochs> {
+    fn copy(opened: &OpenPipe, event: LockedEvent<'_>) -> Result<ReadEpochs> {
         let event = opened.prepare(event)?;
         let (listed, claims) = claim(&event)?;
         let none = Lines::none_if(listed.is_empty(), event.file())?;
@@ -282,7 +282,7 @@ impl EventTable for PipeFile {
             let lines = one.copy(|definition, is_consumed| {
                 let claim = is_consumed.then(|| left.next()).flatten();
                 let maps = claim.and_then(Claim::maps);
-                maps.map(|maps| Copied::of_settled(definition, maps))
+                maps.map(|maps| TableCopy::of_settled(definition, maps))
                     .transpose()
             })?;
             tables.push(lines, GFP_KERNEL_ACCOUNT)?;
@@ -290,27 +290,27 @@ impl EventTable for PipeFile {
         if let Some(none) = none {
             tables.push(none, GFP_KERNEL_ACCOUNT)?;
         }
-        Ok(Epochs { tables, claims })
+        Ok(ReadEpochs { tables, claims })
     }
 
-    fn records(epochs: &Epochs) -> usize {
+    fn records(epochs: &ReadEpochs) -> usize {
         copied::count(&epochs.tables, |lines| lines.len)
     }
 
-    fn show(epochs: &Epochs, index: usize, out: &mut SeqWriter<'_>) -> fmt::Result {
+    fn show(epochs: &ReadEpochs, index: usize, out: &mut SeqWriter<'_>) -> fmt::Result {
         match copied::find(&epochs.tables, index, |lines| lines.len) {
             Some((lines, index)) => lines.show(index, out),
             None => Ok(()),
         }
     }
 
-    fn given(epochs: &mut Epochs) {
+    fn given(epochs: &mut ReadEpochs) {
         for mut claim in take(&mut epochs.claims) {
             claim.settle();
         }
     }
 
-    fn poll(opened: &Opened, event: LockedEvent<'_>) -> PollEvents {
+    fn poll(opened: &OpenPipe, event: LockedEvent<'_>) -> PollEvents {
         let Ok(event) = settled(event) else {
             return PollEvents::ERROR;
         };

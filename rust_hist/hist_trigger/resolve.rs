@@ -5,7 +5,7 @@
 //! C counterpart: `find_event_var()`, `find_var_file()` and `find_file_var()`.
 //!
 //! A trigger that reads another trigger's variable owns that trigger's table, too. The compiler refers by number to
-//! tables, and to the events that actions generate; [`Names::into_found`] returns the lists that are indexed by these
+//! tables, and to the events that actions generate; [`Referents::into_found`] returns the lists that are indexed by these
 //! numbers.
 //!
 //! Context: process, under `event_mutex`.
@@ -72,7 +72,7 @@ use kernel::{
 const NAME_MAX: usize = 256;
 
 /// The objects that a trigger on one event can refer to by name.
-pub(super) struct Names<'a> {
+pub(super) struct Referents<'a> {
     command: &'a Command<HistTrigger>,
     file: &'a EventFile,
     held: &'a EventMutexHeld,
@@ -90,7 +90,7 @@ pub(super) struct Found {
     pub(super) synths: Vec<Arc<SynthEvent>>,
 }
 
-impl<'a> Names<'a> {
+impl<'a> Referents<'a> {
     /// Returns the names for a trigger of `command` on the event of `file`.
     pub(super) fn new(
         command: &'a Command<HistTrigger>,
@@ -293,7 +293,7 @@ fn with_event<R>(
     with_c_str(system, |system| with_c_str(event, |event| f(system, event)))
 }
 
-impl Resolver for Names<'_> {
+impl Resolver for Referents<'_> {
     fn field(&self, name: &[u8]) -> Option<FieldDesc<'_>> {
         let mut field = field(self.file, name, self.held)?;
 

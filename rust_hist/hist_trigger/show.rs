@@ -9,11 +9,11 @@
 use super::{
     copied::{
         self,
-        Copied, //
+        TableCopy, //
     },
     growth::settled,
     seen::Seen,
-    snapshot::Taken,
+    snapshot::SnapshotHit,
     storage::Counted,
     text::KernelNames,
     write_header,
@@ -49,16 +49,16 @@ use kernel::{
 pub(crate) struct HistFile;
 
 /// A trigger as found at the beginning of the read.
-struct Listed {
+struct ListedTable {
     /// The text up to the first row.
     header: TextBuf,
     definition: Arc<Definition>,
     counted: Counted,
     /// The hit that took the snapshot, if there was one.
-    snapshot: Option<KBox<Taken>>,
+    snapshot: Option<KBox<SnapshotHit>>,
 }
 
-impl Listed {
+impl ListedTable {
     /// Lists a trigger, which is preceded by `n` others in the file.
     fn new(n: usize, trigger: &Attached<'_, HistTrigger>, held: &EventMutexHeld) -> Result<Self> {
         let data = trigger.data();
@@ -81,8 +81,8 @@ impl Listed {
     #[inline(never)]
     fn copy(self) -> Shown {
         let maps = &self.counted.maps;
-        let copied = Copied::of_live(&self.definition, maps)
-            .unwrap_or_else(|_| Copied::without_rows(&self.definition, maps));
+        let copied = TableCopy::of_live(&self.definition, maps)
+            .unwrap_or_else(|_| TableCopy::without_rows(&self.definition, maps));
         let others = usize::from(copied.others().is_some());
         let rows = copied.shown().len().saturating_add(others);
         Shown {
@@ -105,8 +105,8 @@ pub(crate) struct Shown {
     records: usize,
     header: TextBuf,
     stats: Stats,
-    copied: Copied,
-    snapshot: Option<KBox<Taken>>,
+    copied: TableCopy,
+    snapshot: Option<KBox<SnapshotHit>>,
 }
 
 impl Shown {
@@ -152,10 +152,10 @@ impl EventTable for HistFile {
     fn copy(seen: &Seen, event: LockedEvent<'_>) -> Result<KVec<Shown>> {
         let event = settled(event)?;
         let (file, held) = (event.file(), event.held());
-        let mut listed: KVec<Listed> = KVec::new();
+        let mut listed: KVec<ListedTable> = KVec::new();
         let mut hits: u64 = 0;
         for (n, trigger) in Attached::all(file, held).enumerate() {
-            listed.push(Listed::new(n, &trigger, held)?, GFP_KERNEL_ACCOUNT)?;
+            listed.push(ListedTable::new(n, &trigger, held)?, GFP_KERNEL_ACCOUNT)?;
         }
         drop(event);
 

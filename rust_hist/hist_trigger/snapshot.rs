@@ -37,7 +37,7 @@ use kernel::prelude::*;
 
 /// The data of the hit that took the snapshot.
 #[derive(Clone, Copy)]
-pub(super) struct Taken {
+pub(super) struct SnapshotHit {
     /// The tracked value of the hit.
     pub(super) value: u64,
     /// The name of the task that created the entry, if the trigger shows it.
@@ -48,7 +48,7 @@ pub(super) struct Taken {
     is: bool,
 }
 
-impl Taken {
+impl SnapshotHit {
     const NONE: Self = Self {
         value: 0,
         comm: [0; COMM_WORDS],
@@ -71,7 +71,7 @@ pub(super) struct Candidate<'a> {
     comm: &'a [Atomic<u64>],
 }
 
-impl Condition for Taken {
+impl Condition for SnapshotHit {
     type Hit<'a> = Candidate<'a>;
 
     fn accept(&mut self, hit: &Candidate<'_>) -> bool {
@@ -98,7 +98,7 @@ impl Condition for Taken {
 }
 
 /// The snapshot of one table.
-pub(super) struct Snapshot(CondSnapshot<Taken>);
+pub(super) struct Snapshot(CondSnapshot<SnapshotHit>);
 
 impl Snapshot {
     /// Makes the table the only user of the snapshot of `file`'s instance.
@@ -109,7 +109,7 @@ impl Snapshot {
         _held: &EventMutexHeld,
     ) -> core::result::Result<Self, Refusal> {
         // SAFETY: `snapshot()` needs a variable, and a trigger with variables pins its instance.
-        match unsafe { CondSnapshot::enable(file.instance(), Taken::NONE) } {
+        match unsafe { CondSnapshot::enable(file.instance(), SnapshotHit::NONE) } {
             Ok(snapshot) => Ok(Self(snapshot)),
             // PARITY: C logs nothing in these cases, see `action_create()`.
             Err(Denied::Busy) => Err(Self::busy()),
@@ -137,7 +137,7 @@ impl Snapshot {
     }
 
     /// Returns the data of the hit that took the snapshot; `None` if there was none. `ENOMEM` if there is no memory.
-    pub(super) fn copy(&self) -> Result<Option<KBox<Taken>>> {
+    pub(super) fn copy(&self) -> Result<Option<KBox<SnapshotHit>>> {
         let taken = self.0.copy()?;
         Ok(taken.is.then_some(taken))
     }

@@ -47,10 +47,10 @@ use kernel::{
 };
 
 /// The type of the file.
-pub(crate) type StatsFile = Told<Stats>;
+pub(crate) type StatsFile = Told<StatsText>;
 
 /// The file's text about one trigger.
-pub(crate) struct Stats {
+pub(crate) struct StatsText {
     /// The first lines: an empty line unless the trigger is the first, and the line of the trigger.
     head: TextBuf,
     definition: Arc<Definition>,
@@ -63,7 +63,7 @@ pub(crate) struct Stats {
     forced: Option<u64>,
 }
 
-impl Tell for Stats {
+impl Tell for StatsText {
     const NONE: &'static [u8] = b"# no triggers\n";
 
     fn of(n: usize, trigger: &Attached<'_, HistTrigger>, held: &EventMutexHeld) -> Result<Self> {

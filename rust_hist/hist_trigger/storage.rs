@@ -27,7 +27,7 @@ use crate::{
             PreemptGuard,
             PreemptOff, //
         },
-        memory::Words,
+        memory::SharedWords,
         poll,
         random,
         work, //
@@ -82,12 +82,12 @@ pub(crate) fn seed_hashes(seed: u64) {
 
 /// The parameters of a program's first map.
 #[derive(Clone, Copy)]
-struct Form {
+struct MapForm {
     dimensions: Dimensions,
     merge: Merge,
 }
 
-impl Form {
+impl MapForm {
     fn of(program: &Program) -> Self {
         Self {
             dimensions: Dimensions {
@@ -121,7 +121,7 @@ impl Form {
 }
 
 /// A map of a table, in kernel memory.
-pub(super) type HistMap = Map<Words, SeededHash>;
+pub(super) type HistMap = Map<SharedWords, SeededHash>;
 
 /// A map, and the size of its memory. The table gets it empty.
 // The map is the first field, as instructions with small offsets are shorter.
@@ -140,9 +140,9 @@ pub(super) struct Live {
 impl Live {
     /// Allocates an empty map; `EINVAL` stands for dimensions that the language excludes. With `is_charged` the memory
     /// is charged to the memory cgroup of the task, a reader.
-    fn new(form: Form, is_charged: bool) -> Result<UniqueArc<Self>> {
+    fn new(form: MapForm, is_charged: bool) -> Result<UniqueArc<Self>> {
         let shape = form.shape().ok_or(EINVAL)?;
-        let words = Words::zeros(shape.pairs(), shape.most_bytes(), is_charged)?;
+        let words = SharedWords::zeros(shape.pairs(), shape.most_bytes(), is_charged)?;
         let hash = SeededHash::new(SEED.as_ref().ok_or(EINVAL)?);
         let live = Self {
             word_bytes: words.bytes(),
@@ -298,7 +298,7 @@ impl Counted {
 pub(super) struct Table {
     live: Atomic<*mut Live>,
     /// The form of the first map; later maps may have more elements.
-    form: Form,
+    form: MapForm,
     /// The request for another map: [`CONTENT`], [`WANTING`] or [`FAILED`].
     room: Atomic<u32>,
     /// The definition of the trigger for which the table was created; it has the places of the variables.
@@ -328,7 +328,7 @@ impl Table {
     /// Not inlined: the table is on this function's stack before it is moved.
     #[inline(never)]
     pub(super) fn new(definition: Arc<Definition>) -> Result<Arc<Self>> {
-        let form = Form::of(&definition.program);
+        let form = MapForm::of(&definition.program);
         let due = expiry::after(&definition.program);
         let table = Self {
             // INVARIANT: the reference is passed to the table here.
@@ -657,7 +657,7 @@ impl Table {
     }
 
     /// Returns the form of a map with the size of `live`.
-    fn like(&self, live: &Live) -> Form {
+    fn like(&self, live: &Live) -> MapForm {
         self.form.with_bits(live.map.shape().elts.trailing_zeros())
     }
 

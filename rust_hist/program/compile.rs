@@ -724,7 +724,7 @@ impl<'a, 't> Compiler<'a, 't> {
     /// Adds the name of an expression to the program's bytes: the expression's text with constants folded.
     pub(super) fn name_code(&mut self, code: Code) -> Result<Span, Refusal> {
         let start = self.program.made.len();
-        let mut made = TextBuf(core::mem::take(&mut self.program.made));
+        let mut made = NameBuf(core::mem::take(&mut self.program.made));
         let written = self
             .program
             .write_code(code, self.command.text(), &mut made);
@@ -852,9 +852,9 @@ impl Write for Matcher<'_> {
 
 /// A writer to memory, which fails only if there is no memory.
 #[derive(Default)]
-pub(super) struct TextBuf(Vec<u8>);
+pub(super) struct NameBuf(Vec<u8>);
 
-impl Deref for TextBuf {
+impl Deref for NameBuf {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
@@ -862,13 +862,13 @@ impl Deref for TextBuf {
     }
 }
 
-impl Out for TextBuf {
+impl Out for NameBuf {
     fn write_bytes(&mut self, bytes: &[u8]) -> fmt::Result {
         self.0.extend_from_slice(bytes).map_err(|_| fmt::Error)
     }
 }
 
-impl Write for TextBuf {
+impl Write for NameBuf {
     fn write_str(&mut self, s: &str) -> fmt::Result {
         self.write_bytes(s.as_bytes())
     }

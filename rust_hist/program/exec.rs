@@ -156,7 +156,7 @@ pub trait Context<'c>: Env + 'c {
 }
 
 /// A hit whose entry has been found or made.
-pub(super) struct Hit<'h, 'c, C: Context<'c>> {
+pub(super) struct EntryHit<'h, 'c, C: Context<'c>> {
     pub(super) cx: C,
     /// The map that has the entry; the trigger may have got a larger one since.
     pub(super) map: &'c Map<C::Storage, C::Hash>,
@@ -170,15 +170,15 @@ pub(super) struct Hit<'h, 'c, C: Context<'c>> {
 }
 
 // Not derived: a derived `Clone` or `Copy` would require copyable maps.
-impl<'c, C: Context<'c>> Clone for Hit<'_, 'c, C> {
+impl<'c, C: Context<'c>> Clone for EntryHit<'_, 'c, C> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<'c, C: Context<'c>> Copy for Hit<'_, 'c, C> {}
+impl<'c, C: Context<'c>> Copy for EntryHit<'_, 'c, C> {}
 
-impl<'h, 'c: 'h, C: Context<'c>> Hit<'h, 'c, C> {
+impl<'h, 'c: 'h, C: Context<'c>> EntryHit<'h, 'c, C> {
     /// The extra words of the entry, as single words.
     #[inline]
     fn words(&self) -> &'h [Atomic<u64>] {

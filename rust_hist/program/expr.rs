@@ -51,8 +51,8 @@ use crate::{
 use super::{
     compile::{
         Compiler,
+        NameBuf, //
         Own,
-        TextBuf, //
     },
     hint::{
         FOR_NUMBERS,
@@ -746,7 +746,7 @@ impl Program {
         }
 
         if let Some(at) = self.join_differs(var.definer) {
-            let mut keys = TextBuf::default();
+            let mut keys = NameBuf::default();
 
             var.definer
                 .write_key_list(var.text, &mut keys)

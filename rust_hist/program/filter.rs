@@ -105,7 +105,7 @@ pub trait Surroundings: Copy {
 /// A compiled filter.
 #[derive(Debug)]
 pub struct Filter {
-    steps: Vec<Step>,
+    steps: Vec<FilterStep>,
     texts: Vec<Text>,
     /// The bytes of all patterns.
     patterns: Vec<u8>,
@@ -128,7 +128,7 @@ pub enum Effort {
 
 /// A test, and the steps to go on with if it is false and if it is true: a later step, [`ACCEPT`] or [`REFUSE`].
 #[derive(Clone, Copy, Debug)]
-struct Step {
+struct FilterStep {
     test: Test,
     next: [u16; 2],
 }
@@ -137,7 +137,7 @@ const ACCEPT: u16 = u16::MAX;
 const REFUSE: u16 = ACCEPT - 1;
 
 /// A range of [`Filter::patterns`] or [`Filter::cpus`]: index of the first item, and number of items.
-type Part = (u16, u16);
+type ItemRange = (u16, u16);
 
 /// A condition on a record. Offsets are bytes in the record.
 #[derive(Clone, Copy, Debug)]
@@ -147,13 +147,13 @@ enum Test {
     /// bits, and bytes of strings are compared.
     Range(Word, u64, u64, u64),
     /// True if the number in the masked bits of the word is a CPU of the set.
-    Cpu(Word, u64, Part),
+    Cpu(Word, u64, ItemRange),
     /// A comparison of strings, one of [`Filter::texts`].
     Text(u16),
     /// True if the mask of CPUs that the word at this offset locates equals the set.
-    SameCpus(u32, Part),
+    SameCpus(u32, ItemRange),
     /// True if the mask of CPUs that the word at this offset locates has a CPU in common with the set.
-    AnyCpu(u32, Part),
+    AnyCpu(u32, ItemRange),
 }
 
 /// The eight bytes or the number that a test compares.
@@ -175,7 +175,7 @@ enum Word {
 struct Text {
     string: Str,
     how: How,
-    pattern: Part,
+    pattern: ItemRange,
     /// Whether the condition is true if the string does not match. If the string cannot be read, the condition is
     /// false.
     is_not: bool,
@@ -363,7 +363,7 @@ impl Filter {
         }
     }
 
-    fn set(&self, set: Part) -> &[u64] {
+    fn set(&self, set: ItemRange) -> &[u64] {
         part(&self.cpus, set.0, set.1)
     }
 

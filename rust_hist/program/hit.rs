@@ -29,7 +29,7 @@ use super::{
     },
     exec::{
         Context,
-        Hit,
+        EntryHit,
         KeyForm,
         RefBuf,
         RefKey,
@@ -465,7 +465,7 @@ pub(super) fn leave<'c, C: Context<'c>, const STEPS: u32>(
             elt,
             #[inline(always)]
             |aux| {
-                let hit = Hit {
+                let hit = EntryHit {
                     cx,
                     map: map.map(),
                     elt,

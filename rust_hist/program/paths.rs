@@ -221,7 +221,7 @@ type General<K> = Front<K, Settled, REFS_MAX, { FOR_ALL | APART }, 0, true>;
 /// Keys `K`, at most `REFS` variables of other triggers, and `STEPS`.
 type Path<K, const REFS: usize, const STEPS: u32> = Front<K, General<K>, REFS, STEPS, 0, false>;
 /// Keys `K`, at most one variable of another trigger, some numbers that are computed once, and `STEPS`.
-type WithValues<K, const STEPS: u32> = Front<K, Settled, 1, STEPS, FEW_NUMBERS, false>;
+type FewValues<K, const STEPS: u32> = Front<K, Settled, 1, STEPS, FEW_NUMBERS, false>;
 /// Short keys `K`, and variables of tables that change.
 type FromMoving<K> = Front<K, Everything, REFS_MAX, { OF_MOVING | APART }, 0, true>;
 /// Short keys `K`, at most `REFS` variables of other triggers, and `STEPS`, of tables that change.
@@ -333,7 +333,7 @@ pub trait Entry {
 
 /// A row of one of the tables.
 #[derive(Clone, Copy)]
-pub struct Row<N, F> {
+pub struct PathRow<N, F> {
     /// The most that a trigger with this row may need.
     pub offers: N,
     /// The function that a trigger with this row calls.
@@ -341,7 +341,7 @@ pub struct Row<N, F> {
 }
 
 /// Makes a row when it is looked at: all rows together are too large for the stack of a task that creates a trigger.
-type MakeRow<N, F> = fn() -> Row<N, F>;
+type MakeRow<N, F> = fn() -> PathRow<N, F>;
 
 /// The functions for the hits of a trigger.
 pub struct Chosen<E: Entry> {
@@ -389,22 +389,22 @@ const fn of_back(steps: u32) -> u32 {
     }
 }
 
-fn record<E: Entry, P: RecordPath>() -> Row<Needs, E::Fn> {
-    Row {
+fn record<E: Entry, P: RecordPath>() -> PathRow<Needs, E::Fn> {
+    PathRow {
         offers: P::OFFERS,
         enter: E::of_record::<P>(),
     }
 }
 
-fn any<E: Entry, P: HitPath>() -> Row<Needs, E::Fn> {
-    Row {
+fn any<E: Entry, P: HitPath>() -> PathRow<Needs, E::Fn> {
+    PathRow {
         offers: P::OFFERS,
         enter: E::of::<P>(),
     }
 }
 
-fn awaits<E: Entry, P: LookPath>() -> Row<Needs, E::Fn> {
-    Row {
+fn awaits<E: Entry, P: LookPath>() -> PathRow<Needs, E::Fn> {
+    PathRow {
         offers: P::OFFERS,
         enter: E::of_look::<P>(),
     }
@@ -434,7 +434,7 @@ const ANY_VARS: u32 = ANY_NUMBERS | SHARED;
 
 /// Returns the fronts. A trigger has the first front that offers all its needs; the last one offers everything.
 #[rustfmt::skip]
-pub fn paths<E: Entry>() -> impl Iterator<Item = Row<Needs, E::Fn>> {
+pub fn paths<E: Entry>() -> impl Iterator<Item = PathRow<Needs, E::Fn>> {
     let rows: &'static [MakeRow<Needs, E::Fn>] = &const { [
         // With their backs.
         record::<E, OfRecord<Words<1>, 0>>,
@@ -476,9 +476,9 @@ pub fn paths<E: Entry>() -> impl Iterator<Item = Row<Needs, E::Fn>> {
         any::<E, General<StackField>>,
         any::<E, General<Stack>>,
         any::<E, General<Copied>>,
-        any::<E, WithValues<Words<1>, { VALUED }>>,
-        any::<E, WithValues<Words<2>, { VALUED }>>,
-        any::<E, WithValues<Columns<KEYS_MAX>, { VALUED }>>,
+        any::<E, FewValues<Words<1>, { VALUED }>>,
+        any::<E, FewValues<Words<2>, { VALUED }>>,
+        any::<E, FewValues<Columns<KEYS_MAX>, { VALUED }>>,
         any::<E, Joined<Words<1>, Words<1>, 1, { COMPUTED | AGED }, FEW_NUMBERS>>,
         any::<E, Joined<Words<2>, Words<1>, 1, { COMPUTED }, FEW_NUMBERS>>,
         any::<E, Joined<Words<3>, Words<1>, 1, { COMPUTED }, FEW_NUMBERS>>,
@@ -495,16 +495,16 @@ pub fn paths<E: Entry>() -> impl Iterator<Item = Row<Needs, E::Fn>> {
     rows.iter().map(|row| row())
 }
 
-fn of_record<E: Entry, const STEPS: u32>() -> Row<u32, E::OfRecord> {
+fn of_record<E: Entry, const STEPS: u32>() -> PathRow<u32, E::OfRecord> {
     const { assert!(STEPS & !BACK_OF_RECORD == 0) };
-    Row {
+    PathRow {
         offers: of_back(STEPS),
         enter: E::back_of_record::<Leave<STEPS>>(),
     }
 }
 
-fn of_hit<E: Entry, const STEPS: u32>() -> Row<u32, E::OfHit> {
-    Row {
+fn of_hit<E: Entry, const STEPS: u32>() -> PathRow<u32, E::OfHit> {
+    PathRow {
         offers: of_back(STEPS),
         enter: E::back::<Leave<STEPS>>(),
     }
@@ -512,7 +512,7 @@ fn of_hit<E: Entry, const STEPS: u32>() -> Row<u32, E::OfHit> {
 
 /// The backs of fronts that need nothing but the record. The last row offers all that these can have.
 #[rustfmt::skip]
-pub fn backs_of_record<E: Entry>() -> impl Iterator<Item = Row<u32, E::OfRecord>> {
+pub fn backs_of_record<E: Entry>() -> impl Iterator<Item = PathRow<u32, E::OfRecord>> {
     let rows: &'static [MakeRow<u32, E::OfRecord>] = &const { [
         of_record::<E, 0>,
         of_record::<E, { SHARED | VALS_EXPRS }>,
@@ -527,7 +527,7 @@ pub fn backs_of_record<E: Entry>() -> impl Iterator<Item = Row<u32, E::OfRecord>
 
 /// The backs of all other fronts. The last row offers everything.
 #[rustfmt::skip]
-pub fn backs<E: Entry>() -> impl Iterator<Item = Row<u32, E::OfHit>> {
+pub fn backs<E: Entry>() -> impl Iterator<Item = PathRow<u32, E::OfHit>> {
     let rows: &'static [MakeRow<u32, E::OfHit>] = &const { [
         of_hit::<E, 0>,
         of_hit::<E, { ANY_VALS }>,
@@ -548,7 +548,7 @@ pub fn backs<E: Entry>() -> impl Iterator<Item = Row<u32, E::OfHit>> {
 
 /// Returns the first row whose offers suffice, and its function; `last` if there is none.
 fn first<N, F>(
-    rows: impl Iterator<Item = Row<N, F>>,
+    rows: impl Iterator<Item = PathRow<N, F>>,
     offers: impl Fn(&N) -> bool,
     last: fn() -> F,
 ) -> (usize, F) {

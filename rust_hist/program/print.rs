@@ -26,7 +26,7 @@ use crate::{
 
 use super::{
     compare::Part,
-    compile::TextBuf,
+    compile::NameBuf,
     Action,
     Code,
     Field,
@@ -73,8 +73,8 @@ impl Program {
         other: &Program,
         other_text: &[u8],
     ) -> Result<usize, AllocError> {
-        let mut line = TextBuf::default();
-        let mut own = TextBuf::default();
+        let mut line = NameBuf::default();
+        let mut own = NameBuf::default();
         let mut at = 0;
 
         for part in Part::ALL {

@@ -103,9 +103,9 @@ pub(super) fn left<W: Out>(bytes: &[u8], width: usize, out: &mut W) -> fmt::Resu
 pub(super) fn left_with<W: Out>(
     width: usize,
     out: &mut W,
-    write: impl FnOnce(&mut Counted<'_, W>) -> fmt::Result,
+    write: impl FnOnce(&mut CountingWriter<'_, W>) -> fmt::Result,
 ) -> fmt::Result {
-    let mut counted = Counted { out, len: 0 };
+    let mut counted = CountingWriter { out, len: 0 };
     write(&mut counted)?;
     let len = counted.len;
     spaces(width.saturating_sub(len), out)
@@ -158,18 +158,18 @@ pub(super) fn cpus<W: Out>(words: &[u64], out: &mut W) -> fmt::Result {
 }
 
 /// A writer that forwards to another one and counts the bytes.
-pub(super) struct Counted<'a, W> {
+pub(super) struct CountingWriter<'a, W> {
     out: &'a mut W,
     len: usize,
 }
 
-impl<W: Out> fmt::Write for Counted<'_, W> {
+impl<W: Out> fmt::Write for CountingWriter<'_, W> {
     fn write_str(&mut self, s: &str) -> fmt::Result {
         self.write_bytes(s.as_bytes())
     }
 }
 
-impl<W: Out> Out for Counted<'_, W> {
+impl<W: Out> Out for CountingWriter<'_, W> {
     fn write_bytes(&mut self, bytes: &[u8]) -> fmt::Result {
         self.len = self.len.saturating_add(bytes.len());
         self.out.write_bytes(bytes)

@@ -146,9 +146,9 @@ impl<'a> From<&'a CStr> for Value<'a> {
 /// # Invariants
 ///
 /// The pointer came from `trace_get_event_file()`.
-struct Pin(NonNull<RawFile>);
+struct PinnedFile(NonNull<RawFile>);
 
-impl Pin {
+impl PinnedFile {
     /// Returns a reference on the event in the named instance, or in the top one.
     fn get(event: &CStr, instance: Option<&CStr>) -> Result<Self> {
         // SAFETY: all arguments are NUL-terminated strings, or null for the top instance.
@@ -164,7 +164,7 @@ impl Pin {
     }
 }
 
-impl Drop for Pin {
+impl Drop for PinnedFile {
     fn drop(&mut self) {
         // SAFETY: by the type invariant `trace_get_event_file()` has returned the file with a reference, which
         // this value owns.
@@ -173,10 +173,10 @@ impl Drop for Pin {
 }
 
 // SAFETY: the functions of the tracing core that take the file may be called by any task.
-unsafe impl Send for Pin {}
+unsafe impl Send for PinnedFile {}
 // SAFETY: the functions of the tracing core that take the file may be called by several tasks at once, and
 // do their own locking.
-unsafe impl Sync for Pin {}
+unsafe impl Sync for PinnedFile {}
 
 /// A synthetic event that this module has created. Dropping the last [`Arc`] deletes it; until then no other
 /// user can delete it.
@@ -190,7 +190,7 @@ unsafe impl Sync for Pin {}
 pub(crate) struct SynthEvent {
     name: CString,
     texts: KVec<bool>,
-    pin: Option<Pin>,
+    pin: Option<PinnedFile>,
 }
 
 impl SynthEvent {
@@ -247,7 +247,7 @@ impl SynthEvent {
             texts,
             pin: None,
         };
-        event.pin = Some(Pin::get(name, None)?);
+        event.pin = Some(PinnedFile::get(name, None)?);
         // INVARIANT: the event was created with these fields, and then pinned. In between, root may have deleted it and
         // created another one with that name, which the API cannot detect; `rust_hist` then records strings as faulted,
         // where the C code may fault.
@@ -263,7 +263,7 @@ impl SynthEvent {
     pub(crate) fn file(self: &Arc<Self>, instance: Option<&CStr>) -> Result<EventFile> {
         // INVARIANT: this is the file of this event, which `pin` protects from deletion.
         Ok(EventFile {
-            file: Pin::get(&self.name, instance)?,
+            file: PinnedFile::get(&self.name, instance)?,
             instance: instance.map(CStr::to_cstring).transpose()?,
             event: self.clone(),
         })
@@ -292,7 +292,7 @@ impl Drop for SynthEvent {
 ///
 /// `file` is the file of `event` in `instance`.
 pub(crate) struct EventFile {
-    file: Pin,
+    file: PinnedFile,
     instance: Option<CString>,
     event: Arc<SynthEvent>,
 }

@@ -17,9 +17,9 @@ use crate::{
         guard::PreemptOff,
         record::{
             Begun,
-            Moment,
-            Outcome,
-            Room, //
+            CommonFields,
+            RecordBuf, //
+            WriteResult,
         }, //
     },
     schema::{
@@ -52,7 +52,7 @@ impl SynthEvent {
     pub(crate) fn fire(
         &self,
         values: &impl FieldValues,
-        moment: Moment,
+        moment: CommonFields,
         preempt: &PreemptOff<'_>,
     ) -> Fired {
         match self.only_listener(preempt) {
@@ -75,13 +75,13 @@ impl SynthEvent {
         &self,
         listener: &Plain<'_>,
         values: &impl FieldValues,
-        moment: Moment,
+        moment: CommonFields,
         preempt: &PreemptOff<'_>,
     ) -> Fired {
         // PARITY: like `get_hist_pad()`, counts in the record's `common_preempt_count`.
         let again = preempt.again();
         let mut fired = Fired::default();
-        let mut room = Room::new();
+        let mut room = RecordBuf::new();
         let schema = self.schema();
         let fill = |record: &mut [u8]| schema.write_numbers(values, record).is_ok();
         fired.end(listener.begin(&mut room, schema.fixed_len(), fill, moment, again.proof()));
@@ -97,13 +97,13 @@ impl SynthEvent {
         &self,
         listener: &Plain<'_>,
         values: &impl FieldValues,
-        moment: Moment,
+        moment: CommonFields,
         preempt: &PreemptOff<'_>,
     ) -> Option<Fired> {
         // PARITY: like `get_hist_pad()`, counts in the record's `common_preempt_count`.
         let again = preempt.again();
         let mut fired = Fired::default();
-        let mut room = Room::new();
+        let mut room = RecordBuf::new();
         let mut stable = StableValues::new();
         let schema = self.schema();
         if !schema.collect_stable(values, &mut stable) {
@@ -120,7 +120,7 @@ impl SynthEvent {
         // PARITY: like `get_hist_pad()`, counts in the record's `common_preempt_count`.
         let again = preempt.again();
         let mut fired = Fired::default();
-        let mut room = Room::new();
+        let mut room = RecordBuf::new();
         for listener in self.listeners(again.proof()) {
             fired.end(self.begin(&mut room, &listener, values, again.proof()));
         }
@@ -134,13 +134,13 @@ impl SynthEvent {
     #[inline(never)]
     fn begin<'r>(
         &self,
-        room: &'r mut Room,
+        room: &'r mut RecordBuf,
         listener: &Listener<'_>,
         values: &impl FieldValues,
         preempt: &PreemptOff<'_>,
     ) -> Begun<'r> {
         if listener.is_off() {
-            return Begun::Done(Outcome::Unwanted);
+            return Begun::Done(WriteResult::Unwanted);
         }
         values.materialize(Begin {
             event: self,
@@ -154,7 +154,7 @@ impl SynthEvent {
 /// Measures and writes a record for one listener, with all stacks of its values computed.
 struct Begin<'b, 'r> {
     event: &'b SynthEvent,
-    room: &'r mut Room,
+    room: &'r mut RecordBuf,
     listener: &'b Listener<'b>,
     preempt: &'b PreemptOff<'b>,
 }
@@ -167,7 +167,7 @@ impl<'r> WithValues for Begin<'_, 'r> {
         let schema = self.event.schema();
         let mut sizes = Sizes::new();
         if schema.measure(values, &mut sizes).is_err() {
-            return Begun::Done(Outcome::Lost);
+            return Begun::Done(WriteResult::Lost);
         }
         let fill = |record: &mut [u8]| schema.write(values, &sizes, record).is_ok();
         self.listener
@@ -182,7 +182,7 @@ impl Fired {
         match begun {
             // The triggers of the event run inside `commit()`, and may generate another event.
             Begun::Complete(record) => record.commit(),
-            Begun::Done(Outcome::Lost) => self.lost = self.lost.saturating_add(1),
+            Begun::Done(WriteResult::Lost) => self.lost = self.lost.saturating_add(1),
             Begun::Done(_) => {}
         }
     }

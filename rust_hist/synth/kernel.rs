@@ -17,7 +17,7 @@ use crate::{
             EventMutexHeld,
             PreemptOff, //
         },
-        record::Moment,
+        record::CommonFields,
         text::TextBuf, //
     },
     field::SynthClass,
@@ -40,20 +40,20 @@ use kernel::{
 };
 
 /// The names for synthetic events. Empty here, since the kernel's names are used.
-pub(crate) struct Names;
+pub(crate) struct SynthNames;
 
-impl Names {
+impl SynthNames {
     /// Returns the name of the kernel's file that lists the events.
     pub(crate) fn file(&self) -> &'static CStr {
         c"synthetic_events"
     }
 }
 
-/// Like all [`Names`] here: the names of the kernel.
-pub(crate) static DROP_IN: Names = Names;
+/// Like all [`SynthNames`] here: the names of the kernel.
+pub(crate) static DROP_IN: SynthNames = SynthNames;
 
-/// Like all [`Names`] here: the names of the kernel.
-pub(crate) static BESIDE: Names = Names;
+/// Like all [`SynthNames`] here: the names of the kernel.
+pub(crate) static BESIDE: SynthNames = SynthNames;
 
 /// Registers nothing: the kernel has its synthetic events already.
 pub(crate) struct Registration;
@@ -64,7 +64,7 @@ impl Registration {
 }
 
 /// Registers nothing: the kernel has its synthetic events already.
-pub(crate) fn register(_names: &'static Names) -> impl PinInit<Registration, Error> {
+pub(crate) fn register(_names: &'static SynthNames) -> impl PinInit<Registration, Error> {
     Ok(Registration)
 }
 
@@ -171,7 +171,7 @@ impl SynthEvent {
     pub(crate) fn fire(
         &self,
         values: &impl FieldValues,
-        _moment: Moment,
+        _moment: CommonFields,
         preempt: &PreemptOff<'_>,
     ) -> Fired {
         if !self.has_listeners() {

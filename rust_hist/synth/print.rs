@@ -13,9 +13,9 @@ use crate::{
 use core::fmt;
 
 /// Looks up names in the running kernel.
-pub(super) struct KernelNames;
+pub(super) struct RecordNames;
 
-impl KernelFormat for KernelNames {
+impl KernelFormat for RecordNames {
     fn symbol_offset<W: Out>(&self, addr: u64, out: &mut W) -> fmt::Result {
         symbols::with_symbol(addr, Style::Offset, |name| out.write_bytes(name))
     }

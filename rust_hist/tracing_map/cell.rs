@@ -99,7 +99,7 @@ pub struct Emptied {
 
 /// The state of a number in a map that is being replaced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum State {
+pub(super) enum CellState {
     /// The number is set.
     Set,
     /// The number is not set.
@@ -258,14 +258,14 @@ impl NumCell<'_> {
 
     /// Returns the state of the number at this moment.
     #[inline]
-    pub(super) fn state(&self) -> State {
+    pub(super) fn state(&self) -> CellState {
         let PairValue { value, meta } = self.pair.load();
 
         match meta & (SET | CLOSED | WITH_NUMBER) {
-            0 => State::Unset,
-            SET => State::Set,
-            CLOSED => State::Closed(None),
-            _ => State::Closed(Some(value)),
+            0 => CellState::Unset,
+            SET => CellState::Set,
+            CLOSED => CellState::Closed(None),
+            _ => CellState::Closed(Some(value)),
         }
     }
 

@@ -24,8 +24,8 @@
 //! Context: any, NMI included. A loop is repeated only after another context has changed the variable.
 
 use super::cell::{
+    CellState,
     NumCell,
-    State,
     Taken, //
 };
 
@@ -85,9 +85,9 @@ impl<'a> Moving<'a> {
             }
             match old.state() {
                 // The number was set after `take` looked; try again.
-                State::Set => (),
-                State::Unset | State::Closed(None) => return Err(Missing::Unset),
-                State::Closed(Some(value)) => {
+                CellState::Set => (),
+                CellState::Unset | CellState::Closed(None) => return Err(Missing::Unset),
+                CellState::Closed(Some(value)) => {
                     let new = self.new.ok_or(Missing::Moved)?;
 
                     new.write_first(value);

@@ -62,7 +62,7 @@ pub enum Lookup {
 }
 
 /// The end of a walk along the slots of a key.
-enum End {
+enum WalkEnd {
     /// The slot of the key was found.
     Held(Elt),
     /// A free slot with this index was found: the key is not in the map.
@@ -207,7 +207,7 @@ where
 
     /// Walks along the slots of a key with this hash, up to the last slot of the table.
     #[inline(always)]
-    fn walk<K: Key>(self, key: &K, hash: u64) -> End {
+    fn walk<K: Key>(self, key: &K, hash: u64) -> WalkEnd {
         // OVERFLOW: the number of a slot is at most `slot_mask`.
         let mut at = CONTROL_WORDS.wrapping_add(self.map.shape.home(hash));
 
@@ -215,11 +215,11 @@ where
             // ORDERING: pairs with `Release` in `publish`; the key of the element is visible.
             let slot = Slot(slot.load(Acquire));
             let Some(elt) = slot.elt() else {
-                return End::Free(at.wrapping_sub(CONTROL_WORDS));
+                return WalkEnd::Free(at.wrapping_sub(CONTROL_WORDS));
             };
 
             if self.holds(slot, elt, key, hash) {
-                return End::Held(elt);
+                return WalkEnd::Held(elt);
             }
             // OVERFLOW: below the number of words.
             at = at.wrapping_add(1);
@@ -227,7 +227,7 @@ where
                 break;
             }
         }
-        End::Last(at.wrapping_sub(CONTROL_WORDS))
+        WalkEnd::Last(at.wrapping_sub(CONTROL_WORDS))
     }
 
     /// Looks up a key with the [hash](Key::hash) `hash`, in order to count a hit. Has no effect.
@@ -238,9 +238,9 @@ where
     #[inline(always)]
     pub fn find<K: Key>(self, key: &K, hash: u64) -> Lookup {
         match self.walk(key, hash) {
-            End::Held(elt) => Lookup::Found(elt),
-            End::Free(at) if self.is_full_at(at) => Lookup::Full,
-            End::Free(at) | End::Last(at) => Lookup::Absent(at),
+            WalkEnd::Held(elt) => Lookup::Found(elt),
+            WalkEnd::Free(at) if self.is_full_at(at) => Lookup::Full,
+            WalkEnd::Free(at) | WalkEnd::Last(at) => Lookup::Absent(at),
         }
     }
 
@@ -264,9 +264,9 @@ where
     #[inline(always)]
     pub fn get<K: Key>(self, key: &K, hash: u64) -> Option<Elt> {
         match self.walk(key, hash) {
-            End::Held(elt) => Some(elt),
-            End::Free(_) => None,
-            End::Last(_) => self.map.get_from(*key, hash, 0).ok(),
+            WalkEnd::Held(elt) => Some(elt),
+            WalkEnd::Free(_) => None,
+            WalkEnd::Last(_) => self.map.get_from(*key, hash, 0).ok(),
         }
     }
 }

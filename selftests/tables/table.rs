@@ -5,7 +5,7 @@
 pub use crate::{
     ffi::{
         guard::{PreemptGuard, PreemptOff},
-        memory::Words,
+        memory::SharedWords,
     },
     hash::Hash,
     program::Program,
@@ -35,7 +35,7 @@ use std::{
 };
 
 /// A map of a table.
-pub type HistMap = Map<Words, Hash>;
+pub type HistMap = Map<SharedWords, Hash>;
 
 /// Kept for ever: the module is not unloaded.
 static MODULE: LazyLock<Growth> = LazyLock::new(|| {

@@ -29,11 +29,12 @@ mod pins;
 #[path = "stock/view.rs"]
 mod view;
 
+pub(super) use self::fields::ListedField;
 use self::pins::{
     has_no_triggers,
     init_lists,
     module_of,
-    Pin,
+    FilePin,
     Relays,
     HUB,
     RELAYS, //
@@ -99,17 +100,17 @@ pub(crate) const HAS_HIST: bool = false;
 pub(super) const COMMAND: bindings::event_command = pin_init::zeroed();
 
 /// The registered commands.
-static COMMANDS: Guarded<KVec<Registered>> = Guarded::new(KVec::new());
+static COMMANDS: Guarded<KVec<RegisteredCommand>> = Guarded::new(KVec::new());
 
 /// A command of [`COMMANDS`].
 #[derive(Clone, Copy, PartialEq)]
-struct Registered(*mut bindings::event_command);
+struct RegisteredCommand(*mut bindings::event_command);
 
 // SAFETY: the pointer is used under the mutex only.
-unsafe impl Send for Registered {}
+unsafe impl Send for RegisteredCommand {}
 
 /// The module's files of events that are in use, or that were looked up a moment ago.
-static FILES: Guarded<KVec<Own>> = Guarded::new(KVec::new());
+static FILES: Guarded<KVec<OwnedFile>> = Guarded::new(KVec::new());
 
 /// The first of the nodes that are to be freed; each node points to the next one.
 static GRAVES: Atomic<*mut OwnNode> = Atomic::new(null_mut());
@@ -181,7 +182,7 @@ pub(super) unsafe fn register_event_command(command: *mut bindings::event_comman
         if commands.is_empty() {
             view::register(&mutex)?;
         }
-        let _ = commands.insert_within_capacity(0, Registered(command));
+        let _ = commands.insert_within_capacity(0, RegisteredCommand(command));
         Ok(0)
     })
 }
@@ -335,15 +336,15 @@ pub(super) fn let_go(mutex: EventMutex) {
 // --- files of events ---
 
 /// The names of a system, an event and an instance, each with a NUL. The top instance has an empty name.
-struct Names(TextBuf);
+struct EventNames(TextBuf);
 
-impl PartialEq for Names {
+impl PartialEq for EventNames {
     fn eq(&self, other: &Self) -> bool {
         self.0.as_bytes() == other.0.as_bytes()
     }
 }
 
-impl Names {
+impl EventNames {
     fn new(system: &[u8], event: &[u8], instance: Option<&[u8]>) -> Result<Self> {
         let instance = instance.unwrap_or_default();
         TextBuf::joined(&[system, b"\0", event, b"\0", instance, b"\0"]).map(Self)
@@ -361,13 +362,13 @@ impl Names {
 #[repr(C)]
 struct OwnFile {
     file: Opaque<bindings::trace_event_file>,
-    names: Names,
+    names: EventNames,
     /// The node in the list of the core's file, if the event cannot be enabled, or of that of [`RELAYS`].
     hub: Opaque<bindings::event_trigger_data>,
     /// Without it nobody may use the event, which may be gone. Changes under the mutex.
-    real: Cell<Option<Pin>>,
+    real: Cell<Option<FilePin>>,
     /// The former `real`, while the work waits for the hits that may use the event. For the work alone.
-    leaving: Cell<Option<Pin>>,
+    leaving: Cell<Option<FilePin>>,
     /// How many files of the view are open that belong to it. Changes under the mutex.
     opened: Cell<u32>,
     /// How often [`trace_get_event_file`] returned it. Changes under the mutex.
@@ -380,7 +381,7 @@ struct OwnFile {
     clock: Atomic<u32>,
 }
 
-type Own = KBox<OwnFile>;
+type OwnedFile = KBox<OwnFile>;
 
 // SAFETY: the members that change do so under the mutex, and any task may drop a pin.
 unsafe impl Send for OwnFile {}
@@ -407,7 +408,7 @@ impl OwnFile {
 
     /// Returns the module's file of an event in an instance, pinned until the mutex is released, or for as long as it is
     /// used; makes it if there is none.
-    fn find(names: Names, held: &EventMutexHeld) -> Result<&'static Self> {
+    fn find(names: EventNames, held: &EventMutexHeld) -> Result<&'static Self> {
         if let Some(own) = Self::known(&names, held) {
             own.pin(held)?;
             return Ok(own);
@@ -448,7 +449,7 @@ impl OwnFile {
     }
 
     /// Returns the module's file of an event, if there is one.
-    fn known(names: &Names, held: &EventMutexHeld) -> Option<&'static Self> {
+    fn known(names: &EventNames, held: &EventMutexHeld) -> Option<&'static Self> {
         let mut files = FILES.get(held).iter();
         let own = files.find(|own| own.names == *names)?;
         // SAFETY: the file stays in its box while the mutex is held. A caller that keeps it for longer counts as a
@@ -457,7 +458,7 @@ impl OwnFile {
     }
 
     /// Returns what `enable` shows of an event with triggers of the module; `None` if it has none.
-    fn state(names: &Names, held: &EventMutexHeld) -> Option<&'static [u8]> {
+    fn state(names: &EventNames, held: &EventMutexHeld) -> Option<&'static [u8]> {
         // CAST: flags of the C enumeration.
         const ENABLED: c_ulong = bindings::EVENT_FILE_FL_ENABLED as c_ulong;
         const SOFT_DISABLED: c_ulong = bindings::EVENT_FILE_FL_SOFT_DISABLED as c_ulong;
@@ -478,7 +479,7 @@ impl OwnFile {
         if self.is_pinned() {
             return Ok(());
         }
-        let pin = Pin::new(&self.names, held)?;
+        let pin = FilePin::new(&self.names, held)?;
         // SAFETY: the file is pinned.
         let (call, tr) = unsafe { ((*pin.real).event_call, (*pin.real).tr) };
         let other = FILES
@@ -565,7 +566,7 @@ fn events_of<'a>(
     instance: *mut bindings::trace_array,
     held: &'a EventMutexHeld,
 ) -> impl Iterator<Item = &'a super::event::EventFile> {
-    let is_of = move |own: &&'a Own| {
+    let is_of = move |own: &&'a OwnedFile| {
         own.is_pinned()
             && match instance.is_null() {
                 // SAFETY: the instance is pinned.
@@ -645,12 +646,12 @@ unsafe fn names(
     instance: *const c_char,
     system: *const c_char,
     event: *const c_char,
-) -> Result<Names> {
+) -> Result<EventNames> {
     // SAFETY: by the contract.
     let [instance, system, event] = unsafe {
         [instance, system, event].map(|name| super::event::c_str(name).map(CStr::to_bytes))
     };
-    Names::new(
+    EventNames::new(
         system.unwrap_or_default(),
         event.unwrap_or_default(),
         instance,

@@ -9,8 +9,8 @@ use super::{
         event::EventFile,
         guard::EventMutexHeld, //
     },
+    DynEventType, //
     Event,
-    Kind, //
 };
 use core::ffi::CStr;
 
@@ -28,7 +28,7 @@ pub(crate) enum Busy<'a> {
     Other,
 }
 
-impl<K: Kind> Event<K> {
+impl<K: DynEventType> Event<K> {
     /// Returns the reason why the event, which is busy, cannot be deleted; of several the first one.
     pub(crate) fn busy<'a>(&'a self, held: &'a EventMutexHeld) -> Busy<'a> {
         if let Some(user) = self.state.users.get(held).first() {

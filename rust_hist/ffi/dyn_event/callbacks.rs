@@ -13,9 +13,9 @@ use super::{
         seq,
         trace_seq::TraceWriter, //
     },
+    DynEventType, //
     Event,
     FieldDef,
-    Kind, //
 };
 use crate::sync::Relaxed;
 use core::ffi::CStr;
@@ -31,7 +31,7 @@ use kernel::{
     }, //
 };
 
-impl<K: Kind> Event<K> {
+impl<K: DynEventType> Event<K> {
     /// # Safety
     ///
     /// Only the core may call this, with a line and under the lock of the types.

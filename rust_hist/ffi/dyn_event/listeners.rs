@@ -17,12 +17,12 @@ use super::{
         record::{
             self,
             Begun,
-            Moment,
-            Room, //
+            CommonFields,
+            RecordBuf, //
         }, //
     },
+    DynEventType, //
     Event,
-    Kind, //
 };
 use crate::sync::{
     Acquire,
@@ -49,7 +49,7 @@ pub(crate) struct Listener<'a> {
     _event: PhantomData<&'a ()>,
 }
 
-impl<K: Kind> Event<K> {
+impl<K: DynEventType> Event<K> {
     /// Returns the pointer to the list of listeners.
     #[inline(always)]
     fn list(&self) -> &Atomic<*mut bindings::tracepoint_func> {
@@ -197,7 +197,7 @@ impl Listener<'_> {
     #[inline(always)]
     pub(crate) fn begin<'r>(
         &self,
-        room: &'r mut Room,
+        room: &'r mut RecordBuf,
         len: usize,
         fill: impl FnOnce(&mut [u8]) -> bool,
         preempt: &PreemptOff<'_>,
@@ -225,10 +225,10 @@ impl Plain<'_> {
     #[inline(always)]
     pub(crate) fn begin<'r>(
         &self,
-        room: &'r mut Room,
+        room: &'r mut RecordBuf,
         len: usize,
         fill: impl FnOnce(&mut [u8]) -> bool,
-        moment: Moment,
+        moment: CommonFields,
         preempt: &PreemptOff<'_>,
     ) -> Begun<'r> {
         let Listener { file, call, .. } = self.0;

@@ -7,7 +7,7 @@
 //! [`kernel/trace/trace_events_synth.c`](srctree/kernel/trace/trace_events_synth.c)
 
 use super::{
-    Kind,
+    DynEventType,
     Registry, //
 };
 use crate::{
@@ -36,14 +36,14 @@ use kernel::{
 
 /// Keeps a type and its file registered until it is dropped; fields are dropped in order, as the file uses the type.
 #[pin_data]
-pub(crate) struct Registration<K: Kind> {
+pub(crate) struct Registration<K: DynEventType> {
     _file: TracefsFile,
     _operations: Operations<K>,
     #[pin]
     _watch: Watched<&'static Registry<K>>,
 }
 
-impl<K: Kind> Registration<K> {
+impl<K: DynEventType> Registration<K> {
     /// Registers the type and the file `file`, through which no event can be created yet. As the type is a module's,
     /// lines of `dynamic_events` are offered to it before the types of the kernel, which accept any line that begins
     /// with their letter.
@@ -52,7 +52,7 @@ impl<K: Kind> Registration<K> {
             _watch <- Watched::new(Ok(K::registry())),
             _operations: Operations::new()?,
             // SAFETY: the operations name this module as their owner.
-            _file: unsafe { TracefsFile::new(file, &Callbacks::<K>::VTABLE) }?,
+            _file: unsafe { TracefsFile::new(file, &TypeCallbacks::<K>::VTABLE) }?,
         })
     }
 
@@ -72,9 +72,9 @@ impl<K: Kind> Registration<K> {
 /// # Invariants
 ///
 /// The operations of the type's registry are on the core's list.
-struct Operations<K: Kind>(PhantomData<K>);
+struct Operations<K: DynEventType>(PhantomData<K>);
 
-impl<K: Kind> Operations<K> {
+impl<K: DynEventType> Operations<K> {
     fn new() -> Result<Self> {
         // SAFETY: the operations are static, and complete.
         to_result(unsafe { bindings::dyn_event_register(K::registry().operations.get()) })?;
@@ -85,7 +85,7 @@ impl<K: Kind> Operations<K> {
 
 // Operations that are built in stay on the list, and are static.
 #[cfg(not(rust_hist_built_in))]
-impl<K: Kind> Drop for Operations<K> {
+impl<K: DynEventType> Drop for Operations<K> {
     fn drop(&mut self) {
         // SAFETY: by the type invariant. No event is left: each of them pins the module.
         unsafe { crate::ffi::trace_core::dyn_event_unregister(K::registry().operations.get()) };
@@ -93,9 +93,9 @@ impl<K: Kind> Drop for Operations<K> {
 }
 
 /// The callbacks of a type's file.
-struct Callbacks<K: Kind>(PhantomData<K>);
+struct TypeCallbacks<K: DynEventType>(PhantomData<K>);
 
-impl<K: Kind> Callbacks<K> {
+impl<K: DynEventType> TypeCallbacks<K> {
     const VTABLE: base::file_operations = base::file_operations {
         owner: this_module(),
         open: Some(Self::open),

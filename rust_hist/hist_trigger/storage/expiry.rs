@@ -55,7 +55,7 @@ use kernel::{
 };
 
 /// The maps before the present one, of all generations that still exist, oldest first; and the counts of dropped ones.
-pub(super) struct Generations {
+pub(super) struct OlderMaps {
     older: KVec<Arc<Live>>,
     gone: Account,
     /// Whether starts in the table expire, so that there may be older maps.
@@ -65,7 +65,7 @@ pub(super) struct Generations {
 /// The maps of a table at one moment, owned by the holder.
 pub(crate) struct Maps {
     live: Arc<Live>,
-    before: Generations,
+    before: OlderMaps,
 }
 
 impl Maps {
@@ -221,7 +221,7 @@ impl Table {
         if !epochs.older.is_empty() {
             older.extend_from_slice(&epochs.older, GFP_KERNEL_ACCOUNT)?;
         }
-        let before = Generations {
+        let before = OlderMaps {
             older,
             gone: epochs.gone,
             expires: self.expires(),
@@ -230,14 +230,14 @@ impl Table {
     }
 
     /// Begins the first generation, and returns the previous generations.
-    pub(super) fn begin(&self, held: &EventMutexHeld) -> Generations {
+    pub(super) fn begin(&self, held: &EventMutexHeld) -> OlderMaps {
         let epochs = self.epochs.get(held);
         epochs.old = 0;
         epochs.due = self.next_due();
         if epochs.readers == 0 {
             epochs.spare = None;
         }
-        Generations {
+        OlderMaps {
             older: take(&mut epochs.older),
             gone: take(&mut epochs.gone),
             expires: self.expires(),

@@ -87,12 +87,12 @@ use super::{
         copy_string,
         set_copy,
         set_string,
-        Split,
+        TextWords,
         WORD, //
     },
     trace::ArgVals,
     Context,
-    Hit, //
+    EntryHit, //
 };
 
 impl Program {
@@ -249,12 +249,12 @@ impl VarStep {
     /// Returns the string of the record in words, if bytes after its NUL may be copied too and it is wholly inside the
     /// record; else its place and length.
     #[inline]
-    fn short_text<'r>(&self, record: &'r [u8]) -> Result<Split<'r>, (usize, usize)> {
+    fn short_text<'r>(&self, record: &'r [u8]) -> Result<TextWords<'r>, (usize, usize)> {
         let (at, len) = self.text.place(record).unwrap_or((0, 0));
 
         match self.text.from {
             TextFrom::LongFixed => None,
-            _ => Split::inside(record, at, len),
+            _ => TextWords::inside(record, at, len),
         }
         .ok_or((at, len))
     }
@@ -345,7 +345,7 @@ const VARS_OF_RECORD: u32 = VARS | VARS_EXPRS;
 /// The steps of variables that are immediate or made of the time stamp.
 const VARS_AND_STAMP: u32 = VARS | VARS_STAMP;
 
-impl<'h, 'c: 'h, C: Context<'c>> Hit<'h, 'c, C> {
+impl<'h, 'c: 'h, C: Context<'c>> EntryHit<'h, 'c, C> {
     /// Stores the variables of the trigger in the extra words of the entry.
     ///
     /// A string variable stays unset if its value cannot be read because another context is writing it.
@@ -515,7 +515,7 @@ impl<'h, 'c: 'h, C: Context<'c>> Hit<'h, 'c, C> {
         }
     }
 
-    /// Runs a `trace()` or `snapshot()` whose condition held when [`Hit::act`] tested it.
+    /// Runs a `trace()` or `snapshot()` whose condition held when [`EntryHit::act`] tested it.
     #[inline(never)]
     fn run(&self, action: &Action, value: u64) {
         let Handler::Track { when, .. } = &action.handler else {

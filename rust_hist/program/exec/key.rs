@@ -57,7 +57,7 @@ use super::{
     text::{
         most_in,
         until_nul,
-        Split,
+        TextWords,
         WORD, //
     },
     Context, //
@@ -314,9 +314,9 @@ impl<const N: usize> KeyForm for Columns<N> {
         for (KeyColumn { key, number }, segment) in plan.columns.iter().zip(segments.iter_mut()) {
             let first = key.first_word();
             let string = string_of(key.field.op, key.words(), record, comm, &mut cuts);
-            let Split { whole, last, .. } = match string {
+            let TextWords { whole, last, .. } = match string {
                 Some(string) => string,
-                None => Split::of_word(word_of::<C, STEPS>(number, cx, stamp, refs)),
+                None => TextWords::of_word(word_of::<C, STEPS>(number, cx, stamp, refs)),
             };
             let (mut at, mut rest) = (first, whole);
 
@@ -367,18 +367,18 @@ fn string_of<'r>(
     record: &'r [u8],
     comm: &'r [u8; COMM_LEN],
     cuts: &mut usize,
-) -> Option<Split<'r>> {
+) -> Option<TextWords<'r>> {
     match place_of(op, record) {
         Some((at, len)) => {
             let most = most_in(words);
             let inside = match len <= most {
-                true => Split::inside(record, at, len),
+                true => TextWords::inside(record, at, len),
                 false => None,
             };
 
             Some(inside.unwrap_or_else(|| beginning(record, at, len, most, cuts)))
         }
-        None if op == Op::Comm => Some(Split::first(comm, until_nul(comm, 0, COMM_LEN).len())),
+        None if op == Op::Comm => Some(TextWords::first(comm, until_nul(comm, 0, COMM_LEN).len())),
         None => None,
     }
 }
@@ -393,13 +393,13 @@ fn beginning<'r>(
     len: usize,
     most: usize,
     cuts: &mut usize,
-) -> Split<'r> {
+) -> TextWords<'r> {
     // A string whose only missing byte is its NUL is not cut.
     if len > most && u8_at(record, at.saturating_add(most)) != 0 {
         // OVERFLOW: there are few strings.
         *cuts = cuts.wrapping_add(1);
     }
-    Split::new(record, at, len.min(most))
+    TextWords::new(record, at, len.min(most))
 }
 
 impl Key for Segments<'_> {
@@ -739,7 +739,7 @@ fn copy_key<'c, C: Context<'c>, const LOOKUP: bool>(
                 if key.field.op == Op::Comm {
                     cx.comm(&mut comm);
                 }
-                if let Some(Split { whole, last, .. }) =
+                if let Some(TextWords { whole, last, .. }) =
                     string_of(key.field.op, key.words(), record, &comm, &mut cuts)
                 {
                     let words = whole.chunks_exact(WORD).map(word_in);

@@ -132,14 +132,14 @@ pub(super) fn set_string(words: &[Atomic<u64>], bytes: &[u8], at: usize, len: us
 /// Some bytes as words: the bytes of the whole words, and a last word of the fewer than eight bytes left, padded with
 /// zeros.
 #[derive(Clone, Copy)]
-pub(super) struct Split<'r> {
+pub(super) struct TextWords<'r> {
     pub(super) whole: &'r [u8],
     pub(super) last: u64,
     /// The number of bytes.
     len: usize,
 }
 
-impl<'r> Split<'r> {
+impl<'r> TextWords<'r> {
     /// The `len` bytes at `at` of `bytes`, or as many of them as there are.
     #[inline]
     pub(super) fn new(bytes: &'r [u8], at: usize, len: usize) -> Self {
@@ -194,7 +194,7 @@ impl<'r> Split<'r> {
         }
     }
 
-    /// Like [`Split::new`], for bytes that end before the eighth byte or beyond the end of `bytes`.
+    /// Like [`TextWords::new`], for bytes that end before the eighth byte or beyond the end of `bytes`.
     #[cold]
     #[inline(never)]
     fn at_edge(bytes: &'r [u8], at: usize, len: usize) -> Self {
@@ -264,7 +264,7 @@ pub(super) fn copy_string(
     len: usize,
     mut put: impl FnMut(usize, u64),
 ) -> usize {
-    let split = Split::new(bytes, at, len);
+    let split = TextWords::new(bytes, at, len);
     let whole = split.whole.chunks_exact(WORD);
 
     // By number, so that the compiler sees that each word fits where there is room for `len` bytes.
@@ -308,7 +308,7 @@ fn high(word: u64, len: usize) -> u64 {
 /// The `len` bytes at `at` of `bytes`, or as many as there are, up to the first NUL.
 #[inline(always)]
 pub(in super::super) fn until_nul(bytes: &[u8], at: usize, len: usize) -> &[u8] {
-    let split = Split::new(bytes, at, len);
+    let split = TextWords::new(bytes, at, len);
     let from = bytes.get(at..).unwrap_or(&[]);
 
     for (at, chunk) in split.whole.chunks_exact(WORD).enumerate() {

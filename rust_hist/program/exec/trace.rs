@@ -48,7 +48,7 @@ use super::{
         WORD, //
     },
     Context,
-    Hit, //
+    EntryHit, //
 };
 
 /// Words of the longest string.
@@ -56,7 +56,7 @@ const STRING_WORDS: usize = STR_SLOT / WORD;
 
 /// The parameter values of a `trace()` action in one hit.
 pub(super) struct ArgVals<'h, 'c, C: Context<'c>> {
-    pub(super) hit: &'h Hit<'h, 'c, C>,
+    pub(super) hit: &'h EntryHit<'h, 'c, C>,
     pub(super) action: &'h Action,
     /// How to compute each parameter.
     pub(super) steps: &'h [ArgStep],
@@ -154,7 +154,7 @@ impl<'h, 'c: 'h, C: Context<'c>> ArgVals<'h, 'c, C> {
     /// Passes the words of a string to `put`, up to the word with its NUL. Returns the number of bytes before the NUL.
     #[inline]
     fn string_to(&self, field: usize, mut put: impl FnMut(usize, u64)) -> Result<usize, Unread> {
-        let mut seen = Seen::default();
+        let mut seen = PassedOn::default();
         let words = self.text(field, Kind::String, STRING_WORDS, |at, word| {
             if seen.is_of_string(at, word) {
                 put(at, word);
@@ -167,7 +167,7 @@ impl<'h, 'c: 'h, C: Context<'c>> ArgVals<'h, 'c, C> {
     /// Passes the frames of a stack to `put`, up to the first that is 0. Returns the number of frames.
     #[inline]
     fn stack_to(&self, field: usize, mut put: impl FnMut(usize, u64)) -> Result<usize, Unread> {
-        let mut seen = Seen::default();
+        let mut seen = PassedOn::default();
         let words = self.text(field, Kind::Stack, STACK_DEPTH, |at, frame| {
             if seen.is_of_stack(at, frame) {
                 put(at, frame);
@@ -180,13 +180,13 @@ impl<'h, 'c: 'h, C: Context<'c>> ArgVals<'h, 'c, C> {
 
 /// How much of a string or stack has been passed on; begins again at word 0.
 #[derive(Default)]
-struct Seen {
+struct PassedOn {
     /// Bytes of a string, or frames of a stack.
     len: usize,
     ended: bool,
 }
 
-impl Seen {
+impl PassedOn {
     /// Counts word `at` of a string. Whether it belongs to the string.
     #[inline]
     fn is_of_string(&mut self, at: usize, word: u64) -> bool {

@@ -41,10 +41,10 @@ use super::{
     text::How,
     Filter,
     FilterRefusal,
+    FilterStep,
     Function,
+    ItemRange,
     Op,
-    Part,
-    Step,
     Str,
     Subject,
     Test,
@@ -72,7 +72,7 @@ enum Token {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Operator {
+enum FilterOperator {
     Glob,
     Ne,
     Eq,
@@ -85,19 +85,19 @@ enum Operator {
 
 /// The operators of a condition. The first one that the text begins with is taken, so `<=` is before `<` and `>=`
 /// before `>`.
-const OPERATORS: [(&[u8], Operator); 8] = [
-    (b"~", Operator::Glob),
-    (b"!=", Operator::Ne),
-    (b"==", Operator::Eq),
-    (b"<=", Operator::Le),
-    (b"<", Operator::Lt),
-    (b">=", Operator::Ge),
-    (b">", Operator::Gt),
-    (b"&", Operator::Bits),
+const OPERATORS: [(&[u8], FilterOperator); 8] = [
+    (b"~", FilterOperator::Glob),
+    (b"!=", FilterOperator::Ne),
+    (b"==", FilterOperator::Eq),
+    (b"<=", FilterOperator::Le),
+    (b"<", FilterOperator::Lt),
+    (b">=", FilterOperator::Ge),
+    (b">", FilterOperator::Gt),
+    (b"&", FilterOperator::Bits),
 ];
 
 /// The field that a condition compares.
-struct Field {
+struct ComparedField {
     /// The word with the number, and a mask of the number's bits.
     word: (Word, u64),
     at: u32,
@@ -109,7 +109,7 @@ struct Field {
 }
 
 /// A test, and whether the condition is true if the test is false.
-type Condition = (Test, bool);
+type Tested = (Test, bool);
 
 type Result<T, E = FilterRefusal> = core::result::Result<T, E>;
 
@@ -356,7 +356,7 @@ impl<S: Subject> Parser<'_, S> {
             let rest = self.tokens.get(at.saturating_add(1)..).unwrap_or(&[]);
 
             n = n.checked_add(1).filter(|&n| n < REFUSE).ok_or(AllocError)?;
-            self.filter.steps.push(Step {
+            self.filter.steps.push(FilterStep {
                 test,
                 next: [follower(rest, is_not, n), follower(rest, !is_not, n)],
             })?;
@@ -399,11 +399,11 @@ impl<S: Subject> Parser<'_, S> {
     }
 
     /// Returns the field `name` of the event, or a field that every event has.
-    fn field(&self, name: &[u8]) -> Option<Field> {
+    fn field(&self, name: &[u8]) -> Option<ComparedField> {
         if let Some(field) = self.subject.field(name) {
-            return Some(Field::of(&field));
+            return Some(ComparedField::of(&field));
         }
-        let mut field = Field {
+        let mut field = ComparedField {
             word: (Word::Comm, u64::MAX),
             at: 0,
             size: 8,
@@ -422,13 +422,13 @@ impl<S: Subject> Parser<'_, S> {
     }
 
     /// Parses the operand of a field that is an address of code (`.function`).
-    fn function(&mut self, field: &Field, operator: Operator) -> Result<Condition> {
+    fn function(&mut self, field: &ComparedField, operator: FilterOperator) -> Result<Tested> {
         let start = self.at;
 
         if field.size != 8 {
             return self.refuse(FilterErr::IllegalFieldOp);
         }
-        if !matches!(operator, Operator::Eq | Operator::Ne) {
+        if !matches!(operator, FilterOperator::Eq | FilterOperator::Ne) {
             return self.refuse(FilterErr::InvalidOp);
         }
         let function = if self.rest().first().is_some_and(u8::is_ascii_digit) {
@@ -448,16 +448,18 @@ impl<S: Subject> Parser<'_, S> {
             None => Test::Never,
         };
 
-        Ok((test, operator == Operator::Ne))
+        Ok((test, operator == FilterOperator::Ne))
     }
 
     /// Parses a list of CPUs in `CPUS{..}`.
-    fn cpus(&mut self, field: &Field, operator: Operator) -> Result<Condition> {
+    fn cpus(&mut self, field: &ComparedField, operator: FilterOperator) -> Result<Tested> {
         if !matches!(
             field.kind,
             FieldKind::Cpumask | FieldKind::Cpu | FieldKind::Other
-        ) || !matches!(operator, Operator::Eq | Operator::Ne | Operator::Bits)
-        {
+        ) || !matches!(
+            operator,
+            FilterOperator::Eq | FilterOperator::Ne | FilterOperator::Bits
+        ) {
             return self.refuse(FilterErr::IllegalFieldOp);
         }
         self.at = self.at.saturating_add(b"CPUS".len());
@@ -489,15 +491,15 @@ impl<S: Subject> Parser<'_, S> {
     /// Returns the test of a field for a set of CPUs.
     fn cpus_of(
         &mut self,
-        field: &Field,
-        operator: Operator,
+        field: &ComparedField,
+        operator: FilterOperator,
         set: &[u64],
-    ) -> Result<Condition, AllocError> {
-        let is_ne = operator == Operator::Ne;
+    ) -> Result<Tested, AllocError> {
+        let is_ne = operator == FilterOperator::Ne;
         let is_one = set.iter().map(|word| word.count_ones()).sum::<u32>() == 1;
 
         Ok(match (field.kind, operator) {
-            (FieldKind::Cpumask, Operator::Bits) => {
+            (FieldKind::Cpumask, FilterOperator::Bits) => {
                 (Test::AnyCpu(field.at, self.keep_cpus(set)?), false)
             }
             (FieldKind::Cpumask, _) => (Test::SameCpus(field.at, self.keep_cpus(set)?), is_ne),
@@ -506,11 +508,11 @@ impl<S: Subject> Parser<'_, S> {
             _ if is_one => {
                 let cpu = (0..).find(|&cpu| has_cpu(set, cpu)).unwrap_or(0);
 
-                (field.compare(Operator::Eq, cpu), is_ne)
+                (field.compare(FilterOperator::Eq, cpu), is_ne)
             }
             // A number never equals a set of several CPUs.
-            (_, Operator::Eq) => (Test::Never, false),
-            (_, Operator::Ne) => {
+            (_, FilterOperator::Eq) => (Test::Never, false),
+            (_, FilterOperator::Ne) => {
                 let all = self.subject.cpu_list(b"all")?.unwrap_or_default();
 
                 (
@@ -525,7 +527,7 @@ impl<S: Subject> Parser<'_, S> {
         })
     }
 
-    fn keep_cpus(&mut self, set: &[u64]) -> Result<Part, AllocError> {
+    fn keep_cpus(&mut self, set: &[u64]) -> Result<ItemRange, AllocError> {
         let start = self.filter.cpus.len();
 
         self.filter.cpus.extend_from_slice(set)?;
@@ -535,12 +537,15 @@ impl<S: Subject> Parser<'_, S> {
     /// Parses a string in quotes, and adds the condition; `is_not` negates it.
     fn string(
         &mut self,
-        field: &Field,
-        operator: Operator,
+        field: &ComparedField,
+        operator: FilterOperator,
         is_of_user: bool,
         is_not: bool,
     ) -> Result<()> {
-        if !matches!(operator, Operator::Eq | Operator::Ne | Operator::Glob) {
+        if !matches!(
+            operator,
+            FilterOperator::Eq | FilterOperator::Ne | FilterOperator::Glob
+        ) {
             return self.refuse(FilterErr::IllegalFieldOp);
         }
         let Some(string) = field.string(is_of_user) else {
@@ -560,8 +565,8 @@ impl<S: Subject> Parser<'_, S> {
         }
         self.at = self.at.saturating_add(1);
         let (how, is_other, pattern) = match operator {
-            Operator::Glob => How::of_glob(operand),
-            _ => (How::Full, operator == Operator::Ne, operand),
+            FilterOperator::Glob => How::of_glob(operand),
+            _ => (How::Full, operator == FilterOperator::Ne, operand),
         };
 
         if let [ref more @ .., last] = *word_tests(string, how, pattern)? {
@@ -587,13 +592,13 @@ impl<S: Subject> Parser<'_, S> {
     }
 
     /// Parses the number that a field is compared with.
-    fn number(&mut self, field: &Field, operator: Operator) -> Result<Condition> {
+    fn number(&mut self, field: &ComparedField, operator: FilterOperator) -> Result<Tested> {
         let start = self.at;
 
         if field.string(false).is_some() {
             return self.refuse(FilterErr::ExpectString);
         }
-        if operator == Operator::Glob {
+        if operator == FilterOperator::Glob {
             return self.refuse(FilterErr::IllegalFieldOp);
         }
         let is_negative = self.take(b"-");
@@ -615,7 +620,7 @@ impl<S: Subject> Parser<'_, S> {
     }
 }
 
-impl Field {
+impl ComparedField {
     fn of(field: &FieldDesc<'_>) -> Self {
         Self {
             word: match (field.kind, field.size) {
@@ -685,17 +690,17 @@ impl Field {
         }
     }
 
-    /// Returns the test for an operator that remains after [`Field::condition`] has negated the others; for `&` it
+    /// Returns the test for an operator that remains after [`ComparedField::condition`] has negated the others; for `&` it
     /// tests that none of the bits is set.
-    fn compare(&self, operator: Operator, value: u64) -> Test {
+    fn compare(&self, operator: FilterOperator, value: u64) -> Test {
         let (value, least, most) = self.limits(value);
 
         match operator {
             _ if !self.is_number() => Test::Never,
-            Operator::Le => self.range(least, value.wrapping_sub(least)),
-            Operator::Ge => self.range(value, most.wrapping_sub(value)),
-            Operator::Bits if self.kind == FieldKind::Cpu => Test::Never,
-            Operator::Bits => {
+            FilterOperator::Le => self.range(least, value.wrapping_sub(least)),
+            FilterOperator::Ge => self.range(value, most.wrapping_sub(value)),
+            FilterOperator::Bits if self.kind == FieldKind::Cpu => Test::Never,
+            FilterOperator::Bits => {
                 let (word, mask) = self.word;
 
                 Test::Range(word, 0, (value << mask.trailing_zeros()) & mask, 0)
@@ -705,12 +710,12 @@ impl Field {
     }
 
     /// Returns the comparison with a number. A field that C cannot compare is neither equal nor unequal to any number.
-    fn condition(&self, operator: Operator, value: u64) -> Condition {
+    fn condition(&self, operator: FilterOperator, value: u64) -> Tested {
         let (operator, is_not) = match operator {
-            Operator::Ne => (Operator::Eq, true),
-            Operator::Lt => (Operator::Ge, true),
-            Operator::Gt => (Operator::Le, true),
-            Operator::Bits => (Operator::Bits, self.kind != FieldKind::Cpu),
+            FilterOperator::Ne => (FilterOperator::Eq, true),
+            FilterOperator::Lt => (FilterOperator::Ge, true),
+            FilterOperator::Gt => (FilterOperator::Le, true),
+            FilterOperator::Bits => (FilterOperator::Bits, self.kind != FieldKind::Cpu),
             other => (other, false),
         };
 
@@ -782,7 +787,7 @@ fn bytes_at(offset: u32, room: u32, bytes: &[u8]) -> (Word, u64) {
     (Word::At(at), u64::from_ne_bytes(word))
 }
 
-fn part_of(start: usize, len: usize) -> Result<Part, AllocError> {
+fn part_of(start: usize, len: usize) -> Result<ItemRange, AllocError> {
     match (u16::try_from(start), u16::try_from(len)) {
         (Ok(start), Ok(len)) => Ok((start, len)),
         _ => Err(AllocError),

@@ -11,7 +11,6 @@ mod lang_common;
 use lang_common::*;
 use rust_hist::{
     error::{
-        Entry,
         ErrKind::*,
         Errno::{
             Einval,
@@ -19,6 +18,7 @@ use rust_hist::{
             Enomem,
             Erange, //
         },
+        LogEntry,
     },
     lang,
     program::Update, //
@@ -599,7 +599,7 @@ fn h_cmd_18_and_19_name_and_clock() {
     refuses(&KMALLOC, "hist:keys=node:^clock=", Einval, EmptyAssignment);
 
     let spec = lang::parse(b"hist", b"keys=node:name=foo:clock= junk").expect("parses");
-    let entry = |kind, at| Some(Entry { kind, at });
+    let entry = |kind, at| Some(LogEntry { kind, at });
 
     assert_eq!(spec.refuse_name().entry(), entry(NamedMismatch, 15));
     assert_eq!(spec.refuse_clock().entry(), entry(SetClockFail, 31));
@@ -1110,7 +1110,7 @@ fn x_25_a_filter_has_no_variables() {
 
         assert_eq!(
             refused(&text),
-            Some(Entry {
+            Some(LogEntry {
                 kind: FilterVar,
                 at
             }),

@@ -14,10 +14,10 @@ pub fn charged_zeros<T: Clone + Default>(len: usize) -> Result<KVVec<T>, AllocEr
     KVec::zeros(len)
 }
 
-/// Words that several contexts share.
-pub struct Words(Arc<sim::Block>);
+/// SharedWords that several contexts share.
+pub struct SharedWords(Arc<sim::Block>);
 
-impl Words {
+impl SharedWords {
     /// Allocates pairs of words. Others come in before.
     pub fn zeros(pairs: usize, _most: usize, _is_charged: bool) -> Result<Self, AllocError> {
         sim::at(sim::At::Step);
@@ -31,7 +31,7 @@ impl Words {
     }
 }
 
-impl Deref for Words {
+impl Deref for SharedWords {
     type Target = [Pair];
 
     fn deref(&self) -> &[Pair] {
@@ -39,7 +39,7 @@ impl Deref for Words {
     }
 }
 
-impl Drop for Words {
+impl Drop for SharedWords {
     fn drop(&mut self) {
         self.0.free();
     }

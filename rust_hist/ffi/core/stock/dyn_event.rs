@@ -7,7 +7,8 @@
 use super::{
     bindings,
     event::c_str,
-    guard::PreemptOff, //
+    guard::PreemptOff,
+    trace_core::ListedField, //
 };
 use crate::{
     limits::NEST_MAX,
@@ -28,8 +29,7 @@ use core::{
 use kernel::{
     cpu::nr_cpu_ids,
     interop::list::clist_create,
-    prelude::*,
-    types::Opaque, //
+    prelude::*, //
 };
 
 /// The description of who generates an event. Nothing reads it: the kernel has no place for it.
@@ -47,10 +47,6 @@ unsafe impl Send for KernelEvent {}
 
 // SAFETY: the file is counted, and used by all tasks.
 unsafe impl Sync for KernelEvent {}
-
-/// A field as an entry of the list of its event's fields.
-#[repr(transparent)]
-struct Listed(Opaque<bindings::ftrace_event_field>);
 
 /// The type of `probe` in the class of a synthetic event, which `scripts/layout` has checked.
 type Probe = unsafe extern "C" fn(*mut c_void, *mut u64, *mut c_uint);
@@ -82,7 +78,7 @@ impl KernelEvent {
         let list = unsafe {
             clist_create!(
                 &raw mut (*(*self.call()).class).fields,
-                Listed,
+                ListedField,
                 bindings::ftrace_event_field,
                 link
             )

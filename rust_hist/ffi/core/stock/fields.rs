@@ -27,12 +27,12 @@ use kernel::{
 
 /// A field that is on no event's list of fields: a generic one, or one that all records begin with.
 #[repr(transparent)]
-struct Field(bindings::ftrace_event_field);
+struct CommonField(bindings::ftrace_event_field);
 
 // SAFETY: the field points to constant strings only.
-unsafe impl Sync for Field {}
+unsafe impl Sync for CommonField {}
 
-impl Field {
+impl CommonField {
     const fn new(
         name: &'static CStr,
         kind: &'static CStr,
@@ -70,14 +70,14 @@ pub(super) fn check() -> Result {
 /// A generic field, such as `CPU`, whose value is not in the record.
 macro_rules! generic {
     ($name:literal, $kind:literal, $class:ident, $signed:literal) => {
-        Field::new($name, $kind, bindings::$class, $signed, 0, 0)
+        CommonField::new($name, $kind, bindings::$class, $signed, 0, 0)
     };
 }
 
 /// A field that each record begins with.
 macro_rules! common {
     ($name:literal, $kind:literal, $field:ident, $size:literal, $signed:literal) => {
-        Field::new(
+        CommonField::new(
             $name,
             $kind,
             bindings::FILTER_OTHER,
@@ -88,7 +88,7 @@ macro_rules! common {
     };
 }
 
-static FIELDS: [Field; 11] = [
+static FIELDS: [CommonField; 11] = [
     generic!(c"CPU", c"int", FILTER_CPU, true),
     generic!(c"cpu", c"int", FILTER_CPU, true),
     generic!(c"common_cpu", c"int", FILTER_CPU, true),
@@ -110,7 +110,7 @@ static FIELDS: [Field; 11] = [
 
 /// A field on the list of its event.
 #[repr(transparent)]
-struct Listed(Opaque<bindings::ftrace_event_field>);
+pub(in super::super) struct ListedField(pub(in super::super) Opaque<bindings::ftrace_event_field>);
 
 /// Returns the field of an event with this name: one of its own, else a generic one, else one that all records have;
 /// null if there is none.
@@ -131,7 +131,7 @@ pub(in super::super) unsafe fn trace_find_event_field(
             Some(get_fields) => get_fields(call),
             None => &raw mut (*class).fields,
         };
-        clist_create!(head, Listed, bindings::ftrace_event_field, link)
+        clist_create!(head, ListedField, bindings::ftrace_event_field, link)
     };
     let own = list.iter().map(|field| field.0.get().cast_const());
     // SAFETY: a field on the list is live, with its name.
@@ -145,22 +145,22 @@ pub(in super::super) unsafe fn trace_find_event_field(
 }
 
 /// The names of system calls by number, each of which the kernel image keeps; null where there is none.
-static SYSCALLS: SetOnce<Names> = SetOnce::new();
+static SYSCALLS: SetOnce<SyscallNames> = SetOnce::new();
 
-struct Names(KVec<*const c_char>);
-
-// SAFETY: the strings are constant.
-unsafe impl Send for Names {}
+struct SyscallNames(KVec<*const c_char>);
 
 // SAFETY: the strings are constant.
-unsafe impl Sync for Names {}
+unsafe impl Send for SyscallNames {}
+
+// SAFETY: the strings are constant.
+unsafe impl Sync for SyscallNames {}
 
 /// Asks the events of system calls for their names. Sleeps; the mutex is held.
 pub(super) fn learn_syscalls(_held: &EventMutexHeld) -> Result {
     if SYSCALLS.as_ref().is_some() {
         return Ok(());
     }
-    let mut names = Names(KVec::new());
+    let mut names = SyscallNames(KVec::new());
     // SAFETY: the mutex is held; `collect` takes data of this type, which outlives the call.
     to_result(unsafe {
         bindings::hist_stock_with_event_mutex(Some(collect), (&raw mut names).cast())
@@ -173,15 +173,21 @@ pub(super) fn learn_syscalls(_held: &EventMutexHeld) -> Result {
 ///
 /// # Safety
 ///
-/// `data` must be a [`Names`].
+/// `data` must be a [`SyscallNames`].
 unsafe extern "C" fn collect(data: *mut c_void) -> c_int {
     // SAFETY: by the contract.
-    let names = unsafe { &mut *data.cast::<Names>() };
+    let names = unsafe { &mut *data.cast::<SyscallNames>() };
     // SAFETY: the event is the module's own, with a file in the top instance.
     let head = unsafe { &raw mut (*bindings::hist_stock_top()).events };
     // SAFETY: the instance is live, its list has such entries, and `event_mutex` protects it.
-    let list =
-        unsafe { clist_create!(head, super::pins::Listed, bindings::trace_event_file, list) };
+    let list = unsafe {
+        clist_create!(
+            head,
+            super::pins::ListedFile,
+            bindings::trace_event_file,
+            list
+        )
+    };
     from_result(|| {
         for file in list.iter() {
             // SAFETY: a file on the list is live, with its event and the event's class.

@@ -29,7 +29,7 @@ use super::{
         tracing_open_file_tr,
         tracing_release_file_tr,
         Lower,
-        Path, //
+        ViewPath, //
     },
     OwnFile, //
 };
@@ -115,7 +115,7 @@ const FILE: base::file_operations = base::file_operations {
 };
 
 /// The state of an open file of the view.
-struct Opened {
+struct OpenViewFile {
     /// The open file of tracefs.
     lower: *mut base::file,
     /// The text to read: of `README` the part of the module, else all of it.
@@ -125,7 +125,7 @@ struct Opened {
 /// The most bytes that are read of a file of tracefs.
 const LOWER_MAX: usize = 1 << 20;
 
-impl Opened {
+impl OpenViewFile {
     /// Opens the file of tracefs that `file` stands for.
     ///
     /// # Safety
@@ -135,7 +135,7 @@ impl Opened {
         // SAFETY: it has no precondition.
         to_result(unsafe { base::security_locked_down(base::lockdown_reason_LOCKDOWN_TRACEFS) })?;
         // SAFETY: by the contract.
-        let path = unsafe { Path::of_file(file) }?;
+        let path = unsafe { ViewPath::of_file(file) }?;
         let mut opened = KBox::new(
             Self {
                 lower: null_mut(),
@@ -194,7 +194,7 @@ impl Opened {
     }
 }
 
-impl Drop for Opened {
+impl Drop for OpenViewFile {
     fn drop(&mut self) {
         if !self.lower.is_null() {
             // SAFETY: `new` has opened the file, and this is its only release.
@@ -237,7 +237,7 @@ unsafe extern "C" fn read(
     at: *mut base::loff_t,
 ) -> isize {
     // SAFETY: the file is open.
-    let text = unsafe { Opened::of(file) }.text.as_bytes();
+    let text = unsafe { OpenViewFile::of(file) }.text.as_bytes();
     // SAFETY: the text has this length; the rest are arguments of a read.
     unsafe { base::simple_read_from_buffer(to.cast(), size, at, text.as_ptr().cast(), text.len()) }
 }
@@ -247,7 +247,7 @@ unsafe extern "C" fn read(
 /// For the VFS, with a file that is closed by its last user.
 unsafe extern "C" fn release(_inode: *mut base::inode, file: *mut base::file) -> c_int {
     // SAFETY: `keep` has put it there, and nobody else uses the file any more.
-    drop(unsafe { KBox::<Opened>::from_foreign((*file).private_data) });
+    drop(unsafe { KBox::<OpenViewFile>::from_foreign((*file).private_data) });
     0
 }
 
@@ -257,7 +257,7 @@ unsafe extern "C" fn release(_inode: *mut base::inode, file: *mut base::file) ->
 unsafe extern "C" fn open_trigger(inode: *mut base::inode, file: *mut base::file) -> c_int {
     from_result(|| {
         // SAFETY: by the contract.
-        let mut opened = unsafe { Opened::new(file) }?;
+        let mut opened = unsafe { OpenViewFile::new(file) }?;
         // SAFETY: by the contract.
         to_result(unsafe { tracing_open_file_tr(inode, file) })?;
         let shown = || -> Result {
@@ -302,7 +302,7 @@ unsafe extern "C" fn open_trigger(inode: *mut base::inode, file: *mut base::file
             return Err(error);
         }
         // SAFETY: by the contract.
-        Ok(unsafe { Opened::keep(opened, file) })
+        Ok(unsafe { OpenViewFile::keep(opened, file) })
     })
 }
 
@@ -429,7 +429,7 @@ unsafe fn run(file: *mut base::file, from: *const c_char, size: usize) -> Result
     let Some(command) = command else {
         drop(mutex);
         // SAFETY: the file is open, and the rest are the arguments of a write.
-        return unsafe { pass_on(Opened::of(file).lower, from, size) };
+        return unsafe { pass_on(OpenViewFile::of(file).lower, from, size) };
     };
     if let Some(at) = name_end.and_then(|at| line.get_mut(begin + at)) {
         *at = 0;
@@ -482,7 +482,7 @@ unsafe extern "C" fn release_trigger(inode: *mut base::inode, file: *mut base::f
 /// For the VFS, with a file that is being opened.
 unsafe extern "C" fn open_enable(_inode: *mut base::inode, file: *mut base::file) -> c_int {
     // SAFETY: by the contract.
-    from_result(|| Ok(unsafe { Opened::keep(Opened::new(file)?, file) }))
+    from_result(|| Ok(unsafe { OpenViewFile::keep(OpenViewFile::new(file)?, file) }))
 }
 
 /// Shows the state that tracefs shows, with a `*` while the event has triggers of the module.
@@ -498,17 +498,17 @@ unsafe extern "C" fn read_enable(
 ) -> isize {
     let state = || -> Result<Option<&'static [u8]>> {
         // SAFETY: the file is open.
-        let names = unsafe { Path::of_file(file) }?.spot().event()?;
+        let names = unsafe { ViewPath::of_file(file) }?.spot().event()?;
         Ok(OwnFile::state(&names, &EventMutex::lock()))
     };
     // SAFETY: the arguments are those of a read; an open file has its operations.
     unsafe {
-        match (state(), (*(*Opened::of(file).lower).f_op).read) {
+        match (state(), (*(*OpenViewFile::of(file).lower).f_op).read) {
             (Err(error), _) => error.to_errno() as isize,
             (Ok(Some(text)), _) => {
                 base::simple_read_from_buffer(to.cast(), size, at, text.as_ptr().cast(), text.len())
             }
-            (_, Some(read)) => read(Opened::of(file).lower, to, size, at),
+            (_, Some(read)) => read(OpenViewFile::of(file).lower, to, size, at),
             (_, None) => EINVAL.to_errno() as isize,
         }
     }
@@ -524,7 +524,7 @@ unsafe extern "C" fn write_enable(
     _at: *mut base::loff_t,
 ) -> isize {
     // SAFETY: by the contract.
-    match unsafe { pass_on(Opened::of(file).lower, from, size) } {
+    match unsafe { pass_on(OpenViewFile::of(file).lower, from, size) } {
         // CAST: the file has taken the size.
         Ok(()) => size as isize,
         Err(error) => error.to_errno() as isize,
@@ -537,12 +537,12 @@ unsafe extern "C" fn write_enable(
 unsafe extern "C" fn open_log(_inode: *mut base::inode, file: *mut base::file) -> c_int {
     from_result(|| {
         // SAFETY: by the contract.
-        let mut opened = unsafe { Opened::new(file) }?;
+        let mut opened = unsafe { OpenViewFile::new(file) }?;
         // SAFETY: by the contract.
         let (empty, read) = unsafe { (truncates(file), is_open_for(file, READ)) };
         // SAFETY: by the contract.
-        let path = unsafe { Path::of_file(file) }?;
-        let instance = Instance::get(path.spot().instance)?;
+        let path = unsafe { ViewPath::of_file(file) }?;
+        let instance = InstanceRef::get(path.spot().instance)?;
         if empty {
             // SAFETY: the instance has a reference.
             unsafe { log::clear(instance.0) };
@@ -553,7 +553,7 @@ unsafe extern "C" fn open_log(_inode: *mut base::inode, file: *mut base::file) -
             opened.text = merged(opened.lower_text()?.as_bytes(), own.as_bytes())?;
         }
         // SAFETY: by the contract.
-        Ok(unsafe { Opened::keep(opened, file) })
+        Ok(unsafe { OpenViewFile::keep(opened, file) })
     })
 }
 
@@ -563,10 +563,10 @@ unsafe extern "C" fn open_log(_inode: *mut base::inode, file: *mut base::file) -
 unsafe extern "C" fn open_all_triggers(_inode: *mut base::inode, file: *mut base::file) -> c_int {
     from_result(|| {
         // SAFETY: by the contract.
-        let mut opened = unsafe { Opened::new(file) }?;
+        let mut opened = unsafe { OpenViewFile::new(file) }?;
         // SAFETY: by the contract.
-        let path = unsafe { Path::of_file(file) }?;
-        let instance = Instance::get(path.spot().instance)?;
+        let path = unsafe { ViewPath::of_file(file) }?;
+        let instance = InstanceRef::get(path.spot().instance)?;
         let mut text = opened.lower_text()?;
         let held = &EventMutex::lock();
         // As with C, events that cannot be enabled are left out.
@@ -588,7 +588,7 @@ unsafe extern "C" fn open_all_triggers(_inode: *mut base::inode, file: *mut base
         }
         opened.text = text;
         // SAFETY: by the contract.
-        Ok(unsafe { Opened::keep(opened, file) })
+        Ok(unsafe { OpenViewFile::keep(opened, file) })
     })
 }
 
@@ -630,9 +630,9 @@ fn time(entry: &[u8]) -> (usize, &[u8]) {
 }
 
 /// An instance with a reference; null for the top one.
-struct Instance(*mut bindings::trace_array);
+struct InstanceRef(*mut bindings::trace_array);
 
-impl Instance {
+impl InstanceRef {
     /// Returns the instance with this name, for which there is a directory; the top one without a name.
     fn get(name: Option<&[u8]>) -> Result<Self> {
         let Some(name) = name else {
@@ -651,7 +651,7 @@ impl Instance {
     }
 }
 
-impl Drop for Instance {
+impl Drop for InstanceRef {
     fn drop(&mut self) {
         // SAFETY: `get` has taken a reference; the function ignores null.
         unsafe { bindings::trace_array_put(self.0) };
@@ -677,13 +677,13 @@ unsafe extern "C" fn write_log(
 unsafe extern "C" fn open_readme(_inode: *mut base::inode, file: *mut base::file) -> c_int {
     from_result(|| {
         // SAFETY: by the contract.
-        let mut opened = unsafe { Opened::new(file) }?;
+        let mut opened = unsafe { OpenViewFile::new(file) }?;
         // ORDERING: pairs with `tracing_readme_append`.
         // SAFETY: null, or a constant string.
         let text: Option<&CStr> = unsafe { c_str(README_TEXT.load(Acquire)) };
         opened.text = TextBuf::joined(&[text.unwrap_or_default().to_bytes()])?;
         // SAFETY: by the contract.
-        Ok(unsafe { Opened::keep(opened, file) })
+        Ok(unsafe { OpenViewFile::keep(opened, file) })
     })
 }
 
@@ -703,7 +703,7 @@ unsafe extern "C" fn read_readme(
     // SAFETY: the VFS passes the position of this read, for us to move.
     let at = unsafe { &mut *at };
     // SAFETY: the file is open.
-    let lower = unsafe { Opened::of(file) }.lower;
+    let lower = unsafe { OpenViewFile::of(file) }.lower;
     if *at < BEHIND {
         // SAFETY: an open file has its operations; the arguments are those of a read.
         let got = unsafe {

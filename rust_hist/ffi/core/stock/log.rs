@@ -20,14 +20,14 @@ use kernel::{
 
 global_lock! {
     // SAFETY: `init` is called before anybody else knows of the log.
-    unsafe(uninit) static LOG: Mutex<KVec<Entry>> = KVec::new();
+    unsafe(uninit) static LOG: Mutex<KVec<LogText>> = KVec::new();
 }
 
 /// The largest number of entries; the core keeps as many of its own.
 const ENTRIES: usize = 8;
 
 /// The text of an entry, after the number of its instance.
-struct Entry(usize, TextBuf);
+struct LogText(usize, TextBuf);
 
 /// Makes the log usable. Called once, before any other function of this file.
 pub(super) fn init() {
@@ -65,7 +65,7 @@ pub(in super::super) unsafe fn tracing_log_err(
     if log.len() >= ENTRIES {
         let _ = log.remove(0);
     }
-    let _ = log.push(Entry(instance, text), GFP_KERNEL);
+    let _ = log.push(LogText(instance, text), GFP_KERNEL);
 }
 
 /// Returns a number that identifies an instance: 0 for the top one, else its address.

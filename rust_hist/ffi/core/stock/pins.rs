@@ -10,8 +10,8 @@ use super::{
     bindings,
     view::Lower,
     EventMutexHeld,
+    EventNames,
     Guarded,
-    Names,
     COMMAND,
     PID_FILTER, //
 };
@@ -32,16 +32,16 @@ use kernel::{
 
 /// The core's file of an event in an instance, which keeps the event and the instance; but an event of a module goes with
 /// that, whose notifier removes the triggers and then calls [`let_go`].
-pub(super) struct Pin {
+pub(super) struct FilePin {
     pub(super) real: *mut bindings::trace_event_file,
     /// The file that `trace_get_event_file()` returned: `real`, or if that has no reference count, since the event is
     /// part of the kernel image and cannot be enabled, the one of the module's own event in the instance.
     counted: *mut bindings::trace_event_file,
 }
 
-impl Pin {
+impl FilePin {
     /// Looks an event up; `EINVAL` if the instance has none of these names. Takes `event_mutex`.
-    pub(super) fn new(names: &Names, held: &EventMutexHeld) -> Result<Self> {
+    pub(super) fn new(names: &EventNames, held: &EventMutexHeld) -> Result<Self> {
         let [system, event, instance] = names.split();
         let get = |system: &CStr, event: &CStr| {
             // SAFETY: the names are only compared; null stands for the top instance.
@@ -86,7 +86,7 @@ impl Pin {
         })?;
         if instance.is_empty() {
             *LAST.get(held) = Some((
-                Names::new(system.to_bytes(), event.to_bytes(), None)?,
+                EventNames::new(system.to_bytes(), event.to_bytes(), None)?,
                 Real(pin.real),
             ));
         }
@@ -104,7 +104,7 @@ pub(super) fn forget(held: &EventMutexHeld) {
     *LAST.get(held) = None;
 }
 
-impl Drop for Pin {
+impl Drop for FilePin {
     fn drop(&mut self) {
         // SAFETY: `trace_get_event_file()` has returned the file, and this is the only release. The reference on the
         // module, which the function takes back, was dropped in `new`.
@@ -125,7 +125,7 @@ unsafe impl Send for Real {}
 
 /// The event of the top instance that [`find_real`] found last, since to take `event_mutex` takes long. It stays while the kernel
 /// runs.
-static LAST: Guarded<Option<(Names, Real)>> = Guarded::new(None);
+static LAST: Guarded<Option<(EventNames, Real)>> = Guarded::new(None);
 
 /// Returns the module with the code of an event; null for one of the kernel image, or that user space made.
 ///
@@ -139,7 +139,7 @@ pub(super) unsafe fn module_of(file: *mut bindings::trace_event_file) -> *mut bi
         .module()
 }
 
-/// Finds the file of an event that cannot be enabled, in the instance of a [`Pin`]; `EINVAL` if there is none.
+/// Finds the file of an event that cannot be enabled, in the instance of a [`FilePin`]; `EINVAL` if there is none.
 /// `event_mutex` is held.
 ///
 /// # Safety
@@ -147,11 +147,11 @@ pub(super) unsafe fn module_of(file: *mut bindings::trace_event_file) -> *mut bi
 /// `data` must be a pin, and the names of a system and an event.
 unsafe extern "C" fn find_real(data: *mut c_void) -> c_int {
     // SAFETY: by the contract.
-    let (pin, system, event) = unsafe { &mut *data.cast::<(&mut Pin, &CStr, &CStr)>() };
+    let (pin, system, event) = unsafe { &mut *data.cast::<(&mut FilePin, &CStr, &CStr)>() };
     // SAFETY: the instance of the counted file is pinned, its list has such entries, and `event_mutex` protects it.
     let list = unsafe {
         let head = &raw mut (*(*pin.counted).tr).events;
-        clist_create!(head, Listed, bindings::trace_event_file, list)
+        clist_create!(head, ListedFile, bindings::trace_event_file, list)
     };
     let found = list.iter().map(|file| file.0.get()).find(|&file| {
         // SAFETY: a file on the list is live, and `event_mutex` stands for the mutex here, which is held, too.
@@ -169,7 +169,7 @@ unsafe extern "C" fn find_real(data: *mut c_void) -> c_int {
 
 /// The file of an event as an entry of its instance's list.
 #[repr(transparent)]
-pub(super) struct Listed(pub(super) Opaque<bindings::trace_event_file>);
+pub(super) struct ListedFile(pub(super) Opaque<bindings::trace_event_file>);
 
 /// The command of the node by which the core calls the module's triggers where it does not call its file.
 pub(super) struct Hub(pub(super) bindings::event_command);

@@ -10,9 +10,9 @@ use kernel::prelude::*;
 
 /// The common values of the records that a hit writes. Empty here: the kernel fills them in itself.
 #[derive(Clone, Copy)]
-pub(crate) struct Moment;
+pub(crate) struct CommonFields;
 
-impl Moment {
+impl CommonFields {
     /// Returns the moment of a hit.
     #[inline(always)]
     pub(crate) fn of(_hit: &Hit<'_>) -> Self {

@@ -30,7 +30,7 @@ use super::{
     sweep_soon,
     trace_array_put,
     tracing_check_open_get_tr,
-    Names,
+    EventNames,
     OwnFile, //
 };
 use crate::sync::{
@@ -141,12 +141,12 @@ fn served() -> impl Iterator<Item = (&'static CStr, *const base::file_operations
 const PATH_LEN: usize = 640;
 
 /// The path of an entry from the root of the view.
-pub(super) struct Path {
+pub(super) struct ViewPath {
     room: [u8; PATH_LEN],
     at: usize,
 }
 
-impl Path {
+impl ViewPath {
     /// Returns the path of `dentry`.
     ///
     /// # Safety
@@ -236,9 +236,9 @@ impl<'a> Spot<'a> {
     }
 
     /// Returns the names of the event that a file belongs to.
-    pub(super) fn event(&self) -> Result<Names> {
+    pub(super) fn event(&self) -> Result<EventNames> {
         match self.names() {
-            &[_, system, event, _] => Names::new(system, event, self.instance),
+            &[_, system, event, _] => EventNames::new(system, event, self.instance),
             _ => Err(ENOENT),
         }
     }
@@ -397,7 +397,7 @@ unsafe extern "C" fn lookup(
 /// The superblock must be that of the view, and the entry one of it.
 unsafe fn find(sb: *mut base::super_block, dentry: *mut base::dentry) -> Result<*mut base::inode> {
     // SAFETY: by the contract.
-    let path = unsafe { Path::of(dentry) }?;
+    let path = unsafe { ViewPath::of(dentry) }?;
     if path.spot().instance.is_some_and(is_relays) {
         return Ok(null_mut());
     }
@@ -429,7 +429,7 @@ unsafe fn find(sb: *mut base::super_block, dentry: *mut base::dentry) -> Result<
 /// # Safety
 ///
 /// The entry must be live, and `path` and `ours` be of it.
-unsafe fn lower_of(dentry: *mut base::dentry, path: &Path, ours: &Ours) -> Result<Lower> {
+unsafe fn lower_of(dentry: *mut base::dentry, path: &ViewPath, ours: &Ours) -> Result<Lower> {
     match ours {
         // SAFETY: the entry is live, and has a parent, the directory of its event.
         Ours::OfEvent(_) => Lower::find(unsafe { beside(dentry, c"/format") }?.as_c_str()),
@@ -462,7 +462,7 @@ unsafe extern "C" fn revalidate(
             return Err(ECHILD);
         }
         // SAFETY: by the contract.
-        let path = unsafe { Path::of(dentry) }?;
+        let path = unsafe { ViewPath::of(dentry) }?;
         // SAFETY: by the contract.
         match unsafe { lower_of(dentry, &path, &path.spot().ours()) } {
             Err(error) if error == ENOENT => Ok(0),
@@ -478,7 +478,7 @@ unsafe extern "C" fn revalidate(
 /// The entry must be live, and not the root.
 unsafe fn beside(dentry: *mut base::dentry, name: &CStr) -> Result<super::super::text::TextBuf> {
     // SAFETY: by the contract.
-    let path = unsafe { Path::of((*dentry).d_parent) }?;
+    let path = unsafe { ViewPath::of((*dentry).d_parent) }?;
     super::super::text::TextBuf::joined(&[path.text().to_bytes(), name.to_bytes_with_nul()])
 }
 
@@ -496,7 +496,7 @@ unsafe extern "C" fn get_link(
             return Err(ECHILD);
         }
         // SAFETY: the entry is live.
-        let path = unsafe { Path::of(dentry) }?;
+        let path = unsafe { ViewPath::of(dentry) }?;
         // SAFETY: the entry is one of a mount of the view.
         let text = unsafe { mount::link((*dentry).d_sb, path.text()) }?.into_bytes();
         let (text, _, _) = text.into_raw_parts();
@@ -519,7 +519,7 @@ unsafe extern "C" fn get_link(
 unsafe extern "C" fn open_directory(_inode: *mut base::inode, file: *mut base::file) -> c_int {
     from_result(|| {
         // SAFETY: by the contract.
-        let path = unsafe { Path::of_file(file) }?;
+        let path = unsafe { ViewPath::of_file(file) }?;
         let lower = Lower::find(path.text())?;
         // SAFETY: by the contract.
         unsafe { (*file).private_data = lower.open(file)?.cast() };
@@ -554,7 +554,7 @@ struct Forward {
 unsafe extern "C" fn iterate(file: *mut base::file, to: *mut base::dir_context) -> c_int {
     from_result(|| {
         // SAFETY: by the contract.
-        let path = unsafe { Path::of_file(file) }?;
+        let path = unsafe { ViewPath::of_file(file) }?;
         let event = path.spot().is_event();
         let instances = matches!(path.spot().ours(), Ours::Instances);
         // SAFETY: opened by `open_directory`.
@@ -715,7 +715,7 @@ pub(in super::super) unsafe fn tracing_open_file_tr(
         // SAFETY: it has no precondition.
         to_result(unsafe { base::security_locked_down(base::lockdown_reason_LOCKDOWN_TRACEFS) })?;
         // SAFETY: by the contract.
-        let path = unsafe { Path::of_file(file) }?;
+        let path = unsafe { ViewPath::of_file(file) }?;
         let names = path.spot().event()?;
         let held = &EventMutex::lock();
         let own = OwnFile::find(names, held)?;

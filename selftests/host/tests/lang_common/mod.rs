@@ -15,9 +15,9 @@ use core::fmt::{
 
 use rust_hist::{
     error::{
-        Entry,
         ErrKind,
         Errno,
+        LogEntry,
         Refusal, //
     },
     field::{
@@ -261,7 +261,7 @@ pub(crate) fn refuses(event: &Event, marked: &str, errno: Errno, kind: ErrKind) 
     let at = u16::try_from(at).expect("short");
 
     assert_eq!(refusal.errno, errno, "{marked}");
-    assert_eq!(refusal.entry(), Some(Entry { kind, at }), "{marked}");
+    assert_eq!(refusal.entry(), Some(LogEntry { kind, at }), "{marked}");
 }
 
 /// Checks that a command is refused with `errno` and an entry of our own, whose caret is where `^`

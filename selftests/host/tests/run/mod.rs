@@ -35,11 +35,11 @@ use rust_hist::{
         MissedIn,
         Needs,
         Outcome,
+        PathRow,
         Program,
         RecordPath,
         RecordRest,
         Resolver,
-        Row,
         BACK,
         NESTED, //
     },
@@ -74,7 +74,7 @@ use rust_hist::{
         Inserter,
         Map,
         MapView,
-        Row as TableRow,
+        Row,
         Rows,
         When, //
     },
@@ -94,8 +94,8 @@ use rust_hist_tables::{
     Late,
     PreemptGuard,
     PreemptOff,
+    SharedWords, //
     Source,
-    Words, //
 };
 use std::{
     any::type_name,
@@ -407,7 +407,7 @@ impl World {
     pub(crate) fn with_rows<R>(
         &self,
         n: usize,
-        look: impl FnOnce(&Rows<'_>, Vec<TableRow<'_>>) -> R,
+        look: impl FnOnce(&Rows<'_>, Vec<Row<'_>>) -> R,
     ) -> R {
         let Trigger { program, .. } = &self.triggers[n];
         let map = self.triggers[n].map();
@@ -448,7 +448,7 @@ impl World {
     /// Keys and sums, by ascending key.
     pub(crate) fn sums(&self, n: usize) -> Vec<(Vec<u64>, Vec<u64>)> {
         self.with_rows(n, |_, rows| {
-            let of = |row: &TableRow<'_>| (row.key.to_vec(), row.sums.to_vec());
+            let of = |row: &Row<'_>| (row.key.to_vec(), row.sums.to_vec());
 
             rows.iter().map(of).collect()
         })
@@ -515,7 +515,7 @@ pub(crate) struct Front {
 pub(crate) struct BackOf {
     /// The type that it is made of.
     pub(crate) name: &'static str,
-    leave: for<'w> fn(InWorld<'w>, &'w Map<Words, Hash>, Elt, &[u64]),
+    leave: for<'w> fn(InWorld<'w>, &'w Map<SharedWords, Hash>, Elt, &[u64]),
 }
 
 /// A path of the module.
@@ -696,7 +696,7 @@ impl Env for InWorld<'_> {
 }
 
 impl<'w> Context<'w> for InWorld<'w> {
-    type Storage = Words;
+    type Storage = SharedWords;
     type Hash = Hash;
     type NewEntry = Self;
     type Source = Source<'w>;
@@ -719,7 +719,7 @@ impl<'w> Context<'w> for InWorld<'w> {
         Some(trigger.source(self.around, self.preempt))
     }
 
-    fn view(&self, source: Self::Source) -> MapView<'w, Words, Hash> {
+    fn view(&self, source: Self::Source) -> MapView<'w, SharedWords, Hash> {
         source.map().view()
     }
 
@@ -731,7 +731,7 @@ impl<'w> Context<'w> for InWorld<'w> {
         self.around.is_deep && self.trigger.needs.steps & NESTED != 0
     }
 
-    fn leave(self, map: &'w Map<Words, Hash>, elt: Elt, refs: &[u64]) {
+    fn leave(self, map: &'w Map<SharedWords, Hash>, elt: Elt, refs: &[u64]) {
         assert_eq!(self.has_record_alone, self.path.front.is_of_record());
         (self.path.back().leave)(self, map, elt, refs);
     }
