@@ -135,19 +135,19 @@ pub(crate) trait Trigger: Sized + Send + Sync + 'static {
 }
 
 /// A way to handle records of which only the data are needed; the implementor is a type without values.
-pub(crate) trait RecordPath<T: 'static> {
+pub(crate) trait RecordHandler<T: 'static> {
     /// Handles the records that this path does not, in a stack frame of its own.
-    type Rest: RecordRest<T>;
+    type Rest: RecordFallback<T>;
 
-    /// Handles a record; or does nothing and returns data for [`RecordPath::Rest`].
+    /// Handles a record; or does nothing and returns data for [`RecordHandler::Rest`].
     fn hit<'a>(
         trigger: &'a T,
         record: Record<'a>,
-    ) -> Option<<Self::Rest as RecordRest<T>>::Left<'a>>;
+    ) -> Option<<Self::Rest as RecordFallback<T>>::Left<'a>>;
 }
 
-/// Handles the records that a [`RecordPath`] does not; the implementor is a type without values.
-pub(crate) trait RecordRest<T: 'static> {
+/// Handles the records that a [`RecordHandler`] does not; the implementor is a type without values.
+pub(crate) trait RecordFallback<T: 'static> {
     /// The data that a path passes on for a record that it does not handle.
     type Left<'a>: Copy;
 
@@ -156,16 +156,16 @@ pub(crate) trait RecordRest<T: 'static> {
 }
 
 /// A way to handle records; the implementor is a type without values.
-pub(crate) trait FastPath<T> {
+pub(crate) trait HitHandler<T> {
     /// Handles the records that this path does not, in a stack frame of its own.
-    type Rest: FastPath<T>;
+    type Rest: HitHandler<T>;
 
     /// Handles a record, or does nothing and returns `false`.
     fn hit(trigger: &T, hit: Hit<'_>) -> bool;
 }
 
 /// A way to handle records most of which need only a lookup; the implementor is a type without values.
-pub(crate) trait LookPath<T: 'static> {
+pub(crate) trait LookHandler<T: 'static> {
     /// The result of a lookup: no larger than a register, so that no part of it needs memory.
     type Found<'a>: Copy;
 
@@ -185,19 +185,19 @@ pub(crate) struct EntryFn<T>(HitFn, PhantomData<fn(T)>);
 
 impl<T: Trigger> EntryFn<T> {
     /// Returns the function for a path that needs only the data of a record.
-    pub(crate) fn of_record<P: RecordPath<T>>() -> Self {
+    pub(crate) fn of_record<P: RecordHandler<T>>() -> Self {
         // INVARIANT: a callback of `Command`.
         Self(Command::<T>::hit_record::<P>, PhantomData)
     }
 
     /// Returns the function for a path on which most records need only a lookup.
-    pub(crate) fn of_look<P: LookPath<T>>() -> Self {
+    pub(crate) fn of_look<P: LookHandler<T>>() -> Self {
         // INVARIANT: a callback of `Command`.
         Self(Command::<T>::look::<P>, PhantomData)
     }
 
     /// Returns the function for a path of any kind.
-    pub(crate) fn of<P: FastPath<T>>() -> Self {
+    pub(crate) fn of<P: HitHandler<T>>() -> Self {
         // INVARIANT: a callback of `Command`.
         Self(Command::<T>::hit::<P>, PhantomData)
     }
@@ -434,7 +434,7 @@ impl<T: Trigger> Command<T> {
     ///
     /// The requirements of [`HitFn`].
     #[inline(never)]
-    unsafe extern "C" fn hit_record<P: RecordPath<T>>(
+    unsafe extern "C" fn hit_record<P: RecordHandler<T>>(
         data: *mut bindings::event_trigger_data,
         buffer: *mut bindings::trace_buffer,
         rec: *mut c_void,
@@ -457,7 +457,11 @@ impl<T: Trigger> Command<T> {
     /// Handles a record that a path has not handled.
     #[cold]
     #[inline(never)]
-    fn rest_of_record<'a, R: RecordRest<T>>(trigger: &'a T, record: Record<'a>, left: R::Left<'a>) {
+    fn rest_of_record<'a, R: RecordFallback<T>>(
+        trigger: &'a T,
+        record: Record<'a>,
+        left: R::Left<'a>,
+    ) {
         R::hit(trigger, record, left);
     }
 
@@ -468,7 +472,7 @@ impl<T: Trigger> Command<T> {
     ///
     /// The requirements of [`HitFn`].
     #[inline(never)]
-    unsafe extern "C" fn hit<P: FastPath<T>>(
+    unsafe extern "C" fn hit<P: HitHandler<T>>(
         data: *mut bindings::event_trigger_data,
         buffer: *mut bindings::trace_buffer,
         rec: *mut c_void,
@@ -490,7 +494,7 @@ impl<T: Trigger> Command<T> {
     ///
     /// The requirements of [`HitFn`].
     #[inline(never)]
-    unsafe extern "C" fn look<P: LookPath<T>>(
+    unsafe extern "C" fn look<P: LookHandler<T>>(
         data: *mut bindings::event_trigger_data,
         buffer: *mut bindings::trace_buffer,
         rec: *mut c_void,
@@ -515,7 +519,7 @@ impl<T: Trigger> Command<T> {
     ///
     /// The requirements of [`HitFn`].
     #[inline(never)]
-    unsafe fn rest_of_look<'a, P: LookPath<T>>(
+    unsafe fn rest_of_look<'a, P: LookHandler<T>>(
         private: &'a Private<T>,
         buffer: *mut bindings::trace_buffer,
         rec: *mut c_void,

@@ -23,8 +23,8 @@ use crate::{
             EntryFn,
             Line,
             Prepared,
-            RecordPath,
-            RecordRest,
+            RecordFallback,
+            RecordHandler,
             Trigger, //
         },
         enable::{
@@ -224,7 +224,7 @@ fn put(trigger: Prepared<EnableTrigger>, target: &EventFile, held: &EventMutexHe
     Ok(())
 }
 
-impl RecordPath<Self> for EnableTrigger {
+impl RecordHandler<Self> for EnableTrigger {
     type Rest = Self;
 
     fn hit<'a>(trigger: &'a Self, record: Record<'a>) -> Option<Infallible> {
@@ -233,7 +233,7 @@ impl RecordPath<Self> for EnableTrigger {
     }
 }
 
-impl RecordRest<Self> for EnableTrigger {
+impl RecordFallback<Self> for EnableTrigger {
     type Left<'a> = Infallible;
 
     fn hit<'a>(_trigger: &'a Self, _record: Record<'a>, left: Infallible) {

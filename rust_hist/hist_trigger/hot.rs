@@ -17,10 +17,10 @@ use crate::{
         clock,
         command::{
             EntryFn,
-            FastPath,
-            LookPath,
-            RecordPath,
-            RecordRest, //
+            HitHandler,
+            LookHandler,
+            RecordFallback,
+            RecordHandler, //
         },
         event::{
             Hit,
@@ -48,9 +48,12 @@ use crate::{
         Context,
         Entry,
         HitPath,
+        LookPath,
         Missed,
         Outcome,
-        Program, //
+        Program,
+        RecordPath,
+        RecordRest, //
     },
     rate::Limit,
     schema::FieldValues,
@@ -336,7 +339,7 @@ fn keep_rest<'a, A: Arguments<'a>>(
 /// A path as functions for the kernel's callbacks.
 struct Run<P>(PhantomData<P>);
 
-impl<P: program::RecordPath> RecordPath<HistTrigger> for Run<P> {
+impl<P: RecordPath> RecordHandler<HistTrigger> for Run<P> {
     type Rest = Run<P::Rest>;
 
     #[inline(always)]
@@ -355,7 +358,7 @@ impl<P: program::RecordPath> RecordPath<HistTrigger> for Run<P> {
     }
 }
 
-impl<R: program::RecordRest> RecordRest<HistTrigger> for Run<R> {
+impl<R: RecordRest> RecordFallback<HistTrigger> for Run<R> {
     type Left<'a> = Missed<'a, SharedWords, SeededHash>;
 
     #[inline(always)]
@@ -372,7 +375,7 @@ impl<R: program::RecordRest> RecordRest<HistTrigger> for Run<R> {
     }
 }
 
-impl<P: HitPath> FastPath<HistTrigger> for Run<P> {
+impl<P: HitPath> HitHandler<HistTrigger> for Run<P> {
     type Rest = Run<P::Rest>;
 
     #[inline(always)]
@@ -385,7 +388,7 @@ impl<P: HitPath> FastPath<HistTrigger> for Run<P> {
     }
 }
 
-impl<P: program::LookPath> LookPath<HistTrigger> for Run<P> {
+impl<P: LookPath> LookHandler<HistTrigger> for Run<P> {
     type Found<'a> = NumCell<'a>;
 
     #[inline(always)]
@@ -452,11 +455,11 @@ impl Entry for ForCore {
         leave_hit::<B>
     }
 
-    fn of_record<P: program::RecordPath>() -> Self::Fn {
+    fn of_record<P: RecordPath>() -> Self::Fn {
         EntryFn::of_record::<Run<P>>()
     }
 
-    fn of_look<P: program::LookPath>() -> Self::Fn {
+    fn of_look<P: LookPath>() -> Self::Fn {
         EntryFn::of_look::<Run<P>>()
     }
 
