@@ -21,7 +21,6 @@ use core::marker::PhantomData;
 use crate::{
     limits::{
         C_KEYS_MAX,
-        KEYS_MAX,
         NUMBERS_MAX,
         REFS_MAX, //
     },
@@ -65,7 +64,6 @@ use super::{
         KEY_PARTS,
         KEY_STAMP,
         KEY_VALUES,
-        MOVED,
         MOVING,
         NESTED,
         NO_REFS,
@@ -145,15 +143,16 @@ impl<const STEPS: u32> Back for Leave<STEPS> {
     }
 }
 
-/// Keys `K` and `STEPS`, for triggers that read no variable of another one.
-pub(super) struct OfRecord<K, const STEPS: u32>(PhantomData<K>);
+/// Keys `K` and `STEPS`, for triggers that read no variable of another one. `R` is a form of the same keys, with which the
+/// rest inserts them.
+pub(super) struct OfRecord<K, const STEPS: u32, R = K>(PhantomData<(K, R)>);
 
-impl<K: KeyForm, const STEPS: u32> Offers for OfRecord<K, STEPS> {
+impl<K: KeyForm, const STEPS: u32, R> Offers for OfRecord<K, STEPS, R> {
     const OFFERS: Needs = offer::<K>(0, STEPS, BACK_OF_RECORD);
 }
 
-impl<K: KeyForm, const STEPS: u32> RecordPath for OfRecord<K, STEPS> {
-    type Rest = RestOfRecord<K>;
+impl<K: KeyForm, const STEPS: u32, R: KeyForm> RecordPath for OfRecord<K, STEPS, R> {
+    type Rest = RestOfRecord<R>;
 
     #[inline]
     fn hit<'c, C: Context<'c>>(cx: C) -> Outcome<MissedIn<'c, C>> {
@@ -222,11 +221,8 @@ type General<K> = Front<K, Settled, REFS_MAX, { FOR_ALL | APART }, 0, true>;
 type Path<K, const REFS: usize, const STEPS: u32> = Front<K, General<K>, REFS, STEPS, 0, false>;
 /// Keys `K`, at most one variable of another trigger, some numbers that are computed once, and `STEPS`.
 type FewValues<K, const STEPS: u32> = Front<K, Settled, 1, STEPS, FEW_NUMBERS, false>;
-/// Short keys `K`, and variables of tables that change.
-type FromMoving<K> = Front<K, Everything, REFS_MAX, { OF_MOVING | APART }, 0, true>;
-/// Short keys `K`, at most `REFS` variables of other triggers, and `STEPS`, of tables that change.
-type Changing<K, const REFS: usize, const STEPS: u32> =
-    Front<K, FromMoving<K>, REFS, STEPS, 0, false>;
+/// Short keys `K`, and variables of tables whose starts expire.
+type Changing<K> = Front<K, Everything, REFS_MAX, { OF_EXPIRING }, 0, false>;
 /// Any keys and everything else, of triggers that read no variables of tables that change.
 type Settled = Joined<Copied, Copied, REFS_MAX, { EVERYTHING & !CHANGING | APART }, NUMBERS_MAX>;
 /// Any keys and everything else.
@@ -425,7 +421,6 @@ const VALUED: u32 = COMPUTED | KEY_VALUES;
 const CHANGING: u32 = MOVING | AGED;
 const FOR_ALL: u32 = EVERYTHING & !(KEY_VALUES | CHANGING);
 const OF_EXPIRING: u32 = COMPUTED | TEXT_REFS | AGED;
-const OF_MOVING: u32 = OF_EXPIRING | MOVING;
 
 // What backs offer.
 const ANY_VALS: u32 = VALS_EXPRS | VALS_ANY | STAMP | SHARED;
@@ -438,9 +433,8 @@ pub fn paths<E: Entry>() -> impl Iterator<Item = PathRow<Needs, E::Fn>> {
     let rows: &'static [MakeRow<Needs, E::Fn>] = &const { [
         // With their backs.
         record::<E, OfRecord<Words<1>, 0>>,
-        record::<E, OfRecord<Words<1>, { KEY_PARTS }>>,
         record::<E, OfRecord<Words<1>, { VARS }>>,
-        record::<E, OfRecord<Words<4>, 0>>,
+        record::<E, OfRecord<Words<4>, 0, MoreWords>>,
         any::<E, Path<Words<1>, 0, { VARS_STAMP | STAMP }>>,
         any::<E, Path<Words<1>, 0, { VARS | ACTIONS }>>,
         any::<E, Path<Words<1>, 1, { ANY_NUMBERS }>>,
@@ -451,44 +445,32 @@ pub fn paths<E: Entry>() -> impl Iterator<Item = PathRow<Needs, E::Fn>> {
         record::<E, OfRecord<Words<1>, { APART }>>,
         record::<E, OfRecord<Words<2>, { APART }>>,
         record::<E, OfRecord<Words<1>, { RECORD }>>,
-        record::<E, OfRecord<Words<2>, { RECORD }>>,
-        record::<E, OfRecord<Words<3>, { RECORD }>>,
-        record::<E, OfRecord<Words<4>, { APART }>>,
+        record::<E, OfRecord<Words<3>, { RECORD }, MoreWords>>,
+        record::<E, OfRecord<Words<4>, { APART }, MoreWords>>,
         record::<E, OfRecord<MoreWords, { RECORD }>>,
         // Fronts that read at most one variable of another trigger.
         any::<E, Path<Words<1>, 0, { APART }>>,
         any::<E, Path<Words<2>, 0, { APART }>>,
         any::<E, Path<Words<1>, 0, { COMPUTED }>>,
         any::<E, Path<Words<2>, 0, { COMPUTED }>>,
-        any::<E, Front<Words<3>, General<MoreWords>, 0, { COMPUTED }, 0, false>>,
         any::<E, Path<MoreWords, 0, { COMPUTED }>>,
         any::<E, Path<Words<1>, 1, { TEXT_REFS | APART }>>,
         any::<E, Path<Words<2>, 1, { TEXT_REFS | APART }>>,
         awaits::<E, Await<Words<1>, { NESTED | APART }>>,
-        awaits::<E, Await<Words<2>, { NESTED | APART }>>,
         any::<E, General<Words<1>>>,
         any::<E, General<Words<2>>>,
         any::<E, General<MoreWords>>,
         any::<E, Path<Columns<C_KEYS_MAX>, 0, { APART }>>,
-        any::<E, Path<Columns<C_KEYS_MAX>, 0, { COMPUTED }>>,
         any::<E, Path<Columns<C_KEYS_MAX>, 1, { COMPUTED | TEXT_REFS }>>,
         any::<E, General<Columns<C_KEYS_MAX>>>,
         any::<E, General<StackField>>,
         any::<E, General<Stack>>,
         any::<E, General<Copied>>,
         any::<E, FewValues<Words<1>, { VALUED }>>,
-        any::<E, FewValues<Words<2>, { VALUED }>>,
-        any::<E, FewValues<Columns<KEYS_MAX>, { VALUED }>>,
         any::<E, Joined<Words<1>, Words<1>, 1, { COMPUTED | AGED }, FEW_NUMBERS>>,
         any::<E, Joined<Words<2>, Words<1>, 1, { COMPUTED }, FEW_NUMBERS>>,
-        any::<E, Joined<Words<3>, Words<1>, 1, { COMPUTED }, FEW_NUMBERS>>,
-        any::<E, Joined<Words<1>, Words<2>, 1, { COMPUTED }, FEW_NUMBERS>>,
-        any::<E, Joined<Words<2>, Words<2>, 1, { COMPUTED }, FEW_NUMBERS>>,
         any::<E, Settled>,
-        any::<E, Changing<Words<1>, REFS_MAX, { OF_EXPIRING }>>,
-        any::<E, Changing<Words<2>, REFS_MAX, { OF_EXPIRING }>>,
-        any::<E, FromMoving<Words<1>>>,
-        any::<E, FromMoving<Words<2>>>,
+        any::<E, Changing<Words<1>>>,
         any::<E, Everything>,
     ] };
 
@@ -532,14 +514,11 @@ pub fn backs<E: Entry>() -> impl Iterator<Item = PathRow<u32, E::OfHit>> {
         of_hit::<E, 0>,
         of_hit::<E, { ANY_VALS }>,
         of_hit::<E, { VARS | VARS_STAMP | STAMP }>,
-        of_hit::<E, { ANY_VARS }>,
         of_hit::<E, { VARS | ACTIONS }>,
         of_hit::<E, { ANY_VARS | ACTIONS }>,
-        of_hit::<E, { VARS | VARS_TEXT }>,
         of_hit::<E, { ANY_VARS | VARS_TEXT | VARS_NAME }>,
         of_hit::<E, { ANY_VALS | ALL_TALLIES }>,
         of_hit::<E, { ANY_VALS | ANY_VARS | VARS_TEXT | VARS_NAME | ACTIONS }>,
-        of_hit::<E, { EVERYTHING & BACK & !MOVED }>,
         of_hit::<E, { EVERYTHING & BACK }>,
     ] };
 
