@@ -123,8 +123,6 @@ pub enum KeyKind {
     MoreWords,
     /// Several fields, each a string of the record or a number: at most as many as a key of C has.
     Columns,
-    /// Several fields, each a string of the record or a number: more than a key of C has.
-    ManyColumns,
     /// A stack of the record and nothing else.
     StackField,
     /// The kernel stack and nothing else.
@@ -151,15 +149,13 @@ pub struct Needs {
 impl KeyKind {
     /// Returns whether a path for keys of the form `row` can run hits with keys of this form.
     fn is_covered_by(self, row: Self) -> bool {
-        // `MoreWords` and `ManyColumns` compute any words in a loop, and hash keys the way long keys are hashed.
+        // `MoreWords` computes any words in a loop, and hashes keys the way long keys are hashed.
         let is_long = match self {
             Self::Words(n) => n > SHORT_KEY_WORDS,
             form => form == Self::MoreWords,
         };
 
-        row == self
-            || row == Self::Copied
-            || is_long && matches!(row, Self::MoreWords | Self::ManyColumns)
+        row == self || row == Self::Copied || is_long && row == Self::MoreWords
     }
 
     /// Returns the form of a key of `n` words that are each computed by itself.
@@ -168,15 +164,6 @@ impl KeyKind {
             Self::Words(n)
         } else {
             Self::MoreWords
-        }
-    }
-
-    /// Returns the form of a long key of `n` columns.
-    pub(super) const fn of_columns(n: usize) -> Self {
-        if n <= C_KEYS_MAX {
-            Self::Columns
-        } else {
-            Self::ManyColumns
         }
     }
 }
@@ -304,7 +291,8 @@ impl Program {
             [only] if only.field.op == Op::Stacktrace => KeyKind::Stack,
             [only] if only.field.kind == Kind::Stack => KeyKind::StackField,
             _ if keys.any(|key| key.field.kind == Kind::Stack) => KeyKind::Copied,
-            keys => KeyKind::of_columns(keys.len()),
+            keys if keys.len() <= C_KEYS_MAX => KeyKind::Columns,
+            _ => KeyKind::Copied,
         }
     }
 }

@@ -20,7 +20,6 @@ use core::marker::PhantomData;
 
 use crate::{
     limits::{
-        C_KEYS_MAX,
         NUMBERS_MAX,
         REFS_MAX, //
     },
@@ -355,7 +354,7 @@ pub struct Chosen<E: Entry> {
 const fn offer<K: KeyForm>(refs: usize, steps: u32, back: u32) -> Needs {
     // The columns of a key are no words: a bucket is an expression there.
     let of_columns = match (K::KIND, steps & KEY_EXPRS) {
-        (KeyKind::Columns | KeyKind::ManyColumns, KEY_EXPRS) => KEY_PARTS,
+        (KeyKind::Columns, KEY_EXPRS) => KEY_PARTS,
         _ => 0,
     };
     let steps = match K::IS_WHOLE {
@@ -460,9 +459,9 @@ pub fn paths<E: Entry>() -> impl Iterator<Item = PathRow<Needs, E::Fn>> {
         any::<E, General<Words<1>>>,
         any::<E, General<Words<2>>>,
         any::<E, General<MoreWords>>,
-        any::<E, Path<Columns<C_KEYS_MAX>, 0, { APART }>>,
-        any::<E, Path<Columns<C_KEYS_MAX>, 1, { COMPUTED | TEXT_REFS }>>,
-        any::<E, General<Columns<C_KEYS_MAX>>>,
+        any::<E, Path<Columns, 0, { APART }>>,
+        any::<E, Path<Columns, 1, { COMPUTED | TEXT_REFS }>>,
+        any::<E, General<Columns>>,
         any::<E, General<StackField>>,
         any::<E, General<Stack>>,
         any::<E, General<Copied>>,

@@ -13,6 +13,7 @@ use crate::{
     field::Env,
     limits::{
         COMM_LEN,
+        C_KEYS_MAX,
         KEY_PARTS_MAX,
         KEY_WORDS_MAX, //
     },
@@ -234,16 +235,16 @@ fn word_of<'c, C: Context<'c>, const STEPS: u32>(
     }
 }
 
-/// A long key of at most `N` columns, each a number, a short string or a string of the record.
+/// A long key of at most [`C_KEYS_MAX`] columns, each a number, a short string or a string of the record.
 ///
 /// Each column consists of whole words and one last word, followed by zeros: so one loop handles all columns.
-pub struct Columns<const N: usize>;
+pub struct Columns;
 
 /// Memory for the columns of a [`Columns`] key.
 #[derive(Clone, Copy)]
-pub struct ColumnsRoom<'r, const N: usize> {
+pub struct ColumnsRoom<'r> {
     comm: [u8; COMM_LEN],
-    segments: [Segment<'r>; N],
+    segments: [Segment<'r>; C_KEYS_MAX],
 }
 
 /// One column of a long key.
@@ -270,7 +271,7 @@ pub struct Segments<'r> {
     end: usize,
 }
 
-impl<const N: usize> Default for ColumnsRoom<'_, N> {
+impl Default for ColumnsRoom<'_> {
     #[inline]
     fn default() -> Self {
         Self {
@@ -279,16 +280,16 @@ impl<const N: usize> Default for ColumnsRoom<'_, N> {
                 gap: 0,
                 whole: None,
                 last: 0,
-            }; N],
+            }; C_KEYS_MAX],
         }
     }
 }
 
-impl<const N: usize> KeyForm for Columns<N> {
-    const KIND: KeyKind = KeyKind::of_columns(N);
+impl KeyForm for Columns {
+    const KIND: KeyKind = KeyKind::Columns;
     const IS_WHOLE: bool = false;
 
-    type Room<'r, E: Env + 'r> = ColumnsRoom<'r, N>;
+    type Room<'r, E: Env + 'r> = ColumnsRoom<'r>;
     type Key<'r> = Segments<'r>;
 
     #[inline(always)]
@@ -296,7 +297,7 @@ impl<const N: usize> KeyForm for Columns<N> {
         cx: C,
         stamp: u64,
         refs: &[u64],
-        room: &'r mut ColumnsRoom<'r, N>,
+        room: &'r mut ColumnsRoom<'r>,
     ) -> (Segments<'r>, usize) {
         let (program, record, mut cuts) = (cx.program(), cx.record(), 0);
         let hash = cx.map().hash();
