@@ -73,7 +73,7 @@ impl Default for Column {
 }
 
 /// A column to sort by and its direction. The default is by ascending hit counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SortKey {
     /// The column.
     pub column: Column,
@@ -81,46 +81,20 @@ pub struct SortKey {
     pub descending: bool,
 }
 
-impl Default for SortKey {
-    fn default() -> Self {
-        Self {
-            column: Column::Sum(0),
-            descending: false,
-        }
-    }
-}
+/// Returns a word that compares like the lowest `size` bytes of `word`, signed or not; 0 for a size that no number has.
+fn in_order(word: u64, size: u32, signed: bool) -> u64 {
+    let unused = match size {
+        1 => 56,
+        2 => 48,
+        4 => 32,
+        8 => 0,
+        _ => return 0,
+    };
+    let sign = if signed { 1 << 63 } else { 0 };
 
-/// Compares the lowest `size` bytes of two numbers.
-fn compare_numbers(a: u64, b: u64, size: u32, signed: bool) -> Ordering {
-    match unused_bits(size) {
-        // The shift moves the low bytes to the top; inverting the sign bit of a signed number makes negative
-        // numbers smaller than the others.
-        Some(unused) => {
-            let sign = sign_bit(signed);
-            (a.wrapping_shl(unused) ^ sign).cmp(&(b.wrapping_shl(unused) ^ sign))
-        }
-        None => Ordering::Equal,
-    }
-}
-
-/// Returns the number of bits of a word that a number of `size` bytes does not use; `None` for other sizes.
-fn unused_bits(size: u32) -> Option<u32> {
-    match size {
-        1 => Some(56),
-        2 => Some(48),
-        4 => Some(32),
-        8 => Some(0),
-        _ => None,
-    }
-}
-
-/// Returns the sign bit of a word if the number is signed, else 0.
-fn sign_bit(signed: bool) -> u64 {
-    if signed {
-        1 << 63
-    } else {
-        0
-    }
+    // The shift moves the low bytes to the top; inverting the sign bit of a signed number makes negative numbers
+    // smaller than the others.
+    word.wrapping_shl(unused) ^ sign
 }
 
 /// Compares words as the bytes that they have in memory.
@@ -177,7 +151,7 @@ impl Column {
             Self::Key { at, compare } => match compare {
                 Compare::Number { size, signed } => {
                     let word = |row: &Row<'_>| row.key.get(at).copied().unwrap_or(0);
-                    compare_numbers(word(a), word(b), size, signed)
+                    in_order(word(a), size, signed).cmp(&in_order(word(b), size, signed))
                 }
                 Compare::Text { words } => {
                     compare_text(part(a.key, at, words), part(b.key, at, words))
@@ -221,105 +195,54 @@ pub fn row_of(entry: &SortEntry) -> usize {
     row as usize
 }
 
-/// A function from a row to a number that orders rows like a sort column does.
-///
-/// Equal numbers mean equal values in a numeric column; in a column of strings only that the first bytes are equal, and
-/// with decimals only that the digits before them are.
-struct Prefix {
-    /// Index of the column's first word in the row.
-    at: usize,
-    /// The number of bits by which the word is shifted up.
-    unused: u32,
-    /// The bits to invert: the sign bit for a signed number, and then all bits for a descending column.
-    flip: u64,
-    /// The content of the word.
-    kind: PrefixKind,
-    /// Whether equal prefixes mean equal values.
-    is_exact: bool,
-}
+impl SortKey {
+    /// A column whose values are all equal.
+    const NOTHING: Self = Self::ascending(Compare::Equal);
+    /// The first word of the row's key.
+    const KEY: Self = Self::ascending(Compare::Bytes { words: 1 });
 
-/// The content of the word that a [`Prefix`] is computed from.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum PrefixKind {
-    /// A number.
-    Number,
-    /// The first bytes of a string.
-    Text,
-    /// Bytes, compared in the order of memory.
-    Bytes,
-    /// A number computed from some of the sums.
-    Made(Gauge),
-    /// No content: the prefix of each row is 0.
-    Nothing,
-}
-
-impl Prefix {
-    /// The prefix of a column whose values are all equal.
-    const NOTHING: Self = Self {
-        at: 0,
-        unused: 0,
-        flip: 0,
-        kind: PrefixKind::Nothing,
-        is_exact: true,
-    };
-
-    /// The prefix of the key's bytes.
-    const KEY: Self = Self {
-        kind: PrefixKind::Bytes,
-        ..Self::NOTHING
-    };
-
-    /// Returns the prefix of a column.
-    fn of(key: &SortKey, rows: &Rows<'_>) -> Self {
-        let descending = if key.descending { u64::MAX } else { 0 };
-        let mut is_exact = true;
-        let (at, unused, sign, kind) = match key.column {
-            Column::Sum(i) => (rows.sum_at(i), 0, 0, PrefixKind::Number),
-            Column::Made(gauge) => {
-                is_exact = false;
-                (0, 0, 0, PrefixKind::Made(gauge))
-            }
-            Column::Key { at, compare } => match compare {
-                Compare::Number { size, signed } => match unused_bits(size) {
-                    Some(unused) => (at, unused, sign_bit(signed), PrefixKind::Number),
-                    None => return Self::NOTHING,
-                },
-                Compare::Text { .. } => {
-                    is_exact = false;
-                    (at, 0, 0, PrefixKind::Text)
-                }
-                Compare::Mask { .. } => {
-                    is_exact = false;
-                    (at, 0, 0, PrefixKind::Nothing)
-                }
-                Compare::Bytes { words: 0 } => return Self::NOTHING,
-                Compare::Bytes { words } => {
-                    is_exact = words == 1;
-                    (at, 0, 0, PrefixKind::Bytes)
-                }
-                Compare::Equal => return Self::NOTHING,
-            },
-        };
-
+    const fn ascending(compare: Compare) -> Self {
         Self {
-            at,
-            unused,
-            flip: sign ^ descending,
-            kind,
-            is_exact,
+            column: Column::Key { at: 0, compare },
+            descending: false,
         }
     }
 
+    /// Returns whether rows with equal [prefixes](SortKey::prefix) have equal values.
+    fn is_exact(&self) -> bool {
+        match self.column {
+            Column::Sum(_) => true,
+            Column::Made(_) => false,
+            Column::Key { compare, .. } => match compare {
+                Compare::Number { .. } | Compare::Equal => true,
+                Compare::Bytes { words } => words <= 1,
+                Compare::Text { .. } | Compare::Mask { .. } => false,
+            },
+        }
+    }
+
+    /// Returns a number that orders row `i` like the column does.
+    ///
+    /// Equal numbers mean equal values in a numeric column; in a column of strings only that the first bytes are equal,
+    /// and with decimals only that the digits before them are.
     #[inline]
-    fn get(&self, rows: &Rows<'_>, i: usize) -> u64 {
-        let word = match self.kind {
-            PrefixKind::Nothing => return 0,
-            PrefixKind::Made(gauge) => rows.get(i).map_or(0, |row| gauge.rank(row.sums)),
-            PrefixKind::Number => rows.word(i, self.at),
-            PrefixKind::Text => beginning(rows.word(i, self.at)),
-            PrefixKind::Bytes => rows.word(i, self.at).to_be(),
+    fn prefix(&self, rows: &Rows<'_>, i: usize) -> u64 {
+        let word = match self.column {
+            Column::Sum(sum) => rows.word(i, rows.sum_at(sum)),
+            Column::Made(gauge) => rows.get(i).map_or(0, |row| gauge.rank(row.sums)),
+            Column::Key { at, compare } => match compare {
+                Compare::Number { size, signed } => in_order(rows.word(i, at), size, signed),
+                Compare::Text { .. } => beginning(rows.word(i, at)),
+                Compare::Bytes { words: 0 } | Compare::Mask { .. } | Compare::Equal => 0,
+                Compare::Bytes { .. } => rows.word(i, at).to_be(),
+            },
         };
-        word.wrapping_shl(self.unused) ^ self.flip
+
+        if self.descending {
+            !word
+        } else {
+            word
+        }
     }
 }
 
@@ -343,21 +266,16 @@ fn beginning(word: u64) -> u64 {
 ///
 /// If `order` has more entries than there are rows, the last entries have indices after the last row.
 pub fn sort(rows: &Rows<'_>, keys: &[SortKey], order: &mut [SortEntry]) {
-    let first = keys
-        .first()
-        .map_or(Prefix::KEY, |key| Prefix::of(key, rows));
-    let (second, rest) = match (keys.get(1), first.is_exact) {
-        (_, false) => (Prefix::NOTHING, keys),
-        (None, true) => (Prefix::KEY, &[] as &[_]),
-        (Some(key), true) => {
-            let second = Prefix::of(key, rows);
-            let rest = if second.is_exact { 2 } else { 1 };
-            (second, keys.get(rest..).unwrap_or(&[]))
-        }
+    let first = keys.first().unwrap_or(&SortKey::KEY);
+    let (second, rest) = match keys.get(1) {
+        _ if !first.is_exact() => (&SortKey::NOTHING, keys),
+        None => (&SortKey::KEY, &[][..]),
+        Some(second) if second.is_exact() => (second, keys.get(2..).unwrap_or(&[])),
+        Some(second) => (second, keys.get(1..).unwrap_or(&[])),
     };
     for (i, entry) in order.iter_mut().enumerate() {
         // CAST: `usize` has at most 64 bits.
-        *entry = [first.get(rows, i), second.get(rows, i), i as u64];
+        *entry = [first.prefix(rows, i), second.prefix(rows, i), i as u64];
     }
 
     let len = order.len().min(rows.len());
