@@ -113,24 +113,12 @@ pub enum Buckets {
     SignedWidth(NonZeroU64),
 }
 
-/// An integer of 64 bits and a sign.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Integer {
-    /// Whether the integer is below 0.
-    pub negative: bool,
-    /// The magnitude of the integer.
-    pub magnitude: u64,
-}
-
-impl Integer {
-    /// Returns the integer with these bits.
-    pub const fn new(bits: u64, signed: bool) -> Self {
-        let negative = signed && is_negative(bits);
-
-        Self {
-            negative,
-            magnitude: if negative { bits.wrapping_neg() } else { bits },
-        }
+/// Returns the number with these bits.
+pub fn integer(bits: u64, signed: bool) -> i128 {
+    match signed {
+        // CAST: keeps the bits.
+        true => (bits as i64).into(),
+        false => bits.into(),
     }
 }
 
@@ -138,32 +126,27 @@ impl Integer {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Bounds {
     /// The smallest integer.
-    pub lo: Integer,
+    pub lo: i128,
     /// The largest integer.
-    pub hi: Integer,
+    pub hi: i128,
 }
 
 impl Bounds {
-    /// Returns the bounds of a bucket without negative numbers.
-    pub const fn of(lo: u64, hi: u64) -> Self {
+    /// Returns the bounds of a bucket from `lo` to `hi`.
+    pub fn of(lo: impl Into<i128>, hi: impl Into<i128>) -> Self {
         Self {
-            lo: Integer::new(lo, false),
-            hi: Integer::new(hi, false),
+            lo: lo.into(),
+            hi: hi.into(),
         }
     }
 
     /// Returns the smallest and the largest signed number whose bits are those of an unsigned number between `self.lo`
     /// and `self.hi`.
     fn of_bits(self) -> Self {
-        let (lo, hi) = match is_negative(self.lo.magnitude) != is_negative(self.hi.magnitude) {
-            // CAST: keeps the bits, here and below.
-            true => (i64::MIN as u64, i64::MAX as u64),
-            false => (self.lo.magnitude, self.hi.magnitude),
-        };
-
-        Self {
-            lo: Integer::new(lo, true),
-            hi: Integer::new(hi, true),
+        // CAST: keeps the bits of an unsigned number.
+        match (self.lo as i64, self.hi as i64) {
+            (lo, hi) if (lo < 0) != (hi < 0) => Self::of(i64::MIN, i64::MAX),
+            (lo, hi) => Self::of(lo, hi),
         }
     }
 }
@@ -184,18 +167,14 @@ impl Buckets {
     ///
     /// ```
     /// use core::num::NonZeroU64;
-    /// use rust_hist::bucket::{Bounds, Buckets, Integer};
+    /// use rust_hist::bucket::{Bounds, Buckets};
     ///
     /// let width = NonZeroU64::new(1000).ok_or("not 0")?;
-    /// let signed = |lo: i64, hi: i64| Bounds {
-    ///     lo: Integer::new(lo as u64, true),
-    ///     hi: Integer::new(hi as u64, true),
-    /// };
     ///
     /// // C aligns the bits of -9.
     /// let word = 18_446_744_073_709_551_000;
-    /// assert_eq!(Buckets::Width(width).numbers(word, true), signed(-616, -1));
-    /// assert_eq!(Buckets::SignedWidth(width).numbers(-1000i64 as u64, true), signed(-1000, -1));
+    /// assert_eq!(Buckets::Width(width).numbers(word, true), Bounds::of(-616, -1));
+    /// assert_eq!(Buckets::SignedWidth(width).numbers(-1000i64 as u64, true), Bounds::of(-1000, -1));
     /// # Ok::<(), &str>(())
     /// ```
     pub fn numbers(self, word: u64, signed: bool) -> Bounds {
@@ -234,15 +213,10 @@ impl Buckets {
         if !is_signed || !is_negative(word) {
             return Bounds::of(lo, hi);
         }
-        let negative = |magnitude| Integer {
-            negative: true,
-            magnitude,
-        };
+        // OVERFLOW: the numbers have 64 bits.
+        let [lo, hi] = [hi, lo].map(|end| i128::from(end).wrapping_neg());
 
-        Bounds {
-            lo: negative(hi),
-            hi: negative(lo),
-        }
+        Bounds::of(lo, hi)
     }
 
     /// Returns the [index](Scale::index) of the bucket with this word; `None` if it has none.
@@ -299,10 +273,8 @@ fn signed_bounds(word: u64, width: NonZeroU64) -> Bounds {
             .min(i64::MAX as u64),
     };
 
-    Bounds {
-        lo: Integer::new(word, true),
-        hi: Integer::new(hi, true),
-    }
+    // CAST: keeps the bits.
+    Bounds::of(word as i64, hi as i64)
 }
 
 /// Returns the exponent of the smallest power of two that is not below `value` (`order_base_2()`): the word of `.log2`.

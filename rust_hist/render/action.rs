@@ -18,7 +18,7 @@ use super::{
     Renderer,
     Symbols, //
 };
-use crate::bucket::Integer;
+use crate::bucket::integer;
 use crate::program::{
     track_row,
     ActionKind,
@@ -54,8 +54,8 @@ pub(super) fn kept_words<'r>(save: &Save, row: &'r [u64]) -> &'r [u64] {
 }
 
 /// Returns the number that a handler tracks, with a sign if the condition compares signed numbers.
-fn tracked(value: u64, when: When) -> Integer {
-    Integer::new(value, when.order() == Order::SIGNED)
+fn tracked(value: u64, when: When) -> i128 {
+    integer(value, when.order() == Order::SIGNED)
 }
 
 impl<S: Symbols> Renderer<'_, S> {

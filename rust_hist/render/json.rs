@@ -29,8 +29,8 @@ use super::{
 };
 use crate::{
     bucket::{
-        Bounds,
-        Integer, //
+        self,
+        Bounds, //
     },
     limits::COMM_WORDS,
     program::{
@@ -590,7 +590,7 @@ fn bounds<W: Out>(index: Option<u64>, Bounds { lo, hi }: Bounds, out: &mut W) ->
 
 /// Writes a number of a field, with its sign if the field has one.
 fn number<W: Out>(v: u64, field: &Field, out: &mut W) -> fmt::Result {
-    integer(Integer::new(v, field.signed), out)
+    integer(bucket::integer(v, field.signed), out)
 }
 
 /// Writes the string in `words` up to its first NUL.

@@ -21,7 +21,6 @@ use super::{
 use crate::bucket::{
     Bounds,
     Buckets,
-    Integer,
     Scale, //
 };
 use crate::limits::{
@@ -160,17 +159,19 @@ impl<S: Symbols> Renderer<'_, S> {
 }
 
 /// Writes a number with its sign.
-pub(super) fn integer<W: Out>(number: Integer, out: &mut W) -> fmt::Result {
-    if number.negative {
+pub(super) fn integer<W: Out>(number: i128, out: &mut W) -> fmt::Result {
+    if number < 0 {
         out.write_bytes(b"-")?;
     }
-    out.write_bytes(decimal(number.magnitude).as_bytes())
+    // CAST: the magnitude has 64 bits.
+    out.write_bytes(decimal(number.unsigned_abs() as u64).as_bytes())
 }
 
 /// Writes a number with its sign, in at least `width` bytes.
-pub(super) fn right<W: Out>(number: Integer, width: usize, out: &mut W) -> fmt::Result {
-    let digits = decimal(number.magnitude).as_bytes().len();
-    let len = digits.saturating_add(usize::from(number.negative));
+pub(super) fn right<W: Out>(number: i128, width: usize, out: &mut W) -> fmt::Result {
+    // CAST: the magnitude has 64 bits.
+    let digits = decimal(number.unsigned_abs() as u64).as_bytes().len();
+    let len = digits.saturating_add(usize::from(number < 0));
 
     spaces(width.saturating_sub(len), out)?;
     integer(number, out)

@@ -526,16 +526,11 @@ impl Number {
     /// Returns a word as a signed or an unsigned number.
     fn of(word: u64, is_signed: bool) -> Self {
         // CAST: the bits of a signed number.
-        let number = word as i64;
-        let negative = is_signed && number < 0;
+        let negative = is_signed && (word as i64) < 0;
 
         Self {
             negative,
-            whole: if negative {
-                number.unsigned_abs()
-            } else {
-                word
-            },
+            whole: if negative { word.wrapping_neg() } else { word },
             hundredths: 0,
         }
     }

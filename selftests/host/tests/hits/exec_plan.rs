@@ -157,10 +157,10 @@ pub(super) fn number(program: &Program, field: &Field, record: &[u8], around: &A
 
 /// The first bucket that does not end before `value`.
 fn part(scale: Scale, value: u64) -> u64 {
-    let end = |word| Buckets::Log2(scale).bounds(word).hi.magnitude;
+    let end = |word| Buckets::Log2(scale).bounds(word).hi;
 
     (0..)
-        .find(|&word| value <= end(word))
+        .find(|&word| i128::from(value) <= end(word))
         .expect("the last one ends with u64::MAX")
 }
 

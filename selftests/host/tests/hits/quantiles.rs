@@ -6,7 +6,6 @@ use crate::lang_common::{Text, AROUND, SWITCH};
 use crate::run::{Frames, Tables, World, SWITCHED};
 use proptest::prelude::*;
 use rust_hist::{
-    bucket::Integer,
     program::Program,
     render::{
         Fold,
@@ -81,16 +80,6 @@ fn folded<R>(
 }
 
 fn groups(text: &str, tasks: &Tasks) -> Vec<Group> {
-    let integer = |n: Integer| {
-        let magnitude = i128::from(n.magnitude);
-
-        if n.negative {
-            -magnitude
-        } else {
-            magnitude
-        }
-    };
-
     folded(text, tasks, |_, fold, rows, order, _| {
         order
             .iter()
@@ -105,7 +94,7 @@ fn groups(text: &str, tasks: &Tasks) -> Vec<Group> {
                     .collect();
                 let quantiles = fold
                     .quantiles(&row)
-                    .map(|(_, bounds)| (integer(bounds.lo), integer(bounds.hi)));
+                    .map(|(_, bounds)| (bounds.lo, bounds.hi));
 
                 (
                     String::from_utf8(name).expect("a name"),
