@@ -109,4 +109,9 @@ impl Span {
 pub trait Out: fmt::Write {
     /// Writes `bytes` unchanged.
     fn write_bytes(&mut self, bytes: &[u8]) -> fmt::Result;
+
+    /// Writes each of `parts` unchanged.
+    fn write_parts(&mut self, parts: &[&[u8]]) -> fmt::Result {
+        parts.iter().try_for_each(|part| self.write_bytes(part))
+    }
 }

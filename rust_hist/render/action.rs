@@ -6,6 +6,7 @@
 
 use super::{
     key::{
+        frames,
         right,
         FRAME_INDENT, //
     },
@@ -100,8 +101,7 @@ impl<S: Symbols> Renderer<'_, S> {
         match save.field.kind {
             Kind::Number => {
                 let v = words.first().copied().unwrap_or(0);
-                out.write_bytes(b": ")?;
-                out.write_bytes(decimal(v).right(NUMBER_WIDTH))
+                out.write_parts(&[b": ", decimal(v).right(NUMBER_WIDTH)])
             }
             Kind::String | Kind::Cpumask => {
                 out.write_bytes(b": ")?;
@@ -112,7 +112,7 @@ impl<S: Symbols> Renderer<'_, S> {
             }
             Kind::Stack => {
                 out.write_bytes(b":")?;
-                for &frame in words.iter().take_while(|&&frame| frame != 0) {
+                for frame in frames(words) {
                     out.write_bytes(b"\n")?;
                     spaces(FRAME_INDENT, out)?;
                     self.symbols.symbol_offset(frame, out)?;
@@ -143,19 +143,11 @@ impl<S: Symbols> Renderer<'_, S> {
         out.write_bytes(b"\nSnapshot taken (see tracing/snapshot).  Details:\n")?;
         out.write_bytes(b"\ttriggering value { ")?;
         out.write_str(action.handler.word())?;
-        out.write_bytes(b"(")?;
-        out.write_bytes(arg.of(self.text))?;
-        out.write_bytes(b") }: ")?;
+        out.write_parts(&[b"(", arg.of(self.text), b") }: "])?;
         right(tracked(value, when), NUMBER_WIDTH, out)?;
         out.write_bytes(b"\ttriggered by event with key: ")?;
-        self.key(
-            &Row {
-                key,
-                aux: comm,
-                sums: &[],
-            },
-            out,
-        )?;
+        let (aux, sums) = (comm, &[][..]);
+        self.key(&Row { key, aux, sums }, out)?;
         out.write_bytes(b"\n")
     }
 }

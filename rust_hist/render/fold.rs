@@ -220,16 +220,15 @@ impl<'a> Fold<'a> {
         match self.buckets {
             Buckets::Log2(Scale::POWERS) => out.write_bytes(b"100 % above, or 1 for 0")?,
             Buckets::Log2(scale) => {
-                out.write_bytes(error_of(scale))?;
-                out.write_bytes(b" % above")?;
+                let error = ERRORS.get(usize::from(scale.get())).copied();
+
+                out.write_parts(&[error.unwrap_or_default(), b" % above"])?;
             }
-            Buckets::SignedPowers => {
-                out.write_bytes(error_of(Scale::POWERS))?;
-                out.write_bytes(b" % above")?;
-            }
+            Buckets::SignedPowers => out.write_bytes(b"100 % above")?,
             Buckets::Width(width) | Buckets::SignedWidth(width) => {
-                out.write_bytes(decimal(width.get().saturating_sub(1)).as_bytes())?;
-                out.write_bytes(b" above")?;
+                let most = decimal(width.get().saturating_sub(1));
+
+                out.write_parts(&[most.as_bytes(), b" above"])?;
             }
         }
         if account.dropped_full != 0 {
@@ -242,18 +241,8 @@ impl<'a> Fold<'a> {
     }
 }
 
-/// Returns the width of a bucket in percent of its lower bound, rounded up: `2^(1/2^N) - 1`.
-fn error_of(scale: Scale) -> &'static [u8] {
-    match scale.get() {
-        0 => b"100",
-        1 => b"41.5",
-        2 => b"19.0",
-        3 => b"9.1",
-        4 => b"4.5",
-        5 => b"2.2",
-        _ => b"1.1",
-    }
-}
+/// The width of a bucket of each scale `N` in percent of its lower bound, rounded up: `2^(1/2^N) - 1`.
+const ERRORS: [&[u8]; 7] = [b"100", b"41.5", b"19.0", b"9.1", b"4.5", b"2.2", b"1.1"];
 
 impl<S: Symbols> Renderer<'_, S> {
     /// Writes the quantiles of a folded row.

@@ -51,7 +51,7 @@ impl<S: Symbols> Renderer<'_, S> {
     /// Writes the key of a row with its braces.
     pub(super) fn key<W: Out>(&self, row: &Row<'_>, out: &mut W) -> fmt::Result {
         let mut has_stack = false;
-        let mut is_empty = true;
+        let mut comma: &[u8] = b"";
         let fold = Fold::of(self.program).filter(|fold| fold.is_folded(row));
         let keys = self.program.keys.iter();
         let keys = keys.filter(|key| fold.as_ref().is_none_or(|fold| !fold.leaves_out(key)));
@@ -60,24 +60,21 @@ impl<S: Symbols> Renderer<'_, S> {
             return out.write_bytes(b"{ others }");
         }
         out.write_bytes(b"{ ")?;
-        for (i, key) in keys.enumerate() {
-            if i > 0 {
-                out.write_bytes(b", ")?;
-            }
-            is_empty = false;
+        for key in keys {
+            out.write_bytes(comma)?;
+            comma = b", ";
             let words = key.of(row.key);
 
             if key.field.kind == Kind::Stack {
                 self.stack(key, words, out)?;
                 has_stack = true;
             } else {
-                out.write_bytes(self.program.field_name(&key.field, self.text))?;
-                out.write_bytes(b": ")?;
+                out.write_parts(&[self.program.field_name(&key.field, self.text), b": "])?;
                 self.part(key, words, row.aux, out)?;
             }
         }
         // The last frame of a stack ends with a newline, so no blank is needed.
-        out.write_bytes(match has_stack || is_empty {
+        out.write_bytes(match has_stack || comma.is_empty() {
             true => b"}",
             false => b" }",
         })
@@ -122,11 +119,8 @@ impl<S: Symbols> Renderer<'_, S> {
                 integer(hi, out)
             }
             Modifier::Buckets(width) => {
-                out.write_bytes(b"~ ")?;
-                out.write_bytes(decimal(v).as_bytes())?;
-                out.write_bytes(b"-")?;
                 let last = v.wrapping_add(width.get()).wrapping_sub(1);
-                out.write_bytes(decimal(last).as_bytes())
+                out.write_parts(&[b"~ ", decimal(v).as_bytes(), b"-", decimal(last).as_bytes()])
             }
             Modifier::None
             | Modifier::Usecs
@@ -146,8 +140,10 @@ impl<S: Symbols> Renderer<'_, S> {
         if key.field.op == Op::Stacktrace {
             out.write_bytes(b"common_stacktrace:\n")?;
         } else {
-            out.write_bytes(self.program.field_name(&key.field, self.text))?;
-            out.write_bytes(b".stacktrace")?;
+            out.write_parts(&[
+                self.program.field_name(&key.field, self.text),
+                b".stacktrace",
+            ])?;
         }
         for frame in frames(words) {
             spaces(FRAME_INDENT, out)?;
@@ -188,14 +184,10 @@ pub(super) fn frames(words: &[u64]) -> impl Iterator<Item = u64> + '_ {
 
 /// Writes an address in brackets, before the name of its symbol.
 fn address<W: Out>(v: u64, out: &mut W) -> fmt::Result {
-    out.write_bytes(b"[")?;
-    out.write_bytes(hex(v).as_bytes())?;
-    out.write_bytes(b"] ")
+    out.write_parts(&[b"[", hex(v).as_bytes(), b"] "])
 }
 
 /// Writes a number in brackets, after a name.
 fn in_brackets<W: Out>(v: u64, width: usize, out: &mut W) -> fmt::Result {
-    out.write_bytes(b"[")?;
-    out.write_bytes(decimal(v).right(width))?;
-    out.write_bytes(b"]")
+    out.write_parts(&[b"[", decimal(v).right(width), b"]"])
 }

@@ -36,21 +36,25 @@ impl Digits {
     }
 }
 
-/// Stores digits from right to left. `next` returns a digit and whether it is the last one.
+/// Returns the digits of `v` in a base of at most 16.
 #[inline(always)]
-fn digits(mut next: impl FnMut() -> (u8, bool)) -> Digits {
+fn digits<const BASE: u64>(mut v: u64) -> Digits {
     let mut digits = Digits {
         bytes: [b' '; PLACES],
         start: PLACES,
     };
 
     for place in digits.bytes.iter_mut().rev() {
-        let (digit, last) = next();
-        *place = digit;
+        // CAST: the remainder is less than 16.
+        *place = match (v % BASE) as u8 {
+            digit @ 0..=9 => b'0' | digit,
+            digit => digit.wrapping_add(b'a' - 10),
+        };
         // INVARIANT: the byte at the new `start` is the digit that was just stored.
         // OVERFLOW: the loop runs at most `PLACES` times, and `start` begins at `PLACES`.
         digits.start = digits.start.wrapping_sub(1);
-        if last {
+        v /= BASE;
+        if v == 0 {
             break;
         }
     }
@@ -58,39 +62,20 @@ fn digits(mut next: impl FnMut() -> (u8, bool)) -> Digits {
 }
 
 /// Returns `v` as `%llu` writes it.
-pub(super) fn decimal(mut v: u64) -> Digits {
-    digits(|| {
-        // CAST: the remainder is less than 10.
-        let digit = b'0' | (v % 10) as u8;
-        v /= 10;
-        (digit, v == 0)
-    })
+pub(super) fn decimal(v: u64) -> Digits {
+    digits::<10>(v)
 }
 
 /// Returns `v` as `%llx` writes it.
-pub(super) fn hex(mut v: u64) -> Digits {
-    digits(|| {
-        // CAST: the remainder is less than 16.
-        let nibble = (v % 16) as u8;
-        let digit = match nibble {
-            0..=9 => b'0' | nibble,
-            _ => nibble.wrapping_add(b'a' - 10),
-        };
-        v /= 16;
-        (digit, v == 0)
-    })
+pub(super) fn hex(v: u64) -> Digits {
+    digits::<16>(v)
 }
 
-/// Writes `n` spaces.
-pub(super) fn spaces<W: Out>(mut n: usize, out: &mut W) -> fmt::Result {
+/// Writes `n` spaces, at most 64: no column is wider.
+pub(super) fn spaces<W: Out>(n: usize, out: &mut W) -> fmt::Result {
     const SPACES: &[u8] = &[b' '; 64];
 
-    while n > 0 {
-        let some = SPACES.get(..n).unwrap_or(SPACES);
-        out.write_bytes(some)?;
-        n = n.saturating_sub(some.len());
-    }
-    Ok(())
+    out.write_bytes(SPACES.get(..n).unwrap_or(SPACES))
 }
 
 /// Writes `bytes` and pads them on the right to `width`, as `%-Ns` does.
@@ -135,8 +120,7 @@ pub(super) fn cpus<W: Out>(words: &[u64], out: &mut W) -> fmt::Result {
         .flat_map(|word| (0..u64::BITS).map(move |bit| word.wrapping_shr(bit) & 1 != 0));
     let mut cpus = (0u64..)
         .zip(bits)
-        .filter(|&(_, is_in)| is_in)
-        .map(|(cpu, _)| cpu)
+        .filter_map(|(cpu, is_in)| is_in.then_some(cpu))
         .peekable();
     let mut comma: &[u8] = b"";
 
@@ -146,11 +130,9 @@ pub(super) fn cpus<W: Out>(words: &[u64], out: &mut W) -> fmt::Result {
         while let Some(next) = cpus.next_if_eq(&last.wrapping_add(1)) {
             last = next;
         }
-        out.write_bytes(comma)?;
-        out.write_bytes(decimal(first).as_bytes())?;
+        out.write_parts(&[comma, decimal(first).as_bytes()])?;
         if last > first {
-            out.write_bytes(b"-")?;
-            out.write_bytes(decimal(last).as_bytes())?;
+            out.write_parts(&[b"-", decimal(last).as_bytes()])?;
         }
         comma = b",";
     }

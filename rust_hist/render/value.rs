@@ -82,10 +82,6 @@ impl Stats {
         }
         stats
     }
-
-    fn column(&self, i: usize) -> ColumnStats {
-        self.columns.get(i).copied().unwrap_or_default()
-    }
 }
 
 /// Returns `v` in hundredths of a percent of `whole`; `None` for a divisor of 0, unless `v` is 0.
@@ -206,38 +202,26 @@ impl<S: Symbols> Renderer<'_, S> {
         out.write_bytes(b" ")?;
         self.program.write_column(field, self.text, out)?;
 
+        out.write_bytes(match field.modifier {
+            Modifier::Percent => b" (%):",
+            _ => b": ",
+        })?;
         let v = match column {
-            Column::Made(gauge) => {
-                out.write_bytes(b": ")?;
-                return made(gauge, row, out);
-            }
+            Column::Made(gauge) => return made(gauge, row, out),
             Column::Sum(at) => row.sums.get(*at).copied().unwrap_or(0),
             Column::Key { .. } => 0,
         };
-        let column = self.stats.column(i);
+        let column = self.stats.columns.get(i).copied().unwrap_or_default();
 
         match field.modifier {
             Modifier::Percent => {
-                out.write_bytes(b" (%):")?;
-                let carries = match field.signed {
-                    true => 0,
-                    false => column.carries,
-                };
+                let carries = if field.signed { 0 } else { column.carries };
 
                 percent(v, column.total, carries, out)
             }
-            Modifier::Graph => {
-                out.write_bytes(b": ")?;
-                graph(v, column.max, out)
-            }
-            Modifier::Hex => {
-                out.write_bytes(b": ")?;
-                out.write_bytes(hex(v).right(VALUE_WIDTH))
-            }
-            _ => {
-                out.write_bytes(b": ")?;
-                out.write_bytes(decimal(v).right(VALUE_WIDTH))
-            }
+            Modifier::Graph => graph(v, column.max, out),
+            Modifier::Hex => out.write_bytes(hex(v).right(VALUE_WIDTH)),
+            _ => out.write_bytes(decimal(v).right(VALUE_WIDTH)),
         }
     }
 }
