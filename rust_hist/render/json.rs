@@ -170,28 +170,20 @@ pub fn none<W: Out>(event: (&[u8], &[u8]), out: &mut W) -> fmt::Result {
 /// Writes the members at the beginning of an event's first line.
 fn begin<W: Out>(kind: &[u8], event: (&[u8], &[u8]), out: &mut W) -> fmt::Result {
     member(b"{\"v\":", VERSION, out)?;
-    out.write_bytes(b",\"type\":")?;
-    quoted(kind, out)?;
-    out.write_bytes(b",\"event\":\"")?;
-    Escaped(out).write_bytes(event.0)?;
-    out.write_bytes(b":")?;
-    Escaped(out).write_bytes(event.1)?;
-    out.write_bytes(b"\"")
+    out.write_parts(&[b",\"type\":\"", kind, b"\",\"event\":"])?;
+    in_quotes(out, |out| out.write_parts(&[event.0, b":", event.1]))
 }
 
 impl<S: Symbols> Json<'_, S> {
     /// Writes the line before the rows, which describes the trigger.
     pub fn header<W: Out>(&self, head: &Head<'_>, out: &mut W) -> fmt::Result {
         begin(b"hist", head.event, out)?;
-        out.write_bytes(b",\"trigger\":\"")?;
-        self.program
-            .write_command(head.prefix, self.text, &mut Escaped(out))?;
-        out.write_bytes(b"\",\"state\":")?;
-        out.write_bytes(if head.paused {
-            b"\"paused\""
-        } else {
-            b"\"active\""
+        out.write_bytes(b",\"trigger\":")?;
+        in_quotes(out, |out| {
+            self.program.write_command(head.prefix, self.text, out)
         })?;
+        let state: &[u8] = if head.paused { b"paused" } else { b"active" };
+        out.write_parts(&[b",\"state\":\"", state, b"\""])?;
         if let Some(overhead) = head.overhead {
             if overhead.is_over {
                 out.write_bytes(b",\"paused_by\":\"overhead\"")?;
@@ -215,22 +207,22 @@ impl<S: Symbols> Json<'_, S> {
 
     /// Writes the names and kinds of the columns, in the order of a row's items.
     fn columns<W: Out>(&self, head: &Head<'_>, out: &mut W) -> fmt::Result {
-        let mut comma = Comma::default();
+        let mut comma: &[u8] = b"";
 
         out.write_bytes(b",\"keys\":[")?;
         for key in self.program.keys.iter() {
-            comma.before(out)?;
+            next(&mut comma, out)?;
             self.key_column(&key.field, head, out)?;
         }
         out.write_bytes(b"],\"vals\":[")?;
-        comma = Comma::default();
+        comma = b"";
         if !self.program.nohitcount {
-            comma.before(out)?;
+            next(&mut comma, out)?;
             self.column(b"hitcount", out)?;
             out.write_bytes(b"}")?;
         }
         for field in self.program.vals.iter() {
-            comma.before(out)?;
+            next(&mut comma, out)?;
             self.column(self.program.field_name(field, self.text), out)?;
             if let Modifier::Stat(stat) = field.modifier {
                 out.write_bytes(b",\"agg\":")?;
@@ -283,14 +275,14 @@ impl<S: Symbols> Json<'_, S> {
     /// [of others](Row::is_of_others) is written, too.
     pub fn row<W: Out>(&self, row: &Row<'_>, out: &mut W) -> fmt::Result {
         let fold = Fold::of(self.program).filter(|fold| fold.is_folded(row));
-        let mut comma = Comma::default();
+        let mut comma: &[u8] = b"";
 
         if row.is_of_others() {
             out.write_bytes(b"{\"others\":true")?;
         } else {
             out.write_bytes(b"{\"k\":[")?;
             for key in self.program.keys.iter() {
-                comma.before(out)?;
+                next(&mut comma, out)?;
                 match fold {
                     Some(fold) if fold.leaves_out(key) => out.write_bytes(b"null")?,
                     _ => self.key(key, row, out)?,
@@ -299,13 +291,13 @@ impl<S: Symbols> Json<'_, S> {
             out.write_bytes(b"]")?;
         }
         out.write_bytes(b",\"v\":[")?;
-        comma = Comma::default();
+        comma = b"";
         if !self.program.nohitcount {
-            comma.before(out)?;
+            next(&mut comma, out)?;
             out.write_bytes(decimal(row.sums.first().copied().unwrap_or(0)).as_bytes())?;
         }
         for (field, column) in self.program.vals.iter().zip(self.program.columns.iter()) {
-            comma.before(out)?;
+            next(&mut comma, out)?;
             match column {
                 Column::Sum(at) => number(row.sums.get(*at).copied().unwrap_or(0), field, out)?,
                 Column::Made(gauge) => match gauge.number(row.sums) {
@@ -325,15 +317,15 @@ impl<S: Symbols> Json<'_, S> {
 
     /// Writes the quantiles of a folded row, each with the bounds of its bucket.
     fn quantiles<W: Out>(&self, fold: &Fold<'_>, row: &Row<'_>, out: &mut W) -> fmt::Result {
-        let mut comma = Comma::default();
+        let mut comma: &[u8] = b"";
 
         out.write_bytes(b",\"q\":{")?;
         for (quantile, Bounds { lo, hi }) in fold.quantiles(row) {
-            comma.before(out)?;
-            out.write_bytes(b"\"")?;
-            self.program
-                .write_quantile(quantile, self.text, &mut Escaped(out))?;
-            out.write_bytes(b"\":[")?;
+            next(&mut comma, out)?;
+            in_quotes(out, |out| {
+                self.program.write_quantile(quantile, self.text, out)
+            })?;
+            out.write_bytes(b":[")?;
             integer(lo, out)?;
             out.write_bytes(b",")?;
             integer(hi, out)?;
@@ -351,20 +343,14 @@ impl<S: Symbols> Json<'_, S> {
         match (field.kind, field.modifier) {
             (Kind::Stack, _) => self.stack(words, out),
             (Kind::String, _) => text(words, out),
-            (Kind::Cpumask, _) => {
-                out.write_bytes(b"\"")?;
-                cpus(words, out)?;
-                out.write_bytes(b"\"")
-            }
+            (Kind::Cpumask, _) => in_quotes(out, |out| cpus(words, out)),
             (_, modifier @ (Modifier::Sym | Modifier::SymOffset)) => {
-                out.write_bytes(b"{\"addr\":\"0x")?;
-                out.write_bytes(hex(v).as_bytes())?;
-                out.write_bytes(b"\",\"sym\":\"")?;
-                match modifier {
-                    Modifier::Sym => self.symbols.symbol(v, &mut Escaped(out))?,
-                    _ => self.symbols.symbol_offset(v, &mut Escaped(out))?,
-                }
-                out.write_bytes(b"\"}")
+                out.write_parts(&[b"{\"addr\":\"0x", hex(v).as_bytes(), b"\",\"sym\":"])?;
+                in_quotes(out, |out| match modifier {
+                    Modifier::Sym => self.symbols.symbol(v, out),
+                    _ => self.symbols.symbol_offset(v, out),
+                })?;
+                out.write_bytes(b"}")
             }
             (_, Modifier::Execname) => {
                 out.write_bytes(b"{\"pid\":")?;
@@ -395,14 +381,12 @@ impl<S: Symbols> Json<'_, S> {
     }
 
     fn stack<W: Out>(&self, words: &[u64], out: &mut W) -> fmt::Result {
-        let mut comma = Comma::default();
+        let mut comma: &[u8] = b"";
 
         out.write_bytes(b"{\"stack\":[")?;
         for frame in frames(words) {
-            comma.before(out)?;
-            out.write_bytes(b"\"")?;
-            self.symbols.symbol_offset(frame, &mut Escaped(out))?;
-            out.write_bytes(b"\"")?;
+            next(&mut comma, out)?;
+            in_quotes(out, |out| self.symbols.symbol_offset(frame, out))?;
         }
         out.write_bytes(b"]}")
     }
@@ -410,7 +394,7 @@ impl<S: Symbols> Json<'_, S> {
     /// Writes the tracked and saved values of a row, if the trigger has any, as members named after handlers and
     /// variables.
     fn saved<W: Out>(&self, row: &Row<'_>, out: &mut W) -> fmt::Result {
-        let mut comma = Comma::default();
+        let mut comma: &[u8] = b",\"saved\":{";
 
         for (i, action) in self.program.actions.iter().enumerate() {
             let (Some((arg, var)), Some(track)) = (keeps(action), action.track) else {
@@ -418,16 +402,11 @@ impl<S: Symbols> Json<'_, S> {
             };
             let kept = track_row(&track, row.aux);
 
-            if comma.is_first() {
-                out.write_bytes(b",\"saved\":{")?;
-            }
-            comma.before(out)?;
+            next(&mut comma, out)?;
             out.write_bytes(b"\"")?;
             let word = action.handler.word();
-            out.write_str(word)?;
-            out.write_bytes(b"(")?;
-            Escaped(out).write_bytes(arg.of(self.text))?;
-            out.write_bytes(b")")?;
+            let name = [word.as_bytes(), b"(", arg.of(self.text), b")"];
+            Escaped(out).write_parts(&name)?;
             let before = self.program.actions.iter().take(i);
             let same = before
                 .filter(|other| other.handler.word() == word)
@@ -451,16 +430,16 @@ impl<S: Symbols> Json<'_, S> {
             self.saved_row(action, kept.row, out)?;
             out.write_bytes(b"}")?;
         }
-        if !comma.is_first() {
-            out.write_bytes(b"}")?;
+        match comma {
+            b"," => out.write_bytes(b"}"),
+            _ => Ok(()),
         }
-        Ok(())
     }
 
     /// Writes the fields that a `save()` keeps. A field that is named twice is written once.
     fn saved_row<W: Out>(&self, action: &Action, row: &[u64], out: &mut W) -> fmt::Result {
         let saves = self.program.saves_of(action);
-        let mut comma = Comma::default();
+        let mut comma: &[u8] = b"";
 
         if !matches!(action.kind, ActionKind::Save { .. }) {
             return Ok(());
@@ -474,7 +453,7 @@ impl<S: Symbols> Json<'_, S> {
             }
             let words = kept_words(save, row);
 
-            comma.before(out)?;
+            next(&mut comma, out)?;
             quoted(name, out)?;
             out.write_bytes(b":")?;
             match save.field.kind {
@@ -540,32 +519,16 @@ fn keeps(action: &Action) -> Option<(Span, u8)> {
 
 /// Writes the unit of a column's numbers, if it is known.
 fn unit<W: Out>(field: &Field, head: &Head<'_>, out: &mut W) -> fmt::Result {
-    match field.time {
-        Time::Interval if head.clock_in_ns => out.write_bytes(match field.usecs {
-            true => b",\"unit\":\"us\"",
-            false => b",\"unit\":\"ns\"",
-        }),
+    match (field.time, field.usecs) {
+        (Time::Interval, true) if head.clock_in_ns => out.write_bytes(b",\"unit\":\"us\""),
+        (Time::Interval, false) if head.clock_in_ns => out.write_bytes(b",\"unit\":\"ns\""),
         _ => Ok(()),
     }
 }
 
-/// Writes the commas between the members of a list.
-#[derive(Default)]
-struct Comma(bool);
-
-impl Comma {
-    /// Returns whether no member was written yet.
-    fn is_first(&self) -> bool {
-        !self.0
-    }
-
-    /// Writes the comma before the next member, unless it is the first one.
-    fn before<W: Out>(&mut self, out: &mut W) -> fmt::Result {
-        match core::mem::replace(&mut self.0, true) {
-            true => out.write_bytes(b","),
-            false => Ok(()),
-        }
-    }
+/// Writes the text before the next member of a list: `first` before the first one, then a comma.
+fn next<W: Out>(first: &mut &[u8], out: &mut W) -> fmt::Result {
+    out.write_bytes(core::mem::replace(first, b","))
 }
 
 /// Writes `title`, which ends where a number is to follow, and the number.
@@ -595,15 +558,21 @@ fn number<W: Out>(v: u64, field: &Field, out: &mut W) -> fmt::Result {
 
 /// Writes the string in `words` up to its first NUL.
 fn text<W: Out>(words: &[u64], out: &mut W) -> fmt::Result {
-    out.write_bytes(b"\"")?;
-    string(words, &mut Escaped(out))?;
-    out.write_bytes(b"\"")
+    in_quotes(out, |out| string(words, out))
 }
 
 /// Writes bytes as a string.
 fn quoted<W: Out>(bytes: &[u8], out: &mut W) -> fmt::Result {
+    in_quotes(out, |out| out.write_bytes(bytes))
+}
+
+/// Writes a string, the inside of which is written by `write`.
+fn in_quotes<W: Out>(
+    out: &mut W,
+    write: impl FnOnce(&mut Escaped<'_, W>) -> fmt::Result,
+) -> fmt::Result {
     out.write_bytes(b"\"")?;
-    Escaped(out).write_bytes(bytes)?;
+    write(&mut Escaped(out))?;
     out.write_bytes(b"\"")
 }
 
@@ -618,25 +587,14 @@ impl<W: Out> fmt::Write for Escaped<'_, W> {
 
 impl<W: Out> Out for Escaped<'_, W> {
     fn write_bytes(&mut self, bytes: &[u8]) -> fmt::Result {
-        const DIGITS: &[u8; 16] = b"0123456789abcdef";
         let is_plain = |byte: &u8| matches!(byte, 0x20..=0x7e) && !matches!(byte, b'"' | b'\\');
-        let mut rest = bytes;
 
-        loop {
-            let plain = rest.iter().position(|byte| !is_plain(byte));
-            let Some((before, [byte, after @ ..])) = plain.and_then(|at| rest.split_at_checked(at))
-            else {
-                return self.0.write_bytes(rest);
-            };
-            let digit = |nibble: u8| {
-                let digit = DIGITS.get(usize::from(nibble & 0xf));
-                digit.copied().unwrap_or_default()
-            };
-            let escape = [b'\\', b'u', b'0', b'0', digit(byte >> 4), digit(*byte)];
-
-            self.0.write_bytes(before)?;
-            self.0.write_bytes(&escape)?;
-            rest = after;
+        for part in bytes.chunk_by(|a, b| is_plain(a) && is_plain(b)) {
+            match part {
+                [byte] if !is_plain(byte) => write!(self.0, "\\u{byte:04x}")?,
+                _ => self.0.write_bytes(part)?,
+            }
         }
+        Ok(())
     }
 }
