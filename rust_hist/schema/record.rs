@@ -10,6 +10,7 @@
 //! Context: any, NMI included. Never allocates, sleeps, locks or panics.
 
 use super::{
+    unused_bits,
     words,
     Schema,
     FIELDS_MAX,
@@ -176,17 +177,6 @@ pub(super) fn put(slot: &mut [u8], bytes: &[u8]) -> Option<()> {
     Some(())
 }
 
-/// Writes a number of `size` bytes to the start of `slot`.
-fn put_number(slot: &mut [u8], size: u16, value: u64) -> Option<()> {
-    // CAST: a field of 1, 2 or 4 bytes holds the low bytes of the value.
-    match size {
-        1 => put(slot, &(value as u8).to_ne_bytes()),
-        2 => put(slot, &(value as u16).to_ne_bytes()),
-        4 => put(slot, &(value as u32).to_ne_bytes()),
-        _ => put(slot, &value.to_ne_bytes()),
-    }
-}
-
 impl Schema {
     /// Queries the lengths of one record's values and stores them in `sizes`.
     ///
@@ -334,7 +324,8 @@ impl Schema {
     /// Sets a number of a record; `false` if the field is no number or the record is too short.
     pub fn put_number(&self, record: &mut [u8], field: usize, value: u64) -> bool {
         self.slot(record, field, SynthClass::Number)
-            .and_then(|(slot, size)| put_number(slot, size, value))
+            .and_then(|(slot, size)| Some((slot.first_chunk_mut()?, size)))
+            .map(|(slot, size)| store_8(slot, in_slot(value, unused_bits(size))))
             .is_some()
     }
 
@@ -493,6 +484,6 @@ fn write_stack<V: FieldValues>(to: &mut [u8], i: usize, values: &V) -> Result<us
     let frames = if whole { STACK_DEPTH } else { copied };
 
     // CAST: at most `STACK_DEPTH`, which is 31.
-    put_number(count, 8, frames as u64);
+    put(count, &(frames as u64).to_ne_bytes());
     Ok(copied.saturating_add(1).saturating_mul(8))
 }

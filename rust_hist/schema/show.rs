@@ -15,6 +15,8 @@ use core::fmt;
 
 use super::{
     field_type::Format,
+    record::put,
+    unused_bits,
     Schema,
     SchemaField, //
 };
@@ -40,28 +42,22 @@ fn part(record: &[u8], offset: usize, len: usize) -> &[u8] {
     bytes.get(..len).unwrap_or(bytes)
 }
 
-/// Returns `N` bytes of `record` from `offset` on, with zeros for those after its end.
-fn array<const N: usize>(record: &[u8], offset: usize) -> [u8; N] {
-    let mut bytes = [0; N];
-    let from = part(record, offset, N);
-
-    if let Some(to) = bytes.get_mut(..from.len()) {
-        to.copy_from_slice(from);
-    }
-    bytes
-}
-
-/// Reads a number of `size` bytes at `offset`.
+/// Reads a number of `size` bytes at `offset`; bytes after the end of the record count as 0.
 fn number(record: &[u8], offset: usize, size: u16, signed: bool) -> u64 {
-    // CAST: a signed number is sign-extended.
-    match (size, signed) {
-        (1, true) => i8::from_ne_bytes(array(record, offset)) as u64,
-        (1, false) => u8::from_ne_bytes(array(record, offset)).into(),
-        (2, true) => i16::from_ne_bytes(array(record, offset)) as u64,
-        (2, false) => u16::from_ne_bytes(array(record, offset)).into(),
-        (4, true) => i32::from_ne_bytes(array(record, offset)) as u64,
-        (4, false) => u32::from_ne_bytes(array(record, offset)).into(),
-        _ => u64::from_ne_bytes(array(record, offset)),
+    let mut bytes = [0; 8];
+    let unused = u32::from(unused_bits(size));
+
+    put(&mut bytes, part(record, offset, size.into()));
+    let word = u64::from_ne_bytes(bytes);
+    let top = match cfg!(target_endian = "big") {
+        true => word,
+        false => word.wrapping_shl(unused),
+    };
+
+    match signed {
+        // CAST: a signed number is sign-extended.
+        true => (top as i64).wrapping_shr(unused) as u64,
+        false => top.wrapping_shr(unused),
     }
 }
 
@@ -89,9 +85,7 @@ impl Schema {
             if i > 0 {
                 out.write_bytes(b" ")?;
             }
-            out.write_bytes(field.name.to_bytes())?;
-            out.write_bytes(b"=")?;
-            out.write_bytes(field.format.text())?;
+            out.write_parts(&[field.name.to_bytes(), b"=", field.format.text()])?;
         }
         out.write_bytes(b"\"")?;
         self.fields().try_for_each(|field| {
@@ -101,9 +95,7 @@ impl Schema {
                 SynthClass::Number | SynthClass::StaticString => (b", REC->", b""),
             };
 
-            out.write_bytes(before)?;
-            out.write_bytes(field.name.to_bytes())?;
-            out.write_bytes(after)
+            out.write_parts(&[before, field.name.to_bytes(), after])
         })
     }
 
@@ -119,9 +111,7 @@ impl Schema {
         out.write_bytes(self.name().to_bytes())?;
         for (i, field) in self.fields().enumerate() {
             out.write_bytes(if i == 0 { b"\t" } else { b"; " })?;
-            out.write_bytes(field.typed())?;
-            out.write_bytes(b" ")?;
-            out.write_bytes(field.name.to_bytes())?;
+            out.write_parts(&[field.typed(), b" ", field.name.to_bytes()])?;
         }
         Ok(())
     }
@@ -135,17 +125,14 @@ impl Schema {
         names: &N,
         out: &mut W,
     ) -> fmt::Result {
-        out.write_bytes(self.name().to_bytes())?;
-        out.write_bytes(b": ")?;
+        out.write_parts(&[self.name().to_bytes(), b": "])?;
         let last = self.len().saturating_sub(1);
 
         for (i, field) in self.fields().enumerate() {
             if verbose {
-                out.write_bytes(field.format.text())?;
-                out.write_bytes(b" ")?;
+                out.write_parts(&[field.format.text(), b" "])?;
             }
-            out.write_bytes(field.name.to_bytes())?;
-            out.write_bytes(b"=")?;
+            out.write_parts(&[field.name.to_bytes(), b"="])?;
             field.write_value(record, i == last, names, out)?;
         }
         out.write_bytes(b"\n")
@@ -166,13 +153,9 @@ impl SchemaField<'_> {
 
         match self.class {
             SynthClass::StaticString => {
-                out.write_bytes(text(part(record, offset, STR_SLOT)))?;
-                out.write_bytes(blank)
+                out.write_parts(&[text(part(record, offset, STR_SLOT)), blank])
             }
-            SynthClass::DynString => {
-                out.write_bytes(text(data_at(record, offset)))?;
-                out.write_bytes(blank)
-            }
+            SynthClass::DynString => out.write_parts(&[text(data_at(record, offset)), blank]),
             SynthClass::Stack => {
                 out.write_bytes(b"STACK:\n")?;
                 // The first word is the number of frames.
