@@ -157,10 +157,9 @@ impl DynEventType for Synth {
     }
 
     fn show(&self, out: &mut SeqWriter<'_>) -> fmt::Result {
-        out.write_bytes(names().prefix.to_bytes())?;
-        out.write_bytes(b":")?;
-        out.write_bytes(names().system.to_bytes())?;
-        out.write_bytes(b"/")?;
+        let (prefix, system) = (names().prefix.to_bytes(), names().system.to_bytes());
+
+        out.write_parts(&[prefix, b":", system, b"/"])?;
         self.schema.write_listing(out)
     }
 

@@ -116,9 +116,7 @@ pub(super) fn still_in_use(event: &SynthEvent, all: bool, held: &EventMutexHeld)
     let mut line = TextBuf::new();
     let written = match all {
         true => event.schema.write_definition(&mut line),
-        false => [b"-:", names().system.to_bytes(), b"/", name]
-            .into_iter()
-            .try_for_each(|part| line.write_bytes(part)),
+        false => line.write_parts(&[b"-:", names().system.to_bytes(), b"/", name]),
     };
     // If there is no memory, nothing is logged.
     if written.and_then(|()| line.write_bytes(b"\0")).is_err() {

@@ -118,10 +118,8 @@ fn schema_of(name: &[u8], event: &KernelEvent) -> Result<Schema> {
     let mut text = TextBuf::joined(&[name])?;
     event.fields(|kind, name| {
         let kind = kind.strip_prefix(b"__data_loc ").unwrap_or(kind);
-        for part in [b" ".as_slice(), kind, b" ", name, b";"] {
-            text.write_bytes(part).map_err(|_| ENOMEM)?;
-        }
-        Ok(())
+        text.write_parts(&[b" ", kind, b" ", name, b";"])
+            .map_err(|_| ENOMEM)
     })?;
     match parse(text.as_bytes(), |_| false) {
         Ok(SynthCommand::Create(schema)) => Ok(schema),
