@@ -6,8 +6,6 @@
 //!
 //! Context: any. Plain values.
 
-use core::num::NonZeroU32;
-
 /// The shortest and the longest time that may be given, in milliseconds.
 const LEAST: u64 = 100;
 const MOST: u64 = 3_600_000;
@@ -24,58 +22,34 @@ const UNITS: [(&str, u64); 4] = [("ms", 1), ("s", 1000), ("m", 60_000), ("h", 3_
 ///
 /// let expiry = Expiry::new(90, b"s").ok_or("no time")?;
 ///
-/// assert_eq!((expiry.ms(), expiry.n(), expiry.unit()), (90_000, 90, "s"));
+/// assert_eq!((expiry.ms, expiry.n, expiry.unit), (90_000, 90, "s"));
 /// assert!(Expiry::new(99, b"ms").is_none(), "less than 100 ms");
 /// # Ok::<(), &str>(())
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Expiry {
-    n: NonZeroU32,
-    /// Index of the unit in [`UNITS`].
-    unit: u8,
+    /// The number that was typed.
+    pub n: u64,
+    /// The unit that was typed.
+    pub unit: &'static str,
+    /// The time in milliseconds.
+    pub ms: u64,
 }
 
 impl Expiry {
     /// Returns the time of `n` milliseconds (`ms`), seconds (`s`), minutes (`m`) or hours (`h`); `None` for another
     /// unit, or if the time is out of range.
     pub fn new(n: u64, unit: &[u8]) -> Option<Self> {
-        let unit = UNITS.iter().position(|(name, _)| name.as_bytes() == unit)?;
-        let own = Self {
-            n: NonZeroU32::new(u32::try_from(n).ok()?)?,
-            unit: u8::try_from(unit).ok()?,
-        };
+        let (unit, each) = *UNITS.iter().find(|(name, _)| name.as_bytes() == unit)?;
+        let ms = n.checked_mul(each)?;
 
-        (LEAST..=MOST).contains(&own.ms()).then_some(own)
-    }
-
-    /// Returns the number that was typed.
-    pub fn n(&self) -> u32 {
-        self.n.get()
-    }
-
-    /// Returns the unit that was typed.
-    pub fn unit(&self) -> &'static str {
-        self.of_unit().0
-    }
-
-    fn of_unit(&self) -> (&'static str, u64) {
-        // `new` has found the unit in the table.
-        UNITS
-            .get(usize::from(self.unit))
-            .copied()
-            .unwrap_or_default()
-    }
-
-    /// Returns the time in milliseconds.
-    pub fn ms(&self) -> u64 {
-        // OVERFLOW: the product of 32 and 22 bits.
-        u64::from(self.n.get()).wrapping_mul(self.of_unit().1)
+        (LEAST..=MOST).contains(&ms).then_some(Self { n, unit, ms })
     }
 }
 
 /// Two times are equal if they are of the same length, regardless of their units.
 impl PartialEq for Expiry {
     fn eq(&self, other: &Self) -> bool {
-        self.ms() == other.ms()
+        self.ms == other.ms
     }
 }

@@ -136,7 +136,7 @@ impl Program {
             }
             Part::Expiry => {
                 if let Some(expiry) = self.expiry() {
-                    write!(out, ":expire({}{})", expiry.n(), expiry.unit())?;
+                    write!(out, ":expire({}{})", expiry.n, expiry.unit)?;
                 }
             }
             Part::Overhead => self.write_overhead(out)?,

@@ -22,7 +22,6 @@ use super::{
     LATER_MS, //
 };
 use crate::{
-    expiry::Expiry,
     ffi::{
         clock::Moment,
         guard::{
@@ -192,7 +191,7 @@ fn left<'m>(
 
 /// Returns when a generation that begins now ends, for a table of this program.
 pub(super) fn after(program: &Program) -> u64 {
-    let ms = program.expiry().map_or(0, Expiry::ms);
+    let ms = program.expiry().map_or(0, |expiry| expiry.ms);
     Moment::now().monotonic.saturating_add(ms * 1_000_000)
 }
 

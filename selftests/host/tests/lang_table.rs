@@ -149,7 +149,7 @@ fn x_65_how_long_starts_are_kept() {
         let p = compile(&KMALLOC, text.as_bytes()).expect(time);
         let shown = String::from_utf8(line_of(&p, text.as_bytes())).expect("ASCII");
 
-        assert_eq!(p.expiry().map(|expiry| expiry.ms()), Some(ms));
+        assert_eq!(p.expiry().map(|expiry| expiry.ms), Some(ms));
         let shown_time = time.replace("0x64", "100");
         assert!(
             shown

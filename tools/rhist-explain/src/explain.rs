@@ -206,8 +206,7 @@ impl Words<'_> {
         if let Some(expiry) = program.expiry() {
             line(format!(
                 "A row is forgotten after {}{}, or after twice as long, if nobody has taken its variables.",
-                expiry.n(),
-                expiry.unit()
+                expiry.n, expiry.unit
             ));
         }
         if let Some(name) = program.name(self.text) {
