@@ -345,8 +345,3 @@ fn unused_bits(size: u16) -> u8 {
         None => 0,
     }
 }
-
-/// Returns the index of the first occurrence of `part` in `text`.
-fn find(text: &[u8], part: &[u8]) -> Option<usize> {
-    (0..text.len()).find(|&at| text.get(at..).is_some_and(|rest| rest.starts_with(part)))
-}

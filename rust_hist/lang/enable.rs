@@ -57,8 +57,7 @@ impl<'t> EnableSpec<'t> {
     ///
     /// [`Errno::Einval`] if the system or the event is missing.
     pub fn parse(text: &'t [u8]) -> Result<Self, Errno> {
-        let blank = text.iter().position(|&b| lex::is_blank(b));
-        let end = blank.unwrap_or(text.len());
+        let end = lex::split_before(text, lex::is_blank).0.len();
         let all = Span::whole(text);
         let mut parts = Split::new(text, all.first(end), b':');
         let rest = lex::trim(text, all.skip(end));

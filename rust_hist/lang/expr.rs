@@ -11,7 +11,6 @@
 use crate::{
     error::{
         ErrKind,
-        Errno,
         Refusal, //
     },
     text::Span, //
@@ -67,7 +66,7 @@ pub(crate) fn root(command: &CommandText<'_>, span: Span) -> Root {
 /// then skips the byte after the sign as if it were that parenthesis.
 pub(crate) fn negated(command: &CommandText<'_>, span: Span) -> Result<Span, Refusal> {
     let text = command.text();
-    let no_parens = command.explain(Errno::Einval, ErrKind::UnaryMinusParens, span);
+    let no_parens = command.refuse(ErrKind::UnaryMinusParens, span);
     let rest = span.skip(1);
 
     if !rest.of(text).contains(&b'(') {

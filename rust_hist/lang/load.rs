@@ -7,7 +7,11 @@
 //! Context: process.
 
 use crate::text::{
-    lex,
+    lex::{
+        is_blank,
+        split_before,
+        trim, //
+    },
     Span, //
 };
 
@@ -24,24 +28,19 @@ pub struct LoadEntry<'t> {
 
 impl<'t> LoadEntry<'t> {
     fn new(text: &'t [u8]) -> Self {
-        let all = Span::whole(text);
-        let end = text
-            .iter()
-            .position(|&b| lex::is_blank(b))
-            .unwrap_or(text.len());
+        let (event, trigger) = split_before(text, is_blank);
 
         Self {
             text,
-            event: all.first(end).of(text),
-            trigger: lex::trim(text, all.skip(end)).of(text),
+            event,
+            trigger: trimmed(trigger),
         }
     }
 
     /// Returns the system and the name of the event, which the first dot or colon separates; `None`
     /// if either is missing.
     pub fn names(&self) -> Option<(&'t [u8], &'t [u8])> {
-        let at = self.event.iter().position(|&b| matches!(b, b'.' | b':'))?;
-        let (system, name) = self.event.split_at_checked(at)?;
+        let (system, name) = split_before(self.event, |b| matches!(b, b'.' | b':'));
         let name = name.get(1..)?;
 
         (!system.is_empty() && !name.is_empty()).then_some((system, name))
@@ -49,20 +48,10 @@ impl<'t> LoadEntry<'t> {
 
     /// Returns the command's name and its parameters, which a colon or a blank separates, as in the `trigger` file.
     pub fn command(&self) -> (&'t [u8], Option<&'t [u8]>) {
-        let all = Span::whole(self.trigger);
-        let Some(at) = self
-            .trigger
-            .iter()
-            .position(|&b| b == b':' || lex::is_blank(b))
-        else {
-            return (self.trigger, None);
-        };
-        let params = lex::trim(self.trigger, all.skip(at).skip(1)).of(self.trigger);
+        let (command, params) = split_before(self.trigger, |b| b == b':' || is_blank(b));
+        let params = trimmed(params.get(1..).unwrap_or(&[]));
 
-        (
-            all.first(at).of(self.trigger),
-            (!params.is_empty()).then_some(params),
-        )
+        (command, (!params.is_empty()).then_some(params))
     }
 }
 
@@ -92,6 +81,11 @@ pub fn load_entries(list: &[u8]) -> impl Iterator<Item = LoadEntry<'_>> {
         quoted ^= b == b'"';
         !quoted && matches!(b, b';' | b'\n')
     })
-    .map(|text| LoadEntry::new(lex::trim(text, Span::whole(text)).of(text)))
+    .map(|text| LoadEntry::new(trimmed(text)))
     .filter(|entry| !entry.text.is_empty())
+}
+
+/// Returns `text` without white space at its ends.
+fn trimmed(text: &[u8]) -> &[u8] {
+    trim(text, Span::whole(text)).of(text)
 }

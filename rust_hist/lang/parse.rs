@@ -15,7 +15,10 @@ use crate::{
         AllocError,
         Vec, //
     },
-    bucket::Scale,
+    bucket::{
+        ceil_log2,
+        Scale, //
+    },
     error::{
         ErrKind,
         Errno,
@@ -32,9 +35,11 @@ use crate::{
     stat::Stat,
     text::{
         lex::{
+            find,
             is_blank,
             number,
             position,
+            split_before,
             thousandths,
             trim,
             Nearest,
@@ -120,30 +125,27 @@ const PAUSED: &[u8] = b" [paused]";
 // Not inlined: the state of the parser is on its stack.
 #[inline(never)]
 pub fn parse<'t>(prefix: &'t [u8], text: &'t [u8]) -> Result<HistSpec<'t>, Refusal> {
-    let text = position(text, 0)
-        .and_then(|nul| text.get(..nul))
-        .unwrap_or(text);
-
+    let text = split_before(text, |b| b == 0).0;
     let whole = CommandText::new(prefix, text, Span::whole(text));
 
     if text.is_empty() {
-        return Err(whole.explain(Errno::Einval, ErrKind::NoKeys, Span::whole(text)));
+        return Err(whole.refuse(ErrKind::NoKeys, Span::whole(text)));
     }
 
-    let (params, filter) =
-        split_filter(text).map_err(|at| whole.explain(Errno::Einval, ErrKind::NoFilter, at))?;
+    let (params, filter) = split_filter(text).map_err(|at| whole.refuse(ErrKind::NoFilter, at))?;
     let (params, filter, paused) = without_state(text, params, filter);
     let mut spec = HistSpec::new(CommandText::new(prefix, text, params), filter);
-    let mut keys = None;
 
     spec.paused = paused;
 
     for token in Split::new(text, params, b':') {
-        parameter(&mut spec, &mut keys, token)?;
+        parameter(&mut spec, token)?;
     }
 
-    spec.keys = keys.ok_or(whole.explain(Errno::Einval, ErrKind::NoKeys, params))?;
-    Ok(spec)
+    match spec.keys.is_empty() {
+        true => Err(whole.refuse(ErrKind::NoKeys, params)),
+        false => Ok(spec),
+    }
 }
 
 /// Joins the lines of a text: a backslash at the end of a line continues it in the next one. Blanks after that, and
@@ -172,12 +174,11 @@ pub fn in_one_line(text: &[u8]) -> Result<Option<Vec<u8>>, AllocError> {
     };
     let (mut rest, filter) = text.split_at_checked(end).unwrap_or((text, b""));
     let mut line = Vec::new();
-    let mut is_one = true;
 
-    while let Some(at) = rest
-        .windows(LINE_END.len())
-        .position(|part| part == LINE_END)
-    {
+    if find(rest, LINE_END).is_none() {
+        return Ok(None);
+    }
+    while let Some(at) = find(rest, LINE_END) {
         let (before, behind) = rest.split_at_checked(at).unwrap_or((rest, b""));
         let behind = behind.get(LINE_END.len()..).unwrap_or(b"");
 
@@ -187,15 +188,7 @@ pub fn in_one_line(text: &[u8]) -> Result<Option<Vec<u8>>, AllocError> {
         if let Some(last) = last.filter(|&last| matches!(line.get(last), Some(b':' | b','))) {
             line.truncate(last.saturating_add(1));
         }
-        rest = behind
-            .iter()
-            .position(|&byte| !is_blank(byte))
-            .and_then(|first| behind.get(first..))
-            .unwrap_or(b"");
-        is_one = false;
-    }
-    if is_one {
-        return Ok(None);
+        rest = split_before(behind, |byte| !is_blank(byte)).1;
     }
     line.extend_from_slice(rest)?;
     line.extend_from_slice(filter)?;
@@ -287,22 +280,33 @@ fn ends_line(params: &[u8]) -> bool {
 }
 
 /// Parses one parameter, `token`; colons separate the tokens.
-fn parameter(spec: &mut HistSpec<'_>, keys: &mut Option<Span>, token: Span) -> Result<(), Refusal> {
+fn parameter(spec: &mut HistSpec<'_>, token: Span) -> Result<(), Refusal> {
     let command = spec.command;
-    let bytes = token.of(command.text());
+    let text = command.text();
+    let Some(at) = position(token.of(text), b'=') else {
+        return flag(spec, token);
+    };
+    let right = token.skip(at).skip(1);
 
-    match position(bytes, b'=') {
-        Some(at) => {
-            let left = token.first(at);
-            let right = token.skip(at).skip(1);
-
-            if right.is_empty() {
-                return Err(command.refuse(ErrKind::EmptyAssignment, token));
-            }
-            assignment(spec, keys, token, left.of(command.text()), right)
-        }
-        None => flag(spec, token),
+    if right.is_empty() {
+        return Err(command.refuse(ErrKind::EmptyAssignment, token));
     }
+    match token.first(at).of(text) {
+        b"key" | b"keys" => spec.keys = right,
+        b"val" | b"vals" | b"values" => spec.vals = Some(right),
+        b"sort" => spec.sort = Some(right),
+        b"size" => {
+            spec.size = right;
+            (spec.bits, spec.grows_to) = sizes(&command, right)?;
+        }
+        b"name" => spec.name = Some(token),
+        b"clock" => spec.clock = Some(trim(text, right)),
+        _ => spec
+            .vars
+            .push(token)
+            .map_err(|_| command.refuse(ErrKind::TooManyVars, token))?,
+    }
+    Ok(())
 }
 
 /// Parses a token without `=`.
@@ -324,7 +328,7 @@ fn flag(spec: &mut HistSpec<'_>, token: Span) -> Result<(), Refusal> {
         word if HANDLERS.iter().any(|handler| word.starts_with(handler)) => spec
             .actions
             .push(token)
-            .map_err(|_| command.explain(Errno::Einval, ErrKind::TooManyActions, token))?,
+            .map_err(|_| command.refuse(ErrKind::TooManyActions, token))?,
         word if word.starts_with(LIMIT) => spec.limit = Some((token, limit(&command, token)?)),
         word if word.starts_with(EXPIRE) => spec.expiry = Some(expiry(&command, token)?),
         OVERHEAD => (spec.overhead, spec.budget) = (true, None),
@@ -336,7 +340,7 @@ fn flag(spec: &mut HistSpec<'_>, token: Span) -> Result<(), Refusal> {
 
             spec.join = match word.strip_suffix(b")") {
                 Some(_) => Some(list.first(list.len().saturating_sub(1))),
-                None => return Err(command.explain(Errno::Einval, ErrKind::NoClosingParen, token)),
+                None => return Err(command.refuse(ErrKind::NoClosingParen, token)),
             };
         }
         _ => return Err(unknown(spec, token)),
@@ -357,7 +361,7 @@ fn unknown(spec: &HistSpec<'_>, token: Span) -> Refusal {
     ];
     let command = &spec.command;
     let word = token.of(command.text());
-    let refusal = command.explain(Errno::Einval, ErrKind::UnknownWord, token);
+    let refusal = command.refuse(ErrKind::UnknownWord, token);
     let mut nearest = Nearest::to(word);
 
     WORDS.into_iter().for_each(|word| nearest.offer(word));
@@ -377,34 +381,6 @@ fn unknown(spec: &HistSpec<'_>, token: Span) -> Refusal {
     }
 }
 
-/// Parses the token `LEFT=right`. If several tokens set the same parameter, the last one counts.
-fn assignment(
-    spec: &mut HistSpec<'_>,
-    keys: &mut Option<Span>,
-    token: Span,
-    left: &[u8],
-    right: Span,
-) -> Result<(), Refusal> {
-    let command = spec.command;
-
-    match left {
-        b"key" | b"keys" => *keys = Some(right),
-        b"val" | b"vals" | b"values" => spec.vals = Some(right),
-        b"sort" => spec.sort = Some(right),
-        b"size" => {
-            spec.size = right;
-            (spec.bits, spec.grows_to) = sizes(&command, right)?;
-        }
-        b"name" => spec.name = Some(token),
-        b"clock" => spec.clock = Some(trim(command.text(), right)),
-        _ => spec
-            .vars
-            .push(token)
-            .map_err(|_| command.refuse(ErrKind::TooManyVars, token))?,
-    }
-    Ok(())
-}
-
 /// Parses `limit(N/UNIT)`.
 fn limit(command: &CommandText<'_>, token: Span) -> Result<Limit, Refusal> {
     let list = token.skip(LIMIT.len());
@@ -415,7 +391,7 @@ fn limit(command: &CommandText<'_>, token: Span) -> Result<Limit, Refusal> {
         _ => None,
     };
 
-    limit.ok_or(command.explain(Errno::Einval, ErrKind::InvalidLimit, list))
+    limit.ok_or(command.refuse(ErrKind::InvalidLimit, list))
 }
 
 /// Parses `expire(T)`.
@@ -430,7 +406,7 @@ fn expiry(command: &CommandText<'_>, token: Span) -> Result<Expiry, Refusal> {
         Expiry::new(number(n).ok()?, unit)
     });
 
-    parsed.ok_or(command.explain(Errno::Einval, ErrKind::InvalidExpiry, list))
+    parsed.ok_or(command.refuse(ErrKind::InvalidExpiry, list))
 }
 
 /// Parses `overhead(P%)`.
@@ -441,7 +417,7 @@ fn budget(command: &CommandText<'_>, token: Span) -> Result<Budget, Refusal> {
     percentage
         .and_then(thousandths)
         .and_then(Budget::new)
-        .ok_or(command.explain(Errno::Einval, ErrKind::InvalidBudget, list))
+        .ok_or(command.refuse(ErrKind::InvalidBudget, list))
 }
 
 /// Parses the text after `size=`: returns log2 of the number of entries and, for a range `A..B`, log2 of its end.
@@ -450,11 +426,7 @@ fn sizes(command: &CommandText<'_>, size: Span) -> Result<(u32, Option<u32>), Re
     let bits = |kind, at: Span, most| {
         map_bits(at.of(text), most).map_err(|errno| command.explain(errno, kind, at))
     };
-    let Some(at) = size
-        .of(text)
-        .windows(RANGE.len())
-        .position(|window| window == RANGE)
-    else {
+    let Some(at) = find(size.of(text), RANGE) else {
         return Ok((bits(ErrKind::InvalidSize, size, BITS_MAX)?, None));
     };
     let (first, last) = (size.first(at), size.skip(at).skip(RANGE.len()));
@@ -466,23 +438,19 @@ fn sizes(command: &CommandText<'_>, size: Span) -> Result<(u32, Option<u32>), Re
 
     // Both texts have been parsed as numbers already.
     match number(first.of(text)).ok() > number(last.of(text)).ok() {
-        true => Err(command.explain(Errno::Einval, kind, first)),
+        true => Err(command.refuse(kind, first)),
         false => Ok(range),
     }
 }
 
 /// Returns log2 of the number of entries given by `text`, rounded up; at most `most`.
 fn map_bits(text: &[u8], most: u32) -> Result<u32, Errno> {
-    let size = number(text)?;
-    let bits = match size.checked_sub(1) {
-        Some(last) => u64::BITS.saturating_sub(last.leading_zeros()),
-        None => 0,
-    };
+    // CAST: at most 64.
+    let bits = ceil_log2(number(text)?) as u32;
 
-    if (BITS_MIN..=most).contains(&bits) {
-        Ok(bits)
-    } else {
-        Err(Errno::Einval)
+    match (BITS_MIN..=most).contains(&bits) {
+        true => Ok(bits),
+        false => Err(Errno::Einval),
     }
 }
 
@@ -526,7 +494,7 @@ impl HistSpec<'_> {
             }
         }
 
-        let mut stats = Stat::ALL.into_iter().filter(|_| usage.allows_stats());
+        let mut stats = Stat::ALL.into_iter().filter(|_| usage == Usage::Value);
 
         if let Some(stat) = stats.find(|stat| command.is(modifier, stat.name().as_bytes())) {
             return Ok(Modifier::Stat(stat));
@@ -558,11 +526,9 @@ impl HistSpec<'_> {
             _ => None,
         };
 
-        scale.map(Modifier::Log2).ok_or(self.command.explain(
-            Errno::Einval,
-            ErrKind::InvalidScale,
-            digit,
-        ))
+        scale
+            .map(Modifier::Log2)
+            .ok_or(self.command.refuse(ErrKind::InvalidScale, digit))
     }
 
     /// Parses `bucket=N` or `buckets=N`. The error is the span of the invalid part.

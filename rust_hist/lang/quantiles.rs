@@ -11,7 +11,6 @@ use core::fmt;
 use crate::{
     error::{
         ErrKind,
-        Errno,
         Refusal, //
     },
     limits::{
@@ -88,7 +87,7 @@ pub(super) fn parse(
     list: Span,
 ) -> Result<List<Quantile, QUANTILES_MAX>, Refusal> {
     let text = command.text();
-    let refuse = |kind, at| Err(command.explain(Errno::Einval, kind, at));
+    let refuse = |kind, at| Err(command.refuse(kind, at));
     let Some(end) = position(list.of(text), b')') else {
         return refuse(ErrKind::NoClosingParen, list);
     };

@@ -212,11 +212,6 @@ impl Usage {
     pub(super) fn allows_shares(self) -> bool {
         matches!(self, Self::Value | Self::Operand)
     }
-
-    /// Returns whether `.max` and the like are accepted here.
-    pub(super) fn allows_stats(self) -> bool {
-        self == Self::Value
-    }
 }
 
 /// A parsed trigger command: spans of its text.

@@ -10,16 +10,14 @@
 
 use core::ffi::CStr;
 
-use super::{
-    find,
-    logged, //
-};
+use super::logged;
 use crate::{
     alloc::AllocError,
     error::{
         kinds_with_texts,
         Errno, //
     },
+    text::lex::find, //
 };
 
 kinds_with_texts! {

@@ -7,11 +7,13 @@
 //!
 //! Context: any.
 
-use super::find;
 use crate::{
     field::SynthClass,
     limits::STR_SLOT,
-    text::lex, //
+    text::lex::{
+        self,
+        find, //
+    }, //
 };
 
 /// The prefix of the type of a field without a fixed offset; its word in the record has an offset and a length.

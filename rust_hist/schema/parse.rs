@@ -21,7 +21,10 @@ use super::{
 use crate::{
     alloc::Vec,
     error::Errno,
-    text::lex, //
+    text::lex::{
+        self,
+        split_before, //
+    }, //
 };
 
 /// The command in one line.
@@ -38,9 +41,7 @@ pub enum SynthCommand<'t> {
 /// Returns the part of `text` that `error_log` shows, and in which the columns of carets count: `text` without leading
 /// white space.
 pub fn logged(text: &[u8]) -> &[u8] {
-    let first = text.iter().position(|&b| !lex::is_space(b));
-
-    first.and_then(|at| text.get(at..)).unwrap_or(&[])
+    split_before(text, |b| !lex::is_space(b)).1
 }
 
 /// Parses one line of `synthetic_events`. `exists` returns whether an event with a name exists.
@@ -73,15 +74,11 @@ pub fn parse<'t>(
         return Ok(SynthCommand::Nothing);
     }
     check(text)?;
-    let blank = text.iter().copied().position(lex::is_blank);
-    let (name, fields) = match (blank, text) {
-        (Some(at), _) => text.split_at_checked(at).unwrap_or((text, &[])),
-        (None, [b'!', ..]) => (text, &[][..]),
-        (None, _) => return Err(SynthRefusal::whole(SynthErr::InvalidCmd)),
-    };
+    let (name, fields) = split_before(text, lex::is_blank);
 
     match name {
         [b'!', name @ ..] => Ok(SynthCommand::Delete(name)),
+        _ if fields.is_empty() => Err(SynthRefusal::whole(SynthErr::InvalidCmd)),
         _ => create(text, name, fields, exists).map(SynthCommand::Create),
     }
 }
@@ -117,10 +114,7 @@ pub fn parse_dynamic<'t>(
         _ => return Err(SynthRefusal::whole(SynthErr::InvalidDynCmd)),
     };
     check(rest)?;
-    let blank = rest.iter().copied().position(lex::is_blank);
-    let (name, fields) = blank
-        .and_then(|at| rest.split_at_checked(at))
-        .unwrap_or((rest, &[]));
+    let (name, fields) = split_before(rest, lex::is_blank);
 
     create(text, name, fields, exists).map(|schema| Some(SynthCommand::Create(schema)))
 }
@@ -199,10 +193,7 @@ fn add_field<'t>(
     let Some(declared) = name else {
         return refuse(SynthErr::InvalidField, type_name);
     };
-    let bracket = lex::position(declared, b'[');
-    let (name, array) = bracket
-        .and_then(|at| declared.split_at_checked(at))
-        .unwrap_or((declared, &[]));
+    let (name, array) = split_before(declared, |b| b == b'[');
 
     if !is_good_name(name) {
         return refuse(SynthErr::BadName, declared);
@@ -215,7 +206,7 @@ fn add_field<'t>(
     }
     let parsed = match FieldType::of(&whole) {
         Ok(parsed) => parsed,
-        Err(TypeError::Length) if bracket.is_some() => {
+        Err(TypeError::Length) if !array.is_empty() => {
             return refuse(SynthErr::InvalidArraySpec, declared);
         }
         Err(_) => return refuse(SynthErr::InvalidType, type_name),

@@ -23,7 +23,10 @@ use super::{
 use crate::{
     field::SynthClass,
     limits::STR_SLOT,
-    text::Out, //
+    text::{
+        lex::split_before,
+        Out, //
+    }, //
 };
 
 /// The conversions that need the running kernel.
@@ -72,9 +75,7 @@ fn data_at(record: &[u8], offset: usize) -> &[u8] {
 
 /// Returns `bytes` up to the first NUL.
 fn text(bytes: &[u8]) -> &[u8] {
-    let end = bytes.iter().position(|&b| b == 0);
-
-    end.and_then(|end| bytes.get(..end)).unwrap_or(bytes)
+    split_before(bytes, |b| b == 0).0
 }
 
 impl Schema {

@@ -119,6 +119,19 @@ pub fn position(bytes: &[u8], byte: u8) -> Option<usize> {
     bytes.iter().position(|&b| b == byte)
 }
 
+/// Returns the index of the first occurrence of `part` in `text`.
+pub fn find(text: &[u8], part: &[u8]) -> Option<usize> {
+    (0..text.len()).find(|&at| text.get(at..).is_some_and(|rest| rest.starts_with(part)))
+}
+
+/// Splits `text` before the first byte that `ends` accepts; without such a byte the second part is empty.
+pub fn split_before(text: &[u8], ends: impl Fn(u8) -> bool) -> (&[u8], &[u8]) {
+    let at = text.iter().position(|&b| ends(b));
+
+    at.and_then(|at| text.split_at_checked(at))
+        .unwrap_or((text, &[]))
+}
+
 /// Returns whether `byte` is white space for the kernel's `isspace()`, which takes bytes as Latin-1.
 pub fn is_space(byte: u8) -> bool {
     matches!(byte, b'\t'..=b'\r' | b' ' | 0xa0)
