@@ -43,13 +43,6 @@ pub enum Ending {
 }
 
 impl Ending {
-    const ALL: [Self; 4] = [
-        Self::Hit,
-        Self::DroppedFull,
-        Self::DroppedNested,
-        Self::Ignored,
-    ];
-
     /// Returns the index of the account's word for this outcome; `None` for a hit, which its element counts.
     #[inline]
     pub(super) fn word(self) -> Option<usize> {
@@ -66,7 +59,7 @@ impl Ending {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Loss {
     /// A row that `save()` had no room for, as more hits wrote to one entry at once than there are rows.
-    Save,
+    Save = 3,
     /// A record of a synthetic event that could not be written.
     Trace,
     /// An action that `limit()` has suppressed.
@@ -78,12 +71,8 @@ pub enum Loss {
 impl Loss {
     /// Returns the index of the account's word for this loss.
     const fn word(self) -> usize {
-        match self {
-            Self::Save => 3,
-            Self::Trace => 4,
-            Self::Limit => 5,
-            Self::Cut => 6,
-        }
+        // CAST: the index of a word; the endings have those before it.
+        self as usize
     }
 }
 
@@ -147,16 +136,6 @@ impl Account {
             expired: self.expired.wrapping_add(other.expired),
         }
     }
-
-    fn add(&mut self, ending: Ending, n: u64) {
-        let total = match ending {
-            Ending::Hit => &mut self.hits,
-            Ending::DroppedFull => &mut self.dropped_full,
-            Ending::DroppedNested => &mut self.dropped_nested,
-            Ending::Ignored => &mut self.ignored,
-        };
-        *total = total.wrapping_add(n);
-    }
 }
 
 impl<const N: usize> Values for [u64; N] {
@@ -172,12 +151,13 @@ impl<const N: usize> Values for [u64; N] {
 /// only against interrupts of that CPU.
 #[derive(Clone, Copy)]
 pub struct Shard<'a> {
-    words: &'a [Atomic<u64>],
+    /// All words of the map.
+    pub(super) words: &'a [Atomic<u64>],
     /// Index of the first word of the account; the sums follow it.
     at: usize,
     shape: &'a Shape,
     /// Whether no other CPU writes to this shard.
-    is_own: bool,
+    pub(super) is_own: bool,
 }
 
 impl<'a> Shard<'a> {
@@ -198,11 +178,8 @@ impl<'a> Shard<'a> {
 
         Self {
             words,
-            // OVERFLOW: below the number of words for a CPU of the shape, see `Shape::new`. For another CPU no word is
-            // found at the index.
-            at: index
-                .wrapping_mul(shape.shard_words)
-                .wrapping_add(shape.shards_at),
+            // For a CPU that the shape is not for, no word is found at the index.
+            at: shape.shard_at(index),
             shape,
             is_own: !may_share || shape.per_cpu(),
         }
@@ -218,7 +195,7 @@ impl<'a> Shard<'a> {
 
             match merge.takes_largest(i) {
                 true => self.raise(self.words, at, sum),
-                false => self.add(at, sum),
+                false => self.add_to(self.words, at, sum),
             }
         }
     }
@@ -227,14 +204,8 @@ impl<'a> Shard<'a> {
     pub(super) fn add_account(&self, word: impl Fn(usize) -> u64) {
         for i in 0..ACCOUNT_WORDS {
             // OVERFLOW: below the number of words.
-            self.add(self.at.wrapping_add(i), word(i));
+            self.add_to(self.words, self.at.wrapping_add(i), word(i));
         }
-    }
-
-    /// Adds `v` to word `at` of the map.
-    #[inline]
-    fn add(&self, at: usize, v: u64) {
-        self.add_to(self.words, at, v);
     }
 
     /// Adds `v` to word `at` of `words`, which are in this shard.
@@ -264,18 +235,6 @@ impl<'a> Shard<'a> {
                 }
             }
         }
-    }
-
-    /// Returns all words of the map.
-    #[inline]
-    pub(super) fn words(&self) -> &'a [Atomic<u64>] {
-        self.words
-    }
-
-    /// Returns whether no other CPU writes to this shard.
-    #[inline]
-    pub(super) fn is_own(&self) -> bool {
-        self.is_own
     }
 
     /// Returns the index, among all words of the map, of the hit count of an element.
@@ -310,7 +269,7 @@ impl<'a> Shard<'a> {
     #[inline(never)]
     pub fn lose(&self, loss: Loss, n: u64) {
         // OVERFLOW: below the number of words.
-        self.add(self.at.wrapping_add(loss.word()), n);
+        self.add_to(self.words, self.at.wrapping_add(loss.word()), n);
     }
 
     /// Counts a call that hit an element in the element's hit count, and adds the values to its further sums,
@@ -325,9 +284,9 @@ impl<'a> Shard<'a> {
         // No loop: most triggers have at most one value. Triggers with more values than C has room for use tallies.
         const { assert!(C_SUMS_MAX == 3) };
         if sums > 1 {
-            self.add(at.wrapping_add(1), values.value(0));
+            self.add_to(self.words, at.wrapping_add(1), values.value(0));
             if sums > 2 {
-                self.add(at.wrapping_add(2), values.value(1));
+                self.add_to(self.words, at.wrapping_add(2), values.value(1));
             }
         }
     }
@@ -353,19 +312,20 @@ where
 
     /// Adds up the account of all CPUs for a caller that knows the number of hits already.
     pub fn account_of(&self, hits: u64) -> Account {
-        let mut account = Account {
-            lost_saves: self.over_shards(Loss::Save.word()),
-            lost_traces: self.over_shards(Loss::Trace.word()),
-            lost_limited: self.over_shards(Loss::Limit.word()),
-            cut_strings: self.over_shards(Loss::Cut.word()),
-            ..Account::default()
-        };
+        let ended = |ending: Ending| ending.word().map_or(0, |at| self.over_shards(at));
+        let lost = |loss: Loss| self.over_shards(loss.word());
 
-        for ending in Ending::ALL {
-            let n = ending.word().map_or(hits, |at| self.over_shards(at));
-            account.add(ending, n);
+        Account {
+            hits,
+            dropped_full: ended(Ending::DroppedFull),
+            dropped_nested: ended(Ending::DroppedNested),
+            ignored: ended(Ending::Ignored),
+            lost_saves: lost(Loss::Save),
+            lost_traces: lost(Loss::Trace),
+            lost_limited: lost(Loss::Limit),
+            cut_strings: lost(Loss::Cut),
+            ..Account::default()
         }
-        account
     }
 
     /// Adds up the hit counts of all elements, one shard after the other. A free element has a hit count of 0.
@@ -375,11 +335,8 @@ where
         let mut hits: u64 = 0;
 
         for shard in 0..shape.shards {
-            // OVERFLOW: less than the number of words of the map, which `Shape::new` computes without overflow.
-            let at = shard
-                .wrapping_mul(shape.shard_words)
-                .wrapping_add(shape.shards_at)
-                .wrapping_add(ACCOUNT_WORDS);
+            // OVERFLOW: less than the number of words of the map.
+            let at = shape.shard_at(shard).wrapping_add(ACCOUNT_WORDS);
             let sums = self.words().get(at..).unwrap_or(&[]);
             for count in sums.iter().step_by(shape.sums.max(1)).take(used) {
                 // ORDERING: the count need not be consistent with other words; it is exact once the calls that
@@ -400,12 +357,7 @@ where
             return 0;
         }
         // OVERFLOW: less than the words of a shard.
-        self.over_shards(
-            elt.index()
-                .wrapping_mul(self.shape().sums)
-                .wrapping_add(ACCOUNT_WORDS)
-                .wrapping_add(i),
-        )
+        self.over_shards(self.shape().sums_at(elt.index()).wrapping_add(i))
     }
 
     /// Copies the sums of the keys that found no room to `sums`, as many as the shape has; returns whether any hit was

@@ -77,9 +77,7 @@ where
         clear(of_elts(shape.keys_at, shape.key_words));
         clear(of_elts(shape.aux_at(), shape.aux_words()));
         for shard in 0..shape.shards {
-            let at = shard
-                .wrapping_mul(shape.shard_words)
-                .wrapping_add(shape.shards_at);
+            let at = shape.shard_at(shard);
             clear(part(self.words(), at, ACCOUNT_WORDS));
             clear(of_elts(at.wrapping_add(ACCOUNT_WORDS), shape.sums));
             if let Some(others) = shape.others() {

@@ -246,26 +246,25 @@ where
     ///
     /// The slots are in the order of hashes, so copying in that order would access the elements, and each shard, at
     /// random. Therefore the slots are only read to mark the elements, which are then copied in the order of memory.
-    pub fn copy_rows<F>(&self, limit: usize, to: &mut [u64], copy_aux: F) -> usize
-    where
-        F: Fn(&[Pair], &mut [u64]),
-    {
+    pub fn copy_rows(
+        &self,
+        limit: usize,
+        to: &mut [u64],
+        copy_aux: impl Fn(&[Pair], &mut [u64]),
+    ) -> usize {
         self.copy(limit, to, copy_aux, |map, row_words, rows| {
             map.mark(row_words, rows, map.published(), MARKED);
         })
     }
 
     /// Copies the elements with an index below `limit` whose rows the function `mark` has marked.
-    pub(super) fn copy<F>(
+    pub(super) fn copy(
         &self,
         limit: usize,
         to: &mut [u64],
-        copy_aux: F,
+        copy_aux: impl Fn(&[Pair], &mut [u64]),
         mark: impl FnOnce(&Self, usize, &mut [u64]),
-    ) -> usize
-    where
-        F: Fn(&[Pair], &mut [u64]),
-    {
+    ) -> usize {
         let row_words = self.shape().row_words().max(1);
         let limit = to.len().checked_div(row_words).unwrap_or(0).min(limit);
         let Some(to) = to.get_mut(..limit.wrapping_mul(row_words)) else {
@@ -317,10 +316,12 @@ where
 
     /// Copies the key and aux words of the marked elements to consecutive rows, and returns their number.
     /// The word of the first sum of a row becomes the index of its element.
-    fn copy_marked<F>(&self, row_words: usize, rows: &mut [u64], copy_aux: F) -> usize
-    where
-        F: Fn(&[Pair], &mut [u64]),
-    {
+    fn copy_marked(
+        &self,
+        row_words: usize,
+        rows: &mut [u64],
+        copy_aux: impl Fn(&[Pair], &mut [u64]),
+    ) -> usize {
         let shape = self.shape();
         let mark_at = shape.sums_in_row();
         let mut len: usize = 0;
@@ -372,11 +373,7 @@ where
             sums.fill(0);
         }
         for shard in 0..shape.shards {
-            // OVERFLOW: less than the number of words of the map, which `Shape::new` computes without overflow.
-            let at = shard
-                .wrapping_mul(shape.shard_words)
-                .wrapping_add(shape.shards_at);
-            let shard = part(self.words(), at, shape.shard_words);
+            let shard = part(self.words(), shape.shard_at(shard), shape.shard_words);
             for (place, row) in places.iter().zip(rows.chunks_exact_mut(row_words)) {
                 let sums = row.get_mut(sums_at..).unwrap_or(&mut []);
 
@@ -389,13 +386,12 @@ where
     pub(super) fn copy_sums(&self, elt: Elt, sums: &mut [u64]) {
         let shape = self.shape();
 
+        let place = shape.sums_at(elt.index());
+
         sums.fill(0);
         for shard in 0..shape.shards {
-            // OVERFLOW: less than the number of words of the map, which `Shape::new` computes without overflow.
-            let at = shard
-                .wrapping_mul(shape.shard_words)
-                .wrapping_add(shape.shards_at)
-                .wrapping_add(shape.sums_at(elt.index()));
+            // OVERFLOW: less than the number of words of the map.
+            let at = shape.shard_at(shard).wrapping_add(place);
 
             add_part(sums, self.words().get(at..).unwrap_or(&[]), &shape.merge);
         }

@@ -356,6 +356,16 @@ impl Shape {
         index.wrapping_mul(self.sums).wrapping_add(ACCOUNT_WORDS)
     }
 
+    /// Returns the index of the first word of a shard.
+    #[inline]
+    pub(super) fn shard_at(&self, shard: usize) -> usize {
+        // OVERFLOW: for a shard of the shape, less than the number of words, which `Shape::new` computes without
+        // overflow.
+        shard
+            .wrapping_mul(self.shard_words)
+            .wrapping_add(self.shards_at)
+    }
+
     /// Returns the index of the first key word of an element.
     #[inline]
     pub(super) fn key_at(&self, elt: Elt) -> usize {

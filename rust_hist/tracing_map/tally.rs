@@ -327,7 +327,7 @@ impl Shard<'_> {
         let all = tallies.all.places();
         let [first, ..] = all;
 
-        if !self.is_own() || !first.keep_at_once(words, 0, values.value(0)) {
+        if !self.is_own || !first.keep_at_once(words, 0, values.value(0)) {
             return Some(0);
         }
         debug_assert!(SEVERAL || first.is_last);
@@ -387,7 +387,7 @@ impl Shard<'_> {
         let at = self.count_at(elt) as u32 as usize;
 
         let words = self
-            .words()
+            .words
             // OVERFLOW: the sum of a number of 32 bits and a small one.
             .get(at..at.wrapping_add(SPAN))
             .and_then(<[_]>::first_chunk);
