@@ -8,35 +8,22 @@
 //! [`alloc`], so that the tests in `selftests/host` can make each of them fail.
 
 #![no_std]
+#![deny(unsafe_code)]
 
-#[forbid(unsafe_code)]
 pub mod alloc;
-#[forbid(unsafe_code)]
 pub mod bucket;
-#[forbid(unsafe_code)]
 pub mod error;
-#[forbid(unsafe_code)]
 pub mod expiry;
-#[forbid(unsafe_code)]
 pub mod field;
-#[forbid(unsafe_code)]
 pub mod lang;
-#[forbid(unsafe_code)]
 pub mod limits;
-#[forbid(unsafe_code)]
 pub mod overhead;
-#[forbid(unsafe_code)]
 pub mod program;
-#[forbid(unsafe_code)]
 pub mod rate;
-#[forbid(unsafe_code)]
 pub mod render;
-#[forbid(unsafe_code)]
 pub mod schema;
-#[forbid(unsafe_code)]
 pub mod stat;
+#[allow(unsafe_code)]
 pub mod sync;
-#[forbid(unsafe_code)]
 pub mod text;
-#[forbid(unsafe_code)]
 pub mod tracing_map;
