@@ -250,7 +250,7 @@ impl Registered {
                     names.hist,
                     names.hist,
                     names.stats,
-                    names.synth.file()
+                    names.synth.file
                 );
             },
         })

@@ -55,18 +55,11 @@ use kernel::{
 /// The names of synthetic events' files and system.
 pub(crate) struct SynthNames {
     /// The name of the file that lists the events; also the location in the error log.
-    file: &'static CStr,
+    pub(crate) file: &'static CStr,
     /// The system of the events.
     system: &'static CStr,
     /// The prefix of the events' lines in `dynamic_events`, before the colon.
     prefix: &'static CStr,
-}
-
-impl SynthNames {
-    /// Returns the name of the file that lists the events.
-    pub(crate) fn file(&self) -> &'static CStr {
-        self.file
-    }
 }
 
 /// The names of the C implementation, for a kernel without it.
@@ -95,18 +88,12 @@ static EVENTS: Registry<Synth> = Registry::new();
 
 /// The data of a synthetic event beyond those of any dynamic event.
 pub(crate) struct Synth {
-    schema: Schema,
+    /// The definition of the event.
+    pub(crate) schema: Schema,
 }
 
 /// A synthetic event.
 pub(crate) type SynthEvent = Event<Synth>;
-
-impl Synth {
-    /// Returns the definition of the event.
-    pub(crate) fn schema(&self) -> &Schema {
-        &self.schema
-    }
-}
 
 #[vtable]
 impl DynEventType for Synth {

@@ -319,7 +319,7 @@ impl<'a, A: Arguments<'a>> Context<'a> for InKernel<'a, A> {
         let Some(_level) = self.trigger.nesting.enter(synth, &preempt) else {
             return 1;
         };
-        synth.fire(values, CommonFields::of(&hit), &preempt).lost
+        synth.fire(values, CommonFields::of(&hit), &preempt)
     }
 }
 

@@ -384,7 +384,7 @@ impl Resolver for Referents<'_> {
 
     fn synth_field(&self, synth: u16, index: usize) -> Option<SynthField<'_>> {
         let event = self.found.synths.get(usize::from(synth))?;
-        event.schema().field(index).map(SynthField::from)
+        event.schema.field(index).map(SynthField::from)
     }
 
     fn matched_field(

@@ -30,33 +30,27 @@ use crate::{
     }, //
 };
 
-/// The result of generating an event once.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Fired {
-    /// The number of listeners whose record was lost.
-    pub(crate) lost: u32,
-}
-
 impl SynthEvent {
     /// Returns whether the values of the event take little of a hit's stack.
     #[inline(always)]
     pub(crate) fn is_small(&self) -> bool {
-        self.schema().has_numbers_alone()
+        self.schema.has_numbers_alone()
     }
 
     /// Generates the event: each listener that has enabled it gets a record with these values. `moment` is the context
     /// of the hit, which the header of the record shows.
     ///
-    /// Does nothing if no listener has enabled the event, or if the event was deleted.
+    /// Does nothing if no listener has enabled the event, or if the event was deleted. Returns the number of listeners
+    /// whose record was lost.
     #[inline(always)]
     pub(crate) fn fire(
         &self,
         values: &impl FieldValues,
         moment: CommonFields,
         preempt: &PreemptOff<'_>,
-    ) -> Fired {
+    ) -> u32 {
         match self.only_listener(preempt) {
-            Some(listener) if self.schema().has_numbers_alone() => {
+            Some(listener) if self.schema.has_numbers_alone() => {
                 self.fire_numbers(&listener, values, moment, preempt)
             }
             Some(listener) => match self.fire_stable(&listener, values, moment, preempt) {
@@ -77,15 +71,13 @@ impl SynthEvent {
         values: &impl FieldValues,
         moment: CommonFields,
         preempt: &PreemptOff<'_>,
-    ) -> Fired {
+    ) -> u32 {
         // PARITY: like `get_hist_pad()`, counts in the record's `common_preempt_count`.
         let again = preempt.again();
-        let mut fired = Fired::default();
         let mut room = RecordBuf::new();
-        let schema = self.schema();
+        let schema = &self.schema;
         let fill = |record: &mut [u8]| schema.write_numbers(values, record).is_ok();
-        fired.end(listener.begin(&mut room, schema.fixed_len(), fill, moment, again.proof()));
-        fired
+        end(listener.begin(&mut room, schema.fixed_len(), fill, moment, again.proof()))
     }
 
     /// Writes the record of an event with few fields and stable values to its only listener; `None`, without writing a
@@ -99,32 +91,32 @@ impl SynthEvent {
         values: &impl FieldValues,
         moment: CommonFields,
         preempt: &PreemptOff<'_>,
-    ) -> Option<Fired> {
+    ) -> Option<u32> {
         // PARITY: like `get_hist_pad()`, counts in the record's `common_preempt_count`.
         let again = preempt.again();
-        let mut fired = Fired::default();
         let mut room = RecordBuf::new();
         let mut stable = StableValues::new();
-        let schema = self.schema();
+        let schema = &self.schema;
         if !schema.collect_stable(values, &mut stable) {
             return None;
         }
         let fill = |record: &mut [u8]| schema.write_stable(&stable, record).is_some();
-        fired.end(listener.begin(&mut room, stable.record_len(), fill, moment, again.proof()));
-        Some(fired)
+        let begun = listener.begin(&mut room, stable.record_len(), fill, moment, again.proof());
+        Some(end(begun))
     }
 
     /// Writes a record to each listener.
     #[inline(never)]
-    fn fire_each(&self, values: &impl FieldValues, preempt: &PreemptOff<'_>) -> Fired {
+    fn fire_each(&self, values: &impl FieldValues, preempt: &PreemptOff<'_>) -> u32 {
         // PARITY: like `get_hist_pad()`, counts in the record's `common_preempt_count`.
         let again = preempt.again();
-        let mut fired = Fired::default();
         let mut room = RecordBuf::new();
+        let mut lost: u32 = 0;
         for listener in self.listeners(again.proof()) {
-            fired.end(self.begin(&mut room, &listener, values, again.proof()));
+            let begun = self.begin(&mut room, &listener, values, again.proof());
+            lost = lost.saturating_add(end(begun));
         }
-        fired
+        lost
     }
 
     /// Writes a record for one listener, which the caller must commit.
@@ -164,7 +156,7 @@ impl<'r> WithValues for Begin<'_, 'r> {
 
     #[inline(never)]
     fn run(self, values: &impl FieldValues) -> Begun<'r> {
-        let schema = self.event.schema();
+        let schema = &self.event.schema;
         let mut sizes = Sizes::new();
         if schema.measure(values, &mut sizes).is_err() {
             return Begun::Done(WriteResult::Lost);
@@ -175,15 +167,14 @@ impl<'r> WithValues for Begin<'_, 'r> {
     }
 }
 
-impl Fired {
-    /// Commits a record, or counts it as lost.
-    #[inline]
-    fn end(&mut self, begun: Begun<'_>) {
-        match begun {
-            // The triggers of the event run inside `commit()`, and may generate another event.
-            Begun::Complete(record) => record.commit(),
-            Begun::Done(WriteResult::Lost) => self.lost = self.lost.saturating_add(1),
-            Begun::Done(_) => {}
-        }
+/// Commits a record that is complete; returns the number of lost records.
+#[inline]
+fn end(begun: Begun<'_>) -> u32 {
+    match begun {
+        // The triggers of the event run inside `commit()`, and may generate another event.
+        Begun::Complete(record) => record.commit(),
+        Begun::Done(WriteResult::Lost) => return 1,
+        Begun::Done(_) => {}
     }
+    0
 }

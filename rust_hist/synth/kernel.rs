@@ -39,21 +39,21 @@ use kernel::{
     transmute::AsBytes, //
 };
 
-/// The names for synthetic events. Empty here, since the kernel's names are used.
-pub(crate) struct SynthNames;
-
-impl SynthNames {
-    /// Returns the name of the kernel's file that lists the events.
-    pub(crate) fn file(&self) -> &'static CStr {
-        c"synthetic_events"
-    }
+/// The names for synthetic events: the kernel's names.
+pub(crate) struct SynthNames {
+    /// The name of the kernel's file that lists the events.
+    pub(crate) file: &'static CStr,
 }
 
 /// Like all [`SynthNames`] here: the names of the kernel.
-pub(crate) static DROP_IN: SynthNames = SynthNames;
+pub(crate) static DROP_IN: SynthNames = SynthNames {
+    file: c"synthetic_events",
+};
 
 /// Like all [`SynthNames`] here: the names of the kernel.
-pub(crate) static BESIDE: SynthNames = SynthNames;
+pub(crate) static BESIDE: SynthNames = SynthNames {
+    file: c"synthetic_events",
+};
 
 /// Registers nothing: the kernel has its synthetic events already.
 pub(crate) struct Registration;
@@ -80,7 +80,8 @@ const WORD: usize = size_of::<u64>();
 /// The schema has the fields of the event, and a pad has a word for each, and after these room for their strings and stacks.
 pub(crate) struct SynthEvent {
     event: KernelEvent,
-    schema: Schema,
+    /// The fields of the event.
+    pub(crate) schema: Schema,
     pads: Pads,
 }
 
@@ -129,19 +130,7 @@ fn schema_of(name: &[u8], event: &KernelEvent) -> Result<Schema> {
     }
 }
 
-/// The result of generating an event once.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Fired {
-    /// How many records were lost, of which only the kernel knows more.
-    pub(crate) lost: u32,
-}
-
 impl SynthEvent {
-    /// Returns the fields of the event.
-    pub(crate) fn schema(&self) -> &Schema {
-        &self.schema
-    }
-
     /// Returns whether the values of the event take little of a hit's stack.
     #[inline]
     pub(crate) fn is_small(&self) -> bool {
@@ -166,14 +155,15 @@ impl SynthEvent {
     pub(crate) fn drop_user(&self, _user: &Arc<User>, _held: &EventMutexHeld) {}
 
     /// Generates the event: each listener that has it enabled gets a record with these values.
+    /// Returns the number of lost records, of which only the kernel knows more.
     pub(crate) fn fire(
         &self,
         values: &impl FieldValues,
         _moment: CommonFields,
         preempt: &PreemptOff<'_>,
-    ) -> Fired {
+    ) -> u32 {
         if !self.has_listeners() {
-            return Fired::default();
+            return 0;
         }
         // PARITY: `get_hist_pad()` counts in the record's `common_preempt_count`.
         let again = preempt.again();
@@ -191,10 +181,10 @@ struct Fire<'b> {
 }
 
 impl WithValues for Fire<'_> {
-    type Out = Fired;
+    type Out = u32;
 
     #[inline(never)]
-    fn run(self, values: &impl FieldValues) -> Fired {
+    fn run(self, values: &impl FieldValues) -> u32 {
         let fired = self.event.pads.with(self.preempt, |pad| {
             let fields = self.event.schema.fields();
             let (words, mut free) = pad.split_at_mut_checked(fields.count())?;
@@ -219,9 +209,7 @@ impl WithValues for Fire<'_> {
             unsafe { self.event.event.fire(words, self.preempt) };
             Some(())
         });
-        Fired {
-            lost: fired.flatten().is_none().into(),
-        }
+        fired.flatten().is_none().into()
     }
 }
 
