@@ -330,9 +330,9 @@ impl Errno {
 
 /// One entry of `error_log`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LogEntry {
+pub struct LogEntry<K = ErrKind> {
     /// The message.
-    pub kind: ErrKind,
+    pub kind: K,
     /// Column of the caret in the logged command, the prefix (`hist:` or `rhist:`) included.
     pub at: u16,
 }
@@ -355,39 +355,42 @@ pub struct LogEntry {
 /// assert_eq!(ErrKind::VarNotFound.text(), c"Couldn't find variable");
 /// ```
 #[derive(Debug, PartialEq, Eq)]
-pub struct Refusal {
+pub struct Refusal<K = ErrKind> {
     /// The errno for the writer.
     pub errno: Errno,
-    entry: Option<LogEntry>,
+    entry: Option<LogEntry<K>>,
     detail: Vec<u8>,
 }
 
 impl Refusal {
     /// Returns a refusal without a message.
     pub fn silent(errno: Errno) -> Self {
-        Self {
-            errno,
-            entry: None,
-            detail: Vec::new(),
-        }
-    }
-
-    /// Returns a refusal with one message, whose caret is in column `at`.
-    pub fn new(errno: Errno, kind: ErrKind, at: u16) -> Self {
-        Self {
-            entry: Some(LogEntry { kind, at }),
-            ..Self::silent(errno)
-        }
-    }
-
-    /// Returns whether the refusal has no message.
-    pub fn is_silent(&self) -> bool {
-        self.entry.is_none()
+        Self::with(errno, None)
     }
 
     /// Returns whether `kind` is the message.
     pub fn is(&self, kind: ErrKind) -> bool {
         self.entry.is_some_and(|entry| entry.kind == kind)
+    }
+}
+
+impl<K: Copy> Refusal<K> {
+    fn with(errno: Errno, entry: Option<LogEntry<K>>) -> Self {
+        Self {
+            errno,
+            entry,
+            detail: Vec::new(),
+        }
+    }
+
+    /// Returns a refusal with one message, whose caret is in column `at`.
+    pub fn new(errno: Errno, kind: K, at: u16) -> Self {
+        Self::with(errno, Some(LogEntry { kind, at }))
+    }
+
+    /// Returns whether the refusal has no message.
+    pub fn is_silent(&self) -> bool {
+        self.entry.is_none()
     }
 
     /// Appends the concatenation of `parts` to the detail, which the log shows after the text of the message.
@@ -406,13 +409,13 @@ impl Refusal {
     }
 
     /// Returns the entry of `error_log`, if there is one.
-    pub fn entry(&self) -> Option<LogEntry> {
+    pub fn entry(&self) -> Option<LogEntry<K>> {
         self.entry
     }
 }
 
-impl From<AllocError> for Refusal {
+impl<K: Copy> From<AllocError> for Refusal<K> {
     fn from(_: AllocError) -> Self {
-        Self::silent(Errno::Enomem)
+        Self::with(Errno::Enomem, None)
     }
 }

@@ -35,6 +35,7 @@ use crate::{
 
 pub use self::{
     error::{
+        refusal,
         SynthErr,
         SynthRefusal, //
     },

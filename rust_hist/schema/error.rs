@@ -12,10 +12,10 @@ use core::ffi::CStr;
 
 use super::logged;
 use crate::{
-    alloc::AllocError,
     error::{
         kinds_with_texts,
-        Errno, //
+        Errno,
+        Refusal, //
     },
     text::lex::find, //
 };
@@ -48,52 +48,20 @@ kinds_with_texts! {
     Busy: c"Synthetic event is in use",
 }
 
-/// The error of a command: an errno, and a message unless memory allocation failed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SynthRefusal {
-    /// The errno for the writer.
-    pub errno: Errno,
-    /// The message for `error_log`.
-    pub kind: Option<SynthErr>,
-    /// Column of the caret in [`logged`].
-    pub at: u16,
+/// The error of a command. Columns of carets count in [`logged`].
+pub type SynthRefusal = Refusal<SynthErr>;
+
+/// Returns a refusal of `command`. The caret is at the first occurrence of `what` in the command, or at the start of
+/// the command if there is none.
+///
+/// PARITY: like `errpos()`, searches for the bytes of `what`, which may occur before the mistake.
+pub fn refusal(errno: Errno, kind: SynthErr, command: &[u8], what: &[u8]) -> SynthRefusal {
+    let at = find(logged(command), what).and_then(|at| u16::try_from(at).ok());
+
+    Refusal::new(errno, kind, at.unwrap_or(0))
 }
 
-impl SynthRefusal {
-    /// Returns a refusal of `command`. The caret is at the first occurrence of `what` in the command, or at the start
-    /// of the command if there is none.
-    ///
-    /// PARITY: like `errpos()`, searches for the bytes of `what`, which may occur before the mistake.
-    pub fn new(errno: Errno, kind: SynthErr, command: &[u8], what: &[u8]) -> Self {
-        let command = logged(command);
-        let at = match what {
-            [] => None,
-            _ => find(command, what),
-        };
-
-        Self {
-            errno,
-            kind: Some(kind),
-            at: at.and_then(|at| u16::try_from(at).ok()).unwrap_or(0),
-        }
-    }
-
-    /// Returns a refusal of a whole definition, with the caret at its start.
-    pub(super) const fn whole(kind: SynthErr) -> Self {
-        Self {
-            errno: Errno::Einval,
-            kind: Some(kind),
-            at: 0,
-        }
-    }
-}
-
-impl From<AllocError> for SynthRefusal {
-    fn from(_: AllocError) -> Self {
-        Self {
-            errno: Errno::Enomem,
-            kind: None,
-            at: 0,
-        }
-    }
+/// Returns a refusal of a whole definition, with the caret at its start.
+pub(super) fn whole(kind: SynthErr) -> SynthRefusal {
+    Refusal::new(Errno::Einval, kind, 0)
 }

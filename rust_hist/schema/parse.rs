@@ -9,10 +9,12 @@
 //! Context: process, may sleep.
 
 use super::{
+    error::whole,
     field_type::{
         FieldType,
         TypeError, //
     },
+    refusal,
     Schema,
     SynthErr,
     SynthRefusal,
@@ -62,7 +64,7 @@ pub fn logged(text: &[u8]) -> &[u8] {
 /// assert_eq!(schema.find(b"pid"), Some(1));
 ///
 /// let refusal = parse(b"wake u63 ns", |_| false).expect_err("no such type");
-/// assert_eq!((refusal.kind, refusal.at), (Some(SynthErr::InvalidType), 5));
+/// assert_eq!(refusal.entry().map(|entry| (entry.kind, entry.at)), Some((SynthErr::InvalidType, 5)));
 /// ```
 pub fn parse<'t>(
     text: &'t [u8],
@@ -78,7 +80,7 @@ pub fn parse<'t>(
 
     match name {
         [b'!', name @ ..] => Ok(SynthCommand::Delete(name)),
-        _ if fields.is_empty() => Err(SynthRefusal::whole(SynthErr::InvalidCmd)),
+        _ if fields.is_empty() => Err(whole(SynthErr::InvalidCmd)),
         _ => create(text, name, fields, exists).map(SynthCommand::Create),
     }
 }
@@ -105,13 +107,13 @@ pub fn parse_dynamic<'t>(
         return Ok(None);
     };
     if !text.iter().copied().any(lex::is_blank) {
-        return Err(SynthRefusal::whole(SynthErr::InvalidCmd));
+        return Err(whole(SynthErr::InvalidCmd));
     }
     // PARITY: like `create_synth_event()`, also finds a slash in the fields.
     let rest = match rest.strip_prefix(system) {
         _ if !rest.contains(&b'/') => rest,
         Some([b'/', rest @ ..]) => rest,
-        _ => return Err(SynthRefusal::whole(SynthErr::InvalidDynCmd)),
+        _ => return Err(whole(SynthErr::InvalidDynCmd)),
     };
     check(rest)?;
     let (name, fields) = split_before(rest, lex::is_blank);
@@ -126,7 +128,7 @@ fn check(text: &[u8]) -> Result<(), SynthRefusal> {
     if first.starts_with(b"!") || words(first).count() >= 3 {
         Ok(())
     } else {
-        Err(SynthRefusal::whole(SynthErr::InvalidCmd))
+        Err(whole(SynthErr::InvalidCmd))
     }
 }
 
@@ -138,23 +140,13 @@ fn create(
     exists: impl FnOnce(&[u8]) -> bool,
 ) -> Result<Schema, SynthRefusal> {
     if name.is_empty() {
-        return Err(SynthRefusal::whole(SynthErr::InvalidCmd));
+        return Err(whole(SynthErr::InvalidCmd));
     }
     if !is_good_name(name) {
-        return Err(SynthRefusal::new(
-            Errno::Einval,
-            SynthErr::BadName,
-            text,
-            name,
-        ));
+        return Err(refusal(Errno::Einval, SynthErr::BadName, text, name));
     }
     if exists(name) {
-        return Err(SynthRefusal::new(
-            Errno::Eexist,
-            SynthErr::EventExists,
-            text,
-            name,
-        ));
+        return Err(refusal(Errno::Eexist, SynthErr::EventExists, text, name));
     }
     let mut schema = Schema::new(name)?;
 
@@ -166,7 +158,7 @@ fn create(
         }
     }
     if schema.is_empty() {
-        return Err(SynthRefusal::whole(SynthErr::InvalidCmd));
+        return Err(whole(SynthErr::InvalidCmd));
     }
     Ok(schema)
 }
@@ -177,7 +169,7 @@ fn add_field<'t>(
     words: &mut impl Iterator<Item = &'t [u8]>,
     schema: &mut Schema,
 ) -> Result<(), SynthRefusal> {
-    let refuse = |kind, what: &[u8]| Err(SynthRefusal::new(Errno::Einval, kind, text, what));
+    let refuse = |kind, what: &[u8]| Err(refusal(Errno::Einval, kind, text, what));
     let mut type_name = words.next().unwrap_or(&[]);
     let mut name = words.next();
     let mut prefix: &[u8] = &[];
@@ -199,12 +191,12 @@ fn add_field<'t>(
         return refuse(SynthErr::BadName, declared);
     }
     let typed = &[prefix, type_name, array];
-    let mut whole = Vec::new();
+    let mut all = Vec::new();
 
     for part in typed {
-        whole.extend_from_slice(part)?;
+        all.extend_from_slice(part)?;
     }
-    let parsed = match FieldType::of(&whole) {
+    let parsed = match FieldType::of(&all) {
         Ok(parsed) => parsed,
         Err(TypeError::Length) if !array.is_empty() => {
             return refuse(SynthErr::InvalidArraySpec, declared);
@@ -212,7 +204,7 @@ fn add_field<'t>(
         Err(_) => return refuse(SynthErr::InvalidType, type_name),
     };
     if schema.len() == FIELDS_MAX {
-        return Err(SynthRefusal::whole(SynthErr::TooManyFields));
+        return Err(whole(SynthErr::TooManyFields));
     }
     Ok(schema.add(typed, parsed, name)?)
 }

@@ -31,6 +31,7 @@ use crate::{
         logged,
         parse,
         parse_dynamic,
+        refusal,
         SynthCommand,
         SynthErr,
         SynthRefusal, //
@@ -48,7 +49,7 @@ pub(super) fn run(line: &CStr, owner: Owner) -> Result {
         Ok(SynthCommand::Nothing) => Ok(()),
         Ok(SynthCommand::Create(schema)) => publish(schema, owner, held),
         Ok(SynthCommand::Delete(name)) => delete(line, name, held),
-        Err(refusal) => Err(refuse(line, &refusal)),
+        Err(refusal) => Err(refuse(line, &refusal, b"")),
     }
 }
 
@@ -62,18 +63,13 @@ pub(super) fn run_dynamic(line: &CStr) -> Result<bool> {
         Ok(Some(SynthCommand::Create(schema))) => publish(schema, Owner::NONE, held).map(|()| true),
         Ok(Some(SynthCommand::Nothing | SynthCommand::Delete(_))) => Ok(true),
         Ok(None) => Ok(false),
-        Err(refusal) => Err(refuse(line, &refusal)),
+        Err(refusal) => Err(refuse(line, &refusal, b"")),
     }
 }
 
-/// Logs why a line is refused, and returns the errno for the writer.
-fn refuse(line: &CStr, refusal: &SynthRefusal) -> Error {
-    refuse_with(line, refusal, b"")
-}
-
-/// Like [`refuse`], with a detail after the message, if there is one.
-fn refuse_with(line: &CStr, refusal: &SynthRefusal, detail: &[u8]) -> Error {
-    if let Some(kind) = refusal.kind {
+/// Logs why a line is refused, with a detail after the message, if there is one; returns the errno for the writer.
+fn refuse(line: &CStr, refusal: &SynthRefusal, detail: &[u8]) -> Error {
+    if let Some(entry) = refusal.entry() {
         let text = line.to_bytes();
         // Columns count in the line without the leading text that the log omits.
         let skipped = text.len().saturating_sub(logged(text).len());
@@ -85,9 +81,9 @@ fn refuse_with(line: &CStr, refusal: &SynthRefusal, detail: &[u8]) -> Error {
             None,
             names().file,
             logged.unwrap_or(line),
-            kind.text(),
+            entry.kind.text(),
             detail,
-            refusal.at,
+            entry.at,
         );
     }
     Error::from_errno(-refusal.errno.code())
@@ -95,16 +91,15 @@ fn refuse_with(line: &CStr, refusal: &SynthRefusal, detail: &[u8]) -> Error {
 
 /// Deletes the event named in `line` of the module's file of synthetic events.
 fn delete(line: &CStr, name: &[u8], held: &EventMutexHeld) -> Result {
-    let refusal = |errno, kind| SynthRefusal::new(errno, kind, line.to_bytes(), name);
+    let refuse = |errno, kind, detail: &[u8]| {
+        let refusal = refusal(errno, kind, line.to_bytes(), name);
+        Err(refuse(line, &refusal, detail))
+    };
     let Some(event) = find(name, held) else {
-        return Err(refuse(line, &refusal(Errno::Enoent, SynthErr::NotFound)));
+        return refuse(Errno::Enoent, SynthErr::NotFound, b"");
     };
     if event.is_busy(held) {
-        return Err(refuse_with(
-            line,
-            &refusal(Errno::Ebusy, SynthErr::Busy),
-            who(&event, held).as_bytes(),
-        ));
+        return refuse(Errno::Ebusy, SynthErr::Busy, who(&event, held).as_bytes());
     }
     super::delete(&event, held)
 }
@@ -129,12 +124,9 @@ pub(super) fn still_in_use(event: &SynthEvent, all: bool, held: &EventMutexHeld)
             true => 0,
             false => line.to_bytes().len().saturating_sub(name.len()),
         };
-        let refusal = SynthRefusal {
-            errno: Errno::Ebusy,
-            kind: Some(SynthErr::Busy),
-            at: u16::try_from(at).unwrap_or(0),
-        };
-        let _ = refuse_with(line, &refusal, who(event, held).as_bytes());
+        let at = u16::try_from(at).unwrap_or(0);
+        let refusal = SynthRefusal::new(Errno::Ebusy, SynthErr::Busy, at);
+        let _ = refuse(line, &refusal, who(event, held).as_bytes());
     }
 }
 

@@ -51,7 +51,7 @@ fn memory_may_end(text: &[u8], left: usize) {
     let parsed = schema::parse(text, |_| false).map(|_| ());
     fail_after(None);
     if let Err(refusal) = parsed {
-        assert!(refusal.kind.is_some() || refusal.errno == Errno::Enomem);
+        assert!(refusal.entry().is_some() || refusal.errno == Errno::Enomem);
     }
 }
 

@@ -7,7 +7,10 @@
 mod schema_common;
 
 use rust_hist::{
-    alloc::fail_after,
+    alloc::{
+        fail_after,
+        AllocError, //
+    },
     error::Errno,
     field::SynthClass,
     schema::{
@@ -37,11 +40,7 @@ fn refused(marked: &str, kind: SynthErr) {
 
     assert_eq!(
         refusal,
-        SynthRefusal {
-            errno: Errno::Einval,
-            kind: Some(kind),
-            at
-        },
+        SynthRefusal::new(Errno::Einval, kind, at),
         "{marked}"
     );
 }
@@ -117,10 +116,9 @@ fn more_carets() {
 fn the_name_is_judged_before_the_fields() {
     let (refusal, at) = refusal("^taken chr x");
 
-    assert_eq!(refusal.errno, Errno::Eexist);
     assert_eq!(
-        (refusal.kind, refusal.at),
-        (Some(SynthErr::EventExists), at)
+        refusal,
+        SynthRefusal::new(Errno::Eexist, SynthErr::EventExists, at)
     );
     refused("^ta-ken chr x", SynthErr::BadName);
 }
@@ -133,7 +131,7 @@ fn carets_count_from_the_first_character() {
         .expect_err("no such type");
 
     assert_eq!(schema::logged(text), b"ev chr arg");
-    assert_eq!(refusal.at, 3);
+    assert_eq!(refusal.entry().map(|entry| entry.at), Some(3));
 }
 
 #[test]
@@ -363,20 +361,25 @@ fn sixty_four_fields() {
 
     assert_eq!(defined(&most).len(), FIELDS_MAX);
     let refusal = define(&more).map(|_| ()).expect_err("a field too many");
-    assert_eq!(
-        (refusal.kind, refusal.at),
-        (Some(SynthErr::TooManyFields), 0)
-    );
+    assert_eq!(said(&refusal), Some((SynthErr::TooManyFields, 0)));
     let refusal = define(&worse).map(|_| ()).expect_err("no such type");
-    assert_eq!(refusal.kind, Some(SynthErr::InvalidType));
+    assert_eq!(
+        said(&refusal).map(|(kind, _)| kind),
+        Some(SynthErr::InvalidType)
+    );
 }
 
-fn dynamic(text: &str) -> Result<Option<String>, (Option<SynthErr>, u16)> {
+/// The message and the column of the caret.
+fn said(refusal: &SynthRefusal) -> Option<(SynthErr, u16)> {
+    refusal.entry().map(|entry| (entry.kind, entry.at))
+}
+
+fn dynamic(text: &str) -> Result<Option<String>, Option<(SynthErr, u16)>> {
     match schema::parse_dynamic(text.as_bytes(), b"s", b"synthetic", |n| n == b"taken") {
         Ok(None) => Ok(None),
         Ok(Some(SynthCommand::Create(schema))) => Ok(Some(listing(&schema))),
         Ok(Some(other)) => panic!("{text}: {other:?}"),
-        Err(refusal) => Err((refusal.kind, refusal.at)),
+        Err(refusal) => Err(said(&refusal)),
     }
 }
 
@@ -417,7 +420,7 @@ fn lines_of_dynamic_events() {
         ("s:!ev int a", BadName, 2),
         ("s:ev chr a", InvalidType, 5),
     ] {
-        assert_eq!(dynamic(text), Err((Some(kind), at)), "{text}");
+        assert_eq!(dynamic(text), Err(Some((kind, at))), "{text}");
     }
 }
 
@@ -427,7 +430,7 @@ fn lines_of_dynamic_events_under_other_names() {
     let parse = |text: &str| {
         schema::parse_dynamic(text.as_bytes(), b"rs", b"rsynthetic", |_| false)
             .map(|command| command.is_some())
-            .map_err(|refusal| refusal.kind)
+            .map_err(|refusal| said(&refusal).map(|(kind, _)| kind))
     };
 
     assert_eq!(parse("rs:ev int a"), Ok(true));
@@ -448,7 +451,7 @@ fn no_memory_at_any_point() {
         let schema = define(text);
         fail_after(None);
         match schema {
-            Err(refusal) => assert_eq!((refusal.errno, refusal.kind), (Errno::Enomem, None)),
+            Err(refusal) => assert_eq!(refusal, AllocError.into()),
             Ok(schema) => {
                 assert!(n > 50);
                 assert_eq!(listing(&schema), listing(&defined(text)));

@@ -8,8 +8,10 @@ mod schema_common;
 
 use proptest::prelude::*;
 use rust_hist::{
-    alloc::fail_after,
-    error::Errno,
+    alloc::{
+        fail_after,
+        AllocError, //
+    },
     field::SynthClass,
     schema::{
         Schema,
@@ -174,7 +176,7 @@ proptest! {
         let schema = define(&text);
         fail_after(None);
         if let Err(refusal) = schema {
-            prop_assert_eq!((refusal.errno, refusal.kind), (Errno::Enomem, None));
+            prop_assert_eq!(refusal, AllocError.into());
         }
     }
 

@@ -6,8 +6,7 @@
 use rust_hist::schema::{
     self,
     SynthCommand,
-    SynthErr,
-    SynthRefusal, //
+    SynthErr, //
 };
 
 fn space(b: u8) -> bool {
@@ -168,11 +167,11 @@ pub(crate) fn ends_as_in_c(text: &[u8]) {
                 .fields()
                 .map(|f| (f.typed().to_vec(), f.name.to_bytes().to_vec()))
                 .collect()),
-            Err(SynthRefusal {
-                kind: Some(kind),
-                at,
-                ..
-            }) => Err((kind, usize::from(at))),
+            Err(refusal) => {
+                let entry = refusal.entry().expect("a message");
+
+                Err((entry.kind, usize::from(entry.at)))
+            }
             other => panic!("{other:?}"),
         };
         assert_eq!(ours, create(&logged));
@@ -182,7 +181,8 @@ pub(crate) fn ends_as_in_c(text: &[u8]) {
 /// Whatever is written to `dynamic_events`, carets stay within the command.
 pub(crate) fn dynamic_is_answered(text: &[u8]) {
     if let Err(refusal) = schema::parse_dynamic(text, b"s", b"synthetic", |_| false) {
-        assert!(usize::from(refusal.at) < schema::logged(text).len().max(1));
-        assert!(refusal.kind.is_some());
+        let entry = refusal.entry().expect("a message");
+
+        assert!(usize::from(entry.at) < schema::logged(text).len().max(1));
     }
 }
