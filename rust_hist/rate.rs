@@ -45,8 +45,10 @@ const UNITS: [(u8, u64); 3] = [
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limit {
-    actions: u64,
-    unit: u8,
+    /// The number of actions.
+    pub actions: u64,
+    /// The letter of the unit.
+    pub unit: char,
     /// The nanoseconds in which one token fills up.
     each: u64,
 }
@@ -59,19 +61,9 @@ impl Limit {
 
         (actions <= MOST).then_some(Self {
             actions,
-            unit,
+            unit: char::from(unit),
             each: ns.checked_div(actions)?,
         })
-    }
-
-    /// Returns the number of actions.
-    pub fn actions(&self) -> u64 {
-        self.actions
-    }
-
-    /// Returns the letter of the unit.
-    pub fn unit(&self) -> char {
-        char::from(self.unit)
     }
 }
 

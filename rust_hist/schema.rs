@@ -180,7 +180,7 @@ impl<'s> From<SchemaField<'s>> for SynthField<'s> {
 /// let Ok(SynthCommand::Create(schema)) = schema::parse(b"wake u64 ns; char[] comm", |_| false) else {
 ///     panic!("the definition is valid");
 /// };
-/// let mut sizes = Sizes::new();
+/// let mut sizes = Sizes::default();
 /// schema.measure(&Latency(1500), &mut sizes).expect("short enough");
 /// let mut record = vec![0; sizes.record_len()];
 /// schema.write(&Latency(1500), &sizes, &mut record).expect("long enough");
@@ -195,9 +195,10 @@ pub struct Schema {
     text: Vec<u8>,
     fields: Vec<StoredField>,
     words: u16,
-    dynamic: bool,
-    /// Whether all fields are numbers.
-    numbers: bool,
+    /// Whether the length of a record depends on its values.
+    pub dynamic: bool,
+    /// Whether all fields are numbers, so that each record has [`Schema::fixed_len`] bytes.
+    pub numbers: bool,
     /// Whether a field is a stack.
     stacks: bool,
 }
@@ -297,11 +298,6 @@ impl Schema {
     /// (`n_u64`).
     pub fn words(&self) -> usize {
         usize::from(self.words)
-    }
-
-    /// Returns whether the length of a record depends on its values.
-    pub fn dynamic(&self) -> bool {
-        self.dynamic
     }
 
     /// Returns a stored field with its texts.

@@ -118,7 +118,7 @@ impl Program {
                     self.write_action(action, text, out)?;
                 }
                 if let Some(limit) = self.limit() {
-                    write!(out, ":limit({}/{})", limit.actions(), limit.unit())?;
+                    write!(out, ":limit({}/{})", limit.actions, limit.unit)?;
                 }
             }
             Part::Join => {

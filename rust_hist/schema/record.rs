@@ -109,16 +109,18 @@ pub struct Sizes {
     parts: [u16; FIELDS_MAX],
 }
 
-impl Sizes {
-    /// Returns lengths that are all 0, for [`Schema::measure`] to fill.
+/// The sizes of a record before it is measured.
+impl Default for Sizes {
     #[inline]
-    pub const fn new() -> Self {
+    fn default() -> Self {
         Self {
             total: 0,
             parts: [0; FIELDS_MAX],
         }
     }
+}
 
+impl Sizes {
     /// Returns the size of the record in bytes, header included: a multiple of 4.
     #[inline]
     pub fn record_len(&self) -> usize {
@@ -128,12 +130,6 @@ impl Sizes {
     #[inline]
     fn reserved(&self, field: usize) -> usize {
         self.parts.get(field).copied().unwrap_or(0).into()
-    }
-}
-
-impl Default for Sizes {
-    fn default() -> Self {
-        Self::new()
     }
 }
 
@@ -222,12 +218,6 @@ impl Schema {
     pub fn fixed_len(&self) -> usize {
         // OVERFLOW: `words` has 16 bits, and `usize` at least 32.
         self.words() * 8 + HEADER
-    }
-
-    /// Returns whether all fields are numbers, so that each record has [`Schema::fixed_len`] bytes.
-    #[inline]
-    pub fn has_numbers_alone(&self) -> bool {
-        self.numbers
     }
 
     /// Writes a whole record except for its header. `record` should have at least [`Sizes::record_len`] bytes. Further

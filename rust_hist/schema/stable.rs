@@ -47,26 +47,21 @@ pub struct StableValues<'v> {
     len: u16,
 }
 
-impl StableValues<'_> {
-    /// Returns values of no record, for [`Schema::collect_stable`] to fill.
+impl Default for StableValues<'_> {
     #[inline]
-    pub const fn new() -> Self {
+    fn default() -> Self {
         Self {
             values: [StableValue::Number(0); FEW],
             len: 0,
         }
     }
+}
 
+impl StableValues<'_> {
     /// Returns the size of the record in bytes, header included: a multiple of 4.
     #[inline]
     pub fn record_len(&self) -> usize {
         self.len.into()
-    }
-}
-
-impl Default for StableValues<'_> {
-    fn default() -> Self {
-        Self::new()
     }
 }
 

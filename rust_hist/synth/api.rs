@@ -70,14 +70,14 @@ impl SynthApi for Synth {
     }
 
     fn fixed_len(&self) -> Option<usize> {
-        (!self.schema.dynamic()).then_some(self.schema.fixed_len())
+        (!self.schema.dynamic).then_some(self.schema.fixed_len())
     }
 
     fn measure<'a>(
         &'a self,
         values: RawValues<'a>,
     ) -> Result<(usize, impl FnOnce(&mut [u8]) -> bool + 'a)> {
-        let mut sizes = Sizes::new();
+        let mut sizes = Sizes::default();
         self.schema
             .measure(&values, &mut sizes)
             .map_err(|_| EINVAL)?;

@@ -34,7 +34,7 @@ impl SynthEvent {
     /// Returns whether the values of the event take little of a hit's stack.
     #[inline(always)]
     pub(crate) fn is_small(&self) -> bool {
-        self.schema.has_numbers_alone()
+        self.schema.numbers
     }
 
     /// Generates the event: each listener that has enabled it gets a record with these values. `moment` is the context
@@ -50,7 +50,7 @@ impl SynthEvent {
         preempt: &PreemptOff<'_>,
     ) -> u32 {
         match self.only_listener(preempt) {
-            Some(listener) if self.schema.has_numbers_alone() => {
+            Some(listener) if self.schema.numbers => {
                 self.fire_numbers(&listener, values, moment, preempt)
             }
             Some(listener) => match self.fire_stable(&listener, values, moment, preempt) {
@@ -95,7 +95,7 @@ impl SynthEvent {
         // PARITY: like `get_hist_pad()`, counts in the record's `common_preempt_count`.
         let again = preempt.again();
         let mut room = RecordBuf::new();
-        let mut stable = StableValues::new();
+        let mut stable = StableValues::default();
         let schema = &self.schema;
         if !schema.collect_stable(values, &mut stable) {
             return None;
@@ -157,7 +157,7 @@ impl<'r> WithValues for Begin<'_, 'r> {
     #[inline(never)]
     fn run(self, values: &impl FieldValues) -> Begun<'r> {
         let schema = &self.event.schema;
-        let mut sizes = Sizes::new();
+        let mut sizes = Sizes::default();
         if schema.measure(values, &mut sizes).is_err() {
             return Begun::Done(WriteResult::Lost);
         }

@@ -134,7 +134,7 @@ impl SynthEvent {
     /// Returns whether the values of the event take little of a hit's stack.
     #[inline]
     pub(crate) fn is_small(&self) -> bool {
-        self.schema.has_numbers_alone()
+        self.schema.numbers
     }
 
     /// Returns whether anybody has the event enabled.

@@ -36,8 +36,8 @@ fn words_follow_each_other() {
         ]
     );
     assert_eq!(schema.words(), 69);
-    assert!(schema.dynamic());
-    assert!(!defined("ev char b[3]").dynamic());
+    assert!(schema.dynamic);
+    assert!(!defined("ev char b[3]").dynamic);
 }
 
 #[test]
@@ -222,7 +222,7 @@ fn a_record_that_its_words_cannot_describe() {
     let row = Row(vec!["z".into(); 64]);
     assert!(measured(&schema, &row).is_ok());
     // More fields than there is room for.
-    assert!(!schema.collect_stable(&row, &mut StableValues::new()));
+    assert!(!schema.collect_stable(&row, &mut StableValues::default()));
 }
 
 #[test]

@@ -173,14 +173,14 @@ impl Words<'_> {
             line(self.action(action));
         }
         if let Some(limit) = program.limit() {
-            let unit = match limit.unit() {
+            let unit = match limit.unit {
                 's' => "second",
                 'm' => "minute",
                 _ => "hour",
             };
             line(format!(
                 "Actions run at most {} times a {unit}.",
-                limit.actions()
+                limit.actions
             ));
         }
         if let Some(folded) = program.folded_key() {

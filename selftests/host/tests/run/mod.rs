@@ -796,14 +796,14 @@ impl WithValues for Written<'_> {
     type Out = Result<Vec<u8>, Lost>;
 
     fn run(self, values: &impl FieldValues) -> Self::Out {
-        let mut sizes = Sizes::new();
+        let mut sizes = Sizes::default();
         self.0.measure(values, &mut sizes)?;
         let mut record = vec![0xaa; sizes.record_len()];
 
         self.0.write(values, &sizes, &mut record)?;
 
         // Stable values are written by the fast path, which has to leave the same record.
-        let mut stable = StableValues::new();
+        let mut stable = StableValues::default();
         if self.0.collect_stable(values, &mut stable) {
             let mut again = vec![0x55; stable.record_len()];
             assert_eq!(self.0.write_stable(&stable, &mut again), Some(()));

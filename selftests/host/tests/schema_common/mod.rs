@@ -199,7 +199,7 @@ pub(crate) const STALE: u8 = 0xa5;
 
 /// What the parts of a record of these values take.
 pub(crate) fn measured(schema: &Schema, row: &Row) -> Result<Sizes, Lost> {
-    let mut sizes = Sizes::new();
+    let mut sizes = Sizes::default();
 
     schema.measure(row, &mut sizes).map(|()| sizes)
 }
@@ -215,7 +215,7 @@ pub(crate) fn record(schema: &Schema, values: Vec<Value>) -> Vec<u8> {
         .expect("every value is there");
     assert_eq!(record[..HEADER], [STALE; HEADER], "the header is not ours");
 
-    let mut stable = StableValues::new();
+    let mut stable = StableValues::default();
     // As far as there is room, and nothing is cut off.
     let are_stable = schema.len() <= 6
         && row.0.iter().all(|value| match value {
