@@ -365,24 +365,30 @@ pub(super) fn record_len(len: usize) -> Result<u16, Lost> {
     u16::try_from(len.saturating_add(3) & !3).map_err(|_| Lost::TooLong)
 }
 
+/// Returns the length of a value, `None` for a value that cannot be read, and an error for one that is torn.
+#[inline]
+fn unless_torn(len: Result<usize, Unread>) -> Result<Option<usize>, Lost> {
+    match len {
+        Ok(len) => Ok(Some(len)),
+        Err(Unread::Fault) => Ok(None),
+        Err(Unread::Torn) => Err(Lost::Torn),
+    }
+}
+
 /// Returns the number of bytes of a dynamic string outside of its slot.
 #[inline]
 fn string_size<V: FieldValues>(i: usize, values: &V) -> Result<usize, Lost> {
-    match values.string_len(i) {
-        Ok(len) => Ok(len.saturating_add(1).min(DYN_STRING_MAX)),
-        Err(Unread::Fault) => Ok(0),
-        Err(Unread::Torn) => Err(Lost::Torn),
-    }
+    let size = |len: usize| len.saturating_add(1).min(DYN_STRING_MAX);
+
+    Ok(unless_torn(values.string_len(i))?.map_or(0, size))
 }
 
 /// Returns the number of bytes of a stack outside of its slot: a word with the number of frames, and the frames.
 #[inline(never)]
 fn stack_size<V: FieldValues>(i: usize, values: &V) -> Result<usize, Lost> {
-    match values.stack_len(i) {
-        Ok(frames) => Ok(frames.min(STACK_DEPTH).saturating_add(1).saturating_mul(8)),
-        Err(Unread::Fault) => Ok(8),
-        Err(Unread::Torn) => Err(Lost::Torn),
-    }
+    let frames = unless_torn(values.stack_len(i))?.unwrap_or(0);
+
+    Ok(frames.min(STACK_DEPTH).saturating_add(1).saturating_mul(8))
 }
 
 /// Writes a string into its slot.
@@ -391,16 +397,14 @@ fn write_static<V: FieldValues>(slot: &mut [u8], i: usize, values: &V) -> Result
     let (nul, text) = slot.split_last_mut().ok_or(Lost::TooLong)?;
 
     *nul = 0;
-    match values.string(i, text) {
-        // Also clears leftovers if the string became shorter while it was copied.
-        Ok(len) => clear_from(text, len),
-        Err(Unread::Fault) => {
-            clear_from(text, 0);
-            put(text, FAULT).ok_or(Lost::TooLong)?;
-        }
-        Err(Unread::Torn) => return Err(Lost::Torn),
+    let len = unless_torn(values.string(i, text))?;
+
+    // Also clears leftovers if the string became shorter while it was copied.
+    clear_from(text, len.unwrap_or(0));
+    match len {
+        Some(_) => Ok(()),
+        None => put(text, FAULT).ok_or(Lost::TooLong),
     }
-    Ok(())
 }
 
 /// Writes a string into the bytes reserved for it; returns its length, NUL included.
@@ -411,19 +415,10 @@ fn write_dynamic<V: FieldValues>(to: &mut [u8], i: usize, values: &V) -> Result<
     };
 
     *nul = 0;
-    match values.string(i, text) {
-        Ok(len) => {
-            let len = len.min(text.len());
+    let len = unless_torn(values.string(i, text))?.map(|len| len.min(text.len()));
 
-            clear_from(text, len);
-            Ok(len.saturating_add(1))
-        }
-        Err(Unread::Fault) => {
-            clear_from(text, 0);
-            Ok(0)
-        }
-        Err(Unread::Torn) => Err(Lost::Torn),
-    }
+    clear_from(text, len.unwrap_or(0));
+    Ok(len.map_or(0, |len| len.saturating_add(1)))
 }
 
 /// Clears the bytes after the first `len`, mostly none or a few words.
@@ -459,11 +454,7 @@ fn write_stack<V: FieldValues>(to: &mut [u8], i: usize, values: &V) -> Result<us
     };
     let size = all.len();
     let frames = all.get_mut(..size.min((STACK_DEPTH - 1) * 8));
-    let copied = match values.stack(i, frames.unwrap_or(&mut [])) {
-        Ok(copied) => copied,
-        Err(Unread::Fault) => 0,
-        Err(Unread::Torn) => return Err(Lost::Torn),
-    };
+    let copied = unless_torn(values.stack(i, frames.unwrap_or(&mut [])))?.unwrap_or(0);
     let copied = copied.min(size / 8).min(STACK_DEPTH - 1);
 
     if copied == 0 {
