@@ -79,17 +79,14 @@ where
 
         for elt in self.published() {
             let starts = starts(self.aux(elt), self.sum(elt, 0));
-            let (mut expired, mut overwritten) = (0, starts.overwritten);
+            let last = match starts.is_left && self.is_in(younger.clone(), elt) {
+                true => &mut left.overwritten,
+                false => &mut left.expired,
+            };
 
-            match starts.is_left {
-                true if self.is_in(younger.clone(), elt) => {
-                    overwritten = overwritten.wrapping_add(1)
-                }
-                is_left => expired = u64::from(is_left),
-            }
-            // OVERFLOW: at most as many as there were hits.
-            left.expired = left.expired.wrapping_add(expired);
-            left.overwritten = left.overwritten.wrapping_add(overwritten);
+            // OVERFLOW: at most as many as there were hits, here and below.
+            *last = last.wrapping_add(starts.is_left.into());
+            left.overwritten = left.overwritten.wrapping_add(starts.overwritten);
         }
         left
     }
