@@ -17,6 +17,10 @@ use super::{
     record::SOFT_DISABLED,
     trace_core, //
 };
+use crate::field::{
+    FieldDesc,
+    FieldKind, //
+};
 use core::{
     ffi::CStr,
     marker::PhantomData,
@@ -229,13 +233,21 @@ impl EventFile {
     }
 
     /// Looks up a field by name: the event's own, then the generic, then the common ones.
-    pub(crate) fn field(&self, name: &CStr, _held: &EventMutexHeld) -> Option<FieldView<'_>> {
+    pub(crate) fn field(&self, name: &CStr, _held: &EventMutexHeld) -> Option<FieldDesc<'_>> {
         let (call, name) = (self.call().0.get(), name.as_char_ptr().cast_mut());
         // SAFETY: the event is live and its fields do not change under `event_mutex`; the name is
         // only compared.
         let field = unsafe { trace_core::trace_find_event_field(call, name) };
         // SAFETY: the field lives as long as the event or the kernel.
-        unsafe { field.as_ref() }.map(FieldView)
+        let field = unsafe { field.as_ref() }?;
+        Some(FieldDesc {
+            // SAFETY: a field has a type, which lives as long as the field.
+            type_name: unsafe { c_str(field.type_) }.unwrap_or_default().to_bytes(),
+            offset: u32::try_from(field.offset).unwrap_or(u32::MAX),
+            size: u32::try_from(field.size).unwrap_or(0),
+            signed: field.is_signed() != 0,
+            kind: field_kind(field.filter_type),
+        })
     }
 
     /// Iterates over the names of the event's own fields.
@@ -345,71 +357,19 @@ pub(super) unsafe fn c_str<'a>(ptr: *const c_char) -> Option<&'a CStr> {
 #[derive(Clone, Copy)]
 pub(crate) struct ModuleId(pub(super) *const bindings::module);
 
-/// The kernel's description of one field of an event.
-#[derive(Clone, Copy)]
-pub(crate) struct FieldView<'a>(&'a bindings::ftrace_event_field);
-
-/// The kernel's class of a field; the names are those of `enum { FILTER_OTHER, ... }`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum FieldClass {
-    /// A number, or anything that no other class describes.
-    Other,
-    /// A `__data_loc cpumask_t`.
-    Cpumask,
-    /// A `char` array inside the record.
-    StaticString,
-    /// A `__data_loc char[]`.
-    DynString,
-    /// A `__rel_loc char[]`.
-    RelDynString,
-    /// A `char *`.
-    PtrString,
-    /// The address of a function.
-    TraceFn,
-    /// The generic field for the name of the current task.
-    Comm,
-    /// The generic field for the number of the CPU.
-    Cpu,
-    /// The generic field for a stack trace.
-    Stacktrace,
-}
-
-impl<'a> FieldView<'a> {
-    /// Returns the type of the field, as its `format` shows it.
-    pub(crate) fn type_text(&self) -> &'a [u8] {
-        // SAFETY: a field has a type, which lives as long as the field.
-        unsafe { c_str(self.0.type_) }.map_or(b"", CStr::to_bytes)
-    }
-
-    /// Returns the offset of the field in a record.
-    pub(crate) fn offset(&self) -> u32 {
-        u32::try_from(self.0.offset).unwrap_or(u32::MAX)
-    }
-
-    /// Returns the size of the field in the fixed part of a record.
-    pub(crate) fn size(&self) -> u32 {
-        u32::try_from(self.0.size).unwrap_or(0)
-    }
-
-    /// Returns whether the field is a signed number.
-    pub(crate) fn is_signed(&self) -> bool {
-        self.0.is_signed() != 0
-    }
-
-    /// Returns the class of the field.
-    pub(crate) fn class(&self) -> FieldClass {
-        match u32::try_from(self.0.filter_type).unwrap_or(bindings::FILTER_OTHER) {
-            bindings::FILTER_STATIC_STRING => FieldClass::StaticString,
-            bindings::FILTER_DYN_STRING => FieldClass::DynString,
-            bindings::FILTER_RDYN_STRING => FieldClass::RelDynString,
-            bindings::FILTER_PTR_STRING => FieldClass::PtrString,
-            bindings::FILTER_TRACE_FN => FieldClass::TraceFn,
-            bindings::FILTER_COMM => FieldClass::Comm,
-            bindings::FILTER_CPU => FieldClass::Cpu,
-            bindings::FILTER_STACKTRACE => FieldClass::Stacktrace,
-            bindings::FILTER_CPUMASK => FieldClass::Cpumask,
-            _ => FieldClass::Other,
-        }
+/// Returns the representation of a field of this class in a record.
+fn field_kind(class: c_int) -> FieldKind {
+    match u32::try_from(class).unwrap_or(bindings::FILTER_OTHER) {
+        bindings::FILTER_STATIC_STRING => FieldKind::StaticString,
+        bindings::FILTER_DYN_STRING => FieldKind::DynString,
+        bindings::FILTER_RDYN_STRING => FieldKind::RelDynString,
+        bindings::FILTER_PTR_STRING => FieldKind::PtrString,
+        bindings::FILTER_TRACE_FN => FieldKind::Function,
+        bindings::FILTER_COMM => FieldKind::Comm,
+        bindings::FILTER_CPU => FieldKind::Cpu,
+        bindings::FILTER_STACKTRACE => FieldKind::Stack,
+        bindings::FILTER_CPUMASK => FieldKind::Cpumask,
+        _ => FieldKind::Other,
     }
 }
 

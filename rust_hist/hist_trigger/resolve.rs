@@ -30,10 +30,7 @@ use crate::{
             Attached,
             Command, //
         },
-        event::{
-            EventFile,
-            FieldClass, //
-        },
+        event::EventFile,
         guard::EventMutexHeld,
         text::TextBuf, //
     },
@@ -415,33 +412,10 @@ pub(super) fn field<'a>(
     name: &[u8],
     held: &'a EventMutexHeld,
 ) -> Option<FieldDesc<'a>> {
-    let field = with_c_str(name, |name| file.field(name, held))?;
-
-    Some(FieldDesc {
-        type_name: field.type_text(),
-        offset: field.offset(),
-        size: field.size(),
-        signed: field.is_signed(),
-        kind: kind(field.class()),
-    })
+    with_c_str(name, |name| file.field(name, held))
 }
 
 /// Returns whether a hit can compute this number of the task.
 pub(super) fn has(number: TaskNumber) -> bool {
     number != TaskNumber::Cgroup || cfg!(CONFIG_CGROUPS)
-}
-
-fn kind(class: FieldClass) -> FieldKind {
-    match class {
-        FieldClass::Other => FieldKind::Other,
-        FieldClass::StaticString => FieldKind::StaticString,
-        FieldClass::DynString => FieldKind::DynString,
-        FieldClass::RelDynString => FieldKind::RelDynString,
-        FieldClass::PtrString => FieldKind::PtrString,
-        FieldClass::Cpumask => FieldKind::Cpumask,
-        FieldClass::TraceFn => FieldKind::Function,
-        FieldClass::Comm => FieldKind::Comm,
-        FieldClass::Cpu => FieldKind::Cpu,
-        FieldClass::Stacktrace => FieldKind::Stack,
-    }
 }
