@@ -44,7 +44,7 @@ impl EventCall {
     /// # Safety
     ///
     /// `ptr` must point to an event that stays allocated for `'a`.
-    unsafe fn from_raw<'a>(ptr: *mut bindings::trace_event_call) -> &'a Self {
+    pub(super) unsafe fn from_raw<'a>(ptr: *mut bindings::trace_event_call) -> &'a Self {
         // SAFETY: by the contract; `EventCall` is a transparent wrapper.
         unsafe { &*ptr.cast::<Self>() }
     }
@@ -61,6 +61,27 @@ impl EventCall {
     pub(super) fn system(&self) -> Option<&CStr> {
         // SAFETY: the event is live, and so is its class, which owns the name; null if there is none.
         unsafe { c_str((*(*self.0.get()).class).system) }
+    }
+
+    /// Iterates over the event's own fields, in the order of the core's list.
+    ///
+    /// # Safety
+    ///
+    /// The fields must be complete, and not change while they are borrowed.
+    pub(super) unsafe fn own_fields(&self) -> impl Iterator<Item = &bindings::ftrace_event_field> {
+        let call = self.0.get();
+        // SAFETY: the event is live, and so is its class; like `trace_get_fields()`, uses the function of the class if
+        // there is one. By the contract the list is complete and does not change.
+        let list = unsafe {
+            let class = (*call).class;
+            let head = match (*class).get_fields {
+                Some(get_fields) => get_fields(call),
+                None => &raw mut (*class).fields,
+            };
+            clist_create!(head, FieldNode, bindings::ftrace_event_field, link)
+        };
+        // SAFETY: a field on the list is live, and does not change by the contract.
+        list.iter().map(|field| unsafe { &*field.0.get() })
     }
 
     fn flags(&self) -> i32 {
@@ -255,21 +276,10 @@ impl EventFile {
         &'a self,
         _held: &'a EventMutexHeld,
     ) -> impl Iterator<Item = &'a [u8]> {
-        let call = self.call().0.get();
-        // SAFETY: the event is live, and so is its class; like `trace_get_fields()`, uses the function of the class if
-        // there is one. The list is complete and its fields do not change under `event_mutex`.
-        let list = unsafe {
-            let class = (*call).class;
-            let head = match (*class).get_fields {
-                Some(get_fields) => get_fields(call),
-                None => &raw mut (*class).fields,
-            };
-            clist_create!(head, FieldNode, bindings::ftrace_event_field, link)
-        };
-        list.iter().filter_map(|field| {
-            // SAFETY: the field is live, and so is its name.
-            unsafe { c_str((*field.0.get()).name) }.map(CStr::to_bytes)
-        })
+        // SAFETY: the fields do not change under `event_mutex`.
+        let fields = unsafe { self.call().own_fields() };
+        // SAFETY: the field is live, and so is its name.
+        fields.filter_map(|field| unsafe { c_str(field.name) }.map(CStr::to_bytes))
     }
 
     /// Iterates over the triggers of the event, of any kind, in order. After removing one, start a new iteration.

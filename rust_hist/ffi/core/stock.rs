@@ -29,7 +29,6 @@ mod pins;
 #[path = "stock/view.rs"]
 mod view;
 
-pub(super) use self::fields::ListedField;
 use self::pins::{
     has_no_triggers,
     init_lists,

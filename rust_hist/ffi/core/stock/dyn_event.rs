@@ -6,9 +6,11 @@
 
 use super::{
     bindings,
-    event::c_str,
-    guard::PreemptOff,
-    trace_core::ListedField, //
+    event::{
+        c_str,
+        EventCall, //
+    },
+    guard::PreemptOff, //
 };
 use crate::{
     limits::NEST_MAX,
@@ -28,7 +30,6 @@ use core::{
 };
 use kernel::{
     cpu::nr_cpu_ids,
-    interop::list::clist_create,
     prelude::*, //
 };
 
@@ -74,23 +75,15 @@ impl KernelEvent {
 
     /// Calls `each` with the type and the name of each field, in order.
     pub(crate) fn fields(&self, mut each: impl FnMut(&[u8], &[u8]) -> Result) -> Result {
-        // SAFETY: the event is live, with its class, and its fields do not change; the list is complete.
-        let list = unsafe {
-            clist_create!(
-                &raw mut (*(*self.call()).class).fields,
-                ListedField,
-                bindings::ftrace_event_field,
-                link
-            )
-        };
         let mut fields = KVec::new();
-        for field in list.iter() {
-            fields.push(field.0.get(), GFP_KERNEL)?;
+        // SAFETY: the event is live, and its fields do not change; the list is complete.
+        for field in unsafe { EventCall::from_raw(self.call()).own_fields() } {
+            fields.push(field, GFP_KERNEL)?;
         }
         // The core adds each field at the front of the list.
-        for &field in fields.iter().rev() {
+        for field in fields.iter().rev() {
             // SAFETY: a field on the list is live, with its texts.
-            let (kind, name) = unsafe { (c_str((*field).type_), c_str((*field).name)) };
+            let (kind, name) = unsafe { (c_str(field.type_), c_str(field.name)) };
             each(
                 kind.unwrap_or_default().to_bytes(),
                 name.unwrap_or_default().to_bytes(),

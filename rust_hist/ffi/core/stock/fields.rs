@@ -6,7 +6,10 @@
 //! `get_syscall_name()` in [`kernel/trace/trace_syscalls.c`](srctree/kernel/trace/trace_syscalls.c)
 
 use super::{
-    super::event::c_str,
+    super::event::{
+        c_str,
+        EventCall, //
+    },
     bindings,
     EventMutexHeld, //
 };
@@ -21,8 +24,7 @@ use kernel::{
     },
     interop::list::clist_create,
     prelude::*,
-    sync::SetOnce,
-    types::Opaque, //
+    sync::SetOnce, //
 };
 
 /// A field that is on no event's list of fields: a generic one, or one that all records begin with.
@@ -108,10 +110,6 @@ static FIELDS: [CommonField; 11] = [
     common!(c"common_pid", c"int", pid, 4, true),
 ];
 
-/// A field on the list of its event.
-#[repr(transparent)]
-pub(in super::super) struct ListedField(pub(in super::super) Opaque<bindings::ftrace_event_field>);
-
 /// Returns the field of an event with this name: one of its own, else a generic one, else one that all records have;
 /// null if there is none.
 ///
@@ -124,24 +122,12 @@ pub(in super::super) unsafe fn trace_find_event_field(
 ) -> *const bindings::ftrace_event_field {
     // SAFETY: by the contract.
     let name = unsafe { c_str(name) };
-    // SAFETY: the event is live, with its class, and the list complete.
-    let list = unsafe {
-        let class = (*call).class;
-        let head = match (*class).get_fields {
-            Some(get_fields) => get_fields(call),
-            None => &raw mut (*class).fields,
-        };
-        clist_create!(head, ListedField, bindings::ftrace_event_field, link)
-    };
-    let own = list.iter().map(|field| field.0.get().cast_const());
-    // SAFETY: a field on the list is live, with its name.
-    let own = own
-        .into_iter()
-        .find(|&field| unsafe { c_str((*field).name) } == name);
-    let all = || FIELDS.iter().map(|field| &raw const field.0);
-    // SAFETY: a constant string.
-    own.or_else(|| all().find(|&field| unsafe { c_str((*field).name) } == name))
-        .unwrap_or(core::ptr::null())
+    // SAFETY: by the contract.
+    let own = unsafe { EventCall::from_raw(call).own_fields() };
+    let mut all = Iterator::chain(own, FIELDS.iter().map(|field| &field.0));
+    // SAFETY: a field on the list is live, with its name; the others have constant strings.
+    all.find(|field| unsafe { c_str(field.name) } == name)
+        .map_or(core::ptr::null(), core::ptr::from_ref)
 }
 
 /// The names of system calls by number, each of which the kernel image keeps; null where there is none.
