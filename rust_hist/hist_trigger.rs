@@ -252,12 +252,8 @@ fn line(trigger: &Attached<'_, HistTrigger>) -> Result<TextBuf> {
 
 /// Returns the event and the command of a trigger; the error log shows them if the trigger prevents another command.
 fn shown(file: &EventFile, definition: &Definition) -> Result<TextBuf> {
-    let mut text = TextBuf::joined(&[
-        file.system().unwrap_or_default().to_bytes(),
-        b":",
-        file.name().unwrap_or_default().to_bytes(),
-        b": ",
-    ])?;
+    let (system, event) = file.names();
+    let mut text = TextBuf::joined(&[system, b":", event, b": "])?;
     definition
         .program
         .write_command(definition.prefix, &definition.text, &mut text)

@@ -25,10 +25,7 @@ use crate::sync::{
     Acquire,
     Atomic, //
 };
-use core::{
-    ffi::CStr,
-    marker::PhantomData, //
-};
+use core::marker::PhantomData;
 use kernel::{
     error::to_result,
     prelude::*, //
@@ -77,9 +74,8 @@ impl Target {
     }
 
     /// Returns the system and the name of the event.
-    pub(crate) fn names(&self) -> (&CStr, &CStr) {
-        let (system, name) = (self.event.system(), self.event.name());
-        (system.unwrap_or_default(), name.unwrap_or_default())
+    pub(crate) fn names(&self) -> (&[u8], &[u8]) {
+        self.event.names()
     }
 
     /// Pauses or continues all triggers of the kind `T`. For hits, in any context.

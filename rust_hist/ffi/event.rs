@@ -49,18 +49,16 @@ impl EventCall {
         unsafe { &*ptr.cast::<Self>() }
     }
 
-    /// Returns the name of the event, if it has one.
-    pub(super) fn name(&self) -> Option<&CStr> {
+    /// Returns the system and the name of the event, empty if it has none.
+    pub(super) fn names(&self) -> (&[u8], &[u8]) {
         // SAFETY: the event is live; the helper only reads it.
         let name = unsafe { bindings::hist_helper_trace_event_name(self.0.get()) };
-        // SAFETY: the event owns the name for its whole life; null if there is none.
-        unsafe { c_str(name) }
-    }
-
-    /// Returns the system of the event, if it has one.
-    pub(super) fn system(&self) -> Option<&CStr> {
-        // SAFETY: the event is live, and so is its class, which owns the name; null if there is none.
-        unsafe { c_str((*(*self.0.get()).class).system) }
+        // SAFETY: the event owns its name for its whole life, and its class that of the system; null if there is none.
+        let (system, name) = unsafe { (c_str((*(*self.0.get()).class).system), c_str(name)) };
+        (
+            system.unwrap_or_default().to_bytes(),
+            name.unwrap_or_default().to_bytes(),
+        )
     }
 
     /// Iterates over the event's own fields, in the order of the core's list.
@@ -211,14 +209,9 @@ impl EventFile {
         unsafe { EventCall::from_raw((*self.as_ptr()).event_call) }
     }
 
-    /// Returns the name of the event, if it has one.
-    pub(crate) fn name(&self) -> Option<&CStr> {
-        self.call().name()
-    }
-
-    /// Returns the system of the event, if it has one.
-    pub(crate) fn system(&self) -> Option<&CStr> {
-        self.call().system()
+    /// Returns the system and the name of the event, empty if it has none.
+    pub(crate) fn names(&self) -> (&[u8], &[u8]) {
+        self.call().names()
     }
 
     /// Returns the instance of the file.

@@ -290,8 +290,8 @@ impl EnableTrigger {
     /// Writes the trigger's line in the `trigger` file.
     fn print(&self, name: &CStr, out: &mut SeqWriter<'_>) -> fmt::Result {
         let (system, event) = self.target.names();
-        for part in [name, c":", system, c":", event] {
-            out.write_bytes(part.to_bytes())?;
+        for part in [name.to_bytes(), b":", system, b":", event] {
+            out.write_bytes(part)?;
         }
         // ORDERING: the count publishes nothing else.
         match self.left.load(Relaxed) {

@@ -70,7 +70,7 @@ impl Lines {
             return Ok(None);
         }
         let mut header = TextBuf::charged();
-        json::none(event(file), &mut header).map_err(|_| ENOMEM)?;
+        json::none(file.names(), &mut header).map_err(|_| ENOMEM)?;
         Ok(Some(Self {
             len: 1,
             header,
@@ -110,14 +110,6 @@ impl Lines {
     }
 }
 
-/// Returns the system and the name of an event.
-fn event(file: &EventFile) -> (&[u8], &[u8]) {
-    (
-        file.system().unwrap_or_default().to_bytes(),
-        file.name().unwrap_or_default().to_bytes(),
-    )
-}
-
 /// Returns the writer for a trigger's lines.
 fn of(definition: &Definition) -> Json<'_, KernelNames> {
     Json {
@@ -145,7 +137,7 @@ impl<M> ListedLines<M> {
         let file = trigger.file();
         let definition = &trigger.data().definition;
         let head = Head {
-            event: event(file),
+            event: file.names(),
             prefix: definition.prefix,
             paused: trigger.is_paused(),
             clock_in_ns: file.instance().clock_in_ns(),

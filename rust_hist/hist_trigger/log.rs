@@ -100,15 +100,9 @@ impl Log<'_> {
 
     /// Returns the location for an entry: `hist:SYSTEM:EVENT`, or nothing for an event without a name.
     fn location(&self) -> Result<TextBuf> {
-        match (self.file.system(), self.file.name()) {
-            (Some(system), Some(name)) => TextBuf::joined(&[
-                self.prefix,
-                b":",
-                system.to_bytes(),
-                b":",
-                name.to_bytes_with_nul(),
-            ]),
-            _ => TextBuf::joined(&[b"\0"]),
+        match self.file.names() {
+            (_, []) => TextBuf::terminated(b""),
+            (system, name) => TextBuf::joined(&[self.prefix, b":", system, b":", name, b"\0"]),
         }
     }
 }

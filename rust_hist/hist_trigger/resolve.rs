@@ -310,10 +310,7 @@ impl Resolver for Referents<'_> {
     }
 
     fn is_own(&self, system: &[u8], event: &[u8]) -> bool {
-        self.file
-            .system()
-            .is_some_and(|own| own.to_bytes() == system)
-            && self.file.name().is_some_and(|own| own.to_bytes() == event)
+        self.file.names() == (system, event)
     }
 
     fn event_exists(&self, system: &[u8], event: &[u8]) -> bool {

@@ -5,7 +5,6 @@
 pub mod event {
     use crate::{ffi::guard::Guarded, hist_trigger::HistTrigger};
     use kernel::sync::Arc;
-    use std::ffi::CStr;
 
     /// An event of the top instance.
     pub struct EventFile {
@@ -16,12 +15,8 @@ pub mod event {
     pub struct Instance;
 
     impl EventFile {
-        pub fn system(&self) -> Option<&CStr> {
-            Some(c"test")
-        }
-
-        pub fn name(&self) -> Option<&CStr> {
-            Some(c"event")
+        pub fn names(&self) -> (&[u8], &[u8]) {
+            (b"test", b"event")
         }
 
         pub fn instance(&self) -> Instance {

@@ -572,16 +572,13 @@ unsafe extern "C" fn open_all_triggers(_inode: *mut base::inode, file: *mut base
         // As with C, events that cannot be enabled are left out.
         for event in events_of(instance.0, held).filter(|event| event.call().can_be_enabled()) {
             let lines = triggers(event, held)?;
+            let (system, name) = event.names();
+            // The core pads the name of the event to the same width.
+            let blanks = [b' '; 32];
+            let len = system.len() + 1 + name.len();
+            let blanks = blanks.get(len.min(31)..).unwrap_or_default();
             for line in lines.as_bytes().split_inclusive(|&byte| byte == b'\n') {
-                let (system, name) = (
-                    event.system().unwrap_or_default(),
-                    event.name().unwrap_or_default(),
-                );
-                // The core pads the name of the event to the same width.
-                let len = system.to_bytes().len() + 1 + name.to_bytes().len();
-                let blanks = [b' '; 32];
-                let blanks = blanks.get(len.min(31)..).unwrap_or_default();
-                for part in [system.to_bytes(), b":", name.to_bytes(), blanks, line] {
+                for part in [system, b":", name, blanks, line] {
                     text.write_bytes(part).map_err(|_| ENOMEM)?;
                 }
             }

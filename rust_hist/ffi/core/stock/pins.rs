@@ -156,9 +156,7 @@ unsafe extern "C" fn find_real(data: *mut c_void) -> c_int {
     let found = list.iter().map(|file| file.0.get()).find(|&file| {
         // SAFETY: a file on the list is live, and `event_mutex` stands for the mutex here, which is held, too.
         let file = unsafe { super::super::event::EventFile::from_raw(file) };
-        !file.call().can_be_enabled()
-            && file.system() == Some(*system)
-            && file.name() == Some(*event)
+        !file.call().can_be_enabled() && file.names() == (system.to_bytes(), event.to_bytes())
     });
     match found {
         Some(file) => pin.real = file,
