@@ -24,23 +24,10 @@ pub(crate) trait Condition: Copy + Send + 'static {
 
 pub(crate) use imp::CondSnapshot;
 
-/// The reason why an instance cannot get a condition.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Denied {
-    /// Another trigger has its condition in the instance, or a tracer or a reader uses the snapshot.
-    Busy,
-    /// The kernel has no snapshots.
-    #[cfg_attr(CONFIG_TRACER_SNAPSHOT, expect(dead_code, reason = "it has"))]
-    NotBuilt,
-    /// There is no memory, most likely for the buffer.
-    NoMemory,
-}
-
 #[cfg(CONFIG_TRACER_SNAPSHOT)]
 mod imp {
     use super::{
         Condition,
-        Denied,
         Instance, //
     };
     use crate::{
@@ -51,7 +38,10 @@ mod imp {
         },
     };
     use core::cell::UnsafeCell;
-    use kernel::prelude::*;
+    use kernel::{
+        error::to_result,
+        prelude::*, //
+    };
 
     /// The condition of an instance.
     ///
@@ -72,33 +62,25 @@ mod imp {
     unsafe impl<T: Condition> Sync for CondSnapshot<T> {}
 
     impl<T: Condition> CondSnapshot<T> {
-        /// Gives the instance a condition, and a snapshot buffer if it lacks one.
+        /// Gives the instance a condition, and a snapshot buffer if it lacks one. `EBUSY` if another trigger has its
+        /// condition in the instance, or a tracer or a reader uses the snapshot; else there is no memory, most likely
+        /// for the buffer.
         ///
         /// # Safety
         ///
         /// The instance must stay alive until [`CondSnapshot::disable`].
-        pub(crate) unsafe fn enable(
-            instance: Instance<'_>,
-            condition: T,
-        ) -> core::result::Result<Self, Denied> {
+        pub(crate) unsafe fn enable(instance: Instance<'_>, condition: T) -> Result<Self> {
             let instance = instance.as_ptr();
-            let state =
-                KBox::new(UnsafeCell::new(condition), GFP_KERNEL).map_err(|_| Denied::NoMemory)?;
+            let state = KBox::new(UnsafeCell::new(condition), GFP_KERNEL)?;
             // SAFETY: the instance is live. The condition stays in place until `disable`, and the core does not use it
             // after that.
-            let ret = unsafe {
+            to_result(unsafe {
                 bindings::tracing_snapshot_cond_enable(
                     instance,
                     state.get().cast(),
                     Some(Self::update),
                 )
-            };
-            if ret == EBUSY.to_errno() {
-                return Err(Denied::Busy);
-            }
-            if ret < 0 {
-                return Err(Denied::NoMemory);
-            }
+            })?;
             // INVARIANT: the instance has this condition now, and lives by the contract.
             Ok(Self {
                 instance,
@@ -177,7 +159,6 @@ mod imp {
 mod imp {
     use super::{
         Condition,
-        Denied,
         Instance, //
     };
     use kernel::prelude::*;
@@ -186,16 +167,13 @@ mod imp {
     pub(crate) struct CondSnapshot<T: Condition>(core::convert::Infallible, T);
 
     impl<T: Condition> CondSnapshot<T> {
-        /// Returns an error, as the kernel has no snapshots.
+        /// Returns `ENODEV`, as the kernel has no snapshots.
         ///
         /// # Safety
         ///
         /// There are no requirements.
-        pub(crate) unsafe fn enable(
-            _instance: Instance<'_>,
-            _condition: T,
-        ) -> core::result::Result<Self, Denied> {
-            Err(Denied::NotBuilt)
+        pub(crate) unsafe fn enable(_instance: Instance<'_>, _condition: T) -> Result<Self> {
+            Err(ENODEV)
         }
 
         pub(crate) fn take(&self, _hit: &T::Hit<'_>) {

@@ -19,8 +19,7 @@ use crate::{
         guard::EventMutexHeld,
         snapshot::{
             CondSnapshot,
-            Condition,
-            Denied, //
+            Condition, //
         }, //
     },
     limits::{
@@ -112,9 +111,11 @@ impl Snapshot {
         match unsafe { CondSnapshot::enable(file.instance(), SnapshotHit::NONE) } {
             Ok(snapshot) => Ok(Self(snapshot)),
             // PARITY: C logs nothing in these cases, see `action_create()`.
-            Err(Denied::Busy) => Err(Self::busy()),
-            Err(Denied::NotBuilt) => Err(Refusal::new(Errno::Enodev, ErrKind::NoSnapshot, 0)),
-            Err(Denied::NoMemory) => Err(Refusal::silent(Errno::Enomem)),
+            Err(error) if error == EBUSY => Err(Self::busy()),
+            Err(error) if error == ENODEV => {
+                Err(Refusal::new(Errno::Enodev, ErrKind::NoSnapshot, 0))
+            }
+            Err(_) => Err(Refusal::silent(Errno::Enomem)),
         }
     }
 
