@@ -33,6 +33,7 @@ use self::pins::{
     has_no_triggers,
     init_lists,
     module_of,
+    with_event_mutex,
     FilePin,
     Relays,
     HUB,
@@ -540,20 +541,20 @@ impl OwnFile {
         let pin = unsafe { (*self.real.as_ptr()).as_ref() }.ok_or(ENODEV)?;
         // SAFETY: the file is live.
         let call = unsafe { (*own).event_call };
-        let mut data = match (pin.is_fixed(), self.names.split()) {
-            (true, _) => (pin.real, null_mut(), self.hub.get(), on),
+        // SAFETY: the mutex is held.
+        let held = unsafe { &held() };
+        let (list, file, node) = match (pin.is_fixed(), self.names.split()) {
+            (true, _) => (pin.real, null_mut(), self.hub.get()),
             (_, [system, ..]) if system == c"syscalls" => {
-                // SAFETY: the mutex is held.
-                let relay = RELAYS.get(unsafe { &held() }).get(call)?;
-                (relay, relay, self.hub.get(), on)
+                let relay = RELAYS.get(held).get(call)?;
+                (relay, relay, self.hub.get())
             }
-            _ => (null_mut(), own, null_mut(), on),
+            _ => (null_mut(), own, null_mut()),
         };
-        // SAFETY: the mutex is held. `register` takes data of this type, which outlives the call.
-        let ret = unsafe {
-            bindings::hist_stock_with_event_mutex(Some(register), (&raw mut data).cast())
-        };
-        to_result(ret)?;
+        with_event_mutex(held, || {
+            // SAFETY: `event_mutex` is held; the files are live, and the node is for the list.
+            to_result(unsafe { register(list, file, node, on) })
+        })?;
         self.registered.set(on);
         self.hit.set(true);
         Ok(())
@@ -585,18 +586,22 @@ fn events_of<'a>(
 ///
 /// # Safety
 ///
-/// `data` must be the file whose list the node is for, or null; the file to register as long as that list is not empty, or null;
-/// the node; and whether to register.
-unsafe extern "C" fn register(data: *mut c_void) -> c_int {
-    type Data = (
-        *mut bindings::trace_event_file,
-        *mut bindings::trace_event_file,
-        *mut bindings::event_trigger_data,
-        bool,
-    );
-    // SAFETY: by the contract.
-    let (list, file, node, on) = unsafe { data.cast::<Data>().read() };
-    let add = || {
+/// `event_mutex` must be held. `list` must be the file whose list the node is for, or null; and `file` the file to register as
+/// long as that list is not empty, or null.
+unsafe fn register(
+    list: *mut bindings::trace_event_file,
+    file: *mut bindings::trace_event_file,
+    node: *mut bindings::event_trigger_data,
+    on: bool,
+) -> c_int {
+    // SAFETY: `event_mutex` protects the list. The node is on it, and stays until the hits are over that may see it.
+    let remove = move || unsafe { bindings::hist_helper_list_del_rcu(&raw mut (*node).list) };
+    if !list.is_null() && !on {
+        remove();
+    }
+    // SAFETY: the file is live.
+    let alone = list.is_null() || unsafe { has_no_triggers(list) };
+    if !list.is_null() && on {
         // SAFETY: `event_mutex` protects the list, which the node is not on, and which is live.
         unsafe {
             bindings::hist_helper_list_add_tail_rcu(
@@ -604,16 +609,6 @@ unsafe extern "C" fn register(data: *mut c_void) -> c_int {
                 &raw mut (*list).triggers,
             );
         }
-    };
-    // SAFETY: `event_mutex` protects the list. The node is on it, and stays until the hits are over that may see it.
-    let remove = || unsafe { bindings::hist_helper_list_del_rcu(&raw mut (*node).list) };
-    if !list.is_null() && !on {
-        remove();
-    }
-    // SAFETY: the file is live.
-    let alone = list.is_null() || unsafe { has_no_triggers(list) };
-    if !list.is_null() && on {
-        add();
     }
     if file.is_null() || !alone {
         return 0;

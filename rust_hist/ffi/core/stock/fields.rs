@@ -11,6 +11,10 @@ use super::{
         EventCall, //
     },
     bindings,
+    pins::{
+        files_of,
+        with_event_mutex, //
+    },
     EventMutexHeld, //
 };
 use core::{
@@ -18,11 +22,6 @@ use core::{
     mem::offset_of, //
 };
 use kernel::{
-    error::{
-        from_result,
-        to_result, //
-    },
-    interop::list::clist_create,
     prelude::*,
     sync::SetOnce, //
 };
@@ -141,44 +140,18 @@ unsafe impl Send for SyscallNames {}
 // SAFETY: the strings are constant.
 unsafe impl Sync for SyscallNames {}
 
-/// Asks the events of system calls for their names. Sleeps; the mutex is held.
-pub(super) fn learn_syscalls(_held: &EventMutexHeld) -> Result {
+/// Asks the events of system calls in the top instance for their names. Sleeps.
+pub(super) fn learn_syscalls(held: &EventMutexHeld) -> Result {
     if SYSCALLS.as_ref().is_some() {
         return Ok(());
     }
     let mut names = SyscallNames(KVec::new());
-    // SAFETY: the mutex is held; `collect` takes data of this type, which outlives the call.
-    to_result(unsafe {
-        bindings::hist_stock_with_event_mutex(Some(collect), (&raw mut names).cast())
-    })?;
-    SYSCALLS.populate(names);
-    Ok(())
-}
-
-/// Stores the names of the system calls that have events in the top instance. `event_mutex` is held.
-///
-/// # Safety
-///
-/// `data` must be a [`SyscallNames`].
-unsafe extern "C" fn collect(data: *mut c_void) -> c_int {
-    // SAFETY: by the contract.
-    let names = unsafe { &mut *data.cast::<SyscallNames>() };
-    // SAFETY: the event is the module's own, with a file in the top instance.
-    let head = unsafe { &raw mut (*bindings::hist_stock_top()).events };
-    // SAFETY: the instance is live, its list has such entries, and `event_mutex` protects it.
-    let list = unsafe {
-        clist_create!(
-            head,
-            super::pins::ListedFile,
-            bindings::trace_event_file,
-            list
-        )
-    };
-    from_result(|| {
-        for file in list.iter() {
+    with_event_mutex(held, || {
+        // SAFETY: the event is the module's own, with a file in the top instance, and `event_mutex` is held.
+        for file in unsafe { files_of(bindings::hist_stock_top()) } {
             // SAFETY: a file on the list is live, with its event and the event's class.
             let (system, data) = unsafe {
-                let call = (*file.0.get()).event_call;
+                let call = (*file).event_call;
                 (c_str((*(*call).class).system), (*call).data)
             };
             if system != Some(c"syscalls") {
@@ -199,8 +172,10 @@ unsafe extern "C" fn collect(data: *mut c_void) -> c_int {
                 *place = name;
             }
         }
-        Ok(0)
-    })
+        Ok(())
+    })?;
+    SYSCALLS.populate(names);
+    Ok(())
 }
 
 /// Returns the name of a system call; null if no call has this number.

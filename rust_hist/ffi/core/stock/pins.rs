@@ -24,7 +24,10 @@ use core::{
     ptr::null_mut, //
 };
 use kernel::{
-    error::to_result,
+    error::{
+        from_result,
+        to_result, //
+    },
     interop::list::clist_create,
     prelude::*,
     types::Opaque, //
@@ -79,10 +82,17 @@ impl FilePin {
                 return Ok(pin);
             }
         }
-        let mut data = (&mut pin, system, event);
-        // SAFETY: the mutex is held; `find_real` takes data of this type, which outlives the call.
-        to_result(unsafe {
-            bindings::hist_stock_with_event_mutex(Some(find_real), (&raw mut data).cast())
+        with_event_mutex(held, || {
+            // SAFETY: the instance of the counted file is pinned, and `event_mutex` is held.
+            let mut files = unsafe { files_of((*counted).tr) };
+            let found = files.find(|&file| {
+                // SAFETY: a file on the list is live, and `event_mutex` stands for the mutex here, which is held, too.
+                let file = unsafe { super::super::event::EventFile::from_raw(file) };
+                !file.call().can_be_enabled()
+                    && file.names() == (system.to_bytes(), event.to_bytes())
+            });
+            pin.real = found.ok_or(EINVAL)?;
+            Ok(())
         })?;
         if instance.is_empty() {
             *LAST.get(held) = Some((
@@ -123,8 +133,8 @@ struct Real(*mut bindings::trace_event_file);
 // SAFETY: the file is used under the mutex only.
 unsafe impl Send for Real {}
 
-/// The event of the top instance that [`find_real`] found last, since to take `event_mutex` takes long. It stays while the kernel
-/// runs.
+/// The event of the top instance that [`FilePin::new`] found last with `event_mutex` held, since to take that takes long. It stays
+/// while the kernel runs.
 static LAST: Guarded<Option<(EventNames, Real)>> = Guarded::new(None);
 
 /// Returns the module with the code of an event; null for one of the kernel image, or that user space made.
@@ -139,35 +149,43 @@ pub(super) unsafe fn module_of(file: *mut bindings::trace_event_file) -> *mut bi
         .module()
 }
 
-/// Finds the file of an event that cannot be enabled, in the instance of a [`FilePin`]; `EINVAL` if there is none.
-/// `event_mutex` is held.
+/// Calls `run` with `event_mutex` held. `EBUSY`, without a call, if somebody else enables and disables the module's own event
+/// all the time.
+pub(super) fn with_event_mutex<F: FnMut() -> Result>(_held: &EventMutexHeld, mut run: F) -> Result {
+    /// # Safety
+    ///
+    /// `data` must be a function of this type that nobody else calls.
+    unsafe extern "C" fn call<F: FnMut() -> Result>(data: *mut c_void) -> c_int {
+        // SAFETY: by the contract.
+        let run = unsafe { &mut *data.cast::<F>() };
+        from_result(|| run().map(|()| 0))
+    }
+
+    // SAFETY: the mutex is held; `call` takes data of this type, which outlives the call.
+    to_result(unsafe {
+        bindings::hist_stock_with_event_mutex(Some(call::<F>), (&raw mut run).cast())
+    })
+}
+
+/// Iterates over the core's files of the events of an instance.
 ///
 /// # Safety
 ///
-/// `data` must be a pin, and the names of a system and an event.
-unsafe extern "C" fn find_real(data: *mut c_void) -> c_int {
-    // SAFETY: by the contract.
-    let (pin, system, event) = unsafe { &mut *data.cast::<(&mut FilePin, &CStr, &CStr)>() };
-    // SAFETY: the instance of the counted file is pinned, its list has such entries, and `event_mutex` protects it.
+/// The instance must be live for `'a`, and `event_mutex` be held meanwhile.
+pub(super) unsafe fn files_of<'a>(
+    instance: *mut bindings::trace_array,
+) -> impl Iterator<Item = *mut bindings::trace_event_file> + 'a {
+    // SAFETY: by the contract; the list has such entries, and `event_mutex` protects it.
     let list = unsafe {
-        let head = &raw mut (*(*pin.counted).tr).events;
+        let head = &raw mut (*instance).events;
         clist_create!(head, ListedFile, bindings::trace_event_file, list)
     };
-    let found = list.iter().map(|file| file.0.get()).find(|&file| {
-        // SAFETY: a file on the list is live, and `event_mutex` stands for the mutex here, which is held, too.
-        let file = unsafe { super::super::event::EventFile::from_raw(file) };
-        !file.call().can_be_enabled() && file.names() == (system.to_bytes(), event.to_bytes())
-    });
-    match found {
-        Some(file) => pin.real = file,
-        None => return EINVAL.to_errno(),
-    }
-    0
+    list.iter().map(|file| file.0.get())
 }
 
 /// The file of an event as an entry of its instance's list.
 #[repr(transparent)]
-pub(super) struct ListedFile(pub(super) Opaque<bindings::trace_event_file>);
+struct ListedFile(Opaque<bindings::trace_event_file>);
 
 /// The command of the node by which the core calls the module's triggers where it does not call its file.
 pub(super) struct Hub(pub(super) bindings::event_command);
