@@ -29,6 +29,7 @@ use super::{
         tracing_open_file_tr,
         tracing_release_file_tr,
         Lower,
+        Spot,
         ViewPath, //
     },
     OwnFile, //
@@ -41,7 +42,8 @@ use crate::{
     },
     text::{
         lex,
-        Out, //
+        Out,
+        Span, //
     }, //
 };
 use core::{
@@ -126,16 +128,14 @@ struct OpenViewFile {
 const LOWER_MAX: usize = 1 << 20;
 
 impl OpenViewFile {
-    /// Opens the file of tracefs that `file` stands for.
+    /// Opens the file of tracefs that `file` stands for, whose path this is.
     ///
     /// # Safety
     ///
     /// `file` must be being opened.
-    unsafe fn new(file: *mut base::file) -> Result<KBox<Self>> {
+    unsafe fn new(file: *mut base::file, path: &CStr) -> Result<KBox<Self>> {
         // SAFETY: it has no precondition.
         to_result(unsafe { base::security_locked_down(base::lockdown_reason_LOCKDOWN_TRACEFS) })?;
-        // SAFETY: by the contract.
-        let path = unsafe { ViewPath::of_file(file) }?;
         let mut opened = KBox::new(
             Self {
                 lower: null_mut(),
@@ -144,7 +144,7 @@ impl OpenViewFile {
             GFP_KERNEL,
         )?;
         // SAFETY: by the contract.
-        opened.lower = unsafe { Lower::find(path.text())?.open(file) }?;
+        opened.lower = unsafe { Lower::find(path)?.open(file) }?;
         Ok(opened)
     }
 
@@ -154,19 +154,8 @@ impl OpenViewFile {
     ///
     /// The file must be open.
     unsafe fn of<'a>(file: *mut base::file) -> &'a Self {
-        // SAFETY: by the contract, `keep` has put it there.
+        // SAFETY: by the contract, `open` has put it there.
         unsafe { KBox::<Self>::borrow((*file).private_data) }
-    }
-
-    /// Stores the state in the file, and returns 0.
-    ///
-    /// # Safety
-    ///
-    /// The file must be being opened.
-    unsafe fn keep(opened: KBox<Self>, file: *mut base::file) -> c_int {
-        // SAFETY: by the contract.
-        unsafe { (*file).private_data = opened.into_foreign() };
-        0
     }
 
     /// Returns the whole text of the file of tracefs, which has to be a `seq_file`.
@@ -203,6 +192,27 @@ impl Drop for OpenViewFile {
     }
 }
 
+/// Opens a file of the view, with the text that `fill` stores in its state.
+///
+/// # Safety
+///
+/// The file must be being opened.
+unsafe fn open(
+    file: *mut base::file,
+    fill: impl FnOnce(&mut OpenViewFile, &Spot<'_>) -> Result,
+) -> c_int {
+    from_result(|| {
+        // SAFETY: by the contract.
+        let path = unsafe { ViewPath::of_file(file) }?;
+        // SAFETY: by the contract.
+        let mut opened = unsafe { OpenViewFile::new(file, path.text()) }?;
+        fill(&mut opened, &path.spot())?;
+        // SAFETY: by the contract.
+        unsafe { (*file).private_data = opened.into_foreign() };
+        Ok(0)
+    })
+}
+
 /// Whether a file is open for what `bit` says: 1 to read, 2 to write.
 ///
 /// # Safety
@@ -236,9 +246,17 @@ unsafe extern "C" fn read(
     size: usize,
     at: *mut base::loff_t,
 ) -> isize {
-    // SAFETY: the file is open.
-    let text = unsafe { OpenViewFile::of(file) }.text.as_bytes();
-    // SAFETY: the text has this length; the rest are arguments of a read.
+    // SAFETY: the file is open, and the rest are arguments of a read.
+    unsafe { shown(OpenViewFile::of(file).text.as_bytes(), to, size, at) }
+}
+
+/// Copies a text to a reader.
+///
+/// # Safety
+///
+/// The arguments beside the text must be those of a read.
+unsafe fn shown(text: &[u8], to: *mut c_char, size: usize, at: *mut base::loff_t) -> isize {
+    // SAFETY: the text has this length; the rest is in the contract.
     unsafe { base::simple_read_from_buffer(to.cast(), size, at, text.as_ptr().cast(), text.len()) }
 }
 
@@ -246,7 +264,7 @@ unsafe extern "C" fn read(
 ///
 /// For the VFS, with a file that is closed by its last user.
 unsafe extern "C" fn release(_inode: *mut base::inode, file: *mut base::file) -> c_int {
-    // SAFETY: `keep` has put it there, and nobody else uses the file any more.
+    // SAFETY: `open` has put it there, and nobody else uses the file any more.
     drop(unsafe { KBox::<OpenViewFile>::from_foreign((*file).private_data) });
     0
 }
@@ -255,9 +273,7 @@ unsafe extern "C" fn release(_inode: *mut base::inode, file: *mut base::file) ->
 ///
 /// For the VFS, with a file that is being opened.
 unsafe extern "C" fn open_trigger(inode: *mut base::inode, file: *mut base::file) -> c_int {
-    from_result(|| {
-        // SAFETY: by the contract.
-        let mut opened = unsafe { OpenViewFile::new(file) }?;
+    let fill = |opened: &mut OpenViewFile, _: &Spot<'_>| {
         // SAFETY: by the contract.
         to_result(unsafe { tracing_open_file_tr(inode, file) })?;
         let shown = || -> Result {
@@ -277,18 +293,13 @@ unsafe extern "C" fn open_trigger(inode: *mut base::inode, file: *mut base::file
             }
             // SAFETY: by the contract.
             if unsafe { is_open_for(file, READ) } {
-                opened.text = triggers(event, held)?;
-                let lower = opened.lower_text()?;
+                let mut text = triggers(event, held)?;
                 // Without triggers, the file of tracefs lists the available commands in lines that begin with `#`. They
                 // are left out if the module has triggers to show.
-                let shows =
-                    |line: &&[u8]| opened.text.as_bytes().is_empty() || line.first() != Some(&b'#');
-                let mut text = TextBuf::joined(&[opened.text.as_bytes()])?;
-                for line in lower
-                    .as_bytes()
-                    .split_inclusive(|&byte| byte == b'\n')
-                    .filter(shows)
-                {
+                let is_empty = text.as_bytes().is_empty();
+                let lower = opened.lower_text()?;
+                let lines = lower.as_bytes().split_inclusive(|&byte| byte == b'\n');
+                for line in lines.filter(|line| is_empty || line.first() != Some(&b'#')) {
                     text.write_bytes(line).map_err(|_| ENOMEM)?;
                 }
                 opened.text = text;
@@ -296,14 +307,13 @@ unsafe extern "C" fn open_trigger(inode: *mut base::inode, file: *mut base::file
             Ok(())
         }();
         sweep_now();
-        if let Err(error) = shown {
+        shown.inspect_err(|_| {
             // SAFETY: `tracing_open_file_tr` was called above.
             unsafe { tracing_release_file_tr(inode, file) };
-            return Err(error);
-        }
-        // SAFETY: by the contract.
-        Ok(unsafe { OpenViewFile::keep(opened, file) })
-    })
+        })
+    };
+    // SAFETY: by the contract.
+    unsafe { open(file, fill) }
 }
 
 /// # Safety
@@ -315,15 +325,15 @@ unsafe extern "C" fn read_trigger(
     size: usize,
     at: *mut base::loff_t,
 ) -> isize {
-    let mutex = EventMutex::lock();
-    // SAFETY: the file is open, with its inode.
-    if let Err(error) = unsafe { event_of((*file).f_inode) } {
-        return error.to_errno() as isize;
-    }
-    drop(mutex);
-    sweep_now();
-    // SAFETY: by the contract.
-    unsafe { read(file, to, size, at) }
+    from_result(|| {
+        let mutex = EventMutex::lock();
+        // SAFETY: the file is open, with its inode.
+        unsafe { event_of((*file).f_inode) }?;
+        drop(mutex);
+        sweep_now();
+        // SAFETY: by the contract.
+        Ok(unsafe { read(file, to, size, at) })
+    })
 }
 
 /// Returns the lines that show the module's triggers of an event.
@@ -367,13 +377,10 @@ unsafe extern "C" fn write_trigger(
         return 0;
     }
     // SAFETY: the arguments are those of a write.
-    let ret = unsafe { run(file, from, size) };
+    let done = unsafe { run(file, from, size) };
     sweep_now();
-    match ret {
-        // CAST: the size is less than a page.
-        Ok(()) => size as isize,
-        Err(error) => error.to_errno() as isize,
-    }
+    // CAST: the size is less than a page.
+    from_result(|| done.map(|()| size as isize))
 }
 
 /// Carries out a line written to `trigger`: by a command of the module, or by passing it on to tracefs.
@@ -385,41 +392,17 @@ unsafe fn run(file: *mut base::file, from: *const c_char, size: usize) -> Result
     if size >= kernel::page::PAGE_SIZE {
         return Err(EINVAL);
     }
-    let mut line = KVec::from_elem(0u8, size + 1, GFP_KERNEL)?;
+    let mut line = KVec::from_elem(0u8, size, GFP_KERNEL)?;
     // SAFETY: `line` has room for `size` bytes.
     if unsafe { base::copy_from_user(line.as_mut_ptr().cast(), from.cast(), size) } != 0 {
         return Err(EFAULT);
     }
     // Splits the line as C does with `strim()`, `strsep()` and `skip_spaces()`.
-    let len = line.iter().position(|&byte| byte == 0).unwrap_or(size);
-    let is_space = |&byte: &u8| lex::is_space(byte);
-    let begin = line
-        .iter()
-        .take(len)
-        .position(|byte| !is_space(byte))
-        .unwrap_or(len);
-    let end = line
-        .iter()
-        .take(len)
-        .rposition(|byte| !is_space(byte))
-        .map_or(begin, |last| last + 1);
-    if let Some(end) = line.get_mut(end) {
-        *end = 0;
-    }
-    let text = line.get(begin..end).unwrap_or_default();
-    let name_end = text.iter().position(|byte| b": \t".contains(byte));
-    let name = text
-        .get(..name_end.unwrap_or(text.len()))
-        .unwrap_or_default();
-    let name = name.strip_prefix(b"!").unwrap_or(name);
-    let params = name_end.map(|at| begin + at + 1);
-    let params = params.and_then(|from| {
-        let blank = line
-            .get(from..end)?
-            .iter()
-            .position(|byte| !is_space(byte))?;
-        Some(from + blank)
-    });
+    let line = line.split(|&byte| byte == 0).next().unwrap_or_default();
+    let mut parts = trimmed(line).splitn(2, |byte| b": \t".contains(byte));
+    let glob = parts.next().unwrap_or_default();
+    let params = parts.next().map(trimmed).filter(|text| !text.is_empty());
+    let name = glob.strip_prefix(b"!").unwrap_or(glob);
 
     let mutex = EventMutex::lock();
     // SAFETY: a command on the list is complete, with a string for its name.
@@ -431,21 +414,29 @@ unsafe fn run(file: *mut base::file, from: *const c_char, size: usize) -> Result
         // SAFETY: the file is open, and the rest are the arguments of a write.
         return unsafe { pass_on(OpenViewFile::of(file).lower, from, size) };
     };
-    if let Some(at) = name_end.and_then(|at| line.get_mut(begin + at)) {
-        *at = 0;
-    }
-    let base_of = line.as_mut_ptr().cast::<c_char>();
-    let params = params.map_or(null_mut(), |at| base_of.wrapping_add(at));
-    let glob = base_of.wrapping_add(begin);
+    let glob = TextBuf::terminated(glob)?;
+    let params = params.map(TextBuf::terminated).transpose()?;
+    let text = |text: &TextBuf| text.as_c_str().as_char_ptr().cast_mut();
     // SAFETY: the file is open, with its inode.
     let event = unsafe { event_of((*file).f_inode) }?;
-    // SAFETY: the command is complete; the strings are in the line, which nobody else has, and the mutex is held.
+    // SAFETY: the command is complete, and one of the module, which only reads the strings; the mutex is held.
     to_result(unsafe {
         match (*command).parse {
-            Some(parse) => parse(command, event.as_ptr(), glob, glob, params),
+            Some(parse) => parse(
+                command,
+                event.as_ptr(),
+                text(&glob),
+                text(&glob),
+                params.as_ref().map_or(null_mut(), text),
+            ),
             None => EINVAL.to_errno(),
         }
     })
+}
+
+/// Returns a text without the white space at both ends.
+fn trimmed(text: &[u8]) -> &[u8] {
+    lex::trim(text, Span::whole(text)).of(text)
 }
 
 /// Passes the write of a user on to a file of tracefs.
@@ -482,7 +473,7 @@ unsafe extern "C" fn release_trigger(inode: *mut base::inode, file: *mut base::f
 /// For the VFS, with a file that is being opened.
 unsafe extern "C" fn open_enable(_inode: *mut base::inode, file: *mut base::file) -> c_int {
     // SAFETY: by the contract.
-    from_result(|| Ok(unsafe { OpenViewFile::keep(OpenViewFile::new(file)?, file) }))
+    unsafe { open(file, |_, _| Ok(())) }
 }
 
 /// Shows the state that tracefs shows, with a `*` while the event has triggers of the module.
@@ -496,22 +487,19 @@ unsafe extern "C" fn read_enable(
     size: usize,
     at: *mut base::loff_t,
 ) -> isize {
-    let state = || -> Result<Option<&'static [u8]>> {
+    from_result(|| {
         // SAFETY: the file is open.
         let names = unsafe { ViewPath::of_file(file) }?.spot().event()?;
-        Ok(OwnFile::state(&names, &EventMutex::lock()))
-    };
-    // SAFETY: the arguments are those of a read; an open file has its operations.
-    unsafe {
-        match (state(), (*(*OpenViewFile::of(file).lower).f_op).read) {
-            (Err(error), _) => error.to_errno() as isize,
-            (Ok(Some(text)), _) => {
-                base::simple_read_from_buffer(to.cast(), size, at, text.as_ptr().cast(), text.len())
+        let state = OwnFile::state(&names, &EventMutex::lock());
+        // SAFETY: the arguments are those of a read; an open file has its operations.
+        Ok(unsafe {
+            match (state, (*(*OpenViewFile::of(file).lower).f_op).read) {
+                (Some(text), _) => shown(text, to, size, at),
+                (None, Some(read)) => read(OpenViewFile::of(file).lower, to, size, at),
+                (None, None) => return Err(EINVAL),
             }
-            (_, Some(read)) => read(OpenViewFile::of(file).lower, to, size, at),
-            (_, None) => EINVAL.to_errno() as isize,
-        }
-    }
+        })
+    })
 }
 
 /// # Safety
@@ -524,25 +512,19 @@ unsafe extern "C" fn write_enable(
     _at: *mut base::loff_t,
 ) -> isize {
     // SAFETY: by the contract.
-    match unsafe { pass_on(OpenViewFile::of(file).lower, from, size) } {
-        // CAST: the file has taken the size.
-        Ok(()) => size as isize,
-        Err(error) => error.to_errno() as isize,
-    }
+    let done = unsafe { pass_on(OpenViewFile::of(file).lower, from, size) };
+    // CAST: the file has taken the size.
+    from_result(|| done.map(|()| size as isize))
 }
 
 /// # Safety
 ///
 /// For the VFS, with a file that is being opened.
 unsafe extern "C" fn open_log(_inode: *mut base::inode, file: *mut base::file) -> c_int {
-    from_result(|| {
-        // SAFETY: by the contract.
-        let mut opened = unsafe { OpenViewFile::new(file) }?;
+    let fill = |opened: &mut OpenViewFile, spot: &Spot<'_>| {
         // SAFETY: by the contract.
         let (empty, read) = unsafe { (truncates(file), is_open_for(file, READ)) };
-        // SAFETY: by the contract.
-        let path = unsafe { ViewPath::of_file(file) }?;
-        let instance = InstanceRef::get(path.spot().instance)?;
+        let instance = InstanceRef::get(spot.instance())?;
         if empty {
             // SAFETY: the instance has a reference.
             unsafe { log::clear(instance.0) };
@@ -552,21 +534,18 @@ unsafe extern "C" fn open_log(_inode: *mut base::inode, file: *mut base::file) -
             let own = unsafe { log::read(instance.0) }?;
             opened.text = merged(opened.lower_text()?.as_bytes(), own.as_bytes())?;
         }
-        // SAFETY: by the contract.
-        Ok(unsafe { OpenViewFile::keep(opened, file) })
-    })
+        Ok(())
+    };
+    // SAFETY: by the contract.
+    unsafe { open(file, fill) }
 }
 
 /// # Safety
 ///
 /// For the VFS, with a file that is being opened.
 unsafe extern "C" fn open_all_triggers(_inode: *mut base::inode, file: *mut base::file) -> c_int {
-    from_result(|| {
-        // SAFETY: by the contract.
-        let mut opened = unsafe { OpenViewFile::new(file) }?;
-        // SAFETY: by the contract.
-        let path = unsafe { ViewPath::of_file(file) }?;
-        let instance = InstanceRef::get(path.spot().instance)?;
+    let fill = |opened: &mut OpenViewFile, spot: &Spot<'_>| {
+        let instance = InstanceRef::get(spot.instance())?;
         let mut text = opened.lower_text()?;
         let held = &EventMutex::lock();
         // As with C, events that cannot be enabled are left out.
@@ -584,9 +563,10 @@ unsafe extern "C" fn open_all_triggers(_inode: *mut base::inode, file: *mut base
             }
         }
         opened.text = text;
-        // SAFETY: by the contract.
-        Ok(unsafe { OpenViewFile::keep(opened, file) })
-    })
+        Ok(())
+    };
+    // SAFETY: by the contract.
+    unsafe { open(file, fill) }
 }
 
 /// Returns the entries of two logs in the order of the times that they begin with.
@@ -672,16 +652,15 @@ unsafe extern "C" fn write_log(
 ///
 /// For the VFS, with a file that is being opened.
 unsafe extern "C" fn open_readme(_inode: *mut base::inode, file: *mut base::file) -> c_int {
-    from_result(|| {
-        // SAFETY: by the contract.
-        let mut opened = unsafe { OpenViewFile::new(file) }?;
+    let fill = |opened: &mut OpenViewFile, _: &Spot<'_>| {
         // ORDERING: pairs with `tracing_readme_append`.
         // SAFETY: null, or a constant string.
         let text: Option<&CStr> = unsafe { c_str(README_TEXT.load(Acquire)) };
         opened.text = TextBuf::joined(&[text.unwrap_or_default().to_bytes()])?;
-        // SAFETY: by the contract.
-        Ok(unsafe { OpenViewFile::keep(opened, file) })
-    })
+        Ok(())
+    };
+    // SAFETY: by the contract.
+    unsafe { open(file, fill) }
 }
 
 /// Reads the text of tracefs, and after it the module's text, whose positions are above all positions of tracefs.

@@ -180,38 +180,25 @@ impl ViewPath {
         CStr::from_bytes_until_nul(bytes).unwrap_or_default()
     }
 
-    /// Splits the path into the instance and the names below it.
+    /// Splits the path into its first names, which are more than any entry of the module has.
     pub(super) fn spot(&self) -> Spot<'_> {
-        let mut parts = self.text().to_bytes().split(|&byte| byte == b'/');
-        let mut next = || parts.by_ref().find(|part| !part.is_empty());
-        let mut rest = [b"".as_slice(); 5];
-        let mut instance = None;
-        let mut first = next();
-        if first == Some(b"instances") {
-            instance = next();
-            if instance.is_some() {
-                first = next();
-            }
+        let parts = self.text().to_bytes().split(|&byte| byte == b'/');
+        let mut spot = Spot {
+            parts: [b"".as_slice(); 7],
+            len: 0,
+        };
+        let parts = parts.filter(|part| !part.is_empty());
+        for (place, part) in spot.parts.iter_mut().zip(parts) {
+            *place = part;
+            spot.len += 1;
         }
-        let mut len = 0;
-        let mut part = first;
-        while let (Some(name), Some(place)) = (part, rest.get_mut(len)) {
-            *place = name;
-            len += 1;
-            part = next();
-        }
-        Spot {
-            instance,
-            rest,
-            len,
-        }
+        spot
     }
 }
 
 /// A place in the view.
 pub(super) struct Spot<'a> {
-    pub(super) instance: Option<&'a [u8]>,
-    rest: [&'a [u8]; 5],
+    parts: [&'a [u8]; 7],
     len: usize,
 }
 
@@ -230,21 +217,29 @@ enum Ours {
 }
 
 impl<'a> Spot<'a> {
-    /// Returns the names of the path below the instance.
-    pub(super) fn names(&self) -> &[&'a [u8]] {
-        self.rest.get(..self.len).unwrap_or_default()
+    /// Returns the instance, and the names of the path below it.
+    fn split(&self) -> (Option<&'a [u8]>, &[&'a [u8]]) {
+        match self.parts.get(..self.len).unwrap_or_default() {
+            [b"instances", instance, names @ ..] => (Some(instance), names),
+            names => (None, names),
+        }
+    }
+
+    /// Returns the name of the instance; the top one has none.
+    pub(super) fn instance(&self) -> Option<&'a [u8]> {
+        self.split().0
     }
 
     /// Returns the names of the event that a file belongs to.
     pub(super) fn event(&self) -> Result<EventNames> {
-        match self.names() {
-            &[_, system, event, _] => EventNames::new(system, event, self.instance),
+        match self.split() {
+            (instance, &[_, system, event, _]) => EventNames::new(system, event, instance),
             _ => Err(ENOENT),
         }
     }
 
     fn ours(&self) -> Ours {
-        match self.names() {
+        match self.split().1 {
             [b"instances"] => Ours::Instances,
             [] | [b"events"] | [b"events", _] | [b"events", _, _] => Ours::Directory,
             [b"events", _, _, b"trigger"] => Ours::Beside(files::TRIGGER, 0o640),
@@ -261,7 +256,7 @@ impl<'a> Spot<'a> {
 
     /// Returns whether the place is the directory of an event.
     fn is_event(&self) -> bool {
-        matches!(self.names(), [b"events", _, _])
+        matches!(self.split().1, [b"events", _, _])
     }
 }
 
@@ -398,7 +393,7 @@ unsafe extern "C" fn lookup(
 unsafe fn find(sb: *mut base::super_block, dentry: *mut base::dentry) -> Result<*mut base::inode> {
     // SAFETY: by the contract.
     let path = unsafe { ViewPath::of(dentry) }?;
-    if path.spot().instance.is_some_and(is_relays) {
+    if path.spot().instance().is_some_and(is_relays) {
         return Ok(null_mut());
     }
     let ours = path.spot().ours();
