@@ -21,10 +21,9 @@ use crate::{
             Attached,
             Command,
             EntryFn,
+            HitHandler,
             Line,
             Prepared,
-            RecordFallback,
-            RecordHandler,
             Trigger, //
         },
         enable::{
@@ -33,7 +32,7 @@ use crate::{
         },
         event::{
             EventFile,
-            Record, //
+            Hit, //
         },
         guard::{
             EventMutexHeld,
@@ -53,45 +52,28 @@ use crate::{
     text::Out, //
 };
 use core::{
-    convert::Infallible,
     ffi::CStr,
     fmt,
     fmt::Write, //
 };
 use kernel::prelude::*;
 
-/// The effect of a trigger on the triggers of its target.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Effect {
-    Continue,
-    Stop,
-}
-
 /// A trigger of one of the two commands.
 pub(crate) struct EnableTrigger {
     target: Target,
-    effect: Effect,
+    /// Whether the trigger pauses the triggers of its target, or else continues them.
+    pauses: bool,
     /// How often the trigger still acts; [`ENABLE_UNLIMITED`] never changes.
     left: Atomic<u64>,
     /// The text of the filter after `if`.
     condition: Option<TextBuf>,
 }
 
-/// Returns the effect of a command, whose name is `enable_...` or `disable_...`.
-fn effect_of(name: &CStr) -> Effect {
-    if name.to_bytes().starts_with(b"enable") {
-        Effect::Continue
-    } else {
-        Effect::Stop
-    }
-}
-
 impl EnableTrigger {
     /// Continues or pauses the target's triggers, unless the count is used up.
     fn act(&self, preempt: &PreemptOff<'_>) {
         if self.take_one() {
-            self.target
-                .set_paused::<HistTrigger>(self.effect == Effect::Stop, preempt);
+            self.target.set_paused::<HistTrigger>(self.pauses, preempt);
         }
     }
 
@@ -171,18 +153,11 @@ pub(super) fn run(
         Attached::<EnableTrigger>::all(file, held).find(|trigger| trigger.data().target.is(target));
 
     match (existing, line.remove) {
-        (Some(existing), true) => {
-            existing.remove(held);
-            Ok(())
-        }
+        (Some(existing), true) => existing.remove(held),
         (None, true) => {
             // PARITY: C logs nothing. The command succeeds.
-            log.say(
-                c"No such trigger, none of this event acts on that one",
-                b"",
-                1,
-            );
-            Ok(())
+            let why = c"No such trigger, none of this event acts on that one";
+            log.say(why, b"", 1);
         }
         (existing, false) => {
             // As in C, the text is checked first.
@@ -204,15 +179,17 @@ pub(super) fn run(
             ))?;
             let data = EnableTrigger {
                 target: pinned,
-                effect: effect_of(command.name()),
+                // The name is `enable_...` or `disable_...`.
+                pauses: log.prefix.starts_with(b"disable"),
                 left: Atomic::new(left),
                 condition: condition.map(TextBuf::terminated).transpose()?,
             };
             let filter = filter::compile(condition, file, held)?;
             let trigger = Prepared::new(command, data, filter, file)?;
-            put(trigger, target, held).map_err(refuse(0, c"The events cannot be enabled"))
+            put(trigger, target, held).map_err(refuse(0, c"The events cannot be enabled"))?;
         }
     }
+    Ok(())
 }
 
 /// Attaches a trigger to its event.
@@ -224,20 +201,12 @@ fn put(trigger: Prepared<EnableTrigger>, target: &EventFile, held: &EventMutexHe
     Ok(())
 }
 
-impl RecordHandler<Self> for EnableTrigger {
+impl HitHandler<Self> for EnableTrigger {
     type Rest = Self;
 
-    fn hit<'a>(trigger: &'a Self, record: Record<'a>) -> Option<Infallible> {
-        trigger.act(record.preempt_off());
-        None
-    }
-}
-
-impl RecordFallback<Self> for EnableTrigger {
-    type Left<'a> = Infallible;
-
-    fn hit<'a>(_trigger: &'a Self, _record: Record<'a>, left: Infallible) {
-        match left {}
+    fn hit(trigger: &Self, hit: Hit<'_>) -> bool {
+        trigger.act(hit.into_record().preempt_off());
+        true
     }
 }
 
@@ -266,7 +235,7 @@ impl Trigger for EnableTrigger {
     }
 
     fn entry(&self) -> EntryFn<Self> {
-        EntryFn::of_record::<Self>()
+        EntryFn::of::<Self>()
     }
 
     fn miss(&self, preempt: &PreemptOff<'_>) {
@@ -282,24 +251,19 @@ impl Trigger for EnableTrigger {
     }
 
     fn print(trigger: &Attached<'_, Self>, out: &mut SeqWriter<'_>) -> fmt::Result {
-        trigger.data().print(trigger.command().name(), out)
-    }
-}
-
-impl EnableTrigger {
-    /// Writes the trigger's line in the `trigger` file.
-    fn print(&self, name: &CStr, out: &mut SeqWriter<'_>) -> fmt::Result {
-        let (system, event) = self.target.names();
-        for part in [name.to_bytes(), b":", system, b":", event] {
+        let data = trigger.data();
+        let name = trigger.command().name().to_bytes();
+        let (system, event) = data.target.names();
+        for part in [name, b":", system, b":", event] {
             out.write_bytes(part)?;
         }
         // ORDERING: the count publishes nothing else.
-        match self.left.load(Relaxed) {
+        match data.left.load(Relaxed) {
             ENABLE_UNLIMITED => out.write_str(":unlimited")?,
             // CAST: C prints it as a signed number.
             left => write!(out, ":count={}", left as i64)?,
         }
-        if let Some(condition) = &self.condition {
+        if let Some(condition) = &data.condition {
             out.write_str(" if ")?;
             out.write_bytes(condition.as_c_str().to_bytes())?;
         }
