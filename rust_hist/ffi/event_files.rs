@@ -372,11 +372,11 @@ impl<T: EventTable> FileCallbacks<T> {
         state.poller.announce();
         // SAFETY: the file is open.
         let Ok(event) = (unsafe { LockedEvent::lock(file) }) else {
-            return PollEvents::ERROR.bits();
+            return PollEvents::ERROR.0;
         };
         // SAFETY: the arguments are those of the VFS for a poll, and the mutex is held.
         unsafe { trace_core::hist_poll_wait(file, table) };
-        T::poll(&state.opened, event).bits()
+        T::poll(&state.opened, event).0
     }
 
     /// # Safety

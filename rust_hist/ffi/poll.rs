@@ -13,15 +13,10 @@ use super::{
     bindings,
     guard::synchronize_rcu, //
 };
-use crate::sync::{
-    Acquire,
-    Atomic,
-    Relaxed,
-    Release, //
-};
 use kernel::{
     bindings as base,
-    static_branch_unlikely, //
+    static_branch_unlikely,
+    sync::SetOnce, //
 };
 
 /// Wakes the pollers, if there are any. Called after a hit was counted, in any context.
@@ -49,64 +44,42 @@ fn wake_pollers() {
     unsafe { bindings::hist_helper_poll_wakeup() };
 }
 
-/// The state of a file that was never polled.
-const SILENT: u32 = 0;
-/// The state of a poller of which every hit knows.
-const ANNOUNCED: u32 = 1;
+/// A count of the static key, which is undone when this is dropped. Sleeps then.
+struct Counted(());
 
-/// The polling state of an open file.
-///
-/// # Invariants
-///
-/// The static key counts the file once if `state` is `ANNOUNCED`, and once for each thread that is about to set it.
-pub(super) struct Poller {
-    state: Atomic<u32>,
+impl Drop for Counted {
+    fn drop(&mut self) {
+        // SAFETY: `Poller::announce` has raised the count, and the callers may sleep.
+        unsafe { bindings::hist_helper_pollers_dec() };
+    }
 }
+
+/// The polling state of an open file: once it is populated, every hit knows of the poller.
+pub(super) struct Poller(SetOnce<Counted>);
 
 impl Poller {
     /// Returns the state of a file that was never polled.
     pub(super) fn new() -> Self {
-        // INVARIANT: in this state the static key does not count the file.
-        Self {
-            state: Atomic::new(SILENT),
-        }
+        Self(SetOnce::new())
     }
 
     /// Makes every hit from now on wake the pollers. Sleeps the first time it is called.
     pub(super) fn announce(&self) {
-        // ORDERING: pairs with `Release` below: a thread that reads `ANNOUNCED` runs after the wait.
-        if self.state.load(Acquire) == ANNOUNCED {
+        if self.0.as_ref().is_some() {
             return;
         }
         // SAFETY: the call may sleep, as pollers may. When it returns, the key is on for all CPUs.
         unsafe { bindings::hist_helper_pollers_inc() };
+        let counted = Counted(());
         synchronize_rcu();
-        // INVARIANT: the key counts the file once for this thread, which sets `ANNOUNCED` or undoes its count.
-        // ORDERING: pairs with `Acquire` above.
-        if self.state.cmpxchg(SILENT, ANNOUNCED, Release).is_err() {
-            forget();
-        }
-    }
-}
-
-/// Undoes one count of the static key. Sleeps.
-fn forget() {
-    // SAFETY: the callers have raised the count, and may sleep.
-    unsafe { bindings::hist_helper_pollers_dec() };
-}
-
-impl Drop for Poller {
-    fn drop(&mut self) {
-        // ORDERING: no other context uses the file any more.
-        if self.state.load(Relaxed) == ANNOUNCED {
-            forget();
-        }
+        // If another thread was faster, the count of this one is undone.
+        self.0.populate(counted);
     }
 }
 
 /// The result of `poll()`.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) struct PollEvents(base::__poll_t);
+pub(crate) struct PollEvents(pub(super) base::__poll_t);
 
 impl PollEvents {
     /// No event is ready.
@@ -121,10 +94,5 @@ impl PollEvents {
     /// Returns the events of both.
     pub(crate) fn and(self, other: Self) -> Self {
         Self(self.0 | other.0)
-    }
-
-    /// Returns the value for the VFS.
-    pub(super) fn bits(self) -> base::__poll_t {
-        self.0
     }
 }
