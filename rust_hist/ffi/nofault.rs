@@ -28,33 +28,43 @@ pub(super) fn test_string(
 ) -> bool {
     let mut room = [0; STRING_LEN];
 
-    match Remote(address).copy_from(is_of_user, &mut room) {
+    match copy(address, is_of_user, &mut room) {
         // For an empty string of a task, the function does not count the NUL.
         Some(copied) => room.get(..copied.max(1)).is_some_and(test),
         None => false,
     }
 }
 
-/// An address in the kernel, or in the current task if the two address spaces are distinct.
-#[derive(Clone, Copy)]
-pub(super) struct Remote(u64);
-
 /// The number of bytes of a string that are copied at once.
 #[cfg(rust_hist_synth_api)]
 const PIECE: usize = 64;
 
+/// A value that a C module passes: a number, or the address of a string in the kernel, or in the current task if the two
+/// address spaces are distinct.
+///
+/// The type of the field decides which one it is. A number is never dereferenced by mistake: only the API of synthetic
+/// events reads strings, and an unreadable address is harmless.
 #[cfg(rust_hist_synth_api)]
-impl Remote {
-    /// Returns the address `at`, which may be invalid.
-    pub(super) fn new(at: u64) -> Self {
-        Self(at)
+#[derive(Clone, Copy)]
+pub(crate) struct Raw(pub(super) u64);
+
+#[cfg(rust_hist_synth_api)]
+impl Raw {
+    /// Returns the value as a number.
+    pub(crate) fn number(self) -> u64 {
+        self.0
+    }
+
+    /// Returns whether the value is a null pointer.
+    pub(crate) fn is_null(self) -> bool {
+        self.0 == 0
     }
 
     /// Copies the string without its NUL to `to`, as far as it fits; returns the number of bytes. `None` if the string
     /// cannot be read.
-    pub(super) fn string(self, to: &mut [u8]) -> Option<usize> {
+    pub(crate) fn string(self, to: &mut [u8]) -> Option<usize> {
         let room = to.len();
-        let copied = self.copy(to)?;
+        let copied = self.copy_from(0, to)?;
 
         // The function counts the NUL, which replaces the last byte of a string that does not fit.
         if copied < room {
@@ -64,21 +74,19 @@ impl Remote {
             return Some(0);
         };
         let (_, last) = to.split_at_mut_checked(before)?;
-        let at = self.0.wrapping_add(before as u64);
         let mut piece = [0; 2];
-        Self(at).copy(&mut piece)?;
+        self.copy_from(before, &mut piece)?;
         *last.first_mut()? = piece[0];
         Some(if piece[0] == 0 { before } else { room })
     }
 
     /// Returns the length of the string without its NUL, at most `max`. `None` if the string cannot be read.
-    pub(super) fn string_len(self, max: usize) -> Option<usize> {
+    pub(crate) fn string_len(self, max: usize) -> Option<usize> {
         let mut len = 0usize;
 
         while len < max {
             let mut piece = [0; PIECE];
-            let at = self.0.wrapping_add(len as u64);
-            let copied = Self(at).copy(&mut piece)?.saturating_sub(1);
+            let copied = self.copy_from(len, &mut piece)?.saturating_sub(1);
 
             len = len.saturating_add(copied);
             if copied < PIECE - 1 {
@@ -88,40 +96,33 @@ impl Remote {
         Some(max)
     }
 
-    /// Like [`Remote::copy_from`]; the address decides from which address space.
-    fn copy(self, to: &mut [u8]) -> Option<usize> {
-        self.copy_from(self.is_of_task(), to)
-    }
-
-    /// Returns whether the address is in the current task's memory instead of the kernel's.
-    fn is_of_task(self) -> bool {
+    /// Like [`copy`], from byte `at` of the string on; its address decides from which address space.
+    fn copy_from(self, at: usize, to: &mut [u8]) -> Option<usize> {
+        let address = self.0.wrapping_add(at as u64);
         // Where the two do not overlap, the kernel has the upper half.
-        cfg!(CONFIG_ARCH_HAS_NON_OVERLAPPING_ADDRESS_SPACE) && self.0 >> 63 == 0
+        let is_of_task = cfg!(CONFIG_ARCH_HAS_NON_OVERLAPPING_ADDRESS_SPACE) && address >> 63 == 0;
+        copy(address, is_of_task, to)
     }
 }
 
-impl Remote {
-    /// Copies up to and including the NUL; returns the number of bytes, the last of which is always a NUL.
-    fn copy_from(self, is_of_user: bool, to: &mut [u8]) -> Option<usize> {
-        let (start, room) = (to.as_mut_ptr(), to.len());
-        if room == 0 {
-            return Some(0);
-        }
-        // CAST: a slice is never longer than `isize::MAX`.
-        let room = room as isize;
-        let copy = match is_of_user {
-            true => trace_core::strncpy_from_user_nofault,
-            false => trace_core::strncpy_from_kernel_nofault,
-        };
-        // SAFETY: `room` bytes can be written at `start`; both functions accept any source address.
-        let copied = unsafe { copy(start.cast(), self.as_ptr(), room) };
-        usize::try_from(copied).ok()
+/// Copies the string at an address of the kernel, or of the current task if `is_of_user`, up to and including the NUL;
+/// returns the number of bytes, the last of which is always a NUL. `None` if the string cannot be read.
+fn copy(address: u64, is_of_user: bool, to: &mut [u8]) -> Option<usize> {
+    let (start, room) = (to.as_mut_ptr(), to.len());
+    if room == 0 {
+        return Some(0);
     }
-
-    fn as_ptr<T>(self) -> *const T {
-        // CAST: both have 64 bits. Only functions that handle faults dereference the pointer.
-        self.0 as *const T
-    }
+    // CAST: a slice is never longer than `isize::MAX`.
+    let room = room as isize;
+    // CAST: both have 64 bits. Only functions that handle faults dereference the pointer.
+    let from = address as *const c_void;
+    let copy = match is_of_user {
+        true => trace_core::strncpy_from_user_nofault,
+        false => trace_core::strncpy_from_kernel_nofault,
+    };
+    // SAFETY: `room` bytes can be written at `start`; both functions accept any source address.
+    let copied = unsafe { copy(start.cast(), from, room) };
+    usize::try_from(copied).ok()
 }
 
 const _: () = assert!(size_of::<u64>() == size_of::<*const u8>());

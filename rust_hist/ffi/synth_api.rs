@@ -21,7 +21,6 @@ use super::{
     },
     event::c_str,
     guard::PreemptGuard,
-    nofault::Remote,
     record::{
         self,
         Reserved, //
@@ -69,6 +68,8 @@ pub(crate) mod declared {
     };
 }
 
+pub(crate) use super::nofault::Raw;
+
 /// A builder of an event's definition.
 pub(crate) type Cmd = bindings::dynevent_cmd;
 /// Type and name of a field.
@@ -82,35 +83,6 @@ pub(crate) type Module = bindings::module;
 
 /// The size in bytes of the text of an event that is created by one call.
 const TEXT_LEN: usize = bindings::MAX_DYNEVENT_CMD_LEN as usize;
-
-/// A value that a C module passes: a number, or the address of a string.
-///
-/// The type of the field decides which one it is. A number is never dereferenced by mistake: only [`SynthApi`] reads
-/// strings, and an unreadable address is harmless.
-#[derive(Clone, Copy)]
-pub(crate) struct Raw(u64);
-
-impl Raw {
-    /// Returns the value as a number.
-    pub(crate) fn number(self) -> u64 {
-        self.0
-    }
-
-    /// Returns whether the value is a null pointer.
-    pub(crate) fn is_null(self) -> bool {
-        self.0 == 0
-    }
-
-    /// Copies the string, without NUL, to `to`, as far as it fits; `None` if it cannot be read.
-    pub(crate) fn string(self, to: &mut [u8]) -> Option<usize> {
-        Remote::new(self.0).string(to)
-    }
-
-    /// Returns the length of the string, at most `max`; `None` if it cannot be read.
-    pub(crate) fn string_len(self, max: usize) -> Option<usize> {
-        Remote::new(self.0).string_len(max)
-    }
-}
 
 /// The values of one record, in the order of the fields.
 #[derive(Clone, Copy)]
