@@ -8,10 +8,7 @@ use super::{
     bindings,
     guard::PreemptOff,
     nofault,
-    symbols::{
-        self,
-        Style, //
-    },
+    symbols,
     task,
     text::TextBuf, //
 };
@@ -73,7 +70,7 @@ pub(crate) fn function(of: Function<'_>) -> Option<(u64, u64)> {
             unsafe { bindings::hist_helper_function(name.as_c_str().as_char_ptr()) as u64 }
         }
     };
-    symbols::with_symbol(address, Style::Offset, |text| {
+    symbols::with_symbol_offset(address, |text| {
         // The text is NAME+OFFSET/SIZE, with the module after a blank.
         let symbol = text.split(|&byte| lex::is_space(byte)).next()?;
         let mut numbers = symbol.rsplit(|&byte| matches!(byte, b'+' | b'/'));

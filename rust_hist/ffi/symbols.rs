@@ -6,7 +6,10 @@
 //! [`kernel/trace/trace_syscalls.c`](srctree/kernel/trace/trace_syscalls.c).
 
 use super::trace_core;
-use core::ffi::CStr;
+use core::{
+    ffi::CStr,
+    ptr::without_provenance, //
+};
 use kernel::{
     bindings as base,
     prelude::*, //
@@ -15,25 +18,18 @@ use kernel::{
 /// More bytes than any symbol needs with its offset, size, module and build id, or all flags.
 const SYMBOL_LEN: usize = 768;
 
-/// The form in which an address is shown.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Style {
-    /// The name of the symbol alone.
-    Name,
-    /// The name of the symbol, the offset in it, and its size.
-    Offset,
+/// Calls `f` with the name of the symbol at `address`, or with the address as a number if there is none.
+pub(crate) fn with_symbol<R>(address: u64, f: impl FnOnce(&[u8]) -> R) -> R {
+    // CAST: an address; on a 32-bit machine the upper half of the number has no meaning, as in C.
+    // SAFETY: the pointer is not dereferenced.
+    unsafe { with_formatted(c"%ps", without_provenance(address as usize), f) }
 }
 
-/// Calls `f` with the symbol at `address`, or with the address as a number if there is none.
-pub(crate) fn with_symbol<R>(address: u64, style: Style, f: impl FnOnce(&[u8]) -> R) -> R {
-    let format = match style {
-        Style::Name => c"%ps",
-        Style::Offset => c"%pS",
-    };
+/// Like [`with_symbol`], with the offset in the symbol and its size after the name.
+pub(crate) fn with_symbol_offset<R>(address: u64, f: impl FnOnce(&[u8]) -> R) -> R {
     // CAST: an address; on a 32-bit machine the upper half of the number has no meaning, as in C.
-    let address = core::ptr::without_provenance(address as usize);
     // SAFETY: the pointer is not dereferenced.
-    unsafe { with_formatted(format, address, f) }
+    unsafe { with_formatted(c"%pS", without_provenance(address as usize), f) }
 }
 
 /// Calls `f` with the names of allocation flags, with `|` between them.

@@ -3,10 +3,7 @@
 //! Names for the text of a table that only the running kernel knows.
 
 use crate::{
-    ffi::symbols::{
-        self,
-        Style, //
-    },
+    ffi::symbols,
     render::Symbols,
     text::Out, //
 };
@@ -17,11 +14,11 @@ pub(super) struct KernelNames;
 
 impl Symbols for KernelNames {
     fn symbol<W: Out>(&self, addr: u64, out: &mut W) -> fmt::Result {
-        symbols::with_symbol(addr, Style::Name, |name| out.write_bytes(name))
+        symbols::with_symbol(addr, |name| out.write_bytes(name))
     }
 
     fn symbol_offset<W: Out>(&self, addr: u64, out: &mut W) -> fmt::Result {
-        symbols::with_symbol(addr, Style::Offset, |name| out.write_bytes(name))
+        symbols::with_symbol_offset(addr, |name| out.write_bytes(name))
     }
 
     fn syscall(&self, nr: u64) -> Option<&[u8]> {

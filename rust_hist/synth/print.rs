@@ -3,10 +3,7 @@
 //! Names for the line of a record that only the running kernel knows.
 
 use crate::{
-    ffi::symbols::{
-        self,
-        Style, //
-    },
+    ffi::symbols,
     schema::KernelFormat,
     text::Out, //
 };
@@ -17,7 +14,7 @@ pub(super) struct RecordNames;
 
 impl KernelFormat for RecordNames {
     fn symbol_offset<W: Out>(&self, addr: u64, out: &mut W) -> fmt::Result {
-        symbols::with_symbol(addr, Style::Offset, |name| out.write_bytes(name))
+        symbols::with_symbol_offset(addr, |name| out.write_bytes(name))
     }
 
     fn gfp_flags<W: Out>(&self, flags: u64, out: &mut W) -> fmt::Result {
