@@ -51,8 +51,10 @@ use kernel::{
     sync::Arc, //
 };
 
-/// The reason why a helper could not be created.
+/// The reason why no trigger holds a field.
 pub(super) enum NoHelper {
+    /// No trigger has compatible keys.
+    NoLike,
     /// There is no memory for the helper.
     Memory,
     /// The text of the helper was refused, with this message if there is one.

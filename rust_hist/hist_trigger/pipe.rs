@@ -22,7 +22,6 @@ use super::{
         Lines,
         ListedLines, //
     },
-    log::Log,
     remove,
     seen::Seen,
     storage::{
@@ -115,15 +114,7 @@ fn check(event: &LockedEvent<'_>, is_logged: &mut bool) -> Result<bool> {
         return Ok(true);
     }
     if let (false, Some(user)) = (replace(is_logged, true), remove::user(&trigger, held)) {
-        let definition = &trigger.data().definition;
-        let log = Log {
-            prefix: definition.prefix,
-            text: &definition.text,
-            file,
-            removes: false,
-        };
-        // The entry is logged; the errno is returned below.
-        let _ = log.refuse(&remove::in_use(&user));
+        remove::log_in_use(&trigger, &user);
     }
     Err(EBUSY)
 }
@@ -226,14 +217,10 @@ fn claim(event: &LockedEvent<'_>) -> Result<(KVec<ListedLines<bool>>, KVec<Claim
     for trigger in Attached::<HistTrigger>::all(file, held) {
         let table = &trigger.data().table;
         let is_consumed = is_consumable(&trigger, held);
-        let next = match is_consumed {
-            true => Some(table.next_claim(&now, held)?),
-            false => None,
-        };
-        let epoch = match &next {
-            Some(next) => next.epoch,
-            None => table.epoch(&now, held),
-        };
+        let next = is_consumed.then(|| table.next_claim(&now, held));
+        let next = next.transpose()?;
+        let epoch = next.as_ref().map(|next| next.epoch);
+        let epoch = epoch.unwrap_or_else(|| table.epoch(&now, held));
         let one = ListedLines::new(&trigger, epoch, Some(is_consumed), is_consumed, held)?;
         listed.push(one, GFP_KERNEL_ACCOUNT)?;
         if let Some(next) = next {

@@ -90,6 +90,18 @@ pub(super) fn user<'a>(
     })
 }
 
+/// Logs that a trigger is kept, as `user` reads its variables. The caller returns an errno, if it can.
+pub(super) fn log_in_use(trigger: &Attached<'_, HistTrigger>, user: &Attached<'_, HistTrigger>) {
+    let definition = &trigger.data().definition;
+    let log = Log {
+        prefix: definition.prefix,
+        text: &definition.text,
+        file: trigger.file(),
+        removes: false,
+    };
+    let _ = log.refuse(&in_use(user));
+}
+
 /// Returns the refusal to remove a trigger whose variables `user` reads.
 ///
 /// PARITY: `event_hist_trigger_parse()` logs no reason, `hist_unreg_all()` nothing at all.
@@ -145,16 +157,8 @@ pub(super) fn remove_all(file: &EventFile, held: &EventMutexHeld) {
     let used = Attached::all(file, held)
         .find_map(|trigger| user(&trigger, held).map(|user| (trigger, user)));
     if let Some((used, user)) = used {
-        let definition = &used.data().definition;
-        let log = Log {
-            prefix: definition.prefix,
-            text: &definition.text,
-            file,
-            removes: false,
-        };
         // No errno can be returned: the file is opened nevertheless.
-        let _ = log.refuse(&in_use(&user));
-        return;
+        return log_in_use(&used, &user);
     }
     // Starts from the beginning each time, as the removal of a trigger may remove others of the list.
     while let Some(trigger) = Attached::all(file, held).next() {

@@ -171,12 +171,12 @@ impl<'a> Referents<'a> {
         user: &Program,
         file: &'a EventFile,
         field: &[u8],
-    ) -> Result<Arc<Table>, NoHolder> {
+    ) -> Result<Arc<Table>, NoHelper> {
         let mut alike = Attached::<HistTrigger>::all(file, self.held)
             .map(|trigger| trigger.data())
             .filter(|data| data.definition.program.has_keys_of(user))
             .peekable();
-        let like = *alike.peek().ok_or(NoHolder::NoLike)?;
+        let like = *alike.peek().ok_or(NoHelper::NoLike)?;
         // PARITY: `find_synthetic_field_var()` takes any variable of that name, with any keys.
         if let Some(data) = alike.find(|data| data.definition.holds(field)) {
             return Ok(data.table.clone());
@@ -217,31 +217,7 @@ impl<'a> Referents<'a> {
     fn definer(&self, file: &'a EventFile, name: &[u8]) -> Option<&'a HistTrigger> {
         Attached::<HistTrigger>::all(file, self.held)
             .map(|trigger| trigger.data())
-            .find(|trigger| trigger.var(name).is_some())
-    }
-}
-
-/// The reason why no trigger holds a field.
-enum NoHolder {
-    /// No trigger has compatible keys.
-    NoLike,
-    /// No trigger holds the field, and no helper could be created.
-    NoHelper(NoHelper),
-}
-
-impl<E> From<E> for NoHolder
-where
-    NoHelper: From<E>,
-{
-    fn from(why: E) -> Self {
-        Self::NoHelper(why.into())
-    }
-}
-
-impl HistTrigger {
-    /// Returns the variable `name` that the trigger defines.
-    fn var(&self, name: &[u8]) -> Option<&Var> {
-        self.definition.var(name)
+            .find(|trigger| trigger.definition.var(name).is_some())
     }
 }
 
@@ -342,7 +318,9 @@ impl Resolver for Referents<'_> {
         let instance = self.file.instance();
 
         for trigger in self.command.triggers(self.held) {
-            if !trigger.file().instance().is(&instance) || trigger.data().var(name).is_none() {
+            if !trigger.file().instance().is(&instance)
+                || trigger.data().definition.var(name).is_none()
+            {
                 continue;
             }
             match &found {
@@ -396,9 +374,9 @@ impl Resolver for Referents<'_> {
             Ok(table) => Ok(self
                 .export(Some(table), |var| helper::is_for(var, name))?
                 .map_or(MatchedField::NoVar, MatchedField::Var)),
-            Err(NoHolder::NoLike) => Ok(MatchedField::NoHist),
-            Err(NoHolder::NoHelper(NoHelper::Refused(why))) => Ok(MatchedField::NotCreated(why)),
-            Err(NoHolder::NoHelper(NoHelper::Memory)) => Err(AllocError),
+            Err(NoHelper::NoLike) => Ok(MatchedField::NoHist),
+            Err(NoHelper::Refused(why)) => Ok(MatchedField::NotCreated(why)),
+            Err(NoHelper::Memory) => Err(AllocError),
         }
     }
 }

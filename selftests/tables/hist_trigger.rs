@@ -21,23 +21,6 @@ pub struct HistTrigger {
     pub is_used: bool,
 }
 
-pub(crate) mod log {
-    use crate::{error::Refusal, ffi::event::EventFile};
-
-    pub struct Log<'a> {
-        pub prefix: &'a [u8],
-        pub text: &'a [u8],
-        pub file: &'a EventFile,
-        pub removes: bool,
-    }
-
-    impl Log<'_> {
-        pub fn refuse(&self, _: &Refusal) {
-            crate::sim::log();
-        }
-    }
-}
-
 pub(crate) mod overhead {
     use super::HistTrigger;
     use crate::{
@@ -52,17 +35,14 @@ pub(crate) mod overhead {
 
 pub(crate) mod remove {
     use super::HistTrigger;
-    use crate::{
-        error::{ErrKind, Errno, Refusal},
-        ffi::{command::Attached, guard::EventMutexHeld},
-    };
+    use crate::ffi::{command::Attached, guard::EventMutexHeld};
 
     pub fn user(trigger: &Attached<'_, HistTrigger>, _: &EventMutexHeld) -> Option<()> {
         trigger.data().is_used.then_some(())
     }
 
-    pub fn in_use(_: &()) -> Refusal {
-        Refusal::new(Errno::Ebusy, ErrKind::TriggerInUse, 0)
+    pub fn log_in_use(_: &Attached<'_, HistTrigger>, _: &()) {
+        crate::sim::log();
     }
 }
 
