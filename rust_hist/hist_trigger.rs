@@ -170,10 +170,9 @@ impl HistTrigger {
         held: &EventMutexHeld,
     ) -> Result<Self> {
         let nesting = Nesting::new(command, file, !found.synths.is_empty(), held)?;
-        let user = match found.synths.is_empty() {
-            true => None,
-            false => Some(user(file, &definition)?),
-        };
+        let user = (!found.synths.is_empty())
+            .then(|| user(file, &definition))
+            .transpose()?;
         for synth in found.synths.iter() {
             synth.promise_user(held)?;
         }
@@ -184,10 +183,7 @@ impl HistTrigger {
             &found.tables,
             nesting.is_inside(),
         );
-        let gauge = match definition.program.overhead {
-            true => Some(HitCost::new()?),
-            false => None,
-        };
+        let gauge = definition.program.overhead.then(HitCost::new).transpose()?;
         Ok(Self {
             path,
             definition,
@@ -207,12 +203,8 @@ impl HistTrigger {
     /// Triggers that share a table read the same tables, all of which are older. So no table reads itself, even through
     /// others, and there always is a trigger that can be removed.
     fn has_sources(&self, sources: &[Arc<Table>]) -> bool {
-        self.sources.len() == sources.len()
-            && self
-                .sources
-                .iter()
-                .zip(sources)
-                .all(|(own, other)| Arc::ptr_eq(own, other))
+        let own = self.sources.iter().map(Arc::as_ptr);
+        own.eq(sources.iter().map(Arc::as_ptr))
     }
 
     /// Returns the bytes of the trigger with its table, which others may own, too.
