@@ -122,7 +122,7 @@ impl EventCall {
     pub(super) fn try_get(&self) -> Option<EventRef> {
         let got = match self.is_dynamic() {
             // SAFETY: the event is live, and has its own reference count.
-            true => unsafe { dynamic::try_get(self.0.get()) },
+            true => unsafe { trace_core::trace_event_dyn_try_get_ref(self.0.get()) },
             // SAFETY: the event is live, so its module is, too, or there is none.
             false => unsafe { bindings::try_module_get(self.module()) },
         };
@@ -155,31 +155,10 @@ impl Drop for EventRef {
     fn drop(&mut self) {
         match self.is_dynamic() {
             // SAFETY: by the type invariant; the event has its own reference count.
-            true => unsafe { dynamic::put(self.0.as_ptr().cast()) },
+            true => unsafe { trace_core::trace_event_dyn_put_ref(self.0.as_ptr().cast()) },
             // SAFETY: by the type invariant the reference is to the module, if there is one.
             false => unsafe { bindings::module_put(self.module()) },
         }
-    }
-}
-
-/// References to events that user space created.
-#[cfg(CONFIG_DYNAMIC_EVENTS)]
-mod dynamic {
-    pub(super) use super::trace_core::{
-        trace_event_dyn_put_ref as put,
-        trace_event_dyn_try_get_ref as try_get, //
-    };
-}
-
-/// Stand-ins for a kernel without such events.
-#[cfg(not(CONFIG_DYNAMIC_EVENTS))]
-mod dynamic {
-    use super::bindings::trace_event_call;
-
-    pub(super) unsafe fn put(_call: *mut trace_event_call) {}
-
-    pub(super) unsafe fn try_get(_call: *mut trace_event_call) -> bool {
-        false
     }
 }
 
@@ -450,18 +429,12 @@ impl<'a> Instance<'a> {
     }
 
     /// Makes all records be written in place, with their final time stamp, instead of first into the CPU's scratch
-    /// buffer, until [`Instance::allow_scratch`].
+    /// buffer, until a call with `false` undoes this one.
     ///
     /// Takes `trace_types_lock`, so paths that free triggers must not call it.
-    pub(crate) fn refuse_scratch(&self) {
-        // SAFETY: the instance is live while a file of it is.
-        unsafe { trace_core::refuse_scratch(self.0) };
-    }
-
-    /// Undoes one [`Instance::refuse_scratch`].
-    pub(crate) fn allow_scratch(&self) {
-        // SAFETY: the instance is live, and each call undoes one `refuse_scratch`.
-        unsafe { trace_core::allow_scratch(self.0) };
+    pub(crate) fn refuse_scratch(&self, is_refused: bool) {
+        // SAFETY: the instance is live while a file of it is, and each call with `false` undoes one with `true`.
+        unsafe { trace_core::refuse_scratch(self.0, is_refused) };
     }
 }
 
@@ -545,7 +518,7 @@ impl<'a> Hit<'a> {
     #[inline(always)]
     pub(crate) fn clock_in_ns(&self) -> bool {
         // SAFETY: the file and its instance are live while one of their events is being written.
-        unsafe { trace_core::stamps_in_ns(self.file) }
+        unsafe { trace_core::trace_clock_in_ns((*self.file).tr) }
     }
 
     /// Returns the time stamp of the record; a record in the scratch buffer gets it at the first call.

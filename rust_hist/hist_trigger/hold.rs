@@ -67,7 +67,7 @@ impl<'a> Hold<'a> {
 
     /// Makes records get their final time stamp when they are reserved.
     pub(super) fn exact_stamps(&mut self) {
-        self.instance.refuse_scratch();
+        self.instance.refuse_scratch(true);
         self.stamps = true;
     }
 
@@ -90,7 +90,7 @@ impl Drop for Hold<'_> {
             snapshot.disable();
         }
         if self.stamps {
-            self.instance.allow_scratch();
+            self.instance.refuse_scratch(false);
         }
         if self.pinned {
             self.instance.unpin();

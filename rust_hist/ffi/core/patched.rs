@@ -24,10 +24,7 @@ use core::{
 use kernel::{
     bindings as base,
     prelude::*,
-    sync::{
-        Mutex,
-        MutexGuard, //
-    }, //
+    sync::Mutex, //
 };
 
 #[cfg(not(rust_hist_built_in))]
@@ -46,11 +43,14 @@ pub(super) use self::place::{
 pub(super) use super::bindings::{
     __find_event_file,
     event_mutex,
+    hist_helper_syscall_name as syscall_name,
     register_event_command,
     strncpy_from_kernel_nofault,
     strncpy_from_user_nofault,
     trace_array_put,
     trace_clock_in_ns,
+    trace_event_dyn_put_ref,
+    trace_event_dyn_try_get_ref,
     trace_event_enable_disable,
     trace_event_trigger_enable_disable,
     trace_find_event_field,
@@ -80,12 +80,6 @@ pub(super) unsafe fn hist_poll_wait(file: *mut base::file, table: *mut base::pol
     // SAFETY: by the contract; the wait queue is part of the kernel image.
     unsafe { base::poll_wait(file, &raw mut bindings::hist_poll_wq, table) };
 }
-
-#[cfg(CONFIG_DYNAMIC_EVENTS)]
-pub(super) use super::bindings::{
-    trace_event_dyn_put_ref,
-    trace_event_dyn_try_get_ref, //
-};
 
 /// Creates a file at the top of tracefs, readable and writable by the owner and readable by the group, like the kernel's files
 /// of this kind.
@@ -118,35 +112,18 @@ pub(super) unsafe fn create_tracefs_file(
 #[inline]
 pub(super) fn let_go(_mutex: super::guard::EventMutex) {}
 
-/// Takes `trace_types_lock`, until the guard is dropped. Not for paths that free triggers: the removal of an instance
-/// holds it there.
-fn lock_trace_types() -> MutexGuard<'static, ()> {
+/// Asks for records that are kept to be written in place and not first into the scratch buffer of the CPU; or takes one such
+/// request back. Takes `trace_types_lock`. Not for paths that free triggers: the removal of an instance holds it there.
+///
+/// # Safety
+///
+/// The instance must be live, and have been asked before a request is taken back.
+pub(super) unsafe fn refuse_scratch(instance: *mut bindings::trace_array, is_refused: bool) {
     // SAFETY: `trace_types_lock` is a mutex of the kernel image, initialised at build time.
-    unsafe { Mutex::from_raw(&raw mut bindings::trace_types_lock) }.lock()
-}
-
-/// Asks for records that are kept to be written in place and not first into the scratch buffer of the CPU. Takes
-/// `trace_types_lock`.
-///
-/// # Safety
-///
-/// The instance must be live.
-pub(super) unsafe fn refuse_scratch(instance: *mut bindings::trace_array) {
-    let _lock = lock_trace_types();
-    // SAFETY: by the contract, and the lock protects the count.
-    unsafe { (*instance).exact_stamp_ref += 1 };
-}
-
-/// Takes back one [`refuse_scratch`]. Takes `trace_types_lock`.
-///
-/// # Safety
-///
-/// The instance must be live, and have been asked.
-pub(super) unsafe fn allow_scratch(instance: *mut bindings::trace_array) {
-    let _lock = lock_trace_types();
-    // SAFETY: by the contract, and the lock protects the count, which is above zero because each call undoes one
-    // `refuse_scratch`.
-    unsafe { (*instance).exact_stamp_ref -= 1 };
+    let lock = unsafe { Mutex::from_raw(&raw mut bindings::trace_types_lock) };
+    let _locked = lock.lock();
+    // SAFETY: by the contract, and the lock protects the count, which is above zero when a request is taken back.
+    unsafe { (*instance).exact_stamp_ref += if is_refused { 1 } else { -1 } };
 }
 
 /// Whether a record is the one that this CPU writes first and copies if somebody wants it.
@@ -172,25 +149,4 @@ pub(super) unsafe fn time_stamp(
 ) -> u64 {
     // SAFETY: by the contract.
     unsafe { bindings::tracing_event_time_stamp(buffer, event) }
-}
-
-/// Whether the clock of the time stamps of an event counts nanoseconds.
-///
-/// # Safety
-///
-/// The file must be live.
-#[inline(always)]
-pub(super) unsafe fn stamps_in_ns(file: *mut bindings::trace_event_file) -> bool {
-    // SAFETY: by the contract; an instance lives as long as its files.
-    unsafe { trace_clock_in_ns((*file).tr) }
-}
-
-/// The name of a system call; null if there is none of this number.
-///
-/// # Safety
-///
-/// None is needed.
-pub(super) unsafe fn syscall_name(number: c_int) -> *const c_char {
-    // SAFETY: the function only looks the number up.
-    unsafe { bindings::hist_helper_syscall_name(number) }
 }

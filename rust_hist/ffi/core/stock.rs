@@ -71,7 +71,6 @@ use kernel::{
 pub(super) use {
     self::{
         clocks::{
-            stamps_in_ns,
             time_stamp,
             trace_clock_in_ns,
             tracing_set_clock, //
@@ -812,14 +811,7 @@ pub(super) unsafe fn is_scratch(event: *mut bindings::ring_buffer_event) -> bool
 /// # Safety
 ///
 /// None is needed.
-pub(super) unsafe fn refuse_scratch(_instance: *mut bindings::trace_array) {}
-
-/// Does nothing, like [`refuse_scratch`].
-///
-/// # Safety
-///
-/// None is needed.
-pub(super) unsafe fn allow_scratch(_instance: *mut bindings::trace_array) {}
+pub(super) unsafe fn refuse_scratch(_instance: *mut bindings::trace_array, _is_refused: bool) {}
 
 /// Keeps an instance from being removed. The top one stays anyhow.
 ///

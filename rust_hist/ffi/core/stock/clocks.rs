@@ -67,16 +67,6 @@ pub(in super::super) unsafe fn trace_clock_in_ns(_instance: *mut bindings::trace
     true
 }
 
-/// Whether the clock of the time stamps of an event counts nanoseconds.
-///
-/// # Safety
-///
-/// None is needed.
-#[inline(always)]
-pub(in super::super) unsafe fn stamps_in_ns(_file: *mut bindings::trace_event_file) -> bool {
-    true
-}
-
 /// Returns the time stamp of a hit: the present time by the clock of its instance.
 ///
 /// # Safety
