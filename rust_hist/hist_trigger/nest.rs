@@ -144,7 +144,8 @@ impl Nest {
         // The path has checked the depth, and interrupts since then have ended.
         // CAST: less than `NEST_MAX`.
         debug_assert!((at as usize) < NEST_MAX);
-        if !task::has_stack(|| at != 0 && !synth.is_small(), preempt) {
+        // The values of an event with numbers alone take little of a hit's stack.
+        if !task::has_stack(|| at != 0 && !synth.schema.numbers, preempt) {
             return None;
         }
         // INVARIANT: later interrupts see the raised count; earlier ones have ended.

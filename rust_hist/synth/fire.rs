@@ -31,12 +31,6 @@ use crate::{
 };
 
 impl SynthEvent {
-    /// Returns whether the values of the event take little of a hit's stack.
-    #[inline(always)]
-    pub(crate) fn is_small(&self) -> bool {
-        self.schema.numbers
-    }
-
     /// Generates the event: each listener that has enabled it gets a record with these values. `moment` is the context
     /// of the hit, which the header of the record shows.
     ///

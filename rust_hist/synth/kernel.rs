@@ -131,12 +131,6 @@ fn schema_of(name: &[u8], event: &KernelEvent) -> Result<Schema> {
 }
 
 impl SynthEvent {
-    /// Returns whether the values of the event take little of a hit's stack.
-    #[inline]
-    pub(crate) fn is_small(&self) -> bool {
-        self.schema.numbers
-    }
-
     /// Returns whether anybody has the event enabled.
     #[inline]
     pub(crate) fn has_listeners(&self) -> bool {
