@@ -21,19 +21,7 @@ mod listeners;
 mod registration;
 
 use super::{
-    bindings::{
-        self,
-        dyn_event,
-        list_head,
-        trace_event,
-        trace_event_call,
-        trace_event_call__bindgen_ty_1,
-        trace_event_class,
-        trace_event_fields,
-        trace_event_fields__bindgen_ty_1,
-        trace_event_functions,
-        tracepoint, //
-    },
+    bindings,
     event::ModuleId,
     guard::{
         wait_for_hits,
@@ -208,7 +196,7 @@ impl<K: DynEventType> Registry<K> {
 
 /// An event of any type on the list of dynamic events.
 #[repr(transparent)]
-struct DynEvent(Opaque<dyn_event>);
+struct DynEvent(Opaque<bindings::dyn_event>);
 
 impl<K: DynEventType> ModuleGoing for Registry<K> {
     /// Clears the owner of events that `module` could not delete, since they are in use.
@@ -229,18 +217,6 @@ impl<K: DynEventType> ModuleGoing for Registry<K> {
 /// The name of a context that generates an event, for the error log.
 pub(crate) type User = KVec<u8>;
 
-/// The changing state of an event; used under `event_mutex`.
-struct EventState {
-    /// The users that generate the event and keep it from being deleted.
-    users: Guarded<KVec<Arc<User>>>,
-    /// The number of instances in which the event is enabled, plus one for perf.
-    listeners: Atomic<u32>,
-    /// The value of the registry's `left` when a listener last left this event.
-    left: Atomic<u64>,
-    /// Whether the core has accepted all fields.
-    defined: Atomic<u32>,
-}
-
 /// An event, with the C structures that represent it.
 ///
 /// # Invariants
@@ -250,21 +226,28 @@ struct EventState {
 #[pin_data]
 pub(crate) struct Event<K: DynEventType> {
     #[pin]
-    node: Opaque<dyn_event>,
+    node: Opaque<bindings::dyn_event>,
     #[pin]
-    call: Opaque<trace_event_call>,
+    call: Opaque<bindings::trace_event_call>,
     #[pin]
-    class: Opaque<trace_event_class>,
+    class: Opaque<bindings::trace_event_class>,
     #[pin]
-    functions: Opaque<trace_event_functions>,
+    functions: Opaque<bindings::trace_event_functions>,
     #[pin]
-    tracepoint: Opaque<tracepoint>,
+    tracepoint: Opaque<bindings::tracepoint>,
     /// The module that created the event for itself; null if user space did, or once that module is gone. Changes under
     /// `event_mutex`.
     owner: Atomic<*mut bindings::module>,
     /// The format of the records, ended by a NUL. The core may replace names of enumerators in it.
     _print_fmt: KVec<u8>,
-    state: EventState,
+    /// The users that generate the event and keep it from being deleted.
+    users: Guarded<KVec<Arc<User>>>,
+    /// The number of instances in which the event is enabled, plus one for perf; used under `event_mutex`, as the next two.
+    listeners: Atomic<u32>,
+    /// The value of the registry's `left` when a listener last left this event.
+    left: Atomic<u64>,
+    /// Whether the core has accepted all fields.
+    defined: Atomic<u32>,
     kind: K,
 }
 
@@ -313,30 +296,32 @@ impl<K: DynEventType> Event<K> {
             kind,
             _print_fmt: print_fmt,
             owner: Atomic::new(owner.0),
-            state: EventState {
-                users: Guarded::new(KVec::new()),
-                listeners: Atomic::new(0),
-                left: Atomic::new(0),
-                defined: Atomic::new(0),
-            },
-            node: Opaque::new(dyn_event { ops: K::registry().operations.get(), ..zeroed() }),
-            tracepoint: Opaque::new(tracepoint { name: kind.name().as_char_ptr(), ..zeroed() }),
-            functions: Opaque::new(trace_event_functions { trace: Some(Self::print), ..zeroed() }),
-            class <- Opaque::ffi_init(|class: *mut trace_event_class| {
-                let list = class.wrapping_byte_add(offset_of!(trace_event_class, fields)).cast();
+            users: Guarded::new(KVec::new()),
+            listeners: Atomic::new(0),
+            left: Atomic::new(0),
+            defined: Atomic::new(0),
+            node: Opaque::new(bindings::dyn_event { ops: K::registry().operations.get(), ..zeroed() }),
+            tracepoint: Opaque::new(bindings::tracepoint { name: kind.name().as_char_ptr(), ..zeroed() }),
+            functions: Opaque::new(bindings::trace_event_functions {
+                trace: Some(Self::print),
+                ..zeroed()
+            }),
+            class <- Opaque::ffi_init(|class: *mut bindings::trace_event_class| {
+                let list = offset_of!(bindings::trace_event_class, fields);
+                let list = class.wrapping_byte_add(list).cast();
                 // SAFETY: the pointer is the place of the class.
                 unsafe {
-                    class.write(trace_event_class {
+                    class.write(bindings::trace_event_class {
                         system: K::system().as_char_ptr(),
-                        fields: list_head { next: list, prev: list },
+                        fields: bindings::list_head { next: list, prev: list },
                         ..Self::CLASS
                     })
                 };
             }),
-            call: Opaque::new(trace_event_call {
+            call: Opaque::new(bindings::trace_event_call {
                 class: class.get(),
-                __bindgen_anon_1: trace_event_call__bindgen_ty_1 { tp: tracepoint.get() },
-                event: trace_event { funcs: functions.get(), ..zeroed() },
+                __bindgen_anon_1: bindings::trace_event_call__bindgen_ty_1 { tp: tracepoint.get() },
+                event: bindings::trace_event { funcs: functions.get(), ..zeroed() },
                 print_fmt: format,
                 flags: TRACEPOINT,
                 ..Default::default()
@@ -345,7 +330,7 @@ impl<K: DynEventType> Event<K> {
         Arc::pin_init(event, GFP_KERNEL)
     }
 
-    const CLASS: trace_event_class = trace_event_class {
+    const CLASS: bindings::trace_event_class = bindings::trace_event_class {
         probe: listeners::PROBE.cast_mut(),
         perf_probe: listeners::PROBE.cast_mut(),
         reg: Some(Self::reg),
@@ -355,14 +340,19 @@ impl<K: DynEventType> Event<K> {
     };
 
     /// The core gets the fields from a function. The second item, all 0, ends the list.
-    const FIELDS: [trace_event_fields; 2] = [
-        trace_event_fields {
+    const FIELDS: [bindings::trace_event_fields; 2] = [
+        bindings::trace_event_fields {
             type_: FUNCTION_TYPE,
-            __bindgen_anon_1: trace_event_fields__bindgen_ty_1 {
+            __bindgen_anon_1: bindings::trace_event_fields__bindgen_ty_1 {
                 define_fields: Some(Self::define_fields),
             },
         },
-        NO_FIELD,
+        bindings::trace_event_fields {
+            type_: core::ptr::null(),
+            __bindgen_anon_1: bindings::trace_event_fields__bindgen_ty_1 {
+                define_fields: None,
+            },
+        },
     ];
 
     /// Makes the event visible, in all instances.
@@ -408,7 +398,7 @@ impl<K: DynEventType> Event<K> {
             return Err(error);
         }
         // The core silently leaves out fields for which it has no memory.
-        if self.state.defined.load(Relaxed) == 0 {
+        if self.defined.load(Relaxed) == 0 {
             // SAFETY: added above, and no context can have enabled it while the mutex is held.
             unsafe { bindings::trace_remove_event_call(call) };
             return Err(ENOMEM);
@@ -421,7 +411,7 @@ impl<K: DynEventType> Event<K> {
     /// # Safety
     ///
     /// `node` must belong to an event of this type that stays on the list for `'a`.
-    unsafe fn from_dyn_event<'a>(node: *mut dyn_event) -> ArcBorrow<'a, Self> {
+    unsafe fn from_dyn_event<'a>(node: *mut bindings::dyn_event) -> ArcBorrow<'a, Self> {
         // SAFETY: by the contract.
         let event = unsafe { owner_of!(node, Self, node) };
         // SAFETY: by the contract.
@@ -433,7 +423,7 @@ impl<K: DynEventType> Event<K> {
     /// # Safety
     ///
     /// `call` must belong to an event of this type that stays on the list of dynamic events for `'a`.
-    unsafe fn of_call<'a>(call: *mut trace_event_call) -> ArcBorrow<'a, Self> {
+    unsafe fn of_call<'a>(call: *mut bindings::trace_event_call) -> ArcBorrow<'a, Self> {
         // SAFETY: by the type invariant, the data is the list's reference.
         unsafe { Arc::<Self>::borrow((*call).data) }
     }
@@ -456,23 +446,18 @@ impl<K: DynEventType> Event<K> {
 
     /// Reserves room for the next [`Event::add_user`], which must follow before the mutex is unlocked.
     pub(crate) fn promise_user(&self, held: &EventMutexHeld) -> Result {
-        Ok(self.state.users.get(held).reserve(1, GFP_KERNEL)?)
+        Ok(self.users.get(held).reserve(1, GFP_KERNEL)?)
     }
 
     /// Adds a user, which keeps the event from being deleted until [`Event::drop_user`]. Room must have been reserved.
     pub(crate) fn add_user(&self, user: &Arc<User>, held: &EventMutexHeld) {
         // Room was reserved, so this cannot fail.
-        let _ = self
-            .state
-            .users
-            .get(held)
-            .push_within_capacity(user.clone());
+        let _ = self.users.get(held).push_within_capacity(user.clone());
     }
 
     /// Undoes one [`Event::add_user`].
     pub(crate) fn drop_user(&self, user: &Arc<User>, held: &EventMutexHeld) {
-        self.state
-            .users
+        self.users
             .get(held)
             .retain(|other| !Arc::ptr_eq(other, user));
     }
@@ -482,9 +467,9 @@ impl<K: DynEventType> Event<K> {
     /// PARITY: `synth_event_is_busy()` only checks the users, so that opening the file with truncation deletes some
     /// events before it finds another one enabled.
     pub(crate) fn is_busy(&self, held: &EventMutexHeld) -> bool {
-        !self.state.users.get(held).is_empty()
+        !self.users.get(held).is_empty()
             // ORDERING: the count changes only under `event_mutex`.
-            || self.state.listeners.load(Relaxed) != 0
+            || self.listeners.load(Relaxed) != 0
             // SAFETY: the event is live.
             || unsafe { bindings::hist_helper_dyn_event_busy(self.call.get()) }
     }
@@ -524,7 +509,7 @@ impl<K: DynEventType> Event<K> {
     fn wait_for_writers(&self) {
         let registry = K::registry();
         // ORDERING: both counts change only under `event_mutex`.
-        if self.state.left.load(Relaxed) <= registry.waited.load(Relaxed) {
+        if self.left.load(Relaxed) <= registry.waited.load(Relaxed) {
             return;
         }
         let left = registry.left.load(Relaxed);
@@ -535,13 +520,6 @@ impl<K: DynEventType> Event<K> {
 
 // CAST: flags of the C enumeration, whose values fit the `int` that holds them.
 const TRACEPOINT: i32 = bindings::TRACE_EVENT_FL_TRACEPOINT as i32;
-
-const NO_FIELD: trace_event_fields = trace_event_fields {
-    type_: core::ptr::null(),
-    __bindgen_anon_1: trace_event_fields__bindgen_ty_1 {
-        define_fields: None,
-    },
-};
 
 /// `TRACE_FUNCTION_TYPE`: the fields are defined by a function.
 const FUNCTION_TYPE: *const c_char = core::ptr::without_provenance(usize::MAX);

@@ -31,7 +31,7 @@ pub(crate) enum Busy<'a> {
 impl<K: DynEventType> Event<K> {
     /// Returns the reason why the event, which is busy, cannot be deleted; of several the first one.
     pub(crate) fn busy<'a>(&'a self, held: &'a EventMutexHeld) -> Busy<'a> {
-        if let Some(user) = self.state.users.get(held).first() {
+        if let Some(user) = self.users.get(held).first() {
             return Busy::User(user);
         }
         let listeners = || self.listening(held);

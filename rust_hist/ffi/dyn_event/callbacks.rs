@@ -128,7 +128,7 @@ impl<K: DynEventType> Event<K> {
                 unsafe { define(call, &field) }?;
             }
             // ORDERING: this task reads it after the call of the core.
-            event.state.defined.store(1, Relaxed);
+            event.defined.store(1, Relaxed);
             Ok(0)
         })
     }
@@ -169,7 +169,7 @@ impl<K: DynEventType> Event<K> {
         let kept = unsafe { bindings::try_module_get(owner) };
         if kept {
             // ORDERING: accessed only under `event_mutex`.
-            self.state.listeners.fetch_add(1, Relaxed);
+            self.listeners.fetch_add(1, Relaxed);
         }
         kept
     }
@@ -177,11 +177,11 @@ impl<K: DynEventType> Event<K> {
     /// Counts a listener that has left.
     fn leave(&self) {
         // ORDERING: all of these are accessed only under `event_mutex`.
-        self.state.listeners.fetch_sub(1, Relaxed);
+        self.listeners.fetch_sub(1, Relaxed);
         let left = &K::registry().left;
         let now = left.load(Relaxed).wrapping_add(1);
         left.store(now, Relaxed);
-        self.state.left.store(now, Relaxed);
+        self.left.store(now, Relaxed);
         // ORDERING: accessed only under `event_mutex`. A module with listeners stays, so the owner is the same.
         let owner = self.owner.load(Relaxed);
         // SAFETY: `come` took the reference when the listener came.
