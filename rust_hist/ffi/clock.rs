@@ -8,12 +8,6 @@ use super::{
     arch,
     bindings, //
 };
-#[cfg(not(rust_hist_built_in))]
-use kernel::time::{
-    ClockSource,
-    Monotonic,
-    RealTime, //
-};
 
 /// Returns the time by `CLOCK_MONOTONIC`, in nanoseconds. The result may be off by some nanoseconds if the caller has
 /// interrupted a correction of the clock.
@@ -42,23 +36,12 @@ pub(crate) struct Moment {
 }
 
 impl Moment {
-    /// Returns the present moment, also before the kernel keeps time, when its other functions must not be called.
-    #[cfg(rust_hist_built_in)]
+    /// Returns the present moment, also before the kernel keeps time.
     pub(crate) fn now() -> Self {
         Self {
             monotonic: fast(),
             // SAFETY: the function takes no lock and has no precondition.
             real: unsafe { bindings::ktime_get_real_fast_ns() },
-        }
-    }
-
-    /// Returns the present moment. Context: any but NMI.
-    #[cfg(not(rust_hist_built_in))]
-    pub(crate) fn now() -> Self {
-        Self {
-            // CAST: neither clock is ever below 0.
-            monotonic: Monotonic::ktime_get() as u64,
-            real: RealTime::ktime_get() as u64,
         }
     }
 }
