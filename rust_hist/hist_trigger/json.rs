@@ -188,7 +188,7 @@ impl EventTable for JsonFile {
     type Copy = KVec<Lines>;
 
     fn open(event: LockedEvent<'_>) -> Result<Seen> {
-        Seen::new(settled(event)?)
+        Seen::new(event)
     }
 
     fn copy(seen: &Seen, event: LockedEvent<'_>) -> Result<KVec<Lines>> {
@@ -235,9 +235,6 @@ impl EventTable for JsonFile {
     }
 
     fn poll(seen: &Seen, event: LockedEvent<'_>) -> PollEvents {
-        match settled(event) {
-            Ok(event) => seen.poll(event),
-            Err(_) => PollEvents::ERROR,
-        }
+        seen.poll(None, event)
     }
 }

@@ -303,6 +303,6 @@ impl EventTable for PipeFile {
         };
         let held = event.held();
         let is_readable = consumable(&event).any(|trigger| trigger.data().table.has_unread(held));
-        opened.seen.poll_of(is_readable, event)
+        opened.seen.poll(Some(is_readable), event)
     }
 }

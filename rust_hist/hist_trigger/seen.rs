@@ -7,6 +7,7 @@
 //! Context: process.
 
 use super::{
+    growth::settled,
     storage::Counted,
     HistTrigger, //
 };
@@ -31,8 +32,9 @@ pub(crate) struct Seen {
     asked: Atomic<u64>,
 }
 
-/// Returns the hits of all triggers of an event; they are added up without the mutex.
+/// Returns the hits of all triggers of an event, none of whose tables is growing; they are added up without the mutex.
 fn hits(event: LockedEvent<'_>) -> Result<u64> {
+    let event = settled(event)?;
     let mut tables = KVec::new();
     for trigger in Attached::<HistTrigger>::all(event.file(), event.held()) {
         let counted = trigger.data().table.counted(event.held())?;
@@ -59,25 +61,16 @@ impl Seen {
         self.asked.store(hits, Relaxed);
     }
 
-    /// Returns whether there are hits that no reader knows of, and whether there were hits since the file was last
-    /// polled or read.
-    pub(super) fn poll(&self, event: LockedEvent<'_>) -> PollEvents {
-        // ORDERING: the word publishes nothing else; readers and pollers of one file may come in any order.
-        self.ready(|hits| self.read.load(Relaxed) != hits, event)
-    }
-
-    /// Like [`Seen::poll`], for a file that decides itself whether it is readable.
-    pub(super) fn poll_of(&self, is_readable: bool, event: LockedEvent<'_>) -> PollEvents {
-        self.ready(|_| is_readable, event)
-    }
-
-    /// Adds up the hits, and returns the events for `poll()`; an error event if there is no memory.
-    fn ready(&self, is_readable: impl FnOnce(u64) -> bool, event: LockedEvent<'_>) -> PollEvents {
+    /// Returns whether the file is readable, and whether there were hits since it was last polled or read; an error
+    /// event if there is no memory. A file that does not say itself whether it `is_readable` is so if there are hits
+    /// that no reader knows of.
+    pub(super) fn poll(&self, is_readable: Option<bool>, event: LockedEvent<'_>) -> PollEvents {
         let Ok(hits) = hits(event) else {
             return PollEvents::ERROR;
         };
         let mut ready = PollEvents::NONE;
-        if is_readable(hits) {
+        // ORDERING: the word publishes nothing else; readers and pollers of one file may come in any order.
+        if is_readable.unwrap_or_else(|| self.read.load(Relaxed) != hits) {
             ready = ready.and(PollEvents::READABLE);
         }
         // ORDERING: the word publishes nothing else; readers and pollers of one file may come in any order.

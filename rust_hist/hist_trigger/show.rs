@@ -146,7 +146,7 @@ impl EventTable for HistFile {
     type Copy = KVec<Shown>;
 
     fn open(event: LockedEvent<'_>) -> Result<Seen> {
-        Seen::new(settled(event)?)
+        Seen::new(event)
     }
 
     fn copy(seen: &Seen, event: LockedEvent<'_>) -> Result<KVec<Shown>> {
@@ -183,9 +183,6 @@ impl EventTable for HistFile {
     }
 
     fn poll(seen: &Seen, event: LockedEvent<'_>) -> PollEvents {
-        match settled(event) {
-            Ok(event) => seen.poll(event),
-            Err(_) => PollEvents::ERROR,
-        }
+        seen.poll(None, event)
     }
 }
