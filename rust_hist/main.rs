@@ -258,10 +258,7 @@ impl Registered {
 
     /// Makes the triggers of the parameter.
     fn load(&self) {
-        load::run(&load::Commands {
-            hist: &self.hist,
-            enable: [&self.enable, &self.disable],
-        });
+        load::run(&self.hist, [&self.enable, &self.disable]);
     }
 }
 

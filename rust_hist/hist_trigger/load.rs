@@ -46,21 +46,14 @@ use kernel::{
     str::BStr, //
 };
 
-/// The commands that an entry may use.
-pub(crate) struct Commands<'a> {
-    /// The command `hist`.
-    pub(crate) hist: &'a Command<HistTrigger>,
-    /// The commands `enable_hist` and `disable_hist`.
-    pub(crate) enable: [&'a Command<EnableTrigger>; 2],
-}
-
 /// The report on an entry for which only the filter parser's entry in the error log may have a reason.
 const REFUSED: &[u8] = b"Refused, error_log may say why";
 
-/// Creates the triggers of the parameter, in order.
-pub(crate) fn run(commands: &Commands<'_>) {
+/// Creates the triggers of the parameter, in order. An entry may use the command `hist`, or one of `enable_hist` and
+/// `disable_hist`.
+pub(crate) fn run(hist: &Command<HistTrigger>, enable: [&Command<EnableTrigger>; 2]) {
     for entry in load_entries(triggers().to_bytes()) {
-        if let Err(failure) = one(commands, &entry) {
+        if let Err(failure) = one(hist, enable, &entry) {
             let why = failure.why.map_or(REFUSED, CStr::to_bytes);
             pr_warn!(
                 "triggers: {}: {} (error {})\n",
@@ -88,7 +81,11 @@ fn failure(entry: &LoadEntry<'_>, error: Error, why: &'static CStr, at: usize) -
 }
 
 /// Creates one trigger.
-fn one(commands: &Commands<'_>, entry: &LoadEntry<'_>) -> core::result::Result<(), Failure> {
+fn one(
+    hist: &Command<HistTrigger>,
+    enable: [&Command<EnableTrigger>; 2],
+    entry: &LoadEntry<'_>,
+) -> core::result::Result<(), Failure> {
     let form = c"An entry is SYSTEM.EVENT COMMAND:...";
     let (system, event) = entry
         .names()
@@ -114,10 +111,10 @@ fn one(commands: &Commands<'_>, entry: &LoadEntry<'_>) -> core::result::Result<(
 
     let held = &EventMutex::lock();
     let file = event.file(held);
-    if word == commands.hist.name().to_bytes() {
-        return command::run(commands.hist, file, line, held);
+    if word == hist.name().to_bytes() {
+        return command::run(hist, file, line, held);
     }
-    for command in commands.enable {
+    for command in enable {
         if word == command.name().to_bytes() {
             return enable::run(command, file, line, held);
         }
