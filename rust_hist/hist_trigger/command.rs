@@ -266,10 +266,13 @@ impl<'a> Request<'a> {
         let (mut program, names, filter) = self.settle()?;
         let namesake = self.check_namesake(&program, &names)?;
         if self.existing(&program).is_some() {
-            return Err(self.log.refuse(&exists()));
+            // PARITY: like `hist_register_trigger()`, points at the first column for this error and the next one.
+            let exists = Refusal::new(Errno::Eexist, ErrKind::TriggerEexist, 0);
+            return Err(self.log.refuse(&exists));
         }
         if program.needs_existing {
-            return Err(self.log.refuse(&not_there()));
+            let missing = Refusal::new(Errno::Enoent, ErrKind::TriggerEnoentClear, 0);
+            return Err(self.log.refuse(&missing));
         }
         if let Some(first) = &namesake {
             program.join(&first.data().definition.program);
@@ -278,15 +281,17 @@ impl<'a> Request<'a> {
         let signed = program.loses_sign();
         let like = program.like_parameter(self.log.text);
         self.put(program, names, filter, namesake)?;
+        let note = |kind: ErrKind, detail: &[u8], at: usize| {
+            self.log.say(kind.text(), detail, at.saturating_add(1));
+        };
         if let Some((at, word)) = like {
-            self.log
-                .note(ErrKind::LikeParameter, word, at.saturating_add(1));
+            note(ErrKind::LikeParameter, word, at);
         }
         if let Some((at, keys)) = warning {
-            self.log.note(ErrKind::NeverFound, keys.as_bytes(), at);
+            note(ErrKind::NeverFound, keys.as_bytes(), at);
         }
         if let Some(at) = signed {
-            self.log.note(ErrKind::SignLost, b"", at.saturating_add(1));
+            note(ErrKind::SignLost, b"", at);
         }
         Ok(())
     }
@@ -310,7 +315,7 @@ impl<'a> Request<'a> {
             .program
             .write_key_list(&definition.text, &mut keys)
             .ok()?;
-        Some((at.saturating_add(1), keys))
+        Some((at, keys))
     }
 
     /// Returns the clock that the instance must have for `program` and its helpers.
@@ -402,15 +407,6 @@ fn snapshots(program: &Program) -> usize {
     actions
         .filter(|action| action.kind == ActionKind::Snapshot)
         .count()
-}
-
-/// PARITY: like `hist_register_trigger()`, points at the first column for this error and the next one.
-fn exists() -> Refusal {
-    Refusal::new(Errno::Eexist, ErrKind::TriggerEexist, 0)
-}
-
-fn not_there() -> Refusal {
-    Refusal::new(Errno::Enoent, ErrKind::TriggerEnoentClear, 0)
 }
 
 /// Changes a trigger that exists.

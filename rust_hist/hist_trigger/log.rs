@@ -8,10 +8,7 @@
 
 use crate::{
     alloc::AllocError,
-    error::{
-        ErrKind,
-        Refusal, //
-    },
+    error::Refusal,
     ffi::{
         error_log,
         event::EventFile,
@@ -67,15 +64,10 @@ impl Log<'_> {
         }
     }
 
-    /// Logs a message about a command that is not refused: with a detail, and the caret at byte `at` of the text after
-    /// the command's name.
+    /// Logs a message about a command, which need not be refused: with a detail, and the caret at byte `at` of the text
+    /// after the command's name.
     ///
     /// If there is no memory, nothing is logged.
-    pub(super) fn note(&self, kind: ErrKind, detail: &[u8], at: usize) {
-        self.say(kind.text(), detail, at);
-    }
-
-    /// Like [`Log::note`], for any message.
     pub(super) fn say(&self, text: &CStr, detail: &[u8], at: usize) {
         let at = self.prefix.len().saturating_add(at);
         let _ = self.add(text, u16::try_from(at).unwrap_or(u16::MAX), detail);

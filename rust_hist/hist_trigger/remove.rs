@@ -131,7 +131,7 @@ pub(super) fn nothing(log: &Log<'_>, program: &Program, held: &EventMutexHeld) {
     match nearest {
         // If there is no memory, nothing is logged.
         Some((_, nearest)) => drop(compare(log, program, &nearest)),
-        None => log.note(ErrKind::NoneToRemove, b"", 1),
+        None => log.say(ErrKind::NoneToRemove.text(), b"", 1),
     }
 }
 
@@ -148,7 +148,7 @@ fn compare(log: &Log<'_>, program: &Program, nearest: &Attached<'_, HistTrigger>
         file: log.file,
         removes: false,
     };
-    there.note(ErrKind::NotRemoved, typed.as_bytes(), at);
+    there.say(ErrKind::NotRemoved.text(), typed.as_bytes(), at);
     Ok(())
 }
 
