@@ -9,23 +9,18 @@
 //!
 //! Context: growing: process, may sleep (`GFP_KERNEL`). Reading: any, NMI included.
 
-use core::{
-    fmt,
-    ops::{
-        Deref,
-        DerefMut, //
-    }, //
+use core::ops::{
+    Deref,
+    DerefMut, //
 };
 
 #[cfg(CONFIG_RUST)]
 pub use kernel::alloc::AllocError;
 
 #[cfg(CONFIG_RUST)]
-use kernel::{
-    alloc::{
-        flags::GFP_KERNEL,
-        KVec, //
-    }, //
+use kernel::alloc::{
+    flags::GFP_KERNEL,
+    KVec, //
 };
 
 #[cfg(not(CONFIG_RUST))]
@@ -54,7 +49,7 @@ use self::host::KVec;
 /// assert_eq!(*numbers, [1, 2]);
 /// # Ok::<(), AllocError>(())
 /// ```
-#[derive(PartialEq, Eq)]
+#[derive(PartialEq, Eq, Debug)]
 pub struct Vec<T>(KVec<T>);
 
 impl<T> Vec<T> {
@@ -122,12 +117,6 @@ impl<T> DerefMut for Vec<T> {
     #[inline]
     fn deref_mut(&mut self) -> &mut [T] {
         &mut self.0
-    }
-}
-
-impl<T: fmt::Debug> fmt::Debug for Vec<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        (**self).fmt(f)
     }
 }
 
