@@ -6,11 +6,9 @@
 //! [`include/linux/percpu.h`](srctree/include/linux/percpu.h)
 
 use super::bindings;
-use core::ptr::NonNull;
 use kernel::{
     cpu::nr_cpu_ids,
-    ffi::c_ulong,
-    prelude::*, //
+    ffi::c_ulong, //
 };
 
 /// Returns the number of CPUs that are online. Context: any.
@@ -33,68 +31,12 @@ fn is_possible(cpu: u32) -> bool {
     word >> (cpu % bits) & 1 != 0
 }
 
-/// A value for each possible CPU, in memory that is 0 at first.
-///
-/// # Invariants
-///
-/// `base` came from `pcpu_alloc_noprof`, with the size and the alignment of `T`, and this value owns it.
-pub(super) struct PerCpu<T> {
-    base: NonNull<T>,
-}
-
-// SAFETY: the values are only lent, and may be used by any thread.
-unsafe impl<T: Sync> Send for PerCpu<T> {}
-
-// SAFETY: the values are only lent, and may be used by any thread.
-unsafe impl<T: Sync> Sync for PerCpu<T> {}
-
-impl<T> PerCpu<T> {
-    /// Allocates the values. Process context, sleeps; `ENOMEM` if there is no memory.
-    ///
-    /// # Safety
-    ///
-    /// A `T` must be valid if all its bytes are 0, and need not be dropped.
-    pub(super) unsafe fn zeroed() -> Result<Self> {
-        // SAFETY: the size and the alignment are those of a type.
-        let base = unsafe {
-            bindings::pcpu_alloc_noprof(
-                size_of::<T>(),
-                align_of::<T>(),
-                false,
-                bindings::GFP_KERNEL,
-            )
-        };
-        // INVARIANT: just allocated.
-        Ok(Self {
-            base: NonNull::new(base.cast()).ok_or(ENOMEM)?,
-        })
-    }
-
-    /// Returns the base address: the value of a CPU is at this address plus the CPU's offset, which functions of `arch`
-    /// add.
-    #[inline(always)]
-    pub(super) fn base(&self) -> *mut T {
-        self.base.as_ptr()
-    }
-
-    /// Iterates over the values of all possible CPUs.
-    pub(super) fn all(&self) -> impl Iterator<Item = &T> {
-        (0..nr_cpu_ids())
-            .filter(|&cpu| is_possible(cpu))
-            .map(|cpu| {
-                let offsets = (&raw const bindings::__per_cpu_offset).cast::<usize>();
-                // SAFETY: the array is part of the kernel image and has an item for each CPU, which does not change
-                // after boot.
-                let offset = unsafe { offsets.add(cpu as usize).read() };
-                // SAFETY: by the type invariant there is a value at this offset, as the CPU is possible.
-                unsafe { &*self.base.as_ptr().wrapping_byte_add(offset) }
-            })
-    }
-}
-
-impl<T> Drop for PerCpu<T> {
-    fn drop(&mut self) {
-        // SAFETY: by the type invariant this value owns the memory.
-        unsafe { bindings::free_percpu(self.base.as_ptr().cast()) };
-    }
+/// Iterates over the offsets of all possible CPUs, at which each has its part of per-CPU memory.
+pub(super) fn offsets() -> impl Iterator<Item = usize> {
+    let cpus = (0..nr_cpu_ids()).filter(|&cpu| is_possible(cpu));
+    cpus.map(|cpu| {
+        let offsets = (&raw const bindings::__per_cpu_offset).cast::<usize>();
+        // SAFETY: the array is part of the kernel image and has an item for each CPU, which does not change after boot.
+        unsafe { offsets.add(cpu as usize).read() }
+    })
 }
