@@ -10,6 +10,7 @@
 //! or called under it.
 
 use super::event::Instance;
+use kernel::prelude::*;
 
 /// The state of an instance's condition for snapshots.
 pub(crate) trait Condition: Copy + Send + 'static {
@@ -26,10 +27,7 @@ pub(crate) use imp::CondSnapshot;
 
 #[cfg(CONFIG_TRACER_SNAPSHOT)]
 mod imp {
-    use super::{
-        Condition,
-        Instance, //
-    };
+    use super::*;
     use crate::{
         ffi::bindings,
         sync::{
@@ -38,10 +36,7 @@ mod imp {
         },
     };
     use core::cell::UnsafeCell;
-    use kernel::{
-        error::to_result,
-        prelude::*, //
-    };
+    use kernel::error::to_result;
 
     /// The condition of an instance.
     ///
@@ -157,11 +152,7 @@ mod imp {
 
 #[cfg(not(CONFIG_TRACER_SNAPSHOT))]
 mod imp {
-    use super::{
-        Condition,
-        Instance, //
-    };
-    use kernel::prelude::*;
+    use super::*;
 
     /// A type without values, for a kernel without snapshots.
     pub(crate) struct CondSnapshot<T: Condition>(core::convert::Infallible, T);
