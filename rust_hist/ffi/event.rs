@@ -193,6 +193,11 @@ impl EventFile {
         self.call().names()
     }
 
+    /// Returns whether the event can be enabled, as all can except some of ftrace's own.
+    pub(crate) fn can_be_enabled(&self) -> bool {
+        self.call().can_be_enabled()
+    }
+
     /// Returns the instance of the file.
     pub(crate) fn instance(&self) -> Instance<'_> {
         // SAFETY: the object is live; `tr` is set once, when the file is created.
@@ -376,19 +381,8 @@ impl<'a> Instance<'a> {
         core::ptr::eq(self.0, other.0)
     }
 
-    /// Looks up an event of the instance; `None` for an event that cannot be enabled, too.
-    pub(crate) fn event(
-        &self,
-        system: &CStr,
-        event: &CStr,
-        held: &EventMutexHeld,
-    ) -> Option<&'a EventFile> {
-        let file = self.any_event(system, event, held)?;
-        file.call().can_be_enabled().then_some(file)
-    }
-
     /// Looks up any event of the instance, even one that cannot be enabled.
-    pub(crate) fn any_event(
+    pub(crate) fn event(
         &self,
         system: &CStr,
         event: &CStr,

@@ -58,7 +58,8 @@ struct OrderedRows {
 /// Rows and their order, borrowed for reading.
 #[derive(Clone, Copy)]
 pub(super) struct Ordered<'a> {
-    rows: Rows<'a>,
+    /// All rows, in no particular order.
+    pub(super) rows: Rows<'a>,
     order: &'a [SortEntry],
 }
 
@@ -66,11 +67,6 @@ impl<'a> Ordered<'a> {
     /// Returns the number of rows.
     pub(super) fn len(&self) -> usize {
         self.order.len()
-    }
-
-    /// Returns all rows, in no particular order.
-    pub(super) fn rows(&self) -> Rows<'a> {
-        self.rows
     }
 
     /// Returns the row at a place of the order.

@@ -113,6 +113,7 @@ fn target<'a>(
     let event = TextBuf::terminated(spec.event)?;
     file.instance()
         .event(system.as_c_str(), event.as_c_str(), held)
+        .filter(|target| target.can_be_enabled())
         .ok_or(EINVAL)
 }
 

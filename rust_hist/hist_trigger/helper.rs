@@ -132,8 +132,9 @@ pub(super) struct Helper<'a> {
     // The fields are dropped in this order.
     trigger: Ready<'a, HistTrigger>,
     hold: Hold<'a>,
-    file: &'a EventFile,
-    table: Arc<Table>,
+    /// The event of the helper.
+    pub(super) file: &'a EventFile,
+    pub(super) table: Arc<Table>,
 }
 
 impl<'a> Helper<'a> {
@@ -181,16 +182,6 @@ impl<'a> Helper<'a> {
             file,
             table,
         })
-    }
-
-    /// Returns the table of the helper.
-    pub(super) fn table(&self) -> &Arc<Table> {
-        &self.table
-    }
-
-    /// Returns whether the helper is for this event.
-    pub(super) fn is_on(&self, file: &EventFile) -> bool {
-        core::ptr::eq(self.file, file)
     }
 
     /// Returns whether the helper keeps time stamps, which need the clock of the instance.

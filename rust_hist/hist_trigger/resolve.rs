@@ -139,16 +139,10 @@ impl<'a> Referents<'a> {
     }
 
     /// Returns the file of an event, including events that cannot be enabled.
-    fn any_file_of(&self, system: &[u8], event: &[u8]) -> Option<&'a EventFile> {
-        with_event(system, event, |system, event| {
-            self.file.instance().any_event(system, event, self.held)
-        })
-    }
-
-    /// Returns the file of an event that can be enabled.
     fn file_of(&self, system: &[u8], event: &[u8]) -> Option<&'a EventFile> {
-        with_event(system, event, |system, event| {
-            self.file.instance().event(system, event, self.held)
+        let instance = self.file.instance();
+        with_c_str(system, |system| {
+            with_c_str(event, |event| instance.event(system, event, self.held))
         })
     }
 
@@ -157,8 +151,8 @@ impl<'a> Referents<'a> {
     fn fresh(&self, file: &EventFile, is: impl Fn(&Definition) -> bool) -> Option<Arc<Table>> {
         self.helpers
             .iter()
-            .find(|helper| helper.is_on(file) && is(helper.table().definition()))
-            .map(|helper| helper.table().clone())
+            .find(|helper| core::ptr::eq(helper.file, file) && is(helper.table.definition()))
+            .map(|helper| helper.table.clone())
     }
 
     /// Returns the table of a trigger on `file` that holds `field` with keys for `user`; a helper is created if there
@@ -188,7 +182,7 @@ impl<'a> Referents<'a> {
             return Ok(table);
         }
         let helper = Helper::new(self.command, file, &like.definition, field, self.held)?;
-        let table = helper.table().clone();
+        let table = helper.table.clone();
         self.helpers.push(helper, GFP_KERNEL)?;
         Ok(table)
     }
@@ -257,15 +251,6 @@ fn with_c_str<R>(name: &[u8], f: impl FnOnce(&CStr) -> Option<R>) -> Option<R> {
     }
 }
 
-/// Like [`with_c_str`], for the names of a system and an event.
-fn with_event<R>(
-    system: &[u8],
-    event: &[u8],
-    f: impl FnOnce(&CStr, &CStr) -> Option<R>,
-) -> Option<R> {
-    with_c_str(system, |system| with_c_str(event, |event| f(system, event)))
-}
-
 impl Resolver for Referents<'_> {
     fn field(&self, name: &[u8]) -> Option<FieldDesc<'_>> {
         let mut field = field(self.file, name, self.held)?;
@@ -290,7 +275,7 @@ impl Resolver for Referents<'_> {
     }
 
     fn event_exists(&self, system: &[u8], event: &[u8]) -> bool {
-        self.any_file_of(system, event).is_some()
+        self.file_of(system, event).is_some()
     }
 
     fn defines(&self, name: &[u8]) -> bool {
@@ -304,6 +289,7 @@ impl Resolver for Referents<'_> {
         name: &[u8],
     ) -> Result<Option<ForeignVar<'_>>, LookupError> {
         let file = self.file_of(system, event);
+        let file = file.filter(|file| file.can_be_enabled());
         let table = match file.and_then(|file| self.definer(file, name)) {
             Some(trigger) => Some(trigger.table.clone()),
             None => self
@@ -367,7 +353,7 @@ impl Resolver for Referents<'_> {
         name: &[u8],
     ) -> Result<MatchedField<'_>, AllocError> {
         // PARITY: `find_event_var()` does not find a helper's variable on `ftrace:print`.
-        let Some(file) = self.any_file_of(system, event) else {
+        let Some(file) = self.file_of(system, event) else {
             return Ok(MatchedField::NoEvent);
         };
         match self.holder(user, file, name) {

@@ -90,7 +90,7 @@ impl ListedTable {
             header: self.header,
             stats: Stats::with(
                 &self.definition.program,
-                &copied.shown().rows(),
+                &copied.shown().rows,
                 copied.others(),
             ),
             copied,
