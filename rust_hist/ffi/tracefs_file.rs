@@ -12,17 +12,14 @@ use core::{
     ffi::CStr,
     ptr::NonNull, //
 };
-use kernel::{
-    bindings as base,
-    prelude::*, //
-};
+use kernel::prelude::*;
 
 /// Keeps a file at the top of tracefs until this is dropped.
 ///
 /// # Invariants
 ///
 /// This is the dentry of the file, which was not removed yet.
-pub(super) struct TracefsFile(NonNull<base::dentry>);
+pub(super) struct TracefsFile(NonNull<bindings::dentry>);
 
 // SAFETY: the file system has its own locks.
 unsafe impl Send for TracefsFile {}
@@ -38,7 +35,7 @@ impl TracefsFile {
     /// The operations must name this module as their owner.
     pub(super) unsafe fn new(
         name: &'static CStr,
-        operations: &'static base::file_operations,
+        operations: &'static bindings::file_operations,
     ) -> Result<Self> {
         // SAFETY: by the contract. INVARIANT: the file was just created.
         Ok(Self(unsafe { create_tracefs_file(name, operations)? }))
@@ -52,18 +49,18 @@ impl Drop for TracefsFile {
         // look-up must fail, too, so the dentries are dropped.
         //
         // SAFETY: by the type invariant; the file system exists as long as the file.
-        unsafe { base::shrink_dcache_sb((*dentry).d_sb) };
+        unsafe { bindings::shrink_dcache_sb((*dentry).d_sb) };
         // SAFETY: by the type invariant; a file has its inode until it is removed.
         let inode = unsafe { (*dentry).d_inode };
         // SAFETY: the dentry has a reference to its inode.
-        unsafe { base::ihold(inode) };
+        unsafe { bindings::ihold(inode) };
         // SAFETY: by the type invariant. After this the file cannot be found any more.
         unsafe { bindings::tracefs_remove(dentry) };
         // A holder of the file that has not opened it (`O_PATH`) keeps the inode, for which opening fails from here on.
         // SAFETY: a reference is held.
-        unsafe { base::make_bad_inode(inode) };
+        unsafe { bindings::make_bad_inode(inode) };
         // SAFETY: the reference was taken above.
-        unsafe { base::iput(inode) };
+        unsafe { bindings::iput(inode) };
         wait_for_opens();
     }
 }
@@ -79,7 +76,7 @@ fn wait_for_opens() {
     #[cfg(CONFIG_TASKS_RCU)]
     // SAFETY: the caller may sleep.
     unsafe {
-        base::synchronize_rcu_tasks();
+        bindings::synchronize_rcu_tasks();
     }
     #[cfg(not(CONFIG_TASKS_RCU))]
     super::guard::synchronize_rcu();

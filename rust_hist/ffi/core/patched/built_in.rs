@@ -17,10 +17,7 @@ use core::{
     ffi::CStr,
     ptr::null_mut, //
 };
-use kernel::{
-    bindings as base,
-    prelude::*, //
-};
+use kernel::prelude::*;
 
 /// What all commands have in common.
 pub(in crate::ffi) const COMMAND: bindings::event_command = pin_init::zeroed();
@@ -33,7 +30,7 @@ pub(in crate::ffi) const TYPE: bindings::dyn_event_operations = pin_init::zeroed
 #[derive(Zeroable)]
 pub(in crate::ffi) struct event_dir_file {
     pub(in crate::ffi) name: *const c_char,
-    pub(in crate::ffi) fops: *const base::file_operations,
+    pub(in crate::ffi) fops: *const bindings::file_operations,
 }
 
 /// The files of event directories; null before they are known.
@@ -55,7 +52,7 @@ pub(in crate::ffi) unsafe fn event_dir_files_serve(files: *const event_dir_file)
 ///
 /// `name` must be a string.
 #[no_mangle]
-unsafe extern "C" fn event_hist_file_fops(name: *const c_char) -> *const base::file_operations {
+unsafe extern "C" fn event_hist_file_fops(name: *const c_char) -> *const bindings::file_operations {
     // SAFETY: by the contract.
     let name = unsafe { CStr::from_char_ptr(name) };
     // ORDERING: pairs with `event_dir_files_serve`.
