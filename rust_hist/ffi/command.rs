@@ -263,16 +263,6 @@ impl<T: Trigger> Command<T> {
         }
     }
 
-    /// Returns the command with this C structure.
-    ///
-    /// # Safety
-    ///
-    /// `command` must be a member of a value of this type that stays registered for `'a`.
-    unsafe fn from_raw<'a>(command: *mut bindings::event_command) -> &'a Self {
-        // SAFETY: by the contract.
-        unsafe { owner_of!(command, Self, command) }
-    }
-
     /// Returns the name of the command.
     pub(crate) fn name(&self) -> &'static CStr {
         // SAFETY: `register` set the name, a static string.
@@ -319,7 +309,7 @@ impl<T: Trigger> Command<T> {
         params: *mut c_char,
     ) -> c_int {
         // SAFETY: the core has `command` from `register`, and calls it while it is registered.
-        let command = unsafe { Self::from_raw(command) };
+        let command = unsafe { owner_of!(command, Self, command) };
         // ORDERING: pairs with `open`.
         if command.open.load(Acquire) == 0 {
             // CAST: a small number.
