@@ -233,15 +233,6 @@ fn write_line(trigger: &Attached<'_, HistTrigger>, out: &mut dyn Out) -> fmt::Re
     )
 }
 
-/// Returns the line of a trigger, without a newline.
-fn line(trigger: &Attached<'_, HistTrigger>) -> Result<TextBuf> {
-    let mut text = TextBuf::new();
-
-    write_line(trigger, &mut text).map_err(|_| ENOMEM)?;
-    text.trim_newline();
-    Ok(text)
-}
-
 /// Returns the event and the command of a trigger; the error log shows them if the trigger prevents another command.
 fn shown(file: &EventFile, definition: &Definition) -> Result<TextBuf> {
     let (system, event) = file.names();

@@ -59,13 +59,6 @@ impl TextBuf {
     pub(crate) fn into_bytes(self) -> KVec<u8> {
         self.0
     }
-
-    /// Removes a newline from the end, if there is one.
-    pub(crate) fn trim_newline(&mut self) {
-        if self.0.last() == Some(&b'\n') {
-            let _ = self.0.pop();
-        }
-    }
 }
 
 impl fmt::Write for TextBuf {

@@ -8,9 +8,9 @@
 
 use super::{
     hold::Hold,
-    line,
     log::Log,
     shown,
+    write_line,
     HistTrigger, //
 };
 use crate::{
@@ -138,10 +138,12 @@ pub(super) fn nothing(log: &Log<'_>, program: &Program, held: &EventMutexHeld) {
 /// Logs the line of `nearest` with a caret at its first difference from `program`.
 fn compare(log: &Log<'_>, program: &Program, nearest: &Attached<'_, HistTrigger>) -> Result {
     let definition = &nearest.data().definition;
-    let line = line(nearest)?;
+    let mut line = TextBuf::new();
+    write_line(nearest, &mut line).map_err(|_| ENOMEM)?;
     let at = program.difference(log.text, &definition.program, &definition.text)?;
     let typed = TextBuf::joined(&[b"!", log.prefix, b":", log.text])?;
     let params = line.as_bytes().get(definition.prefix.len() + 1..);
+    let params = params.and_then(|params| params.strip_suffix(b"\n"));
     let there = Log {
         prefix: definition.prefix,
         text: params.unwrap_or_default(),
