@@ -231,7 +231,7 @@ impl<'a> Request<'a> {
         if let Some(first) = &namesake {
             let first = first.data();
             if !first.definition.has_shape(program, self.log.text)
-                || !first.has_sources(names.tables())
+                || !first.has_sources(&names.found.tables)
             {
                 return Err(self.log.refuse(&self.spec.refuse_name()));
             }
@@ -277,7 +277,7 @@ impl<'a> Request<'a> {
         if let Some(first) = &namesake {
             program.join(&first.data().definition.program);
         }
-        let warning = self.never_found(&program, names.tables());
+        let warning = self.never_found(&program, &names.found.tables);
         let signed = program.loses_sign();
         let like = program.like_parameter(self.log.text);
         self.put(program, names, filter, namesake)?;
@@ -343,7 +343,7 @@ impl<'a> Request<'a> {
     ) -> core::result::Result<(), Failure> {
         let held = self.held;
         let text = self.log.text;
-        let (found, helpers) = names.into_found();
+        let Referents { found, helpers, .. } = names;
         let definition = Definition::new(self.command.name().to_bytes(), text, program)?;
         let program = &definition.program;
         let table = match &namesake {

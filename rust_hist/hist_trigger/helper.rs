@@ -124,7 +124,7 @@ fn compile(
     program.fill(&spec, &mut names, Purpose::Change)?;
     program.create_actions(&spec, &mut names)?;
     let definition = Definition::new(prefix, text, program)?;
-    Ok((definition, names.into_found().0))
+    Ok((definition, names.found))
 }
 
 /// A helper that is prepared but not attached. Dropping it undoes everything.

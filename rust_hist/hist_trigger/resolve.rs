@@ -5,8 +5,7 @@
 //! C counterpart: `find_event_var()`, `find_var_file()` and `find_file_var()`.
 //!
 //! A trigger that reads another trigger's variable owns that trigger's table, too. The compiler refers by number to
-//! tables, and to the events that actions generate; [`Referents::into_found`] returns the lists that are indexed by these
-//! numbers.
+//! tables, and to the events that actions generate; [`Found`] has the lists that are indexed by these numbers.
 //!
 //! Context: process, under `event_mutex`.
 
@@ -74,9 +73,10 @@ pub(super) struct Referents<'a> {
     file: &'a EventFile,
     held: &'a EventMutexHeld,
     purpose: Purpose,
-    found: Found,
+    /// The numbered objects.
+    pub(super) found: Found,
     /// The helpers that were created to give a table a variable.
-    helpers: KVec<Helper<'a>>,
+    pub(super) helpers: KVec<Helper<'a>>,
 }
 
 /// The objects to which the compiler has received numbers: their indices.
@@ -106,16 +106,6 @@ impl<'a> Referents<'a> {
             },
             helpers: KVec::new(),
         }
-    }
-
-    /// Returns the tables to which the compiler has received numbers.
-    pub(super) fn tables(&self) -> &[Arc<Table>] {
-        &self.found.tables
-    }
-
-    /// Returns the numbered objects, and the helpers created for them.
-    pub(super) fn into_found(self) -> (Found, KVec<Helper<'a>>) {
-        (self.found, self.helpers)
     }
 
     /// Returns the variable of a table for whose name `is` returns true.
