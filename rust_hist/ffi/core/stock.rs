@@ -109,7 +109,7 @@ struct RegisteredCommand(*mut bindings::event_command);
 unsafe impl Send for RegisteredCommand {}
 
 /// The module's files of events that are in use, or that were looked up a moment ago.
-static FILES: Guarded<KVec<OwnedFile>> = Guarded::new(KVec::new());
+static FILES: Guarded<KVec<KBox<OwnFile>>> = Guarded::new(KVec::new());
 
 /// The first of the nodes that are to be freed; each node points to the next one.
 static GRAVES: Atomic<*mut OwnNode> = Atomic::new(null_mut());
@@ -380,8 +380,6 @@ struct OwnFile {
     clock: Atomic<u32>,
 }
 
-type OwnedFile = KBox<OwnFile>;
-
 // SAFETY: the members that change do so under the mutex, and any task may drop a pin.
 unsafe impl Send for OwnFile {}
 
@@ -565,7 +563,7 @@ fn events_of<'a>(
     instance: *mut bindings::trace_array,
     held: &'a EventMutexHeld,
 ) -> impl Iterator<Item = &'a super::event::EventFile> {
-    let is_of = move |own: &&'a OwnedFile| {
+    let is_of = move |own: &&'a KBox<OwnFile>| {
         own.is_pinned()
             && match instance.is_null() {
                 // SAFETY: the instance is pinned.

@@ -144,7 +144,7 @@ impl OpenViewFile {
             GFP_KERNEL,
         )?;
         // SAFETY: by the contract.
-        opened.lower = unsafe { Lower::find(path)?.open(file) }?;
+        opened.lower = unsafe { Lower::find(path)?.open(file, (*file).f_flags) }?;
         Ok(opened)
     }
 

@@ -346,19 +346,16 @@ unsafe extern "C" fn reconfigure(fc: *mut bindings::fs_context) -> c_int {
 unsafe extern "C" fn show_options(m: *mut base::seq_file, root: *mut base::dentry) -> c_int {
     // SAFETY: by the contract.
     let options = unsafe { Options::of((*root).d_sb) };
-    // ORDERING: no other data depends on the values.
-    let (uid, gid, mode) = (
-        options.uid.load(Relaxed),
-        options.gid.load(Relaxed),
-        options.mode.load(Relaxed),
-    );
     let write = |out: &mut seq::SeqWriter<'_>| {
-        if uid != 0 {
-            write!(out, ",uid={uid}")?;
+        for (name, id) in [("uid", &options.uid), ("gid", &options.gid)] {
+            // ORDERING: no other data depends on the value.
+            let id = id.load(Relaxed);
+            if id != 0 {
+                write!(out, ",{name}={id}")?;
+            }
         }
-        if gid != 0 {
-            write!(out, ",gid={gid}")?;
-        }
+        // ORDERING: no other data depends on the value.
+        let mode = options.mode.load(Relaxed);
         if mode != MODE {
             write!(out, ",mode={mode:o}")?;
         }

@@ -253,11 +253,6 @@ impl<'a> Spot<'a> {
             _ => Ours::Nothing,
         }
     }
-
-    /// Returns whether the place is the directory of an event.
-    fn is_event(&self) -> bool {
-        matches!(self.split().1, [b"events", _, _])
-    }
 }
 
 /// A file or a directory of tracefs, with a reference.
@@ -288,22 +283,16 @@ impl Lower {
         u32::from(mode) & base::S_IFMT == base::S_IFDIR
     }
 
-    /// Opens the file with the flags and the credentials of `file`.
-    ///
-    /// # Safety
-    ///
-    /// `file` must be open, or being opened.
-    pub(super) unsafe fn open(&self, file: *mut base::file) -> Result<*mut base::file> {
-        // SAFETY: by the contract.
-        unsafe { self.open_as(file, (*file).f_flags) }
-    }
-
     /// Opens the file with these flags and the credentials of `file`.
     ///
     /// # Safety
     ///
     /// `file` must be open, or being opened.
-    unsafe fn open_as(&self, file: *mut base::file, flags: c_uint) -> Result<*mut base::file> {
+    pub(super) unsafe fn open(
+        &self,
+        file: *mut base::file,
+        flags: c_uint,
+    ) -> Result<*mut base::file> {
         // SAFETY: by the contract; an open file has the credentials of the task that opened it.
         let cred = unsafe { (*file).f_cred };
         // CAST: flags as `open()` has them.
@@ -517,7 +506,7 @@ unsafe extern "C" fn open_directory(_inode: *mut base::inode, file: *mut base::f
         let path = unsafe { ViewPath::of_file(file) }?;
         let lower = Lower::find(path.text())?;
         // SAFETY: by the contract.
-        unsafe { (*file).private_data = lower.open(file)?.cast() };
+        unsafe { (*file).private_data = lower.open(file, (*file).f_flags)?.cast() };
         Ok(0)
     })
 }
@@ -550,7 +539,7 @@ unsafe extern "C" fn iterate(file: *mut base::file, to: *mut base::dir_context) 
     from_result(|| {
         // SAFETY: by the contract.
         let path = unsafe { ViewPath::of_file(file) }?;
-        let event = path.spot().is_event();
+        let event = matches!(path.spot().split().1, [b"events", _, _]);
         let instances = matches!(path.spot().ours(), Ours::Instances);
         // SAFETY: opened by `open_directory`.
         let lower = unsafe { (*file).private_data.cast::<base::file>() };
@@ -780,7 +769,7 @@ pub(in super::super) unsafe fn hist_poll_wait(
         // SAFETY: by the contract.
         let path = unsafe { beside((*file).__bindgen_anon_1.f_path.dentry, c"/hist") }?;
         // SAFETY: by the contract, the file stays open meanwhile.
-        let lower = unsafe { Lower::find(path.as_c_str())?.open_as(file, base::O_RDONLY) }?;
+        let lower = unsafe { Lower::find(path.as_c_str())?.open(file, base::O_RDONLY) }?;
         // SAFETY: the file was just opened. Who waits keeps it, and C's queue is a part of the kernel image.
         unsafe {
             if let Some(poll) = (*(*lower).f_op).poll {
