@@ -114,16 +114,6 @@ static FILES: Guarded<KVec<KBox<OwnFile>>> = Guarded::new(KVec::new());
 /// The first of the nodes that are to be freed; each node points to the next one.
 static GRAVES: Atomic<*mut OwnNode> = Atomic::new(null_mut());
 
-/// Returns the proof that the mutex is held. The caller holds it; this does not lock.
-///
-/// # Safety
-///
-/// The mutex must be held, until the value is dropped.
-unsafe fn held() -> EventMutexHeld {
-    // SAFETY: by the contract.
-    unsafe { EventMutexHeld::assume() }
-}
-
 /// Dropped before the mutex is released.
 pub(super) struct EndOfEventMutex;
 
@@ -131,7 +121,7 @@ impl Drop for EndOfEventMutex {
     /// Gives back the events that were looked up and are not needed after all, so that they can be deleted.
     fn drop(&mut self) {
         // SAFETY: the mutex is held.
-        let held = unsafe { held() };
+        let held = unsafe { EventMutexHeld::assume() };
         for file in FILES.get(&held).iter() {
             // With hits it takes the work, which waits for them.
             if !file.is_used() && !file.hit.get() {
@@ -539,7 +529,7 @@ impl OwnFile {
         // SAFETY: the file is live.
         let call = unsafe { (*own).event_call };
         // SAFETY: the mutex is held.
-        let held = unsafe { &held() };
+        let held = unsafe { &EventMutexHeld::assume() };
         let (list, file, node) = match (pin.is_fixed(), self.names.split()) {
             (true, _) => (pin.real, null_mut(), self.hub.get()),
             (_, [system, ..]) if system == c"syscalls" => {
@@ -662,7 +652,7 @@ pub(super) unsafe fn __find_event_file(
     // SAFETY: by the contract; an instance keeps its name, and the top one has none.
     let names = unsafe { names((*instance).name, system, event) };
     // SAFETY: by the contract.
-    let file = names.and_then(|names| OwnFile::find(names, unsafe { &held() }));
+    let file = names.and_then(|names| OwnFile::find(names, unsafe { &EventMutexHeld::assume() }));
     file.map_or(null_mut(), |own| own.file.get())
 }
 
@@ -778,7 +768,9 @@ pub(super) unsafe fn update_cond_flag(file: *mut bindings::trace_event_file) {
     const NEEDS_RECORD: i32 = bindings::event_command_flags_EVENT_CMD_FL_NEEDS_REC as i32;
 
     // SAFETY: by the contract.
-    let (held, view) = unsafe { (held(), super::event::EventFile::from_raw(file)) };
+    let held = unsafe { EventMutexHeld::assume() };
+    // SAFETY: by the contract.
+    let view = unsafe { super::event::EventFile::from_raw(file) };
     // SAFETY: a node on the list is live, and has its operations.
     let mut needs = view
         .triggers(&held)

@@ -8,8 +8,8 @@
 use super::{
     super::event::c_str,
     bindings,
-    held,
     Atomic,
+    EventMutexHeld,
     OwnFile,
     FILES, //
 };
@@ -46,7 +46,7 @@ pub(in super::super) unsafe fn tracing_set_clock(
     };
     // SAFETY: by the contract.
     for own in FILES
-        .get(unsafe { &held() })
+        .get(unsafe { &EventMutexHeld::assume() })
         .iter()
         .filter(|own| own.is_pinned() && own.instance() == instance)
     {

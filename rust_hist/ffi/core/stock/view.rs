@@ -19,7 +19,6 @@ use super::{
     bindings,
     fields,
     files,
-    held,
     log,
     mount::{
         self,
@@ -743,7 +742,7 @@ pub(super) unsafe fn event_of<'a>(inode: *mut base::inode) -> Result<&'a EventFi
     // SAFETY: by the contract.
     let file = unsafe { (*inode).i_private.cast() };
     // SAFETY: the module's file of the event stays while it is open, and the mutex is held.
-    unsafe { OwnFile::of(file).pin(&held()) }.map_err(|_| ENODEV)?;
+    unsafe { OwnFile::of(file).pin(&EventMutexHeld::assume()) }.map_err(|_| ENODEV)?;
     // SAFETY: the event is pinned, at least until the mutex is released.
     Ok(unsafe { EventFile::from_raw(file) })
 }
