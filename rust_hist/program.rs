@@ -352,7 +352,7 @@ pub enum Purpose {
 /// );
 /// # Ok::<(), rust_hist::error::Refusal>(())
 /// ```
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Program {
     /// The keys, in the order of the text.
     pub keys: Vec<Key>,

@@ -36,7 +36,6 @@ use crate::{
     },
     limits::{
         List,
-        BITS_DEFAULT,
         C_VALS_MAX,
         KEYS_MAX,
         KEY_SIZE_MAX,
@@ -68,7 +67,6 @@ use super::{
         VALID,
         VALUES, //
     },
-    plan::Plan,
     resolver::Resolver,
     var::Def,
     ActionKind,
@@ -93,46 +91,7 @@ impl Program {
     /// it is large for a stack.
     #[inline(never)]
     pub fn empty() -> Self {
-        Self {
-            keys: Vec::new(),
-            vals: Vec::new(),
-            columns: Vec::new(),
-            tallies: Tallies::default(),
-            numbers: Vec::new(),
-            joins: Vec::new(),
-            sort: List::new(),
-            vars: Vec::new(),
-            refs: Vec::new(),
-            values: Vec::new(),
-            code: Vec::new(),
-            actions: Vec::new(),
-            params: Vec::new(),
-            saves: Vec::new(),
-            args: Vec::new(),
-            quantiles: List::new(),
-            limit: None,
-            overhead: false,
-            budget: None,
-            made: Vec::new(),
-            key_size: 0,
-            aux_words: 0,
-            tracked: 0,
-            act_refs: 0,
-            bits: BITS_DEFAULT,
-            grows_to: None,
-            others: false,
-            expiry: None,
-            name: None,
-            clock: None,
-            filter: None,
-            timestamps: false,
-            usecs: false,
-            nohitcount: false,
-            update: None,
-            needs_existing: false,
-            starts_paused: false,
-            plan: Plan::default(),
-        }
+        Self::default()
     }
 
     /// Compiles `spec` for the event whose fields `event` looks up.
