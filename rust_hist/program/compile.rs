@@ -200,8 +200,9 @@ pub(super) enum Own {
 pub(super) struct Compiler<'a, 't> {
     pub(super) program: &'a mut Program,
     pub(super) spec: &'a HistSpec<'t>,
-    /// The text of `spec`.
     pub(super) command: CommandText<'t>,
+    /// The text of `spec`.
+    pub(super) text: &'t [u8],
     pub(super) event: &'a mut dyn Resolver,
     /// The definitions of the trigger's variables, whose names an expression may use for a plain field.
     ///
@@ -224,11 +225,17 @@ impl<'a, 't> Compiler<'a, 't> {
             program,
             spec,
             command: spec.command,
+            text: spec.command.text(),
             event,
             defs: Vec::new(),
             own: Own::Never,
             defined_elsewhere: 0,
         }
+    }
+
+    /// Returns a refusal with the errno `EINVAL`: `kind`, with the caret at the start of `span`.
+    pub(super) fn refuse(&self, kind: ErrKind, span: Span) -> Refusal {
+        self.command.refuse(kind, span)
     }
 
     /// Compiles values, keys and sort keys, which follow the variables.
@@ -249,20 +256,18 @@ impl<'a, 't> Compiler<'a, 't> {
     /// Refuses a column that has the name of a variable if there is a field of that name, too.
     fn check_column_names(&self) -> Result<(), Refusal> {
         let program = &self.program;
-        let text = self.command.text();
         let keys = program.keys.iter().map(|key| &key.field);
         let columns = keys.chain(program.vals.iter());
         let is_own = |field: &&Field| matches!(field.op, Op::Own(_));
 
         for own in columns.clone().filter(is_own) {
             let is_same = |other: &Field| {
-                !is_own(&other) && program.field_name(other, text) == program.field_name(own, text)
+                !is_own(&other)
+                    && program.field_name(other, self.text) == program.field_name(own, self.text)
             };
 
             if let (true, Name::Text(name)) = (columns.clone().any(is_same), own.name) {
-                return Err(self
-                    .command
-                    .explain(Errno::Einval, ErrKind::AmbiguousColumn, name));
+                return Err(self.refuse(ErrKind::AmbiguousColumn, name));
             }
         }
         Ok(())
@@ -283,14 +288,13 @@ impl<'a, 't> Compiler<'a, 't> {
         let Some(list) = self.spec.join else {
             return Ok(());
         };
-        let command = self.command;
         let mut items = self.spec.items(list);
         let mut join = Join::default();
 
         for item in items.by_ref().take(KEYS_MAX) {
             let field = self.join_field(item)?;
             let key = Key::behind(join.size, field);
-            let key = key.ok_or(command.explain(Errno::Einval, ErrKind::KeyTooLong, item))?;
+            let key = key.ok_or(self.refuse(ErrKind::KeyTooLong, item))?;
 
             // INVARIANT: the key begins where the one before it ends.
             join.keys.push(key)?;
@@ -298,17 +302,16 @@ impl<'a, 't> Compiler<'a, 't> {
             join.size = join.size.saturating_add(key.size);
         }
         match items.rest() {
-            Some(rest) => Err(command.explain(Errno::Einval, ErrKind::TooManyKeys, rest)),
+            Some(rest) => Err(self.refuse(ErrKind::TooManyKeys, rest)),
             None => Ok(self.program.joins.push(join)?),
         }
     }
 
     /// Compiles one field of `join()`.
     fn join_field(&mut self, item: Span) -> Result<Field, Refusal> {
-        let command = self.command;
         let is_name = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
-        let name = item.of(command.text());
-        let refusal = command.explain(Errno::Einval, ErrKind::JoinField, item);
+        let name = item.of(self.text);
+        let refusal = self.refuse(ErrKind::JoinField, item);
 
         if name.first().is_none_or(u8::is_ascii_digit) || !name.iter().all(is_name) {
             return Err(refusal);
@@ -326,9 +329,7 @@ impl<'a, 't> Compiler<'a, 't> {
     pub(super) fn check_join(&self) -> Result<(), Refusal> {
         match self.spec.join {
             Some(list) if self.program.refs.is_empty() => {
-                Err(self
-                    .command
-                    .explain(Errno::Einval, ErrKind::JoinNoRef, list))
+                Err(self.refuse(ErrKind::JoinNoRef, list))
             }
             _ => Ok(()),
         }
@@ -341,7 +342,7 @@ impl<'a, 't> Compiler<'a, 't> {
         let program = &self.program;
         let mut stored = program.vars.iter().filter(|var| var.is_stored());
         let tracks = program.tracks();
-        let refuse = |kind, at| Err(self.command.explain(Errno::Einval, kind, at));
+        let refuse = |kind, at| Err(self.refuse(kind, at));
 
         match self.spec.others {
             Some(others) if tracks || stored.next().is_some() => {
@@ -370,12 +371,10 @@ impl<'a, 't> Compiler<'a, 't> {
         };
         let at = second.or(first).unwrap_or_default();
 
-        Err(self.command.explain(Errno::Einval, kind, at))
+        Err(self.refuse(kind, at))
     }
 
     fn vals(&mut self) -> Result<(), Refusal> {
-        let command = self.command;
-
         if let Some(list) = self.spec.vals {
             let mut items = self.spec.items(list);
             let mut seen_hitcount = false;
@@ -405,7 +404,7 @@ impl<'a, 't> Compiler<'a, 't> {
             }
 
             if let Some(rest) = items.rest().filter(|&rest| !self.spec.is(rest, HITCOUNT)) {
-                return Err(command.explain(Errno::Einval, ErrKind::TooManyVals, rest));
+                return Err(self.refuse(ErrKind::TooManyVals, rest));
             }
         }
 
@@ -424,23 +423,16 @@ impl<'a, 't> Compiler<'a, 't> {
             );
 
         match field.kind {
-            _ if computed_or_named => Err(self
-                .command
-                .refuse(ErrKind::BadFieldModifier, seen)
-                .detailed(&[VALID, VALUES])),
-            Kind::Stack => Err(self
-                .command
-                .refuse(ErrKind::BadFieldModifier, seen)
-                .detailed(&[b"a stack is no value"])),
+            _ if computed_or_named => Err(self.bad_modifier(seen, &[VALID, VALUES])),
+            Kind::Stack => Err(self.bad_modifier(seen, &[b"a stack is no value"])),
             // PARITY: `__create_val_field()` accepts strings and sums their addresses.
-            Kind::String | Kind::Cpumask => Err(self.command.refuse(ErrKind::StringValue, seen)),
+            Kind::String | Kind::Cpumask => Err(self.refuse(ErrKind::StringValue, seen)),
             Kind::Number => Ok(field),
         }
     }
 
     #[inline(never)]
     fn keys(&mut self) -> Result<(), Refusal> {
-        let command = self.command;
         let mut items = self.spec.items(self.spec.keys);
 
         for item in items.by_ref().take(KEYS_MAX) {
@@ -457,29 +449,28 @@ impl<'a, 't> Compiler<'a, 't> {
                 if self.program.refers(&field)
                     && (self.spec.join.is_none() || field.kind != Kind::Number)
                 {
-                    return Err(command.refuse(ErrKind::InvalidRefKey, seen));
+                    return Err(self.refuse(ErrKind::InvalidRefKey, seen));
                 }
                 field
             };
 
             let key = Key::behind(self.program.key_size, field);
-            let key = key.ok_or(command.explain(Errno::Einval, ErrKind::KeyTooLong, item))?;
+            let key = key.ok_or(self.refuse(ErrKind::KeyTooLong, item))?;
 
             self.program.keys.push(key)?;
             self.program.key_size = self.program.key_size.saturating_add(key.size);
         }
 
         match items.rest() {
-            Some(rest) => Err(command.explain(Errno::Einval, ErrKind::TooManyKeys, rest)),
+            Some(rest) => Err(self.refuse(ErrKind::TooManyKeys, rest)),
             None => Ok(()),
         }
     }
 
     /// Sets the quantiles of the program; refuses them if the keys have no buckets to fold.
     fn quantiles(&mut self) -> Result<(), Refusal> {
-        let command = self.command;
         let (token, quantiles) = self.spec.quantiles;
-        let refuse = |kind, at| Err(command.explain(Errno::Einval, kind, at));
+        let refuse = |kind, at| Err(self.refuse(kind, at));
 
         if quantiles.as_slice().is_empty() {
             return Ok(());
@@ -517,7 +508,7 @@ impl<'a, 't> Compiler<'a, 't> {
 
         if self.program.actions.is_empty() {
             let kind = ErrKind::LimitNoAction;
-            return Err(self.command.explain(Errno::Einval, kind, token));
+            return Err(self.refuse(kind, token));
         }
         self.program.limit = Some(limit);
         Ok(())
@@ -529,7 +520,6 @@ impl<'a, 't> Compiler<'a, 't> {
         let Some(list) = self.spec.sort else {
             return self.program.sort.push(SortKey::default()).map_err(full);
         };
-        let command = self.command;
         let mut items = self.spec.items(list);
 
         for place in 0..SORT_KEYS_MAX {
@@ -538,7 +528,7 @@ impl<'a, 't> Compiler<'a, 't> {
             let refuse = |kind| {
                 let start = list.start.saturating_sub(b"sort=".len());
 
-                Err(command.refuse(kind, Span { start, ..list }))
+                Err(self.refuse(kind, Span { start, ..list }))
             };
 
             if item.is_empty() {
@@ -571,9 +561,7 @@ impl<'a, 't> Compiler<'a, 't> {
 
         match key.column {
             Column::Key { at, .. } if Some(at) == folded => {
-                let command = self.command;
-
-                Err(command.explain(Errno::Einval, ErrKind::FoldedSort, item))
+                Err(self.refuse(ErrKind::FoldedSort, item))
             }
             _ => Ok(key),
         }
@@ -581,7 +569,6 @@ impl<'a, 't> Compiler<'a, 't> {
 
     /// Returns the sort key for `item`, if that names the column of a quantile.
     fn quantile(&self, item: Span) -> Option<SortKey> {
-        let text = self.command.text();
         let buckets = self.program.folded_key()?.field.buckets()?;
         let compare = Compare::Number {
             size: 8,
@@ -592,10 +579,10 @@ impl<'a, 't> Compiler<'a, 't> {
         (first..)
             .zip(self.program.quantiles())
             .find_map(|(at, &quantile)| {
-                let mut rest = Matcher(item.of(text));
+                let mut rest = Matcher(item.of(self.text));
 
                 self.program
-                    .write_quantile(quantile, text, &mut rest)
+                    .write_quantile(quantile, self.text, &mut rest)
                     .ok()?;
                 let descending = match rest.0 {
                     b"" | b".ascending" => false,
@@ -618,17 +605,17 @@ impl<'a, 't> Compiler<'a, 't> {
             });
         }
 
-        let text = self.command.text();
         // A column with `.max` or the like is sorted by its full name, which `printed()` finds.
         let named = self.program.column(|field| {
-            field.stat().is_none() && self.program.field_name(field, text) == name.of(text)
+            field.stat().is_none()
+                && self.program.field_name(field, self.text) == name.of(self.text)
         });
         let refusal = match named {
             Some(column) => match self.descending(suffix) {
                 Ok(descending) => return Ok(SortKey { column, descending }),
                 Err(refusal) => refusal,
             },
-            None => self.command.refuse(ErrKind::InvalidSortField, name),
+            None => self.refuse(ErrKind::InvalidSortField, name),
         };
 
         self.printed(item).ok_or(refusal)
@@ -638,13 +625,12 @@ impl<'a, 't> Compiler<'a, 't> {
     ///
     /// PARITY: such texts have modifiers, dollar signs and dots, which `create_sort_keys()` refuses.
     fn printed(&self, item: Span) -> Option<SortKey> {
-        let text = self.command.text();
-        let bytes = item.of(text);
+        let bytes = item.of(self.text);
         let column = |bytes: &[u8]| {
             self.program.column(|field| {
                 let (mut typed, mut shown) = (Matcher(bytes), Matcher(bytes));
-                let is_typed = self.program.write_sorted(field, text, &mut typed);
-                let is_shown = self.program.write_column(field, text, &mut shown);
+                let is_typed = self.program.write_sorted(field, self.text, &mut typed);
+                let is_shown = self.program.write_column(field, self.text, &mut shown);
 
                 !matches!(field.op, Op::Const(_))
                     && (is_typed.is_ok() && typed.0.is_empty()
@@ -676,7 +662,7 @@ impl<'a, 't> Compiler<'a, 't> {
             None => Ok(false),
             Some(word) if self.spec.is(word, b"ascending") => Ok(false),
             Some(word) if self.spec.is(word, b"descending") => Ok(true),
-            Some(word) => Err(self.command.refuse(ErrKind::InvalidSortModifier, word)),
+            Some(word) => Err(self.refuse(ErrKind::InvalidSortModifier, word)),
         }
     }
 
@@ -684,9 +670,7 @@ impl<'a, 't> Compiler<'a, 't> {
     pub(super) fn name_code(&mut self, code: Code) -> Result<Span, Refusal> {
         let start = self.program.made.len();
         let mut made = NameBuf(core::mem::take(&mut self.program.made));
-        let written = self
-            .program
-            .write_code(code, self.command.text(), &mut made);
+        let written = self.program.write_code(code, self.text, &mut made);
 
         self.program.made = made.0;
         // Writing to the buffer fails only if there is no memory.

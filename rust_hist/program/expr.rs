@@ -185,7 +185,7 @@ impl Compiler<'_, '_> {
     /// Compiles an operand or a whole expression. The code pushes one number.
     fn operand(&mut self, text: Span, operators: &mut u32) -> Result<Parsed, Refusal> {
         if *operators > OPERATORS_MAX {
-            return Err(self.command.refuse(ErrKind::TooManySubexpr, text));
+            return Err(self.refuse(ErrKind::TooManySubexpr, text));
         }
 
         match root(&self.command, text) {
@@ -203,7 +203,7 @@ impl Compiler<'_, '_> {
     fn negation(&mut self, text: Span, operators: &mut u32) -> Result<Parsed, Refusal> {
         *operators = operators.saturating_add(1);
         if *operators > OPERATORS_MAX {
-            return Err(self.command.refuse(ErrKind::TooManySubexpr, text));
+            return Err(self.refuse(ErrKind::TooManySubexpr, text));
         }
 
         let inner = negated(&self.command, text)?;
@@ -238,10 +238,7 @@ impl Compiler<'_, '_> {
         if left.is_empty() || right.is_empty() {
             let at = Span { start: at, ..text };
 
-            return Err(self
-                .spec
-                .command
-                .explain(Errno::Einval, ErrKind::MissingOperand, at));
+            return Err(self.refuse(ErrKind::MissingOperand, at));
         }
 
         let start = self.program.code.len();
@@ -309,10 +306,9 @@ impl Compiler<'_, '_> {
     fn check_operand(&self, parsed: &Parsed) -> Result<(), Refusal> {
         match parsed.field.kind {
             Kind::Number => Ok(()),
-            Kind::String | Kind::Cpumask | Kind::Stack => Err(self
-                .spec
-                .command
-                .refuse(ErrKind::InvalidStrOperand, parsed.seen)),
+            Kind::String | Kind::Cpumask | Kind::Stack => {
+                Err(self.refuse(ErrKind::InvalidStrOperand, parsed.seen))
+            }
         }
     }
 
@@ -363,11 +359,10 @@ impl Compiler<'_, '_> {
 
     /// Compiles an atom: a constant, a reference or a field.
     pub(super) fn atom(&mut self, text: Span, usage: Usage) -> Result<Parsed, Refusal> {
-        let bytes = text.of(self.command.text());
+        let bytes = text.of(self.text);
 
         if bytes.first().is_some_and(u8::is_ascii_digit) {
-            let value =
-                number(bytes).map_err(|_| self.command.refuse(ErrKind::ExpectNumber, text))?;
+            let value = number(bytes).map_err(|_| self.refuse(ErrKind::ExpectNumber, text))?;
 
             return Ok(Parsed {
                 field: Field::constant(value),
@@ -397,7 +392,7 @@ impl Compiler<'_, '_> {
     ///
     /// PARITY: `parse_atom()` ignores system and event unless a variable follows.
     fn qualified(&self, text: Span) -> (Span, Option<(Span, Span)>, Span) {
-        let mut parts = Split::new(self.command.text(), text, b'.');
+        let mut parts = Split::new(self.text, text, b'.');
 
         match (parts.next(), parts.next(), parts.rest()) {
             (Some(system), Some(event), Some(atom)) => (system, Some((system, event)), atom),
@@ -407,11 +402,7 @@ impl Compiler<'_, '_> {
 
     /// Returns the span whose start a caret for `text` points at: the system of a qualified name, else the whole text.
     pub(super) fn seen(&self, text: Span) -> Span {
-        if text
-            .of(self.command.text())
-            .first()
-            .is_some_and(u8::is_ascii_digit)
-        {
+        if text.of(self.text).first().is_some_and(u8::is_ascii_digit) {
             text
         } else {
             self.qualified(text).0
@@ -420,33 +411,30 @@ impl Compiler<'_, '_> {
 
     /// Returns the name of the variable that an atom refers to.
     pub(super) fn referred(&self, atom: Span) -> Option<Span> {
-        matches!(atom.of(self.command.text()), [b'$', _, ..]).then(|| atom.skip(1))
+        matches!(atom.of(self.text), [b'$', _, ..]).then(|| atom.skip(1))
     }
 
     /// Returns the definition of the trigger's own variable `name`, if the variable is a plain field.
     fn local(&self, event: Option<(Span, Span)>, name: Span) -> Option<Span> {
-        let text = self.command.text();
-
         if !self.is_target(event) {
             return None;
         }
         self.defs
             .iter()
-            .filter(|def| def.name.of(text) == name.of(text))
+            .filter(|def| def.name.of(self.text) == name.of(self.text))
             .map(|def| def.expr)
             .find(|&expr| root(&self.command, expr) == Root::Atom && self.referred(expr).is_none())
     }
 
     /// Returns whether the trigger defines the variable `name` as a mere reference to another variable.
     fn is_defined_as_reference(&self, name: Span) -> bool {
-        let command = self.command;
-        let name = name.of(command.text());
+        let name = name.of(self.text);
         let is_reference =
-            |expr| root(&command, expr) == Root::Atom && self.referred(expr).is_some();
+            |expr| root(&self.command, expr) == Root::Atom && self.referred(expr).is_some();
 
         self.defs
             .iter()
-            .any(|def| def.name.of(command.text()) == name && is_reference(def.expr))
+            .any(|def| def.name.of(self.text) == name && is_reference(def.expr))
     }
 
     /// Compiles a reference to a variable that this trigger defines as `expr`, if that is a constant.
@@ -474,18 +462,20 @@ impl Compiler<'_, '_> {
         name: Span,
         usage: Usage,
     ) -> Result<Field, Refusal> {
-        let text = self.command.text();
         let first = match self.own {
             Own::First => true,
             Own::Computed if !self.is_defined_as_reference(name) => true,
-            _ => self.event.defines(name.of(text)),
+            _ => self.event.defines(name.of(self.text)),
         };
 
         if let (true, Some(field)) = (first, self.value(event, name, usage)?) {
             return Ok(field);
         }
 
-        match self.foreign(event, name) {
+        let not_found = ErrKind::VarNotFound;
+        let found = self.foreign(event, None, name, not_found);
+
+        match found.and_then(|found| Ok(found.ok_or(self.refuse(not_found, name))?.1)) {
             Err(refusal)
                 if !first
                     && (refusal.is(ErrKind::VarNotFound) || refusal.is(ErrKind::VarNotUnique)) =>
@@ -504,17 +494,15 @@ impl Compiler<'_, '_> {
         name: Span,
         usage: Usage,
     ) -> Result<Option<Field>, Refusal> {
-        let text = self.command.text();
-
         if self.own == Own::Never || !self.is_target(event) {
             return Ok(None);
         }
 
-        let (base, suffix) = match self.program.own_var(name.of(text), text) {
+        let (base, suffix) = match self.program.own_var(name.of(self.text), self.text) {
             Some(_) => (name, None),
             None => self.spec.name_and_modifier(name),
         };
-        let Some(n) = self.program.own_var(base.of(text), text) else {
+        let Some(n) = self.program.own_var(base.of(self.text), self.text) else {
             return Ok(None);
         };
         let var = self.program.vars.get(usize::from(n)).map(|var| var.field);
@@ -526,7 +514,7 @@ impl Compiler<'_, '_> {
             Some(suffix) => match self.spec.modifier(base, suffix, usage)? {
                 // These modifiers describe a field of an event, not a number.
                 Modifier::Usecs | Modifier::Execname | Modifier::Stacktrace => {
-                    return Err(self.command.refuse(ErrKind::BadFieldModifier, suffix));
+                    return Err(self.refuse(ErrKind::BadFieldModifier, suffix));
                 }
                 modifier => modifier,
             },
@@ -548,30 +536,31 @@ impl Compiler<'_, '_> {
         }))
     }
 
-    /// Compiles a reference to a variable of another trigger.
-    fn foreign(&mut self, event: Option<(Span, Span)>, name: Span) -> Result<Field, Refusal> {
-        let command = self.command;
-        let text = command.text();
-        let not_found = command.refuse(ErrKind::VarNotFound, name);
-        let found = find_var(self.event, &self.program.actions, text, event, name);
-        let var = match found {
-            Ok(Some(var)) => var,
-            Ok(None) => return Err(not_found),
+    /// Looks up the variable `name` of another trigger like [`find_var`], and returns the [reference](Program::refer) to
+    /// it: as `event`, if that was typed, else on the event of `handler`. Refuses it with `not_found` if there is none.
+    pub(super) fn foreign(
+        &mut self,
+        event: Option<(Span, Span)>,
+        handler: Option<(Span, Span)>,
+        name: Span,
+        not_found: ErrKind,
+    ) -> Result<Option<(u8, Field)>, Refusal> {
+        let (actions, event_of_var) = (&self.program.actions, event.or(handler));
+        let var = match find_var(self.event, actions, self.text, event_of_var, name) {
+            Ok(var) => var.ok_or(self.command.refuse(not_found, name))?,
             Err(LookupError::NotUnique) => {
-                return Err(command.refuse(ErrKind::VarNotUnique, name));
+                return Err(self.command.refuse(ErrKind::VarNotUnique, name));
             }
             Err(LookupError::Failed(e)) => return Err(e.into()),
         };
 
         self.program
-            .refer(&command, event, Name::Text(name), &var)?
-            .map(|(_, field)| field)
-            .ok_or(not_found)
+            .refer(&self.command, event, Name::Text(name), &var)
     }
 
     /// Returns the number of the task with this name, even if the event has a field of that name.
     pub(super) fn task_number(&self, name: Span) -> Option<TaskNumber> {
-        let name = name.of(self.command.text());
+        let name = name.of(self.text);
         let mut all = TaskNumber::ALL.into_iter();
 
         all.find(|number| number.name().as_bytes() == name && self.event.has(*number))
@@ -579,7 +568,6 @@ impl Compiler<'_, '_> {
 
     /// Compiles a field of the event, or a special field.
     fn event_field(&mut self, text: Span, usage: Usage, seen: Span) -> Result<Field, Refusal> {
-        let command = self.command;
         let (name, modifier) = self.spec.name_and_modifier(text);
         let modifier = match modifier {
             Some(modifier) => self
@@ -588,15 +576,10 @@ impl Compiler<'_, '_> {
                 .map_err(|refusal| self.valid_modifiers(name, usage, refusal))?,
             None => Modifier::None,
         };
-        let bad_modifier = |at, why: &[u8]| {
-            Err(command
-                .refuse(ErrKind::BadFieldModifier, at)
-                .detailed(&[why]))
-        };
 
-        if let Some(field) = Field::special(name.of(command.text()), modifier) {
+        if let Some(field) = Field::special(name.of(self.text), modifier) {
             if modifier == Modifier::Stacktrace {
-                return bad_modifier(text, FOR_STACKS);
+                return Err(self.bad_modifier(text, &[FOR_STACKS]));
             }
             if field.op == Op::Timestamp {
                 self.program.timestamps = true;
@@ -604,14 +587,14 @@ impl Compiler<'_, '_> {
             }
             return match field.kind {
                 Kind::Number => Ok(field),
-                _ if field.is_bucketed() => bad_modifier(seen, FOR_NUMBERS),
+                _ if field.is_bucketed() => Err(self.bad_modifier(seen, &[FOR_NUMBERS])),
                 _ => Ok(field),
             };
         }
 
         let desc = self
             .event
-            .field(name.of(command.text()))
+            .field(name.of(self.text))
             .filter(|desc| desc.size > 0 || is_generic(desc.kind));
         let Some(desc) = desc else {
             if let Some(number) = self.task_number(name) {
@@ -624,42 +607,43 @@ impl Compiler<'_, '_> {
         let own_stack = desc.kind == FieldKind::Stack && desc.size > 0;
 
         if modifier == Modifier::Stacktrace && !own_stack {
-            return bad_modifier(text, FOR_STACKS);
+            return Err(self.bad_modifier(text, &[FOR_STACKS]));
         }
 
         let is_bare_key = usage == Usage::Key && modifier == Modifier::None;
         let (op, kind) = read_op(&desc)
             .filter(|&(_, kind)| kind != Kind::Cpumask || is_bare_key)
-            .ok_or(command.explain(Errno::Enomem, ErrKind::UnsupportedField, name))?;
+            .ok_or(
+                self.command
+                    .explain(Errno::Enomem, ErrKind::UnsupportedField, name),
+            )?;
         let field = match op {
             Op::Stacktrace => Field::generic(Name::Fixed("common_stacktrace"), op, modifier),
             Op::Cpu | Op::Comm => Field::generic(Name::Text(name), op, modifier),
             _ => Field {
-                name: Name::Text(name),
-                op,
                 kind,
-                modifier: if own_stack && modifier == Modifier::None {
-                    Modifier::Stacktrace
-                } else {
-                    modifier
-                },
-                usecs: modifier == Modifier::Usecs,
-                time: Time::None,
                 size: match op {
                     // CAST: `STR_SLOT` is 256.
                     Op::DynString { .. } | Op::RelDynString { .. } => STR_SLOT as u32,
                     _ => desc.size,
                 },
                 signed: desc.signed && kind == Kind::Number,
-                signed_buckets: false,
                 type_name: Name::make(&mut self.program.made, desc.type_name)?,
+                ..Field::generic(
+                    Name::Text(name),
+                    op,
+                    match modifier {
+                        Modifier::None if own_stack => Modifier::Stacktrace,
+                        modifier => modifier,
+                    },
+                )
             },
         };
 
         // PARITY: C applies `.log2` and `.buckets` to a string's address, and a hit then copies the string from the
         // result.
         if field.is_bucketed() && field.kind != Kind::Number {
-            return bad_modifier(seen, FOR_NUMBERS);
+            return Err(self.bad_modifier(seen, &[FOR_NUMBERS]));
         }
         Ok(field)
     }
@@ -667,7 +651,7 @@ impl Compiler<'_, '_> {
 
 /// Looks up the variable `name` of another trigger: on `event` if given, else on the event of a handler that defines
 /// the variable, else on any event of the instance.
-pub(super) fn find_var<'r>(
+fn find_var<'r>(
     resolver: &'r mut dyn Resolver,
     actions: &[Action],
     text: &[u8],
@@ -752,7 +736,7 @@ impl Program {
                 .write_key_list(var.text, &mut keys)
                 .map_err(|_| Refusal::silent(Errno::Enomem))?;
             return Err(command
-                .explain(Errno::Einval, ErrKind::JoinMismatch, at)
+                .refuse(ErrKind::JoinMismatch, at)
                 .detailed(&[b"keys=", &keys]));
         }
 

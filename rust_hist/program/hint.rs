@@ -53,13 +53,18 @@ const ONE_MODIFIER: &[u8] = b"a field has one modifier";
 pub(super) const SECONDS: &[u8] = b"common_timestamp/1000000000 is in seconds";
 
 impl Compiler<'_, '_> {
+    /// Returns the refusal of a modifier, or of a field without one, with the parts of the hint `why`.
+    pub(super) fn bad_modifier(&self, at: Span, why: &[&[u8]]) -> Refusal {
+        self.refuse(ErrKind::BadFieldModifier, at).detailed(why)
+    }
+
     /// Adds the hint that a field has one modifier to the refusal of a name whose system, the first of `event`, is a
     /// field.
     pub(super) fn second_modifier(&self, event: Option<(Span, Span)>, refusal: Refusal) -> Refusal {
         let Some((field, _)) = event else {
             return refusal;
         };
-        let name = field.of(self.command.text());
+        let name = field.of(self.text);
         let is_field = Field::special(name, Modifier::None).is_some()
             || self.task_number(field).is_some()
             || self.event.field(name).is_some();
@@ -73,8 +78,8 @@ impl Compiler<'_, '_> {
 
     /// Returns the refusal of a field that does not exist, with the nearest name of a field as a hint.
     pub(super) fn no_field(&self, name: Span) -> Refusal {
-        let typed = name.of(self.command.text());
-        let refusal = self.command.refuse(ErrKind::FieldNotFound, name);
+        let typed = name.of(self.text);
+        let refusal = self.refuse(ErrKind::FieldNotFound, name);
         let mut nearest = Nearest::to(typed);
 
         if typed.iter().copied().any(is_blank) {
@@ -93,7 +98,7 @@ impl Compiler<'_, '_> {
 
     /// Adds the modifiers that the field `name` may have to the refusal of another modifier.
     pub(super) fn valid_modifiers(&self, name: Span, usage: Usage, refusal: Refusal) -> Refusal {
-        let text = name.of(self.command.text());
+        let text = name.of(self.text);
         let special = Field::special(text, Modifier::None);
         let kind = match special {
             Some(field) => Some(field.kind),

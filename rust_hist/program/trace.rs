@@ -36,11 +36,7 @@ use crate::{
 use super::{
     action::narrow,
     compile::Compiler,
-    expr::find_var,
-    resolver::{
-        LookupError,
-        MatchedField, //
-    },
+    resolver::MatchedField,
     types::part,
     Action,
     ActionKind,
@@ -79,9 +75,8 @@ impl Compiler<'_, '_> {
         event: Span,
         keyword: bool,
     ) -> Result<ActionKind, Refusal> {
-        let command = self.command;
-        let Some(synth) = self.event.synth(event.of(command.text()))? else {
-            return Err(command.refuse(ErrKind::SynthEventNotFound, event));
+        let Some(synth) = self.event.synth(event.of(self.text))? else {
+            return Err(self.refuse(ErrKind::SynthEventNotFound, event));
         };
         let first = narrow(self.program.args.len())?;
         let (start, len) = action.params;
@@ -96,7 +91,7 @@ impl Compiler<'_, '_> {
             let to = self.event.synth_field(synth, usize::from(index));
 
             if !to.is_some_and(|to| self.program.fits(&source, &to)) {
-                let refusal = command.refuse(ErrKind::SynthTypeMismatch, name);
+                let refusal = self.refuse(ErrKind::SynthTypeMismatch, name);
 
                 return Err(match (self.program.field_of(&source), to) {
                     (Some(from), Some(to)) => refusal.detailed(&[
@@ -118,7 +113,7 @@ impl Compiler<'_, '_> {
         }
 
         if self.event.synth_field(synth, usize::from(len)).is_some() {
-            return Err(command.refuse(ErrKind::SynthCountMismatch, event));
+            return Err(self.refuse(ErrKind::SynthCountMismatch, event));
         }
         Ok(ActionKind::Trace {
             event,
@@ -131,13 +126,12 @@ impl Compiler<'_, '_> {
 
     /// Splits `system.event.`, if there is one, from a parameter.
     fn param(&self, param: Span) -> Result<(EventName, Span), Refusal> {
-        let command = self.command;
-        let mut parts = Split::new(command.text(), param, b'.');
+        let mut parts = Split::new(self.text, param, b'.');
 
         match (parts.next(), parts.next(), parts.rest()) {
             (Some(system), Some(event), Some(name)) => Ok((Some((system, event)), name)),
             (Some(name), None, _) => Ok((None, name)),
-            _ => Err(command.explain(Errno::Einval, ErrKind::InvalidParam, param)),
+            _ => Err(self.refuse(ErrKind::InvalidParam, param)),
         }
     }
 
@@ -148,7 +142,7 @@ impl Compiler<'_, '_> {
         event: EventName,
         name: Span,
     ) -> Result<ArgSource, Refusal> {
-        if name.of(self.command.text()).starts_with(b"$") {
+        if name.of(self.text).starts_with(b"$") {
             self.variable(handler, event, name.skip(1))
         } else {
             self.field(handler, event, name)
@@ -157,9 +151,9 @@ impl Compiler<'_, '_> {
 
     /// Returns whether `event` is the event of the trigger, or `None`.
     pub(super) fn is_target(&self, event: EventName) -> bool {
-        let text = self.command.text();
-
-        event.is_none_or(|(system, event)| self.event.is_own(system.of(text), event.of(text)))
+        event.is_none_or(|(system, event)| {
+            self.event.is_own(system.of(self.text), event.of(self.text))
+        })
     }
 
     /// Looks up a variable: of the trigger itself, then of triggers on the handler's event, then of others.
@@ -169,39 +163,21 @@ impl Compiler<'_, '_> {
         event: EventName,
         name: Span,
     ) -> Result<ArgSource, Refusal> {
-        let command = self.command;
-        let text = command.text();
-
         if self.is_target(event) {
-            let mut vars = self.program.vars.iter();
-            let own = vars.position(|var| var.name.of(text) == name.of(text));
-
-            if let Some(own) = own.and_then(|own| u8::try_from(own).ok()) {
+            if let Some(own) = self.program.own_var(name.of(self.text), self.text) {
                 return Ok(ArgSource::Own(own));
             }
         }
 
-        let not_found = command.refuse(ErrKind::ParamNotFound, name);
-        let found = find_var(
-            self.event,
-            &self.program.actions,
-            text,
-            event.or(handler.matched()),
-            name,
-        );
+        self.foreign(event, handler.matched(), name, ErrKind::ParamNotFound)?
+            .map(|(index, _)| ArgSource::Ref(index))
+            .ok_or(self.too_many_refs(name))
+    }
 
-        match found {
-            Ok(Some(var)) => self
-                .program
-                .refer(&command, event, Name::Text(name), &var)?,
-            Ok(None) => return Err(not_found),
-            Err(LookupError::NotUnique) => {
-                return Err(command.refuse(ErrKind::VarNotUnique, name));
-            }
-            Err(LookupError::Failed(e)) => return Err(e.into()),
-        }
-        .map(|(index, _)| ArgSource::Ref(index))
-        .ok_or(command.explain(Errno::Enomem, ErrKind::TooManyRefs, name))
+    /// Returns the refusal of one reference more than a trigger may have.
+    pub(super) fn too_many_refs(&self, at: Span) -> Refusal {
+        self.command
+            .explain(Errno::Enomem, ErrKind::TooManyRefs, at)
     }
 
     /// Compiles a field: of the trigger's event, or of the event of the parameter or of the handler.
@@ -222,11 +198,10 @@ impl Compiler<'_, '_> {
         if self.variable(handler, event, name).is_err() {
             return Err(refusal);
         }
-        let command = self.command;
 
-        Err(command
+        Err(self
             .refuse(ErrKind::MissingDollar, name)
-            .detailed(&[b"$", name.of(command.text())]))
+            .detailed(&[b"$", name.of(self.text)]))
     }
 
     /// Compiles a field like [`Compiler::field`], without checking whether `name` is a variable.
@@ -236,8 +211,6 @@ impl Compiler<'_, '_> {
         event: EventName,
         name: Span,
     ) -> Result<ArgSource, Refusal> {
-        let command = self.command;
-        let text = command.text();
         let mut refusal = Refusal::silent(Errno::Einval);
 
         if self.is_target(event) {
@@ -254,21 +227,21 @@ impl Compiler<'_, '_> {
         let Some((system, other)) = event.or(handler.matched()) else {
             return Err(refusal);
         };
-        let at = command.column(self.seen(name));
+        let at = self.command.column(self.seen(name));
         let var_name = self.helper_var(name)?;
         let matched = self.event.matched_field(
             self.program,
-            system.of(text),
-            other.of(text),
-            name.of(text),
+            system.of(self.text),
+            other.of(self.text),
+            name.of(self.text),
         )?;
         let kind = match matched {
             MatchedField::Var(var) => {
                 return self
                     .program
-                    .refer(&command, event, var_name, &var)?
+                    .refer(&self.command, event, var_name, &var)?
                     .map(|(index, _)| ArgSource::Ref(index))
-                    .ok_or(command.explain(Errno::Enomem, ErrKind::TooManyRefs, name))
+                    .ok_or(self.too_many_refs(name))
             }
             MatchedField::NoEvent => ErrKind::EventFileNotFound,
             MatchedField::NoHist => ErrKind::HistNotFound,
@@ -289,7 +262,7 @@ impl Compiler<'_, '_> {
         let is_field = |arg: &&Arg| matches!(arg.source, ArgSource::Field(_));
 
         if self.program.args.iter().filter(is_field).count() >= PARAMS_MAX {
-            return Err(self.command.refuse(ErrKind::TooManyFieldVars, name));
+            return Err(self.refuse(ErrKind::TooManyFieldVars, name));
         }
         self.field_var(name, true)
     }
@@ -300,7 +273,7 @@ impl Compiler<'_, '_> {
         let start = made.len();
 
         made.extend_from_slice(HELPER_VAR)?;
-        made.extend_from_slice(name.of(self.command.text()))?;
+        made.extend_from_slice(name.of(self.text))?;
         Ok(Name::Made(Span {
             start,
             end: made.len(),

@@ -75,18 +75,16 @@ impl Compiler<'_, '_> {
     /// PARITY: `parse_var_defs()` ignores what follows the sixteenth item of a token.
     #[inline(never)]
     pub(super) fn definitions(&mut self) -> Result<(), Refusal> {
-        let command = self.command;
-
         for &token in self.spec.vars.as_slice() {
             for item in self.spec.items(token) {
-                let mut parts = Split::new(command.text(), item, b'=');
+                let mut parts = Split::new(self.text, item, b'=');
                 let name = parts.next().unwrap_or(item);
                 let Some(expr) = parts.rest() else {
-                    return Err(command.refuse(ErrKind::MalformedAssignment, item));
+                    return Err(self.refuse(ErrKind::MalformedAssignment, item));
                 };
 
                 if self.defs.len() >= VARS_MAX {
-                    return Err(command.refuse(ErrKind::TooManyVars, name));
+                    return Err(self.refuse(ErrKind::TooManyVars, name));
                 }
                 self.defs.push(Def { name, expr })?;
             }
@@ -104,17 +102,15 @@ impl Compiler<'_, '_> {
             self.check_unique(name, expr, purpose)?;
             self.own = Own::Computed;
 
-            let parsed = self
-                .expression(expr, Usage::Variable)
-                .and_then(|parsed| match parsed.field.is_bucketed() {
-                    true => Err(self
-                        .command
-                        .refuse(ErrKind::BadFieldModifier, parsed.seen)
-                        .detailed(&[b"a variable keeps the number itself"])),
-                    false => Ok(parsed),
-                })
-                .map_err(|refusal| self.no_parameter(name, expr, refusal))
-                .map_err(|refusal| self.name_first(name, refusal))?;
+            let parsed =
+                self.expression(expr, Usage::Variable)
+                    .and_then(|parsed| match parsed.field.is_bucketed() {
+                        true => Err(self
+                            .bad_modifier(parsed.seen, &[b"a variable keeps the number itself"])),
+                        false => Ok(parsed),
+                    })
+                    .map_err(|refusal| self.no_parameter(name, expr, refusal))
+                    .map_err(|refusal| self.name_first(name, refusal))?;
 
             let field = match parsed.field.modifier {
                 Modifier::Execname => {
@@ -139,10 +135,12 @@ impl Compiler<'_, '_> {
 
     /// Refuses a variable whose name this trigger or another trigger of the event has already given to a variable.
     fn check_unique(&mut self, name: Span, expr: Span, purpose: Purpose) -> Result<(), Refusal> {
-        let text = self.command.text();
-        let is_own = self.program.own_var(name.of(text), text).is_some();
+        let is_own = self
+            .program
+            .own_var(name.of(self.text), self.text)
+            .is_some();
 
-        if purpose == Purpose::Change || !is_own && !self.event.defines(name.of(text)) {
+        if purpose == Purpose::Change || !is_own && !self.event.defines(name.of(self.text)) {
             return Ok(());
         }
         // Whether this variable will be stored is not known yet, so the check is made later.
@@ -150,7 +148,7 @@ impl Compiler<'_, '_> {
             self.defined_elsewhere |= u8::try_from(self.program.vars.len()).map_or(0, bit);
             return Ok(());
         }
-        Err(self.command.refuse(ErrKind::DuplicateVar, name))
+        Err(self.refuse(ErrKind::DuplicateVar, name))
     }
 
     /// Adds to the refusal of `name=expr` with an unknown field that it defines a variable, as a parameter may have
@@ -162,7 +160,7 @@ impl Compiler<'_, '_> {
         {
             return refusal;
         }
-        let name = name.of(self.command.text());
+        let name = name.of(self.text);
 
         match parameter_like(name) {
             Some(word) => refusal.detailed(&[b"did you mean ", word, b"="]),
@@ -178,7 +176,7 @@ impl Compiler<'_, '_> {
         match self.defined_elsewhere & own {
             0 => refusal,
             _ if refusal.is_silent() => refusal,
-            _ => self.command.refuse(ErrKind::DuplicateVar, name),
+            _ => self.refuse(ErrKind::DuplicateVar, name),
         }
     }
 
@@ -194,17 +192,14 @@ impl Compiler<'_, '_> {
             .find(|(_, var)| columns.is_err() || var.is_stored());
 
         match twice {
-            Some((_, var)) => Err(self.command.refuse(ErrKind::DuplicateVar, var.name)),
+            Some((_, var)) => Err(self.refuse(ErrKind::DuplicateVar, var.name)),
             None => columns,
         }
     }
 
     /// Returns whether `expr` is a plain field: a reference to such a variable reads the field itself.
     pub(super) fn is_plain(&self, expr: Span) -> bool {
-        let starts_with_digit = expr
-            .of(self.command.text())
-            .first()
-            .is_some_and(u8::is_ascii_digit);
+        let starts_with_digit = expr.of(self.text).first().is_some_and(u8::is_ascii_digit);
 
         root(&self.command, expr) == Root::Atom
             && self.referred(expr).is_none()
@@ -213,12 +208,11 @@ impl Compiler<'_, '_> {
 
     /// Returns whether any value may be a number that a variable of the trigger gives to the hit.
     pub(super) fn vals_name_values(&self) -> bool {
-        let text = self.command.text();
-        let Some(list) = self.spec.vals.map(|list| list.of(text)) else {
+        let Some(list) = self.spec.vals.map(|list| list.of(self.text)) else {
             return false;
         };
         let is_named = |def: &Def| {
-            let name = def.name.of(text);
+            let name = def.name.of(self.text);
             let mut rest = list;
 
             while let Some(at) = rest.iter().position(|&byte| byte == b'$') {
@@ -241,15 +235,12 @@ impl Compiler<'_, '_> {
 
     /// Returns whether this trigger or another one of the event defines a variable `name`.
     pub(super) fn is_taken(&self, name: &[u8]) -> bool {
-        let text = self.command.text();
-
-        self.program.own_var(name, text).is_some() || self.event.defines(name)
+        self.program.own_var(name, self.text).is_some() || self.event.defines(name)
     }
 
     /// Returns the variables that no entry stores, one bit each: those that are no plain fields, and that only keys,
     /// values and other variables not stored name.
     fn unstored(&self) -> u32 {
-        let text = self.command.text();
         let program = &self.program;
         let columns = program.named_in_columns();
         let mut unstored = 0;
@@ -263,7 +254,7 @@ impl Compiler<'_, '_> {
             let is_named = columns & bit(n) != 0 || users != 0;
             let is_stored = users & !unstored != 0
                 || self.is_plain(def.expr)
-                || program.has_action_on(def.name.of(text), text);
+                || program.has_action_on(def.name.of(self.text), self.text);
 
             if is_named && !is_stored {
                 unstored |= bit(n);
