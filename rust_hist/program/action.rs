@@ -85,14 +85,6 @@ pub(super) fn hidden_var(when: When) -> &'static [u8] {
     }
 }
 
-/// The actions that have a keyword.
-#[derive(Clone, Copy)]
-enum Keyword {
-    Save,
-    Snapshot,
-    Trace,
-}
-
 impl Handler {
     /// Returns the text and the index of the tracked variable.
     pub(super) fn tracked(&self) -> Option<(Span, u8)> {
@@ -108,7 +100,7 @@ impl Compiler<'_, '_> {
     #[inline(never)]
     pub(super) fn parse_actions(&mut self) -> Result<(), Refusal> {
         for &token in self.spec.actions.as_slice() {
-            let bytes = token.of(self.command.text());
+            let bytes = token.of(self.text);
             let tracks = TRACKS.iter().find(|(word, _)| bytes.starts_with(word));
             let action = match tracks {
                 Some(&(word, when)) => {
@@ -126,23 +118,24 @@ impl Compiler<'_, '_> {
 
     /// Splits at the first `byte`: returns what precedes it, and what follows it if it occurs.
     fn split(&self, span: Span, byte: u8) -> (Span, Option<Span>) {
-        let mut parts = Split::new(self.command.text(), span, byte);
+        let mut parts = Split::new(self.text, span, byte);
 
         (parts.next().unwrap_or(span), parts.rest())
     }
 
     fn parse_onmatch(&mut self, span: Span) -> Result<Action, Refusal> {
-        let command = self.command;
-        let text = command.text();
         let (name, Some(rest)) = self.split(span, b')') else {
-            return Err(command.refuse(ErrKind::NoClosingParen, span));
+            return Err(self.refuse(ErrKind::NoClosingParen, span));
         };
         let (system, Some(event)) = self.split(name, b'.') else {
-            return Err(command.refuse(ErrKind::SubsysNotFound, name));
+            return Err(self.refuse(ErrKind::SubsysNotFound, name));
         };
 
-        if !self.event.event_exists(system.of(text), event.of(text)) {
-            return Err(command.refuse(ErrKind::InvalidSubsysEvent, event));
+        if !self
+            .event
+            .event_exists(system.of(self.text), event.of(self.text))
+        {
+            return Err(self.refuse(ErrKind::InvalidSubsysEvent, event));
         }
         self.parse_action(Handler::Match { system, event }, rest)
     }
@@ -151,10 +144,7 @@ impl Compiler<'_, '_> {
     fn tracked(&self, span: Span) -> Result<(Span, Span), Refusal> {
         match self.split(span, b')') {
             (arg, Some(rest)) => Ok((arg, rest)),
-            _ => Err(self
-                .spec
-                .command
-                .explain(Errno::Einval, ErrKind::NoClosingParen, span)),
+            _ => Err(self.refuse(ErrKind::NoClosingParen, span)),
         }
     }
 
@@ -163,43 +153,24 @@ impl Compiler<'_, '_> {
     /// PARITY: like `action_parse()`, it searches for the first dot, the next opening and the next closing
     /// parenthesis, and ignores everything else.
     fn parse_action(&mut self, handler: Handler, span: Span) -> Result<Action, Refusal> {
-        let command = self.command;
         let missing = || Refusal::new(Errno::Einval, ErrKind::ActionNotFound, 0);
         let (word, list) = self.split(self.split(span, b'.').1.ok_or_else(missing)?, b'(');
         let (list, rest) = self.split(list.ok_or_else(missing)?, b')');
-        let keyword = self.keyword(word)?;
-        let mismatch = || match handler {
-            Handler::Match { .. } => Err(command.refuse(ErrKind::ActionMismatch, word)),
-            Handler::Track { .. } => Ok(()),
-        };
         let first = narrow(self.program.params.len())?;
-        let mut kind = ActionKind::Snapshot;
+        let mut kind = self.action_kind(word)?;
 
-        match keyword {
-            Some(Keyword::Save) => {
-                self.parse_params(list, None)?;
-                mismatch()?;
-                kind = ActionKind::Save { first: 0, len: 0 };
+        match &mut kind {
+            ActionKind::Save => self.parse_params(list, None)?,
+            ActionKind::Snapshot if rest.is_none() => {
+                return Err(self.refuse(ErrKind::NoClosingParen, list));
             }
-            Some(Keyword::Snapshot) => {
-                if rest.is_none() {
-                    return Err(command.refuse(ErrKind::NoClosingParen, list));
-                }
-                mismatch()?;
+            ActionKind::Snapshot => (),
+            ActionKind::Trace { event, keyword, .. } => {
+                self.parse_params(list, keyword.then_some(event))?;
             }
-            Some(Keyword::Trace) | None => {
-                let keyword = keyword.is_some();
-                let mut event = word;
-
-                self.parse_params(list, keyword.then_some(&mut event))?;
-                kind = ActionKind::Trace {
-                    event,
-                    keyword,
-                    synth: 0,
-                    first: 0,
-                    len: 0,
-                };
-            }
+        }
+        if let (Handler::Match { .. }, ActionKind::Save | ActionKind::Snapshot) = (handler, kind) {
+            return Err(self.refuse(ErrKind::ActionMismatch, word));
         }
 
         let len = narrow(self.program.params.len())?.saturating_sub(first);
@@ -213,31 +184,36 @@ impl Compiler<'_, '_> {
         })
     }
 
-    /// Returns the keyword that `word` is; `None` if it is the name of a synthetic event.
+    /// Returns the action for `word`, a keyword or else the name of a synthetic event, still without parameters.
     ///
     /// PARITY: `action_parse()` compares only the start of the word, so C cannot generate an event called
     /// `saved` or `trace_lat`.
-    fn keyword(&mut self, word: Span) -> Result<Option<Keyword>, Refusal> {
-        const WORDS: [(&[u8], Keyword); 3] = [
-            (b"save", Keyword::Save),
-            (b"snapshot", Keyword::Snapshot),
-            (b"trace", Keyword::Trace),
-        ];
-        let typed = word.of(self.command.text());
-        let Some((prefix, keyword)) = WORDS.iter().find(|(prefix, _)| typed.starts_with(prefix))
-        else {
-            return Ok(None);
+    fn action_kind(&mut self, word: Span) -> Result<ActionKind, Refusal> {
+        let typed = word.of(self.text);
+        let trace = |keyword| ActionKind::Trace {
+            event: word,
+            keyword,
+            synth: 0,
+            first: 0,
+            len: 0,
         };
+        let keywords: [(&[u8], _); 3] = [
+            (b"save", ActionKind::Save),
+            (b"snapshot", ActionKind::Snapshot),
+            (b"trace", trace(true)),
+        ];
+        let mut keywords = keywords.into_iter();
 
-        if typed != *prefix && self.event.synth(typed)?.is_some() {
-            return Ok(None);
+        match keywords.find(|(prefix, _)| typed.starts_with(prefix)) {
+            Some((prefix, kind)) if typed == prefix || self.event.synth(typed)?.is_none() => {
+                Ok(kind)
+            }
+            _ => Ok(trace(false)),
         }
-        Ok(Some(*keyword))
     }
 
     /// Parses a list of parameters. If `event` is given, the first parameter is stored there.
     fn parse_params(&mut self, list: Span, mut event: Option<&mut Span>) -> Result<(), Refusal> {
-        let command = self.command;
         let mut count = 0usize;
 
         for item in self.spec.items(list) {
@@ -245,11 +221,11 @@ impl Compiler<'_, '_> {
                 return Err(Refusal::new(Errno::Einval, ErrKind::TooManyParams, 0));
             }
 
-            let param = trim(command.text(), item);
+            let param = trim(self.text, item);
 
             // PARITY: `parse_action_params()` refuses every parameter of one byte.
-            if matches!(param.of(command.text()), b"" | b"$") {
-                return Err(command.refuse(ErrKind::InvalidParam, param));
+            if matches!(param.of(self.text), b"" | b"$") {
+                return Err(self.refuse(ErrKind::InvalidParam, param));
             }
             if let Some(event) = event.take() {
                 *event = param;
@@ -268,7 +244,7 @@ impl Compiler<'_, '_> {
         }
 
         let row_words = match action.kind {
-            ActionKind::Save { .. } => self.create_save(action)?,
+            ActionKind::Save => self.create_save(action)?,
             ActionKind::Snapshot => 0,
             ActionKind::Trace { event, keyword, .. } => {
                 action.kind = self.create_trace(action, event, keyword)?;
@@ -303,32 +279,27 @@ impl Compiler<'_, '_> {
         arg: Span,
         when: When,
     ) -> Result<(), Refusal> {
-        let command = self.command;
-        let text = command.text();
         // `onmax()` has one parameter, as in C: the whole argument.
         let (name, numbers) = match when {
             When::Larger => (arg, None),
             When::Other | When::Apart { .. } | When::Above { .. } => self.split(arg, b','),
         };
 
-        if !name.of(text).starts_with(b"$") {
-            return Err(command.refuse(ErrKind::OnxNotVar, arg));
+        if !name.of(self.text).starts_with(b"$") {
+            return Err(self.refuse(ErrKind::OnxNotVar, arg));
         }
 
         let name = name.skip(1);
-        let vars = &self.program.vars;
-        let Some(found) = vars
-            .iter()
-            .position(|var| var.name.of(text) == name.of(text))
-        else {
-            return Err(command.refuse(ErrKind::OnxVarNotFound, name));
+        let Some(index) = self.program.own_var(name.of(self.text), self.text) else {
+            return Err(self.refuse(ErrKind::OnxVarNotFound, name));
         };
 
-        let field = vars.get(found).map_or_else(Field::default, |var| var.field);
+        let var = self.program.vars.get(usize::from(index));
+        let field = var.map_or_else(Field::default, |var| var.field);
 
         // PARITY: C accepts a string and compares addresses.
         if field.kind != Kind::Number {
-            return Err(command.explain(Errno::Einval, ErrKind::OnxNotNumber, arg));
+            return Err(self.refuse(ErrKind::OnxNotNumber, arg));
         }
         let order = match field.may_be_negative() {
             true => Order::SIGNED,
@@ -336,10 +307,8 @@ impl Compiler<'_, '_> {
         };
         let when = self.condition(when, arg, numbers, order)?;
 
-        let index = u8::try_from(found).map_err(|_| Refusal::silent(Errno::E2big))?;
-
         if !self.program.is_tracked(index) && self.program.references() >= REFS_MAX {
-            return Err(command.explain(Errno::Enomem, ErrKind::TooManyRefs, arg));
+            return Err(self.too_many_refs(arg));
         }
 
         if self.is_taken(hidden_var(when)) || self.program.variables() >= VARS_MAX {
@@ -362,27 +331,23 @@ impl Compiler<'_, '_> {
         numbers: Option<Span>,
         order: Order,
     ) -> Result<When, Refusal> {
-        let command = self.command;
-        let text = command.text();
-        let refuse = |kind, at| command.explain(Errno::Einval, kind, at);
-
         match (when, numbers) {
-            (When::Above { .. }, None) => Err(refuse(ErrKind::InvalidThreshold, arg)),
+            (When::Above { .. }, None) => Err(self.refuse(ErrKind::InvalidThreshold, arg)),
             (When::Above { .. }, Some(numbers)) => {
                 let (over, below) = self.split(numbers, b',');
-                let limit = ranked(trim(text, over).of(text), order)
-                    .ok_or(refuse(ErrKind::InvalidThreshold, over))?;
+                let limit = ranked(trim(self.text, over).of(self.text), order)
+                    .ok_or(self.refuse(ErrKind::InvalidThreshold, over))?;
                 let back = below.map_or(Some(limit), |below| {
-                    limit.checked_sub(number(trim(text, below).of(text)).ok()?)
+                    limit.checked_sub(number(trim(self.text, below).of(self.text)).ok()?)
                 });
 
                 back.map(|back| When::Above { limit, back, order })
-                    .ok_or(refuse(ErrKind::InvalidHysteresis, below.unwrap_or(arg)))
+                    .ok_or(self.refuse(ErrKind::InvalidHysteresis, below.unwrap_or(arg)))
             }
             (_, None) => Ok(when),
-            (_, Some(numbers)) => match number(trim(text, numbers).of(text)) {
+            (_, Some(numbers)) => match number(trim(self.text, numbers).of(self.text)) {
                 Ok(by @ 1..) => Ok(When::Apart { by, order }),
-                _ => Err(refuse(ErrKind::InvalidDelta, numbers)),
+                _ => Err(self.refuse(ErrKind::InvalidDelta, numbers)),
             },
         }
     }
@@ -390,18 +355,17 @@ impl Compiler<'_, '_> {
     /// Compiles a parameter that is a field of the event. C creates a variable of the same name for the field, so the
     /// name must not be in use; `has_space` says whether C could add a variable.
     pub(super) fn field_var(&mut self, name: Span, has_space: bool) -> Result<Field, Refusal> {
-        let command = self.command;
-        let at = command.column(self.seen(name));
+        let at = self.command.column(self.seen(name));
         let parsed = self.atom(name, Usage::Variable)?;
 
-        if !has_space || self.is_taken(parsed.seen.of(command.text())) {
+        if !has_space || self.is_taken(parsed.seen.of(self.text)) {
             return Err(Refusal::new(Errno::Einval, ErrKind::VarCreateFindFail, at));
         }
         Ok(parsed.field)
     }
 
     /// Compiles the parameters of `save()`; returns the number of words of a row.
-    fn create_save(&mut self, action: &mut Action) -> Result<u16, Refusal> {
+    fn create_save(&mut self, action: &Action) -> Result<u16, Refusal> {
         if !self.program.saves.is_empty() {
             return Err(Refusal::new(Errno::Eexist, ErrKind::TooManySaveActions, 0));
         }
@@ -424,11 +388,6 @@ impl Compiler<'_, '_> {
                 words: words.saturating_sub(at),
             })?;
         }
-
-        action.kind = ActionKind::Save {
-            first: 0,
-            len: narrow(self.program.saves.len())?,
-        };
         Ok(words)
     }
 }

@@ -493,7 +493,7 @@ impl<'a, 't> Compiler<'a, 't> {
 
         let mut actions = self.program.actions.iter();
 
-        if let Some(save) = actions.find(|action| matches!(action.kind, ActionKind::Save { .. })) {
+        if let Some(save) = actions.find(|action| action.kind == ActionKind::Save) {
             return refuse(ErrKind::QuantilesSave, save.word);
         }
         self.program.quantiles = quantiles;

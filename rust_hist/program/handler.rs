@@ -57,13 +57,8 @@ impl Handler {
 /// The effect of an action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ActionKind {
-    /// `save(..)`: stores a range of [`super::Program::saves`] in the entry.
-    Save {
-        /// Index of the first parameter.
-        first: u16,
-        /// Number of the parameters.
-        len: u16,
-    },
+    /// `save(..)`: stores [`super::Program::saves`] in the entry. A trigger has at most one such action.
+    Save,
     /// `snapshot()`: swaps the buffers of the instance.
     Snapshot,
     /// `trace(event, ..)` or `event(..)`: generates the synthetic event from a range of [`super::Program::args`].

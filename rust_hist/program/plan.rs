@@ -114,7 +114,7 @@ impl Plan {
     #[inline]
     pub(super) fn saves_of(&self, action: &Action) -> &[VarStep] {
         match action.kind {
-            ActionKind::Save { first, len } => part(&self.saves, first, len),
+            ActionKind::Save => &self.saves,
             ActionKind::Snapshot | ActionKind::Trace { .. } => &[],
         }
     }
@@ -124,7 +124,7 @@ impl Plan {
     pub(super) fn args_of(&self, action: &Action) -> &[ArgStep] {
         match action.kind {
             ActionKind::Trace { first, len, .. } => part(&self.args, first, len),
-            ActionKind::Snapshot | ActionKind::Save { .. } => &[],
+            ActionKind::Snapshot | ActionKind::Save => &[],
         }
     }
 

@@ -441,7 +441,7 @@ impl<S: Symbols> Json<'_, S> {
         let saves = self.program.saves_of(action);
         let mut comma: &[u8] = b"";
 
-        if !matches!(action.kind, ActionKind::Save { .. }) {
+        if action.kind != ActionKind::Save {
             return Ok(());
         }
         out.write_bytes(b",\"row\":{")?;

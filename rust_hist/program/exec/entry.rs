@@ -71,7 +71,6 @@ use super::{
             VarStep,
             NAME, //
         },
-        types::part,
         Action,
         ActionKind,
         Handler,
@@ -115,7 +114,7 @@ impl Program {
     /// Returns the values that an action saves.
     pub fn saves_of(&self, action: &Action) -> &[Save] {
         match action.kind {
-            ActionKind::Save { first, len } => part(&self.saves, first, len),
+            ActionKind::Save => &self.saves,
             ActionKind::Trace { .. } | ActionKind::Snapshot => &[],
         }
     }
@@ -319,7 +318,7 @@ impl Action {
     fn traces<'c>(&self, cx: impl Context<'c>) -> bool {
         match self.kind {
             ActionKind::Trace { synth, .. } => cx.is_wanted(synth),
-            ActionKind::Save { .. } | ActionKind::Snapshot => false,
+            ActionKind::Save | ActionKind::Snapshot => false,
         }
     }
 }
@@ -454,7 +453,7 @@ impl<'h, 'c: 'h, C: Context<'c>> EntryHit<'h, 'c, C> {
                 let hit = *self;
 
                 match action.kind {
-                    ActionKind::Save { .. } => {
+                    ActionKind::Save => {
                         hit.keep(action, value);
                     }
                     ActionKind::Trace { .. } | ActionKind::Snapshot => hit.run(action, value),

@@ -239,10 +239,7 @@ fn h_act_03_and_04_tracked_variables() {
         ),
     );
 
-    assert!(matches!(
-        p.actions[0].kind,
-        ActionKind::Save { first: 0, len: 1 }
-    ));
+    assert!(matches!(p.actions[0].kind, ActionKind::Save));
     assert!(matches!(p.actions[1].kind, ActionKind::Snapshot));
 }
 

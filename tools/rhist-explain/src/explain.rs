@@ -363,7 +363,7 @@ impl Words<'_> {
             }
         };
         let does = match action.kind {
-            ActionKind::Save { .. } => {
+            ActionKind::Save => {
                 let saved: Vec<String> = self
                     .program
                     .saves
