@@ -27,6 +27,7 @@ use crate::{
 use super::{
     compare::Part,
     compile::NameBuf,
+    operand::start_of_last,
     Action,
     Code,
     Field,
@@ -393,32 +394,13 @@ impl Program {
             Insn::Div => "/",
         };
         let (left, right) = before
-            .split_at_checked(right_operand(before))
+            .split_at_checked(start_of_last(before))
             .unwrap_or((before, &[]));
 
         self.write_insns(left, text, out)?;
         out.write_str(operator)?;
         self.write_insns(right, text, out)
     }
-}
-
-/// Returns the index of the first instruction of the right operand, which is at the end of the code.
-fn right_operand(insns: &[Insn]) -> usize {
-    let mut missing = 1usize;
-    let mut start = insns.len();
-
-    for insn in insns.iter().rev() {
-        if missing == 0 {
-            break;
-        }
-        start = start.saturating_sub(1);
-        match insn {
-            Insn::Push(_) => missing = missing.saturating_sub(1),
-            Insn::Neg => {}
-            Insn::Add | Insn::Sub | Insn::Mul | Insn::Div => missing = missing.saturating_add(1),
-        }
-    }
-    start
 }
 
 impl Field {
