@@ -51,9 +51,9 @@ pub(super) struct Inputs<'h, E> {
 }
 
 impl<'h, E> Inputs<'h, E> {
-    /// Returns the inputs of a key's numbers.
+    /// Returns the inputs of the numbers of the hit `cx`.
     #[inline]
-    pub(super) fn of_key<'c: 'h>(cx: E, stamp: u64, refs: &'h [u64]) -> Self
+    pub(super) fn new<'c: 'h>(cx: E, stamp: u64, refs: &'h [u64]) -> Self
     where
         E: Context<'c>,
     {
@@ -80,15 +80,11 @@ impl Program {
             let Some((refs, rest)) = numbers.split_at_mut_checked(at) else {
                 break;
             };
-            let inputs = Inputs {
-                record: cx.record(),
-                env: cx,
-                stamp,
-                refs,
-            };
 
             if let Some(place) = rest.first_mut() {
-                *place = self.plan.number::<NUMBERS>(value, inputs);
+                *place = self
+                    .plan
+                    .number::<NUMBERS>(value, Inputs::new(cx, stamp, refs));
             }
             // OVERFLOW: `at` is the index of a list with few items.
             at = at.wrapping_add(1);

@@ -188,12 +188,7 @@ impl<'h, 'c: 'h, C: Context<'c>> EntryHit<'h, 'c, C> {
     /// The operands from which numbers of this hit are computed.
     #[inline]
     pub(super) fn inputs(&self) -> Inputs<'h, C> {
-        Inputs {
-            record: self.cx.record(),
-            env: self.cx,
-            stamp: self.stamp,
-            refs: self.refs,
-        }
+        Inputs::new(self.cx, self.stamp, self.refs)
     }
 }
 

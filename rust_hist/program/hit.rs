@@ -44,6 +44,7 @@ use super::{
         KEY_ANY,
         KEY_STAMP,
         KEY_VALUES,
+        LAST,
         MOVING,
         NESTED,
         SEVERAL,
@@ -87,18 +88,10 @@ pub type MissedIn<'c, C> = Missed<'c, <C as Context<'c>>::Storage, <C as Context
 const COMPUTED_VALS: u32 = VALS_EXPRS | VALS_ANY;
 
 /// Handles one hit. `K` is the form of the key, `REFS` the most references of the trigger, `STEPS` the other steps,
-/// `ROOM` the most numbers computed once. With `LAST` false it returns [`Outcome::Redo`] for a key that is not in the
+/// `ROOM` the most numbers computed once. Without [`LAST`] it returns [`Outcome::Redo`] for a key that is not in the
 /// map. `found` is the variable that [`LookPath::look`] has found, `missed` another path's failed lookup for this hit.
 #[inline(always)]
-pub(super) fn hit<
-    'c,
-    K,
-    C,
-    const REFS: usize,
-    const STEPS: u32,
-    const ROOM: usize,
-    const LAST: bool,
->(
+pub(super) fn hit<'c, K, C, const REFS: usize, const STEPS: u32, const ROOM: usize>(
     cx: C,
     found: Option<NumCell<'c>>,
     missed: Option<MissedIn<'c, C>>,
@@ -131,18 +124,19 @@ where
     };
     let (key, cuts) = K::key::<C, STEPS, false>(cx, stamp, known, &mut room);
     let hash = key.hash(map.hash());
+    let is_last = const { STEPS & LAST != 0 };
     let seen = match missed {
         Some(missed) => Some(Lookup::Absent(missed.at)),
-        None if LAST => None,
+        None if is_last => None,
         None => Some(map.find(&key, hash)),
     };
-    if let (false, Some(Lookup::Absent(at))) = (LAST, seen) {
+    if let (false, Some(Lookup::Absent(at))) = (is_last, seen) {
         return Outcome::Redo(Missed { map: map.map(), at });
     }
 
     // Then the variables of other triggers are read, and the numbers computed once.
     let (mut only, mut many) = ([0], RefBuf::Empty);
-    let refs = read::<K, C, REFS, STEPS, false>(cx, key, hash, found, &mut only, &mut many);
+    let refs = read::<K, C, REFS, STEPS>(cx, key, hash, found, &mut only, &mut many);
     let Ok(refs) = refs else {
         return count::<C, STEPS>(cx, map, Ending::Ignored);
     };
@@ -159,7 +153,7 @@ where
     };
 
     let elt = match seen {
-        _ if LAST => enter::<K, C>(cx, map, key, hash, seen),
+        _ if is_last => enter::<K, C>(cx, map, key, hash, seen),
         Some(Lookup::Found(elt)) => Ok(elt),
         // An absent key was passed to another path above, so the map is full.
         _ => Err(Ending::DroppedFull),
@@ -203,7 +197,7 @@ where
     let (lookup, _) = J::key::<C, 0, true>(cx, stamp, &numbers, &mut lookup_room);
     let (mut only, mut many) = ([0], RefBuf::Empty);
     let hash = lookup.hash(map.hash());
-    let refs = read::<J, C, REFS, STEPS, true>(cx, lookup, hash, None, &mut only, &mut many);
+    let refs = read::<J, C, REFS, STEPS>(cx, lookup, hash, None, &mut only, &mut many);
     let Ok(refs) = refs else {
         return count::<C, STEPS>(cx, map, Ending::Ignored);
     };
@@ -265,9 +259,9 @@ fn values_first<'c, C: Context<'c>, const STEPS: u32, const LOOKUP: bool>(
     is_so
 }
 
-/// Reads the variables of other triggers, by the key of the row, or with `LOOKUP` by the key of `join()`.
+/// Reads the variables of other triggers, by the key of the row, or by the key of `join()`.
 #[inline(always)]
-fn read<'h, 'c, K, C, const REFS: usize, const STEPS: u32, const LOOKUP: bool>(
+fn read<'h, 'c, K, C, const REFS: usize, const STEPS: u32>(
     cx: C,
     key: K::Key<'_>,
     hash: u64,
@@ -285,18 +279,18 @@ where
             let copy = key;
 
             cx.program()
-                .read_moving(cx, RefKey::<K, LOOKUP, true>::new(&copy, hash), many)
+                .read_moving(cx, RefKey::<K, true>::new(&copy, hash), many)
         }
         _ if const { STEPS & AGED != 0 } => {
-            read_settled::<K, C, REFS, LOOKUP, true>(cx, key, hash, found, only, many)
+            read_settled::<K, C, REFS, true>(cx, key, hash, found, only, many)
         }
-        _ => read_settled::<K, C, REFS, LOOKUP, false>(cx, key, hash, found, only, many),
+        _ => read_settled::<K, C, REFS, false>(cx, key, hash, found, only, many),
     }
 }
 
 /// Reads the variables of other triggers where none of their tables is moving.
 #[inline(always)]
-fn read_settled<'h, 'c, K, C, const REFS: usize, const LOOKUP: bool, const AGED: bool>(
+fn read_settled<'h, 'c, K, C, const REFS: usize, const AGED: bool>(
     cx: C,
     key: K::Key<'_>,
     hash: u64,
@@ -312,7 +306,7 @@ where
         [reference, more @ ..] if const { REFS == 1 } || more.is_empty() => {
             let number = match found {
                 Some(cell) => reference.read_found(cell),
-                None => reference.read_only(cx, &RefKey::<K, LOOKUP, AGED>::new(&key, hash)),
+                None => reference.read_only(cx, &RefKey::<K, AGED>::new(&key, hash)),
             };
 
             *only = [number.unwrap_or(0)];
@@ -326,7 +320,7 @@ where
                 let copy = key;
 
                 cx.program()
-                    .read_refs(cx, RefKey::<K, LOOKUP, AGED>::new(&copy, hash), many)
+                    .read_refs(cx, RefKey::<K, AGED>::new(&copy, hash), many)
             } else {
                 // Paths with `REFS == 1` have at most one reference.
                 Ok(&only[..])
@@ -431,12 +425,7 @@ pub(super) fn leave<'c, C: Context<'c>, const STEPS: u32>(
     };
 
     // The sums.
-    let inputs = Inputs {
-        record: cx.record(),
-        env: cx,
-        stamp,
-        refs,
-    };
+    let inputs = Inputs::new(cx, stamp, refs);
     let shard = map.shard(cx.cpu(), STEPS & SHARED != 0);
     let sums = Sums::<C, STEPS> { inputs };
     let has_tallies = match const { STEPS & (SUMS | TALLIES) } {
@@ -531,14 +520,7 @@ fn keep_computed<'c, C: Context<'c>>(
     elt: Elt,
     from: usize,
 ) {
-    let inputs = Inputs {
-        record: cx.record(),
-        env: cx,
-        stamp,
-        refs,
-    };
-
-    keep::<C, VALS_ANY>(inputs, map, elt, from);
+    keep::<C, VALS_ANY>(Inputs::new(cx, stamp, refs), map, elt, from);
 }
 
 /// Keeps statistics that few hits change, if all values are plain numbers of the record.
@@ -549,7 +531,7 @@ pub fn keep_plain<'c, C: Context<'c>>(
     elt: Elt,
     from: usize,
 ) {
-    keep::<C, 0>(Inputs::of_key(cx, 0, &[]), map, elt, from);
+    keep::<C, 0>(Inputs::new(cx, 0, &[]), map, elt, from);
 }
 
 #[inline(always)]

@@ -114,6 +114,9 @@ pub const BACK: u32 =
 /// Not a step: says that the front of the path calls the trigger's back, a function of its own.
 pub(super) const APART: u32 = 1 << 31;
 
+/// Not a step: says that the path inserts keys that are not in the map yet, so that it needs no other path.
+pub(super) const LAST: u32 = 1 << 30;
+
 /// The form in which a hit computes its key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyKind {
@@ -156,6 +159,11 @@ impl KeyKind {
         };
 
         row == self || row == Self::Copied || is_long && row == Self::MoreWords
+    }
+
+    /// Returns whether keys of this form are in one piece, so that a beginning of them can be looked up.
+    pub(super) const fn is_whole(self) -> bool {
+        !matches!(self, Self::Columns | Self::StackField | Self::Stack)
     }
 
     /// Returns the form of a key of `n` words that are each computed by itself.

@@ -63,6 +63,7 @@ use super::{
         KEY_PARTS,
         KEY_STAMP,
         KEY_VALUES,
+        LAST,
         MOVING,
         NESTED,
         NO_REFS,
@@ -156,7 +157,7 @@ impl<K: KeyForm, const STEPS: u32, R: KeyForm> RecordPath for OfRecord<K, STEPS,
     #[inline]
     fn hit<'c, C: Context<'c>>(cx: C) -> Outcome<MissedIn<'c, C>> {
         const { assert!(STEPS & !(OF_RECORD | BACK_OF_RECORD | APART) == 0) };
-        hit::<K, C, 0, STEPS, 0, false>(cx, None, None)
+        hit::<K, C, 0, STEPS, 0>(cx, None, None)
     }
 }
 
@@ -166,29 +167,18 @@ pub(super) struct RestOfRecord<K>(PhantomData<K>);
 impl<K: KeyForm> RecordRest for RestOfRecord<K> {
     #[inline]
     fn hit<'c, C: Context<'c>>(cx: C, missed: MissedIn<'c, C>) {
-        hit::<K, C, 0, { OF_RECORD | APART }, 0, true>(cx, None, Some(missed));
+        hit::<K, C, 0, { OF_RECORD | APART | LAST }, 0>(cx, None, Some(missed));
     }
 }
 
 /// Keys `K`, at most `REFS` variables of other triggers, at most `NUMBERS` of these and of the numbers that are computed
-/// once, and `STEPS`. With `LAST` it inserts keys; else `R` does.
-pub(super) struct Front<
-    K,
-    R,
-    const REFS: usize,
-    const STEPS: u32,
-    const NUMBERS: usize,
-    const LAST: bool,
->(PhantomData<(K, R)>);
+/// once, and `STEPS`. With [`LAST`] it inserts keys; else `R` does.
+pub(super) struct Front<K, R, const REFS: usize, const STEPS: u32, const NUMBERS: usize>(
+    PhantomData<(K, R)>,
+);
 
-impl<
-        K: KeyForm,
-        R,
-        const REFS: usize,
-        const STEPS: u32,
-        const NUMBERS: usize,
-        const LAST: bool,
-    > Offers for Front<K, R, REFS, STEPS, NUMBERS, LAST>
+impl<K: KeyForm, R, const REFS: usize, const STEPS: u32, const NUMBERS: usize> Offers
+    for Front<K, R, REFS, STEPS, NUMBERS>
 {
     const OFFERS: Needs = Needs {
         numbers: NUMBERS,
@@ -196,32 +186,26 @@ impl<
     };
 }
 
-impl<
-        K: KeyForm,
-        R: HitPath,
-        const REFS: usize,
-        const STEPS: u32,
-        const NUMBERS: usize,
-        const LAST: bool,
-    > HitPath for Front<K, R, REFS, STEPS, NUMBERS, LAST>
+impl<K: KeyForm, R: HitPath, const REFS: usize, const STEPS: u32, const NUMBERS: usize> HitPath
+    for Front<K, R, REFS, STEPS, NUMBERS>
 {
     type Rest = R;
 
     #[inline]
     fn hit<'c, C: Context<'c>>(cx: C) -> Outcome<MissedIn<'c, C>> {
-        hit::<K, C, REFS, STEPS, NUMBERS, LAST>(cx, None, None)
+        hit::<K, C, REFS, STEPS, NUMBERS>(cx, None, None)
     }
 }
 
 /// Keys `K` and everything but numbers that are computed once and variables of tables that [change](CHANGING); and the
 /// rest of each [`Path`] with these keys.
-type General<K> = Front<K, Settled, REFS_MAX, { FOR_ALL | APART }, 0, true>;
+type General<K> = Front<K, Settled, REFS_MAX, { FOR_ALL | APART | LAST }, 0>;
 /// Keys `K`, at most `REFS` variables of other triggers, and `STEPS`.
-type Path<K, const REFS: usize, const STEPS: u32> = Front<K, General<K>, REFS, STEPS, 0, false>;
+type Path<K, const REFS: usize, const STEPS: u32> = Front<K, General<K>, REFS, STEPS, 0>;
 /// Keys `K`, at most one variable of another trigger, some numbers that are computed once, and `STEPS`.
-type FewValues<K, const STEPS: u32> = Front<K, Settled, 1, STEPS, FEW_NUMBERS, false>;
+type FewValues<K, const STEPS: u32> = Front<K, Settled, 1, STEPS, FEW_NUMBERS>;
 /// Short keys `K`, and variables of tables whose starts expire.
-type Changing<K> = Front<K, Everything, REFS_MAX, { OF_EXPIRING }, 0, false>;
+type Changing<K> = Front<K, Everything, REFS_MAX, { OF_EXPIRING }, 0>;
 /// Any keys and everything else, of triggers that read no variables of tables that change.
 type Settled = Joined<Copied, Copied, REFS_MAX, { EVERYTHING & !CHANGING | APART }, NUMBERS_MAX>;
 /// Any keys and everything else.
@@ -274,15 +258,12 @@ impl<K: KeyForm, const STEPS: u32> Offers for Await<K, STEPS> {
 impl<K: KeyForm, const STEPS: u32> LookPath for Await<K, STEPS> {
     #[inline(always)]
     fn look<'c, C: Context<'c>>(cx: C) -> Option<NumCell<'c>> {
-        const { assert!(STEPS & (KEY_ANY | WHOLE_KEY) == 0) };
+        const { assert!(STEPS & (KEY_ANY | WHOLE_KEY | AGED) == 0) };
 
         let mut room = <K::Room<'_, C>>::default();
         let (key, _) = K::key::<C, STEPS, false>(cx, 0, &[], &mut room);
         let only = cx.program().refs.first();
-        let found = only.and_then(|only| match const { STEPS & AGED } {
-            0 => only.find_only::<C, K, false>(cx, &key),
-            _ => only.find_only::<C, K, true>(cx, &key),
-        });
+        let found = only.and_then(|only| only.find_only::<C, K>(cx, &key));
 
         if found.is_none() {
             let ending = match cx.is_too_deep() {
@@ -297,7 +278,8 @@ impl<K: KeyForm, const STEPS: u32> LookPath for Await<K, STEPS> {
 
     #[inline]
     fn rest<'c, C: Context<'c>>(cx: C, found: NumCell<'c>) {
-        hit::<K, C, 1, STEPS, 0, true>(cx, Some(found), None);
+        const { assert!(STEPS & LAST != 0) };
+        hit::<K, C, 1, STEPS, 0>(cx, Some(found), None);
     }
 }
 
@@ -357,9 +339,9 @@ const fn offer<K: KeyForm>(refs: usize, steps: u32, back: u32) -> Needs {
         (KeyKind::Columns, KEY_EXPRS) => KEY_PARTS,
         _ => 0,
     };
-    let steps = match K::IS_WHOLE {
-        true => steps,
-        false => steps & !WHOLE_KEY,
+    let steps = match K::KIND.is_whole() {
+        true => steps & !LAST,
+        false => steps & !(LAST | WHOLE_KEY),
     };
 
     Needs {
@@ -437,7 +419,7 @@ pub fn paths<E: Entry>() -> impl Iterator<Item = PathRow<Needs, E::Fn>> {
         any::<E, Path<Words<1>, 0, { VARS_STAMP | STAMP }>>,
         any::<E, Path<Words<1>, 0, { VARS | ACTIONS }>>,
         any::<E, Path<Words<1>, 1, { ANY_NUMBERS }>>,
-        awaits::<E, Await<Words<1>, { ANY_NUMBERS | ACTIONS | NESTED }>>,
+        awaits::<E, Await<Words<1>, { ANY_NUMBERS | ACTIONS | NESTED | LAST }>>,
         any::<E, Joined<Words<2>, Words<1>, 1, { KEY_EXPRS | KEY_ANY | KEY_STAMP | VALS_EXPRS | VALS_ANY }, FEW_NUMBERS>>,
         any::<E, Joined<Words<3>, Words<1>, 1, { KEY_EXPRS | KEY_ANY | KEY_STAMP | VALS_EXPRS | VALS_ANY }, FEW_NUMBERS>>,
         // Fronts that read nothing but the record and the CPU.
@@ -455,7 +437,7 @@ pub fn paths<E: Entry>() -> impl Iterator<Item = PathRow<Needs, E::Fn>> {
         any::<E, Path<MoreWords, 0, { COMPUTED }>>,
         any::<E, Path<Words<1>, 1, { TEXT_REFS | APART }>>,
         any::<E, Path<Words<2>, 1, { TEXT_REFS | APART }>>,
-        awaits::<E, Await<Words<1>, { NESTED | APART }>>,
+        awaits::<E, Await<Words<1>, { NESTED | APART | LAST }>>,
         any::<E, General<Words<1>>>,
         any::<E, General<Words<2>>>,
         any::<E, General<MoreWords>>,

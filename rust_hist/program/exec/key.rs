@@ -84,11 +84,11 @@ pub trait KeyForm: 'static {
         room: &'r mut Self::Room<'r, C>,
     ) -> (Self::Key<'r>, usize);
 
-    /// Whether the key is contiguous, so that [`KeyForm::whole`] returns all words of it.
-    const IS_WHOLE: bool;
-
-    /// Returns all words of the key if [`KeyForm::IS_WHOLE`]; else perhaps fewer.
-    fn whole<'a>(key: &'a Self::Key<'_>) -> &'a [u64];
+    /// Returns all words of the key if they are in one piece, as [`KeyKind::is_whole`] says.
+    #[inline]
+    fn whole<'a>(_key: &'a Self::Key<'_>) -> Option<&'a [u64]> {
+        None
+    }
 }
 
 /// A key of `N` words, each computed by itself: numbers, and short strings at a fixed place of the record.
@@ -96,7 +96,6 @@ pub struct Words<const N: usize>;
 
 impl<const N: usize> KeyForm for Words<N> {
     const KIND: KeyKind = KeyKind::Words(N);
-    const IS_WHOLE: bool = true;
 
     type Room<'r, E: Env + 'r> = ();
     type Key<'r> = [u64; N];
@@ -129,8 +128,8 @@ impl<const N: usize> KeyForm for Words<N> {
     }
 
     #[inline]
-    fn whole<'a>(key: &'a [u64; N]) -> &'a [u64] {
-        key
+    fn whole<'a>(key: &'a [u64; N]) -> Option<&'a [u64]> {
+        Some(key)
     }
 }
 
@@ -139,7 +138,6 @@ pub struct MoreWords;
 
 impl KeyForm for MoreWords {
     const KIND: KeyKind = KeyKind::MoreWords;
-    const IS_WHOLE: bool = true;
 
     type Room<'r, E: Env + 'r> = [u64; KEY_PARTS_MAX];
     type Key<'r> = Summed<'r>;
@@ -166,8 +164,8 @@ impl KeyForm for MoreWords {
     }
 
     #[inline]
-    fn whole<'a>(key: &'a Summed<'_>) -> &'a [u64] {
-        key.key.words()
+    fn whole<'a>(key: &'a Summed<'_>) -> Option<&'a [u64]> {
+        Some(key.key.words())
     }
 }
 
@@ -211,7 +209,7 @@ fn word_of<'c, C: Context<'c>, const STEPS: u32>(
     refs: &[u64],
 ) -> u64 {
     let plan = &cx.program().plan;
-    let inputs = Inputs::of_key(cx, stamp, refs);
+    let inputs = Inputs::new(cx, stamp, refs);
     let cpu = || cx.cpu();
     // Only `KEY_ANY` keys use numbers of references.
     let refs = if const { STEPS & KEY_ANY != 0 } {
@@ -287,7 +285,6 @@ impl Default for ColumnsRoom<'_> {
 
 impl KeyForm for Columns {
     const KIND: KeyKind = KeyKind::Columns;
-    const IS_WHOLE: bool = false;
 
     type Room<'r, E: Env + 'r> = ColumnsRoom<'r>;
     type Key<'r> = Segments<'r>;
@@ -351,11 +348,6 @@ impl KeyForm for Columns {
             end,
         };
         (key, cuts)
-    }
-
-    #[inline]
-    fn whole<'a>(_key: &'a Segments<'_>) -> &'a [u64] {
-        &[]
     }
 }
 
@@ -517,7 +509,6 @@ pub struct Frames<'r>(&'r [u8]);
 
 impl KeyForm for StackField {
     const KIND: KeyKind = KeyKind::StackField;
-    const IS_WHOLE: bool = false;
 
     type Room<'r, E: Env + 'r> = ();
     type Key<'r> = Frames<'r>;
@@ -542,11 +533,6 @@ impl KeyForm for StackField {
             frames = rest;
         }
         (Frames(frames), 0)
-    }
-
-    #[inline]
-    fn whole<'a>(_key: &'a Frames<'_>) -> &'a [u64] {
-        &[]
     }
 }
 
@@ -611,7 +597,6 @@ pub struct Stack;
 
 impl KeyForm for Stack {
     const KIND: KeyKind = KeyKind::Stack;
-    const IS_WHOLE: bool = false;
 
     type Room<'r, E: Env + 'r> = E::Stack;
     type Key<'r> = Whole<'r>;
@@ -624,11 +609,6 @@ impl KeyForm for Stack {
         room: &'r mut C::Stack,
     ) -> (Whole<'r>, usize) {
         (Whole::of_long(cx.stack(room)), 0)
-    }
-
-    #[inline]
-    fn whole<'a>(key: &'a Whole<'_>) -> &'a [u64] {
-        key.words()
     }
 }
 
@@ -680,7 +660,6 @@ impl CopyRoom {
 
 impl KeyForm for Copied {
     const KIND: KeyKind = KeyKind::Copied;
-    const IS_WHOLE: bool = true;
 
     type Room<'r, E: Env + 'r> = CopyRoom;
     type Key<'r> = Whole<'r>;
@@ -699,8 +678,8 @@ impl KeyForm for Copied {
     }
 
     #[inline]
-    fn whole<'a>(key: &'a Whole<'_>) -> &'a [u64] {
-        key.words()
+    fn whole<'a>(key: &'a Whole<'_>) -> Option<&'a [u64]> {
+        Some(key.words())
     }
 }
 

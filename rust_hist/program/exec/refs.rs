@@ -34,7 +34,6 @@ use core::ops::Deref;
 
 use super::{
     super::{
-        needs::KeyKind,
         Cell,
         Kind,
         Program,
@@ -90,12 +89,12 @@ pub(super) fn older_than<'c, C: Context<'c>>(
 
 /// The key of a hit, to be looked up in the tables of other triggers. With `AGED` it is looked up in all maps of a
 /// table whose starts expire, the newest first.
-pub(in super::super) struct RefKey<'h, 'r, K: KeyForm, const LOOKUP: bool, const AGED: bool> {
+pub(in super::super) struct RefKey<'h, 'r, K: KeyForm, const AGED: bool> {
     key: &'h K::Key<'r>,
     hash: u64,
 }
 
-impl<'h, 'r, K: KeyForm, const LOOKUP: bool, const AGED: bool> RefKey<'h, 'r, K, LOOKUP, AGED> {
+impl<'h, 'r, K: KeyForm, const AGED: bool> RefKey<'h, 'r, K, AGED> {
     /// Wraps a key and its hash.
     #[inline]
     pub(in super::super) fn new(key: &'h K::Key<'r>, hash: u64) -> Self {
@@ -136,9 +135,9 @@ impl<'h, 'r, K: KeyForm, const LOOKUP: bool, const AGED: bool> RefKey<'h, 'r, K,
         cx: C,
         map: MapView<'c, C::Storage, C::Hash>,
     ) -> Option<&'c [Pair]> {
-        let words = match K::KIND {
-            KeyKind::Words(words) => words,
-            _ => cx.program().key_of::<LOOKUP>().words,
+        let words = match K::whole(self.key) {
+            Some(words) => words.len(),
+            None => cx.program().key_words(),
         };
         let elt = match map.shape().key_words == words {
             true => map.get(self.key, self.hash)?,
@@ -158,8 +157,11 @@ where
     S: Deref<Target = [Pair]>,
     H: KeyHash,
 {
-    debug_assert!(K::IS_WHOLE, "a path of such triggers has `WHOLE_KEY`");
-    map.lookup(K::whole(&key).get(..map.shape().key_words)?)
+    debug_assert!(
+        K::KIND.is_whole(),
+        "a path of such triggers has `WHOLE_KEY`"
+    );
+    map.lookup(K::whole(&key)?.get(..map.shape().key_words)?)
 }
 
 impl Cell {
@@ -178,27 +180,18 @@ impl Program {
     /// Variables with `consume` are consumed, either all or none. Returns an error if a variable is unset. A string or
     /// stack is only checked here: it is copied when it is used, from the entry that was found here.
     #[inline(never)]
-    pub(in super::super) fn read_refs<
-        'h,
-        'c,
-        C: Context<'c>,
-        K: KeyForm,
-        const LOOKUP: bool,
-        const AGED: bool,
-    >(
+    pub(in super::super) fn read_refs<'h, 'c, C: Context<'c>, K: KeyForm, const AGED: bool>(
         &self,
         cx: C,
-        key: RefKey<'_, '_, K, LOOKUP, AGED>,
+        key: RefKey<'_, '_, K, AGED>,
         buf: &'h mut RefBuf,
     ) -> Result<&'h [u64], Unset> {
         let buf = buf.make(self.refs.len())?;
 
         match self.refs.len() {
-            0..=FEW_REFS => self.read_up_to::<C, K, LOOKUP, AGED, FEW_REFS>(cx, &key, buf)?,
-            n if n <= MORE_REFS => {
-                self.read_up_to::<C, K, LOOKUP, AGED, MORE_REFS>(cx, &key, buf)?
-            }
-            _ => self.read_up_to::<C, K, LOOKUP, AGED, REFS_MAX>(cx, &key, buf)?,
+            0..=FEW_REFS => self.read_up_to::<C, K, AGED, FEW_REFS>(cx, &key, buf)?,
+            n if n <= MORE_REFS => self.read_up_to::<C, K, AGED, MORE_REFS>(cx, &key, buf)?,
+            _ => self.read_up_to::<C, K, AGED, REFS_MAX>(cx, &key, buf)?,
         }
         Ok(buf)
     }
@@ -206,17 +199,10 @@ impl Program {
     /// Reads the variables of at most `N` references to `buf`; once all are found to be set, consumes those with
     /// `consume`.
     #[inline(always)]
-    fn read_up_to<
-        'c,
-        C: Context<'c>,
-        K: KeyForm,
-        const LOOKUP: bool,
-        const AGED: bool,
-        const N: usize,
-    >(
+    fn read_up_to<'c, C: Context<'c>, K: KeyForm, const AGED: bool, const N: usize>(
         &self,
         cx: C,
-        key: &RefKey<'_, '_, K, LOOKUP, AGED>,
+        key: &RefKey<'_, '_, K, AGED>,
         buf: &mut [u64],
     ) -> Result<(), Unset> {
         // The variables to be consumed, which all are numbers.
@@ -251,10 +237,10 @@ impl Program {
 impl Program {
     /// Like [`Program::read_refs`], but works while tables of the variables grow.
     #[inline(never)]
-    pub(in super::super) fn read_moving<'h, 'c, C: Context<'c>, K: KeyForm, const LOOKUP: bool>(
+    pub(in super::super) fn read_moving<'h, 'c, C: Context<'c>, K: KeyForm>(
         &self,
         cx: C,
-        key: RefKey<'_, '_, K, LOOKUP, true>,
+        key: RefKey<'_, '_, K, true>,
         buf: &'h mut RefBuf,
     ) -> Result<&'h [u64], Unset> {
         let buf = buf.make(self.refs.len())?;
@@ -269,10 +255,10 @@ impl Program {
         }
     }
 
-    fn try_read_moving<'c, C: Context<'c>, K: KeyForm, const LOOKUP: bool>(
+    fn try_read_moving<'c, C: Context<'c>, K: KeyForm>(
         &self,
         cx: C,
-        key: &RefKey<'_, '_, K, LOOKUP, true>,
+        key: &RefKey<'_, '_, K, true>,
         buf: &mut [u64],
     ) -> Result<(), Missing> {
         // The variables to be consumed.
@@ -321,10 +307,10 @@ impl Program {
     /// Puts the consumed numbers back.
     #[cold]
     #[inline(never)]
-    fn put_back_moving<'c, C: Context<'c>, K: KeyForm, const LOOKUP: bool>(
+    fn put_back_moving<'c, C: Context<'c>, K: KeyForm>(
         &self,
         cx: C,
-        key: &RefKey<'_, '_, K, LOOKUP, true>,
+        key: &RefKey<'_, '_, K, true>,
         places: &[Option<Place<'c, C>>],
         all: &[Option<TakenFrom>],
     ) {
@@ -352,20 +338,20 @@ struct Place<'c, C: Context<'c>> {
 
 impl Ref {
     /// Returns the cell of the variable in the entry of this key in `map`, if there is one.
-    fn number_in<'c, C: Context<'c>, K: KeyForm, const LOOKUP: bool>(
+    fn number_in<'c, C: Context<'c>, K: KeyForm>(
         &self,
         cx: C,
-        key: &RefKey<'_, '_, K, LOOKUP, true>,
+        key: &RefKey<'_, '_, K, true>,
         map: C::Source,
     ) -> Option<NumCell<'c>> {
         NumCell::at(key.aux(cx, cx.view(map))?, self.cell.at)
     }
 
     /// Returns the number variable in all maps that its table has at this moment.
-    fn place<'c, C: Context<'c>, K: KeyForm, const LOOKUP: bool>(
+    fn place<'c, C: Context<'c>, K: KeyForm>(
         &self,
         cx: C,
-        key: &RefKey<'_, '_, K, LOOKUP, true>,
+        key: &RefKey<'_, '_, K, true>,
     ) -> Option<Place<'c, C>> {
         let map = cx.source(self.table)?;
 
@@ -433,10 +419,10 @@ fn put_back(cells: &[Option<NumCell<'_>>], buf: &[u64], all: &[Emptied]) {
 impl Ref {
     /// Returns the extra words of the entry that has the variable.
     #[inline(always)]
-    fn aux<'c, K: KeyForm, const LOOKUP: bool, const AGED: bool>(
+    fn aux<'c, K: KeyForm, const AGED: bool>(
         &self,
         cx: impl Context<'c>,
-        key: &RefKey<'_, '_, K, LOOKUP, AGED>,
+        key: &RefKey<'_, '_, K, AGED>,
     ) -> Result<&'c [Pair], Unset> {
         key.find(cx, cx.source(self.table).ok_or(Unset)?)
             .ok_or(Unset)
@@ -458,10 +444,10 @@ impl Ref {
 
     /// Reads the only variable that a hit needs; consumes it if the reference says so.
     #[inline(always)]
-    pub(in super::super) fn read_only<'c, K: KeyForm, const LOOKUP: bool, const AGED: bool>(
+    pub(in super::super) fn read_only<'c, K: KeyForm, const AGED: bool>(
         &self,
         cx: impl Context<'c>,
-        key: &RefKey<'_, '_, K, LOOKUP, AGED>,
+        key: &RefKey<'_, '_, K, AGED>,
     ) -> Result<u64, Unset> {
         let aux = self.aux(cx, key)?;
         let number = match self.consume {
@@ -477,7 +463,7 @@ impl Ref {
     /// Returns the cell of the only variable that a hit needs, a number, in the entry of this key, if it is set at this
     /// moment.
     #[inline(always)]
-    pub(in super::super) fn find_only<'c, C: Context<'c>, K: KeyForm, const AGED: bool>(
+    pub(in super::super) fn find_only<'c, C: Context<'c>, K: KeyForm>(
         &self,
         cx: C,
         key: &K::Key<'_>,
@@ -488,7 +474,7 @@ impl Ref {
         );
 
         let source = cx.source(self.table)?;
-        let key = RefKey::<K, false, AGED>::new(key, key.hash(cx.view(source).hash()));
+        let key = RefKey::<K, false>::new(key, key.hash(cx.view(source).hash()));
 
         NumCell::at(key.find(cx, source)?, self.cell.at).filter(NumCell::is_set)
     }
