@@ -253,6 +253,26 @@ impl Pair {
         }
     }
 
+    /// Replaces the words by the result of `change` for them; leaves them if that is `None`. Returns the words before
+    /// and after the change. `change` must decide by `meta` alone: if the value that it gets does not belong to that,
+    /// the exchange fails.
+    #[inline]
+    pub(crate) fn change(
+        &self,
+        change: impl Fn(PairValue) -> Option<PairValue>,
+    ) -> Option<(PairValue, PairValue)> {
+        let mut old = self.load_torn();
+
+        loop {
+            let new = change(old)?;
+
+            match self.cmpxchg(old, new) {
+                Ok(()) => return Some((old, new)),
+                Err(held) => old = held,
+            }
+        }
+    }
+
     /// Reads the first word.
     #[inline]
     pub fn value(&self) -> u64 {

@@ -124,26 +124,6 @@ impl<'a> NumCell<'a> {
         Pair::at(aux, at).map(Self::new)
     }
 
-    /// Replaces the words by the result of `change` for them; leaves them if that is `None`. Returns the words before
-    /// and after the change.
-    #[inline]
-    fn change(
-        &self,
-        change: impl Fn(PairValue) -> Option<PairValue>,
-    ) -> Option<(PairValue, PairValue)> {
-        // `change` decides by the meta word alone. If the value was read at another time, the exchange fails.
-        let mut old = self.pair.load_torn();
-
-        loop {
-            let new = change(old)?;
-
-            match self.pair.cmpxchg(old, new) {
-                Ok(()) => return Some((old, new)),
-                Err(held) => old = held,
-            }
-        }
-    }
-
     /// Sets the number.
     #[inline]
     pub fn set(&self, value: u64) {
@@ -170,7 +150,7 @@ impl<'a> NumCell<'a> {
     /// If several contexts consume the number, one of them gets it.
     #[inline]
     pub fn consume(&self) -> Option<Taken> {
-        let (old, left) = self.change(
+        let (old, left) = self.pair.change(
             #[inline(always)]
             |old| {
                 let meta = next(old.meta);
@@ -191,7 +171,7 @@ impl<'a> NumCell<'a> {
     pub fn restore(&self, taken: &Taken) {
         // INVARIANT: restores the number and the version. No other context can restore the same version: the number was
         // not set in between, so no other context has taken it.
-        self.change(
+        self.pair.change(
             #[inline(always)]
             |old| {
                 (old.meta == taken.left.meta).then_some(PairValue {
@@ -237,23 +217,19 @@ impl NumCell<'_> {
 
     /// Closes the cell, which no hit sets any more, and returns its number; `None` if it is not set.
     pub(super) fn close(&self) -> Option<u64> {
-        let mut old = self.pair.load_torn();
-
-        loop {
+        let (old, _) = self.pair.change(|old| {
             let number = match old.meta & SET {
                 0 => 0,
                 _ => WITH_NUMBER,
             };
-            let new = PairValue {
+
+            Some(PairValue {
                 meta: next(old.meta) | CLOSED | number,
                 ..old
-            };
+            })
+        })?;
 
-            match self.pair.cmpxchg(old, new) {
-                Ok(()) => return (number != 0).then_some(old.value),
-                Err(held) => old = held,
-            }
-        }
+        (old.meta & SET != 0).then_some(old.value)
     }
 
     /// Returns the state of the number at this moment.

@@ -309,7 +309,7 @@ impl<'a> TrackCell<'a> {
         };
 
         if !fill(WordWriter::new(words)) {
-            release(self.pair, claimed, claim);
+            release(self.pair, claim);
             return Tracked::Same;
         }
         self.store(value, above, holds, claimed, row, claim)
@@ -342,7 +342,7 @@ impl<'a> TrackCell<'a> {
                 break;
             }
         }
-        release(self.pair, old, claim);
+        release(self.pair, claim);
         Tracked::Same
     }
 
@@ -392,36 +392,26 @@ impl<'a> TrackCell<'a> {
 /// Takes the pair alone, as [`end_by_state`] does, so that a hit needs no place in memory for the cell.
 #[cold]
 #[inline(never)]
-fn release(pair: &Pair, mut old: PairValue, claim: u64) {
-    while old.meta & claim != 0 {
-        let new = PairValue {
-            // INVARIANT: the hit that has made the claim ends it. The number and the version stay.
+fn release(pair: &Pair, claim: u64) {
+    // INVARIANT: the hit that has made the claim ends it. The number and the version stay.
+    pair.change(|old| {
+        (old.meta & claim != 0).then_some(PairValue {
             meta: old.meta & !claim,
             ..old
-        };
-        match pair.cmpxchg(old, new) {
-            Ok(()) => return,
-            Err(held) => old = held,
-        }
-    }
+        })
+    });
 }
 
 /// If `value` ends the state above the limit that the number in `pair` has begun, records that; returns whether it
 /// does.
 #[inline(never)]
 fn end_by_state(pair: &Pair, when: &When, value: u64) -> bool {
-    let mut old = pair.load_torn();
-
-    while when.ends(value, old) {
-        let new = PairValue {
-            // INVARIANT: the number, its row, the claims and the version stay.
+    // INVARIANT: the number, its row, the claims and the version stay.
+    pair.change(|old| {
+        when.ends(value, old).then_some(PairValue {
             meta: old.meta & !ABOVE,
             ..old
-        };
-        match pair.cmpxchg(old, new) {
-            Ok(()) => return true,
-            Err(held) => old = held,
-        }
-    }
-    false
+        })
+    })
+    .is_some()
 }
