@@ -451,20 +451,9 @@ impl Program {
     /// Returns the variable `name` for a trigger that reads it. `table` is the number of this trigger's table in the
     /// reader's resolver; `text` is the text of this trigger.
     pub fn export<'p>(&'p self, name: &[u8], text: &'p [u8], table: u16) -> Option<ForeignVar<'p>> {
-        let Var { field, cell, .. } = *self.var(name, text)?;
-
         Some(ForeignVar {
             table,
-            cell,
-            type_name: self.name_of(field.type_name, text),
-            size: field.size,
-            signed: field.signed,
-            usecs: field.usecs,
-            time: field.time,
-            constant: match field.op {
-                Op::Const(value) => Some(value),
-                _ => None,
-            },
+            var: self.var(name, text)?,
             definer: self,
             text,
         })

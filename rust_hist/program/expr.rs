@@ -10,6 +10,7 @@
 //! Context: process, may sleep.
 
 use crate::{
+    alloc::Vec,
     error::{
         ErrKind,
         Errno,
@@ -714,26 +715,27 @@ impl Program {
         }
     }
 
-    /// Returns the index of the reference to `var`, and the reference as a field. A new reference is added; `None` if
+    /// Returns the index of the reference to `foreign`, and the reference as a field. A new reference is added; `None` if
     /// there are [`REFS_MAX`] already. `event` and `name` are the spans of the reference in this trigger's text.
     pub(super) fn refer(
         &mut self,
         command: &CommandText<'_>,
         event: Option<(Span, Span)>,
         name: Name,
-        var: &ForeignVar<'_>,
+        foreign: &ForeignVar<'_>,
     ) -> Result<Option<(u8, Field)>, Refusal> {
         for (index, existing) in (0..=u8::MAX).zip(self.refs.iter()) {
-            if existing.table == var.table && existing.cell == var.cell {
+            if existing.table == foreign.table && existing.cell == foreign.var.cell {
                 return Ok(Some((index, existing.field)));
             }
         }
 
-        if let Some(at) = self.join_differs(var.definer) {
+        if let Some(at) = self.join_differs(foreign.definer) {
             let mut keys = NameBuf::default();
 
-            var.definer
-                .write_key_list(var.text, &mut keys)
+            foreign
+                .definer
+                .write_key_list(foreign.text, &mut keys)
                 .map_err(|_| Refusal::silent(Errno::Enomem))?;
             return Err(command
                 .refuse(ErrKind::JoinMismatch, at)
@@ -746,7 +748,7 @@ impl Program {
         else {
             return Ok(None);
         };
-        let reference = Ref::new(index, event, name, var, &mut self.made)?;
+        let reference = Ref::new(index, event, name, foreign, &mut self.made)?;
 
         self.refs.push(reference)?;
         Ok(Some((index, reference.field)))
@@ -809,13 +811,13 @@ fn signed_in(code: &[Insn]) -> Result<Option<usize>, usize> {
 }
 
 impl Ref {
-    /// Returns a reference to `var` with the number `index`.
+    /// Returns a reference to `foreign` with the number `index`.
     fn new(
         index: u8,
         event: Option<(Span, Span)>,
         name: Name,
-        var: &ForeignVar<'_>,
-        made: &mut crate::alloc::Vec<u8>,
+        foreign: &ForeignVar<'_>,
+        made: &mut Vec<u8>,
     ) -> Result<Self, Refusal> {
         let shown = match (event, name) {
             (Some((system, _)), Name::Text(name)) => Name::Text(Span {
@@ -825,25 +827,26 @@ impl Ref {
             _ => name,
         };
 
+        let field = foreign.var.field;
+        let type_name = foreign.definer.name_of(field.type_name, foreign.text);
+
         Ok(Self {
-            table: var.table,
-            cell: var.cell,
-            expires: var.definer.expiry().is_some(),
+            table: foreign.table,
+            cell: foreign.var.cell,
+            expires: foreign.definer.expiry().is_some(),
             consume: false,
             name,
             event,
-            constant: var.constant,
+            constant: match field.op {
+                Op::Const(value) => Some(value),
+                _ => None,
+            },
             field: Field {
                 name: shown,
                 op: Op::Ref(index),
-                kind: var.cell.kind,
                 modifier: Modifier::None,
-                usecs: var.usecs,
-                time: var.time,
-                size: var.size,
-                signed: var.signed,
-                signed_buckets: false,
-                type_name: Name::make(made, var.type_name)?,
+                type_name: Name::make(made, type_name)?,
+                ..field
             },
         })
     }
@@ -851,7 +854,7 @@ impl Ref {
 
 impl Name {
     /// Adds `bytes`, which are not part of the trigger's text, to the bytes of the program; returns their name.
-    pub(super) fn make(made: &mut crate::alloc::Vec<u8>, bytes: &[u8]) -> Result<Self, Refusal> {
+    pub(super) fn make(made: &mut Vec<u8>, bytes: &[u8]) -> Result<Self, Refusal> {
         let start = made.len();
 
         made.extend_from_slice(bytes)?;

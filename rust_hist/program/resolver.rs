@@ -20,9 +20,8 @@ use crate::{
 };
 
 use super::{
-    Cell,
     Program,
-    Time, //
+    Var, //
 };
 
 /// A variable of another trigger, as [`Program::export`] returns it.
@@ -30,20 +29,8 @@ use super::{
 pub struct ForeignVar<'p> {
     /// The resolver's number for the table that holds it.
     pub table: u16,
-    /// The variable's words in an entry of that table.
-    pub cell: Cell,
-    /// The text of the variable's type.
-    pub type_name: &'p [u8],
-    /// Size in bytes as C computes it.
-    pub size: u32,
-    /// Whether the variable is a signed number.
-    pub signed: bool,
-    /// Whether the variable is in microseconds.
-    pub usecs: bool,
-    /// Whether the variable is a time stamp or an interval.
-    pub time: Time,
-    /// The value, if the variable is a constant.
-    pub constant: Option<u64>,
+    /// The variable, in that trigger's program.
+    pub var: &'p Var,
     /// The program of the trigger that defines the variable; its keys find the variable's entry.
     pub definer: &'p Program,
     /// The text of the trigger that defines the variable.

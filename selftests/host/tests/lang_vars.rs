@@ -732,15 +732,21 @@ fn what_others_see_of_a_variable() {
         ("f", 1, true, "s8", false, None),
     ] {
         let var = var(name);
+        let field = var.var.field;
+        let shown = var.definer.name_of(field.type_name, var.text);
+        let value = match field.op {
+            Op::Const(value) => Some(value),
+            _ => None,
+        };
 
         assert_eq!(var.table, 5);
-        assert_eq!(var.signed, signed, "{name}");
+        assert_eq!(field.signed, signed, "{name}");
         if name != "d" {
-            assert_eq!(var.size, size, "{name}");
+            assert_eq!(field.size, size, "{name}");
         }
-        assert_eq!(var.type_name, type_name.as_bytes(), "{name}");
-        assert_eq!(var.usecs, usecs, "{name}");
-        assert_eq!(var.constant, constant, "{name}");
+        assert_eq!(shown, type_name.as_bytes(), "{name}");
+        assert_eq!(field.usecs, usecs, "{name}");
+        assert_eq!(value, constant, "{name}");
     }
 }
 
