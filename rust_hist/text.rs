@@ -8,6 +8,7 @@
 
 pub mod lex;
 
+use crate::alloc::Vec;
 use core::fmt;
 
 /// A range of bytes in a text that is kept elsewhere.
@@ -113,5 +114,17 @@ pub trait Out: fmt::Write {
     /// Writes each of `parts` unchanged.
     fn write_parts(&mut self, parts: &[&[u8]]) -> fmt::Result {
         parts.iter().try_for_each(|part| self.write_bytes(part))
+    }
+}
+
+impl Out for Vec<u8> {
+    fn write_bytes(&mut self, bytes: &[u8]) -> fmt::Result {
+        self.extend_from_slice(bytes).map_err(|_| fmt::Error)
+    }
+}
+
+impl fmt::Write for Vec<u8> {
+    fn write_str(&mut self, s: &str) -> fmt::Result {
+        self.write_bytes(s.as_bytes())
     }
 }

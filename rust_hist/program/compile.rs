@@ -9,12 +9,9 @@
 //!
 //! Context: process, may sleep.
 
-use core::{
-    fmt::{
-        self,
-        Write, //
-    },
-    ops::Deref, //
+use core::fmt::{
+    self,
+    Write, //
 };
 
 use crate::{
@@ -669,10 +666,10 @@ impl<'a, 't> Compiler<'a, 't> {
     /// Adds the name of an expression to the program's bytes: the expression's text with constants folded.
     pub(super) fn name_code(&mut self, code: Code) -> Result<Span, Refusal> {
         let start = self.program.made.len();
-        let mut made = NameBuf(core::mem::take(&mut self.program.made));
+        let mut made = core::mem::take(&mut self.program.made);
         let written = self.program.write_code(code, self.text, &mut made);
 
-        self.program.made = made.0;
+        self.program.made = made;
         // Writing to the buffer fails only if there is no memory.
         written.map_err(|_| Refusal::silent(Errno::Enomem))?;
         Ok(Span {
@@ -788,30 +785,6 @@ impl Out for Matcher<'_> {
 }
 
 impl Write for Matcher<'_> {
-    fn write_str(&mut self, s: &str) -> fmt::Result {
-        self.write_bytes(s.as_bytes())
-    }
-}
-
-/// A writer to memory, which fails only if there is no memory.
-#[derive(Default)]
-pub(super) struct NameBuf(Vec<u8>);
-
-impl Deref for NameBuf {
-    type Target = [u8];
-
-    fn deref(&self) -> &[u8] {
-        &self.0
-    }
-}
-
-impl Out for NameBuf {
-    fn write_bytes(&mut self, bytes: &[u8]) -> fmt::Result {
-        self.0.extend_from_slice(bytes).map_err(|_| fmt::Error)
-    }
-}
-
-impl Write for NameBuf {
     fn write_str(&mut self, s: &str) -> fmt::Result {
         self.write_bytes(s.as_bytes())
     }

@@ -52,8 +52,7 @@ use crate::{
 use super::{
     compile::{
         Compiler,
-        NameBuf, //
-        Own,
+        Own, //
     },
     hint::{
         FOR_NUMBERS,
@@ -731,7 +730,7 @@ impl Program {
         }
 
         if let Some(at) = self.join_differs(foreign.definer) {
-            let mut keys = NameBuf::default();
+            let mut keys = Vec::new();
 
             foreign
                 .definer

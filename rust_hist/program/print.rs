@@ -11,7 +11,10 @@
 use core::fmt;
 
 use crate::{
-    alloc::AllocError,
+    alloc::{
+        AllocError,
+        Vec, //
+    },
     bucket::Scale,
     lang::{
         Quantile,
@@ -26,7 +29,6 @@ use crate::{
 
 use super::{
     compare::Part,
-    compile::NameBuf,
     operand::start_of_last,
     Action,
     Code,
@@ -74,8 +76,8 @@ impl Program {
         other: &Program,
         other_text: &[u8],
     ) -> Result<usize, AllocError> {
-        let mut line = NameBuf::default();
-        let mut own = NameBuf::default();
+        let mut line = Vec::new();
+        let mut own = Vec::new();
         let mut at = 0;
 
         for part in Part::ALL {
