@@ -26,6 +26,7 @@ use crate::text::{
 
 use super::{
     action::hidden_var,
+    var::bit,
     Action,
     Arg,
     ArgSource,
@@ -72,24 +73,17 @@ enum Referred<'p> {
     /// A variable of another trigger.
     Foreign(&'p Ref),
     /// A variable of the trigger itself, and the event that precedes it in the text.
-    Own(usize, Option<(Span, Span)>),
+    Own(u8, Option<(Span, Span)>),
     /// A field that is a parameter of an action, and the index that its variable would have in C.
     Field(&'p Arg, &'p Field, usize),
 }
 
-/// A set of numbers below 32, as bits.
-struct Once(u32);
+/// Adds `n`, which is below 32, to a set; returns whether it was new.
+fn is_first(set: &mut u32, n: u8) -> bool {
+    let is_first = *set & bit(n) == 0;
 
-impl Once {
-    /// Adds `n` to the set; returns whether it was new.
-    fn is_first(&mut self, n: usize) -> bool {
-        let bit = u32::try_from(n).ok().and_then(|n| 1u32.checked_shl(n));
-        let bit = bit.unwrap_or(0);
-        let first = self.0 & bit == 0;
-
-        self.0 |= bit;
-        first
-    }
+    *set |= bit(n);
+    is_first
 }
 
 /// The role of a field in `fields[]`.
@@ -98,7 +92,7 @@ enum Role<'p> {
     Val,
     Var(usize, &'p Var),
     /// A key, and its size in bytes.
-    Key(usize),
+    Key(u32),
 }
 
 /// The title of the section with the tracked values.
@@ -107,24 +101,23 @@ const ACTIONS: &str = "\n  action tracking variables (for onmax()/onchange()/onm
 impl Program {
     /// Returns the variable `name`, for another trigger that refers to it; `text` is the text of this trigger.
     pub fn describe<'p>(&'p self, name: &'p [u8], text: &'p [u8]) -> VarInfo<'p> {
-        self.vars
-            .iter()
-            .enumerate()
-            .find(|(_, var)| var.name.of(text) == name)
-            .map_or_else(VarInfo::default, |(index, var)| {
-                self.describe_var(index, var, text)
-            })
+        self.own_var(name, text)
+            .map_or_else(VarInfo::default, |n| self.describe_own(n, text))
     }
 
-    fn describe_var<'p>(&'p self, index: usize, var: &'p Var, text: &'p [u8]) -> VarInfo<'p> {
-        let field = &var.field;
-        VarInfo {
-            name: var.name.of(text),
-            index,
-            type_name: self.name_of(field.type_name, text),
-            size: field.size,
-            signed: field.may_be_negative(),
-        }
+    /// Returns the variable `vars()[n]`.
+    fn describe_own<'p>(&'p self, n: u8, text: &'p [u8]) -> VarInfo<'p> {
+        let index = usize::from(n);
+
+        self.vars
+            .get(index)
+            .map_or_else(VarInfo::default, |var| VarInfo {
+                name: var.name.of(text),
+                index,
+                type_name: self.name_of(var.field.type_name, text),
+                size: var.field.size,
+                signed: var.field.may_be_negative(),
+            })
     }
 
     /// Calls `found` with each item of `var_refs[]` and its index.
@@ -137,15 +130,17 @@ impl Program {
     ) -> fmt::Result {
         let mut numbers = 0usize..;
         let mut next = |referred| numbers.next().map_or(Ok(()), |n| found(n, referred));
-        let (mut foreign, mut own) = (Once(0), Once(0));
+        let (mut foreign, mut own) = (0, 0);
 
-        for (n, var) in self.refs.iter().enumerate().take(self.act_refs.into()) {
-            foreign.is_first(n);
+        for (n, var) in (0..self.act_refs).zip(self.refs.iter()) {
+            is_first(&mut foreign, n);
             next(Referred::Foreign(var))?;
         }
         for (i, action) in self.actions.iter().enumerate() {
-            if let Some(n) = tracked_var(action.handler).filter(|&n| own.is_first(n)) {
-                next(Referred::Own(n, None))?;
+            if let Some((_, n)) = action.handler.tracked() {
+                if is_first(&mut own, n) {
+                    next(Referred::Own(n, None))?;
+                }
             }
 
             let tracked = usize::from(action.track.is_some());
@@ -153,22 +148,19 @@ impl Program {
 
             for arg in self.args_of(action) {
                 match arg.source {
-                    ArgSource::Ref(n) => {
-                        let n = usize::from(n);
-
-                        if let Some(var) = self.refs.get(n).filter(|_| foreign.is_first(n)) {
+                    ArgSource::Ref(n) if is_first(&mut foreign, n) => {
+                        if let Some(var) = self.refs.get(usize::from(n)) {
                             next(Referred::Foreign(var))?;
                         }
                     }
-                    ArgSource::Own(n) => {
-                        if own.is_first(n.into()) {
-                            next(Referred::Own(n.into(), arg.event))?;
-                        }
+                    ArgSource::Own(n) if is_first(&mut own, n) => {
+                        next(Referred::Own(n, arg.event))?;
                     }
                     ArgSource::Field(ref field) => {
                         next(Referred::Field(arg, field, index))?;
                         index = index.saturating_add(1);
                     }
+                    ArgSource::Ref(_) | ArgSource::Own(_) => (),
                 }
             }
         }
@@ -241,15 +233,14 @@ impl<T: DebugTables> Writer<'_, T> {
 
         self.out.write_str("\n  key fields:\n")?;
         for key in program.keys.iter() {
-            let bytes = key.words().saturating_mul(8);
-            self.field(&mut index, &key.field, Role::Key(bytes))?;
+            self.field(&mut index, &key.field, Role::Key(key.size))?;
         }
         for join in program.joins.iter() {
             // C's output has no such section.
             self.out.write_str("\n  join fields:\n")?;
             for (n, key) in join.keys.iter().enumerate() {
                 write!(self.out, "\n    join[{n}]:\n")?;
-                self.described(&key.field, Role::Key(key.words().saturating_mul(8)))?;
+                self.described(&key.field, Role::Key(key.size))?;
             }
         }
         self.references()?;
@@ -307,18 +298,20 @@ impl<T: DebugTables> Writer<'_, T> {
             }
             _ => (),
         }
-        if let Op::Own(n) = field.op {
-            self.own_value(n)?;
-        }
         match (field.op, role) {
+            // The field is the number that the hit gives to the variable.
+            (Op::Own(n), _) => {
+                let var = self.program.describe_own(n, self.text);
+
+                self.line(b"      value of the hit: $", var.name)?;
+            }
             (Op::Const(value), _) => writeln!(self.out, "      constant: {value}")?,
             (Op::Ref(n), Role::Var(..)) => self.ref_index(usize::from(n))?,
             _ => (),
         }
         let size = match role {
             Role::Key(bytes) => bytes,
-            // CAST: a `u32` fits in `usize`.
-            _ => field.size as usize,
+            _ => field.size,
         };
         self.kind(
             self.program.name_of(field.type_name, self.text),
@@ -370,14 +363,6 @@ impl<T: DebugTables> Writer<'_, T> {
         self.line(b"      ftrace_event_field name: ", name)
     }
 
-    /// Writes the name of the variable, if a field is the number that the hit gives to it.
-    fn own_value(&mut self, n: u8) -> fmt::Result {
-        match self.program.vars.get(usize::from(n)) {
-            Some(var) => self.line(b"      value of the hit: $", var.name.of(self.text)),
-            None => Ok(()),
-        }
-    }
-
     fn line(&mut self, title: &[u8], value: &[u8]) -> fmt::Result {
         for part in [title, value, b"\n"] {
             self.out.write_bytes(part)?;
@@ -404,7 +389,7 @@ impl<T: DebugTables> Writer<'_, T> {
         )
     }
 
-    fn kind(&mut self, type_name: &[u8], size: usize, signed: bool) -> fmt::Result {
+    fn kind(&mut self, type_name: &[u8], size: u32, signed: bool) -> fmt::Result {
         self.line(b"      type: ", type_name)?;
         writeln!(
             self.out,
@@ -429,7 +414,11 @@ impl<T: DebugTables> Writer<'_, T> {
     fn referred(&mut self, n: usize, referred: &Referred<'_>) -> fmt::Result {
         match referred {
             Referred::Foreign(reference) => self.reference(n, reference),
-            Referred::Own(own, event) => self.own_reference(n, *own, *event),
+            Referred::Own(own, event) => {
+                let var = self.program.describe_own(*own, self.text);
+
+                self.var_ref(n, None, *event, &var)
+            }
             Referred::Field(arg, field, index) => {
                 let var = VarInfo {
                     name: arg.name.of(self.text),
@@ -440,9 +429,7 @@ impl<T: DebugTables> Writer<'_, T> {
                     signed: false,
                 };
 
-                self.var_ref(n, None, &var)?;
-                self.event(arg.event)?;
-                self.referred_kind(&var)
+                self.var_ref(n, None, arg.event, &var)
             }
         }
     }
@@ -450,37 +437,20 @@ impl<T: DebugTables> Writer<'_, T> {
     /// Writes a reference to the variable of another trigger.
     fn reference(&mut self, n: usize, reference: &Ref) -> fmt::Result {
         let tables = self.tables;
+
         tables.variable(reference, |var| {
-            self.var_ref(n, Some(reference), &var)?;
-            self.event(reference.event)?;
-            self.referred_kind(&var)
+            self.var_ref(n, Some(reference), reference.event, &var)
         })
     }
 
-    /// Writes the event that precedes a variable in the text.
-    fn event(&mut self, event: Option<(Span, Span)>) -> fmt::Result {
-        let Some((system, event)) = event else {
-            return Ok(());
-        };
-
-        self.line(b"      system: ", system.of(self.text))?;
-        self.line(b"      event_name: ", event.of(self.text))
-    }
-
-    /// Writes a reference to the trigger's own variable `own`.
-    fn own_reference(&mut self, n: usize, own: usize, event: Option<(Span, Span)>) -> fmt::Result {
-        let program = self.program;
-        let Some(var) = program.vars.get(own) else {
-            return Ok(());
-        };
-        let described = program.describe_var(own, var, self.text);
-
-        self.var_ref(n, None, &described)?;
-        self.event(event)?;
-        self.referred_kind(&described)
-    }
-
-    fn var_ref(&mut self, n: usize, reference: Option<&Ref>, var: &VarInfo<'_>) -> fmt::Result {
+    /// Writes a reference to `var`, of another trigger if there is a `reference`. `event` precedes it in the text.
+    fn var_ref(
+        &mut self,
+        n: usize,
+        reference: Option<&Ref>,
+        event: Option<(Span, Span)>,
+        var: &VarInfo<'_>,
+    ) -> fmt::Result {
         self.out
             .write_str("      flags:\n        HIST_FIELD_FL_VAR_REF\n")?;
         self.line(b"      name: ", var.name)?;
@@ -491,12 +461,12 @@ impl<T: DebugTables> Writer<'_, T> {
             None => self.tables.write_own(self.out)?,
         }
         self.out.write_str("\n")?;
-        self.ref_index(n)
-    }
-
-    fn referred_kind(&mut self, var: &VarInfo<'_>) -> fmt::Result {
-        // CAST: a `u32` fits in `usize`.
-        self.kind(var.type_name, var.size as usize, var.signed)?;
+        self.ref_index(n)?;
+        if let Some((system, event)) = event {
+            self.line(b"      system: ", system.of(self.text))?;
+            self.line(b"      event_name: ", event.of(self.text))?;
+        }
+        self.kind(var.type_name, var.size, var.signed)?;
         self.out.write_str("      function: hist_field_var_ref()\n")
     }
 
@@ -555,7 +525,7 @@ impl<T: DebugTables> Writer<'_, T> {
 
     /// Writes the reference to the variable that an action tracks.
     fn tracked(&mut self, action: &Action) -> fmt::Result {
-        let tracked = tracked_var(action.handler);
+        let tracked = action.handler.tracked().map(|(_, var)| var);
 
         self.program.each_ref(|n, referred| match referred {
             Referred::Own(own, _) if Some(own) == tracked => self.referred(n, &referred),
@@ -612,8 +582,7 @@ impl<T: DebugTables> Writer<'_, T> {
 
         let type_name = self.program.name_of(field.type_name, self.text);
 
-        // CAST: a `u32` fits in `usize`.
-        self.kind(type_name, field.size as usize, field.may_be_negative())
+        self.kind(type_name, field.size, field.may_be_negative())
     }
 
     /// Returns the name of the C function that computes a field.
@@ -673,11 +642,3 @@ impl<T: DebugTables> Writer<'_, T> {
 
 /// The largest divisor that C replaces by a multiplication and a shift.
 const DIV_SHIFT_MAX: u64 = 1 << 20;
-
-/// Returns the index of the variable that a handler tracks.
-fn tracked_var(handler: Handler) -> Option<usize> {
-    match handler {
-        Handler::Match { .. } => None,
-        Handler::Track { var, .. } => Some(usize::from(var)),
-    }
-}
