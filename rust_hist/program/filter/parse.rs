@@ -71,30 +71,12 @@ enum Token {
     Test(Test, bool),
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum FilterOperator {
-    Glob,
-    Ne,
-    Eq,
-    Le,
-    Lt,
-    Ge,
-    Gt,
-    Bits,
-}
+/// The operator of a condition, as it is typed.
+type FilterOperator = &'static [u8];
 
 /// The operators of a condition. The first one that the text begins with is taken, so `<=` is before `<` and `>=`
 /// before `>`.
-const OPERATORS: [(&[u8], FilterOperator); 8] = [
-    (b"~", FilterOperator::Glob),
-    (b"!=", FilterOperator::Ne),
-    (b"==", FilterOperator::Eq),
-    (b"<=", FilterOperator::Le),
-    (b"<", FilterOperator::Lt),
-    (b">=", FilterOperator::Ge),
-    (b">", FilterOperator::Gt),
-    (b"&", FilterOperator::Bits),
-];
+const OPERATORS: [FilterOperator; 8] = [b"~", b"!=", b"==", b"<=", b"<", b">=", b">", b"&"];
 
 /// The field that a condition compares.
 struct ComparedField {
@@ -379,13 +361,9 @@ impl<S: Subject> Parser<'_, S> {
         let is_function = self.take(b".function");
 
         self.take_while(is_space);
-        let found = OPERATORS
-            .iter()
-            .find(|(text, _)| self.rest().starts_with(text));
-        let Some(&(text, operator)) = found else {
+        let Some(operator) = OPERATORS.into_iter().find(|&operator| self.take(operator)) else {
             return self.refuse(FilterErr::InvalidOp);
         };
-        self.at = self.at.saturating_add(text.len());
         self.take_while(is_space);
         let (test, is_other) = match self.rest() {
             _ if is_function => self.function(&field, operator)?,
@@ -428,7 +406,7 @@ impl<S: Subject> Parser<'_, S> {
         if field.size != 8 {
             return self.refuse(FilterErr::IllegalFieldOp);
         }
-        if !matches!(operator, FilterOperator::Eq | FilterOperator::Ne) {
+        if !matches!(operator, b"==" | b"!=") {
             return self.refuse(FilterErr::InvalidOp);
         }
         let function = if self.rest().first().is_some_and(u8::is_ascii_digit) {
@@ -448,7 +426,7 @@ impl<S: Subject> Parser<'_, S> {
             None => Test::Never,
         };
 
-        Ok((test, operator == FilterOperator::Ne))
+        Ok((test, operator == b"!="))
     }
 
     /// Parses a list of CPUs in `CPUS{..}`.
@@ -456,10 +434,8 @@ impl<S: Subject> Parser<'_, S> {
         if !matches!(
             field.kind,
             FieldKind::Cpumask | FieldKind::Cpu | FieldKind::Other
-        ) || !matches!(
-            operator,
-            FilterOperator::Eq | FilterOperator::Ne | FilterOperator::Bits
-        ) {
+        ) || !matches!(operator, b"==" | b"!=" | b"&")
+        {
             return self.refuse(FilterErr::IllegalFieldOp);
         }
         self.at = self.at.saturating_add(b"CPUS".len());
@@ -495,24 +471,22 @@ impl<S: Subject> Parser<'_, S> {
         operator: FilterOperator,
         set: &[u64],
     ) -> Result<Tested, AllocError> {
-        let is_ne = operator == FilterOperator::Ne;
+        let is_ne = operator == b"!=";
         let is_one = set.iter().map(|word| word.count_ones()).sum::<u32>() == 1;
 
         Ok(match (field.kind, operator) {
-            (FieldKind::Cpumask, FilterOperator::Bits) => {
-                (Test::AnyCpu(field.at, self.keep_cpus(set)?), false)
-            }
+            (FieldKind::Cpumask, b"&") => (Test::AnyCpu(field.at, self.keep_cpus(set)?), false),
             (FieldKind::Cpumask, _) => (Test::SameCpus(field.at, self.keep_cpus(set)?), is_ne),
             _ if !field.is_number() => (Test::Never, false),
             // A set of one CPU is compared as a number.
             _ if is_one => {
                 let cpu = (0..).find(|&cpu| has_cpu(set, cpu)).unwrap_or(0);
 
-                (field.compare(FilterOperator::Eq, cpu), is_ne)
+                (field.compare(b"==", cpu), is_ne)
             }
             // A number never equals a set of several CPUs.
-            (_, FilterOperator::Eq) => (Test::Never, false),
-            (_, FilterOperator::Ne) => {
+            (_, b"==") => (Test::Never, false),
+            (_, b"!=") => {
                 let all = self.subject.cpu_list(b"all")?.unwrap_or_default();
 
                 (
@@ -542,10 +516,7 @@ impl<S: Subject> Parser<'_, S> {
         is_of_user: bool,
         is_not: bool,
     ) -> Result<()> {
-        if !matches!(
-            operator,
-            FilterOperator::Eq | FilterOperator::Ne | FilterOperator::Glob
-        ) {
+        if !matches!(operator, b"==" | b"!=" | b"~") {
             return self.refuse(FilterErr::IllegalFieldOp);
         }
         let Some(string) = field.string(is_of_user) else {
@@ -565,8 +536,8 @@ impl<S: Subject> Parser<'_, S> {
         }
         self.at = self.at.saturating_add(1);
         let (how, is_other, pattern) = match operator {
-            FilterOperator::Glob => How::of_glob(operand),
-            _ => (How::Full, operator == FilterOperator::Ne, operand),
+            b"~" => How::of_glob(operand),
+            _ => (How::Full, operator == b"!=", operand),
         };
 
         if let [ref more @ .., last] = *word_tests(string, how, pattern)? {
@@ -598,7 +569,7 @@ impl<S: Subject> Parser<'_, S> {
         if field.string(false).is_some() {
             return self.refuse(FilterErr::ExpectString);
         }
-        if operator == FilterOperator::Glob {
+        if operator == b"~" {
             return self.refuse(FilterErr::IllegalFieldOp);
         }
         let is_negative = self.take(b"-");
@@ -697,10 +668,10 @@ impl ComparedField {
 
         match operator {
             _ if !self.is_number() => Test::Never,
-            FilterOperator::Le => self.range(least, value.wrapping_sub(least)),
-            FilterOperator::Ge => self.range(value, most.wrapping_sub(value)),
-            FilterOperator::Bits if self.kind == FieldKind::Cpu => Test::Never,
-            FilterOperator::Bits => {
+            b"<=" => self.range(least, value.wrapping_sub(least)),
+            b">=" => self.range(value, most.wrapping_sub(value)),
+            b"&" if self.kind == FieldKind::Cpu => Test::Never,
+            b"&" => {
                 let (word, mask) = self.word;
 
                 Test::Range(word, 0, (value << mask.trailing_zeros()) & mask, 0)
@@ -711,11 +682,11 @@ impl ComparedField {
 
     /// Returns the comparison with a number. A field that C cannot compare is neither equal nor unequal to any number.
     fn condition(&self, operator: FilterOperator, value: u64) -> Tested {
-        let (operator, is_not) = match operator {
-            FilterOperator::Ne => (FilterOperator::Eq, true),
-            FilterOperator::Lt => (FilterOperator::Ge, true),
-            FilterOperator::Gt => (FilterOperator::Le, true),
-            FilterOperator::Bits => (FilterOperator::Bits, self.kind != FieldKind::Cpu),
+        let (operator, is_not): (FilterOperator, bool) = match operator {
+            b"!=" => (b"==", true),
+            b"<" => (b">=", true),
+            b">" => (b"<=", true),
+            b"&" => (b"&", self.kind != FieldKind::Cpu),
             other => (other, false),
         };
 
