@@ -103,7 +103,7 @@ pub trait Surroundings: Copy {
 }
 
 /// A compiled filter.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Filter {
     steps: Vec<FilterStep>,
     texts: Vec<Text>,

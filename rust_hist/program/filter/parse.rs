@@ -112,12 +112,7 @@ pub(super) fn compile(text: &[u8], subject: &impl Subject) -> Result<Filter> {
         at: 0,
         subject,
         tokens: Vec::new(),
-        filter: Filter {
-            steps: Vec::new(),
-            texts: Vec::new(),
-            patterns: Vec::new(),
-            cpus: Vec::new(),
-        },
+        filter: Filter::default(),
     };
 
     parser.split(most_open, most)?;
