@@ -17,6 +17,7 @@ use crate::{
         OPERATORS_MAX, //
     }, //
 };
+use core::mem::take;
 
 use super::{
     exec::most_in,
@@ -164,11 +165,11 @@ impl Program {
         }
     }
 
-    /// Lowers the fields of a key.
+    /// Lowers a key with these fields to `plan`.
+    ///
+    /// Not inlined: parts of a plan are on its stack.
     #[inline(never)]
-    fn lower_key(&mut self, keys: &[Key]) -> Result<Vec<KeyColumn>, AllocError> {
-        let mut columns = Vec::new();
-
+    fn lower_key(&mut self, keys: &[Key], plan: &mut KeyPlan) -> Result<(), AllocError> {
         for mut key in keys.iter().copied() {
             let number = self.lower_number(&key.field)?;
 
@@ -176,46 +177,34 @@ impl Program {
             if let Op::StaticString { len, .. } = &mut key.field.op {
                 *len = key.size.saturating_sub(1).min(*len);
             }
-            columns.push(KeyColumn { key, number })?;
+            plan.columns.push(KeyColumn { key, number })?;
         }
-        Ok(columns)
-    }
 
-    /// Returns the plan of a key with these columns, which are its fields in their order.
-    #[inline(never)]
-    fn key_plan(&self, columns: Vec<KeyColumn>) -> KeyPlan {
-        let mut fields = columns.iter().map(|column| &column.key.field);
+        let mut numbers = plan.columns.iter().map(|column| &column.number);
 
-        // INVARIANT: `lower_words()` returns no words unless all can be computed apart.
-        KeyPlan {
-            has_comm: fields.any(|field| field.op == Op::Comm),
-            has_values: columns
-                .iter()
-                .any(|column| self.plan.reads_list(&column.number)),
-            words: lower_words(&columns),
-            columns,
-        }
+        // INVARIANT: the columns are the keys, in their order; `lower_words()` returns no words unless all can be
+        // computed apart.
+        plan.has_comm = keys.iter().any(|key| key.field.op == Op::Comm);
+        plan.has_values = numbers.any(|number| self.plan.reads_list(number));
+        plan.words = lower_words(&plan.columns);
+        Ok(())
     }
 
     /// Lowers the keys of the rows and of the tables that are joined.
     ///
-    /// Not inlined, nor are its parts: plans of keys are on their stacks.
+    /// Not inlined: the plan of a key is on its stack.
     #[inline(never)]
     fn lower_keys(&mut self) -> Result<(), AllocError> {
-        let keys = core::mem::take(&mut self.keys);
-        let columns = self.lower_key(&keys);
+        let (keys, mut row) = (take(&mut self.keys), take(&mut self.plan.row));
+        let mut lowered = self.lower_key(&keys, &mut row);
 
-        self.keys = keys;
-        self.plan.row = self.key_plan(columns?);
+        (self.keys, self.plan.row) = (keys, row);
 
-        let mut joins = core::mem::take(&mut self.joins);
-        let lowered = joins.iter_mut().try_for_each(|join| {
-            let columns = self.lower_key(&join.keys)?;
+        let mut joins = take(&mut self.joins);
 
-            join.plan = self.key_plan(columns);
-            Ok(())
-        });
-
+        for join in joins.iter_mut() {
+            lowered = lowered.and_then(|()| self.lower_key(&join.keys, &mut join.plan));
+        }
         self.joins = joins;
         lowered
     }
@@ -224,7 +213,7 @@ impl Program {
     #[inline(never)]
     fn lower_columns(&mut self) -> Result<(), AllocError> {
         self.lower_keys()?;
-        self.plan.has_key_stamp = core::mem::take(&mut self.plan.has_stamp);
+        self.plan.has_key_stamp = take(&mut self.plan.has_stamp);
         for at in 0..self.numbers.len() {
             let val = self.numbers.get(at).map(|&val| usize::from(val));
 
@@ -403,11 +392,11 @@ impl Program {
         }
         for at in 0..self.args.len() {
             if let Some(source) = self.args.get(at).map(|arg| arg.source) {
-                let (from, n, number) = match source {
-                    ArgSource::Field(field) => (ArgFrom::Record, 0, self.lower_number(&field)?),
+                let (from, number) = match source {
+                    ArgSource::Field(field) => (ArgFrom::Record, self.lower_number(&field)?),
                     // Variables are in the hit's list of numbers already, so nothing is computed for them.
-                    ArgSource::Ref(n) => (ArgFrom::Ref, n, Operand::default()),
-                    ArgSource::Own(n) => (ArgFrom::Own, n, Operand::default()),
+                    ArgSource::Ref(n) => (ArgFrom::Ref(n), Operand::default()),
+                    ArgSource::Own(n) => (ArgFrom::Own(n), Operand::default()),
                 };
 
                 // A synthetic event's field ends with a NUL, and so does the longest variable.
@@ -420,12 +409,7 @@ impl Program {
                 };
                 let text = TextAt::new(text, u8::MAX.into());
 
-                args.push(ArgStep {
-                    from,
-                    n,
-                    number,
-                    text,
-                })?;
+                args.push(ArgStep { from, number, text })?;
             }
         }
         self.plan.saves = saves;

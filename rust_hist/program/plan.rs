@@ -256,8 +256,6 @@ impl TextAt {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ArgStep {
     pub(super) from: ArgFrom,
-    /// Index of the variable, if the parameter is one.
-    pub(super) n: u8,
     /// The number to compute, if the parameter is a number of the record.
     pub(super) number: Operand,
     /// The place of the string, if the parameter is a string of the record.
@@ -267,10 +265,10 @@ pub(super) struct ArgStep {
 /// The source of the number of a parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ArgFrom {
-    /// A variable of the trigger itself.
-    Own,
-    /// A variable of another trigger.
-    Ref,
+    /// The variable of the trigger itself with this index.
+    Own(u8),
+    /// The variable of another trigger with this index.
+    Ref(u8),
     /// The record.
     Record,
 }

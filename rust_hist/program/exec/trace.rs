@@ -234,8 +234,8 @@ impl<'h, 'c: 'h, C: Context<'c>> FieldValues for ArgVals<'h, 'c, C> {
         };
 
         match step.from {
-            ArgFrom::Own => self.hit.own_number::<EVERYTHING>(step.n),
-            ArgFrom::Ref => reference(self.hit.refs, step.n.into()),
+            ArgFrom::Own(n) => self.hit.own_number::<EVERYTHING>(n),
+            ArgFrom::Ref(n) => reference(self.hit.refs, n.into()),
             ArgFrom::Record => {
                 let plan = &self.hit.cx.program().plan;
 
