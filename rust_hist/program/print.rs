@@ -285,26 +285,23 @@ impl Program {
         for (i, sort) in self.sort_keys().iter().enumerate() {
             out.write_str(if i == 0 { ":sort=" } else { "," })?;
 
-            let field = match sort.column {
+            let (field, quantile) = match sort.column {
                 Column::Sum(_) | Column::Made(_) => {
                     let mut columns = self.columns.iter();
+                    let n = columns.position(|column| *column == sort.column);
 
-                    columns
-                        .position(|column| *column == sort.column)
-                        .and_then(|n| self.vals.get(n))
+                    (n.and_then(|n| self.vals.get(n)), None)
                 }
                 Column::Key { at, .. } => {
                     let mut keys = self.keys.iter();
+                    let key = keys.find(|key| key.first_word() == at);
+                    let n = at.checked_sub(self.key_words());
 
-                    keys.find(|key| key.first_word() == at)
-                        .map(|key| &key.field)
+                    (
+                        key.map(|key| &key.field),
+                        n.and_then(|n| self.quantiles().get(n)),
+                    )
                 }
-            };
-            let quantile = match sort.column {
-                Column::Sum(_) | Column::Made(_) => None,
-                Column::Key { at, .. } => at
-                    .checked_sub(self.key_words())
-                    .and_then(|n| self.quantiles().get(n)),
             };
 
             match (field, quantile) {
