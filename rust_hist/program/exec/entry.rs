@@ -307,19 +307,13 @@ impl Action {
     /// Returns the value tracked by the action's handler at this moment, 0 if there is none.
     #[inline]
     fn tracked_in(&self, aux: &[Pair]) -> u64 {
-        match self.track {
-            Some(track) => track_value(aux, track.at),
-            None => 0,
-        }
+        self.track.map_or(0, |track| track_value(aux, track.at))
     }
 
     /// Whether the action generates a synthetic event that is enabled for anything.
     #[inline]
     fn traces<'c>(&self, cx: impl Context<'c>) -> bool {
-        match self.kind {
-            ActionKind::Trace { synth, .. } => cx.is_wanted(synth),
-            ActionKind::Save | ActionKind::Snapshot => false,
-        }
+        matches!(self.kind, ActionKind::Trace { synth, .. } if cx.is_wanted(synth))
     }
 }
 
