@@ -102,14 +102,15 @@ impl Compiler<'_, '_> {
         for &token in self.spec.actions.as_slice() {
             let bytes = token.of(self.text);
             let tracks = TRACKS.iter().find(|(word, _)| bytes.starts_with(word));
-            let action = match tracks {
-                Some(&(word, when)) => {
-                    let (arg, rest) = self.tracked(token.skip(word.len()))?;
-
-                    self.parse_action(Handler::Track { arg, var: 0, when }, rest)?
-                }
-                None => self.parse_onmatch(token.skip(ON_MATCH.len()))?,
+            let span = token.skip(tracks.map_or(ON_MATCH, |(word, _)| word).len());
+            let (arg, Some(rest)) = self.split(span, b')') else {
+                return Err(self.refuse(ErrKind::NoClosingParen, span));
             };
+            let handler = match tracks {
+                Some(&(_, when)) => Handler::Track { arg, var: 0, when },
+                None => self.parse_onmatch(arg)?,
+            };
+            let action = self.parse_action(handler, rest)?;
 
             self.program.actions.push(action)?;
         }
@@ -123,10 +124,7 @@ impl Compiler<'_, '_> {
         (parts.next().unwrap_or(span), parts.rest())
     }
 
-    fn parse_onmatch(&mut self, span: Span) -> Result<Action, Refusal> {
-        let (name, Some(rest)) = self.split(span, b')') else {
-            return Err(self.refuse(ErrKind::NoClosingParen, span));
-        };
+    fn parse_onmatch(&self, name: Span) -> Result<Handler, Refusal> {
         let (system, Some(event)) = self.split(name, b'.') else {
             return Err(self.refuse(ErrKind::SubsysNotFound, name));
         };
@@ -137,15 +135,7 @@ impl Compiler<'_, '_> {
         {
             return Err(self.refuse(ErrKind::InvalidSubsysEvent, event));
         }
-        self.parse_action(Handler::Match { system, event }, rest)
-    }
-
-    /// Splits the argument of `onmax(..)` and the like from the text after the parenthesis.
-    fn tracked(&self, span: Span) -> Result<(Span, Span), Refusal> {
-        match self.split(span, b')') {
-            (arg, Some(rest)) => Ok((arg, rest)),
-            _ => Err(self.refuse(ErrKind::NoClosingParen, span)),
-        }
+        Ok(Handler::Match { system, event })
     }
 
     /// Parses `.word(param, ..)`, which follows `handler`.
@@ -379,7 +369,7 @@ impl Compiler<'_, '_> {
             };
             let has_space = self.program.variables() < VARS_MAX;
             let field = self.field_var(name, has_space)?;
-            let at = take(&mut words, self.program.data_words(&field))?;
+            let at = take(&mut words, field.data_words(&self.program.refs))?;
 
             self.program.saves.push(Save {
                 name,

@@ -16,7 +16,6 @@ use super::{
     ActionKind,
     Code,
     Field,
-    Handler,
     Insn,
     Key,
     Name,
@@ -210,9 +209,7 @@ impl TriggerPair<'_> {
             return false;
         };
         let same_event = match (a.event, b.event) {
-            (Some((system, event)), Some((other_system, other_event))) => {
-                self.same_text(system, other_system) && self.same_text(event, other_event)
-            }
+            (Some(a), Some(b)) => self.same_event_name(a, b),
             _ => true,
         };
 
@@ -220,18 +217,14 @@ impl TriggerPair<'_> {
     }
 
     fn same_action(&self, a: &Action, b: &Action) -> bool {
-        let same_handler = match (a.handler, b.handler) {
-            (
-                Handler::Match { system, event },
-                Handler::Match {
-                    system: other_system,
-                    event: other_event,
-                },
-            ) => self.same_text(system, other_system) && self.same_text(event, other_event),
-            (Handler::Track { arg, .. }, Handler::Track { arg: other, .. }) => {
-                a.handler.word() == b.handler.word() && self.same_text(arg, other)
-            }
-            _ => false,
+        let same_handler = match (a.handler.matched(), b.handler.matched()) {
+            (Some(a), Some(b)) => self.same_event_name(a, b),
+            _ => match (a.handler.tracked(), b.handler.tracked()) {
+                (Some((arg, _)), Some((other, _))) => {
+                    a.handler.word() == b.handler.word() && self.same_text(arg, other)
+                }
+                _ => false,
+            },
         };
 
         same_handler && (self.same_event(a, b) || self.same_typed(a, b))
@@ -262,6 +255,11 @@ impl TriggerPair<'_> {
             && a_list
                 .map(|span| span.of(a_text))
                 .eq(b_list.map(|span| span.of(b_text)))
+    }
+
+    /// Returns whether two pairs of system and event have the same names.
+    fn same_event_name(&self, a: (Span, Span), b: (Span, Span)) -> bool {
+        self.same_text(a.0, b.0) && self.same_text(a.1, b.1)
     }
 
     fn same_text(&self, a: Span, b: Span) -> bool {

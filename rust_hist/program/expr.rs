@@ -359,10 +359,9 @@ impl Compiler<'_, '_> {
 
     /// Compiles an atom: a constant, a reference or a field.
     pub(super) fn atom(&mut self, text: Span, usage: Usage) -> Result<Parsed, Refusal> {
-        let bytes = text.of(self.text);
-
-        if bytes.first().is_some_and(u8::is_ascii_digit) {
-            let value = number(bytes).map_err(|_| self.refuse(ErrKind::ExpectNumber, text))?;
+        if self.starts_with_digit(text) {
+            let value =
+                number(text.of(self.text)).map_err(|_| self.refuse(ErrKind::ExpectNumber, text))?;
 
             return Ok(Parsed {
                 field: Field::constant(value),
@@ -375,10 +374,12 @@ impl Compiler<'_, '_> {
             None => self
                 .event_field(atom, usage, seen)
                 .map_err(|refusal| self.second_modifier(event, refusal))?,
-            Some(name) => match self.local(event, name) {
-                Some(plain) => match self.constant_of(plain, event, name, usage)? {
+            Some(name) => match self.atom_of(name, false).filter(|_| self.is_target(event)) {
+                Some(plain) if self.is_plain(plain) => self.event_field(plain, usage, seen)?,
+                // PARITY: C looks for a field whose name is the constant.
+                Some(constant) => match self.value(event, name, usage)? {
                     Some(field) => field,
-                    None => self.event_field(plain, usage, seen)?,
+                    None => self.event_field(constant, usage, seen)?,
                 },
                 None => self.referenced(event, name, usage)?,
             },
@@ -391,7 +392,7 @@ impl Compiler<'_, '_> {
     /// name that follows.
     ///
     /// PARITY: `parse_atom()` ignores system and event unless a variable follows.
-    fn qualified(&self, text: Span) -> (Span, Option<(Span, Span)>, Span) {
+    pub(super) fn qualified(&self, text: Span) -> (Span, Option<(Span, Span)>, Span) {
         let mut parts = Split::new(self.text, text, b'.');
 
         match (parts.next(), parts.next(), parts.rest()) {
@@ -402,11 +403,15 @@ impl Compiler<'_, '_> {
 
     /// Returns the span whose start a caret for `text` points at: the system of a qualified name, else the whole text.
     pub(super) fn seen(&self, text: Span) -> Span {
-        if text.of(self.text).first().is_some_and(u8::is_ascii_digit) {
-            text
-        } else {
-            self.qualified(text).0
+        match self.starts_with_digit(text) {
+            true => text,
+            false => self.qualified(text).0,
         }
+    }
+
+    /// Returns whether the text of `span` begins like a constant.
+    pub(super) fn starts_with_digit(&self, span: Span) -> bool {
+        span.of(self.text).first().is_some_and(u8::is_ascii_digit)
     }
 
     /// Returns the name of the variable that an atom refers to.
@@ -414,43 +419,16 @@ impl Compiler<'_, '_> {
         matches!(atom.of(self.text), [b'$', _, ..]).then(|| atom.skip(1))
     }
 
-    /// Returns the definition of the trigger's own variable `name`, if the variable is a plain field.
-    fn local(&self, event: Option<(Span, Span)>, name: Span) -> Option<Span> {
-        if !self.is_target(event) {
-            return None;
-        }
-        self.defs
-            .iter()
-            .filter(|def| def.name.of(self.text) == name.of(self.text))
-            .map(|def| def.expr)
-            .find(|&expr| root(&self.command, expr) == Root::Atom && self.referred(expr).is_none())
-    }
-
-    /// Returns whether the trigger defines the variable `name` as a mere reference to another variable.
-    fn is_defined_as_reference(&self, name: Span) -> bool {
+    /// Returns the first definition of the trigger's own variable `name` as an atom: as a reference if `refers`, else as
+    /// a field or a constant.
+    fn atom_of(&self, name: Span, refers: bool) -> Option<Span> {
         let name = name.of(self.text);
-        let is_reference =
-            |expr| root(&self.command, expr) == Root::Atom && self.referred(expr).is_some();
+        let defs = self.defs.iter();
 
-        self.defs
-            .iter()
-            .any(|def| def.name.of(self.text) == name && is_reference(def.expr))
-    }
-
-    /// Compiles a reference to a variable that this trigger defines as `expr`, if that is a constant.
-    ///
-    /// PARITY: C looks for a field whose name is the constant.
-    fn constant_of(
-        &mut self,
-        expr: Span,
-        event: Option<(Span, Span)>,
-        name: Span,
-        usage: Usage,
-    ) -> Result<Option<Field>, Refusal> {
-        match self.is_plain(expr) {
-            true => Ok(None),
-            false => self.value(event, name, usage),
-        }
+        defs.filter(|def| def.name.of(self.text) == name)
+            .map(|def| def.expr)
+            .filter(|&expr| root(&self.command, expr) == Root::Atom)
+            .find(|&expr| self.referred(expr).is_some() == refers)
     }
 
     /// Compiles a reference to a variable of this trigger that is no plain field, or to a variable of another trigger.
@@ -464,7 +442,7 @@ impl Compiler<'_, '_> {
     ) -> Result<Field, Refusal> {
         let first = match self.own {
             Own::First => true,
-            Own::Computed if !self.is_defined_as_reference(name) => true,
+            Own::Computed if self.atom_of(name, true).is_none() => true,
             _ => self.event.defines(name.of(self.text)),
         };
 
@@ -536,8 +514,8 @@ impl Compiler<'_, '_> {
         }))
     }
 
-    /// Looks up the variable `name` of another trigger like [`find_var`], and returns the [reference](Program::refer) to
-    /// it: as `event`, if that was typed, else on the event of `handler`. Refuses it with `not_found` if there is none.
+    /// Returns the [reference](Program::refer) to the variable `name` of another trigger, which [`find_var`] looks up on
+    /// `event` if that was typed, else on the event of the handler. Refuses it with `not_found` if there is none.
     pub(super) fn foreign(
         &mut self,
         event: Option<(Span, Span)>,
@@ -628,7 +606,7 @@ impl Compiler<'_, '_> {
                     _ => desc.size,
                 },
                 signed: desc.signed && kind == Kind::Number,
-                type_name: Name::make(&mut self.program.made, desc.type_name)?,
+                type_name: Name::make(&mut self.program.made, &[desc.type_name])?,
                 ..Field::generic(
                     Name::Text(name),
                     op,
@@ -844,7 +822,7 @@ impl Ref {
                 name: shown,
                 op: Op::Ref(index),
                 modifier: Modifier::None,
-                type_name: Name::make(made, type_name)?,
+                type_name: Name::make(made, &[type_name])?,
                 ..field
             },
         })
@@ -852,11 +830,13 @@ impl Ref {
 }
 
 impl Name {
-    /// Adds `bytes`, which are not part of the trigger's text, to the bytes of the program; returns their name.
-    pub(super) fn make(made: &mut Vec<u8>, bytes: &[u8]) -> Result<Self, Refusal> {
+    /// Adds `parts`, which are not part of the trigger's text, to the bytes of the program; returns their name.
+    pub(super) fn make(made: &mut Vec<u8>, parts: &[&[u8]]) -> Result<Self, Refusal> {
         let start = made.len();
 
-        made.extend_from_slice(bytes)?;
+        for part in parts {
+            made.extend_from_slice(part)?;
+        }
         Ok(Self::Made(Span {
             start,
             end: made.len(),

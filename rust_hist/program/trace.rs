@@ -27,7 +27,6 @@ use crate::{
     },
     limits::PARAMS_MAX,
     text::{
-        lex::Split,
         Out,
         Span, //
     }, //
@@ -59,7 +58,7 @@ type EventName = Option<(Span, Span)>;
 
 impl Handler {
     /// Returns the event of `onmatch()`.
-    fn matched(&self) -> EventName {
+    pub(super) fn matched(&self) -> EventName {
         match *self {
             Self::Match { system, event } => Some((system, event)),
             Self::Track { .. } => None,
@@ -87,7 +86,10 @@ impl Compiler<'_, '_> {
                 break;
             };
             let (event, name) = self.param(param)?;
-            let source = self.source(action.handler, event, name)?;
+            let source = match name.of(self.text).starts_with(b"$") {
+                true => self.variable(action.handler, event, name.skip(1))?,
+                false => self.field(action.handler, event, name)?,
+            };
             let to = self.event.synth_field(synth, usize::from(index));
 
             if !to.is_some_and(|to| self.program.fits(&source, &to)) {
@@ -126,26 +128,11 @@ impl Compiler<'_, '_> {
 
     /// Splits `system.event.`, if there is one, from a parameter.
     fn param(&self, param: Span) -> Result<(EventName, Span), Refusal> {
-        let mut parts = Split::new(self.text, param, b'.');
-
-        match (parts.next(), parts.next(), parts.rest()) {
-            (Some(system), Some(event), Some(name)) => Ok((Some((system, event)), name)),
-            (Some(name), None, _) => Ok((None, name)),
-            _ => Err(self.refuse(ErrKind::InvalidParam, param)),
-        }
-    }
-
-    /// Compiles a parameter: a variable if it starts with `$`, else a field.
-    fn source(
-        &mut self,
-        handler: Handler,
-        event: EventName,
-        name: Span,
-    ) -> Result<ArgSource, Refusal> {
-        if name.of(self.text).starts_with(b"$") {
-            self.variable(handler, event, name.skip(1))
-        } else {
-            self.field(handler, event, name)
+        match self.qualified(param) {
+            (_, None, name) if name.of(self.text).contains(&b'.') => {
+                Err(self.refuse(ErrKind::InvalidParam, param))
+            }
+            (_, event, name) => Ok((event, name)),
         }
     }
 
@@ -228,7 +215,8 @@ impl Compiler<'_, '_> {
             return Err(refusal);
         };
         let at = self.command.column(self.seen(name));
-        let var_name = self.helper_var(name)?;
+        let helper_var = [HELPER_VAR, name.of(self.text)];
+        let var_name = Name::make(&mut self.program.made, &helper_var)?;
         let matched = self.event.matched_field(
             self.program,
             system.of(self.text),
@@ -265,19 +253,6 @@ impl Compiler<'_, '_> {
             return Err(self.refuse(ErrKind::TooManyFieldVars, name));
         }
         self.field_var(name, true)
-    }
-
-    /// Returns the name of a helper trigger's variable for the field `name`.
-    fn helper_var(&mut self, name: Span) -> Result<Name, Refusal> {
-        let made = &mut self.program.made;
-        let start = made.len();
-
-        made.extend_from_slice(HELPER_VAR)?;
-        made.extend_from_slice(name.of(self.text))?;
-        Ok(Name::Made(Span {
-            start,
-            end: made.len(),
-        }))
     }
 }
 

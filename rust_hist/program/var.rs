@@ -8,7 +8,6 @@
 //! Context: process, may sleep.
 
 use crate::{
-    alloc::Vec,
     error::{
         ErrKind,
         Errno,
@@ -50,6 +49,7 @@ use super::{
     Op,
     Program,
     Purpose,
+    Ref,
     Var,
     NUMBER_WORDS, //
 };
@@ -199,11 +199,9 @@ impl Compiler<'_, '_> {
 
     /// Returns whether `expr` is a plain field: a reference to such a variable reads the field itself.
     pub(super) fn is_plain(&self, expr: Span) -> bool {
-        let starts_with_digit = expr.of(self.text).first().is_some_and(u8::is_ascii_digit);
-
         root(&self.command, expr) == Root::Atom
             && self.referred(expr).is_none()
-            && !starts_with_digit
+            && !self.starts_with_digit(expr)
     }
 
     /// Returns whether any value may be a number that a variable of the trigger gives to the hit.
@@ -266,22 +264,13 @@ impl Compiler<'_, '_> {
     /// Assigns each variable its words in an entry: numbers first, as their two words must be aligned to 16 bytes.
     pub(super) fn place_variables(&mut self) -> Result<(), Refusal> {
         let unstored = self.unstored();
-        let mut vars = core::mem::take(&mut self.program.vars);
-        let placed = self.place(&mut vars, unstored);
-
-        self.program.vars = vars;
-        self.program.aux_words = even(placed?);
-        Ok(())
-    }
-
-    /// Assigns `vars` their words in an entry; returns the number of words in use.
-    fn place(&self, vars: &mut Vec<Var>, unstored: u32) -> Result<u16, Refusal> {
-        let needs_comm = self.program.needs_comm() || vars.iter().any(Var::is_comm);
         let mut at = 0;
 
-        if needs_comm {
+        if self.program.needs_comm() {
             take(&mut at, COMM_LEN / 8)?;
         }
+        let Program { vars, refs, .. } = &mut *self.program;
+
         for numbers in [true, false] {
             for (n, var) in (0..=u8::MAX).zip(vars.iter_mut()) {
                 if (var.field.kind == Kind::Number) != numbers {
@@ -295,7 +284,7 @@ impl Compiler<'_, '_> {
                 let words = match var.field.kind {
                     Kind::Number => NUMBER_WORDS,
                     Kind::String | Kind::Cpumask | Kind::Stack => {
-                        self.program.data_words(&var.field).saturating_add(1)
+                        var.field.data_words(refs).saturating_add(1)
                     }
                 };
 
@@ -303,14 +292,8 @@ impl Compiler<'_, '_> {
                 var.cell.words = at.saturating_sub(var.cell.at);
             }
         }
-        Ok(at)
-    }
-}
-
-impl Var {
-    /// Returns whether the variable is the task name that the entry keeps.
-    pub(super) fn is_comm(&self) -> bool {
-        self.field.op == Op::EntryComm
+        self.program.aux_words = even(at);
+        Ok(())
     }
 }
 
@@ -393,18 +376,20 @@ impl Program {
                 || of_action.any(|param| names(param.of(text)))
         })
     }
+}
 
-    /// Returns the number of 64-bit words that the value of a field takes in an entry.
-    pub(super) fn data_words(&self, field: &Field) -> usize {
-        match field.op {
+impl Field {
+    /// Returns the number of 64-bit words that the value of the field takes in an entry; `refs` are those of its program.
+    pub(super) fn data_words(&self, refs: &[Ref]) -> usize {
+        match self.op {
             Op::StaticString { len, .. } => usize::try_from(len)
                 .map_or(STR_SLOT, |len| len.min(STR_SLOT))
                 .div_ceil(8),
             Op::Comm | Op::EntryComm => COMM_LEN / 8,
             Op::DynString { .. } | Op::RelDynString { .. } => STR_SLOT / 8,
             Op::Stacktrace | Op::StackField { .. } => STACK_DEPTH,
-            Op::Ref(index) if field.kind != Kind::Number => {
-                self.refs.get(usize::from(index)).map_or(0, |reference| {
+            Op::Ref(index) if self.kind != Kind::Number => {
+                refs.get(usize::from(index)).map_or(0, |reference| {
                     usize::from(reference.cell.words).saturating_sub(1)
                 })
             }
