@@ -798,23 +798,20 @@ fn comparison(key: &Key) -> Compare {
     let Field {
         op, size, signed, ..
     } = key.field;
-    let words = key.field.buckets();
+    let words = key.words();
+    let buckets = key.field.buckets();
+    let has_signed_words = buckets.is_some_and(Buckets::has_signed_words);
 
-    if words.is_some_and(Buckets::has_signed_words) {
-        return Compare::Number {
-            size: 8,
-            signed: true,
-        };
-    }
-    match op {
-        Op::Num { .. } => Compare::Number { size, signed },
-        Op::Stacktrace | Op::StackField { .. } => Compare::Equal,
-        _ if key.field.kind == Kind::Cpumask => Compare::Mask { words: key.words() },
-        Op::Comm | Op::StaticString { .. } | Op::DynString { .. } | Op::RelDynString { .. } => {
-            let words = key.words();
-
-            Compare::Text { words }
-        }
-        _ => Compare::Number { size: 8, signed },
+    match key.field.kind {
+        Kind::Stack => Compare::Equal,
+        Kind::Cpumask => Compare::Mask { words },
+        Kind::String => Compare::Text { words },
+        Kind::Number => Compare::Number {
+            size: match op {
+                Op::Num { .. } if !has_signed_words => size,
+                _ => 8,
+            },
+            signed: signed || has_signed_words,
+        },
     }
 }
