@@ -59,7 +59,7 @@ use super::{
         FOR_STACKS,
         SECONDS, //
     },
-    operand::start_of_last,
+    operand::halves,
     resolver::{
         ForeignVar,
         LookupError,
@@ -775,8 +775,7 @@ fn signed_in(code: &[Insn]) -> Result<Option<usize>, usize> {
         }),
         Insn::Neg => signed_in(operands),
         Insn::Add | Insn::Sub | Insn::Mul | Insn::Div => {
-            let at = start_of_last(operands);
-            let (left, right) = operands.split_at_checked(at).unwrap_or_default();
+            let (left, right) = halves(operands);
             let signed = signed_in(left)?.or(signed_in(right)?);
 
             match (insn, signed) {

@@ -22,7 +22,7 @@ use core::mem::take;
 use super::{
     exec::most_in,
     operand::{
-        start_of_last,
+        halves,
         Operand,
         Source,
         Step,
@@ -305,9 +305,7 @@ impl Program {
             self.lower_code(operands, first)?;
             return self.push_step(StepOp::SubFrom, Operand::default());
         };
-        let Some((left, right)) = operands.split_at_checked(start_of_last(operands)) else {
-            return Ok(());
-        };
+        let (left, right) = halves(operands);
 
         match (Operand::of_leaf(left), Operand::of_leaf(right)) {
             (_, Some(right)) => {

@@ -288,7 +288,7 @@ impl Operand {
             Insn::Neg => return Self::of_leaf(operands)?.then(StepOp::SubFrom.by(0)?),
             insn => StepOp::of(insn)?,
         };
-        let (left, right) = operands.split_at_checked(start_of_last(operands))?;
+        let (left, right) = halves(operands);
         let (left, right) = (Self::of_leaf(left)?, Self::of_leaf(right)?);
         let is_plain_ref = right.source == Source::Ref && right.post == PostOp::None;
 
@@ -619,19 +619,17 @@ pub(super) fn reference(refs: &[u64], n: usize) -> u64 {
     refs.get(n).copied().unwrap_or(0)
 }
 
-/// Returns the index in `code`, which pushes two numbers, of the first instruction for the second number.
-pub(super) fn start_of_last(code: &[Insn]) -> usize {
+/// Splits `code`, which pushes two numbers, before the instructions for the second one.
+pub(super) fn halves(code: &[Insn]) -> (&[Insn], &[Insn]) {
     let mut wanted = 1usize;
-
-    for (at, insn) in code.iter().enumerate().rev() {
+    let last = code.iter().rposition(|insn| {
         match insn {
             Insn::Push(_) => wanted = wanted.saturating_sub(1),
             Insn::Neg => (),
             Insn::Add | Insn::Sub | Insn::Mul | Insn::Div => wanted = wanted.saturating_add(1),
         }
-        if wanted == 0 {
-            return at;
-        }
-    }
-    0
+        wanted == 0
+    });
+
+    code.split_at_checked(last.unwrap_or(0)).unwrap_or_default()
 }

@@ -29,7 +29,7 @@ use crate::{
 
 use super::{
     compare::Part,
-    operand::start_of_last,
+    operand::halves,
     Action,
     Code,
     Field,
@@ -392,9 +392,7 @@ impl Program {
             Insn::Mul => "*",
             Insn::Div => "/",
         };
-        let (left, right) = before
-            .split_at_checked(start_of_last(before))
-            .unwrap_or((before, &[]));
+        let (left, right) = halves(before);
 
         self.write_insns(left, text, out)?;
         out.write_str(operator)?;
