@@ -167,10 +167,7 @@ impl Program {
         }
         for track in self.actions.iter().filter_map(|action| action.track) {
             let at = usize::from(track.at);
-            let Some((fired, rest)) = to.get_mut(at..).and_then(|to| to.split_first_mut()) else {
-                continue;
-            };
-            let Some((value, row)) = rest.split_first_mut() else {
+            let Some([fired, value, row @ ..]) = to.get_mut(at..) else {
                 continue;
             };
             let row = row
@@ -186,7 +183,7 @@ impl Program {
 }
 
 /// A tracked value and its row, as copied by [`Program::copy_aux`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Kept<'r> {
     /// Whether a hit has stored a value; if not, the value and all of the row are 0.
     pub fired: bool,
@@ -198,16 +195,13 @@ pub struct Kept<'r> {
 
 /// Returns the tracked value in the extra words of a copied row.
 pub fn track_row<'r>(track: &Track, aux: &'r [u64]) -> Kept<'r> {
-    let words = aux.get(usize::from(track.at)..).unwrap_or(&[]);
-    let word = |i: usize| words.get(i).copied().unwrap_or(0);
-
-    Kept {
-        fired: word(0) != 0,
-        value: word(1),
-        row: words
-            .get(2..)
-            .and_then(|row| row.get(..usize::from(track.row_words)))
-            .unwrap_or(&[]),
+    match aux.get(usize::from(track.at)..) {
+        Some([fired, value, row @ ..]) => Kept {
+            fired: *fired != 0,
+            value: *value,
+            row: row.get(..usize::from(track.row_words)).unwrap_or(&[]),
+        },
+        _ => Kept::default(),
     }
 }
 

@@ -20,15 +20,12 @@ use crate::{
     }, //
 };
 
-use super::{
-    super::{
-        bytes::{
-            text_word,
-            word_in, //
-        },
-        Kind, //
+use super::super::{
+    bytes::{
+        text_word,
+        word_in, //
     },
-    stack_at, //
+    Kind, //
 };
 
 /// Bytes in a word.
@@ -54,14 +51,14 @@ pub(super) fn cell_text(
     }
 }
 
-/// Passes at most `room` words to `put`. Returns how many.
+/// Passes words to `put`. Returns how many.
 #[inline]
-pub(super) fn copy(words: &[u64], room: usize, mut put: impl FnMut(usize, u64)) -> usize {
+pub(super) fn copy(words: impl Iterator<Item = u64>, mut put: impl FnMut(usize, u64)) -> usize {
     let mut len = 0;
 
-    for &word in words.iter().take(room) {
+    for word in words {
         put(len, word);
-        // OVERFLOW: less than the length of a slice.
+        // OVERFLOW: a number of words in memory.
         len = len.wrapping_add(1);
     }
     len
@@ -333,21 +330,4 @@ fn upto(bytes: &[u8], words: usize, bits: u32) -> &[u8] {
         .wrapping_add((bits / u8::BITS) as usize);
 
     bytes.get(..len).unwrap_or(bytes)
-}
-
-/// Passes a stack field, whose location word is at `offset` of a record, to `put`, at most `room` frames. Returns how
-/// many.
-#[inline]
-pub(super) fn copy_stack(
-    record: &[u8],
-    offset: u32,
-    room: usize,
-    mut put: impl FnMut(usize, u64),
-) -> usize {
-    let frames = stack_at(record, offset, room);
-
-    for (at, frame) in frames.chunks_exact(WORD).enumerate() {
-        put(at, word_in(frame));
-    }
-    frames.len() / WORD
 }

@@ -25,6 +25,7 @@ use crate::{
 
 use super::{
     super::{
+        bytes::word_in,
         eval::NUMBERS,
         needs::EVERYTHING,
         operand::reference,
@@ -37,11 +38,11 @@ use super::{
         Kind,
         Op, //
     },
+    stack_at,
     text::{
         bits_before_nul,
         cell_text,
         copy,
-        copy_stack,
         copy_string,
         most_in,
         until_nul,
@@ -114,9 +115,13 @@ impl<'h, 'c: 'h, C: Context<'c>> ArgVals<'h, 'c, C> {
             }
             (Some(field), _) => {
                 let len = match field.op {
-                    Op::Stacktrace => self.frames.map(|frames| copy(frames, room, put)),
+                    Op::Stacktrace => self
+                        .frames
+                        .map(|frames| copy(frames.iter().copied().take(room), put)),
                     Op::StackField { offset } => {
-                        Some(copy_stack(hit.cx.record(), offset, room, put))
+                        let frames = stack_at(hit.cx.record(), offset, room);
+
+                        Some(copy(frames.chunks_exact(WORD).map(word_in), put))
                     }
                     _ => None,
                 };
