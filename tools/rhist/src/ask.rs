@@ -17,7 +17,7 @@ use plan::{lines, plan};
 use width::first_second;
 
 use crate::backend::{Backend, Wanted};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::grid::Epoch;
 use crate::options::{Global, Outcome, Showing};
 use crate::output::{self, blocks, Sink};
@@ -87,10 +87,10 @@ pub fn ask(
     global: &Global,
 ) -> Result<Outcome> {
     if showing.heat && !asked.question.has_intervals() {
-        return Err(Error::new(format!(
+        return Err(error!(
             "{} counts here and has no intervals to draw over time; leave --heat out",
             asked.question.name
-        )));
+        ));
     }
     // Chosen before the output file is overwritten, as this can fail.
     Backend::choose(tracefs, global.backend)?;

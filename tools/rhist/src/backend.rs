@@ -133,7 +133,7 @@ impl Backend {
             Self::Module { .. } => (8, "the module"),
         };
         if question.keys() > most && !question.lines {
-            return Err(Error::new(format!(
+            return Err(error!(
                 "{} fields are too many for --by: a table of {whose} has {most} keys{}{}",
                 question.by.len(),
                 if question.keys() > question.by.len() {
@@ -145,7 +145,7 @@ impl Backend {
                     Some(_) => "; one of the fields tells tasks apart, for the owners or the process that are asked for",
                     None => "",
                 }
-            )));
+            ));
         }
         if self == Self::C && !question.saves.is_empty() {
             return Err(Error::new(
@@ -156,20 +156,20 @@ impl Backend {
         // C has three values, one of which is the number of hits.
         let most = if self == Self::C { 2 } else { most };
         if sums.len() > most {
-            return Err(Error::new(format!(
+            return Err(error!(
                 "{} fields are too many for --sum: a table of {whose} has {most} sums",
                 sums.len()
-            )));
+            ));
         }
         let own = own_format(tracefs, question)?;
         for name in sums {
             let holds = own.field(&name.field).map(|field| field.holds);
             if holds.is_some_and(|holds| !matches!(holds, Holds::Number { .. })) {
-                return Err(Error::new(format!(
+                return Err(error!(
                     "{} of {} is no number; 'rhist count {1} --by {0}' counts its values",
                     name.field,
                     question.event().event
-                )));
+                ));
             }
         }
         same_types(tracefs, question)?;
@@ -178,10 +178,10 @@ impl Backend {
         let old_stack =
             self == Self::C && readme.contains("'stacktrace'") && !readme.contains(STACK);
         if old_stack && matches!(question.measure, Measure::Latency { stack: true, .. }) {
-            return Err(Error::new(format!(
+            return Err(error!(
                 "this kernel lacks variables that keep a stack, which '{}' by stack needs and Linux 6.3 has",
                 question.name
-            )));
+            ));
         }
         let mut maker = Maker {
             backend: self,
@@ -277,10 +277,10 @@ fn same_types(tracefs: &Tracefs, question: &Question) -> Result<()> {
             _ => false,
         };
         if !alike {
-            return Err(Error::new(format!(
+            return Err(error!(
                 "{first} of {} is '{}' and {second} of {} is '{}', so that they never agree; name other fields by --on",
                 start.event, a.kind, end.event, b.kind
-            )));
+            ));
         }
     }
     Ok(())
@@ -536,9 +536,7 @@ impl Maker<'_> {
     pub(crate) fn declaration(&self, field: &str) -> Result<String> {
         let event = &self.question.event().event;
         let wrong = |what: &str| {
-            Error::new(format!(
-                "{event} has {what} {field}; its fields are those of its file format"
-            ))
+            error!("{event} has {what} {field}; its fields are those of its file format")
         };
         let found = self.format.field(field).ok_or_else(|| wrong("no field"))?;
         Ok(match found.holds {

@@ -105,7 +105,7 @@ pub fn main() -> ExitCode {
         // The exit state that a shell reports for a process killed by SIGPIPE.
         Err(error) if error.is_closed() => ExitCode::from(141),
         Err(error) => {
-            output::say(&format!("rhist: {error}"));
+            say!("rhist: {error}");
             ExitCode::FAILURE
         }
     }
@@ -199,10 +199,10 @@ fn recipes(mut all: Vec<Recipe>) -> Vec<Recipe> {
         all.retain(|recipe| {
             let taken = own.find_subcommand(&recipe.name).is_some();
             if taken {
-                output::say(&format!(
+                say!(
                     "rhist: the recipe {0} is left out, as {0} is a command; name its file otherwise",
                     recipe.name
-                ));
+                );
             }
             !taken
         });

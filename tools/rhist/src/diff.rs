@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::model::{Bucket, Distribution, Group, Key, KeyColumn, Number, Table};
 use crate::output::columns;
 use crate::quantile::{quantile, Percent};
@@ -59,11 +59,11 @@ pub fn comparable(before: &Table, after: &Table) -> Result<()> {
         && before.keys.iter().zip(&after.keys).all(|(a, b)| same(a, b));
     match columns {
         true => Ok(()),
-        false => Err(Error::new(format!(
+        false => Err(error!(
             "the two have different keys, {} and {}, so they cannot be compared; record the same question twice",
             names(before),
             names(after)
-        ))),
+        )),
     }
 }
 

@@ -28,7 +28,7 @@ pub fn doctor(tracefs: Result<Tracefs>, recipes: &[Recipe]) -> Result<String> {
     let mut text = String::new();
     let tracefs = match tracefs {
         Ok(tracefs) => tracefs,
-        Err(error) => return Err(Error::new(format!("nothing can be asked: {error}"))),
+        Err(error) => return Err(error!("nothing can be asked: {error}")),
     };
     let mut line = |good: bool, what: &str, more: &str| {
         let _ = writeln!(

@@ -39,6 +39,13 @@ impl Error {
     }
 }
 
+/// Returns an [`Error`] with a text that is made as by [`format!`].
+macro_rules! error {
+    ($($text:tt)*) => {
+        $crate::error::Error::new(format!($($text)*))
+    };
+}
+
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)

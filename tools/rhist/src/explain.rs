@@ -22,10 +22,10 @@ pub fn explain(trigger: &str) -> Result<String> {
     let program = program.unwrap_or_else(|| PathBuf::from(PROGRAM));
     let output = Command::new(&program).arg("--").arg(trigger).output();
     let output = output.map_err(|error| match error.kind() {
-        io::ErrorKind::NotFound => Error::new(format!(
+        io::ErrorKind::NotFound => error!(
             "{PROGRAM}, which explains triggers, is neither beside rhist nor in PATH; it is part of the package, and of \
              what 'make tool' builds"
-        )),
+        ),
         _ => Error::file("run", &program, &error),
     })?;
     let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();

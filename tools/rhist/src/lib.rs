@@ -7,18 +7,21 @@
 //! [`model`]), which are shown ([`view`]), recorded ([`record`]), drawn ([`plot`]), compared ([`diff`]) and exported
 //! ([`export`]).
 
+#[macro_use]
+pub mod error;
+#[macro_use]
+pub mod output;
+
 pub mod ask;
 pub mod backend;
 pub mod cli;
 pub mod diff;
 pub mod doctor;
-pub mod error;
 pub mod examples;
 pub mod explain;
 pub mod export;
 pub mod look;
 pub mod options;
-pub mod output;
 pub mod plot;
 pub mod question;
 pub mod questions;

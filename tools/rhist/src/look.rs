@@ -76,10 +76,10 @@ fn instances(tracefs: &Tracefs) -> Vec<(String, Tracefs)> {
 /// Returns the histograms of an event: those of the module, and those of C's implementation.
 fn tables(tracefs: &Tracefs, event: &str) -> Result<Vec<Table>> {
     if !tracefs.has_event(event) {
-        return Err(Error::new(format!(
+        return Err(error!(
             "there is no event {event}; 'ls {}' shows those that are there",
             tracefs.path("events").display()
-        )));
+        ));
     }
     let mut tables = Vec::new();
     for file in ["hist_json", "rhist_json"] {
@@ -169,9 +169,9 @@ pub fn show(tracefs: &Tracefs, global: &Global, show: &Show) -> Result<()> {
     let event = show.event.replace(['/', '.'], ":");
     let tables = tables(&instance, &event)?;
     if tables.is_empty() {
-        return Err(Error::new(format!(
+        return Err(error!(
             "{event} has no hist trigger; 'rhist ls' shows those that are there"
-        )));
+        ));
     }
     let mut sink = Sink::open(None)?;
     for (i, table) in tables.iter().enumerate() {
@@ -350,9 +350,7 @@ pub fn top(tracefs: &Tracefs, global: &Global, args: &Top) -> Result<()> {
         .map(|event| event.replace(['/', '.'], ":"));
     let read = || match &event {
         Some(event) => tables(&instance, event)?.pop().ok_or_else(|| {
-            Error::new(format!(
-                "{event} has no hist trigger; 'rhist ls' shows those that are there"
-            ))
+            error!("{event} has no hist trigger; 'rhist ls' shows those that are there")
         }),
         None => overview(tracefs),
     };

@@ -133,6 +133,13 @@ pub fn say(text: &str) {
     }
 }
 
+/// Prints a message that is made as by [`format!`], see [`say`].
+macro_rules! say {
+    ($($text:tt)*) => {
+        $crate::output::say(&format!($($text)*))
+    };
+}
+
 /// A token for the whole screen: while it exists, messages are kept back, and printed afterwards.
 pub struct WholeScreen(());
 

@@ -154,9 +154,7 @@ pub struct Probe {
 
 /// The error of an option that restricts or tells apart tasks, where the event has none.
 pub fn nobody(event: &str, option: &str) -> Error {
-    Error::new(format!(
-        "{event} does not say for which task it is, so there is no {option} here"
-    ))
+    error!("{event} does not say for which task it is, so there is no {option} here")
 }
 
 /// A measured quantity.

@@ -249,9 +249,9 @@ impl Asked {
         let words = split(text)?;
         let name = words.first().map(String::as_str).unwrap_or_default();
         if all.find_subcommand(name).is_none() {
-            return Err(Error::new(format!(
+            return Err(error!(
                 "there is no question '{name}'; 'rhist --help' names them, and one with options is one word: 'runq 5'"
-            )));
+            ));
         }
         // On a mistake prints an error with the usage, or the help that was asked for, and ends the program.
         let matches = all
@@ -311,7 +311,7 @@ impl Asked {
             _ => {
                 own = own_question(name, matches, tracefs)?;
                 match own.missing(tracefs) {
-                    Some(what) => return Err(Error::new(format!("this kernel lacks {what}"))),
+                    Some(what) => return Err(error!("this kernel lacks {what}")),
                     None => (&own, own.question(name, tracefs, &wishes)?),
                 }
             }
@@ -344,9 +344,9 @@ pub fn split(text: &str) -> Result<Vec<String>> {
         }
     }
     if let Some(mark) = mark {
-        return Err(Error::new(format!(
+        return Err(error!(
             "a quotation mark {mark} in the question {text} has no second one; add it"
-        )));
+        ));
     }
     words.extend(word);
     Ok(words)
@@ -377,9 +377,9 @@ fn own_question(name: &str, matches: &ArgMatches, tracefs: &Tracefs) -> Result<V
         let event = one(name).replace(['/', '.'], ":");
         match event.matches(':').count() {
             1 => Ok(Side::of(&event)),
-            _ => Err(Error::new(format!(
+            _ => Err(error!(
                 "'{event}' is no event; write system:event, for example sched:sched_switch"
-            ))),
+            )),
         }
     };
     let mut variant = Variant {
@@ -474,15 +474,15 @@ fn wishes(options: &Options) -> Result<Wishes> {
         let threads = threads(Path::new("/"), pid);
         // A process that is just ending has no threads any more.
         if threads.is_empty() {
-            return Err(Error::new(format!("there is no process {pid}")));
+            return Err(error!("there is no process {pid}"));
         }
         of_processes.extend(threads);
     }
     let only = match &options.cgroup {
         Some(typed) if !Seen::of(Path::new("/")).has_meant(typed) => {
-            return Err(Error::new(format!(
+            return Err(error!(
                 "no control group, unit, container or pod is called '{typed}'; --by cgroup and --by pod show names"
-            )));
+            ));
         }
         Some(typed) => Some(Only::Cgroup(typed.clone())),
         None => (!options.pid.is_empty()).then(|| Only::Processes(options.pid.clone())),
@@ -498,9 +498,9 @@ fn wishes(options: &Options) -> Result<Wishes> {
                 let ns = Number::try_from(time.as_nanos()).unwrap_or(Number::MAX);
                 units::value(ns, Some(Unit::Ns), Round::Down)
             });
-            return Err(Error::new(format!(
+            return Err(error!(
                 "no time is at least {min} and at most {max}; say --min with the smaller one"
-            )));
+            ));
         }
     }
     Ok(Wishes {

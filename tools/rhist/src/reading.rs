@@ -6,7 +6,6 @@ use std::sync::Once;
 
 use crate::error::Result;
 use crate::model::Table;
-use crate::output;
 use crate::parse::text;
 
 /// Set once a message about unreadable rows was printed, as tables are read again and again.
@@ -22,9 +21,9 @@ pub fn tables(event: &str, file: &[u8]) -> Result<Vec<Table>> {
     let read = text::tables(event, file)?;
     if let Some(text) = read.left_out {
         UNREADABLE.call_once(|| {
-            output::say(&format!(
+            say!(
                 "rhist: such rows are left out: {text}\nrhist: ask for other keys by --by, or the module, which gives JSON"
-            ));
+            );
         });
     }
     Ok(read.tables)

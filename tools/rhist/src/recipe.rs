@@ -134,9 +134,9 @@ impl Values {
                 let name = value.strip_prefix("sys_").unwrap_or(value);
                 let number: std::result::Result<syscalls::Sysno, _> = name.parse();
                 number.map(|number| number.id() as u64).map_err(|_| {
-                    Error::new(format!(
+                    error!(
                         "'{value}' is no system call of this machine; 'rhist syscalls' shows names"
-                    ))
+                    )
                 })
             }
             Self::State => match value {
@@ -146,18 +146,18 @@ impl Values {
                 "t" => Ok(8),
                 "P" => Ok(64),
                 "I" => Ok(128),
-                _ => Err(Error::new(format!(
+                _ => Err(error!(
                     "'{value}' is no state in which a task is off the CPU; there are: D, S, T, t, P, I"
-                ))),
+                )),
             },
             Self::Disk => {
                 let name = value.strip_prefix("/dev/").unwrap_or(value);
                 let found = disks().into_iter().find(|(_, disk)| disk == name);
                 let number = found.and_then(|(number, _)| u64::try_from(number).ok());
                 number.ok_or_else(|| {
-                    Error::new(format!(
+                    error!(
                         "'{value}' is no disk; 'ls /sys/class/block' shows those that are there"
-                    ))
+                    )
                 })
             }
         }
@@ -345,9 +345,9 @@ impl Wishes {
             Some(Unit::Us) => 1000,
             _ if min.or(max).is_none() => return Ok(None),
             _ => {
-                return Err(Error::new(format!(
+                return Err(error!(
                     "{name} is no time, so there is no --min, --max and --slower; write --if '{name} >= ..'"
-                )))
+                ))
             }
         };
         let both = [
@@ -416,7 +416,7 @@ impl Variant {
 
     /// Returns the question with the user's options.
     pub fn question(&self, name: &str, tracefs: &Tracefs, wishes: &Wishes) -> Result<Question> {
-        let incomplete = |what: &str| Error::new(format!("the recipe {name} has no {what}"));
+        let incomplete = |what: &str| error!("the recipe {name} has no {what}");
         let unit = self.unit.as_deref().and_then(Unit::named);
         let sum = |field: &str| Sum {
             field: field.into(),
@@ -443,10 +443,10 @@ impl Variant {
             if counted.event.starts_with(OWN)
                 || Format::of(tracefs, &counted.event)?.field(field).is_none()
             {
-                return Err(Error::new(format!(
+                return Err(error!(
                     "{} has no field {field} to narrow it down by",
                     counted.event
-                )));
+                ));
             }
             records.only(&only);
         }
@@ -456,9 +456,9 @@ impl Variant {
         let mut before = None;
         let measure = match self.measure {
             Kind::Count if wishes.times != (None, None) => {
-                return Err(Error::new(format!(
+                return Err(error!(
                     "{name} counts and measures no times here, so there is no --min, --max and --slower"
-                )))
+                ))
             }
             Kind::Count => {
                 let on = self.start.as_ref().and_then(|start| start.on.first());
@@ -564,9 +564,9 @@ impl Variant {
                 Some(Unit::Ns) => ns,
                 Some(Unit::Us) => ns.div_ceil(1000),
                 _ => {
-                    return Err(Error::new(format!(
+                    return Err(error!(
                         "{name} has no intervals of time here; write --buckets with a number alone"
-                    )))
+                    ))
                 }
             });
         }
@@ -576,10 +576,10 @@ impl Variant {
     /// Returns the fields that are kept of the largest hit of a row: those of a line that are no key of the row.
     fn saves(&self, question: &Question, tracefs: &Tracefs) -> Result<Vec<String>> {
         if !question.has_intervals() {
-            return Err(Error::new(format!(
+            return Err(error!(
                 "{} counts here and has no intervals with a largest hit; leave --exemplars out",
                 question.name
-            )));
+            ));
         }
         let own = match self.lines.is_empty() {
             true => self.own_fields(tracefs)?,
@@ -660,10 +660,10 @@ impl Variant {
                 .is_none_or(|_| field.starts_with("common_"))
         {
             let own: Vec<&str> = self.by.keys().map(String::as_str).collect();
-            return Err(Error::new(format!(
+            return Err(error!(
                 "at {event} the task that runs is not the one that is measured, so there is no '{label}' of it; there are: {}",
                 own.join(", ")
-            )));
+            ));
         }
         if format.field(field).is_some() || field.starts_with("common_") {
             return Ok(make(label));
@@ -677,10 +677,10 @@ impl Variant {
                 let own = format.fields.iter().map(|field| field.name.as_str());
                 let own = own.filter(|name| !name.starts_with("common_"));
                 let known: Vec<&str> = self.by.keys().map(String::as_str).chain(own).collect();
-                Err(Error::new(format!(
+                Err(error!(
                     "there is no '{label}' to divide {event} by; there are: {}, cpu, comm, pid, stack, tgid, uid, cgroup, pod",
                     known.join(", ")
-                )))
+                ))
             }
         }
     }
@@ -690,13 +690,13 @@ impl Recipe {
     /// Reads a recipe from its text.
     pub fn parse(name: &str, text: &str) -> Result<Self> {
         let recipe: Self = toml::from_str(text).map_err(|error| {
-            Error::new(format!(
+            error!(
                 "the recipe {name} is wrong: {}",
                 error.to_string().trim_end()
-            ))
+            )
         })?;
         if recipe.variants.is_empty() {
-            return Err(Error::new(format!("the recipe {name} has no variant")));
+            return Err(error!("the recipe {name} has no variant"));
         }
         Ok(Self {
             name: name.into(),
@@ -802,10 +802,10 @@ impl Recipe {
                     Ok(question) => return Ok((variant, question)),
                     Err(error) => Err(error),
                 },
-                Some(what) => Err(Error::new(format!(
+                Some(what) => Err(error!(
                     "this kernel lacks {what}, which '{}' needs; 'rhist doctor' shows what it can answer",
                     self.name
-                ))),
+                )),
             };
         }
         refused

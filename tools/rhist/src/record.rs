@@ -242,12 +242,10 @@ impl Recording {
         json::read_line(&mut source, &mut first)
             .map_err(|e| Error::file("read", Path::new(name), &e))?;
         if first.is_empty() {
-            return Err(Error::new(format!(
-                "{name} is empty, so there is nothing to show"
-            )));
+            return Err(error!("{name} is empty, so there is nothing to show"));
         }
         if let Some(what) = json::is_newer(&first) {
-            return Err(Error::new(format!("{name} is a recording of {what}")));
+            return Err(error!("{name} is a recording of {what}"));
         }
         let mut header = serde_json::from_slice::<Header>(&first).ok();
         if let Some(header) = &mut header {
@@ -314,7 +312,7 @@ impl Iterator for Recording {
                 ));
                 None
             }
-            Err(error) => Some(Err(Error::new(format!("{}: {error}", self.name)))),
+            Err(error) => Some(Err(error!("{}: {error}", self.name))),
         }
     }
 }
@@ -392,10 +390,10 @@ impl Loaded {
             }
         }
         if series.is_empty() && recording.cut().is_none() {
-            return Err(Error::new(format!(
+            return Err(error!(
                 "{} has no table; it is to be what 'rhist record' or a reader of hist_pipe wrote",
                 recording.name
-            )));
+            ));
         }
         Ok(Self {
             title: recording.title().to_owned(),

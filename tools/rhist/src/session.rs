@@ -19,7 +19,6 @@ use rustix::fs::{flock, FlockOperation};
 use crate::backend::lines::FIRST_KIB;
 use crate::backend::{Plan, Step};
 use crate::error::{Error, Result};
-use crate::output;
 use crate::question::condition;
 use crate::reading;
 use crate::tracefs::{read, Tracefs};
@@ -118,7 +117,7 @@ impl Session {
             let root = error.kind() == io::ErrorKind::PermissionDenied;
             let way = if root { "; run as root" } else { "" };
             let error = Error::file("make the instance", session.instance.root(), &error);
-            return Err(Error::new(format!("{error}{way}")));
+            return Err(error!("{error}{way}"));
         }
         drop(turn);
         session._lock = lock(session.instance.root());
@@ -197,9 +196,7 @@ impl Session {
     fn has_event(&self, event: &str) -> Result<()> {
         match self.instance.has_event(event) {
             true => Ok(()),
-            false => Err(Error::new(format!(
-                "there is no event {event} in this kernel"
-            ))),
+            false => Err(error!("there is no event {event} in this kernel")),
         }
     }
 
@@ -258,9 +255,9 @@ impl Session {
     /// Refuses a name of an event that exists, as the tool never touches events of others.
     fn refuse_existing(&self, event: &str) -> Result<()> {
         match self.top.has_event(event) {
-            true => Err(Error::new(format!(
+            true => Err(error!(
                 "there is an event {event} already; 'rhist clean' removes what a killed rhist has left"
-            ))),
+            )),
             false => Ok(()),
         }
     }
@@ -273,10 +270,10 @@ impl Session {
     /// Undoes all steps, and returns an error about objects that are left.
     pub fn end(mut self) -> Result<()> {
         if self.keep {
-            output::say(&format!(
+            say!(
                 "rhist: left as it is: {}; 'rhist clean' removes it",
                 self.instance.root().display()
-            ));
+            );
             return Ok(());
         }
         self.undo_to(0)
@@ -301,9 +298,7 @@ impl Drop for Session {
     fn drop(&mut self) {
         if !self.keep {
             if let Err(error) = self.undo_to(0) {
-                output::say(&format!(
-                    "rhist: {error}\nrhist: 'rhist clean' removes what is left"
-                ));
+                say!("rhist: {error}\nrhist: 'rhist clean' removes what is left");
             }
         }
     }
@@ -324,10 +319,7 @@ fn follow(instance: &Tracefs, pids: &[u64]) -> Result<()> {
         named.extend(more);
     }
     match named.is_empty() {
-        true => Err(Error::new(format!(
-            "there is no process {} any more",
-            pids[0]
-        ))),
+        true => Err(error!("there is no process {} any more", pids[0])),
         false => Ok(()),
     }
 }
@@ -570,10 +562,10 @@ fn remove_triggers(instance: &Tracefs) -> Result<()> {
             return Ok(());
         }
         if files.len() == before {
-            return refused.and(Err(Error::new(format!(
+            return refused.and(Err(error!(
                 "cannot remove the triggers of {}: something else uses them",
                 instance.root().display()
-            ))));
+            )));
         }
     }
 }

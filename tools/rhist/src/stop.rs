@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 
 /// The length of an interval if the user gives none.
 pub const SECOND: Duration = Duration::from_secs(1);
@@ -28,8 +28,8 @@ impl Stop {
         if !is_ignored(SIGHUP) {
             wanted.push(SIGHUP);
         }
-        let mut signals = Signals::new(wanted)
-            .map_err(|error| Error::new(format!("cannot wait for signals: {error}")))?;
+        let mut signals =
+            Signals::new(wanted).map_err(|error| error!("cannot wait for signals: {error}"))?;
         let (sender, receiver) = channel();
         thread::spawn(move || {
             for _ in signals.forever() {

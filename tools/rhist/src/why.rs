@@ -111,9 +111,7 @@ impl Recorded {
         for one in divided(bytes) {
             let mut recording = Recording::read(name, Box::new(Cursor::new(one.to_vec())))?;
             let header = recording.header.clone().ok_or_else(|| {
-                Error::new(format!(
-                    "{name} does not say what was asked; it is to be what 'rhist record' wrote"
-                ))
+                error!("{name} does not say what was asked; it is to be what 'rhist record' wrote")
             })?;
             let question = units::plain(&header.question.join(" "));
             first.get_or_insert(header.clone());
@@ -138,7 +136,7 @@ impl Recorded {
                 Err(error) => lacks.push(format!("{question} is left out: {error}")),
             }
         }
-        let header = first.ok_or_else(|| Error::new(format!("{name} is empty")))?;
+        let header = first.ok_or_else(|| error!("{name} is empty"))?;
         Ok(Self {
             name: units::plain(name),
             header,
@@ -340,7 +338,7 @@ pub fn compare(before: &Recorded, after: &Recorded, top: usize) -> String {
     for now in &after.answers {
         let both = match find(before, &now.words) {
             Some(i) => changes(&before.answers[i], now, &mut found),
-            None => Err(Error::new(format!("not in {}", before.name))),
+            None => Err(error!("not in {}", before.name)),
         };
         match both {
             Ok(rows) => (questions, compared) = (questions + 1, compared + rows),

@@ -5,7 +5,6 @@
 use super::plan::plan;
 use crate::backend::{Backend, Plan};
 use crate::error::{Error, Result};
-use crate::output;
 use crate::question::{Measure, Question};
 use crate::questions::Asked;
 use crate::recipe::SIZE;
@@ -61,9 +60,9 @@ pub fn fit(
         all = larger;
     }
     if part > 1 && !quiet {
-        output::say(&format!(
+        say!(
             "rhist: tables with 1/{part} of their rows take a hundredth of the memory; --size asks for more"
-        ));
+        );
     }
     Ok(all)
 }

@@ -14,10 +14,9 @@ use super::width::{choose_width, first_second};
 use crate::backend::fold::Folded;
 use crate::backend::lines::Lines;
 use crate::backend::{c::Readings, module::Pipe, Backend, Lost, Plan, Source, Step};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::model::Table;
 use crate::options::{Global, Outcome};
-use crate::output;
 use crate::question::{Question, COMM};
 use crate::questions::Asked;
 use crate::session::{owner, Leftovers, Session};
@@ -160,7 +159,7 @@ pub fn count(
             let said = choose_width(asked, &table, within);
             plan = plan::plan(asked, backend, tracefs, &owner(i))?;
             if !global.quiet {
-                output::say(&format!("rhist: {}{said}", which(asked)));
+                say!("rhist: {}{said}", which(asked));
             }
         }
         begun.push((session, plan));
@@ -203,7 +202,7 @@ pub fn count(
         session.end()?;
     }
     for sentence in remarks.iter().chain(&said) {
-        output::say(&format!("rhist: {sentence}"));
+        say!("rhist: {sentence}");
     }
     Ok(match said.is_empty() {
         true => Outcome::Done,
@@ -276,10 +275,10 @@ pub fn lacks_comm(session: &mut Session, backend: Backend, question: &Question) 
 fn check_rates(session: &mut Session, backend: Backend, steps: &[Step]) -> Result<()> {
     for (event, rate, _) in session.rates(backend.command(), steps)? {
         if rate > MANY {
-            return Err(Error::new(format!(
+            return Err(error!(
                 "{event} happens {rate} times a second on one CPU, so counting it slows the machine down; \
                  narrow it down by --if, or insist by --yes"
-            )));
+            ));
         }
     }
     Ok(())
@@ -292,15 +291,11 @@ fn clean_up(tracefs: &Tracefs, quiet: bool) {
         return;
     }
     match left.remove(tracefs) {
-        Err(error) => output::say(&format!(
-            "rhist: something that a killed rhist has left stays: {error}"
-        )),
+        Err(error) => say!("rhist: something that a killed rhist has left stays: {error}"),
         Ok(()) if quiet => {}
         Ok(()) => {
             let things = left.instances.len() + left.shared.len();
-            output::say(&format!(
-                "rhist: removed what a killed rhist had left: {things} instances and events"
-            ));
+            say!("rhist: removed what a killed rhist had left: {things} instances and events");
         }
     }
 }
@@ -308,6 +303,7 @@ fn clean_up(tracefs: &Tracefs, quiet: bool) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::Error;
     use std::sync::mpsc::channel;
 
     use crate::questions::tests::asked;

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use rustix::time::{clock_gettime, ClockId};
 
 use super::{finish, Lost, Maker, Plan, Source};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::model::{Account, Span, Table, Unit};
 use crate::question::{condition, Measure, Records, Sum, CURRENT, TASK};
 use crate::reading;
@@ -217,10 +217,10 @@ impl Source for Readings {
         let mut table = reading::tables(&self.plan.event, &read(&self.path)?)?
             .pop()
             .ok_or_else(|| {
-                Error::new(format!(
+                error!(
                     "{} has no table, so somebody has removed the trigger; start again",
                     self.path.display()
-                ))
+                )
             })?;
         for name in &self.plan.signed {
             if let Some(column) = table.keys.iter().position(|key| key.name == *name) {

@@ -131,10 +131,10 @@ impl Source for Pipe {
             .into_iter()
             .find(|table| table.consumed)
             .ok_or_else(|| {
-                Error::new(format!(
+                error!(
                     "{} has no table, so somebody has removed the trigger; start again",
                     self.path.display()
-                ))
+                )
             })?;
         finish(&mut table, &self.plan);
         // The cost is the sum over all triggers, not only the last one's.

@@ -18,7 +18,6 @@ use crate::export::prometheus::{self, Le, Shared};
 use crate::export::{event_name, Questions, MOST_SERIES};
 use crate::model::{Account, Table};
 use crate::options::{arguments, with, Global, Outcome};
-use crate::output;
 use crate::questions::Asked;
 use crate::recipe::Recipe;
 use crate::record::{Header, Recording};
@@ -226,9 +225,7 @@ impl Prometheus {
             let address = listener.local_addr().unwrap_or(self.listen);
             prometheus::serve(listener, shared.clone())?;
             if !global.quiet {
-                output::say(&format!(
-                    "rhist: the metrics are at http://{address}/metrics"
-                ));
+                say!("rhist: the metrics are at http://{address}/metrics");
             }
         }
         let write = || match &self.textfile {
@@ -246,7 +243,7 @@ impl Prometheus {
                 let written = write();
                 // A full disk may have room again. One message is enough.
                 if let Some(error) = written.as_ref().err().filter(|_| !failed) {
-                    output::say(&format!("rhist: {error}; it is tried again"));
+                    say!("rhist: {error}; it is tried again");
                 }
                 failed = written.is_err();
                 Ok(())
@@ -290,7 +287,7 @@ impl Otlp {
                 let answer = sender.send(told.question, &otlp::request(&origin, points));
                 // Only a new message is printed.
                 if let Some(text) = answer.as_ref().filter(|_| answer != said) {
-                    output::say(&format!("rhist: {text}"));
+                    say!("rhist: {text}");
                 }
                 said = answer;
                 Ok(())
@@ -298,7 +295,7 @@ impl Otlp {
         Ok(match sender.finish()? {
             0 => outcome,
             lost => {
-                output::say(&format!("rhist: requests that were not taken: {lost}"));
+                say!("rhist: requests that were not taken: {lost}");
                 Outcome::Incomplete
             }
         })

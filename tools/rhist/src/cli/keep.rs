@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use clap::{ArgMatches, Args, Command};
 
 use crate::diff;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::model::{Account, Key, Row, Table};
 use crate::options::{arguments, with, Global, Outcome};
 use crate::output::{self, Sink};
@@ -151,7 +151,7 @@ pub fn outcome<'a>(cut: Option<&str>, accounts: impl Iterator<Item = &'a Account
     let mut lacks: Vec<String> = cut.map(str::to_owned).into_iter().collect();
     lacks.extend(accounts.filter_map(incomplete));
     for text in &lacks {
-        output::say(&format!("rhist: {text}"));
+        say!("rhist: {text}");
     }
     match lacks.is_empty() {
         true => Outcome::Done,
@@ -204,10 +204,10 @@ impl Plot {
             Some("html" | "htm") => true,
             Some("svg") => false,
             _ => {
-                return Err(Error::new(format!(
+                return Err(error!(
                     "'{}' does not say what it is to be; end it in .svg or .html",
                     self.output.display()
-                )))
+                ))
             }
         };
         let mut loaded = self.chosen.load(&self.file, global)?;

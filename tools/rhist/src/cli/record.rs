@@ -14,7 +14,6 @@ use crate::ask::count::{self, Counting};
 use crate::error::{Error, Result};
 use crate::model::Table;
 use crate::options::{with, Global, Outcome};
-use crate::output;
 use crate::questions::{self, Asked};
 use crate::recipe::Recipe;
 use crate::record::{Header, Recorder};
@@ -94,10 +93,9 @@ impl Record {
             None => File::create_new(path),
         };
         opened.map_err(|e| match e.kind() {
-            ErrorKind::AlreadyExists => Error::new(format!(
-                "{} is there already; say another one by -o",
-                path.display()
-            )),
+            ErrorKind::AlreadyExists => {
+                error!("{} is there already; say another one by -o", path.display())
+            }
             _ => Error::file("write", path, &e),
         })
     }
@@ -105,7 +103,7 @@ impl Record {
     /// Says that it begins.
     fn say(path: &Path, global: &Global) {
         if !global.quiet {
-            output::say(&format!("recording to {}; ^C ends it", path.display()));
+            say!("recording to {}; ^C ends it", path.display());
         }
     }
 
@@ -118,9 +116,9 @@ impl Record {
         global: &Global,
     ) -> Result<Outcome> {
         if let Some(question) = question {
-            return Err(Error::new(format!(
+            return Err(error!(
                 "--baseline asks questions of its own; leave it or '{question}' out"
-            )));
+            ));
         }
         let name = PathBuf::from("rhist-baseline.jsonl");
         let path = self.output.as_ref().unwrap_or(&name);

@@ -59,7 +59,7 @@ pub fn run(matches: &ArgMatches) -> Result<()> {
         command
     };
     let name = command.get_program().to_string_lossy().into_owned();
-    Err(Error::new(format!("{name}: {}", command.exec())))
+    Err(error!("{name}: {}", command.exec()))
 }
 
 /// Returns whether a program finds the files of the module in tracefs only if rhistfs is mounted over it, given the lists of

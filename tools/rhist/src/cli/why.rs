@@ -88,14 +88,14 @@ pub fn ask(
     let most = if length.costly { u64::MAX } else { share::MOST };
     let (all, more) = share::affordable(all, most, backend, tracefs)?;
     for sentence in said.iter().chain(&more).filter(|_| !global.quiet) {
-        output::say(&format!("rhist: {sentence}"));
+        say!("rhist: {sentence}");
     }
     if all.is_empty() {
         return Err(Error::new(
             "none of the questions can be asked; 'rhist doctor' says what is missing",
         ));
     }
-    let written = |e: io::Error| Error::new(format!("cannot write a table: {e}"));
+    let written = |e: io::Error| error!("cannot write a table: {e}");
     let mut recorders: Vec<Option<Recorder<Vec<u8>>>> = all.iter().map(|_| None).collect();
     let mut costs: Vec<Option<u64>> = vec![None; all.len()];
     // No message says that tables are smaller than usual: on a small machine that is expected of so many questions.
@@ -121,7 +121,7 @@ pub fn ask(
     })?;
     if let (Some(costs), false) = (costs.into_iter().sum::<Option<u64>>(), global.quiet) {
         let took = share::percent(costs / share::cpus());
-        output::say(&format!("rhist: the triggers took {took} of all CPUs"));
+        say!("rhist: the triggers took {took} of all CPUs");
     }
     let all = recorders.into_iter().flatten();
     Ok((all.flat_map(Recorder::into_inner).collect(), outcome))
@@ -134,10 +134,10 @@ fn read(path: &Path) -> Result<Recorded> {
     let file = File::open(path).map_err(failed)?;
     file.take(LARGEST).read_to_end(&mut bytes).map_err(failed)?;
     if bytes.len() as u64 == LARGEST {
-        return Err(Error::new(format!(
+        return Err(error!(
             "{} is larger than 256 MiB; record with a longer interval",
             path.display()
-        )));
+        ));
     }
     Recorded::of(&path.display().to_string(), &bytes)
 }
@@ -153,7 +153,7 @@ impl Why {
                 let (bytes, outcome) = ask(&self.length, recipes, &tracefs, global, &mut || {
                     if !global.quiet {
                         let seconds = self.length.length.as_secs_f64();
-                        output::say(&format!("counting for {seconds} s; ^C ends it"));
+                        say!("counting for {seconds} s; ^C ends it");
                     }
                     Ok(())
                 })?;
@@ -162,7 +162,7 @@ impl Why {
         };
         output::print(compare(&before, &now, self.top).as_bytes())?;
         for lacking in before.lacks.iter().chain(&now.lacks) {
-            output::say(&format!("rhist: {lacking}"));
+            say!("rhist: {lacking}");
             outcome = Outcome::Incomplete;
         }
         Ok(outcome)

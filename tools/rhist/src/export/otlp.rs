@@ -23,7 +23,7 @@ use opentelemetry_proto::tonic::resource::v1::Resource;
 use prost::Message;
 
 use super::{event_name, Exponential, Indices, Labels, Points, Set};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::model::{Agg, Kind, Number, Unit};
 
 /// The most bytes of requests that are kept for a collector that does not answer.
@@ -332,17 +332,17 @@ impl Sender {
             .strip_prefix("http://")
             .filter(|rest| !rest.is_empty())
         else {
-            return Err(Error::new(format!(
+            return Err(error!(
                 "'{endpoint}' is no address of a collector: say --endpoint http://127.0.0.1:4318; one on this machine \
                  can forward by TLS"
-            )));
+            ));
         };
         let url = match rest.split_once('/') {
             Some((_, path)) if !path.is_empty() => endpoint.to_owned(),
             _ => format!("{}/v1/metrics", endpoint.trim_end_matches('/')),
         };
         if let Err(why) = url.parse::<ureq::http::Uri>() {
-            return Err(Error::new(format!("'{endpoint}' is no address: {why}")));
+            return Err(error!("'{endpoint}' is no address: {why}"));
         }
         let config = ureq::Agent::config_builder()
             .timeout_global(Some(PATIENCE))
@@ -430,10 +430,10 @@ impl Sender {
             pause *= 2;
         }
         match self.flush() {
-            Some(text) if !self.waiting.is_empty() => Err(Error::new(format!(
+            Some(text) if !self.waiting.is_empty() => Err(error!(
                 "{text}; requests that were not sent: {}",
                 self.waiting.len()
-            ))),
+            )),
             _ => Ok(self.lost),
         }
     }

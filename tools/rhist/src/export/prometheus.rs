@@ -96,7 +96,7 @@ impl Shared {
     pub fn encode(&self, format: Format) -> Result<Vec<u8>> {
         let registry = self.registry();
         self.with(|exposed| exposed.exemplars.borrow_mut().clear());
-        let failed = |e: &dyn fmt::Display| Error::new(format!("cannot write the metrics: {e}"));
+        let failed = |e: &dyn fmt::Display| error!("cannot write the metrics: {e}");
         if format == Format::Protobuf {
             return prometheus_protobuf::encode_to_vec(&registry).map_err(|e| failed(&e));
         }
@@ -637,9 +637,7 @@ pub fn write_file(shared: &Shared, path: &Path) -> Result<()> {
     let text = shared.encode(Format::Plain)?;
     let name = path.file_name().ok_or_else(|| {
         let path = path.display();
-        Error::new(format!(
-            "{path} is no file; say --textfile with the name of one that ends in .prom"
-        ))
+        error!("{path} is no file; say --textfile with the name of one that ends in .prom")
     })?;
     // node_exporter reads only files whose names end in .prom.
     let temporary = path.with_file_name(format!(
@@ -665,15 +663,13 @@ pub fn listen(address: SocketAddr) -> Result<TcpListener> {
     TcpListener::bind(address).map_err(|e| {
         let text = e.to_string();
         let reason = text.split(" (os error").next().unwrap_or_default();
-        Error::new(format!(
-            "cannot listen on {address}: {reason}; say another address with --listen"
-        ))
+        error!("cannot listen on {address}: {reason}; say another address with --listen")
     })
 }
 
 /// Answers scrapes in a thread, as long as the program runs.
 pub fn serve(listener: TcpListener, shared: Shared) -> Result<()> {
-    let failed = |e: std::io::Error| Error::new(format!("cannot serve scrapes: {e}"));
+    let failed = |e: std::io::Error| error!("cannot serve scrapes: {e}");
     listener.set_nonblocking(true).map_err(failed)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

@@ -16,10 +16,10 @@ use crate::units;
 pub fn folded(table: &Table, column: usize) -> Result<Vec<String>> {
     let stack = |row_keys: &[Key]| row_keys.iter().any(|key| matches!(key, Key::Stack(_)));
     if !table.rows.is_empty() && !table.rows.iter().any(|row| stack(&row.keys)) {
-        return Err(Error::new(format!(
+        return Err(error!(
             "the table of {} has no key of stack traces, so it has no flame graph; record one with --stacks",
             table.event
-        )));
+        ));
     }
     let mut sums: BTreeMap<String, u64> = BTreeMap::new();
     for row in &table.rows {
@@ -72,10 +72,10 @@ pub fn column(table: &Table, name: Option<&str>) -> Result<usize> {
             .iter()
             .map(|value| value.name.as_str())
             .collect();
-        Error::new(format!(
+        error!(
             "the table has no such column; say --value with one of {}",
             names.join(", ")
-        ))
+        )
     })
 }
 
@@ -100,8 +100,8 @@ pub fn draw(title: &str, table: &Table, column: usize) -> Result<String> {
     options.deterministic = true;
     let mut svg = Vec::new();
     flamegraph::from_lines(&mut options, lines.iter().map(String::as_str), &mut svg)
-        .map_err(|e| Error::new(format!("cannot draw the flame graph: {e}")))?;
-    String::from_utf8(svg).map_err(|e| Error::new(format!("cannot draw the flame graph: {e}")))
+        .map_err(|e| error!("cannot draw the flame graph: {e}"))?;
+    String::from_utf8(svg).map_err(|e| error!("cannot draw the flame graph: {e}"))
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use super::Axis;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::grid::{level, Fold, HeatMap};
 use crate::model::{Distribution, KeyColumn, Number, Table, Unit};
 use crate::quantile::{error_of, quantile, Percent};
@@ -86,15 +86,15 @@ pub fn draw(picture: Picture, title: &str, series: &Series) -> Result<String> {
             (Picture::Cdf, Some(column)) => cdf(&area, title, series, column),
             (Picture::Heat, Some(column)) => heat(&area, title, series, column),
             (_, None) => {
-                return Err(Error::new(format!(
+                return Err(error!(
                     "the keys of {} have no intervals (.log2 or .buckets), so there is only its histogram",
                     table.event
-                )))
+                ))
             }
         };
         drawn.and_then(|()| area.present().map_err(Into::into))
     };
-    drawn.map_err(|e| Error::new(format!("cannot draw the picture: {e}")))?;
+    drawn.map_err(|e| error!("cannot draw the picture: {e}"))?;
     Ok(svg)
 }
 

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use std::time::Duration;
 
 use super::table::{key_text, Look};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::model::{Key, Table};
 use crate::parse::json;
 use crate::units;
@@ -45,7 +45,7 @@ pub fn table(table: &Table, form: Form, look: &Look, first: bool) -> Result<Vec<
         Form::Json => json::write(table, &mut out),
         Form::Csv => csv(table, look, first, &mut out),
     };
-    written.map_err(|error| Error::new(format!("cannot write a table: {error}")))?;
+    written.map_err(|error| error!("cannot write a table: {error}"))?;
     Ok(out)
 }
 

@@ -107,8 +107,8 @@ pub fn run(title: &str, look: &Look, heat: bool, stop: &Stop, feed: &mut dyn Fee
         ));
     }
     let _whole = WholeScreen::take();
-    let mut terminal = Terminal::take()
-        .map_err(|error| Error::new(format!("cannot use this terminal: {error}")))?;
+    let mut terminal =
+        Terminal::take().map_err(|error| error!("cannot use this terminal: {error}"))?;
     let mut screen = Screen::new(title, look, heat);
     screen.run(&mut terminal, stop, feed)
 }
@@ -134,7 +134,7 @@ impl<'a> Screen<'a> {
     }
 
     fn run(&mut self, terminal: &mut Terminal, stop: &Stop, feed: &mut dyn Feed) -> Result<()> {
-        let broken = |error: std::io::Error| Error::new(format!("the terminal is gone: {error}"));
+        let broken = |error: std::io::Error| error!("the terminal is gone: {error}");
         terminal.draw(|page| self.draw(page)).map_err(broken)?;
         loop {
             let now = Instant::now();
